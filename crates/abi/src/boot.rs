@@ -1,0 +1,39 @@
+//! What the boot loader tells the nucleus, and what the nucleus tells `roottask`.
+
+/// Bytes of a region of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Region {
+    /// First physical address.
+    pub start: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Regions of usable RAM that fit in [`BootInfo`].
+pub const MAX_REGIONS: usize = 16;
+
+/// Everything the nucleus learns from the loader, whichever it was.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct BootInfo {
+    /// Usable RAM.
+    pub ram: [Region; MAX_REGIONS],
+    /// How many of them are meant.
+    pub regions: usize,
+    /// The boot archive (cpio, newc).
+    pub archive: Region,
+    /// ACPI root pointer, 0 if unknown.
+    pub rsdp: u64,
+    /// Command line: physical address and bytes.
+    pub command_line: Region,
+}
+
+/// Files of the boot archive that the nucleus itself reads: the first two components.
+pub const SIGMA0_PATH: &str = "boot/sigma0";
+/// See [`SIGMA0_PATH`].
+pub const ROOTTASK_PATH: &str = "boot/roottask";
+/// The nucleus's symbols for backtraces: sorted lines `hexadecimal address, space, name`.
+pub const SYMBOLS_PATH: &str = "boot/nucleus.symbols";
+/// The system description, compiled for `roottask`.
+pub const SYSTEM_PATH: &str = "boot/system";

@@ -1,0 +1,122 @@
+//! What `op::INFO` tells: records in the message area.
+//!
+//! `(machine, what, position) -> next position`; 0 = this was the last. `position` starts at 0 and is
+//! otherwise what the call before returned. A position that no longer exists starts over.
+
+/// One [`Domain`] record.
+pub const DOMAIN: u64 = 0;
+/// One [`Thread`] record.
+pub const THREAD: u64 = 1;
+/// One [`Frames`] record.
+pub const FRAMES: u64 = 2;
+/// Up to 4,096 bytes of the kernel log; position counts bytes since boot, result = position after them
+/// (also when nothing is new).
+pub const LOG: u64 = 3;
+/// One [`Counters`] record.
+pub const COUNTERS: u64 = 4;
+
+/// A domain, as `ps` and `domains` show it. Frames are 4 KiB.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Domain {
+    /// Number: unique since boot.
+    pub number: u64,
+    /// Number of the domain that created it.
+    pub parent: u64,
+    /// Name, padded with zeros.
+    pub name: [u8; 16],
+    /// 0 alive, 1 dead (waiting for its owner to remove it).
+    pub state: u64,
+    /// Status it died with (see [`status`]).
+    pub status: u64,
+    /// Frames charged to its account, those of its child accounts included.
+    pub charged: u64,
+    /// Frames its account may have.
+    pub limit: u64,
+    /// Threads that started in it.
+    pub threads: u64,
+    /// Activations.
+    pub activations: u64,
+    /// Calls it made.
+    pub crossings: u64,
+    /// Pages mapped.
+    pub pages: u64,
+    /// Label-pair id.
+    pub pair: u64,
+    /// Entries of its table.
+    pub table: u64,
+}
+
+/// A thread.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Thread {
+    /// Number, as `THREAD_ID` tells.
+    pub number: u64,
+    /// Number of the domain it started in.
+    pub home: u64,
+    /// Number of the domain it is in now.
+    pub now: u64,
+    /// 0 running, 1 handed to sched, 2 in the ring, 3 blocked.
+    pub state: u64,
+    /// Priority.
+    pub priority: u64,
+    /// Activations in its chain.
+    pub depth: u64,
+    /// Nanoseconds of CPU time used.
+    pub used: u64,
+}
+
+/// Where every frame is. `charged + free = total`, to the frame.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Frames {
+    /// Frames of RAM, without the nucleus image and holes.
+    pub total: u64,
+    /// Charged to accounts.
+    pub charged: u64,
+    /// In nobody's account.
+    pub free: u64,
+    /// Of those charged: kept by the nucleus since boot (image, records, boot archive).
+    pub boot: u64,
+}
+
+/// Counters of the nucleus since boot.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Counters {
+    /// Nanoseconds since boot.
+    pub uptime: u64,
+    /// Page faults handled by upcall.
+    pub faults: u64,
+    /// Interrupts taken.
+    pub interrupts: u64,
+    /// Dispatches by `sched`.
+    pub dispatches: u64,
+    /// Domains that died.
+    pub deaths: u64,
+    /// Chains that were split.
+    pub splits: u64,
+    /// Times the standby took over.
+    pub standby: u64,
+    /// Domains created.
+    pub domains: u64,
+    /// Restarts of operations at preemption points.
+    pub restarts: u64,
+    /// Writes of the page-table root on slow paths.
+    pub root_writes: u64,
+    /// TLB invalidations.
+    pub invalidations: u64,
+}
+
+/// Status words of dead domains: below 256 an exit status, else a cause.
+pub mod status {
+    /// Killed: `KILLED + value` given to `DOMAIN_KILL` is its own.
+    pub const KILLED: u64 = 0x100;
+    /// Exception: `EXCEPTION + vector`.
+    pub const EXCEPTION: u64 = 0x200;
+    /// A page fault that nobody handled.
+    pub const PAGE_FAULT: u64 = 0x300;
+    /// Its first thread returned without a caller or ran into an error it cannot see.
+    pub const NO_CALLER: u64 = 0x400;
+}

@@ -1,0 +1,69 @@
+//! Where things lie: portal table indices and user addresses.
+
+/// Traverses back to the caller.
+pub const RETURN: usize = 0;
+/// First index that is neither a kernel operation nor well known.
+pub const FIRST_FREE: usize = 48;
+/// Entries of the smallest portal table; larger ones double it up to [`MAX_TABLE_ORDER`] times.
+pub const TABLE_ENTRIES: usize = 64;
+/// Largest `table_order` of `DOMAIN_NEW`: 64 << 4 = 1,024 entries.
+pub const MAX_TABLE_ORDER: usize = 4;
+/// Bytes of an entry: the index in the system call register is multiplied by this.
+pub const ENTRY_BYTES: usize = 64;
+
+/// Upcall portals for page faults, one per address range set with [`crate::op::DOMAIN_SET`].
+pub const PAGE_FAULT: [usize; 4] = [32, 33, 34, 35];
+/// Upcall portal for exceptions other than page faults.
+pub const EXCEPTION: usize = 36;
+/// Call entry to who created this domain.
+pub const PARENT: usize = 40;
+/// Call entry to `sigma0`, the source of memory.
+pub const SIGMA0: usize = 41;
+/// Call entry to `names`.
+pub const NAMES: usize = 42;
+/// Our own account.
+pub const ACCOUNT: usize = 43;
+/// Our own domain.
+pub const DOMAIN: usize = 44;
+/// Devices, seats and other things that the system description gives a component begin here:
+/// an interrupt line, I/O ports, the machine, the scheduler's seat, in this order.
+pub const INTERRUPT: usize = 45;
+/// See [`INTERRUPT`].
+pub const IO_PORTS: usize = 46;
+/// The machine (or, for `sched`, its seat; for `sigma0`, the memory).
+pub const SPECIAL: usize = 47;
+
+/// First user address that may be mapped.
+pub const USER_START: u64 = 0x1_0000;
+/// Message areas of activations, one page each, owned by the nucleus.
+pub const MESSAGE_START: u64 = 0x1_0000;
+/// Programs are linked here.
+pub const PROGRAM_START: u64 = 0x10_0000;
+/// One page with arguments, environment and streams, placed by who loads the program.
+pub const STARTUP_PAGE: u64 = 0xf_f000;
+/// End of what a user may map: the last page of the lower half stays empty.
+pub const USER_END: u64 = 0x7fff_ffff_f000;
+/// End of the message areas.
+pub const MESSAGE_END: u64 = 0x8_0000;
+/// Activations of a domain, limited by the message areas.
+pub const MAX_ACTIVATIONS: usize = ((MESSAGE_END - MESSAGE_START) / 4096) as usize;
+/// Stack slots: each [`STACK_BYTES`], the lowest page of each never mapped (guard).
+pub const STACKS_START: u64 = 0x8_0000;
+/// Bytes of a stack slot, guard page included.
+pub const STACK_BYTES: u64 = 0x8000;
+/// Stack slots between [`STACKS_START`] and the main stack; further ones lie at [`MORE_STACKS_START`].
+pub const NEAR_STACKS: usize = 8;
+/// The main thread's stack: its lowest page is never mapped; it ends at [`STARTUP_PAGE`].
+pub const MAIN_STACK_START: u64 = 0xc_0000;
+/// Top of the main thread's stack.
+pub const MAIN_STACK_TOP: u64 = STARTUP_PAGE;
+/// Stack slots from number [`NEAR_STACKS`] on.
+pub const MORE_STACKS_START: u64 = 0x2000_0000;
+/// End of all stacks.
+pub const MORE_STACKS_END: u64 = 0x2100_0000;
+/// Heap of a component: paged on demand by `sigma0`.
+pub const HEAP_START: u64 = 0x1000_0000;
+/// End of the heap.
+pub const HEAP_END: u64 = 0x2000_0000;
+/// Free for the component: files, windows, tables it maps on purpose.
+pub const FREE_START: u64 = 0x3000_0000;

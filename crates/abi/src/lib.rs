@@ -1,0 +1,85 @@
+//! The contract between the nucleus and components.
+//!
+//! Portal indices, register bindings, error codes, message layouts and object rights stand here and
+//! nowhere else. Nothing in this crate does anything: it is numbers with names, shared by the
+//! nucleus, the runtime and the host tools. `tests/golden.rs` holds a text of all of it, so that a
+//! change of the contract shows in review.
+//!
+//! # The one system call
+//!
+//! A domain traverses the portal at an index of its portal table; the kind of entry that stands
+//! there decides what happens ([`op`] for kernel operations, a call entry for a server, a semaphore
+//! for P and V). Words travel in registers (the binding per ISA is in [`registers`]), bytes in the
+//! activation's message area.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod boot;
+pub mod error;
+pub mod info;
+pub mod layout;
+pub mod op;
+pub mod registers;
+pub mod rights;
+pub mod sched;
+
+pub use error::Error;
+
+/// Words of a message that travel in registers, each way.
+pub const MESSAGE_WORDS: usize = 5;
+/// Bytes of an activation's message area.
+pub const MESSAGE_BYTES: usize = 4096;
+/// Bytes of a page.
+pub const PAGE_BYTES: usize = 4096;
+/// Activations a chain may link; one more is [`Error::TooDeep`].
+pub const MAX_DEPTH: usize = 32;
+/// Derivation steps from an original to a copy of a copy; one more is [`Error::TooDeep`].
+pub const MAX_DERIVATION: usize = 1024;
+/// Scheduling contexts per CPU.
+pub const MAX_THREADS: usize = 512;
+/// Priorities are 0 (lowest) to this minus one.
+pub const PRIORITIES: usize = 64;
+/// A deadline that never comes.
+pub const NEVER: u64 = u64::MAX;
+
+/// The control word of a message: how many bytes of the message area go along, which entry is
+/// delegated, and how to call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Control(pub u64);
+
+impl Control {
+    /// Call only if an activation of the callee is free: else [`Error::Busy`].
+    pub const NO_WAIT: u64 = 1 << 48;
+    /// The delegated entry is a service of ours: the receiver gets a call entry to it, whose badge is
+    /// word 4.
+    pub const MINT: u64 = 1 << 49;
+    /// Word 4 is an absolute deadline in nanoseconds; the service must allow it.
+    pub const DEADLINE: u64 = 1 << 50;
+    /// Bits that mean something; the others must be zero.
+    pub const VALID: u64 = 0x1fff | 0xffff << 16 | 0xff << 32 | Self::NO_WAIT | Self::MINT | Self::DEADLINE;
+
+    /// `bytes` of the message area (at most [`MESSAGE_BYTES`]) go along.
+    pub const fn bytes(bytes: usize) -> Self {
+        Self(bytes as u64)
+    }
+    /// Adds the delegation of the entry at `index` of our table with `rights` (see [`rights`]).
+    pub const fn delegate(self, index: usize, rights: u8) -> Self {
+        Self(self.0 | (index as u64) << 16 | (rights as u64) << 32)
+    }
+    /// Adds one of the flags above.
+    pub const fn with(self, flag: u64) -> Self {
+        Self(self.0 | flag)
+    }
+    /// Bytes of the message area that came or go along.
+    pub const fn length(self) -> usize {
+        (self.0 & 0x1fff) as usize
+    }
+    /// The delegated entry: on the way in, the receiver's index (0 = none).
+    pub const fn delegated(self) -> usize {
+        (self.0 >> 16 & 0xffff) as usize
+    }
+    /// The rights of the delegated entry.
+    pub const fn delegated_rights(self) -> u8 {
+        (self.0 >> 32 & 0xff) as u8
+    }
+}

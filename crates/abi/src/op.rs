@@ -1,0 +1,146 @@
+//! Kernel operations: portal indices 1 to 31 of every table.
+//!
+//! Operands are words 0 to 5. A *domain operand*, *account operand* and so on is an index of the
+//! caller's table; 0 means the caller's own domain or account. An *index to fill* is an index of the
+//! named domain's table, 0 = the nucleus chooses a free one; the chosen index is the result.
+//! Addresses and sizes are bytes unless said otherwise; an *order* counts pages as 2^order.
+//! Every operation may end with `BadIndex`, `Empty`, `Revoked`, `WrongKind` or `NoRight` for an
+//! operand; further errors are named.
+
+/// `() -> number`: the number of the running thread.
+pub const THREAD_ID: usize = 1;
+/// `() -> nanoseconds` since boot, monotonic.
+pub const CLOCK: usize = 2;
+/// `()`: lets another thread of the same priority run.
+pub const YIELD: usize = 3;
+/// `(status)`: ends the running thread; of the first thread of a domain: the domain, with this status.
+/// In a called activation it is a return with `PeerDied` for the caller.
+pub const EXIT: usize = 4;
+/// `(account, table_order, flags, index to fill, name as 8 bytes, next 8 bytes) -> index`: a domain
+/// charged to the account. Flags: [`DOMAIN_FPU`], [`DOMAIN_TRUSTED`]. `AccountExhausted`, `NoFrames`,
+/// `BadArgument`, `TableFull`, `Occupied`.
+pub const DOMAIN_NEW: usize = 5;
+/// `(domain, status)`: the domain stops for good; callers in it get `PeerDied`. Needs CONTROL.
+/// What it owns goes with `ENTRY_REMOVE` of its original entry.
+pub const DOMAIN_KILL: usize = 6;
+/// `(domain, what, a, b, c)`: sets one of [`SET_FAULT_RANGE`] and the like. Needs CONTROL.
+pub const DOMAIN_SET: usize = 7;
+/// `(parent account, frames, index to fill) -> index`: an account filled from the parent's.
+/// `AccountExhausted`, `TooDeep`.
+pub const ACCOUNT_NEW: usize = 8;
+/// `(from account, to account, frames)`: moves unused frames; one must be the parent of the other.
+/// `AccountExhausted`, `BadArgument`.
+pub const ACCOUNT_MOVE: usize = 9;
+/// `(domain, stack top, receive index) -> message area`: adds an activation to the domain's pool.
+/// The receive index is where entries delegated to it are put (0 = none are accepted).
+/// `AccountExhausted`, `BadAddress`, `LimitReached`.
+pub const ACTIVATION_NEW: usize = 10;
+/// `(domain, instruction pointer, stack top, argument, priority | slice in microseconds << 8, index to
+/// fill) -> index`: a thread that starts there. `AccountExhausted`, `BadAddress`, `BadArgument`, `LimitReached`.
+pub const THREAD_NEW: usize = 11;
+/// `(thread, priority | slice in microseconds << 8) -> old value`; thread 0 = the running one. Needs
+/// CONTROL. A thread cannot be raised above its domain's highest priority. `BadArgument`, `NoRight`.
+pub const THREAD_SCHEDULE: usize = 12;
+/// `(thread, instruction pointer, stack pointer) -> old instruction pointer`: aborts what the thread
+/// waits for or calls (`Cancelled`) and sets where it goes on; `NEVER` leaves a register as it is. Needs CONTROL.
+pub const THREAD_EX_REGS: usize = 13;
+/// `(from domain, index, to domain, index to fill, rights) -> index`: copies an entry with reduced rights.
+/// A service can be copied as it is; a call entry cannot. `TooDeep`, `Occupied`, `TableFull`.
+pub const ENTRY_COPY: usize = 14;
+/// `(domain, index)`: empties an entry and all derived from it; an original destroys its object.
+/// `WouldCycle` for the domain or account the caller runs in.
+pub const ENTRY_REMOVE: usize = 15;
+/// `(domain, index)`: empties all entries derived from this one.
+pub const ENTRY_REVOKE: usize = 16;
+/// `(to domain, source address, destination address, order, rights)`: maps pages of the caller's
+/// space into another (`MAP_*`, with `MAP_GRANT` moves them). `NotMapped` if a source page is not
+/// mapped, `Occupied` if a destination page is, `WouldCycle` for the caller itself, `BadAddress`,
+/// `NoRight` (more rights than the source has, or writable and executable), `AccountExhausted`, `TooDeep`.
+/// Pages before the failing one stay mapped.
+pub const MAP: usize = 17;
+/// `(domain, address, order, rights to take away | UNMAP_SELF)`: reduces (or, with `MAP_READ`, ends)
+/// all mappings derived from these pages; with `UNMAP_SELF` these too. Unmapped pages are skipped.
+pub const UNMAP: usize = 18;
+/// `(memory, account, domain, address, order, rights)`: draws 2^order clear frames charged to the
+/// account and maps them as originals in the domain. With order bit 63: `address` is mapped to the
+/// module of the boot archive instead (once). `AccountExhausted`, `NoFrames`, `Occupied`, `BadAddress`.
+pub const DRAW: usize = 19;
+/// `(domain, entry address, flags, index to fill) -> index`: an entry point of the domain.
+pub const SERVICE_NEW: usize = 20;
+/// `(to domain, service, badge, index to fill, ceiling) -> index`: a call entry for that domain to the
+/// service. Needs USE on the service. `Flow`, `Occupied`, `TableFull`.
+pub const PORTAL_NEW: usize = 21;
+/// `(account, count, index to fill) -> index`: a semaphore. `AccountExhausted`, `BadArgument`.
+pub const SEMAPHORE_NEW: usize = 22;
+/// `(interrupt, semaphore)`: binds the line to the semaphore and enables it; semaphore 0 = only
+/// enables the line again after an interrupt. `Busy` if another holds it.
+pub const INTERRUPT_BIND: usize = 23;
+/// `(ports, offset, value, [`PORT_READ`] or [`PORT_WRITE`]) -> value`: one byte of I/O space.
+pub const PORT: usize = 24;
+/// `(seat, thread number) -> status`: `sched` lets the thread run; does not return then. `Again`,
+/// `NotRunnable`.
+pub const DISPATCH: usize = 25;
+/// `(machine, what, position) -> value`: fills the message area from the nucleus's lists ([`crate::info`]).
+pub const INFO: usize = 26;
+/// `(machine, what, value)`: [`MACHINE_STOP`] and the like. Needs WRITE.
+pub const MACHINE: usize = 27;
+/// `(bytes)`: appends bytes of the message area to the kernel log with the domain's name before them.
+pub const LOG: usize = 28;
+/// `(what, value)`: sets a property of the running activation ([`ACTIVATION_RECEIVE`] and the like).
+pub const ACTIVATION_SET: usize = 29;
+/// `(domain, index) -> kind | rights << 8`.
+pub const ENTRY_INFO: usize = 30;
+/// Reserved for L4 IPC: `BadArgument` until then.
+pub const IPC: usize = 31;
+
+/// Names of the operations by index, for traces and tables.
+pub const NAMES: [&str; 32] = [
+    "return", "thread_id", "clock", "yield", "exit", "domain_new", "domain_kill", "domain_set", "account_new",
+    "account_move", "activation_new", "thread_new", "thread_schedule", "thread_ex_regs", "entry_copy",
+    "entry_remove", "entry_revoke", "map", "unmap", "draw", "service_new", "portal_new", "semaphore_new",
+    "interrupt_bind", "port", "dispatch", "info", "machine", "log", "activation_set", "entry_info", "ipc",
+];
+
+/// First word to a semaphore entry: P, word 1 = absolute deadline in nanoseconds (0 = only if it need
+/// not wait). `Timeout`, `Cancelled`, `PeerDied` when the semaphore goes.
+pub const P: u64 = 0;
+/// First word to a semaphore entry: V.
+pub const V: u64 = 1;
+
+/// `DOMAIN_NEW`: its activations keep floating-point state.
+pub const DOMAIN_FPU: u64 = 1;
+/// `DOMAIN_NEW`: `S = {★}`, `R = {3}` once labels exist.
+pub const DOMAIN_TRUSTED: u64 = 2;
+
+/// `DOMAIN_SET`: `(slot 0..4, start, end)`: page faults in start..end go to the upcall portal at
+/// `layout::PAGE_FAULT[slot]`.
+pub const SET_FAULT_RANGE: u64 = 0;
+/// `DOMAIN_SET`: `(semaphore)`: V on it when the domain dies. Needs WRITE on it.
+pub const SET_DEATH_SEMAPHORE: u64 = 1;
+/// `DOMAIN_SET`: `(address of ring page, entry address, stack top)`: takes the scheduler's seat, named
+/// by `layout::SPECIAL` of the target; bit 0 of the ring address = as standby.
+pub const SET_SCHEDULER: u64 = 2;
+/// `DOMAIN_SET`: `(priority)`: highest priority its threads may have.
+pub const SET_MAX_PRIORITY: u64 = 3;
+
+/// `SERVICE_NEW`: calls may carry a deadline.
+pub const SERVICE_DEADLINE: u64 = 1;
+
+/// `ACTIVATION_SET`: index where entries delegated to this activation go (0 = none accepted).
+pub const ACTIVATION_RECEIVE: u64 = 0;
+/// `ACTIVATION_SET`: thread pointer (FS base).
+pub const ACTIVATION_THREAD_POINTER: u64 = 1;
+
+/// `PORT`: read a byte.
+pub const PORT_READ: u64 = 0;
+/// `PORT`: write a byte.
+pub const PORT_WRITE: u64 = 1;
+
+/// `MACHINE`: stop the machine; the value (0 to 127) is its exit status.
+pub const MACHINE_STOP: u64 = 0;
+/// `MACHINE`: makes an interrupt-line entry for the line `value` -> index.
+pub const MACHINE_INTERRUPT: u64 = 1;
+/// `MACHINE`: makes an I/O-ports entry for `value = first | count << 16` -> index.
+pub const MACHINE_PORTS: u64 = 2;
+/// `MACHINE`: V on the semaphore whose index is `value` whenever the log grows or a domain dies.
+pub const MACHINE_LOG_SEMAPHORE: u64 = 3;

@@ -1,0 +1,22 @@
+//! How words and registers meet, per ISA.
+//!
+//! # x86-64
+//!
+//! | register | into the nucleus | out of it |
+//! |---|---|---|
+//! | rax | portal index × [`crate::layout::ENTRY_BYTES`] | status: 0 or an [`crate::Error`]; at a service's entry: the badge |
+//! | rdi rsi rdx r8 r9 | words 0 to 4 | words 0 to 4 |
+//! | r10 | control word ([`crate::Control`]), for kernel operations word 5 | control word |
+//! | rbx | preserved | preserved; at a service's entry and at a thread's start: address of the activation's message area |
+//! | rbp r12 r13 r14 r15 rsp | preserved | preserved; at an entry: 0, rsp = top of the stack |
+//! | rcx r11 flags | destroyed | destroyed |
+//!
+//! A kernel operation answers with status in rax and one value in word 0; what is not named is 0.
+//! A thread starts with its argument in word 0.
+
+/// x86-64: the order in which words 0 to 4 travel.
+pub const X86_64_WORDS: [&str; 5] = ["rdi", "rsi", "rdx", "r8", "r9"];
+/// x86-64: the register of the control word.
+pub const X86_64_CONTROL: &str = "r10";
+/// x86-64: the register of the index, the status and the badge.
+pub const X86_64_INDEX: &str = "rax";

@@ -1,0 +1,74 @@
+//! Kinds of entries and their rights.
+//!
+//! Rights are a byte. Copying reduces them, nothing adds to them.
+
+/// What stands at an index of a portal table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Nothing.
+    Empty = 0,
+    /// Something stood here and was revoked.
+    Revoked = 1,
+    /// A kernel operation (short-circuit portal).
+    Operation = 2,
+    /// A call to another domain's service.
+    Call = 3,
+    /// An entry point of a domain, from which call entries are made.
+    Service = 4,
+    /// A domain.
+    Domain = 5,
+    /// A thread: a scheduling context and its chain.
+    Thread = 6,
+    /// An account of frames.
+    Account = 7,
+    /// A counting semaphore.
+    Semaphore = 8,
+    /// An interrupt line.
+    Interrupt = 9,
+    /// A range of I/O ports (x86 only).
+    IoPorts = 10,
+    /// All free memory: the right to draw frames.
+    Memory = 11,
+    /// The machine: shutdown and inspection.
+    Machine = 12,
+    /// The scheduler's seat on a CPU.
+    Scheduler = 13,
+}
+
+impl Kind {
+    /// The kind with this number.
+    pub const fn from_number(number: u8) -> Option<Kind> {
+        use Kind::*;
+        const ALL: [Kind; 14] = [
+            Empty, Revoked, Operation, Call, Service, Domain, Thread, Account, Semaphore, Interrupt, IoPorts, Memory,
+            Machine, Scheduler,
+        ];
+        if (number as usize) < ALL.len() { Some(ALL[number as usize]) } else { None }
+    }
+}
+
+/// The entry may be copied and delegated.
+pub const COPY: u8 = 1 << 0;
+/// Everything else that the kind allows may be looked at.
+pub const READ: u8 = 1 << 1;
+/// Domain: map memory, put entries, add activations and threads. Account: draw, fill a child.
+/// Semaphore: V. Machine: shut down. Interrupt, ports: use.
+pub const WRITE: u8 = 1 << 2;
+/// Semaphore: P. Service: make call entries. Domain: take entries out.
+pub const USE: u8 = 1 << 3;
+/// Domain, thread: kill, destroy, change.
+pub const CONTROL: u8 = 1 << 4;
+/// All rights.
+pub const ALL: u8 = 0x1f;
+
+/// Rights of a mapping: readable (always implied).
+pub const MAP_READ: u64 = 1;
+/// Rights of a mapping: writable. A page is never writable and executable.
+pub const MAP_WRITE: u64 = 2;
+/// Rights of a mapping: executable.
+pub const MAP_EXECUTE: u64 = 4;
+/// The source loses the page: the mapping moves instead of being derived.
+pub const MAP_GRANT: u64 = 8;
+/// For `unmap`: our own mapping goes as well as what was derived from it.
+pub const UNMAP_SELF: u64 = 16;
