@@ -1,0 +1,127 @@
+//! The writer: the same files in the same order give the same bytes.
+
+use crate::read::is_relative_path;
+use crate::{HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, TRAILER, TYPE_FILE, TYPE_FOLDER};
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// An archive in the making.
+#[derive(Debug, Default)]
+pub struct Writer {
+    bytes: Vec<u8>,
+    names: BTreeSet<String>,
+}
+
+/// Why a member cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WriteError {
+    /// Not a relative path of 1 to [`MAX_NAME_BYTES`] bytes without `.`, `..` and empty parts.
+    BadName(String),
+    /// There is a member of this name already.
+    Duplicate(String),
+    /// The archive would exceed [`MAX_ARCHIVE_BYTES`].
+    TooLong,
+}
+
+impl core::fmt::Display for WriteError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            WriteError::BadName(name) => write!(f, "`{name}` cannot be the name of a file in the boot archive"),
+            WriteError::Duplicate(name) => write!(f, "the boot archive would hold `{name}` twice"),
+            WriteError::TooLong => write!(f, "the boot archive would exceed {MAX_ARCHIVE_BYTES} bytes"),
+        }
+    }
+}
+
+impl core::error::Error for WriteError {}
+
+impl Writer {
+    /// An empty archive.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a regular file.
+    pub fn file(&mut self, name: &str, data: &[u8]) -> Result<(), WriteError> {
+        self.check_name(name)?;
+        self.member(name, TYPE_FILE | 0o644, data)
+    }
+
+    /// Adds a folder. Folders need not be added for the files in them.
+    pub fn folder(&mut self, name: &str) -> Result<(), WriteError> {
+        self.check_name(name)?;
+        self.member(name, TYPE_FOLDER | 0o755, &[])
+    }
+
+    /// Ends the archive and hands out its bytes.
+    pub fn finish(mut self) -> Result<Vec<u8>, WriteError> {
+        self.member(TRAILER, 0, &[])?;
+        Ok(self.bytes)
+    }
+
+    fn check_name(&mut self, name: &str) -> Result<(), WriteError> {
+        let bad = !is_relative_path(name) || name.len() > MAX_NAME_BYTES || name.contains('\0') || name == TRAILER;
+        if bad {
+            return Err(WriteError::BadName(name.into()));
+        }
+        if self.names.insert(name.into()) { Ok(()) } else { Err(WriteError::Duplicate(name.into())) }
+    }
+
+    fn member(&mut self, name: &str, mode: u32, data: &[u8]) -> Result<(), WriteError> {
+        // Four headers' worth of slack covers both paddings and the trailer to come.
+        if self.bytes.len().saturating_add(data.len()) > MAX_ARCHIVE_BYTES - 4 * HEADER_BYTES - MAX_NAME_BYTES {
+            return Err(WriteError::TooLong);
+        }
+        let number = if name == TRAILER { 0 } else { self.names.len() };
+        let name_bytes = name.len() + 1;
+        // inode, mode, links, user, group, time, size, four device numbers, bytes of name, checksum
+        let fields = [number, mode as usize, 1, 0, 0, 0, data.len(), 0, 0, 0, 0, name_bytes, 0];
+        self.bytes.extend_from_slice(MAGIC);
+        for field in fields {
+            self.bytes.extend_from_slice(format!("{field:08X}").as_bytes());
+        }
+        self.bytes.extend_from_slice(name.as_bytes());
+        self.bytes.push(0);
+        self.pad();
+        self.bytes.extend_from_slice(data);
+        self.pad();
+        Ok(())
+    }
+
+    fn pad(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bytes_are_those_of_the_format() {
+        let mut writer = Writer::new();
+        writer.file("a", b"xyz").unwrap();
+        let bytes = writer.finish().unwrap();
+        let expected = "070701\
+            00000001000081A400000001000000000000000000000000\
+            000000030000000000000000000000000000000000000002\
+            00000000a\0xyz\0\
+            070701\
+            000000000000000000000001000000000000000000000000\
+            00000000000000000000000000000000000000000000000B\
+            00000000TRAILER!!!\0\0\0\0";
+        assert_eq!(core::str::from_utf8(&bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn bad_and_duplicate_names_are_refused() {
+        let mut writer = Writer::new();
+        for name in ["", "/a", "a/", "a//b", ".", "a/../b", "a\0b", TRAILER] {
+            assert_eq!(writer.file(name, b""), Err(WriteError::BadName(name.into())));
+        }
+        writer.file("a", b"").unwrap();
+        assert_eq!(writer.folder("a"), Err(WriteError::Duplicate("a".into())));
+    }
+}
