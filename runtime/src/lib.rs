@@ -1,1 +1,22 @@
+//! What a component links: entry, system call stubs, allocator, synchronisation, printing, serving.
+//!
+//! A program is `#![no_std] #![no_main]`, linked with `runtime/link.ld`, and says
+//! `runtime::entry!(main)`. Everything a component needs of the nucleus is a safe function of this
+//! crate, except what can pull memory away from under its own feet.
 #![no_std]
+
+pub mod arch;
+pub mod entry;
+pub mod log;
+pub mod message;
+pub mod op;
+#[cfg(target_os = "none")]
+mod panic;
+pub mod program;
+pub mod server;
+pub mod table;
+pub mod thread;
+
+pub use abi;
+pub use entry::Entry;
+pub use interface;

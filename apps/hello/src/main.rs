@@ -1,0 +1,10 @@
+//! The smallest program: greets and ends.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+runtime::entry!(main);
+
+fn main() {
+    runtime::log!("hello from thread {}", runtime::op::thread_id());
+}

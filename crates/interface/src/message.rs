@@ -1,0 +1,46 @@
+//! A call as a server sees it, and its answer.
+
+use core::cell::Cell;
+
+use abi::{Control, MESSAGE_BYTES, MESSAGE_WORDS};
+
+/// The words of a message.
+pub type Words = [u64; MESSAGE_WORDS];
+
+/// An entry that arrived: the index of our table where it stands. Who takes one out of a message owns
+/// it, and removes it when done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delegated(pub usize);
+
+/// A call that arrived.
+pub struct Request<'a> {
+    /// Badge of the call entry that was used: the nucleus vouches for it.
+    pub badge: u64,
+    /// Words.
+    pub words: Words,
+    /// Bytes of the area that came along.
+    pub length: usize,
+    /// The entry that came along. What is left here after the call is removed.
+    pub delegated: Option<Delegated>,
+    /// The activation's message area.
+    pub area: &'a mut [u8; MESSAGE_BYTES],
+    /// Bytes at the start of the area that a method has borrowed: calls to others made meanwhile must
+    /// save and restore them. The runtime looks here, see its `message` module.
+    pub lent: &'a Cell<u64>,
+}
+
+/// What goes back: words and a control word; its bytes are the first ones of the area.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// Words.
+    pub words: Words,
+    /// Bytes and delegation.
+    pub control: Control,
+}
+
+impl Reply {
+    /// A reply of one word.
+    pub const fn word(word: u64) -> Self {
+        Self { words: [word, 0, 0, 0, 0], control: Control(0) }
+    }
+}

@@ -1,0 +1,6 @@
+//! One folder per ISA, the same names in each. Everything else in this crate is portable.
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::*;

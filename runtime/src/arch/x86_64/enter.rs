@@ -1,0 +1,65 @@
+//! Where the nucleus enters a domain: the first instructions of a program, a thread and a service.
+//!
+//! All of them write the [`crate::message::StackTop`] record at the very top of the stack they start
+//! on: the address of the activation's message area, which the nucleus gives in `rbx`, and a zero for
+//! the bytes of it that are lent out. The record's third word (the receive index) outlives calls and
+//! is left alone by a service; the fourth is spare and keeps the stack aligned to 16 bytes.
+
+use core::arch::naked_asm;
+
+use crate::server::{Serve, serve};
+
+/// A program starts here: word 0 is the address of its startup page, 0 if there is none.
+///
+/// # Safety
+/// Only the nucleus enters here.
+#[unsafe(naked)]
+#[cfg_attr(target_os = "none", unsafe(export_name = "_start"), unsafe(link_section = ".text._start"))]
+pub unsafe extern "sysv64" fn program_entry() -> ! {
+    naked_asm!(
+        "mov [rsp - 8], rbx",
+        "mov qword ptr [rsp - 16], 0",
+        "mov qword ptr [rsp - 24], 0",
+        "sub rsp, 32",
+        "call {start}",
+        "ud2",
+        start = sym crate::program::start,
+    )
+}
+
+/// A further thread starts here: word 0 is what was given to `THREAD_NEW` as argument.
+///
+/// # Safety
+/// Only the nucleus enters here, on a stack that [`crate::thread`] prepared.
+#[unsafe(naked)]
+pub unsafe extern "sysv64" fn thread_entry() -> ! {
+    naked_asm!(
+        "mov [rsp - 8], rbx",
+        "mov qword ptr [rsp - 16], 0",
+        "mov qword ptr [rsp - 24], 0",
+        "sub rsp, 32",
+        "call {start}",
+        "ud2",
+        start = sym crate::thread::start,
+    )
+}
+
+/// A call to a service arrives here: words in the registers of the C convention but for `rcx`, which
+/// takes the badge; control word and message area go on the stack as seventh and eighth argument.
+///
+/// # Safety
+/// Only the nucleus enters here, on the stack of a pool activation.
+#[unsafe(naked)]
+pub unsafe extern "sysv64" fn service_entry<S: Serve>() -> ! {
+    naked_asm!(
+        "mov [rsp - 8], rbx",
+        "mov qword ptr [rsp - 16], 0",
+        "mov rcx, rax",
+        "sub rsp, 32",
+        "push rbx",
+        "push r10",
+        "call {serve}",
+        "ud2",
+        serve = sym serve::<S>,
+    )
+}

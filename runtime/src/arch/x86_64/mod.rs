@@ -1,0 +1,28 @@
+//! x86-64: the system call, the places where the nucleus enters a domain, and the stack register.
+//!
+//! The binding of words to registers is [`abi::registers`]. A kernel operation answers in word 0 and
+//! clears the other words, so the stubs give all of them up; `rbx`, `rbp` and `r12` to `r15` survive.
+
+mod call;
+mod enter;
+mod operation;
+
+pub use call::{call, leave, semaphore, thread_exit_after_v};
+pub use enter::{program_entry, service_entry, thread_entry};
+pub use operation::{operation0, operation1, operation2, operation3, operation4, operation5, operation6, question};
+
+use core::arch::asm;
+
+/// The stack pointer.
+#[inline(always)]
+pub fn stack_pointer() -> u64 {
+    let value;
+    // SAFETY: only copies a register.
+    unsafe { asm!("mov {}, rsp", out(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+/// Tells the CPU that this is a waiting loop.
+pub fn relax() {
+    core::hint::spin_loop();
+}

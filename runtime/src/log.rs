@@ -1,0 +1,70 @@
+//! Lines for the kernel log (`dmesg`): available before any server runs, and when none does any more.
+
+use core::fmt::{self, Write};
+
+use crate::message;
+
+/// Collects text and hands it to the log line by line.
+pub struct Log {
+    line: [u8; 200],
+    used: usize,
+}
+
+impl Log {
+    /// An empty line.
+    pub const fn new() -> Self {
+        Self { line: [0; 200], used: 0 }
+    }
+
+    fn flush(&mut self) {
+        if self.used > 0 {
+            bytes(&self.line[..self.used]);
+            self.used = 0;
+        }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Write for Log {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for &byte in text.as_bytes() {
+            if self.used == self.line.len() {
+                self.flush();
+            }
+            self.line[self.used] = byte;
+            self.used += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// Appends bytes to the kernel log; at most a message area of them.
+pub fn bytes(bytes: &[u8]) {
+    message::with_area(|area| {
+        let count = bytes.len().min(area.len());
+        area[..count].copy_from_slice(&bytes[..count]);
+        // A log that cannot be written has nobody left to tell.
+        let _ = crate::op::log(count);
+    });
+}
+
+/// Writes a line to the kernel log; the domain's name is put before it.
+#[macro_export]
+macro_rules! log {
+    ($($argument:tt)*) => {{
+        use ::core::fmt::Write as _;
+        let mut log = $crate::log::Log::new();
+        let _ = ::core::writeln!(log, $($argument)*);
+    }};
+}

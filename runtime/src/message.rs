@@ -1,0 +1,180 @@
+//! The running activation's message area.
+//!
+//! # Where it is
+//! The nucleus names the area in `rbx` when it enters an activation. The first instructions on every
+//! stack store that at the stack's top ([`StackTop`]), and stacks lie in known places
+//! ([`abi::layout`]): the main stack, and slots of `STACK_BYTES` aligned to their size. So the area is
+//! found from the stack pointer alone, without a thread pointer. Code must therefore never run on a
+//! stack that lies elsewhere.
+//!
+//! # Who may use it
+//! While a server handles a call, the method may hold borrowed slices of the area; the record says how
+//! many bytes are *lent* so. Whoever needs the area meanwhile, for a nested call with bytes or for the
+//! log, saves those bytes and puts them back: a method never sees its arguments change.
+
+use core::cell::Cell;
+
+use abi::layout::{MAIN_STACK_START, MAIN_STACK_TOP, MESSAGE_START, STACK_BYTES};
+use abi::{Control, Error, MESSAGE_BYTES, PAGE_BYTES, layout, op};
+
+pub use interface::Words;
+
+use crate::{Entry, arch, table};
+
+/// What stands at the top of every stack.
+#[repr(C)]
+pub struct StackTop {
+    /// Free; keeps the stack aligned to 16 bytes.
+    pub(crate) spare: Cell<u64>,
+    /// Where the next delegated entry of this activation lands, as the nucleus was told; 0 = nowhere.
+    pub(crate) receive: Cell<u64>,
+    /// Bytes of the message area that a method has borrowed.
+    pub(crate) lent: Cell<u64>,
+    /// Address of the message area.
+    pub(crate) area: Cell<u64>,
+}
+
+/// Bytes of [`StackTop`].
+pub(crate) const STACK_TOP_BYTES: u64 = size_of::<StackTop>() as u64;
+
+/// The top of the stack that this stack pointer is in.
+const fn stack_top(stack_pointer: u64) -> u64 {
+    if stack_pointer.wrapping_sub(MAIN_STACK_START) < MAIN_STACK_TOP - MAIN_STACK_START {
+        MAIN_STACK_TOP
+    } else {
+        (stack_pointer | (STACK_BYTES - 1)) + 1
+    }
+}
+
+/// The record of the running activation.
+#[inline(always)]
+pub(crate) fn top() -> &'static StackTop {
+    let address = stack_top(arch::stack_pointer()) - STACK_TOP_BYTES;
+    // SAFETY: every stack we run on has the record at its top, written before any Rust code ran there.
+    // Cells are not shared: only this activation runs on this stack. The reference is not kept.
+    unsafe { &*(address as *const StackTop) }
+}
+
+/// Number of the running activation in its domain, 0 to `MAX_ACTIVATIONS - 1`: the page of its
+/// message area. Serves as name of whoever holds a mutex.
+#[inline(always)]
+pub fn activation() -> usize {
+    (top().area.get().wrapping_sub(MESSAGE_START) as usize / PAGE_BYTES).min(layout::MAX_ACTIVATIONS - 1)
+}
+
+/// Lends the message area to `work`. Bytes that a method has borrowed are put back afterwards.
+#[inline]
+pub fn with_area<R>(work: impl FnOnce(&mut [u8; MESSAGE_BYTES]) -> R) -> R {
+    let top = top();
+    let lent = top.lent.replace(MESSAGE_BYTES as u64) as usize;
+    // SAFETY: the nucleus keeps this page mapped as long as the activation exists, nobody else uses it,
+    // and what others borrowed of it is saved below.
+    let area = unsafe { &mut *(top.area.get() as *mut [u8; MESSAGE_BYTES]) };
+    let result = if lent == 0 { work(area) } else { with_saved(area, lent.min(MESSAGE_BYTES), work) };
+    top.lent.set(lent as u64);
+    result
+}
+
+#[cold]
+#[inline(never)]
+fn with_saved<R>(area: &mut [u8; MESSAGE_BYTES], lent: usize, work: impl FnOnce(&mut [u8; MESSAGE_BYTES]) -> R) -> R {
+    let mut saved = core::mem::MaybeUninit::<[u8; MESSAGE_BYTES]>::uninit();
+    let saved = saved.as_mut_ptr().cast::<u8>();
+    // SAFETY: `lent` bytes fit in both; they do not overlap.
+    unsafe { core::ptr::copy_nonoverlapping(area.as_ptr(), saved, lent) };
+    let result = work(area);
+    // SAFETY: as above; these bytes were written above.
+    unsafe { core::ptr::copy_nonoverlapping(saved, area.as_mut_ptr(), lent) };
+    result
+}
+
+/// Makes sure that the running activation can receive a delegated entry.
+pub fn prepare_receive() -> Result<(), Error> {
+    let top = top();
+    if top.receive.get() != 0 {
+        return Ok(());
+    }
+    let entry = table::allocate()?;
+    match crate::op::activation_set(op::ACTIVATION_RECEIVE, entry.word()) {
+        Ok(()) => {
+            top.receive.set(entry.word());
+            Ok(())
+        }
+        Err(error) => {
+            table::free(entry);
+            Err(error)
+        }
+    }
+}
+
+/// Notes which entry came with a message: the receive index is used up and the entry is ours.
+#[inline]
+pub(crate) fn received(control: Control) -> Option<interface::Delegated> {
+    match control.delegated() {
+        0 => None,
+        index => {
+            let top = top();
+            if top.receive.get() == index as u64 {
+                top.receive.set(0);
+            }
+            Some(interface::Delegated(index))
+        }
+    }
+}
+
+/// Calls the server behind `entry` with words alone.
+#[inline]
+pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Control), Error> {
+    if entry.0 < layout::PAGE_FAULT[0] {
+        return Err(Error::WrongKind);
+    }
+    // SAFETY: not a kernel operation. No bytes are sent; a server that sends some all the same writes
+    // into an area that is ours, at worst over what a method of ours borrowed and will check no more.
+    let (status, words, control) = unsafe { arch::call(entry.0, words, control) };
+    Error::from_status(status).map(|()| (words, control))
+}
+
+/// Calls the server behind `entry` with words and bytes: the pieces of `send` one after the other in
+/// the message area; what comes back is copied to `receive`. Gives words, control word and the number of bytes
+/// that came back, which may be more than `receive` took.
+pub fn call_bytes(
+    entry: Entry,
+    words: Words,
+    control: Control,
+    send: &[&[u8]],
+    receive: &mut [u8],
+) -> Result<(Words, Control), Error> {
+    if entry.0 < layout::PAGE_FAULT[0] {
+        return Err(Error::WrongKind);
+    }
+    with_area(|area| {
+        let mut length = 0;
+        for piece in send {
+            let place = area.get_mut(length..length + piece.len()).ok_or(Error::BadArgument)?;
+            place.copy_from_slice(piece);
+            length += piece.len();
+        }
+        // SAFETY: not a kernel operation; the area is ours for the length of the call.
+        let (status, words, control) = unsafe { arch::call(entry.0, words, Control(control.0 | length as u64)) };
+        Error::from_status(status)?;
+        let bytes = control.length().min(receive.len()).min(MESSAGE_BYTES);
+        receive[..bytes].copy_from_slice(&area[..bytes]);
+        Ok((words, control))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::layout::{MORE_STACKS_START, STACKS_START};
+
+    #[test]
+    fn stack_tops() {
+        assert_eq!(stack_top(MAIN_STACK_TOP - 8), MAIN_STACK_TOP);
+        assert_eq!(stack_top(MAIN_STACK_START), MAIN_STACK_TOP);
+        assert_eq!(stack_top(STACKS_START), STACKS_START + STACK_BYTES);
+        assert_eq!(stack_top(STACKS_START + STACK_BYTES - 8), STACKS_START + STACK_BYTES);
+        assert_eq!(stack_top(MAIN_STACK_START - 8), MAIN_STACK_START);
+        assert_eq!(stack_top(MORE_STACKS_START + STACK_BYTES + 16), MORE_STACKS_START + 2 * STACK_BYTES);
+    }
+}

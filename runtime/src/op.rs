@@ -1,0 +1,373 @@
+//! Every kernel operation as a function.
+//!
+//! What each does, needs and refuses is said once, at its number in [`abi::op`]. Operations that make
+//! something name the index themselves ([`table`]) and give it back as [`Entry`]; the variants
+//! with `_at` fill a given index, also of another domain (there, 0 lets the nucleus choose).
+//! Functions are unsafe only where memory that this program uses could change or vanish.
+
+use abi::{Error, info, op};
+
+use crate::arch::*;
+use crate::{Entry, message, table};
+
+/// Shorthand for the results here.
+type Result<T = ()> = core::result::Result<T, Error>;
+
+/// Number of the running thread.
+#[inline(always)]
+pub fn thread_id() -> u64 {
+    // SAFETY: cannot fail, touches no memory.
+    unsafe { question::<{ op::THREAD_ID }>() }
+}
+
+/// Nanoseconds since boot.
+#[inline(always)]
+pub fn clock() -> u64 {
+    // SAFETY: cannot fail, touches no memory.
+    unsafe { question::<{ op::CLOCK }>() }
+}
+
+/// Lets another thread of the same priority run.
+#[inline(always)]
+pub fn yield_now() {
+    // SAFETY: touches no memory of ours. Refusal is not possible.
+    let _ = unsafe { operation0::<{ op::YIELD }>() };
+}
+
+/// Ends the running thread; of the first thread of a domain, the domain.
+pub fn exit(status: u64) -> ! {
+    // SAFETY: does not come back.
+    let _ = unsafe { operation1::<{ op::EXIT }>(status) };
+    loop {
+        relax();
+    }
+}
+
+/// Eight bytes of a name each.
+fn name_words(name: &str) -> [u64; 2] {
+    let mut bytes = [0; 16];
+    let count = name.len().min(bytes.len());
+    bytes[..count].copy_from_slice(&name.as_bytes()[..count]);
+    let word = u128::from_le_bytes(bytes);
+    [word as u64, (word >> 64) as u64]
+}
+
+/// A new domain; `table_order` doublings of the smallest table; its name is cut after 16 bytes.
+pub fn domain_new(account: Entry, table_order: u64, flags: u64, name: &str) -> Result<Entry> {
+    let [low, high] = name_words(name);
+    // SAFETY: changes nothing in this domain but an entry.
+    table::fill(|index| unsafe {
+        operation6::<{ op::DOMAIN_NEW }>(account.word(), table_order, flags, index.word(), low, high)
+    })
+}
+
+/// Ends a domain with a status; ours does not come back.
+pub fn domain_kill(domain: Entry, status: u64) -> Result {
+    // SAFETY: a dead domain uses no memory.
+    unsafe { operation2::<{ op::DOMAIN_KILL }>(domain.word(), status) }.map(drop)
+}
+
+/// Page faults of a domain in `start..end` go to its upcall portal number `slot`.
+pub fn domain_set_fault_range(domain: Entry, slot: u64, start: u64, end: u64) -> Result {
+    // SAFETY: where a fault goes does not change memory that is mapped.
+    unsafe { operation5::<{ op::DOMAIN_SET }>(domain.word(), op::SET_FAULT_RANGE, slot, start, end) }.map(drop)
+}
+
+/// V on the semaphore when the domain dies.
+pub fn domain_set_death_semaphore(domain: Entry, semaphore: Entry) -> Result {
+    // SAFETY: touches no memory of ours.
+    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_DEATH_SEMAPHORE, semaphore.word()) }.map(drop)
+}
+
+/// The highest priority that the domain's threads may have.
+pub fn domain_set_max_priority(domain: Entry, priority: u64) -> Result {
+    // SAFETY: touches no memory of ours.
+    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_MAX_PRIORITY, priority) }.map(drop)
+}
+
+/// The domain takes the scheduler's seat.
+///
+/// # Safety
+/// Of our own domain: `ring` is a page that is only read as [`abi::sched::Ring`], the stack is used by
+/// nobody else, and the entry address leads to code that is made to be entered so.
+pub unsafe fn domain_set_scheduler(domain: Entry, ring: u64, entry: u64, stack_top: u64) -> Result {
+    // SAFETY: as the caller says.
+    unsafe { operation5::<{ op::DOMAIN_SET }>(domain.word(), op::SET_SCHEDULER, ring, entry, stack_top) }.map(drop)
+}
+
+/// A new account filled with `frames` from its parent.
+pub fn account_new(parent: Entry, frames: u64) -> Result<Entry> {
+    // SAFETY: changes nothing in this domain but an entry.
+    table::fill(|index| unsafe { operation3::<{ op::ACCOUNT_NEW }>(parent.word(), frames, index.word()) })
+}
+
+/// Moves unused frames between an account and its parent.
+pub fn account_move(from: Entry, to: Entry, frames: u64) -> Result {
+    // SAFETY: touches no memory of ours.
+    unsafe { operation3::<{ op::ACCOUNT_MOVE }>(from.word(), to.word(), frames) }.map(drop)
+}
+
+/// Adds an activation to a domain's pool; gives the address of its message area.
+///
+/// # Safety
+/// For our own domain: the stack below `stack_top` is used by nobody else, and lies in a stack slot.
+pub unsafe fn activation_new(domain: Entry, stack_top: u64, receive: Entry) -> Result<u64> {
+    // SAFETY: as the caller says.
+    unsafe { operation3::<{ op::ACTIVATION_NEW }>(domain.word(), stack_top, receive.word()) }
+}
+
+/// Priority and slice of a thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Schedule {
+    /// 0 (lowest) to 63.
+    pub priority: u8,
+    /// Slice in microseconds.
+    pub slice: u32,
+}
+
+impl Schedule {
+    /// The operand word.
+    pub const fn word(self) -> u64 {
+        self.priority as u64 | (self.slice as u64) << 8
+    }
+    /// From the operand word.
+    pub const fn from_word(word: u64) -> Self {
+        Self { priority: word as u8, slice: (word >> 8) as u32 }
+    }
+}
+
+/// Starts a thread.
+///
+/// # Safety
+/// For our own domain: `instruction` is made to be entered so, and the stack is used by nobody else.
+pub unsafe fn thread_new(
+    domain: Entry,
+    instruction: u64,
+    stack_top: u64,
+    argument: u64,
+    schedule: Schedule,
+) -> Result<Entry> {
+    // SAFETY: as the caller says.
+    table::fill(|index| unsafe {
+        let [domain, index] = [domain.word(), index.word()];
+        operation6::<{ op::THREAD_NEW }>(domain, instruction, stack_top, argument, schedule.word(), index)
+    })
+}
+
+/// Sets priority and slice of a thread ([`Entry::OWN`]: the running one); gives the old ones.
+pub fn thread_schedule(thread: Entry, schedule: Schedule) -> Result<Schedule> {
+    // SAFETY: touches no memory of ours.
+    unsafe { operation2::<{ op::THREAD_SCHEDULE }>(thread.word(), schedule.word()) }.map(Schedule::from_word)
+}
+
+/// Aborts what a thread waits for and sets where it goes on; `NEVER` leaves a register as it is.
+///
+/// # Safety
+/// A thread of our own domain must bear to go on there.
+pub unsafe fn thread_ex_regs(thread: Entry, instruction: u64, stack: u64) -> Result<u64> {
+    // SAFETY: as the caller says.
+    unsafe { operation3::<{ op::THREAD_EX_REGS }>(thread.word(), instruction, stack) }
+}
+
+/// Aborts what a thread waits for or calls: that ends with `Cancelled`.
+pub fn thread_cancel(thread: Entry) -> Result {
+    // SAFETY: the registers stay as they are; every wait may end with an error.
+    unsafe { thread_ex_regs(thread, abi::NEVER, abi::NEVER) }.map(drop)
+}
+
+/// Copies an entry between domains (`Entry::OWN`: ours) with reduced rights; `index` [`Entry::OWN`] lets
+/// the nucleus choose.
+pub fn entry_copy(from: Entry, entry: Entry, to: Entry, index: Entry, rights: u8) -> Result<Entry> {
+    let [from, entry, to, index] = [from.word(), entry.word(), to.word(), index.word()];
+    // SAFETY: changes nothing in this domain but an entry.
+    unsafe { operation5::<{ op::ENTRY_COPY }>(from, entry, to, index, rights.into()) }.map(entry_of)
+}
+
+/// Copies an entry of ours to a free index of ours, with reduced rights.
+pub fn entry_duplicate(entry: Entry, rights: u8) -> Result<Entry> {
+    table::fill(|index| entry_copy(Entry::OWN, entry, Entry::OWN, index, rights).map(Entry::word))
+}
+
+/// Empties an entry and all that is derived from it; an original destroys its object. The index stays
+/// reserved in our table: see [`crate::entry::Owned`].
+pub fn entry_remove(domain: Entry, entry: Entry) -> Result {
+    // SAFETY: entries of ours that stand for running threads or activations cannot vanish under us:
+    // the nucleus refuses what we run in, and memory goes only with UNMAP.
+    unsafe { operation2::<{ op::ENTRY_REMOVE }>(domain.word(), entry.word()) }.map(drop)
+}
+
+/// Empties all entries derived from this one.
+pub fn entry_revoke(domain: Entry, entry: Entry) -> Result {
+    // SAFETY: as for `entry_remove`.
+    unsafe { operation2::<{ op::ENTRY_REVOKE }>(domain.word(), entry.word()) }.map(drop)
+}
+
+/// Kind and rights of an entry.
+pub fn entry_info(domain: Entry, entry: Entry) -> Result<(abi::rights::Kind, u8)> {
+    // SAFETY: only looks.
+    let word = unsafe { operation2::<{ op::ENTRY_INFO }>(domain.word(), entry.word()) }?;
+    let kind = abi::rights::Kind::from_number(word as u8).ok_or(Error::WrongKind)?;
+    Ok((kind, (word >> 8) as u8))
+}
+
+/// Maps pages of ours into another domain.
+///
+/// # Safety
+/// What the other domain may write must not be referred to by Rust references here; with `MAP_GRANT`,
+/// nothing may be referred to at all.
+pub unsafe fn map(to: Entry, source: u64, destination: u64, order: u64, rights: u64) -> Result {
+    // SAFETY: as the caller says.
+    unsafe { operation5::<{ op::MAP }>(to.word(), source, destination, order, rights) }.map(drop)
+}
+
+/// Takes mappings away from a domain ([`Entry::OWN`]: ours).
+///
+/// # Safety
+/// With `UNMAP_SELF` on our own domain: nothing there may be referred to.
+pub unsafe fn unmap(domain: Entry, address: u64, order: u64, rights: u64) -> Result {
+    // SAFETY: as the caller says.
+    unsafe { operation4::<{ op::UNMAP }>(domain.word(), address, order, rights) }.map(drop)
+}
+
+/// Draws clear frames, charged to `account`, and maps them in `domain` where nothing is mapped yet.
+pub fn draw(memory: Entry, account: Entry, domain: Entry, address: u64, order: u64, rights: u64) -> Result {
+    let [memory, account, domain] = [memory.word(), account.word(), domain.word()];
+    // SAFETY: a destination in use is refused, so no memory that is referred to changes.
+    unsafe { operation6::<{ op::DRAW }>(memory, account, domain, address, order, rights) }.map(drop)
+}
+
+/// An entry point of our domain.
+///
+/// # Safety
+/// The address leads to code that is made to be entered so ([`crate::server`] has it).
+pub unsafe fn service_new(address: u64, flags: u64) -> Result<Entry> {
+    // SAFETY: as the caller says.
+    table::fill(|index| unsafe { operation4::<{ op::SERVICE_NEW }>(0, address, flags, index.word()) })
+}
+
+/// An entry point of another domain, put into that domain's table or, for 0, an index the nucleus chooses.
+///
+/// # Safety
+/// As for [`service_new`], in the other domain's terms.
+pub unsafe fn service_new_at(domain: Entry, address: u64, flags: u64, index: Entry) -> Result<Entry> {
+    // SAFETY: as the caller says.
+    unsafe { operation4::<{ op::SERVICE_NEW }>(domain.word(), address, flags, index.word()) }.map(entry_of)
+}
+
+/// A call entry to a service, for a domain's table.
+pub fn portal_new(to: Entry, service: Entry, badge: u64, index: Entry, ceiling: u64) -> Result<Entry> {
+    let [to, service, index] = [to.word(), service.word(), index.word()];
+    // SAFETY: changes nothing in this domain but an entry.
+    unsafe { operation5::<{ op::PORTAL_NEW }>(to, service, badge, index, ceiling) }.map(entry_of)
+}
+
+/// A semaphore with a count.
+pub fn semaphore_new(account: Entry, count: u64) -> Result<Entry> {
+    // SAFETY: changes nothing in this domain but an entry.
+    table::fill(|index| unsafe { operation3::<{ op::SEMAPHORE_NEW }>(account.word(), count, index.word()) })
+}
+
+/// P: waits until the semaphore's count can be lowered, at most until the absolute time `deadline`
+/// (`NEVER`: for ever; 0: not at all).
+#[inline(always)]
+pub fn p(semaphore: Entry, deadline: u64) -> Result {
+    crate::arch::semaphore(semaphore.0, op::P, deadline)
+}
+
+/// V: raises the semaphore's count or wakes who waits longest.
+#[inline(always)]
+pub fn v(semaphore: Entry) -> Result {
+    crate::arch::semaphore(semaphore.0, op::V, 0)
+}
+
+/// Binds an interrupt line to a semaphore and enables it.
+pub fn interrupt_bind(interrupt: Entry, semaphore: Entry) -> Result {
+    // SAFETY: touches no memory of ours.
+    unsafe { operation2::<{ op::INTERRUPT_BIND }>(interrupt.word(), semaphore.word()) }.map(drop)
+}
+
+/// Enables an interrupt line again after an interrupt.
+pub fn interrupt_enable(interrupt: Entry) -> Result {
+    interrupt_bind(interrupt, Entry::OWN)
+}
+
+/// Reads a byte of I/O space; `offset` counts from the first port of the entry.
+pub fn port_read(ports: Entry, offset: u64) -> Result<u8> {
+    // SAFETY: what a device does to memory is not within the language.
+    unsafe { operation4::<{ op::PORT }>(ports.word(), offset, 0, op::PORT_READ) }.map(|value| value as u8)
+}
+
+/// Writes a byte of I/O space.
+pub fn port_write(ports: Entry, offset: u64, value: u8) -> Result {
+    // SAFETY: as for `port_read`.
+    unsafe { operation4::<{ op::PORT }>(ports.word(), offset, value.into(), op::PORT_WRITE) }.map(drop)
+}
+
+/// The scheduler lets a thread run; comes back only with the reason why not.
+pub fn dispatch(seat: Entry, thread: u64) -> Error {
+    // SAFETY: the scheduler's activation starts anew on its stack; it keeps no references there.
+    unsafe { operation2::<{ op::DISPATCH }>(seat.word(), thread) }.err().unwrap_or(Error::Again)
+}
+
+/// Asks for a record of the nucleus's lists ([`abi::info`]) and lends the message area with it to
+/// `look`, together with the next position.
+pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8], u64) -> R) -> Result<R> {
+    message::with_area(|area| {
+        // SAFETY: the nucleus writes into the area, which is ours meanwhile.
+        let next = unsafe { operation3::<{ op::INFO }>(machine.word(), what, position) }?;
+        let bytes = match what {
+            info::LOG => next.saturating_sub(position).min(area.len() as u64) as usize,
+            _ => area.len(),
+        };
+        Ok(look(&area[..bytes], next))
+    })
+}
+
+/// Stops the machine with an exit status, 0 to 127.
+pub fn machine_stop(machine: Entry, status: u64) -> Result {
+    // SAFETY: what stops uses no memory.
+    unsafe { operation3::<{ op::MACHINE }>(machine.word(), op::MACHINE_STOP, status) }.map(drop)
+}
+
+/// Makes an entry for an interrupt line.
+pub fn machine_interrupt(machine: Entry, line: u64) -> Result<Entry> {
+    // SAFETY: changes nothing in this domain but an entry.
+    unsafe { operation3::<{ op::MACHINE }>(machine.word(), op::MACHINE_INTERRUPT, line) }.map(reserved)
+}
+
+/// Makes an entry for `count` I/O ports from `first` on.
+pub fn machine_ports(machine: Entry, first: u16, count: u16) -> Result<Entry> {
+    let value = u64::from(first) | u64::from(count) << 16;
+    // SAFETY: changes nothing in this domain but an entry.
+    unsafe { operation3::<{ op::MACHINE }>(machine.word(), op::MACHINE_PORTS, value) }.map(reserved)
+}
+
+/// V on the semaphore whenever the log grows or a domain dies.
+pub fn machine_log_semaphore(machine: Entry, semaphore: Entry) -> Result {
+    // SAFETY: touches no memory of ours.
+    unsafe { operation3::<{ op::MACHINE }>(machine.word(), op::MACHINE_LOG_SEMAPHORE, semaphore.word()) }.map(drop)
+}
+
+/// Appends the first `bytes` of the message area to the kernel log; see [`crate::log`].
+pub fn log(bytes: usize) -> Result {
+    // SAFETY: only reads the area.
+    unsafe { operation1::<{ op::LOG }>(bytes as u64) }.map(drop)
+}
+
+/// Sets a property of the running activation. The receive index is kept by [`message`].
+pub fn activation_set(what: u64, value: u64) -> Result {
+    // SAFETY: neither property changes memory; nothing in this crate uses the thread pointer.
+    unsafe { operation2::<{ op::ACTIVATION_SET }>(what, value) }.map(drop)
+}
+
+/// The index that the nucleus answered.
+fn entry_of(index: u64) -> Entry {
+    Entry(index as usize)
+}
+
+/// An index of our table that the nucleus chose: marks it as used.
+fn reserved(index: u64) -> Entry {
+    let entry = entry_of(index);
+    table::reserve(entry);
+    entry
+}
