@@ -1,0 +1,336 @@
+//! Does the description fit together, and with the tree and machine it is meant for?
+
+use super::{At, ComponentText, Description, Problem};
+use crate::{Account, MAX_COMPONENTS, MAX_NAME_BYTES, Restart, Special};
+use abi::layout::{FIRST_FREE, TABLE_ENTRIES};
+use std::collections::BTreeMap;
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+/// What a description is compared with.
+pub trait Surroundings {
+    /// Is there a component crate of this name?
+    fn has_component(&self, name: &str) -> bool;
+    /// Is there a program crate of this name?
+    fn has_program(&self, name: &str) -> bool;
+    /// Is there a file or folder at this path, relative to the description?
+    fn has_file(&self, path: &str) -> bool;
+    /// Frames of the machine, if they are not those of the description.
+    fn memory_frames(&self) -> Option<u64>;
+}
+
+/// A description that was checked, and the order in which its components start.
+#[derive(Debug)]
+pub struct Plan<'d> {
+    /// The description.
+    pub description: &'d Description,
+    /// Places in `description.components`, first to start first.
+    pub order: Vec<usize>,
+}
+
+/// The components without which nothing runs, in the order in which they must start, with what each must hold.
+const REQUIRED: [(&str, Special); 3] =
+    [("sigma0", Special::Memory), ("roottask", Special::Standby), ("sched", Special::Scheduler)];
+/// The component that every later one can reach.
+const NAMES: &str = "names";
+
+impl Description {
+    /// Checks everything and finds the start order.
+    pub fn check(&self, surroundings: &dyn Surroundings) -> Result<Plan<'_>, Vec<Problem>> {
+        let mut checker = Checker { description: self, surroundings, problems: Vec::new() };
+        checker.names();
+        checker.required();
+        checker.binaries();
+        checker.priorities_and_restarts();
+        checker.portals();
+        checker.devices();
+        checker.specials();
+        checker.accounts();
+        checker.files_and_shell();
+        let order = checker.start_order();
+        let mut problems = checker.problems;
+        if problems.is_empty() {
+            return Ok(Plan { description: self, order });
+        }
+        problems.sort();
+        Err(problems)
+    }
+}
+
+struct Checker<'a> {
+    description: &'a Description,
+    surroundings: &'a dyn Surroundings,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Checker<'a> {
+    fn problem(&mut self, line: usize, cause: impl Into<String>, remedy: impl Into<String>) {
+        self.problems.push(Problem { line, cause: cause.into(), remedy: remedy.into() });
+    }
+
+    fn find(&self, name: &str) -> Option<&'a ComponentText> {
+        self.description.components.iter().find(|component| component.name.value == name)
+    }
+
+    fn names(&mut self) {
+        let description = self.description;
+        if let Some(extra) = description.components.get(MAX_COMPONENTS) {
+            let cause = format!("more than {MAX_COMPONENTS} components");
+            self.problem(extra.name.line, cause, "split the system, or join components");
+        }
+        self.unique("component", description.components.iter().map(|component| &component.name));
+        self.unique("program", description.programs.iter().map(|program| &program.name));
+    }
+
+    fn unique(&mut self, what: &str, names: impl Iterator<Item = &'a At<String>>) {
+        let mut lines = BTreeMap::new();
+        for name in names {
+            let fits = (1..=MAX_NAME_BYTES).contains(&name.value.len());
+            let plain = name.value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+            if !fits || !plain || name.value.starts_with('.') {
+                let remedy = "names have 1 to 16 letters, digits, `-`, `_` or `.`, and do not begin with a dot";
+                self.problem(name.line, format!("\"{}\" cannot name a {what}", name.value), remedy);
+            } else if let Some(first) = lines.insert(name.value.as_str(), name.line) {
+                let cause = format!("a second {what} is called `{}`; the first stands in line {first}", name.value);
+                self.problem(name.line, cause, "rename or remove one of them");
+            }
+        }
+    }
+
+    fn required(&mut self) {
+        for (name, special) in REQUIRED {
+            match self.find(name) {
+                None => {
+                    let remedy = format!("add [[component]] with name = \"{name}\", special = \"{}\"", special.text());
+                    self.problem(0, format!("there is no component `{name}`, and nothing runs without it"), remedy);
+                }
+                Some(component) if component.special.value != special => {
+                    let cause = format!("`{name}` is not given special = \"{}\"", special.text());
+                    let remedy = format!("write special = \"{}\": `{name}` cannot work without it", special.text());
+                    self.problem(component.special.line, cause, remedy);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn binaries(&mut self) {
+        let description = self.description;
+        for component in &description.components {
+            let binary = &component.binary;
+            if !self.surroundings.has_component(&binary.value) {
+                let cause =
+                    format!("component `{}`: there is no crate components/{}", component.name.value, binary.value);
+                let remedy = format!("make one with `./x new component {}`, or correct `binary`", binary.value);
+                self.problem(binary.line, cause, remedy);
+            }
+        }
+        for program in &description.programs {
+            let binary = &program.binary;
+            if !self.surroundings.has_program(&binary.value) {
+                let cause = format!("program `{}`: there is no crate apps/{}", program.name.value, binary.value);
+                self.problem(binary.line, cause, "add the crate, or correct `binary`");
+            }
+        }
+    }
+
+    fn priorities_and_restarts(&mut self) {
+        for component in &self.description.components {
+            let (priority, most) = (&component.priority, &component.max_priority);
+            if priority.value > most.value {
+                let cause = format!(
+                    "component `{}` has priority {}, above its max_priority {}",
+                    component.name.value, priority.value, most.value
+                );
+                self.problem(priority.line, cause, "lower `priority` or raise `max_priority`");
+            }
+            // sigma0 and roottask hold what a restart would need.
+            let name = component.name.value.as_str();
+            if matches!(name, "sigma0" | "roottask") && component.restart.value != Restart::Reboot {
+                let cause = format!("`{name}` has restart = \"{}\"", component.restart.value.text());
+                let remedy = format!("write restart = \"reboot\": nobody can start another `{name}`");
+                self.problem(component.restart.line, cause, remedy);
+            }
+            if component.arguments.len() > 64 || component.arguments.iter().any(|text| text.len() > 255) {
+                let cause = format!("component `{name}` has too many or too long arguments");
+                self.problem(component.name.line, cause, "at most 64 arguments of at most 255 bytes");
+            }
+        }
+    }
+
+    fn portals(&mut self) {
+        for component in &self.description.components {
+            let name = &component.name.value;
+            let mut seen = BTreeMap::new();
+            for portal in &component.portals {
+                let (target, service) = &portal.value;
+                if !(1..=MAX_NAME_BYTES).contains(&service.len()) {
+                    let cause = format!("component `{name}`: \"{service}\" cannot name a service");
+                    self.problem(portal.line, cause, "names of services have 1 to 16 bytes");
+                }
+                if target == name {
+                    let cause = format!("component `{name}` asks for a portal to itself");
+                    self.problem(portal.line, cause, "call the function instead");
+                } else if self.find(target).is_none() {
+                    let cause = format!("component `{name}` asks for a portal to `{target}`, which is no component");
+                    self.problem(portal.line, cause, format!("add [[component]] `{target}`, or correct the name"));
+                }
+                if seen.insert(portal.value.clone(), portal.line).is_some() {
+                    let cause = format!("component `{name}` asks twice for a portal to `{target}/{service}`");
+                    self.problem(portal.line, cause, "one portal can be used by all threads: remove the other");
+                }
+            }
+            let places = ((TABLE_ENTRIES << component.table_order) - FIRST_FREE).min(250);
+            if let Some(extra) = component.portals.get(places) {
+                let count = component.portals.len();
+                let cause = format!("component `{name}` asks for {count} portals, but its table has room for {places}");
+                self.problem(extra.line, cause, "write a larger `table_order` (each step doubles the table)");
+            }
+        }
+    }
+
+    fn devices(&mut self) {
+        let mut lines: BTreeMap<u8, &str> = BTreeMap::new();
+        let mut ranges: Vec<(u32, u32, &str)> = Vec::new();
+        for component in &self.description.components {
+            let name = component.name.value.as_str();
+            if let Some(irq) = &component.interrupt
+                && let Some(other) = lines.insert(irq.value, name)
+            {
+                let cause = format!("interrupt line {} is given to `{other}` and to `{name}`", irq.value);
+                self.problem(irq.line, cause, "a line has one owner: remove one");
+            }
+            if let Some(ports) = &component.io_ports {
+                let (first, count) = (u32::from(ports.value.0), u32::from(ports.value.1));
+                let end = first + count;
+                if let Some((_, _, other)) = ranges.iter().find(|(start, stop, _)| first < *stop && *start < end) {
+                    let cause = format!("ports {first:#x} to {:#x} of `{name}` belong to `{other}` too", end - 1);
+                    self.problem(ports.line, cause, "a port has one owner: shrink or remove one range");
+                }
+                ranges.push((first, end, name));
+            }
+        }
+    }
+
+    fn specials(&mut self) {
+        let mut owners = BTreeMap::new();
+        for component in &self.description.components {
+            let (special, name) = (&component.special, component.name.value.as_str());
+            if special.value == Special::None {
+                continue;
+            }
+            let text = special.value.text();
+            if let Some(other) = owners.insert(text, name) {
+                let cause = format!("special = \"{text}\" is given to `{other}` and to `{name}`");
+                self.problem(special.line, cause, "there is one: remove it from one of them");
+            }
+        }
+    }
+
+    fn accounts(&mut self) {
+        let description = self.description;
+        let total = self.surroundings.memory_frames().unwrap_or(description.memory_frames.value);
+        let mut sum = description.reserved_frames;
+        let mut rest: Option<&str> = None;
+        for component in &description.components {
+            let name = component.name.value.as_str();
+            match component.account.value {
+                Account::Frames(frames) => sum += u64::from(frames),
+                Account::Rest => {
+                    if let Some(other) = rest.replace(name) {
+                        let cause = format!("account = \"rest\" is given to `{other}` and to `{name}`");
+                        self.problem(component.account.line, cause, "only one can get what the others leave");
+                    }
+                }
+            }
+        }
+        if sum > total {
+            let cause = format!(
+                "the accounts and the reserve sum up to {sum} frames ({} KiB), but the machine has {total} ({} KiB)",
+                sum * 4,
+                total * 4
+            );
+            let remedy = "make accounts smaller, or the memory larger (`size` here, `--memory` when running)";
+            self.problem(description.memory_frames.line, cause, remedy);
+        }
+    }
+
+    fn files_and_shell(&mut self) {
+        let description = self.description;
+        for (path, source) in &description.files {
+            if path.value.split('/').any(|part| matches!(part, "" | "." | "..")) {
+                let cause = format!("\"{}\" cannot be a path in the boot archive", path.value);
+                self.problem(path.line, cause, "write a path without leading slash, `.` and `..`, as \"etc/motd\"");
+            } else if path.value == "boot" || path.value.starts_with("boot/") {
+                let cause = format!("\"{}\" lies in boot/, which the build fills", path.value);
+                self.problem(path.line, cause, "choose another folder, as \"etc/motd\"");
+            }
+            if !self.surroundings.has_file(&source.value) {
+                let cause = format!("there is no file \"{}\" beside this description", source.value);
+                self.problem(source.line, cause, "add it, or correct the path");
+            }
+        }
+        if let Some(shell) = &description.shell
+            && self.find(&shell.value).is_none()
+        {
+            let cause = format!("the shell is to be `{}`, which is no component", shell.value);
+            self.problem(shell.line, cause, format!("add [[component]] `{}`, or correct the name", shell.value));
+        }
+    }
+
+    /// Places of the components that must run before `component` starts.
+    fn dependencies(&self, component: &ComponentText) -> Vec<usize> {
+        let position = |name: &str| self.description.components.iter().position(|other| other.name.value == name);
+        let name = component.name.value.as_str();
+        let mut before: Vec<usize> = component.portals.iter().filter_map(|portal| position(&portal.value.0)).collect();
+        let required = REQUIRED.iter().map(|(required, _)| *required).take_while(|required| *required != name);
+        before.extend(required.filter_map(position));
+        if name != NAMES && REQUIRED.iter().all(|(required, _)| *required != name) {
+            before.extend(position(NAMES));
+        }
+        before
+    }
+
+    fn start_order(&mut self) -> Vec<usize> {
+        let components = &self.description.components;
+        let dependencies: Vec<Vec<usize>> = components.iter().map(|component| self.dependencies(component)).collect();
+        let mut order: Vec<usize> = Vec::new();
+        while order.len() < components.len() {
+            let ready = (0..components.len()).find(|&candidate| {
+                !order.contains(&candidate) && dependencies[candidate].iter().all(|before| order.contains(before))
+            });
+            match ready {
+                Some(next) => order.push(next),
+                None => {
+                    self.report_cycle(&dependencies, &order);
+                    break;
+                }
+            }
+        }
+        order
+    }
+
+    /// Some component that cannot start leads round to itself: walk until one is met again.
+    fn report_cycle(&mut self, dependencies: &[Vec<usize>], started: &[usize]) {
+        let waiting = |candidate: &usize| !started.contains(candidate);
+        let Some(mut at) = (0..dependencies.len()).find(waiting) else { return };
+        let mut path = Vec::new();
+        while !path.contains(&at) {
+            path.push(at);
+            // A component that waits has an unstarted dependency; a portal to itself is reported already.
+            match dependencies[at].iter().copied().find(|before| waiting(before) && *before != at) {
+                Some(next) => at = next,
+                None => return,
+            }
+        }
+        let first = path.iter().position(|&other| other == at).unwrap_or(0);
+        let components = &self.description.components;
+        let mut names: Vec<&str> = path[first..].iter().map(|&place| components[place].name.value.as_str()).collect();
+        names.push(&components[at].name.value);
+        let cause = format!("none of these can start first: {}", names.join(" waits for "));
+        let remedy =
+            "remove a portal of the circle and open it by name later; all wait for sigma0, roottask, sched and names";
+        self.problem(components[at].name.line, cause, remedy.to_string());
+    }
+}

@@ -1,0 +1,91 @@
+//! From a plan to the compiled form; see the crate's head for the layout.
+
+use super::{ComponentText, Plan, ProgramText};
+use crate::{Account, FLAG_FPU, FLAG_INSPECT, FLAG_TRUSTED, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION};
+use abi::layout::FIRST_FREE;
+use std::vec::Vec;
+
+impl Plan<'_> {
+    /// The bytes that [`crate::System::parse`] reads.
+    pub fn encode(&self) -> Vec<u8> {
+        let description = self.description;
+        let shell = description.shell.as_ref().and_then(|shell| self.number(&shell.value)).unwrap_or(NOBODY);
+        let mut records = Vec::new();
+        for &place in &self.order {
+            append(&mut records, &self.component(&description.components[place]));
+        }
+        for program in &description.programs {
+            append(&mut records, &encode_program(program));
+        }
+        let mut bytes = Vec::from(*MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&((HEADER_BYTES + records.len()) as u32).to_le_bytes());
+        for half in [description.components.len() as u16, description.programs.len() as u16, shell, 0] {
+            bytes.extend_from_slice(&half.to_le_bytes());
+        }
+        bytes.extend_from_slice(&records);
+        bytes
+    }
+
+    /// Place of a component in the start order.
+    fn number(&self, name: &str) -> Option<u16> {
+        let components = &self.description.components;
+        self.order.iter().position(|&place| components[place].name.value == name).map(|number| number as u16)
+    }
+
+    fn component(&self, component: &ComponentText) -> Vec<u8> {
+        let account = match component.account.value {
+            Account::Frames(frames) => frames,
+            Account::Rest => REST,
+        };
+        let flags = if component.fpu { FLAG_FPU } else { 0 } | if component.trusted { FLAG_TRUSTED } else { 0 };
+        let (first_port, ports) = component.io_ports.as_ref().map_or((0, 0), |ports| ports.value);
+        let mut record = Vec::new();
+        record.extend_from_slice(&account.to_le_bytes());
+        record.extend_from_slice(&[
+            component.priority.value,
+            component.max_priority.value,
+            flags,
+            component.special.value as u8,
+            component.restart.value as u8,
+            component.restarts_per_minute,
+            component.interrupt.as_ref().map_or(NO_INTERRUPT, |line| line.value),
+            component.table_order,
+        ]);
+        record.extend_from_slice(&first_port.to_le_bytes());
+        record.extend_from_slice(&ports.to_le_bytes());
+        record.extend_from_slice(&[component.portals.len() as u8, component.arguments.len() as u8]);
+        string(&mut record, &component.name.value);
+        string(&mut record, &component.binary.value);
+        for (place, portal) in component.portals.iter().enumerate() {
+            let target = self.number(&portal.value.0).unwrap_or(NOBODY);
+            record.extend_from_slice(&((FIRST_FREE + place) as u16).to_le_bytes());
+            record.extend_from_slice(&target.to_le_bytes());
+            string(&mut record, &portal.value.1);
+        }
+        for argument in &component.arguments {
+            string(&mut record, argument);
+        }
+        record
+    }
+}
+
+fn encode_program(program: &ProgramText) -> Vec<u8> {
+    let mut record = Vec::from(program.account.to_le_bytes());
+    record.push(if program.inspect { FLAG_INSPECT } else { 0 });
+    string(&mut record, &program.name.value);
+    string(&mut record, &program.binary.value);
+    record
+}
+
+/// A record: its length, itself included, then its content.
+fn append(records: &mut Vec<u8>, content: &[u8]) {
+    records.extend_from_slice(&(content.len() as u16 + 2).to_le_bytes());
+    records.extend_from_slice(content);
+}
+
+/// A string; checks have made sure that it is short.
+fn string(record: &mut Vec<u8>, text: &str) {
+    record.push(text.len() as u8);
+    record.extend_from_slice(text.as_bytes());
+}

@@ -1,0 +1,113 @@
+//! The host's side: text, checks, and the encoder.
+//!
+//! [`Description::read`] turns TOML into a [`Description`] whose values know their lines;
+//! [`Description::check`] compares it with itself and with its [`Surroundings`] and yields a [`Plan`];
+//! [`Plan::encode`] makes the bytes that [`crate::System`] reads. Each mistake is a [`Problem`].
+
+mod check;
+mod encode;
+mod keys;
+mod read;
+
+pub use check::{Plan, Surroundings};
+
+use crate::{Account, Restart, Special};
+use std::string::String;
+use std::vec::Vec;
+
+/// A mistake in a description: where, what is wrong, what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Line of the file, from 1; 0 if the file as a whole is meant.
+    pub line: usize,
+    /// What is wrong.
+    pub cause: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl Problem {
+    /// The problem as a person reads it, with the name of the file.
+    pub fn text(&self, file: &str) -> String {
+        let place = if self.line == 0 { String::from(file) } else { std::format!("{file}:{}", self.line) };
+        std::format!("{place}: {}\n  remedy: {}", self.cause, self.remedy)
+    }
+}
+
+/// A value and the line it stands in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+/// A description as it was written.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// `[memory] size`: frames of the machine it is made for.
+    pub memory_frames: At<u64>,
+    /// `[memory] reserve`: frames kept for the nucleus, its records and the boot archive.
+    pub reserved_frames: u64,
+    /// `[[component]]`, in the order of the file.
+    pub components: Vec<ComponentText>,
+    /// `[[program]]`.
+    pub programs: Vec<ProgramText>,
+    /// `[files]`: path in the boot archive and path on the host, relative to the description.
+    pub files: Vec<(At<String>, At<String>)>,
+    /// `[boot] shell`: the component that runs commands.
+    pub shell: Option<At<String>>,
+    /// `[boot] exec`: commands it runs when none are given.
+    pub exec: Option<String>,
+    /// `[boot] command_line`: words for the nucleus.
+    pub command_line: String,
+}
+
+/// A component as it was written.
+#[derive(Clone, Debug)]
+pub struct ComponentText {
+    /// Its name; the line is that of the name.
+    pub name: At<String>,
+    /// The crate it is built from.
+    pub binary: At<String>,
+    /// What it may have.
+    pub account: At<Account>,
+    /// Priority of its first thread.
+    pub priority: At<u8>,
+    /// Highest priority of its threads.
+    pub max_priority: At<u8>,
+    /// It uses floating point.
+    pub fpu: bool,
+    /// It is outside of the flow rules.
+    pub trusted: bool,
+    /// What stands at `layout::SPECIAL`.
+    pub special: At<Special>,
+    /// What its death means.
+    pub restart: At<Restart>,
+    /// Restarts allowed per minute.
+    pub restarts_per_minute: u8,
+    /// Interrupt line.
+    pub interrupt: Option<At<u8>>,
+    /// I/O ports: first, number.
+    pub io_ports: Option<At<(u16, u16)>>,
+    /// Portals: component and service.
+    pub portals: Vec<At<(String, String)>>,
+    /// Order of the portal table.
+    pub table_order: u8,
+    /// Arguments.
+    pub arguments: Vec<String>,
+}
+
+/// A program as it was written.
+#[derive(Clone, Debug)]
+pub struct ProgramText {
+    /// Name typed to start it.
+    pub name: At<String>,
+    /// The crate it is built from.
+    pub binary: At<String>,
+    /// Frames it may have; 0 = what `proc` gives.
+    pub account: u32,
+    /// It may look at the nucleus's lists.
+    pub inspect: bool,
+}

@@ -1,0 +1,227 @@
+//! From text to a [`Description`]: each value has the right type and range, each key is known.
+
+use super::keys::{Keys, Reader, Value};
+use super::{At, ComponentText, Description, Problem, ProgramText};
+use crate::{Account, INTERRUPT_LINES, Restart, Special};
+use std::format;
+use std::string::{String, ToString};
+use std::vec;
+use std::vec::Vec;
+use toml::de::{DeTable, DeValue};
+
+/// Frames reserved for nucleus and boot archive when the description does not say.
+const DEFAULT_RESERVE: u64 = 1024;
+/// Restarts per minute when the description does not say.
+const DEFAULT_RESTARTS: u8 = 10;
+
+impl Description {
+    /// Reads the text of a description.
+    pub fn read(text: &str) -> Result<Self, Vec<Problem>> {
+        let mut reader = Reader { text, problems: Vec::new() };
+        let table = match DeTable::parse(text) {
+            Ok(table) => table,
+            Err(error) => {
+                let line = error.span().map_or(0, |span| reader.line(span.start));
+                let cause = format!("not TOML: {}", error.message().lines().collect::<Vec<_>>().join(", "));
+                return Err(vec![Problem { line, cause, remedy: "see https://toml.io for the syntax".into() }]);
+            }
+        };
+        let description = description(&mut reader, table.get_ref());
+        match description {
+            Some(description) if reader.problems.is_empty() => Ok(description),
+            _ => {
+                reader.problems.sort();
+                Err(reader.problems)
+            }
+        }
+    }
+}
+
+fn description(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Description> {
+    let mut keys = Keys::new(table, "a description", 0);
+    let memory = keys.require(reader, "memory", "add [memory] with size = \"64M\"");
+    let components = keys.require(reader, "component", "add [[component]] tables, sigma0 first");
+    let programs = keys.take("program");
+    let files = keys.take("files");
+    let boot = keys.take("boot");
+    keys.finish(reader);
+
+    let memory = memory.and_then(|value| memory_of(reader, value));
+    let components = list(reader, components, "component", component);
+    let programs = list(reader, programs, "program", program);
+    let files = files.map(|value| files_of(reader, value)).unwrap_or_default();
+    let (shell, exec, command_line) = boot.map(|value| boot_of(reader, value)).unwrap_or_default();
+    let (memory_frames, reserved_frames) = memory?;
+    Some(Description { memory_frames, reserved_frames, components, programs, files, shell, exec, command_line })
+}
+
+/// The tables of a `[[key]]` list that could be read.
+fn list<T>(
+    reader: &mut Reader<'_>,
+    value: Option<&Value<'_>>,
+    key: &str,
+    read: impl Fn(&mut Reader<'_>, &Value<'_>) -> Option<T>,
+) -> Vec<T> {
+    let Some(value) = value else { return Vec::new() };
+    let Some(array) = reader.array(value, key, &format!("[[{key}]] tables")) else { return Vec::new() };
+    array.iter().filter_map(|item| read(reader, item)).collect()
+}
+
+fn memory_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<(At<u64>, u64)> {
+    let mut keys = Keys::of(reader, value, "[memory]")?;
+    let size = keys.require(reader, "size", "write size = \"64M\"");
+    let size = size.and_then(|value| reader.frames(value, "size", ""));
+    let reserve = keys.take("reserve").map(|value| reader.frames(value, "reserve", ""));
+    keys.finish(reader);
+    Some((size?, reserve.map_or(Some(DEFAULT_RESERVE), |frames| frames.map(|frames| frames.value))?))
+}
+
+fn files_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<(At<String>, At<String>)> {
+    let DeValue::Table(table) = value.get_ref() else {
+        reader.wrong_type(value, "files", "a table: \"path in the archive\" = \"path on the host\"");
+        return Vec::new();
+    };
+    let mut files = Vec::new();
+    for (key, value) in table {
+        let path = At { value: key.get_ref().to_string(), line: reader.line(key.span().start) };
+        if let Some(source) = reader.text(value, &path.value, "the path of a file or folder beside this description") {
+            files.push((path, source));
+        }
+    }
+    files
+}
+
+type Boot = (Option<At<String>>, Option<String>, String);
+
+fn boot_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Boot {
+    let Some(mut keys) = Keys::of(reader, value, "[boot]") else { return Boot::default() };
+    let mut text = |keys: &mut Keys<'_, '_>, key, wanted: &str| {
+        let value = keys.take(key)?;
+        reader.text(value, key, wanted)
+    };
+    let shell = text(&mut keys, "shell", "the name of a component");
+    let exec = text(&mut keys, "exec", "commands for the shell").map(|text| text.value);
+    let command_line = text(&mut keys, "command_line", "words for the nucleus").map(|text| text.value);
+    keys.finish(reader);
+    (shell, exec, command_line.unwrap_or_default())
+}
+
+fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText> {
+    let mut keys = Keys::of(reader, value, "[[component]]")?;
+    let line = keys.line;
+    let name = keys.require(reader, "name", "write name = \"…\", 1 to 16 bytes");
+    let name = name.and_then(|value| reader.text(value, "name", "a text of 1 to 16 bytes"));
+    let binary = keys.take("binary");
+    let binary = binary.map(|value| reader.text(value, "binary", "the name of a crate in components/"));
+    let account = keys.require(reader, "account", "write account = \"512K\" (or a number of frames)");
+    let account = account.and_then(|value| account_of(reader, value));
+    let most = abi::PRIORITIES as u64 - 1;
+    let mut byte = |keys: &mut Keys<'_, '_>, key, default: u8, most: u64| {
+        let Some(value) = keys.take(key) else { return Some(At { value: default, line }) };
+        reader.number(value, key, 0, most).map(|number| At { value: number.value as u8, line: number.line })
+    };
+    let priority = byte(&mut keys, "priority", 16, most);
+    let default = priority.as_ref().map_or(0, |priority| priority.value);
+    let max_priority = byte(&mut keys, "max_priority", default, most);
+    let restarts = byte(&mut keys, "restarts_per_minute", DEFAULT_RESTARTS, 250);
+    let table_order = byte(&mut keys, "table_order", 0, abi::layout::MAX_TABLE_ORDER as u64);
+    let mut flag = |keys: &mut Keys<'_, '_>, key| match keys.take(key) {
+        Some(value) => reader.boolean(value, key),
+        None => Some(false),
+    };
+    let (fpu, trusted) = (flag(&mut keys, "fpu"), flag(&mut keys, "trusted"));
+    let special = match keys.take("special") {
+        Some(value) => reader.choice(value, "special", &Special::ALL.map(|special| (special.text(), special))),
+        None => Some(At { value: Special::None, line }),
+    };
+    let restart = keys.require(reader, "restart", "write restart = \"always\", \"never\" or \"reboot\"");
+    let restart = restart
+        .and_then(|value| reader.choice(value, "restart", &Restart::ALL.map(|restart| (restart.text(), restart))));
+    let (interrupt, io_ports) = keys.take("devices").map(|value| devices(reader, value)).unwrap_or_default();
+    let portals = texts(reader, keys.take("portals"), "portals").into_iter().map(portal).collect();
+    let arguments = texts(reader, keys.take("args"), "args").into_iter().map(|text| text.value).collect();
+    keys.finish(reader);
+    let name = name?;
+    Some(ComponentText {
+        binary: binary.unwrap_or_else(|| Some(name.clone()))?,
+        name,
+        account: account?,
+        priority: priority?,
+        max_priority: max_priority?,
+        fpu: fpu?,
+        trusted: trusted?,
+        special: special?,
+        restart: restart?,
+        restarts_per_minute: restarts?.value,
+        interrupt,
+        io_ports,
+        portals,
+        table_order: table_order?.value,
+        arguments,
+    })
+}
+
+fn account_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<Account>> {
+    if let DeValue::String(text) = value.get_ref()
+        && text == "rest"
+    {
+        return Some(At { value: Account::Rest, line: reader.line(value.span().start) });
+    }
+    let frames = reader.frames(value, "account", ", or \"rest\" for what the others leave")?;
+    Some(At { value: Account::Frames(frames.value as u32), line: frames.line })
+}
+
+type Devices = (Option<At<u8>>, Option<At<(u16, u16)>>);
+
+fn devices(reader: &mut Reader<'_>, value: &Value<'_>) -> Devices {
+    let Some(mut keys) = Keys::of(reader, value, "`devices`") else { return Devices::default() };
+    let interrupt = keys.take("irq");
+    let interrupt = interrupt.and_then(|value| reader.number(value, "irq", 0, u64::from(INTERRUPT_LINES) - 1));
+    let interrupt = interrupt.map(|line| At { value: line.value as u8, line: line.line });
+    let ports = keys.take("ports").and_then(|value| ports(reader, value));
+    keys.finish(reader);
+    (interrupt, ports)
+}
+
+fn ports(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<(u16, u16)>> {
+    const WANTED: &str = "the first port and how many, as [0x3f8, 8]";
+    let line = reader.line(value.span().start);
+    let array = reader.array(value, "ports", WANTED)?;
+    let [first, count] = array.iter().collect::<Vec<_>>()[..] else {
+        reader.problem(line, "`ports` does not have two numbers", format!("write {WANTED}"));
+        return None;
+    };
+    let first = reader.number(first, "ports", 0, 0xffff)?.value;
+    let count = reader.number(count, "ports", 1, 0xffff)?.value;
+    if first + count > 0x1_0000 {
+        let cause = format!("`ports` reaches to port {:#x}", first + count - 1);
+        reader.problem(line, cause, "the last port of the machine is 0xffff");
+        return None;
+    }
+    Some(At { value: (first as u16, count as u16), line })
+}
+
+fn texts(reader: &mut Reader<'_>, value: Option<&Value<'_>>, key: &str) -> Vec<At<String>> {
+    let Some(value) = value else { return Vec::new() };
+    let Some(array) = reader.array(value, key, "a list of texts") else { return Vec::new() };
+    array.iter().filter_map(|item| reader.text(item, key, "a list of texts")).collect()
+}
+
+/// `component/service`, or only `component` for the service of the same name.
+fn portal(text: At<String>) -> At<(String, String)> {
+    let (component, service) = text.value.split_once('/').unwrap_or((&text.value, &text.value));
+    At { value: (component.into(), service.into()), line: text.line }
+}
+
+fn program(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ProgramText> {
+    let mut keys = Keys::of(reader, value, "[[program]]")?;
+    let name = keys.require(reader, "name", "write name = \"…\", 1 to 16 bytes");
+    let name = name.and_then(|value| reader.text(value, "name", "a text of 1 to 16 bytes"));
+    let binary = keys.take("binary").map(|value| reader.text(value, "binary", "the name of a crate in apps/"));
+    let account = keys.take("account").map(|value| reader.frames(value, "account", ""));
+    let inspect = keys.take("inspect").map_or(Some(false), |value| reader.boolean(value, "inspect"));
+    keys.finish(reader);
+    let name = name?;
+    let account = account.map_or(Some(0), |frames| frames.map(|frames| frames.value as u32))?;
+    Some(ProgramText { binary: binary.unwrap_or_else(|| Some(name.clone()))?, name, account, inspect: inspect? })
+}

@@ -1,0 +1,144 @@
+//! The system description: which components run, with which portals, devices, priority, account and
+//! restart policy. It is written as `systems/NAME.toml` and is the only place that says so.
+//!
+//! The host tool reads the text (feature `host`: [`host::Description`]), checks all of it, with errors
+//! that name file, line, cause and remedy, and compiles it to a few hundred bytes (`boot/system` of
+//! the boot archive). `roottask` reads those with [`System`], which allocates nothing, trusts nothing
+//! and never panics: [`System::parse`] walks every record once; the iterators cannot fail afterwards.
+//!
+//! # The compiled form
+//! Little-endian, no alignment assumed.
+//!
+//! | bytes | header |
+//! |---|---|
+//! | 8 | `CAIRNSYS` |
+//! | 4 | version ([`VERSION`]) |
+//! | 4 | bytes of all of it |
+//! | 2, 2 | components, programs |
+//! | 2 | number of the shell's component, [`NOBODY`] if there is none |
+//! | 2 | zero |
+//!
+//! Then one record per component, in the order in which they start (so that whoever offers a service
+//! precedes whoever holds a portal to it), then one per program. A record begins with its own length
+//! in bytes (2); strings are a length byte and UTF-8.
+//!
+//! | bytes | component |
+//! |---|---|
+//! | 4 | account in frames ([`REST`] = all that remains) |
+//! | 1, 1 | priority, highest priority |
+//! | 1 | flags: 1 = FPU, 2 = trusted |
+//! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby |
+//! | 1, 1 | restart: 0 always, 1 never, 2 reboot; restarts allowed per minute |
+//! | 1 | interrupt line, 255 = none |
+//! | 1 | order of its portal table |
+//! | 2, 2 | first I/O port, number of ports |
+//! | 1, 1 | portals, arguments |
+//! | string, string | name, binary |
+//! | 2, 2, string | each portal: index, component, service |
+//! | string | each argument |
+//!
+//! | bytes | program |
+//! |---|---|
+//! | 4 | account in frames, 0 = what `proc` gives |
+//! | 1 | flags: 1 = may inspect the nucleus |
+//! | string, string | name, binary |
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "host")]
+extern crate std;
+
+#[cfg(feature = "host")]
+pub mod host;
+mod view;
+
+pub use view::{Arguments, Component, Components, Error, ErrorKind, Portal, Portals, Program, Programs, System};
+
+/// Version of the compiled form.
+pub const VERSION: u32 = 1;
+/// Begins the compiled form.
+pub const MAGIC: &[u8; 8] = b"CAIRNSYS";
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 24;
+/// Account of a component that gets what the others leave.
+pub const REST: u32 = u32::MAX;
+/// Number of no component.
+pub const NOBODY: u16 = u16::MAX;
+/// Bytes of the longest name: what `DOMAIN_NEW` takes.
+pub const MAX_NAME_BYTES: usize = 16;
+/// Most components of a system.
+pub const MAX_COMPONENTS: usize = 64;
+/// Interrupt lines there can be.
+pub const INTERRUPT_LINES: u8 = 24;
+/// No interrupt line.
+pub const NO_INTERRUPT: u8 = 255;
+
+/// Frames a component may have charged to its account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// So many.
+    Frames(u32),
+    /// All that the others leave.
+    Rest,
+}
+
+/// What stands at `layout::SPECIAL` of a component's portal table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// Nothing.
+    None = 0,
+    /// The scheduler's seat.
+    Scheduler = 1,
+    /// The machine: inspection and shutdown.
+    Machine = 2,
+    /// All free memory.
+    Memory = 3,
+    /// The standby of the scheduler's seat.
+    Standby = 4,
+}
+
+impl Special {
+    /// All of them, by number.
+    pub const ALL: [Special; 5] =
+        [Special::None, Special::Scheduler, Special::Machine, Special::Memory, Special::Standby];
+
+    /// As written in a description.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Special::None => "none",
+            Special::Scheduler => "scheduler",
+            Special::Machine => "machine",
+            Special::Memory => "memory",
+            Special::Standby => "standby",
+        }
+    }
+}
+
+/// What happens when a component dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// `roottask` starts it again, unless it died too often within a minute: then as [`Restart::Reboot`].
+    Always = 0,
+    /// It stays dead.
+    Never = 1,
+    /// The machine stops with a failing status: the system cannot go on without it.
+    Reboot = 2,
+}
+
+impl Restart {
+    /// All of them, by number.
+    pub const ALL: [Restart; 3] = [Restart::Always, Restart::Never, Restart::Reboot];
+
+    /// As written in a description.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Restart::Always => "always",
+            Restart::Never => "never",
+            Restart::Reboot => "reboot",
+        }
+    }
+}
+
+pub(crate) const FLAG_FPU: u8 = 1;
+pub(crate) const FLAG_TRUSTED: u8 = 2;
+pub(crate) const FLAG_INSPECT: u8 = 1;
