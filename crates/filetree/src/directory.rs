@@ -1,0 +1,158 @@
+//! Directories: files of entries of 128 bytes, searched linearly.
+//!
+//! An entry is compared by its header first (length and hash of the name), so that a search costs a
+//! load and a compare per entry.
+
+use crate::layout::*;
+use crate::tree::Tree;
+use crate::{Error, MAX_NAME, PAGE_BYTES, Pages};
+
+/// A name as it stands in an entry.
+pub(crate) struct Name {
+    pub words: [u64; NAME_WORDS],
+    pub length: usize,
+    /// Header without the inode.
+    key: u64,
+}
+
+impl Name {
+    pub fn new(name: &[u8]) -> Result<Self, Error> {
+        if name.len() > MAX_NAME {
+            return Err(Error::NameTooLong);
+        }
+        if matches!(name, b"" | b"." | b"..") || name.iter().any(|byte| *byte == b'/' || *byte == 0) {
+            return Err(Error::BadName);
+        }
+        let mut words = [0; NAME_WORDS];
+        let mut hash = 0u64;
+        for (word, bytes) in words.iter_mut().zip(name.chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(padded);
+            // Multiplication by an odd constant spreads upwards; the top bits are used.
+            hash = (hash.rotate_left(23) ^ *word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        Ok(Self { words, length: name.len(), key: (hash & !0xff_ffff_ffff) | (name.len() as u64) << 32 })
+    }
+
+    pub fn header(&self, inode: u32) -> u64 {
+        self.key | u64::from(inode)
+    }
+
+    fn used(&self) -> usize {
+        self.length.div_ceil(8)
+    }
+}
+
+/// A place for an entry: page · 32 + index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot(pub u64);
+
+impl Slot {
+    pub fn new(page: u32, index: u32) -> Self {
+        Self(u64::from(page) * u64::from(ENTRIES) + u64::from(index))
+    }
+    pub fn page(self) -> u32 {
+        (self.0 / u64::from(ENTRIES)) as u32
+    }
+    pub fn word(self) -> usize {
+        (self.0 % u64::from(ENTRIES)) as usize * ENTRY_WORDS
+    }
+}
+
+pub(crate) const fn header_inode(header: u64) -> u32 {
+    header as u32
+}
+
+pub(crate) const fn header_length(header: u64) -> usize {
+    (header >> 32 & 0xff) as usize
+}
+
+/// What a search found.
+pub(crate) struct Found {
+    /// The entry and its inode.
+    pub entry: Option<(Slot, u32)>,
+    /// A free slot, if one was passed.
+    pub free: Option<Slot>,
+}
+
+impl<P: Pages> Tree<P> {
+    pub(crate) fn search(&self, directory: u32, name: &Name) -> Found {
+        let mut found = Found { entry: None, free: None };
+        let blocks = self.inode(directory, INODE_SIZE) / PAGE_BYTES as u64;
+        for block in 0..blocks {
+            let page = self.block(directory, block);
+            if page == 0 {
+                continue;
+            }
+            for index in 0..ENTRIES {
+                let header = self.pages.load(page, index as usize * ENTRY_WORDS);
+                if header == 0 {
+                    if found.free.is_none() {
+                        found.free = Some(Slot::new(page, index));
+                    }
+                } else if (header ^ name.key) >> 32 == 0 && self.same_name(page, index, name) {
+                    found.entry = Some((Slot::new(page, index), header_inode(header)));
+                    return found;
+                }
+            }
+        }
+        found
+    }
+
+    fn same_name(&self, page: u32, index: u32, name: &Name) -> bool {
+        let first = index as usize * ENTRY_WORDS + 1;
+        (0..name.used()).all(|word| self.pages.load(page, first + word) == name.words[word])
+    }
+
+    /// Makes an entry: in the slot found free, or in a new page.
+    pub(crate) fn add_entry(
+        &mut self,
+        directory: u32,
+        free: Option<Slot>,
+        name: &Name,
+        inode: u32,
+        payer: u32,
+    ) -> Result<(), Error> {
+        let slot = match free {
+            Some(slot) => slot,
+            None => {
+                let size = self.inode(directory, INODE_SIZE);
+                let page = self.add_block(directory, size / PAGE_BYTES as u64, payer)?;
+                self.set_inode(directory, INODE_SIZE, size + PAGE_BYTES as u64);
+                Slot::new(page, 0)
+            }
+        };
+        let (page, word) = (slot.page(), slot.word());
+        for (index, value) in name.words[..name.used()].iter().enumerate() {
+            self.pages.store(page, word + 1 + index, *value);
+        }
+        self.pages.store(page, word, name.header(inode));
+        Ok(())
+    }
+
+    pub(crate) fn clear_entry(&mut self, slot: Slot) {
+        self.pages.store(slot.page(), slot.word(), 0);
+    }
+
+    /// The entry at or after a position: its header, name, and the position after it.
+    pub(crate) fn entry_after(&self, directory: u32, mut position: u64) -> Option<(u64, [u8; MAX_NAME], u64)> {
+        let blocks = self.inode(directory, INODE_SIZE) / PAGE_BYTES as u64;
+        loop {
+            let block = position / u64::from(ENTRIES);
+            if block >= blocks {
+                return None;
+            }
+            let page = self.block(directory, block);
+            let word = (position % u64::from(ENTRIES)) as usize * ENTRY_WORDS;
+            position += 1;
+            let header = if page == 0 { 0 } else { self.pages.load(page, word) };
+            if header != 0 {
+                let mut name = [0; MAX_NAME];
+                let length = header_length(header).min(MAX_NAME);
+                self.pages.read(page, word * 8 + 8, &mut name[..length]);
+                return Some((header, name, position));
+            }
+        }
+    }
+}
