@@ -1,1 +1,40 @@
-fn main() {}
+//! The host tool behind `./x`: builds the nucleus and the components, packs the boot archive, runs
+//! the emulator, tests, measures.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`project`] | where things lie: the tree, the target folder, folders that live as long as a run |
+//! | [`build`] | cargo with the flags of nucleus and components |
+//! | [`image`] | the system description and the boot archive |
+//! | [`emulator`] | QEMU: installing, starting, input, output, time limit, exit status |
+//! | [`run`], [`test`], [`bench`], [`debug`], [`new`] | the commands |
+#![forbid(unsafe_code)]
+
+mod build;
+mod command_line;
+mod debug;
+mod elf;
+mod emulator;
+mod image;
+mod install;
+mod project;
+mod run;
+
+use clap::Parser;
+use command_line::{Command, CommandLine};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let command = CommandLine::parse().command;
+    let result = project::Project::find().and_then(|project| match command {
+        Command::Run(options) => run::run(&project, &options),
+        Command::Debug(options) => debug::debug(&project, &options),
+    });
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(if error.is::<emulator::TimedOut>() { emulator::TIMED_OUT } else { 1 })
+        }
+    }
+}

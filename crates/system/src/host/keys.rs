@@ -136,7 +136,7 @@ impl Reader<'_> {
 }
 
 /// Frames of a size such as `64M`; none if it is not one, or not a multiple of a frame.
-pub(super) fn size_in_frames(text: &str) -> Option<u64> {
+pub fn size_in_frames(text: &str) -> Option<u64> {
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let bytes = digits.parse::<u64>().ok()?.checked_mul(match unit {
         "K" => 1 << 10,

@@ -1,0 +1,95 @@
+//! Cargo, with the flags of the nucleus and of components.
+//!
+//! Each set of flags has its own folder below the target folder, so that changing from one to the
+//! other compiles nothing again, and each is complete before it is read.
+
+use crate::project::{Project, read};
+use anyhow::{Context, Result};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// The bare target of this ISA.
+pub const TARGET: &str = "x86_64-unknown-none";
+
+/// Cargo said that it cannot build; it has explained itself.
+#[derive(Debug)]
+pub struct BuildFailed(pub String);
+
+impl fmt::Display for BuildFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} does not build", self.0)
+    }
+}
+
+impl std::error::Error for BuildFailed {}
+
+/// Does the nucleus check itself?
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Checks {
+    /// As shipped.
+    Off,
+    /// With the ledgers.
+    On,
+}
+
+impl From<bool> for Checks {
+    fn from(checked: bool) -> Self {
+        if checked { Checks::On } else { Checks::Off }
+    }
+}
+
+/// Builds the nucleus and tells where its ELF file is.
+pub fn nucleus(project: &Project, checks: Checks) -> Result<PathBuf> {
+    let mut command = Command::new("cargo");
+    command.args(["build", "--release", "--package", "nucleus", "--target", TARGET]);
+    let folder = match checks {
+        Checks::Off => "nucleus",
+        Checks::On => {
+            command.args(["--features", "checked"]);
+            "nucleus-checked"
+        }
+    };
+    let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"].map(String::from);
+    let folder = cargo(project, command, folder, &flags, "the nucleus")?;
+    Ok(folder.join("nucleus"))
+}
+
+/// Builds components and programs (package names) and tells in which folder their ELF files are.
+pub fn programs(project: &Project, packages: &BTreeSet<&str>) -> Result<PathBuf> {
+    let script = project.root.join("runtime/link.ld");
+    let mut command = Command::new("cargo");
+    command.args(["build", "--release", "--target", TARGET]);
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    // Cargo does not know that the link script is an input: its hash among the flags tells it.
+    let flags = [
+        "-Crelocation-model=static".to_string(),
+        format!("-Clink-arg=-T{}", script.display()),
+        format!("--cfg=link_script=\"{:x}\"", hash(&read(&script)?)),
+    ];
+    cargo(project, command, "programs", &flags, "a component or program")
+}
+
+fn cargo(project: &Project, mut command: Command, folder: &str, flags: &[String], what: &str) -> Result<PathBuf> {
+    let target = project.target.join(folder);
+    command
+        .current_dir(&project.root)
+        .arg("--target-dir")
+        .arg(&target)
+        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
+        .env_remove("RUSTFLAGS")
+        .stdin(Stdio::null());
+    let status = command.status().context("cannot start cargo")?;
+    if !status.success() {
+        return Err(BuildFailed(what.into()).into());
+    }
+    Ok(target.join(TARGET).join("release"))
+}
+
+/// FNV-1a; only to notice changes.
+pub fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}

@@ -1,0 +1,97 @@
+//! What can be typed after `./x`.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Cairn: an operating system for running code you do not trust next to data you must not leak.
+#[derive(Parser)]
+#[command(
+    name = "./x",
+    bin_name = "./x",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Examples:\n  \
+        ./x run                        boot and talk to the shell (Ctrl-A X leaves)\n  \
+        ./x run --exec 'ls /; threads' run commands, print what they print, exit with their status\n  \
+        ./x --help, ./x run --help     more about all and each"
+)]
+pub struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Build Cairn, boot it in the emulator, and connect this terminal to its console
+    Run(RunOptions),
+    /// Boot Cairn, halt before its first instruction, and wait for gdb
+    Debug(DebugOptions),
+}
+
+/// Which machine and which system.
+#[derive(Args, Clone)]
+pub struct MachineOptions {
+    /// System description: which components run, and with what
+    #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
+    pub system: PathBuf,
+    /// Memory of the machine: K, M or G
+    #[arg(long, value_name = "SIZE", default_value = "64M")]
+    pub memory: String,
+    /// CPUs of the machine
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cpus: u32,
+    /// Build the nucleus with its checks (ledgers of owed invalidations, of unpublished code, …)
+    #[arg(long)]
+    pub checked: bool,
+    /// Words for the nucleus's command line, after those of the description
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    pub append: String,
+    /// Boot the nucleus with an archive that holds nothing but its symbols
+    #[arg(long, hide = true)]
+    pub nucleus_only: bool,
+}
+
+/// `./x run`
+#[derive(Args, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x run\n  \
+    ./x run --exec 'ls /; threads'\n  \
+    ./x run --exec 'stress 1 100000' --icount --timeout 120   (the same in every run)\n  \
+    ./x run --system systems/minimal.toml --memory 32M\n\n\
+    Without --exec the terminal belongs to Cairn, Ctrl-C included: Ctrl-A X leaves the emulator.\n\
+    The exit status is that of the commands; 124 if the time limit was reached.")]
+pub struct RunOptions {
+    /// Shell commands to run instead of a conversation; nothing else is printed
+    #[arg(long, value_name = "COMMANDS")]
+    pub exec: Option<String>,
+    /// End the emulator after so many seconds, with status 124 [default: none, with --exec 300]
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<f64>,
+    /// Which machine and which system.
+    #[command(flatten)]
+    pub machine: MachineOptions,
+    /// One tick of the clock per instruction: every run is the same, and counts are exact
+    #[arg(long)]
+    pub icount: bool,
+    /// Also write what the console prints to this file
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+}
+
+/// `./x debug`
+#[derive(Args, Clone)]
+#[command(after_help = "Example:\n  ./x debug --system systems/minimal.toml\n\n\
+    Type the gdb command it prints in a second terminal. Ctrl-A X leaves the emulator.")]
+pub struct DebugOptions {
+    /// Shell commands to run instead of a conversation
+    #[arg(long, value_name = "COMMANDS")]
+    pub exec: Option<String>,
+    /// Port of this computer on which the emulator waits for gdb
+    #[arg(long, default_value_t = 1234)]
+    pub port: u16,
+    /// Which machine and which system.
+    #[command(flatten)]
+    pub machine: MachineOptions,
+}

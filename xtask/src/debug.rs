@@ -1,0 +1,24 @@
+//! `./x debug`
+
+use crate::command_line::DebugOptions;
+use crate::emulator::{self, Console, End, Machine};
+use crate::install;
+use crate::project::Project;
+use crate::run::{image_of, machine_of};
+use anyhow::Result;
+
+/// Boots, halts before the first instruction, and says how to attach gdb.
+pub fn debug(project: &Project, options: &DebugOptions) -> Result<u8> {
+    install::emulator()?;
+    let image = image_of(project, &options.machine, options.exec.as_deref())?;
+    let machine = Machine { gdb_port: Some(options.port), ..machine_of(&options.machine) };
+    eprintln!("\nThe machine halts before its first instruction. In a second terminal, in this folder:\n");
+    eprintln!("  gdb -ex 'target remote :{}' {}\n", options.port, image.nucleus.display());
+    eprintln!("Useful there: `hbreak nucleus::main` (a hardware breakpoint: paging is still off), `continue`, `bt`.");
+    eprintln!("Symbols of a component: `add-symbol-file {}/programs/.../release/NAME`.", project.target.display());
+    eprintln!("Here, Ctrl-A, then X leaves the emulator.\n");
+    match emulator::boot(&image, &machine, Console::Terminal, None)?.0 {
+        End::Status(status) => Ok(status),
+        End::Reset | End::TimedOut => Ok(0),
+    }
+}

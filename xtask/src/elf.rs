@@ -1,0 +1,54 @@
+//! What the host tool needs to know of ELF files: what loads of them, and their symbols.
+
+use anyhow::{Context, Result};
+use object::elf::{FileHeader64, PT_LOAD};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
+use std::fmt::Write;
+
+/// The file without what does not load: symbols, debug information, section headers.
+pub fn strip(file: &[u8]) -> Result<Vec<u8>> {
+    let header = FileHeader64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let endian = LittleEndian;
+    let segments = header.program_headers(endian, file).context("bad program headers")?;
+    let headers_end = header.e_phoff(endian) + segments.len() as u64 * u64::from(header.e_phentsize(endian));
+    let loaded = segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD);
+    let ends = loaded.map(|segment| segment.p_offset(endian) + segment.p_filesz(endian));
+    let end = ends.chain([headers_end]).max().unwrap_or(0);
+    let mut kept = file.get(..end as usize).context("a segment lies outside of the file")?.to_vec();
+    // e_shoff (8 bytes at 40); e_shnum and e_shstrndx (2 bytes each at 60).
+    kept[40..48].fill(0);
+    kept[60..64].fill(0);
+    Ok(kept)
+}
+
+/// Functions of the file, as sorted lines `hexadecimal address, space, name`.
+pub fn symbols(file: &[u8]) -> Result<String> {
+    let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let mut symbols: Vec<(u64, String)> = file
+        .symbols()
+        .filter(|symbol| symbol.kind() == SymbolKind::Text || symbol.kind() == SymbolKind::Label)
+        .filter(|symbol| symbol.is_definition() || symbol.kind() == SymbolKind::Label)
+        .filter_map(|symbol| Some((symbol.address(), symbol.name().ok()?.to_string())))
+        .filter(|(_, name)| !name.is_empty() && !name.starts_with(".L"))
+        .map(|(address, name)| (address, format!("{:#}", rustc_demangle::demangle(&name))))
+        .collect();
+    symbols.sort();
+    symbols.dedup_by_key(|(address, _)| *address);
+    let mut text = String::new();
+    for (address, name) in symbols {
+        writeln!(text, "{address:x} {name}")?;
+    }
+    Ok(text)
+}
+
+/// Bytes of the sections whose names begin with one of `names`.
+pub fn section_bytes(file: &[u8], names: &[&str]) -> Result<u64> {
+    let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let matching = file.sections().filter(|section| {
+        section
+            .name()
+            .is_ok_and(|name| names.iter().any(|wanted| name == *wanted || name.starts_with(&format!("{wanted}."))))
+    });
+    Ok(matching.map(|section| section.size()).sum())
+}

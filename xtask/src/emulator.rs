@@ -1,0 +1,278 @@
+//! One run of the emulator: its arguments, its input and output, its time limit, what its end means.
+
+use crate::image::Image;
+use crate::install::QEMU;
+use anyhow::{Context, Result, bail};
+use regex::bytes::Regex;
+use std::fmt;
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Exit status of `./x` when the time limit was reached, as `timeout(1)` has it.
+pub const TIMED_OUT: u8 = 124;
+/// How often the emulator and its output are looked at.
+const POLL: Duration = Duration::from_millis(5);
+
+/// The machine to emulate.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// As QEMU takes it: `64M`.
+    pub memory: String,
+    /// CPUs.
+    pub cpus: u32,
+    /// One tick per instruction, the same in every run.
+    pub icount: bool,
+    /// Wait for gdb on this port before the first instruction.
+    pub gdb_port: Option<u16>,
+    /// Further words for the nucleus.
+    pub append: String,
+}
+
+/// Something to type once the output shows something.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Matches what was printed since the step before.
+    pub after: Regex,
+    /// What is typed then.
+    pub send: Vec<u8>,
+}
+
+/// How the console is connected.
+pub enum Console<'a> {
+    /// To this terminal, raw.
+    Terminal,
+    /// Input from our standard input, output to our standard output.
+    Streams,
+    /// Typed by steps; the output is collected, and printed as it comes if `echo`.
+    Steps {
+        /// What to type.
+        steps: &'a [Step],
+        /// Print as it comes.
+        echo: bool,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum End {
+    /// The machine stopped itself with this status.
+    Status(u8),
+    /// A person left the emulator, or the machine reset itself.
+    Reset,
+    /// The time limit was reached.
+    TimedOut,
+}
+
+/// The time limit was reached.
+#[derive(Debug)]
+pub struct TimedOut(pub f64);
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the time limit of {} seconds was reached; the emulator was ended", self.0)
+    }
+}
+
+impl std::error::Error for TimedOut {}
+
+/// Arguments of the emulator for this image and machine, without those of the console.
+pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
+    let mut words: Vec<String> = [
+        "-M q35 -accel tcg -cpu max -display none -no-reboot -nic none",
+        "-device isa-debug-exit,iobase=0xf4,iosize=4",
+    ]
+    .iter()
+    .flat_map(|part| part.split(' ').map(String::from))
+    .collect();
+    let mut pair = |option: &str, value: String| words.extend([option.to_string(), value]);
+    pair("-m", machine.memory.clone());
+    pair("-smp", machine.cpus.to_string());
+    pair("-kernel", image.nucleus.display().to_string());
+    pair("-initrd", image.archive.display().to_string());
+    let append = format!("{} {}", image.command_line, machine.append);
+    pair("-append", append.trim().to_string());
+    if machine.icount {
+        pair("-icount", "shift=0,sleep=off".into());
+        pair("-seed", "1".into());
+        pair("-rtc", "base=2026-01-01,clock=vm".into());
+    }
+    if let Some(port) = machine.gdb_port {
+        pair("-gdb", format!("tcp:127.0.0.1:{port}"));
+        words.push("-S".into());
+    }
+    words
+}
+
+/// Boots and waits for the end. Returns how it ended and what the console printed, without carriage
+/// returns before line ends (nothing for [`Console::Terminal`]).
+pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Option<Duration>) -> Result<(End, Vec<u8>)> {
+    let mut command = Command::new(QEMU);
+    command.args(arguments(image, machine)).stderr(Stdio::piped());
+    let (steps, echo) = match console {
+        Console::Terminal => {
+            command.args(["-serial", "mon:stdio"]);
+            return terminal(command, limit).map(|end| (end, Vec::new()));
+        }
+        Console::Streams => {
+            command.stdin(Stdio::inherit());
+            (&[][..], true)
+        }
+        Console::Steps { steps, echo } => {
+            command.stdin(if steps.is_empty() { Stdio::null() } else { Stdio::piped() });
+            (steps, echo)
+        }
+    };
+    command.args(["-serial", "stdio", "-monitor", "none"]).stdout(Stdio::piped());
+    let mut running = Running::start(command)?;
+    let input = running.child.stdin.take();
+    let output = Collected::default();
+    let stdout = running.child.stdout.take().context("the emulator has no output")?;
+    let printer = thread::spawn({
+        let output = output.clone();
+        move || output.collect(stdout, echo)
+    });
+    let exit = running.wait(limit, Typist { steps, input, output: output.clone(), seen: 0 });
+    let complaints = running.complaints();
+    let _ = printer.join();
+    let end = exit?.map_or(Ok(End::TimedOut), |status| end_of(status, &complaints))?;
+    let output = std::mem::take(&mut *output.lock());
+    Ok((end, output))
+}
+
+/// The terminal belongs to the guest; a time limit must leave it as it was.
+fn terminal(command: Command, limit: Option<Duration>) -> Result<End> {
+    let settings = Command::new("stty").arg("-g").stdin(Stdio::inherit()).output();
+    let mut running = Running::start(command)?;
+    let exit = running.wait(limit, Typist { steps: &[], input: None, output: Collected::default(), seen: 0 });
+    let complaints = running.complaints();
+    if let Ok(settings) = settings
+        && let Ok(settings) = String::from_utf8(settings.stdout)
+    {
+        // The emulator restores the terminal itself unless it was ended by the limit.
+        let _ = Command::new("stty").arg(settings.trim()).status();
+    }
+    exit?.map_or(Ok(End::TimedOut), |status| end_of(status, &complaints))
+}
+
+/// The emulator while it runs; it ends with this value.
+struct Running {
+    child: Child,
+    complaints: Option<thread::JoinHandle<String>>,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Result<Self> {
+        let mut child = command.spawn().with_context(|| format!("cannot start {QEMU}"))?;
+        let complaints = child.stderr.take().map(|mut stderr| {
+            thread::spawn(move || {
+                let mut bytes = Vec::new();
+                // What was read until an error is what there is.
+                let _ = stderr.read_to_end(&mut bytes);
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+        });
+        Ok(Self { child, complaints })
+    }
+
+    /// Waits for the end, typing what is to be typed; `None` = the limit was reached and the emulator ended.
+    fn wait(&mut self, limit: Option<Duration>, mut typist: Typist<'_>) -> Result<Option<ExitStatus>> {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().context("cannot wait for the emulator")? {
+                return Ok(Some(status));
+            }
+            typist.type_next();
+            if limit.is_some_and(|limit| start.elapsed() >= limit) {
+                self.child.kill().context("cannot end the emulator")?;
+                self.child.wait().context("cannot wait for the emulator")?;
+                return Ok(None);
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// What the emulator itself complained about.
+    fn complaints(&mut self) -> String {
+        self.complaints.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Does nothing if it has ended, which it has unless an error came between.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Types the steps.
+struct Typist<'a> {
+    steps: &'a [Step],
+    input: Option<ChildStdin>,
+    output: Collected,
+    seen: usize,
+}
+
+impl Typist<'_> {
+    fn type_next(&mut self) {
+        let (Some((step, rest)), Some(input)) = (self.steps.split_first(), &mut self.input) else { return };
+        let output = self.output.lock();
+        let Some(found) = step.after.find(&output[self.seen.min(output.len())..]) else { return };
+        self.seen += found.end();
+        drop(output);
+        self.steps = rest;
+        // A guest that is gone reads nothing; the run ends by itself then.
+        let _ = input.write_all(&step.send).and_then(|()| input.flush());
+    }
+}
+
+/// What the console has printed so far.
+#[derive(Clone, Default)]
+struct Collected(Arc<Mutex<Vec<u8>>>);
+
+impl Collected {
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn collect(&self, mut stream: impl Read, echo: bool) {
+        let mut buffer = [0; 4096];
+        let mut held = false;
+        while let Ok(count @ 1..) = stream.read(&mut buffer) {
+            let mut text = Vec::with_capacity(count + 1);
+            for &byte in &buffer[..count] {
+                // A carriage return is kept unless a line end follows it.
+                if held && byte != b'\n' {
+                    text.push(b'\r');
+                }
+                held = byte == b'\r';
+                if !held {
+                    text.push(byte);
+                }
+            }
+            if echo {
+                let mut stdout = std::io::stdout().lock();
+                // Nobody may be reading our output any more; the run goes on to its end.
+                let _ = stdout.write_all(&text).and_then(|()| stdout.flush());
+            }
+            self.lock().extend_from_slice(&text);
+        }
+    }
+}
+
+/// What the emulator's exit means: the guest's status `v` makes it end with `2 v + 1`.
+fn end_of(status: ExitStatus, complaints: &str) -> Result<End> {
+    let own: Vec<&str> =
+        complaints.lines().filter(|line| line.starts_with(QEMU) && !line.contains("warning:")).collect();
+    match status.code() {
+        // Status 0 of the guest and a refusal of the emulator look alike but for its complaint.
+        Some(1) if !own.is_empty() => bail!("the emulator refuses to start:\n{}", own.join("\n")),
+        Some(code @ 1..=255) if code % 2 == 1 => Ok(End::Status((code / 2) as u8)),
+        Some(0) => Ok(End::Reset),
+        Some(code) => bail!("the emulator ended with status {code}\n{complaints}"),
+        None => bail!("the emulator was ended by a signal\n{complaints}"),
+    }
+}

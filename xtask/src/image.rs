@@ -1,0 +1,177 @@
+//! The boot archive: what a system description names, built and packed.
+
+use crate::build::{self, Checks};
+use crate::elf;
+use crate::project::{Project, Scratch, read, read_text, write};
+use abi::boot::{ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH, SYSTEM_PATH};
+use anyhow::{Context, Result, bail};
+use cpio::Writer;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use system::host::{Description, Plan, Problem, Surroundings};
+
+/// The commands that the shell runs instead of a conversation.
+const EXEC_PATH: &str = "etc/exec";
+
+/// A system description and where it stands.
+pub struct System {
+    path: PathBuf,
+    /// What it says.
+    pub description: Description,
+}
+
+/// What the emulator needs to boot.
+pub struct Image {
+    /// The nucleus's ELF file, symbols included.
+    pub nucleus: PathBuf,
+    /// The boot archive.
+    pub archive: PathBuf,
+    /// The nucleus's command line.
+    pub command_line: String,
+    /// Holds the archive.
+    _scratch: Scratch,
+}
+
+impl System {
+    /// Reads a description; nothing is compared with the tree yet.
+    pub fn read(project: &Project, path: &Path) -> Result<Self> {
+        let text = read_text(&project.root.join(path))?;
+        let description = Description::read(&text).map_err(|problems| report(path, &problems))?;
+        Ok(Self { path: path.into(), description })
+    }
+
+    /// Checks it against the tree and a machine with `memory_frames`.
+    pub fn plan(&self, project: &Project, memory_frames: Option<u64>) -> Result<Plan<'_>> {
+        let folder = self.folder(project);
+        let tree = Tree { project, folder, memory_frames };
+        self.description.check(&tree).map_err(|problems| report(&self.path, &problems))
+    }
+
+    /// Names of the crates it needs.
+    pub fn packages(&self) -> BTreeSet<&str> {
+        let components = self.description.components.iter().map(|component| component.binary.value.as_str());
+        components.chain(self.description.programs.iter().map(|program| program.binary.value.as_str())).collect()
+    }
+
+    fn folder(&self, project: &Project) -> PathBuf {
+        project.root.join(&self.path).parent().map_or_else(|| project.root.clone(), Path::to_path_buf)
+    }
+}
+
+fn report(path: &Path, problems: &[Problem]) -> anyhow::Error {
+    let file = path.display().to_string();
+    let texts: Vec<String> = problems.iter().map(|problem| problem.text(&file)).collect();
+    anyhow::anyhow!("the system description cannot be used\n{}", texts.join("\n"))
+}
+
+struct Tree<'a> {
+    project: &'a Project,
+    folder: PathBuf,
+    memory_frames: Option<u64>,
+}
+
+impl Surroundings for Tree<'_> {
+    fn has_component(&self, name: &str) -> bool {
+        self.project.bare_program("components", name).is_some()
+    }
+    fn has_program(&self, name: &str) -> bool {
+        self.project.bare_program("apps", name).is_some()
+    }
+    fn has_file(&self, path: &str) -> bool {
+        self.folder.join(path).exists()
+    }
+    fn memory_frames(&self) -> Option<u64> {
+        self.memory_frames
+    }
+}
+
+/// Builds everything that `system` needs and packs it. `exec` = commands for the shell.
+pub fn make(
+    project: &Project,
+    system: &System,
+    checks: Checks,
+    memory_frames: u64,
+    exec: Option<&str>,
+) -> Result<Image> {
+    let plan = system.plan(project, Some(memory_frames))?;
+    let nucleus = build::nucleus(project, checks)?;
+    let programs = build::programs(project, &system.packages())?;
+    pack(project, system, &plan, nucleus, &programs, exec)
+}
+
+/// Packs what was built before.
+pub fn pack(
+    project: &Project,
+    system: &System,
+    plan: &Plan<'_>,
+    nucleus: PathBuf,
+    programs: &Path,
+    exec: Option<&str>,
+) -> Result<Image> {
+    let description = &system.description;
+    if exec.is_some() && description.shell.is_none() {
+        bail!("{}: --exec needs a shell, and [boot] names none", system.path.display());
+    }
+    let mut writer = Writer::new();
+    writer.file(SYMBOLS_PATH, elf::symbols(&read(&nucleus)?)?.as_bytes())?;
+    writer.file(SYSTEM_PATH, &plan.encode())?;
+    let mut packed = BTreeSet::new();
+    for component in &description.components {
+        let path = match component.name.value.as_str() {
+            "sigma0" => SIGMA0_PATH.to_string(),
+            "roottask" => ROOTTASK_PATH.to_string(),
+            _ => format!("boot/{}", component.binary.value),
+        };
+        if packed.insert(path.clone()) {
+            writer.file(&path, &program(programs, &component.binary.value)?)?;
+        }
+    }
+    for entry in &description.programs {
+        writer.file(&format!("bin/{}", entry.name.value), &program(programs, &entry.binary.value)?)?;
+    }
+    for (path, source) in &description.files {
+        add(&mut writer, &path.value, &system.folder(project).join(&source.value))?;
+    }
+    if let Some(commands) = exec.or(description.exec.as_deref()) {
+        writer.file(EXEC_PATH, commands.as_bytes())?;
+    }
+    finish(project, writer, nucleus, description.command_line.clone())
+}
+
+/// An archive with nothing but the nucleus's symbols.
+pub fn nucleus_only(project: &Project, checks: Checks) -> Result<Image> {
+    let nucleus = build::nucleus(project, checks)?;
+    let mut writer = Writer::new();
+    writer.file(SYMBOLS_PATH, elf::symbols(&read(&nucleus)?)?.as_bytes())?;
+    finish(project, writer, nucleus, String::new())
+}
+
+fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: String) -> Result<Image> {
+    let scratch = project.scratch()?;
+    let archive = scratch.file("boot.cpio");
+    write(&archive, &writer.finish()?)?;
+    // The nucleus may be built anew while the emulator starts: it gets a copy.
+    let copy = scratch.file("nucleus");
+    fs::copy(&nucleus, &copy).with_context(|| format!("cannot copy {}", nucleus.display()))?;
+    Ok(Image { nucleus: copy, archive, command_line, _scratch: scratch })
+}
+
+fn program(folder: &Path, name: &str) -> Result<Vec<u8>> {
+    elf::strip(&read(&folder.join(name))?).with_context(|| format!("program {name}"))
+}
+
+/// Adds a file, or a folder with all that is in it, sorted.
+fn add(writer: &mut Writer, path: &str, source: &Path) -> Result<()> {
+    if !source.is_dir() {
+        return Ok(writer.file(path, &read(source)?)?);
+    }
+    let listing = fs::read_dir(source).with_context(|| format!("cannot list {}", source.display()))?;
+    let mut names = listing.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;
+    names.sort();
+    for name in names {
+        let name = name.to_str().with_context(|| format!("a name in {} is not UTF-8", source.display()))?;
+        add(writer, &format!("{path}/{name}"), &source.join(name))?;
+    }
+    Ok(())
+}
