@@ -1,7 +1,44 @@
 //! What client stubs and server dispatchers are made of.
+//!
+//! `#[interface] trait Name { … }` derives `NameClient<T: Transport>`, `NameServer` with its `dispatch`,
+//! and `NAME_LAYOUT`. Nothing here knows the nucleus: a [`Transport`] carries the message, so both
+//! halves run against each other on the host.
+//!
+//! # Encoding
+//!
+//! A call:
+//! - word 0: method number (from 1) in bits 0 to 15; above it up to three lengths of 16 bits, one for each
+//!   parameter of bytes in order: the length of a `&str` or `&[u8]`, the capacity of a `&mut [u8]`;
+//! - words 1 to 4: scalars in order; with a delegated entry words 1 to 3, and word 4 is the badge if
+//!   the entry is minted from a service. Further scalars stand in the message area, eight bytes each;
+//! - message area: further scalars, then the bytes of each `&str` and `&[u8]`, without gaps.
+//!
+//! A reply: word 0 is 0 or why not (an error of the interface, or a [`Protocol`] code); words 1 to 4
+//! the result's words ([`Returns`]; 1 to 3 and the badge in 4 if an entry comes back); the message area
+//! the bytes for the `&mut [u8]`: as many as the result counts if it begins with a `usize`, else as
+//! many as the capacity.
+//!
+//! The dispatcher checks all of it (method, lengths, text, ranges of scalars) and answers what is wrong
+//! with a [`Protocol`] code. It cannot panic on any message.
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod message;
+#[cfg(test)]
+extern crate self as interface;
 
-pub use message::{Delegated, Reply, Request, Words};
+mod delegate;
+mod failure;
+mod message;
+mod scalar;
+mod support;
+mod transport;
+
+pub use abi;
+pub use delegate::{Delegate, Delegated};
+pub use failure::{Code, Failure, Protocol};
+pub use interface_macros::interface;
+pub use message::{Reply, Request, Words};
+pub use scalar::{Returns, Scalar};
+#[doc(hidden)]
+pub use support::{answered, check, delegated, overflow, refused, room};
+pub use transport::{Answer, Transport};

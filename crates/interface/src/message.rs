@@ -4,13 +4,10 @@ use core::cell::Cell;
 
 use abi::{Control, MESSAGE_BYTES, MESSAGE_WORDS};
 
+use crate::Delegated;
+
 /// The words of a message.
 pub type Words = [u64; MESSAGE_WORDS];
-
-/// An entry that arrived: the index of our table where it stands. Who takes one out of a message owns
-/// it, and removes it when done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Delegated(pub usize);
 
 /// A call that arrived.
 pub struct Request<'a> {

@@ -1,0 +1,84 @@
+//! The layout as text: what a review sees when an interface changes.
+
+use std::fmt::Write;
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use crate::client::is_unit;
+use crate::model::{Interface, Method, Place, text_of};
+
+/// `NAME_LAYOUT`.
+pub fn generate(interface: &Interface) -> TokenStream {
+    let Interface { visibility, name, .. } = interface;
+    let mut text = format!("interface {name}\n");
+    for method in &interface.methods {
+        describe(&mut text, method);
+    }
+    let constant = format_ident!("{}_LAYOUT", upper(&name.to_string()));
+    let docs = format!("Where each word and byte of `{name}` travels.");
+    quote! {
+        #[doc = #docs]
+        #visibility const #constant: &str = #text;
+    }
+}
+
+fn describe(text: &mut String, method: &Method) {
+    let parameters: Vec<String> =
+        method.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, text_of(&parameter.ty))).collect();
+    let returns = &method.returns;
+    let words = text_of(&returns.words);
+    let value = match (returns.delegated, is_unit(&returns.words)) {
+        (false, _) => words.clone(),
+        (true, true) => "Delegated".into(),
+        (true, false) => format!("(Delegated, {words})"),
+    };
+    let error = text_of(&method.error);
+    let mut line = |line: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{line}");
+    };
+    line(format!("\n{} {}({}) -> {value} or {error}", method.number, method.name, parameters.join(", ")));
+    line(format!("    call   word 0, bits 0-15: {}", method.number));
+    for parameter in &method.parameters {
+        let name = &parameter.name;
+        match parameter.place {
+            Place::Word(word) => line(format!("           word {word}: {name}")),
+            Place::Overflow(position) => {
+                line(format!("           bytes {}-{}: {name}", position * 8, position * 8 + 7))
+            }
+            Place::Text(length) | Place::Bytes(length) => {
+                let low = 16 * (length + 1);
+                line(format!("           word 0, bits {low}-{}: length of {name}; bytes: {name}", low + 15));
+            }
+            Place::Output(length) => {
+                let low = 16 * (length + 1);
+                line(format!("           word 0, bits {low}-{}: capacity for {name}", low + 15));
+            }
+            Place::Delegate => line(format!("           delegated: {name}; word 4: its badge if minted")),
+        }
+    }
+    line("    reply  word 0: 0, or why not".into());
+    if !is_unit(&returns.words) {
+        line(format!("           words 1-{}: {words}", returns.limit));
+    }
+    if let Some((parameter, _)) = method.output() {
+        let count = if returns.counts_output { "word 1" } else { "capacity" };
+        line(format!("           bytes: {} ({count})", parameter.name));
+    }
+    if returns.delegated {
+        line("           delegated: the entry; word 4: its badge if minted".into());
+    }
+}
+
+/// `FileSystem` to `FILE_SYSTEM`.
+fn upper(name: &str) -> String {
+    let mut upper = String::new();
+    for (position, letter) in name.chars().enumerate() {
+        if letter.is_uppercase() && position > 0 {
+            upper.push('_');
+        }
+        upper.extend(letter.to_uppercase());
+    }
+    upper
+}

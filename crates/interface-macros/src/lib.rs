@@ -1,0 +1,39 @@
+//! `#[interface]`: client stub, server dispatcher and layout text from a trait.
+//!
+//! The encoding is described in the `interface` crate; here it is turned into code. `model` reads the
+//! trait and assigns every parameter its place, `client` and `server` write the two halves, `layout`
+//! writes the text that a checked-in golden file holds. All three read the same model, so they cannot
+//! disagree.
+
+#![forbid(unsafe_code)]
+
+/// `quote!`, with locals of the generated code invisible to the names of parameters and the other way
+/// round: a parameter may be called `end` or `words`.
+macro_rules! hygienic {
+    ($($tokens:tt)*) => { ::quote::quote_spanned!(::proc_macro2::Span::mixed_site() => $($tokens)*) };
+}
+pub(crate) use hygienic;
+
+mod client;
+mod layout;
+mod model;
+mod server;
+
+use proc_macro::TokenStream;
+use quote::quote;
+
+/// Derives from `trait Name`: `NameServer` (the trait with a badge added to each method, and `dispatch`),
+/// `NameClient<T: Transport>`, and the constant `NAME_LAYOUT`. The trait itself disappears.
+#[proc_macro_attribute]
+pub fn interface(_arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let item = syn::parse_macro_input!(item as syn::ItemTrait);
+    match model::Interface::read(&item) {
+        Ok(interface) => {
+            let client = client::generate(&interface);
+            let server = server::generate(&interface);
+            let layout = layout::generate(&interface);
+            quote!(#client #server #layout).into()
+        }
+        Err(error) => error.into_compile_error().into(),
+    }
+}

@@ -1,0 +1,252 @@
+//! The trait as data: methods, and where each parameter travels.
+
+use proc_macro2::TokenStream;
+use quote::ToTokens;
+use syn::{
+    Attribute, Error, FnArg, GenericArgument, Ident, ItemTrait, Pat, PathArguments, Result, ReturnType, TraitItem,
+    Type, Visibility, spanned::Spanned,
+};
+
+/// Words that carry scalars: 1 to 4; with a delegated entry word 4 is the badge.
+const SCALAR_WORDS: usize = 4;
+/// Lengths that fit above the method number in word 0.
+const LENGTHS: usize = 3;
+
+/// An interface.
+pub struct Interface {
+    pub visibility: Visibility,
+    pub attributes: Vec<Attribute>,
+    pub name: Ident,
+    pub methods: Vec<Method>,
+}
+
+/// A method; its number is its position, from 1 on.
+pub struct Method {
+    pub number: u64,
+    pub attributes: Vec<Attribute>,
+    pub name: Ident,
+    pub parameters: Vec<Parameter>,
+    pub returns: Returns,
+    pub error: Type,
+}
+
+/// A parameter.
+pub struct Parameter {
+    pub name: Ident,
+    pub ty: Type,
+    pub place: Place,
+}
+
+/// Where a parameter travels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In this word.
+    Word(usize),
+    /// In the message area: this is the how-manieth of the eight-byte values at its start.
+    Overflow(usize),
+    /// Text in the area; the how-manieth length in word 0.
+    Text(usize),
+    /// Bytes in the area.
+    Bytes(usize),
+    /// Bytes that come back; the length in word 0 is the capacity.
+    Output(usize),
+    /// The delegated entry.
+    Delegate,
+}
+
+/// What a method gives.
+pub struct Returns {
+    /// An entry comes back.
+    pub delegated: bool,
+    /// The type of the words, `()` if none.
+    pub words: Type,
+    /// How many words carry them.
+    pub limit: usize,
+    /// The first word says how many bytes of the output are valid.
+    pub counts_output: bool,
+}
+
+impl Interface {
+    /// Reads a trait; every refusal points at the place.
+    pub fn read(item: &ItemTrait) -> Result<Self> {
+        if !item.generics.params.is_empty() || !item.supertraits.is_empty() {
+            return Err(Error::new(item.ident.span(), "an interface has no type parameters and no supertraits"));
+        }
+        let mut methods = Vec::new();
+        for (position, part) in item.items.iter().enumerate() {
+            let TraitItem::Fn(function) = part else {
+                return Err(Error::new(part.span(), "an interface has only methods"));
+            };
+            methods.push(Method::read(position as u64 + 1, function)?);
+        }
+        Ok(Self { visibility: item.vis.clone(), attributes: item.attrs.clone(), name: item.ident.clone(), methods })
+    }
+}
+
+impl Method {
+    fn read(number: u64, function: &syn::TraitItemFn) -> Result<Self> {
+        let signature = &function.sig;
+        if let Some(body) = &function.default {
+            return Err(Error::new(body.span(), "a method of an interface has no body"));
+        }
+        let mut inputs = signature.inputs.iter();
+        match inputs.next() {
+            Some(FnArg::Receiver(receiver)) if receiver.reference.is_some() && receiver.mutability.is_none() => {}
+            _ => return Err(Error::new(signature.span(), "a method of an interface takes &self")),
+        }
+        let (returns, error) = read_result(&signature.output, signature.span())?;
+        let mut plain = Vec::new();
+        for input in inputs {
+            let FnArg::Typed(typed) = input else {
+                return Err(Error::new(input.span(), "unexpected receiver"));
+            };
+            let Pat::Ident(pattern) = &*typed.pat else {
+                return Err(Error::new(typed.pat.span(), "a parameter is a name"));
+            };
+            plain.push((pattern.ident.clone(), (*typed.ty).clone()));
+        }
+        let parameters = assign(plain)?;
+        let mut returns = returns;
+        returns.counts_output &= parameters.iter().any(|parameter| matches!(parameter.place, Place::Output(_)));
+        Ok(Self {
+            number,
+            attributes: function.attrs.clone(),
+            name: signature.ident.clone(),
+            parameters,
+            returns,
+            error,
+        })
+    }
+
+    /// Eight-byte values at the start of the area.
+    pub fn overflow(&self) -> usize {
+        self.parameters.iter().filter(|parameter| matches!(parameter.place, Place::Overflow(_))).count()
+    }
+
+    /// Parameters whose bytes go along, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = &Parameter> {
+        self.parameters.iter().filter(|parameter| matches!(parameter.place, Place::Text(_) | Place::Bytes(_)))
+    }
+
+    /// The parameter whose bytes come back, and its length's number.
+    pub fn output(&self) -> Option<(&Parameter, usize)> {
+        self.parameters.iter().find_map(|parameter| match parameter.place {
+            Place::Output(length) => Some((parameter, length)),
+            _ => None,
+        })
+    }
+
+    /// Whether an entry goes along.
+    pub fn delegates(&self) -> Option<&Parameter> {
+        self.parameters.iter().find(|parameter| parameter.place == Place::Delegate)
+    }
+
+    /// Whether the message area is used at all.
+    pub fn uses_area(&self) -> bool {
+        self.overflow() > 0 || self.inputs().next().is_some() || self.output().is_some()
+    }
+}
+
+/// Gives each parameter its place.
+fn assign(plain: Vec<(Ident, Type)>) -> Result<Vec<Parameter>> {
+    let delegates = plain.iter().filter(|(_, ty)| is_named(ty, "Delegate")).count();
+    let words = if delegates > 0 { SCALAR_WORDS - 1 } else { SCALAR_WORDS };
+    let (mut scalars, mut lengths, mut outputs) = (0, 0, 0);
+    let mut parameters = Vec::new();
+    for (name, ty) in plain {
+        let span = ty.span();
+        let mut length = |limit: &str| {
+            lengths += 1;
+            if lengths > LENGTHS { Err(Error::new(span, limit)) } else { Ok(lengths - 1) }
+        };
+        let limit = "at most three parameters of bytes: their lengths share word 0 with the method number";
+        let place = match &ty {
+            Type::Reference(reference) => {
+                let inner = reference.elem.to_token_stream().to_string();
+                match (inner.as_str(), reference.mutability.is_some()) {
+                    ("str", false) => Place::Text(length(limit)?),
+                    ("[u8]", false) => Place::Bytes(length(limit)?),
+                    ("[u8]", true) => {
+                        outputs += 1;
+                        if outputs > 1 {
+                            return Err(Error::new(span, "at most one parameter of bytes that come back"));
+                        }
+                        Place::Output(length(limit)?)
+                    }
+                    _ => return Err(Error::new(span, "references are &str, &[u8] or &mut [u8]")),
+                }
+            }
+            _ if is_named(&ty, "Delegate") => {
+                if delegates > 1 {
+                    return Err(Error::new(span, "a call delegates at most one entry"));
+                }
+                Place::Delegate
+            }
+            _ => {
+                scalars += 1;
+                if scalars <= words { Place::Word(scalars) } else { Place::Overflow(scalars - words - 1) }
+            }
+        };
+        parameters.push(Parameter { name, ty, place });
+    }
+    Ok(parameters)
+}
+
+/// Whether a type's last path segment is this name.
+fn is_named(ty: &Type, name: &str) -> bool {
+    match ty {
+        Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == name),
+        _ => false,
+    }
+}
+
+/// Takes `Result<T, E>` apart.
+fn read_result(output: &ReturnType, span: proc_macro2::Span) -> Result<(Returns, Type)> {
+    let wrong = || Error::new(span, "a method of an interface returns Result<T, E>");
+    let ReturnType::Type(_, ty) = output else { return Err(wrong()) };
+    let Type::Path(path) = &**ty else { return Err(wrong()) };
+    let segment = path.path.segments.last().filter(|segment| segment.ident == "Result").ok_or_else(wrong)?;
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return Err(wrong()) };
+    let types: Vec<&Type> = arguments
+        .args
+        .iter()
+        .filter_map(|argument| if let GenericArgument::Type(ty) = argument { Some(ty) } else { None })
+        .collect();
+    let [value, error] = types[..] else { return Err(wrong()) };
+    Ok((read_value(value)?, error.clone()))
+}
+
+/// `Delegated`, `(Delegated, T)` or words.
+fn read_value(value: &Type) -> Result<Returns> {
+    let delegated = |words| Returns { delegated: true, words, limit: SCALAR_WORDS - 1, counts_output: false };
+    if is_named(value, "Delegated") {
+        return Ok(delegated(syn::parse_quote!(())));
+    }
+    if let Type::Tuple(tuple) = value
+        && let Some(first) = tuple.elems.first()
+        && is_named(first, "Delegated")
+    {
+        return match tuple.elems.len() {
+            2 => Ok(delegated(tuple.elems[1].clone())),
+            _ => Err(Error::new(value.span(), "write (Delegated, T), where T may be a tuple")),
+        };
+    }
+    let first = match value {
+        Type::Tuple(tuple) => tuple.elems.first(),
+        other => Some(other),
+    };
+    let counts_output = first.is_some_and(|ty| is_named(ty, "usize"));
+    Ok(Returns { delegated: false, words: value.clone(), limit: SCALAR_WORDS, counts_output })
+}
+
+/// The tokens of a type as one would write it.
+pub fn text_of(ty: &impl ToTokens) -> String {
+    let text = ty.to_token_stream().to_string();
+    let replacements = [("& ", "&"), (" :: ", "::"), ("( ", "("), (" )", ")"), (" ,", ","), (" < ", "<"), (" >", ">")];
+    replacements.iter().fold(text, |text, (from, to)| text.replace(from, to))
+}
+
+/// Doc comments only.
+pub fn docs(attributes: &[Attribute]) -> TokenStream {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).map(ToTokens::to_token_stream).collect()
+}

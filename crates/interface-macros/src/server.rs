@@ -1,0 +1,213 @@
+//! The server's side: the trait to implement, and the dispatcher that checks every word and length
+//! before it calls it.
+
+use proc_macro2::TokenStream;
+use quote::format_ident;
+
+use crate::client::is_unit;
+use crate::hygienic as quote;
+use crate::model::{Interface, Method, Place, docs};
+
+/// `NameServer`.
+pub fn generate(interface: &Interface) -> TokenStream {
+    let Interface { visibility, name, attributes, .. } = interface;
+    let server = format_ident!("{name}Server");
+    let docs = docs(attributes);
+    let declarations = interface.methods.iter().map(declaration);
+    let arms = interface.methods.iter().map(arm);
+    quote! {
+        #docs
+        ///
+        /// The server's side: each method gets the badge of the call entry that was used.
+        #visibility trait #server {
+            #(#declarations)*
+
+            /// Handles one call: checks it, runs the method, makes the reply. Never panics by itself.
+            #[inline]
+            fn dispatch(&self, request: &mut ::interface::Request<'_>) -> ::interface::Reply {
+                let word0 = request.words[0];
+                match word0 & 0xffff {
+                    #(#arms)*
+                    _ => ::interface::Protocol::UnknownMethod.reply(),
+                }
+            }
+        }
+    }
+}
+
+fn declaration(method: &Method) -> TokenStream {
+    let Method { name, parameters, error, returns, attributes, .. } = method;
+    let docs = docs(attributes);
+    let names = parameters.iter().map(|parameter| &parameter.name);
+    let types = parameters.iter().map(|parameter| {
+        let ty = &parameter.ty;
+        if parameter.place == Place::Delegate { quote!(::interface::Delegated) } else { quote!(#ty) }
+    });
+    let words = &returns.words;
+    let value = match (returns.delegated, is_unit(words)) {
+        (false, _) => quote!(#words),
+        (true, true) => quote!(::interface::Delegate),
+        (true, false) => quote!((::interface::Delegate, #words)),
+    };
+    quote! {
+        #docs
+        #[allow(clippy::too_many_arguments)]
+        fn #name(&self, badge: u64, #(#names: #types),*) -> ::core::result::Result<#value, #error>;
+    }
+}
+
+fn arm(method: &Method) -> TokenStream {
+    let Method { number, name, parameters, .. } = method;
+    let names: Vec<_> = parameters.iter().map(|parameter| &parameter.name).collect();
+    let overflow = method.overflow();
+    let lengths = method.inputs().map(|parameter| length_of(parameter.place));
+    let inputs = method.inputs().count();
+    let capacity = match method.output() {
+        Some((_, length)) => {
+            let shift = 16 * (length + 1);
+            quote!((word0 >> #shift & 0xffff) as usize)
+        }
+        None => quote!(0),
+    };
+    let check = method.uses_area().then(|| {
+        quote! {
+            let capacity: usize = #capacity;
+            let lengths: [usize; #inputs] = [#(#lengths),*];
+            let Some(end) = ::interface::check(request.length, #overflow, &lengths, capacity) else {
+                return ::interface::Protocol::BadLength.reply();
+            };
+        }
+    });
+    let scalars = parameters.iter().filter_map(|parameter| {
+        let (name, ty) = (&parameter.name, &parameter.ty);
+        let word = match parameter.place {
+            Place::Word(word) => quote!(request.words[#word]),
+            Place::Overflow(position) => quote!(::interface::overflow(request.area, #position)),
+            _ => return None,
+        };
+        Some(quote! {
+            let Some(#name) = <#ty as ::interface::Scalar>::from_word(#word) else {
+                return ::interface::Protocol::BadValue.reply();
+            };
+        })
+    });
+    let start = overflow * 8;
+    let slices = method.uses_area().then(|| {
+        let cuts = method.inputs().enumerate().map(|(position, parameter)| {
+            let name = &parameter.name;
+            let cut = quote!(let (#name, rest) = rest.split_at_mut(lengths[#position]););
+            match parameter.place {
+                Place::Text(_) => quote! {
+                    #cut
+                    let Ok(#name) = ::core::str::from_utf8(#name) else {
+                        return ::interface::Protocol::BadText.reply();
+                    };
+                },
+                _ => quote! {
+                    #cut
+                    let #name: &[u8] = #name;
+                },
+            }
+        });
+        let output = method.output().map(|(parameter, _)| {
+            let name = &parameter.name;
+            // What is not counted comes back whole, so nothing of an earlier call may stand there.
+            let clear = (!method.returns.counts_output).then(|| quote!(rest[..capacity].fill(0);));
+            quote! {
+                #clear
+                let #name = &mut rest[..capacity];
+            }
+        });
+        let unused = method.output().is_none().then(|| quote!(let _ = rest;));
+        quote! {
+            let rest = &mut request.area[#start..];
+            #(#cuts)*
+            #output
+            #unused
+        }
+    });
+    let entry = method.delegates().map(|parameter| {
+        let name = &parameter.name;
+        quote! {
+            let Some(#name) = request.delegated.take() else {
+                return ::interface::Protocol::NoDelegation.reply();
+            };
+        }
+    });
+    let lend = method.uses_area().then(|| quote!(request.lent.set((end + capacity) as u64);));
+    let back = method.uses_area().then(|| quote!(request.lent.set(0);));
+    let reply = reply(method);
+    quote! {
+        #number => {
+            #check
+            #(#scalars)*
+            #slices
+            #entry
+            #lend
+            let result = self.#name(request.badge, #(#names),*);
+            #back
+            match result {
+                Ok(value) => { #reply }
+                Err(error) => ::interface::refused(error),
+            }
+        }
+    }
+}
+
+fn length_of(place: Place) -> TokenStream {
+    match place {
+        Place::Text(length) | Place::Bytes(length) | Place::Output(length) => {
+            let shift = 16 * (length + 1);
+            quote!((word0 >> #shift & 0xffff) as usize)
+        }
+        _ => quote!(0),
+    }
+}
+
+/// The reply to a method that did well.
+fn reply(method: &Method) -> TokenStream {
+    let returns = &method.returns;
+    let limit = returns.limit;
+    let (take, control) = match (returns.delegated, is_unit(&returns.words)) {
+        (false, _) => (quote!(), quote!(::interface::abi::Control(0))),
+        (true, true) => (
+            quote! {
+                let delegate: ::interface::Delegate = value;
+                let value = ();
+                words[4] = delegate.badge();
+            },
+            quote!(delegate.control()),
+        ),
+        (true, false) => (
+            quote! {
+                let (delegate, value): (::interface::Delegate, _) = value;
+                words[4] = delegate.badge();
+            },
+            quote!(delegate.control()),
+        ),
+    };
+    let bytes = method.output().map(|_| {
+        let count = match returns.counts_output {
+            true => quote!(words[1] as usize),
+            false => quote!(capacity),
+        };
+        quote! {
+            let count = #count;
+            if count > capacity {
+                return ::interface::Protocol::BadReply.reply();
+            }
+            if end > 0 {
+                request.area.copy_within(end..end + count, 0);
+            }
+            let control = ::interface::abi::Control(control.0 | count as u64);
+        }
+    });
+    quote! {
+        let mut words = [0u64; 5];
+        #take
+        ::interface::Returns::put(value, &mut words[1..1 + #limit]);
+        let control = #control;
+        #bytes
+        ::interface::Reply { words, control }
+    }
+}

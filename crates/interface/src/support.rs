@@ -1,0 +1,57 @@
+//! What the generated code calls; not for people.
+
+use abi::{Control, MESSAGE_BYTES};
+
+use crate::{Answer, Code, Delegated, Failure, Protocol, Reply, Transport};
+
+/// Client: bytes left for output after `overflow` values and inputs of these lengths.
+#[inline]
+pub fn room<E>(overflow: usize, lengths: &[usize]) -> Result<usize, Failure<E>> {
+    let used = lengths.iter().fold(overflow * 8, |sum, length| sum.saturating_add(*length));
+    MESSAGE_BYTES.checked_sub(used).ok_or(Failure::Protocol(Protocol::TooLong))
+}
+
+/// Client: the reply to a method that gives no entry.
+#[inline]
+pub fn answered<E: Code, T: Transport>(transport: &T, answer: &Answer) -> Result<(), Failure<E>> {
+    if answer.control.delegated() != 0 {
+        transport.discard(Delegated(answer.control.delegated()));
+    }
+    if answer.words[0] == 0 { Ok(()) } else { Err(Failure::from_word(answer.words[0])) }
+}
+
+/// Client: the entry that a method gives.
+#[inline]
+pub fn delegated<E: Code, T: Transport>(transport: &T, answer: &Answer) -> Result<Delegated, Failure<E>> {
+    match (answer.words[0], answer.control.delegated()) {
+        (0, 0) => Err(Failure::Protocol(Protocol::BadReply)),
+        (0, index) => Ok(Delegated(index)),
+        (word, index) => {
+            if index != 0 {
+                transport.discard(Delegated(index));
+            }
+            Err(Failure::from_word(word))
+        }
+    }
+}
+
+/// Server: whether the lengths add up to what came along and leave room for the output; gives where
+/// the inputs end.
+#[inline]
+pub fn check(came: usize, overflow: usize, lengths: &[usize], capacity: usize) -> Option<usize> {
+    // Lengths have 16 bits each, so the sums cannot wrap.
+    let end = lengths.iter().sum::<usize>() + overflow * 8;
+    (end == came && end + capacity <= MESSAGE_BYTES).then_some(end)
+}
+
+/// Server: the how-manieth of the values at the start of the area; `check` was there before.
+#[inline]
+pub fn overflow(area: &[u8; MESSAGE_BYTES], position: usize) -> u64 {
+    area.as_chunks().0.get(position).map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Server: the reply of a method that refused.
+#[inline]
+pub fn refused<E: Code>(error: E) -> Reply {
+    Reply { words: [error.code(), 0, 0, 0, 0], control: Control(0) }
+}

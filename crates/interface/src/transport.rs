@@ -1,0 +1,47 @@
+//! How a message gets to the server.
+
+use abi::{Control, Error};
+
+use crate::{Delegated, Words};
+
+/// What came back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// Words.
+    pub words: Words,
+    /// Bytes that came back, and the index where a delegated entry landed.
+    pub control: Control,
+}
+
+/// Carries calls to one server.
+pub trait Transport {
+    /// A call of words alone.
+    fn call(&self, words: Words, control: Control) -> Result<Answer, Error>;
+
+    /// A call with bytes: the pieces of `send` one after the other; what comes back goes to `receive`
+    /// as far as it fits. The caller has seen to it that the pieces fit into a message.
+    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error>;
+
+    /// Makes sure that a delegated entry can come back.
+    fn prepare_receive(&self) -> Result<(), Error>;
+
+    /// Removes an entry that came uninvited.
+    fn discard(&self, delegated: Delegated);
+}
+
+impl<T: Transport + ?Sized> Transport for &T {
+    #[inline]
+    fn call(&self, words: Words, control: Control) -> Result<Answer, Error> {
+        (**self).call(words, control)
+    }
+    #[inline]
+    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error> {
+        (**self).call_bytes(words, control, send, receive)
+    }
+    fn prepare_receive(&self) -> Result<(), Error> {
+        (**self).prepare_receive()
+    }
+    fn discard(&self, delegated: Delegated) {
+        (**self).discard(delegated);
+    }
+}
