@@ -1,0 +1,204 @@
+//! The compiled form: what goes in comes out, and nothing else is accepted.
+#![forbid(unsafe_code)]
+
+use proptest::prelude::*;
+use system::host::{Description, Surroundings};
+use system::{Account, ErrorKind, HEADER_BYTES, Restart, Special, System};
+
+struct Everything;
+
+impl Surroundings for Everything {
+    fn has_component(&self, _: &str) -> bool {
+        true
+    }
+    fn has_program(&self, _: &str) -> bool {
+        true
+    }
+    fn has_file(&self, _: &str) -> bool {
+        true
+    }
+    fn memory_frames(&self) -> Option<u64> {
+        None
+    }
+}
+
+const TEXT: &str = r#"
+program = [{ name = "ls" }, { name = "ps", binary = "ps2", account = "64K", inspect = true }]
+
+[memory]
+size = "64M"
+
+[boot]
+shell = "shell"
+
+[[component]]
+name = "shell"
+account = "rest"
+restart = "always"
+portals = ["ramfs", "console/lines"]
+args = ["-i", "/etc/exec"]
+fpu = true
+
+[[component]]
+name = "ramfs"
+account = "4M"
+priority = 20
+max_priority = 30
+restart = "always"
+restarts_per_minute = 60
+portals = ["console"]
+table_order = 2
+
+[[component]]
+name = "console"
+account = 64
+restart = "never"
+devices = { irq = 4, ports = [0x3f8, 8] }
+
+[[component]]
+name = "sigma0"
+account = 64
+special = "memory"
+restart = "reboot"
+trusted = true
+
+[[component]]
+name = "roottask"
+account = 256
+special = "standby"
+restart = "reboot"
+
+[[component]]
+name = "sched"
+account = 32
+special = "scheduler"
+restart = "always"
+"#;
+
+fn compiled() -> Vec<u8> {
+    Description::read(TEXT).unwrap().check(&Everything).unwrap().encode()
+}
+
+fn kind(bytes: &[u8]) -> ErrorKind {
+    System::parse(bytes).unwrap_err().kind
+}
+
+/// Place of a string's length byte.
+fn place(bytes: &[u8], text: &str) -> usize {
+    bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap() - 1
+}
+
+#[test]
+fn components_come_in_start_order() {
+    let bytes = compiled();
+    let system = System::parse(&bytes).unwrap();
+    let names: Vec<_> = system.components().map(|component| component.name).collect();
+    assert_eq!(names, ["sigma0", "roottask", "sched", "console", "ramfs", "shell"]);
+    for (number, component) in system.components().enumerate() {
+        assert_eq!(component.number as usize, number);
+    }
+}
+
+#[test]
+fn everything_written_is_read() {
+    let bytes = compiled();
+    let system = System::parse(&bytes).unwrap();
+    let shell = system.shell().unwrap();
+    assert_eq!((shell.name, shell.account, shell.fpu, shell.trusted), ("shell", Account::Rest, true, false));
+    let portals: Vec<_> = shell.portals().map(|portal| (portal.index, portal.component, portal.service)).collect();
+    assert_eq!(portals, [(48, 4, "ramfs"), (49, 3, "lines")]);
+    assert_eq!(shell.arguments().collect::<Vec<_>>(), ["-i", "/etc/exec"]);
+    let ramfs = system.component("ramfs").unwrap();
+    assert_eq!((ramfs.account, ramfs.priority, ramfs.max_priority), (Account::Frames(1024), 20, 30));
+    assert_eq!((ramfs.restart, ramfs.restarts_per_minute, ramfs.table_order), (Restart::Always, 60, 2));
+    assert_eq!((ramfs.interrupt, ramfs.io_ports, ramfs.special), (None, None, Special::None));
+    let console = system.component("console").unwrap();
+    assert_eq!((console.interrupt, console.io_ports), (Some(4), Some((0x3f8, 8))));
+    assert_eq!((console.restart, console.portals().count()), (Restart::Never, 0));
+    let sigma0 = system.component("sigma0").unwrap();
+    assert_eq!((sigma0.special, sigma0.trusted, sigma0.restart), (Special::Memory, true, Restart::Reboot));
+    let programs: Vec<_> =
+        system.programs().map(|program| (program.name, program.binary, program.account, program.inspect)).collect();
+    assert_eq!(programs, [("ls", "ls", None, false), ("ps", "ps2", Some(16), true)]);
+    assert_eq!(system.component("nobody"), None);
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    let bytes = compiled();
+    for length in 0..bytes.len() {
+        assert_eq!(kind(&bytes[..length]), ErrorKind::Truncated, "{length} bytes");
+    }
+}
+
+#[test]
+fn each_cause_has_its_error() {
+    let good = compiled();
+    let with = |at: usize, value: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = value;
+        kind(&bytes)
+    };
+    assert_eq!(with(0, b'c'), ErrorKind::BadMagic);
+    assert_eq!(with(8, 2), ErrorKind::BadVersion);
+    let mut longer = good.clone();
+    longer.push(0);
+    assert_eq!(kind(&longer), ErrorKind::BadLength);
+    // Fewer programs than records; then fewer components, among which the shell no longer is.
+    assert_eq!(with(18, 1), ErrorKind::BadLength);
+    assert_eq!(with(16, 5), ErrorKind::BadReference);
+    assert_eq!(with(16, 200), ErrorKind::BadValue);
+    assert_eq!(with(20, 6), ErrorKind::BadReference);
+    assert_eq!(with(22, 1), ErrorKind::BadValue);
+    // The first record begins after the header: length, account, priority, highest, flags, special, restart.
+    let record = HEADER_BYTES;
+    assert_eq!(with(record, 1), ErrorKind::BadLength);
+    assert_eq!(with(record + 2, 0), ErrorKind::BadValue);
+    assert_eq!(with(record + 6, 64), ErrorKind::BadValue);
+    assert_eq!(with(record + 7, 64), ErrorKind::BadValue);
+    assert_eq!(with(record + 8, 4), ErrorKind::BadValue);
+    assert_eq!(with(record + 9, 5), ErrorKind::BadValue);
+    assert_eq!(with(record + 10, 3), ErrorKind::BadValue);
+    assert_eq!(with(record + 12, 24), ErrorKind::BadValue);
+    assert_eq!(with(record + 13, 5), ErrorKind::BadValue);
+    let name = place(&good, "sigma0");
+    assert_eq!(with(name, 0), ErrorKind::BadString);
+    assert_eq!(with(place(&good, "shell"), 17), ErrorKind::BadString);
+    assert_eq!(with(name + 1, 0xff), ErrorKind::BadString);
+    // The portal `lines` of the shell, number 5: index 49 and component 3 stand before its name.
+    let portal = place(&good, "lines") - 4;
+    assert_eq!(&good[portal..portal + 4], [49, 0, 3, 0]);
+    assert_eq!(with(portal, 48), ErrorKind::BadValue);
+    assert_eq!(with(portal, 64), ErrorKind::BadValue);
+    assert_eq!(with(portal + 2, 5), ErrorKind::BadReference);
+}
+
+proptest! {
+    #[test]
+    fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        prop_assert!(System::parse(&bytes).is_err());
+    }
+
+    #[test]
+    fn damage_never_panics(changes in proptest::collection::vec((any::<u16>(), any::<u8>()), 1..8)) {
+        let mut bytes = compiled();
+        for (place, value) in changes {
+            let place = place as usize % bytes.len();
+            bytes[place] = value;
+        }
+        if let Ok(system) = System::parse(&bytes) {
+            for component in system.components() {
+                prop_assert!(component.portals().all(|portal| portal.component < component.number));
+                component.arguments().for_each(drop);
+            }
+            system.programs().for_each(drop);
+        }
+    }
+
+    #[test]
+    fn descriptions_never_panic(text in "[a-z\\[\\]=\"{},.#0-9 \n]{0,200}") {
+        if let Ok(description) = Description::read(&text) {
+            let _ = description.check(&Everything);
+        }
+    }
+}
