@@ -60,7 +60,7 @@ fn describe(text: &mut String, method: &Method) {
     }
     line("    reply  word 0: 0, or why not".into());
     if !is_unit(&returns.words) {
-        line(format!("           words 1-{}: {words}", returns.limit));
+        line(format!("           from word 1 on: {words}"));
     }
     if let Some((parameter, _)) = method.output() {
         let count = if returns.counts_output { "word 1" } else { "capacity" };

@@ -1,0 +1,33 @@
+//! The terminal. Its first two methods are those of [`crate::stream::Stream`], number for number, so
+//! that the same call entry serves as a program's stream.
+
+use interface::{interface, scalar_enum};
+
+pub use crate::stream::StreamError as ConsoleError;
+
+scalar_enum! {
+    /// What `read` gives.
+    pub enum Mode {
+        0 Cooked "whole lines, echoed, with erase and end of file"
+        1 Raw "each byte as it comes, not echoed"
+    }
+}
+
+/// The terminal.
+#[interface]
+pub trait Console {
+    /// Waits until there is something and reads at most what fits: a line, or part of one; 0 is the end
+    /// of file that the person typed. Cooked, whatever others do.
+    fn read(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
+    /// Writes; gives how many bytes were taken, at least one.
+    fn write(&self, bytes: &[u8]) -> Result<usize, ConsoleError>;
+    /// As `read`, each byte as it comes and without echo.
+    fn read_raw(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
+    /// V on this semaphore whenever the person types the interrupt character in cooked mode; a
+    /// semaphore given earlier is let go.
+    fn set_interrupt_semaphore(&self, semaphore: Delegate) -> Result<(), ConsoleError>;
+    /// Whether the line discipline (echo, erase, interrupt character) is at work while nobody reads.
+    fn set_mode(&self, mode: Mode) -> Result<(), ConsoleError>;
+    /// Waits until all that was written has left the machine.
+    fn flush(&self) -> Result<(), ConsoleError>;
+}

@@ -1,0 +1,93 @@
+//! Files and the tree they stand in.
+//!
+//! A `File` is a call entry of its own; reads and writes name their offset, so the server keeps no
+//! state per opening, and a repeated call does no harm.
+
+use interface::{codes, interface, returns_struct, scalar_enum};
+
+codes! {
+    /// Why a file or a file system refused.
+    pub enum FileError {
+        1 NotFound "no such file or directory"
+        2 Exists "it exists already"
+        3 NotADirectory "not a directory"
+        4 IsADirectory "is a directory"
+        5 NotEmpty "the directory is not empty"
+        6 BadName "not a valid name"
+        7 NameTooLong "the name is too long"
+        8 NoSpace "the account that pays is exhausted"
+        9 TooLarge "the file would be too large"
+        10 Stale "the file was removed"
+        11 Invalid "the root, or a directory into itself"
+        12 BadReference "damaged: refers to bytes outside the archive"
+        13 ReadOnly "opened for reading only"
+        14 NoAccount "no account came along to pay for it"
+        15 LimitReached "too many accounts pay for files already"
+    }
+}
+
+scalar_enum! {
+    /// What a node is.
+    pub enum Kind {
+        1 File "a file"
+        2 Directory "a directory"
+    }
+}
+
+returns_struct! {
+    /// What is known about a node.
+    pub struct Stat {
+        /// Bytes; of a directory, entries.
+        pub size: u64,
+        /// File or directory.
+        pub kind: Kind,
+        /// Whether it may be run.
+        pub executable: bool,
+        /// Nanoseconds since boot of the last change.
+        pub modified: u64,
+    }
+}
+
+/// `FileSystem::open`: the file is going to be written.
+pub const WRITE: u64 = 1 << 0;
+/// `FileSystem::open`, `create`: an existing file is emptied.
+pub const TRUNCATE: u64 = 1 << 1;
+/// `FileSystem::create`: refuse if the file exists.
+pub const EXCLUSIVE: u64 = 1 << 2;
+/// `FileSystem::create`: the file may be run.
+pub const EXECUTABLE: u64 = 1 << 3;
+
+/// An open file.
+#[interface]
+pub trait File {
+    /// Reads from an offset; gives how many bytes there were, 0 = at the end.
+    fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, FileError>;
+    /// Writes at an offset; gives how many bytes were taken. A gap reads as zeros.
+    fn write(&self, offset: u64, bytes: &[u8]) -> Result<usize, FileError>;
+    /// Writes at the end, whole; gives the file's size afterwards.
+    fn append(&self, bytes: &[u8]) -> Result<u64, FileError>;
+    /// What is known about the file.
+    fn stat(&self) -> Result<Stat, FileError>;
+    /// Cuts the file, or lengthens it with zeros.
+    fn truncate(&self, size: u64) -> Result<(), FileError>;
+}
+
+/// A tree of files. Paths are absolute, with `/` between names.
+#[interface]
+pub trait FileSystem {
+    /// Opens a file that exists: a call entry of [`File`].
+    fn open(&self, path: &str, flags: u64) -> Result<Delegated, FileError>;
+    /// Opens a file for writing, made if it does not exist; the account pays for what it will hold.
+    fn create(&self, path: &str, flags: u64, account: Delegate) -> Result<Delegated, FileError>;
+    /// Makes a directory.
+    fn make_directory(&self, path: &str, account: Delegate) -> Result<(), FileError>;
+    /// Removes a file or an empty directory.
+    fn remove(&self, path: &str) -> Result<(), FileError>;
+    /// Moves a node; what stands at the new name and is of its kind (and empty) is replaced.
+    fn rename(&self, from: &str, to: &str) -> Result<(), FileError>;
+    /// Entries of a directory from a position on (0 at first), as [`crate::listing::Listing`] reads
+    /// them: tag = kind, value = size. Gives bytes and the next position, 0 after the last.
+    fn read_directory(&self, path: &str, position: u64, into: &mut [u8]) -> Result<(usize, u64), FileError>;
+    /// What is known about a node.
+    fn stat(&self, path: &str) -> Result<Stat, FileError>;
+}

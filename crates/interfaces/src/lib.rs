@@ -1,0 +1,33 @@
+//! The interfaces through which components and programs speak.
+//!
+//! One module each: the trait, its errors, and what a call means. The layouts that follow from the
+//! traits are checked in under `golden/`; a change there is a change of the contract.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod console;
+pub mod file;
+pub mod listing;
+pub mod names;
+pub mod parent;
+pub mod pipes;
+pub mod process;
+pub mod sigma0;
+pub mod stream;
+pub mod vault;
+
+pub use interface::{Code, Delegate, Delegated, Failure, Protocol};
+
+/// Every interface's name and layout, for the golden test and for tools.
+pub const LAYOUTS: &[(&str, &str)] = &[
+    ("console", console::CONSOLE_LAYOUT),
+    ("file", file::FILE_LAYOUT),
+    ("file_system", file::FILE_SYSTEM_LAYOUT),
+    ("names", names::NAMES_LAYOUT),
+    ("parent", parent::PARENT_LAYOUT),
+    ("pipes", pipes::PIPES_LAYOUT),
+    ("process", process::PROCESS_LAYOUT),
+    ("sigma0", sigma0::SIGMA0_LAYOUT),
+    ("stream", stream::STREAM_LAYOUT),
+    ("vault", vault::VAULT_LAYOUT),
+];

@@ -1,0 +1,39 @@
+//! Programs: started, waited for, killed; and what the nucleus tells about the machine.
+
+use interface::{codes, interface};
+
+codes! {
+    /// Why `proc` refused.
+    pub enum ProcessError {
+        1 NotFound "no such program"
+        2 NotAProgram "not a program for this machine"
+        3 NoSuchProcess "no such process"
+        4 NoMemory "the account that should pay is exhausted"
+        5 TooMany "too many processes"
+        6 BadLaunch "arguments, environment or streams are malformed or too long"
+        7 NotAllowed "not yours to do"
+        8 Cancelled "the wait was interrupted"
+        9 Unreadable "the program could not be read"
+    }
+}
+
+/// Programs.
+#[interface]
+pub trait Process {
+    /// Starts a program from a file. `launch` holds arguments, environment and streams
+    /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = the usual. Gives its number.
+    fn spawn(&self, path: &str, launch: &[u8], frames: u64) -> Result<u64, ProcessError>;
+    /// Waits until the process ends; gives its status (`abi::info::status`) and forgets it.
+    fn wait(&self, process: u64) -> Result<u64, ProcessError>;
+    /// Ends a process.
+    fn kill(&self, process: u64) -> Result<(), ProcessError>;
+    /// Processes from a position on (0 at first), as [`crate::listing::Listing`] reads them: tag = 0
+    /// running, 1 ended; value = number; name = program. Gives bytes and the next position, 0 after the last.
+    fn list(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError>;
+    /// A record or bytes of `abi::info` (what, position as there). Gives bytes and the next position.
+    fn inspect(&self, what: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError>;
+    /// Stops the machine with an exit status, 0 to 127.
+    fn stop_machine(&self, status: u64) -> Result<(), ProcessError>;
+    /// Ends a domain by its number, as `ps` shows it; for killing components.
+    fn kill_domain(&self, number: u64) -> Result<(), ProcessError>;
+}

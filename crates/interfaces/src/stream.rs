@@ -1,0 +1,23 @@
+//! Bytes in and out, in order: what a program's standard streams speak.
+
+use interface::{codes, interface};
+
+codes! {
+    /// Why a stream refused.
+    pub enum StreamError {
+        1 Closed "nobody reads from the other end"
+        2 Interrupted "the wait was interrupted"
+        3 NotReadable "this stream cannot be read"
+        4 NotWritable "this stream cannot be written"
+        5 Failed "the device behind the stream failed"
+    }
+}
+
+/// A stream of bytes.
+#[interface]
+pub trait Stream {
+    /// Waits until there is something and reads at most what fits; 0 is the end.
+    fn read(&self, into: &mut [u8]) -> Result<usize, StreamError>;
+    /// Writes; gives how many bytes were taken, at least one.
+    fn write(&self, bytes: &[u8]) -> Result<usize, StreamError>;
+}
