@@ -1,2 +1,61 @@
+//! The nucleus: the only privileged code of Cairn.
+//!
+//! It switches between protection domains and keeps the objects that this takes: accounts, domains,
+//! activations, threads, portal tables, mappings, semaphores. It has one system call (traverse a portal),
+//! one kernel stack per CPU, and no policy.
 #![no_std]
 #![no_main]
+
+mod account;
+mod activation;
+mod arch;
+mod chain;
+mod cpu;
+mod deadline;
+mod domain;
+mod fault;
+mod frames;
+mod info;
+mod interrupt;
+mod ledger;
+mod loader;
+mod log;
+mod mapping;
+mod operation;
+mod panic;
+mod pointer;
+mod queue;
+mod removal;
+mod schedule;
+mod semaphore;
+mod slab;
+mod table;
+mod thread;
+
+unsafe extern "C" {
+    static boot_stack_top: u8;
+}
+
+/// From the loader's assembly, in long mode on the boot stack, which becomes the CPU's kernel stack.
+#[unsafe(no_mangle)]
+extern "C" fn boot_rust(start_info: u64) -> ! {
+    match boot(start_info) {
+        Ok(never) => match never {},
+        Err(error) => panic!("cannot start: {error}"),
+    }
+}
+
+fn boot(start_info: u64) -> Result<core::convert::Infallible, &'static str> {
+    let info = arch::boot::boot_info(start_info)?;
+    frames::init(&info, arch::paging::image())?;
+    arch::paging::init(&info)?;
+    // SAFETY: only the address is used.
+    cpu::this().stack = unsafe { &raw const boot_stack_top } as usize;
+    arch::descriptors::init();
+    arch::interrupts::init();
+    arch::timer::init();
+    account::init();
+    let (total, free, boot) = frames::numbers();
+    log::line(format_args!("nucleus: {total} frames of RAM, {boot} taken at boot, {free} free"));
+    loader::start_components(&info)
+}

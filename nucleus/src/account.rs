@@ -1,0 +1,172 @@
+//! Accounts: every frame in use is charged to exactly one.
+//!
+//! A child's limit is taken from its parent's when it is made and returns when it ends. What is still
+//! charged to an account when its owner removes it stays charged: the account lives on without an
+//! owner, shrinks with every frame given back, passes those to its parent, and is freed at the last.
+
+use crate::frames::{self, Frame, Use};
+use crate::pointer::{Link, Nucleus, Ref};
+use crate::slab;
+use abi::Error;
+
+/// Nesting of accounts.
+const MAX_DEPTH: u16 = 8;
+
+/// A quota of frames and what was taken from it.
+#[repr(C, align(64))]
+pub struct Account {
+    /// Frames it may have, those passed to children included.
+    pub limit: usize,
+    /// Frames charged, limits of children included.
+    pub used: usize,
+    /// Limits of children.
+    pub passed: usize,
+    parent: Link<Account>,
+    /// Slab pages with free objects, by class.
+    pub partial: [Frame; slab::CLASSES],
+    depth: u16,
+    ownerless: bool,
+}
+
+static ROOT: Nucleus<Account> = Nucleus::new(Account {
+    limit: 0,
+    used: 0,
+    passed: 0,
+    parent: None,
+    partial: [0; slab::CLASSES],
+    depth: 0,
+    ownerless: false,
+});
+
+static CHARGED: Nucleus<usize> = Nucleus::new(0);
+
+/// The account from which all others are filled.
+pub fn root() -> Ref<Account> {
+    ROOT.reference()
+}
+
+/// Frames charged to all accounts together.
+pub fn charged() -> usize {
+    *CHARGED.get()
+}
+
+/// Gives the root account all free frames.
+pub fn init() {
+    root().limit = frames::numbers().1;
+}
+
+impl Ref<Account> {
+    /// Frames left.
+    pub fn left(self) -> usize {
+        self.limit - self.used
+    }
+
+    /// Charges 2^order frames and takes them.
+    pub fn allocate(mut self, order: usize, used: Use) -> Result<Frame, Error> {
+        if self.left() < 1 << order {
+            return Err(Error::AccountExhausted);
+        }
+        let frame = frames::allocate(order).ok_or(Error::NoFrames)?;
+        self.charge(frame, order, used);
+        Ok(frame)
+    }
+
+    /// Charges one clear frame and takes it.
+    pub fn allocate_clear(self, used: Use) -> Result<Frame, Error> {
+        if self.left() < 1 {
+            return Err(Error::AccountExhausted);
+        }
+        let frame = frames::allocate_clear().ok_or(Error::NoFrames)?;
+        self.charge(frame, 0, used);
+        Ok(frame)
+    }
+
+    fn charge(mut self, frame: Frame, order: usize, used: Use) {
+        self.used += 1 << order;
+        *CHARGED.get() += 1 << order;
+        for frame in frame..frame + (1 << order) {
+            let record = frames::record(frame);
+            record.set_account(self);
+            (record.used, record.next, record.count) = (used, 0, 0);
+        }
+    }
+
+    /// A child with `limit` frames taken from this account.
+    pub fn new_child(mut self, limit: usize) -> Result<Ref<Account>, Error> {
+        if self.depth == MAX_DEPTH {
+            return Err(Error::TooDeep);
+        }
+        // The account itself is an object in a slab page of its parent: have that first.
+        let mut child: Ref<Account> = slab::allocate(self)?;
+        if self.left() < limit {
+            slab::free(child);
+            return Err(Error::AccountExhausted);
+        }
+        self.used += limit;
+        self.passed += limit;
+        (child.limit, child.parent, child.depth) = (limit, Some(self), self.depth + 1);
+        Ok(child)
+    }
+
+    /// Moves unused frames between parent and child, whichever way.
+    pub fn move_to(mut self, mut to: Ref<Account>, frames: usize) -> Result<(), Error> {
+        if self.left() < frames {
+            return Err(Error::AccountExhausted);
+        }
+        if to.parent == Some(self) {
+            self.used += frames;
+            self.passed += frames;
+            to.limit += frames;
+        } else if self.parent == Some(to) {
+            to.used -= frames;
+            to.passed -= frames;
+            self.limit -= frames;
+        } else {
+            return Err(Error::BadArgument);
+        }
+        Ok(())
+    }
+
+    /// The owner is gone: what is unused goes back to the parent now, the rest as it is given back.
+    pub fn disown(mut self) {
+        self.ownerless = true;
+        self.shrink();
+    }
+
+    fn uncharge(mut self, frames: usize) {
+        self.used -= frames;
+        *CHARGED.get() -= frames;
+        if self.ownerless {
+            self.shrink();
+        }
+    }
+
+    /// Passes what is unused to the parent, and frees accounts that nothing is charged to any more.
+    fn shrink(self) {
+        let mut account = self;
+        // Bounded by MAX_DEPTH.
+        while let (true, Some(mut parent)) = (account.ownerless, account.parent) {
+            let unused = account.left();
+            account.limit -= unused;
+            parent.used -= unused;
+            parent.passed -= unused;
+            if account.used != 0 {
+                // Only if the parent has no owner either does it matter what it got back.
+                account = parent;
+                continue;
+            }
+            slab::free(account);
+            account = parent;
+        }
+    }
+}
+
+/// Gives 2^order frames back to the allocator and their account.
+pub fn release(frame: Frame, order: usize) {
+    let account = frames::record(frame).account();
+    for frame in frame..frame + (1 << order) {
+        frames::record(frame).used = Use::Inside;
+    }
+    frames::release(frame, order);
+    account.uncharge(1 << order);
+}

@@ -1,0 +1,250 @@
+//! Activations: a place for one flow of control in one domain.
+//!
+//! An activation is *free* in its domain's pool, or the *top* of a thread's chain, or *calling*: then
+//! `callee` is the next one up and `caller` leads back. How its registers are kept says `frame`.
+
+use crate::arch::{entry, memory, paging};
+use crate::cpu;
+use crate::domain::Domain;
+use crate::frames::{self, Use};
+use crate::pointer::{Link, Ref};
+use crate::semaphore::Semaphore;
+use crate::thread::Thread;
+use crate::{account, slab};
+use abi::Error;
+use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
+
+/// Saved user registers. What of them counts says [`Frame`].
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Registers {
+    pub rip: u64,
+    pub rsp: u64,
+    pub rbx: u64,
+    pub rbp: u64,
+    pub r12: u64,
+    pub r13: u64,
+    pub r14: u64,
+    pub r15: u64,
+    pub rax: u64,
+    pub rcx: u64,
+    pub rdx: u64,
+    pub rsi: u64,
+    pub rdi: u64,
+    pub r8: u64,
+    pub r9: u64,
+    pub r10: u64,
+    pub r11: u64,
+    pub flags: u64,
+}
+
+/// Which of the saved registers count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Frame {
+    /// In a kernel operation: the preserved ones, status and word 0.
+    Light = 0,
+    /// The preserved ones, status, all words, control.
+    Words = 1,
+    /// In a call: the preserved ones; the return brings the words.
+    Call = 2,
+    /// Interrupted or faulted: all.
+    Full = 3,
+}
+
+/// Where in a chain it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// In its domain's pool.
+    Free = 0,
+    /// The end of a chain: it runs, is ready, or waits.
+    Top = 1,
+    /// In a call; `callee` goes on.
+    Calling = 2,
+}
+
+/// What the top of a chain waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Wait {
+    /// Nothing.
+    No = 0,
+    /// A semaphore (`waits_on`).
+    Semaphore = 1,
+    /// A free activation of the domain `waits_on`.
+    Pool = 2,
+}
+
+/// See the module.
+#[repr(C)]
+pub struct Activation {
+    /// Saved registers.
+    pub registers: Registers,
+    /// How they are saved.
+    pub frame: Frame,
+    /// Where it is.
+    pub state: State,
+    /// What it waits for.
+    pub wait: Wait,
+    /// It may always be first in a chain, never in the pool.
+    pub bottom: bool,
+    /// Activations below it in its chain.
+    pub depth: u16,
+    /// Index where delegated entries go; 0 = none are accepted.
+    pub receive: u16,
+    /// Thread pointer (FS base).
+    pub pointer: u64,
+    /// Next in the pool or in a queue of waiters.
+    pub next: Link<Activation>,
+    /// Previous in a queue of waiters.
+    pub previous: Link<Activation>,
+    /// Who called.
+    pub caller: Link<Activation>,
+    /// Who was called.
+    pub callee: Link<Activation>,
+    /// Whose chain this is in; nothing for an orphan that waits for its domain's orphan thread.
+    pub thread: Link<Thread>,
+    /// Where it runs.
+    pub domain: Ref<Domain>,
+    /// Top of its user stack.
+    pub stack: u64,
+    /// The message area: user address, and the same page in the direct map.
+    pub message: u64,
+    /// See `message`.
+    pub message_kernel: usize,
+    /// The semaphore or domain it waits on.
+    pub waits_on: usize,
+    /// The domain's list of activations.
+    pub domain_next: Link<Activation>,
+}
+
+/// A user address that may be jumped to or used as a stack (0 is allowed for a stack that is not used).
+pub fn check_address(address: u64) -> Result<u64, Error> {
+    if address < USER_END { Ok(address) } else { Err(Error::BadAddress) }
+}
+
+/// A new activation of `domain` with its message area; in no pool and no chain.
+pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
+    check_address(stack)?;
+    let slot = (!domain.message_slots).trailing_zeros() as usize;
+    if slot >= MAX_ACTIVATIONS {
+        return Err(Error::LimitReached);
+    }
+    let message = MESSAGE_START + (slot * frames::FRAME) as u64;
+    let frame = domain.account.allocate_clear(Use::Kernel)?;
+    let made = paging::map_nucleus_page(domain, message, frame)
+        .and_then(|()| slab::allocate::<Activation>(domain.account).inspect_err(|_| paging::unmap_nucleus_page(domain, message)));
+    let mut activation = match made {
+        Ok(activation) => activation,
+        Err(error) => {
+            account::release(frame, 0);
+            return Err(error);
+        }
+    };
+    domain.message_slots |= 1 << slot;
+    domain.activation_count += 1;
+    (activation.domain, activation.stack) = (domain, stack);
+    (activation.message, activation.message_kernel) = (message, frames::address_of(frame));
+    activation.domain_next = domain.activations;
+    domain.activations = Some(activation);
+    Ok(activation)
+}
+
+/// Frees an activation that is in no chain, pool or queue any more.
+pub fn free(activation: Ref<Activation>) {
+    let mut domain = activation.domain;
+    if domain.activations == Some(activation) {
+        domain.activations = activation.domain_next;
+    } else {
+        let mut previous = domain.activations;
+        // At most `MAX_ACTIVATIONS`.
+        while let Some(mut candidate) = previous {
+            if candidate.domain_next == Some(activation) {
+                candidate.domain_next = activation.domain_next;
+                break;
+            }
+            previous = candidate.domain_next;
+        }
+    }
+    domain.activation_count -= 1;
+    domain.message_slots &= !(1 << ((activation.message - MESSAGE_START) as usize / frames::FRAME));
+    paging::unmap_nucleus_page(domain, activation.message);
+    account::release(frames::frame_of(activation.message_kernel), 0);
+    slab::free(activation);
+}
+
+/// Frees the first activation of a domain's list; see [`free`].
+pub fn free_first(domain: Ref<Domain>) {
+    if let Some(activation) = domain.activations {
+        free(activation);
+    }
+}
+
+impl Ref<Activation> {
+    /// Sets what a light frame comes back with.
+    pub fn set_result(mut self, result: Result<u64, Error>) {
+        let (status, value) = match result {
+            Ok(value) => (0, value),
+            Err(error) => (error as u64, 0),
+        };
+        (self.registers.rax, self.registers.rdi) = (status, value);
+        self.frame = Frame::Light;
+    }
+    /// A scheduler's seat: where it is entered, kept in a register that its frame does not use.
+    pub fn callee_entry(self) -> u64 {
+        self.registers.flags
+    }
+    /// See [`Self::callee_entry`].
+    pub fn set_callee_entry(mut self, entry: u64) {
+        self.registers.flags = entry;
+    }
+    /// Words 0 to 4 as saved.
+    pub fn words(self) -> [u64; 5] {
+        let saved = &self.registers;
+        [saved.rdi, saved.rsi, saved.rdx, saved.r8, saved.r9]
+    }
+    /// Sets words 0 to 4 and the control word.
+    pub fn set_words(mut self, words: [u64; 5], control: u64) {
+        let saved = &mut self.registers;
+        [saved.rdi, saved.rsi, saved.rdx, saved.r8, saved.r9] = words;
+        saved.r10 = control;
+    }
+    /// The system call is made again when this activation runs next.
+    pub fn repeat_system_call(mut self) {
+        self.registers.rip -= memory::SYSTEM_CALL_BYTES;
+        self.frame = Frame::Words;
+    }
+    /// Makes this activation, whose thread is the running one, the running activation of the CPU.
+    pub fn make_current(self) {
+        let mut cpu = cpu::this();
+        let domain = self.domain;
+        if cpu.domain != Some(domain) {
+            (cpu.domain, cpu.table, cpu.limit) = (Some(domain), domain.table, domain.limit);
+            paging::load_root(domain.root);
+        }
+        if cpu.pointer != self.pointer {
+            cpu.pointer = self.pointer;
+            memory::load_thread_pointer(self.pointer);
+        }
+        cpu.activation = Some(self);
+    }
+    /// Leaves the nucleus to this activation, which is current.
+    pub fn leave(self) -> ! {
+        crate::ledger::check_before_leaving();
+        // SAFETY: the frame says which registers were saved; all were user's or checked.
+        unsafe {
+            match self.frame {
+                Frame::Light => entry::leave_to_light(self.pointer()),
+                Frame::Words | Frame::Call => entry::leave_to_words(self.pointer()),
+                Frame::Full => entry::leave_to_full(self.pointer()),
+            }
+        }
+    }
+    /// The semaphore it waits on.
+    pub fn semaphore(self) -> Ref<Semaphore> {
+        // SAFETY: `wait` is `Semaphore`; the semaphore wakes its waiters before it goes.
+        unsafe { Ref::new(self.waits_on as *mut Semaphore) }
+    }
+}

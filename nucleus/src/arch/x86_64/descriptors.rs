@@ -1,0 +1,151 @@
+//! Segments, interrupt descriptors, task state, and the system call registers.
+//!
+//! Every vector uses an interrupt stack: hardware never pushes onto memory that a user, or later a
+//! verified component, can write. No 32-bit user code segment exists.
+
+use super::entry::{system_call_entry, trap_stubs};
+use super::memory::{read_msr, write_msr};
+use crate::cpu;
+use crate::pointer::Nucleus;
+use core::arch::asm;
+
+/// Selector of user code, with privilege 3.
+pub const USER_CODE: u16 = 0x2b;
+/// Selector of user data, with privilege 3.
+pub const USER_DATA: u16 = 0x23;
+const KERNEL_CODE: u16 = 0x08;
+const TASK: u16 = 0x30;
+
+const STACK_BYTES: usize = 1024;
+
+/// Interrupt stacks: faults; interrupts; NMI; double fault; machine check; debug. They hold one frame
+/// until the handler has moved to the CPU's stack.
+#[repr(C, align(16))]
+struct Stacks([[u8; STACK_BYTES]; 6]);
+
+#[repr(C, packed(4))]
+struct TaskState {
+    reserved0: u32,
+    stacks: [u64; 3],
+    reserved1: u64,
+    interrupt_stacks: [u64; 7],
+    reserved2: u64,
+    reserved3: u16,
+    ports: u16,
+}
+
+static STACKS: Nucleus<Stacks> = Nucleus::new(Stacks([[0; STACK_BYTES]; 6]));
+static TASK_STATE: Nucleus<TaskState> = Nucleus::new(TaskState {
+    reserved0: 0,
+    stacks: [0; 3],
+    reserved1: 0,
+    interrupt_stacks: [0; 7],
+    reserved2: 0,
+    reserved3: 0,
+    ports: size_of::<TaskState>() as u16,
+});
+static SEGMENTS: Nucleus<[u64; 8]> = Nucleus::new([
+    0,
+    0x00af_9b00_0000_ffff,
+    0x00cf_9300_0000_ffff,
+    0,
+    0x00cf_f300_0000_ffff,
+    0x00af_fb00_0000_ffff,
+    0,
+    0,
+]);
+static GATES: Nucleus<[[u64; 2]; 256]> = Nucleus::new([[0; 2]; 256]);
+
+const MSR_EFER: u32 = 0xc000_0080;
+const MSR_STAR: u32 = 0xc000_0081;
+const MSR_LSTAR: u32 = 0xc000_0082;
+const MSR_FMASK: u32 = 0xc000_0084;
+const MSR_GS_BASE: u32 = 0xc000_0101;
+const MSR_KERNEL_GS_BASE: u32 = 0xc000_0102;
+
+/// Flags that a system call clears: TF, IF, DF, IOPL, NT, AC and the arithmetic ones need no care.
+const CLEARED_FLAGS: u64 = 1 << 8 | 1 << 9 | 1 << 10 | 3 << 12 | 1 << 14 | 1 << 18;
+
+const CR4_UMIP: u64 = 1 << 11;
+const CR4_SMEP: u64 = 1 << 20;
+const CR4_SMAP: u64 = 1 << 21;
+
+fn stack_of(vector: usize) -> u64 {
+    match vector {
+        2 => 3,
+        8 => 4,
+        18 => 5,
+        1 => 6,
+        0..32 => 1,
+        _ => 2,
+    }
+}
+
+/// Loads everything. Called once per CPU with interrupts off.
+pub fn init() {
+    let task = TASK_STATE.get();
+    for (index, stack) in STACKS.get().0.iter().enumerate() {
+        task.interrupt_stacks[index] = stack.as_ptr() as u64 + STACK_BYTES as u64;
+    }
+    let base = TASK_STATE.reference().address() as u64;
+    let segments = SEGMENTS.get();
+    segments[6] = (size_of::<TaskState>() as u64 - 1)
+        | (base & 0xff_ffff) << 16
+        | 0x89 << 40
+        | (base >> 24 & 0xff) << 56;
+    segments[7] = base >> 32;
+    for (vector, gate) in GATES.get().iter_mut().enumerate() {
+        // SAFETY: only the address is used.
+        let handler = unsafe { &raw const trap_stubs } as u64 + 16 * vector as u64;
+        gate[0] = handler & 0xffff
+            | (KERNEL_CODE as u64) << 16
+            | stack_of(vector) << 32
+            | 0x8e << 40
+            | (handler >> 16 & 0xffff) << 48;
+        gate[1] = handler >> 32;
+    }
+    let segment_table = Pointer { limit: 8 * 8 - 1, base: SEGMENTS.reference().address() as u64 };
+    let gate_table = Pointer { limit: 16 * 256 - 1, base: GATES.reference().address() as u64 };
+    // SAFETY: the tables are complete and live for ever; the data segments are not used in long mode.
+    unsafe {
+        asm!("lgdt [{}]", in(reg) &segment_table, options(nostack));
+        asm!("lidt [{}]", in(reg) &gate_table, options(nostack));
+        asm!("ltr {:x}", in(reg) TASK, options(nostack));
+        asm!("mov ss, {0:e}", "mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", in(reg) 0, options(nostack));
+        write_msr(MSR_EFER, read_msr(MSR_EFER) | 1);
+        write_msr(MSR_STAR, (KERNEL_CODE as u64) << 32 | 0x18 << 48);
+        write_msr(MSR_LSTAR, system_call_entry as *const () as u64);
+        write_msr(MSR_FMASK, CLEARED_FLAGS);
+        write_msr(MSR_GS_BASE, cpu::this().address() as u64);
+        write_msr(MSR_KERNEL_GS_BASE, 0);
+    }
+    protect();
+}
+
+/// Turns on what the processor has of SMEP, SMAP and UMIP, and disables the floating-point unit.
+fn protect() {
+    let features = core::arch::x86_64::__cpuid_count(7, 0);
+    // SAFETY: bits that CPUID names; the nucleus touches no user page and uses no floating point.
+    unsafe {
+        let mut control: u64;
+        asm!("mov {}, cr4", out(reg) control, options(nostack, nomem));
+        for (present, bit) in [(features.ebx >> 7 & 1, CR4_SMEP), (features.ebx >> 20 & 1, CR4_SMAP), (features.ecx >> 2 & 1, CR4_UMIP)] {
+            if present != 0 {
+                control |= bit;
+            }
+        }
+        asm!("mov cr4, {}", in(reg) control, options(nostack));
+        let mut control: u64;
+        asm!("mov {}, cr0", out(reg) control, options(nostack, nomem));
+        control |= 1 << 3 | 1 << 5 | 1 << 16;
+        control &= !(1 << 2);
+        control |= 1 << 1;
+        asm!("mov cr0, {}", in(reg) control, options(nostack));
+    }
+}
+
+#[repr(C, packed)]
+struct Pointer {
+    limit: u16,
+    base: u64,
+}

@@ -1,0 +1,113 @@
+//! The assembly of `entry.s` and `boot.s`, with the offsets and constants that it uses.
+
+use crate::activation::{self, Activation};
+use crate::cpu::Cpu;
+use crate::domain::Domain;
+use crate::semaphore::Semaphore;
+use crate::table::Entry;
+use crate::thread::Thread;
+use abi::{Error, rights};
+use core::mem::offset_of;
+
+core::arch::global_asm!(include_str!("boot.s"));
+
+macro_rules! assembly {
+    ($file:literal; $($name:ident = $value:expr),* $(,)?) => {
+        core::arch::global_asm!($(concat!(".set ", stringify!($name), ", {", stringify!($name), "}\n")),*, include_str!($file), $($name = const $value),*);
+    };
+}
+
+assembly! { "entry.s";
+    CPU_ACTIVATION = offset_of!(Cpu, activation),
+    CPU_TABLE = offset_of!(Cpu, table),
+    CPU_LIMIT = offset_of!(Cpu, limit),
+    CPU_DOMAIN = offset_of!(Cpu, domain),
+    CPU_THREAD = offset_of!(Cpu, thread),
+    CPU_STACK = offset_of!(Cpu, stack),
+    CPU_SCRATCH = offset_of!(Cpu, scratch),
+    A_RIP = offset_of!(Activation, registers.rip),
+    A_RSP = offset_of!(Activation, registers.rsp),
+    A_RBX = offset_of!(Activation, registers.rbx),
+    A_RBP = offset_of!(Activation, registers.rbp),
+    A_R12 = offset_of!(Activation, registers.r12),
+    A_R13 = offset_of!(Activation, registers.r13),
+    A_R14 = offset_of!(Activation, registers.r14),
+    A_R15 = offset_of!(Activation, registers.r15),
+    A_RAX = offset_of!(Activation, registers.rax),
+    A_RCX = offset_of!(Activation, registers.rcx),
+    A_RDX = offset_of!(Activation, registers.rdx),
+    A_RSI = offset_of!(Activation, registers.rsi),
+    A_RDI = offset_of!(Activation, registers.rdi),
+    A_R8 = offset_of!(Activation, registers.r8),
+    A_R9 = offset_of!(Activation, registers.r9),
+    A_R10 = offset_of!(Activation, registers.r10),
+    A_R11 = offset_of!(Activation, registers.r11),
+    A_FLAGS = offset_of!(Activation, registers.flags),
+    A_FRAME = offset_of!(Activation, frame),
+    A_STATE = offset_of!(Activation, state),
+    A_DEPTH = offset_of!(Activation, depth),
+    A_POINTER = offset_of!(Activation, pointer),
+    A_NEXT = offset_of!(Activation, next),
+    A_CALLER = offset_of!(Activation, caller),
+    A_CALLEE = offset_of!(Activation, callee),
+    A_THREAD = offset_of!(Activation, thread),
+    A_DOMAIN = offset_of!(Activation, domain),
+    A_STACK = offset_of!(Activation, stack),
+    A_MESSAGE = offset_of!(Activation, message),
+    FRAME_LIGHT = activation::Frame::Light as u8,
+    FRAME_WORDS = activation::Frame::Words as u8,
+    FRAME_CALL = activation::Frame::Call as u8,
+    FRAME_FULL = activation::Frame::Full as u8,
+    STATE_FREE = activation::State::Free as u8,
+    STATE_TOP = activation::State::Top as u8,
+    STATE_CALLING = activation::State::Calling as u8,
+    D_PAIR = offset_of!(Domain, pair),
+    D_POOL = offset_of!(Domain, pool),
+    D_WAITERS = offset_of!(Domain, waiters),
+    D_SLOW = offset_of!(Domain, slow),
+    D_CROSSINGS = offset_of!(Domain, crossings),
+    D_TABLE = offset_of!(Domain, table),
+    D_LIMIT = offset_of!(Domain, limit),
+    D_ROOT = offset_of!(Domain, root),
+    T_NUMBER = offset_of!(Thread, number),
+    T_TOP = offset_of!(Thread, top),
+    S_COUNT = offset_of!(Semaphore, count),
+    E_OBJECT = offset_of!(Entry, object),
+    E_RIGHTS = offset_of!(Entry, node.rights),
+    E_WORD0 = offset_of!(Entry, word0),
+    E_WORD1 = offset_of!(Entry, word1),
+    E_PAIRS = offset_of!(Entry, pairs),
+    R_USE = rights::USE,
+    R_WRITE = rights::WRITE,
+    E_BAD_INDEX = Error::BadIndex as u64,
+    E_EMPTY = Error::Empty as u64,
+    E_REVOKED = Error::Revoked as u64,
+    E_WRONG_KIND = Error::WrongKind as u64,
+    E_NO_RIGHT = Error::NoRight as u64,
+    E_BAD_ARGUMENT = Error::BadArgument as u64,
+    MAX_DEPTH = abi::MAX_DEPTH,
+    USER_CS = super::descriptors::USER_CODE,
+    USER_SS = super::descriptors::USER_DATA,
+}
+
+unsafe extern "C" {
+    /// Resumes with status and word 0; see `entry.s`.
+    pub fn leave_to_light(activation: *mut Activation) -> !;
+    /// Resumes with all words.
+    pub fn leave_to_words(activation: *mut Activation) -> !;
+    /// Resumes with every register.
+    pub fn leave_to_full(activation: *mut Activation) -> !;
+    /// Sleeps until an interrupt.
+    pub fn idle_wait() -> !;
+    pub fn system_call_entry();
+    pub fn entry_empty();
+    pub fn entry_revoked();
+    pub fn entry_wrong_kind();
+    pub fn entry_call();
+    pub fn entry_return();
+    pub fn entry_semaphore();
+    pub fn op_thread_id();
+    pub fn op_light();
+    pub fn op_full();
+    pub static trap_stubs: [u8; 4096];
+}

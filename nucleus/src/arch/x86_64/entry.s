@@ -1,0 +1,409 @@
+# The system call and the trap entries. Names in capitals are offsets and constants given by `entry.rs`.
+#
+# Registers: see crates/abi/src/registers.rs. On entry by SYSCALL: rax = index * 64, rcx = user pc,
+# r11 = user flags, interrupts off, rsp still the user's: nothing is pushed before a kernel stack is loaded.
+# Every check comes before the first state is overwritten.
+
+.text
+# A domain with a table of 2^n entries has LIMIT = bytes of the table - 64: the bound and, as a mask, the
+# guard against speculation past it.
+.globl system_call_entry
+.balign 64
+system_call_entry:
+    swapgs
+    cmp rax, gs:[CPU_LIMIT]
+    ja bad_index
+    and rax, gs:[CPU_LIMIT]
+    add rax, gs:[CPU_TABLE]
+    jmp qword ptr [rax]
+
+bad_index:
+    mov eax, E_BAD_INDEX
+    jmp leave_refused
+.globl entry_empty, entry_revoked, entry_wrong_kind
+entry_empty:
+    mov eax, E_EMPTY
+    jmp leave_refused
+entry_revoked:
+    mov eax, E_REVOKED
+    jmp leave_refused
+entry_wrong_kind:
+    mov eax, E_WRONG_KIND
+    jmp leave_refused
+no_right:
+    mov eax, E_NO_RIGHT
+    jmp leave_refused
+bad_argument:
+    mov eax, E_BAD_ARGUMENT
+leave_refused:                      # every other register still holds what the user had in it
+    swapgs
+    sysretq
+
+.macro SAVE_LIGHT                   # r11 = activation; what a function call preserves, and where to go on
+    mov r11, gs:[CPU_ACTIVATION]
+    mov [r11 + A_RIP], rcx
+    mov [r11 + A_RSP], rsp
+    mov [r11 + A_RBX], rbx
+    mov [r11 + A_RBP], rbp
+    mov [r11 + A_R12], r12
+    mov [r11 + A_R13], r13
+    mov [r11 + A_R14], r14
+    mov [r11 + A_R15], r15
+.endm
+.macro SAVE_WORDS                   # r11 = activation, rax = entry
+    mov [r11 + A_RDI], rdi
+    mov [r11 + A_RSI], rsi
+    mov [r11 + A_RDX], rdx
+    mov [r11 + A_R8], r8
+    mov [r11 + A_R9], r9
+    mov [r11 + A_R10], r10
+    mov rcx, rax
+    sub rcx, gs:[CPU_TABLE]
+    mov [r11 + A_RAX], rcx
+    mov byte ptr [r11 + A_FRAME], FRAME_WORDS
+.endm
+.macro LOAD_PRESERVED a
+    mov rbx, [\a + A_RBX]
+    mov rbp, [\a + A_RBP]
+    mov r12, [\a + A_R12]
+    mov r13, [\a + A_R13]
+    mov r14, [\a + A_R14]
+    mov r15, [\a + A_R15]
+.endm
+.macro LEAVE
+    mov r11d, 0x202
+    swapgs
+    sysretq
+.endm
+
+# ---- short-circuit: done here ----
+.globl op_thread_id
+op_thread_id:
+    mov rdi, gs:[CPU_THREAD]
+    movzx edi, word ptr [rdi + T_NUMBER]
+    xor eax, eax
+    swapgs
+    sysretq
+
+# A semaphore entry: word 0 = P or V. A count below zero is the number of waiters.
+.globl entry_semaphore
+entry_semaphore:
+    mov r10, [rax + E_OBJECT]
+    test edi, edi
+    jnz 1f
+    test byte ptr [rax + E_RIGHTS], R_USE
+    jz 3f
+    sub qword ptr [r10 + S_COUNT], 1
+    js 2f
+    xor eax, eax
+    xor r10d, r10d
+    swapgs
+    sysretq
+1:  cmp rdi, 1
+    jne 4f
+    test byte ptr [rax + E_RIGHTS], R_WRITE
+    jz 3f
+    add qword ptr [r10 + S_COUNT], 1
+    jle 5f
+    xor eax, eax
+    xor r10d, r10d
+    swapgs
+    sysretq
+2:  SAVE_LIGHT
+    mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
+    mov rsp, gs:[CPU_STACK]
+    mov rdi, r10
+    call semaphore_wait             # (semaphore, deadline); returns only when it need not wait
+    jmp leave_light
+3:  xor r10d, r10d
+    jmp no_right
+4:  xor r10d, r10d
+    jmp bad_argument
+5:  SAVE_LIGHT
+    mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
+    mov rsp, gs:[CPU_STACK]
+    mov rdi, r10
+    call semaphore_wake
+    jmp leave_light
+
+# Kernel operations that never restart: words 0 1 2 5 3 4 are the six arguments of a C function.
+.globl op_light
+op_light:
+    SAVE_LIGHT
+    mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
+    mov rsp, gs:[CPU_STACK]
+    mov rcx, r10
+    call qword ptr [rax + E_OBJECT]
+leave_light:                        # same activation; Rust preserved what a function preserves
+    mov r11, gs:[CPU_ACTIVATION]
+    mov rcx, [r11 + A_RIP]
+    mov rsp, [r11 + A_RSP]
+    mov rdi, rdx
+    xor esi, esi
+    xor edx, edx
+    xor r8d, r8d
+    xor r9d, r9d
+    xor r10d, r10d
+    LEAVE
+
+# Kernel operations that may restart: all words are kept in the activation; argument = the activation.
+.globl op_full
+op_full:
+    SAVE_LIGHT
+    SAVE_WORDS
+    mov rsp, gs:[CPU_STACK]
+    mov rdi, r11
+    call qword ptr [rax + E_OBJECT]
+    jmp leave_light
+
+# ---- call: table-driven, general form: new stack, all registers kept for the caller and cleared ----
+.globl entry_call
+.balign 64
+entry_call:
+    SAVE_LIGHT
+    test r10, r10
+    jnz call_slow                   # bytes, delegation or flags
+    mov rbx, gs:[CPU_DOMAIN]
+    mov rbp, [rax + E_OBJECT]       # the callee
+    mov rcx, [rax + E_PAIRS]        # both label-pair ids
+    cmp ecx, [rbx + D_PAIR]
+    jne call_slow
+    shr rcx, 32
+    cmp ecx, [rbp + D_PAIR]
+    jne call_slow
+    mov r12, [rbp + D_POOL]
+    test r12, r12
+    jz call_slow
+    movzx ecx, byte ptr [rbx + D_SLOW]
+    or cl, [rbp + D_SLOW]           # a death, an FPU, a tracer: the long way
+    jnz call_slow
+    movzx ecx, word ptr [r11 + A_DEPTH]
+    cmp ecx, MAX_DEPTH - 1
+    jae call_slow
+    inc ecx
+    mov [r12 + A_DEPTH], cx
+    mov rcx, [r11 + A_POINTER]
+    cmp rcx, [r12 + A_POINTER]      # thread pointers differ: the long way
+    jne call_slow
+    mov rcx, [r12 + A_NEXT]
+    mov [rbp + D_POOL], rcx
+    mov byte ptr [r11 + A_FRAME], FRAME_CALL
+    mov byte ptr [r11 + A_STATE], STATE_CALLING
+    mov byte ptr [r12 + A_STATE], STATE_TOP
+    mov [r11 + A_CALLEE], r12
+    mov [r12 + A_CALLER], r11
+    mov rcx, gs:[CPU_THREAD]
+    mov [rcx + T_TOP], r12
+    mov [r12 + A_THREAD], rcx
+    inc qword ptr [rbx + D_CROSSINGS]
+    mov gs:[CPU_ACTIVATION], r12
+    mov gs:[CPU_DOMAIN], rbp
+    mov rcx, [rbp + D_TABLE]
+    mov gs:[CPU_TABLE], rcx
+    mov rcx, [rbp + D_LIMIT]
+    mov gs:[CPU_LIMIT], rcx
+    mov rcx, [rbp + D_ROOT]
+    mov cr3, rcx
+    mov rsp, [r12 + A_STACK]
+    mov rbx, [r12 + A_MESSAGE]
+    mov rcx, [rax + E_WORD0]        # entry address
+    mov rax, [rax + E_WORD1]        # badge
+    xor ebp, ebp
+    xor r12d, r12d
+    xor r13d, r13d
+    xor r14d, r14d
+    xor r15d, r15d
+    LEAVE
+call_slow:
+    SAVE_WORDS
+    mov rsp, gs:[CPU_STACK]
+    mov rdi, r11
+    mov rsi, rax
+    call call_slowly                # (caller's activation, entry): does not return
+    ud2
+
+# ---- return: entry 0 of every table ----
+.globl entry_return
+.balign 64
+entry_return:
+    mov r11, gs:[CPU_ACTIVATION]
+    test r10, r10
+    jnz return_slow
+    mov rax, [r11 + A_CALLER]
+    test rax, rax
+    jz return_slow                  # refused: nothing that the user keeps was touched so far
+    mov r12, rax
+    cmp byte ptr [r12 + A_FRAME], FRAME_CALL
+    jne return_slow
+    mov rbp, gs:[CPU_DOMAIN]
+    cmp qword ptr [rbp + D_WAITERS], 0
+    jne return_slow
+    mov rbx, [r12 + A_DOMAIN]
+    movzx ecx, byte ptr [rbx + D_SLOW]
+    or cl, [rbp + D_SLOW]
+    jnz return_slow
+    mov rcx, [r12 + A_POINTER]
+    cmp rcx, [r11 + A_POINTER]
+    jne return_slow
+    mov rcx, [rbp + D_POOL]
+    mov [r11 + A_NEXT], rcx
+    mov [rbp + D_POOL], r11
+    mov byte ptr [r11 + A_STATE], STATE_FREE
+    mov byte ptr [r12 + A_STATE], STATE_TOP
+    mov rcx, gs:[CPU_THREAD]
+    mov [rcx + T_TOP], r12
+    mov gs:[CPU_ACTIVATION], r12
+    mov gs:[CPU_DOMAIN], rbx
+    mov rcx, [rbx + D_TABLE]
+    mov gs:[CPU_TABLE], rcx
+    mov rcx, [rbx + D_LIMIT]
+    mov gs:[CPU_LIMIT], rcx
+    mov rcx, [rbx + D_ROOT]
+    mov cr3, rcx
+    mov rcx, [r12 + A_RIP]
+    mov rsp, [r12 + A_RSP]
+    mov rbx, [r12 + A_RBX]
+    mov rbp, [r12 + A_RBP]
+    mov r13, [r12 + A_R13]
+    mov r14, [r12 + A_R14]
+    mov r15, [r12 + A_R15]
+    mov r12, [r12 + A_R12]
+    xor eax, eax
+    LEAVE
+return_slow:
+    mov [r11 + A_RIP], rcx
+    mov [r11 + A_RSP], rsp
+    mov [r11 + A_RBX], rbx
+    mov [r11 + A_RBP], rbp
+    mov [r11 + A_R12], r12
+    mov [r11 + A_R13], r13
+    mov [r11 + A_R14], r14
+    mov [r11 + A_R15], r15
+    SAVE_WORDS
+    mov rsp, gs:[CPU_STACK]
+    mov rdi, r11
+    call return_slowly              # (activation): does not return
+    ud2
+
+# ---- leaving to an activation that Rust chose: rdi = activation, per-CPU state already its own ----
+.globl leave_to_light, leave_to_words, leave_to_full
+leave_to_light:                     # status and word 0, the rest cleared
+    mov rax, [rdi + A_RAX]
+    mov rcx, [rdi + A_RIP]
+    mov rsp, [rdi + A_RSP]
+    LOAD_PRESERVED rdi
+    mov rdi, [rdi + A_RDI]
+    xor esi, esi
+    xor edx, edx
+    xor r8d, r8d
+    xor r9d, r9d
+    xor r10d, r10d
+    LEAVE
+leave_to_words:                     # status, all words, control
+    mov rax, [rdi + A_RAX]
+    mov rcx, [rdi + A_RIP]
+    mov rsp, [rdi + A_RSP]
+    LOAD_PRESERVED rdi
+    mov rsi, [rdi + A_RSI]
+    mov rdx, [rdi + A_RDX]
+    mov r8, [rdi + A_R8]
+    mov r9, [rdi + A_R9]
+    mov r10, [rdi + A_R10]
+    mov rdi, [rdi + A_RDI]
+    LEAVE
+leave_to_full:                      # everything, by IRETQ
+    mov rsp, gs:[CPU_STACK]
+    push USER_SS
+    push [rdi + A_RSP]
+    push [rdi + A_FLAGS]
+    push USER_CS
+    push [rdi + A_RIP]
+    LOAD_PRESERVED rdi
+    mov rax, [rdi + A_RAX]
+    mov rcx, [rdi + A_RCX]
+    mov rdx, [rdi + A_RDX]
+    mov rsi, [rdi + A_RSI]
+    mov r8, [rdi + A_R8]
+    mov r9, [rdi + A_R9]
+    mov r10, [rdi + A_R10]
+    mov r11, [rdi + A_R11]
+    mov rdi, [rdi + A_RDI]
+    swapgs
+    iretq
+
+# ---- traps: every vector comes in on an IST stack and leaves it at once ----
+.macro TRAP number, code
+    .balign 16
+    .if \code == 0
+    push 0
+    .endif
+    push \number
+    jmp trap_common
+.endm
+.balign 16
+.globl trap_stubs
+trap_stubs:
+.set i, 0
+.rept 256
+    .if (i == 8) || (i == 10) || (i == 11) || (i == 12) || (i == 13) || (i == 14) || (i == 17) || (i == 21) || (i == 29) || (i == 30)
+    TRAP i, 1
+    .else
+    TRAP i, 0
+    .endif
+    .set i, i + 1
+.endr
+.balign 16
+trap_common:                        # [rsp]: vector, error code, rip, cs, flags, rsp, ss
+    test byte ptr [rsp + 24], 3
+    jz trap_kernel
+    swapgs
+    cld
+    mov gs:[CPU_SCRATCH], rax
+    mov rax, gs:[CPU_ACTIVATION]
+    mov [rax + A_RBX], rbx
+    mov [rax + A_RCX], rcx
+    mov [rax + A_RDX], rdx
+    mov [rax + A_RSI], rsi
+    mov [rax + A_RDI], rdi
+    mov [rax + A_RBP], rbp
+    mov [rax + A_R8], r8
+    mov [rax + A_R9], r9
+    mov [rax + A_R10], r10
+    mov [rax + A_R11], r11
+    mov [rax + A_R12], r12
+    mov [rax + A_R13], r13
+    mov [rax + A_R14], r14
+    mov [rax + A_R15], r15
+    mov rcx, gs:[CPU_SCRATCH]
+    mov [rax + A_RAX], rcx
+    mov byte ptr [rax + A_FRAME], FRAME_FULL
+    mov rcx, [rsp + 16]
+    mov [rax + A_RIP], rcx
+    mov rcx, [rsp + 32]
+    mov [rax + A_FLAGS], rcx
+    mov rcx, [rsp + 40]
+    mov [rax + A_RSP], rcx
+    mov rdi, [rsp]
+    mov rsi, [rsp + 8]
+    mov rsp, gs:[CPU_STACK]
+    xor ebp, ebp
+    call trap_from_user             # (vector, error code): does not return
+    ud2
+trap_kernel:                        # only the idle CPU takes interrupts here; anything else is a bug
+    cld
+    mov rdi, [rsp]
+    mov rsi, [rsp + 8]
+    mov rdx, [rsp + 16]
+    mov rcx, [rsp + 40]
+    mov r8, rbp
+    mov rsp, gs:[CPU_STACK]
+    call trap_from_nucleus          # (vector, error code, pc, sp, frame pointer): does not return
+    ud2
+
+# The idle CPU: interrupts come to `trap_kernel`, which does not come back here.
+.globl idle_wait
+idle_wait:
+    mov rsp, gs:[CPU_STACK]
+    sti
+1:  hlt
+    jmp 1b

@@ -1,0 +1,77 @@
+//! Addresses of the nucleus, model-specific registers, small instructions.
+
+use core::arch::asm;
+
+/// All RAM is mapped from here on (not executable; image text read-only).
+pub const DIRECT: usize = 0xffff_8000_0000_0000;
+/// The image is linked here plus its physical address.
+pub const IMAGE: usize = 0xffff_ffff_8000_0000;
+/// Registers of the local and the I/O interrupt controller.
+pub const LOCAL_APIC: usize = 0xffff_ffff_c000_0000;
+/// See [`LOCAL_APIC`].
+pub const IO_APIC: usize = 0xffff_ffff_c000_1000;
+/// Bytes of the system call instruction.
+pub const SYSTEM_CALL_BYTES: u64 = 2;
+
+/// Physical address of something in the image or the direct map.
+pub fn physical(address: usize) -> usize {
+    if address >= IMAGE { address - IMAGE } else { address - DIRECT }
+}
+
+const MSR_FS_BASE: u32 = 0xc000_0100;
+
+/// Writes a model-specific register.
+///
+/// # Safety
+/// As the register demands (Intel SDM volume 4).
+pub unsafe fn write_msr(register: u32, value: u64) {
+    // SAFETY: by contract.
+    unsafe { asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack)) }
+}
+
+/// Reads a model-specific register.
+///
+/// # Safety
+/// The register exists.
+pub unsafe fn read_msr(register: u32) -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: by contract.
+    unsafe { asm!("rdmsr", in("ecx") register, out("eax") low, out("edx") high, options(nostack, nomem)) }
+    low as u64 | (high as u64) << 32
+}
+
+/// Loads the user's thread pointer, which was checked.
+pub fn load_thread_pointer(pointer: u64) {
+    // SAFETY: a canonical user address.
+    unsafe { write_msr(MSR_FS_BASE, pointer) }
+}
+
+/// Reads a byte from I/O space.
+///
+/// # Safety
+/// The port is the caller's.
+pub unsafe fn port_read(port: u16) -> u8 {
+    let value;
+    // SAFETY: by contract.
+    unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nostack, nomem)) }
+    value
+}
+
+/// Writes a byte to I/O space.
+///
+/// # Safety
+/// The port is the caller's, and the device does nothing to memory that it should not.
+pub unsafe fn port_write(port: u16, value: u8) {
+    // SAFETY: by contract.
+    unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nostack, nomem)) }
+}
+
+/// Stops the machine; in the emulator with status `2 * value + 1`.
+pub fn stop_machine(value: u32) -> ! {
+    // SAFETY: the port of the emulator's exit device; elsewhere nothing is there.
+    unsafe { asm!("out dx, eax", in("dx") 0xf4u16, in("eax") value, options(nostack, nomem)) }
+    loop {
+        // SAFETY: nothing is left to do.
+        unsafe { asm!("cli", "hlt", options(nostack, nomem)) }
+    }
+}

@@ -1,0 +1,333 @@
+//! Page tables: four levels (Intel SDM volume 3, 4.5), the upper half shared by all spaces.
+//!
+//! The record of a page-table frame counts its live entries, so that empty tables go at once and
+//! destroying a space costs what is mapped. A last-level table has a shadow of 512 words: the mapping
+//! of each entry, compressed.
+
+use super::memory::{DIRECT, IMAGE, IO_APIC, LOCAL_APIC, physical};
+use crate::account::{self, Account};
+use crate::domain::Domain;
+use crate::frames::{self, FRAME, Frame, Use};
+use crate::ledger::{self, Owed};
+use crate::mapping::Mapping;
+use crate::pointer::{Link, Nucleus, Ref};
+use crate::{info, slab};
+use abi::Error;
+use abi::boot::BootInfo;
+use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
+use core::arch::asm;
+
+const PRESENT: u64 = 1;
+const WRITABLE: u64 = 2;
+const USER: u64 = 4;
+const NOT_CACHED: u64 = 0x18;
+const LARGE: u64 = 0x80;
+const NO_EXECUTE: u64 = 1 << 63;
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+
+type Table = [u64; 512];
+type Shadow = [u32; 512];
+
+/// Entry of the last level for one page, with its table.
+#[derive(Clone, Copy)]
+pub struct Slot {
+    entry: *mut u64,
+    table: Frame,
+    index: usize,
+}
+
+static UPPER_HALF: Nucleus<Frame> = Nucleus::new(0);
+
+unsafe extern "C" {
+    static image_text: u8;
+    static image_rodata: u8;
+    static image_data: u8;
+    static image_end: u8;
+}
+
+fn symbol(place: &u8) -> usize {
+    place as *const u8 as usize
+}
+
+/// Bytes of the image in physical memory, boot section included.
+pub fn image() -> abi::boot::Region {
+    // SAFETY: symbols of the link script; only their addresses are used.
+    let end = physical(unsafe { symbol(&image_end) });
+    abi::boot::Region { start: 0x20_0000, bytes: (end - 0x20_0000) as u64 }
+}
+
+fn table(frame: Frame) -> &'static mut Table {
+    // SAFETY: the frame is a page table, reached under the nucleus lock.
+    unsafe { &mut *(frames::address_of(frame) as *mut Table) }
+}
+
+fn frame_of(entry: u64) -> Frame {
+    ((entry & ADDRESS) >> 12) as Frame
+}
+
+fn index(address: u64, level: u32) -> usize {
+    (address >> (12 + 9 * level) & 511) as usize
+}
+
+fn shadow(frame: Frame) -> &'static mut Shadow {
+    let compressed = frames::record(frame).next as usize;
+    // SAFETY: last-level tables are made with a shadow, which goes with them.
+    unsafe { &mut *((DIRECT + (compressed << 6)) as *mut Shadow) }
+}
+
+/// Replaces the boot tables by the final upper half: RAM not executable, image text read-only.
+pub fn init(info: &BootInfo) -> Result<(), &'static str> {
+    let root = boot_table()?;
+    // SAFETY: symbols of the link script; only their addresses are used.
+    let (text, rodata, data, end) =
+        unsafe { (symbol(&image_text), symbol(&image_rodata), symbol(&image_data), symbol(&image_end)) };
+    let rights = |address: usize| match address {
+        address if address < text => NO_EXECUTE,
+        address if address < rodata => 0,
+        address if address < data => NO_EXECUTE,
+        _ => WRITABLE | NO_EXECUTE,
+    };
+    for page in (text..end).step_by(FRAME) {
+        boot_map(root, page, physical(page) as u64 | rights(page))?;
+    }
+    boot_map(root, LOCAL_APIC, 0xfee0_0000 | WRITABLE | NO_EXECUTE | NOT_CACHED)?;
+    boot_map(root, IO_APIC, 0xfec0_0000 | WRITABLE | NO_EXECUTE | NOT_CACHED)?;
+    let top = info.ram[..info.regions].iter().map(|region| region.start + region.bytes).max().unwrap_or(0) as usize;
+    let (first, last) = (physical(text), physical(data));
+    let mut at = 0;
+    while at < top {
+        let large = at % (1 << 21) == 0 && (at + (1 << 21) <= first || at >= last);
+        let writable = if at >= first && at < last { 0 } else { WRITABLE };
+        let entry = at as u64 | writable | NO_EXECUTE;
+        if large {
+            boot_map_large(root, DIRECT + at, entry)?;
+            at += 1 << 21;
+        } else {
+            boot_map(root, DIRECT + at, entry)?;
+            at += FRAME;
+        }
+    }
+    *UPPER_HALF.get() = root;
+    load_root((root as u64) << 12);
+    Ok(())
+}
+
+fn boot_table() -> Result<Frame, &'static str> {
+    let frame = frames::allocate(0).ok_or("no frame for the nucleus's page tables")?;
+    frames::clear(frame);
+    frames::count_boot(1);
+    Ok(frame)
+}
+
+fn boot_walk(root: Frame, address: usize, last: u32) -> Result<Frame, &'static str> {
+    let mut at = root;
+    for level in (last + 1..4).rev() {
+        let entry = &mut table(at)[index(address as u64, level)];
+        if *entry == 0 {
+            *entry = (boot_table()? as u64) << 12 | PRESENT | WRITABLE;
+        }
+        at = frame_of(*entry);
+    }
+    Ok(at)
+}
+
+fn boot_map(root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
+    table(boot_walk(root, address, 0)?)[index(address as u64, 0)] = entry | PRESENT;
+    Ok(())
+}
+
+fn boot_map_large(root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
+    table(boot_walk(root, address, 1)?)[index(address as u64, 1)] = entry | PRESENT | LARGE;
+    Ok(())
+}
+
+/// Loads the root of a space; without address-space identifiers this forgets every user translation.
+pub fn load_root(root: u64) {
+    info::counters().root_writes += 1;
+    // SAFETY: every root has the nucleus's upper half.
+    unsafe { asm!("mov cr3, {}", in(reg) root, options(nostack)) }
+    ledger::all_paid();
+}
+
+/// An empty space charged to `account`.
+pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
+    let frame = account.allocate_clear(Use::Kernel)?;
+    table(frame)[256..].copy_from_slice(&table(*UPPER_HALF.get())[256..]);
+    Ok((frame as u64) << 12)
+}
+
+/// Frees the root of a space in which nothing is mapped.
+pub fn free_root(domain: Ref<Domain>) {
+    if crate::cpu::this().domain == Some(domain) {
+        crate::cpu::this().domain = None;
+        load_root((*UPPER_HALF.get() as u64) << 12);
+    }
+    account::release((domain.root >> 12) as Frame, 0);
+}
+
+/// The slot of a user address, if its table is there.
+pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
+    let mut at = (domain.root >> 12) as Frame;
+    for level in (1..4).rev() {
+        let entry = table(at)[index(address, level)];
+        if entry == 0 {
+            return None;
+        }
+        at = frame_of(entry);
+    }
+    Some(slot(at, address))
+}
+
+fn slot(frame: Frame, address: u64) -> Slot {
+    let index = index(address, 0);
+    Slot { entry: &raw mut table(frame)[index], table: frame, index }
+}
+
+/// The slot of a user address; missing tables are made and charged to the domain's account. After an
+/// error, or when nothing is put into the slot, [`prune`] takes empty tables away again.
+pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
+    let mut at = (domain.root >> 12) as Frame;
+    for level in (1..4).rev() {
+        let entry = &mut table(at)[index(address, level)];
+        if *entry == 0 {
+            let made = if level == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
+            match made {
+                Ok(frame) => *entry = (frame as u64) << 12 | PRESENT | WRITABLE | USER,
+                Err(error) => {
+                    prune(domain, address);
+                    return Err(error);
+                }
+            }
+            frames::record(at).count += 1;
+        }
+        at = frame_of(*entry);
+    }
+    Ok(slot(at, address))
+}
+
+fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
+    let frame = account.allocate_clear(Use::Kernel)?;
+    match slab::allocate::<Shadow>(account) {
+        Ok(shadow) => frames::record(frame).next = (physical(shadow.address()) >> 6) as u32,
+        Err(error) => {
+            account::release(frame, 0);
+            return Err(error);
+        }
+    }
+    Ok(frame)
+}
+
+/// Frees the tables on the way to `address` that have no entries.
+pub fn prune(domain: Ref<Domain>, address: u64) {
+    let mut path = [0 as Frame; 4];
+    path[3] = (domain.root >> 12) as Frame;
+    let mut lowest = 3;
+    while lowest > 0 {
+        let entry = table(path[lowest])[index(address, lowest as u32)];
+        if entry == 0 {
+            break;
+        }
+        lowest -= 1;
+        path[lowest] = frame_of(entry);
+    }
+    for level in lowest..3 {
+        if frames::record(path[level]).count != 0 {
+            return;
+        }
+        if level == 0 {
+            // SAFETY: the shadow was made with the table.
+            slab::free(unsafe { Ref::<Shadow>::new(shadow(path[0])) });
+        }
+        table(path[level + 1])[index(address, level as u32 + 1)] = 0;
+        frames::record(path[level + 1]).count -= 1;
+        // The processor may keep entries of upper levels: an invalidation of any page they led to drops
+        // them (Intel SDM volume 3, 4.10.4.1).
+        Owed::new(domain, address).invalidate();
+        account::release(path[level], 0);
+    }
+}
+
+impl Slot {
+    /// Whether a page is mapped.
+    pub fn is_used(&self) -> bool {
+        self.read() != 0
+    }
+    fn read(&self) -> u64 {
+        // SAFETY: an entry of a live table.
+        unsafe { *self.entry }
+    }
+    fn write(&self, value: u64) {
+        // SAFETY: an entry of a live table; the processor reads it at any time.
+        unsafe { self.entry.write_volatile(value) }
+    }
+    /// The frame mapped.
+    pub fn frame(&self) -> Frame {
+        frame_of(self.read())
+    }
+    /// `MAP_READ` and the like.
+    pub fn rights(&self) -> u64 {
+        let entry = self.read();
+        MAP_READ
+            | if entry & WRITABLE != 0 { MAP_WRITE } else { 0 }
+            | if entry & NO_EXECUTE == 0 { MAP_EXECUTE } else { 0 }
+    }
+    /// The mapping, unless the page is the nucleus's own.
+    pub fn mapping(&self) -> Link<Mapping> {
+        let compressed = shadow(self.table)[self.index] as usize;
+        // SAFETY: zero or a live mapping.
+        unsafe { Ref::link(if compressed == 0 { 0 } else { DIRECT + (compressed << 6) }) }
+    }
+    /// Maps a frame in this free slot.
+    pub fn set(&self, frame: Frame, rights: u64, mapping: Link<Mapping>) {
+        let writable = if rights & MAP_WRITE != 0 { WRITABLE } else { 0 };
+        let executable = if rights & MAP_EXECUTE != 0 { 0 } else { NO_EXECUTE };
+        shadow(self.table)[self.index] = mapping.map_or(0, |mapping| (physical(mapping.address()) >> 6) as u32);
+        frames::record(self.table).count += 1;
+        self.write((frame as u64) << 12 | PRESENT | USER | writable | executable);
+    }
+    /// Ends what is mapped here.
+    pub fn clear(&self, domain: Ref<Domain>, address: u64) {
+        self.write(0);
+        shadow(self.table)[self.index] = 0;
+        frames::record(self.table).count -= 1;
+        Owed::new(domain, address).invalidate();
+        prune(domain, address);
+    }
+    /// Takes rights away.
+    pub fn reduce(&self, domain: Ref<Domain>, address: u64, rights: u64) {
+        let mut entry = self.read();
+        if rights & MAP_WRITE != 0 {
+            entry &= !WRITABLE;
+        }
+        if rights & MAP_EXECUTE != 0 {
+            entry |= NO_EXECUTE;
+        }
+        if entry != self.read() {
+            self.write(entry);
+            Owed::new(domain, address).invalidate();
+        }
+    }
+}
+
+/// Maps a page that stays the nucleus's (a message area), writable.
+pub fn map_nucleus_page(domain: Ref<Domain>, address: u64, frame: Frame) -> Result<(), Error> {
+    find_or_make(domain, address)?.set(frame, MAP_READ | MAP_WRITE, None);
+    Ok(())
+}
+
+/// Ends [`map_nucleus_page`].
+pub fn unmap_nucleus_page(domain: Ref<Domain>, address: u64) {
+    if let Some(slot) = find(domain, address).filter(Slot::is_used) {
+        slot.clear(domain, address);
+    }
+}
+
+/// Drops the processor's translation of a page of the running space.
+pub fn invalidate_page(address: u64) {
+    info::counters().invalidations += 1;
+    // SAFETY: only costs time.
+    unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
+    ledger::paid(address);
+}
+
+const _: () = assert!(IMAGE > DIRECT);

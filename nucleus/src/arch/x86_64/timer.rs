@@ -1,0 +1,89 @@
+//! Time: the time-stamp counter (ticks) and the local APIC's one-shot timer.
+//!
+//! There is no periodic tick. The timer is armed for the earliest moment that somebody asked for; a
+//! moment that is no longer wanted costs one early interrupt.
+
+use super::interrupts;
+use super::memory::{port_read, port_write};
+use crate::pointer::Nucleus;
+
+struct Clock {
+    start: u64,
+    /// Nanoseconds per tick and timer counts per tick, in 2^-32.
+    nanoseconds: u64,
+    counts: u64,
+    ticks_per_microsecond: u64,
+    armed: u64,
+}
+
+static CLOCK: Nucleus<Clock> =
+    Nucleus::new(Clock { start: 0, nanoseconds: 1 << 32, counts: 1 << 32, ticks_per_microsecond: 1000, armed: u64::MAX });
+
+/// Ticks.
+pub fn now() -> u64 {
+    // SAFETY: only reads a counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Measures both counters against the interval timer (8254, channel 2) for two milliseconds.
+pub fn init() {
+    const COUNTS: u32 = 1_193_182 / 500;
+    // SAFETY: the ports of the 8254 and its gate; nothing else uses them.
+    let (ticks, counts) = unsafe {
+        port_write(0x61, port_read(0x61) & !2 | 1);
+        port_write(0x43, 0b1011_0000);
+        port_write(0x42, COUNTS as u8);
+        port_write(0x42, (COUNTS >> 8) as u8);
+        interrupts::start_timer(u32::MAX);
+        let start = now();
+        while port_read(0x61) & 0x20 == 0 {}
+        (now() - start, u32::MAX - interrupts::timer_left())
+    };
+    interrupts::start_timer(0);
+    let clock = CLOCK.get();
+    let ticks = ticks.max(1000);
+    clock.start = now();
+    clock.nanoseconds = (2_000_000u64 << 32) / ticks;
+    clock.counts = ((counts.max(1) as u64) << 32) / ticks;
+    clock.ticks_per_microsecond = (ticks / 2000).max(1);
+}
+
+/// Nanoseconds since boot.
+pub fn nanoseconds() -> u64 {
+    let clock = CLOCK.get();
+    (((now() - clock.start) as u128 * clock.nanoseconds as u128) >> 32) as u64
+}
+
+/// The tick of a moment in nanoseconds since boot, rounded up; a moment out of range is never.
+pub fn ticks(nanoseconds: u64) -> u64 {
+    let clock = CLOCK.get();
+    let ticks = ((nanoseconds as u128) << 32) / clock.nanoseconds as u128 + 1;
+    u64::try_from(ticks).map_or(u64::MAX, |ticks| ticks.saturating_add(clock.start))
+}
+
+/// Ticks as nanoseconds.
+pub fn to_nanoseconds(ticks: u64) -> u64 {
+    ((ticks as u128 * CLOCK.get().nanoseconds as u128) >> 32) as u64
+}
+
+/// Microseconds as ticks.
+pub fn from_microseconds(microseconds: u64) -> u64 {
+    microseconds.saturating_mul(CLOCK.get().ticks_per_microsecond)
+}
+
+/// An interrupt comes at `moment` (ticks) or before.
+pub fn arm_no_later_than(moment: u64) {
+    let clock = CLOCK.get();
+    if moment >= clock.armed {
+        return;
+    }
+    clock.armed = moment;
+    let ticks = moment.saturating_sub(now());
+    let counts = (ticks as u128 * clock.counts as u128) >> 32;
+    interrupts::start_timer(counts.clamp(1, u32::MAX as u128) as u32);
+}
+
+/// The timer's interrupt came.
+pub fn fired() {
+    CLOCK.get().armed = u64::MAX;
+}

@@ -1,0 +1,70 @@
+//! Traps: faults, exceptions, interrupts.
+
+use super::{interrupts, timer};
+use crate::activation::Frame;
+use crate::pointer::Ref;
+use crate::{cpu, fault, info, interrupt, schedule};
+use core::arch::asm;
+
+const NMI: u64 = 2;
+const PAGE_FAULT: u64 = 14;
+
+/// From user mode; all registers are in the running activation.
+#[unsafe(no_mangle)]
+extern "C" fn trap_from_user(vector: u64, code: u64) -> ! {
+    let Some(activation) = cpu::this().activation else { panic!("a trap without an activation") };
+    match vector {
+        PAGE_FAULT => fault::page_fault(activation, fault_address(), code),
+        NMI => activation.leave(),
+        0..32 => fault::exception(activation, vector, code),
+        _ => {
+            take_interrupt(vector);
+            schedule::after_interrupt()
+        }
+    }
+}
+
+/// From the nucleus: only the idle CPU takes interrupts there.
+#[unsafe(no_mangle)]
+extern "C" fn trap_from_nucleus(vector: u64, code: u64, pc: u64, sp: u64, frame: u64) -> ! {
+    if vector >= 32 && cpu::this().idle {
+        take_interrupt(vector);
+        schedule::after_interrupt()
+    }
+    crate::panic::trap(vector, code, pc, sp, frame, fault_address())
+}
+
+fn take_interrupt(vector: u64) {
+    info::counters().interrupts += 1;
+    match vector as usize {
+        interrupts::TIMER => {
+            interrupts::acknowledge();
+            timer::fired();
+            schedule::deadlines_passed();
+        }
+        interrupts::SPURIOUS => {}
+        vector => {
+            let line = vector.wrapping_sub(interrupts::FIRST_LINE);
+            if line < interrupts::LINES {
+                interrupt::came(line);
+            }
+            interrupts::acknowledge();
+        }
+    }
+}
+
+fn fault_address() -> u64 {
+    let address;
+    // SAFETY: only reads a register.
+    unsafe { asm!("mov {}, cr2", out(reg) address, options(nostack, nomem)) }
+    address
+}
+
+/// Bits of a page fault's error code (Intel SDM volume 3, 4.7).
+pub mod page_fault_code {
+    /// The page was there; a right was missing.
+    pub const PROTECTION: u64 = 1;
+}
+
+const _: () = assert!(Frame::Full as u8 == 3);
+const _: fn(Ref<crate::activation::Activation>) -> ! = Ref::<crate::activation::Activation>::leave;

@@ -1,0 +1,443 @@
+//! Chains of activations: the long way of call and return, delegation, and the split.
+//!
+//! A split cuts a chain between a lower and an upper part. The lower part gets an error and goes on
+//! with the thread; the upper part is an orphan: it goes on on the orphan thread of its lowest domain,
+//! or waits in that domain's queue until the thread is free, and ends at its return. Nothing is allocated.
+
+use crate::activation::{Activation, Frame, State, Wait};
+use crate::arch::timer;
+use crate::cpu;
+use crate::domain::{self, Domain};
+use crate::pointer::{Link, Ref};
+use crate::table::{Content, Entry};
+use crate::thread::{Runs, Thread};
+use crate::{deadline, info, schedule};
+use abi::info::status;
+use abi::rights::{self, Kind};
+use abi::sched::Event;
+use abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES};
+
+/// The call did not take the fast path of `entry.s`: words and control are in the caller's frame.
+#[unsafe(no_mangle)]
+extern "C" fn call_slowly(mut caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
+    let control = Control(caller.registers.r10);
+    let refused = match call(caller, entry, Frame::Call, control) {
+        Err(Error::Again) => wait_for_activation(caller, entry),
+        Err(error) => error,
+    };
+    caller.set_result(Err(refused));
+    caller.registers.r10 = 0;
+    caller.leave()
+}
+
+/// All activations of the callee are in use: the call is made again when one is free.
+fn wait_for_activation(mut caller: Ref<Activation>, entry: Ref<Entry>) -> Error {
+    if cpu::this().thread.is_some_and(schedule::is_seat) {
+        return Error::Busy;
+    }
+    // SAFETY: a call entry's object is a domain.
+    let mut callee: Ref<Domain> = unsafe { entry.object_as() };
+    if caller.frame != Frame::Full {
+        caller.repeat_system_call();
+    }
+    (caller.wait, caller.waits_on) = (Wait::Pool, callee.address());
+    callee.waiters.append(caller);
+    schedule::block_current()
+}
+
+/// Calls an upcall portal on behalf of a faulting activation. Returns only if that cannot be done.
+pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], control: Control) -> Error {
+    match call_with(caller, entry, Frame::Full, control, words) {
+        Err(Error::Again) => wait_for_activation(caller, entry),
+        Err(error) => error,
+    }
+}
+
+/// Calls `entry` with the words in the caller's frame; `frame` is how the caller's frame is to be kept.
+/// Returns only refusals; `Again` = no activation is free and the caller may wait.
+pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, frame: Frame, control: Control) -> Result<core::convert::Infallible, Error> {
+    call_with(caller, entry, frame, control, caller.words())
+}
+
+fn call_with(
+    mut caller: Ref<Activation>,
+    entry: Ref<Entry>,
+    frame: Frame,
+    control: Control,
+    words: [u64; 5],
+) -> Result<core::convert::Infallible, Error> {
+    // SAFETY: a call entry's object is a domain.
+    let callee: Ref<Domain> = unsafe { entry.object_as() };
+    if control.0 & !Control::VALID != 0 || control.length() > MESSAGE_BYTES {
+        return Err(Error::BadArgument);
+    }
+    if control.0 & Control::DEADLINE != 0 {
+        return Err(Error::BadArgument);
+    }
+    if callee.is_dead() {
+        return Err(Error::PeerDied);
+    }
+    if entry.pairs != caller.domain.pair as u64 | (callee.pair as u64) << 32 {
+        return Err(Error::Flow);
+    }
+    if caller.depth as usize + 1 >= MAX_DEPTH {
+        return Err(Error::TooDeep);
+    }
+    let mut callee_domain = callee;
+    let Some(mut activation) = callee.pool else {
+        return Err(if control.0 & Control::NO_WAIT != 0 { Error::Busy } else { Error::Again });
+    };
+    let received = if control.delegated() != 0 {
+        let to = (callee, activation.receive as usize);
+        delegate(caller.domain, control, words[4], to)?
+    } else {
+        0
+    };
+    callee_domain.pool = activation.next;
+    let mut caller_domain = caller.domain;
+    caller_domain.crossings += 1;
+    (caller.frame, caller.state, caller.callee) = (frame, State::Calling, Some(activation));
+    (activation.state, activation.caller, activation.depth) = (State::Top, Some(caller), caller.depth + 1);
+    copy_message(caller, activation, control.length());
+    let mut thread = caller.thread.ok_or(Error::NotRunnable)?;
+    (thread.top, activation.thread) = (Some(activation), Some(thread));
+    let (stack, message) = (activation.stack, activation.message);
+    let saved = &mut activation.registers;
+    *saved = Default::default();
+    (saved.rip, saved.rsp, saved.rbx, saved.rax) = (entry.word0, stack, message, entry.word1);
+    activation.set_words(words, Control::bytes(control.length()).delegate(received, 0).0);
+    activation.frame = Frame::Words;
+    activation.make_current();
+    activation.leave()
+}
+
+/// The return did not take the fast path of `entry.s`.
+#[unsafe(no_mangle)]
+extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
+    let control = Control(callee.registers.r10);
+    let Some(mut caller) = callee.caller else {
+        match callee.thread {
+            Some(thread) if thread.carries_orphans => end_orphan(thread, callee),
+            _ => refuse_return(callee, Error::NoCaller),
+        }
+    };
+    if control.0 & !(Control::VALID & !Control::NO_WAIT & !Control::DEADLINE) != 0 || control.length() > MESSAGE_BYTES {
+        refuse_return(callee, Error::BadArgument)
+    }
+    let words = callee.words();
+    let mut received = 0;
+    if control.delegated() != 0 && !caller.domain.is_dead() {
+        let to = (caller.domain, caller.receive as usize);
+        match delegate(callee.domain, control, words[4], to) {
+            Ok(index) => received = index,
+            Err(error) => refuse_return(callee, error),
+        }
+    }
+    copy_message(callee, caller, control.length());
+    let Some(thread) = callee.thread else { schedule::enter(Event::Choose, 0) };
+    unlink_top(thread, callee, caller);
+    if caller.frame == Frame::Full {
+        // An upcall: word 0 says whether to go on.
+        if words[0] != 0 {
+            let cause = if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] };
+            domain::die(caller.domain, cause);
+        }
+    } else {
+        caller.set_words(words, Control::bytes(control.length()).delegate(received, 0).0);
+        caller.registers.rax = 0;
+        caller.frame = Frame::Words;
+    }
+    resume_top(thread)
+}
+
+fn refuse_return(callee: Ref<Activation>, error: Error) -> ! {
+    callee.set_result(Err(error));
+    callee.leave()
+}
+
+fn copy_message(from: Ref<Activation>, to: Ref<Activation>, bytes: usize) {
+    // SAFETY: both areas are pages of the nucleus, and `bytes` is at most a page.
+    unsafe {
+        let words = bytes.div_ceil(8);
+        core::ptr::copy_nonoverlapping(from.message_kernel as *const u64, to.message_kernel as *mut u64, words);
+    }
+}
+
+/// Takes the top off its chain, which goes on at `caller`, and puts it back into its pool.
+fn unlink_top(mut thread: Ref<Thread>, mut top: Ref<Activation>, mut caller: Ref<Activation>) {
+    (top.caller, top.thread) = (None, None);
+    (caller.callee, caller.state) = (None, State::Top);
+    thread.top = Some(caller);
+    release(top);
+}
+
+/// Puts an activation back into its domain's pool; who waits for one makes the call again.
+fn release(mut activation: Ref<Activation>) {
+    let mut domain = activation.domain;
+    (activation.state, activation.next) = (State::Free, domain.pool);
+    domain.pool = Some(activation);
+    if let Some(mut waiter) = domain.waiters.take() {
+        waiter.wait = Wait::No;
+        if let Some(thread) = waiter.thread {
+            schedule::make_ready(thread);
+        }
+    }
+}
+
+/// Copies or mints the entry that goes along with a message. Gives the receiver's index.
+fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, usize)) -> Result<usize, Error> {
+    let (domain, index) = to;
+    if index == 0 {
+        return Err(Error::NotAccepted);
+    }
+    let (place, index) = domain.vacancy(index)?;
+    let source = from.place(control.delegated())?;
+    if control.0 & Control::MINT != 0 {
+        let source = from.entry(control.delegated(), Kind::Service, rights::USE)?;
+        make_call_entry(source, badge, domain, place)?;
+    } else {
+        copy_entry(from.entry(control.delegated(), source.kind(), 0)?, control.delegated_rights(), place)?;
+    }
+    Ok(index)
+}
+
+/// Copies an object entry with reduced rights into a vacant place.
+pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(), Error> {
+    match source.kind() {
+        Kind::Empty => return Err(Error::Empty),
+        Kind::Revoked => return Err(Error::Revoked),
+        Kind::Call | Kind::Operation => return Err(Error::NoRight),
+        _ if source.node.rights & rights::COPY == 0 => return Err(Error::NoRight),
+        _ => {}
+    }
+    let content = Content {
+        kind: source.kind(),
+        rights: source.node.rights & mask,
+        object: source.object,
+        word0: source.word0,
+        word1: source.word1,
+        flags: source.node.flags,
+    };
+    place.fill(content, Some(source))
+}
+
+/// Makes a call entry for `domain` from a service.
+pub fn make_call_entry(service: Ref<Entry>, badge: u64, domain: Ref<Domain>, mut place: Ref<Entry>) -> Result<(), Error> {
+    // SAFETY: a service's object is its domain.
+    let callee: Ref<Domain> = unsafe { service.object_as() };
+    let content = Content {
+        kind: Kind::Call,
+        rights: rights::USE,
+        object: service.object,
+        word0: service.word0,
+        word1: badge,
+        flags: service.node.flags,
+    };
+    place.fill(content, Some(service))?;
+    place.pairs = domain.pair as u64 | (callee.pair as u64) << 32;
+    Ok(())
+}
+
+/// Goes on with the chain of the running thread, past domains that died.
+pub fn resume_top(mut thread: Ref<Thread>) -> ! {
+    // As long as the chain, which `MAX_DEPTH` bounds.
+    while let Some(top) = thread.top {
+        if !top.domain.is_dead() {
+            top.make_current();
+            top.leave()
+        }
+        match top.caller {
+            Some(caller) => {
+                unlink_top(thread, top, caller);
+                fail_call(caller, Error::PeerDied);
+            }
+            None if thread.carries_orphans => end_orphan(thread, top),
+            None => break,
+        }
+    }
+    thread.ended = true;
+    schedule::block_current()
+}
+
+/// The call that `caller` made ends with an error; an upcall that fails is the end of its domain.
+fn fail_call(caller: Ref<Activation>, error: Error) {
+    if caller.frame == Frame::Full {
+        domain::die(caller.domain, status::PAGE_FAULT);
+    } else {
+        caller.set_result(Err(error));
+    }
+}
+
+/// The last activation of an orphaned chain returned: the next orphan's turn.
+fn end_orphan(mut thread: Ref<Thread>, mut last: Ref<Activation>) -> ! {
+    last.thread = None;
+    release(last);
+    (thread.top, thread.bottom) = (None, None);
+    if !adopt_next(thread) {
+        schedule::block_current()
+    }
+    resume_top(thread)
+}
+
+/// The idle orphan thread takes the next chain of its domain's queue.
+fn adopt_next(thread: Ref<Thread>) -> bool {
+    let mut home = thread.home;
+    let Some(top) = home.orphans.take() else { return false };
+    adopt(thread, top);
+    true
+}
+
+fn adopt(mut thread: Ref<Thread>, top: Ref<Activation>) {
+    thread.top = Some(top);
+    thread.bottom = set_thread(top, Some(thread));
+}
+
+/// Sets the thread of a whole chain, from its top down; gives the bottom.
+fn set_thread(top: Ref<Activation>, thread: Link<Thread>) -> Link<Activation> {
+    let mut activation = top;
+    activation.thread = thread;
+    while let Some(caller) = activation.caller {
+        activation = caller;
+        activation.thread = thread;
+    }
+    Some(activation)
+}
+
+/// An orphan without a thread can go on: its domain's orphan thread takes it now or later.
+pub fn unpark(top: Ref<Activation>) {
+    let mut bottom = top;
+    while let Some(caller) = bottom.caller {
+        bottom = caller;
+    }
+    let mut domain = bottom.domain;
+    let Some(thread) = domain.orphan_thread else { return };
+    if thread.top.is_none() {
+        adopt(thread, top);
+        schedule::make_ready(thread);
+    } else {
+        domain.orphans.append(top);
+    }
+}
+
+/// Cuts the chain above `lower`, which is calling. Afterwards `lower` is the top of its thread, which
+/// does not run; the upper part is an orphan.
+pub fn split_above(mut lower: Ref<Activation>) {
+    let (Some(mut upper), thread) = (lower.callee, lower.thread) else { return };
+    info::counters().splits += 1;
+    (upper.caller, lower.callee, lower.state) = (None, None, State::Top);
+    let mut top = upper;
+    while let Some(callee) = top.callee {
+        top = callee;
+    }
+    let waiting = top.wait != Wait::No;
+    let was = thread.map(|thread| (thread.runs, thread.deadline_place != 0, thread.deadline));
+    if let Some(mut thread) = thread {
+        deadline::remove(thread);
+        thread.top = Some(lower);
+    }
+    let runs = was.map_or(Runs::Blocked, |(runs, _, _)| runs);
+    match upper.domain.orphan_thread.filter(|orphan| orphan.top.is_none()) {
+        Some(mut orphan) => {
+            adopt(orphan, top);
+            if let Some((_, true, deadline)) = was {
+                orphan.deadline = deadline;
+                deadline::insert(orphan);
+            }
+            if runs == Runs::Running && cpu::this().thread == thread {
+                let now = timer::now();
+                (orphan.runs, orphan.started) = (Runs::Running, now);
+                orphan.slice_end = now + orphan.slice;
+                cpu::this().thread = Some(orphan);
+            } else if !waiting {
+                schedule::make_ready(orphan);
+            }
+        }
+        None => {
+            set_thread(top, None);
+            if !waiting {
+                let mut domain = upper.domain;
+                domain.orphans.append(top);
+            }
+        }
+    }
+    if runs != Runs::Ready
+        && let Some(mut thread) = thread
+    {
+        thread.runs = Runs::Blocked;
+    }
+}
+
+/// Takes an activation, whose domain is dead or whose thread is removed, out of its chain and queues.
+/// What it called goes on as an orphan; who called it gets `PeerDied`.
+pub fn cut_out(mut activation: Ref<Activation>) {
+    if activation.state == State::Free {
+        let mut domain = activation.domain;
+        domain.pool = None;
+        return;
+    }
+    if activation.state == State::Calling {
+        split_above(activation);
+    }
+    stop_waiting(activation);
+    let thread = activation.thread;
+    let caller = activation.caller.take();
+    (activation.thread, activation.state) = (None, State::Free);
+    if let Some(mut caller) = caller {
+        (caller.callee, caller.state) = (None, State::Top);
+        fail_call(caller, Error::PeerDied);
+        match thread {
+            Some(mut thread) => {
+                thread.top = Some(caller);
+                schedule::make_ready(thread);
+            }
+            None => unpark(caller),
+        }
+    } else if let Some(mut thread) = thread {
+        (thread.top, thread.bottom) = (None, None);
+        thread.runs = Runs::Blocked;
+        if thread.carries_orphans {
+            if adopt_next(thread) {
+                schedule::make_ready(thread);
+            }
+        } else {
+            thread.ended = true;
+        }
+    }
+}
+
+/// Takes the top of a chain out of whatever queue it is in.
+pub fn stop_waiting(mut activation: Ref<Activation>) {
+    match activation.wait {
+        Wait::Semaphore => activation.semaphore().give_up(activation),
+        Wait::Pool => {
+            // SAFETY: `wait` is `Pool`: a domain, which wakes its waiters before it goes.
+            let mut domain: Ref<Domain> = unsafe { Ref::new(activation.waits_on as *mut Domain) };
+            domain.waiters.remove(activation);
+        }
+        Wait::No if activation.thread.is_none() && activation.state == State::Top => {
+            let mut bottom = activation;
+            while let Some(caller) = bottom.caller {
+                bottom = caller;
+            }
+            let mut domain = bottom.domain;
+            domain.orphans.remove(activation);
+        }
+        Wait::No => {}
+    }
+    activation.wait = Wait::No;
+    if let Some(thread) = activation.thread {
+        deadline::remove(thread);
+    }
+}
+
+/// A called activation ends without returning: its caller gets `PeerDied`.
+pub fn abandon_call(thread: Ref<Thread>, top: Ref<Activation>) -> ! {
+    match top.caller {
+        Some(caller) => {
+            unlink_top(thread, top, caller);
+            fail_call(caller, Error::PeerDied);
+            resume_top(thread)
+        }
+        None => end_orphan(thread, top),
+    }
+}

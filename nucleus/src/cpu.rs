@@ -1,0 +1,49 @@
+//! The block of a CPU, reached through GS.
+
+use crate::activation::Activation;
+use crate::domain::Domain;
+use crate::pointer::{Link, Nucleus, Ref};
+use crate::thread::Thread;
+
+/// What runs on this CPU, and where its stack is. The fields up to `scratch` are used by `entry.s`.
+#[repr(C)]
+pub struct Cpu {
+    /// Where the running flow of control keeps its registers.
+    pub activation: Link<Activation>,
+    /// The running domain's table, and its bytes minus those of an entry.
+    pub table: usize,
+    /// See `table`.
+    pub limit: usize,
+    /// The running domain.
+    pub domain: Link<Domain>,
+    /// The running thread; while `sched` runs, none.
+    pub thread: Link<Thread>,
+    /// Top of the one kernel stack.
+    pub stack: usize,
+    /// One word for the first instructions of a trap.
+    pub scratch: usize,
+    /// The CPU sleeps in `idle_wait`.
+    pub idle: bool,
+    /// The loaded thread pointer.
+    pub pointer: u64,
+    /// Something that precedes the running thread became ready.
+    pub preempt: bool,
+}
+
+static CPU: Nucleus<Cpu> = Nucleus::new(Cpu {
+    activation: None,
+    table: 0,
+    limit: 0,
+    domain: None,
+    thread: None,
+    stack: 0,
+    scratch: 0,
+    idle: false,
+    pointer: 0,
+    preempt: false,
+});
+
+/// The block of this CPU.
+pub fn this() -> Ref<Cpu> {
+    CPU.reference()
+}

@@ -1,0 +1,309 @@
+//! Domains: an address space, a portal table, a pool of activations, an account.
+//!
+//! A domain is alive, then dead (`die`: nothing runs in it any more), then removed by the owner of its
+//! original entry (`remove_step`, one bounded step at a time).
+
+use crate::account::{self, Account};
+use crate::activation::{self, Activation};
+use crate::arch::{entry, paging};
+use crate::chain;
+use crate::frames::{self, FRAME, Frame, Use};
+use crate::mapping::Mapping;
+use crate::pointer::{Link, Nucleus, Ref};
+use crate::queue::Queue;
+use crate::semaphore::Semaphore;
+use crate::table::{Content, Entry};
+use crate::thread::{self, Thread};
+use crate::{cpu, info, log, operation, removal, schedule, slab};
+use abi::Error;
+use abi::layout::{ENTRY_BYTES, MAX_TABLE_ORDER, TABLE_ENTRIES};
+use abi::rights::Kind;
+
+/// `Domain::slow`: the domain is dead.
+pub const SLOW_DEAD: u8 = 1;
+/// `Domain::slow`: its activations have floating-point state.
+pub const SLOW_FPU: u8 = 2;
+
+/// The pair of labels that every domain has until there are labels.
+const ONLY_PAIR: u32 = 1;
+
+/// Domains made by domains made by domains.
+const MAX_NESTING: u8 = 16;
+
+/// See the module. The fields up to `waiters` are used by `entry.s`.
+#[repr(C)]
+pub struct Domain {
+    /// The portal table.
+    pub table: usize,
+    /// Its bytes minus those of one entry.
+    pub limit: usize,
+    /// Root of the page tables (CR3).
+    pub root: u64,
+    /// Label-pair id.
+    pub pair: u32,
+    /// Not zero: crossings take the long way (`SLOW_*`).
+    pub slow: u8,
+    /// Highest priority of its threads.
+    pub max_priority: u8,
+    /// Where the search for a free index begins.
+    pub free_hint: u16,
+    /// Calls made.
+    pub crossings: u64,
+    /// Free activations.
+    pub pool: Link<Activation>,
+    /// Callers that wait for one.
+    pub waiters: Queue,
+    /// Who pays.
+    pub account: Ref<Account>,
+    /// Its number, unique since boot.
+    pub number: u64,
+    /// Number of its maker.
+    pub parent: u64,
+    /// For people.
+    pub name: [u8; 16],
+    /// Why it died.
+    pub status: u64,
+    /// V on it when the domain dies.
+    pub death_semaphore: Link<Semaphore>,
+    /// Address ranges of the page-fault portals.
+    pub ranges: [(u64, u64); 4],
+    /// All activations.
+    pub activations: Link<Activation>,
+    /// How many.
+    pub activation_count: u32,
+    /// How many threads started here.
+    pub thread_count: u32,
+    /// Message areas in use, one bit each.
+    pub message_slots: u128,
+    /// All threads that started here, the orphan thread included.
+    pub threads: Link<Thread>,
+    /// Carries chains whose lower part was cut off here.
+    pub orphan_thread: Link<Thread>,
+    /// Tops of orphaned chains that wait for the orphan thread.
+    pub orphans: Queue,
+    /// All mappings.
+    pub mappings: Link<Mapping>,
+    /// How many.
+    pub pages: u64,
+    /// Its original entry.
+    pub entry: Link<Entry>,
+    /// Removal: table entries below this are empty.
+    pub removal_cursor: u32,
+    table_order: u8,
+    depth: u8,
+    maker: Link<Domain>,
+    next: Link<Domain>,
+    previous: Link<Domain>,
+}
+
+struct All {
+    first: Link<Domain>,
+    count: u64,
+}
+
+static ALL: Nucleus<All> = Nucleus::new(All { first: None, count: 0 });
+
+/// The first of all domains; go on with [`Ref::next_domain`].
+pub fn first() -> Link<Domain> {
+    ALL.get().first
+}
+
+/// A new domain charged to `account`, with the kernel operations in its table.
+pub fn new(
+    account: Ref<Account>,
+    table_order: u64,
+    flags: u64,
+    name: [u8; 16],
+    maker: Link<Domain>,
+) -> Result<Ref<Domain>, Error> {
+    let depth = maker.map_or(0, |maker| maker.depth + 1);
+    if depth > MAX_NESTING {
+        return Err(Error::TooDeep);
+    }
+    if table_order as usize > MAX_TABLE_ORDER || flags & !(abi::op::DOMAIN_FPU | abi::op::DOMAIN_TRUSTED) != 0 {
+        return Err(Error::BadArgument);
+    }
+    let table_order = table_order as usize;
+    let mut domain: Ref<Domain> = slab::allocate(account)?;
+    let table: Frame = match account.allocate(table_order, Use::Kernel) {
+        Ok(frame) => frame,
+        Err(error) => {
+            slab::free(domain);
+            return Err(error);
+        }
+    };
+    let root = match paging::new_root(account) {
+        Ok(root) => root,
+        Err(error) => {
+            account::release(table, table_order);
+            slab::free(domain);
+            return Err(error);
+        }
+    };
+    domain.table = frames::address_of(table);
+    domain.limit = (TABLE_ENTRIES << table_order) * ENTRY_BYTES - ENTRY_BYTES;
+    domain.table_order = table_order as u8;
+    (domain.root, domain.account, domain.pair) = (root, account, ONLY_PAIR);
+    domain.slow = if flags & abi::op::DOMAIN_FPU != 0 { SLOW_FPU } else { 0 };
+    fill_table(domain);
+    let thread = match thread::new_empty(domain, 0, 0) {
+        Ok(thread) => thread,
+        Err(error) => {
+            paging::free_root(domain);
+            account::release(table, table_order);
+            slab::free(domain);
+            return Err(error);
+        }
+    };
+    let mut thread = thread;
+    thread.carries_orphans = true;
+    domain.orphan_thread = Some(thread);
+    let all = ALL.get();
+    all.count += 1;
+    info::counters().domains += 1;
+    (domain.number, domain.parent, domain.name) = (all.count, maker.map_or(0, |maker| maker.number), name);
+    (domain.maker, domain.depth, domain.max_priority) = (maker, depth, maker.map_or(63, |maker| maker.max_priority));
+    domain.next = all.first;
+    if let Some(mut next) = domain.next {
+        next.previous = Some(domain);
+    }
+    all.first = Some(domain);
+    Ok(domain)
+}
+
+fn fill_table(domain: Ref<Domain>) {
+    let empty = entry::entry_empty as *const () as usize;
+    for index in 0..domain.table_entries() {
+        // SAFETY: within the new table, which is ours.
+        unsafe {
+            let place = (domain.table + index * ENTRY_BYTES) as *mut [usize; 8];
+            *place = [empty, 0, 0, 0, 0, 0, 0, 0];
+        }
+    }
+    for (index, operation) in operation::TABLE.iter().enumerate() {
+        if let Ok(mut place) = domain.place(index) {
+            (place.code, place.object) = operation.code_and_function();
+            place.node.kind = Kind::Operation as u8;
+        }
+    }
+}
+
+/// The domain stops for good: what it called goes on as orphans once it is removed, who called it gets
+/// `PeerDied`, its owner is told. Nothing runs in it from here on.
+pub fn die(mut domain: Ref<Domain>, status: u64) {
+    if domain.slow & SLOW_DEAD != 0 {
+        return;
+    }
+    domain.slow |= SLOW_DEAD;
+    domain.status = status;
+    info::counters().deaths += 1;
+    if status != 0 {
+        log::line(format_args!("domain {} {} died, status {status:#x}", domain.number, domain.name_text()));
+    }
+    schedule::domain_died(domain);
+    if let Some(semaphore) = domain.death_semaphore {
+        semaphore.signal();
+    }
+}
+
+/// The running thread is in a domain that died: goes on with its caller, or lets others run.
+pub fn leave_dead() -> ! {
+    match cpu::this().thread {
+        Some(thread) if !schedule::is_seat(thread) => chain::resume_top(thread),
+        _ => schedule::enter(abi::sched::Event::Choose, 0),
+    }
+}
+
+impl Ref<Domain> {
+    /// Whether nothing runs here any more.
+    pub fn is_dead(self) -> bool {
+        self.slow & SLOW_DEAD != 0
+    }
+    /// The name as text.
+    pub fn name_text(&self) -> &str {
+        let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(16);
+        core::str::from_utf8(&self.name[..end]).unwrap_or("?")
+    }
+    /// Whether this is `other` or one of its makers' makers.
+    pub fn contains(self, other: Ref<Domain>) -> bool {
+        let mut inner = Some(other);
+        while let Some(domain) = inner {
+            if domain == self {
+                return true;
+            }
+            inner = domain.maker;
+        }
+        false
+    }
+    /// The next of all domains.
+    pub fn next_domain(self) -> Link<Domain> {
+        self.next
+    }
+
+    /// Removes a bounded part of what the domain, which is dead, has; true when it is gone.
+    pub fn remove_step(mut self) -> bool {
+        if let Some(mut waiter) = self.waiters.head {
+            self.waiters.remove(waiter);
+            waiter.wait = activation::Wait::No;
+            if let Some(thread) = waiter.thread {
+                schedule::make_ready(thread);
+            }
+            return false;
+        }
+        if let Some(activation) = self.activations {
+            chain::cut_out(activation);
+            activation::free_first(self);
+            return false;
+        }
+        if let Some(thread) = self.threads {
+            if let Some(entry) = thread.entry {
+                if entry.revoke_one() {
+                    return false;
+                }
+                entry.vacate(Kind::Revoked);
+            }
+            thread::free_first(self);
+            return false;
+        }
+        if let Some(mapping) = self.mappings {
+            mapping.remove_step();
+            return false;
+        }
+        while (self.removal_cursor as usize) < self.table_entries() {
+            let Ok(place) = self.place(self.removal_cursor as usize) else { break };
+            self.removal_cursor += 1;
+            if place.is_vacant() || place.kind() == Kind::Operation {
+                continue;
+            }
+            if !removal::remove_step(place) {
+                self.removal_cursor -= 1;
+            }
+            return false;
+        }
+        self.free();
+        true
+    }
+
+    fn free(self) {
+        if let Some(semaphore) = self.death_semaphore {
+            semaphore.drop_hold();
+        }
+        paging::free_root(self);
+        account::release(frames::frame_of(self.table), self.table_order as usize);
+        match self.previous {
+            Some(mut previous) => previous.next = self.next,
+            None => ALL.get().first = self.next,
+        }
+        if let Some(mut next) = self.next {
+            next.previous = self.previous;
+        }
+        slab::free(self);
+    }
+
+    /// Fills a vacant entry of this domain with an original of a new object.
+    pub fn fill_original(self, place: Ref<Entry>, kind: Kind, object: usize) -> Result<(), Error> {
+        place.fill(Content::original(kind, object), None)
+    }
+}
+
+const _: () = assert!(FRAME == TABLE_ENTRIES * ENTRY_BYTES);

@@ -1,0 +1,286 @@
+//! Frames of RAM: one record each, and a buddy allocator over them (Knuth, *The Art of Computer
+//! Programming* 1, 2.5).
+//!
+//! A block of order n is 2^n frames, aligned to its size. The record of its first frame says whether
+//! it is free and of which order, and links it into the list of its order. A frame that is not free
+//! belongs to an account (see `account`): the record says which and what it is used for.
+
+use crate::account::Account;
+use crate::arch::memory::{DIRECT, physical};
+use crate::pointer::{Nucleus, Ref};
+use abi::boot::{BootInfo, Region};
+
+/// Bytes of a frame.
+pub const FRAME: usize = 4096;
+/// Orders of the buddy allocator: up to 4 MiB.
+pub const ORDERS: usize = 11;
+
+/// Number of a frame: physical address / 4096; 0 means none (frame 0 is never used).
+pub type Frame = u32;
+
+/// What a frame is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Use {
+    /// Not RAM, or the nucleus's from the start.
+    Reserved = 0,
+    /// First frame of a free block.
+    Free = 1,
+    /// Inside a block whose first frame says what it is.
+    Inside = 2,
+    /// A page of the nucleus (tables, message areas).
+    Kernel = 3,
+    /// Small objects.
+    Slab = 4,
+    /// Memory of users, with a mapping tree.
+    User = 5,
+    /// A page of the boot archive.
+    Archive = 6,
+}
+
+/// One per frame.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Record {
+    /// Who pays: physical address of the account / 64.
+    account: u32,
+    /// Free blocks and slab pages: next and previous in their list. Page tables: `next` = shadow table.
+    pub next: u32,
+    /// See `next`.
+    pub previous: u32,
+    /// What for.
+    pub used: Use,
+    /// Order of a free block; slab pages: index of the first free object.
+    pub order: u8,
+    /// Page tables: live entries. Slab pages: free objects (low 12 bits), class (high 4 bits).
+    pub count: u16,
+}
+
+struct Allocator {
+    records: *mut Record,
+    frames: usize,
+    lists: [Frame; ORDERS],
+    free: usize,
+    total: usize,
+    boot: usize,
+    cleared: [Frame; CLEARED],
+    cleared_count: usize,
+}
+
+/// Clear frames kept at hand.
+const CLEARED: usize = 64;
+
+static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
+    records: core::ptr::null_mut(),
+    frames: 0,
+    lists: [0; ORDERS],
+    free: 0,
+    total: 0,
+    boot: 0,
+    cleared: [0; CLEARED],
+    cleared_count: 0,
+});
+
+/// The record of a frame of RAM.
+pub fn record(frame: Frame) -> &'static mut Record {
+    let allocator = ALLOCATOR.get();
+    assert!((frame as usize) < allocator.frames, "frame {frame:#x} is outside RAM");
+    // SAFETY: the array has `frames` records and lives for ever.
+    unsafe { &mut *allocator.records.add(frame as usize) }
+}
+
+/// The frame of an address in the direct map.
+pub fn frame_of(address: usize) -> Frame {
+    (physical(address) / FRAME) as Frame
+}
+
+/// The address of a frame in the direct map.
+pub fn address_of(frame: Frame) -> usize {
+    DIRECT + frame as usize * FRAME
+}
+
+impl Record {
+    /// Who pays.
+    pub fn account(&self) -> Ref<Account> {
+        // SAFETY: a frame in use names a live account: accounts outlive what is charged to them.
+        unsafe { Ref::new((DIRECT + ((self.account as usize) << 6)) as *mut Account) }
+    }
+    /// Sets who pays.
+    pub fn set_account(&mut self, account: Ref<Account>) {
+        self.account = (physical(account.address()) >> 6) as u32;
+    }
+}
+
+impl Allocator {
+    fn push(&mut self, frame: Frame, order: usize) {
+        let head = self.lists[order];
+        let entry = record(frame);
+        (entry.used, entry.order, entry.next, entry.previous) = (Use::Free, order as u8, head, 0);
+        if head != 0 {
+            record(head).previous = frame;
+        }
+        self.lists[order] = frame;
+    }
+
+    fn unlink(&mut self, frame: Frame) {
+        let Record { next, previous, order, .. } = *record(frame);
+        if next != 0 {
+            record(next).previous = previous;
+        }
+        if previous != 0 {
+            record(previous).next = next;
+        } else {
+            self.lists[order as usize] = next;
+        }
+        record(frame).used = Use::Inside;
+    }
+
+    fn allocate(&mut self, order: usize) -> Option<Frame> {
+        let mut found = (order..ORDERS).find(|&order| self.lists[order] != 0)?;
+        let frame = self.lists[found];
+        self.unlink(frame);
+        while found > order {
+            found -= 1;
+            self.push(frame + (1 << found), found);
+        }
+        self.free -= 1 << order;
+        Some(frame)
+    }
+
+    fn release(&mut self, mut frame: Frame, mut order: usize) {
+        self.free += 1 << order;
+        while order + 1 < ORDERS {
+            let buddy = frame ^ (1 << order);
+            if buddy as usize >= self.frames || buddy == 0 {
+                break;
+            }
+            let entry = record(buddy);
+            if entry.used != Use::Free || entry.order as usize != order {
+                break;
+            }
+            self.unlink(buddy);
+            record(frame).used = Use::Inside;
+            frame = frame.min(buddy);
+            order += 1;
+        }
+        self.push(frame, order);
+    }
+}
+
+/// Takes 2^order frames; their contents are whatever they were.
+pub fn allocate(order: usize) -> Option<Frame> {
+    let allocator = ALLOCATOR.get();
+    if let Some(frame) = allocator.allocate(order) {
+        return Some(frame);
+    }
+    give_back_cleared();
+    allocator.allocate(order)
+}
+
+/// Takes one frame full of zeros, from those at hand if there are any.
+pub fn allocate_clear() -> Option<Frame> {
+    let allocator = ALLOCATOR.get();
+    if allocator.cleared_count > 0 {
+        allocator.cleared_count -= 1;
+        return Some(allocator.cleared[allocator.cleared_count]);
+    }
+    let frame = allocator.allocate(0)?;
+    clear(frame);
+    Some(frame)
+}
+
+/// Fills a frame with zeros.
+pub fn clear(frame: Frame) {
+    // SAFETY: the caller has the frame to itself; it lies in the direct map.
+    unsafe { core::ptr::write_bytes(address_of(frame) as *mut u64, 0, FRAME / 8) }
+}
+
+/// Clears one more frame for later, when there is nothing better to do; false when enough are at hand.
+pub fn clear_one_ahead() -> bool {
+    let allocator = ALLOCATOR.get();
+    if allocator.cleared_count == CLEARED || allocator.free < 4 * CLEARED {
+        return false;
+    }
+    let Some(frame) = allocator.allocate(0) else { return false };
+    clear(frame);
+    record(frame).used = Use::Inside;
+    allocator.cleared[allocator.cleared_count] = frame;
+    allocator.cleared_count += 1;
+    true
+}
+
+fn give_back_cleared() {
+    let allocator = ALLOCATOR.get();
+    while allocator.cleared_count > 0 {
+        allocator.cleared_count -= 1;
+        let frame = allocator.cleared[allocator.cleared_count];
+        allocator.release(frame, 0);
+    }
+}
+
+/// Gives 2^order frames back.
+pub fn release(frame: Frame, order: usize) {
+    ALLOCATOR.get().release(frame, order);
+}
+
+/// Frames of RAM without image and holes, free ones, and those taken at boot.
+pub fn numbers() -> (usize, usize, usize) {
+    let allocator = ALLOCATOR.get();
+    (allocator.total, allocator.free + allocator.cleared_count, allocator.boot)
+}
+
+/// Sets up the records behind `reserved` (the image) and hands every usable frame to the allocator.
+/// The boot archive stays reserved.
+pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
+    let ram = &info.ram[..info.regions];
+    let top = ram.iter().map(|region| region.start + region.bytes).max().ok_or("the loader names no RAM")?;
+    let frames = (top as usize) / FRAME;
+    let bytes = (frames * size_of::<Record>()).next_multiple_of(FRAME);
+    let start = place(ram, bytes as u64, &[image, info.archive]).ok_or("no room for the frame records")?;
+    let records = Region { start, bytes: bytes as u64 };
+    let allocator = ALLOCATOR.get();
+    allocator.records = (DIRECT + start as usize) as *mut Record;
+    allocator.frames = frames;
+    // SAFETY: `place` found these bytes in RAM, apart from image and archive.
+    unsafe { core::ptr::write_bytes(allocator.records as *mut u8, 0, bytes) };
+    for region in ram {
+        let first = (region.start as usize).div_ceil(FRAME).max(1);
+        let last = (region.start + region.bytes) as usize / FRAME;
+        for frame in first..last {
+            let at = Region { start: (frame * FRAME) as u64, bytes: FRAME as u64 };
+            allocator.total += 1;
+            if overlaps(at, info.archive) {
+                record(frame as Frame).used = Use::Archive;
+                allocator.boot += 1;
+            } else if overlaps(at, image) || overlaps(at, records) || at.start < 0x1000 {
+                allocator.boot += 1;
+            } else {
+                allocator.release(frame as Frame, 0);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Counts frames that the nucleus keeps from boot on (page tables of the direct map).
+pub fn count_boot(count: usize) {
+    ALLOCATOR.get().boot += count;
+}
+
+fn overlaps(a: Region, b: Region) -> bool {
+    a.start < b.start + b.bytes && b.start < a.start + a.bytes
+}
+
+/// First place above 1 MiB for `bytes` in `ram` that touches none of `taken`.
+fn place(ram: &[Region], bytes: u64, taken: &[Region]) -> Option<u64> {
+    for region in ram {
+        let mut start = region.start.max(0x10_0000).next_multiple_of(FRAME as u64);
+        while start + bytes <= region.start + region.bytes {
+            match taken.iter().find(|other| overlaps(Region { start, bytes }, **other)) {
+                Some(other) => start = (other.start + other.bytes).next_multiple_of(FRAME as u64),
+                None => return Some(start),
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,107 @@
+//! `op::INFO`: records about the nucleus's objects.
+
+use crate::activation::Activation;
+use crate::arch::timer;
+use crate::domain::{self, Domain};
+use crate::pointer::{Nucleus, Ref};
+use crate::thread::{self, Thread};
+use crate::{account, frames, log};
+use abi::info::{self, Counters};
+use abi::{Error, MAX_THREADS, MESSAGE_BYTES};
+
+static COUNTERS: Nucleus<Counters> = Nucleus::new(Counters {
+    uptime: 0,
+    faults: 0,
+    interrupts: 0,
+    dispatches: 0,
+    deaths: 0,
+    splits: 0,
+    standby: 0,
+    domains: 0,
+    restarts: 0,
+    root_writes: 0,
+    invalidations: 0,
+});
+
+/// The counters, to be counted up.
+pub fn counters() -> &'static mut Counters {
+    COUNTERS.get()
+}
+
+/// Writes the record after `position` into the message area of `activation`; gives the next position.
+pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Error> {
+    match what {
+        info::DOMAIN => {
+            let mut found = domain::first();
+            while let Some(domain) = found.filter(|domain| position != 0 && domain.number >= position) {
+                found = domain.next_domain();
+            }
+            let Some(domain) = found else { return Ok(0) };
+            write(activation, domain_record(domain));
+            Ok(if domain.next_domain().is_some() { domain.number } else { 0 })
+        }
+        info::THREAD => {
+            let mut numbers = position as usize + 1..MAX_THREADS;
+            let Some((number, thread)) = numbers.find_map(|number| Some((number, thread::by_number(number)?))) else {
+                return Err(Error::Empty);
+            };
+            write(activation, thread_record(thread));
+            Ok(if numbers.any(|number| thread::by_number(number).is_some()) { number as u64 } else { 0 })
+        }
+        info::FRAMES => {
+            let (total, free, boot) = frames::numbers();
+            let charged = (account::charged() + boot) as u64;
+            write(activation, info::Frames { total: total as u64, charged, free: free as u64, boot: boot as u64 });
+            Ok(0)
+        }
+        info::LOG => {
+            // SAFETY: the message area is a page of the nucleus.
+            let area =
+                unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, MESSAGE_BYTES / 4) };
+            Ok(log::read(position, area))
+        }
+        info::COUNTERS => {
+            counters().uptime = timer::nanoseconds();
+            write(activation, *counters());
+            Ok(0)
+        }
+        _ => Err(Error::BadArgument),
+    }
+}
+
+fn write<T>(activation: Ref<Activation>, record: T) {
+    const { assert!(size_of::<T>() <= MESSAGE_BYTES) };
+    // SAFETY: the message area is a page of the nucleus, aligned to more than any record.
+    unsafe { (activation.message_kernel as *mut T).write(record) }
+}
+
+fn domain_record(domain: Ref<Domain>) -> info::Domain {
+    info::Domain {
+        number: domain.number,
+        parent: domain.parent,
+        name: domain.name,
+        state: domain.is_dead() as u64,
+        status: domain.status,
+        charged: domain.account.used as u64,
+        limit: domain.account.limit as u64,
+        // The orphan thread is not one of its own.
+        threads: domain.thread_count.saturating_sub(1) as u64,
+        activations: domain.activation_count as u64,
+        crossings: domain.crossings,
+        pages: domain.pages,
+        pair: domain.pair as u64,
+        table: domain.table_entries() as u64,
+    }
+}
+
+fn thread_record(thread: Ref<Thread>) -> info::Thread {
+    info::Thread {
+        number: thread.number as u64,
+        home: thread.home.number,
+        now: thread.top.map_or(thread.home.number, |top| top.domain.number),
+        state: thread.runs as u64,
+        priority: thread.priority as u64,
+        depth: thread.top.map_or(0, |top| top.depth as u64 + 1),
+        used: timer::to_nanoseconds(thread.used),
+    }
+}

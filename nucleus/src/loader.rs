@@ -1,0 +1,133 @@
+//! Starts the first two components from the boot archive: `sigma0`, which alone draws frames, and then
+//! `roottask`, which starts everything else and has the archive mapped at `layout::FREE_START`.
+//!
+//! The format is ELF64, static, page-aligned segments; anything else is an error that names its cause.
+
+use crate::account;
+use crate::activation;
+use crate::arch::paging;
+use crate::domain::{self, Domain};
+use crate::frames::{self, FRAME};
+use crate::pointer::Ref;
+use crate::table::Content;
+use crate::{mapping, panic, schedule, thread};
+use abi::boot::{BootInfo, ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH};
+use abi::layout::{self, MAIN_STACK_TOP};
+use abi::rights::{self, Kind, MAP_EXECUTE, MAP_READ, MAP_WRITE};
+
+/// Frames of sigma0's own account.
+const SIGMA0_FRAMES: usize = 256;
+/// Pages of a boot component's stack.
+const STACK_PAGES: u64 = 4;
+const PRIORITY: u8 = 40;
+
+fn word(bytes: &[u8], at: usize, width: usize) -> Result<u64, &'static str> {
+    let field = bytes.get(at..at + width).ok_or("the ELF file is cut off")?;
+    Ok(field.iter().rev().fold(0, |value, byte| value << 8 | *byte as u64))
+}
+
+/// Loads the segments of `file` into `domain`; gives the entry address.
+fn load(domain: Ref<Domain>, file: &[u8]) -> Result<u64, &'static str> {
+    if file.get(..6) != Some(b"\x7fELF\x02\x01") || word(file, 16, 2)? != 2 {
+        return Err("not a static ELF64 program");
+    }
+    let (table, size, count) = (word(file, 32, 8)? as usize, word(file, 54, 2)? as usize, word(file, 56, 2)? as usize);
+    for index in 0..count {
+        let header = file.get(table + index * size..).ok_or("the ELF file is cut off")?;
+        if word(header, 0, 4)? != 1 {
+            continue;
+        }
+        let flags = word(header, 4, 4)?;
+        let (offset, address) = (word(header, 8, 8)? as usize, word(header, 16, 8)?);
+        let (in_file, in_memory) = (word(header, 32, 8)? as usize, word(header, 40, 8)? as usize);
+        let bytes = file.get(offset..offset + in_file).ok_or("the ELF file is cut off")?;
+        let rights =
+            MAP_READ | if flags & 2 != 0 { MAP_WRITE } else { 0 } | if flags & 1 != 0 { MAP_EXECUTE } else { 0 };
+        mapping::check_rights(rights).map_err(|_| "a segment is writable and executable")?;
+        let start = address & !(FRAME as u64 - 1);
+        for page in (start..address + in_memory as u64).step_by(FRAME) {
+            draw(domain, page, rights)?;
+            let target = page.max(address);
+            let from = (target - address) as usize;
+            let length = (page + FRAME as u64 - target).min((in_file as u64).saturating_sub(from as u64)) as usize;
+            if length > 0 {
+                write(domain, target, &bytes[from..from + length])?;
+            }
+        }
+    }
+    word(file, 24, 8)
+}
+
+fn draw(domain: Ref<Domain>, page: u64, rights: u64) -> Result<(), &'static str> {
+    mapping::check_flexpage(page, 0).map_err(|_| "a segment lies outside the user range")?;
+    match mapping::draw(domain.account, domain, page, rights) {
+        // Two segments may share a page only if their rights agree; the link script keeps them apart.
+        Err(abi::Error::Occupied) => Err("two segments share a page"),
+        other => other.map_err(abi::Error::text),
+    }
+}
+
+fn write(domain: Ref<Domain>, address: u64, bytes: &[u8]) -> Result<(), &'static str> {
+    let slot = paging::find(domain, address).ok_or("a segment is not mapped")?;
+    let target = frames::address_of(slot.frame()) + (address as usize & (FRAME - 1));
+    // SAFETY: within the frame, which was just drawn.
+    unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target as *mut u8, bytes.len()) };
+    Ok(())
+}
+
+fn put(domain: Ref<Domain>, index: usize, kind: Kind, object: usize) -> Result<(), &'static str> {
+    let place = domain.place(index).map_err(abi::Error::text)?;
+    place.fill(Content::original(kind, object), None).map_err(abi::Error::text)
+}
+
+fn start(name: &[u8], file: &[u8], account: Ref<account::Account>, argument: u64) -> Result<(Ref<Domain>, Ref<thread::Thread>), &'static str> {
+    let mut padded = [0; 16];
+    padded[..name.len()].copy_from_slice(name);
+    let mut domain = domain::new(account, 2, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
+    let entry = load(domain, file)?;
+    for page in 1..=STACK_PAGES {
+        draw(domain, MAIN_STACK_TOP - page * FRAME as u64, MAP_READ | MAP_WRITE)?;
+    }
+    put(domain, layout::DOMAIN, Kind::Domain, domain.address())?;
+    put(domain, layout::ACCOUNT, Kind::Account, account.address())?;
+    domain.entry = domain.place(layout::DOMAIN).ok();
+    let slice = crate::arch::timer::from_microseconds(10_000);
+    let thread = thread::new(domain, entry, MAIN_STACK_TOP, argument, PRIORITY, slice).map_err(abi::Error::text)?;
+    Ok((domain, thread))
+}
+
+/// Starts both and leaves to `sigma0`.
+pub fn start_components(info: &BootInfo) -> Result<core::convert::Infallible, &'static str> {
+    // SAFETY: the archive's frames are reserved and stay as they are.
+    let archive: &'static [u8] = unsafe {
+        core::slice::from_raw_parts(
+            (crate::arch::memory::DIRECT + info.archive.start as usize) as *const u8,
+            info.archive.bytes as usize,
+        )
+    };
+    let archive = cpio::Archive::new(archive);
+    let file = |path: &str| match archive.find(path) {
+        Ok(Some(entry)) => Ok(entry.data),
+        Ok(None) => Err("the boot archive lacks a file that the nucleus needs"),
+        Err(_) => Err("the boot archive is malformed"),
+    };
+    panic::set_symbols(file(SYMBOLS_PATH).unwrap_or(&[]));
+    let root = account::root();
+    let account = root.new_child(SIGMA0_FRAMES).map_err(abi::Error::text)?;
+    let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 0)?;
+    put(sigma0, layout::SPECIAL, Kind::Memory, 0)?;
+    let (roottask, second) = start(b"roottask", file(ROOTTASK_PATH)?, root, info.archive.bytes)?;
+    put(roottask, layout::SPECIAL, Kind::Machine, 0)?;
+    let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
+    let place = roottask.place(layout::FIRST_FREE).map_err(abi::Error::text)?;
+    crate::chain::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;
+    let first_frame = info.archive.start as usize / FRAME;
+    for page in 0..(info.archive.bytes as usize).div_ceil(FRAME) {
+        let address = layout::FREE_START + (page * FRAME) as u64;
+        mapping::map_archive_page(root, roottask, address, (first_frame + page) as u32).map_err(abi::Error::text)?;
+    }
+    schedule::set_boot_successor(second);
+    schedule::run(first)
+}
+
+const _: () = assert!(size_of::<activation::Activation>() <= 448);

@@ -1,0 +1,236 @@
+//! The mapping database: which domain has which frame where, and from whom.
+//!
+//! One [`Mapping`] per mapped page, a node of the derivation tree of its frame (`table::Node`) and of its
+//! domain's list. The original is who drew the frame: when it goes, the frame goes back to its account.
+//! Page tables have a shadow with the mapping of each entry, so that finding one takes no search.
+
+use crate::account::{self, Account};
+use crate::arch::paging::{self, Slot};
+use crate::domain::Domain;
+use crate::frames::{self, Frame, Use};
+use crate::pointer::{Link, Ref};
+use crate::slab;
+use crate::table::Node;
+use abi::Error;
+use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START};
+use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
+
+/// See the module.
+#[repr(C)]
+pub struct Mapping {
+    node: Node,
+    domain: Ref<Domain>,
+    address: u64,
+    next: Link<Mapping>,
+    previous: Link<Mapping>,
+}
+
+const _: () = assert!(size_of::<Mapping>() == 56 || size_of::<Mapping>() == 64);
+
+/// A range of 2^order pages, aligned to its size, that users may map.
+pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
+    if order > 35 {
+        return Err(Error::BadArgument);
+    }
+    let bytes = 4096u64 << order;
+    let end = address.checked_add(bytes).ok_or(Error::BadAddress)?;
+    let in_range = address >= USER_START && end <= USER_END;
+    let in_messages = address < MESSAGE_END && end > MESSAGE_START;
+    if address.is_multiple_of(bytes.min(1 << 47)) && in_range && !in_messages { Ok(1 << order) } else { Err(Error::BadAddress) }
+}
+
+/// Rights that a mapping may have.
+pub fn check_rights(rights: u64) -> Result<u64, Error> {
+    let kept = (rights & (MAP_WRITE | MAP_EXECUTE)) | MAP_READ;
+    if rights & !(MAP_READ | MAP_WRITE | MAP_EXECUTE | MAP_GRANT) != 0 {
+        return Err(Error::BadArgument);
+    }
+    if kept & MAP_WRITE != 0 && kept & MAP_EXECUTE != 0 { Err(Error::NoRight) } else { Ok(kept) }
+}
+
+impl Ref<Mapping> {
+    fn node_reference(self) -> Ref<Node> {
+        // SAFETY: the first field of a live object.
+        unsafe { Ref::new(self.pointer().cast()) }
+    }
+    fn of_node(node: Ref<Node>) -> Self {
+        // SAFETY: nodes of mappings are only linked with each other; the node is the first field.
+        unsafe { Ref::new(node.pointer().cast()) }
+    }
+
+    fn enlist(mut self, mut domain: Ref<Domain>, address: u64) {
+        (self.domain, self.address) = (domain, address);
+        (self.next, self.previous) = (domain.mappings, None);
+        if let Some(mut next) = self.next {
+            next.previous = Some(self);
+        }
+        domain.mappings = Some(self);
+        domain.pages += 1;
+    }
+
+    fn delist(self) {
+        let mut domain = self.domain;
+        match self.previous {
+            Some(mut previous) => previous.next = self.next,
+            None => domain.mappings = self.next,
+        }
+        if let Some(mut next) = self.next {
+            next.previous = self.previous;
+        }
+        domain.pages -= 1;
+    }
+
+    /// Ends one mapping derived from this one, or this one if there is none; true when this one is gone.
+    pub fn remove_step(self) -> bool {
+        match self.node_reference().descendant() {
+            Some(node) => {
+                Self::of_node(node).end();
+                false
+            }
+            None => {
+                self.end();
+                true
+            }
+        }
+    }
+
+    /// Ends this mapping, which has no descendants.
+    fn end(self) {
+        let Some(slot) = paging::find(self.domain, self.address) else { return };
+        let frame = slot.frame();
+        slot.clear(self.domain, self.address);
+        if self.node_reference().is_original() && frames::record(frame).used == Use::User {
+            account::release(frame, 0);
+        }
+        self.node_reference().unlink();
+        self.delist();
+        slab::free(self);
+    }
+
+    /// Takes `rights` away from this mapping.
+    fn reduce(self, rights: u64) {
+        if let Some(slot) = paging::find(self.domain, self.address) {
+            slot.reduce(self.domain, self.address, rights);
+        }
+    }
+
+    /// Takes `rights` away from all mappings derived from this one; at most `steps` of them. True when done.
+    fn reduce_descendants(self, rights: u64, steps: &mut u32) -> bool {
+        let mut node = self.node_reference();
+        let own = node;
+        while let Some(next) = node.after(own) {
+            if *steps == 0 {
+                return false;
+            }
+            *steps -= 1;
+            Self::of_node(next).reduce(rights);
+            node = next;
+        }
+        true
+    }
+}
+
+/// Draws one clear frame charged to `account` and maps it as original. Charged: frame and node to
+/// `account`, page tables to the domain's.
+pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u64) -> Result<(), Error> {
+    let slot = paging::find_or_make(domain, address)?;
+    if slot.is_used() {
+        return Err(Error::Occupied);
+    }
+    let outcome = account.allocate_clear(Use::User).and_then(|frame| {
+        original(account, domain, address, slot, frame, rights).inspect_err(|_| account::release(frame, 0))
+    });
+    if outcome.is_err() {
+        paging::prune(domain, address);
+    }
+    outcome
+}
+
+/// Maps one page of the boot archive as original.
+pub fn map_archive_page(account: Ref<Account>, domain: Ref<Domain>, address: u64, frame: Frame) -> Result<(), Error> {
+    let slot = paging::find_or_make(domain, address)?;
+    if slot.is_used() {
+        return Err(Error::Occupied);
+    }
+    original(account, domain, address, slot, frame, MAP_READ).inspect_err(|_| paging::prune(domain, address))
+}
+
+fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot, frame: Frame, rights: u64) -> Result<(), Error> {
+    let mapping: Ref<Mapping> = slab::allocate(account)?;
+    mapping.node_reference().root();
+    mapping.enlist(domain, address);
+    slot.set(frame, rights, Some(mapping));
+    Ok(())
+}
+
+/// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights; with `grant`
+/// it moves there.
+pub fn map_page(from: Ref<Domain>, source: u64, to: Ref<Domain>, destination: u64, rights: u64, grant: bool) -> Result<(), Error> {
+    let origin = paging::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
+    let parent = origin.mapping().ok_or(Error::NoRight)?;
+    if rights & !origin.rights() != 0 {
+        // Execute from a page that is only readable here is not ours to give; a grant may turn writable
+        // into executable, as the page is gone here: that is how a loader publishes code.
+        if !(grant && origin.rights() & MAP_WRITE != 0 && parent.node_reference().is_original()) {
+            return Err(Error::NoRight);
+        }
+    }
+    let slot = paging::find_or_make(to, destination)?;
+    if slot.is_used() {
+        return Err(Error::Occupied);
+    }
+    let frame = origin.frame();
+    if grant {
+        origin.clear(from, source);
+        parent.delist();
+        parent.enlist(to, destination);
+        slot.set(frame, rights, Some(parent));
+        return Ok(());
+    }
+    let made = slab::allocate::<Mapping>(from.account).and_then(|mapping| {
+        mapping
+            .node_reference()
+            .derive_from(parent.node_reference())
+            .inspect_err(|_| slab::free(mapping))
+            .map(|()| mapping)
+    });
+    match made {
+        Ok(mapping) => {
+            mapping.enlist(to, destination);
+            slot.set(frame, rights, Some(mapping));
+            Ok(())
+        }
+        Err(error) => {
+            paging::prune(to, destination);
+            Err(error)
+        }
+    }
+}
+
+/// Unmaps or reduces one page; `steps` counts down. True when done, false to go on later.
+pub fn unmap_page(domain: Ref<Domain>, address: u64, rights: u64, steps: &mut u32) -> bool {
+    let Some(mapping) = paging::find(domain, address).and_then(|slot| slot.mapping()) else { return true };
+    if rights & MAP_READ == 0 {
+        if !mapping.reduce_descendants(rights, steps) {
+            return false;
+        }
+        if rights & UNMAP_SELF != 0 {
+            mapping.reduce(rights);
+        }
+        return true;
+    }
+    loop {
+        if *steps == 0 {
+            return false;
+        }
+        *steps -= 1;
+        match mapping.node_reference().descendant() {
+            Some(node) => Ref::<Mapping>::of_node(node).end(),
+            None if rights & UNMAP_SELF != 0 => {
+                mapping.end();
+                return true;
+            }
+            None => return true,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Operations on portal tables.
+
+use super::{Operands, Outcome, STEPS, Stop};
+use crate::domain::Domain;
+use crate::pointer::Ref;
+use crate::table::Content;
+use crate::{activation, chain, removal};
+use abi::rights::{self, Kind};
+use abi::{Error, layout, op};
+
+pub fn copy(operands: &Operands) -> Outcome {
+    let from = operands.domain(0, rights::USE)?;
+    let to = operands.domain(2, rights::WRITE)?;
+    let source = from.place(operands.index(1))?;
+    let mask = u8::try_from(operands.word(4)).map_err(|_| Error::BadArgument)?;
+    let (place, index) = to.vacancy(operands.index(3))?;
+    chain::copy_entry(source, mask, place)?;
+    Ok(index as u64)
+}
+
+pub fn remove(operands: &Operands) -> Outcome {
+    let domain = operands.domain(0, rights::CONTROL)?;
+    let index = operands.index(1);
+    let entry = domain.place(index)?;
+    match entry.kind() {
+        Kind::Empty => return Err(Error::Empty.into()),
+        Kind::Operation => return Err(Error::NoRight.into()),
+        Kind::Domain if entry.node_reference().is_original() => {
+            // SAFETY: the kind was checked.
+            let target: Ref<Domain> = unsafe { entry.object_as() };
+            if target.contains(operands.own()) {
+                return Err(Error::WouldCycle.into());
+            }
+        }
+        Kind::Account if entry.node_reference().is_original() && entry.object == operands.own().account.address() => {
+            return Err(Error::WouldCycle.into());
+        }
+        Kind::Thread if entry.node_reference().is_original() => {
+            // SAFETY: the kind was checked.
+            let thread: Ref<crate::thread::Thread> = unsafe { entry.object_as() };
+            if operands.0.thread == Some(thread) && operands.0.bottom {
+                return Err(Error::WouldCycle.into());
+            }
+        }
+        _ => {}
+    }
+    for _ in 0..STEPS {
+        if removal::remove_step(entry) {
+            return Ok(0);
+        }
+    }
+    Err(Stop::Repeat)
+}
+
+pub fn revoke(operands: &Operands) -> Outcome {
+    let domain = operands.domain(0, rights::CONTROL)?;
+    let entry = domain.place(operands.index(1))?;
+    match entry.kind() {
+        Kind::Empty => return Err(Error::Empty.into()),
+        Kind::Revoked => return Err(Error::Revoked.into()),
+        Kind::Operation => return Err(Error::NoRight.into()),
+        _ => {}
+    }
+    for _ in 0..STEPS {
+        if !entry.revoke_one() {
+            return Ok(0);
+        }
+    }
+    Err(Stop::Repeat)
+}
+
+pub fn service_new(operands: &Operands) -> Outcome {
+    let domain = operands.domain(0, rights::CONTROL)?;
+    let address = activation::check_address(operands.word(1))?;
+    let flags = operands.word(2);
+    if flags & !op::SERVICE_DEADLINE != 0 {
+        return Err(Error::BadArgument.into());
+    }
+    let (place, index) = domain.vacancy(operands.index(3))?;
+    let content = Content {
+        word0: address,
+        flags: flags as u32,
+        ..Content::original(Kind::Service, domain.address())
+    };
+    place.fill(content, None)?;
+    Ok(index as u64)
+}
+
+pub fn portal_new(operands: &Operands) -> Outcome {
+    let domain = operands.domain(0, rights::WRITE)?;
+    let service = operands.entry(1, Kind::Service, rights::USE)?;
+    let (place, index) = domain.vacancy(operands.index(3))?;
+    chain::make_call_entry(service, operands.word(2), domain, place)?;
+    Ok(index as u64)
+}
+
+pub fn info(operands: &Operands) -> Outcome {
+    let domain = operands.domain(0, rights::READ)?;
+    let entry = domain.place(operands.index(1))?;
+    Ok(entry.node.kind as u64 | (entry.node.rights as u64) << 8)
+}
+
+const _: () = assert!(layout::FIRST_FREE < layout::TABLE_ENTRIES);

@@ -1,0 +1,75 @@
+//! Operations on memory.
+
+use super::{Operands, Outcome, STEPS, Stop};
+use crate::mapping::{check_flexpage, check_rights, draw as draw_page, map_page, unmap_page};
+use abi::rights::{self, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::{Error, PAGE_BYTES};
+
+const PAGE: u64 = PAGE_BYTES as u64;
+
+/// Progress of a long operation stands in word 5 of its frame, which the repeated call brings along:
+/// pages done. A user who sets it only skips pages of its own request.
+fn progress(operands: &Operands, pages: u64) -> u64 {
+    operands.word(5).min(pages)
+}
+
+fn keep_progress(operands: &Operands, done: u64) -> Stop {
+    let mut activation = operands.0;
+    activation.registers.r10 = done;
+    Stop::Repeat
+}
+
+pub fn map(operands: &Operands) -> Outcome {
+    let to = operands.domain(0, rights::WRITE)?;
+    if to == operands.own() {
+        return Err(Error::WouldCycle.into());
+    }
+    let (source, destination, order) = (operands.word(1), operands.word(2), operands.word(3));
+    let pages = check_flexpage(source, order)?;
+    check_flexpage(destination, order)?;
+    let kept = check_rights(operands.word(4))?;
+    let grant = operands.word(4) & MAP_GRANT != 0;
+    let first = progress(operands, pages);
+    for page in first..pages {
+        if page == first + STEPS as u64 / 2 {
+            return Err(keep_progress(operands, page));
+        }
+        map_page(operands.own(), source + page * PAGE, to, destination + page * PAGE, kept, grant)?;
+    }
+    Ok(0)
+}
+
+pub fn unmap(operands: &Operands) -> Outcome {
+    let domain = operands.domain(0, rights::CONTROL)?;
+    let (address, order, taken) = (operands.word(1), operands.word(2), operands.word(3));
+    let pages = check_flexpage(address, order)?;
+    if taken & !(MAP_READ | MAP_WRITE | MAP_EXECUTE | UNMAP_SELF) != 0 || taken & 7 == 0 {
+        return Err(Error::BadArgument.into());
+    }
+    let mut steps = STEPS;
+    let first = progress(operands, pages);
+    for page in first..pages {
+        if page == first + 4 * STEPS as u64 || !unmap_page(domain, address + page * PAGE, taken, &mut steps) {
+            return Err(keep_progress(operands, page));
+        }
+    }
+    Ok(0)
+}
+
+pub fn draw(operands: &Operands) -> Outcome {
+    operands.entry(0, Kind::Memory, rights::USE)?;
+    let account = operands.account(1, rights::WRITE)?;
+    let domain = operands.domain(2, rights::WRITE)?;
+    // The order and the rights share a word: word 5 is the progress.
+    let (address, order) = (operands.word(3), operands.word(4) & 0xff);
+    let kept = check_rights(operands.word(4) >> 8)?;
+    let pages = check_flexpage(address, order)?;
+    let first = progress(operands, pages);
+    for page in first..pages {
+        if page > first {
+            return Err(keep_progress(operands, page));
+        }
+        draw_page(account, domain, address + page * PAGE, kept)?;
+    }
+    Ok(0)
+}

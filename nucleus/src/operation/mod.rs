@@ -1,0 +1,188 @@
+//! Kernel operations: what stands behind portal indices 0 to 31. Their contract is `abi::op`.
+
+mod entries;
+mod memory;
+mod objects;
+mod running;
+
+use crate::account::Account;
+use crate::activation::Activation;
+use crate::arch::entry;
+use crate::cpu;
+use crate::domain::{self, Domain};
+use crate::pointer::Ref;
+use crate::semaphore::{Reply, Semaphore};
+use crate::table::Entry;
+use crate::{info, schedule};
+use abi::Error;
+use abi::rights::Kind;
+use abi::sched::Event;
+
+/// Steps (pages, entries, activations) between two preemption points.
+pub const STEPS: u32 = 6;
+
+/// An operation that ends at once, with words 0 1 2 5 3 4.
+type Light = extern "C" fn(u64, u64, u64, u64, u64, u64) -> Reply;
+/// An operation that can be repeated, with the activation in which its words stand.
+type Full = extern "C" fn(Ref<Activation>) -> Reply;
+
+/// How an operation is entered.
+pub enum Operation {
+    /// In `entry.s` alone.
+    Assembly(unsafe extern "C" fn()),
+    /// Through `op_light`.
+    Light(Light),
+    /// Through `op_light`, with fewer words.
+    Light2(extern "C" fn(u64, u64) -> Reply),
+    /// Through `op_full`.
+    Full(Full),
+}
+
+impl Operation {
+    /// What an entry for it holds.
+    pub fn code_and_function(&self) -> (usize, usize) {
+        let light = entry::op_light as *const () as usize;
+        match self {
+            Self::Assembly(code) => (*code as *const () as usize, 0),
+            Self::Light(function) => (light, *function as *const () as usize),
+            Self::Light2(function) => (light, *function as *const () as usize),
+            Self::Full(function) => (entry::op_full as *const () as usize, *function as *const () as usize),
+        }
+    }
+}
+
+/// Why an operation stops.
+pub enum Stop {
+    /// It is refused.
+    Refused(Error),
+    /// It came to a preemption point and is made again.
+    Repeat,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// The outcome of a full operation.
+pub type Outcome = Result<u64, Stop>;
+
+macro_rules! full {
+    ($function:path) => {{
+        extern "C" fn handler(activation: Ref<Activation>) -> Reply {
+            finish(activation, $function(&Operands(activation)))
+        }
+        Operation::Full(handler)
+    }};
+}
+
+/// By portal index.
+pub static TABLE: [Operation; 32] = [
+    Operation::Assembly(entry::entry_return),
+    Operation::Assembly(entry::op_thread_id),
+    Operation::Light2(running::clock),
+    Operation::Light2(running::yield_),
+    Operation::Light2(running::exit),
+    full!(objects::domain_new),
+    full!(objects::domain_kill),
+    full!(objects::domain_set),
+    full!(objects::account_new),
+    full!(objects::account_move),
+    full!(objects::activation_new),
+    full!(objects::thread_new),
+    full!(running::thread_schedule),
+    full!(running::thread_ex_regs),
+    full!(entries::copy),
+    full!(entries::remove),
+    full!(entries::revoke),
+    full!(memory::map),
+    full!(memory::unmap),
+    full!(memory::draw),
+    full!(entries::service_new),
+    full!(entries::portal_new),
+    full!(objects::semaphore_new),
+    full!(objects::interrupt_bind),
+    Operation::Light(running::port),
+    Operation::Light2(schedule::dispatch),
+    full!(running::info),
+    full!(objects::machine),
+    Operation::Light2(running::log),
+    Operation::Light2(running::activation_set),
+    full!(entries::info),
+    full!(reserved),
+];
+
+fn reserved(_: &Operands) -> Outcome {
+    Err(Error::BadArgument.into())
+}
+
+/// Leaves a full operation: to its caller, or to whatever its effects put in the caller's place.
+fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
+    match outcome {
+        Ok(value) => activation.set_result(Ok(value)),
+        Err(Stop::Refused(error)) => activation.set_result(Err(error)),
+        Err(Stop::Repeat) => {
+            info::counters().restarts += 1;
+            activation.repeat_system_call();
+        }
+    }
+    let cpu = cpu::this();
+    if activation.domain.is_dead() {
+        domain::leave_dead()
+    }
+    if activation.thread.is_none() || activation.thread != cpu.thread {
+        // The chain was split below this activation, and the orphan thread is busy.
+        schedule::enter(Event::Choose, 0)
+    }
+    if cpu.preempt {
+        schedule::give_way(Event::Preempted)
+    }
+    activation.leave()
+}
+
+/// The words of a full operation, read as operands.
+pub struct Operands(pub Ref<Activation>);
+
+impl Operands {
+    /// The caller's domain.
+    pub fn own(&self) -> Ref<Domain> {
+        self.0.domain
+    }
+    /// Word 0 to 5.
+    pub fn word(&self, index: usize) -> u64 {
+        let saved = &self.0.registers;
+        [saved.rdi, saved.rsi, saved.rdx, saved.r8, saved.r9, saved.r10][index]
+    }
+    /// A word as index of a table.
+    pub fn index(&self, word: usize) -> usize {
+        usize::try_from(self.word(word)).unwrap_or(usize::MAX)
+    }
+    /// An entry of the caller's table.
+    pub fn entry(&self, word: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
+        self.own().entry(self.index(word), kind, rights)
+    }
+    /// A domain operand: 0 = the caller's own.
+    pub fn domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Error> {
+        if self.word(word) == 0 {
+            return Ok(self.own());
+        }
+        let entry = self.entry(word, Kind::Domain, rights)?;
+        // SAFETY: the kind was checked.
+        let domain: Ref<Domain> = unsafe { entry.object_as() };
+        if domain.is_dead() { Err(Error::PeerDied) } else { Ok(domain) }
+    }
+    /// An account operand: 0 = the caller's own.
+    pub fn account(&self, word: usize, rights: u8) -> Result<Ref<Account>, Error> {
+        if self.word(word) == 0 {
+            return Ok(self.own().account);
+        }
+        // SAFETY: the kind was checked.
+        Ok(unsafe { self.entry(word, Kind::Account, rights)?.object_as() })
+    }
+    /// A semaphore operand.
+    pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Error> {
+        // SAFETY: the kind was checked.
+        Ok(unsafe { self.entry(word, Kind::Semaphore, rights)?.object_as() })
+    }
+}

@@ -1,0 +1,170 @@
+//! Operations that make objects and change them.
+
+use super::running::check_schedule;
+use super::{Operands, Outcome};
+use crate::arch::memory;
+use crate::domain::{self as domains};
+use crate::pointer::Ref;
+use crate::semaphore::Semaphore;
+use crate::table::Content;
+use crate::thread::{self, Thread};
+use crate::{activation, interrupt, log, schedule, slab};
+use abi::info::status;
+use abi::layout::USER_END;
+use abi::rights::{self, Kind};
+use abi::{Error, PRIORITIES, op};
+
+pub fn domain_new(operands: &Operands) -> Outcome {
+    let account = operands.account(0, rights::WRITE)?;
+    let (mut place, index) = operands.own().vacancy(operands.index(3))?;
+    let mut name = [0; 16];
+    name[..8].copy_from_slice(&operands.word(4).to_le_bytes());
+    name[8..].copy_from_slice(&operands.word(5).to_le_bytes());
+    let mut domain = domains::new(account, operands.word(1), operands.word(2), name, Some(operands.own()))?;
+    place.fill(Content::original(Kind::Domain, domain.address()), None)?;
+    place.word0 = domain.number;
+    domain.entry = Some(place);
+    Ok(index as u64)
+}
+
+pub fn domain_kill(operands: &Operands) -> Outcome {
+    let domain = operands.domain(0, rights::CONTROL)?;
+    domains::die(domain, status::KILLED + (operands.word(1) & 0xff));
+    Ok(0)
+}
+
+pub fn domain_set(operands: &Operands) -> Outcome {
+    let mut domain = operands.domain(0, rights::CONTROL)?;
+    let (a, b, c) = (operands.word(2), operands.word(3), operands.word(4));
+    match operands.word(1) {
+        op::SET_FAULT_RANGE => {
+            if a as usize >= domain.ranges.len() || b > c || c > USER_END {
+                return Err(Error::BadArgument.into());
+            }
+            domain.ranges[a as usize] = (b, c);
+        }
+        op::SET_DEATH_SEMAPHORE => {
+            let semaphore = operands.semaphore(2, rights::WRITE)?;
+            semaphore.hold();
+            if let Some(old) = domain.death_semaphore.replace(semaphore) {
+                old.drop_hold();
+            }
+        }
+        op::SET_SCHEDULER => {
+            // Only who holds the machine with all rights decides who schedules.
+            operands.own().entry(abi::layout::SPECIAL, Kind::Machine, rights::CONTROL)?;
+            return Ok(schedule::take_seat(domain, b, c, a & 1 != 0)?);
+        }
+        op::SET_MAX_PRIORITY => {
+            if a as usize >= PRIORITIES {
+                return Err(Error::BadArgument.into());
+            }
+            if a > operands.own().max_priority as u64 {
+                return Err(Error::NoRight.into());
+            }
+            domain.max_priority = a as u8;
+        }
+        _ => return Err(Error::BadArgument.into()),
+    }
+    Ok(0)
+}
+
+pub fn account_new(operands: &Operands) -> Outcome {
+    let parent = operands.account(0, rights::WRITE)?;
+    let frames = usize::try_from(operands.word(1)).map_err(|_| Error::BadArgument)?;
+    let (place, index) = operands.own().vacancy(operands.index(2))?;
+    let account = parent.new_child(frames)?;
+    place.fill(Content::original(Kind::Account, account.address()), None)?;
+    Ok(index as u64)
+}
+
+pub fn account_move(operands: &Operands) -> Outcome {
+    let from = operands.account(0, rights::WRITE)?;
+    let to = operands.account(1, rights::WRITE)?;
+    let frames = usize::try_from(operands.word(2)).map_err(|_| Error::BadArgument)?;
+    from.move_to(to, frames)?;
+    Ok(0)
+}
+
+pub fn activation_new(operands: &Operands) -> Outcome {
+    let mut domain = operands.domain(0, rights::CONTROL)?;
+    let receive = operands.index(2);
+    if receive >= domain.table_entries() {
+        return Err(Error::BadIndex.into());
+    }
+    let mut activation = activation::new(domain, operands.word(1))?;
+    activation.receive = receive as u16;
+    activation.next = domain.pool;
+    domain.pool = Some(activation);
+    Ok(activation.message)
+}
+
+pub fn thread_new(operands: &Operands) -> Outcome {
+    let domain = operands.domain(0, rights::CONTROL)?;
+    let (place, index) = operands.own().vacancy(operands.index(5))?;
+    let highest = domain.max_priority.min(operands.own().max_priority);
+    let (priority, slice) = check_schedule(operands.word(4), highest)?;
+    let (pc, stack, argument) = (operands.word(1), operands.word(2), operands.word(3));
+    let mut thread: Ref<Thread> = thread::new(domain, pc, stack, argument, priority, slice)?;
+    place.fill(Content::original(Kind::Thread, thread.address()), None)?;
+    thread.entry = Some(place);
+    schedule::make_ready(thread);
+    Ok(index as u64)
+}
+
+pub fn semaphore_new(operands: &Operands) -> Outcome {
+    let account = operands.account(0, rights::WRITE)?;
+    let count = i64::try_from(operands.word(1)).map_err(|_| Error::BadArgument)?;
+    if count > i64::MAX / 2 {
+        return Err(Error::BadArgument.into());
+    }
+    let (place, index) = operands.own().vacancy(operands.index(2))?;
+    let mut semaphore: Ref<Semaphore> = slab::allocate(account)?;
+    semaphore.count = count;
+    place.fill(Content::original(Kind::Semaphore, semaphore.address()), None)?;
+    Ok(index as u64)
+}
+
+pub fn interrupt_bind(operands: &Operands) -> Outcome {
+    let line = operands.entry(0, Kind::Interrupt, rights::WRITE)?.word0 as usize;
+    if operands.word(1) == 0 {
+        interrupt::enable(line);
+    } else {
+        interrupt::bind(line, operands.semaphore(1, rights::WRITE)?);
+    }
+    Ok(0)
+}
+
+pub fn machine(operands: &Operands) -> Outcome {
+    operands.entry(0, Kind::Machine, rights::WRITE)?;
+    let value = operands.word(2);
+    match operands.word(1) {
+        op::MACHINE_STOP => memory::stop_machine((value & 0x7f) as u32),
+        op::MACHINE_INTERRUPT => {
+            let (mut place, index) = operands.own().vacancy(0)?;
+            let line = usize::try_from(value).map_err(|_| Error::BadArgument)?;
+            interrupt::take(line)?;
+            place.fill(Content::original(Kind::Interrupt, 0), None)?;
+            place.word0 = value;
+            Ok(index as u64)
+        }
+        op::MACHINE_PORTS => {
+            let (first, count) = (value & 0xffff, value >> 16);
+            if count == 0 || first + count > 0x1_0000 {
+                return Err(Error::BadArgument.into());
+            }
+            let (mut place, index) = operands.own().vacancy(0)?;
+            place.fill(Content::original(Kind::IoPorts, 0), None)?;
+            place.word0 = value;
+            Ok(index as u64)
+        }
+        op::MACHINE_LOG_SEMAPHORE => {
+            let entry = usize::try_from(value).map_err(|_| Error::BadArgument)?;
+            let entry = operands.own().entry(entry, Kind::Semaphore, rights::WRITE)?;
+            // SAFETY: the kind was checked.
+            log::set_semaphore(unsafe { entry.object_as() });
+            Ok(0)
+        }
+        _ => Err(Error::BadArgument.into()),
+    }
+}

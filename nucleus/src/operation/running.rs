@@ -1,0 +1,179 @@
+//! Operations on what runs: time, threads, the log, small device accesses.
+
+use super::{Operands, Outcome};
+use crate::activation;
+use crate::arch::{memory, timer};
+use crate::pointer::Ref;
+use crate::semaphore::Reply;
+use crate::thread::{Runs, Thread};
+use crate::{chain, cpu, domain, info as records, log as kernel_log, schedule};
+use abi::rights::{self, Kind};
+use abi::sched::Event;
+use abi::{Error, MESSAGE_BYTES, NEVER, PRIORITIES, op};
+
+pub extern "C" fn clock(_: u64, _: u64) -> Reply {
+    Ok(timer::nanoseconds()).into()
+}
+
+pub extern "C" fn yield_(_: u64, _: u64) -> Reply {
+    let cpu = cpu::this();
+    match (cpu.activation, cpu.thread) {
+        (Some(activation), Some(thread)) if !schedule::is_seat(thread) => {
+            activation.set_result(Ok(0));
+            schedule::give_way(Event::Yielded)
+        }
+        _ => Err(Error::NotRunnable).into(),
+    }
+}
+
+pub extern "C" fn exit(status: u64, _: u64) -> Reply {
+    let cpu = cpu::this();
+    let (Some(activation), Some(mut thread)) = (cpu.activation, cpu.thread) else {
+        return Err(Error::NotRunnable).into();
+    };
+    if schedule::is_seat(thread) {
+        domain::die(activation.domain, status & 0xff);
+        domain::leave_dead()
+    }
+    if activation.caller.is_some() || thread.carries_orphans {
+        chain::abandon_call(thread, activation)
+    }
+    if thread.is_first {
+        domain::die(activation.domain, status & 0xff);
+    }
+    thread.ended = true;
+    schedule::block_current()
+}
+
+/// Checks `priority | slice in microseconds << 8`; a slice of 0 means 10 ms.
+pub fn check_schedule(word: u64, highest: u8) -> Result<(u8, u64), Error> {
+    let (priority, slice) = (word & 0xff, word >> 8);
+    if priority as usize >= PRIORITIES || slice > 1_000_000 {
+        return Err(Error::BadArgument);
+    }
+    if priority > highest as u64 {
+        return Err(Error::NoRight);
+    }
+    Ok((priority as u8, timer::from_microseconds(if slice == 0 { 10_000 } else { slice })))
+}
+
+fn thread_operand(operands: &Operands) -> Result<Ref<Thread>, Error> {
+    if operands.word(0) == 0 {
+        return cpu::this().thread.ok_or(Error::NotRunnable);
+    }
+    // SAFETY: the kind was checked.
+    Ok(unsafe { operands.entry(0, Kind::Thread, rights::CONTROL)?.object_as() })
+}
+
+pub fn thread_schedule(operands: &Operands) -> Outcome {
+    let mut thread = thread_operand(operands)?;
+    if schedule::is_seat(thread) {
+        return Err(Error::NotRunnable.into());
+    }
+    let old = thread.priority as u64;
+    (thread.priority, thread.slice) = check_schedule(operands.word(1), thread.home.max_priority)?;
+    if thread.runs == Runs::Running && (thread.priority as u64) < old {
+        // Others may precede it now.
+        cpu::this().preempt = true;
+    }
+    Ok(old)
+}
+
+pub fn thread_ex_regs(operands: &Operands) -> Outcome {
+    let mut thread = thread_operand(operands)?;
+    if Some(thread) == cpu::this().thread || schedule::is_seat(thread) {
+        return Err(Error::WouldCycle.into());
+    }
+    let Some(mut bottom) = thread.bottom.filter(|_| !thread.ended) else { return Err(Error::PeerDied.into()) };
+    let (pc, stack) = (operands.word(1), operands.word(2));
+    for address in [pc, stack] {
+        if address != NEVER {
+            activation::check_address(address)?;
+        }
+    }
+    if bottom.state == activation::State::Calling {
+        chain::split_above(bottom);
+    }
+    let old = bottom.registers.rip;
+    if thread.runs == Runs::Blocked {
+        chain::stop_waiting(bottom);
+        if bottom.frame != activation::Frame::Full {
+            bottom.set_result(Err(Error::Cancelled));
+        }
+        schedule::make_ready(thread);
+    } else if bottom.frame == activation::Frame::Call {
+        bottom.set_result(Err(Error::Cancelled));
+    }
+    if pc != NEVER {
+        bottom.registers.rip = pc;
+    }
+    if stack != NEVER {
+        bottom.registers.rsp = stack;
+    }
+    thread.top = Some(bottom);
+    Ok(old)
+}
+
+pub extern "C" fn port(ports: u64, offset: u64, value: u64, _: u64, direction: u64, _: u64) -> Reply {
+    let Some(domain) = cpu::this().domain else { return Err(Error::NotRunnable).into() };
+    let entry = match domain.entry(usize::try_from(ports).unwrap_or(usize::MAX), Kind::IoPorts, rights::WRITE) {
+        Ok(entry) => entry,
+        Err(error) => return Err(error).into(),
+    };
+    let (first, count) = (entry.word0 & 0xffff, entry.word0 >> 16);
+    if offset >= count {
+        return Err(Error::BadArgument).into();
+    }
+    let port = (first + offset) as u16;
+    // SAFETY: the entry says that the port is the caller's.
+    match direction {
+        op::PORT_READ => Ok(unsafe { memory::port_read(port) } as u64).into(),
+        op::PORT_WRITE => {
+            // SAFETY: as above.
+            unsafe { memory::port_write(port, value as u8) };
+            Ok(0).into()
+        }
+        _ => Err(Error::BadArgument).into(),
+    }
+}
+
+pub fn info(operands: &Operands) -> Outcome {
+    operands.entry(0, Kind::Machine, rights::READ)?;
+    Ok(records::tell(operands.0, operands.word(1), operands.word(2))?)
+}
+
+pub extern "C" fn log(bytes: u64, _: u64) -> Reply {
+    let Some(activation) = cpu::this().activation else { return Err(Error::NotRunnable).into() };
+    if bytes as usize > MESSAGE_BYTES / 16 {
+        return Err(Error::BadArgument).into();
+    }
+    // SAFETY: the message area is a page of the nucleus.
+    let text = unsafe { core::slice::from_raw_parts(activation.message_kernel as *const u8, bytes as usize) };
+    let text = core::str::from_utf8(text).unwrap_or("(bytes that are not text)");
+    kernel_log::line(format_args!("{}: {}", activation.domain.name_text(), text.trim_end()));
+    Ok(0).into()
+}
+
+pub extern "C" fn activation_set(what: u64, value: u64) -> Reply {
+    let mut cpu = cpu::this();
+    let (Some(mut activation), Some(domain)) = (cpu.activation, cpu.domain) else {
+        return Err(Error::NotRunnable).into();
+    };
+    match what {
+        op::ACTIVATION_RECEIVE => {
+            if value as usize >= domain.table_entries() {
+                return Err(Error::BadIndex).into();
+            }
+            activation.receive = value as u16;
+        }
+        op::ACTIVATION_THREAD_POINTER => {
+            if let Err(error) = activation::check_address(value) {
+                return Err(error).into();
+            }
+            (activation.pointer, cpu.pointer) = (value, value);
+            memory::load_thread_pointer(value);
+        }
+        _ => return Err(Error::BadArgument).into(),
+    }
+    Ok(0).into()
+}

@@ -1,0 +1,77 @@
+//! The end: what went wrong, a symbolised backtrace, and the machine stops with a failing status.
+
+use crate::arch::memory::{self, IMAGE};
+use crate::arch::serial;
+use crate::pointer::Nucleus;
+use core::fmt::{self, Write};
+use core::panic::PanicInfo;
+
+/// Exit status of the machine after a panic.
+const STATUS: u32 = 100;
+
+/// The symbols of the boot archive: lines `address name`, sorted.
+static SYMBOLS: Nucleus<&'static [u8]> = Nucleus::new(&[]);
+
+/// Uses these symbols from now on.
+pub fn set_symbols(symbols: &'static [u8]) {
+    *SYMBOLS.get() = symbols;
+}
+
+struct Line;
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        serial::write(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo) -> ! {
+    let _ = writeln!(Line, "\nnucleus: {info}");
+    let frame: usize;
+    // SAFETY: only reads a register.
+    unsafe { core::arch::asm!("mov {}, rbp", out(reg) frame, options(nostack, nomem)) }
+    backtrace(frame)
+}
+
+/// A trap in the nucleus itself.
+pub fn trap(vector: u64, code: u64, pc: u64, sp: u64, frame: u64, address: u64) -> ! {
+    let _ = writeln!(Line, "\nnucleus: trap {vector}, code {code:#x}, pc {pc:#x}, sp {sp:#x}, address {address:#x}");
+    name(pc as usize);
+    backtrace(frame as usize)
+}
+
+fn backtrace(mut frame: usize) -> ! {
+    for _ in 0..24 {
+        if frame < IMAGE || !frame.is_multiple_of(8) {
+            break;
+        }
+        // SAFETY: frame pointers of the nucleus lead through its stacks.
+        let (next, pc) = unsafe { (*(frame as *const usize), *((frame + 8) as *const usize)) };
+        if pc < IMAGE {
+            break;
+        }
+        name(pc);
+        frame = next;
+    }
+    memory::stop_machine(STATUS)
+}
+
+fn name(pc: usize) {
+    let mut best: Option<(usize, &str)> = None;
+    for line in SYMBOLS.get().split(|byte| *byte == b'\n') {
+        let Ok(line) = core::str::from_utf8(line) else { continue };
+        let Some((address, name)) = line.split_once(' ') else { continue };
+        let Ok(address) = usize::from_str_radix(address, 16) else { continue };
+        if address <= pc {
+            best = Some((address, name));
+        } else {
+            break;
+        }
+    }
+    let _ = match best {
+        Some((address, name)) => writeln!(Line, "  {pc:#x} {name} + {:#x}", pc - address),
+        None => writeln!(Line, "  {pc:#x}"),
+    };
+}

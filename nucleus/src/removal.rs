@@ -1,0 +1,72 @@
+//! Removal of entries and of the objects whose originals they are, one bounded step at a time.
+
+use crate::account::Account;
+use crate::chain;
+use crate::domain::{self, Domain};
+use crate::pointer::Ref;
+use crate::semaphore::Semaphore;
+use crate::table::Entry;
+use crate::thread::{self, Thread};
+use crate::{activation, interrupt};
+use abi::info::status;
+use abi::rights::Kind;
+
+/// Does a bounded part of emptying `entry` with all that was derived from it; true when it is empty.
+pub fn remove_step(entry: Ref<Entry>) -> bool {
+    if entry.kind() == Kind::Revoked {
+        entry.vacate(Kind::Empty);
+        return true;
+    }
+    if entry.revoke_one() {
+        return false;
+    }
+    if entry.node_reference().is_original() && !destroy_step(entry) {
+        return false;
+    }
+    entry.vacate(Kind::Empty);
+    true
+}
+
+/// Does a part of destroying the object whose original, now without copies, is `entry`.
+fn destroy_step(entry: Ref<Entry>) -> bool {
+    // SAFETY (of all `object_as` here): the kind says what the object is.
+    match entry.kind() {
+        Kind::Domain => {
+            let domain: Ref<Domain> = unsafe { entry.object_as() };
+            domain::die(domain, status::KILLED);
+            domain.remove_step()
+        }
+        Kind::Thread => {
+            let thread: Ref<Thread> = unsafe { entry.object_as() };
+            remove_thread(thread);
+            true
+        }
+        Kind::Account => {
+            let account: Ref<Account> = unsafe { entry.object_as() };
+            account.disown();
+            true
+        }
+        Kind::Semaphore => {
+            let semaphore: Ref<Semaphore> = unsafe { entry.object_as() };
+            if semaphore.dismiss_one() {
+                return false;
+            }
+            semaphore.retire();
+            true
+        }
+        Kind::Interrupt => {
+            interrupt::release(entry.word0 as usize);
+            true
+        }
+        _ => true,
+    }
+}
+
+/// A thread and its first activation go; what it called goes on as an orphan.
+fn remove_thread(thread: Ref<Thread>) {
+    if let Some(bottom) = thread.bottom {
+        chain::cut_out(bottom);
+        activation::free(bottom);
+    }
+    thread::free(thread);
+}

@@ -1,0 +1,305 @@
+//! The nucleus's side of the `sched` protocol (`abi::sched`). No queue of ready threads is here.
+//!
+//! Invariant: a thread that is `Ready` was posted to the active seat's ring since it last ran, or given
+//! to `sched` as operand of an event; `sched` has it in its queue once it has read the ring. A thread
+//! is posted only when it becomes ready, and runs only when the ring is read empty: so it is in the
+//! ring at most once, and the ring has a slot for each.
+
+use crate::activation::{self, Activation, Frame, State};
+use crate::arch::{entry, timer};
+use crate::chain;
+use crate::cpu;
+use crate::domain::Domain;
+use crate::pointer::{Link, Nucleus, Ref};
+use crate::semaphore::Reply;
+use crate::thread::{self, Runs, Thread};
+use crate::{deadline, frames, info, log, slab};
+use abi::sched::{Event, IDLE, RING_SLOTS, Ring};
+use abi::{Error, MAX_THREADS};
+
+/// Microseconds that `sched` may take between being entered and dispatching.
+const PATIENCE_MICROSECONDS: u64 = 10_000;
+
+#[derive(Clone, Copy)]
+struct Seat {
+    activation: Ref<Activation>,
+    thread: Ref<Thread>,
+    domain: Ref<Domain>,
+    ring: *mut Ring,
+}
+
+struct Seats {
+    active: Option<Seat>,
+    standby: Option<Seat>,
+    patience_ends: u64,
+    /// Runs when the first boot thread ends.
+    boot_successor: Link<Thread>,
+}
+
+static SEATS: Nucleus<Seats> =
+    Nucleus::new(Seats { active: None, standby: None, patience_ends: u64::MAX, boot_successor: None });
+
+/// Whether this is the pseudo-thread of a scheduler's seat.
+pub fn is_seat(thread: Ref<Thread>) -> bool {
+    thread.number == 0
+}
+
+/// The thread that runs after the first boot thread, before there is a scheduler.
+pub fn set_boot_successor(thread: Ref<Thread>) {
+    SEATS.get().boot_successor = Some(thread);
+}
+
+fn post(thread: Ref<Thread>) {
+    let Some(seat) = SEATS.get().active else { return };
+    // SAFETY: the ring is a page of the nucleus that the seat's activation owns.
+    unsafe {
+        let ring = seat.ring;
+        let written = (*ring).written;
+        (*ring).slots[written as usize % RING_SLOTS] = thread.word() as u32;
+        (&raw mut (*ring).written).write_volatile(written.wrapping_add(1));
+    }
+}
+
+fn ring_is_unread(seat: &Seat) -> bool {
+    // SAFETY: as in `post`; the user may write anything into `read`, which only harms itself.
+    unsafe { (*seat.ring).written != (&raw const (*seat.ring).read).read_volatile() }
+}
+
+/// The thread can run: hands it to `sched`. True if it precedes the running one.
+pub fn make_ready(mut thread: Ref<Thread>) -> bool {
+    if thread.runs != Runs::Blocked || thread.ended {
+        return false;
+    }
+    thread.runs = Runs::Ready;
+    post(thread);
+    let mut cpu = cpu::this();
+    let precedes = cpu.idle || cpu.thread.is_some_and(|current| !is_seat(current) && thread.priority > current.priority);
+    cpu.preempt |= precedes;
+    precedes
+}
+
+/// As [`make_ready`] from a light operation that ends with success: gives way if the thread precedes.
+pub fn ready_from_operation(thread: Ref<Thread>) {
+    if make_ready(thread) {
+        if let Some(activation) = cpu::this().activation {
+            activation.set_result(Ok(0));
+        }
+        give_way(Event::Preempted);
+    }
+}
+
+/// The running thread, whose frame is complete, goes back to `sched` with `event`.
+pub fn give_way(event: Event) -> ! {
+    cpu::this().preempt = false;
+    let Some(thread) = stop_current(Runs::Ready) else { enter(Event::Choose, 0) };
+    enter(event, thread.word())
+}
+
+/// The running thread waits; its frame is complete.
+pub fn block_current() -> ! {
+    stop_current(Runs::Blocked);
+    enter(Event::Choose, 0)
+}
+
+fn stop_current(runs: Runs) -> Link<Thread> {
+    let mut thread = cpu::this().thread?;
+    if is_seat(thread) {
+        return None;
+    }
+    thread.runs = runs;
+    thread.used += timer::now() - thread.started;
+    Some(thread)
+}
+
+/// Enters `sched` at its entry.
+pub fn enter(event: Event, word: u64) -> ! {
+    let seats = SEATS.get();
+    let Some(mut seat) = seats.active else { boot_next() };
+    seats.patience_ends = timer::now() + timer::from_microseconds(PATIENCE_MICROSECONDS);
+    timer::arm_no_later_than(seats.patience_ends);
+    let mut cpu = cpu::this();
+    cpu.thread = Some(seat.thread);
+    let (entry, stack, message) = (seat.activation.callee_entry(), seat.activation.stack, seat.activation.message);
+    let saved = &mut seat.activation.registers;
+    (saved.rip, saved.rsp, saved.rbx) = (entry, stack, message);
+    seat.activation.set_words([event as u64, word, 0, 0, 0], 0);
+    seat.activation.frame = Frame::Words;
+    seat.activation.make_current();
+    seat.activation.leave()
+}
+
+/// Before a scheduler took its seat only one thread runs; when it ends, its successor does.
+fn boot_next() -> ! {
+    match SEATS.get().boot_successor.take() {
+        Some(thread) => run(thread),
+        None => panic!("the last boot thread stopped before a scheduler took its seat"),
+    }
+}
+
+/// Lets a thread, which is ready, run now.
+pub fn run(mut thread: Ref<Thread>) -> ! {
+    cpu::this().preempt = false;
+    let now = timer::now();
+    thread.runs = Runs::Running;
+    thread.started = now;
+    thread.slice_end = now + thread.slice;
+    timer::arm_no_later_than(thread.slice_end);
+    cpu::this().thread = Some(thread);
+    chain::resume_top(thread)
+}
+
+/// `op::DISPATCH`.
+pub extern "C" fn dispatch(_seat: u64, number: u64) -> Reply {
+    let seats = SEATS.get();
+    let Some(seat) = seats.active.filter(|seat| cpu::this().thread == Some(seat.thread)) else {
+        return Err(Error::NoRight).into();
+    };
+    if ring_is_unread(&seat) {
+        return Err(Error::Again).into();
+    }
+    info::counters().dispatches += 1;
+    seats.patience_ends = u64::MAX;
+    if number as usize == IDLE {
+        idle();
+    }
+    match thread::by_number(number as usize) {
+        Some(thread) if thread.runs == Runs::Ready => run(thread),
+        _ => Err(Error::NotRunnable).into(),
+    }
+}
+
+/// Nothing can run: clears frames ahead, then sleeps until an interrupt.
+fn idle() -> ! {
+    cpu::this().idle = true;
+    timer::arm_no_later_than(deadline::earliest());
+    frames::clear_one_ahead();
+    // SAFETY: the idle CPU has nothing on its stack; the next interrupt begins anew.
+    unsafe { entry::idle_wait() }
+}
+
+/// After an interrupt: goes on with what was interrupted, or with `sched` if something precedes it.
+pub fn after_interrupt() -> ! {
+    let mut cpu = cpu::this();
+    let seats = SEATS.get();
+    if cpu.idle {
+        match &seats.active {
+            Some(seat) if ring_is_unread(seat) => {
+                cpu.idle = false;
+                enter(Event::Choose, 0)
+            }
+            _ => idle(),
+        }
+    }
+    let now = timer::now();
+    timer::arm_no_later_than(deadline::earliest());
+    let Some(thread) = cpu.thread else { enter(Event::Choose, 0) };
+    if is_seat(thread) {
+        if now >= seats.patience_ends {
+            log::line(format_args!("the scheduler did not dispatch for {PATIENCE_MICROSECONDS} microseconds"));
+            let domain = thread.home;
+            crate::domain::die(domain, abi::info::status::KILLED);
+            enter(Event::Choose, 0)
+        }
+        timer::arm_no_later_than(seats.patience_ends);
+    } else if cpu.preempt {
+        give_way(Event::Preempted)
+    } else if now >= thread.slice_end {
+        give_way(Event::SliceEnded)
+    } else {
+        timer::arm_no_later_than(thread.slice_end);
+    }
+    match cpu.activation {
+        Some(activation) => activation.leave(),
+        None => enter(Event::Choose, 0),
+    }
+}
+
+/// `DOMAIN_SET`, `SET_SCHEDULER`: `domain` takes the seat, or stands by.
+pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, standby: bool) -> Result<u64, Error> {
+    activation::check_address(entry)?;
+    let mut activation = activation::new(domain, stack)?;
+    let mut thread: Ref<Thread> = match slab::allocate(domain.account) {
+        Ok(thread) => thread,
+        Err(error) => {
+            activation::free_first(domain);
+            return Err(error);
+        }
+    };
+    (activation.bottom, activation.state, activation.thread) = (true, State::Top, Some(thread));
+    activation.set_callee_entry(entry);
+    (thread.top, thread.bottom, thread.home) = (Some(activation), Some(activation), domain);
+    (thread.priority, thread.runs) = (u8::MAX, Runs::Blocked);
+    let ring = activation.message_kernel as *mut Ring;
+    let seat = Seat { activation, thread, domain, ring };
+    let seats = SEATS.get();
+    if standby {
+        if let Some(old) = seats.standby.replace(seat) {
+            retire(old);
+        }
+    } else {
+        let old = seats.active.replace(seat);
+        match (old, seats.standby) {
+            (Some(old), None) => seats.standby = Some(old),
+            (Some(old), Some(_)) => retire(old),
+            _ => {}
+        }
+        hand_over();
+    }
+    Ok(activation.message)
+}
+
+fn retire(seat: Seat) {
+    // Its activation goes with its domain.
+    slab::free(seat.thread);
+}
+
+/// Tells the new active seat every thread that is ready.
+fn hand_over() {
+    for number in 1..MAX_THREADS {
+        if let Some(thread) = thread::by_number(number)
+            && thread.runs == Runs::Ready
+        {
+            post(thread);
+        }
+    }
+}
+
+/// A domain died: if it held a seat, the standby takes over. True if the active seat changed.
+pub fn domain_died(domain: Ref<Domain>) {
+    let seats = SEATS.get();
+    if let Some(seat) = seats.standby.filter(|seat| seat.domain == domain) {
+        seats.standby = None;
+        retire(seat);
+    }
+    if let Some(seat) = seats.active.filter(|seat| seat.domain == domain) {
+        let running = cpu::this().thread == Some(seat.thread);
+        seats.active = seats.standby.take();
+        seats.patience_ends = u64::MAX;
+        info::counters().standby += 1;
+        if seats.active.is_none() {
+            panic!("the scheduler died and no standby is there");
+        }
+        log::line(format_args!("the standby scheduler takes over"));
+        hand_over();
+        if running {
+            cpu::this().thread = seats.active.map(|seat| seat.thread);
+        }
+        retire(seat);
+    }
+}
+
+/// Deadlines served per interrupt; more come with the next one at once.
+const DEADLINES_AT_ONCE: usize = 8;
+
+/// Ends waits whose deadline has passed.
+pub fn deadlines_passed() {
+    let now = timer::now();
+    for _ in 0..DEADLINES_AT_ONCE {
+        let Some(thread) = deadline::take_due(now) else { return };
+        let Some(top) = thread.top else { continue };
+        chain::stop_waiting(top);
+        if let Some(thread) = top.end_wait(Err(Error::Timeout)) {
+            make_ready(thread);
+        }
+    }
+}

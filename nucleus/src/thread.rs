@@ -1,0 +1,170 @@
+//! Threads: a scheduling context (number, priority, slice) and a chain of activations.
+
+use crate::activation::{self, Activation, State};
+use crate::domain::Domain;
+use crate::pointer::{Link, Nucleus, Ref};
+use crate::slab;
+use crate::table::Entry;
+use abi::sched::ThreadWord;
+use abi::{Error, MAX_THREADS, NEVER};
+
+/// Whether a thread can run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Runs {
+    /// It is the CPU's thread.
+    Running = 0,
+    /// In `sched`'s queue or in the ring.
+    Ready = 1,
+    /// It waits, or has ended.
+    Blocked = 3,
+}
+
+/// See the module.
+#[repr(C)]
+pub struct Thread {
+    /// Its number: what `sched` names. 0 for the seat of a scheduler.
+    pub number: u16,
+    /// 0 (lowest) to 63.
+    pub priority: u8,
+    /// Whether it can run.
+    pub runs: Runs,
+    /// Place in the queue of deadlines plus one; 0 = none.
+    pub deadline_place: u16,
+    /// It carries the orphans of its domain.
+    pub carries_orphans: bool,
+    /// It has ended and waits for removal.
+    pub ended: bool,
+    /// When it ends, its home domain does.
+    pub is_first: bool,
+    /// The end of its chain.
+    pub top: Link<Activation>,
+    /// The begin of its chain.
+    pub bottom: Link<Activation>,
+    /// Slice in ticks.
+    pub slice: u64,
+    /// When its slice ends.
+    pub slice_end: u64,
+    /// When it was dispatched.
+    pub started: u64,
+    /// Ticks used before that.
+    pub used: u64,
+    /// When its wait ends.
+    pub deadline: u64,
+    /// Where it started.
+    pub home: Ref<Domain>,
+    /// The home domain's list of threads.
+    pub home_next: Link<Thread>,
+    /// Its original entry.
+    pub entry: Link<Entry>,
+}
+
+struct Numbers {
+    threads: [Link<Thread>; MAX_THREADS],
+    free: [u16; MAX_THREADS],
+    count: usize,
+    unused: u16,
+}
+
+static NUMBERS: Nucleus<Numbers> =
+    Nucleus::new(Numbers { threads: [None; MAX_THREADS], free: [0; MAX_THREADS], count: 0, unused: 1 });
+
+/// The thread with this number.
+pub fn by_number(number: usize) -> Link<Thread> {
+    NUMBERS.get().threads.get(number).copied().flatten()
+}
+
+fn take_number() -> Option<u16> {
+    let numbers = NUMBERS.get();
+    if numbers.count > 0 {
+        numbers.count -= 1;
+        return Some(numbers.free[numbers.count]);
+    }
+    if (numbers.unused as usize) < MAX_THREADS {
+        numbers.unused += 1;
+        return Some(numbers.unused - 1);
+    }
+    None
+}
+
+/// A thread with nothing to run yet, charged to `home`.
+pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<Thread>, Error> {
+    let mut thread: Ref<Thread> = slab::allocate(home.account)?;
+    let Some(number) = take_number() else {
+        slab::free(thread);
+        return Err(Error::LimitReached);
+    };
+    NUMBERS.get().threads[number as usize] = Some(thread);
+    (thread.number, thread.priority, thread.slice, thread.runs) = (number, priority, slice, Runs::Blocked);
+    (thread.home, thread.deadline) = (home, NEVER);
+    thread.home_next = home.threads;
+    home.threads = Some(thread);
+    home.thread_count += 1;
+    Ok(thread)
+}
+
+/// A thread at `rip` in `home`, not yet ready.
+pub fn new(home: Ref<Domain>, rip: u64, stack: u64, argument: u64, priority: u8, slice: u64) -> Result<Ref<Thread>, Error> {
+    activation::check_address(rip)?;
+    let mut activation = activation::new(home, stack)?;
+    let mut thread = match new_empty(home, priority, slice) {
+        Ok(thread) => thread,
+        Err(error) => {
+            activation::free_first(home);
+            return Err(error);
+        }
+    };
+    (activation.bottom, activation.state, activation.thread) = (true, State::Top, Some(thread));
+    let message = activation.message;
+    let saved = &mut activation.registers;
+    (saved.rip, saved.rsp, saved.rbx) = (rip, stack, message);
+    activation.set_words([argument, 0, 0, 0, 0], 0);
+    activation.frame = activation::Frame::Words;
+    (thread.top, thread.bottom) = (Some(activation), Some(activation));
+    // The orphan thread and this one.
+    thread.is_first = home.thread_count == 2;
+    Ok(thread)
+}
+
+/// Frees the thread, which is first in its home's list and has no chain.
+pub fn free_first(mut home: Ref<Domain>) {
+    let Some(thread) = home.threads else { return };
+    home.threads = thread.home_next;
+    free_number(thread.number);
+    home.thread_count -= 1;
+    slab::free(thread);
+}
+
+fn free_number(number: u16) {
+    let numbers = NUMBERS.get();
+    numbers.threads[number as usize] = None;
+    numbers.free[numbers.count] = number;
+    numbers.count += 1;
+}
+
+/// Frees a thread that has no chain, wherever in its home's list.
+pub fn free(thread: Ref<Thread>) {
+    let mut home = thread.home;
+    if home.threads == Some(thread) {
+        return free_first(home);
+    }
+    let mut previous = home.threads;
+    // As long as the domain has threads, which its account bounds.
+    while let Some(mut candidate) = previous {
+        if candidate.home_next == Some(thread) {
+            candidate.home_next = thread.home_next;
+            break;
+        }
+        previous = candidate.home_next;
+    }
+    free_number(thread.number);
+    home.thread_count -= 1;
+    slab::free(thread);
+}
+
+impl Ref<Thread> {
+    /// As `sched` sees it.
+    pub fn word(self) -> u64 {
+        ThreadWord::new(self.number as usize, self.priority).0 as u64
+    }
+}
