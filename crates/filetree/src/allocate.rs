@@ -124,7 +124,7 @@ impl<P: Pages> Tree<P> {
         self.set_super(GENERATION, generation);
         self.set_inode(inode, INODE_SIZE, 0);
         self.set_inode(inode, INODE_ARCHIVE, 0);
-        self.set_inode(inode, INODE_MODE, 0);
+        self.set_inode(inode, INODE_MODE, u64::from(payer) << 32);
         self.set_inode(inode, INODE_MODIFIED, now);
         self.set_inode(inode, INODE_PARENT, u64::from(parent));
         let kind = if kind == Kind::File { KIND_FILE } else { KIND_DIRECTORY };

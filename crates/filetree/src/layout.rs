@@ -59,7 +59,7 @@ pub const INODE_KIND: usize = 0;
 pub const INODE_SIZE: usize = 1;
 /// Inode: where its content begins in the archive. Free inode: the next free one.
 pub const INODE_ARCHIVE: usize = 2;
-/// Inode: bit 0 = executable.
+/// Inode: bit 0 = executable; the payer in the upper half.
 pub const INODE_MODE: usize = 3;
 /// Inode: nanoseconds of its last change.
 pub const INODE_MODIFIED: usize = 4;

@@ -157,7 +157,7 @@ impl<P: Pages> Tree<P> {
         }
         self.create_with(directory, name, Kind::File, 0, payer, |tree, inode| {
             tree.set_inode(inode, INODE_ARCHIVE, start);
-            tree.set_inode(inode, INODE_MODE, u64::from(executable));
+            tree.set_inode(inode, INODE_MODE, u64::from(payer) << 32 | u64::from(executable));
             tree.set_inode(inode, INODE_SIZE, length | IN_ARCHIVE);
         })
     }
@@ -210,7 +210,8 @@ impl<P: Pages> Tree<P> {
         self.add_free_inode(inode);
     }
 
-    /// Gives a node another name, possibly in another directory. A file there is replaced.
+    /// Gives a node another name, possibly in another directory. A file there is replaced by a file, an
+    /// empty directory by a directory.
     pub fn rename(&mut self, from: Node, name: &[u8], to: Node, new_name: &[u8], payer: u32) -> Result<(), Error> {
         let from = self.directory(from)?;
         let to = self.directory(to)?;
@@ -230,8 +231,12 @@ impl<P: Pages> Tree<P> {
         match found.entry {
             Some((_, old)) if old == inode => return Ok(()),
             Some((target, old)) => {
-                if is_directory || self.inode(old, INODE_KIND) & 0xff == KIND_DIRECTORY {
+                let over_directory = self.inode(old, INODE_KIND) & 0xff == KIND_DIRECTORY;
+                if is_directory != over_directory {
                     return Err(Error::Exists);
+                }
+                if over_directory && self.entry_after(old, 0).is_some() {
+                    return Err(Error::NotEmpty);
                 }
                 self.set_super(MOVING, source.0);
                 self.pages.store(target.page(), target.word(), new_name.header(inode));
@@ -388,8 +393,25 @@ impl<P: Pages> Tree<P> {
     /// Marks a file as a program, or not.
     pub fn set_executable(&mut self, node: Node, executable: bool) -> Result<(), Error> {
         let inode = self.file(node)?;
-        self.set_inode(inode, INODE_MODE, u64::from(executable));
+        let payer = self.inode(inode, INODE_MODE) & !0xffff_ffff;
+        self.set_inode(inode, INODE_MODE, payer | u64::from(executable));
         Ok(())
+    }
+
+    /// Who paid for the node when it was made.
+    pub fn payer(&self, node: Node) -> Result<u32, Error> {
+        self.check(node)?;
+        Ok((self.inode(node.inode, INODE_MODE) >> 32) as u32)
+    }
+
+    /// Entries of a directory.
+    pub fn entries(&self, node: Node) -> Result<u64, Error> {
+        let directory = self.directory(node)?;
+        let (mut position, mut entries) = (0, 0);
+        while let Some((_, _, next)) = self.entry_after(directory, position) {
+            (position, entries) = (next, entries + 1);
+        }
+        Ok(entries)
     }
 
     /// The range of the archive that is the content of a file, if it still is.

@@ -228,10 +228,13 @@ pub fn apply_model(model: &mut Model, operation: &Operation, archive: &[u8]) -> 
             if from == to {
                 return Ok(());
             }
-            match model.get(to) {
-                Some(Content::Directory) => return Err(Error::Exists),
-                Some(_) if content == Content::Directory => return Err(Error::Exists),
-                _ => {}
+            if let Some(old) = model.get(to) {
+                if (*old == Content::Directory) != (content == Content::Directory) {
+                    return Err(Error::Exists);
+                }
+                if model.keys().any(|other| other.starts_with(&format!("{to}/"))) {
+                    return Err(Error::NotEmpty);
+                }
             }
             let below: Vec<String> =
                 model.keys().filter(|path| path.starts_with(&format!("{from}/"))).cloned().collect();

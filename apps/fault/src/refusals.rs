@@ -1,0 +1,177 @@
+//! Crimes that the nucleus refuses: each tells with which error.
+
+use core::arch::asm;
+
+use runtime::abi::{Control, Error, MESSAGE_BYTES, layout, op, rights};
+use runtime::{Entry, arch, op as operation};
+
+use crate::Crime;
+
+type Outcome = Result<(), Error>;
+
+/// An index that a program of this size never uses.
+const NEVER_USED: usize = layout::TABLE_ENTRIES - 2;
+
+/// All of them, with what they are and the error that is right.
+pub const ALL: &[Crime] = &[
+    Crime::refusal("bad-index", "portal index beyond the table", Error::BadIndex, || traverse(100_000)),
+    Crime::refusal("huge-index", "portal index that overflows when multiplied", Error::BadIndex, || {
+        traverse(usize::MAX / layout::ENTRY_BYTES)
+    }),
+    Crime::refusal("odd-index", "index register that is no multiple of an entry", Error::BadIndex, odd_index),
+    Crime::refusal("empty", "portal index where nothing stands", Error::Empty, || traverse(NEVER_USED)),
+    Crime::refusal("stale", "entry in use after it was removed", Error::Empty, || {
+        let semaphore = operation::semaphore_new(Entry::ACCOUNT, 1)?;
+        operation::entry_remove(Entry::OWN, semaphore)?;
+        operation::p(semaphore, 0)
+    }),
+    Crime::refusal("revoked", "copy in use after the original was removed", Error::Revoked, || {
+        let semaphore = operation::semaphore_new(Entry::ACCOUNT, 1)?;
+        let copy = operation::entry_duplicate(semaphore, rights::ALL)?;
+        operation::entry_remove(Entry::OWN, semaphore)?;
+        operation::p(copy, 0)
+    }),
+    Crime::refusal("wrong-kind", "a semaphore taken for a domain", Error::WrongKind, || {
+        let semaphore = operation::semaphore_new(Entry::ACCOUNT, 1)?;
+        operation::domain_kill(semaphore, 0)
+    }),
+    Crime::refusal("no-right", "P on a semaphore that may only be raised", Error::NoRight, || {
+        let semaphore = operation::semaphore_new(Entry::ACCOUNT, 1)?;
+        let copy = operation::entry_duplicate(semaphore, rights::WRITE)?;
+        operation::p(copy, 0)
+    }),
+    Crime::refusal("self-map", "memory mapped to the own domain", Error::WouldCycle, || {
+        map(Entry::DOMAIN, layout::PROGRAM_START, 0x5000_0000, 0, op_rights(1))
+    }),
+    Crime::refusal("self-destroy", "destruction of the domain one runs in", Error::WouldCycle, || {
+        operation::entry_remove(Entry::OWN, Entry::DOMAIN)
+    }),
+    Crime::refusal("map-kernel", "mapping of a nucleus address", Error::BadAddress, || {
+        with_child(|child| map(child, 0xffff_8000_0000_0000, 0x5000_0000, 0, op_rights(1)))
+    }),
+    Crime::refusal("map-non-canonical", "mapping to a non-canonical address", Error::BadAddress, || {
+        with_child(|child| map(child, layout::PROGRAM_START, 0x8000_0000_0000, 0, op_rights(1)))
+    }),
+    Crime::refusal("map-unaligned", "mapping of an address that is not that of a page", Error::BadAddress, || {
+        with_child(|child| map(child, layout::PROGRAM_START + 8, 0x5000_0000, 0, op_rights(1)))
+    }),
+    Crime::refusal("map-huge", "mapping larger than the address space", Error::BadAddress, || {
+        with_child(|child| map(child, layout::PROGRAM_START, 0x5000_0000, 60, op_rights(1)))
+    }),
+    Crime::refusal("map-unmapped", "mapping of a page that is not there", Error::NotMapped, || {
+        with_child(|child| map(child, 0x4000_0000, 0x5000_0000, 0, op_rights(1)))
+    }),
+    Crime::refusal("map-writable-code", "own code mapped writable elsewhere", Error::NoRight, || {
+        with_child(|child| map(child, layout::PROGRAM_START, 0x5000_0000, 0, op_rights(3)))
+    }),
+    Crime::refusal("map-occupied", "mapping where something is mapped", Error::Occupied, || {
+        with_child(|child| {
+            map(child, layout::PROGRAM_START, 0x5000_0000, 0, op_rights(1))?;
+            map(child, layout::PROGRAM_START, 0x5000_0000, 0, op_rights(1))
+        })
+    }),
+    Crime::refusal("no-account", "an account larger than its parent", Error::AccountExhausted, || {
+        operation::account_new(Entry::ACCOUNT, 1 << 40).map(drop)
+    }),
+    Crime::refusal("no-caller", "return without a call", Error::NoCaller, || {
+        // SAFETY: nobody called, so nothing returns.
+        Error::from_status(unsafe { arch::leave([0; 5], Control(0)) })
+    }),
+    Crime::refusal("timeout", "waiting for what never comes, with a deadline", Error::Timeout, || {
+        let semaphore = operation::semaphore_new(Entry::ACCOUNT, 0)?;
+        operation::p(semaphore, operation::clock() + 1_000_000)
+    }),
+    Crime::refusal("long-message", "message longer than the message area", Error::BadArgument, || {
+        // SAFETY: a call to the name service with a control word that no server ever sees.
+        Error::from_status(unsafe { arch::call(layout::NAMES, [0; 5], Control(MESSAGE_BYTES as u64 + 1)) }.0)
+    }),
+    Crime::refusal("bad-control", "control word with bits that mean nothing", Error::BadArgument, || {
+        // SAFETY: as above.
+        Error::from_status(unsafe { arch::call(layout::NAMES, [0; 5], Control(1 << 63)) }.0)
+    }),
+    Crime::refusal("table-full", "more entries than the table has", Error::TableFull, || {
+        loop {
+            operation::semaphore_new(Entry::ACCOUNT, 0)?;
+        }
+    }),
+    Crime::refusal("deep-copy", "a copy of a copy of a copy …", Error::TooDeep, || {
+        // Two indices in turn: the copy before stays, as removing it would remove what was derived.
+        let mut last = operation::semaphore_new(Entry::ACCOUNT, 0)?;
+        loop {
+            last = operation::entry_duplicate(last, rights::ALL)?;
+        }
+    }),
+    Crime::refusal("schedule", "a priority above the highest allowed", Error::BadArgument, || {
+        operation::thread_schedule(Entry::OWN, operation::Schedule { priority: 255, slice: 1_000 }).map(drop)
+    }),
+    Crime::refusal("machine", "stopping the machine without the right", Error::Empty, || {
+        operation::machine_stop(Entry(NEVER_USED), 0)
+    }),
+];
+
+/// Crimes that change nothing: the flags that the nucleus must not inherit.
+pub const HARMLESS: &[Crime] = &[
+    Crime::harmless("direction-flag", "direction flag set across a system call", || with_flag(1 << 10)),
+    Crime::harmless("alignment-flag", "alignment-check flag set across a system call", || with_flag(1 << 18)),
+    Crime::harmless("nested-flag", "nested-task flag set across a system call", || with_flag(1 << 14)),
+];
+
+/// Rights of a mapping.
+fn op_rights(bits: u64) -> u64 {
+    bits & (op_rights_all())
+}
+
+const fn op_rights_all() -> u64 {
+    rights::MAP_READ | rights::MAP_WRITE | rights::MAP_EXECUTE
+}
+
+fn traverse(index: usize) -> Outcome {
+    // SAFETY: nothing stands at these indices.
+    Error::from_status(unsafe { arch::call(index, [0; 5], Control(0)) }.0)
+}
+
+fn odd_index() -> Outcome {
+    let status: u64;
+    // SAFETY: the nucleus refuses what is no index.
+    unsafe {
+        asm!(
+            "syscall",
+            inout("rax") op::CLOCK * layout::ENTRY_BYTES + 1 => status,
+            out("rcx") _, out("r11") _, out("rdi") _, out("rsi") _, out("rdx") _,
+            out("r8") _, out("r9") _, inout("r10") 0u64 => _,
+        );
+    }
+    Error::from_status(status)
+}
+
+fn map(to: Entry, source: u64, destination: u64, order: u64, rights: u64) -> Outcome {
+    // SAFETY: what is mapped elsewhere is code, readable, or refused.
+    unsafe { operation::map(to, source, destination, order, rights) }
+}
+
+fn with_child(work: impl FnOnce(Entry) -> Outcome) -> Outcome {
+    let child = operation::domain_new(Entry::ACCOUNT, 0, 0, "victim")?;
+    let outcome = work(child);
+    operation::entry_remove(Entry::OWN, child)?;
+    outcome
+}
+
+/// A system call with a flag set: the clock must still go forward, and the flag must not hurt.
+fn with_flag(flag: u64) -> Outcome {
+    let before = operation::clock();
+    let after: u64;
+    // SAFETY: the clock operation touches no memory; the flags are cleared again.
+    unsafe {
+        asm!(
+            "pushfq", "or [rsp], {flag}", "popfq",
+            "syscall",
+            "pushfq", "and qword ptr [rsp], {clear}", "popfq", "cld",
+            flag = in(reg) flag,
+            clear = const !(1i32 << 10 | 1 << 14 | 1 << 18),
+            inout("rax") op::CLOCK * layout::ENTRY_BYTES => _,
+            out("rdi") after,
+            out("rcx") _, out("r11") _, out("rsi") _, out("rdx") _, out("r8") _, out("r9") _, out("r10") _,
+        );
+    }
+    if after >= before { Ok(()) } else { Err(Error::BadArgument) }
+}
