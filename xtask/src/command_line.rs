@@ -26,8 +26,33 @@ pub struct CommandLine {
 pub enum Command {
     /// Build Cairn, boot it in the emulator, and connect this terminal to its console
     Run(RunOptions),
+    /// Run the tests: format, lints, rules, host tests, boot tests; all, or those named
+    Test(TestOptions),
     /// Boot Cairn, halt before its first instruction, and wait for gdb
     Debug(DebugOptions),
+}
+
+/// `./x test`
+#[derive(Args, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x test                         everything, as continuous integration does\n  \
+    ./x test format lints            two groups\n  \
+    ./x test shell-ls                one boot test, tests/boot/shell-ls.toml\n  \
+    ./x test cpio::read::tests::bad_magic\n  \
+    ./x test --mutants               each sabotage of tests/mutants.toml must turn its test red\n\n\
+    The last line is `N passed, N failed`.")]
+pub struct TestOptions {
+    /// Tests or groups; none = everything
+    pub names: Vec<String>,
+    /// Also the long forms
+    #[arg(long)]
+    pub soak: bool,
+    /// Try the mutants (all, or those of the named tests)
+    #[arg(long)]
+    pub mutants: bool,
+    /// List groups, boot tests and mutants
+    #[arg(long)]
+    pub list: bool,
 }
 
 /// Which machine and which system.

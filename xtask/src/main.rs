@@ -19,6 +19,8 @@ mod image;
 mod install;
 mod project;
 mod run;
+mod test;
+mod workspace;
 
 use clap::Parser;
 use command_line::{Command, CommandLine};
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let result = project::Project::find().and_then(|project| match command {
         Command::Run(options) => run::run(&project, &options),
         Command::Debug(options) => debug::debug(&project, &options),
+        Command::Test(options) => test::test(&project, &options),
     });
     match result {
         Ok(status) => ExitCode::from(status),

@@ -1,0 +1,280 @@
+//! Boot tests: one short file each in `tests/boot/`.
+//!
+//! ```toml
+//! about = "ls shows the folders of the boot archive"
+//! exec = "ls /"
+//! expect = ["bin", "/^boot/"]     # in this order; a text is a whole line, /…/ is sought in the lines
+//! refuse = ["/panic/"]            # nowhere; a panic of the nucleus is refused always
+//! status = 0
+//! ```
+//! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`, `cpus = 1`,
+//! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, and for
+//! conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`.
+
+use super::report::{Report, tail};
+use crate::build::{self, Checks};
+use crate::emulator::{self, Console, End, Machine, Step};
+use crate::image::{self, System};
+use crate::project::{Project, read_text};
+use crate::run::frames_of;
+use anyhow::{Context, Result, bail};
+use regex::Regex;
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A boot test.
+pub struct BootTest {
+    /// Name of its file, without extension.
+    pub name: String,
+    /// What the file says.
+    pub file: TestFile,
+}
+
+/// What stands in the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TestFile {
+    /// What it shows, in a line.
+    pub about: String,
+    #[serde(default = "default_system")]
+    system: PathBuf,
+    exec: Option<String>,
+    #[serde(default)]
+    steps: Vec<StepText>,
+    #[serde(default)]
+    expect: Vec<String>,
+    #[serde(default)]
+    refuse: Vec<String>,
+    #[serde(default)]
+    status: u8,
+    #[serde(default = "default_timeout")]
+    timeout: f64,
+    #[serde(default = "default_memory")]
+    memory: String,
+    #[serde(default = "one")]
+    cpus: u32,
+    #[serde(default = "yes")]
+    checked: bool,
+    #[serde(default = "yes")]
+    icount: bool,
+    /// Runs only with `--soak`, or when named.
+    #[serde(default)]
+    pub soak: bool,
+    #[serde(default)]
+    append: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepText {
+    after: String,
+    send: String,
+}
+
+fn default_system() -> PathBuf {
+    "systems/default.toml".into()
+}
+fn default_timeout() -> f64 {
+    60.0
+}
+fn default_memory() -> String {
+    "64M".into()
+}
+fn one() -> u32 {
+    1
+}
+fn yes() -> bool {
+    true
+}
+
+/// What no run may print: the nucleus is never to panic.
+const NEVER: &str = "nucleus panic";
+
+/// Reads all boot tests, sorted by name.
+pub fn read_all(project: &Project) -> Result<Vec<BootTest>> {
+    let folder = project.root.join("tests/boot");
+    let mut tests = Vec::new();
+    if !folder.is_dir() {
+        return Ok(tests);
+    }
+    for entry in fs::read_dir(&folder).context("cannot list tests/boot")? {
+        let path = entry?.path();
+        let (Some(name), Some("toml")) =
+            (path.file_stem().and_then(|name| name.to_str()), path.extension().and_then(|name| name.to_str()))
+        else {
+            continue;
+        };
+        let file: TestFile =
+            toml::from_str(&read_text(&path)?).with_context(|| format!("boot test {}", path.display()))?;
+        tests.push(BootTest { name: name.into(), file });
+    }
+    tests.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(tests)
+}
+
+/// Everything that the tests need, built.
+struct Built {
+    nuclei: BTreeMap<Checks, PathBuf>,
+    programs: PathBuf,
+}
+
+fn build(project: &Project, tests: &[&BootTest]) -> Result<Built> {
+    let paths: BTreeSet<&PathBuf> = tests.iter().map(|test| &test.file.system).collect();
+    let systems = paths.into_iter().map(|path| System::read(project, path)).collect::<Result<Vec<_>>>()?;
+    for system in &systems {
+        system.plan(project, None)?;
+    }
+    let packages: BTreeSet<&str> = systems.iter().flat_map(|system| system.packages()).collect();
+    let checks: BTreeSet<Checks> = tests.iter().map(|test| test.file.checked.into()).collect();
+    let nuclei = checks.into_iter().map(|checks| Ok((checks, build::nucleus(project, checks)?)));
+    Ok(Built { nuclei: nuclei.collect::<Result<_>>()?, programs: build::programs(project, &packages)? })
+}
+
+/// Builds once, then runs the tests, as many at a time as this computer has CPUs.
+pub fn run(project: &Project, tests: &[&BootTest], report: &mut Report) {
+    let start = Instant::now();
+    let built = match build(project, tests) {
+        Ok(built) => built,
+        Err(error) => return report.add("boot: build", start.elapsed(), Err(error)),
+    };
+    report.add("boot: build", start.elapsed(), Ok(()));
+    let waiting = Mutex::new(tests.iter());
+    let report = Mutex::new(report);
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(tests.len());
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
+                    let Some(test) = next else { break };
+                    let start = Instant::now();
+                    let result = run_one(project, &built, &test.file);
+                    if let Ok(mut report) = report.lock() {
+                        report.add(&test.name, start.elapsed(), result);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Does this one test pass? An error if it cannot be built.
+pub fn passes(project: &Project, test: &BootTest) -> Result<bool> {
+    let built = build(project, &[test])?;
+    Ok(run_one(project, &built, &test.file).is_ok())
+}
+
+fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
+    let system = System::read(project, &test.system)?;
+    let plan = system.plan(project, Some(frames_of(&test.memory)?))?;
+    let nucleus = built.nuclei.get(&test.checked.into()).context("the nucleus was not built")?;
+    let image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, test.exec.as_deref())?;
+    let machine = Machine {
+        memory: test.memory.clone(),
+        cpus: test.cpus,
+        icount: test.icount,
+        gdb_port: None,
+        append: test.append.clone(),
+    };
+    let step = |step: &StepText| -> Result<Step> {
+        let after = regex::bytes::Regex::new(&step.after).context("bad `after`")?;
+        Ok(Step { after, send: step.send.clone().into_bytes() })
+    };
+    let steps = test.steps.iter().map(step).collect::<Result<Vec<_>>>()?;
+    let limit = Duration::try_from_secs_f64(test.timeout).context("bad `timeout`")?;
+    let console = Console::Steps { steps: &steps, echo: false };
+    let (end, output) = emulator::boot(&image, &machine, console, Some(limit))?;
+    let output = String::from_utf8_lossy(&output);
+    judge(test, &end, &output).with_context(|| format!("the last lines were\n{}", tail(&output, 40)))
+}
+
+fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
+    let lines: Vec<&str> = output.lines().collect();
+    if let Some(line) = lines.iter().find(|line| line.contains(NEVER)) {
+        bail!("the nucleus panicked: {line}");
+    }
+    for refused in &test.refuse {
+        let pattern = Pattern::new(refused)?;
+        if let Some(line) = lines.iter().find(|line| pattern.matches(line)) {
+            bail!("this must not be printed: {line}");
+        }
+    }
+    let mut rest = lines.iter();
+    for expected in &test.expect {
+        let pattern = Pattern::new(expected)?;
+        if !rest.any(|line| pattern.matches(line)) {
+            let elsewhere = lines.iter().any(|line| pattern.matches(line));
+            let hint = if elsewhere { " (it is printed, but out of order)" } else { "" };
+            bail!("this line did not come: {expected}{hint}");
+        }
+    }
+    match end {
+        End::Status(status) if *status == test.status => Ok(()),
+        End::Status(status) => bail!("the machine stopped with status {status} instead of {}", test.status),
+        End::Reset => bail!("the machine reset itself"),
+        End::TimedOut => bail!("it was not done after {} seconds", test.timeout),
+    }
+}
+
+/// A whole line, or a regular expression.
+enum Pattern<'a> {
+    Line(&'a str),
+    Regex(Regex),
+}
+
+impl<'a> Pattern<'a> {
+    fn new(text: &'a str) -> Result<Self> {
+        match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            Some(regex) if !regex.is_empty() => {
+                Ok(Self::Regex(Regex::new(regex).with_context(|| format!("bad pattern {text}"))?))
+            }
+            _ => Ok(Self::Line(text)),
+        }
+    }
+
+    fn matches(&self, line: &str) -> bool {
+        match self {
+            Self::Line(text) => line == *text,
+            Self::Regex(regex) => regex.is_match(line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(text: &str, end: End, output: &str) -> Result<()> {
+        judge(&toml::from_str(&format!("about = \"\"\n{text}")).unwrap(), &end, output)
+    }
+
+    #[test]
+    fn expected_lines_come_in_order() {
+        let text = "expect = [\"one\", \"/^t.o$/\"]";
+        assert!(verdict(text, End::Status(0), "zero\none\nand\ntwo\n").is_ok());
+        let error = verdict(text, End::Status(0), "two\none\n").unwrap_err().to_string();
+        assert!(error.contains("out of order"), "{error}");
+        assert!(verdict(text, End::Status(0), "one more\ntwo\n").is_err());
+        assert!(verdict(text, End::Status(0), "").is_err());
+    }
+
+    #[test]
+    fn refused_lines_fail_wherever_they_are() {
+        assert!(verdict("refuse = [\"/bad/\"]", End::Status(0), "good\n").is_ok());
+        assert!(verdict("refuse = [\"/bad/\"]", End::Status(0), "too bad\n").is_err());
+        assert!(verdict("", End::Status(0), "nucleus panic: at the disco\n").is_err());
+    }
+
+    #[test]
+    fn the_end_is_judged() {
+        assert!(verdict("status = 3", End::Status(3), "").is_ok());
+        assert!(verdict("status = 3", End::Status(0), "").is_err());
+        assert!(verdict("", End::Reset, "").is_err());
+        assert!(verdict("", End::TimedOut, "").is_err());
+    }
+}

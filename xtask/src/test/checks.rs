@@ -1,0 +1,201 @@
+//! Format, lints, and the rules about `unsafe` and dependencies.
+
+use super::report::{Report, tail};
+use super::scan::lines_with_word;
+use crate::build::TARGET;
+use crate::project::{Project, read_text};
+use crate::workspace::{Package, Workspace};
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// `cargo fmt --check`.
+pub fn format(project: &Project, report: &mut Report) {
+    report.run("format", || {
+        let mut command = Command::new("cargo");
+        command.args(["fmt", "--all", "--check"]);
+        quietly(project, command).context("`cargo fmt --all` puts it right")
+    });
+}
+
+/// `cargo clippy -D warnings` over host crates, bare crates, and the nucleus with its checks.
+pub fn lints(project: &Project, workspace: &Workspace, report: &mut Report) {
+    report.run("lints: host", || {
+        let mut command = clippy(project, "lints-host");
+        command.args(workspace.host().flat_map(|package| ["--package", &package.name]));
+        command.args(["--all-targets", "--", "-D", "warnings"]);
+        quietly(project, command)
+    });
+    report.run("lints: bare", || {
+        let mut command = clippy(project, "lints-bare");
+        command.args(workspace.bare().flat_map(|package| ["--package", &package.name]));
+        command.args(["--target", TARGET, "--", "-D", "warnings"]);
+        quietly(project, command)
+    });
+    report.run("lints: nucleus, checked", || {
+        let mut command = clippy(project, "lints-bare");
+        command.args(["--package", "nucleus", "--features", "checked", "--target", TARGET, "--", "-D", "warnings"]);
+        quietly(project, command)
+    });
+}
+
+fn clippy(project: &Project, folder: &str) -> Command {
+    let mut command = Command::new("cargo");
+    command.arg("clippy").arg("--target-dir").arg(project.target.join(folder));
+    command
+}
+
+/// Runs a command; what it printed is the error if it fails.
+pub fn quietly(project: &Project, mut command: Command) -> Result<()> {
+    let output = command.current_dir(&project.root).stdin(Stdio::null()).output().context("cannot start cargo")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
+    bail!("it found\n{}", tail(&text, 60));
+}
+
+/// Only what `tests/unsafe.toml` lists may hold `unsafe`; everything else forbids it.
+pub fn unsafe_code(project: &Project, workspace: &Workspace, report: &mut Report) {
+    report.run("unsafe", || {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Rules {
+            allowed: BTreeMap<PathBuf, Vec<String>>,
+        }
+        let rules: Rules = toml::from_str(&read_text(&project.root.join("tests/unsafe.toml"))?)?;
+        let mut offences = Vec::new();
+        for package in &workspace.packages {
+            match rules.allowed.get(workspace.place(package)) {
+                Some(files) if files.iter().any(|file| file == "*") => {}
+                Some(files) => outside(package, files, &mut offences)?,
+                None => forbidden(package, &mut offences)?,
+            }
+        }
+        for place in rules.allowed.keys() {
+            if !workspace.packages.iter().any(|package| workspace.place(package) == place) {
+                offences.push(format!("tests/unsafe.toml lists {}, which is no crate", place.display()));
+            }
+        }
+        if !offences.is_empty() {
+            bail!("{}", offences.join("\n"));
+        }
+        Ok(())
+    });
+}
+
+/// The crate forbids `unsafe` in each library and program; its tests do not use it.
+fn forbidden(package: &Package, offences: &mut Vec<String>) -> Result<()> {
+    for target in &package.targets {
+        let text = read_text(&target.src_path)?;
+        let forbids = text.lines().any(|line| line.trim() == "#![forbid(unsafe_code)]");
+        let ships = target.kind.iter().any(|kind| matches!(kind.as_str(), "lib" | "bin" | "proc-macro"));
+        if ships && !forbids {
+            offences.push(format!("{} lacks #![forbid(unsafe_code)]", target.src_path.display()));
+        } else if !forbids && !lines_with_word(&text, "unsafe").is_empty() {
+            offences.push(format!("{} uses `unsafe`", target.src_path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// The crate uses `unsafe` in `files` only.
+fn outside(package: &Package, files: &[String], offences: &mut Vec<String>) -> Result<()> {
+    for path in rust_files(&package.folder().join("src"))? {
+        let place = path.strip_prefix(package.folder()).unwrap_or(&path);
+        if files.iter().any(|file| Path::new(file) == place) {
+            continue;
+        }
+        for line in lines_with_word(&read_text(&path)?, "unsafe") {
+            offences.push(format!("{}:{line}: `unsafe` is allowed only in {}", path.display(), files.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(rust_files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Only what `tests/dependencies.toml` lists is used from outside, and inside each layer uses only those below.
+pub fn dependencies(project: &Project, workspace: &Workspace, report: &mut Report) {
+    report.run("dependencies", || {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Rules {
+            /// Crate and the reason for it.
+            allowed: BTreeMap<String, String>,
+            /// Those that the nucleus may use, besides our own.
+            nucleus: Vec<String>,
+        }
+        let rules: Rules = toml::from_str(&read_text(&project.root.join("tests/dependencies.toml"))?)?;
+        let mut offences = Vec::new();
+        for package in &workspace.packages {
+            let place = workspace.place(package);
+            for dependency in &package.dependencies {
+                let name = &dependency.name;
+                match &dependency.path {
+                    Some(path) => {
+                        let to = path.strip_prefix(&project.root).unwrap_or(path);
+                        if !may_use(place, to) {
+                            offences.push(format!("{} may not use {}", place.display(), to.display()));
+                        }
+                    }
+                    None if !rules.allowed.contains_key(name) => {
+                        offences.push(format!("{} uses `{name}`, which is not listed", place.display()));
+                    }
+                    None if place == Path::new("nucleus") && !rules.nucleus.contains(name) => {
+                        offences.push(format!("the nucleus uses `{name}`, which is not listed for it"));
+                    }
+                    None => {}
+                }
+            }
+        }
+        if !offences.is_empty() {
+            bail!("{}\nthe rules stand in tests/dependencies.toml and in the design", offences.join("\n"));
+        }
+        Ok(())
+    });
+}
+
+/// `crates` use `crates`; `runtime` and `nucleus` use `crates`; components and programs use `runtime` and `crates`.
+fn may_use(from: &Path, to: &Path) -> bool {
+    if to.starts_with("crates") {
+        return true;
+    }
+    let above_runtime = ["components", "apps", "drivers"].iter().any(|layer| from.starts_with(layer));
+    to.starts_with("runtime") && (above_runtime || from.starts_with("runtime")) || from == to
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_use;
+    use std::path::Path;
+
+    #[test]
+    fn layers() {
+        let may = |from: &str, to: &str| may_use(Path::new(from), Path::new(to));
+        assert!(may("crates/system", "crates/abi"));
+        assert!(may("nucleus", "crates/abi"));
+        assert!(may("components/ramfs", "runtime"));
+        assert!(may("apps/ls", "crates/interface"));
+        assert!(!may("crates/system", "runtime"));
+        assert!(!may("nucleus", "runtime"));
+        assert!(!may("components/ramfs", "components/names"));
+        assert!(!may("apps/ls", "components/ramfs"));
+        assert!(!may("runtime", "nucleus"));
+    }
+}

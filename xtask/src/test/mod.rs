@@ -1,0 +1,96 @@
+//! `./x test`: everything, or what is named.
+//!
+//! | group | what |
+//! |---|---|
+//! | `format`, `lints` | rustfmt and clippy over host and bare crates |
+//! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml` |
+//! | `host` | unit, integration and documentation tests of what runs on this computer |
+//! | `boot` | `tests/boot/*.toml`, each in its own emulator |
+//! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
+//! | `promises` | `docs/promises.md`: each test named there exists and has passed |
+
+mod boot;
+mod checks;
+mod host;
+mod mutants;
+mod promises;
+mod report;
+mod scan;
+
+use crate::command_line::TestOptions;
+use crate::install;
+use crate::project::Project;
+use crate::workspace::Workspace;
+use anyhow::{Result, bail};
+use report::Report;
+
+/// Names of the groups, in the order in which they run.
+const GROUPS: [&str; 8] = ["format", "unsafe", "dependencies", "lints", "host", "boot", "mutants", "promises"];
+
+/// Runs the tests; the exit status is 0 if all passed.
+pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
+    let workspace = Workspace::read(project)?;
+    let boot_tests = boot::read_all(project)?;
+    if options.list {
+        list(project, &boot_tests)?;
+        return Ok(0);
+    }
+    let named = |name: &str| options.names.iter().any(|other| other == name);
+    let unknown = options.names.iter().find(|name| {
+        !GROUPS.contains(&name.as_str()) && !name.contains("::") && !boot_tests.iter().any(|test| test.name == **name)
+    });
+    if let Some(unknown) = unknown {
+        bail!("no test or group is called `{unknown}`; `./x test --list` lists them");
+    }
+    let all = options.names.is_empty() && !options.mutants;
+    let wants = |group: &str| all || named(group);
+    let mut report = Report::new();
+    if wants("format") {
+        checks::format(project, &mut report);
+    }
+    if wants("unsafe") {
+        checks::unsafe_code(project, &workspace, &mut report);
+    }
+    if wants("dependencies") {
+        checks::dependencies(project, &workspace, &mut report);
+    }
+    if wants("lints") {
+        checks::lints(project, &workspace, &mut report);
+    }
+    let host_names: Vec<&str> = options.names.iter().map(String::as_str).filter(|name| name.contains("::")).collect();
+    if wants("host") || !host_names.is_empty() {
+        let only = if wants("host") { &[][..] } else { &host_names };
+        host::run(project, &workspace, options.soak, only, &mut report);
+    }
+    let chosen: Vec<_> = boot_tests
+        .iter()
+        .filter(|test| named(&test.name) || wants("boot") && (options.soak || !test.file.soak))
+        .collect();
+    if !chosen.is_empty() {
+        install::emulator()?;
+        boot::run(project, &chosen, &mut report);
+    }
+    let sample = std::env::var("CI").is_ok_and(|value| value == "true");
+    if options.mutants || named("mutants") || all && (options.soak || sample) {
+        let every = options.mutants || named("mutants") || options.soak;
+        mutants::run(project, every, &options.names, &mut report)?;
+    }
+    if wants("promises") {
+        promises::check(project, &boot_tests, options.soak, all, &mut report);
+    }
+    Ok(report.finish())
+}
+
+fn list(project: &Project, boot_tests: &[boot::BootTest]) -> Result<()> {
+    println!("groups: {}", GROUPS.join(", "));
+    println!("boot tests (tests/boot):");
+    for test in boot_tests {
+        println!("  {:32} {}{}", test.name, test.file.about, if test.file.soak { " (soak)" } else { "" });
+    }
+    println!("mutants (tests/mutants.toml):");
+    for mutant in mutants::list(project)? {
+        println!("  {:32} turns {} red", mutant.name, mutant.test);
+    }
+    println!("host tests are named crate::path, as cpio::read::tests::bad_magic");
+    Ok(())
+}
