@@ -28,6 +28,8 @@ pub enum Command {
     Run(RunOptions),
     /// Run the tests: format, lints, rules, host tests, boot tests; all, or those named
     Test(TestOptions),
+    /// Measure the build that ships, and compare with budgets and peers
+    Bench(BenchOptions),
     /// Boot Cairn, halt before its first instruction, and wait for gdb
     Debug(DebugOptions),
 }
@@ -53,6 +55,26 @@ pub struct TestOptions {
     /// List groups, boot tests and mutants
     #[arg(long)]
     pub list: bool,
+}
+
+/// `./x bench`
+#[derive(Args, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x bench\n  \
+    ./x bench --filter page-fault\n  \
+    ./x bench --json bench.json      (rows: name, value, unit, budget, arch, counts)\n\n\
+    Counted are guest instructions in the emulator: the same in every run. They are not cycles; the\n\
+    counts below a value are of what costs more on hardware. The status is 1 if a budget is broken.")]
+pub struct BenchOptions {
+    /// Also write the rows to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Only rows whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// System description
+    #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
+    pub system: PathBuf,
 }
 
 /// Which machine and which system.

@@ -10,6 +10,7 @@
 //! | [`run`], [`test`], [`bench`], [`debug`], [`new`] | the commands |
 #![forbid(unsafe_code)]
 
+mod bench;
 mod build;
 mod command_line;
 mod debug;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let result = project::Project::find().and_then(|project| match command {
         Command::Run(options) => run::run(&project, &options),
         Command::Debug(options) => debug::debug(&project, &options),
+        Command::Bench(options) => bench::bench(&project, &options),
         Command::Test(options) => test::test(&project, &options),
     });
     match result {

@@ -16,8 +16,8 @@ use std::process::{Command, Stdio};
 pub fn format(project: &Project, report: &mut Report) {
     report.run("format", || {
         let mut command = Command::new("cargo");
-        command.args(["fmt", "--all", "--check"]);
-        quietly(project, command).context("`cargo fmt --all` puts it right")
+        command.args(["fmt", "--all", "--check", "--", "-l"]);
+        quietly(project, command).context("`cargo fmt --all` puts these files right")
     });
 }
 
@@ -55,7 +55,7 @@ pub fn quietly(project: &Project, mut command: Command) -> Result<()> {
         return Ok(());
     }
     let text = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
-    bail!("it found\n{}", tail(&text, 60));
+    bail!("\n{}", tail(&text, 60));
 }
 
 /// Only what `tests/unsafe.toml` lists may hold `unsafe`; everything else forbids it.
@@ -171,13 +171,19 @@ pub fn dependencies(project: &Project, workspace: &Workspace, report: &mut Repor
     });
 }
 
-/// `crates` use `crates`; `runtime` and `nucleus` use `crates`; components and programs use `runtime` and `crates`.
+/// The library of small things that programs share.
+const SHARED_BY_PROGRAMS: &str = "apps/tool";
+
+/// `crates` use `crates`; `runtime` and `nucleus` use `crates`; components and programs use `runtime` and
+/// `crates`; programs also what they share.
 fn may_use(from: &Path, to: &Path) -> bool {
     if to.starts_with("crates") {
         return true;
     }
     let above_runtime = ["components", "apps", "drivers"].iter().any(|layer| from.starts_with(layer));
-    to.starts_with("runtime") && (above_runtime || from.starts_with("runtime")) || from == to
+    to.starts_with("runtime") && (above_runtime || from.starts_with("runtime"))
+        || from.starts_with("apps") && to == Path::new(SHARED_BY_PROGRAMS)
+        || from == to
 }
 
 #[cfg(test)]
@@ -192,6 +198,8 @@ mod tests {
         assert!(may("nucleus", "crates/abi"));
         assert!(may("components/ramfs", "runtime"));
         assert!(may("apps/ls", "crates/interface"));
+        assert!(may("apps/ls", "apps/tool"));
+        assert!(!may("components/ramfs", "apps/tool"));
         assert!(!may("crates/system", "runtime"));
         assert!(!may("nucleus", "runtime"));
         assert!(!may("components/ramfs", "components/names"));

@@ -19,6 +19,8 @@ struct TestProgram {
     name: String,
     path: PathBuf,
     folder: PathBuf,
+    /// Where the libraries of the compiler are; tests of macros are linked with them.
+    libraries: PathBuf,
 }
 
 /// What a test program said of its tests: name and whether it passed.
@@ -116,6 +118,7 @@ fn build(project: &Project, packages: &[&str]) -> Result<Vec<TestProgram>> {
     if !output.status.success() {
         return Err(BuildFailed("a host test".into()).into());
     }
+    let libraries = compiler_libraries()?;
     let mut programs = Vec::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let message: Message = serde_json::from_str(line).context("a message of cargo is not as expected")?;
@@ -130,9 +133,14 @@ fn build(project: &Project, packages: &[&str]) -> Result<Vec<TestProgram>> {
         let package = crate_name(&manifest)?;
         let name =
             if target.kind.iter().any(|kind| kind == "test") { format!("{package}::{}", target.name) } else { package };
-        programs.push(TestProgram { name, path, folder });
+        programs.push(TestProgram { name, path, folder, libraries: libraries.clone() });
     }
     Ok(programs)
+}
+
+fn compiler_libraries() -> Result<PathBuf> {
+    let output = Command::new("rustc").args(["--print", "target-libdir"]).output().context("cannot start rustc")?;
+    Ok(String::from_utf8(output.stdout).context("the compiler's folder is not UTF-8")?.trim().into())
 }
 
 /// The name of the package, as it is written in paths.
@@ -152,7 +160,7 @@ fn crate_name(manifest: &std::path::Path) -> Result<String> {
 fn run_program(program: &TestProgram, soak: bool, filters: &[&str]) -> Result<(Results, String)> {
     let mut command = Command::new(&program.path);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder).stdin(Stdio::null());
-    command.args(["--color", "never"]);
+    command.args(["--color", "never"]).env("LD_LIBRARY_PATH", &program.libraries).env("RUST_BACKTRACE", "0");
     if soak {
         command.arg("--include-ignored");
     }

@@ -1,0 +1,297 @@
+//! `./x bench`: boots the build that ships, with one tick per instruction, runs the program `bench`, and
+//! compares what it prints with `tests/budgets.toml`.
+//!
+//! The program prints lines `bench NAME VALUE UNIT [key=value …]`; the pairs are counts of what costs
+//! more on hardware than an instruction (writes of the page-table root, TLB invalidations).
+
+use crate::build::Checks;
+use crate::command_line::BenchOptions;
+use crate::emulator::{self, Console, End, Machine, TimedOut};
+use crate::image::{self, System};
+use crate::install;
+use crate::project::{Project, read, read_text, write};
+use crate::{elf, run};
+use anyhow::{Context, Result, bail};
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, Table};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Memory of the machine that is measured.
+const MEMORY: &str = "64M";
+/// Seconds that measuring may take.
+const SECONDS: f64 = 900.0;
+/// The row that the host measures.
+const NUCLEUS: &str = "nucleus";
+
+/// A row of `tests/budgets.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Budget {
+    name: String,
+    text: String,
+    unit: String,
+    budget: u64,
+    #[serde(default)]
+    peers: Vec<Peer>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Peer {
+    who: String,
+    value: u64,
+}
+
+/// Something that was measured.
+#[derive(Debug, PartialEq, Eq)]
+struct Measurement {
+    name: String,
+    value: u64,
+    unit: String,
+    counts: BTreeMap<String, u64>,
+}
+
+/// A row of the results, as `--json` writes it.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    text: &'a str,
+    value: u64,
+    unit: &'a str,
+    budget: u64,
+    arch: &'static str,
+    counts: &'a BTreeMap<String, u64>,
+    peers: &'a [Peer],
+}
+
+/// Measures and prints; the exit status is 1 if a budget is broken or a row missing.
+pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
+    let budgets = budgets(&read_text(&project.root.join("tests/budgets.toml"))?)?;
+    let wanted = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
+    let budgets: Vec<Budget> = budgets.into_iter().filter(|budget| wanted(&budget.name)).collect();
+    if budgets.is_empty() {
+        bail!("no row of tests/budgets.toml matches `{}`", options.filter.as_deref().unwrap_or_default());
+    }
+    install::emulator()?;
+    let measured: Vec<_> = measure(project, options)?.into_iter().filter(|row| wanted(&row.name)).collect();
+    let problems = problems(&budgets, &measured);
+    println!("{}", table(&budgets, &measured));
+    for problem in &problems {
+        println!("{problem}");
+    }
+    if let Some(path) = &options.json {
+        let rows: Vec<Row<'_>> = rows(&budgets, &measured).collect();
+        let mut text = serde_json::to_string_pretty(&rows)?;
+        text.push('\n');
+        write(path, text.as_bytes())?;
+    }
+    println!("{} rows, {} problems", budgets.len(), problems.len());
+    Ok(u8::from(!problems.is_empty()))
+}
+
+fn budgets(text: &str) -> Result<Vec<Budget>> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        row: Vec<Budget>,
+    }
+    let file: File = toml::from_str(text).context("tests/budgets.toml")?;
+    Ok(file.row)
+}
+
+fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>> {
+    let system = System::read(project, &options.system)?;
+    let commands = format!("bench {}", options.filter.as_deref().unwrap_or_default());
+    let image = image::make(project, &system, Checks::Off, run::frames_of(MEMORY)?, Some(commands.trim()))?;
+    let machine = Machine { memory: MEMORY.into(), cpus: 1, icount: true, gdb_port: None, append: String::new() };
+    let console = Console::Steps { steps: &[], echo: false };
+    let (end, output) = emulator::boot(&image, &machine, console, Some(Duration::from_secs_f64(SECONDS)))?;
+    let output = String::from_utf8_lossy(&output);
+    match end {
+        End::Status(0) => {}
+        End::Status(status) => bail!("`{commands}` ended with status {status}\n{output}"),
+        End::Reset => bail!("the machine reset itself\n{output}"),
+        End::TimedOut => return Err(anyhow::Error::new(TimedOut(SECONDS)).context(output.into_owned())),
+    }
+    let mut measured = parse(&output)?;
+    let bytes = elf::section_bytes(&read(&image.nucleus)?, &[".text", ".rodata"])?;
+    measured.push(Measurement { name: NUCLEUS.into(), value: bytes, unit: "bytes".into(), counts: BTreeMap::new() });
+    Ok(measured)
+}
+
+/// The measurements among the lines of an output.
+fn parse(output: &str) -> Result<Vec<Measurement>> {
+    let mut measured: Vec<Measurement> = Vec::new();
+    for line in output.lines().filter(|line| line.starts_with("bench ")) {
+        let measurement =
+            parse_line(line).with_context(|| format!("not `bench NAME VALUE UNIT [key=value …]`: {line}"))?;
+        if measured.iter().any(|other| other.name == measurement.name) {
+            bail!("`{}` was measured twice", measurement.name);
+        }
+        measured.push(measurement);
+    }
+    Ok(measured)
+}
+
+fn parse_line(line: &str) -> Option<Measurement> {
+    let mut words = line.split_whitespace().skip(1);
+    let (name, value, unit) = (words.next()?.into(), words.next()?.parse().ok()?, words.next()?.into());
+    let pair = |word: &str| {
+        let (key, value) = word.split_once('=')?;
+        Some((key.to_string(), value.parse().ok()?))
+    };
+    Some(Measurement { name, value, unit, counts: words.map(pair).collect::<Option<_>>()? })
+}
+
+fn find<'m>(measured: &'m [Measurement], name: &str) -> Option<&'m Measurement> {
+    measured.iter().find(|measurement| measurement.name == name)
+}
+
+/// What is wrong, one line each.
+fn problems(budgets: &[Budget], measured: &[Measurement]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for budget in budgets {
+        let (name, most, unit) = (&budget.name, budget.budget, &budget.unit);
+        match find(measured, name) {
+            None => problems.push(format!("{name}: not measured")),
+            Some(found) if found.unit != *unit => {
+                problems.push(format!("{name}: measured in {}, the budget is in {unit}", found.unit));
+            }
+            Some(found) if found.value > most => {
+                problems.push(format!("{name}: {} {unit}, {} above the budget", found.value, found.value - most));
+            }
+            Some(_) => {}
+        }
+    }
+    for measurement in measured {
+        if !budgets.iter().any(|budget| budget.name == measurement.name) {
+            problems.push(format!("{}: measured, but tests/budgets.toml has no such row", measurement.name));
+        }
+    }
+    problems
+}
+
+fn rows<'a>(budgets: &'a [Budget], measured: &'a [Measurement]) -> impl Iterator<Item = Row<'a>> {
+    budgets.iter().filter_map(|budget| {
+        let found = find(measured, &budget.name)?;
+        Some(Row {
+            name: &budget.name,
+            text: &budget.text,
+            value: found.value,
+            unit: &budget.unit,
+            budget: budget.budget,
+            arch: "x86_64",
+            counts: &found.counts,
+            peers: &budget.peers,
+        })
+    })
+}
+
+fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_HORIZONTAL_ONLY);
+    table.set_header(["what", "ours", "budget", "peers", "ours / best peer", ""]);
+    for budget in budgets {
+        let found = find(measured, &budget.name);
+        let mut ours = found.map_or("-".into(), |found| grouped(found.value));
+        for (key, count) in found.iter().flat_map(|found| &found.counts) {
+            ours += &format!("\n{count} {key}");
+        }
+        let peers: Vec<String> =
+            budget.peers.iter().map(|peer| format!("{} {}", peer.who, grouped(peer.value))).collect();
+        let best = budget.peers.iter().map(|peer| peer.value).min();
+        let ratio = match (found, best) {
+            (Some(found), Some(best)) => format!("{:.2}", found.value as f64 / best as f64),
+            _ => String::new(),
+        };
+        let holds = found.is_some_and(|found| found.value <= budget.budget && found.unit == budget.unit);
+        let unit = if budget.unit == "instructions" { "" } else { budget.unit.as_str() };
+        table.add_row([
+            budget.text.clone(),
+            ours,
+            format!("{} {unit}", grouped(budget.budget)).trim_end().into(),
+            peers.join("\n"),
+            ratio,
+            if holds { "ok" } else { "BROKEN" }.into(),
+        ]);
+    }
+    for column in [1, 2, 4] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// A number with its thousands apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUDGETS: &str = "[[row]]\nname = \"call\"\ntext = \"a call\"\nunit = \"instructions\"\nbudget = 150\n\
+                           peers = [{ who = \"NOVA\", value = 283 }]\n";
+
+    fn verdict(output: &str) -> Vec<String> {
+        problems(&budgets(BUDGETS).unwrap(), &parse(output).unwrap())
+    }
+
+    #[test]
+    fn lines_are_read() {
+        let measured = parse("hello\nbench call 149 instructions root_writes=2 invalidations=0\n").unwrap();
+        let counts = [("root_writes".to_string(), 2), ("invalidations".to_string(), 0)].into();
+        assert_eq!(measured, [Measurement { name: "call".into(), value: 149, unit: "instructions".into(), counts }]);
+        for bad in ["bench call", "bench call many instructions", "bench call 1 instructions x", "bench call -1 i"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+        assert!(parse("bench a 1 x\nbench a 2 x").is_err());
+    }
+
+    #[test]
+    fn broken_budgets_are_seen() {
+        assert!(verdict("bench call 150 instructions").is_empty());
+        assert_eq!(verdict("bench call 152 instructions"), ["call: 152 instructions, 2 above the budget"]);
+        assert_eq!(verdict(""), ["call: not measured"]);
+        assert_eq!(verdict("bench call 1 bytes"), ["call: measured in bytes, the budget is in instructions"]);
+        assert_eq!(verdict("bench call 1 instructions\nbench more 1 instructions").len(), 1);
+    }
+
+    #[test]
+    fn the_table_shows_ratio_and_verdict() {
+        let text = table(&budgets(BUDGETS).unwrap(), &parse("bench call 142 instructions root_writes=2").unwrap());
+        let text = text.to_string();
+        for part in ["142", "150", "NOVA 283", "0.50", "ok", "2 root_writes"] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn budgets_of_the_tree_can_be_read() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/budgets.toml");
+        let rows = budgets(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert!(rows.iter().any(|row| row.name == NUCLEUS));
+        let mut names: Vec<_> = rows.iter().map(|row| &row.name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), rows.len());
+    }
+
+    #[test]
+    fn thousands() {
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(60_000_000), "60,000,000");
+    }
+}
