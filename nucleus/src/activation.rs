@@ -116,6 +116,8 @@ pub struct Activation {
     pub message_kernel: usize,
     /// The semaphore or domain it waits on.
     pub waits_on: usize,
+    /// How far the operation got that is made again (pages).
+    pub progress: u64,
     /// The domain's list of activations.
     pub domain_next: Link<Activation>,
 }

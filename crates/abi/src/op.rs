@@ -4,7 +4,6 @@
 //! caller's table; 0 means the caller's own domain or account. An *index to fill* is an index of the
 //! named domain's table, 0 = the nucleus chooses a free one; the chosen index is the result.
 //! Addresses and sizes are bytes unless said otherwise; an *order* counts pages as 2^order.
-//! `MAP`, `UNMAP` and `DRAW` keep their progress (pages done) in word 5: it is 0 at first.
 //! Every operation may end with `BadIndex`, `Empty`, `Revoked`, `WrongKind` or `NoRight` for an
 //! operand; further errors are named.
 
@@ -62,8 +61,8 @@ pub const MAP: usize = 17;
 /// `(domain, address, order, rights to take away | UNMAP_SELF)`: reduces (or, with `MAP_READ`, ends)
 /// all mappings derived from these pages; with `UNMAP_SELF` these too. Unmapped pages are skipped.
 pub const UNMAP: usize = 18;
-/// `(memory, account, domain, address, order | rights << 8)`: draws 2^order clear frames charged to
-/// the account and maps them as originals in the domain. `AccountExhausted`, `NoFrames`, `Occupied`,
+/// `(memory, account, domain, address, order, rights)`: draws 2^order clear frames charged to the
+/// account and maps them as originals in the domain. `AccountExhausted`, `NoFrames`, `Occupied`,
 /// `BadAddress`, `NoRight`. Pages before the failing one stay mapped.
 pub const DRAW: usize = 19;
 /// `(domain, entry address, flags, index to fill) -> index`: an entry point of the domain.

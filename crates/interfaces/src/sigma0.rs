@@ -21,6 +21,8 @@ codes! {
 pub trait Sigma0 {
     /// Maps 2^order clear pages at an address of the caller, charged to its account.
     fn draw(&self, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
+    /// The same, charged to an account that the caller handed over with `manage_account`.
+    fn draw_for(&self, ticket: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
     /// For loaders, first half: hands over a new domain's account; gives the ticket for the second.
     fn manage_account(&self, account: Delegate) -> Result<u64, Sigma0Error>;
     /// Second half: hands over the domain itself. From now on its page faults in heap and stacks are

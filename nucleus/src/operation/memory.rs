@@ -7,15 +7,14 @@ use abi::{Error, PAGE_BYTES};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// Progress of a long operation stands in word 5 of its frame, which the repeated call brings along:
-/// pages done. A user who sets it only skips pages of its own request.
+/// Pages of the running operation that were done before its last preemption point.
 fn progress(operands: &Operands, pages: u64) -> u64 {
-    operands.word(5).min(pages)
+    operands.0.progress.min(pages)
 }
 
 fn keep_progress(operands: &Operands, done: u64) -> Stop {
     let mut activation = operands.0;
-    activation.registers.r10 = done;
+    activation.progress = done;
     Stop::Repeat
 }
 
@@ -60,9 +59,8 @@ pub fn draw(operands: &Operands) -> Outcome {
     operands.entry(0, Kind::Memory, rights::USE)?;
     let account = operands.account(1, rights::WRITE)?;
     let domain = operands.domain(2, rights::WRITE)?;
-    // The order and the rights share a word: word 5 is the progress.
-    let (address, order) = (operands.word(3), operands.word(4) & 0xff);
-    let kept = check_rights(operands.word(4) >> 8)?;
+    let (address, order) = (operands.word(3), operands.word(4));
+    let kept = check_rights(operands.word(5))?;
     let pages = check_flexpage(address, order)?;
     let first = progress(operands, pages);
     for page in first..pages {

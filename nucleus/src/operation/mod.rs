@@ -118,7 +118,10 @@ fn reserved(_: &Operands) -> Outcome {
 }
 
 /// Leaves a full operation: to its caller, or to whatever its effects put in the caller's place.
-fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
+fn finish(mut activation: Ref<Activation>, outcome: Outcome) -> Reply {
+    if !matches!(outcome, Err(Stop::Repeat)) {
+        activation.progress = 0;
+    }
     match outcome {
         Ok(value) => activation.set_result(Ok(value)),
         Err(Stop::Refused(error)) => activation.set_result(Err(error)),

@@ -1,0 +1,89 @@
+//! The scheduler: fixed priorities, round robin within one.
+//!
+//! The nucleus enters at `_start` with an event, a thread word, and the ring in rbx; every entry begins
+//! anew on the same stack and ends with `DISPATCH`. All state is in [`Queues`], which is complete after
+//! every entry. A number whose thread ended meanwhile is refused by the nucleus and dropped here.
+//!
+//! The domain has no thread of its own and may not wait, call, or fault: all of its memory is mapped
+//! before it takes its seat.
+#![no_std]
+#![no_main]
+
+mod queues;
+
+use abi::sched::{Event, IDLE, Ring, ThreadWord};
+use abi::{Error, layout, op};
+use core::arch::{asm, global_asm};
+use queues::Queues;
+
+global_asm!(
+    ".globl _start",
+    "_start:",
+    "mov rdx, rbx",
+    "call {enter}",
+    "ud2",
+    enter = sym enter,
+);
+
+static mut QUEUES: Queues = Queues::new();
+
+/// Lets a thread run; comes back only with a refusal.
+fn dispatch(number: usize) -> u64 {
+    let status;
+    // SAFETY: the system call touches no memory of this domain.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") op::DISPATCH * layout::ENTRY_BYTES => status,
+            inlateout("rdi") 0 => _, inlateout("rsi") number => _,
+            lateout("rdx") _, lateout("rcx") _, lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    status
+}
+
+extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
+    // SAFETY: the scheduler is never entered while it runs: this is the only use of both.
+    let queues = unsafe { &mut *(&raw mut QUEUES) };
+    let current = ThreadWord(word as u32);
+    if event == Event::SliceEnded as u64 || event == Event::Yielded as u64 {
+        // What woke before gets its turn before the one that gives way.
+        read(queues, ring);
+        queues.append(current);
+    } else if event == Event::Preempted as u64 {
+        queues.prepend(current);
+        read(queues, ring);
+    }
+    loop {
+        read(queues, ring);
+        let number = queues.take();
+        let status = dispatch(number);
+        if status == Error::Again as u64 && number != IDLE {
+            queues.put_back(number);
+        }
+    }
+}
+
+/// Queues what the ring says became ready.
+fn read(queues: &mut Queues, ring: *mut Ring) {
+    // SAFETY: the nucleus writes `written` and `slots` before it, and only while this domain is not
+    // running or interrupted between two instructions.
+    unsafe {
+        let mut read = (&raw const (*ring).read).read_volatile();
+        while read != (&raw const (*ring).written).read_volatile() {
+            let slot = read as usize % abi::sched::RING_SLOTS;
+            queues.append(ThreadWord((&raw const (*ring).slots[slot]).read_volatile()));
+            read = read.wrapping_add(1);
+            (&raw mut (*ring).read).write_volatile(read);
+        }
+    }
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {
+        // SAFETY: an invalid instruction ends the domain; the standby takes over.
+        unsafe { asm!("ud2", options(noreturn)) }
+    }
+}

@@ -1,0 +1,65 @@
+//! The source of memory, and the pager of everyone who brings no other.
+//!
+//! It alone draws frames, always from an account that was presented to it: by the account's owner
+//! (`manage_account`), for itself or for a domain that it makes (`manage_domain`). The badge of a call
+//! says which ticket the caller has. Heap and stacks of managed domains are paged here: a fault in them
+//! draws a clear page into the faulting domain, charged to its account; guard pages are refused, and
+//! the domain dies of its stack overflow.
+//!
+//! It starts before everything else, without heap, pager or names.
+#![no_std]
+#![no_main]
+
+mod pager;
+mod service;
+mod tickets;
+
+use abi::layout::{self, STACK_BYTES, STACKS_START};
+use abi::rights::{MAP_READ, MAP_WRITE};
+use abi::{Error, NEVER};
+use runtime::arch::service_entry;
+use runtime::{Entry, op, table};
+
+/// Activations: calls that are served at the same time.
+const ACTIVATIONS: u64 = 3;
+/// Pages of an activation's stack.
+const STACK_PAGES: u64 = 3;
+/// Where `roottask` finds the two services in this domain's table.
+const SERVICE: Entry = Entry(layout::FIRST_FREE);
+const PAGER: Entry = Entry(layout::FIRST_FREE + 1);
+
+runtime::entry!(main);
+
+fn main() -> u8 {
+    match start() {
+        Ok(()) => 0,
+        Err(error) => {
+            runtime::log!("cannot start: {error}");
+            1
+        }
+    }
+}
+
+fn start() -> Result<(), Error> {
+    table::set_entries(layout::TABLE_ENTRIES << 2);
+    table::reserve(SERVICE);
+    table::reserve(PAGER);
+    for number in 0..ACTIVATIONS {
+        let top = STACKS_START + (number + 1) * STACK_BYTES;
+        for page in 1..=STACK_PAGES {
+            let address = top - page * abi::PAGE_BYTES as u64;
+            op::draw(Entry::SPECIAL, Entry::OWN, Entry::OWN, address, 0, MAP_READ | MAP_WRITE)?;
+        }
+        // SAFETY: the slot was drawn above and is this activation's alone.
+        unsafe { op::activation_new(Entry::OWN, top, table::allocate()?)? };
+    }
+    // SAFETY: both addresses are entries for calls.
+    unsafe {
+        op::service_new_at(Entry::OWN, service_entry::<service::Service> as *const () as u64, 0, SERVICE)?;
+        op::service_new_at(Entry::OWN, service_entry::<pager::Pager> as *const () as u64, 0, PAGER)?;
+    }
+    let never = op::semaphore_new(Entry::OWN, 0)?;
+    loop {
+        let _ = op::p(never, NEVER);
+    }
+}

@@ -1,0 +1,46 @@
+//! Page faults of managed domains.
+
+use crate::tickets;
+use abi::layout::{
+    HEAP_END, HEAP_START, MAIN_STACK_START, MORE_STACKS_END, MORE_STACKS_START, STACK_BYTES, STACKS_START, STARTUP_PAGE,
+};
+use abi::rights::{MAP_READ, MAP_WRITE};
+use abi::{Error, PAGE_BYTES};
+use interface::{Reply, Request};
+use runtime::server::Serve;
+use runtime::{Entry, op};
+
+const PAGE: u64 = PAGE_BYTES as u64;
+
+/// Ranges whose faults come here: slots of `DOMAIN_SET`.
+pub const RANGES: [(u64, u64); 3] =
+    [(HEAP_START, HEAP_END), (STACKS_START, STARTUP_PAGE), (MORE_STACKS_START, MORE_STACKS_END)];
+
+/// The fault was served: try again.
+const RESUME: Reply = Reply::word(0);
+/// It cannot be served: the domain dies.
+const GIVE_UP: Reply = Reply::word(1);
+
+/// The upcall's service: word 0 is the address that was touched.
+pub struct Pager;
+
+impl Serve for Pager {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let address = request.words[0] & !(PAGE - 1);
+        if is_guard(address) {
+            return GIVE_UP;
+        }
+        let Some((account, domain)) = tickets::managed(request.badge) else { return GIVE_UP };
+        match op::draw(Entry::SPECIAL, account, domain, address, 0, MAP_READ | MAP_WRITE) {
+            // Another thread of the domain may have been faster.
+            Ok(()) | Err(Error::Occupied) => RESUME,
+            Err(_) => GIVE_UP,
+        }
+    }
+}
+
+/// Whether this is the page below a stack, which stays empty so that an overflow is noticed.
+fn is_guard(page: u64) -> bool {
+    let in_slots = (STACKS_START..MAIN_STACK_START).contains(&page) || (MORE_STACKS_START..MORE_STACKS_END).contains(&page);
+    page == MAIN_STACK_START || in_slots && page.is_multiple_of(STACK_BYTES)
+}

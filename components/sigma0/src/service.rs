@@ -1,0 +1,86 @@
+//! The interface `Sigma0`. The badge is the caller's ticket; 0 is `roottask` before it has one.
+
+use crate::{PAGER, SERVICE, pager, tickets};
+use abi::{Error, layout};
+use interface::{Delegated, Reply, Request};
+use interfaces::sigma0::{Sigma0Error, Sigma0Server};
+use runtime::server::Serve;
+use runtime::{Entry, message, op, table};
+
+/// The service.
+pub struct Service;
+
+impl Serve for Service {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let reply = Service.dispatch(request);
+        // An entry that came along used up the place for the next one.
+        let _ = message::prepare_receive();
+        reply
+    }
+}
+
+/// What the nucleus said, as the caller is told.
+fn told(error: Error) -> Sigma0Error {
+    match error {
+        Error::AccountExhausted => Sigma0Error::AccountExhausted,
+        Error::NoFrames => Sigma0Error::NoFrames,
+        Error::Occupied => Sigma0Error::Occupied,
+        Error::BadAddress => Sigma0Error::BadAddress,
+        Error::BadArgument | Error::NoRight => Sigma0Error::BadRights,
+        _ => Sigma0Error::Failed,
+    }
+}
+
+fn draw(account: Entry, domain: Entry, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error> {
+    op::draw(Entry::SPECIAL, account, domain, address, order, rights).map_err(told)
+}
+
+/// Takes an entry out of our table again.
+fn remove(entry: Entry) {
+    let _ = op::entry_remove(Entry::OWN, entry);
+    table::free(entry);
+}
+
+impl Sigma0Server for Service {
+    fn draw(&self, badge: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error> {
+        let (account, domain) = tickets::managed(badge).ok_or(Sigma0Error::NotManaged)?;
+        draw(account, domain, address, order, rights)
+    }
+
+    fn draw_for(&self, badge: u64, ticket: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error> {
+        let (_, domain) = tickets::managed(badge).ok_or(Sigma0Error::NotManaged)?;
+        let account = tickets::account_of(badge, ticket).ok_or(Sigma0Error::NotManaged)?;
+        draw(account, domain, address, order, rights)
+    }
+
+    fn manage_account(&self, badge: u64, account: Delegated) -> Result<u64, Sigma0Error> {
+        let account = Entry::from(account);
+        tickets::take(badge, account).ok_or_else(|| {
+            remove(account);
+            Sigma0Error::Full
+        })
+    }
+
+    fn manage_domain(&self, badge: u64, ticket: u64, domain: Delegated) -> Result<(), Sigma0Error> {
+        let domain = Entry::from(domain);
+        if !tickets::set_domain(badge, ticket, domain) {
+            remove(domain);
+            return Err(Sigma0Error::NotManaged);
+        }
+        equip(domain, ticket).map_err(told)
+    }
+
+    fn forget(&self, badge: u64, ticket: u64) -> Result<(), Sigma0Error> {
+        if tickets::give_back(badge, ticket) { Ok(()) } else { Err(Sigma0Error::NotManaged) }
+    }
+}
+
+/// Gives a domain its portals to this one: memory on request, and page faults in heap and stacks.
+fn equip(domain: Entry, ticket: u64) -> Result<(), Error> {
+    op::portal_new(domain, SERVICE, ticket, Entry::SIGMA0, 0)?;
+    for (slot, (start, end)) in pager::RANGES.into_iter().enumerate() {
+        op::portal_new(domain, PAGER, ticket, Entry(layout::PAGE_FAULT[slot]), 0)?;
+        op::domain_set_fault_range(domain, slot as u64, start, end)?;
+    }
+    Ok(())
+}
