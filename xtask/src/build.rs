@@ -5,9 +5,9 @@
 
 use crate::project::{Project, read};
 use anyhow::{Context, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The bare target of this ISA.
@@ -56,13 +56,47 @@ pub fn nucleus(project: &Project, checks: Checks) -> Result<PathBuf> {
     Ok(folder.join("nucleus"))
 }
 
-/// Builds components and programs (package names) and tells in which folder their ELF files are.
-pub fn programs(project: &Project, packages: &BTreeSet<&str>) -> Result<PathBuf> {
+/// A component or program: its package and the features with which it is built.
+pub type Program = (String, Vec<String>);
+
+/// Where the ELF files of programs are.
+#[derive(Default)]
+pub struct Programs(BTreeMap<Program, PathBuf>);
+
+impl Programs {
+    /// The file of a program that was built.
+    pub fn file(&self, program: &Program) -> Result<&Path> {
+        self.0.get(program).map(PathBuf::as_path).with_context(|| format!("`{}` was not built", program.0))
+    }
+}
+
+/// Builds components and programs. Those without features are built together, others each by itself.
+pub fn programs(project: &Project, programs: &BTreeSet<Program>) -> Result<Programs> {
+    let mut groups: BTreeMap<String, Vec<&Program>> = BTreeMap::new();
+    for program in programs {
+        let (package, features) = program;
+        let group =
+            if features.is_empty() { "programs".into() } else { format!("programs-{package}-{}", features.join("-")) };
+        groups.entry(group).or_default().push(program);
+    }
+    let mut built = Programs::default();
+    for (group, programs) in groups {
+        let folder = group_of_programs(project, &group, &programs)?;
+        built.0.extend(programs.into_iter().map(|program| (program.clone(), folder.join(&program.0))));
+    }
+    Ok(built)
+}
+
+/// Builds programs that share their features, in a folder of their own; tells where they are.
+fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> Result<PathBuf> {
     let script = project.root.join("runtime/link.ld");
     let mut command = Command::new("cargo");
     command.args(["build", "--release", "--target", TARGET]);
-    for package in packages {
+    for (package, features) in programs {
         command.args(["--package", package]);
+        for feature in features {
+            command.args(["--features", feature]);
+        }
     }
     // Cargo does not know that the link script is an input: its hash among the flags tells it.
     let flags = [
@@ -70,7 +104,7 @@ pub fn programs(project: &Project, packages: &BTreeSet<&str>) -> Result<PathBuf>
         format!("-Clink-arg=-T{}", script.display()),
         format!("--cfg=link_script=\"{:x}\"", hash(&read(&script)?)),
     ];
-    cargo(project, command, "programs", &flags, "a component or program")
+    cargo(project, command, folder, &flags, "a component or program")
 }
 
 fn cargo(project: &Project, mut command: Command, folder: &str, flags: &[String], what: &str) -> Result<PathBuf> {

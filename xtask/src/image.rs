@@ -1,6 +1,6 @@
 //! The boot archive: what a system description names, built and packed.
 
-use crate::build::{self, Checks};
+use crate::build::{self, Checks, Program, Programs};
 use crate::elf;
 use crate::project::{Project, Scratch, read, read_text, write};
 use abi::boot::{ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH, SYSTEM_PATH};
@@ -9,7 +9,7 @@ use cpio::Writer;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use system::host::{Description, Plan, Problem, Surroundings};
+use system::host::{ComponentText, Description, Plan, Problem, Surroundings};
 
 /// The commands that the shell runs instead of a conversation.
 const EXEC_PATH: &str = "etc/exec";
@@ -48,15 +48,19 @@ impl System {
         self.description.check(&tree).map_err(|problems| report(&self.path, &problems))
     }
 
-    /// Names of the crates it needs.
-    pub fn packages(&self) -> BTreeSet<&str> {
-        let components = self.description.components.iter().map(|component| component.binary.value.as_str());
-        components.chain(self.description.programs.iter().map(|program| program.binary.value.as_str())).collect()
+    /// What must be built for it.
+    pub fn programs(&self) -> BTreeSet<Program> {
+        let programs = self.description.programs.iter().map(|program| (program.binary.value.clone(), Vec::new()));
+        self.description.components.iter().map(program_of).chain(programs).collect()
     }
 
     fn folder(&self, project: &Project) -> PathBuf {
         project.root.join(&self.path).parent().map_or_else(|| project.root.clone(), Path::to_path_buf)
     }
+}
+
+fn program_of(component: &ComponentText) -> Program {
+    (component.binary.value.clone(), component.features.clone())
 }
 
 fn report(path: &Path, problems: &[Problem]) -> anyhow::Error {
@@ -96,7 +100,7 @@ pub fn make(
 ) -> Result<Image> {
     let plan = system.plan(project, Some(memory_frames))?;
     let nucleus = build::nucleus(project, checks)?;
-    let programs = build::programs(project, &system.packages())?;
+    let programs = build::programs(project, &system.programs())?;
     pack(project, system, &plan, nucleus, &programs, exec)
 }
 
@@ -106,7 +110,7 @@ pub fn pack(
     system: &System,
     plan: &Plan<'_>,
     nucleus: PathBuf,
-    programs: &Path,
+    programs: &Programs,
     exec: Option<&str>,
 ) -> Result<Image> {
     let description = &system.description;
@@ -124,11 +128,14 @@ pub fn pack(
             _ => format!("boot/{}", component.binary.value),
         };
         if packed.insert(path.clone()) {
-            writer.file(&path, &program(programs, &component.binary.value)?)?;
+            writer.file(&path, &program(programs, &program_of(component))?)?;
         }
     }
     for entry in &description.programs {
-        writer.file(&format!("bin/{}", entry.name.value), &program(programs, &entry.binary.value)?)?;
+        writer.file(
+            &format!("bin/{}", entry.name.value),
+            &program(programs, &(entry.binary.value.clone(), Vec::new()))?,
+        )?;
     }
     for (path, source) in &description.files {
         add(&mut writer, &path.value, &system.folder(project).join(&source.value))?;
@@ -157,8 +164,8 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
     Ok(Image { nucleus: copy, archive, command_line, _scratch: scratch })
 }
 
-fn program(folder: &Path, name: &str) -> Result<Vec<u8>> {
-    elf::strip(&read(&folder.join(name))?).with_context(|| format!("program {name}"))
+fn program(programs: &Programs, program: &Program) -> Result<Vec<u8>> {
+    elf::strip(&read(programs.file(program)?)?).with_context(|| format!("program {}", program.0))
 }
 
 /// Adds a file, or a folder with all that is in it, sorted.

@@ -12,7 +12,7 @@
 //! conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`.
 
 use super::report::{Report, tail};
-use crate::build::{self, Checks};
+use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Machine, Step};
 use crate::image::{self, System};
 use crate::project::{Project, read_text};
@@ -120,7 +120,7 @@ pub fn read_all(project: &Project) -> Result<Vec<BootTest>> {
 /// Everything that the tests need, built.
 struct Built {
     nuclei: BTreeMap<Checks, PathBuf>,
-    programs: PathBuf,
+    programs: Programs,
 }
 
 fn build(project: &Project, tests: &[&BootTest]) -> Result<Built> {
@@ -129,10 +129,10 @@ fn build(project: &Project, tests: &[&BootTest]) -> Result<Built> {
     for system in &systems {
         system.plan(project, None)?;
     }
-    let packages: BTreeSet<&str> = systems.iter().flat_map(|system| system.packages()).collect();
+    let programs: BTreeSet<Program> = systems.iter().flat_map(System::programs).collect();
     let checks: BTreeSet<Checks> = tests.iter().map(|test| test.file.checked.into()).collect();
     let nuclei = checks.into_iter().map(|checks| Ok((checks, build::nucleus(project, checks)?)));
-    Ok(Built { nuclei: nuclei.collect::<Result<_>>()?, programs: build::programs(project, &packages)? })
+    Ok(Built { nuclei: nuclei.collect::<Result<_>>()?, programs: build::programs(project, &programs)? })
 }
 
 /// Builds once, then runs the tests, as many at a time as this computer has CPUs.

@@ -72,6 +72,8 @@ pub struct ComponentText {
     pub name: At<String>,
     /// The crate it is built from.
     pub binary: At<String>,
+    /// Cargo features of that crate.
+    pub features: Vec<String>,
     /// What it may have.
     pub account: At<Account>,
     /// Priority of its first thread.

@@ -139,12 +139,14 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         .and_then(|value| reader.choice(value, "restart", &Restart::ALL.map(|restart| (restart.text(), restart))));
     let (interrupt, io_ports) = keys.take("devices").map(|value| devices(reader, value)).unwrap_or_default();
     let portals = texts(reader, keys.take("portals"), "portals").into_iter().map(portal).collect();
+    let features = texts(reader, keys.take("features"), "features").into_iter().map(|text| text.value).collect();
     let arguments = texts(reader, keys.take("args"), "args").into_iter().map(|text| text.value).collect();
     keys.finish(reader);
     let name = name?;
     Some(ComponentText {
         binary: binary.unwrap_or_else(|| Some(name.clone()))?,
         name,
+        features,
         account: account?,
         priority: priority?,
         max_priority: max_priority?,
