@@ -30,6 +30,9 @@ pub enum Command {
     Test(TestOptions),
     /// Measure the build that ships, and compare with budgets and peers
     Bench(BenchOptions),
+    /// Make something new from a template
+    #[command(subcommand)]
+    New(New),
     /// Boot Cairn, halt before its first instruction, and wait for gdb
     Debug(DebugOptions),
 }
@@ -55,6 +58,24 @@ pub struct TestOptions {
     /// List groups, boot tests and mutants
     #[arg(long)]
     pub list: bool,
+}
+
+/// `./x new`
+#[derive(Subcommand)]
+pub enum New {
+    /// A component: a crate in components/ that serves, and its place in a system description
+    Component(NewOptions),
+}
+
+/// `./x new component`
+#[derive(Args, Clone)]
+#[command(after_help = "Example:\n  ./x new component clock && ./x run --exec domains")]
+pub struct NewOptions {
+    /// Its name: 1 to 16 small letters, digits and `-`
+    pub name: String,
+    /// The description it is added to
+    #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
+    pub system: PathBuf,
 }
 
 /// `./x bench`

@@ -18,13 +18,14 @@ mod elf;
 mod emulator;
 mod image;
 mod install;
+mod new;
 mod project;
 mod run;
 mod test;
 mod workspace;
 
 use clap::Parser;
-use command_line::{Command, CommandLine};
+use command_line::{Command, CommandLine, New};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&project, &options),
         Command::Debug(options) => debug::debug(&project, &options),
         Command::Bench(options) => bench::bench(&project, &options),
+        Command::New(New::Component(options)) => new::component(&project, &options),
         Command::Test(options) => test::test(&project, &options),
     });
     match result {

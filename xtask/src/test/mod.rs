@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `format`, `lints` | rustfmt and clippy over host and bare crates |
 //! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml` |
+//! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
@@ -16,6 +17,7 @@ mod mutants;
 mod promises;
 mod report;
 mod scan;
+mod systems;
 
 use crate::command_line::TestOptions;
 use crate::install;
@@ -25,7 +27,8 @@ use anyhow::{Result, bail};
 use report::Report;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 8] = ["format", "unsafe", "dependencies", "lints", "host", "boot", "mutants", "promises"];
+const GROUPS: [&str; 9] =
+    ["format", "unsafe", "dependencies", "systems", "lints", "host", "boot", "mutants", "promises"];
 
 /// Runs the tests; the exit status is 0 if all passed.
 pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
@@ -53,6 +56,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants("dependencies") {
         checks::dependencies(project, &workspace, &mut report);
+    }
+    if wants("systems") {
+        systems::check(project, &workspace, &mut report);
     }
     if wants("lints") {
         checks::lints(project, &workspace, &mut report);

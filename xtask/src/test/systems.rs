@@ -1,0 +1,43 @@
+//! The systems that ship: each description in `systems/` is without mistakes, and the default one
+//! starts or offers everything that the tree has.
+
+use super::report::Report;
+use crate::image::System;
+use crate::project::Project;
+use crate::workspace::Workspace;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The one that must offer every program.
+const DEFAULT: &str = "systems/default.toml";
+
+/// Checks them all.
+pub fn check(project: &Project, workspace: &Workspace, report: &mut Report) {
+    report.run("systems", || {
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(project.root.join("systems")).context("cannot list systems")? {
+            let path = Path::new("systems").join(entry?.file_name());
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        for path in &paths {
+            System::read(project, path)?.plan(project, None)?;
+        }
+        offers_every_program(project, workspace)
+    });
+}
+
+fn offers_every_program(project: &Project, workspace: &Workspace) -> Result<()> {
+    let system = System::read(project, Path::new(DEFAULT))?;
+    let offered = system.programs();
+    for package in &workspace.packages {
+        let is_program = workspace.place(package).starts_with("apps") && package.makes("bin");
+        if is_program && !offered.iter().any(|(name, _)| *name == package.name) {
+            bail!("{DEFAULT} does not offer the program `{}`: add it to `program`", package.name);
+        }
+    }
+    Ok(())
+}
