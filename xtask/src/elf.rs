@@ -52,3 +52,44 @@ pub fn section_bytes(file: &[u8], names: &[&str]) -> Result<u64> {
     });
     Ok(matching.map(|section| section.size()).sum())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ourselves() -> Vec<u8> {
+        std::fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_loads_stays_and_the_rest_goes() {
+        let file = ourselves();
+        let kept = strip(&file).unwrap();
+        assert!(kept.len() < file.len());
+        let (before, after) = (FileHeader64::<LittleEndian>::parse(&file[..]), FileHeader64::parse(&kept[..]));
+        let (before, after): (_, &FileHeader64<LittleEndian>) = (before.unwrap(), after.unwrap());
+        let segments = |header: &FileHeader64<LittleEndian>, file: &[u8]| {
+            let segments = header.program_headers(LittleEndian, file).unwrap().to_vec();
+            let loaded = segments.iter().filter(|segment| segment.p_type(LittleEndian) == PT_LOAD);
+            loaded.map(|segment| segment.data(LittleEndian, file).unwrap().len()).collect::<Vec<_>>()
+        };
+        assert_eq!(segments(before, &file), segments(after, &kept));
+        assert_eq!(after.e_shnum(LittleEndian), 0);
+    }
+
+    #[test]
+    fn what_is_not_elf_is_refused() {
+        assert!(strip(b"#!/bin/sh").is_err());
+        assert!(symbols(b"").is_err());
+        assert!(strip(&ourselves()[..4096]).is_err());
+    }
+
+    #[test]
+    fn symbols_are_sorted_and_readable() {
+        let text = symbols(&ourselves()).unwrap();
+        let addresses: Vec<u64> =
+            text.lines().map(|line| u64::from_str_radix(line.split_once(' ').unwrap().0, 16).unwrap()).collect();
+        assert!(addresses.is_sorted());
+        assert!(text.contains("xtask::elf::strip\n"), "names are demangled, without hash");
+    }
+}

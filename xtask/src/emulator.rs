@@ -109,7 +109,7 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
 /// Boots and waits for the end. Returns how it ended and what the console printed, without carriage
 /// returns before line ends (nothing for [`Console::Terminal`]).
 pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Option<Duration>) -> Result<(End, Vec<u8>)> {
-    let mut command = Command::new(QEMU);
+    let mut command = command();
     command.args(arguments(image, machine)).stderr(Stdio::piped());
     let (steps, echo) = match console {
         Console::Terminal => {
@@ -140,6 +140,18 @@ pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Optio
     let end = exit?.map_or(Ok(End::TimedOut), |status| end_of(status, &complaints))?;
     let output = std::mem::take(&mut *output.lock());
     Ok((end, output))
+}
+
+/// The emulator's command. Where `setpriv` is at hand the emulator ends with us, however we end.
+fn command() -> Command {
+    let tied = ["--pdeathsig", "KILL"];
+    let works = Command::new("setpriv").args(tied).arg("true").stderr(Stdio::null()).status();
+    if works.is_ok_and(|status| status.success()) {
+        let mut command = Command::new("setpriv");
+        command.args(tied).arg(QEMU);
+        return command;
+    }
+    Command::new(QEMU)
 }
 
 /// The terminal belongs to the guest; a time limit must leave it as it was.
@@ -274,5 +286,55 @@ fn end_of(status: ExitStatus, complaints: &str) -> Result<End> {
         Some(0) => Ok(End::Reset),
         Some(code) => bail!("the emulator ended with status {code}\n{complaints}"),
         None => bail!("the emulator was ended by a signal\n{complaints}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn end(code: i32, complaints: &str) -> Result<End> {
+        end_of(ExitStatus::from_raw(code << 8), complaints)
+    }
+
+    #[test]
+    fn exit_codes_are_told_apart() {
+        assert_eq!(end(1, "").unwrap(), End::Status(0));
+        assert_eq!(end(3, "").unwrap(), End::Status(1));
+        assert_eq!(end(255, "").unwrap(), End::Status(127));
+        assert_eq!(end(0, "").unwrap(), End::Reset);
+        assert!(end(2, "").is_err());
+        let refusal = format!("{QEMU}: -m 1X: no size");
+        assert!(end(1, &refusal).unwrap_err().to_string().contains("-m 1X"));
+        assert_eq!(end(1, &format!("{QEMU}: warning: TCG doesn't support it")).unwrap(), End::Status(0));
+        assert!(end_of(ExitStatus::from_raw(9), "").unwrap_err().to_string().contains("signal"));
+    }
+
+    #[test]
+    fn carriage_returns_before_line_ends_are_dropped() {
+        let collected = Collected::default();
+        collected.collect(&b"one\r\ntwo\rthree\n\r\n"[..], false);
+        assert_eq!(collected.lock().as_slice(), b"one\ntwo\rthree\n\n");
+    }
+
+    #[test]
+    fn steps_wait_for_what_was_not_seen_before() -> Result<()> {
+        // `cat` stands for the guest's end of the line.
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let step = |after: &str, send: &str| Step { after: Regex::new(after).unwrap(), send: send.into() };
+        let steps = [step("> ", "a\n"), step("> ", "b\n"), step("absent", "c\n")];
+        let output = Collected::default();
+        let mut typist = Typist { steps: &steps, input: child.stdin.take(), output: output.clone(), seen: 0 };
+        typist.type_next();
+        output.lock().extend_from_slice(b"> ");
+        typist.type_next();
+        typist.type_next();
+        output.lock().extend_from_slice(b"a\n> ");
+        typist.type_next();
+        typist.type_next();
+        drop(typist);
+        assert_eq!(child.wait_with_output()?.stdout, b"a\nb\n");
+        Ok(())
     }
 }
