@@ -36,9 +36,26 @@ impl Project {
     pub fn scratch(&self) -> Result<Scratch> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        if number == 0 {
+            remove_leftovers(&self.target.join("run"));
+        }
         let path = self.target.join(format!("run/{}-{number}", std::process::id()));
         fs::create_dir_all(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Scratch { path })
+    }
+}
+
+/// Removes the folders of runs whose process is gone: those that were killed.
+fn remove_leftovers(folder: &Path) {
+    let Ok(listing) = fs::read_dir(folder) else { return };
+    for entry in listing.flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.split_once('-')).map(|(process, _)| process);
+        let gone = process.is_some_and(|process| !Path::new("/proc").join(process).exists());
+        if gone && Path::new("/proc/self").exists() {
+            // Another run may be removing it as well.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -75,4 +92,37 @@ pub fn read_text(path: &Path) -> Result<String> {
 /// Writes a file, or an error that names it.
 pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_folders_differ_and_go() {
+        let target = std::env::temp_dir().join(format!("cairn-test-{}", std::process::id()));
+        let project = Project { root: target.clone(), target: target.clone() };
+        // No process has this number: Linux counts to 4,194,304.
+        let leftover = target.join("run/99999999-0");
+        fs::create_dir_all(&leftover).unwrap();
+        remove_leftovers(&target.join("run"));
+        assert_eq!(leftover.exists(), !Path::new("/proc/self").exists());
+        let (one, two) = (project.scratch().unwrap(), project.scratch().unwrap());
+        assert_ne!(one.file("x"), two.file("x"));
+        write(&one.file("x"), b"1").unwrap();
+        let path = one.file("x");
+        drop(one);
+        assert!(!path.exists() && two.file("x").parent().unwrap().exists());
+        drop(two);
+        fs::remove_dir_all(target).unwrap();
+    }
+
+    #[test]
+    fn names_of_crates_do_not_climb() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf();
+        let project = Project { target: root.join("target"), root };
+        assert_eq!(project.bare_program("components", "../nucleus"), None);
+        assert_eq!(project.bare_program("components", ""), None);
+        assert_eq!(project.bare_program("components", "no-such"), None);
+    }
 }
