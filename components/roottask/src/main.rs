@@ -1,9 +1,73 @@
+//! The first component: starts the system from its description, and restarts what dies.
+//!
+//! The nucleus starts it after `sigma0`, with the boot archive mapped at `layout::FREE_START`, the
+//! archive's length in the message area, the machine at `layout::SPECIAL` and all memory in its account.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`memory`] | drawing frames from `sigma0`, the archive, the window for filling pages |
+//! | [`load`] | an executable into a new domain |
+//! | [`components`] | starting, watching and restarting components |
+//! | [`services`] | what was published, and the portals made from it |
+//! | [`parent`] | the interface `Parent` |
+//! | [`vault`] | memory that outlives the component that uses it |
 #![no_std]
 #![no_main]
+
+extern crate alloc;
+
+mod components;
+mod load;
+mod memory;
+mod parent;
+mod services;
+mod vault;
+
+use abi::NEVER;
+use abi::boot::SYSTEM_PATH;
+use alloc::format;
+use alloc::string::{String, ToString};
 use runtime::{Entry, op};
+use system::System;
+
 runtime::entry!(main);
+
+/// Exit status of the machine when the system cannot be started or go on.
+const FAILED: u64 = 101;
+
+/// Calls that are served at the same time.
+const ACTIVATIONS: usize = 4;
+
 fn main() -> u8 {
-    runtime::log!("roottask runs");
-    let _ = op::machine_stop(Entry::SPECIAL, 7);
-    0
+    let error = match start() {
+        Ok(never) => match never {},
+        Err(error) => error,
+    };
+    fail(&error)
 }
+
+/// Stops the machine because nothing can go on; the reason goes to the log and, as far as there is one,
+/// to the console.
+pub fn fail(reason: &str) -> ! {
+    runtime::log!("cannot go on: {reason}");
+    services::tell_console(reason);
+    let _ = op::machine_stop(Entry::SPECIAL, FAILED);
+    runtime::program::exit(1)
+}
+
+fn start() -> Result<core::convert::Infallible, String> {
+    memory::connect().map_err(|error| format!("sigma0: {error}"))?;
+    let file = memory::file(SYSTEM_PATH)?;
+    let system = System::parse(file).map_err(|error| error.to_string())?;
+    let events = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
+    components::init(system, events);
+    parent::serve(ACTIVATIONS)?;
+    components::start_scheduler()?;
+    components::start_all()?;
+    loop {
+        let _ = op::p(events, NEVER);
+        services::register_new();
+        components::tend();
+    }
+}
+

@@ -19,4 +19,7 @@ pub trait Parent {
     fn publish(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
     /// The component's own vault: a call entry of [`crate::vault::Vault`].
     fn vault(&self) -> Result<Delegated, ParentError>;
+    /// A domain that the caller made gets its portal to `names` (`layout::NAMES`), now and after every
+    /// restart of the name service. What stands there before must be empty.
+    fn equip(&self, domain: Delegate) -> Result<(), ParentError>;
 }

@@ -1,0 +1,335 @@
+//! Starting components, watching them, and restarting them by the policy of the description.
+
+use crate::{fail, load, memory, services};
+use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
+use abi::rights::ALL;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use runtime::op::Schedule;
+use runtime::sync::{Mutex, Once};
+use runtime::op::{self, clock};
+use runtime::Entry;
+use system::{Account, Component, Restart, Special, System};
+
+/// Nanoseconds that a component has to publish what others need of it.
+const PATIENCE: u64 = 5_000_000_000;
+const MINUTE: u64 = 60_000_000_000;
+/// Frames kept back for `roottask` itself when a component gets the rest.
+const RESERVE: u64 = 512;
+/// Number of the record of the standby scheduler.
+const STANDBY: u16 = u16::MAX;
+
+/// A component that was started.
+struct Running {
+    number: u16,
+    domain: Entry,
+    account: Entry,
+    thread: Option<Entry>,
+    ticket: u64,
+    /// Interrupt line and ports: originals, which outlive the domain.
+    deaths: Vec<u64>,
+}
+
+struct Plan {
+    system: System<'static>,
+    events: Entry,
+}
+
+static PLAN: Once<Plan> = Once::new();
+static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
+static DEVICES: Mutex<Vec<(u16, Option<Entry>, Option<Entry>)>> = Mutex::new(Vec::new());
+static PARENT_SERVICE: AtomicUsize = AtomicUsize::new(0);
+
+fn plan() -> &'static Plan {
+    PLAN.get().unwrap_or_else(|| fail("no plan"))
+}
+
+/// Keeps the description and the semaphore of events.
+pub fn init(system: System<'static>, events: Entry) {
+    PLAN.get_or_make(|| Plan { system, events });
+}
+
+/// The service that components find at `layout::PARENT`.
+pub fn set_parent_service(service: Entry) {
+    PARENT_SERVICE.store(service.0, Ordering::Relaxed);
+}
+
+/// See [`set_parent_service`].
+pub fn parent_service() -> Entry {
+    Entry(PARENT_SERVICE.load(Ordering::Relaxed))
+}
+
+/// Something happened that the main loop looks at.
+pub fn wake() {
+    let _ = op::v(plan().events);
+}
+
+/// The domain of a component that runs.
+pub fn domain_of(number: u64) -> Option<Entry> {
+    RUNNING.lock().iter().find(|running| u64::from(running.number) == number).map(|running| running.domain)
+}
+
+/// Every component gets a portal to the name service.
+pub fn connect_all_to_names() {
+    let all: Vec<(u16, Entry)> = RUNNING.lock().iter().map(|running| (running.number, running.domain)).collect();
+    for (number, domain) in all {
+        services::connect_names(domain, u64::from(number) + 1);
+    }
+}
+
+fn is_boot_component(component: &Component) -> bool {
+    matches!(component.name, "sigma0" | "roottask")
+}
+
+/// Starts the scheduler and its standby, before which nothing else can run.
+pub fn start_scheduler() -> Result<(), String> {
+    let scheduler = plan().system.components().find(|component| component.special == Special::Scheduler);
+    let scheduler = scheduler.ok_or("the description names no scheduler")?;
+    seat(&scheduler, scheduler.number, false)?;
+    seat(&scheduler, STANDBY, true)
+}
+
+/// Loads the scheduler's executable and gives it the seat, or lets it stand by.
+fn seat(component: &Component, number: u16, standby: bool) -> Result<(), String> {
+    let mut running = make_domain(component, number)?;
+    let outcome = load::segments(component, running.ticket, running.domain).and_then(|entry| {
+        load::stack(running.ticket, running.domain)?;
+        // SAFETY: entry and stack were just made for this.
+        unsafe { op::domain_set_scheduler(running.domain, standby as u64, entry, MAIN_STACK_TOP) }
+            .map_err(|error| error.to_string())
+    });
+    finish(&mut running, outcome).map(|()| RUNNING.lock().push(running))
+}
+
+fn frames_of(component: &Component) -> Result<u64, String> {
+    match component.account {
+        Account::Frames(frames) => Ok(frames.into()),
+        Account::Rest => {
+            let left = frames_left().ok_or("the nucleus tells nothing of our account")?;
+            Ok(left.saturating_sub(RESERVE))
+        }
+    }
+}
+
+/// What is left in our own account, by our record in the nucleus's list.
+fn frames_left() -> Option<u64> {
+    let mut position = 0;
+    loop {
+        let found = op::info(Entry::SPECIAL, abi::info::DOMAIN, position, |bytes, next| {
+            position = next;
+            let word = |index: usize| bytes.get(index * 8..index * 8 + 8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+            // Words of `info::Domain`: name in 2 and 3, charged in 6, limit in 7.
+            (bytes.get(16..24) == Some(b"roottask")).then(|| Some(word(7)? - word(6)?))
+        });
+        match found {
+            Ok(Some(left)) => return left,
+            Ok(None) if position != 0 => {}
+            _ => return None,
+        }
+    }
+}
+
+fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
+    let text = |error: abi::Error| error.to_string();
+    let account = op::account_new(Entry::OWN, frames_of(component)?).map_err(text)?;
+    let flags = if component.fpu { abi::op::DOMAIN_FPU } else { 0 }
+        | if component.trusted { abi::op::DOMAIN_TRUSTED } else { 0 };
+    let domain = match op::domain_new(account, component.table_order.into(), flags, component.name) {
+        Ok(domain) => domain,
+        Err(error) => {
+            services::remove(account);
+            return Err(error.to_string());
+        }
+    };
+    let mut running = Running { number, domain, account, thread: None, ticket: 0, deaths: Vec::new() };
+    let outcome = memory::manage_account(account).and_then(|ticket| {
+        running.ticket = ticket;
+        op::domain_set_max_priority(domain, component.max_priority.into()).map_err(text)?;
+        op::domain_set_death_semaphore(domain, plan().events).map_err(text)?;
+        op::entry_copy(Entry::OWN, account, domain, Entry(layout::ACCOUNT), ALL).map_err(text)?;
+        op::entry_copy(Entry::OWN, domain, domain, Entry(layout::DOMAIN), ALL).map_err(text)?;
+        Ok(())
+    });
+    finish(&mut running, outcome).map(|()| running)
+}
+
+/// Passes an outcome on; after an error the domain goes.
+fn finish(running: &mut Running, outcome: Result<(), String>) -> Result<(), String> {
+    if outcome.is_err() {
+        remove(running);
+    }
+    outcome
+}
+
+fn remove(running: &mut Running) {
+    let _ = op::domain_kill(running.domain, 0);
+    if running.ticket != 0 {
+        memory::forget(running.ticket);
+        running.ticket = 0;
+    }
+    if let Some(thread) = running.thread.take() {
+        services::remove(thread);
+    }
+    services::remove(running.domain);
+    services::remove(running.account);
+}
+
+/// Starts everything else, in the order of the description.
+pub fn start_all() -> Result<(), String> {
+    for component in plan().system.components() {
+        if is_boot_component(&component) || component.special == Special::Scheduler {
+            continue;
+        }
+        wait_for_portals(&component)?;
+        start(&component).map_err(|error| format!("{}: {error}", component.name))?;
+        services::register_new();
+    }
+    Ok(())
+}
+
+/// Waits until whatever the component has portals to is published.
+fn wait_for_portals(component: &Component) -> Result<(), String> {
+    let deadline = clock() + PATIENCE;
+    for portal in component.portals() {
+        while !services::is_published(portal.component, portal.service) {
+            if op::p(plan().events, deadline).is_err() {
+                return Err(format!("{}: nobody published {}", component.name, portal.service));
+            }
+            services::register_new();
+            tend();
+        }
+    }
+    Ok(())
+}
+
+fn start(component: &Component) -> Result<(), String> {
+    let mut running = make_domain(component, component.number)?;
+    let outcome = equip(component, &running).and_then(|()| {
+        let entries = (TABLE_ENTRIES << component.table_order) as u32;
+        let schedule = Schedule { priority: component.priority, slice: 0 };
+        load::startup(component, running.ticket, running.domain, entries, schedule.word())?;
+        let entry = load::segments(component, running.ticket, running.domain)?;
+        memory::manage_domain(running.ticket, running.domain)?;
+        // The main stack's first page is touched at once.
+        load::stack(running.ticket, running.domain)?;
+        // SAFETY: entry, stack and startup page are those of the new domain.
+        let thread = unsafe { op::thread_new(running.domain, entry, MAIN_STACK_TOP, STARTUP_PAGE, schedule) };
+        running.thread = Some(thread.map_err(|error| error.to_string())?);
+        Ok(())
+    });
+    finish(&mut running, outcome)?;
+    runtime::log!("started {}", component.name);
+    RUNNING.lock().push(running);
+    Ok(())
+}
+
+/// Fills the well-known indices and the portals of the description.
+fn equip(component: &Component, running: &Running) -> Result<(), String> {
+    let text = |error: abi::Error| error.to_string();
+    let (domain, badge) = (running.domain, u64::from(running.number) + 1);
+    op::portal_new(domain, parent_service(), badge, Entry::PARENT, 0).map_err(text)?;
+    services::connect_names(domain, badge);
+    if component.special == Special::Machine {
+        op::entry_copy(Entry::OWN, Entry::SPECIAL, domain, Entry::SPECIAL, ALL).map_err(text)?;
+    }
+    let (interrupt, ports) = devices(component)?;
+    for (entry, index) in [(interrupt, Entry::INTERRUPT), (ports, Entry::IO_PORTS)] {
+        if let Some(entry) = entry {
+            op::entry_copy(Entry::OWN, entry, domain, index, ALL).map_err(text)?;
+        }
+    }
+    for portal in component.portals() {
+        services::connect(domain, portal.index.into(), portal.component, portal.service, badge);
+    }
+    if component.name == "ramfs" {
+        memory::share_archive(domain, load::ARCHIVE_ADDRESS)?;
+    }
+    Ok(())
+}
+
+/// The component's interrupt line and ports: made once, kept over restarts.
+fn devices(component: &Component) -> Result<(Option<Entry>, Option<Entry>), String> {
+    let mut devices = DEVICES.lock();
+    if let Some((_, interrupt, ports)) = devices.iter().find(|(number, ..)| *number == component.number) {
+        return Ok((*interrupt, *ports));
+    }
+    let text = |error: abi::Error| error.to_string();
+    let interrupt = match component.interrupt {
+        Some(line) => Some(op::machine_interrupt(Entry::SPECIAL, line.into()).map_err(text)?),
+        None => None,
+    };
+    let ports = match component.io_ports {
+        Some((first, count)) => Some(op::machine_ports(Entry::SPECIAL, first, count).map_err(text)?),
+        None => None,
+    };
+    devices.push((component.number, interrupt, ports));
+    Ok((interrupt, ports))
+}
+
+/// Looks for components that died, and restarts them by their policy.
+pub fn tend() {
+    loop {
+        let dead = {
+            let mut running = RUNNING.lock();
+            let place = running.iter().position(|running| op::entry_info(running.domain, Entry::PARENT).is_err());
+            place.map(|place| running.swap_remove(place))
+        };
+        match dead {
+            Some(dead) => bury(dead),
+            None => return,
+        }
+    }
+}
+
+fn bury(mut dead: Running) {
+    let is_standby = dead.number == STANDBY;
+    let mut components = plan().system.components();
+    let component = components.find(|component| {
+        component.number == dead.number || is_standby && component.special == Special::Scheduler
+    });
+    let Some(component) = component else { return };
+    services::withdraw(dead.number);
+    remove(&mut dead);
+    let now = clock();
+    dead.deaths.retain(|time| now - time < MINUTE);
+    dead.deaths.push(now);
+    let too_often = dead.deaths.len() > component.restarts_per_minute.into();
+    match component.restart {
+        Restart::Never => runtime::log!("{} died and stays dead", component.name),
+        Restart::Always if !too_often => restart(&component, dead.number, dead.deaths),
+        Restart::Always => fail(&format!("{} died {} times within a minute", component.name, dead.deaths.len())),
+        Restart::Reboot => fail(&format!("{} died", component.name)),
+    }
+}
+
+fn restart(component: &Component, number: u16, deaths: Vec<u64>) {
+    runtime::log!("restarting {}", component.name);
+    // The standby took the seat when the scheduler died: what is new stands by.
+    let outcome =
+        if component.special == Special::Scheduler { seat(component, number, true) } else { start(component) };
+    if let Err(error) = outcome {
+        fail(&format!("{} cannot be restarted: {error}", component.name));
+    }
+    if let Some(running) = RUNNING.lock().iter_mut().find(|running| running.number == number) {
+        running.deaths = deaths;
+    }
+    reconnect(component.number);
+}
+
+/// Waits until a restarted component published what it did, and makes the portals of others again.
+fn reconnect(number: u16) {
+    for holder in plan().system.components() {
+        for portal in holder.portals().filter(|portal| portal.component == number) {
+            let deadline = clock() + PATIENCE;
+            while !services::is_published(number, portal.service) && op::p(plan().events, deadline).is_ok() {}
+            if let Some(domain) = domain_of(holder.number.into()) {
+                let badge = u64::from(holder.number) + 1;
+                services::connect(domain, portal.index.into(), number, portal.service, badge);
+            }
+        }
+    }
+    services::register_new();
+    wake();
+}

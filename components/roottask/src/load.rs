@@ -1,0 +1,54 @@
+//! From an executable of the boot archive to a domain with a first thread.
+
+use crate::memory;
+use abi::layout::{MAIN_STACK_TOP, STARTUP_PAGE};
+use abi::rights::{MAP_READ, MAP_WRITE};
+use abi::PAGE_BYTES;
+use alloc::string::{String, ToString};
+use loader::startup::{Contents, write};
+use loader::{Machine, Program};
+use runtime::Entry;
+use system::Component;
+
+const PAGE: u64 = PAGE_BYTES as u64;
+
+/// Where `ramfs` finds the boot archive.
+pub const ARCHIVE_ADDRESS: u64 = 0x2_0000_0000;
+
+/// Loads a component's executable into its domain; gives the entry address.
+pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<u64, String> {
+    let file = memory::file(&alloc::format!("boot/{}", component.binary))?;
+    let program = Program::parse(file, file.len() as u64, Machine::X86_64).map_err(|error| error.to_string())?;
+    for segment in program.segments() {
+        for page in 0..segment.pages {
+            memory::give_page(ticket, domain, segment.address + page * PAGE, segment.rights, |bytes| {
+                if let Some(contents) = segment.contents(page)
+                    && let Some(source) = file.get(contents.file.start as usize..contents.file.end as usize)
+                    && let Some(target) = bytes.get_mut(contents.at..contents.at + source.len())
+                {
+                    target.copy_from_slice(source);
+                }
+            })?;
+        }
+    }
+    Ok(program.entry)
+}
+
+/// Writes the startup page.
+pub fn startup(component: &Component, ticket: u64, domain: Entry, entries: u32, schedule: u64) -> Result<(), String> {
+    let archive = alloc::format!("ARCHIVE={ARCHIVE_ADDRESS},{}", memory::archive().len());
+    let contents =
+        Contents { table_entries: entries, schedule, name: component.name, streams: ["null", "log", "log"] };
+    let mut outcome = Ok(0);
+    memory::give_page(ticket, domain, STARTUP_PAGE, MAP_READ, |page| {
+        let arguments = core::iter::once(component.name).chain(component.arguments());
+        let portals = component.portals().map(|portal| (portal.service, portal.index));
+        outcome = write(page, &contents, arguments, [archive.as_str()], portals);
+    })?;
+    outcome.map(drop).map_err(|error| error.to_string())
+}
+
+/// Maps the first page of the main stack, for a component that may not fault.
+pub fn stack(ticket: u64, domain: Entry) -> Result<(), String> {
+    memory::give_page(ticket, domain, MAIN_STACK_TOP - PAGE, MAP_READ | MAP_WRITE, |_| ())
+}

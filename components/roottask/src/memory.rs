@@ -1,0 +1,117 @@
+//! Frames from `sigma0`, the boot archive, and the window in which pages of others are filled.
+
+use abi::layout::{self, FIRST_FREE, FREE_START};
+use abi::rights::{ALL, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::{Error, PAGE_BYTES};
+use alloc::string::{String, ToString};
+use core::sync::atomic::{AtomicU64, Ordering};
+use cpio::Archive;
+use interface::Delegate;
+use interfaces::sigma0::Sigma0Client;
+use runtime::Direct;
+use runtime::{Entry, message, op, table};
+
+/// `sigma0`'s domain, and where its service stands in its table.
+const SIGMA0_DOMAIN: Entry = Entry(FIRST_FREE);
+const SIGMA0_SERVICE: Entry = Entry(FIRST_FREE);
+/// Pages of others are mapped here while they are filled.
+const WINDOW: u64 = FREE_START + 0x800_0000;
+const PAGE: u64 = PAGE_BYTES as u64;
+
+static ARCHIVE_BYTES: AtomicU64 = AtomicU64::new(0);
+
+fn sigma0() -> Sigma0Client<Direct> {
+    Sigma0Client(Direct(Entry::SIGMA0))
+}
+
+/// Gets our portal to `sigma0` and puts our own domain under its care.
+pub fn connect() -> Result<(), String> {
+    let bytes = message::with_area(|area| u64::from_le_bytes([
+        area[0], area[1], area[2], area[3], area[4], area[5], area[6], area[7],
+    ]));
+    ARCHIVE_BYTES.store(bytes, Ordering::Relaxed);
+    table::set_entries(layout::TABLE_ENTRIES << 2);
+    table::reserve(SIGMA0_DOMAIN);
+    let text = |error: Error| error.to_string();
+    let first = table::allocate().map_err(text)?;
+    let service = table::allocate().map_err(text)?;
+    op::entry_copy(SIGMA0_DOMAIN, SIGMA0_SERVICE, Entry::OWN, service, ALL).map_err(text)?;
+    op::portal_new(Entry::OWN, service, 0, first, 0).map_err(text)?;
+    let client = Sigma0Client(Direct(first));
+    let ticket = client.manage_account(Delegate::entry(Entry::ACCOUNT.0, ALL)).map_err(|error| error.to_string())?;
+    client.manage_domain(ticket, Delegate::entry(Entry::DOMAIN.0, ALL)).map_err(|error| error.to_string())
+}
+
+/// The whole boot archive.
+pub fn archive() -> &'static [u8] {
+    // SAFETY: the nucleus mapped it here before we started, for ever and for reading only.
+    unsafe { core::slice::from_raw_parts(FREE_START as *const u8, ARCHIVE_BYTES.load(Ordering::Relaxed) as usize) }
+}
+
+/// A file of the boot archive.
+pub fn file(path: &str) -> Result<&'static [u8], String> {
+    match Archive::new(archive()).find(path) {
+        Ok(Some(entry)) => Ok(entry.data),
+        Ok(None) => Err(alloc::format!("the boot archive has no file {path}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Hands an account to `sigma0`, so that frames can be drawn for it.
+pub fn manage_account(account: Entry) -> Result<u64, String> {
+    sigma0().manage_account(Delegate::entry(account.0, ALL)).map_err(|error| error.to_string())
+}
+
+/// Hands a new domain over: its heap and stacks are paged from now on.
+pub fn manage_domain(ticket: u64, domain: Entry) -> Result<(), String> {
+    sigma0().manage_domain(ticket, Delegate::entry(domain.0, ALL)).map_err(|error| error.to_string())
+}
+
+/// Takes both back.
+pub fn forget(ticket: u64) {
+    let _ = sigma0().forget(ticket);
+}
+
+/// Draws a page charged to a ticket's account at an address of ours.
+pub fn draw_for(ticket: u64, address: u64) -> Result<(), String> {
+    sigma0().draw_for(ticket, address, 0, MAP_READ | MAP_WRITE).map_err(|error| error.to_string())
+}
+
+/// Gives `domain` a page charged to the ticket's account, filled by `fill`.
+pub fn give_page(
+    ticket: u64,
+    domain: Entry,
+    address: u64,
+    rights: u64,
+    fill: impl FnOnce(&mut [u8; PAGE_BYTES]),
+) -> Result<(), String> {
+    draw_for(ticket, WINDOW)?;
+    // SAFETY: the page was just drawn there, for us alone.
+    fill(unsafe { &mut *(WINDOW as *mut [u8; PAGE_BYTES]) });
+    // SAFETY: the reference is gone; the page leaves our space.
+    unsafe { op::map(domain, WINDOW, address, 0, rights | MAP_GRANT) }.map_err(|error| {
+        take_back(WINDOW);
+        error.to_string()
+    })
+}
+
+/// Unmaps a page of ours and everything derived from it.
+pub fn take_back(address: u64) {
+    // SAFETY: callers hold no reference into it.
+    let _ = unsafe { op::unmap(Entry::OWN, address, 0, MAP_READ | MAP_WRITE | MAP_EXECUTE | UNMAP_SELF) };
+}
+
+/// Lets `domain` read the boot archive at `address`.
+pub fn share_archive(domain: Entry, address: u64) -> Result<(), String> {
+    let pages = (archive().len() as u64).div_ceil(PAGE);
+    let mut done = 0;
+    while done < pages {
+        // The largest aligned block that fits; what is done is a multiple of it.
+        let order = (pages - done).ilog2() as u64;
+        let at = done * PAGE;
+        // SAFETY: read-only.
+        unsafe { op::map(domain, FREE_START + at, address + at, order, MAP_READ) }.map_err(|error| error.to_string())?;
+        done += 1 << order;
+    }
+    Ok(())
+}
