@@ -6,7 +6,10 @@
 #![no_std]
 
 pub mod arch;
+pub mod connection;
 pub mod entry;
+#[cfg(all(feature = "alloc", target_os = "none"))]
+mod heap;
 pub mod log;
 pub mod message;
 pub mod op;
@@ -14,9 +17,14 @@ pub mod op;
 mod panic;
 pub mod program;
 pub mod server;
+pub mod stream;
+pub mod sync;
 pub mod table;
 pub mod thread;
 
 pub use abi;
+pub use connection::{Connection, Direct};
 pub use entry::Entry;
 pub use interface;
+pub use interfaces;
+pub use program::Arguments;

@@ -55,6 +55,11 @@ pub(crate) fn top() -> &'static StackTop {
     unsafe { &*(address as *const StackTop) }
 }
 
+/// Whether this is the first thread's own stack.
+pub(crate) fn on_main_stack() -> bool {
+    stack_top(arch::stack_pointer()) == MAIN_STACK_TOP
+}
+
 /// Number of the running activation in its domain, 0 to `MAX_ACTIVATIONS - 1`: the page of its
 /// message area. Serves as name of whoever holds a mutex.
 #[inline(always)]

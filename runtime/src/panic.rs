@@ -1,21 +1,21 @@
-//! A panic: message and place go to the kernel log, and the domain ends with status 101.
+//! A panic: message and place go to the kernel log and to standard error output, and the domain ends.
 
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{log, op};
-
-/// Exit status of a program that panicked.
-pub const STATUS: u64 = 101;
+use crate::program::{STATUS_OF_PANIC, end, name};
+use crate::{log, stream};
 
 static PANICKING: AtomicBool = AtomicBool::new(false);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    // A panic while printing one must not print again.
+    // A panic while telling of one must not tell again.
     if !PANICKING.swap(true, Ordering::Relaxed) {
         log!("{info}");
+        if let Some(hooks) = stream::hooks() {
+            (hooks.tell)(format_args!("{}: {info}\n", name()));
+        }
     }
-    let _ = op::domain_kill(crate::Entry::OWN, STATUS);
-    op::exit(STATUS)
+    end(STATUS_OF_PANIC)
 }

@@ -1,12 +1,31 @@
-//! The start and the end of a program.
+//! The start and the end of a program, and what it was told at the start.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::cell::UnsafeCell;
 
-use crate::op;
+use abi::PAGE_BYTES;
+use loader::Startup;
 
-static STARTUP: AtomicU64 = AtomicU64::new(0);
+use crate::op::{self, Schedule};
+use crate::{Entry, stream, table};
 
-/// What `main` may return.
+/// The startup page, read once before `main`.
+struct Told(UnsafeCell<Option<Startup<'static>>>);
+
+// SAFETY: written by the first thread before there is another, and only read afterwards.
+unsafe impl Sync for Told {}
+
+static TOLD: Told = Told(UnsafeCell::new(None));
+
+/// Priority and slice of threads when nothing was said.
+const DEFAULT_SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
+
+/// Exit status of a program that panicked.
+pub const STATUS_OF_PANIC: u64 = 101;
+
+/// Exit status of a program that printed to a stream which nobody reads any more.
+pub const STATUS_OF_CLOSED: u64 = 141;
+
+/// What may come out of `main`.
 pub trait ExitStatus {
     /// The status, 0 = well.
     fn status(self) -> u64;
@@ -24,9 +43,33 @@ impl ExitStatus for u8 {
     }
 }
 
+impl ExitStatus for bool {
+    fn status(self) -> u64 {
+        (!self).into()
+    }
+}
+
 impl ExitStatus for core::convert::Infallible {
     fn status(self) -> u64 {
         match self {}
+    }
+}
+
+/// A function that a program can start with: `fn main()` or `fn main(arguments: Arguments)`.
+pub trait Main<Parameters> {
+    /// Runs it.
+    fn run(self) -> u64;
+}
+
+impl<R: ExitStatus, F: FnOnce() -> R> Main<()> for F {
+    fn run(self) -> u64 {
+        self().status()
+    }
+}
+
+impl<R: ExitStatus, F: FnOnce(Arguments) -> R> Main<(Arguments,)> for F {
+    fn run(self) -> u64 {
+        self(arguments()).status()
     }
 }
 
@@ -41,25 +84,115 @@ fn cairn_program() -> u64 {
 }
 
 /// First Rust code of a program.
-pub(crate) extern "sysv64" fn start(startup: u64) -> ! {
-    STARTUP.store(startup, Ordering::Relaxed);
+pub(crate) extern "sysv64" fn start(page: u64) -> ! {
+    if page != 0 {
+        read(page);
+    }
     exit(cairn_program())
 }
 
-/// Ends the program with a status below 256.
+fn read(page: u64) {
+    // SAFETY: who loaded the program mapped this page and says so; nobody writes to it any more.
+    let page = unsafe { core::slice::from_raw_parts(page as *const u8, PAGE_BYTES) };
+    match Startup::read(page) {
+        Ok(startup) => {
+            if startup.table_entries != 0 {
+                table::set_entries(startup.table_entries as usize);
+            }
+            for (_, index) in startup.portals() {
+                table::reserve(Entry(index.into()));
+            }
+            // SAFETY: there is no other thread yet.
+            unsafe { *TOLD.0.get() = Some(startup) };
+        }
+        Err(error) => crate::log!("startup page: {error}"),
+    }
+}
+
+/// The startup page, if there is one.
+pub fn startup() -> Option<&'static Startup<'static>> {
+    // SAFETY: written before `main` only.
+    unsafe { (*TOLD.0.get()).as_ref() }
+}
+
+/// The program's arguments: an iterator over strings, that of its own name first.
+#[derive(Clone)]
+pub struct Arguments {
+    next: usize,
+}
+
+impl Iterator for Arguments {
+    type Item = &'static str;
+
+    fn next(&mut self) -> Option<&'static str> {
+        let argument = startup()?.arguments().nth(self.next)?;
+        self.next += 1;
+        Some(argument)
+    }
+}
+
+/// The program's arguments, that of its own name first.
+pub fn arguments() -> Arguments {
+    // A program with arguments is one that a person starts: it tells that person of a panic.
+    stream::enable();
+    Arguments { next: 0 }
+}
+
+/// The environment, strings of the form `NAME=value`.
+pub fn environment() -> impl Iterator<Item = &'static str> {
+    startup().into_iter().flat_map(|startup| startup.environment())
+}
+
+/// The value of an environment variable.
+pub fn variable(name: &str) -> Option<&'static str> {
+    startup()?.variable(name)
+}
+
+/// The name that the program was loaded under.
+pub fn name() -> &'static str {
+    startup().map_or("", |startup| startup.name)
+}
+
+/// The entry that the system description gave under a name.
+pub fn portal(name: &str) -> Option<Entry> {
+    startup()?.portals().find(|(known, _)| *known == name).map(|(_, index)| Entry(index.into()))
+}
+
+/// Priority and slice with which this program was started, and its threads start.
+pub fn schedule() -> Schedule {
+    match startup() {
+        Some(startup) if startup.schedule != 0 => Schedule::from_word(startup.schedule),
+        _ => DEFAULT_SCHEDULE,
+    }
+}
+
+/// Ends the program with a status below 256; what was printed is written out first.
 pub fn exit(status: u64) -> ! {
-    let _ = op::domain_kill(crate::Entry::OWN, status & 0xff);
+    if let Some(hooks) = stream::hooks() {
+        (hooks.flush)();
+    }
+    end(status)
+}
+
+/// Ends the program at once.
+pub(crate) fn end(status: u64) -> ! {
+    // Of the first thread, EXIT ends the domain; of another, and in a call, it takes a kill.
+    if crate::message::on_main_stack() {
+        op::exit(status & 0xff);
+    }
+    let _ = op::domain_kill(Entry::OWN, status & 0xff);
     op::exit(status & 0xff)
 }
 
-/// Names the function with which the program starts. It may return `()`, `u8`, or never.
+/// Names the function with which the program starts: `fn main()` or `fn main(arguments: Arguments)`,
+/// giving nothing, a status (`u8`), or success as `bool`.
 #[macro_export]
 macro_rules! entry {
     ($main:path) => {
         #[cfg(target_os = "none")]
         #[unsafe(no_mangle)]
         extern "Rust" fn cairn_program() -> u64 {
-            $crate::program::ExitStatus::status($main())
+            $crate::program::Main::run($main)
         }
     };
 }

@@ -1,9 +1,17 @@
-//! Serving: what the nucleus enters when a call arrives.
+//! Serving: what the nucleus enters when a call arrives, and how a service comes to be.
+//!
+//! A server makes activations, a service for each interface, and publishes it through its parent.
+//! Each call runs on one activation, several at once if there are several: state lives in statics behind
+//! mutexes. The main thread then has nothing more to do and [`park`]s.
 
-use abi::{Control, MESSAGE_BYTES};
-use interface::{Reply, Request};
+use abi::{Control, Error, MESSAGE_BYTES, rights};
+use interface::{Delegate, Failure, Protocol, Reply, Request};
+use interfaces::parent::{ParentClient, ParentError};
 
-use crate::{Entry, arch, message, op};
+use crate::connection::Direct;
+use crate::sync::private_semaphore;
+use crate::thread::Slot;
+use crate::{Entry, arch, message, op, table};
 
 /// A service: one entry point of this domain.
 ///
@@ -35,10 +43,84 @@ pub(crate) extern "sysv64" fn serve<S: Serve>(
     let mut request = Request { badge, words, length: control.length().min(MESSAGE_BYTES), delegated, area, lent };
     let reply = S::serve(&mut request);
     if let Some(left) = request.delegated {
-        let _ = op::entry_remove(Entry::OWN, left.into());
-        crate::table::free(left.into());
+        remove(left.into());
+    }
+    if message::top().receive.get() == 0 {
+        // Without an index left, callers that delegate are told so by the nucleus.
+        let _ = message::prepare_receive();
     }
     // SAFETY: nothing refers to this stack any more: the request is not used again.
     unsafe { arch::leave(reply.words, reply.control) };
-    op::exit(0)
+    // The delegated entry could not be given: the caller takes none, or it is gone meanwhile.
+    let reply = Protocol::NotDelivered.reply();
+    // SAFETY: as above.
+    unsafe { arch::leave(reply.words, reply.control) };
+    op::exit(crate::program::STATUS_OF_PANIC)
+}
+
+#[cold]
+fn remove(entry: Entry) {
+    drop(crate::entry::Owned::new(entry));
+}
+
+/// Adds activations to this domain: as many calls can be served at once.
+pub fn activations(count: usize) -> Result<(), Error> {
+    for _ in 0..count {
+        let slot = Slot::allocate()?;
+        if let Err(error) = activation_in(slot) {
+            slot.free();
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn activation_in(slot: Slot) -> Result<(), Error> {
+    let receive = table::allocate()?;
+    slot.record().receive.set(receive.word());
+    // SAFETY: the slot is ours and free.
+    match unsafe { op::activation_new(Entry::OWN, slot.top(), receive) } {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            table::free(receive);
+            Err(error)
+        }
+    }
+}
+
+/// A service that runs `S`.
+pub fn service<S: Serve>() -> Result<Entry, Error> {
+    service_with::<S>(0)
+}
+
+/// As [`service`], with flags of `SERVICE_NEW`.
+pub fn service_with<S: Serve>(flags: u64) -> Result<Entry, Error> {
+    // SAFETY: the entry is made for this.
+    unsafe { op::service_new(arch::service_entry::<S> as *const () as u64, flags) }
+}
+
+/// What a service is given to others with: they may make call entries to it and pass it on.
+pub const SERVICE_RIGHTS: u8 = rights::COPY | rights::READ | rights::USE;
+
+/// Publishes a service under a name through our parent.
+pub fn publish_service(name: &str, service: Entry) -> Result<(), Failure<ParentError>> {
+    ParentClient(Direct(Entry::PARENT)).publish(name, Delegate::entry(service.0, SERVICE_RIGHTS))
+}
+
+/// Makes activations and a service, and publishes it. Gives the service, for minting call entries.
+pub fn publish<S: Serve>(name: &str, count: usize) -> Result<Entry, Failure<ParentError>> {
+    activations(count).map_err(Failure::Transport)?;
+    let service = service::<S>().map_err(Failure::Transport)?;
+    publish_service(name, service)?;
+    Ok(service)
+}
+
+/// The main thread has nothing more to do.
+pub fn park() -> ! {
+    loop {
+        match private_semaphore() {
+            Ok(semaphore) => drop(op::p(semaphore, abi::NEVER)),
+            Err(_) => op::yield_now(),
+        }
+    }
 }

@@ -1,6 +1,211 @@
-//! Threads.
+//! Threads of this program, their stacks, and waiting for time to pass.
+//!
+//! Stacks lie in slots ([`abi::layout`]) that are paged on demand; a slot is used again after its
+//! thread ended. A thread says that it ended by V on a semaphore, and touches its stack no more.
 
-/// First Rust code of a thread.
-pub(crate) extern "sysv64" fn start(_argument: u64) -> ! {
-    crate::op::exit(0)
+use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+
+use abi::layout::{MORE_STACKS_START, NEAR_STACKS, STACK_BYTES, STACKS_START};
+use abi::{Error, NEVER};
+
+use crate::entry::Owned;
+use crate::message::{STACK_TOP_BYTES, StackTop, top};
+use crate::op::{self, Schedule};
+use crate::sync::private_semaphore;
+use crate::{Entry, arch, program};
+
+/// Stack slots that are used: more than a domain can have activations.
+const SLOTS: usize = 128;
+const WORDS: usize = SLOTS / 64;
+
+/// Slots in use.
+static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+/// Slots whose thread nobody will join.
+static DETACHED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
+/// Of each slot with a thread: its entry and the semaphore that tells its end.
+static THREADS: [(AtomicU16, AtomicU16); SLOTS] = [const { (AtomicU16::new(0), AtomicU16::new(0)) }; SLOTS];
+
+/// A stack slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Slot(usize);
+
+impl Slot {
+    /// A free slot, now ours.
+    pub(crate) fn allocate() -> Result<Self, Error> {
+        for (number, word) in USED.iter().enumerate() {
+            let mut used = word.load(Ordering::Relaxed);
+            while used != u64::MAX {
+                let bit = used.trailing_ones();
+                match word.compare_exchange_weak(used, used | 1 << bit, Ordering::Acquire, Ordering::Relaxed) {
+                    Ok(_) => return Ok(Self(number * 64 + bit as usize)),
+                    Err(now) => used = now,
+                }
+            }
+        }
+        Err(Error::LimitReached)
+    }
+
+    /// Gives the slot back; nothing runs on it any more.
+    pub(crate) fn free(self) {
+        USED[self.0 / 64].fetch_and(!(1 << (self.0 % 64)), Ordering::Release);
+    }
+
+    /// The stack's top.
+    pub(crate) const fn top(self) -> u64 {
+        let base = if self.0 < NEAR_STACKS {
+            STACKS_START + self.0 as u64 * STACK_BYTES
+        } else {
+            MORE_STACKS_START + (self.0 - NEAR_STACKS) as u64 * STACK_BYTES
+        };
+        base + STACK_BYTES
+    }
+
+    /// The record at the top of a stack on which nothing runs yet.
+    pub(crate) fn record(self) -> &'static StackTop {
+        let address = self.top() - STACK_TOP_BYTES;
+        // SAFETY: the slot is ours, its pages come on demand, and any bytes are a valid record.
+        unsafe { &*(address as *const StackTop) }
+    }
+}
+
+/// First Rust code of a thread: the record's spare word says which function runs.
+pub(crate) extern "sysv64" fn start(argument: u64) -> ! {
+    let record = top();
+    // SAFETY: `spawn` wrote a function of this type there.
+    let function: fn(usize) = unsafe { core::mem::transmute(record.spare.get() as *const ()) };
+    function(argument as usize);
+    let slot = record.slot();
+    // SAFETY: nothing on this stack is needed any more.
+    unsafe { arch::thread_exit_after_v(THREADS[slot].1.load(Ordering::Relaxed).into()) }
+}
+
+impl StackTop {
+    /// Number of the slot that this record is in.
+    fn slot(&self) -> usize {
+        let address = core::ptr::from_ref(self) as u64;
+        let slot = if address < MORE_STACKS_START {
+            (address - STACKS_START) / STACK_BYTES
+        } else {
+            (address - MORE_STACKS_START) / STACK_BYTES + NEAR_STACKS as u64
+        };
+        slot as usize % SLOTS
+    }
+}
+
+/// A running thread. Letting it go does not end it.
+#[derive(Debug)]
+pub struct Thread {
+    slot: Slot,
+}
+
+impl Thread {
+    /// Starts a thread that runs `function(argument)`, with the program's own priority and slice.
+    pub fn start(function: fn(usize), argument: usize) -> Result<Self, Error> {
+        Self::start_with(function, argument, program::schedule())
+    }
+
+    /// As [`Thread::start`], with a priority and a slice.
+    pub fn start_with(function: fn(usize), argument: usize, schedule: Schedule) -> Result<Self, Error> {
+        reap();
+        let slot = Slot::allocate()?;
+        let thread = Self::start_in(slot, function, argument, schedule);
+        if thread.is_err() {
+            slot.free();
+        }
+        thread
+    }
+
+    fn start_in(slot: Slot, function: fn(usize), argument: usize, schedule: Schedule) -> Result<Self, Error> {
+        let done = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
+        THREADS[slot.0].1.store(done.entry().0 as u16, Ordering::Relaxed);
+        slot.record().spare.set(function as *const () as u64);
+        let entry = arch::thread_entry as *const () as u64;
+        // SAFETY: the entry is made for this, and the slot is free.
+        let thread = unsafe { op::thread_new(Entry::OWN, entry, slot.top(), argument as u64, schedule) }?;
+        THREADS[slot.0].0.store(thread.0 as u16, Ordering::Relaxed);
+        done.leak();
+        Ok(Self { slot })
+    }
+
+    /// The thread's entry.
+    pub fn entry(&self) -> Entry {
+        Entry(THREADS[self.slot.0].0.load(Ordering::Relaxed).into())
+    }
+
+    /// Waits until the thread ended, and clears it away.
+    pub fn join(self) {
+        let done = THREADS[self.slot.0].1.load(Ordering::Relaxed);
+        while op::p(Entry(done.into()), NEVER) == Err(Error::Cancelled) {}
+        clear(self.slot.0);
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        DETACHED[self.slot.0 / 64].fetch_or(1 << (self.slot.0 % 64), Ordering::Release);
+    }
+}
+
+/// Clears away a thread that ended.
+fn clear(slot: usize) {
+    for entry in [&THREADS[slot].0, &THREADS[slot].1] {
+        drop(Owned::new(Entry(entry.swap(0, Ordering::Relaxed).into())));
+    }
+    Slot(slot).free();
+}
+
+/// Clears away threads that nobody joins and that ended.
+fn reap() {
+    for (number, word) in DETACHED.iter().enumerate() {
+        let mut detached = word.load(Ordering::Acquire);
+        while detached != 0 {
+            let bit = detached.trailing_zeros();
+            detached &= detached - 1;
+            let slot = number * 64 + bit as usize;
+            // Whoever takes the V clears the slot away; others find the bit gone or no V.
+            if op::p(Entry(THREADS[slot].1.load(Ordering::Relaxed).into()), 0).is_ok() {
+                word.fetch_and(!(1 << bit), Ordering::Relaxed);
+                clear(slot);
+            }
+        }
+    }
+}
+
+/// Starts a thread that runs a closure. Only with the heap.
+#[cfg(feature = "alloc")]
+pub fn spawn(work: impl FnOnce() + Send + 'static) -> Result<Thread, Error> {
+    extern crate alloc;
+    use alloc::boxed::Box;
+
+    type Work = Box<dyn FnOnce() + Send>;
+    fn run(argument: usize) {
+        // SAFETY: `spawn` made it so and gave it to this thread alone.
+        let work = unsafe { Box::from_raw(argument as *mut Work) };
+        work();
+    }
+    let work: *mut Work = Box::into_raw(Box::new(Box::new(work)));
+    Thread::start(run, work as usize).inspect_err(|_| {
+        // SAFETY: no thread has it.
+        drop(unsafe { Box::from_raw(work) });
+    })
+}
+
+/// Nanoseconds since boot.
+#[inline(always)]
+pub fn clock() -> u64 {
+    op::clock()
+}
+
+/// Waits until an absolute time. `Cancelled` if another thread ended the wait.
+pub fn sleep_until(time: u64) -> Result<(), Error> {
+    match op::p(private_semaphore()?, time) {
+        Err(Error::Timeout) => Ok(()),
+        other => other,
+    }
+}
+
+/// Waits for a number of nanoseconds. `Cancelled` if another thread ended the wait.
+pub fn sleep(nanoseconds: u64) -> Result<(), Error> {
+    sleep_until(clock().saturating_add(nanoseconds).min(NEVER - 1))
 }

@@ -1,0 +1,201 @@
+//! Transports: how generated clients reach their servers.
+//!
+//! [`Direct`] calls through one entry and reports what happens. [`Connection`] knows how to get its
+//! entry: when the server dies it opens a new one and repeats the call, for a bounded time. That is right
+//! because the interfaces are made so that repeating a call does no harm.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use abi::{Control, Error};
+use interface::{Answer, Delegated, Failure, Transport, Words};
+use interfaces::names::{NamesClient, NamesError};
+
+use crate::entry::Owned;
+use crate::{Entry, message, op, thread};
+
+/// How long a connection tries to reach its server, in nanoseconds.
+const PATIENCE: u64 = 5_000_000_000;
+/// How long it waits between two tries.
+const PAUSE: u64 = 5_000_000;
+
+/// One entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Direct(pub Entry);
+
+impl Transport for Direct {
+    #[inline(always)]
+    fn call(&self, words: Words, control: Control) -> Result<Answer, Error> {
+        let (words, control) = message::call(self.0, words, control)?;
+        message::received(control);
+        Ok(Answer { words, control })
+    }
+
+    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error> {
+        let (words, control) = message::call_bytes(self.0, words, control, send, receive)?;
+        message::received(control);
+        Ok(Answer { words, control })
+    }
+
+    fn prepare_receive(&self) -> Result<(), Error> {
+        message::prepare_receive()
+    }
+
+    fn discard(&self, delegated: Delegated) {
+        drop(Owned::new(delegated.into()));
+    }
+}
+
+/// Where a connection's entry comes from.
+pub trait Source {
+    /// Gets a call entry, new each time. `Empty` = there is no such server at present.
+    fn open(&self) -> Result<Entry, Error>;
+}
+
+/// A server known by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Name<'a>(pub &'a str);
+
+impl Source for Name<'_> {
+    fn open(&self) -> Result<Entry, Error> {
+        match NamesClient(Direct(Entry::NAMES)).open(self.0) {
+            Ok(delegated) => Ok(delegated.into()),
+            Err(Failure::Transport(error)) => Err(error),
+            Err(Failure::Refused(NamesError::NotFound | NamesError::Gone)) => Err(Error::Empty),
+            Err(_) => Err(Error::BadArgument),
+        }
+    }
+}
+
+/// An entry that is opened when first used and again when its server died.
+#[derive(Debug)]
+pub struct Connection<S> {
+    source: S,
+    /// 0 = not open.
+    entry: AtomicUsize,
+    /// The entry before this one, if any. It is kept until the next one fails: another activation may
+    /// still be about to call through its index.
+    retired: AtomicUsize,
+}
+
+impl Connection<Name<'static>> {
+    /// To the server of this name.
+    pub const fn named(name: &'static str) -> Self {
+        Self::new(Name(name))
+    }
+}
+
+impl<S> Connection<S> {
+    /// To what the source opens.
+    pub const fn new(source: S) -> Self {
+        Self { source, entry: AtomicUsize::new(0), retired: AtomicUsize::new(0) }
+    }
+
+    /// Starts with an entry that is open already.
+    pub const fn opened(source: S, entry: Entry) -> Self {
+        Self { source, entry: AtomicUsize::new(entry.0), retired: AtomicUsize::new(0) }
+    }
+
+    /// Where it comes from.
+    pub const fn source(&self) -> &S {
+        &self.source
+    }
+}
+
+/// Whether the server may be reached again later.
+const fn is_passing(error: Error) -> bool {
+    matches!(error, Error::PeerDied | Error::Revoked | Error::Empty)
+}
+
+impl<S: Source> Connection<S> {
+    /// The entry, opened if it is not. Does not wait.
+    pub fn entry(&self) -> Result<Entry, Error> {
+        match self.entry.load(Ordering::Acquire) {
+            0 => {
+                let entry = self.source.open()?;
+                // Opening used up the receive index, and the call that waits may need one.
+                let _ = message::prepare_receive();
+                match self.entry.compare_exchange(0, entry.0, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(_) => Ok(entry),
+                    Err(other) => {
+                        drop(Owned::new(entry));
+                        Ok(Entry(other))
+                    }
+                }
+            }
+            index => Ok(Entry(index)),
+        }
+    }
+
+    /// This entry leads nowhere any more.
+    fn retire(&self, entry: Entry) {
+        if self.entry.compare_exchange(entry.0, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            match self.retired.swap(entry.0, Ordering::AcqRel) {
+                0 => {}
+                index => drop(Owned::new(Entry(index))),
+            }
+        }
+    }
+
+    /// Runs a call until it is carried, or time is up.
+    #[inline]
+    fn insist(&self, mut call: impl FnMut(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
+        let index = self.entry.load(Ordering::Acquire);
+        if index != 0 {
+            match call(Direct(Entry(index))) {
+                Err(error) if is_passing(error) => self.retire(Entry(index)),
+                result => return result,
+            }
+        }
+        self.insist_longer(&mut call)
+    }
+
+    #[cold]
+    fn insist_longer(&self, call: &mut dyn FnMut(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
+        let deadline = op::clock().saturating_add(PATIENCE);
+        loop {
+            let entry = self.entry();
+            let result = match entry {
+                Ok(entry) => call(Direct(entry)),
+                Err(error) => Err(error),
+            };
+            match result {
+                Err(error) if is_passing(error) && op::clock() < deadline => {
+                    if let Ok(entry) = entry {
+                        self.retire(entry);
+                    }
+                    thread::sleep(PAUSE)?;
+                }
+                result => return result,
+            }
+        }
+    }
+}
+
+impl<S: Source> Transport for Connection<S> {
+    #[inline]
+    fn call(&self, words: Words, control: Control) -> Result<Answer, Error> {
+        self.insist(|entry| entry.call(words, control))
+    }
+
+    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error> {
+        self.insist(|entry| entry.call_bytes(words, control, send, receive))
+    }
+
+    fn prepare_receive(&self) -> Result<(), Error> {
+        message::prepare_receive()
+    }
+
+    fn discard(&self, delegated: Delegated) {
+        drop(Owned::new(delegated.into()));
+    }
+}
+
+impl<S> Drop for Connection<S> {
+    fn drop(&mut self) {
+        for index in [*self.entry.get_mut(), *self.retired.get_mut()] {
+            if index != 0 {
+                drop(Owned::new(Entry(index)));
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The standard streams.
+//!
+//! The startup page names them: `null`, `log` (the kernel log), `file:PATH`, `append:PATH`, `pipe:NUMBER`, or the
+//! name of a server that speaks `Stream` (`console`). Pipes are served under the name `pipes`. They are opened when first used. Output is
+//! collected and written by lines. A program whose output nobody reads any more ends.
+
+use core::fmt;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use interface::Failure;
+use interfaces::file::{FileClient, FileError, FileSystemClient, WRITE};
+use interfaces::pipes::{PipeError, PipesClient};
+use interfaces::stream::{StreamClient, StreamError};
+
+use crate::connection::{Connection, Name, Source};
+use crate::sync::Mutex;
+use crate::{Entry, log, program};
+
+/// The name of the server that has files and pipes.
+pub const FILES: &str = "ramfs";
+
+/// Bytes of output that are collected.
+const BUFFER: usize = 1024;
+
+/// The file tree of the system.
+pub static FILE_SYSTEM: FileSystemClient<Connection<Name<'static>>> = FileSystemClient(Connection::named(FILES));
+
+/// A file that is opened by its path, and again when its server died.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    /// Absolute path.
+    pub path: &'a str,
+    /// Flags of `FileSystem::open`.
+    pub flags: u64,
+}
+
+impl Source for Path<'_> {
+    fn open(&self) -> Result<Entry, abi::Error> {
+        match FILE_SYSTEM.open(self.path, self.flags) {
+            Ok(delegated) => Ok(delegated.into()),
+            Err(Failure::Transport(error)) => Err(error),
+            Err(_) => Err(abi::Error::NotMapped),
+        }
+    }
+}
+
+/// An open stream.
+#[derive(Debug)]
+pub enum Stream<'a> {
+    /// Nothing comes, everything vanishes.
+    Null,
+    /// The kernel log.
+    Log,
+    /// A server.
+    Server(StreamClient<Connection<Name<'a>>>),
+    /// A file from an offset on.
+    File(FileClient<Connection<Path<'a>>>, AtomicU64),
+    /// The end of a file.
+    Append(FileClient<Connection<Path<'a>>>),
+    /// A pipe.
+    Pipe(PipesClient<Connection<Name<'a>>>, u64),
+}
+
+impl<'a> Stream<'a> {
+    /// The stream of this description; nothing is opened yet.
+    pub fn new(description: &'a str) -> Self {
+        let file = |path, flags| FileClient(Connection::new(Path { path, flags }));
+        match description.split_once(':') {
+            Some(("file", path)) => Self::File(file(path, WRITE), AtomicU64::new(0)),
+            Some(("append", path)) => Self::Append(file(path, WRITE)),
+            Some(("pipe", number)) => match number.parse() {
+                Ok(number) => Self::Pipe(PipesClient(Connection::new(Name("pipes"))), number),
+                Err(_) => Self::Null,
+            },
+            _ => match description {
+                "" | "log" => Self::Log,
+                "null" => Self::Null,
+                name => Self::Server(StreamClient(Connection::new(Name(name)))),
+            },
+        }
+    }
+
+    /// As [`Stream::new`], for reading.
+    pub fn input(description: &'a str) -> Self {
+        match description.split_once(':') {
+            Some(("file", path)) => Self::File(FileClient(Connection::new(Path { path, flags: 0 })), AtomicU64::new(0)),
+            _ => Self::new(description),
+        }
+    }
+
+    /// Waits until there is something and reads at most what fits; 0 is the end.
+    pub fn read(&self, into: &mut [u8]) -> Result<usize, Failure<StreamError>> {
+        match self {
+            Self::Null | Self::Log => Ok(0),
+            Self::Server(server) => server.read(into),
+            Self::File(file, offset) => {
+                let count = file.read(offset.load(Ordering::Relaxed), into).map_err(of_file)?;
+                offset.fetch_add(count as u64, Ordering::Relaxed);
+                Ok(count)
+            }
+            Self::Append(_) => Err(Failure::Refused(StreamError::NotReadable)),
+            Self::Pipe(pipes, number) => pipes.read(*number, into).map_err(of_pipe),
+        }
+    }
+
+    /// Writes; gives how many bytes were taken.
+    pub fn write(&self, bytes: &[u8]) -> Result<usize, Failure<StreamError>> {
+        let bytes = &bytes[..bytes.len().min(abi::MESSAGE_BYTES)];
+        match self {
+            Self::Null => Ok(bytes.len()),
+            Self::Log => {
+                log::bytes(bytes);
+                Ok(bytes.len())
+            }
+            Self::Server(server) => server.write(bytes),
+            Self::File(file, offset) => {
+                let count = file.write(offset.load(Ordering::Relaxed), bytes).map_err(of_file)?;
+                offset.fetch_add(count as u64, Ordering::Relaxed);
+                Ok(count)
+            }
+            Self::Append(file) => file.append(bytes).map(|_| bytes.len()).map_err(of_file),
+            Self::Pipe(pipes, number) => pipes.write(*number, bytes).map_err(of_pipe),
+        }
+    }
+
+    /// Writes all of it.
+    pub fn write_all(&self, mut bytes: &[u8]) -> Result<(), Failure<StreamError>> {
+        while !bytes.is_empty() {
+            match self.write(bytes)? {
+                0 => return Err(Failure::Refused(StreamError::Failed)),
+                count => bytes = bytes.get(count..).unwrap_or_default(),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn of_file(failure: Failure<FileError>) -> Failure<StreamError> {
+    failure.map(|error| match error {
+        FileError::ReadOnly => StreamError::NotWritable,
+        _ => StreamError::Failed,
+    })
+}
+
+fn of_pipe(failure: Failure<PipeError>) -> Failure<StreamError> {
+    failure.map(|error| match error {
+        PipeError::Closed => StreamError::Closed,
+        PipeError::Interrupted => StreamError::Interrupted,
+        PipeError::NoSuchPipe | PipeError::Full => StreamError::Failed,
+    })
+}
+
+/// One of the two output streams.
+pub struct Output {
+    number: usize,
+    stream: Option<Stream<'static>>,
+    buffer: [u8; BUFFER],
+    used: usize,
+}
+
+impl Output {
+    const fn new(number: usize) -> Self {
+        Self { number, stream: None, buffer: [0; BUFFER], used: 0 }
+    }
+
+    /// Writes out what was collected.
+    pub fn flush(&mut self) -> Result<(), Failure<StreamError>> {
+        let bytes = &self.buffer[..self.used.min(BUFFER)];
+        self.used = 0;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        stream(&mut self.stream, self.number).write_all(bytes)
+    }
+
+    /// Collects bytes; writes whole lines out.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure<StreamError>> {
+        if self.used == 0 {
+            enable();
+        }
+        if bytes.len() > BUFFER - self.used {
+            self.flush()?;
+        }
+        match self.buffer.get_mut(self.used..self.used + bytes.len()) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.used += bytes.len();
+                Ok(())
+            }
+            None => stream(&mut self.stream, self.number).write_all(bytes),
+        }
+    }
+}
+
+impl fmt::Write for Output {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write(text.as_bytes()).map_err(|failure| {
+            if failure == Failure::Refused(StreamError::Closed) {
+                program::end(program::STATUS_OF_CLOSED);
+            }
+            fmt::Error
+        })
+    }
+}
+
+/// The stream, opened by its description if it is not.
+fn stream<'p>(place: &'p mut Option<Stream<'static>>, number: usize) -> &'p Stream<'static> {
+    place.get_or_insert_with(|| {
+        enable();
+        let description = program::startup().map_or("log", |startup| startup.streams[number]);
+        if number == 0 { Stream::input(description) } else { Stream::new(description) }
+    })
+}
+
+/// Standard output.
+pub static STDOUT: Mutex<Output> = Mutex::new(Output::new(1));
+/// Standard error output.
+pub static STDERR: Mutex<Output> = Mutex::new(Output::new(2));
+static STDIN: Mutex<Option<Stream<'static>>> = Mutex::new(None);
+
+/// Reads from standard input: waits until there is something; 0 is the end. What standard output has
+/// collected is written first.
+pub fn read(into: &mut [u8]) -> Result<usize, Failure<StreamError>> {
+    let _ = STDOUT.lock().flush();
+    stream(&mut STDIN.lock(), 0).read(into)
+}
+
+/// Writes bytes to standard output.
+pub fn write(bytes: &[u8]) -> Result<(), Failure<StreamError>> {
+    STDOUT.lock().write(bytes)
+}
+
+/// What the end of a program and a panic need of this module; both go through here, so that programs
+/// which never print do not carry it.
+#[derive(Clone, Copy)]
+pub(crate) struct Hooks {
+    /// Writes out what was collected.
+    pub(crate) flush: fn(),
+    /// Tells of a panic.
+    #[cfg_attr(not(target_os = "none"), allow(dead_code))]
+    pub(crate) tell: fn(fmt::Arguments<'_>),
+}
+
+static HOOKS: AtomicPtr<Hooks> = AtomicPtr::new(core::ptr::null_mut());
+
+/// From now on the program's end writes out what was printed, and panics go to standard error output.
+pub(crate) fn enable() {
+    static ALL: Hooks = Hooks { flush: flush_all, tell: |text| try_print(&STDERR, text) };
+    HOOKS.store((&raw const ALL).cast_mut(), Ordering::Relaxed);
+}
+
+/// The hooks, if anything may have been printed.
+pub(crate) fn hooks() -> Option<Hooks> {
+    // SAFETY: null, or the static above, which nobody writes.
+    unsafe { HOOKS.load(Ordering::Relaxed).as_ref() }.copied()
+}
+
+/// Writes out what both outputs have collected, unless they are in use.
+pub fn flush_all() {
+    for output in [&STDOUT, &STDERR] {
+        if let Some(mut output) = output.try_lock() {
+            let _ = output.flush();
+        }
+    }
+}
+
+/// Prints; for the macros.
+#[doc(hidden)]
+pub fn print(output: &Mutex<Output>, text: fmt::Arguments<'_>) {
+    let mut output = output.lock();
+    finish(&mut output, text);
+}
+
+/// Prints if that needs no waiting; for panics.
+fn try_print(output: &Mutex<Output>, text: fmt::Arguments<'_>) {
+    if let Some(mut output) = output.try_lock() {
+        finish(&mut output, text);
+    }
+}
+
+fn finish(output: &mut Output, text: fmt::Arguments<'_>) {
+    // Output that cannot be written is lost; there is nobody else to tell.
+    let _ = fmt::Write::write_fmt(output, text);
+    if output.buffer[..output.used.min(BUFFER)].contains(&b'\n') {
+        let _ = output.flush();
+    }
+}
+
+/// Prints to standard output.
+#[macro_export]
+macro_rules! print {
+    ($($argument:tt)*) => { $crate::stream::print(&$crate::stream::STDOUT, ::core::format_args!($($argument)*)) };
+}
+
+/// Prints a line to standard output.
+#[macro_export]
+macro_rules! println {
+    () => { $crate::print!("\n") };
+    ($format:literal $($argument:tt)*) => { $crate::print!("{}\n", ::core::format_args!($format $($argument)*)) };
+}
+
+/// Prints a line to standard error output.
+#[macro_export]
+macro_rules! eprintln {
+    ($($argument:tt)*) => {
+        $crate::stream::print(
+            &$crate::stream::STDERR,
+            ::core::format_args!("{}\n", ::core::format_args!($($argument)*)),
+        )
+    };
+}

@@ -1,0 +1,74 @@
+//! What the synchronisation primitives need of the kernel; a trait, so that they are tested on the
+//! host with threads.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use abi::{Error, layout};
+
+use crate::entry::Owned;
+use crate::{Entry, message, op};
+
+/// Who runs, and semaphores. A semaphore is named by a number above 0.
+pub trait Kernel {
+    /// Number of the running activation in this program, below 2^16 - 1.
+    fn me() -> u32;
+    /// A semaphore with count 0.
+    fn make() -> Result<u32, Error>;
+    /// Removes a semaphore that nobody else knows.
+    fn remove(semaphore: u32);
+    /// P, at most until an absolute time.
+    fn p(semaphore: u32, deadline: u64) -> Result<(), Error>;
+    /// V.
+    fn v(semaphore: u32);
+    /// The running activation's own semaphore, for waits of its own.
+    fn own() -> Result<u32, Error>;
+    /// Lets others run.
+    fn relax();
+}
+
+/// The real one.
+#[derive(Clone, Copy, Debug)]
+pub struct Nucleus;
+
+/// One semaphore for each activation, made when it first waits for something of its own.
+static OWN: [AtomicU32; layout::MAX_ACTIVATIONS] = [const { AtomicU32::new(0) }; layout::MAX_ACTIVATIONS];
+
+impl Kernel for Nucleus {
+    #[inline(always)]
+    fn me() -> u32 {
+        message::activation() as u32
+    }
+    fn make() -> Result<u32, Error> {
+        op::semaphore_new(Entry::OWN, 0).map(|entry| entry.0 as u32)
+    }
+    fn remove(semaphore: u32) {
+        drop(Owned::new(Entry(semaphore as usize)));
+    }
+    fn p(semaphore: u32, deadline: u64) -> Result<(), Error> {
+        op::p(Entry(semaphore as usize), deadline)
+    }
+    fn v(semaphore: u32) {
+        // It cannot be removed while the lock or queue that names it is in use.
+        let _ = op::v(Entry(semaphore as usize));
+    }
+    fn own() -> Result<u32, Error> {
+        let place = &OWN[message::activation()];
+        // Only this activation reads and writes its place.
+        match place.load(Ordering::Relaxed) {
+            0 => {
+                let semaphore = Self::make()?;
+                place.store(semaphore, Ordering::Relaxed);
+                Ok(semaphore)
+            }
+            semaphore => Ok(semaphore),
+        }
+    }
+    fn relax() {
+        op::yield_now();
+    }
+}
+
+/// The running activation's own semaphore.
+pub(crate) fn private_semaphore() -> Result<Entry, Error> {
+    Nucleus::own().map(|semaphore| Entry(semaphore as usize))
+}

@@ -1,0 +1,218 @@
+//! A mutex: one word that names its owner.
+//!
+//! The word is 0 when free, else the owner's activation number plus one, with [`CONTENDED`] set once
+//! somebody waits. The semaphore exists from the first contention on. A surplus V only makes a waiter
+//! look again, so counts never have to be exact.
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use abi::NEVER;
+
+use super::{Kernel, Nucleus};
+
+/// Somebody waits, or may.
+const CONTENDED: u32 = 1 << 31;
+
+/// The lock without the data.
+pub struct RawMutex<K: Kernel = Nucleus> {
+    word: AtomicU32,
+    semaphore: AtomicU32,
+    kernel: PhantomData<fn() -> K>,
+}
+
+impl<K: Kernel> RawMutex<K> {
+    /// A free mutex.
+    pub const fn new() -> Self {
+        Self { word: AtomicU32::new(0), semaphore: AtomicU32::new(0), kernel: PhantomData }
+    }
+
+    /// Waits until the mutex is ours. Panics if it is already: that would wait for ever.
+    #[inline]
+    pub fn lock(&self) {
+        let me = K::me() + 1;
+        if self.word.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.lock_contended(me);
+        }
+    }
+
+    /// Takes the mutex if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        self.word.compare_exchange(0, K::me() + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    #[cold]
+    fn lock_contended(&self, me: u32) {
+        let mut waited = false;
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            assert!(word & !CONTENDED != me, "mutex locked again by the activation that holds it");
+            // Who waited leaves the mark: there may be others.
+            let next = match (word, waited) {
+                (0, false) => me,
+                (0, true) => me | CONTENDED,
+                _ => word | CONTENDED,
+            };
+            let Some(semaphore) = self.semaphore() else {
+                // No semaphore to be had: look again later.
+                if word == 0 && self.try_lock() {
+                    return;
+                }
+                K::relax();
+                continue;
+            };
+            if self.word.compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed).is_err() {
+                continue;
+            }
+            if word == 0 {
+                return;
+            }
+            waited = true;
+            // An error (the wait was cancelled) is a reason to look again, like a surplus V.
+            let _ = K::p(semaphore, NEVER);
+        }
+    }
+
+    /// Frees the mutex. Only its owner may.
+    #[inline]
+    pub fn unlock(&self) {
+        if self.word.swap(0, Ordering::Release) & CONTENDED != 0 {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // Who set the mark published the semaphore before.
+        match self.semaphore.load(Ordering::Acquire) {
+            0 => {}
+            semaphore => K::v(semaphore),
+        }
+    }
+
+    /// The semaphore, made if there is none.
+    fn semaphore(&self) -> Option<u32> {
+        match self.semaphore.load(Ordering::Acquire) {
+            0 => {
+                let made = K::make().ok()?;
+                match self.semaphore.compare_exchange(0, made, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(_) => Some(made),
+                    Err(other) => {
+                        K::remove(made);
+                        Some(other)
+                    }
+                }
+            }
+            semaphore => Some(semaphore),
+        }
+    }
+
+    /// The activation that holds the mutex.
+    pub fn owner(&self) -> Option<u32> {
+        (self.word.load(Ordering::Relaxed) & !CONTENDED).checked_sub(1)
+    }
+}
+
+impl<K: Kernel> Default for RawMutex<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Kernel> Drop for RawMutex<K> {
+    fn drop(&mut self) {
+        match *self.semaphore.get_mut() {
+            0 => {}
+            semaphore => K::remove(semaphore),
+        }
+    }
+}
+
+/// Data that one activation at a time may use.
+pub struct Mutex<T: ?Sized, K: Kernel = Nucleus> {
+    raw: RawMutex<K>,
+    data: UnsafeCell<T>,
+}
+
+// SAFETY: the lock lets one activation at a time at the data.
+unsafe impl<T: ?Sized + Send, K: Kernel> Sync for Mutex<T, K> {}
+// SAFETY: owning the mutex is owning the data.
+unsafe impl<T: ?Sized + Send, K: Kernel> Send for Mutex<T, K> {}
+
+impl<T, K: Kernel> Mutex<T, K> {
+    /// A free mutex.
+    pub const fn new(data: T) -> Self {
+        Self { raw: RawMutex::new(), data: UnsafeCell::new(data) }
+    }
+}
+
+impl<T: ?Sized, K: Kernel> Mutex<T, K> {
+    /// Waits until the data is ours.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, T, K> {
+        self.raw.lock();
+        MutexGuard { mutex: self, local: PhantomData }
+    }
+
+    /// Takes the data if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T, K>> {
+        self.raw.try_lock().then_some(MutexGuard { mutex: self, local: PhantomData })
+    }
+
+    /// The activation that holds the mutex.
+    pub fn owner(&self) -> Option<u32> {
+        self.raw.owner()
+    }
+}
+
+impl<T: ?Sized, K: Kernel> fmt::Debug for Mutex<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutex").field("owner", &self.owner()).finish_non_exhaustive()
+    }
+}
+
+/// The right to use the data, until it goes out of scope.
+pub struct MutexGuard<'a, T: ?Sized, K: Kernel = Nucleus> {
+    mutex: &'a Mutex<T, K>,
+    /// Not to be sent: the owner frees.
+    local: PhantomData<*const ()>,
+}
+
+// SAFETY: a shared guard gives shared data.
+unsafe impl<T: ?Sized + Sync, K: Kernel> Sync for MutexGuard<'_, T, K> {}
+
+impl<'a, T: ?Sized, K: Kernel> MutexGuard<'a, T, K> {
+    /// The mutex that this guard holds.
+    pub(super) fn mutex(&self) -> &'a Mutex<T, K> {
+        self.mutex
+    }
+}
+
+impl<T: ?Sized, K: Kernel> Deref for MutexGuard<'_, T, K> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard holds the lock.
+        unsafe { &*self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized, K: Kernel> DerefMut for MutexGuard<'_, T, K> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the guard holds the lock.
+        unsafe { &mut *self.mutex.data.get() }
+    }
+}
+
+impl<T: ?Sized, K: Kernel> Drop for MutexGuard<'_, T, K> {
+    #[inline]
+    fn drop(&mut self) {
+        self.mutex.raw.unlock();
+    }
+}

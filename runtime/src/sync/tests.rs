@@ -1,0 +1,223 @@
+//! The primitives on the host, with threads and semaphores that do what the nucleus's do.
+
+extern crate std;
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar as HostCondvar, Mutex as HostMutex, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+use std::vec::Vec;
+
+use abi::{Error, NEVER};
+
+use super::{Channel, Condvar, Kernel, Mutex, Once};
+
+/// Semaphores of the host; deadlines are milliseconds since the first use.
+struct Host;
+
+type Semaphore = Arc<(HostMutex<u32>, HostCondvar)>;
+
+static SEMAPHORES: HostMutex<Vec<Semaphore>> = HostMutex::new(Vec::new());
+static THREADS: AtomicU32 = AtomicU32::new(0);
+
+std::thread_local! {
+    static ME: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
+    static OWN: u32 = Host::make().unwrap();
+}
+
+fn origin() -> Instant {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    *ORIGIN.get_or_init(Instant::now)
+}
+
+fn now() -> u64 {
+    origin().elapsed().as_millis() as u64
+}
+
+fn semaphore(number: u32) -> Semaphore {
+    SEMAPHORES.lock().unwrap()[number as usize - 1].clone()
+}
+
+impl Kernel for Host {
+    fn me() -> u32 {
+        ME.with(|me| *me)
+    }
+    fn make() -> Result<u32, Error> {
+        let mut all = SEMAPHORES.lock().unwrap();
+        all.push(Semaphore::default());
+        Ok(all.len() as u32)
+    }
+    fn remove(_: u32) {}
+    fn p(number: u32, deadline: u64) -> Result<(), Error> {
+        let semaphore = semaphore(number);
+        let mut count = semaphore.0.lock().unwrap();
+        while *count == 0 {
+            if deadline == NEVER {
+                count = semaphore.1.wait(count).unwrap();
+            } else {
+                let left = deadline.saturating_sub(now());
+                if left == 0 {
+                    return Err(Error::Timeout);
+                }
+                count = semaphore.1.wait_timeout(count, Duration::from_millis(left)).unwrap().0;
+            }
+        }
+        *count -= 1;
+        Ok(())
+    }
+    fn v(number: u32) {
+        let semaphore = semaphore(number);
+        *semaphore.0.lock().unwrap() += 1;
+        semaphore.1.notify_one();
+    }
+    fn own() -> Result<u32, Error> {
+        Ok(OWN.with(|own| *own))
+    }
+    fn relax() {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_mutex_excludes() {
+    static COUNTER: Mutex<u64, Host> = Mutex::new(0);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for round in 0..5_000 {
+                    let mut counter = COUNTER.lock();
+                    assert_eq!(COUNTER.owner(), Some(Host::me()));
+                    let before = *counter;
+                    if round % 64 == 0 {
+                        thread::yield_now();
+                    }
+                    *counter = before + 1;
+                }
+            });
+        }
+    });
+    assert_eq!(*COUNTER.lock(), 40_000);
+    assert_eq!(COUNTER.owner(), None);
+}
+
+#[test]
+fn try_lock_tells() {
+    let mutex: Mutex<(), Host> = Mutex::new(());
+    let guard = mutex.lock();
+    assert!(mutex.try_lock().is_none());
+    drop(guard);
+    assert!(mutex.try_lock().is_some());
+}
+
+#[test]
+#[should_panic(expected = "locked again")]
+fn locking_twice_is_found() {
+    let mutex: Mutex<(), Host> = Mutex::new(());
+    let _guard = mutex.lock();
+    let _again = mutex.lock();
+}
+
+#[test]
+fn a_channel_delivers_all_in_order() {
+    static CHANNEL: Channel<(u32, u32), 3, Host> = Channel::new();
+    const EACH: u32 = 3_000;
+    let seen: Vec<(u32, u32)> = thread::scope(|scope| {
+        for sender in 0..3 {
+            scope.spawn(move || (0..EACH).for_each(|number| CHANNEL.send((sender, number))));
+        }
+        let receivers: Vec<_> =
+            (0..3).map(|_| scope.spawn(|| (0..EACH).map(|_| CHANNEL.receive()).collect::<Vec<_>>())).collect();
+        let mut all = Vec::new();
+        for receiver in receivers {
+            let seen = receiver.join().unwrap();
+            for sender in 0..3 {
+                let numbers = seen.iter().filter(|(from, _)| *from == sender).map(|(_, number)| *number);
+                assert!(numbers.is_sorted(), "a receiver sees each sender's values in order");
+            }
+            all.extend(seen);
+        }
+        all
+    });
+    let mut seen = seen;
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq((0..3).flat_map(|sender| (0..EACH).map(move |number| (sender, number)))));
+    assert_eq!(CHANNEL.try_receive(), None);
+}
+
+#[test]
+fn a_full_channel_gives_back() {
+    let channel: Channel<u8, 2, Host> = Channel::new();
+    assert_eq!((channel.try_send(1), channel.try_send(2), channel.try_send(3)), (Ok(()), Ok(()), Err(3)));
+    assert_eq!((channel.try_receive(), channel.try_receive(), channel.try_receive()), (Some(1), Some(2), None));
+}
+
+#[test]
+fn waits_end_at_their_time_and_leave_nothing_behind() {
+    let channel: Channel<u8, 2, Host> = Channel::new();
+    let start = now();
+    assert_eq!(channel.receive_until(start + 20), None);
+    assert!(now() >= start + 20);
+    channel.send(7);
+    assert_eq!(channel.receive_until(0), Some(7));
+    assert_eq!(channel.receive_until(now() + 5), None, "the first wait's semaphore has no surplus");
+}
+
+#[test]
+fn wake_ups_and_times_out_at_once() {
+    static MUTEX: Mutex<u32, Host> = Mutex::new(0);
+    static CONDVAR: Condvar<Host> = Condvar::new();
+    let timeouts = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    let mut tokens = MUTEX.lock();
+                    loop {
+                        if *tokens > 0 {
+                            *tokens -= 1;
+                            break;
+                        }
+                        let in_time;
+                        (tokens, in_time) = CONDVAR.wait_until(tokens, now() + 1);
+                        if !in_time {
+                            timeouts.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            for round in 0..600 {
+                *MUTEX.lock() += 1;
+                CONDVAR.notify_one();
+                if round % 50 == 0 {
+                    thread::sleep(Duration::from_millis(2));
+                    CONDVAR.notify_all();
+                }
+            }
+        });
+    });
+    assert_eq!(*MUTEX.lock(), 0);
+    CONDVAR.notify_one();
+    assert!(timeouts.load(Ordering::Relaxed) > 0, "the test must see both");
+}
+
+#[test]
+fn once() {
+    static ONCE: Once<u32, Host> = Once::new();
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    assert_eq!(ONCE.get(), None);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let value = ONCE.get_or_make(|| {
+                    MADE.fetch_add(1, Ordering::Relaxed);
+                    thread::sleep(Duration::from_millis(2));
+                    5
+                });
+                assert_eq!(*value, 5);
+            });
+        }
+    });
+    assert_eq!(MADE.load(Ordering::Relaxed), 1);
+}
