@@ -58,6 +58,16 @@ impl<P: Pages> Tree<P> {
         self.pages
     }
 
+    /// What the server noted; 0 in a new tree.
+    pub fn note(&self) -> u64 {
+        self.super_word(NOTE)
+    }
+
+    /// Notes a word for the instances to come.
+    pub fn set_note(&mut self, note: u64) {
+        self.set_super(NOTE, note);
+    }
+
     /// The root directory.
     pub fn root(&self) -> Node {
         self.node(ROOT)

@@ -1,0 +1,62 @@
+//! The name service: from a name to a call entry.
+//!
+//! A table of names, each with a copy of the service that was registered under it and the badge of
+//! who did so. `open` mints a call entry with badge 0 from the copy. Nothing here outlives the
+//! component: when it restarts, `roottask` registers again what was published to it.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod table;
+
+use interface::{Delegate, Delegated, Reply, Request};
+use interfaces::names::{NamesError, NamesServer};
+use runtime::server::{self, Serve};
+use runtime::sync::Mutex;
+
+use table::Table;
+
+runtime::entry!(main);
+
+/// Activations that serve: callers that are served at the same time.
+const ACTIVATIONS: usize = 4;
+
+static TABLE: Mutex<Table> = Mutex::new(Table::new());
+
+struct Names;
+
+impl Serve for Names {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Names.dispatch(request)
+    }
+}
+
+impl NamesServer for Names {
+    fn register(&self, badge: u64, name: &str, service: Delegated) -> Result<(), NamesError> {
+        TABLE.lock().register(badge, name, service.into())
+    }
+
+    fn open(&self, _badge: u64, name: &str) -> Result<Delegate, NamesError> {
+        TABLE.lock().open(name).map(|service| Delegate::mint(service.0, 0))
+    }
+
+    fn list(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), NamesError> {
+        Ok(TABLE.lock().list(position, into))
+    }
+
+    fn unregister(&self, badge: u64, name: &str) -> Result<(), NamesError> {
+        TABLE.lock().unregister(badge, name)
+    }
+}
+
+fn main() -> u8 {
+    match server::publish::<Names>("names", ACTIVATIONS) {
+        Ok(_) => server::park(),
+        Err(error) => {
+            runtime::log!("cannot serve: {error}");
+            1
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The names.
+
+use alloc::collections::VecDeque;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use abi::rights::Kind;
+use interfaces::listing::{Record, Writer};
+use interfaces::names::{MAX_NAME, NamesError};
+use runtime::entry::{Entry, Owned};
+use runtime::op;
+
+/// Names there can be; each holds an index of the portal table.
+const MAX_NAMES: usize = 128;
+
+struct Name {
+    text: String,
+    owner: u64,
+    service: Owned,
+}
+
+/// Services that were replaced and are kept a little longer: a concurrent `open` may still be on its
+/// way out with the index of one, which must not stand for another service meanwhile.
+const RETIRED: usize = 16;
+
+/// All names, in the order of their registration.
+pub struct Table {
+    names: Vec<Name>,
+    retired: VecDeque<Owned>,
+}
+
+impl Table {
+    /// No names.
+    pub const fn new() -> Self {
+        Self { names: Vec::new(), retired: VecDeque::new() }
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| known.text == name)
+    }
+
+    /// Registers a service; the same owner may replace it, and anybody one that is dead.
+    pub fn register(&mut self, owner: u64, name: &str, service: Entry) -> Result<(), NamesError> {
+        let service = Owned::new(service);
+        let proper = (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());
+        if !proper {
+            return Err(NamesError::BadName);
+        }
+        if !alive(service.entry()) {
+            return Err(NamesError::Gone);
+        }
+        match self.find(name) {
+            Some(index) => {
+                let known = &mut self.names[index];
+                if known.owner != owner && alive(known.service.entry()) {
+                    return Err(NamesError::Taken);
+                }
+                known.owner = owner;
+                let old = core::mem::replace(&mut known.service, service);
+                self.retire(old);
+            }
+            None => {
+                if self.names.len() >= MAX_NAMES {
+                    self.names.retain(|known| alive(known.service.entry()));
+                }
+                if self.names.len() >= MAX_NAMES {
+                    return Err(NamesError::Full);
+                }
+                self.names.push(Name { text: name.to_string(), owner, service });
+            }
+        }
+        Ok(())
+    }
+
+    /// The service of a name.
+    pub fn open(&self, name: &str) -> Result<Entry, NamesError> {
+        let index = self.find(name).ok_or(NamesError::NotFound)?;
+        let service = self.names[index].service.entry();
+        // The name stays: its owner is probably being restarted and registers again.
+        if alive(service) { Ok(service) } else { Err(NamesError::Gone) }
+    }
+
+    /// Takes a name back.
+    pub fn unregister(&mut self, owner: u64, name: &str) -> Result<(), NamesError> {
+        let index = self.find(name).ok_or(NamesError::NotFound)?;
+        if self.names[index].owner != owner {
+            return Err(NamesError::Taken);
+        }
+        let name = self.names.remove(index);
+        self.retire(name.service);
+        Ok(())
+    }
+
+    fn retire(&mut self, service: Owned) {
+        if self.retired.len() >= RETIRED {
+            self.retired.pop_front();
+        }
+        self.retired.push_back(service);
+    }
+
+    /// Writes names from a position on: tag 1 = alive; gives bytes and the next position.
+    pub fn list(&self, position: u64, into: &mut [u8]) -> (usize, u64) {
+        let mut writer = Writer::new(into);
+        let start = usize::try_from(position).unwrap_or(usize::MAX).min(self.names.len());
+        for (index, known) in self.names.iter().enumerate().skip(start) {
+            let tag = u8::from(alive(known.service.entry()));
+            if !writer.push(Record { tag, value: known.owner, name: known.text.as_bytes() }) {
+                return (writer.used(), index as u64);
+            }
+        }
+        (writer.used(), 0)
+    }
+}
+
+/// Is the entry still a service?
+fn alive(service: Entry) -> bool {
+    matches!(op::entry_info(Entry::OWN, service), Ok((Kind::Service, _)))
+}

@@ -1,0 +1,210 @@
+//! Making a domain for a program: each step has its undoing, so that a spawn that fails leaves nothing.
+
+use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE};
+use abi::{Error, NEVER, PAGE_BYTES, info, rights};
+use interface::{Delegate, Failure};
+use interfaces::process::ProcessError;
+use interfaces::sigma0::{Sigma0Client, Sigma0Error};
+use loader::startup::{self, Contents, Startup};
+use loader::{Machine, Program};
+use runtime::connection::Direct;
+use runtime::entry::{Entry, Owned};
+use runtime::op::{self, Schedule};
+
+use crate::file::Source;
+use crate::window;
+
+/// Frames of a program's account if nobody says another number: 4 MiB.
+const USUAL_FRAMES: u64 = 1024;
+/// Order of a program's portal table: 256 entries.
+const TABLE_ORDER: u64 = 2;
+/// Priority and slice of a program's first thread; its threads may not be above it.
+const SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
+
+const PAGE: u64 = PAGE_BYTES as u64;
+
+/// A program's domain, account and first thread. They go when this does.
+pub struct Child {
+    /// The domain.
+    pub domain: Owned,
+    /// Its number in the nucleus's lists.
+    pub number: u64,
+    thread: Option<Owned>,
+    ticket: Option<u64>,
+    account: Owned,
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // In this order: who draws memory for the domain, the domain, and then what it lived on (fields).
+        if let Some(ticket) = self.ticket {
+            let _ = sigma0().forget(ticket);
+        }
+        self.thread = None;
+    }
+}
+
+fn sigma0() -> Sigma0Client<Direct> {
+    Sigma0Client(Direct(Entry::SIGMA0))
+}
+
+fn nucleus(error: Error) -> ProcessError {
+    match error {
+        Error::TableFull | Error::LimitReached => ProcessError::TooMany,
+        _ => ProcessError::NoMemory,
+    }
+}
+
+fn memory(error: Failure<Sigma0Error>) -> ProcessError {
+    match error {
+        Failure::Refused(Sigma0Error::Full) => ProcessError::TooMany,
+        Failure::Refused(Sigma0Error::AccountExhausted | Sigma0Error::NoFrames) => ProcessError::NoMemory,
+        error => {
+            runtime::log!("sigma0: {error}");
+            ProcessError::NoMemory
+        }
+    }
+}
+
+impl Child {
+    /// Makes the domain of the program in `source`, all but its thread. `process` is the badge with which it calls us.
+    pub fn new(source: &Source, launch: &Startup<'_>, frames: u64, process: u64) -> Result<(Self, u64), ProcessError> {
+        let mut head = [0; loader::program::HEAD_BYTES];
+        let length = source.read(0, &mut head)?;
+        let program = Program::parse(&head[..length], source.bytes(), Machine::X86_64).map_err(|error| {
+            runtime::log!("{}: {error}", launch.name);
+            ProcessError::NotAProgram
+        })?;
+        let frames = if frames == 0 { USUAL_FRAMES } else { frames };
+        let account = Owned::new(op::account_new(Entry::ACCOUNT, frames).map_err(nucleus)?);
+        let domain = Owned::new(op::domain_new(account.entry(), TABLE_ORDER, 0, launch.name).map_err(nucleus)?);
+        let number = newest_domain();
+        let mut child = Self { domain, number, thread: None, ticket: None, account };
+        child.equip(process)?;
+        child.load(source, &program)?;
+        child.tell(launch)?;
+        Ok((child, program.entry))
+    }
+
+    /// Portals and entries that every program has.
+    fn equip(&mut self, process: u64) -> Result<(), ProcessError> {
+        let (domain, account) = (self.domain.entry(), self.account.entry());
+        let ticket = sigma0().manage_account(Delegate::entry(account.0, rights::ALL)).map_err(memory)?;
+        self.ticket = Some(ticket);
+        sigma0().manage_domain(ticket, Delegate::entry(domain.0, rights::ALL)).map_err(memory)?;
+        let own_account = rights::COPY | rights::READ | rights::WRITE;
+        op::entry_copy(Entry::OWN, account, domain, Entry::ACCOUNT, own_account).map_err(nucleus)?;
+        op::entry_copy(Entry::OWN, domain, domain, Entry::DOMAIN, rights::ALL).map_err(nucleus)?;
+        op::portal_new(domain, crate::service(), process, Entry::PARENT, 0).map_err(nucleus)?;
+        crate::equip(domain).map_err(|error| {
+            runtime::log!("no portal to the name service: {error}");
+            ProcessError::NoMemory
+        })?;
+        op::domain_set_max_priority(domain, SCHEDULE.priority.into()).map_err(nucleus)?;
+        op::domain_set_death_semaphore(domain, crate::table::death()).map_err(nucleus)
+    }
+
+    fn load(&self, source: &Source, program: &Program) -> Result<(), ProcessError> {
+        for segment in program.segments() {
+            for page in 0..segment.pages {
+                let contents = segment.contents(page);
+                self.page(segment.address + page * PAGE, segment.rights, |bytes| match contents {
+                    Some(contents) => {
+                        let length = (contents.file.end - contents.file.start) as usize;
+                        let place = &mut bytes[contents.at..contents.at + length];
+                        let read = source.read(contents.file.start, place)?;
+                        if read == length { Ok(()) } else { Err(ProcessError::Unreadable) }
+                    }
+                    None => Ok(()),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The startup page.
+    fn tell(&self, launch: &Startup<'_>) -> Result<(), ProcessError> {
+        self.page(STARTUP_PAGE, rights::MAP_READ, |bytes| {
+            let contents = Contents {
+                table_entries: (layout::TABLE_ENTRIES << TABLE_ORDER) as u32,
+                schedule: SCHEDULE.word(),
+                name: launch.name,
+                streams: launch.streams,
+            };
+            startup::write(bytes, &contents, launch.arguments(), launch.environment(), [])
+                .map(drop)
+                .map_err(|_| ProcessError::BadLaunch)
+        })
+    }
+
+    /// Draws a page for the child, has it filled, and gives it to it.
+    fn page(
+        &self,
+        address: u64,
+        rights: u64,
+        fill: impl FnOnce(&mut [u8; PAGE_BYTES]) -> Result<(), ProcessError>,
+    ) -> Result<(), ProcessError> {
+        let ticket = self.ticket.ok_or(ProcessError::NoMemory)?;
+        window::with_page(
+            |at| sigma0().draw_for(ticket, at, 0, rights::MAP_READ | rights::MAP_WRITE).map_err(memory),
+            fill,
+            |error| nucleus(error),
+            self.domain.entry(),
+            address,
+            rights,
+        )
+    }
+
+    /// Lets it run.
+    pub fn start(&mut self, entry: u64) -> Result<(), ProcessError> {
+        let thread = window::start_thread(self.domain.entry(), entry, MAIN_STACK_TOP, STARTUP_PAGE, SCHEDULE);
+        self.thread = Some(Owned::new(thread.map_err(nucleus)?));
+        Ok(())
+    }
+
+    /// The status it died with, if it did.
+    pub fn status(&self) -> Option<u64> {
+        let record = domain_record(self.number.checked_add(1)?)?;
+        (record.number != self.number || record.state != 0).then_some(record.status)
+    }
+}
+
+/// The record of the first domain with a number below this (0: of the newest).
+fn domain_record(below: u64) -> Option<info::Domain> {
+    let record = op::info(Entry::SPECIAL, info::DOMAIN, below, |bytes, _| window::domain_record(bytes));
+    record.ok().flatten()
+}
+
+/// The number of the domain that was made last. Called under the lock under which all of ours are made; another
+/// component may make one meanwhile, so the parent is compared.
+fn newest_domain() -> u64 {
+    let mut below = 0;
+    let own = own_domain();
+    while let Some(record) = domain_record(below) {
+        if record.parent == own {
+            return record.number;
+        }
+        below = record.number;
+    }
+    NEVER
+}
+
+/// Our own domain's number: the newest domain that has our name.
+fn own_domain() -> u64 {
+    use core::sync::atomic::{AtomicU64, Ordering};
+    static OWN: AtomicU64 = AtomicU64::new(0);
+    match OWN.load(Ordering::Relaxed) {
+        0 => {
+            let mut below = 0;
+            while let Some(record) = domain_record(below) {
+                if record.state == 0 && record.name.starts_with(b"proc\0") {
+                    OWN.store(record.number, Ordering::Relaxed);
+                    return record.number;
+                }
+                below = record.number;
+            }
+            0
+        }
+        number => number,
+    }
+}

@@ -1,0 +1,57 @@
+//! The file a program comes from.
+
+use interface::Failure;
+use interfaces::file::{FileClient, FileError, Kind};
+use interfaces::process::ProcessError;
+use runtime::connection::Direct;
+use runtime::entry::Owned;
+use runtime::stream::FILE_SYSTEM;
+
+/// An open program.
+pub struct Source {
+    file: Owned,
+    bytes: u64,
+}
+
+impl Source {
+    /// Opens it.
+    pub fn open(path: &str) -> Result<Self, ProcessError> {
+        let file = FILE_SYSTEM.open(path, 0).map_err(|error| match error {
+            Failure::Refused(FileError::NotFound | FileError::NotADirectory | FileError::BadName) => {
+                ProcessError::NotFound
+            }
+            Failure::Refused(FileError::IsADirectory) => ProcessError::NotAProgram,
+            error => unreadable(path, error),
+        })?;
+        let file = Owned::new(file.into());
+        let stat = FileClient(Direct(file.entry())).stat().map_err(|error| unreadable(path, error))?;
+        if stat.kind != Kind::File || !stat.executable {
+            return Err(ProcessError::NotAProgram);
+        }
+        Ok(Self { file, bytes: stat.size })
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads from an offset; fewer bytes than asked for mean its end.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, ProcessError> {
+        let file = FileClient(Direct(self.file.entry()));
+        let mut done = 0;
+        while done < into.len() {
+            match file.read(offset + done as u64, &mut into[done..]) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) => return Err(unreadable("program", error)),
+            }
+        }
+        Ok(done)
+    }
+}
+
+fn unreadable(path: &str, error: Failure<FileError>) -> ProcessError {
+    runtime::log!("{path}: {error}");
+    ProcessError::Unreadable
+}

@@ -1,0 +1,162 @@
+//! Programs: starts them, waits for them, ends them, and tells what the nucleus says about the machine.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`table`] | the processes; the reaper |
+//! | [`child`] | making a domain for a program |
+//! | [`file`] | where the program comes from |
+//! | [`window`] | the unsafe part |
+//!
+//! Each program is a domain of its own with an account of its own, filled from ours. Its domain, its
+//! account and all that was drawn from it are gone when `wait` answers.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod child;
+mod file;
+mod table;
+mod window;
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use abi::info;
+use interface::{Delegate, Delegated, Failure, Reply, Request};
+use interfaces::names::{NamesClient, NamesError};
+use interfaces::parent::{ParentClient, ParentError, ParentServer};
+use interfaces::process::{ProcessError, ProcessServer};
+use runtime::connection::Direct;
+use runtime::entry::{Entry, Owned};
+use runtime::op;
+use runtime::server::{self, Serve};
+
+runtime::entry!(main);
+
+/// Activations that serve: those that may wait, and some for the others.
+const ACTIVATIONS: usize = table::MAX_WAITING + 4;
+
+static PARENT: AtomicUsize = AtomicUsize::new(0);
+
+/// The service behind the portal `PARENT` of programs.
+pub fn service() -> Entry {
+    Entry(PARENT.load(Ordering::Relaxed))
+}
+
+/// Has a domain given its portal to the name service.
+pub fn equip(domain: Entry) -> Result<(), Failure<ParentError>> {
+    ParentClient(Direct(Entry::PARENT)).equip(Delegate::entry(domain.0, abi::rights::ALL))
+}
+
+struct Processes;
+
+impl Serve for Processes {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Processes.dispatch(request)
+    }
+}
+
+impl ProcessServer for Processes {
+    fn spawn(&self, _badge: u64, path: &str, launch: &[u8], frames: u64) -> Result<u64, ProcessError> {
+        table::spawn(path, launch, frames)
+    }
+
+    fn wait(&self, _badge: u64, process: u64) -> Result<u64, ProcessError> {
+        table::wait(process)
+    }
+
+    fn kill(&self, _badge: u64, process: u64) -> Result<(), ProcessError> {
+        table::kill(process)
+    }
+
+    fn list(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
+        Ok(table::list(position, into))
+    }
+
+    fn inspect(&self, _badge: u64, what: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
+        let size = match what {
+            info::DOMAIN => size_of::<info::Domain>(),
+            info::THREAD => size_of::<info::Thread>(),
+            info::FRAMES => size_of::<info::Frames>(),
+            info::COUNTERS => size_of::<info::Counters>(),
+            info::LOG => into.len(),
+            _ => return Err(ProcessError::NotAllowed),
+        };
+        let told = op::info(Entry::SPECIAL, what, position, |bytes, next| {
+            let count = bytes.len().min(size);
+            if count > into.len() {
+                return Err(ProcessError::NotAllowed);
+            }
+            into[..count].copy_from_slice(&bytes[..count]);
+            // A buffer shorter than the log's answer: the rest is asked for again.
+            let next = if what == info::LOG && bytes.len() > count { position + count as u64 } else { next };
+            Ok((count, next))
+        });
+        match told {
+            Ok(result) => result,
+            Err(abi::Error::Empty) => Ok((0, 0)),
+            Err(_) => Err(ProcessError::NotAllowed),
+        }
+    }
+
+    fn stop_machine(&self, _badge: u64, status: u64) -> Result<(), ProcessError> {
+        op::machine_stop(Entry::SPECIAL, status & 0x7f).map_err(|_| ProcessError::NotAllowed)
+    }
+
+    fn kill_domain(&self, _badge: u64, number: u64) -> Result<(), ProcessError> {
+        table::kill_domain(number)
+    }
+}
+
+struct Parent;
+
+impl Serve for Parent {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Parent.dispatch(request)
+    }
+}
+
+impl ParentServer for Parent {
+    fn publish(&self, _badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
+        let service = Owned::new(service.into());
+        let names = NamesClient(Direct(Entry::NAMES));
+        let delegate = Delegate::entry(service.entry().0, abi::rights::ALL);
+        names.register(name, delegate).map_err(|error| match error {
+            Failure::Refused(NamesError::BadName) => ParentError::BadName,
+            Failure::Refused(NamesError::Full) => ParentError::Full,
+            _ => ParentError::NotAllowed,
+        })
+    }
+
+    fn equip(&self, badge: u64, domain: Delegated) -> Result<(), ParentError> {
+        // Our parent does it: it knows the name service, and when that is restarted.
+        let domain = Owned::new(domain.into());
+        let _ = badge;
+        equip(domain.entry()).map_err(|_| ParentError::NotAllowed)
+    }
+
+    fn vault(&self, _badge: u64) -> Result<Delegate, ParentError> {
+        Err(ParentError::NoVault)
+    }
+}
+
+fn main() -> u8 {
+    match start() {
+        Ok(()) => {
+            let error = table::reap();
+            runtime::log!("cannot wait for deaths: {error}");
+            1
+        }
+        Err(error) => {
+            runtime::log!("cannot start: {error}");
+            1
+        }
+    }
+}
+
+fn start() -> Result<(), Failure<ParentError>> {
+    table::death();
+    let parent = server::service::<Parent>().map_err(Failure::Transport)?;
+    PARENT.store(parent.0, Ordering::Relaxed);
+    server::publish::<Processes>("proc", ACTIVATIONS).map(drop)
+}

@@ -1,0 +1,206 @@
+//! The processes, and what happens when one ends.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use abi::NEVER;
+use interfaces::listing::{Record, Writer};
+use interfaces::pipes::PipesClient;
+use interfaces::process::ProcessError;
+use loader::startup::Startup;
+use runtime::connection::{Connection, Name};
+use runtime::entry::Entry;
+use runtime::op;
+use runtime::sync::{Condvar, Mutex};
+
+use crate::child::Child;
+use crate::file::Source;
+
+/// Processes there can be.
+const MAX_PROCESSES: usize = 64;
+/// Ended processes that nobody waited for; older ones are forgotten.
+const MAX_ENDED: usize = 32;
+/// Calls that may wait for an end at the same time.
+pub const MAX_WAITING: usize = 16;
+
+enum State {
+    /// Being made.
+    Starting,
+    Running(Child),
+    Ended(u64),
+}
+
+struct Process {
+    number: u64,
+    name: String,
+    /// Pipes that end with it: number, and whether it is the writing end.
+    pipes: Vec<(u64, bool)>,
+    state: State,
+}
+
+struct Table {
+    processes: Vec<Process>,
+    last: u64,
+    waiting: usize,
+}
+
+static TABLE: Mutex<Table> = Mutex::new(Table { processes: Vec::new(), last: 0, waiting: 0 });
+static ENDED: Condvar = Condvar::new();
+/// Held while a domain is made.
+static SPAWNING: Mutex<()> = Mutex::new(());
+static DEATH: runtime::sync::Once<Option<Entry>> = runtime::sync::Once::new();
+static PIPES: Connection<Name<'static>> = Connection::named("pipes");
+
+/// The semaphore that is raised when a program's domain dies.
+pub fn death() -> Entry {
+    DEATH.get_or_make(|| op::semaphore_new(Entry::ACCOUNT, 0).ok()).unwrap_or(Entry::OWN)
+}
+
+impl Table {
+    fn find(&mut self, number: u64) -> Option<usize> {
+        self.processes.iter().position(|process| process.number == number)
+    }
+
+    /// A number for a new process.
+    fn reserve(&mut self, launch: &Startup<'_>) -> Result<u64, ProcessError> {
+        let ended = self.processes.iter().filter(|process| matches!(process.state, State::Ended(_))).count();
+        if ended > MAX_ENDED
+            && let Some(oldest) = self.processes.iter().position(|p| matches!(p.state, State::Ended(_)))
+        {
+            self.processes.remove(oldest);
+        }
+        if self.processes.len() >= MAX_PROCESSES {
+            return Err(ProcessError::TooMany);
+        }
+        self.last += 1;
+        let pipes = launch.streams.iter().enumerate().filter_map(|(stream, text)| {
+            let number = text.strip_prefix("pipe:")?.parse().ok()?;
+            Some((number, stream > 0))
+        });
+        self.processes.push(Process {
+            number: self.last,
+            name: launch.name.to_string(),
+            pipes: pipes.collect(),
+            state: State::Starting,
+        });
+        Ok(self.last)
+    }
+}
+
+/// Starts a program; gives its number.
+pub fn spawn(path: &str, launch: &[u8], frames: u64) -> Result<u64, ProcessError> {
+    let launch = Startup::read(launch).map_err(|_| ProcessError::BadLaunch)?;
+    let source = Source::open(path)?;
+    let _spawning = SPAWNING.lock();
+    let number = TABLE.lock().reserve(&launch)?;
+    let made = Child::new(&source, &launch, frames, number);
+    let mut table = TABLE.lock();
+    let Some(index) = table.find(number) else { return Err(ProcessError::NoSuchProcess) };
+    let started = made.and_then(|(mut child, entry)| child.start(entry).map(|()| child));
+    match started {
+        Ok(child) => {
+            table.processes[index].state = State::Running(child);
+            Ok(number)
+        }
+        Err(error) => {
+            table.processes.remove(index);
+            Err(error)
+        }
+    }
+}
+
+/// Waits for the end of a process; gives its status and forgets it.
+pub fn wait(number: u64) -> Result<u64, ProcessError> {
+    let mut table = TABLE.lock();
+    loop {
+        let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
+        if let State::Ended(status) = table.processes[index].state {
+            table.processes.remove(index);
+            return Ok(status);
+        }
+        if table.waiting >= MAX_WAITING {
+            return Err(ProcessError::Cancelled);
+        }
+        table.waiting += 1;
+        table = ENDED.wait(table);
+        table.waiting -= 1;
+    }
+}
+
+/// Ends a process.
+pub fn kill(number: u64) -> Result<(), ProcessError> {
+    let mut table = TABLE.lock();
+    let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
+    end(&table.processes[index].state)
+}
+
+/// Ends the process whose domain has this number.
+pub fn kill_domain(number: u64) -> Result<(), ProcessError> {
+    let table = TABLE.lock();
+    let of_domain = |process: &&Process| matches!(&process.state, State::Running(child) if child.number == number);
+    match table.processes.iter().find(of_domain) {
+        Some(process) => end(&process.state),
+        None => Err(ProcessError::NotAllowed),
+    }
+}
+
+fn end(state: &State) -> Result<(), ProcessError> {
+    match state {
+        State::Running(child) => op::domain_kill(child.domain.entry(), 0).map_err(|_| ProcessError::NoSuchProcess),
+        State::Starting => Err(ProcessError::NoSuchProcess),
+        State::Ended(_) => Ok(()),
+    }
+}
+
+/// Writes processes from a position on.
+pub fn list(position: u64, into: &mut [u8]) -> (usize, u64) {
+    let table = TABLE.lock();
+    let mut writer = Writer::new(into);
+    for process in table.processes.iter().filter(|process| process.number > position) {
+        let tag = u8::from(matches!(process.state, State::Ended(_)));
+        let record = Record { tag, value: process.number, name: process.name.as_bytes() };
+        if !writer.push(record) {
+            return (writer.used(), process.number - 1);
+        }
+    }
+    (writer.used(), 0)
+}
+
+/// Buries the dead, for ever.
+pub fn reap() -> abi::Error {
+    loop {
+        match op::p(death(), NEVER) {
+            Ok(()) => bury(),
+            Err(abi::Error::Timeout | abi::Error::Cancelled) => {}
+            Err(error) => return error,
+        }
+    }
+}
+
+/// Takes away what is left of processes that ended, closes their pipes and wakes who waits for them.
+fn bury() {
+    let mut dead = Vec::new();
+    let mut table = TABLE.lock();
+    for process in &mut table.processes {
+        let State::Running(child) = &process.state else { continue };
+        let Some(status) = child.status() else { continue };
+        let state = core::mem::replace(&mut process.state, State::Starting);
+        dead.push((process.number, status, core::mem::take(&mut process.pipes), state));
+    }
+    drop(table);
+    for (number, status, pipes, state) in dead {
+        // The domain and its account go before anybody learns of the end.
+        drop(state);
+        for (pipe, writes) in pipes {
+            let pipes = PipesClient(&PIPES);
+            // A pipe that is gone already needs no closing.
+            let _ = if writes { pipes.close_write(pipe) } else { pipes.close_read(pipe) };
+        }
+        let mut table = TABLE.lock();
+        if let Some(index) = table.find(number) {
+            table.processes[index].state = State::Ended(status);
+        }
+        drop(table);
+        ENDED.notify_all();
+    }
+}

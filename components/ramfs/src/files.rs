@@ -1,0 +1,277 @@
+//! The interfaces `FileSystem` and `File` over the tree.
+//!
+//! An open file is a call entry whose badge says everything: inode, generation, and whether it may be
+//! written. So nothing is kept per opening, and a file outlives a restart of this component as far as
+//! the tree does.
+
+use alloc::string::String;
+
+use filetree::{Error, Kind, Node, Tree, normalize};
+use interface::{Delegate, Delegated};
+use interfaces::file::{
+    EXCLUSIVE, EXECUTABLE, FileError, FileServer, FileSystemServer, Kind as NodeKind, Stat, TRUNCATE, WRITE,
+};
+use interfaces::listing::{Record, Writer};
+use runtime::entry::{Entry, Owned};
+use runtime::op;
+use runtime::sync::Mutex;
+
+use crate::memory::Memory;
+
+/// The tree; there from the first call on.
+pub static TREE: Mutex<Option<Tree<Memory>>> = Mutex::new(None);
+
+/// In a badge: bits of the inode, then of the generation.
+const INODE_BITS: u32 = 24;
+/// See [`INODE_BITS`].
+const GENERATION_BITS: u32 = 38;
+/// In a badge: may be written.
+const WRITABLE: u64 = 1 << 63;
+/// Always set in the badge of a file, so that it is never that of the file system.
+const IS_FILE: u64 = 1 << 62;
+
+/// A badge that means this file.
+fn badge_of(node: Node, writable: bool) -> Result<u64, FileError> {
+    if node.inode >> INODE_BITS != 0 || node.generation >> GENERATION_BITS != 0 {
+        return Err(FileError::NoSpace);
+    }
+    let writable = if writable { WRITABLE } else { 0 };
+    Ok(u64::from(node.inode) | node.generation << INODE_BITS | writable | IS_FILE)
+}
+
+/// The file that a badge means.
+fn node_of(badge: u64) -> Node {
+    Node {
+        inode: (badge & ((1 << INODE_BITS) - 1)) as u32,
+        generation: badge >> INODE_BITS & ((1 << GENERATION_BITS) - 1),
+    }
+}
+
+fn refusal(error: Error) -> FileError {
+    match error {
+        Error::NotFound => FileError::NotFound,
+        Error::Exists => FileError::Exists,
+        Error::NotADirectory => FileError::NotADirectory,
+        Error::IsADirectory => FileError::IsADirectory,
+        Error::NotEmpty => FileError::NotEmpty,
+        Error::BadName => FileError::BadName,
+        Error::NameTooLong => FileError::NameTooLong,
+        Error::NoSpace => FileError::NoSpace,
+        Error::TooLarge => FileError::TooLarge,
+        Error::Stale => FileError::Stale,
+        Error::Invalid => FileError::Invalid,
+        Error::BadReference => FileError::BadReference,
+    }
+}
+
+/// Does something to the tree.
+fn with<R>(work: impl FnOnce(&mut Tree<Memory>) -> Result<R, Error>) -> Result<R, FileError> {
+    match TREE.lock().as_mut() {
+        Some(tree) => work(tree).map_err(refusal),
+        None => Err(FileError::BadReference),
+    }
+}
+
+/// Does something that may need pages, paid for by the account that came along.
+fn with_payer<R>(
+    account: Delegated,
+    work: impl FnOnce(&mut Tree<Memory>, u32) -> Result<(R, bool), Error>,
+) -> Result<R, FileError> {
+    let account = Owned::new(account.into());
+    let mut tree = TREE.lock();
+    let tree = tree.as_mut().ok_or(FileError::BadReference)?;
+    let payer = tree.pages_mut().accounts.keep(account).ok_or(FileError::NoAccount)?;
+    let result = work(tree, payer);
+    if !matches!(result, Ok((_, true))) {
+        tree.pages_mut().accounts.forget(payer);
+    }
+    result.map(|(value, _)| value).map_err(refusal)
+}
+
+/// The path as the tree takes it. Most paths are plain already.
+fn plain(path: &str) -> Option<String> {
+    let special = path.split('/').any(|part| matches!(part, ".." | "."));
+    special.then(|| normalize("/", path))
+}
+
+/// An open file.
+pub struct Files;
+
+impl FileServer for Files {
+    fn read(&self, badge: u64, offset: u64, into: &mut [u8]) -> Result<usize, FileError> {
+        with(|tree| tree.read(node_of(badge), offset, into))
+    }
+
+    fn write(&self, badge: u64, offset: u64, bytes: &[u8]) -> Result<usize, FileError> {
+        let node = writable(badge)?;
+        with(|tree| {
+            let payer = tree.payer(node)?;
+            tree.write(node, offset, bytes, op::clock(), payer)
+        })
+    }
+
+    fn append(&self, badge: u64, bytes: &[u8]) -> Result<u64, FileError> {
+        let node = writable(badge)?;
+        with(|tree| {
+            let end = tree.stat(node)?.size;
+            let payer = tree.payer(node)?;
+            let now = op::clock();
+            let written = tree.write(node, end, bytes, now, payer)?;
+            if written < bytes.len() {
+                tree.truncate(node, end, now, payer)?;
+                return Err(Error::NoSpace);
+            }
+            Ok(end + written as u64)
+        })
+    }
+
+    fn stat(&self, badge: u64) -> Result<Stat, FileError> {
+        with(|tree| stat(tree, node_of(badge)))
+    }
+
+    fn truncate(&self, badge: u64, size: u64) -> Result<(), FileError> {
+        let node = writable(badge)?;
+        with(|tree| {
+            let payer = tree.payer(node)?;
+            tree.truncate(node, size, op::clock(), payer)
+        })
+    }
+}
+
+fn writable(badge: u64) -> Result<Node, FileError> {
+    if badge & WRITABLE == 0 { Err(FileError::ReadOnly) } else { Ok(node_of(badge)) }
+}
+
+fn stat(tree: &Tree<Memory>, node: Node) -> Result<Stat, Error> {
+    let stat = tree.stat(node)?;
+    let (kind, size) = match stat.kind {
+        Kind::File => (NodeKind::File, stat.size),
+        Kind::Directory => (NodeKind::Directory, tree.entries(node)?),
+    };
+    Ok(Stat { size, kind, executable: stat.executable, modified: stat.modified })
+}
+
+/// The tree as a whole. `service` is what call entries to files are made from.
+pub struct FileSystem {
+    /// Our service.
+    pub service: Entry,
+}
+
+impl FileSystem {
+    fn entry(&self, node: Node, writable: bool) -> Result<Delegate, FileError> {
+        Ok(Delegate::mint(self.service.0, badge_of(node, writable)?))
+    }
+}
+
+impl FileSystemServer for FileSystem {
+    fn open(&self, _badge: u64, path: &str, flags: u64) -> Result<Delegate, FileError> {
+        let normal = plain(path);
+        let path = normal.as_deref().unwrap_or(path).as_bytes();
+        let node = with(|tree| {
+            let node = tree.walk(path)?;
+            if tree.stat(node)?.kind == Kind::Directory {
+                return Err(Error::IsADirectory);
+            }
+            if flags & TRUNCATE != 0 && flags & WRITE != 0 {
+                let payer = tree.payer(node)?;
+                tree.truncate(node, 0, op::clock(), payer)?;
+            }
+            Ok(node)
+        })?;
+        self.entry(node, flags & WRITE != 0)
+    }
+
+    fn create(&self, _badge: u64, path: &str, flags: u64, account: Delegated) -> Result<Delegate, FileError> {
+        let normal = plain(path);
+        let path = normal.as_deref().unwrap_or(path).as_bytes();
+        let node = with_payer(account, |tree, payer| {
+            let (directory, name) = tree.walk_parent(path)?;
+            let now = op::clock();
+            match tree.create(directory, name, Kind::File, now, payer) {
+                Ok(node) => {
+                    if flags & EXECUTABLE != 0 {
+                        tree.set_executable(node, true)?;
+                    }
+                    Ok((node, true))
+                }
+                Err(Error::Exists) if flags & EXCLUSIVE == 0 => {
+                    let node = tree.lookup(directory, name)?;
+                    if tree.stat(node)?.kind == Kind::Directory {
+                        return Err(Error::IsADirectory);
+                    }
+                    if flags & TRUNCATE != 0 {
+                        tree.truncate(node, 0, now, payer)?;
+                        tree.set_executable(node, flags & EXECUTABLE != 0)?;
+                    }
+                    Ok((node, false))
+                }
+                Err(error) => Err(error),
+            }
+        })?;
+        self.entry(node, true)
+    }
+
+    fn make_directory(&self, _badge: u64, path: &str, account: Delegated) -> Result<(), FileError> {
+        let normal = plain(path);
+        let path = normal.as_deref().unwrap_or(path).as_bytes();
+        with_payer(account, |tree, payer| {
+            if path.iter().all(|byte| *byte == b'/') {
+                return Err(Error::Exists);
+            }
+            let (directory, name) = tree.walk_parent(path)?;
+            tree.create(directory, name, Kind::Directory, op::clock(), payer).map(|_| ((), true))
+        })
+    }
+
+    fn remove(&self, _badge: u64, path: &str) -> Result<(), FileError> {
+        let normal = plain(path);
+        let path = normal.as_deref().unwrap_or(path).as_bytes();
+        with(|tree| {
+            let (directory, name) = tree.walk_parent(path)?;
+            tree.remove(directory, name)
+        })
+    }
+
+    fn rename(&self, _badge: u64, from: &str, to: &str) -> Result<(), FileError> {
+        let (from, to) = (normalize("/", from), normalize("/", to));
+        with(|tree| {
+            let (old, name) = tree.walk_parent(from.as_bytes())?;
+            let (new, new_name) = tree.walk_parent(to.as_bytes())?;
+            tree.rename(old, name, new, new_name, 0)
+        })
+    }
+
+    fn read_directory(
+        &self,
+        _badge: u64,
+        path: &str,
+        position: u64,
+        into: &mut [u8],
+    ) -> Result<(usize, u64), FileError> {
+        let normal = plain(path);
+        let path = normal.as_deref().unwrap_or(path).as_bytes();
+        with(|tree| {
+            let directory = tree.walk(path)?;
+            let mut writer = Writer::new(into);
+            let mut position = position;
+            while let Some(entry) = tree.list(directory, position)? {
+                let stat = stat(tree, entry.node)?;
+                let record = Record { tag: stat.kind as u8, value: stat.size, name: entry.name() };
+                if !writer.push(record) {
+                    return Ok((writer.used(), position));
+                }
+                position = entry.next;
+            }
+            Ok((writer.used(), 0))
+        })
+    }
+
+    fn stat(&self, _badge: u64, path: &str) -> Result<Stat, FileError> {
+        let normal = plain(path);
+        let path = normal.as_deref().unwrap_or(path).as_bytes();
+        with(|tree| {
+            let node = tree.walk(path)?;
+            stat(tree, node)
+        })
+    }
+}

@@ -1,0 +1,150 @@
+//! The file system in memory: the boot archive as a tree, and writable files in pages of this
+//! component's vault, which outlive it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`memory`] | the pages of the tree |
+//! | [`accounts`] | who pays for them |
+//! | [`files`] | interfaces `FileSystem` and `File` |
+//! | [`pipes`] | interface `Pipes` |
+//!
+//! The tree itself, and why it survives a kill at any instant, is the crate `filetree`.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod accounts;
+mod files;
+mod memory;
+mod pipes;
+
+use alloc::string::{String, ToString};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use filetree::{Error, Kind, Node, Tree};
+use interface::{Reply, Request};
+use interfaces::file::{FileServer, FileSystemServer};
+use interfaces::pipes::PipesServer;
+use interfaces::vault::VaultClient;
+use runtime::connection::Direct;
+use runtime::entry::Entry;
+use runtime::server::{self, Serve};
+
+use crate::files::{FileSystem, Files, TREE};
+use crate::memory::Memory;
+
+runtime::entry!(main);
+
+/// Activations that serve: those that may wait in pipes, and some for files.
+const ACTIVATIONS: usize = pipes::MAX_WAITING + 4;
+
+/// Directories that are there from the start.
+const DIRECTORIES: [&str; 2] = ["tmp", "home"];
+
+/// Noted in the tree when all of the archive is in it.
+const IMPORTED: u64 = 1;
+
+static SERVICE: AtomicUsize = AtomicUsize::new(0);
+
+struct FileService;
+
+impl Serve for FileService {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        if request.badge == 0 {
+            FileSystem { service: Entry(SERVICE.load(Ordering::Relaxed)) }.dispatch(request)
+        } else {
+            Files.dispatch(request)
+        }
+    }
+}
+
+struct PipeService;
+
+impl Serve for PipeService {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        pipes::Pipes.dispatch(request)
+    }
+}
+
+fn main() -> u8 {
+    match start() {
+        Ok(()) => server::park(),
+        Err(text) => {
+            runtime::log!("{text}");
+            1
+        }
+    }
+}
+
+fn start() -> Result<(), String> {
+    let archive = match runtime::program::variable("ARCHIVE") {
+        Some(text) => memory::archive(text).ok_or("ARCHIVE is not the place of an archive")?,
+        None => &[],
+    };
+    let parent = interfaces::parent::ParentClient(Direct(Entry::PARENT));
+    let vault = parent.vault().map_err(|error| alloc::format!("no vault: {error}"))?;
+    let vault = VaultClient(Direct(vault.into()));
+    let memory = Memory::open(vault, archive).map_err(|error| alloc::format!("cannot map the vault: {error}"))?;
+    let (mut tree, _) = Tree::open(memory, 0).map_err(|error| alloc::format!("no room for a tree: {error:?}"))?;
+    if tree.note() == IMPORTED {
+        runtime::log!("the tree is as it was");
+    } else {
+        import(&mut tree, archive);
+        tree.set_note(IMPORTED);
+    }
+    *TREE.lock() = Some(tree);
+    server::activations(ACTIVATIONS).map_err(|error| error.to_string())?;
+    let service = server::service::<FileService>().map_err(|error| error.to_string())?;
+    SERVICE.store(service.0, Ordering::Relaxed);
+    server::publish_service("ramfs", service).map_err(|error| error.to_string())?;
+    let pipes = server::service::<PipeService>().map_err(|error| error.to_string())?;
+    server::publish_service("pipes", pipes).map_err(|error| error.to_string())
+}
+
+/// Puts the files of the archive into the tree. After a kill in the middle the next instance does it
+/// again: what is there already stays.
+fn import(tree: &mut Tree<Memory>, archive: &[u8]) {
+    for name in DIRECTORIES {
+        let _ = tree.create(tree.root(), name.as_bytes(), Kind::Directory, 0, 0);
+    }
+    let mut files = 0;
+    for entry in cpio::Archive::new(archive).entries() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                runtime::log!("the boot archive is damaged: {error}");
+                break;
+            }
+        };
+        let name = entry.name.trim_start_matches('/');
+        let result = match entry.kind {
+            cpio::Kind::Folder => directory(tree, name).map(drop),
+            cpio::Kind::File => file(tree, name, entry.offset, entry.data),
+        };
+        match result {
+            Ok(()) | Err(Error::Exists) => files += 1,
+            Err(error) => runtime::log!("{name} is not imported: {error:?}"),
+        }
+    }
+    runtime::log!("{files} files from the boot archive");
+}
+
+/// The directory of this path, made with those above it if need be.
+fn directory(tree: &mut Tree<Memory>, path: &str) -> Result<Node, Error> {
+    let mut node = tree.root();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        node = match tree.lookup(node, part.as_bytes()) {
+            Err(Error::NotFound) => tree.create(node, part.as_bytes(), Kind::Directory, 0, 0)?,
+            other => other?,
+        };
+    }
+    Ok(node)
+}
+
+fn file(tree: &mut Tree<Memory>, path: &str, offset: usize, data: &[u8]) -> Result<(), Error> {
+    let executable = data.starts_with(b"\x7fELF");
+    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let above = directory(tree, above)?;
+    tree.import(above, name.as_bytes(), offset as u64, data.len() as u64, executable, 0).map(drop)
+}

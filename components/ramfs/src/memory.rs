@@ -1,0 +1,173 @@
+//! The pages of the tree: the component's vault, mapped one page after the other at a fixed address.
+//!
+//! This is the only module of the component with unsafe code. All access goes through [`Memory::word`]
+//! and [`Memory::bytes`], which check that the page is mapped.
+
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+
+use alloc::vec::Vec;
+
+use abi::{PAGE_BYTES, layout};
+use filetree::{Error, Pages};
+use interface::{Delegate, Failure};
+use interfaces::vault::{VaultClient, VaultError};
+use runtime::connection::Direct;
+
+use crate::accounts::Accounts;
+
+/// Where the vault is mapped.
+const START: u64 = layout::FREE_START;
+/// Pages there can be: 4 GiB of them, so that the number of an inode fits a badge.
+const MAX_PAGES: u32 = 1 << 20;
+
+/// The memory of the tree.
+pub struct Memory {
+    vault: VaultClient<Direct>,
+    /// One bit per page: is it mapped?
+    mapped: Vec<u64>,
+    archive: &'static [u8],
+    /// Who pays for what.
+    pub accounts: Accounts,
+}
+
+impl Memory {
+    /// Maps all pages that the vault holds.
+    pub fn open(vault: VaultClient<Direct>, archive: &'static [u8]) -> Result<Self, Failure<VaultError>> {
+        let mut memory = Self { vault, mapped: Vec::new(), archive, accounts: Accounts::new() };
+        let pages = memory.vault.pages()?.min(u64::from(MAX_PAGES)) as u32;
+        for page in 0..pages {
+            if memory.vault.existing(page.into(), address(page))? {
+                memory.set_mapped(page, true);
+            }
+        }
+        Ok(memory)
+    }
+
+    fn is_mapped(&self, page: u32) -> bool {
+        self.mapped.get(page as usize / 64).is_some_and(|word| word & 1 << (page % 64) != 0)
+    }
+
+    fn set_mapped(&mut self, page: u32, mapped: bool) {
+        let word = page as usize / 64;
+        if self.mapped.len() <= word {
+            self.mapped.resize(word + 1, 0);
+        }
+        let bit = 1 << (page % 64);
+        self.mapped[word] = if mapped { self.mapped[word] | bit } else { self.mapped[word] & !bit };
+    }
+
+    #[inline]
+    fn word(&self, page: u32, word: usize) -> &AtomicU64 {
+        assert!(self.is_mapped(page) && word < PAGE_BYTES / 8, "page of the tree is not there");
+        // SAFETY: the page is mapped writable, stays so while `self` is not changed, and is only
+        // accessed through this component's single tree; the word is aligned and inside of it.
+        unsafe { AtomicU64::from_ptr((address(page) as usize + word * 8) as *mut u64) }
+    }
+
+    #[inline]
+    fn bytes(&self, page: u32, offset: usize, length: usize) -> *mut u8 {
+        let inside = offset.checked_add(length).is_some_and(|end| end <= PAGE_BYTES);
+        assert!(inside && self.is_mapped(page), "bytes of the tree are not there");
+        (address(page) as usize + offset) as *mut u8
+    }
+}
+
+const fn address(page: u32) -> u64 {
+    START + page as u64 * PAGE_BYTES as u64
+}
+
+impl Pages for Memory {
+    #[inline]
+    fn load(&self, page: u32, word: usize) -> u64 {
+        self.word(page, word).load(Ordering::Relaxed)
+    }
+
+    /// Release keeps the order of stores: whoever comes after a kill sees them in program order.
+    #[inline]
+    fn store(&mut self, page: u32, word: usize, value: u64) {
+        self.word(page, word).store(value, Ordering::Release);
+    }
+
+    fn read(&self, page: u32, offset: usize, bytes: &mut [u8]) {
+        let source = self.bytes(page, offset, bytes.len());
+        // SAFETY: the source is inside a mapped page, which no reference of Rust's refers to.
+        unsafe { core::ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), bytes.len()) };
+    }
+
+    fn write(&mut self, page: u32, offset: usize, bytes: &[u8]) {
+        let target = self.bytes(page, offset, bytes.len());
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: the target is inside a mapped page, which no reference of Rust's refers to.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len()) };
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    fn clear(&mut self, page: u32, offset: usize, length: usize) {
+        let target = self.bytes(page, offset, length);
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: as for `write`.
+        unsafe { core::ptr::write_bytes(target, 0, length) };
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    fn populate(&mut self, page: u32, payer: u32) -> Result<(), Error> {
+        if self.is_mapped(page) {
+            return Ok(());
+        }
+        if page >= MAX_PAGES {
+            return Err(Error::NoSpace);
+        }
+        let account = self.accounts.account(payer);
+        let delegate = Delegate::entry(account.0, abi::rights::ALL);
+        match self.vault.page(page.into(), address(page), delegate) {
+            Ok(_) => {
+                self.set_mapped(page, true);
+                Ok(())
+            }
+            Err(error) => {
+                if !matches!(error, Failure::Refused(VaultError::NoMemory)) {
+                    runtime::log!("vault page {page}: {error}");
+                }
+                Err(Error::NoSpace)
+            }
+        }
+    }
+
+    fn release(&mut self, page: u32) {
+        if self.is_mapped(page) {
+            self.set_mapped(page, false);
+            if let Err(error) = self.vault.release(page.into()) {
+                runtime::log!("vault page {page} cannot be given back: {error}");
+            }
+        }
+    }
+
+    fn exists(&self) -> bool {
+        self.is_mapped(0)
+    }
+
+    fn archive(&self) -> &[u8] {
+        self.archive
+    }
+}
+
+/// The boot archive, where `roottask` says that it mapped it: `ARCHIVE=address,bytes`.
+pub fn archive(description: &str) -> Option<&'static [u8]> {
+    let (address, bytes) = description.split_once(',')?;
+    let address = number(address)?;
+    let bytes = number(bytes)?;
+    let end = address.checked_add(bytes)?;
+    if address < layout::USER_START || end > layout::USER_END || !address.is_multiple_of(PAGE_BYTES as u64) {
+        return None;
+    }
+    // SAFETY: our creator, who mapped all we have, says that these bytes are mapped for us, read-only.
+    Some(unsafe { core::slice::from_raw_parts(address as *const u8, bytes as usize) })
+}
+
+/// A number, decimal or with `0x` hexadecimal.
+fn number(text: &str) -> Option<u64> {
+    match text.trim().strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.trim().parse().ok(),
+    }
+}
