@@ -1,0 +1,240 @@
+//! A service of our own, called through the generated stubs.
+
+use alloc::vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request, codes, interface};
+use runtime::entry::Owned;
+use runtime::server::{self, Serve};
+use runtime::sync::Mutex;
+use runtime::thread::{self, Thread};
+use runtime::{Direct, Entry, op, table};
+
+use abi::{Error, MESSAGE_BYTES, rights};
+
+use crate::{Check, hold};
+
+pub const CHECKS: &[Check] = &[
+    ("words arrive and come back", words),
+    ("bytes arrive and come back", bytes),
+    ("a nested call keeps the caller's bytes", nested),
+    ("a minted entry carries its badge", minted),
+    ("a delegated semaphore works on both sides", delegated),
+    ("entries nobody asked for are removed", uninvited),
+    ("calls run side by side", concurrent),
+    ("a wrong method is answered", protocol),
+    ("a server that ends its thread is a dead peer", died),
+    ("no index is lost", indices),
+];
+
+codes! {
+    /// Why not.
+    pub enum TrialError {
+        1 No "no"
+    }
+}
+
+/// Something of everything.
+#[interface]
+pub trait Trial {
+    /// Adds.
+    fn add(&self, a: u64, b: u64, c: u64, d: u64) -> Result<u64, TrialError>;
+    /// Reverses bytes.
+    fn reverse(&self, bytes: &[u8], into: &mut [u8]) -> Result<usize, TrialError>;
+    /// Makes another call with bytes, then says whether its own are still there.
+    fn nest(&self, depth: u64, bytes: &[u8]) -> Result<bool, TrialError>;
+    /// A new entry to the same service.
+    fn mint(&self, badge: u64) -> Result<Delegated, TrialError>;
+    /// The badge it is called with.
+    fn badge(&self) -> Result<u64, TrialError>;
+    /// V on a semaphore.
+    fn signal(&self, semaphore: Delegate) -> Result<(), TrialError>;
+    /// Waits for others to come.
+    fn meet(&self, others: u64) -> Result<(), TrialError>;
+    /// Ends the server's thread.
+    fn die(&self) -> Result<(), TrialError>;
+}
+
+struct Server;
+
+impl Serve for Server {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Self.dispatch(request)
+    }
+}
+
+static MET: AtomicU64 = AtomicU64::new(0);
+static OPEN: Mutex<Option<(Entry, Entry)>> = Mutex::new(None);
+
+impl TrialServer for Server {
+    fn add(&self, _: u64, a: u64, b: u64, c: u64, d: u64) -> Result<u64, TrialError> {
+        if d == 0 { Err(TrialError::No) } else { Ok(a + b + c + d) }
+    }
+    fn reverse(&self, _: u64, bytes: &[u8], into: &mut [u8]) -> Result<usize, TrialError> {
+        let count = bytes.len().min(into.len());
+        into.iter_mut().zip(bytes.iter().rev()).for_each(|(to, from)| *to = *from);
+        Ok(count)
+    }
+    fn nest(&self, _: u64, depth: u64, bytes: &[u8]) -> Result<bool, TrialError> {
+        let sum: u64 = bytes.iter().copied().map(u64::from).sum();
+        runtime::log!("nested {depth} deep");
+        let inner = match depth {
+            0 => true,
+            _ => {
+                let inner = vec![depth as u8; bytes.len()];
+                client().map_err(|_| TrialError::No)?.nest(depth - 1, &inner).map_err(|_| TrialError::No)?
+            }
+        };
+        Ok(inner && sum == bytes.iter().copied().map(u64::from).sum())
+    }
+    fn mint(&self, _: u64, badge: u64) -> Result<Delegate, TrialError> {
+        let (service, _) = open().map_err(|_| TrialError::No)?;
+        Ok(Delegate::mint(service.0, badge))
+    }
+    fn badge(&self, badge: u64) -> Result<u64, TrialError> {
+        Ok(badge)
+    }
+    fn signal(&self, _: u64, semaphore: Delegated) -> Result<(), TrialError> {
+        let semaphore = Owned::new(semaphore.into());
+        op::v(semaphore.entry()).map_err(|_| TrialError::No)
+    }
+    fn meet(&self, _: u64, others: u64) -> Result<(), TrialError> {
+        MET.fetch_add(1, Ordering::SeqCst);
+        let deadline = op::clock() + 2_000_000_000;
+        while MET.load(Ordering::SeqCst) < others {
+            thread::sleep(1_000_000).map_err(|_| TrialError::No)?;
+            if op::clock() > deadline {
+                return Err(TrialError::No);
+            }
+        }
+        Ok(())
+    }
+    fn die(&self, _: u64) -> Result<(), TrialError> {
+        op::exit(0)
+    }
+}
+
+/// The service and a call entry to it, made when first needed.
+fn open() -> Result<(Entry, Entry), Error> {
+    let mut open = OPEN.lock();
+    if let Some(entries) = *open {
+        return Ok(entries);
+    }
+    server::activations(6)?;
+    let service = server::service::<Server>()?;
+    let portal = table::allocate()?;
+    op::portal_new(Entry::OWN, service, 7, portal, 0)?;
+    *open = Some((service, portal));
+    Ok((service, portal))
+}
+
+fn client() -> Result<TrialClient<Direct>, &'static str> {
+    open().map(|(_, portal)| TrialClient(Direct(portal))).map_err(|error| error.text())
+}
+
+fn say(failure: Failure<TrialError>) -> &'static str {
+    match failure {
+        Failure::Refused(error) => interface::Code::text(error),
+        Failure::Transport(error) => error.text(),
+        Failure::Protocol(error) => interface::Code::text(error),
+    }
+}
+
+fn words() -> Result<(), &'static str> {
+    let client = client()?;
+    hold(client.add(1, 2, 3, 4).map_err(say)? == 10, "a wrong sum")?;
+    hold(client.add(1, 2, 3, 0) == Err(Failure::Refused(TrialError::No)), "not refused")?;
+    hold(client.badge().map_err(say)? == 7, "a wrong badge")
+}
+
+fn bytes() -> Result<(), &'static str> {
+    let client = client()?;
+    let mut into = [0; 5];
+    hold(client.reverse(b"hello", &mut into).map_err(say)? == 5 && &into == b"olleh", "a small message")?;
+    let big = vec![3; MESSAGE_BYTES / 2];
+    let mut into = vec![0; MESSAGE_BYTES / 2];
+    hold(client.reverse(&big, &mut into).map_err(say)? == big.len() && into == big, "a big message")
+}
+
+fn nested() -> Result<(), &'static str> {
+    hold(client()?.nest(3, &[9; 1000]).map_err(say)?, "bytes changed under the method")
+}
+
+fn minted() -> Result<(), &'static str> {
+    for badge in [1, u64::MAX] {
+        let entry = Owned::new(client()?.mint(badge).map_err(say)?.into());
+        hold(TrialClient(Direct(entry.entry())).badge().map_err(say)? == badge, "a wrong badge")?;
+    }
+    Ok(())
+}
+
+fn delegated() -> Result<(), &'static str> {
+    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(|error| error.text())?);
+    for _ in 0..20 {
+        let delegate = Delegate::entry(semaphore.entry().0, rights::WRITE);
+        client()?.signal(delegate).map_err(say)?;
+        op::p(semaphore.entry(), 0).map_err(|error| error.text())?;
+    }
+    Ok(())
+}
+
+fn uninvited() -> Result<(), &'static str> {
+    let (_, portal) = open().map_err(|error| error.text())?;
+    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(|error| error.text())?);
+    let control = Delegate::entry(semaphore.entry().0, rights::WRITE).control();
+    for _ in 0..20 {
+        runtime::message::call(portal, [5, 0, 0, 0, 0], control).map_err(|error| error.text())?;
+    }
+    Ok(())
+}
+
+fn concurrent() -> Result<(), &'static str> {
+    MET.store(0, Ordering::SeqCst);
+    static FAILED: AtomicU64 = AtomicU64::new(0);
+    let start = || {
+        Thread::start(
+            |_| {
+                if client().map_or(true, |client| client.meet(3).is_err()) {
+                    FAILED.fetch_add(1, Ordering::SeqCst);
+                }
+            },
+            0,
+        )
+    };
+    let threads = [start(), start(), start()];
+    for thread in threads {
+        thread.map_err(|error| error.text())?.join();
+    }
+    hold(FAILED.load(Ordering::SeqCst) == 0, "they did not meet")
+}
+
+fn protocol() -> Result<(), &'static str> {
+    let (_, portal) = open().map_err(|error| error.text())?;
+    let word =
+        |word| runtime::message::call(portal, [word, 0, 0, 0, 0], abi::Control(0)).map(|(words, _)| words[0]);
+    hold(word(99) == Ok(Protocol::UnknownMethod as u64), "an unknown method")?;
+    hold(word(2 | 5 << 16) == Ok(Protocol::BadLength as u64), "bytes that did not come")?;
+    hold(word(6) == Ok(Protocol::NoDelegation as u64), "a semaphore that did not come")
+}
+
+fn died() -> Result<(), &'static str> {
+    let died = client()?.die();
+    hold(died == Err(Failure::Transport(Error::PeerDied)), "not a dead peer")?;
+    hold(client()?.badge().map_err(say)? == 7, "the service does not go on")
+}
+
+fn indices() -> Result<(), &'static str> {
+    // What each activation holds (its receive index, its own semaphore) exists by now.
+    let free = || {
+        let mut entries = [const { None }; 1024];
+        let count =
+            entries.iter_mut().map_while(|place| table::allocate().ok().map(|entry| *place = Some(entry))).count();
+        entries.into_iter().flatten().for_each(table::free);
+        count
+    };
+    let before = free();
+    for check in [minted, delegated, uninvited] {
+        check()?;
+    }
+    hold(free() == before, "indices went missing")
+}
