@@ -11,8 +11,10 @@ const NON_CANONICAL: u64 = 0x0000_8000_0000_0000;
 
 /// A page of data with an instruction in it.
 #[repr(align(4096))]
-struct DataPage([u8; 4096]);
-static mut DATA: DataPage = DataPage([0xc3; 4096]);
+struct DataPage {
+    _code: [u8; 4096],
+}
+static mut DATA: DataPage = DataPage { _code: [0xc3; 4096] };
 
 /// All of them, with what they are.
 pub const ALL: &[Crime] = &[

@@ -34,12 +34,7 @@ impl Crime {
     const fn death(name: &'static str, what: &'static str, die: fn()) -> Self {
         Self { name, what, expected: Expected::Death, commit: || Ok(()), die }
     }
-    const fn refusal(
-        name: &'static str,
-        what: &'static str,
-        error: Error,
-        commit: fn() -> Result<(), Error>,
-    ) -> Self {
+    const fn refusal(name: &'static str, what: &'static str, error: Error, commit: fn() -> Result<(), Error>) -> Self {
         Self { name, what, expected: Expected::Refusal(error), commit, die: || {} }
     }
     const fn harmless(name: &'static str, what: &'static str, commit: fn() -> Result<(), Error>) -> Self {

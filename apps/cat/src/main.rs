@@ -1,0 +1,37 @@
+//! `cat [FILE…]`: writes files one after the other.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use tool::{Arguments, files};
+
+runtime::entry!(main);
+
+const HELP: &str = "\
+usage: cat [FILE...]
+
+Writes files to standard output, one after the other. Without a file, or for -,
+standard input up to its end (Ctrl-D at the console).
+";
+
+fn main() -> u8 {
+    let arguments = Arguments::new("cat", HELP);
+    let words = if arguments.words().is_empty() { &["-"][..] } else { arguments.words() };
+    let mut status = 0;
+    for word in words {
+        let mut lost = None;
+        let read = files::each_block(word, |bytes| {
+            if lost.is_none() {
+                let written = runtime::stream::write(bytes).and_then(|()| runtime::stream::STDOUT.lock().flush());
+                lost = written.err();
+            }
+        });
+        if let Some(error) = lost {
+            return arguments.fail("standard output", error);
+        }
+        if let Err(cause) = read {
+            status = arguments.fail(word, cause);
+        }
+    }
+    status
+}

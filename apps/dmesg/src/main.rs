@@ -1,0 +1,46 @@
+//! `dmesg`: the kernel log.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use tool::{Arguments, inspect};
+
+runtime::entry!(main);
+
+const HELP: &str = "\
+usage: dmesg [-f]
+
+Writes the kernel log: what the nucleus and the components had to say since
+boot, as far as it is kept.
+
+  -f  goes on writing what comes (Ctrl-C ends it)
+";
+
+/// Nanoseconds between two looks.
+const PAUSE: u64 = 200_000_000;
+
+fn main() -> u8 {
+    let mut arguments = Arguments::new("dmesg", HELP);
+    let Some(options) = arguments.options("f") else { return tool::USAGE };
+    if !arguments.none() {
+        return tool::USAGE;
+    }
+    let mut position = 0;
+    loop {
+        let told = inspect::log(position, |bytes| {
+            // A closed output ends the program by itself at its end.
+            let _ = runtime::stream::write(bytes);
+        });
+        match told {
+            Ok(next) => position = next,
+            Err(error) => return arguments.fail("kernel log", error),
+        }
+        if !options.contains('f') {
+            return 0;
+        }
+        let _ = runtime::stream::STDOUT.lock().flush();
+        if runtime::thread::sleep(PAUSE).is_err() {
+            return 0;
+        }
+    }
+}

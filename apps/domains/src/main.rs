@@ -1,0 +1,49 @@
+//! `domains`: what the nucleus keeps for each domain.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+use alloc::string::ToString;
+
+use tool::table::{Side, Table};
+use tool::{Arguments, inspect};
+
+runtime::entry!(main);
+
+const HELP: &str = "\
+usage: domains
+
+Shows what the nucleus keeps for each domain (see also ps).
+
+  PAGES        mapped in its address space
+  ACTIVATIONS  places for flows of control: its threads and calls it can serve
+  TABLE        entries of its portal table
+  LABELS       number of its pair of labels
+";
+
+fn main() -> u8 {
+    let arguments = Arguments::new("domains", HELP);
+    if !arguments.none() {
+        return tool::USAGE;
+    }
+    let domains = match inspect::domains() {
+        Ok(domains) => domains,
+        Err(error) => return arguments.fail("domains", error),
+    };
+    let mut table = Table::new(&[
+        ("DOMAIN", Side::Right),
+        ("PAGES", Side::Right),
+        ("ACTIVATIONS", Side::Right),
+        ("TABLE", Side::Right),
+        ("LABELS", Side::Right),
+        ("NAME", Side::Left),
+    ]);
+    for (name, domain) in domains {
+        let numbers = [domain.number, domain.pages, domain.activations, domain.table, domain.pair];
+        table.row(numbers.map(|number| number.to_string()).into_iter().chain([name]));
+    }
+    table.print();
+    0
+}

@@ -1,0 +1,10 @@
+//! `false`: ends badly.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+runtime::entry!(main);
+
+fn main() -> u8 {
+    1
+}

@@ -1,0 +1,138 @@
+//! Paths and files as programs use them.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use runtime::abi::{MESSAGE_BYTES, rights};
+use runtime::connection::Connection;
+use runtime::entry::Entry;
+use runtime::interface::{Delegate, Failure};
+use runtime::interfaces::file::{FileClient, FileError, Kind, Stat, TRUNCATE, WRITE};
+use runtime::interfaces::listing::Listing;
+use runtime::stream::{FILE_SYSTEM, Path};
+
+/// Why something could not be done to a file.
+pub type Refusal = Failure<FileError>;
+
+/// Bytes that are read or written at once: with the offset they fit a message.
+pub const BLOCK: usize = MESSAGE_BYTES - 64;
+
+/// The absolute path of `path` in the current directory (`PWD` of the environment).
+pub fn absolute(path: &str) -> String {
+    let current = runtime::program::variable("PWD").unwrap_or("/");
+    filetree::normalize(current, path)
+}
+
+/// `path/name`.
+pub fn join(path: &str, name: &str) -> String {
+    let slash = if path.ends_with('/') { "" } else { "/" };
+    alloc::format!("{path}{slash}{name}")
+}
+
+/// The part after the last `/`.
+pub fn last(path: &str) -> &str {
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+}
+
+/// An open file; opened again if the file server restarts.
+pub struct File<'a>(FileClient<Connection<Path<'a>>>);
+
+impl<'a> File<'a> {
+    /// Opens for reading.
+    pub fn open(path: &'a str) -> Result<Self, Refusal> {
+        Self::with(path, 0)
+    }
+
+    fn with(path: &'a str, flags: u64) -> Result<Self, Refusal> {
+        let entry = FILE_SYSTEM.open(path, flags)?;
+        Ok(Self(FileClient(Connection::opened(Path { path, flags }, entry.into()))))
+    }
+
+    /// Makes the file, or empties it.
+    pub fn create(path: &'a str, flags: u64) -> Result<Self, Refusal> {
+        let account = Delegate::entry(Entry::ACCOUNT.0, rights::COPY | rights::READ | rights::WRITE);
+        let entry = FILE_SYSTEM.create(path, TRUNCATE | flags, account)?;
+        Ok(Self(FileClient(Connection::opened(Path { path, flags: WRITE }, entry.into()))))
+    }
+
+    /// Reads from an offset; 0 = at the end.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, Refusal> {
+        let length = into.len().min(BLOCK);
+        self.0.read(offset, &mut into[..length])
+    }
+
+    /// Writes all of it.
+    pub fn write(&self, mut offset: u64, mut bytes: &[u8]) -> Result<(), Refusal> {
+        while !bytes.is_empty() {
+            let taken = self.0.write(offset, &bytes[..bytes.len().min(BLOCK)])?;
+            if taken == 0 {
+                return Err(Failure::Refused(FileError::NoSpace));
+            }
+            offset += taken as u64;
+            bytes = &bytes[taken..];
+        }
+        Ok(())
+    }
+}
+
+/// A name in a directory.
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// Is it a directory?
+    pub is_directory: bool,
+    /// Bytes, or entries.
+    pub size: u64,
+}
+
+/// What is in a directory, sorted by name.
+pub fn directory(path: &str) -> Result<Vec<Named>, Refusal> {
+    let mut names = Vec::new();
+    let mut position = 0;
+    let mut buffer = [0; 2048];
+    loop {
+        let (bytes, next) = FILE_SYSTEM.read_directory(path, position, &mut buffer)?;
+        names.extend(Listing(&buffer[..bytes]).map(|record| Named {
+            name: String::from_utf8_lossy(record.name).into_owned(),
+            is_directory: u64::from(record.tag) == Kind::Directory as u64,
+            size: record.value,
+        }));
+        if next == 0 || bytes == 0 {
+            names.sort_by(|a, b| a.name.cmp(&b.name));
+            return Ok(names);
+        }
+        position = next;
+    }
+}
+
+/// What is known about a path.
+pub fn stat(path: &str) -> Result<Stat, Refusal> {
+    FILE_SYSTEM.stat(path)
+}
+
+/// Reads standard input (`-`) or a file to its end, piece by piece. `Err` = what failed, as text.
+pub fn each_block(path: &str, mut take: impl FnMut(&[u8])) -> Result<(), String> {
+    let mut buffer = [0; BLOCK];
+    if path == "-" {
+        loop {
+            match runtime::stream::read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(count) => take(&buffer[..count]),
+                Err(error) => return Err(alloc::format!("{error}")),
+            }
+        }
+    }
+    let path = absolute(path);
+    let text = |error: Refusal| alloc::format!("{error}");
+    let file = File::open(&path).map_err(text)?;
+    let mut offset = 0;
+    loop {
+        match file.read(offset, &mut buffer).map_err(text)? {
+            0 => return Ok(()),
+            count => {
+                take(&buffer[..count]);
+                offset += count as u64;
+            }
+        }
+    }
+}
