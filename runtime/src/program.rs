@@ -1,8 +1,10 @@
 //! The start and the end of a program, and what it was told at the start.
 
 use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::PAGE_BYTES;
+use abi::layout::STARTUP_PAGE;
 use loader::Startup;
 
 use crate::op::{self, Schedule};
@@ -15,6 +17,8 @@ struct Told(UnsafeCell<Option<Startup<'static>>>);
 unsafe impl Sync for Told {}
 
 static TOLD: Told = Told(UnsafeCell::new(None));
+
+static ARGUMENT: AtomicU64 = AtomicU64::new(0);
 
 /// Priority and slice of threads when nothing was said.
 const DEFAULT_SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
@@ -84,11 +88,18 @@ fn cairn_program() -> u64 {
 }
 
 /// First Rust code of a program.
-pub(crate) extern "sysv64" fn start(page: u64) -> ! {
-    if page != 0 {
-        read(page);
+pub(crate) extern "sysv64" fn start(argument: u64) -> ! {
+    // The two components that the nucleus starts itself have no startup page.
+    if argument == STARTUP_PAGE {
+        read(argument);
     }
+    ARGUMENT.store(argument, Ordering::Relaxed);
     exit(cairn_program())
+}
+
+/// Word 0 of the first thread: what who started it gave along, usually the startup page's address.
+pub fn argument() -> u64 {
+    ARGUMENT.load(Ordering::Relaxed)
 }
 
 fn read(page: u64) {
