@@ -37,6 +37,16 @@ pub struct StackTop {
 /// Bytes of [`StackTop`].
 pub(crate) const STACK_TOP_BYTES: u64 = size_of::<StackTop>() as u64;
 
+/// A status word as a result: the usual case is one compare.
+#[inline(always)]
+pub fn check(status: u64) -> Result<(), Error> {
+    #[cold]
+    fn error(status: u64) -> Error {
+        Error::from_status(status).err().unwrap_or(Error::BadArgument)
+    }
+    if status == 0 { Ok(()) } else { Err(error(status)) }
+}
+
 /// The top of the stack that this stack pointer is in.
 const fn stack_top(stack_pointer: u64) -> u64 {
     if stack_pointer.wrapping_sub(MAIN_STACK_START) < MAIN_STACK_TOP - MAIN_STACK_START {
@@ -113,16 +123,22 @@ pub fn prepare_receive() -> Result<(), Error> {
 }
 
 /// Notes which entry came with a message: the receive index is used up and the entry is ours.
-#[inline]
-pub(crate) fn received(control: Control) -> Option<interface::Delegated> {
-    match control.delegated() {
-        0 => None,
-        index => {
-            let top = top();
-            if top.receive.get() == index as u64 {
-                top.receive.set(0);
-            }
-            Some(interface::Delegated(index))
+#[inline(always)]
+pub(crate) fn received(control: Control) {
+    #[cold]
+    fn note(index: usize) {
+        top().note_received(index);
+    }
+    if control.delegated() != 0 {
+        note(control.delegated());
+    }
+}
+
+impl StackTop {
+    /// The entry at `index` came: if the receive index says so, it is used up.
+    pub(crate) fn note_received(&self, index: usize) {
+        if self.receive.get() == index as u64 {
+            self.receive.set(0);
         }
     }
 }
@@ -136,7 +152,7 @@ pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Cont
     // SAFETY: not a kernel operation. No bytes are sent; a server that sends some all the same writes
     // into an area that is ours, at worst over what a method of ours borrowed and will check no more.
     let (status, words, control) = unsafe { arch::call(entry.0, words, control) };
-    Error::from_status(status).map(|()| (words, control))
+    check(status).map(|()| (words, control))
 }
 
 /// Calls the server behind `entry` with words and bytes: the pieces of `send` one after the other in
@@ -161,7 +177,7 @@ pub fn call_bytes(
         }
         // SAFETY: not a kernel operation; the area is ours for the length of the call.
         let (status, words, control) = unsafe { arch::call(entry.0, words, Control(control.0 | length as u64)) };
-        Error::from_status(status)?;
+        check(status)?;
         let bytes = control.length().min(receive.len()).min(MESSAGE_BYTES);
         receive[..bytes].copy_from_slice(&area[..bytes]);
         Ok((words, control))

@@ -5,10 +5,11 @@
 //! mutexes. The main thread then has nothing more to do and [`park`]s.
 
 use abi::{Control, Error, MESSAGE_BYTES, rights};
-use interface::{Delegate, Failure, Protocol, Reply, Request};
+use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request};
 use interfaces::parent::{ParentClient, ParentError};
 
 use crate::connection::Direct;
+use crate::message::StackTop;
 use crate::sync::private_semaphore;
 use crate::thread::Slot;
 use crate::{Entry, arch, message, op, table};
@@ -32,20 +33,26 @@ pub(crate) extern "sysv64" fn serve<S: Serve>(
     word3: u64,
     word4: u64,
     control: u64,
-    area: *mut [u8; MESSAGE_BYTES],
+    top: &StackTop,
 ) -> ! {
     let control = Control(control);
-    let delegated = message::received(control);
+    let delegated = match control.delegated() {
+        0 => None,
+        index => {
+            top.note_received(index);
+            Some(Delegated(index))
+        }
+    };
     // SAFETY: the nucleus gave this page to the activation that runs, and to nobody else.
-    let area = unsafe { &mut *area };
+    let area = unsafe { &mut *(top.area.get() as *mut [u8; MESSAGE_BYTES]) };
     let words = [word0, word1, word2, word3, word4];
-    let lent = &message::top().lent;
+    let lent = &top.lent;
     let mut request = Request { badge, words, length: control.length().min(MESSAGE_BYTES), delegated, area, lent };
     let reply = S::serve(&mut request);
     if let Some(left) = request.delegated {
         remove(left.into());
     }
-    if message::top().receive.get() == 0 {
+    if top.receive.get() == 0 {
         // Without an index left, callers that delegate are told so by the nucleus.
         let _ = message::prepare_receive();
     }

@@ -5,7 +5,7 @@ use core::arch::asm;
 use abi::layout::{ENTRY_BYTES, RETURN};
 use abi::{Control, Error, op};
 
-use crate::message::Words;
+use crate::message::{Words, check};
 
 /// Traverses the portal at `index` with five words and a control word, and gives what came back:
 /// status, words, control word.
@@ -65,7 +65,7 @@ pub fn semaphore(index: usize, what: u64, deadline: u64) -> Result<(), Error> {
             options(nostack)
         );
     }
-    Error::from_status(status)
+    check(status)
 }
 
 /// V on a semaphore, then the end of the running thread, without touching the stack in between: who

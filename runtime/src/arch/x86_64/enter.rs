@@ -45,7 +45,7 @@ pub unsafe extern "sysv64" fn thread_entry() -> ! {
 }
 
 /// A call to a service arrives here: words in the registers of the C convention but for `rcx`, which
-/// takes the badge; control word and message area go on the stack as seventh and eighth argument.
+/// takes the badge; control word and the record at the stack's top are seventh and eighth argument.
 ///
 /// # Safety
 /// Only the nucleus enters here, on the stack of a pool activation.
@@ -56,7 +56,8 @@ pub unsafe extern "sysv64" fn service_entry<S: Serve>() -> ! {
         "mov qword ptr [rsp - 16], 0",
         "mov rcx, rax",
         "sub rsp, 32",
-        "push rbx",
+        "mov rax, rsp",
+        "push rax",
         "push r10",
         "call {serve}",
         "ud2",

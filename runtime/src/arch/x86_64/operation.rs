@@ -8,14 +8,7 @@ use core::arch::asm;
 use abi::Error;
 use abi::layout::ENTRY_BYTES;
 
-/// Status and word 0 as a result.
-#[inline(always)]
-fn result(status: u64, value: u64) -> Result<u64, Error> {
-    match Error::from_status(status) {
-        Ok(()) => Ok(value),
-        Err(error) => Err(error),
-    }
-}
+use crate::message::check;
 
 /// A kernel operation without operands that cannot fail and touches no memory: thread number, clock.
 ///
@@ -61,7 +54,7 @@ pub unsafe fn operation0<const INDEX: usize>() -> Result<u64, Error> {
             options(nostack)
         );
     }
-    result(status, value)
+    check(status).map(|()| value)
 }
 
 /// A kernel operation with 1 operand.
@@ -87,7 +80,7 @@ pub unsafe fn operation1<const INDEX: usize>(word0: u64) -> Result<u64, Error> {
             options(nostack)
         );
     }
-    result(status, value)
+    check(status).map(|()| value)
 }
 
 /// A kernel operation with 2 operands.
@@ -113,7 +106,7 @@ pub unsafe fn operation2<const INDEX: usize>(word0: u64, word1: u64) -> Result<u
             options(nostack)
         );
     }
-    result(status, value)
+    check(status).map(|()| value)
 }
 
 /// A kernel operation with 3 operands.
@@ -139,7 +132,7 @@ pub unsafe fn operation3<const INDEX: usize>(word0: u64, word1: u64, word2: u64)
             options(nostack)
         );
     }
-    result(status, value)
+    check(status).map(|()| value)
 }
 
 /// A kernel operation with 4 operands.
@@ -165,7 +158,7 @@ pub unsafe fn operation4<const INDEX: usize>(word0: u64, word1: u64, word2: u64,
             options(nostack)
         );
     }
-    result(status, value)
+    check(status).map(|()| value)
 }
 
 /// A kernel operation with 5 operands.
@@ -197,7 +190,7 @@ pub unsafe fn operation5<const INDEX: usize>(
             options(nostack)
         );
     }
-    result(status, value)
+    check(status).map(|()| value)
 }
 
 /// A kernel operation with 6 operands.
@@ -230,5 +223,5 @@ pub unsafe fn operation6<const INDEX: usize>(
             options(nostack)
         );
     }
-    result(status, value)
+    check(status).map(|()| value)
 }
