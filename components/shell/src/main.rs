@@ -1,2 +1,138 @@
+//! The shell: reads commands from the console, or runs those of `/etc/exec`.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`session`] | variables, current directory, status |
+//! | [`terminal`] | the console: lines in, text out, Ctrl-C |
+//! | [`run`] | lists and pipelines |
+//! | [`launch`] | from a command to a program's streams and arguments |
+//! | [`jobs`] | what runs in the background |
+//! | [`builtins`] | commands of the shell itself |
+//! | [`complete`] | what Tab finds |
+//!
+//! The language is the crate `shellparse`, the line editor the crate `lineedit`.
+//!
+//! # Without a terminal
+//! If the boot archive has a file `/etc/exec`, its commands are run and the machine is stopped with the
+//! status of the last one. Nothing but their output appears on the serial line.
 #![no_std]
 #![no_main]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod builtins;
+mod complete;
+mod jobs;
+mod launch;
+mod run;
+mod session;
+mod terminal;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use interfaces::process::ProcessClient;
+use runtime::connection::{Connection, Name};
+use runtime::stream::FILE_SYSTEM;
+
+use session::Session;
+
+runtime::entry!(main);
+
+/// Commands to run instead of those of a person.
+const EXEC: &str = "/etc/exec";
+/// What is said at the start.
+const GREETING: &str = "/etc/motd";
+/// Lines remembered.
+const HISTORY: usize = 200;
+/// Columns that a serial terminal is taken to have.
+const COLUMNS: usize = 80;
+/// Bytes that a file with commands or a greeting may have.
+const MAX_TEXT: u64 = 64 * 1024;
+
+/// The program server.
+pub static PROC: ProcessClient<Connection<Name<'static>>> = ProcessClient(Connection::named("proc"));
+
+fn main() -> u8 {
+    match read_text(EXEC) {
+        Some(script) => exec(&script),
+        None => interactive(),
+    }
+}
+
+fn exec(script: &str) -> u8 {
+    let mut session = Session::new(false);
+    run::script(&mut session, script);
+    let status = session.leave.unwrap_or(session.status);
+    stop(status)
+}
+
+/// Stops the machine when all output is out.
+fn stop(status: u64) -> u8 {
+    terminal::flush();
+    // A status has 7 bits in the emulator; a failure must stay one.
+    let status = if status & 0x7f == 0 && status != 0 { 1 } else { status & 0x7f };
+    match PROC.stop_machine(status) {
+        Ok(()) => 0,
+        Err(error) => {
+            terminal::say!("shell: stop: {error}");
+            1
+        }
+    }
+}
+
+fn interactive() -> u8 {
+    if let Err(error) = terminal::watch_interrupts() {
+        terminal::say!("shell: Ctrl-C will not work: {error}");
+    }
+    terminal::say!("");
+    if let Some(greeting) = read_text(GREETING) {
+        terminal::write(greeting.as_bytes());
+    }
+    terminal::say!("help shows the commands. Ctrl-A X leaves the emulator, exit stops the machine.");
+    let mut session = Session::new(true);
+    let mut lines = terminal::Lines::new(COLUMNS, HISTORY);
+    loop {
+        jobs::tell_ended();
+        let prompt = alloc::format!("cairn:{}$ ", session.directory);
+        let line = match lines.read(&prompt, &session) {
+            terminal::Typed::Line(line) => line,
+            terminal::Typed::Cancelled => {
+                session.status = 130;
+                continue;
+            }
+            terminal::Typed::End => String::from("exit"),
+        };
+        session.history = lines.history();
+        run::script(&mut session, &line);
+        if let Some(status) = session.leave {
+            terminal::say!("The machine stops.");
+            stop(status);
+            session.leave = None;
+        }
+    }
+}
+
+/// A small file as text; `None` if there is none.
+fn read_text(path: &str) -> Option<String> {
+    use interfaces::file::FileClient;
+    use runtime::connection::Direct;
+    use runtime::entry::Owned;
+
+    let file = Owned::new(FILE_SYSTEM.open(path, 0).ok()?.into());
+    let file = FileClient(Direct(file.entry()));
+    let size = file.stat().ok()?.size.min(MAX_TEXT) as usize;
+    let mut bytes = Vec::new();
+    bytes.resize(size, 0);
+    let mut done = 0;
+    while done < size {
+        let end = size.min(done + 4000);
+        match file.read(done as u64, &mut bytes[done..end]) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => done += count,
+        }
+    }
+    bytes.truncate(done);
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}

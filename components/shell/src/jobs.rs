@@ -1,0 +1,134 @@
+//! What runs in the background, and what Ctrl-C ends.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use runtime::sync::{Condvar, Mutex};
+use runtime::thread;
+
+use crate::PROC;
+use crate::run::Running;
+use crate::terminal::say;
+
+/// Jobs at the same time: each has a thread of the shell.
+const MAX_JOBS: usize = 16;
+
+struct Job {
+    number: u64,
+    title: String,
+    running: Running,
+    ended: Option<u64>,
+    /// Its end needs no telling: somebody waits for it.
+    awaited: bool,
+}
+
+static JOBS: Mutex<Vec<Job>> = Mutex::new(Vec::new());
+static ENDED: Condvar = Condvar::new();
+static FOREGROUND: Mutex<Option<Running>> = Mutex::new(None);
+
+/// What Ctrl-C ends from now on.
+pub fn set_foreground(running: Option<Running>) {
+    *FOREGROUND.lock() = running;
+}
+
+/// Ends what runs in the foreground.
+pub fn kill_foreground() {
+    let running = FOREGROUND.lock().clone();
+    if let Some(running) = running {
+        kill(&running);
+    }
+}
+
+fn kill(running: &Running) {
+    let numbers = running.lock().clone();
+    for number in numbers {
+        let _ = PROC.kill(number);
+    }
+}
+
+/// Starts a job; gives its number.
+pub fn start(title: String, work: impl FnOnce(&Running) -> u64 + Send + 'static) -> Result<u64, abi::Error> {
+    let mut jobs = JOBS.lock();
+    if jobs.len() >= MAX_JOBS {
+        return Err(abi::Error::LimitReached);
+    }
+    let number = jobs.iter().map(|job| job.number).max().unwrap_or(0) + 1;
+    let running = Running::new(Mutex::new(Vec::new()));
+    jobs.push(Job { number, title, running: running.clone(), ended: None, awaited: false });
+    drop(jobs);
+    let started = thread::spawn(move || {
+        let status = work(&running);
+        if let Some(job) = JOBS.lock().iter_mut().find(|job| job.number == number) {
+            job.ended = Some(status);
+        }
+        ENDED.notify_all();
+    });
+    match started {
+        Ok(_) => Ok(number),
+        Err(error) => {
+            JOBS.lock().retain(|job| job.number != number);
+            Err(error)
+        }
+    }
+}
+
+/// Tells which jobs ended, and forgets them.
+pub fn tell_ended() {
+    let mut jobs = JOBS.lock();
+    for job in jobs.iter().filter(|job| !job.awaited) {
+        match job.ended {
+            Some(0) => say!("[{}] done: {}", job.number, job.title),
+            Some(status) => say!("[{}] ended with status {status}: {}", job.number, job.title),
+            None => {}
+        }
+    }
+    jobs.retain(|job| job.ended.is_none() || job.awaited);
+}
+
+/// The jobs as text.
+pub fn list() -> String {
+    let mut text = String::new();
+    for job in JOBS.lock().iter() {
+        let state = if job.ended.is_some() { "ended" } else { "running" };
+        text.push_str(&alloc::format!("[{}] {state}: {}\n", job.number, job.title));
+    }
+    text
+}
+
+/// Waits for a job (`None`: the newest) and lets Ctrl-C end it; gives its status. `None` if there is no such job.
+pub fn bring_to_foreground(number: Option<u64>) -> Option<u64> {
+    let mut jobs = JOBS.lock();
+    let index = match number {
+        Some(number) => jobs.iter().position(|job| job.number == number)?,
+        None => jobs.len().checked_sub(1)?,
+    };
+    let job = &mut jobs[index];
+    job.awaited = true;
+    let number = job.number;
+    set_foreground(Some(job.running.clone()));
+    loop {
+        let index = jobs.iter().position(|job| job.number == number)?;
+        if let Some(status) = jobs[index].ended {
+            jobs.remove(index);
+            return Some(status);
+        }
+        jobs = ENDED.wait(jobs);
+    }
+}
+
+/// Ends a job. False if there is no such job.
+pub fn end(number: u64) -> bool {
+    let running = JOBS.lock().iter().find(|job| job.number == number).map(|job| job.running.clone());
+    match running {
+        Some(running) => {
+            kill(&running);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Numbers of all jobs.
+pub fn numbers() -> Vec<u64> {
+    JOBS.lock().iter().map(|job| job.number).collect()
+}

@@ -1,0 +1,276 @@
+//! Lists and pipelines.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use abi::info::status;
+use interface::Failure;
+use interfaces::pipes::PipesClient;
+use interfaces::process::ProcessError;
+use runtime::connection::{Connection, Name};
+use runtime::sync::Mutex;
+use shellparse::{Command, Connector, List, Pipeline, parse};
+
+use crate::launch::{self, Launch, Prepared};
+use crate::session::Session;
+use crate::terminal::say;
+use crate::{PROC, builtins, jobs, terminal};
+
+/// Numbers of the processes of a list that run now.
+pub type Running = Arc<Mutex<Vec<u64>>>;
+
+static PIPES: PipesClient<Connection<Name<'static>>> = PipesClient(Connection::named("pipes"));
+
+/// Status of a command that cannot be understood.
+const MISUNDERSTOOD: u64 = 2;
+/// Status of what was ended by Ctrl-C.
+const INTERRUPTED: u64 = 130;
+/// Status of what was killed.
+const KILLED: u64 = 137;
+/// Status of what died of an exception or a page fault.
+const DIED: u64 = 139;
+/// Status of a program whose output nobody reads.
+const CLOSED: u64 = 141;
+
+/// Runs lines of commands.
+pub fn script(session: &mut Session, text: &str) {
+    let lists = match parse(text) {
+        Ok(lists) => lists,
+        Err(error) => {
+            say!("shell: {error}");
+            session.status = MISUNDERSTOOD;
+            return;
+        }
+    };
+    if session.interactive && !lists.is_empty() {
+        terminal::hand_over();
+    }
+    for parsed in lists {
+        if parsed.background {
+            let title = String::from(parsed.text(text));
+            background(session, parsed, title);
+            continue;
+        }
+        let running = Running::new(Mutex::new(Vec::new()));
+        jobs::set_foreground(Some(running.clone()));
+        list(session, &parsed, &running);
+        jobs::set_foreground(None);
+        if session.leave.is_some() {
+            return;
+        }
+        if session.interactive && terminal::interrupted() {
+            session.status = INTERRUPTED;
+            return;
+        }
+    }
+}
+
+/// Runs a list in a thread of its own, with a copy of the session.
+fn background(session: &mut Session, list: List, title: String) {
+    let mut copy = session.clone();
+    let interactive = core::mem::replace(&mut copy.interactive, false);
+    match jobs::start(title, move |running| {
+        self::list(&mut copy, &list, running);
+        copy.leave.unwrap_or(copy.status)
+    }) {
+        Ok(number) => {
+            session.status = 0;
+            if interactive {
+                say!("[{number}]");
+            }
+        }
+        Err(error) => {
+            say!("shell: no background job: {error}");
+            session.status = 1;
+        }
+    }
+}
+
+fn list(session: &mut Session, list: &List, running: &Running) {
+    pipeline(session, &list.first, running);
+    for (connector, next) in &list.rest {
+        let goes_on = session.leave.is_none() && !(session.interactive && terminal::interrupted());
+        if goes_on && (*connector == Connector::And) == (session.status == 0) {
+            pipeline(session, next, running);
+        }
+    }
+}
+
+/// Runs the commands of a pipeline at the same time; the status is that of the last one.
+fn pipeline(session: &mut Session, pipeline: &Pipeline, running: &Running) {
+    let mut pipes = Vec::new();
+    for _ in 1..pipeline.commands.len() {
+        match PIPES.create() {
+            Ok(pipe) => pipes.push(pipe),
+            Err(error) => {
+                say!("shell: pipe: {error}");
+                pipes.into_iter().for_each(close);
+                session.status = 1;
+                return;
+            }
+        }
+    }
+    let alone = pipeline.commands.len() == 1;
+    let mut started = Vec::new();
+    // What built-in commands have to say to the next command: written when that runs.
+    let mut outputs = Vec::new();
+    for (index, command) in pipeline.commands.iter().enumerate() {
+        let input = index.checked_sub(1).map(|before| pipes[before]);
+        let output = pipes.get(index).copied();
+        session.status = match start(session, command, input, output, alone) {
+            Ok(Started::Process(number, name)) => {
+                running.lock().push(number);
+                started.push((index, number, name));
+                continue;
+            }
+            Ok(Started::Done(status, text)) => {
+                outputs.push((output, text));
+                status
+            }
+            Err(status) => {
+                outputs.push((output, String::new()));
+                status
+            }
+        };
+        if let Some(pipe) = input {
+            let _ = PIPES.close_read(pipe);
+        }
+    }
+    for (pipe, text) in outputs {
+        if let Some(pipe) = pipe {
+            feed(pipe, text.as_bytes());
+            let _ = PIPES.close_write(pipe);
+        }
+    }
+    let last = pipeline.commands.len() - 1;
+    for (index, number, name) in started {
+        let status = wait(number, &name, session.interactive);
+        running.lock().retain(|running| *running != number);
+        if index == last {
+            session.status = status;
+        }
+    }
+}
+
+fn close(pipe: u64) {
+    let _ = PIPES.close_read(pipe);
+    let _ = PIPES.close_write(pipe);
+}
+
+fn feed(pipe: u64, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match PIPES.write(pipe, &bytes[..bytes.len().min(4000)]) {
+            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+            Err(_) => return,
+        }
+    }
+}
+
+enum Started {
+    /// A program runs.
+    Process(u64, String),
+    /// A command of the shell itself: its status, and what it says to a pipe.
+    Done(u64, String),
+}
+
+/// Starts a command. `Err` = status of one that could not be started; it was said why.
+fn start(
+    session: &mut Session,
+    command: &Command,
+    input: Option<u64>,
+    output: Option<u64>,
+    alone: bool,
+) -> Result<Started, u64> {
+    let Prepared { words, streams } = launch::prepare(session, command, input, output)?;
+    let Some(name) = words.first() else {
+        return Ok(Started::Done(0, String::new()));
+    };
+    if let Some(done) = builtins::run(session, &words, alone) {
+        if output.is_none() || streams.redirected_output {
+            streams.write(&done.text);
+            return Ok(Started::Done(done.status, String::new()));
+        }
+        return Ok(Started::Done(done.status, done.text));
+    }
+    let launch = Launch { words: &words, streams: &streams, environment: &session.environment() };
+    match launch::spawn(session, &launch) {
+        Ok(number) => Ok(Started::Process(number, name.clone())),
+        Err(Failure::Refused(ProcessError::NotFound)) => {
+            say!("shell: {name}: no such command or program (help lists them)");
+            Err(127)
+        }
+        Err(error) => {
+            say!("shell: {name}: {error}");
+            Err(126)
+        }
+    }
+}
+
+/// Waits for the end of a process and tells what it died of, if it did not end by itself.
+fn wait(number: u64, name: &str, interactive: bool) -> u64 {
+    let ended = loop {
+        match PROC.wait(number) {
+            Ok(status) => break status,
+            Err(Failure::Refused(ProcessError::Cancelled)) => {
+                let _ = runtime::thread::sleep(20_000_000);
+            }
+            Err(error) => {
+                say!("shell: {name}: {error}");
+                return 1;
+            }
+        }
+    };
+    match ended {
+        CLOSED => CLOSED,
+        0..=255 => ended,
+        status::KILLED.. if ended < status::EXCEPTION => {
+            if !(interactive && terminal::interrupted()) {
+                say!("shell: {name}: killed");
+            }
+            KILLED
+        }
+        _ => {
+            say!("shell: {name}: died: {}", cause(ended));
+            DIED
+        }
+    }
+}
+
+/// What a status word means, for people. Exceptions of AMD64: volume 2 of its manual, section 8.2.
+pub fn cause(ended: u64) -> String {
+    const EXCEPTIONS: [&str; 18] = [
+        "division error",
+        "single step",
+        "non-maskable interrupt",
+        "breakpoint",
+        "overflow",
+        "bound range exceeded",
+        "undefined instruction",
+        "floating-point unit not available",
+        "double fault",
+        "coprocessor overrun",
+        "invalid task state",
+        "segment not present",
+        "stack address not canonical",
+        "privileged instruction, or an address that is not canonical",
+        "page fault",
+        "reserved exception",
+        "floating-point error",
+        "unaligned access",
+    ];
+    match ended {
+        0..=255 => alloc::format!("exit {ended}"),
+        status::EXCEPTION..status::PAGE_FAULT => {
+            let vector = ended - status::EXCEPTION;
+            match EXCEPTIONS.get(vector as usize) {
+                Some(text) => (*text).into(),
+                None => alloc::format!("exception {vector}"),
+            }
+        }
+        status::PAGE_FAULT => "page fault: nothing is mapped there, or not with that right".into(),
+        status::NO_CALLER => "it returned, and nobody had called".into(),
+        ended if (status::KILLED..status::EXCEPTION).contains(&ended) => "killed".into(),
+        ended => alloc::format!("cause {ended:#x}"),
+    }
+}

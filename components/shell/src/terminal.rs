@@ -1,0 +1,131 @@
+//! The console: lines in, text out, Ctrl-C.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use abi::{NEVER, rights};
+use interface::{Delegate, Failure};
+use interfaces::console::{ConsoleClient, ConsoleError, Mode};
+use lineedit::{Editor, Outcome};
+use runtime::connection::{Connection, Name};
+use runtime::entry::Entry;
+use runtime::{op, thread};
+
+use crate::session::Session;
+use crate::{complete, jobs};
+
+/// The console.
+static CONSOLE: ConsoleClient<Connection<Name<'static>>> = ConsoleClient(Connection::named("console"));
+/// The semaphore that the console raises at Ctrl-C; 0 = none.
+static INTERRUPT: AtomicUsize = AtomicUsize::new(0);
+/// Ctrl-C was pressed since [`forget_interrupt`].
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Bytes written at once.
+const BLOCK: usize = 4000;
+
+/// Writes a line of the shell's own.
+macro_rules! say {
+    ($($argument:tt)*) => { $crate::terminal::write(::alloc::format!("{}\n", ::core::format_args!($($argument)*)).as_bytes()) };
+}
+pub(crate) use say;
+
+/// Writes bytes to the console. What cannot be written has nobody to be told to.
+pub fn write(bytes: &[u8]) {
+    for block in bytes.chunks(BLOCK) {
+        if let Err(error) = CONSOLE.write(block) {
+            runtime::log!("console: {error}");
+            return;
+        }
+    }
+}
+
+/// Waits until all output has left the machine.
+pub fn flush() {
+    let _ = CONSOLE.flush();
+}
+
+/// Starts the thread that ends what runs in the foreground when Ctrl-C is pressed.
+pub fn watch_interrupts() -> Result<(), abi::Error> {
+    let semaphore = op::semaphore_new(Entry::ACCOUNT, 0)?;
+    INTERRUPT.store(semaphore.0, Ordering::Relaxed);
+    let watch = move || {
+        while op::p(semaphore, NEVER).is_ok() {
+            INTERRUPTED.store(true, Ordering::Relaxed);
+            jobs::kill_foreground();
+        }
+    };
+    thread::spawn(watch).map(drop)
+}
+
+/// Was Ctrl-C pressed?
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+/// Before commands run: the console works by lines and tells us of Ctrl-C (also if it was restarted meanwhile).
+pub fn hand_over() {
+    INTERRUPTED.store(false, Ordering::Relaxed);
+    let semaphore = INTERRUPT.load(Ordering::Relaxed);
+    if semaphore != 0 {
+        let _ = CONSOLE.set_interrupt_semaphore(Delegate::entry(semaphore, rights::COPY | rights::WRITE));
+        let _ = CONSOLE.set_mode(Mode::Cooked);
+    }
+}
+
+/// What a person typed.
+pub enum Typed {
+    /// A line.
+    Line(String),
+    /// Ctrl-C.
+    Cancelled,
+    /// Ctrl-D.
+    End,
+}
+
+/// The line editor at the console.
+pub struct Lines {
+    editor: Editor,
+}
+
+impl Lines {
+    /// For a terminal of so many columns.
+    pub fn new(columns: usize, history: usize) -> Self {
+        Self { editor: Editor::new(columns, history) }
+    }
+
+    /// Lines typed, oldest first.
+    pub fn history(&self) -> Vec<String> {
+        self.editor.history().lines().map(ToString::to_string).collect()
+    }
+
+    /// Reads a line.
+    pub fn read(&mut self, prompt: &str, session: &Session) -> Typed {
+        let mut output = Vec::new();
+        self.editor.start(prompt, &mut output);
+        write(&output);
+        loop {
+            // One byte at a time: what is typed ahead of a program belongs to the program.
+            let mut byte = [0];
+            match CONSOLE.read_raw(&mut byte) {
+                Ok(0) | Err(Failure::Refused(ConsoleError::Interrupted)) => continue,
+                Ok(_) => {}
+                Err(error) => {
+                    runtime::log!("console: {error}");
+                    let _ = thread::sleep(100_000_000);
+                    continue;
+                }
+            }
+            output.clear();
+            let outcome = self.editor.feed(byte[0], &mut output, &mut |before| complete::complete(session, before));
+            write(&output);
+            match outcome {
+                None => {}
+                Some(Outcome::Line(line)) => return Typed::Line(line),
+                Some(Outcome::Cancelled) => return Typed::Cancelled,
+                Some(Outcome::End) => return Typed::End,
+            }
+        }
+    }
+}
