@@ -210,8 +210,7 @@ fn concurrent() -> Result<(), &'static str> {
 
 fn protocol() -> Result<(), &'static str> {
     let (_, portal) = open().map_err(|error| error.text())?;
-    let word =
-        |word| runtime::message::call(portal, [word, 0, 0, 0, 0], abi::Control(0)).map(|(words, _)| words[0]);
+    let word = |word| runtime::message::call(portal, [word, 0, 0, 0, 0], abi::Control(0)).map(|(words, _)| words[0]);
     hold(word(99) == Ok(Protocol::UnknownMethod as u64), "an unknown method")?;
     hold(word(2 | 5 << 16) == Ok(Protocol::BadLength as u64), "bytes that did not come")?;
     hold(word(6) == Ok(Protocol::NoDelegation as u64), "a semaphore that did not come")

@@ -1,7 +1,9 @@
 //! Tries the runtime where it has to work: in the machine.
 //!
-//! Runs in the place of a shell, with the machine and the serial line's ports. Each check prints one line; the
-//! machine stops with 0 if all hold. What a check must not do is hang: the boot test has a time limit.
+//! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
+//! runtime itself; with the argument `services` it tries what the runtime offers for the system's
+//! services, through them. Each check prints one line; the machine stops with 0 if all hold. What a
+//! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -9,11 +11,16 @@
 extern crate alloc;
 
 mod calls;
+mod services;
 mod threads;
 
+use alloc::format;
+use alloc::string::String;
 use core::fmt::{self, Write};
 
-use runtime::{Entry, op};
+use interfaces::process::ProcessClient;
+use runtime::stream::Stream;
+use runtime::{Arguments, Connection, Entry, op};
 
 runtime::entry!(main);
 
@@ -33,18 +40,31 @@ impl Write for Serial {
 /// A check: its name and what it finds wrong.
 type Check = (&'static str, fn() -> Result<(), &'static str>);
 
-fn main() {
+fn main(arguments: Arguments) {
     let mut failed = 0;
-    for (name, check) in threads::CHECKS.iter().chain(calls::CHECKS) {
-        let result = check();
-        failed += u64::from(result.is_err());
-        let _ = match result {
-            Ok(()) => writeln!(Serial, "{name}: ok"),
-            Err(what) => writeln!(Serial, "{name}: FAILED: {what}"),
-        };
+    if arguments.skip(1).any(|argument| argument == "services") {
+        let console = Stream::new("console");
+        for (name, check) in services::CHECKS {
+            let line = report(name, check(), &mut failed);
+            let _ = console.write_all(line.as_bytes());
+        }
+        let _ = ProcessClient(Connection::named("proc")).stop_machine(failed);
+    } else {
+        for (name, check) in threads::CHECKS.iter().chain(calls::CHECKS) {
+            let line = report(name, check(), &mut failed);
+            let _ = Serial.write_str(&line);
+        }
+        let _ = op::machine_stop(Entry::SPECIAL, failed);
     }
-    let _ = op::machine_stop(Entry::SPECIAL, failed.min(100));
     runtime::server::park()
+}
+
+fn report(name: &str, result: Result<(), &'static str>, failed: &mut u64) -> String {
+    *failed += u64::from(result.is_err());
+    match result {
+        Ok(()) => format!("{name}: ok\n"),
+        Err(what) => format!("{name}: FAILED: {what}\n"),
+    }
 }
 
 /// Says what is wrong unless it holds.
