@@ -54,6 +54,7 @@ pub fn bytes(bytes: &[u8]) {
     message::with_area(|area| {
         let count = bytes.len().min(area.len());
         area[..count].copy_from_slice(&bytes[..count]);
+        crate::arch::expose(area);
         // A log that cannot be written has nobody left to tell.
         let _ = crate::op::log(count);
     });

@@ -77,7 +77,8 @@ pub fn activation() -> usize {
     (top().area.get().wrapping_sub(MESSAGE_START) as usize / PAGE_BYTES).min(layout::MAX_ACTIVATIONS - 1)
 }
 
-/// Lends the message area to `work`. Bytes that a method has borrowed are put back afterwards.
+/// Lends the message area to `work`, which tells the compiler with [`arch::expose`] before it lets the
+/// nucleus write there. Bytes that a method has borrowed are put back afterwards.
 #[inline]
 pub fn with_area<R>(work: impl FnOnce(&mut [u8; MESSAGE_BYTES]) -> R) -> R {
     let top = top();
@@ -85,7 +86,9 @@ pub fn with_area<R>(work: impl FnOnce(&mut [u8; MESSAGE_BYTES]) -> R) -> R {
     // SAFETY: the nucleus keeps this page mapped as long as the activation exists, nobody else uses it,
     // and what others borrowed of it is saved below.
     let area = unsafe { &mut *(top.area.get() as *mut [u8; MESSAGE_BYTES]) };
+    arch::expose(area);
     let result = if lent == 0 { work(area) } else { with_saved(area, lent.min(MESSAGE_BYTES), work) };
+    arch::expose(area);
     top.lent.set(lent as u64);
     result
 }
@@ -95,6 +98,7 @@ pub fn with_area<R>(work: impl FnOnce(&mut [u8; MESSAGE_BYTES]) -> R) -> R {
 fn with_saved<R>(area: &mut [u8; MESSAGE_BYTES], lent: usize, work: impl FnOnce(&mut [u8; MESSAGE_BYTES]) -> R) -> R {
     let mut saved = core::mem::MaybeUninit::<[u8; MESSAGE_BYTES]>::uninit();
     let saved = saved.as_mut_ptr().cast::<u8>();
+    arch::expose(area);
     // SAFETY: `lent` bytes fit in both; they do not overlap.
     unsafe { core::ptr::copy_nonoverlapping(area.as_ptr(), saved, lent) };
     let result = work(area);
@@ -175,6 +179,7 @@ pub fn call_bytes(
             place.copy_from_slice(piece);
             length += piece.len();
         }
+        arch::expose(area);
         // SAFETY: not a kernel operation; the area is ours for the length of the call.
         let (status, words, control) = unsafe { arch::call(entry.0, words, Control(control.0 | length as u64)) };
         check(status)?;

@@ -313,6 +313,7 @@ pub fn dispatch(seat: Entry, thread: u64) -> Error {
 /// `look`, together with the next position.
 pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8], u64) -> R) -> Result<R> {
     message::with_area(|area| {
+        expose(area);
         // SAFETY: the nucleus writes into the area, which is ours meanwhile.
         let next = unsafe { operation3::<{ op::INFO }>(machine.word(), what, position) }?;
         let bytes = match what {

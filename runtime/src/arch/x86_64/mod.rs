@@ -22,6 +22,14 @@ pub fn stack_pointer() -> u64 {
     value
 }
 
+/// Tells the compiler that system calls may read and write what `pointer` leads to, although no system
+/// call names it. Without this a `&mut` to the message area counts as untouched by them.
+#[inline(always)]
+pub fn expose<T>(pointer: *mut T) {
+    // SAFETY: no instructions; the compiler may not assume so.
+    unsafe { asm!("/* {} */", in(reg) pointer, options(nostack, preserves_flags)) };
+}
+
 /// Tells the CPU that this is a waiting loop.
 pub fn relax() {
     core::hint::spin_loop();
