@@ -51,13 +51,9 @@ impl Drop for Log {
 
 /// Appends bytes to the kernel log; at most a message area of them.
 pub fn bytes(bytes: &[u8]) {
-    message::with_area(|area| {
-        let count = bytes.len().min(area.len());
-        area[..count].copy_from_slice(&bytes[..count]);
-        crate::arch::expose(area);
-        // A log that cannot be written has nobody left to tell.
-        let _ = crate::op::log(count);
-    });
+    let bytes = &bytes[..bytes.len().min(abi::MESSAGE_BYTES)];
+    // A log that cannot be written has nobody left to tell.
+    let _ = message::transfer(&[bytes], |count| crate::op::log(count).map(|()| ((), 0)), |(), _| ());
 }
 
 /// Writes a line to the kernel log; the domain's name is put before it.

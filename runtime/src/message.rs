@@ -77,34 +77,87 @@ pub fn activation() -> usize {
     (top().area.get().wrapping_sub(MESSAGE_START) as usize / PAGE_BYTES).min(layout::MAX_ACTIVATIONS - 1)
 }
 
-/// Lends the message area to `work`, which tells the compiler with [`arch::expose`] before it lets the
-/// nucleus write there. Bytes that a method has borrowed are put back afterwards.
-#[inline]
-pub fn with_area<R>(work: impl FnOnce(&mut [u8; MESSAGE_BYTES]) -> R) -> R {
+/// The one way to use the message area: puts the pieces of `send` there, has `work` enter the nucleus
+/// (it gets their length, and gives what it found and how many bytes came), and shows those bytes to `look`.
+///
+/// If a method has borrowed bytes of the area, `send` may well consist of them and `look` write into
+/// them. So the message is then put together beside the area, and what came is looked at beside it,
+/// when the method's bytes are back in their place.
+pub(crate) fn transfer<R, T>(
+    send: &[&[u8]],
+    work: impl FnOnce(usize) -> Result<(R, usize), Error>,
+    look: impl FnOnce(R, &[u8]) -> T,
+) -> Result<T, Error> {
     let top = top();
-    let lent = top.lent.replace(MESSAGE_BYTES as u64) as usize;
-    // SAFETY: the nucleus keeps this page mapped as long as the activation exists, nobody else uses it,
-    // and what others borrowed of it is saved below.
+    let lent = top.lent.get() as usize;
+    if lent != 0 {
+        return transfer_beside(top, lent.min(MESSAGE_BYTES), send, work, look);
+    }
+    // SAFETY: the nucleus keeps this page mapped as long as the activation exists; nobody else uses it
+    // and nothing of it is borrowed. Marking it as lent keeps it so.
     let area = unsafe { &mut *(top.area.get() as *mut [u8; MESSAGE_BYTES]) };
-    arch::expose(area);
-    let result = if lent == 0 { work(area) } else { with_saved(area, lent.min(MESSAGE_BYTES), work) };
-    arch::expose(area);
-    top.lent.set(lent as u64);
+    top.lent.set(MESSAGE_BYTES as u64);
+    let result = gather(send, area).and_then(|length| {
+        arch::expose(area);
+        work(length)
+    });
+    let result = result.map(|(found, count)| {
+        arch::expose(area);
+        look(found, &area[..count.min(MESSAGE_BYTES)])
+    });
+    top.lent.set(0);
     result
 }
 
+/// Shows the message area as it is: what who started this thread may have left there.
+pub fn with_area<R>(look: impl FnOnce(&[u8]) -> R) -> R {
+    let top = top();
+    // SAFETY: the nucleus keeps this page mapped as long as the activation exists. Whatever a method has
+    // borrowed of it is only read here.
+    let area = unsafe { &*(top.area.get() as *const [u8; MESSAGE_BYTES]) };
+    let lent = top.lent.replace(MESSAGE_BYTES as u64);
+    let result = look(area);
+    top.lent.set(lent);
+    result
+}
+
+/// As [`transfer`], with `lent` bytes of the area borrowed by a method.
 #[cold]
 #[inline(never)]
-fn with_saved<R>(area: &mut [u8; MESSAGE_BYTES], lent: usize, work: impl FnOnce(&mut [u8; MESSAGE_BYTES]) -> R) -> R {
-    let mut saved = core::mem::MaybeUninit::<[u8; MESSAGE_BYTES]>::uninit();
-    let saved = saved.as_mut_ptr().cast::<u8>();
-    arch::expose(area);
-    // SAFETY: `lent` bytes fit in both; they do not overlap.
-    unsafe { core::ptr::copy_nonoverlapping(area.as_ptr(), saved, lent) };
-    let result = work(area);
-    // SAFETY: as above; these bytes were written above.
-    unsafe { core::ptr::copy_nonoverlapping(saved, area.as_mut_ptr(), lent) };
-    result
+fn transfer_beside<R, T>(
+    top: &StackTop,
+    lent: usize,
+    send: &[&[u8]],
+    work: impl FnOnce(usize) -> Result<(R, usize), Error>,
+    look: impl FnOnce(R, &[u8]) -> T,
+) -> Result<T, Error> {
+    let mut beside = [0; MESSAGE_BYTES];
+    let length = gather(send, &mut beside)?;
+    let area = top.area.get() as *mut u8;
+    let exchange = |beside: &mut [u8; MESSAGE_BYTES], count: usize| {
+        arch::expose(beside);
+        arch::expose(area);
+        // SAFETY: both have room for `count`, at most a message area, and do not overlap. What the
+        // method borrowed changes only until the second exchange, and it does not run before that.
+        unsafe { core::ptr::swap_nonoverlapping(beside.as_mut_ptr(), area, count.min(MESSAGE_BYTES)) };
+        arch::expose(area);
+    };
+    exchange(&mut beside, lent.max(length));
+    let result = work(length);
+    let count = result.as_ref().map_or(0, |(_, count)| *count);
+    exchange(&mut beside, lent.max(count));
+    result.map(|(found, count)| look(found, &beside[..count.min(MESSAGE_BYTES)]))
+}
+
+/// Puts pieces one after the other.
+fn gather(send: &[&[u8]], into: &mut [u8; MESSAGE_BYTES]) -> Result<usize, Error> {
+    let mut length = 0;
+    for piece in send {
+        let place = into.get_mut(length..length + piece.len()).ok_or(Error::BadArgument)?;
+        place.copy_from_slice(piece);
+        length += piece.len();
+    }
+    Ok(length)
 }
 
 /// Makes sure that the running activation can receive a delegated entry.
@@ -172,21 +225,19 @@ pub fn call_bytes(
     if entry.0 < layout::PAGE_FAULT[0] {
         return Err(Error::WrongKind);
     }
-    with_area(|area| {
-        let mut length = 0;
-        for piece in send {
-            let place = area.get_mut(length..length + piece.len()).ok_or(Error::BadArgument)?;
-            place.copy_from_slice(piece);
-            length += piece.len();
-        }
-        arch::expose(area);
-        // SAFETY: not a kernel operation; the area is ours for the length of the call.
-        let (status, words, control) = unsafe { arch::call(entry.0, words, Control(control.0 | length as u64)) };
-        check(status)?;
-        let bytes = control.length().min(receive.len()).min(MESSAGE_BYTES);
-        receive[..bytes].copy_from_slice(&area[..bytes]);
-        Ok((words, control))
-    })
+    transfer(
+        send,
+        |length| {
+            // SAFETY: not a kernel operation; the area is free for the length of the call.
+            let (status, words, control) = unsafe { arch::call(entry.0, words, Control(control.0 | length as u64)) };
+            check(status).map(|()| ((words, control), control.length()))
+        },
+        |answer, bytes| {
+            let count = bytes.len().min(receive.len());
+            receive[..count].copy_from_slice(&bytes[..count]);
+            answer
+        },
+    )
 }
 
 #[cfg(test)]

@@ -309,19 +309,22 @@ pub fn dispatch(seat: Entry, thread: u64) -> Error {
     unsafe { operation2::<{ op::DISPATCH }>(seat.word(), thread) }.err().unwrap_or(Error::Again)
 }
 
+/// No record of [`abi::info`] is longer.
+const RECORD_BYTES: usize = 256;
+
 /// Asks for a record of the nucleus's lists ([`abi::info`]) and lends the message area with it to
 /// `look`, together with the next position.
 pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8], u64) -> R) -> Result<R> {
-    message::with_area(|area| {
-        expose(area);
-        // SAFETY: the nucleus writes into the area, which is ours meanwhile.
+    let enter = |_| {
+        // SAFETY: the nucleus writes into the area, which is free meanwhile.
         let next = unsafe { operation3::<{ op::INFO }>(machine.word(), what, position) }?;
-        let bytes = match what {
-            info::LOG => next.saturating_sub(position).min(area.len() as u64) as usize,
-            _ => area.len(),
+        let count = match what {
+            info::LOG => next.saturating_sub(position).min(abi::MESSAGE_BYTES as u64) as usize,
+            _ => RECORD_BYTES,
         };
-        Ok(look(&area[..bytes], next))
-    })
+        Ok((next, count))
+    };
+    message::transfer(&[], enter, |next, bytes| look(bytes, next))
 }
 
 /// Stops the machine with an exit status, 0 to 127.

@@ -18,6 +18,7 @@ pub const CHECKS: &[Check] = &[
     ("words arrive and come back", words),
     ("bytes arrive and come back", bytes),
     ("a nested call keeps the caller's bytes", nested),
+    ("a method passes its caller's bytes on", passed_on),
     ("a minted entry carries its badge", minted),
     ("a delegated semaphore works on both sides", delegated),
     ("entries nobody asked for are removed", uninvited),
@@ -43,6 +44,8 @@ pub trait Trial {
     fn reverse(&self, bytes: &[u8], into: &mut [u8]) -> Result<usize, TrialError>;
     /// Makes another call with bytes, then says whether its own are still there.
     fn nest(&self, depth: u64, bytes: &[u8]) -> Result<bool, TrialError>;
+    /// Passes its own bytes on, and its buffer for what comes back.
+    fn pass_on(&self, first: &str, bytes: &[u8], into: &mut [u8]) -> Result<usize, TrialError>;
     /// A new entry to the same service.
     fn mint(&self, badge: u64) -> Result<Delegated, TrialError>;
     /// The badge it is called with.
@@ -91,6 +94,10 @@ impl TrialServer for Server {
             }
         };
         Ok(inner && sum == bytes.iter().copied().map(u64::from).sum())
+    }
+    fn pass_on(&self, _: u64, first: &str, bytes: &[u8], into: &mut [u8]) -> Result<usize, TrialError> {
+        let count = client().map_err(|_| TrialError::No)?.reverse(bytes, into).map_err(|_| TrialError::No)?;
+        if first == "first" { Ok(count) } else { Err(TrialError::No) }
     }
     fn mint(&self, _: u64, badge: u64) -> Result<Delegate, TrialError> {
         let (service, _) = open().map_err(|_| TrialError::No)?;
@@ -165,6 +172,12 @@ fn nested() -> Result<(), &'static str> {
     hold(client()?.nest(3, &[9; 1000]).map_err(say)?, "bytes changed under the method")
 }
 
+fn passed_on() -> Result<(), &'static str> {
+    let mut into = [0; 6];
+    let count = client()?.pass_on("first", b"second", &mut into).map_err(say)?;
+    hold(count == 6 && &into == b"dnoces", "other bytes came back")
+}
+
 fn minted() -> Result<(), &'static str> {
     for badge in [1, u64::MAX] {
         let entry = Owned::new(client()?.mint(badge).map_err(say)?.into());
@@ -188,7 +201,7 @@ fn uninvited() -> Result<(), &'static str> {
     let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(|error| error.text())?);
     let control = Delegate::entry(semaphore.entry().0, rights::WRITE).control();
     for _ in 0..20 {
-        runtime::message::call(portal, [5, 0, 0, 0, 0], control).map_err(|error| error.text())?;
+        runtime::message::call(portal, [6, 0, 0, 0, 0], control).map_err(|error| error.text())?;
     }
     Ok(())
 }
@@ -218,7 +231,7 @@ fn protocol() -> Result<(), &'static str> {
     let word = |word| runtime::message::call(portal, [word, 0, 0, 0, 0], abi::Control(0)).map(|(words, _)| words[0]);
     hold(word(99) == Ok(Protocol::UnknownMethod as u64), "an unknown method")?;
     hold(word(2 | 5 << 16) == Ok(Protocol::BadLength as u64), "bytes that did not come")?;
-    hold(word(6) == Ok(Protocol::NoDelegation as u64), "a semaphore that did not come")
+    hold(word(7) == Ok(Protocol::NoDelegation as u64), "a semaphore that did not come")
 }
 
 fn died() -> Result<(), &'static str> {
