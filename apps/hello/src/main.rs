@@ -6,5 +6,5 @@
 runtime::entry!(main);
 
 fn main() {
-    runtime::log!("hello from thread {}", runtime::op::thread_id());
+    runtime::println!("Hello from thread {}.", runtime::op::thread_id());
 }
