@@ -27,6 +27,12 @@ fn main() -> u8 {
             }
         });
         if let Some(error) = lost {
+            use runtime::interface::Failure;
+            use runtime::interfaces::stream::StreamError;
+            if error == Failure::Refused(StreamError::Closed) {
+                // Nobody reads any more: that is no mistake of ours, and nobody needs to be told.
+                return runtime::program::STATUS_OF_CLOSED as u8;
+            }
             return arguments.fail("standard output", error);
         }
         if let Err(cause) = read {

@@ -90,17 +90,6 @@ pub const ALL: &[Crime] = &[
         // SAFETY: see the first.
         unsafe { asm!("movaps xmm0, xmm0") }
     }),
-    Crime::death("trap-flag", "single-step flag set across a system call", || {
-        // SAFETY: see the first. The clock operation touches no memory.
-        unsafe {
-            asm!(
-                "pushfq", "or qword ptr [rsp], 0x100", "popfq", "syscall", "nop",
-                inout("rax") runtime::abi::op::CLOCK * runtime::abi::layout::ENTRY_BYTES => _,
-                out("rcx") _, out("r11") _, out("rdi") _, out("rsi") _, out("rdx") _,
-                out("r8") _, out("r9") _, out("r10") _,
-            )
-        }
-    }),
     Crime::death("panic", "a panic of the program itself", || panic!("on purpose")),
 ];
 

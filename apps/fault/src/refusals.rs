@@ -18,7 +18,6 @@ pub const ALL: &[Crime] = &[
     Crime::refusal("huge-index", "portal index that overflows when multiplied", Error::BadIndex, || {
         traverse(usize::MAX / layout::ENTRY_BYTES)
     }),
-    Crime::refusal("odd-index", "index register that is no multiple of an entry", Error::BadIndex, odd_index),
     Crime::refusal("empty", "portal index where nothing stands", Error::Empty, || traverse(NEVER_USED)),
     Crime::refusal("stale", "entry in use after it was removed", Error::Empty, || {
         let semaphore = operation::semaphore_new(Entry::ACCOUNT, 1)?;
@@ -43,9 +42,6 @@ pub const ALL: &[Crime] = &[
     Crime::refusal("self-map", "memory mapped to the own domain", Error::WouldCycle, || {
         map(Entry::DOMAIN, layout::PROGRAM_START, 0x5000_0000, 0, op_rights(1))
     }),
-    Crime::refusal("self-destroy", "destruction of the domain one runs in", Error::WouldCycle, || {
-        operation::entry_remove(Entry::OWN, Entry::DOMAIN)
-    }),
     Crime::refusal("map-kernel", "mapping of a nucleus address", Error::BadAddress, || {
         with_child(|child| map(child, 0xffff_8000_0000_0000, 0x5000_0000, 0, op_rights(1)))
     }),
@@ -55,7 +51,7 @@ pub const ALL: &[Crime] = &[
     Crime::refusal("map-unaligned", "mapping of an address that is not that of a page", Error::BadAddress, || {
         with_child(|child| map(child, layout::PROGRAM_START + 8, 0x5000_0000, 0, op_rights(1)))
     }),
-    Crime::refusal("map-huge", "mapping larger than the address space", Error::BadAddress, || {
+    Crime::refusal("map-huge", "mapping larger than the address space", Error::BadArgument, || {
         with_child(|child| map(child, layout::PROGRAM_START, 0x5000_0000, 60, op_rights(1)))
     }),
     Crime::refusal("map-unmapped", "mapping of a page that is not there", Error::NotMapped, || {
@@ -94,13 +90,7 @@ pub const ALL: &[Crime] = &[
             operation::semaphore_new(Entry::ACCOUNT, 0)?;
         }
     }),
-    Crime::refusal("deep-copy", "a copy of a copy of a copy …", Error::TooDeep, || {
-        // Two indices in turn: the copy before stays, as removing it would remove what was derived.
-        let mut last = operation::semaphore_new(Entry::ACCOUNT, 0)?;
-        loop {
-            last = operation::entry_duplicate(last, rights::ALL)?;
-        }
-    }),
+    Crime::refusal("deep-copy", "a copy of a copy of a copy …", Error::TooDeep, deep_copy),
     Crime::refusal("schedule", "a priority above the highest allowed", Error::BadArgument, || {
         operation::thread_schedule(Entry::OWN, operation::Schedule { priority: 255, slice: 1_000 }).map(drop)
     }),
@@ -109,8 +99,10 @@ pub const ALL: &[Crime] = &[
     }),
 ];
 
-/// Crimes that change nothing: the flags that the nucleus must not inherit.
+/// Crimes that change nothing: flags that the nucleus must not inherit, bits that it must not look at.
 pub const HARMLESS: &[Crime] = &[
+    Crime::harmless("odd-index", "index register that is no multiple of an entry", odd_index),
+    Crime::harmless("trap-flag", "single-step flag set across a system call", || with_flag(1 << 8)),
     Crime::harmless("direction-flag", "direction flag set across a system call", || with_flag(1 << 10)),
     Crime::harmless("alignment-flag", "alignment-check flag set across a system call", || with_flag(1 << 18)),
     Crime::harmless("nested-flag", "nested-task flag set across a system call", || with_flag(1 << 14)),
@@ -153,6 +145,31 @@ fn with_child(work: impl FnOnce(Entry) -> Outcome) -> Outcome {
     let child = operation::domain_new(Entry::ACCOUNT, 0, 0, "victim")?;
     let outcome = work(child);
     operation::entry_remove(Entry::OWN, child)?;
+    outcome
+}
+
+/// Copies in the tables of two victims, each of the largest size: one table alone is too small for it.
+fn deep_copy() -> Outcome {
+    let order = layout::MAX_TABLE_ORDER as u64;
+    let entries = layout::TABLE_ENTRIES << layout::MAX_TABLE_ORDER;
+    let victims = [(); 2].map(|()| operation::domain_new(Entry::ACCOUNT, order, 0, "victim"));
+    let original = operation::semaphore_new(Entry::ACCOUNT, 0)?;
+    let mut last = (Entry::OWN, original);
+    let mut outcome = Ok(());
+    'all: for victim in victims.iter().flatten() {
+        for index in layout::FIRST_FREE..entries {
+            let place = Entry(index);
+            if let Err(error) = operation::entry_copy(last.0, last.1, *victim, place, rights::ALL) {
+                outcome = Err(error);
+                break 'all;
+            }
+            last = (*victim, place);
+        }
+    }
+    operation::entry_remove(Entry::OWN, original)?;
+    for victim in victims {
+        operation::entry_remove(Entry::OWN, victim?)?;
+    }
     outcome
 }
 

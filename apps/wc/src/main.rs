@@ -3,6 +3,10 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
+use alloc::string::String;
+
 use tool::{Arguments, files, println};
 
 runtime::entry!(main);
@@ -51,12 +55,15 @@ fn main() -> u8 {
 }
 
 fn print(options: &str, counts: [u64; 3], name: &str) {
+    let mut line = String::new();
     for (letter, count) in ['l', 'w', 'c'].into_iter().zip(counts) {
         if options.is_empty() {
-            tool::print!("{count:>8}");
+            line.push_str(&alloc::format!("{count:>8}"));
         } else if options.contains(letter) {
-            tool::print!("{count} ");
+            line.push_str(&alloc::format!("{count} "));
         }
     }
-    println!(" {name}");
+    line.push_str(if options.is_empty() { " " } else { "" });
+    line.push_str(name);
+    println!("{}", line.trim_end());
 }
