@@ -4,12 +4,14 @@
 //! Each call runs on one activation, several at once if there are several: state lives in statics behind
 //! mutexes. The main thread then has nothing more to do and [`park`]s.
 
+use core::marker::PhantomData;
+
 use abi::{Control, Error, MESSAGE_BYTES, rights};
 use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request};
 use interfaces::parent::{ParentClient, ParentError};
 
 use crate::connection::Direct;
-use crate::message::StackTop;
+use crate::message::{StackTop, Words};
 use crate::sync::private_semaphore;
 use crate::thread::Slot;
 use crate::{Entry, arch, message, op, table};
@@ -63,6 +65,40 @@ pub(crate) extern "sysv64" fn serve<S: Serve>(
     // SAFETY: as above.
     unsafe { arch::leave(reply.words, reply.control) };
     op::exit(crate::program::STATUS_OF_PANIC)
+}
+
+/// A service that looks at nothing but words and answers with one: the shortest way there and back.
+/// Words 1 to 4 of the answer are 0; no bytes and no entry come or go.
+pub trait ServeWord {
+    /// Handles one call.
+    fn serve(badge: u64, words: Words) -> u64;
+}
+
+/// Such a service as a [`Serve`], for calls that bring more than words.
+pub(crate) struct Whole<S>(PhantomData<S>);
+
+impl<S: ServeWord> Serve for Whole<S> {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Reply::word(S::serve(request.badge, request.words))
+    }
+}
+
+/// First Rust code of a call to a [`ServeWord`]; argument order as for [`serve`].
+pub(crate) extern "sysv64" fn serve_word<S: ServeWord>(
+    word0: u64,
+    word1: u64,
+    word2: u64,
+    badge: u64,
+    word3: u64,
+    word4: u64,
+) -> u64 {
+    S::serve(badge, [word0, word1, word2, word3, word4])
+}
+
+/// A service that runs `S` and answers with one word.
+pub fn word_service<S: ServeWord>() -> Result<Entry, Error> {
+    // SAFETY: the entry is made for this.
+    unsafe { op::service_new(arch::word_entry::<S> as *const () as u64, 0) }
 }
 
 #[cold]

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request, codes, interface};
 use runtime::entry::Owned;
-use runtime::server::{self, Serve};
+use runtime::server::{self, Serve, ServeWord};
 use runtime::sync::Mutex;
 use runtime::thread::{self, Thread};
 use runtime::{Direct, Entry, op, table};
@@ -22,6 +22,7 @@ pub const CHECKS: &[Check] = &[
     ("a minted entry carries its badge", minted),
     ("a delegated semaphore works on both sides", delegated),
     ("entries nobody asked for are removed", uninvited),
+    ("a service of words answers", word_service),
     ("calls run side by side", concurrent),
     ("a wrong method is answered", protocol),
     ("a server that ends its thread is a dead peer", died),
@@ -206,6 +207,29 @@ fn uninvited() -> Result<(), &'static str> {
     Ok(())
 }
 
+fn word_service() -> Result<(), &'static str> {
+    struct Sum;
+    impl ServeWord for Sum {
+        fn serve(badge: u64, words: [u64; 5]) -> u64 {
+            words.iter().sum::<u64>() + badge
+        }
+    }
+    let text = |error: Error| error.text();
+    open().map_err(text)?;
+    let service = Owned::new(server::word_service::<Sum>().map_err(text)?);
+    let portal = Owned::new(table::allocate().map_err(text)?);
+    op::portal_new(Entry::OWN, service.entry(), 100, portal.entry(), 0).map_err(text)?;
+    let words = runtime::message::call(portal.entry(), [1, 2, 3, 4, 5], abi::Control(0)).map_err(text)?.0;
+    hold(words == [115, 0, 0, 0, 0], "a wrong answer")?;
+    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let control = Delegate::entry(semaphore.entry().0, rights::WRITE).control();
+    for _ in 0..20 {
+        let words = runtime::message::call(portal.entry(), [1, 0, 0, 0, 0], control).map_err(text)?.0;
+        hold(words[0] == 101, "a wrong answer to a call with an entry")?;
+    }
+    Ok(())
+}
+
 fn concurrent() -> Result<(), &'static str> {
     MET.store(0, Ordering::SeqCst);
     static FAILED: AtomicU64 = AtomicU64::new(0);
@@ -250,7 +274,7 @@ fn indices() -> Result<(), &'static str> {
         count
     };
     let before = free();
-    for check in [minted, delegated, uninvited] {
+    for check in [minted, delegated, uninvited, word_service] {
         check()?;
     }
     hold(free() == before, "indices went missing")

@@ -7,7 +7,9 @@
 
 use core::arch::naked_asm;
 
-use crate::server::{Serve, serve};
+use abi::layout::{ENTRY_BYTES, RETURN};
+
+use crate::server::{Serve, ServeWord, Whole, serve, serve_word};
 
 /// A program starts here: word 0 is the address of its startup page, 0 if there is none.
 ///
@@ -62,5 +64,37 @@ pub unsafe extern "sysv64" fn service_entry<S: Serve>() -> ! {
         "call {serve}",
         "ud2",
         serve = sym serve::<S>,
+    )
+}
+
+/// A call to a service of words arrives here. The method gets words and badge in registers and gives
+/// one word, so this leaves by itself. A call that brings an entry along takes the long way, which
+/// removes it.
+///
+/// # Safety
+/// Only the nucleus enters here, on the stack of a pool activation.
+#[unsafe(naked)]
+pub unsafe extern "sysv64" fn word_entry<S: ServeWord>() -> ! {
+    naked_asm!(
+        "test r10d, 0xffff0000",
+        "jnz {whole}",
+        "mov [rsp - 8], rbx",
+        "mov qword ptr [rsp - 16], 0",
+        "sub rsp, 32",
+        "mov rcx, rax",
+        "call {serve}",
+        "mov rdi, rax",
+        "xor esi, esi",
+        "xor edx, edx",
+        "xor r8d, r8d",
+        "xor r9d, r9d",
+        "xor r10d, r10d",
+        "mov eax, {leave}",
+        "syscall",
+        // Only a return without caller comes back; there is nobody to tell.
+        "ud2",
+        whole = sym service_entry::<Whole<S>>,
+        serve = sym serve_word::<S>,
+        leave = const RETURN * ENTRY_BYTES,
     )
 }

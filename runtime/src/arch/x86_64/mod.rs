@@ -8,7 +8,7 @@ mod enter;
 mod operation;
 
 pub use call::{call, leave, semaphore, thread_exit_after_v};
-pub use enter::{program_entry, service_entry, thread_entry};
+pub use enter::{program_entry, service_entry, thread_entry, word_entry};
 pub use operation::{operation0, operation1, operation2, operation3, operation4, operation5, operation6, question};
 
 use core::arch::asm;
