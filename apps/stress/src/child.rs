@@ -1,0 +1,284 @@
+//! Drawing calls and making them.
+//!
+//! Things that the calls act on stand at fixed indices of the child's table: [`THINGS`]. Some are made
+//! before the first call, all are made and destroyed by the calls. Operands are drawn from what makes
+//! sense at their place, and in half of the calls one or more are replaced by something else.
+//!
+//! # What is not done
+//! The child must live to tell. So it never names its own domain where that would end it or take its
+//! memory away, never waits without a deadline, does not return (it was not called) and traverses no
+//! call entry of others. A call that could is drawn again with the victim in place of ourselves.
+
+use runtime::abi::{Control, MESSAGE_WORDS, NEVER, layout, op, rights};
+use runtime::entry::Entry;
+use runtime::{arch, op as operation};
+
+use crate::histogram::{self, Histogram};
+use crate::random::Random;
+
+/// First index of the things: what the runtime uses stands before.
+const FIRST: u64 = 128;
+/// Indices that are used.
+const THINGS: u64 = 48;
+/// A page of ours that may be mapped elsewhere: in the heap, never used by the program itself.
+const PAGE: u64 = layout::HEAP_START + 0x80_0000;
+/// Where victims get it.
+const TARGET: u64 = 0x5000_0000;
+/// Calls after which all things are made anew, so that accounts and tables do not stay full.
+const ROUND: u64 = 500;
+
+/// Operations that are drawn.
+const OPERATIONS: [usize; 25] = [
+    op::THREAD_ID,
+    op::CLOCK,
+    op::YIELD,
+    op::DOMAIN_NEW,
+    op::DOMAIN_KILL,
+    op::DOMAIN_SET,
+    op::ACCOUNT_NEW,
+    op::ACCOUNT_MOVE,
+    op::ACTIVATION_NEW,
+    op::THREAD_NEW,
+    op::THREAD_SCHEDULE,
+    op::ENTRY_COPY,
+    op::ENTRY_REMOVE,
+    op::ENTRY_REVOKE,
+    op::MAP,
+    op::UNMAP,
+    op::DRAW,
+    op::SERVICE_NEW,
+    op::PORTAL_NEW,
+    op::SEMAPHORE_NEW,
+    op::INTERRUPT_BIND,
+    op::PORT,
+    op::INFO,
+    op::ENTRY_INFO,
+    op::IPC,
+];
+
+struct Child {
+    random: Random,
+    histogram: Histogram,
+    victim: u64,
+    account: u64,
+    semaphore: u64,
+}
+
+/// Makes `count` calls.
+pub fn run(seed: u64, count: u64) -> Histogram {
+    // The page that is mapped must be there: written once.
+    // SAFETY: an address of the heap that nobody else uses; the pager brings the page.
+    unsafe { core::ptr::write_volatile(PAGE as *mut u64, 1) };
+    let mut child = Child { random: Random(seed), histogram: Histogram::new(), victim: 0, account: 0, semaphore: 0 };
+    for call in 0..count {
+        if call % ROUND == 0 {
+            child.start_again();
+        }
+        child.step();
+    }
+    child.clear();
+    child.histogram
+}
+
+impl Child {
+    /// Removes everything that was made.
+    fn clear(&mut self) {
+        // Domains before accounts: an account goes when nothing lives on it.
+        for index in FIRST..FIRST + THINGS {
+            let _ = operation::entry_remove(Entry::OWN, Entry(index as usize));
+        }
+    }
+
+    /// Removes everything and makes what calls need.
+    fn start_again(&mut self) {
+        self.clear();
+        (self.account, self.victim, self.semaphore) = (FIRST, FIRST + 1, FIRST + 2);
+        let frames = 40;
+        self.call(op::ACCOUNT_NEW, [layout::ACCOUNT as u64, frames, self.account, 0, 0, 0]);
+        self.call(op::DOMAIN_NEW, [self.account, 0, 0, self.victim, u64::from_le_bytes(*b"victim\0\0"), 0]);
+        self.call(op::SEMAPHORE_NEW, [self.account, 1, self.semaphore, 0, 0, 0]);
+    }
+
+    /// Makes a kernel operation and counts its answer.
+    fn call(&mut self, index: usize, words: [u64; 6]) -> u64 {
+        let first: [u64; MESSAGE_WORDS] = [words[0], words[1], words[2], words[3], words[4]];
+        // SAFETY: what `step` draws names nothing that this program lives on, see the module.
+        let (status, ..) = unsafe { arch::call(index, first, Control(words[5])) };
+        let row = if index < op::NAMES.len() { index } else { histogram::OTHER };
+        self.histogram.count(row, status);
+        status
+    }
+
+    fn step(&mut self) {
+        match self.random.below(12) {
+            0 => self.semaphores(),
+            1 => {
+                // An index where no call entry can stand: the things (no portals to others are made), or beyond.
+                let wild = [FIRST + THINGS + 1, 1 << 10, 1 << 20, u64::MAX / layout::ENTRY_BYTES as u64];
+                let index = self.random.one(&wild);
+                self.call(index as usize, [0; 6]);
+            }
+            _ => {
+                let index = self.random.one(&OPERATIONS);
+                let mut words = self.sensible(index);
+                if self.random.once_in(2) {
+                    let place = self.random.below(6) as usize;
+                    words[place] = self.anything();
+                }
+                self.protect(index, &mut words);
+                self.call(index, words);
+            }
+        }
+    }
+
+    fn semaphores(&mut self) {
+        let index = if self.random.once_in(3) { self.thing() } else { self.semaphore };
+        if !matches!(operation::entry_info(Entry::OWN, Entry(index as usize)), Ok((kind, _)) if kind != runtime::abi::rights::Kind::Call)
+        {
+            return;
+        }
+        let (row, status) = if self.random.once_in(2) {
+            (histogram::V, operation::v(Entry(index as usize)))
+        } else {
+            let deadline = if self.random.once_in(8) { operation::clock() + self.random.below(20_000) } else { 0 };
+            (histogram::P, operation::p(Entry(index as usize), deadline))
+        };
+        self.histogram.count(row, status.err().map_or(0, |error| error as u64));
+    }
+
+    /// An index of a thing.
+    fn thing(&mut self) -> u64 {
+        FIRST + self.random.below(THINGS)
+    }
+
+    /// An index to fill.
+    fn vacancy(&mut self) -> u64 {
+        FIRST + 3 + self.random.below(THINGS - 3)
+    }
+
+    /// Operands that make sense.
+    fn sensible(&mut self, index: usize) -> [u64; 6] {
+        let (victim, account, semaphore) = (self.victim, self.account, self.semaphore);
+        let place = self.vacancy();
+        let page = TARGET + self.random.below(16) * 0x1000;
+        let stack = layout::STACKS_START + (1 + self.random.below(8)) * layout::STACK_BYTES;
+        let map = self.random.one(&[rights::MAP_READ, rights::MAP_READ | rights::MAP_WRITE]);
+        let domains = [0, victim, layout::DOMAIN as u64];
+        match index {
+            op::DOMAIN_NEW => [account, self.random.below(2), 0, place, u64::from_le_bytes(*b"stressed"), 0],
+            op::DOMAIN_KILL => [self.thing(), self.random.below(256), 0, 0, 0, 0],
+            op::DOMAIN_SET => match self.random.below(3) {
+                0 => [victim, op::SET_FAULT_RANGE, self.random.below(4), TARGET, TARGET + 0x1_0000, 0],
+                1 => [victim, op::SET_DEATH_SEMAPHORE, semaphore, 0, 0, 0],
+                _ => [victim, op::SET_MAX_PRIORITY, self.random.below(16), 0, 0, 0],
+            },
+            op::ACCOUNT_NEW => [account, self.random.below(4), place, 0, 0, 0],
+            op::ACCOUNT_MOVE => {
+                let own = layout::ACCOUNT as u64;
+                let (from, to) = self.random.one(&[(own, account), (account, own)]);
+                [from, to, self.random.below(3), 0, 0, 0]
+            }
+            op::ACTIVATION_NEW => [victim, stack, 0, 0, 0, 0],
+            op::THREAD_NEW => [victim, layout::PROGRAM_START, stack, 0, self.random.below(8) | 1000 << 8, place],
+            op::THREAD_SCHEDULE => [self.thing(), self.random.below(8) | 1000 << 8, 0, 0, 0, 0],
+            op::ENTRY_COPY => {
+                let from = self.random.one(&[semaphore, account, victim]);
+                [0, from, self.random.one(&domains[..2]), place, self.random.below(32), 0]
+            }
+            op::ENTRY_REMOVE | op::ENTRY_REVOKE => [0, self.vacancy(), 0, 0, 0, 0],
+            op::MAP => [victim, PAGE, page, 0, map, 0],
+            op::UNMAP => [victim, page, 0, rights::MAP_READ | rights::UNMAP_SELF, 0, 0],
+            op::DRAW => [self.thing(), account, victim, page, 0, map],
+            op::SERVICE_NEW => [victim, layout::PROGRAM_START, 0, 0, 0, 0],
+            op::PORTAL_NEW => [victim, self.thing(), self.random.next(), 0, 0, 0],
+            op::SEMAPHORE_NEW => [account, self.random.below(3), place, 0, 0, 0],
+            op::INTERRUPT_BIND => [self.thing(), semaphore, 0, 0, 0, 0],
+            op::PORT => [self.thing(), self.random.below(8), 0, op::PORT_READ, 0, 0],
+            op::INFO => [self.thing(), self.random.below(5), 0, 0, 0, 0],
+            op::ENTRY_INFO => [self.random.one(&domains), self.thing(), 0, 0, 0, 0],
+            _ => [0; 6],
+        }
+    }
+
+    /// Any word: small numbers, indices, addresses of all kinds.
+    fn anything(&mut self) -> u64 {
+        let any = self.random.next();
+        match self.random.below(10) {
+            0 => self.random.below(64),
+            1 | 2 => self.thing(),
+            3 => self.random.below(1100),
+            4 => TARGET + self.random.below(64) * 0x1000,
+            5 => TARGET + self.random.below(0x10000),
+            6 => 0xffff_8000_0000_0000 | any & 0x7fff_ffff_f000,
+            7 => self.random.one(&[0x8000_0000_0000, layout::USER_END, layout::USER_END - 0x1000, NEVER, 1 << 63]),
+            8 => 1 << self.random.below(64),
+            _ => any,
+        }
+    }
+
+    /// Is it an index of something that this program lives on? All of the table outside of the things.
+    fn is_ours(index: u64) -> bool {
+        index < (layout::TABLE_ENTRIES << layout::MAX_TABLE_ORDER) as u64 && !(FIRST..FIRST + THINGS).contains(&index)
+    }
+
+    /// Replaces operands that would end this program instead of testing the nucleus.
+    fn protect(&mut self, index: usize, words: &mut [u64; 6]) {
+        let (victim, vacancy) = (self.victim, self.vacancy());
+        match index {
+            // Our own domain, under whatever index, must not be killed, unmapped or redirected.
+            op::DOMAIN_KILL | op::DOMAIN_SET | op::UNMAP | op::ACTIVATION_NEW | op::THREAD_NEW | op::DRAW => {
+                let place = if index == op::DRAW { 2 } else { 0 };
+                if Self::is_ours(words[place]) || self.is_own_domain(words[place]) {
+                    words[place] = victim;
+                }
+            }
+            // A thread 0 is the running one.
+            op::THREAD_SCHEDULE if Self::is_ours(words[0]) => words[0] = vacancy,
+            op::MAP => {
+                words[1] = if words[1] == PAGE { PAGE } else { TARGET };
+                // Never a grant of what we have.
+                words[4] &= !rights::MAP_GRANT;
+            }
+            op::ENTRY_REMOVE | op::ENTRY_REVOKE => {
+                let own = words[0] == 0 || Self::is_ours(words[0]) || self.is_own_domain(words[0]);
+                if own && Self::is_ours(words[1]) {
+                    words[1] = vacancy;
+                }
+            }
+            // Nothing may be put where the runtime would take it for its own.
+            op::DOMAIN_NEW => Self::fill(&mut words[3], vacancy),
+            op::ACCOUNT_NEW | op::SEMAPHORE_NEW => Self::fill(&mut words[2], vacancy),
+            op::ENTRY_COPY if words[2] == 0 || self.is_own_domain(words[2]) || Self::is_ours(words[2]) => {
+                Self::fill(&mut words[3], vacancy);
+            }
+            op::SERVICE_NEW if words[0] == 0 || self.is_own_domain(words[0]) || Self::is_ours(words[0]) => {
+                Self::fill(&mut words[3], vacancy);
+            }
+            op::PORTAL_NEW if words[0] == 0 || self.is_own_domain(words[0]) || Self::is_ours(words[0]) => {
+                words[0] = victim;
+            }
+            _ => {}
+        }
+        if index == op::THREAD_NEW {
+            Self::fill(&mut words[5], vacancy);
+        }
+        // Our account may give but must keep something for our own stack and heap.
+        if index == op::ACCOUNT_MOVE {
+            words[2] &= !0x3f | 3;
+        }
+        if matches!(index, op::ACCOUNT_NEW | op::DOMAIN_NEW | op::SEMAPHORE_NEW) && Self::is_ours(words[0]) {
+            words[0] = self.account;
+        }
+    }
+
+    fn fill(word: &mut u64, vacancy: u64) {
+        if *word == 0 || Self::is_ours(*word) {
+            *word = vacancy;
+        }
+    }
+
+    /// Can the index be a copy of our own domain's entry? Copies of it are never made, so only its own.
+    fn is_own_domain(&self, index: u64) -> bool {
+        index == layout::DOMAIN as u64
+    }
+}

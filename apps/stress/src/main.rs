@@ -1,0 +1,137 @@
+//! `stress`: throws system calls at the nucleus, random and structured, and counts what comes back.
+//!
+//! The parent starts children with small accounts; each draws its calls from a generator with a seed of its
+//! own, so that a run can be repeated. A child prints its counts at the end; the parent adds them up.
+//! A child may not harm the system: it has nothing but its own domain, its account and what it makes
+//! of them, and calls nobody else's server. That the nucleus survives it is the test.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`random`] | numbers from a seed |
+//! | [`child`] | drawing calls and making them |
+//! | [`histogram`] | counting |
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod child;
+mod histogram;
+mod random;
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use loader::startup::{self, Contents};
+use runtime::abi::PAGE_BYTES;
+use runtime::connection::{Connection, Name};
+use runtime::interfaces::pipes::PipesClient;
+use tool::inspect::{self, PROC};
+use tool::{Arguments, println};
+
+use histogram::Histogram;
+
+runtime::entry!(main);
+
+const HELP: &str = "\
+usage: stress [--seed N] [--count N] [--domains N] [--frames N]
+
+Throws system calls at the nucleus: half of them make sense, half do not. Shows
+at the end how often each operation was answered how, and checks that no frame
+of memory was lost.
+
+  --seed N     where the random numbers begin (default: 1); the same seed makes
+               the same calls
+  --count N    calls per domain (default: 10000)
+  --domains N  domains that do it at the same time (default: 2, at most 16)
+  --frames N   frames in the account of each (default: 300)
+";
+
+static PIPES: PipesClient<Connection<Name<'static>>> = PipesClient(Connection::named("pipes"));
+
+/// Domains at the same time.
+const MAX_DOMAINS: u64 = 16;
+
+fn main() -> u8 {
+    let mut arguments = Arguments::new("stress", HELP);
+    let mut number = |name: &str, usual: u64| arguments.number(name).map(|value| value.unwrap_or(usual));
+    let (seed, count, domains, frames) =
+        match (number("--seed", 1), number("--count", 10_000), number("--domains", 2), number("--frames", 300)) {
+            (Ok(seed), Ok(count), Ok(domains), Ok(frames)) => (seed, count, domains, frames),
+            _ => return tool::USAGE,
+        };
+    let is_child = arguments.flag("--child");
+    if !arguments.none() {
+        return tool::USAGE;
+    }
+    if is_child {
+        child::run(seed, count).print();
+        return 0;
+    }
+    if !(1..=MAX_DOMAINS).contains(&domains) {
+        return arguments.wrong("--domains is 1 to 16");
+    }
+    let before = inspect::frames();
+    let (total, mut status) = match run(seed, count, domains, frames) {
+        Ok(done) => done,
+        Err(cause) => return arguments.fail("children", cause),
+    };
+    total.show();
+    println!();
+    println!("{} calls by {domains} domains, seed {seed}", total.calls());
+    match (before, inspect::frames()) {
+        (Ok(before), Ok(after)) => {
+            println!("frames: {} free before, {} after, {} in all", before.free, after.free, after.total);
+            if after.charged + after.free != after.total {
+                println!("charged + free is not the total: {} + {}", after.charged, after.free);
+                status = 1;
+            }
+        }
+        (Err(error), _) | (_, Err(error)) => return arguments.fail("frames", error),
+    }
+    status
+}
+
+/// Starts the children, reads their counts, waits for them.
+fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u8), String> {
+    let mut children = Vec::new();
+    for child in 0..domains {
+        let pipe = PIPES.create().map_err(|error| error.to_string())?;
+        let seed = seed.wrapping_mul(MAX_DOMAINS).wrapping_add(child);
+        match start(seed, count, pipe, frames) {
+            Ok(number) => children.push((pipe, number, seed)),
+            Err(cause) => {
+                let _ = PIPES.close_read(pipe);
+                let _ = PIPES.close_write(pipe);
+                return Err(cause);
+            }
+        }
+    }
+    let mut total = Histogram::new();
+    let mut status = 0;
+    for (pipe, number, seed) in children {
+        let mut text = Vec::new();
+        let mut buffer = [0; 1024];
+        while let Ok(length @ 1..) = PIPES.read(pipe, &mut buffer) {
+            text.extend_from_slice(&buffer[..length]);
+        }
+        let _ = PIPES.close_read(pipe);
+        let ended = PROC.wait(number).map_err(|error| error.to_string())?;
+        let counted = core::str::from_utf8(&text).is_ok_and(|text| total.read(text));
+        if ended != 0 || !counted {
+            println!("child with seed {seed}: {}", inspect::status(ended));
+            status = 1;
+        }
+    }
+    Ok((total, status))
+}
+
+fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<u64, String> {
+    let (seed, count) = (seed.to_string(), count.to_string());
+    let output = alloc::format!("pipe:{pipe}");
+    let contents = Contents { table_entries: 0, schedule: 0, name: "stress", streams: ["null", &output, "console"] };
+    let words = ["stress", "--child", "--seed", &seed, "--count", &count];
+    let mut page = alloc::vec![0; PAGE_BYTES / 4];
+    let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;
+    PROC.spawn("/bin/stress", &page[..used], frames).map_err(|error| error.to_string())
+}
