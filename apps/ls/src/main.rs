@@ -41,7 +41,7 @@ fn main() -> u8 {
         });
         match listed {
             Ok((directory, names)) => {
-                if several && directory != "/" || several && path == "/" {
+                if several && (directory != "/" || path == "/") {
                     if index > 0 {
                         println!();
                     }

@@ -148,7 +148,7 @@ impl Child {
         window::with_page(
             |at| sigma0().draw_for(ticket, at, 0, rights::MAP_READ | rights::MAP_WRITE).map_err(memory),
             fill,
-            |error| nucleus(error),
+            nucleus,
             self.domain.entry(),
             address,
             rights,

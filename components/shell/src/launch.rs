@@ -127,9 +127,8 @@ pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<u64, Failure<Proc
     let name = command.rsplit('/').next().unwrap_or(command);
     let [input, output, error] = &launch.streams.names;
     let contents = Contents { table_entries: 0, schedule: 0, name, streams: [input, output, error] };
-    let mut page = Vec::new();
     // The path and the call's own words must fit the same message.
-    page.resize(PAGE_BYTES - 512, 0);
+    let mut page = alloc::vec![0; PAGE_BYTES - 512];
     let arguments = launch.words.iter().map(String::as_str);
     let environment = launch.environment.iter().map(String::as_str);
     let used = startup::write(&mut page, &contents, arguments, environment, [])

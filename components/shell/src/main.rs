@@ -30,7 +30,6 @@ mod session;
 mod terminal;
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use interfaces::process::ProcessClient;
 use runtime::connection::{Connection, Name};
@@ -87,10 +86,10 @@ fn interactive() -> u8 {
         terminal::say!("shell: Ctrl-C will not work: {error}");
     }
     terminal::say!("");
-    if let Some(greeting) = read_text(GREETING) {
-        terminal::write(greeting.as_bytes());
+    match read_text(GREETING) {
+        Some(greeting) => terminal::write(greeting.as_bytes()),
+        None => terminal::say!("help shows the commands. Ctrl-A X leaves the emulator, exit stops the machine."),
     }
-    terminal::say!("help shows the commands. Ctrl-A X leaves the emulator, exit stops the machine.");
     let mut session = Session::new(true);
     let mut lines = terminal::Lines::new(COLUMNS, HISTORY);
     loop {
@@ -123,8 +122,7 @@ fn read_text(path: &str) -> Option<String> {
     let file = Owned::new(FILE_SYSTEM.open(path, 0).ok()?.into());
     let file = FileClient(Direct(file.entry()));
     let size = file.stat().ok()?.size.min(MAX_TEXT) as usize;
-    let mut bytes = Vec::new();
-    bytes.resize(size, 0);
+    let mut bytes = alloc::vec![0; size];
     let mut done = 0;
     while done < size {
         let end = size.min(done + 4000);
