@@ -9,7 +9,8 @@
 //! memory away, never waits without a deadline, does not return (it was not called) and traverses no
 //! call entry of others. A call that could is drawn again with the victim in place of ourselves.
 
-use runtime::abi::{Control, MESSAGE_WORDS, NEVER, layout, op, rights};
+use runtime::abi::rights::Kind;
+use runtime::abi::{Control, Error, MESSAGE_WORDS, NEVER, layout, op, rights};
 use runtime::entry::Entry;
 use runtime::{arch, op as operation};
 
@@ -26,6 +27,9 @@ const PAGE: u64 = layout::HEAP_START + 0x80_0000;
 const TARGET: u64 = 0x5000_0000;
 /// Calls after which all things are made anew, so that accounts and tables do not stay full.
 const ROUND: u64 = 500;
+
+/// Calls that may meet a dead victim before another one is made.
+const ENOUGH: u64 = 8;
 
 /// Operations that are drawn.
 const OPERATIONS: [usize; 25] = [
@@ -62,6 +66,8 @@ struct Child {
     victim: u64,
     account: u64,
     semaphore: u64,
+    /// Calls that met a dead victim since it was made.
+    refused_by_dead: u64,
 }
 
 /// Makes `count` calls.
@@ -69,9 +75,16 @@ pub fn run(seed: u64, count: u64) -> Histogram {
     // The page that is mapped must be there: written once.
     // SAFETY: an address of the heap that nobody else uses; the pager brings the page.
     unsafe { core::ptr::write_volatile(PAGE as *mut u64, 1) };
-    let mut child = Child { random: Random(seed), histogram: Histogram::new(), victim: 0, account: 0, semaphore: 0 };
+    let mut child = Child {
+        random: Random(seed),
+        histogram: Histogram::new(),
+        victim: 0,
+        account: 0,
+        semaphore: 0,
+        refused_by_dead: 0,
+    };
     for call in 0..count {
-        if call % ROUND == 0 {
+        if call % ROUND == 0 || child.refused_by_dead >= ENOUGH {
             child.start_again();
         }
         child.step();
@@ -92,6 +105,7 @@ impl Child {
     /// Removes everything and makes what calls need.
     fn start_again(&mut self) {
         self.clear();
+        self.refused_by_dead = 0;
         (self.account, self.victim, self.semaphore) = (FIRST, FIRST + 1, FIRST + 2);
         let frames = 40;
         self.call(op::ACCOUNT_NEW, [layout::ACCOUNT as u64, frames, self.account, 0, 0, 0]);
@@ -106,12 +120,18 @@ impl Child {
         let (status, ..) = unsafe { arch::call(index, first, Control(words[5])) };
         let row = if index < op::NAMES.len() { index } else { histogram::OTHER };
         self.histogram.count(row, status);
+        if status == Error::PeerDied as u64 {
+            self.refused_by_dead += 1;
+        }
         status
     }
 
     fn step(&mut self) {
-        match self.random.below(12) {
+        match self.random.below(14) {
             0 => self.semaphores(),
+            2 => self.calls(),
+            // Nobody called us.
+            3 => drop(self.call(layout::RETURN, [0; 6])),
             1 => {
                 // An index where no call entry can stand: the things (no portals to others are made), or beyond.
                 let wild = [FIRST + THINGS + 1, 1 << 10, 1 << 20, u64::MAX / layout::ENTRY_BYTES as u64];
@@ -156,6 +176,42 @@ impl Child {
         FIRST + 3 + self.random.below(THINGS - 3)
     }
 
+    /// An index where something of this kind stands, if a few looks find one.
+    fn of_kind(&mut self, wanted: Kind) -> u64 {
+        for _ in 0..32 {
+            let index = self.thing();
+            if matches!(operation::entry_info(Entry::OWN, Entry(index as usize)), Ok((kind, _)) if kind == wanted) {
+                return index;
+            }
+        }
+        self.thing()
+    }
+
+    /// An index where something stands that can be spared.
+    fn filled(&mut self) -> u64 {
+        for _ in 0..8 {
+            let index = self.vacancy();
+            let info = operation::entry_info(Entry::OWN, Entry(index as usize));
+            if !matches!(info, Ok((Kind::Empty, _)) | Err(_)) {
+                return index;
+            }
+        }
+        self.vacancy()
+    }
+
+    /// An index of a victim's table, which is of the smallest size.
+    fn in_victim(&mut self) -> u64 {
+        layout::FIRST_FREE as u64 + self.random.below((layout::TABLE_ENTRIES - layout::FIRST_FREE) as u64)
+    }
+
+    /// Calls a server that cannot answer: one of ours, for which there is no activation, or a victim's.
+    fn calls(&mut self) {
+        let index = self.of_kind(Kind::Call) as usize;
+        if matches!(operation::entry_info(Entry::OWN, Entry(index)), Ok((Kind::Call, _))) {
+            self.call(index, [0, 0, 0, 0, 0, Control::NO_WAIT]);
+        }
+    }
+
     /// Operands that make sense.
     fn sensible(&mut self, index: usize) -> [u64; 6] {
         let (victim, account, semaphore) = (self.victim, self.account, self.semaphore);
@@ -166,13 +222,13 @@ impl Child {
         let domains = [0, victim, layout::DOMAIN as u64];
         match index {
             op::DOMAIN_NEW => [account, self.random.below(2), 0, place, u64::from_le_bytes(*b"stressed"), 0],
-            op::DOMAIN_KILL => [self.thing(), self.random.below(256), 0, 0, 0, 0],
+            op::DOMAIN_KILL => [self.of_kind(Kind::Domain), self.random.below(256), 0, 0, 0, 0],
             op::DOMAIN_SET => match self.random.below(3) {
                 0 => [victim, op::SET_FAULT_RANGE, self.random.below(4), TARGET, TARGET + 0x1_0000, 0],
                 1 => [victim, op::SET_DEATH_SEMAPHORE, semaphore, 0, 0, 0],
                 _ => [victim, op::SET_MAX_PRIORITY, self.random.below(16), 0, 0, 0],
             },
-            op::ACCOUNT_NEW => [account, self.random.below(4), place, 0, 0, 0],
+            op::ACCOUNT_NEW => [self.of_kind(Kind::Account), self.random.below(4), place, 0, 0, 0],
             op::ACCOUNT_MOVE => {
                 let own = layout::ACCOUNT as u64;
                 let (from, to) = self.random.one(&[(own, account), (account, own)]);
@@ -180,17 +236,29 @@ impl Child {
             }
             op::ACTIVATION_NEW => [victim, stack, 0, 0, 0, 0],
             op::THREAD_NEW => [victim, layout::PROGRAM_START, stack, 0, self.random.below(8) | 1000 << 8, place],
-            op::THREAD_SCHEDULE => [self.thing(), self.random.below(8) | 1000 << 8, 0, 0, 0, 0],
+            op::THREAD_SCHEDULE => [self.of_kind(Kind::Thread), self.random.below(8) | 1000 << 8, 0, 0, 0, 0],
             op::ENTRY_COPY => {
-                let from = self.random.one(&[semaphore, account, victim]);
-                [0, from, self.random.one(&domains[..2]), place, self.random.below(32), 0]
+                let from = self.filled();
+                let from = self.random.one(&[semaphore, account, victim, from]);
+                let rights = self.random.below(32) | u64::from(rights::COPY);
+                match self.random.below(4) {
+                    0 => [0, from, victim, self.in_victim(), rights, 0],
+                    1 => [victim, self.in_victim(), 0, place, rights, 0],
+                    _ => [0, from, 0, place, rights, 0],
+                }
             }
-            op::ENTRY_REMOVE | op::ENTRY_REVOKE => [0, self.vacancy(), 0, 0, 0, 0],
-            op::MAP => [victim, PAGE, page, 0, map, 0],
+            op::ENTRY_REMOVE | op::ENTRY_REVOKE => [0, self.filled(), 0, 0, 0, 0],
+            op::MAP => [self.random.one(&[victim, victim, victim, 0]), PAGE, page, 0, map, 0],
             op::UNMAP => [victim, page, 0, rights::MAP_READ | rights::UNMAP_SELF, 0, 0],
             op::DRAW => [self.thing(), account, victim, page, 0, map],
-            op::SERVICE_NEW => [victim, layout::PROGRAM_START, 0, 0, 0, 0],
-            op::PORTAL_NEW => [victim, self.thing(), self.random.next(), 0, 0, 0],
+            op::SERVICE_NEW => match self.random.below(2) {
+                0 => [victim, layout::PROGRAM_START, 0, self.in_victim(), 0, 0],
+                _ => [0, layout::PROGRAM_START, 0, place, 0, 0],
+            },
+            op::PORTAL_NEW => {
+                let service = self.of_kind(Kind::Service);
+                self.random.one(&[[victim, service, 7, 0, 0, 0], [0, service, 7, place, 0, 0]])
+            }
             op::SEMAPHORE_NEW => [account, self.random.below(3), place, 0, 0, 0],
             op::INTERRUPT_BIND => [self.thing(), semaphore, 0, 0, 0, 0],
             op::PORT => [self.thing(), self.random.below(8), 0, op::PORT_READ, 0, 0],
@@ -255,7 +323,7 @@ impl Child {
                 Self::fill(&mut words[3], vacancy);
             }
             op::PORTAL_NEW if words[0] == 0 || self.is_own_domain(words[0]) || Self::is_ours(words[0]) => {
-                words[0] = victim;
+                Self::fill(&mut words[3], vacancy);
             }
             _ => {}
         }
