@@ -81,7 +81,10 @@ fn main() -> u8 {
     println!("{} calls by {domains} domains, seed {seed}", total.calls());
     match (before, inspect::frames()) {
         (Ok(before), Ok(after)) => {
-            println!("frames: {} free before, {} after, {} in all", before.free, after.free, after.total);
+            println!(
+                "frames: {} free before, {} after (with the pages of these counts), {} in all",
+                before.free, after.free, after.total
+            );
             if after.charged + after.free != after.total {
                 println!("charged + free is not the total: {} + {}", after.charged, after.free);
                 status = 1;
