@@ -136,8 +136,9 @@ pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error
     }
     let message = MESSAGE_START + (slot * frames::FRAME) as u64;
     let frame = domain.account.allocate_clear(Use::Kernel)?;
-    let made = paging::map_nucleus_page(domain, message, frame)
-        .and_then(|()| slab::allocate::<Activation>(domain.account).inspect_err(|_| paging::unmap_nucleus_page(domain, message)));
+    let made = paging::map_nucleus_page(domain, message, frame).and_then(|()| {
+        slab::allocate::<Activation>(domain.account).inspect_err(|_| paging::unmap_nucleus_page(domain, message))
+    });
     let mut activation = match made {
         Ok(activation) => activation,
         Err(error) => {

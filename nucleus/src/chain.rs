@@ -55,7 +55,12 @@ pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], contr
 
 /// Calls `entry` with the words in the caller's frame; `frame` is how the caller's frame is to be kept.
 /// Returns only refusals; `Again` = no activation is free and the caller may wait.
-pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, frame: Frame, control: Control) -> Result<core::convert::Infallible, Error> {
+pub fn call(
+    caller: Ref<Activation>,
+    entry: Ref<Entry>,
+    frame: Frame,
+    control: Control,
+) -> Result<core::convert::Infallible, Error> {
     call_with(caller, entry, frame, control, caller.words())
 }
 
@@ -222,7 +227,12 @@ pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(),
 }
 
 /// Makes a call entry for `domain` from a service.
-pub fn make_call_entry(service: Ref<Entry>, badge: u64, domain: Ref<Domain>, mut place: Ref<Entry>) -> Result<(), Error> {
+pub fn make_call_entry(
+    service: Ref<Entry>,
+    badge: u64,
+    domain: Ref<Domain>,
+    mut place: Ref<Entry>,
+) -> Result<(), Error> {
     // SAFETY: a service's object is its domain.
     let callee: Ref<Domain> = unsafe { service.object_as() };
     let content = Content {

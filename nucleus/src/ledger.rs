@@ -67,6 +67,11 @@ pub fn all_paid() {
 pub fn check_before_leaving() {
     if cfg!(feature = "checked") {
         let debts = DEBTS.get();
-        assert!(debts.count == 0, "leaving the nucleus with {} owed invalidations, one of {:#x}", debts.count, debts.addresses[0]);
+        assert!(
+            debts.count == 0,
+            "leaving the nucleus with {} owed invalidations, one of {:#x}",
+            debts.count,
+            debts.addresses[0]
+        );
     }
 }

@@ -80,7 +80,12 @@ fn put(domain: Ref<Domain>, index: usize, kind: Kind, object: usize) -> Result<(
     place.fill(Content::original(kind, object), None).map_err(abi::Error::text)
 }
 
-fn start(name: &[u8], file: &[u8], account: Ref<account::Account>, argument: u64) -> Result<(Ref<Domain>, Ref<thread::Thread>), &'static str> {
+fn start(
+    name: &[u8],
+    file: &[u8],
+    account: Ref<account::Account>,
+    argument: u64,
+) -> Result<(Ref<Domain>, Ref<thread::Thread>), &'static str> {
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name);
     let mut domain = domain::new(account, 2, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;

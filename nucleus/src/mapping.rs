@@ -36,7 +36,11 @@ pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
     let end = address.checked_add(bytes).ok_or(Error::BadAddress)?;
     let in_range = address >= USER_START && end <= USER_END;
     let in_messages = address < MESSAGE_END && end > MESSAGE_START;
-    if address.is_multiple_of(bytes.min(1 << 47)) && in_range && !in_messages { Ok(1 << order) } else { Err(Error::BadAddress) }
+    if address.is_multiple_of(bytes.min(1 << 47)) && in_range && !in_messages {
+        Ok(1 << order)
+    } else {
+        Err(Error::BadAddress)
+    }
 }
 
 /// Rights that a mapping may have.
@@ -155,7 +159,14 @@ pub fn map_archive_page(account: Ref<Account>, domain: Ref<Domain>, address: u64
     original(account, domain, address, slot, frame, MAP_READ).inspect_err(|_| paging::prune(domain, address))
 }
 
-fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot, frame: Frame, rights: u64) -> Result<(), Error> {
+fn original(
+    account: Ref<Account>,
+    domain: Ref<Domain>,
+    address: u64,
+    slot: Slot,
+    frame: Frame,
+    rights: u64,
+) -> Result<(), Error> {
     let mapping: Ref<Mapping> = slab::allocate(account)?;
     mapping.node_reference().root();
     mapping.enlist(domain, address);
@@ -165,7 +176,14 @@ fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot
 
 /// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights; with `grant`
 /// it moves there.
-pub fn map_page(from: Ref<Domain>, source: u64, to: Ref<Domain>, destination: u64, rights: u64, grant: bool) -> Result<(), Error> {
+pub fn map_page(
+    from: Ref<Domain>,
+    source: u64,
+    to: Ref<Domain>,
+    destination: u64,
+    rights: u64,
+    grant: bool,
+) -> Result<(), Error> {
     let origin = paging::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     let parent = origin.mapping().ok_or(Error::NoRight)?;
     if rights & !origin.rights() != 0 {

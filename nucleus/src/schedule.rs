@@ -73,7 +73,8 @@ pub fn make_ready(mut thread: Ref<Thread>) -> bool {
     thread.runs = Runs::Ready;
     post(thread);
     let mut cpu = cpu::this();
-    let precedes = cpu.idle || cpu.thread.is_some_and(|current| !is_seat(current) && thread.priority > current.priority);
+    let precedes =
+        cpu.idle || cpu.thread.is_some_and(|current| !is_seat(current) && thread.priority > current.priority);
     cpu.preempt |= precedes;
     precedes
 }

@@ -104,7 +104,14 @@ pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<
 }
 
 /// A thread at `rip` in `home`, not yet ready.
-pub fn new(home: Ref<Domain>, rip: u64, stack: u64, argument: u64, priority: u8, slice: u64) -> Result<Ref<Thread>, Error> {
+pub fn new(
+    home: Ref<Domain>,
+    rip: u64,
+    stack: u64,
+    argument: u64,
+    priority: u8,
+    slice: u64,
+) -> Result<Ref<Thread>, Error> {
     activation::check_address(rip)?;
     let mut activation = activation::new(home, stack)?;
     let mut thread = match new_empty(home, priority, slice) {

@@ -7,10 +7,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use runtime::op::Schedule;
-use runtime::sync::{Mutex, Once};
-use runtime::op::{self, clock};
 use runtime::Entry;
+use runtime::op::Schedule;
+use runtime::op::{self, clock};
+use runtime::sync::{Mutex, Once};
 use system::{Account, Component, Restart, Special, System};
 
 /// Nanoseconds that a component has to publish what others need of it.
@@ -119,7 +119,9 @@ fn frames_left() -> Option<u64> {
     loop {
         let found = op::info(Entry::SPECIAL, abi::info::DOMAIN, position, |bytes, next| {
             position = next;
-            let word = |index: usize| bytes.get(index * 8..index * 8 + 8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+            let word = |index: usize| {
+                bytes.get(index * 8..index * 8 + 8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
+            };
             // Words of `info::Domain`: name in 2 and 3, charged in 6, limit in 7.
             (bytes.get(16..24) == Some(b"roottask")).then(|| Some(word(7)? - word(6)?))
         });
@@ -286,9 +288,8 @@ pub fn tend() {
 fn bury(mut dead: Running) {
     let is_standby = dead.number == STANDBY;
     let mut components = plan().system.components();
-    let component = components.find(|component| {
-        component.number == dead.number || is_standby && component.special == Special::Scheduler
-    });
+    let component = components
+        .find(|component| component.number == dead.number || is_standby && component.special == Special::Scheduler);
     let Some(component) = component else { return };
     services::withdraw(dead.number);
     remove(&mut dead);

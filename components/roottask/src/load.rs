@@ -1,9 +1,9 @@
 //! From an executable of the boot archive to a domain with a first thread.
 
 use crate::memory;
+use abi::PAGE_BYTES;
 use abi::layout::{MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::rights::{MAP_READ, MAP_WRITE};
-use abi::PAGE_BYTES;
 use alloc::string::{String, ToString};
 use loader::startup::{Contents, write};
 use loader::{Machine, Program};
@@ -37,8 +37,7 @@ pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<u64
 /// Writes the startup page.
 pub fn startup(component: &Component, ticket: u64, domain: Entry, entries: u32, schedule: u64) -> Result<(), String> {
     let archive = alloc::format!("ARCHIVE={ARCHIVE_ADDRESS},{}", memory::archive().len());
-    let contents =
-        Contents { table_entries: entries, schedule, name: component.name, streams: ["null", "log", "log"] };
+    let contents = Contents { table_entries: entries, schedule, name: component.name, streams: ["null", "log", "log"] };
     let mut outcome = Ok(0);
     memory::give_page(ticket, domain, STARTUP_PAGE, MAP_READ, |page| {
         let arguments = core::iter::once(component.name).chain(component.arguments());

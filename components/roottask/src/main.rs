@@ -70,4 +70,3 @@ fn start() -> Result<core::convert::Infallible, String> {
         components::tend();
     }
 }
-

@@ -26,9 +26,9 @@ fn sigma0() -> Sigma0Client<Direct> {
 
 /// Gets our portal to `sigma0` and puts our own domain under its care.
 pub fn connect() -> Result<(), String> {
-    let bytes = message::with_area(|area| u64::from_le_bytes([
-        area[0], area[1], area[2], area[3], area[4], area[5], area[6], area[7],
-    ]));
+    let bytes = message::with_area(|area| {
+        u64::from_le_bytes([area[0], area[1], area[2], area[3], area[4], area[5], area[6], area[7]])
+    });
     ARCHIVE_BYTES.store(bytes, Ordering::Relaxed);
     table::set_entries(layout::TABLE_ENTRIES << 2);
     table::reserve(SIGMA0_DOMAIN);
@@ -110,7 +110,8 @@ pub fn share_archive(domain: Entry, address: u64) -> Result<(), String> {
         let order = (pages - done).ilog2() as u64;
         let at = done * PAGE;
         // SAFETY: read-only.
-        unsafe { op::map(domain, FREE_START + at, address + at, order, MAP_READ) }.map_err(|error| error.to_string())?;
+        unsafe { op::map(domain, FREE_START + at, address + at, order, MAP_READ) }
+            .map_err(|error| error.to_string())?;
         done += 1 << order;
     }
     Ok(())

@@ -6,8 +6,8 @@ use alloc::string::{String, ToString};
 use interface::{Delegate, Delegated, Reply, Request};
 use interfaces::parent::{ParentError, ParentServer};
 use interfaces::vault::VaultServer;
-use runtime::server::{self, Serve};
 use runtime::Entry;
+use runtime::server::{self, Serve};
 
 /// Longest name of a service.
 const MAX_NAME: usize = 64;

@@ -49,7 +49,8 @@ pub fn remove(entry: Entry) {
 /// Notes a service; one of the same name by the same component is replaced.
 pub fn publish(component: u16, name: &str, entry: Entry) {
     let mut state = STATE.lock();
-    if let Some(place) = state.services.iter().position(|service| service.name == name && service.component == component)
+    if let Some(place) =
+        state.services.iter().position(|service| service.name == name && service.component == component)
     {
         let old = state.services.swap_remove(place);
         remove(old.entry);

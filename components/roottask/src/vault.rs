@@ -4,8 +4,8 @@
 //! component has them mapped. After a restart the new instance has the same pages mapped again.
 
 use crate::{components, memory, services};
-use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::PAGE_BYTES;
+use abi::rights::{MAP_READ, MAP_WRITE};
 use alloc::collections::BTreeSet;
 use interface::Delegated;
 use interfaces::vault::{VaultError, VaultServer};
@@ -31,8 +31,9 @@ fn address_of(component: u64, index: u64) -> u64 {
 fn share(component: u64, index: u64, address: u64) -> Result<(), VaultError> {
     let domain = components::domain_of(component).ok_or(VaultError::BadAddress)?;
     // SAFETY: we hold no reference into vault pages.
-    unsafe { op::map(domain, address_of(component, index), address, 0, MAP_READ | MAP_WRITE) }
-        .map_err(|error| if error == abi::Error::AccountExhausted { VaultError::NoMemory } else { VaultError::BadAddress })
+    unsafe { op::map(domain, address_of(component, index), address, 0, MAP_READ | MAP_WRITE) }.map_err(|error| {
+        if error == abi::Error::AccountExhausted { VaultError::NoMemory } else { VaultError::BadAddress }
+    })
 }
 
 impl VaultServer for Vault {

@@ -22,7 +22,13 @@ const fn level_of(priority: u8) -> usize {
 impl Queues {
     /// Nothing is queued.
     pub const fn new() -> Self {
-        Self { filled: 0, head: [0; PRIORITIES], tail: [0; PRIORITIES], next: [0; MAX_THREADS], level: [0; MAX_THREADS] }
+        Self {
+            filled: 0,
+            head: [0; PRIORITIES],
+            tail: [0; PRIORITIES],
+            next: [0; MAX_THREADS],
+            level: [0; MAX_THREADS],
+        }
     }
 
     /// Puts a thread at the end of its queue.
@@ -90,4 +96,3 @@ impl Queues {
         self.prepend_at(number, level);
     }
 }
-

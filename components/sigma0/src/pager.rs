@@ -41,6 +41,7 @@ impl Serve for Pager {
 
 /// Whether this is the page below a stack, which stays empty so that an overflow is noticed.
 fn is_guard(page: u64) -> bool {
-    let in_slots = (STACKS_START..MAIN_STACK_START).contains(&page) || (MORE_STACKS_START..MORE_STACKS_END).contains(&page);
+    let in_slots =
+        (STACKS_START..MAIN_STACK_START).contains(&page) || (MORE_STACKS_START..MORE_STACKS_END).contains(&page);
     page == MAIN_STACK_START || in_slots && page.is_multiple_of(STACK_BYTES)
 }

@@ -16,9 +16,9 @@ struct Ticket {
     domain: AtomicUsize,
 }
 
-static ALL: [Ticket; TICKETS] = [const {
-    Ticket { owner: AtomicU64::new(FREE), account: AtomicUsize::new(0), domain: AtomicUsize::new(0) }
-}; TICKETS];
+static ALL: [Ticket; TICKETS] =
+    [const { Ticket { owner: AtomicU64::new(FREE), account: AtomicUsize::new(0), domain: AtomicUsize::new(0) } };
+        TICKETS];
 
 /// Makes a ticket for an account that `owner` presented. Ticket 0 is never given out.
 pub fn take(owner: u64, account: Entry) -> Option<u64> {

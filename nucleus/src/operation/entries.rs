@@ -77,11 +77,7 @@ pub fn service_new(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     let (place, index) = domain.vacancy(operands.index(3))?;
-    let content = Content {
-        word0: address,
-        flags: flags as u32,
-        ..Content::original(Kind::Service, domain.address())
-    };
+    let content = Content { word0: address, flags: flags as u32, ..Content::original(Kind::Service, domain.address()) };
     place.fill(content, None)?;
     Ok(index as u64)
 }

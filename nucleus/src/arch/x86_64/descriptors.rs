@@ -89,10 +89,8 @@ pub fn init() {
     }
     let base = TASK_STATE.reference().address() as u64;
     let segments = SEGMENTS.get();
-    segments[6] = (size_of::<TaskState>() as u64 - 1)
-        | (base & 0xff_ffff) << 16
-        | 0x89 << 40
-        | (base >> 24 & 0xff) << 56;
+    segments[6] =
+        (size_of::<TaskState>() as u64 - 1) | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
     segments[7] = base >> 32;
     for (vector, gate) in GATES.get().iter_mut().enumerate() {
         // SAFETY: only the address is used.
@@ -129,7 +127,9 @@ fn protect() {
     unsafe {
         let mut control: u64;
         asm!("mov {}, cr4", out(reg) control, options(nostack, nomem));
-        for (present, bit) in [(features.ebx >> 7 & 1, CR4_SMEP), (features.ebx >> 20 & 1, CR4_SMAP), (features.ecx >> 2 & 1, CR4_UMIP)] {
+        for (present, bit) in
+            [(features.ebx >> 7 & 1, CR4_SMEP), (features.ebx >> 20 & 1, CR4_SMAP), (features.ecx >> 2 & 1, CR4_UMIP)]
+        {
             if present != 0 {
                 control |= bit;
             }

@@ -26,7 +26,9 @@ const MSR_FS_BASE: u32 = 0xc000_0100;
 /// As the register demands (Intel SDM volume 4).
 pub unsafe fn write_msr(register: u32, value: u64) {
     // SAFETY: by contract.
-    unsafe { asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack)) }
+    unsafe {
+        asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack))
+    }
 }
 
 /// Reads a model-specific register.

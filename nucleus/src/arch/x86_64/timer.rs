@@ -16,8 +16,13 @@ struct Clock {
     armed: u64,
 }
 
-static CLOCK: Nucleus<Clock> =
-    Nucleus::new(Clock { start: 0, nanoseconds: 1 << 32, counts: 1 << 32, ticks_per_microsecond: 1000, armed: u64::MAX });
+static CLOCK: Nucleus<Clock> = Nucleus::new(Clock {
+    start: 0,
+    nanoseconds: 1 << 32,
+    counts: 1 << 32,
+    ticks_per_microsecond: 1000,
+    armed: u64::MAX,
+});
 
 /// Ticks.
 pub fn now() -> u64 {
