@@ -62,7 +62,7 @@ impl Ref<Account> {
     }
 
     /// Charges 2^order frames and takes them.
-    pub fn allocate(mut self, order: usize, used: Use) -> Result<Frame, Error> {
+    pub fn allocate(self, order: usize, used: Use) -> Result<Frame, Error> {
         if self.left() < 1 << order {
             return Err(Error::AccountExhausted);
         }
@@ -141,22 +141,22 @@ impl Ref<Account> {
         }
     }
 
-    /// Passes what is unused to the parent, and frees accounts that nothing is charged to any more.
-    fn shrink(self) {
-        let mut account = self;
-        // Bounded by MAX_DEPTH.
-        while let (true, Some(mut parent)) = (account.ownerless, account.parent) {
-            let unused = account.left();
-            account.limit -= unused;
-            parent.used -= unused;
-            parent.passed -= unused;
-            if account.used != 0 {
-                // Only if the parent has no owner either does it matter what it got back.
-                account = parent;
-                continue;
-            }
-            slab::free(account);
-            account = parent;
+    /// Passes what is unused to the parent, frees the account when nothing is charged to it any more, and
+    /// goes on with a parent that has no owner either: at most `MAX_DEPTH` of them.
+    fn shrink(mut self) {
+        let Some(mut parent) = self.parent else { return };
+        let unused = self.left();
+        self.limit -= unused;
+        parent.used -= unused;
+        parent.passed -= unused;
+        // The slab page of the account may be charged to the parent and go with it: the parent waits.
+        let ownerless = core::mem::replace(&mut parent.ownerless, false);
+        if self.used == 0 {
+            slab::free(self);
+        }
+        parent.ownerless = ownerless;
+        if ownerless {
+            parent.shrink();
         }
     }
 }

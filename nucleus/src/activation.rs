@@ -7,6 +7,7 @@ use crate::arch::{entry, memory, paging};
 use crate::cpu;
 use crate::domain::Domain;
 use crate::frames::{self, Use};
+use crate::mapping::Mapping;
 use crate::pointer::{Link, Ref};
 use crate::semaphore::Semaphore;
 use crate::thread::Thread;
@@ -75,6 +76,8 @@ pub enum Wait {
     Semaphore = 1,
     /// A free activation of the domain `waits_on`.
     Pool = 2,
+    /// The orphan thread of the domain `waits_on`.
+    Orphans = 3,
 }
 
 /// See the module.
@@ -116,8 +119,14 @@ pub struct Activation {
     pub message_kernel: usize,
     /// The semaphore or domain it waits on.
     pub waits_on: usize,
-    /// How far the operation got that is made again (pages).
+    /// A scheduler's seat: where it is entered.
+    pub entry: u64,
+    /// How far the operation got that is made again; see the operation.
     pub progress: u64,
+    /// How far it got among the mappings derived from `cursor_root`, which outlives them.
+    pub cursor: Link<Mapping>,
+    /// See `cursor`; only compared.
+    pub cursor_root: usize,
     /// The domain's list of activations.
     pub domain_next: Link<Activation>,
 }
@@ -171,6 +180,7 @@ pub fn free(activation: Ref<Activation>) {
             previous = candidate.domain_next;
         }
     }
+    activation.forget_cursor();
     domain.activation_count -= 1;
     domain.message_slots &= !(1 << ((activation.message - MESSAGE_START) as usize / frames::FRAME));
     paging::unmap_nucleus_page(domain, activation.message);
@@ -194,14 +204,6 @@ impl Ref<Activation> {
         };
         (self.registers.rax, self.registers.rdi) = (status, value);
         self.frame = Frame::Light;
-    }
-    /// A scheduler's seat: where it is entered, kept in a register that its frame does not use.
-    pub fn callee_entry(self) -> u64 {
-        self.registers.flags
-    }
-    /// See [`Self::callee_entry`].
-    pub fn set_callee_entry(mut self, entry: u64) {
-        self.registers.flags = entry;
     }
     /// Words 0 to 4 as saved.
     pub fn words(self) -> [u64; 5] {
@@ -239,11 +241,27 @@ impl Ref<Activation> {
         // SAFETY: the frame says which registers were saved; all were user's or checked.
         unsafe {
             match self.frame {
-                Frame::Light => entry::leave_to_light(self.pointer()),
-                Frame::Words | Frame::Call => entry::leave_to_words(self.pointer()),
-                Frame::Full => entry::leave_to_full(self.pointer()),
+                Frame::Light => entry::leave_to_light(self.address()),
+                Frame::Words | Frame::Call => entry::leave_to_words(self.address()),
+                Frame::Full => entry::leave_to_full(self.address()),
             }
         }
+    }
+    /// The operation starts anew when it is made next.
+    pub fn forget_progress(mut self) {
+        self.progress = 0;
+        self.forget_cursor();
+    }
+    /// Lets the cursor go.
+    pub fn forget_cursor(mut self) {
+        if let Some(mut mapping) = self.cursor.take() {
+            mapping.visitor = None;
+        }
+    }
+    /// The domain whose pool or orphan thread it waits for.
+    pub fn awaited_domain(self) -> Ref<Domain> {
+        // SAFETY: `wait` is `Pool` or `Orphans`; the domain lets its waiters go before it goes.
+        unsafe { Ref::new(self.waits_on as *mut Domain) }
     }
     /// The semaphore it waits on.
     pub fn semaphore(self) -> Ref<Semaphore> {

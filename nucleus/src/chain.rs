@@ -181,12 +181,20 @@ fn release(mut activation: Ref<Activation>) {
     let mut domain = activation.domain;
     (activation.state, activation.next) = (State::Free, domain.pool);
     domain.pool = Some(activation);
-    if let Some(mut waiter) = domain.waiters.take() {
-        waiter.wait = Wait::No;
-        if let Some(thread) = waiter.thread {
+    wake_waiter(domain);
+}
+
+/// Lets the first who waits for an activation of `domain` call again; false if nobody does.
+pub fn wake_waiter(mut domain: Ref<Domain>) -> bool {
+    let Some(mut waiter) = domain.waiters.take() else { return false };
+    waiter.wait = Wait::No;
+    match waiter.thread {
+        Some(thread) => {
             schedule::make_ready(thread);
         }
+        None => unpark(waiter),
     }
+    true
 }
 
 /// Copies or mints the entry that goes along with a message. Gives the receiver's index.
@@ -261,11 +269,11 @@ pub fn resume_top(mut thread: Ref<Thread>) -> ! {
                 unlink_top(thread, top, caller);
                 fail_call(caller, Error::PeerDied);
             }
-            None if thread.carries_orphans => end_orphan(thread, top),
+            None if thread.carries_orphans => take_off_orphan(thread, top),
             None => break,
         }
     }
-    thread.ended = true;
+    thread.ended = !thread.carries_orphans;
     schedule::block_current()
 }
 
@@ -279,20 +287,23 @@ fn fail_call(caller: Ref<Activation>, error: Error) {
 }
 
 /// The last activation of an orphaned chain returned: the next orphan's turn.
-fn end_orphan(mut thread: Ref<Thread>, mut last: Ref<Activation>) -> ! {
+fn end_orphan(thread: Ref<Thread>, last: Ref<Activation>) -> ! {
+    take_off_orphan(thread, last);
+    resume_top(thread)
+}
+
+fn take_off_orphan(mut thread: Ref<Thread>, mut last: Ref<Activation>) {
     last.thread = None;
     release(last);
     (thread.top, thread.bottom) = (None, None);
-    if !adopt_next(thread) {
-        schedule::block_current()
-    }
-    resume_top(thread)
+    adopt_next(thread);
 }
 
 /// The idle orphan thread takes the next chain of its domain's queue.
 fn adopt_next(thread: Ref<Thread>) -> bool {
     let mut home = thread.home;
-    let Some(top) = home.orphans.take() else { return false };
+    let Some(mut top) = home.orphans.take() else { return false };
+    top.wait = Wait::No;
     adopt(thread, top);
     true
 }
@@ -319,14 +330,20 @@ pub fn unpark(top: Ref<Activation>) {
     while let Some(caller) = bottom.caller {
         bottom = caller;
     }
-    let mut domain = bottom.domain;
-    let Some(thread) = domain.orphan_thread else { return };
-    if thread.top.is_none() {
-        adopt(thread, top);
-        schedule::make_ready(thread);
-    } else {
-        domain.orphans.append(top);
+    let domain = bottom.domain;
+    match domain.orphan_thread {
+        Some(thread) if thread.top.is_none() => {
+            adopt(thread, top);
+            schedule::make_ready(thread);
+        }
+        _ => park(top, domain),
     }
+}
+
+/// An orphan waits for the orphan thread of `domain`.
+fn park(mut top: Ref<Activation>, mut domain: Ref<Domain>) {
+    (top.wait, top.waits_on) = (Wait::Orphans, domain.address());
+    domain.orphans.append(top);
 }
 
 /// Cuts the chain above `lower`, which is calling. Afterwards `lower` is the top of its thread, which
@@ -338,6 +355,9 @@ pub fn split_above(mut lower: Ref<Activation>) {
     let mut top = upper;
     while let Some(callee) = top.callee {
         top = callee;
+    }
+    if top.wait == Wait::Orphans {
+        stop_waiting(top);
     }
     let waiting = top.wait != Wait::No;
     let was = thread.map(|thread| (thread.runs, thread.deadline_place != 0, thread.deadline));
@@ -364,9 +384,11 @@ pub fn split_above(mut lower: Ref<Activation>) {
         }
         None => {
             set_thread(top, None);
+            if runs == Runs::Running && cpu::this().thread == thread {
+                cpu::this().thread = None;
+            }
             if !waiting {
-                let mut domain = upper.domain;
-                domain.orphans.append(top);
+                park(top, upper.domain);
             }
         }
     }
@@ -420,16 +442,11 @@ pub fn stop_waiting(mut activation: Ref<Activation>) {
     match activation.wait {
         Wait::Semaphore => activation.semaphore().give_up(activation),
         Wait::Pool => {
-            // SAFETY: `wait` is `Pool`: a domain, which wakes its waiters before it goes.
-            let mut domain: Ref<Domain> = unsafe { Ref::new(activation.waits_on as *mut Domain) };
+            let mut domain = activation.awaited_domain();
             domain.waiters.remove(activation);
         }
-        Wait::No if activation.thread.is_none() && activation.state == State::Top => {
-            let mut bottom = activation;
-            while let Some(caller) = bottom.caller {
-                bottom = caller;
-            }
-            let mut domain = bottom.domain;
+        Wait::Orphans => {
+            let mut domain = activation.awaited_domain();
             domain.orphans.remove(activation);
         }
         Wait::No => {}

@@ -12,7 +12,7 @@ use crate::mapping::Mapping;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::queue::Queue;
 use crate::semaphore::Semaphore;
-use crate::table::{Content, Entry};
+use crate::table::Entry;
 use crate::thread::{self, Thread};
 use crate::{cpu, info, log, operation, removal, schedule, slab};
 use abi::Error;
@@ -242,12 +242,7 @@ impl Ref<Domain> {
 
     /// Removes a bounded part of what the domain, which is dead, has; true when it is gone.
     pub fn remove_step(mut self) -> bool {
-        if let Some(mut waiter) = self.waiters.head {
-            self.waiters.remove(waiter);
-            waiter.wait = activation::Wait::No;
-            if let Some(thread) = waiter.thread {
-                schedule::make_ready(thread);
-            }
+        if chain::wake_waiter(self) {
             return false;
         }
         if let Some(activation) = self.activations {
@@ -298,11 +293,6 @@ impl Ref<Domain> {
             next.previous = self.previous;
         }
         slab::free(self);
-    }
-
-    /// Fills a vacant entry of this domain with an original of a new object.
-    pub fn fill_original(self, place: Ref<Entry>, kind: Kind, object: usize) -> Result<(), Error> {
-        place.fill(Content::original(kind, object), None)
     }
 }
 

@@ -23,6 +23,7 @@ pub type Frame = u32;
 #[repr(u8)]
 pub enum Use {
     /// Not RAM, or the nucleus's from the start.
+    #[allow(dead_code, reason = "what a cleared record says")]
     Reserved = 0,
     /// First frame of a free block.
     Free = 1,

@@ -5,6 +5,7 @@
 //! Page tables have a shadow with the mapping of each entry, so that finding one takes no search.
 
 use crate::account::{self, Account};
+use crate::activation::Activation;
 use crate::arch::paging::{self, Slot};
 use crate::domain::Domain;
 use crate::frames::{self, Frame, Use};
@@ -23,9 +24,11 @@ pub struct Mapping {
     address: u64,
     next: Link<Mapping>,
     previous: Link<Mapping>,
+    /// Whose cursor stands here.
+    pub visitor: Link<Activation>,
 }
 
-const _: () = assert!(size_of::<Mapping>() == 56 || size_of::<Mapping>() == 64);
+const _: () = assert!(size_of::<Mapping>() == 64);
 
 /// A range of 2^order pages, aligned to its size, that users may map.
 pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
@@ -106,6 +109,9 @@ impl Ref<Mapping> {
         if self.node_reference().is_original() && frames::record(frame).used == Use::User {
             account::release(frame, 0);
         }
+        if let Some(visitor) = self.visitor {
+            visitor.forget_cursor();
+        }
         self.node_reference().unlink();
         self.delist();
         slab::free(self);
@@ -118,12 +124,16 @@ impl Ref<Mapping> {
         }
     }
 
-    /// Takes `rights` away from all mappings derived from this one; at most `steps` of them. True when done.
-    fn reduce_descendants(self, rights: u64, steps: &mut u32) -> bool {
-        let mut node = self.node_reference();
-        let own = node;
+    /// Takes `rights` away from all mappings derived from this one, at most `steps` of them; where it stops
+    /// the cursor of `visitor` stands. True when done.
+    fn reduce_descendants(self, visitor: Ref<Activation>, rights: u64, steps: &mut u32) -> bool {
+        let own = self.node_reference();
+        let reached = visitor.cursor.filter(|_| visitor.cursor_root == self.address());
+        let mut node = reached.map_or(own, Ref::<Mapping>::node_reference);
+        visitor.forget_cursor();
         while let Some(next) = node.after(own) {
             if *steps == 0 {
+                Self::of_node(node).stay(visitor, self);
                 return false;
             }
             *steps -= 1;
@@ -131,6 +141,15 @@ impl Ref<Mapping> {
             node = next;
         }
         true
+    }
+
+    /// Puts the visitor's cursor here; whose cursor stood here starts again.
+    fn stay(mut self, mut visitor: Ref<Activation>, root: Self) {
+        if let Some(other) = self.visitor {
+            other.forget_cursor();
+        }
+        self.visitor = Some(visitor);
+        (visitor.cursor, visitor.cursor_root) = (Some(self), root.address());
     }
 }
 
@@ -225,11 +244,11 @@ pub fn map_page(
     }
 }
 
-/// Unmaps or reduces one page; `steps` counts down. True when done, false to go on later.
-pub fn unmap_page(domain: Ref<Domain>, address: u64, rights: u64, steps: &mut u32) -> bool {
+/// Unmaps or reduces one page for `visitor`; `steps` counts down. True when done, false to go on later.
+pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, rights: u64, steps: &mut u32) -> bool {
     let Some(mapping) = paging::find(domain, address).and_then(|slot| slot.mapping()) else { return true };
     if rights & MAP_READ == 0 {
-        if !mapping.reduce_descendants(rights, steps) {
+        if !mapping.reduce_descendants(visitor, rights, steps) {
             return false;
         }
         if rights & UNMAP_SELF != 0 {

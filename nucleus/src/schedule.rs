@@ -1,9 +1,9 @@
 //! The nucleus's side of the `sched` protocol (`abi::sched`). No queue of ready threads is here.
 //!
 //! Invariant: a thread that is `Ready` was posted to the active seat's ring since it last ran, or given
-//! to `sched` as operand of an event; `sched` has it in its queue once it has read the ring. A thread
-//! is posted only when it becomes ready, and runs only when the ring is read empty: so it is in the
-//! ring at most once, and the ring has a slot for each.
+//! to `sched` as operand of an event; `sched` has it in its queue once it has read the ring. A number
+//! whose last post is still unread is not posted again: so it is in the ring at most once, and the ring
+//! has a slot for each.
 
 use crate::activation::{self, Activation, Frame, State};
 use crate::arch::{entry, timer};
@@ -14,7 +14,7 @@ use crate::pointer::{Link, Nucleus, Ref};
 use crate::semaphore::Reply;
 use crate::thread::{self, Runs, Thread};
 use crate::{deadline, frames, info, log, slab};
-use abi::sched::{Event, IDLE, RING_SLOTS, Ring};
+use abi::sched::{Event, IDLE, RING_SLOTS, Ring, ThreadWord};
 use abi::{Error, MAX_THREADS};
 
 /// Microseconds that `sched` may take between being entered and dispatching.
@@ -34,10 +34,17 @@ struct Seats {
     patience_ends: u64,
     /// Runs when the first boot thread ends.
     boot_successor: Link<Thread>,
+    /// By thread number: the counter of the ring after its last post.
+    posted: [u32; MAX_THREADS],
 }
 
-static SEATS: Nucleus<Seats> =
-    Nucleus::new(Seats { active: None, standby: None, patience_ends: u64::MAX, boot_successor: None });
+static SEATS: Nucleus<Seats> = Nucleus::new(Seats {
+    active: None,
+    standby: None,
+    patience_ends: u64::MAX,
+    boot_successor: None,
+    posted: [0; MAX_THREADS],
+});
 
 /// Whether this is the pseudo-thread of a scheduler's seat.
 pub fn is_seat(thread: Ref<Thread>) -> bool {
@@ -50,11 +57,22 @@ pub fn set_boot_successor(thread: Ref<Thread>) {
 }
 
 fn post(thread: Ref<Thread>) {
-    let Some(seat) = SEATS.get().active else { return };
+    let seats = SEATS.get();
+    let Some(seat) = seats.active else { return };
+    let posted = &mut seats.posted[thread.number as usize];
     // SAFETY: the ring is a page of the nucleus that the seat's activation owns.
     unsafe {
         let ring = seat.ring;
         let written = (*ring).written;
+        let unread = written.wrapping_sub((&raw const (*ring).read).read_volatile());
+        let ago = written.wrapping_sub(*posted);
+        // The slot is checked, too: the user may have written anything to `read`.
+        let slot = &mut (*ring).slots[posted.wrapping_sub(1) as usize % RING_SLOTS];
+        if ago < unread && ThreadWord(*slot).number() == thread.number as usize {
+            *slot = thread.word() as u32;
+            return;
+        }
+        *posted = written.wrapping_add(1);
         (*ring).slots[written as usize % RING_SLOTS] = thread.word() as u32;
         (&raw mut (*ring).written).write_volatile(written.wrapping_add(1));
     }
@@ -120,7 +138,7 @@ pub fn enter(event: Event, word: u64) -> ! {
     timer::arm_no_later_than(seats.patience_ends);
     let mut cpu = cpu::this();
     cpu.thread = Some(seat.thread);
-    let (entry, stack, message) = (seat.activation.callee_entry(), seat.activation.stack, seat.activation.message);
+    let (entry, stack, message) = (seat.activation.entry, seat.activation.stack, seat.activation.message);
     let saved = &mut seat.activation.registers;
     (saved.rip, saved.rsp, saved.rbx) = (entry, stack, message);
     seat.activation.set_words([event as u64, word, 0, 0, 0], 0);
@@ -227,7 +245,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, standby: bool) -> 
         }
     };
     (activation.bottom, activation.state, activation.thread) = (true, State::Top, Some(thread));
-    activation.set_callee_entry(entry);
+    activation.entry = entry;
     (thread.top, thread.bottom, thread.home) = (Some(activation), Some(activation), domain);
     (thread.priority, thread.runs) = (u8::MAX, Runs::Blocked);
     let ring = activation.message_kernel as *mut Ring;
@@ -249,8 +267,9 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, standby: bool) -> 
     Ok(activation.message)
 }
 
-fn retire(seat: Seat) {
+fn retire(mut seat: Seat) {
     // Its activation goes with its domain.
+    (seat.activation.thread, seat.activation.state) = (None, State::Free);
     slab::free(seat.thread);
 }
 

@@ -64,17 +64,6 @@ impl Ref<Node> {
         }
         (self.previous, self.next) = (None, None);
     }
-    /// Takes the place of `old` in its tree.
-    pub fn replace(mut self, mut old: Ref<Node>) {
-        (self.previous, self.next, self.depth) = (old.previous, old.next, old.depth);
-        if let Some(mut next) = self.next {
-            next.previous = Some(self);
-        }
-        if let Some(mut previous) = self.previous {
-            previous.next = Some(self);
-        }
-        (old.previous, old.next) = (None, None);
-    }
 }
 
 /// A place in a portal table.

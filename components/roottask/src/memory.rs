@@ -9,7 +9,7 @@ use cpio::Archive;
 use interface::Delegate;
 use interfaces::sigma0::Sigma0Client;
 use runtime::Direct;
-use runtime::{Entry, message, op, table};
+use runtime::{Entry, op, table};
 
 /// `sigma0`'s domain, and where its service stands in its table.
 const SIGMA0_DOMAIN: Entry = Entry(FIRST_FREE);
@@ -26,10 +26,7 @@ fn sigma0() -> Sigma0Client<Direct> {
 
 /// Gets our portal to `sigma0` and puts our own domain under its care.
 pub fn connect() -> Result<(), String> {
-    let bytes = message::with_area(|area| {
-        u64::from_le_bytes([area[0], area[1], area[2], area[3], area[4], area[5], area[6], area[7]])
-    });
-    ARCHIVE_BYTES.store(bytes, Ordering::Relaxed);
+    ARCHIVE_BYTES.store(runtime::program::argument(), Ordering::Relaxed);
     table::set_entries(layout::TABLE_ENTRIES << 2);
     table::reserve(SIGMA0_DOMAIN);
     let text = |error: Error| error.to_string();

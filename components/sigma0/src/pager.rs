@@ -21,13 +21,16 @@ const RESUME: Reply = Reply::word(0);
 /// It cannot be served: the domain dies.
 const GIVE_UP: Reply = Reply::word(1);
 
-/// The upcall's service: word 0 is the address that was touched.
+/// In the processor's error code: the page is there, a right is missing.
+const PROTECTION: u64 = 1;
+
+/// The upcall's service: word 0 is the address that was touched, word 2 the processor's error code.
 pub struct Pager;
 
 impl Serve for Pager {
     fn serve(request: &mut Request<'_>) -> Reply {
         let address = request.words[0] & !(PAGE - 1);
-        if is_guard(address) {
+        if request.words[2] & PROTECTION != 0 || is_guard(address) {
             return GIVE_UP;
         }
         let Some((account, domain)) = tickets::managed(request.badge) else { return GIVE_UP };

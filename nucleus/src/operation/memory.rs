@@ -1,6 +1,7 @@
 //! Operations on memory.
 
 use super::{Operands, Outcome, STEPS, Stop};
+use crate::arch::paging;
 use crate::mapping::{check_flexpage, check_rights, draw as draw_page, map_page, unmap_page};
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES};
@@ -46,13 +47,18 @@ pub fn unmap(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     let mut steps = STEPS;
-    let first = progress(operands, pages);
-    for page in first..pages {
-        if page == first + 4 * STEPS as u64 || !unmap_page(domain, address + page * PAGE, taken, &mut steps) {
-            return Err(keep_progress(operands, page));
+    let mut page = progress(operands, pages);
+    for _ in 0..4 * STEPS {
+        page += paging::unmapped_pages(domain, address + page * PAGE);
+        if page >= pages {
+            return Ok(0);
         }
+        if !unmap_page(operands.0, domain, address + page * PAGE, taken, &mut steps) {
+            break;
+        }
+        page += 1;
     }
-    Ok(0)
+    Err(keep_progress(operands, page))
 }
 
 pub fn draw(operands: &Operands) -> Outcome {

@@ -118,9 +118,9 @@ fn reserved(_: &Operands) -> Outcome {
 }
 
 /// Leaves a full operation: to its caller, or to whatever its effects put in the caller's place.
-fn finish(mut activation: Ref<Activation>, outcome: Outcome) -> Reply {
+fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
     if !matches!(outcome, Err(Stop::Repeat)) {
-        activation.progress = 0;
+        activation.forget_progress();
     }
     match outcome {
         Ok(value) => activation.set_result(Ok(value)),

@@ -95,7 +95,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
         chain::split_above(bottom);
     }
     let old = bottom.registers.rip;
-    bottom.progress = 0;
+    bottom.forget_progress();
     if thread.runs == Runs::Blocked {
         chain::stop_waiting(bottom);
         if bottom.frame != activation::Frame::Full {

@@ -93,8 +93,7 @@ pub fn init() {
         (size_of::<TaskState>() as u64 - 1) | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
     segments[7] = base >> 32;
     for (vector, gate) in GATES.get().iter_mut().enumerate() {
-        // SAFETY: only the address is used.
-        let handler = unsafe { &raw const trap_stubs } as u64 + 16 * vector as u64;
+        let handler = &raw const trap_stubs as u64 + 16 * vector as u64;
         gate[0] = handler & 0xffff
             | (KERNEL_CODE as u64) << 16
             | stack_of(vector) << 32

@@ -92,11 +92,11 @@ assembly! { "entry.s";
 
 unsafe extern "C" {
     /// Resumes with status and word 0; see `entry.s`.
-    pub fn leave_to_light(activation: *mut Activation) -> !;
+    pub fn leave_to_light(activation: usize) -> !;
     /// Resumes with all words.
-    pub fn leave_to_words(activation: *mut Activation) -> !;
+    pub fn leave_to_words(activation: usize) -> !;
     /// Resumes with every register.
-    pub fn leave_to_full(activation: *mut Activation) -> !;
+    pub fn leave_to_full(activation: usize) -> !;
     /// Sleeps until an interrupt.
     pub fn idle_wait() -> !;
     pub fn system_call_entry();

@@ -178,6 +178,20 @@ pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
     Some(slot(at, address))
 }
 
+/// Pages from `address` on for which there is no last-level table; 0 if there is one.
+pub fn unmapped_pages(domain: Ref<Domain>, address: u64) -> u64 {
+    let mut at = (domain.root >> 12) as Frame;
+    for level in (1..4).rev() {
+        let entry = table(at)[index(address, level)];
+        if entry == 0 {
+            let pages = 1 << (9 * level);
+            return pages - (address >> 12) % pages;
+        }
+        at = frame_of(entry);
+    }
+    0
+}
+
 fn slot(frame: Frame, address: u64) -> Slot {
     let index = index(address, 0);
     Slot { entry: &raw mut table(frame)[index], table: frame, index }

@@ -1,8 +1,6 @@
 //! Traps: faults, exceptions, interrupts.
 
 use super::{interrupts, timer};
-use crate::activation::Frame;
-use crate::pointer::Ref;
 use crate::{cpu, fault, info, interrupt, schedule};
 use core::arch::asm;
 
@@ -59,12 +57,3 @@ fn fault_address() -> u64 {
     unsafe { asm!("mov {}, cr2", out(reg) address, options(nostack, nomem)) }
     address
 }
-
-/// Bits of a page fault's error code (Intel SDM volume 3, 4.7).
-pub mod page_fault_code {
-    /// The page was there; a right was missing.
-    pub const PROTECTION: u64 = 1;
-}
-
-const _: () = assert!(Frame::Full as u8 == 3);
-const _: fn(Ref<crate::activation::Activation>) -> ! = Ref::<crate::activation::Activation>::leave;
