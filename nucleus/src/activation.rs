@@ -5,6 +5,7 @@
 
 use crate::arch::{entry, memory, paging};
 use crate::cpu;
+use crate::deadline::Place;
 use crate::domain::Domain;
 use crate::frames::{self, Use};
 use crate::mapping::Mapping;
@@ -52,6 +53,8 @@ pub enum Frame {
     Call = 2,
     /// Interrupted or faulted: all.
     Full = 3,
+    /// In a call that has a deadline; otherwise as `Call`.
+    Bounded = 4,
 }
 
 /// Where in a chain it is.
@@ -119,6 +122,10 @@ pub struct Activation {
     pub message_kernel: usize,
     /// The semaphore or domain it waits on.
     pub waits_on: usize,
+    /// When its wait or its call ends, in ticks; 0 = never.
+    pub deadline: u64,
+    /// Where it is among the deadlines.
+    pub place: Place,
     /// A scheduler's seat: where it is entered.
     pub entry: u64,
     /// How far the operation got that is made again; see the operation.
@@ -242,7 +249,7 @@ impl Ref<Activation> {
         unsafe {
             match self.frame {
                 Frame::Light => entry::leave_to_light(self.address()),
-                Frame::Words | Frame::Call => entry::leave_to_words(self.address()),
+                Frame::Words | Frame::Call | Frame::Bounded => entry::leave_to_words(self.address()),
                 Frame::Full => entry::leave_to_full(self.address()),
             }
         }

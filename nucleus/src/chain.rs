@@ -5,7 +5,7 @@
 //! or waits in that domain's queue until the thread is free, and ends at its return. Nothing is allocated.
 
 use crate::activation::{Activation, Frame, State, Wait};
-use crate::arch::timer;
+use crate::arch::{memory, timer};
 use crate::cpu;
 use crate::domain::{self, Domain};
 use crate::pointer::{Link, Ref};
@@ -15,14 +15,20 @@ use crate::{deadline, info, schedule};
 use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::sched::Event;
-use abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES};
+use abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES, NEVER, op};
 
 /// The call did not take the fast path of `entry.s`: words and control are in the caller's frame.
 #[unsafe(no_mangle)]
 extern "C" fn call_slowly(mut caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     let control = Control(caller.registers.r10);
-    let refused = match call(caller, entry, Frame::Call, control) {
-        Err(Error::Again) => wait_for_activation(caller, entry),
+    let refused = match deadline_of(caller, entry, control) {
+        Ok(deadline) => {
+            let frame = if deadline == 0 { Frame::Call } else { Frame::Bounded };
+            match call(caller, entry, frame, control, caller.words(), deadline) {
+                Err(Error::Again) => wait_for_activation(caller, entry, deadline),
+                Err(error) => error,
+            }
+        }
         Err(error) => error,
     };
     caller.set_result(Err(refused));
@@ -30,8 +36,30 @@ extern "C" fn call_slowly(mut caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     caller.leave()
 }
 
+/// The deadline that a call has, in ticks; 0 = none.
+fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> Result<u64, Error> {
+    if control.0 & Control::DEADLINE == 0 {
+        return Ok(0);
+    }
+    if entry.node.flags as u64 & op::SERVICE_DEADLINE == 0 {
+        return Err(Error::NoRight);
+    }
+    if control.0 & Control::MINT != 0 {
+        // Word 4 cannot be badge and deadline.
+        return Err(Error::BadArgument);
+    }
+    if caller.thread.is_none_or(schedule::is_seat) {
+        return Err(Error::NotRunnable);
+    }
+    let nanoseconds = caller.words()[4];
+    if nanoseconds == NEVER {
+        return Ok(0);
+    }
+    if timer::nanoseconds() >= nanoseconds { Err(Error::Timeout) } else { Ok(timer::ticks(nanoseconds)) }
+}
+
 /// All activations of the callee are in use: the call is made again when one is free.
-fn wait_for_activation(mut caller: Ref<Activation>, entry: Ref<Entry>) -> Error {
+fn wait_for_activation(mut caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64) -> Error {
     if cpu::this().thread.is_some_and(schedule::is_seat) {
         return Error::Busy;
     }
@@ -42,41 +70,31 @@ fn wait_for_activation(mut caller: Ref<Activation>, entry: Ref<Entry>) -> Error 
     }
     (caller.wait, caller.waits_on) = (Wait::Pool, callee.address());
     callee.waiters.append(caller);
+    deadline::set(caller, deadline);
     schedule::block_current()
 }
 
 /// Calls an upcall portal on behalf of a faulting activation. Returns only if that cannot be done.
 pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], control: Control) -> Error {
-    match call_with(caller, entry, Frame::Full, control, words) {
-        Err(Error::Again) => wait_for_activation(caller, entry),
+    match call(caller, entry, Frame::Full, control, words, 0) {
+        Err(Error::Again) => wait_for_activation(caller, entry, 0),
         Err(error) => error,
     }
 }
 
-/// Calls `entry` with the words in the caller's frame; `frame` is how the caller's frame is to be kept.
-/// Returns only refusals; `Again` = no activation is free and the caller may wait.
-pub fn call(
-    caller: Ref<Activation>,
-    entry: Ref<Entry>,
-    frame: Frame,
-    control: Control,
-) -> Result<core::convert::Infallible, Error> {
-    call_with(caller, entry, frame, control, caller.words())
-}
-
-fn call_with(
+/// Calls `entry`; `frame` is how the caller's frame is to be kept. Returns only refusals; `Again` = no
+/// activation is free and the caller may wait.
+fn call(
     mut caller: Ref<Activation>,
     entry: Ref<Entry>,
     frame: Frame,
     control: Control,
     words: [u64; 5],
+    deadline: u64,
 ) -> Result<core::convert::Infallible, Error> {
     // SAFETY: a call entry's object is a domain.
     let callee: Ref<Domain> = unsafe { entry.object_as() };
     if control.0 & !Control::VALID != 0 || control.length() > MESSAGE_BYTES {
-        return Err(Error::BadArgument);
-    }
-    if control.0 & Control::DEADLINE != 0 {
         return Err(Error::BadArgument);
     }
     if callee.is_dead() {
@@ -106,6 +124,7 @@ fn call_with(
     copy_message(caller, activation, control.length());
     let mut thread = caller.thread.ok_or(Error::NotRunnable)?;
     (thread.top, activation.thread) = (Some(activation), Some(thread));
+    deadline::set(caller, deadline);
     let (stack, message) = (activation.stack, activation.message);
     let saved = &mut activation.registers;
     *saved = Default::default();
@@ -173,6 +192,7 @@ fn unlink_top(mut thread: Ref<Thread>, mut top: Ref<Activation>, mut caller: Ref
     (top.caller, top.thread) = (None, None);
     (caller.callee, caller.state) = (None, State::Top);
     thread.top = Some(caller);
+    deadline::clear(caller);
     release(top);
 }
 
@@ -188,6 +208,7 @@ fn release(mut activation: Ref<Activation>) {
 pub fn wake_waiter(mut domain: Ref<Domain>) -> bool {
     let Some(mut waiter) = domain.waiters.take() else { return false };
     waiter.wait = Wait::No;
+    deadline::clear(waiter);
     match waiter.thread {
         Some(thread) => {
             schedule::make_ready(thread);
@@ -360,19 +381,18 @@ pub fn split_above(mut lower: Ref<Activation>) {
         stop_waiting(top);
     }
     let waiting = top.wait != Wait::No;
-    let was = thread.map(|thread| (thread.runs, thread.deadline_place != 0, thread.deadline));
+    deadline::clear(lower);
     if let Some(mut thread) = thread {
-        deadline::remove(thread);
         thread.top = Some(lower);
     }
-    let runs = was.map_or(Runs::Blocked, |(runs, _, _)| runs);
+    let runs = thread.map_or(Runs::Blocked, |thread| thread.runs);
     match upper.domain.orphan_thread.filter(|orphan| orphan.top.is_none()) {
         Some(mut orphan) => {
-            adopt(orphan, top);
-            if let Some((_, true, deadline)) = was {
-                orphan.deadline = deadline;
-                deadline::insert(orphan);
+            if let Some(thread) = thread {
+                // It goes on as urgently as before.
+                orphan.priority = thread.priority.min(orphan.home.max_priority);
             }
+            adopt(orphan, top);
             if runs == Runs::Running && cpu::this().thread == thread {
                 let now = timer::now();
                 (orphan.runs, orphan.started) = (Runs::Running, now);
@@ -416,6 +436,7 @@ pub fn cut_out(mut activation: Ref<Activation>) {
     (activation.thread, activation.state) = (None, State::Free);
     if let Some(mut caller) = caller {
         (caller.callee, caller.state) = (None, State::Top);
+        deadline::clear(caller);
         fail_call(caller, Error::PeerDied);
         match thread {
             Some(mut thread) => {
@@ -439,11 +460,16 @@ pub fn cut_out(mut activation: Ref<Activation>) {
 
 /// Takes the top of a chain out of whatever queue it is in.
 pub fn stop_waiting(mut activation: Ref<Activation>) {
+    deadline::clear(activation);
     match activation.wait {
         Wait::Semaphore => activation.semaphore().give_up(activation),
         Wait::Pool => {
             let mut domain = activation.awaited_domain();
             domain.waiters.remove(activation);
+            if activation.frame == Frame::Words {
+                // The call is not made again.
+                activation.registers.rip += memory::SYSTEM_CALL_BYTES;
+            }
         }
         Wait::Orphans => {
             let mut domain = activation.awaited_domain();
@@ -452,8 +478,21 @@ pub fn stop_waiting(mut activation: Ref<Activation>) {
         Wait::No => {}
     }
     activation.wait = Wait::No;
-    if let Some(thread) = activation.thread {
-        deadline::remove(thread);
+}
+
+/// The deadline of `activation` has passed: what it waits for or called ends with `Timeout`.
+pub fn time_out(activation: Ref<Activation>) {
+    if activation.state == State::Calling {
+        split_above(activation);
+    } else {
+        stop_waiting(activation);
+    }
+    fail_call(activation, Error::Timeout);
+    match activation.thread {
+        Some(thread) => {
+            schedule::make_ready(thread);
+        }
+        None => unpark(activation),
     }
 }
 

@@ -1,93 +1,101 @@
-//! Threads whose wait has a deadline, in a binary heap (Williams, Algorithm 232): the earliest first.
+//! Activations whose wait or call has a deadline, in a leftist tree (Crane; Knuth, *The Art of Computer
+//! Programming* 3, 5.2.3): the earliest is the root. Nothing is allocated, and every step takes time
+//! logarithmic in the number of deadlines, a removal from the middle included.
 
+use crate::activation::Activation;
+use crate::arch::timer;
 use crate::pointer::{Link, Nucleus, Ref};
-use crate::thread::Thread;
-use abi::{MAX_THREADS, NEVER};
+use abi::NEVER;
 
-struct Heap {
-    threads: [Link<Thread>; MAX_THREADS],
-    count: usize,
+/// An activation's place in the tree.
+#[repr(C)]
+pub struct Place {
+    left: Link<Activation>,
+    right: Link<Activation>,
+    up: Link<Activation>,
+    /// Steps to the nearest missing child; the left one's is never smaller than the right one's.
+    rank: u32,
 }
 
-static HEAP: Nucleus<Heap> = Nucleus::new(Heap { threads: [None; MAX_THREADS], count: 0 });
+static ROOT: Nucleus<Link<Activation>> = Nucleus::new(None);
 
-impl Heap {
-    fn at(&self, place: usize) -> u64 {
-        self.threads[place].map_or(NEVER, |thread| thread.deadline)
-    }
-    fn put(&mut self, place: usize, thread: Link<Thread>) {
-        self.threads[place] = thread;
-        if let Some(mut thread) = thread {
-            thread.deadline_place = place as u16 + 1;
-        }
-    }
-    fn swap(&mut self, a: usize, b: usize) {
-        let (first, second) = (self.threads[a], self.threads[b]);
-        self.put(a, second);
-        self.put(b, first);
-    }
-    fn rise(&mut self, mut place: usize) {
-        while place > 0 && self.at(place) < self.at((place - 1) / 2) {
-            self.swap(place, (place - 1) / 2);
-            place = (place - 1) / 2;
-        }
-    }
-    fn sink(&mut self, mut place: usize) {
-        loop {
-            let mut least = place;
-            for child in [2 * place + 1, 2 * place + 2] {
-                if child < self.count && self.at(child) < self.at(least) {
-                    least = child;
-                }
-            }
-            if least == place {
-                return;
-            }
-            self.swap(place, least);
-            place = least;
-        }
-    }
-}
-
-/// Adds a thread by its `deadline`.
-pub fn insert(thread: Ref<Thread>) {
-    let heap = HEAP.get();
-    let place = heap.count;
-    heap.count += 1;
-    heap.put(place, Some(thread));
-    heap.rise(place);
-    if place == 0 || heap.threads[0] == Some(thread) {
-        crate::arch::timer::arm_no_later_than(thread.deadline);
-    }
-}
-
-/// Takes a thread out if it is in.
-pub fn remove(mut thread: Ref<Thread>) {
-    if thread.deadline_place == 0 {
+/// The wait or call of `activation` ends at `deadline` (ticks); 0 = never.
+pub fn set(mut activation: Ref<Activation>, deadline: u64) {
+    clear(activation);
+    if deadline == 0 {
         return;
     }
-    let heap = HEAP.get();
-    let place = thread.deadline_place as usize - 1;
-    thread.deadline_place = 0;
-    heap.count -= 1;
-    let last = heap.threads[heap.count].take();
-    if place < heap.count {
-        heap.put(place, last);
-        heap.rise(place);
-        heap.sink(place);
+    activation.deadline = deadline;
+    activation.place = Place { left: None, right: None, up: None, rank: 1 };
+    let root = merge(*ROOT.get(), Some(activation));
+    set_root(root);
+    if root == Some(activation) {
+        timer::arm_no_later_than(deadline);
+    }
+}
+
+/// The wait or call of `activation` is over.
+pub fn clear(mut activation: Ref<Activation>) {
+    if activation.deadline == 0 {
+        return;
+    }
+    activation.deadline = 0;
+    let rest = merge(activation.place.left, activation.place.right);
+    let Some(mut parent) = activation.place.up else { return set_root(rest) };
+    if let Some(mut rest) = rest {
+        rest.place.up = Some(parent);
+    }
+    if parent.place.left == Some(activation) {
+        parent.place.left = rest;
+    } else {
+        parent.place.right = rest;
+    }
+    // A rank that changes is one above the one below: as many steps as ranks.
+    while parent.restore() {
+        let Some(next) = parent.place.up else { return };
+        parent = next;
     }
 }
 
 /// The earliest deadline in ticks.
 pub fn earliest() -> u64 {
-    let heap = HEAP.get();
-    if heap.count == 0 { NEVER } else { heap.at(0) }
+    ROOT.get().map_or(NEVER, |root| root.deadline)
 }
 
-/// Takes out the earliest if it is not later than `now`.
-pub fn take_due(now: u64) -> Link<Thread> {
-    let heap = HEAP.get();
-    let first = heap.threads[0].filter(|thread| heap.count > 0 && thread.deadline <= now)?;
-    remove(first);
+/// The activation with the earliest deadline if that is not later than `now`.
+pub fn due(now: u64) -> Link<Activation> {
+    ROOT.get().filter(|root| root.deadline <= now)
+}
+
+fn set_root(root: Link<Activation>) {
+    if let Some(mut root) = root {
+        root.place.up = None;
+    }
+    *ROOT.get() = root;
+}
+
+/// Joins two trees along their right spines, which are logarithmic.
+fn merge(a: Link<Activation>, b: Link<Activation>) -> Link<Activation> {
+    let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
+    let (mut first, second) = if a.deadline <= b.deadline { (a, b) } else { (b, a) };
+    let right = merge(first.place.right, Some(second));
+    if let Some(mut right) = right {
+        right.place.up = Some(first);
+    }
+    first.place.right = right;
+    first.restore();
     Some(first)
+}
+
+impl Ref<Activation> {
+    /// Puts children and rank right; true if the rank changed.
+    fn restore(mut self) -> bool {
+        let rank = |link: Link<Activation>| link.map_or(0, |child| child.place.rank);
+        let place = &mut self.place;
+        if rank(place.left) < rank(place.right) {
+            core::mem::swap(&mut place.left, &mut place.right);
+        }
+        let new = rank(place.right) + 1;
+        core::mem::replace(&mut place.rank, new) != new
+    }
 }

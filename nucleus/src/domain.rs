@@ -5,7 +5,7 @@
 
 use crate::account::{self, Account};
 use crate::activation::{self, Activation};
-use crate::arch::{entry, paging};
+use crate::arch::{entry, paging, timer};
 use crate::chain;
 use crate::frames::{self, FRAME, Frame, Use};
 use crate::mapping::Mapping;
@@ -26,6 +26,9 @@ pub const SLOW_FPU: u8 = 2;
 
 /// The pair of labels that every domain has until there are labels.
 const ONLY_PAIR: u32 = 1;
+
+/// Slice of the thread that carries a domain's orphans.
+const ORPHAN_SLICE_MICROSECONDS: u64 = 10_000;
 
 /// Domains made by domains made by domains.
 const MAX_NESTING: u8 = 16;
@@ -146,7 +149,7 @@ pub fn new(
     (domain.root, domain.account, domain.pair) = (root, account, ONLY_PAIR);
     domain.slow = if flags & abi::op::DOMAIN_FPU != 0 { SLOW_FPU } else { 0 };
     fill_table(domain);
-    let thread = match thread::new_empty(domain, 0, 0) {
+    let thread = match thread::new_empty(domain, 0, timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS)) {
         Ok(thread) => thread,
         Err(error) => {
             paging::free_root(domain);

@@ -29,24 +29,27 @@ pub fn remove_step(entry: Ref<Entry>) -> bool {
 
 /// Does a part of destroying the object whose original, now without copies, is `entry`.
 fn destroy_step(entry: Ref<Entry>) -> bool {
-    // SAFETY (of all `object_as` here): the kind says what the object is.
     match entry.kind() {
         Kind::Domain => {
+            // SAFETY: the kind says what the object is.
             let domain: Ref<Domain> = unsafe { entry.object_as() };
             domain::die(domain, status::KILLED);
             domain.remove_step()
         }
         Kind::Thread => {
+            // SAFETY: the kind says what the object is.
             let thread: Ref<Thread> = unsafe { entry.object_as() };
             remove_thread(thread);
             true
         }
         Kind::Account => {
+            // SAFETY: the kind says what the object is.
             let account: Ref<Account> = unsafe { entry.object_as() };
             account.disown();
             true
         }
         Kind::Semaphore => {
+            // SAFETY: the kind says what the object is.
             let semaphore: Ref<Semaphore> = unsafe { entry.object_as() };
             if semaphore.dismiss_one() {
                 return false;

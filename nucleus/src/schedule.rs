@@ -311,15 +311,11 @@ pub fn domain_died(domain: Ref<Domain>) {
 /// Deadlines served per interrupt; more come with the next one at once.
 const DEADLINES_AT_ONCE: usize = 8;
 
-/// Ends waits whose deadline has passed.
+/// Ends waits and calls whose deadline has passed.
 pub fn deadlines_passed() {
     let now = timer::now();
     for _ in 0..DEADLINES_AT_ONCE {
-        let Some(thread) = deadline::take_due(now) else { return };
-        let Some(top) = thread.top else { continue };
-        chain::stop_waiting(top);
-        if let Some(thread) = top.end_wait(Err(Error::Timeout)) {
-            make_ready(thread);
-        }
+        let Some(activation) = deadline::due(now) else { return };
+        chain::time_out(activation);
     }
 }

@@ -43,7 +43,7 @@ extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64) -> Re
         semaphore.count += 1;
         return Err(Error::Timeout).into();
     }
-    let (Some(mut activation), Some(mut thread)) = (cpu::this().activation, cpu::this().thread) else {
+    let (Some(mut activation), Some(thread)) = (cpu::this().activation, cpu::this().thread) else {
         return Err(Error::NotRunnable).into();
     };
     if schedule::is_seat(thread) {
@@ -55,8 +55,7 @@ extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64) -> Re
             semaphore.count += 1;
             return Err(Error::Timeout).into();
         }
-        thread.deadline = crate::arch::timer::ticks(deadline);
-        deadline::insert(thread);
+        deadline::set(activation, crate::arch::timer::ticks(deadline));
     }
     activation.wait = Wait::Semaphore;
     activation.waits_on = semaphore.address();
@@ -141,11 +140,10 @@ impl Ref<Activation> {
     pub fn end_wait(mut self, result: Result<u64, Error>) -> crate::pointer::Link<crate::thread::Thread> {
         self.wait = Wait::No;
         self.set_result(result);
-        let Some(thread) = self.thread else {
+        deadline::clear(self);
+        if self.thread.is_none() {
             crate::chain::unpark(self);
-            return None;
-        };
-        deadline::remove(thread);
-        Some(thread)
+        }
+        self.thread
     }
 }

@@ -6,7 +6,7 @@ use crate::pointer::{Link, Nucleus, Ref};
 use crate::slab;
 use crate::table::Entry;
 use abi::sched::ThreadWord;
-use abi::{Error, MAX_THREADS, NEVER};
+use abi::{Error, MAX_THREADS};
 
 /// Whether a thread can run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,8 +29,6 @@ pub struct Thread {
     pub priority: u8,
     /// Whether it can run.
     pub runs: Runs,
-    /// Place in the queue of deadlines plus one; 0 = none.
-    pub deadline_place: u16,
     /// It carries the orphans of its domain.
     pub carries_orphans: bool,
     /// It has ended and waits for removal.
@@ -49,8 +47,6 @@ pub struct Thread {
     pub started: u64,
     /// Ticks used before that.
     pub used: u64,
-    /// When its wait ends.
-    pub deadline: u64,
     /// Where it started.
     pub home: Ref<Domain>,
     /// The home domain's list of threads.
@@ -96,7 +92,7 @@ pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<
     };
     NUMBERS.get().threads[number as usize] = Some(thread);
     (thread.number, thread.priority, thread.slice, thread.runs) = (number, priority, slice, Runs::Blocked);
-    (thread.home, thread.deadline) = (home, NEVER);
+    thread.home = home;
     thread.home_next = home.threads;
     home.threads = Some(thread);
     home.thread_count += 1;

@@ -39,7 +39,10 @@ struct Plan {
 
 static PLAN: Once<Plan> = Once::new();
 static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
-static DEVICES: Mutex<Vec<(u16, Option<Entry>, Option<Entry>)>> = Mutex::new(Vec::new());
+/// Component, its interrupt line, its ports.
+type Devices = (u16, Option<Entry>, Option<Entry>);
+
+static DEVICES: Mutex<Vec<Devices>> = Mutex::new(Vec::new());
 static PARENT_SERVICE: AtomicUsize = AtomicUsize::new(0);
 
 fn plan() -> &'static Plan {

@@ -14,6 +14,7 @@ mod queues;
 use abi::sched::{Event, IDLE, Ring, ThreadWord};
 use abi::{Error, layout, op};
 use core::arch::{asm, global_asm};
+use core::cell::UnsafeCell;
 use queues::Queues;
 
 global_asm!(
@@ -25,7 +26,13 @@ global_asm!(
     enter = sym enter,
 );
 
-static mut QUEUES: Queues = Queues::new();
+/// All queues, for the only flow of control that this domain has.
+struct Own(UnsafeCell<Queues>);
+
+// SAFETY: the scheduler is never entered while it runs.
+unsafe impl Sync for Own {}
+
+static QUEUES: Own = Own(UnsafeCell::new(Queues::new()));
 
 /// Lets a thread run; comes back only with a refusal.
 fn dispatch(number: usize) -> u64 {
@@ -45,7 +52,7 @@ fn dispatch(number: usize) -> u64 {
 
 extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
     // SAFETY: the scheduler is never entered while it runs: this is the only use of both.
-    let queues = unsafe { &mut *(&raw mut QUEUES) };
+    let queues = unsafe { &mut *QUEUES.0.get() };
     let current = ThreadWord(word as u32);
     if event == Event::SliceEnded as u64 || event == Event::Yielded as u64 {
         // What woke before gets its turn before the one that gives way.
@@ -82,8 +89,6 @@ fn read(queues: &mut Queues, ring: *mut Ring) {
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
-    loop {
-        // SAFETY: an invalid instruction ends the domain; the standby takes over.
-        unsafe { asm!("ud2", options(noreturn)) }
-    }
+    // SAFETY: an invalid instruction ends the domain; the standby takes over.
+    unsafe { asm!("ud2", options(noreturn)) }
 }

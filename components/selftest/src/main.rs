@@ -11,6 +11,7 @@
 extern crate alloc;
 
 mod calls;
+mod deadlines;
 mod services;
 mod threads;
 
@@ -50,7 +51,7 @@ fn main(arguments: Arguments) {
         }
         let _ = ProcessClient(Connection::named("proc")).stop_machine(failed);
     } else {
-        for (name, check) in threads::CHECKS.iter().chain(calls::CHECKS) {
+        for (name, check) in threads::CHECKS.iter().chain(calls::CHECKS).chain(deadlines::CHECKS) {
             let line = report(name, check(), &mut failed);
             let _ = Serial.write_str(&line);
         }

@@ -53,7 +53,9 @@ impl Control {
     /// The delegated entry is a service of ours: the receiver gets a call entry to it, whose badge is
     /// word 4.
     pub const MINT: u64 = 1 << 49;
-    /// Word 4 is an absolute deadline in nanoseconds; the service must allow it.
+    /// Word 4 is an absolute deadline in nanoseconds: at that time the call ends with
+    /// [`Error::Timeout`], and what was called goes on as an orphan. The service must allow it, else
+    /// [`Error::NoRight`]; not together with [`Self::MINT`].
     pub const DEADLINE: u64 = 1 << 50;
     /// Bits that mean something; the others must be zero.
     pub const VALID: u64 = 0x1fff | 0xffff << 16 | 0xff << 32 | Self::NO_WAIT | Self::MINT | Self::DEADLINE;

@@ -91,7 +91,8 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
             activation::check_address(address)?;
         }
     }
-    if bottom.state == activation::State::Calling {
+    let was_calling = bottom.state == activation::State::Calling;
+    if was_calling {
         chain::split_above(bottom);
     }
     let old = bottom.registers.rip;
@@ -102,7 +103,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
             bottom.set_result(Err(Error::Cancelled));
         }
         schedule::make_ready(thread);
-    } else if bottom.frame == activation::Frame::Call {
+    } else if was_calling && bottom.frame != activation::Frame::Full {
         bottom.set_result(Err(Error::Cancelled));
     }
     if pc != NEVER {
@@ -126,8 +127,8 @@ pub extern "C" fn port(ports: u64, offset: u64, value: u64, _: u64, direction: u
         return Err(Error::BadArgument).into();
     }
     let port = (first + offset) as u16;
-    // SAFETY: the entry says that the port is the caller's.
     match direction {
+        // SAFETY: the entry says that the port is the caller's.
         op::PORT_READ => Ok(unsafe { memory::port_read(port) } as u64).into(),
         op::PORT_WRITE => {
             // SAFETY: as above.
