@@ -117,7 +117,7 @@ impl Serve for Parent {
 }
 
 impl ParentServer for Parent {
-    fn publish(&self, _badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
+    fn publish(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
         let service = Owned::new(service.into());
         let names = NamesClient(Direct(Entry::NAMES));
         let delegate = Delegate::entry(service.entry().0, abi::rights::ALL);
@@ -125,7 +125,10 @@ impl ParentServer for Parent {
             Failure::Refused(NamesError::BadName) => ParentError::BadName,
             Failure::Refused(NamesError::Full) => ParentError::Full,
             _ => ParentError::NotAllowed,
-        })
+        })?;
+        // What the name service has is derived from ours.
+        table::keep(badge, service);
+        Ok(())
     }
 
     fn equip(&self, badge: u64, domain: Delegated) -> Result<(), ParentError> {

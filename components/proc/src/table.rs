@@ -9,7 +9,7 @@ use interfaces::pipes::PipesClient;
 use interfaces::process::ProcessError;
 use loader::startup::Startup;
 use runtime::connection::{Connection, Name};
-use runtime::entry::Entry;
+use runtime::entry::{Entry, Owned};
 use runtime::op;
 use runtime::sync::{Condvar, Mutex};
 
@@ -35,6 +35,8 @@ struct Process {
     name: String,
     /// Pipes that end with it: number, and whether it is the writing end.
     pipes: Vec<(u64, bool)>,
+    /// What it published.
+    services: Vec<Owned>,
     state: State,
 }
 
@@ -81,6 +83,7 @@ impl Table {
             number: self.last,
             name: launch.name.to_string(),
             pipes: pipes.collect(),
+            services: Vec::new(),
             state: State::Starting,
         });
         Ok(self.last)
@@ -106,6 +109,14 @@ pub fn spawn(path: &str, launch: &[u8], frames: u64) -> Result<u64, ProcessError
             table.processes.remove(index);
             Err(error)
         }
+    }
+}
+
+/// Keeps a service that a process published, as long as the process lives.
+pub fn keep(number: u64, service: Owned) {
+    let mut table = TABLE.lock();
+    if let Some(index) = table.find(number) {
+        table.processes[index].services.push(service);
     }
 }
 
@@ -185,7 +196,8 @@ fn bury() {
         let State::Running(child) = &process.state else { continue };
         let Some(status) = child.status() else { continue };
         let state = core::mem::replace(&mut process.state, State::Starting);
-        dead.push((process.number, status, core::mem::take(&mut process.pipes), state));
+        let services = core::mem::take(&mut process.services);
+        dead.push((process.number, status, core::mem::take(&mut process.pipes), (state, services)));
     }
     drop(table);
     for (number, status, pipes, state) in dead {

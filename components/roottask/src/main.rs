@@ -57,6 +57,7 @@ pub fn fail(reason: &str) -> ! {
 
 fn start() -> Result<core::convert::Infallible, String> {
     memory::connect().map_err(|error| format!("sigma0: {error}"))?;
+    runtime::log!("boot archive of {} bytes", memory::archive().len());
     let file = memory::file(SYSTEM_PATH)?;
     let system = System::parse(file).map_err(|error| error.to_string())?;
     let events = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;

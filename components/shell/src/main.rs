@@ -62,9 +62,15 @@ fn main() -> u8 {
 
 fn exec(script: &str) -> u8 {
     let mut session = Session::new(false);
+    note_ready();
     run::script(&mut session, script);
     let status = session.leave.unwrap_or(session.status);
     stop(status)
+}
+
+/// Notes in the log that from here on commands are taken, and how long it took from reset; `bench` reads it.
+fn note_ready() {
+    runtime::log!("ready after {} ticks", runtime::arch::ticks());
 }
 
 /// Stops the machine when all output is out.
@@ -92,6 +98,7 @@ fn interactive() -> u8 {
     }
     let mut session = Session::new(true);
     let mut lines = terminal::Lines::new(COLUMNS, HISTORY);
+    note_ready();
     loop {
         jobs::tell_ended();
         let prompt = alloc::format!("cairn:{}$ ", session.directory);

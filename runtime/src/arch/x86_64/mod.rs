@@ -30,6 +30,14 @@ pub fn expose<T>(pointer: *mut T) {
     unsafe { asm!("/* {} */", in(reg) pointer, options(nostack, preserves_flags)) };
 }
 
+/// The time-stamp counter. It starts at reset; what a tick is depends on the machine (in an emulator that counts
+/// them, an instruction).
+#[inline(always)]
+pub fn ticks() -> u64 {
+    // SAFETY: only reads a counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
 /// Tells the CPU that this is a waiting loop.
 pub fn relax() {
     core::hint::spin_loop();

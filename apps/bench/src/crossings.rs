@@ -1,0 +1,98 @@
+//! System calls, calls, semaphores, switches.
+
+use alloc::string::{String, ToString};
+
+use interface::Delegate;
+use runtime::abi::{Control, NEVER, rights};
+use runtime::arch::ticks;
+use runtime::entry::{Entry, Owned};
+use runtime::{message, op};
+
+use crate::measure::{Row, average, counted, per_round};
+use crate::peer::{self, PEER};
+
+/// Rounds of a loop; one of them is 100 to 1,000 instructions.
+const ROUNDS: u64 = 10_000;
+/// Rounds before counting starts.
+const WARM_UP: u64 = 100;
+
+/// The shortest kernel operation.
+pub fn short_circuit() -> Result<Row, String> {
+    let own = op::thread_id();
+    let mut same = true;
+    let value = average(ROUNDS, || same &= op::thread_id() == own);
+    if same { Ok(Row::instructions(value)) } else { Err("the thread's number changed".into()) }
+}
+
+/// A call of the peer's service of words, and its answer.
+pub fn call_and_return() -> Result<Row, String> {
+    peer::start()?;
+    let portal = Owned::new(PEER.words().map_err(|error| error.to_string())?.into());
+    let mut failures = 0u64;
+    let mut call = || match message::call(portal.entry(), [40, 2, 0, 0, 0], Control(0)) {
+        Ok(([42, 0, 0, 0, 0], Control(0))) => {}
+        _ => failures += 1,
+    };
+    (0..WARM_UP).for_each(|_| call());
+    let (value, counts) = counted(|| average(ROUNDS, &mut call))?;
+    if failures != 0 {
+        return Err("a wrong answer".into());
+    }
+    Ok(counts.per_operation(Row::instructions(value), ROUNDS))
+}
+
+/// P and V when nobody waits; the dearer of the two.
+pub fn semaphore() -> Result<Row, String> {
+    let semaphore = new_semaphore()?;
+    let mut failures = 0u64;
+    let v = average(ROUNDS, || failures += u64::from(op::v(semaphore.entry()).is_err()));
+    let p = average(ROUNDS, || failures += u64::from(op::p(semaphore.entry(), NEVER).is_err()));
+    if failures != 0 || op::p(semaphore.entry(), 0).is_ok() {
+        return Err("a wrong count".into());
+    }
+    Ok(Row::instructions(p.max(v)).with("p", p).with("v", v))
+}
+
+fn new_semaphore() -> Result<Owned, String> {
+    op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(|error| error.to_string())
+}
+
+/// There and back: V for the peer, P for its answer.
+pub fn ping_pong() -> Result<Row, String> {
+    peer::start()?;
+    let (there, back) = (new_semaphore()?, new_semaphore()?);
+    for (number, semaphore) in [&there, &back].into_iter().enumerate() {
+        let delegate = Delegate::entry(semaphore.entry().0, rights::WRITE | rights::USE);
+        PEER.take(number as u64, delegate).map_err(|error| error.to_string())?;
+    }
+    PEER.answer(ROUNDS + WARM_UP).map_err(|error| error.to_string())?;
+    let mut failures = 0u64;
+    let mut round = || {
+        let went = op::v(there.entry()).is_ok() && op::p(back.entry(), NEVER).is_ok();
+        failures += u64::from(!went);
+    };
+    (0..WARM_UP).for_each(|_| round());
+    let (value, counts) = counted(|| average(ROUNDS, &mut round))?;
+    if failures != 0 || counts.dispatches < 2 * ROUNDS {
+        return Err(alloc::format!("{} switches, {failures} failures", counts.dispatches));
+    }
+    Ok(counts.per_operation(Row::instructions(value), ROUNDS))
+}
+
+/// Yields to a thread of the peer, which yields back: two switches per round.
+pub fn yield_to_peer() -> Result<Row, String> {
+    peer::start()?;
+    PEER.give_way(ROUNDS + 2 * WARM_UP).map_err(|error| error.to_string())?;
+    (0..WARM_UP).for_each(|_| op::yield_now());
+    let (ticks, counts) = counted(|| {
+        let start = ticks();
+        (0..ROUNDS).for_each(|_| op::yield_now());
+        ticks() - start
+    })?;
+    if counts.dispatches < 2 * ROUNDS {
+        return Err(alloc::format!("{} switches in {ROUNDS} rounds", counts.dispatches));
+    }
+    // Per round, each of the two runs a loop of its own.
+    let row = Row::instructions(per_round(ticks, ROUNDS).div_ceil(2));
+    Ok(counts.per_operation(row, 2 * ROUNDS))
+}

@@ -1,0 +1,67 @@
+//! What the boot took, and what stays in memory.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use runtime::abi::{PAGE_BYTES, info};
+use tool::inspect;
+
+use crate::measure::Row;
+
+/// Ticks from reset to the moment when the shell was about to print its first prompt (or to run the commands
+/// that it was given instead). The shell notes it in the log; the counter starts at reset.
+pub fn boot() -> Result<Row, String> {
+    noted("shell: ready after ", " ticks").map(Row::instructions)
+}
+
+/// Bytes that stay in memory of the nucleus and the components without which nothing runs.
+///
+/// Frames that the nucleus keeps since boot (its image, the frame records, page tables of the direct map),
+/// without the boot archive: its pages are the contents of files. And all frames charged to the
+/// accounts of these components: their pages, page tables, portal tables and other objects.
+pub fn resident() -> Result<Row, String> {
+    const COMPONENTS: [&str; 5] = ["sigma0", "roottask", "sched", "names", "console"];
+    let text = |error: inspect::Refusal| error.to_string();
+    let page = PAGE_BYTES as u64;
+    let frames = inspect::frames().map_err(text)?;
+    let archive = noted("roottask: boot archive of ", " bytes")?.div_ceil(page);
+    let nucleus = frames.boot.checked_sub(archive).ok_or("the archive is larger than what the nucleus keeps")?;
+    let domains: Vec<(String, info::Domain)> = inspect::domains().map_err(text)?;
+    let mut sum = nucleus;
+    let mut row = Vec::new();
+    for name in COMPONENTS {
+        let own: u64 = domains.iter().filter(|(known, _)| known == name).map(|(_, domain)| own(domain, &domains)).sum();
+        if own == 0 {
+            return Err(alloc::format!("no component {name}"));
+        }
+        row.push((name, own * page));
+        sum += own;
+    }
+    let row = row
+        .into_iter()
+        .fold(Row::bytes(sum * page).with("nucleus", nucleus * page), |row, (name, bytes)| row.with(name, bytes));
+    Ok(row)
+}
+
+/// Frames charged to a domain's account, without those passed on to the accounts of domains that it made.
+fn own(domain: &info::Domain, domains: &[(String, info::Domain)]) -> u64 {
+    const ROOT: u64 = 2;
+    // The nucleus made sigma0's account out of roottask's.
+    let is_child = |other: &info::Domain| {
+        other.number != domain.number && (other.parent == domain.number || domain.number == ROOT && other.parent == 0)
+    };
+    let passed: u64 = domains.iter().filter(|(_, other)| is_child(other)).map(|(_, other)| other.limit).sum();
+    domain.charged.saturating_sub(passed)
+}
+
+/// The number that stands between two texts in the kernel log.
+fn noted(before: &str, after: &str) -> Result<u64, String> {
+    let mut log = Vec::new();
+    inspect::log(0, |bytes| log.extend_from_slice(bytes)).map_err(|error| error.to_string())?;
+    let log = String::from_utf8_lossy(&log);
+    let number = log.lines().find_map(|line| {
+        let (_, rest) = line.split_once(before)?;
+        rest.split_once(after)?.0.parse().ok()
+    });
+    number.ok_or_else(|| alloc::format!("the log does not say `{before}`"))
+}

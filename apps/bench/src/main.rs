@@ -1,0 +1,85 @@
+//! `bench`: measures what `tests/budgets.toml` limits, and prints a line per row.
+//!
+//! A line is `bench NAME VALUE UNIT [key=value …]`. Where the unit is instructions, the value is what the
+//! time-stamp counter advanced per operation, rounded up, less an empty loop measured the same way: with
+//! one tick per instruction (`./x bench` runs the emulator so) these are guest instructions, of everything that
+//! the operation makes run. The pairs count what costs more on hardware than an instruction.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`measure`] | loops, averages, counters |
+//! | [`peer`] | the other domain: this program again, started with `--peer` |
+//! | [`crossings`] | system calls, calls, semaphores, switches |
+//! | [`faults`] | page faults |
+//! | [`objects`] | threads, domains, programs, files |
+//! | [`machine`] | what the boot took, and what stays in memory |
+//! | [`pages`] | the unsafe part: touching and moving pages |
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod crossings;
+mod faults;
+mod machine;
+mod measure;
+mod objects;
+mod pages;
+mod peer;
+
+use alloc::string::String;
+
+use tool::{Arguments, println};
+
+use measure::Row;
+
+runtime::entry!(main);
+
+const HELP: &str = "\
+usage: bench [TEXT]
+
+Measures what the system's operations cost, and prints a line for each whose name
+contains TEXT: name, value, unit, and counts of expensive instructions. The values
+are guest instructions only under ./x bench (or ./x run --icount).
+";
+
+/// Measures one row.
+type Benchmark = fn() -> Result<Row, String>;
+
+/// All rows by name. What reads the log comes first: the log forgets.
+const BENCHMARKS: &[(&str, Benchmark)] = &[
+    ("boot", machine::boot),
+    ("resident", machine::resident),
+    ("short-circuit", crossings::short_circuit),
+    ("call-return", crossings::call_and_return),
+    ("semaphore", crossings::semaphore),
+    ("page-fault", faults::warm),
+    ("page-fault-cold", faults::cold),
+    ("ping-pong", crossings::ping_pong),
+    ("yield", crossings::yield_to_peer),
+    ("thread", objects::thread),
+    ("spawn", objects::spawn),
+    ("file", objects::file),
+    ("destroy", objects::destroy),
+];
+
+fn main() -> u8 {
+    let mut arguments = Arguments::new("bench", HELP);
+    if arguments.flag(peer::OPTION) {
+        return peer::serve();
+    }
+    let filter = match arguments.words() {
+        [] => "",
+        [text] => text,
+        _ => return arguments.wrong("too many arguments"),
+    };
+    let mut status = 0;
+    for (name, benchmark) in BENCHMARKS.iter().filter(|(name, _)| name.contains(filter)) {
+        match benchmark() {
+            Ok(row) => println!("bench {name} {row}"),
+            Err(cause) => status = arguments.fail(name, cause),
+        }
+    }
+    peer::end();
+    status
+}

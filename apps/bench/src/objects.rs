@@ -1,0 +1,139 @@
+//! Threads, domains, programs, files.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+
+use interface::Delegate;
+use interfaces::file::{FileClient, TRUNCATE};
+use interfaces::sigma0::Sigma0Client;
+use runtime::abi::layout::FREE_START;
+use runtime::abi::rights::{self, MAP_GRANT, MAP_READ, MAP_WRITE};
+use runtime::abi::{Error, PAGE_BYTES};
+use runtime::arch::ticks;
+use runtime::connection::Direct;
+use runtime::entry::{Entry, Owned};
+use runtime::op;
+use runtime::stream::FILE_SYSTEM;
+use runtime::thread::Thread;
+use tool::inspect::PROC;
+
+use crate::measure::{Row, average, counted, per_round};
+use crate::{pages, peer};
+
+/// Repetitions of what takes thousands of instructions.
+const MANY: u64 = 500;
+/// Repetitions of what takes ten thousands.
+const SOME: u64 = 100;
+/// Repetitions before counting starts.
+const WARM_UP: u64 = 10;
+
+const PAGE: u64 = PAGE_BYTES as u64;
+
+/// A thread: made, started, ended, waited for, destroyed.
+pub fn thread() -> Result<Row, String> {
+    let mut failures = 0u64;
+    let mut once = || match Thread::start(|_| (), 0) {
+        Ok(thread) => thread.join(),
+        Err(_) => failures += 1,
+    };
+    (0..WARM_UP).for_each(|_| once());
+    let (value, counts) = counted(|| average(MANY, &mut once))?;
+    match failures {
+        0 => Ok(counts.per_operation(Row::instructions(value), MANY)),
+        _ => Err("a thread could not be started".into()),
+    }
+}
+
+/// A tiny program: started from the file system, its end seen.
+pub fn spawn() -> Result<Row, String> {
+    let mut problem = None;
+    let mut once = || match peer::spawn("/bin/true", &["true"]) {
+        Ok(number) => match PROC.wait(number) {
+            Ok(0) => {}
+            Ok(status) => problem = Some(alloc::format!("status {status}")),
+            Err(error) => problem = Some(error.to_string()),
+        },
+        Err(cause) => problem = Some(cause),
+    };
+    (0..WARM_UP).for_each(|_| once());
+    let (value, counts) = counted(|| average(SOME, &mut once))?;
+    match problem {
+        None => Ok(counts.per_operation(Row::instructions(value), SOME)),
+        Some(problem) => Err(problem),
+    }
+}
+
+/// A file: made, a page written and read back, removed.
+pub fn file() -> Result<Row, String> {
+    let contents = vec![0x5a; PAGE_BYTES];
+    let mut back = vec![0; PAGE_BYTES];
+    let mut problem = None;
+    let mut once = || {
+        if let Err(cause) = one_file(&contents, &mut back) {
+            problem = Some(cause);
+        }
+    };
+    (0..WARM_UP).for_each(|_| once());
+    let (value, counts) = counted(|| average(MANY, &mut once))?;
+    match problem {
+        None if back == contents => Ok(counts.per_operation(Row::instructions(value), MANY)),
+        None => Err("other bytes were read than were written".into()),
+        Some(problem) => Err(problem),
+    }
+}
+
+fn one_file(contents: &[u8], back: &mut [u8]) -> Result<(), String> {
+    const PATH: &str = "/tmp/bench";
+    let text = |error: interfaces::Failure<_>| error.to_string();
+    let account = Delegate::entry(Entry::ACCOUNT.0, rights::COPY | rights::READ | rights::WRITE);
+    let entry = Owned::new(FILE_SYSTEM.create(PATH, TRUNCATE, account).map_err(text)?.into());
+    let file = FileClient(Direct(entry.entry()));
+    back.fill(0);
+    let written = file.write(0, contents).map_err(text)?;
+    let read = file.read(0, back).map_err(text)?;
+    FILE_SYSTEM.remove(PATH).map_err(text)?;
+    if written == contents.len() && read == back.len() { Ok(()) } else { Err("not all at once".into()) }
+}
+
+/// A domain with three pages, which lie far apart or side by side, its own or mapped from ours.
+pub fn destroy() -> Result<Row, String> {
+    const FAR: [u64; 3] = [0x40_0000_0000, 0x2000_0000_0000, 0x7f00_0000_0000];
+    const NEAR: [u64; 3] = [FREE_START, FREE_START + PAGE, FREE_START + 2 * PAGE];
+    let text = |error: Error| error.to_string();
+    let (values, counts) = counted(|| {
+        let mut values = [0; 2];
+        for (value, places) in values.iter_mut().zip([FAR, NEAR]) {
+            for rights in [MAP_READ | MAP_WRITE | MAP_GRANT, MAP_READ] {
+                let mut sum = 0;
+                for _ in 0..SOME {
+                    sum += destroy_one(places, rights)?;
+                }
+                *value = per_round(sum, SOME).max(*value);
+            }
+        }
+        Ok(values)
+    })?;
+    let [far, near] = values.map_err(text)?;
+    Ok(counts.per_operation(Row::instructions(far.max(near)).with("far", far).with("near", near), 4 * SOME))
+}
+
+/// Makes one, and gives the ticks that destroying it takes.
+fn destroy_one(places: [u64; 3], rights: u64) -> Result<u64, Error> {
+    /// Frames of its account: page tables above all.
+    const FRAMES: u64 = 64;
+    let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
+    let account = Owned::new(op::account_new(Entry::OWN, FRAMES)?);
+    let domain = op::domain_new(account.entry(), 0, 0, "bench-victim")?;
+    for (page, place) in places.into_iter().enumerate() {
+        let own = FREE_START + page as u64 * PAGE;
+        sigma0.draw(own, 0, MAP_READ | MAP_WRITE).map_err(|_| Error::NoFrames)?;
+        pages::map(domain, own, place, rights)?;
+    }
+    let start = ticks();
+    drop(Owned::new(domain));
+    let ticks = ticks() - start;
+    if rights & MAP_GRANT == 0 {
+        (0..3).try_for_each(|page| pages::give_back(FREE_START + page * PAGE))?;
+    }
+    Ok(ticks)
+}

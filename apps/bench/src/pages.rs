@@ -1,0 +1,36 @@
+//! The unsafe part: pages that are touched, moved and given back.
+
+use runtime::abi::rights::{MAP_READ, UNMAP_SELF};
+use runtime::abi::{Error, PAGE_BYTES};
+use runtime::entry::Entry;
+use runtime::op;
+
+/// An empty round of a loop that the compiler keeps.
+#[inline(always)]
+pub fn nothing() {
+    // SAFETY: no instructions.
+    unsafe { core::arch::asm!("", options(nomem, nostack, preserves_flags)) };
+}
+
+/// Writes a word into each of `count` pages from `start` on. They lie in a range that nothing else of
+/// this program uses ([`crate::faults`]).
+#[inline(always)]
+pub fn touch(start: u64, count: u64, stride: u64) {
+    for page in 0..count {
+        // SAFETY: the pager brings the page, and no Rust object lies there.
+        unsafe { core::ptr::write_volatile((start + page * stride) as *mut u64, 1) };
+    }
+}
+
+/// Gives the page at an address back.
+pub fn give_back(address: u64) -> Result<(), Error> {
+    // SAFETY: addresses come from the ranges of this program in which no Rust object lies.
+    unsafe { op::unmap(Entry::OWN, address, 0, MAP_READ | UNMAP_SELF) }
+}
+
+/// Maps (or, with `MAP_GRANT`, moves) the page at an address of ours into another domain.
+pub fn map(domain: Entry, from: u64, to: u64, rights: u64) -> Result<(), Error> {
+    debug_assert!(from.is_multiple_of(PAGE_BYTES as u64));
+    // SAFETY: as above: nothing here refers to the page.
+    unsafe { op::map(domain, from, to, 0, rights) }
+}
