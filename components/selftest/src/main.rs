@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `order` it prints in which order threads run. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -12,6 +12,7 @@ extern crate alloc;
 
 mod calls;
 mod deadlines;
+mod order;
 mod services;
 mod threads;
 
@@ -43,7 +44,14 @@ type Check = (&'static str, fn() -> Result<(), &'static str>);
 
 fn main(arguments: Arguments) {
     let mut failed = 0;
-    if arguments.skip(1).any(|argument| argument == "services") {
+    let chosen = |name: &str| arguments.clone().skip(1).any(|argument| argument == name);
+    if chosen("order") {
+        for line in order::lines() {
+            let line = line.unwrap_or_else(|error| report("order", Err(error.text()), &mut failed));
+            let _ = Serial.write_str(&line);
+        }
+        let _ = op::machine_stop(Entry::SPECIAL, failed);
+    } else if chosen("services") {
         let console = Stream::new("console");
         for (name, check) in services::CHECKS {
             let line = report(name, check(), &mut failed);

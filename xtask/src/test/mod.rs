@@ -15,6 +15,8 @@ mod checks;
 mod host;
 mod mutants;
 mod promises;
+#[cfg(test)]
+mod ready;
 mod report;
 mod scan;
 mod systems;
