@@ -8,6 +8,7 @@ use crate::activation::{Activation, Frame, State, Wait};
 use crate::arch::{memory, timer};
 use crate::cpu;
 use crate::domain::{self, Domain};
+use crate::operation::STEPS;
 use crate::pointer::{Link, Ref};
 use crate::table::{Content, Entry};
 use crate::thread::{Runs, Thread};
@@ -279,12 +280,16 @@ pub fn make_call_entry(
 
 /// Goes on with the chain of the running thread, past domains that died.
 pub fn resume_top(mut thread: Ref<Thread>) -> ! {
-    // As long as the chain, which `MAX_DEPTH` bounds.
+    let mut steps = STEPS;
     while let Some(top) = thread.top {
         if !top.domain.is_dead() {
             top.make_current();
             top.leave()
         }
+        if steps == 0 {
+            schedule::give_way(Event::Preempted)
+        }
+        steps -= 1;
         match top.caller {
             Some(caller) => {
                 unlink_top(thread, top, caller);

@@ -5,7 +5,7 @@ use crate::domain::Domain;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::thread::Thread;
 
-/// What runs on this CPU, and where its stack is. The fields up to `scratch` are used by `entry.s`.
+/// What runs on this CPU, and where its stack is. The fields up to `longest_by` are used by `entry.s`.
 #[repr(C)]
 pub struct Cpu {
     /// Where the running flow of control keeps its registers.
@@ -22,6 +22,14 @@ pub struct Cpu {
     pub stack: usize,
     /// One word for the first instructions of a trap.
     pub scratch: usize,
+    /// In a measuring build: the time of the last entry, and of what (index * 64, or 0x1000 + vector).
+    pub entered: u64,
+    /// See `entered`.
+    pub entered_by: u64,
+    /// The longest time from an entry to leaving, and of what.
+    pub longest: u64,
+    /// See `longest`.
+    pub longest_by: u64,
     /// The CPU sleeps in `idle_wait`.
     pub idle: bool,
     /// The loaded thread pointer.
@@ -38,6 +46,10 @@ static CPU: Nucleus<Cpu> = Nucleus::new(Cpu {
     thread: None,
     stack: 0,
     scratch: 0,
+    entered: 0,
+    entered_by: 0,
+    longest: 0,
+    longest_by: 0,
     idle: false,
     pointer: 0,
     preempt: false,

@@ -8,13 +8,14 @@ use crate::activation::{self, Activation};
 use crate::arch::{entry, paging, timer};
 use crate::chain;
 use crate::frames::{self, FRAME, Frame, Use};
+use crate::log::{self, Part};
 use crate::mapping::Mapping;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::queue::Queue;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{self, Thread};
-use crate::{cpu, info, log, operation, removal, schedule, slab};
+use crate::{cpu, info, operation, removal, schedule, slab};
 use abi::Error;
 use abi::layout::{ENTRY_BYTES, MAX_TABLE_ORDER, TABLE_ENTRIES};
 use abi::rights::Kind;
@@ -26,6 +27,9 @@ pub const SLOW_FPU: u8 = 2;
 
 /// The pair of labels that every domain has until there are labels.
 const ONLY_PAIR: u32 = 1;
+
+/// Entries of a table that one step of a removal looks at.
+const ENTRIES_PER_STEP: usize = 16;
 
 /// Slice of the thread that carries a domain's orphans.
 const ORPHAN_SLICE_MICROSECONDS: u64 = 10_000;
@@ -111,7 +115,8 @@ pub fn first() -> Link<Domain> {
     ALL.get().first
 }
 
-/// A new domain charged to `account`, with the kernel operations in its table.
+/// A new domain charged to `account`, with the kernel operations in its table, of which there is only the
+/// first page so far: [`Ref::grow_table`] adds the others.
 pub fn new(
     account: Ref<Account>,
     table_order: u64,
@@ -144,11 +149,10 @@ pub fn new(
         }
     };
     domain.table = frames::address_of(table);
-    domain.limit = (TABLE_ENTRIES << table_order) * ENTRY_BYTES - ENTRY_BYTES;
     domain.table_order = table_order as u8;
     (domain.root, domain.account, domain.pair) = (root, account, ONLY_PAIR);
     domain.slow = if flags & abi::op::DOMAIN_FPU != 0 { SLOW_FPU } else { 0 };
-    fill_table(domain);
+    domain.grow_table();
     let thread = match thread::new_empty(domain, 0, timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS)) {
         Ok(thread) => thread,
         Err(error) => {
@@ -174,26 +178,14 @@ pub fn new(
     Ok(domain)
 }
 
-fn fill_table(domain: Ref<Domain>) {
-    let empty = entry::entry_empty as *const () as usize;
-    for index in 0..domain.table_entries() {
-        // SAFETY: within the new table, which is ours.
-        unsafe {
-            let place = (domain.table + index * ENTRY_BYTES) as *mut [usize; 8];
-            *place = [empty, 0, 0, 0, 0, 0, 0, 0];
-        }
-    }
-    for (index, operation) in operation::TABLE.iter().enumerate() {
-        if let Ok(mut place) = domain.place(index) {
-            (place.code, place.object) = operation.code_and_function();
-            place.node.kind = Kind::Operation as u8;
-        }
-    }
-}
-
 /// The domain stops for good: what it called goes on as orphans once it is removed, who called it gets
 /// `PeerDied`, its owner is told. Nothing runs in it from here on.
-pub fn die(mut domain: Ref<Domain>, status: u64) {
+pub fn die(domain: Ref<Domain>, status: u64) {
+    die_because(domain, status, &[]);
+}
+
+/// As [`die`], with an explanation for the log.
+pub fn die_because(mut domain: Ref<Domain>, status: u64, because: &[Part]) {
     if domain.slow & SLOW_DEAD != 0 {
         return;
     }
@@ -201,7 +193,10 @@ pub fn die(mut domain: Ref<Domain>, status: u64) {
     domain.status = status;
     info::counters().deaths += 1;
     if status != 0 {
-        log::line(format_args!("domain {} {} died, status {status:#x}", domain.number, domain.name_text()));
+        let (number, name, status) =
+            (Part::Number(domain.number), Part::Foreign(domain.name_bytes()), Part::Hex(status));
+        let died = [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status];
+        log::line_of(&[&died, because]);
     }
     schedule::domain_died(domain);
     if let Some(semaphore) = domain.death_semaphore {
@@ -218,14 +213,52 @@ pub fn leave_dead() -> ! {
 }
 
 impl Ref<Domain> {
+    /// Adds a page of empty entries to the table; false when it has the size that was asked for.
+    pub fn grow_table(mut self) -> bool {
+        let (bytes, all) = (self.table_bytes(), FRAME << self.table_order);
+        if bytes == all {
+            return false;
+        }
+        let empty = entry::entry_empty as *const () as usize;
+        let operations = if bytes == 0 { self.fill_operations() } else { 0 };
+        let mut place = (self.table + bytes + operations * ENTRY_BYTES) as *mut Entry;
+        for _ in operations..TABLE_ENTRIES {
+            // SAFETY: within the table, which is ours, behind what is used of it. Whatever else is in an
+            // empty entry is written when it is filled and not read before.
+            unsafe {
+                (*place).code = empty;
+                ((*place).node.kind, (*place).node.rights) = (Kind::Empty as u8, 0);
+                place = place.add(1);
+            }
+        }
+        self.limit = bytes + FRAME - ENTRY_BYTES;
+        true
+    }
+    /// Puts the kernel operations into the first entries; gives their number.
+    fn fill_operations(self) -> usize {
+        let mut place = self.table as *mut Entry;
+        for operation in &operation::TABLE {
+            // SAFETY: the operations are fewer than the entries of the smallest table.
+            unsafe {
+                (*place).code = operation.code as usize;
+                (*place).object = operation.function as usize;
+                ((*place).node.kind, (*place).node.rights) = (Kind::Operation as u8, 0);
+                place = place.add(1);
+            }
+        }
+        operation::TABLE.len()
+    }
+    fn table_bytes(self) -> usize {
+        if self.limit == 0 { 0 } else { self.limit + ENTRY_BYTES }
+    }
     /// Whether nothing runs here any more.
     pub fn is_dead(self) -> bool {
         self.slow & SLOW_DEAD != 0
     }
-    /// The name as text.
-    pub fn name_text(&self) -> &str {
+    /// The name, whatever its maker wrote.
+    pub fn name_bytes(&self) -> &[u8] {
         let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(16);
-        core::str::from_utf8(&self.name[..end]).unwrap_or("?")
+        &self.name[..end]
     }
     /// Whether this is `other` or one of its makers' makers.
     pub fn contains(self, other: Ref<Domain>) -> bool {
@@ -267,19 +300,20 @@ impl Ref<Domain> {
             mapping.remove_step();
             return false;
         }
-        while (self.removal_cursor as usize) < self.table_entries() {
-            let Ok(place) = self.place(self.removal_cursor as usize) else { break };
-            self.removal_cursor += 1;
-            if place.is_vacant() || place.kind() == Kind::Operation {
-                continue;
+        for _ in 0..ENTRIES_PER_STEP {
+            let Ok(place) = self.place(self.removal_cursor as usize) else {
+                self.free();
+                return true;
+            };
+            let vacant = place.is_vacant() || place.kind() == Kind::Operation;
+            if vacant || removal::remove_step(place) {
+                self.removal_cursor += 1;
             }
-            if !removal::remove_step(place) {
-                self.removal_cursor -= 1;
+            if !vacant {
+                return false;
             }
-            return false;
         }
-        self.free();
-        true
+        false
     }
 
     fn free(self) {

@@ -4,8 +4,9 @@ use crate::activation::Activation;
 use crate::arch::timer;
 use crate::cpu;
 use crate::domain;
+use crate::log::Part;
 use crate::pointer::Ref;
-use crate::{chain, info, log, schedule};
+use crate::{chain, info, schedule};
 use abi::info::status;
 use abi::layout::{EXCEPTION, PAGE_FAULT};
 use abi::rights::Kind;
@@ -20,12 +21,7 @@ pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
         Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.rip, code, 0, 0], 0),
         None => Error::Empty,
     };
-    log::line(format_args!(
-        "domain {}: page fault at {address:#x}, pc {:#x}, code {code:#x}: {error}",
-        activation.domain.name_text(),
-        activation.registers.rip
-    ));
-    end(activation, status::PAGE_FAULT)
+    end(activation, status::PAGE_FAULT, [Part::Text(": page fault at "), Part::Hex(address)], code, error)
 }
 
 /// Another exception: `(vector, error code, instruction pointer, stack pointer)` and the registers in
@@ -36,12 +32,8 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
     unsafe { (activation.message_kernel as *mut crate::activation::Registers).write(saved) };
     let bytes = size_of::<crate::activation::Registers>();
     let error = upcall(activation, EXCEPTION, [vector, code, saved.rip, saved.rsp, 0], bytes);
-    log::line(format_args!(
-        "domain {}: exception {vector}, code {code:#x}, pc {:#x}: {error}",
-        activation.domain.name_text(),
-        saved.rip
-    ));
-    end(activation, status::EXCEPTION + vector)
+    let what = [Part::Text(": exception "), Part::Number(vector)];
+    end(activation, status::EXCEPTION + vector, what, code, error)
 }
 
 /// Calls an upcall portal on behalf of the faulting activation; returns only if that cannot be done.
@@ -56,8 +48,12 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
     chain::upcall(activation, entry, words, Control::bytes(bytes))
 }
 
-fn end(activation: Ref<Activation>, status: u64) -> ! {
-    domain::die(activation.domain, status);
+/// Ends the domain of a fault that nobody handles; `error` says why nobody does.
+fn end(activation: Ref<Activation>, status: u64, [what, which]: [Part; 2], code: u64, error: Error) -> ! {
+    let (pc, code) = (Part::Hex(activation.registers.rip), Part::Hex(code));
+    let because =
+        [what, which, Part::Text(", pc "), pc, Part::Text(", code "), code, Part::Text(": "), Part::Text(error.text())];
+    domain::die_because(activation.domain, status, &because);
     if let Some(mut thread) = cpu::this().thread {
         thread.used += timer::now() - thread.started;
         thread.started = timer::now();

@@ -66,7 +66,12 @@ struct Allocator {
     boot: usize,
     cleared: [Frame; CLEARED],
     cleared_count: usize,
+    spare: [Frame; SPARE],
+    spare_count: usize,
 }
+
+/// Frames kept as they came back, so that most give and take does not join and split blocks.
+const SPARE: usize = 512;
 
 /// Clear frames kept at hand.
 const CLEARED: usize = 64;
@@ -80,6 +85,8 @@ static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
     boot: 0,
     cleared: [0; CLEARED],
     cleared_count: 0,
+    spare: [0; SPARE],
+    spare_count: 0,
 });
 
 /// The record of a frame of RAM.
@@ -148,6 +155,24 @@ impl Allocator {
         Some(frame)
     }
 
+    fn take_one(&mut self) -> Option<Frame> {
+        if self.spare_count == 0 {
+            return self.allocate(0);
+        }
+        self.spare_count -= 1;
+        self.free -= 1;
+        Some(self.spare[self.spare_count])
+    }
+
+    fn give_one(&mut self, frame: Frame) {
+        if self.spare_count == SPARE {
+            return self.release(frame, 0);
+        }
+        self.spare[self.spare_count] = frame;
+        self.spare_count += 1;
+        self.free += 1;
+    }
+
     fn release(&mut self, mut frame: Frame, mut order: usize) {
         self.free += 1 << order;
         while order + 1 < ORDERS {
@@ -171,10 +196,11 @@ impl Allocator {
 /// Takes 2^order frames; their contents are whatever they were.
 pub fn allocate(order: usize) -> Option<Frame> {
     let allocator = ALLOCATOR.get();
-    if let Some(frame) = allocator.allocate(order) {
-        return Some(frame);
+    let found = if order == 0 { allocator.take_one() } else { allocator.allocate(order) };
+    if found.is_some() {
+        return found;
     }
-    give_back_cleared();
+    give_back_kept();
     allocator.allocate(order)
 }
 
@@ -185,7 +211,7 @@ pub fn allocate_clear() -> Option<Frame> {
         allocator.cleared_count -= 1;
         return Some(allocator.cleared[allocator.cleared_count]);
     }
-    let frame = allocator.allocate(0)?;
+    let frame = allocator.take_one()?;
     clear(frame);
     Some(frame)
 }
@@ -196,13 +222,18 @@ pub fn clear(frame: Frame) {
     unsafe { core::ptr::write_bytes(address_of(frame) as *mut u64, 0, FRAME / 8) }
 }
 
-/// Clears one more frame for later, when there is nothing better to do; false when enough are at hand.
+/// Clears one more frame for later, when there is nothing better to do.
 pub fn clear_one_ahead() -> bool {
+    clear_ahead(CLEARED)
+}
+
+/// Clears one more frame for later; false when `count` are at hand or memory is scarce.
+pub fn clear_ahead(count: usize) -> bool {
     let allocator = ALLOCATOR.get();
-    if allocator.cleared_count == CLEARED || allocator.free < 4 * CLEARED {
+    if allocator.cleared_count >= count.min(CLEARED) || allocator.free < 4 * CLEARED {
         return false;
     }
-    let Some(frame) = allocator.allocate(0) else { return false };
+    let Some(frame) = allocator.take_one() else { return false };
     clear(frame);
     record(frame).used = Use::Inside;
     allocator.cleared[allocator.cleared_count] = frame;
@@ -210,18 +241,25 @@ pub fn clear_one_ahead() -> bool {
     true
 }
 
-fn give_back_cleared() {
+fn give_back_kept() {
     let allocator = ALLOCATOR.get();
     while allocator.cleared_count > 0 {
         allocator.cleared_count -= 1;
         let frame = allocator.cleared[allocator.cleared_count];
         allocator.release(frame, 0);
     }
+    while allocator.spare_count > 0 {
+        allocator.spare_count -= 1;
+        allocator.free -= 1;
+        let frame = allocator.spare[allocator.spare_count];
+        allocator.release(frame, 0);
+    }
 }
 
 /// Gives 2^order frames back.
 pub fn release(frame: Frame, order: usize) {
-    ALLOCATOR.get().release(frame, order);
+    let allocator = ALLOCATOR.get();
+    if order == 0 { allocator.give_one(frame) } else { allocator.release(frame, order) }
 }
 
 /// Frames of RAM without image and holes, free ones, and those taken at boot.
@@ -259,6 +297,11 @@ pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
                 allocator.release(frame as Frame, 0);
             }
         }
+    }
+    while allocator.spare_count < SPARE / 2
+        && let Some(frame) = allocator.allocate(0)
+    {
+        allocator.give_one(frame);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::arch::timer;
 use crate::domain::{self, Domain};
 use crate::pointer::{Nucleus, Ref};
 use crate::thread::{self, Thread};
-use crate::{account, frames, log};
+use crate::{account, cpu, frames, log};
 use abi::info::{self, Counters};
 use abi::{Error, MAX_THREADS, MESSAGE_BYTES};
 
@@ -21,7 +21,12 @@ static COUNTERS: Nucleus<Counters> = Nucleus::new(Counters {
     restarts: 0,
     root_writes: 0,
     invalidations: 0,
+    longest: 0,
+    longest_by: 0,
 });
+
+/// Bytes of the log that one operation tells.
+const LOG_PIECE: usize = 256;
 
 /// The counters, to be counted up.
 pub fn counters() -> &'static mut Counters {
@@ -56,12 +61,12 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
         }
         info::LOG => {
             // SAFETY: the message area is a page of the nucleus.
-            let area =
-                unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, MESSAGE_BYTES / 4) };
+            let area = unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, LOG_PIECE) };
             Ok(log::read(position, area))
         }
         info::COUNTERS => {
             counters().uptime = timer::nanoseconds();
+            (counters().longest, counters().longest_by) = (cpu::this().longest, cpu::this().longest_by);
             write(activation, *counters());
             Ok(0)
         }

@@ -89,6 +89,7 @@ fn start(
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name);
     let mut domain = domain::new(account, 2, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
+    while domain.grow_table() {}
     let entry = load(domain, file)?;
     for page in 1..=STACK_PAGES {
         draw(domain, MAIN_STACK_TOP - page * FRAME as u64, MAP_READ | MAP_WRITE)?;

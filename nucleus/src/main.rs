@@ -32,6 +32,8 @@ mod slab;
 mod table;
 mod thread;
 
+use log::Part;
+
 unsafe extern "C" {
     static boot_stack_top: u8;
 }
@@ -55,6 +57,8 @@ fn boot(start_info: u64) -> Result<core::convert::Infallible, &'static str> {
     arch::timer::init();
     account::init();
     let (total, free, boot) = frames::numbers();
-    log::line(format_args!("nucleus: {total} frames of RAM, {boot} taken at boot, {free} free"));
+    let [total, boot, free] = [total, boot, free].map(|count| Part::Number(count as u64));
+    let (of_ram, taken) = (Part::Text(" frames of RAM, "), Part::Text(" taken at boot, "));
+    log::line(&[Part::Text("nucleus: "), total, of_ram, boot, taken, free, Part::Text(" free")]);
     loader::start_components(&info)
 }

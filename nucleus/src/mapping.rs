@@ -207,8 +207,9 @@ pub fn map_page(
     let parent = origin.mapping().ok_or(Error::NoRight)?;
     if rights & !origin.rights() != 0 {
         // Execute from a page that is only readable here is not ours to give; a grant may turn writable
-        // into executable, as the page is gone here: that is how a loader publishes code.
-        if !(grant && origin.rights() & MAP_WRITE != 0 && parent.node_reference().is_original()) {
+        // into executable, as the page is gone here, if nobody else has it: that is how a loader publishes code.
+        let node = parent.node_reference();
+        if !(grant && origin.rights() & MAP_WRITE != 0 && node.is_original() && node.descendant().is_none()) {
             return Err(Error::NoRight);
         }
     }

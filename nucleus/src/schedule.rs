@@ -10,10 +10,11 @@ use crate::arch::{entry, timer};
 use crate::chain;
 use crate::cpu;
 use crate::domain::Domain;
+use crate::log::{self, Part};
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::semaphore::Reply;
 use crate::thread::{self, Runs, Thread};
-use crate::{deadline, frames, info, log, slab};
+use crate::{deadline, frames, info, slab};
 use abi::sched::{Event, IDLE, RING_SLOTS, Ring, ThreadWord};
 use abi::{Error, MAX_THREADS};
 
@@ -89,6 +90,10 @@ pub fn make_ready(mut thread: Ref<Thread>) -> bool {
         return false;
     }
     thread.runs = Runs::Ready;
+    if SEATS.get().active.is_none() {
+        // The scheduler is told when it takes its seat.
+        return false;
+    }
     post(thread);
     let mut cpu = cpu::this();
     let precedes =
@@ -110,6 +115,9 @@ pub fn ready_from_operation(thread: Ref<Thread>) {
 /// The running thread, whose frame is complete, goes back to `sched` with `event`.
 pub fn give_way(event: Event) -> ! {
     cpu::this().preempt = false;
+    if let (None, Some(activation)) = (SEATS.get().active, cpu::this().activation) {
+        activation.leave()
+    }
     let Some(thread) = stop_current(Runs::Ready) else { enter(Event::Choose, 0) };
     enter(event, thread.word())
 }
@@ -214,12 +222,15 @@ pub fn after_interrupt() -> ! {
     let Some(thread) = cpu.thread else { enter(Event::Choose, 0) };
     if is_seat(thread) {
         if now >= seats.patience_ends {
-            log::line(format_args!("the scheduler did not dispatch for {PATIENCE_MICROSECONDS} microseconds"));
+            let patience = Part::Number(PATIENCE_MICROSECONDS);
+            log::line(&[Part::Text("the scheduler did not dispatch for microseconds: "), patience]);
             let domain = thread.home;
             crate::domain::die(domain, abi::info::status::KILLED);
             enter(Event::Choose, 0)
         }
         timer::arm_no_later_than(seats.patience_ends);
+    } else if seats.active.is_none() {
+        // Before a scheduler took its seat one thread runs until it ends.
     } else if cpu.preempt {
         give_way(Event::Preempted)
     } else if now >= thread.slice_end {
@@ -275,7 +286,7 @@ fn retire(mut seat: Seat) {
 
 /// Tells the new active seat every thread that is ready.
 fn hand_over() {
-    for number in 1..MAX_THREADS {
+    for number in 1..thread::numbers_used() {
         if let Some(thread) = thread::by_number(number)
             && thread.runs == Runs::Ready
         {
@@ -299,7 +310,7 @@ pub fn domain_died(domain: Ref<Domain>) {
         if seats.active.is_none() {
             panic!("the scheduler died and no standby is there");
         }
-        log::line(format_args!("the standby scheduler takes over"));
+        log::line(&[Part::Text("the standby scheduler takes over")]);
         hand_over();
         if running {
             cpu::this().thread = seats.active.map(|seat| seat.thread);

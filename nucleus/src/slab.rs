@@ -1,7 +1,8 @@
 //! Small objects: pages of equal slots, each page charged to one account and holding only its objects.
 //!
 //! The record of a page has the index of its first free slot and how many are free; the first byte of
-//! a free slot has the index of the next. Slots are cleared when they are handed out.
+//! a free slot has the distance from the slot behind it to the next free one, modulo 256: 0 in all slots of
+//! a new page. Slots are cleared when they are handed out.
 
 use crate::account::{self, Account};
 use crate::frames::{self, FRAME, Frame, Use};
@@ -12,8 +13,6 @@ use abi::Error;
 const SIZES: [usize; CLASSES] = [64, 128, 192, 320, 448, 576, 1024, 2048];
 /// How many sizes there are.
 pub const CLASSES: usize = 8;
-
-const END: u8 = 0xff;
 
 const fn class_of(bytes: usize) -> usize {
     let mut class = 0;
@@ -40,7 +39,7 @@ fn take(mut account: Ref<Account>, class: usize) -> Result<usize, Error> {
     let page = frames::address_of(frame);
     let address = page + record.order as usize * SIZES[class];
     // SAFETY: a free slot of a slab page, in the direct map.
-    record.order = unsafe { *(address as *const u8) };
+    record.order = unsafe { *(address as *const u8) }.wrapping_add(record.order + 1);
     record.count -= 1;
     if record.count & 0xfff == 0 {
         account.partial[class] = record.next;
@@ -56,10 +55,13 @@ fn take(mut account: Ref<Account>, class: usize) -> Result<usize, Error> {
 fn new_page(mut account: Ref<Account>, class: usize) -> Result<Frame, Error> {
     let frame = account.allocate(0, Use::Slab)?;
     let slots = FRAME / SIZES[class];
-    for slot in 0..slots {
-        let next = if slot + 1 == slots { END } else { slot as u8 + 1 };
+    let (mut slot, size) = (frames::address_of(frame) as *mut u8, SIZES[class]);
+    for _ in 0..slots {
         // SAFETY: inside the new page.
-        unsafe { *((frames::address_of(frame) + slot * SIZES[class]) as *mut u8) = next };
+        unsafe {
+            *slot = 0;
+            slot = slot.add(size);
+        }
     }
     let record = frames::record(frame);
     (record.order, record.count) = (0, slots as u16 | (class as u16) << 12);
@@ -75,9 +77,10 @@ pub fn free<T>(object: Ref<T>) {
     let record = frames::record(frame);
     let class = (record.count >> 12) as usize;
     let page = frames::address_of(frame);
+    let slot = ((address - page) / SIZES[class]) as u8;
     // SAFETY: the slot is free from here on.
-    unsafe { *(address as *mut u8) = record.order };
-    record.order = ((address - page) / SIZES[class]) as u8;
+    unsafe { *(address as *mut u8) = record.order.wrapping_sub(slot + 1) };
+    record.order = slot;
     record.count += 1;
     let mut account = record.account();
     let free = (record.count & 0xfff) as usize;

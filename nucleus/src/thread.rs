@@ -70,6 +70,11 @@ pub fn by_number(number: usize) -> Link<Thread> {
     NUMBERS.get().threads.get(number).copied().flatten()
 }
 
+/// All numbers that were ever used are below this.
+pub fn numbers_used() -> usize {
+    NUMBERS.get().unused as usize
+}
+
 fn take_number() -> Option<u16> {
     let numbers = NUMBERS.get();
     if numbers.count > 0 {

@@ -32,6 +32,8 @@ pub enum Checks {
     Off,
     /// With the ledgers.
     On,
+    /// With a clock on every stretch without interrupts.
+    Measured,
 }
 
 impl From<bool> for Checks {
@@ -49,6 +51,10 @@ pub fn nucleus(project: &Project, checks: Checks) -> Result<PathBuf> {
         Checks::On => {
             command.args(["--features", "checked"]);
             "nucleus-checked"
+        }
+        Checks::Measured => {
+            command.args(["--features", "measured"]);
+            "nucleus-measured"
         }
     };
     let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"].map(String::from);

@@ -113,6 +113,9 @@ pub struct MachineOptions {
     /// Build the nucleus with its checks (ledgers of owed invalidations, of unpublished code, …)
     #[arg(long)]
     pub checked: bool,
+    /// Build the nucleus so that it keeps the longest stretch with interrupts off (`uptime --all` shows it)
+    #[arg(long, conflicts_with = "checked")]
+    pub measured: bool,
     /// Words for the nucleus's command line, after those of the description
     #[arg(long, value_name = "WORDS", default_value = "")]
     pub append: String,

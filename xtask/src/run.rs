@@ -1,5 +1,6 @@
 //! `./x run`
 
+use crate::build::Checks;
 use crate::command_line::{MachineOptions, RunOptions};
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::image::{self, Image, System};
@@ -43,11 +44,16 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
 
 /// The image that these options ask for.
 pub fn image_of(project: &Project, options: &MachineOptions, exec: Option<&str>) -> Result<Image> {
+    let checks = match (options.checked, options.measured) {
+        (true, _) => Checks::On,
+        (_, true) => Checks::Measured,
+        _ => Checks::Off,
+    };
     if options.nucleus_only {
-        return image::nucleus_only(project, options.checked.into());
+        return image::nucleus_only(project, checks);
     }
     let system = System::read(project, &options.system)?;
-    image::make(project, &system, options.checked.into(), frames_of(&options.memory)?, exec)
+    image::make(project, &system, checks, frames_of(&options.memory)?, exec)
 }
 
 /// The machine that these options ask for.

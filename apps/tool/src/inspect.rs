@@ -104,7 +104,7 @@ pub fn frames() -> Result<info::Frames, Refusal> {
 
 /// The nucleus's counters, each with its name.
 pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 13] = [
         "uptime",
         "faults",
         "interrupts",
@@ -116,6 +116,8 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
         "restarts",
         "root writes",
         "invalidations",
+        "longest stretch without interrupts",
+        "caused by",
     ];
     const { assert!(size_of::<info::Counters>() == NAMES.len() * 8) };
     let records = records(info::COUNTERS, NAMES.len())?;

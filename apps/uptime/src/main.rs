@@ -27,7 +27,7 @@ fn main() -> u8 {
         match inspect::counters() {
             Ok(counters) => {
                 for (name, value) in counters.iter().skip(1) {
-                    println!("{name:<14}{value:>12}");
+                    println!("{name:<36}{value:>12}");
                 }
             }
             Err(error) => return arguments.fail("counters", error),

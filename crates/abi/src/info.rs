@@ -9,7 +9,7 @@ pub const DOMAIN: u64 = 0;
 pub const THREAD: u64 = 1;
 /// One [`Frames`] record.
 pub const FRAMES: u64 = 2;
-/// Up to 4,096 bytes of the kernel log; position counts bytes since boot, result = position after them
+/// Up to 256 bytes of the kernel log; position counts bytes since boot, result = position after them
 /// (also when nothing is new).
 pub const LOG: u64 = 3;
 /// One [`Counters`] record.
@@ -107,6 +107,11 @@ pub struct Counters {
     pub root_writes: u64,
     /// TLB invalidations.
     pub invalidations: u64,
+    /// In a nucleus built to measure it: the longest stretch with interrupts off, in ticks; else 0.
+    pub longest: u64,
+    /// What that stretch was: index of the operation times 64, or the vector of a trap below 32, or an
+    /// interrupt's.
+    pub longest_by: u64,
 }
 
 /// Status words of dead domains: below 256 an exit status, else a cause.

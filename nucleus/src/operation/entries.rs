@@ -4,7 +4,8 @@ use super::{Operands, Outcome, STEPS, Stop};
 use crate::domain::Domain;
 use crate::pointer::Ref;
 use crate::table::Content;
-use crate::{activation, chain, removal};
+use crate::{activation, chain, domain, removal};
+use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::{Error, layout, op};
 
@@ -31,6 +32,11 @@ pub fn remove(operands: &Operands) -> Outcome {
             if target.contains(operands.own()) {
                 return Err(Error::WouldCycle.into());
             }
+            if !target.is_dead() {
+                // A stretch of its own.
+                domain::die(target, status::KILLED);
+                return Err(Stop::Repeat);
+            }
         }
         Kind::Account if entry.node_reference().is_original() && entry.object == operands.own().account.address() => {
             return Err(Error::WouldCycle.into());
@@ -44,12 +50,7 @@ pub fn remove(operands: &Operands) -> Outcome {
         }
         _ => {}
     }
-    for _ in 0..STEPS {
-        if removal::remove_step(entry) {
-            return Ok(0);
-        }
-    }
-    Err(Stop::Repeat)
+    if removal::remove_step(entry) { Ok(0) } else { Err(Stop::Repeat) }
 }
 
 pub fn revoke(operands: &Operands) -> Outcome {

@@ -1,12 +1,16 @@
 //! Operations on memory.
 
-use super::{Operands, Outcome, STEPS, Stop};
+use super::{Operands, Outcome, STEPS, Stop, have_clear};
 use crate::arch::paging;
 use crate::mapping::{check_flexpage, check_rights, draw as draw_page, map_page, unmap_page};
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES};
 
 const PAGE: u64 = PAGE_BYTES as u64;
+
+/// Pages mapped, and mappings ended, between two preemption points.
+const PAGES_MAPPED: u64 = 1;
+const MAPPINGS_ENDED: u32 = 2;
 
 /// Pages of the running operation that were done before its last preemption point.
 fn progress(operands: &Operands, pages: u64) -> u64 {
@@ -20,6 +24,8 @@ fn keep_progress(operands: &Operands, done: u64) -> Stop {
 }
 
 pub fn map(operands: &Operands) -> Outcome {
+    // Tables on the way to the destination.
+    have_clear(3)?;
     let to = operands.domain(0, rights::WRITE)?;
     if to == operands.own() {
         return Err(Error::WouldCycle.into());
@@ -31,7 +37,7 @@ pub fn map(operands: &Operands) -> Outcome {
     let grant = operands.word(4) & MAP_GRANT != 0;
     let first = progress(operands, pages);
     for page in first..pages {
-        if page == first + STEPS as u64 / 2 {
+        if page == first + PAGES_MAPPED {
             return Err(keep_progress(operands, page));
         }
         map_page(operands.own(), source + page * PAGE, to, destination + page * PAGE, kept, grant)?;
@@ -46,7 +52,7 @@ pub fn unmap(operands: &Operands) -> Outcome {
     if taken & !(MAP_READ | MAP_WRITE | MAP_EXECUTE | UNMAP_SELF) != 0 || taken & 7 == 0 {
         return Err(Error::BadArgument.into());
     }
-    let mut steps = STEPS;
+    let mut steps = if taken & MAP_READ != 0 { MAPPINGS_ENDED } else { STEPS };
     let mut page = progress(operands, pages);
     for _ in 0..4 * STEPS {
         page += paging::unmapped_pages(domain, address + page * PAGE);
@@ -62,6 +68,7 @@ pub fn unmap(operands: &Operands) -> Outcome {
 }
 
 pub fn draw(operands: &Operands) -> Outcome {
+    have_clear(4)?;
     operands.entry(0, Kind::Memory, rights::USE)?;
     let account = operands.account(1, rights::WRITE)?;
     let domain = operands.domain(2, rights::WRITE)?;

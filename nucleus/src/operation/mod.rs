@@ -13,7 +13,7 @@ use crate::domain::{self, Domain};
 use crate::pointer::Ref;
 use crate::semaphore::{Reply, Semaphore};
 use crate::table::Entry;
-use crate::{info, schedule};
+use crate::{frames, info, schedule};
 use abi::Error;
 use abi::rights::Kind;
 use abi::sched::Event;
@@ -26,28 +26,32 @@ type Light = extern "C" fn(u64, u64, u64, u64, u64, u64) -> Reply;
 /// An operation that can be repeated, with the activation in which its words stand.
 type Full = extern "C" fn(Ref<Activation>) -> Reply;
 
-/// How an operation is entered.
-pub enum Operation {
-    /// In `entry.s` alone.
-    Assembly(unsafe extern "C" fn()),
-    /// Through `op_light`.
-    Light(Light),
-    /// Through `op_light`, with fewer words.
-    Light2(extern "C" fn(u64, u64) -> Reply),
-    /// Through `op_full`.
-    Full(Full),
+/// How an operation is entered: what an entry for it holds.
+#[derive(Clone, Copy)]
+pub struct Operation {
+    /// Where the system call jumps.
+    pub code: *const (),
+    /// The function that this calls.
+    pub function: *const (),
 }
 
+// SAFETY: addresses of code, which is only read.
+unsafe impl Sync for Operation {}
+
 impl Operation {
-    /// What an entry for it holds.
-    pub fn code_and_function(&self) -> (usize, usize) {
-        let light = entry::op_light as *const () as usize;
-        match self {
-            Self::Assembly(code) => (*code as *const () as usize, 0),
-            Self::Light(function) => (light, *function as *const () as usize),
-            Self::Light2(function) => (light, *function as *const () as usize),
-            Self::Full(function) => (entry::op_full as *const () as usize, *function as *const () as usize),
-        }
+    /// In `entry.s` alone.
+    const fn assembly(code: unsafe extern "C" fn()) -> Self {
+        Self { code: code as *const (), function: core::ptr::null() }
+    }
+    const fn light(function: Light) -> Self {
+        Self { code: entry::op_light as *const (), function: function as *const () }
+    }
+    /// As `light`, with fewer words.
+    const fn light2(function: extern "C" fn(u64, u64) -> Reply) -> Self {
+        Self { code: entry::op_light as *const (), function: function as *const () }
+    }
+    const fn full(function: Full) -> Self {
+        Self { code: entry::op_full as *const (), function: function as *const () }
     }
 }
 
@@ -73,17 +77,17 @@ macro_rules! full {
         extern "C" fn handler(activation: Ref<Activation>) -> Reply {
             finish(activation, $function(&Operands(activation)))
         }
-        Operation::Full(handler)
+        Operation::full(handler)
     }};
 }
 
 /// By portal index.
 pub static TABLE: [Operation; 32] = [
-    Operation::Assembly(entry::entry_return),
-    Operation::Assembly(entry::op_thread_id),
-    Operation::Light2(running::clock),
-    Operation::Light2(running::yield_),
-    Operation::Light2(running::exit),
+    Operation::assembly(entry::entry_return),
+    Operation::assembly(entry::op_thread_id),
+    Operation::light2(running::clock),
+    Operation::light2(running::yield_),
+    Operation::light2(running::exit),
     full!(objects::domain_new),
     full!(objects::domain_kill),
     full!(objects::domain_set),
@@ -103,12 +107,12 @@ pub static TABLE: [Operation; 32] = [
     full!(entries::portal_new),
     full!(objects::semaphore_new),
     full!(objects::interrupt_bind),
-    Operation::Light(running::port),
-    Operation::Light2(schedule::dispatch),
+    Operation::light(running::port),
+    Operation::light2(schedule::dispatch),
     full!(running::info),
     full!(objects::machine),
-    Operation::Light2(running::log),
-    Operation::Light2(running::activation_set),
+    Operation::light2(running::log),
+    Operation::light2(running::activation_set),
     full!(entries::info),
     full!(reserved),
 ];
@@ -142,6 +146,11 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
         schedule::give_way(Event::Preempted)
     }
     activation.leave()
+}
+
+/// Sees to it that an operation finds so many clear frames at hand: each is cleared in a stretch of its own.
+fn have_clear(frames: usize) -> Result<(), Stop> {
+    if frames::clear_ahead(frames) { Err(Stop::Repeat) } else { Ok(()) }
 }
 
 /// The words of a full operation, read as operands.

@@ -1,9 +1,9 @@
 //! Operations that make objects and change them.
 
 use super::running::check_schedule;
-use super::{Operands, Outcome};
+use super::{Operands, Outcome, Stop, have_clear};
 use crate::arch::memory;
-use crate::domain::{self as domains};
+use crate::domain::{self as domains, Domain};
 use crate::pointer::Ref;
 use crate::semaphore::Semaphore;
 use crate::table::Content;
@@ -15,6 +15,10 @@ use abi::rights::{self, Kind};
 use abi::{Error, PRIORITIES, op};
 
 pub fn domain_new(operands: &Operands) -> Outcome {
+    if operands.0.progress != 0 {
+        return grow_table(operands, operands.0.progress as usize);
+    }
+    have_clear(1)?;
     let account = operands.account(0, rights::WRITE)?;
     let (mut place, index) = operands.own().vacancy(operands.index(3))?;
     let mut name = [0; 16];
@@ -24,7 +28,20 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     place.fill(Content::original(Kind::Domain, domain.address()), None)?;
     place.word0 = domain.number;
     domain.entry = Some(place);
-    Ok(index as u64)
+    if operands.word(1) == 0 {
+        return Ok(index as u64);
+    }
+    let mut activation = operands.0;
+    activation.progress = index as u64;
+    Err(Stop::Repeat)
+}
+
+/// Goes on with making a domain: one more page of its table. Progress is its index.
+fn grow_table(operands: &Operands, index: usize) -> Outcome {
+    let entry = operands.own().entry(index, Kind::Domain, 0)?;
+    // SAFETY: the kind was checked.
+    let domain: Ref<Domain> = unsafe { entry.object_as() };
+    if domain.grow_table() { Err(Stop::Repeat) } else { Ok(index as u64) }
 }
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
@@ -87,6 +104,8 @@ pub fn account_move(operands: &Operands) -> Outcome {
 }
 
 pub fn activation_new(operands: &Operands) -> Outcome {
+    // The message area, and tables on the way to it.
+    have_clear(4)?;
     let mut domain = operands.domain(0, rights::CONTROL)?;
     let receive = operands.index(2);
     if receive >= domain.table_entries() {
@@ -100,6 +119,7 @@ pub fn activation_new(operands: &Operands) -> Outcome {
 }
 
 pub fn thread_new(operands: &Operands) -> Outcome {
+    have_clear(4)?;
     let domain = operands.domain(0, rights::CONTROL)?;
     let (place, index) = operands.own().vacancy(operands.index(5))?;
     let highest = domain.max_priority.min(operands.own().max_priority);

@@ -3,10 +3,11 @@
 use super::{Operands, Outcome};
 use crate::activation;
 use crate::arch::{memory, timer};
+use crate::log::{self as kernel_log, Part};
 use crate::pointer::Ref;
 use crate::semaphore::Reply;
 use crate::thread::{Runs, Thread};
-use crate::{chain, cpu, domain, info as records, log as kernel_log, schedule};
+use crate::{chain, cpu, domain, info as records, schedule};
 use abi::rights::{self, Kind};
 use abi::sched::Event;
 use abi::{Error, MESSAGE_BYTES, NEVER, PRIORITIES, op};
@@ -151,8 +152,8 @@ pub extern "C" fn log(bytes: u64, _: u64) -> Reply {
     }
     // SAFETY: the message area is a page of the nucleus.
     let text = unsafe { core::slice::from_raw_parts(activation.message_kernel as *const u8, bytes as usize) };
-    let text = core::str::from_utf8(text).unwrap_or("(bytes that are not text)");
-    kernel_log::line(format_args!("{}: {}", activation.domain.name_text(), text.trim_end()));
+    let text = text.strip_suffix(b"\n").unwrap_or(text);
+    kernel_log::line(&[Part::Foreign(activation.domain.name_bytes()), Part::Text(": "), Part::Foreign(text)]);
     Ok(0).into()
 }
 

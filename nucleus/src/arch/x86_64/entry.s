@@ -39,7 +39,43 @@ leave_refused:                      # every other register still holds what the 
     swapgs
     sysretq
 
+# A measuring build keeps the longest time between an entry and the end of it, fast paths left out.
+.macro MEASURE_BEGIN by             # changes nothing but flags
+    .if MEASURED
+    mov gs:[CPU_SCRATCH], rax
+    mov gs:[CPU_ENTERED_BY], \by
+    mov gs:[CPU_ENTERED], rdx
+    rdtsc
+    shl rdx, 32
+    or rax, rdx
+    mov rdx, gs:[CPU_ENTERED]
+    mov gs:[CPU_ENTERED], rax
+    mov rax, gs:[CPU_SCRATCH]
+    .endif
+.endm
+.macro MEASURE_END                  # changes rax, rcx, rdx
+    .if MEASURED
+    rdtsc
+    shl rdx, 32
+    or rax, rdx
+    mov rcx, gs:[CPU_ENTERED]
+    sub rax, rcx
+    test rcx, rcx
+    jz 9f
+    cmp rax, gs:[CPU_LONGEST]
+    jbe 9f
+    mov gs:[CPU_LONGEST], rax
+    mov rcx, gs:[CPU_ENTERED_BY]
+    mov gs:[CPU_LONGEST_BY], rcx
+9:
+    .endif
+.endm
 .macro SAVE_LIGHT                   # r11 = activation; what a function call preserves, and where to go on
+    .if MEASURED
+    mov r11, rax
+    sub r11, gs:[CPU_TABLE]
+    .endif
+    MEASURE_BEGIN r11
     mov r11, gs:[CPU_ACTIVATION]
     mov [r11 + A_RIP], rcx
     mov [r11 + A_RSP], rsp
@@ -135,6 +171,13 @@ op_light:
     mov rcx, r10
     call qword ptr [rax + E_OBJECT]
 leave_light:                        # same activation; Rust preserved what a function preserves
+    .if MEASURED
+    mov r8, rax
+    mov r9, rdx
+    MEASURE_END
+    mov rax, r8
+    mov rdx, r9
+    .endif
     mov r11, gs:[CPU_ACTIVATION]
     mov rcx, [r11 + A_RIP]
     mov rsp, [r11 + A_RSP]
@@ -271,14 +314,8 @@ entry_return:
     xor eax, eax
     LEAVE
 return_slow:
-    mov [r11 + A_RIP], rcx
-    mov [r11 + A_RSP], rsp
-    mov [r11 + A_RBX], rbx
-    mov [r11 + A_RBP], rbp
-    mov [r11 + A_R12], r12
-    mov [r11 + A_R13], r13
-    mov [r11 + A_R14], r14
-    mov [r11 + A_R15], r15
+    mov rax, gs:[CPU_TABLE]
+    SAVE_LIGHT
     SAVE_WORDS
     mov rsp, gs:[CPU_STACK]
     mov rdi, r11
@@ -288,6 +325,7 @@ return_slow:
 # ---- leaving to an activation that Rust chose: rdi = activation, per-CPU state already its own ----
 .globl leave_to_light, leave_to_words, leave_to_full
 leave_to_light:                     # status and word 0, the rest cleared
+    MEASURE_END
     mov rax, [rdi + A_RAX]
     mov rcx, [rdi + A_RIP]
     mov rsp, [rdi + A_RSP]
@@ -300,6 +338,7 @@ leave_to_light:                     # status and word 0, the rest cleared
     xor r10d, r10d
     LEAVE
 leave_to_words:                     # status, all words, control
+    MEASURE_END
     mov rax, [rdi + A_RAX]
     mov rcx, [rdi + A_RIP]
     mov rsp, [rdi + A_RSP]
@@ -312,6 +351,7 @@ leave_to_words:                     # status, all words, control
     mov rdi, [rdi + A_RDI]
     LEAVE
 leave_to_full:                      # everything, by IRETQ
+    MEASURE_END
     mov rsp, gs:[CPU_STACK]
     push USER_SS
     push [rdi + A_RSP]
@@ -385,6 +425,7 @@ trap_common:                        # [rsp]: vector, error code, rip, cs, flags,
     mov [rax + A_RSP], rcx
     mov rdi, [rsp]
     mov rsi, [rsp + 8]
+    MEASURE_BEGIN rdi
     mov rsp, gs:[CPU_STACK]
     xor ebp, ebp
     call trap_from_user             # (vector, error code): does not return
@@ -393,6 +434,7 @@ trap_kernel:                        # only the idle CPU takes interrupts here; a
     cld
     mov rdi, [rsp]
     mov rsi, [rsp + 8]
+    MEASURE_BEGIN rdi
     mov rdx, [rsp + 16]
     mov rcx, [rsp + 40]
     mov r8, rbp
@@ -404,6 +446,7 @@ trap_kernel:                        # only the idle CPU takes interrupts here; a
 .globl idle_wait
 idle_wait:
     mov rsp, gs:[CPU_STACK]
+    MEASURE_END
     sti
 1:  hlt
     jmp 1b

@@ -36,7 +36,14 @@ pub struct Slot {
     index: usize,
 }
 
-static UPPER_HALF: Nucleus<Frame> = Nucleus::new(0);
+/// The nucleus's own tables, and which entries of their root there are in the upper half.
+struct UpperHalf {
+    root: Frame,
+    used: [u16; 8],
+    count: usize,
+}
+
+static UPPER_HALF: Nucleus<UpperHalf> = Nucleus::new(UpperHalf { root: 0, used: [0; 8], count: 0 });
 
 unsafe extern "C" {
     static image_text: u8;
@@ -107,7 +114,12 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
             at += FRAME;
         }
     }
-    *UPPER_HALF.get() = root;
+    let upper_half = UPPER_HALF.get();
+    upper_half.root = root;
+    for index in (256..512).filter(|index| table(root)[*index] != 0) {
+        *upper_half.used.get_mut(upper_half.count).ok_or("too much RAM for the nucleus's tables")? = index as u16;
+        upper_half.count += 1;
+    }
     load_root((root as u64) << 12);
     Ok(())
 }
@@ -152,7 +164,10 @@ pub fn load_root(root: u64) {
 /// An empty space charged to `account`.
 pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     let frame = account.allocate_clear(Use::Kernel)?;
-    table(frame)[256..].copy_from_slice(&table(*UPPER_HALF.get())[256..]);
+    let upper_half = UPPER_HALF.get();
+    for index in &upper_half.used[..upper_half.count] {
+        table(frame)[*index as usize] = table(upper_half.root)[*index as usize];
+    }
     Ok((frame as u64) << 12)
 }
 
@@ -160,7 +175,7 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
 pub fn free_root(domain: Ref<Domain>) {
     if crate::cpu::this().domain == Some(domain) {
         crate::cpu::this().domain = None;
-        load_root((*UPPER_HALF.get() as u64) << 12);
+        load_root((UPPER_HALF.get().root as u64) << 12);
     }
     account::release((domain.root >> 12) as Frame, 0);
 }
