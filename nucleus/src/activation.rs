@@ -92,12 +92,12 @@ pub struct Activation {
     pub frame: Frame,
     /// Where it is.
     pub state: State,
-    /// What it waits for.
-    pub wait: Wait,
+    /// Activations below it in its chain. `entry.s` moves frame, state and depth as one.
+    pub depth: u16,
     /// It may always be first in a chain, never in the pool.
     pub bottom: bool,
-    /// Activations below it in its chain.
-    pub depth: u16,
+    /// What it waits for.
+    pub wait: Wait,
     /// Index where delegated entries go; 0 = none are accepted.
     pub receive: u16,
     /// Thread pointer (FS base).
@@ -204,6 +204,7 @@ pub fn free_first(domain: Ref<Domain>) {
 
 impl Ref<Activation> {
     /// Sets what a light frame comes back with.
+    #[inline(always)]
     pub fn set_result(mut self, result: Result<u64, Error>) {
         let (status, value) = match result {
             Ok(value) => (0, value),
@@ -228,7 +229,15 @@ impl Ref<Activation> {
         self.registers.rip -= memory::SYSTEM_CALL_BYTES;
         self.frame = Frame::Words;
     }
+    /// Enters a scheduler's seat anew with two words; it is current.
+    #[inline(always)]
+    pub fn leave_to_entry(self, word0: u64, word1: u64) -> ! {
+        crate::ledger::check_before_leaving();
+        // SAFETY: entry and stack were checked when the seat was taken; all other registers are cleared.
+        unsafe { entry::leave_to_entry(self.address(), word0, word1) }
+    }
     /// Makes this activation, whose thread is the running one, the running activation of the CPU.
+    #[inline(always)]
     pub fn make_current(self) {
         let mut cpu = cpu::this();
         let domain = self.domain;
@@ -243,6 +252,7 @@ impl Ref<Activation> {
         cpu.activation = Some(self);
     }
     /// Leaves the nucleus to this activation, which is current.
+    #[inline(always)]
     pub fn leave(self) -> ! {
         crate::ledger::check_before_leaving();
         // SAFETY: the frame says which registers were saved; all were user's or checked.

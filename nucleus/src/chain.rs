@@ -279,7 +279,19 @@ pub fn make_call_entry(
 }
 
 /// Goes on with the chain of the running thread, past domains that died.
-pub fn resume_top(mut thread: Ref<Thread>) -> ! {
+#[inline(always)]
+pub fn resume_top(thread: Ref<Thread>) -> ! {
+    match thread.top {
+        Some(top) if !top.domain.is_dead() => {
+            top.make_current();
+            top.leave()
+        }
+        _ => unwind(thread),
+    }
+}
+
+/// As [`resume_top`], whose top is dead or gone.
+fn unwind(mut thread: Ref<Thread>) -> ! {
     let mut steps = STEPS;
     while let Some(top) = thread.top {
         if !top.domain.is_dead() {

@@ -25,6 +25,9 @@ pub const SLOW_DEAD: u8 = 1;
 /// `Domain::slow`: its activations have floating-point state.
 pub const SLOW_FPU: u8 = 2;
 
+/// `Domain::slow`: an activation has a thread pointer.
+pub const SLOW_POINTER: u8 = 4;
+
 /// The pair of labels that every domain has until there are labels.
 const ONLY_PAIR: u32 = 1;
 

@@ -32,6 +32,8 @@ struct Seat {
 struct Seats {
     active: Option<Seat>,
     standby: Option<Seat>,
+    /// How long `sched` may take, in ticks, and when this time is over.
+    patience: u64,
     patience_ends: u64,
     /// Runs when the first boot thread ends.
     boot_successor: Link<Thread>,
@@ -42,6 +44,7 @@ struct Seats {
 static SEATS: Nucleus<Seats> = Nucleus::new(Seats {
     active: None,
     standby: None,
+    patience: 0,
     patience_ends: u64::MAX,
     boot_successor: None,
     posted: [0; MAX_THREADS],
@@ -114,45 +117,73 @@ pub fn ready_from_operation(thread: Ref<Thread>) {
 
 /// The running thread, whose frame is complete, goes back to `sched` with `event`.
 pub fn give_way(event: Event) -> ! {
-    cpu::this().preempt = false;
-    if let (None, Some(activation)) = (SEATS.get().active, cpu::this().activation) {
-        activation.leave()
+    let mut cpu = cpu::this();
+    cpu.preempt = false;
+    let Some(seat) = &SEATS.get().active else {
+        match cpu.activation {
+            Some(activation) => activation.leave(),
+            None => boot_next(),
+        }
+    };
+    let now = timer::now();
+    match cpu.thread.filter(|thread| !is_seat(*thread)) {
+        Some(thread) => {
+            stop(thread, Runs::Ready, now);
+            enter_seat(seat, event, thread.word(), now)
+        }
+        None => enter_seat(seat, Event::Choose, 0, now),
     }
-    let Some(thread) = stop_current(Runs::Ready) else { enter(Event::Choose, 0) };
-    enter(event, thread.word())
+}
+
+/// `op::YIELD`.
+pub extern "C" fn yield_(_: u64, _: u64) -> Reply {
+    let cpu = cpu::this();
+    let (Some(thread), Some(seat)) = (cpu.thread.filter(|thread| !is_seat(*thread)), &SEATS.get().active) else {
+        return Err(Error::NotRunnable).into();
+    };
+    if let Some(activation) = cpu.activation {
+        activation.set_result(Ok(0));
+    }
+    let now = timer::now();
+    stop(thread, Runs::Ready, now);
+    enter_seat(seat, Event::Yielded, thread.word(), now)
 }
 
 /// The running thread waits; its frame is complete.
+#[inline(always)]
 pub fn block_current() -> ! {
-    stop_current(Runs::Blocked);
-    enter(Event::Choose, 0)
+    let now = timer::now();
+    if let Some(thread) = cpu::this().thread.filter(|thread| !is_seat(*thread)) {
+        stop(thread, Runs::Blocked, now);
+    }
+    match &SEATS.get().active {
+        Some(seat) => enter_seat(seat, Event::Choose, 0, now),
+        None => boot_next(),
+    }
 }
 
-fn stop_current(runs: Runs) -> Link<Thread> {
-    let mut thread = cpu::this().thread?;
-    if is_seat(thread) {
-        return None;
-    }
+#[inline(always)]
+fn stop(mut thread: Ref<Thread>, runs: Runs, now: u64) {
     thread.runs = runs;
-    thread.used += timer::now() - thread.started;
-    Some(thread)
+    thread.used += now - thread.started;
 }
 
 /// Enters `sched` at its entry.
 pub fn enter(event: Event, word: u64) -> ! {
+    match &SEATS.get().active {
+        Some(seat) => enter_seat(seat, event, word, timer::now()),
+        None => boot_next(),
+    }
+}
+
+#[inline(always)]
+fn enter_seat(seat: &Seat, event: Event, word: u64, now: u64) -> ! {
     let seats = SEATS.get();
-    let Some(mut seat) = seats.active else { boot_next() };
-    seats.patience_ends = timer::now() + timer::from_microseconds(PATIENCE_MICROSECONDS);
+    seats.patience_ends = now + seats.patience;
     timer::arm_no_later_than(seats.patience_ends);
-    let mut cpu = cpu::this();
-    cpu.thread = Some(seat.thread);
-    let (entry, stack, message) = (seat.activation.entry, seat.activation.stack, seat.activation.message);
-    let saved = &mut seat.activation.registers;
-    (saved.rip, saved.rsp, saved.rbx) = (entry, stack, message);
-    seat.activation.set_words([event as u64, word, 0, 0, 0], 0);
-    seat.activation.frame = Frame::Words;
+    cpu::this().thread = Some(seat.thread);
     seat.activation.make_current();
-    seat.activation.leave()
+    seat.activation.leave_to_entry(event as u64, word)
 }
 
 /// Before a scheduler took its seat only one thread runs; when it ends, its successor does.
@@ -164,6 +195,7 @@ fn boot_next() -> ! {
 }
 
 /// Lets a thread, which is ready, run now.
+#[inline(always)]
 pub fn run(mut thread: Ref<Thread>) -> ! {
     cpu::this().preempt = false;
     let now = timer::now();
@@ -178,10 +210,11 @@ pub fn run(mut thread: Ref<Thread>) -> ! {
 /// `op::DISPATCH`.
 pub extern "C" fn dispatch(_seat: u64, number: u64) -> Reply {
     let seats = SEATS.get();
-    let Some(seat) = seats.active.filter(|seat| cpu::this().thread == Some(seat.thread)) else {
+    let Some(seat) = &seats.active else { return Err(Error::NoRight).into() };
+    if cpu::this().thread != Some(seat.thread) {
         return Err(Error::NoRight).into();
-    };
-    if ring_is_unread(&seat) {
+    }
+    if ring_is_unread(seat) {
         return Err(Error::Again).into();
     }
     info::counters().dispatches += 1;
@@ -262,6 +295,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, standby: bool) -> 
     let ring = activation.message_kernel as *mut Ring;
     let seat = Seat { activation, thread, domain, ring };
     let seats = SEATS.get();
+    seats.patience = timer::from_microseconds(PATIENCE_MICROSECONDS);
     if standby {
         if let Some(old) = seats.standby.replace(seat) {
             retire(old);

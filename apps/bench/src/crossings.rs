@@ -30,7 +30,7 @@ pub fn call_and_return() -> Result<Row, String> {
     let portal = Owned::new(PEER.words().map_err(|error| error.to_string())?.into());
     let mut failures = 0u64;
     let mut call = || match message::call(portal.entry(), [40, 2, 0, 0, 0], Control(0)) {
-        Ok(([42, 0, 0, 0, 0], Control(0))) => {}
+        Ok(([42, ..], _)) => {}
         _ => failures += 1,
     };
     (0..WARM_UP).for_each(|_| call());

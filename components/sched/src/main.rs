@@ -21,8 +21,7 @@ global_asm!(
     ".globl _start",
     "_start:",
     "mov rdx, rbx",
-    "call {enter}",
-    "ud2",
+    "jmp {enter}",
     enter = sym enter,
 );
 
@@ -62,13 +61,16 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
         queues.prepend(current);
         read(queues, ring);
     }
-    loop {
+    if event == Event::Choose as u64 {
         read(queues, ring);
+    }
+    loop {
         let number = queues.take();
         let status = dispatch(number);
         if status == Error::Again as u64 && number != IDLE {
             queues.put_back(number);
         }
+        read(queues, ring);
     }
 }
 

@@ -9,22 +9,10 @@ use crate::semaphore::Reply;
 use crate::thread::{Runs, Thread};
 use crate::{chain, cpu, domain, info as records, schedule};
 use abi::rights::{self, Kind};
-use abi::sched::Event;
 use abi::{Error, MESSAGE_BYTES, NEVER, PRIORITIES, op};
 
 pub extern "C" fn clock(_: u64, _: u64) -> Reply {
     Ok(timer::nanoseconds()).into()
-}
-
-pub extern "C" fn yield_(_: u64, _: u64) -> Reply {
-    let cpu = cpu::this();
-    match (cpu.activation, cpu.thread) {
-        (Some(activation), Some(thread)) if !schedule::is_seat(thread) => {
-            activation.set_result(Ok(0));
-            schedule::give_way(Event::Yielded)
-        }
-        _ => Err(Error::NotRunnable).into(),
-    }
 }
 
 pub extern "C" fn exit(status: u64, _: u64) -> Reply {
@@ -159,7 +147,7 @@ pub extern "C" fn log(bytes: u64, _: u64) -> Reply {
 
 pub extern "C" fn activation_set(what: u64, value: u64) -> Reply {
     let mut cpu = cpu::this();
-    let (Some(mut activation), Some(domain)) = (cpu.activation, cpu.domain) else {
+    let (Some(mut activation), Some(mut domain)) = (cpu.activation, cpu.domain) else {
         return Err(Error::NotRunnable).into();
     };
     match what {
@@ -173,6 +161,7 @@ pub extern "C" fn activation_set(what: u64, value: u64) -> Reply {
             if let Err(error) = activation::check_address(value) {
                 return Err(error).into();
             }
+            domain.slow |= domain::SLOW_POINTER;
             (activation.pointer, cpu.pointer) = (value, value);
             memory::load_thread_pointer(value);
         }

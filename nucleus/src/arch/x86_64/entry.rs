@@ -50,13 +50,12 @@ assembly! { "entry.s";
     A_FLAGS = offset_of!(Activation, registers.flags),
     A_FRAME = offset_of!(Activation, frame),
     A_STATE = offset_of!(Activation, state),
-    A_DEPTH = offset_of!(Activation, depth),
-    A_POINTER = offset_of!(Activation, pointer),
     A_NEXT = offset_of!(Activation, next),
     A_CALLER = offset_of!(Activation, caller),
     A_CALLEE = offset_of!(Activation, callee),
     A_THREAD = offset_of!(Activation, thread),
     A_DOMAIN = offset_of!(Activation, domain),
+    A_ENTRY = offset_of!(Activation, entry),
     A_STACK = offset_of!(Activation, stack),
     A_MESSAGE = offset_of!(Activation, message),
     FRAME_LIGHT = activation::Frame::Light as u8,
@@ -95,6 +94,11 @@ assembly! { "entry.s";
     USER_SS = super::descriptors::USER_DATA,
 }
 
+const _: () = assert!(
+    offset_of!(Activation, state) == offset_of!(Activation, frame) + 1
+        && offset_of!(Activation, depth) == offset_of!(Activation, frame) + 2
+);
+
 unsafe extern "C" {
     /// Resumes with status and word 0; see `entry.s`.
     pub fn leave_to_light(activation: usize) -> !;
@@ -102,6 +106,9 @@ unsafe extern "C" {
     pub fn leave_to_words(activation: usize) -> !;
     /// Resumes with every register.
     pub fn leave_to_full(activation: usize) -> !;
+    /// Enters a scheduler's seat; see `entry.s`.
+    pub fn leave_to_entry(activation: usize, word0: u64, word1: u64) -> !;
+    pub fn op_dispatch();
     /// Sleeps until an interrupt.
     pub fn idle_wait() -> !;
     pub fn system_call_entry();

@@ -53,6 +53,13 @@ leave_refused:                      # every other register still holds what the 
     mov rax, gs:[CPU_SCRATCH]
     .endif
 .endm
+.macro MEASURE_CALL                 # rax = entry; changes r11
+    .if MEASURED
+    mov r11, rax
+    sub r11, gs:[CPU_TABLE]
+    .endif
+    MEASURE_BEGIN r11
+.endm
 .macro MEASURE_END                  # changes rax, rcx, rdx
     .if MEASURED
     rdtsc
@@ -71,11 +78,7 @@ leave_refused:                      # every other register still holds what the 
     .endif
 .endm
 .macro SAVE_LIGHT                   # r11 = activation; what a function call preserves, and where to go on
-    .if MEASURED
-    mov r11, rax
-    sub r11, gs:[CPU_TABLE]
-    .endif
-    MEASURE_BEGIN r11
+    MEASURE_CALL
     mov r11, gs:[CPU_ACTIVATION]
     mov [r11 + A_RIP], rcx
     mov [r11 + A_RSP], rsp
@@ -124,43 +127,38 @@ op_thread_id:
 # A semaphore entry: word 0 = P or V. A count below zero is the number of waiters.
 .globl entry_semaphore
 entry_semaphore:
-    mov r10, [rax + E_OBJECT]
-    test edi, edi
-    jnz 1f
+    cmp rdi, 1
+    je 1f
+    ja 4f
     test byte ptr [rax + E_RIGHTS], R_USE
-    jz 3f
-    sub qword ptr [r10 + S_COUNT], 1
+    jz no_right
+    mov rax, [rax + E_OBJECT]
+    sub qword ptr [rax + S_COUNT], 1
     js 2f
     xor eax, eax
-    xor r10d, r10d
     swapgs
     sysretq
-1:  cmp rdi, 1
-    jne 4f
-    test byte ptr [rax + E_RIGHTS], R_WRITE
-    jz 3f
-    add qword ptr [r10 + S_COUNT], 1
-    jle 5f
+1:  test byte ptr [rax + E_RIGHTS], R_WRITE
+    jz no_right
+    mov rax, [rax + E_OBJECT]
+    add qword ptr [rax + S_COUNT], 1
+    jle 3f
     xor eax, eax
-    xor r10d, r10d
     swapgs
     sysretq
 2:  SAVE_LIGHT
     mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
     mov rsp, gs:[CPU_STACK]
-    mov rdi, r10
+    mov rdi, rax
     call semaphore_wait             # (semaphore, deadline); returns only when it need not wait
     jmp leave_light
-3:  xor r10d, r10d
-    jmp no_right
-4:  xor r10d, r10d
-    jmp bad_argument
-5:  SAVE_LIGHT
+3:  SAVE_LIGHT
     mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
     mov rsp, gs:[CPU_STACK]
-    mov rdi, r10
+    mov rdi, rax
     call semaphore_wake
     jmp leave_light
+4:  jmp bad_argument
 
 # Kernel operations that never restart: words 0 1 2 5 3 4 are the six arguments of a C function.
 .globl op_light
@@ -188,6 +186,17 @@ leave_light:                        # same activation; Rust preserved what a fun
     xor r9d, r9d
     xor r10d, r10d
     LEAVE
+
+# As `op_light` for DISPATCH, which comes back only with a refusal: the seat keeps nothing else.
+.globl op_dispatch
+op_dispatch:
+    MEASURE_CALL
+    mov r11, gs:[CPU_ACTIVATION]
+    mov [r11 + A_RIP], rcx
+    mov [r11 + A_RSP], rsp
+    mov rsp, gs:[CPU_STACK]
+    call qword ptr [rax + E_OBJECT]
+    jmp leave_light
 
 # Kernel operations that may restart: all words are kept in the activation; argument = the activation.
 .globl op_full
@@ -218,21 +227,16 @@ entry_call:
     test r12, r12
     jz call_slow
     movzx ecx, byte ptr [rbx + D_SLOW]
-    or cl, [rbp + D_SLOW]           # a death, an FPU, a tracer: the long way
+    or cl, [rbp + D_SLOW]           # a death, an FPU, a thread pointer: the long way
     jnz call_slow
-    movzx ecx, word ptr [r11 + A_DEPTH]
-    cmp ecx, MAX_DEPTH - 1
+    mov ecx, [r11 + A_FRAME]        # frame, state, depth (high half)
+    cmp ecx, (MAX_DEPTH - 1) << 16
     jae call_slow
-    inc ecx
-    mov [r12 + A_DEPTH], cx
-    mov rcx, [r11 + A_POINTER]
-    cmp rcx, [r12 + A_POINTER]      # thread pointers differ: the long way
-    jne call_slow
+    add ecx, 1 << 16
+    mov [r12 + A_FRAME], ecx        # the callee is the top, as the caller was
     mov rcx, [r12 + A_NEXT]
     mov [rbp + D_POOL], rcx
-    mov byte ptr [r11 + A_FRAME], FRAME_CALL
-    mov byte ptr [r11 + A_STATE], STATE_CALLING
-    mov byte ptr [r12 + A_STATE], STATE_TOP
+    mov word ptr [r11 + A_FRAME], FRAME_CALL | STATE_CALLING << 8
     mov [r11 + A_CALLEE], r12
     mov [r12 + A_CALLER], r11
     mov rcx, gs:[CPU_THREAD]
@@ -275,27 +279,23 @@ entry_return:
     mov rax, [r11 + A_CALLER]
     test rax, rax
     jz return_slow                  # refused: nothing that the user keeps was touched so far
-    mov r12, rax
-    cmp byte ptr [r12 + A_FRAME], FRAME_CALL
+    cmp byte ptr [rax + A_FRAME], FRAME_CALL
     jne return_slow
     mov rbp, gs:[CPU_DOMAIN]
     cmp qword ptr [rbp + D_WAITERS], 0
     jne return_slow
-    mov rbx, [r12 + A_DOMAIN]
+    mov rbx, [rax + A_DOMAIN]
     movzx ecx, byte ptr [rbx + D_SLOW]
     or cl, [rbp + D_SLOW]
     jnz return_slow
-    mov rcx, [r12 + A_POINTER]
-    cmp rcx, [r11 + A_POINTER]
-    jne return_slow
-    mov rcx, [rbp + D_POOL]
-    mov [r11 + A_NEXT], rcx
+    mov r12, [rbp + D_POOL]
+    mov [r11 + A_NEXT], r12
     mov [rbp + D_POOL], r11
     mov byte ptr [r11 + A_STATE], STATE_FREE
-    mov byte ptr [r12 + A_STATE], STATE_TOP
+    mov byte ptr [rax + A_STATE], STATE_TOP
     mov rcx, gs:[CPU_THREAD]
-    mov [rcx + T_TOP], r12
-    mov gs:[CPU_ACTIVATION], r12
+    mov [rcx + T_TOP], rax
+    mov gs:[CPU_ACTIVATION], rax
     mov gs:[CPU_DOMAIN], rbx
     mov rcx, [rbx + D_TABLE]
     mov gs:[CPU_TABLE], rcx
@@ -303,14 +303,9 @@ entry_return:
     mov gs:[CPU_LIMIT], rcx
     mov rcx, [rbx + D_ROOT]
     mov cr3, rcx
-    mov rcx, [r12 + A_RIP]
-    mov rsp, [r12 + A_RSP]
-    mov rbx, [r12 + A_RBX]
-    mov rbp, [r12 + A_RBP]
-    mov r13, [r12 + A_R13]
-    mov r14, [r12 + A_R14]
-    mov r15, [r12 + A_R15]
-    mov r12, [r12 + A_R12]
+    mov rcx, [rax + A_RIP]
+    mov rsp, [rax + A_RSP]
+    LOAD_PRESERVED rax
     xor eax, eax
     LEAVE
 return_slow:
@@ -323,7 +318,7 @@ return_slow:
     ud2
 
 # ---- leaving to an activation that Rust chose: rdi = activation, per-CPU state already its own ----
-.globl leave_to_light, leave_to_words, leave_to_full
+.globl leave_to_light, leave_to_words, leave_to_entry, leave_to_full
 leave_to_light:                     # status and word 0, the rest cleared
     MEASURE_END
     mov rax, [rdi + A_RAX]
@@ -349,6 +344,28 @@ leave_to_words:                     # status, all words, control
     mov r9, [rdi + A_R9]
     mov r10, [rdi + A_R10]
     mov rdi, [rdi + A_RDI]
+    LEAVE
+leave_to_entry:                     # a seat: rsi, rdx = its words 0 and 1
+    .if MEASURED
+    mov r8, rdx
+    MEASURE_END
+    mov rdx, r8
+    .endif
+    mov rcx, [rdi + A_ENTRY]
+    mov rsp, [rdi + A_STACK]
+    mov rbx, [rdi + A_MESSAGE]
+    mov rdi, rsi
+    mov rsi, rdx
+    xor eax, eax
+    xor edx, edx
+    xor ebp, ebp
+    xor r8d, r8d
+    xor r9d, r9d
+    xor r10d, r10d
+    xor r12d, r12d
+    xor r13d, r13d
+    xor r14d, r14d
+    xor r15d, r15d
     LEAVE
 leave_to_full:                      # everything, by IRETQ
     MEASURE_END
