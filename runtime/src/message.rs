@@ -13,6 +13,7 @@
 //! log, saves those bytes and puts them back: a method never sees its arguments change.
 
 use core::cell::Cell;
+use core::mem::MaybeUninit;
 
 use abi::layout::{MAIN_STACK_START, MAIN_STACK_TOP, MESSAGE_START, STACK_BYTES};
 use abi::{Control, Error, MESSAGE_BYTES, PAGE_BYTES, layout, op};
@@ -89,10 +90,19 @@ pub(crate) fn transfer<R, T>(
     look: impl FnOnce(R, &[u8]) -> T,
 ) -> Result<T, Error> {
     let top = top();
-    let lent = top.lent.get() as usize;
-    if lent != 0 {
-        return transfer_beside(top, lent.min(MESSAGE_BYTES), send, work, look);
+    match top.lent.get() as usize {
+        0 => transfer_in(top, send, work, look),
+        lent => transfer_beside(top, lent.min(MESSAGE_BYTES), send, work, look),
     }
+}
+
+/// [`transfer`] in an area of which nothing is borrowed.
+fn transfer_in<R, T>(
+    top: &StackTop,
+    send: &[&[u8]],
+    work: impl FnOnce(usize) -> Result<(R, usize), Error>,
+    look: impl FnOnce(R, &[u8]) -> T,
+) -> Result<T, Error> {
     // SAFETY: the nucleus keeps this page mapped as long as the activation exists; nobody else uses it
     // and nothing of it is borrowed. Marking it as lent keeps it so.
     let area = unsafe { &mut *(top.area.get() as *mut [u8; MESSAGE_BYTES]) };
@@ -121,7 +131,8 @@ pub fn with_area<R>(look: impl FnOnce(&[u8]) -> R) -> R {
     result
 }
 
-/// As [`transfer`], with `lent` bytes of the area borrowed by a method.
+/// As [`transfer`], with `lent` bytes of the area borrowed by a method. They are put back before `look`
+/// sees what came, which may write into them.
 #[cold]
 #[inline(never)]
 fn transfer_beside<R, T>(
@@ -131,22 +142,87 @@ fn transfer_beside<R, T>(
     work: impl FnOnce(usize) -> Result<(R, usize), Error>,
     look: impl FnOnce(R, &[u8]) -> T,
 ) -> Result<T, Error> {
-    let mut beside = [0; MESSAGE_BYTES];
-    let length = gather(send, &mut beside)?;
-    let area = top.area.get() as *mut u8;
-    let exchange = |beside: &mut [u8; MESSAGE_BYTES], count: usize| {
-        arch::expose(beside);
-        arch::expose(area);
-        // SAFETY: both have room for `count`, at most a message area, and do not overlap. What the
-        // method borrowed changes only until the second exchange, and it does not run before that.
-        unsafe { core::ptr::swap_nonoverlapping(beside.as_mut_ptr(), area, count.min(MESSAGE_BYTES)) };
-        arch::expose(area);
-    };
-    exchange(&mut beside, lent.max(length));
+    let mut beside = Beside::new(top);
+    let length = beside.gather(send)?;
+    beside.exchange(lent.max(length));
     let result = work(length);
-    let count = result.as_ref().map_or(0, |(_, count)| *count);
-    exchange(&mut beside, lent.max(count));
-    result.map(|(found, count)| look(found, &beside[..count.min(MESSAGE_BYTES)]))
+    let count = result.as_ref().map_or(0, |(_, count)| *count).min(MESSAGE_BYTES);
+    beside.exchange(lent.max(count));
+    // SAFETY: as many bytes were exchanged, and the area is full of bytes.
+    result.map(|(found, _)| look(found, unsafe { core::slice::from_raw_parts(beside.pointer(), count) }))
+}
+
+/// The same when `look` touches nothing that the method borrowed: what came is looked at in the area, and
+/// the borrowed bytes are put back after that.
+#[inline(never)]
+fn transfer_over<R, T>(
+    top: &StackTop,
+    lent: usize,
+    send: &[&[u8]],
+    work: impl FnOnce(usize) -> Result<(R, usize), Error>,
+    look: impl FnOnce(R, &[u8]) -> T,
+) -> Result<T, Error> {
+    let mut beside = Beside::new(top);
+    let length = beside.gather(send)?;
+    beside.exchange(lent.max(length));
+    let result = work(length);
+    arch::expose(beside.area);
+    let result = result.map(|(found, count)| {
+        // SAFETY: the area; the method, of whose bytes this may take the place, does not run meanwhile.
+        look(found, unsafe { core::slice::from_raw_parts(beside.area, count.min(MESSAGE_BYTES)) })
+    });
+    beside.put_back(lent);
+    result
+}
+
+/// The message area, and room for a message beside it. The room is not cleared: that would cost more
+/// than the calls that need it.
+struct Beside {
+    room: MaybeUninit<[u64; MESSAGE_BYTES / 8]>,
+    area: *mut u8,
+}
+
+impl Beside {
+    const fn new(top: &StackTop) -> Self {
+        Self { room: MaybeUninit::uninit(), area: top.area.get() as *mut u8 }
+    }
+
+    fn pointer(&mut self) -> *mut u8 {
+        self.room.as_mut_ptr().cast()
+    }
+
+    /// Puts pieces into the room, one after the other; gives their length.
+    fn gather(&mut self, pieces: &[&[u8]]) -> Result<usize, Error> {
+        let mut length = 0;
+        for piece in pieces {
+            if piece.len() > MESSAGE_BYTES - length {
+                return Err(Error::BadArgument);
+            }
+            // SAFETY: there is room, as was just compared, and no piece lies in it.
+            unsafe { core::ptr::copy_nonoverlapping(piece.as_ptr(), self.pointer().add(length), piece.len()) };
+            length += piece.len();
+        }
+        Ok(length)
+    }
+
+    /// Exchanges `count` bytes of room and area, and a few more up to a whole word.
+    fn exchange(&mut self, count: usize) {
+        let words = count.min(MESSAGE_BYTES).div_ceil(8);
+        let room: *mut MaybeUninit<u64> = self.room.as_mut_ptr().cast();
+        arch::expose(self.area);
+        // SAFETY: both are aligned, have so many words and do not overlap. What a method borrowed of the
+        // area is back when the method goes on.
+        unsafe { core::ptr::swap_nonoverlapping(room, self.area.cast(), words) };
+        arch::expose(self.area);
+    }
+
+    /// Puts `lent` bytes, which were exchanged, back into the area.
+    fn put_back(&mut self, lent: usize) {
+        let (room, area) = (self.pointer(), self.area);
+        // SAFETY: as for `exchange`.
+        unsafe { core::ptr::copy_nonoverlapping(room, area, lent) };
+        arch::expose(area);
+    }
 }
 
 /// Puts pieces one after the other.
@@ -225,19 +301,23 @@ pub fn call_bytes(
     if entry.0 < layout::PAGE_FAULT[0] {
         return Err(Error::WrongKind);
     }
-    transfer(
-        send,
-        |length| {
-            // SAFETY: not a kernel operation; the area is free for the length of the call.
-            let (status, words, control) = unsafe { arch::call(entry.0, words, Control(control.0 | length as u64)) };
-            check(status).map(|()| ((words, control), control.length()))
-        },
-        |answer, bytes| {
-            let count = bytes.len().min(receive.len());
-            receive[..count].copy_from_slice(&bytes[..count]);
-            answer
-        },
-    )
+    let top = top();
+    let work = |length| {
+        // SAFETY: not a kernel operation; the area is free for the length of the call.
+        let (status, words, control) = unsafe { arch::call(entry.0, words, Control(control.0 | length as u64)) };
+        check(status).map(|()| ((words, control), control.length()))
+    };
+    let in_area = (receive.as_ptr() as u64).wrapping_sub(top.area.get()) < MESSAGE_BYTES as u64;
+    let look = |answer, bytes: &[u8]| {
+        let count = bytes.len().min(receive.len());
+        receive[..count].copy_from_slice(&bytes[..count]);
+        answer
+    };
+    match (top.lent.get() as usize).min(MESSAGE_BYTES) {
+        0 => transfer_in(top, send, work, look),
+        lent if in_area => transfer_beside(top, lent, send, work, look),
+        lent => transfer_over(top, lent, send, work, look),
+    }
 }
 
 #[cfg(test)]

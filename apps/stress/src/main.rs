@@ -49,6 +49,8 @@ of memory was lost.
 
 static PIPES: PipesClient<Connection<Name<'static>>> = PipesClient(Connection::named("pipes"));
 
+/// Entries of a child's portal table: room for the things of [`child`].
+const TABLE_ENTRIES: u32 = 256;
 /// Domains at the same time.
 const MAX_DOMAINS: u64 = 16;
 
@@ -132,7 +134,8 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
 fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<u64, String> {
     let (seed, count) = (seed.to_string(), count.to_string());
     let output = alloc::format!("pipe:{pipe}");
-    let contents = Contents { table_entries: 0, schedule: 0, name: "stress", streams: ["null", &output, "console"] };
+    let contents =
+        Contents { table_entries: TABLE_ENTRIES, schedule: 0, name: "stress", streams: ["null", &output, "console"] };
     let words = ["stress", "--child", "--seed", &seed, "--count", &count];
     let mut page = alloc::vec![0; PAGE_BYTES / 4];
     let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;

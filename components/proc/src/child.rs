@@ -16,8 +16,9 @@ use crate::window;
 
 /// Frames of a program's account if nobody says another number: 4 MiB.
 const USUAL_FRAMES: u64 = 1024;
-/// Order of a program's portal table: 256 entries.
-const TABLE_ORDER: u64 = 2;
+/// Entries of a program's portal table if its launch names no other number. A table costs four frames per 256
+/// entries, to be cleared at the start and searched at the end.
+const USUAL_ENTRIES: u32 = 128;
 /// Priority and slice of a program's first thread; its threads may not be above it.
 const SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
 
@@ -32,6 +33,7 @@ pub struct Child {
     thread: Option<Owned>,
     ticket: Option<u64>,
     account: Owned,
+    table_order: usize,
 }
 
 impl Drop for Child {
@@ -77,9 +79,10 @@ impl Child {
         })?;
         let frames = if frames == 0 { USUAL_FRAMES } else { frames };
         let account = Owned::new(op::account_new(Entry::ACCOUNT, frames).map_err(nucleus)?);
-        let domain = Owned::new(op::domain_new(account.entry(), TABLE_ORDER, 0, launch.name).map_err(nucleus)?);
+        let table_order = table_order(launch.table_entries);
+        let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
         let number = newest_domain();
-        let mut child = Self { domain, number, thread: None, ticket: None, account };
+        let mut child = Self { domain: Owned::new(domain), number, thread: None, ticket: None, account, table_order };
         child.equip(process)?;
         child.load(source, &program)?;
         child.tell(launch)?;
@@ -106,17 +109,24 @@ impl Child {
 
     fn load(&self, source: &Source, program: &Program) -> Result<(), ProcessError> {
         for segment in program.segments() {
-            for page in 0..segment.pages {
-                let contents = segment.contents(page);
-                self.page(segment.address + page * PAGE, segment.rights, |bytes| match contents {
-                    Some(contents) => {
+            let mut first = 0;
+            while first < segment.pages {
+                let at = segment.address + first * PAGE;
+                // As many at once as lie in one aligned block.
+                let order = (segment.pages - first).ilog2().min(at.trailing_zeros() - PAGE.trailing_zeros());
+                let order = order.min(window::MAX_ORDER);
+                self.pages(at, order, segment.rights, |block| {
+                    for (page, bytes) in (first..).zip(block) {
+                        let Some(contents) = segment.contents(page) else { continue };
                         let length = (contents.file.end - contents.file.start) as usize;
                         let place = &mut bytes[contents.at..contents.at + length];
-                        let read = source.read(contents.file.start, place)?;
-                        if read == length { Ok(()) } else { Err(ProcessError::Unreadable) }
+                        if source.read(contents.file.start, place)? != length {
+                            return Err(ProcessError::Unreadable);
+                        }
                     }
-                    None => Ok(()),
+                    Ok(())
                 })?;
+                first += 1 << order;
             }
         }
         Ok(())
@@ -124,35 +134,31 @@ impl Child {
 
     /// The startup page.
     fn tell(&self, launch: &Startup<'_>) -> Result<(), ProcessError> {
-        self.page(STARTUP_PAGE, rights::MAP_READ, |bytes| {
+        self.pages(STARTUP_PAGE, 0, rights::MAP_READ, |block| {
             let contents = Contents {
-                table_entries: (layout::TABLE_ENTRIES << TABLE_ORDER) as u32,
+                table_entries: (layout::TABLE_ENTRIES << self.table_order) as u32,
                 schedule: SCHEDULE.word(),
                 name: launch.name,
                 streams: launch.streams,
             };
-            startup::write(bytes, &contents, launch.arguments(), launch.environment(), [])
+            startup::write(&mut block[0], &contents, launch.arguments(), launch.environment(), [])
                 .map(drop)
                 .map_err(|_| ProcessError::BadLaunch)
         })
     }
 
-    /// Draws a page for the child, has it filled, and gives it to it.
-    fn page(
+    /// Draws 2^order pages for the child, has them filled, and gives them to it.
+    fn pages(
         &self,
         address: u64,
+        order: u32,
         rights: u64,
-        fill: impl FnOnce(&mut [u8; PAGE_BYTES]) -> Result<(), ProcessError>,
+        fill: impl FnOnce(&mut [[u8; PAGE_BYTES]]) -> Result<(), ProcessError>,
     ) -> Result<(), ProcessError> {
         let ticket = self.ticket.ok_or(ProcessError::NoMemory)?;
-        window::with_page(
-            |at| sigma0().draw_for(ticket, at, 0, rights::MAP_READ | rights::MAP_WRITE).map_err(memory),
-            fill,
-            nucleus,
-            self.domain.entry(),
-            address,
-            rights,
-        )
+        let draw =
+            |at| sigma0().draw_for(ticket, at, order.into(), rights::MAP_READ | rights::MAP_WRITE).map_err(memory);
+        window::with_pages(order, draw, fill, nucleus, self.domain.entry(), address, rights)
     }
 
     /// Lets it run.
@@ -167,6 +173,14 @@ impl Child {
         let record = domain_record(self.number.checked_add(1)?)?;
         (record.number != self.number || record.state != 0).then_some(record.status)
     }
+}
+
+/// The order of a portal table for so many entries; 0 = the usual number.
+fn table_order(entries: u32) -> usize {
+    let entries = if entries == 0 { USUAL_ENTRIES } else { entries } as usize;
+    (0..layout::MAX_TABLE_ORDER)
+        .find(|order| layout::TABLE_ENTRIES << order >= entries)
+        .unwrap_or(layout::MAX_TABLE_ORDER)
 }
 
 /// The record of the first domain with a number below this (0: of the newest).

@@ -1,4 +1,4 @@
-//! The unsafe part: a page of our address space through which the pages of programs are filled.
+//! The unsafe part: pages of our address space through which the pages of programs are filled.
 
 use abi::rights::{MAP_GRANT, MAP_READ, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES, info, layout};
@@ -7,31 +7,37 @@ use runtime::entry::Entry;
 use runtime::op::{self, Schedule};
 use runtime::sync::Mutex;
 
-/// Where the page is mapped while it is filled.
+/// Where the pages are mapped while they are filled.
 const WINDOW: u64 = layout::FREE_START;
+/// At most 2^this pages at once.
+pub const MAX_ORDER: u32 = 4;
+
+const _: () = assert!(WINDOW.is_multiple_of((PAGE_BYTES as u64) << MAX_ORDER));
 
 static BUSY: Mutex<()> = Mutex::new(());
 
-/// Draws a page at an address of ours, has it filled, and moves it to `address` of `domain`.
-pub fn with_page(
+/// Draws 2^order pages at an address of ours, has them filled, and moves them to `address` of `domain`.
+pub fn with_pages(
+    order: u32,
     draw: impl FnOnce(u64) -> Result<(), ProcessError>,
-    fill: impl FnOnce(&mut [u8; PAGE_BYTES]) -> Result<(), ProcessError>,
+    fill: impl FnOnce(&mut [[u8; PAGE_BYTES]]) -> Result<(), ProcessError>,
     refused: impl FnOnce(Error) -> ProcessError,
     domain: Entry,
     address: u64,
     rights: u64,
 ) -> Result<(), ProcessError> {
+    debug_assert!(order <= MAX_ORDER);
     let _busy = BUSY.lock();
-    draw(WINDOW)?;
-    // SAFETY: the page was just mapped here, writable and clear, and the lock keeps others away.
-    let filled = fill(unsafe { &mut *(WINDOW as *mut [u8; PAGE_BYTES]) });
-    let moved = filled.and_then(|()| {
-        // SAFETY: the reference to the page is gone.
-        unsafe { op::map(domain, WINDOW, address, 0, rights | MAP_GRANT) }.map_err(refused)
+    let moved = draw(WINDOW).and_then(|()| {
+        // SAFETY: the pages were just mapped here, writable and clear, and the lock keeps others away.
+        fill(unsafe { core::slice::from_raw_parts_mut(WINDOW as *mut [u8; PAGE_BYTES], 1 << order) })?;
+        // SAFETY: the reference to the pages is gone.
+        unsafe { op::map(domain, WINDOW, address, order.into(), rights | MAP_GRANT) }.map_err(refused)
     });
     if moved.is_err() {
+        // Also what was drawn or left before the failure.
         // SAFETY: as above.
-        let _ = unsafe { op::unmap(Entry::OWN, WINDOW, 0, MAP_READ | UNMAP_SELF) };
+        let _ = unsafe { op::unmap(Entry::OWN, WINDOW, order.into(), MAP_READ | UNMAP_SELF) };
     }
     moved
 }

@@ -17,7 +17,7 @@ mod tickets;
 use abi::layout::{self, STACK_BYTES, STACKS_START};
 use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::{Error, NEVER};
-use runtime::arch::service_entry;
+use runtime::arch::{service_entry, word_entry};
 use runtime::{Entry, op, table};
 
 /// Activations: calls that are served at the same time.
@@ -56,7 +56,7 @@ fn start() -> Result<(), Error> {
     // SAFETY: both addresses are entries for calls.
     unsafe {
         op::service_new_at(Entry::OWN, service_entry::<service::Service> as *const () as u64, 0, SERVICE)?;
-        op::service_new_at(Entry::OWN, service_entry::<pager::Pager> as *const () as u64, 0, PAGER)?;
+        op::service_new_at(Entry::OWN, word_entry::<pager::Pager> as *const () as u64, 0, PAGER)?;
     }
     let never = op::semaphore_new(Entry::OWN, 0)?;
     loop {

@@ -6,8 +6,8 @@ use abi::layout::{
 };
 use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::{Error, PAGE_BYTES};
-use interface::{Reply, Request};
-use runtime::server::Serve;
+use runtime::message::Words;
+use runtime::server::ServeWord;
 use runtime::{Entry, op};
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -17,9 +17,9 @@ pub const RANGES: [(u64, u64); 3] =
     [(HEAP_START, HEAP_END), (STACKS_START, STARTUP_PAGE), (MORE_STACKS_START, MORE_STACKS_END)];
 
 /// The fault was served: try again.
-const RESUME: Reply = Reply::word(0);
+const RESUME: u64 = 0;
 /// It cannot be served: the domain dies.
-const GIVE_UP: Reply = Reply::word(1);
+const GIVE_UP: u64 = 1;
 
 /// In the processor's error code: the page is there, a right is missing.
 const PROTECTION: u64 = 1;
@@ -27,13 +27,13 @@ const PROTECTION: u64 = 1;
 /// The upcall's service: word 0 is the address that was touched, word 2 the processor's error code.
 pub struct Pager;
 
-impl Serve for Pager {
-    fn serve(request: &mut Request<'_>) -> Reply {
-        let address = request.words[0] & !(PAGE - 1);
-        if request.words[2] & PROTECTION != 0 || is_guard(address) {
+impl ServeWord for Pager {
+    fn serve(badge: u64, words: Words) -> u64 {
+        let address = words[0] & !(PAGE - 1);
+        if words[2] & PROTECTION != 0 || is_guard(address) {
             return GIVE_UP;
         }
-        let Some((account, domain)) = tickets::managed(request.badge) else { return GIVE_UP };
+        let Some((account, domain)) = tickets::managed(badge) else { return GIVE_UP };
         match op::draw(Entry::SPECIAL, account, domain, address, 0, MAP_READ | MAP_WRITE) {
             // Another thread of the domain may have been faster.
             Ok(()) | Err(Error::Occupied) => RESUME,
