@@ -72,6 +72,7 @@ impl Ref<Account> {
     }
 
     /// Charges one clear frame and takes it.
+    #[inline]
     pub fn allocate_clear(self, used: Use) -> Result<Frame, Error> {
         if self.left() < 1 {
             return Err(Error::AccountExhausted);
@@ -81,13 +82,12 @@ impl Ref<Account> {
         Ok(frame)
     }
 
+    #[inline]
     fn charge(mut self, frame: Frame, order: usize, used: Use) {
         self.used += 1 << order;
         *CHARGED.get() += 1 << order;
         for frame in frame..frame + (1 << order) {
-            let record = frames::record(frame);
-            record.set_account(self);
-            (record.used, record.next, record.count) = (used, 0, 0);
+            frames::record(frame).charge(self, used);
         }
     }
 

@@ -236,6 +236,13 @@ impl Ref<Activation> {
         // SAFETY: entry and stack were checked when the seat was taken; all other registers are cleared.
         unsafe { entry::leave_to_entry(self.address(), word0, word1) }
     }
+    /// Enters a service in this activation, which was just called and is current.
+    #[inline(always)]
+    pub fn leave_to_service(self, pc: u64, badge: u64, words: &[u64; 5], control: u64) -> ! {
+        crate::ledger::check_before_leaving();
+        // SAFETY: entry address and stack were checked when they were given; all other registers are cleared.
+        unsafe { entry::leave_to_service(self.address(), pc, badge, words, control) }
+    }
     /// Makes this activation, whose thread is the running one, the running activation of the CPU.
     #[inline(always)]
     pub fn make_current(self) {

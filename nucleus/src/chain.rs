@@ -125,15 +125,12 @@ fn call(
     copy_message(caller, activation, control.length());
     let mut thread = caller.thread.ok_or(Error::NotRunnable)?;
     (thread.top, activation.thread) = (Some(activation), Some(thread));
-    deadline::set(caller, deadline);
-    let (stack, message) = (activation.stack, activation.message);
-    let saved = &mut activation.registers;
-    *saved = Default::default();
-    (saved.rip, saved.rsp, saved.rbx, saved.rax) = (entry.word0, stack, message, entry.word1);
-    activation.set_words(words, Control::bytes(control.length()).delegate(received, 0).0);
-    activation.frame = Frame::Words;
+    if deadline != 0 {
+        deadline::set(caller, deadline);
+    }
     activation.make_current();
-    activation.leave()
+    let control = Control::bytes(control.length()).delegate(received, 0);
+    activation.leave_to_service(entry.word0, entry.word1, &words, control.0)
 }
 
 /// The return did not take the fast path of `entry.s`.
@@ -180,7 +177,11 @@ fn refuse_return(callee: Ref<Activation>, error: Error) -> ! {
     callee.leave()
 }
 
+#[inline(always)]
 fn copy_message(from: Ref<Activation>, to: Ref<Activation>, bytes: usize) {
+    if bytes == 0 {
+        return;
+    }
     // SAFETY: both areas are pages of the nucleus, and `bytes` is at most a page.
     unsafe {
         let words = bytes.div_ceil(8);
@@ -189,20 +190,26 @@ fn copy_message(from: Ref<Activation>, to: Ref<Activation>, bytes: usize) {
 }
 
 /// Takes the top off its chain, which goes on at `caller`, and puts it back into its pool.
+#[inline(always)]
 fn unlink_top(mut thread: Ref<Thread>, mut top: Ref<Activation>, mut caller: Ref<Activation>) {
     (top.caller, top.thread) = (None, None);
     (caller.callee, caller.state) = (None, State::Top);
     thread.top = Some(caller);
-    deadline::clear(caller);
+    if caller.deadline != 0 {
+        deadline::clear(caller);
+    }
     release(top);
 }
 
 /// Puts an activation back into its domain's pool; who waits for one makes the call again.
+#[inline(always)]
 fn release(mut activation: Ref<Activation>) {
     let mut domain = activation.domain;
     (activation.state, activation.next) = (State::Free, domain.pool);
     domain.pool = Some(activation);
-    wake_waiter(domain);
+    if domain.waiters.head.is_some() {
+        wake_waiter(domain);
+    }
 }
 
 /// Lets the first who waits for an activation of `domain` call again; false if nobody does.

@@ -30,6 +30,8 @@ pub struct Cpu {
     pub longest: u64,
     /// See `longest`.
     pub longest_by: u64,
+    /// An operation that can be made again lets interrupts in.
+    pub window: bool,
     /// The CPU sleeps in `idle_wait`.
     pub idle: bool,
     /// The loaded thread pointer.
@@ -50,6 +52,7 @@ static CPU: Nucleus<Cpu> = Nucleus::new(Cpu {
     entered_by: 0,
     longest: 0,
     longest_by: 0,
+    window: false,
     idle: false,
     pointer: 0,
     preempt: false,

@@ -90,11 +90,19 @@ static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
 });
 
 /// The record of a frame of RAM.
+#[inline(always)]
 pub fn record(frame: Frame) -> &'static mut Record {
     let allocator = ALLOCATOR.get();
-    assert!((frame as usize) < allocator.frames, "frame {frame:#x} is outside RAM");
+    if frame as usize >= allocator.frames {
+        outside(frame)
+    }
     // SAFETY: the array has `frames` records and lives for ever.
     unsafe { &mut *allocator.records.add(frame as usize) }
+}
+
+#[cold]
+fn outside(frame: Frame) -> ! {
+    panic!("frame {frame:#x} is outside RAM")
 }
 
 /// The frame of an address in the direct map.
@@ -113,9 +121,11 @@ impl Record {
         // SAFETY: a frame in use names a live account: accounts outlive what is charged to them.
         unsafe { Ref::new((DIRECT + ((self.account as usize) << 6)) as *mut Account) }
     }
-    /// Sets who pays.
-    pub fn set_account(&mut self, account: Ref<Account>) {
+    /// `account` pays for it from now on.
+    #[inline(always)]
+    pub fn charge(&mut self, account: Ref<Account>, used: Use) {
         self.account = (physical(account.address()) >> 6) as u32;
+        (self.used, self.next, self.count) = (used, 0, 0);
     }
 }
 
@@ -205,6 +215,7 @@ pub fn allocate(order: usize) -> Option<Frame> {
 }
 
 /// Takes one frame full of zeros, from those at hand if there are any.
+#[inline]
 pub fn allocate_clear() -> Option<Frame> {
     let allocator = ALLOCATOR.get();
     if allocator.cleared_count > 0 {
@@ -228,7 +239,13 @@ pub fn clear_one_ahead() -> bool {
 }
 
 /// Clears one more frame for later; false when `count` are at hand or memory is scarce.
+#[inline(always)]
 pub fn clear_ahead(count: usize) -> bool {
+    let allocator = ALLOCATOR.get();
+    allocator.cleared_count < count && clear_one(count)
+}
+
+fn clear_one(count: usize) -> bool {
     let allocator = ALLOCATOR.get();
     if allocator.cleared_count >= count.min(CLEARED) || allocator.free < 4 * CLEARED {
         return false;

@@ -16,6 +16,9 @@ use abi::Error;
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 
+/// Order of the largest flexpage: the whole address space.
+const MAX_ORDER: u64 = 35;
+
 /// See the module.
 #[repr(C)]
 pub struct Mapping {
@@ -31,19 +34,16 @@ pub struct Mapping {
 const _: () = assert!(size_of::<Mapping>() == 64);
 
 /// A range of 2^order pages, aligned to its size, that users may map.
+#[inline]
 pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
-    if order > 35 {
+    if order > MAX_ORDER {
         return Err(Error::BadArgument);
     }
     let bytes = 4096u64 << order;
-    let end = address.checked_add(bytes).ok_or(Error::BadAddress)?;
-    let in_range = address >= USER_START && end <= USER_END;
-    let in_messages = address < MESSAGE_END && end > MESSAGE_START;
-    if address.is_multiple_of(bytes.min(1 << 47)) && in_range && !in_messages {
-        Ok(1 << order)
-    } else {
-        Err(Error::BadAddress)
-    }
+    // Neither sum overflows: addresses below `USER_END`, sizes at most 2^47.
+    let in_range = address >= USER_START && address < USER_END && address + bytes <= USER_END;
+    let in_messages = address < MESSAGE_END && address + bytes > MESSAGE_START;
+    if address & (bytes - 1) == 0 && in_range && !in_messages { Ok(1 << order) } else { Err(Error::BadAddress) }
 }
 
 /// Rights that a mapping may have.

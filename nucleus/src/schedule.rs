@@ -127,8 +127,10 @@ pub fn give_way(event: Event) -> ! {
     };
     let now = timer::now();
     match cpu.thread.filter(|thread| !is_seat(*thread)) {
-        Some(thread) => {
+        Some(mut thread) => {
             stop(thread, Runs::Ready, now);
+            thread.left =
+                if event == Event::Preempted { thread.slice_end.saturating_sub(now).max(1) } else { thread.slice };
             enter_seat(seat, event, thread.word(), now)
         }
         None => enter_seat(seat, Event::Choose, 0, now),
@@ -201,7 +203,7 @@ pub fn run(mut thread: Ref<Thread>) -> ! {
     let now = timer::now();
     thread.runs = Runs::Running;
     thread.started = now;
-    thread.slice_end = now + thread.slice;
+    thread.slice_end = now + thread.left;
     timer::arm_no_later_than(thread.slice_end);
     cpu::this().thread = Some(thread);
     chain::resume_top(thread)
@@ -232,7 +234,10 @@ pub extern "C" fn dispatch(_seat: u64, number: u64) -> Reply {
 fn idle() -> ! {
     cpu::this().idle = true;
     timer::arm_no_later_than(deadline::earliest());
-    frames::clear_one_ahead();
+    while frames::clear_one_ahead() {
+        // SAFETY: as below.
+        unsafe { entry::interrupt_window() }
+    }
     // SAFETY: the idle CPU has nothing on its stack; the next interrupt begins anew.
     unsafe { entry::idle_wait() }
 }

@@ -24,9 +24,17 @@ const fn class_of(bytes: usize) -> usize {
 
 /// A cleared object charged to `account`.
 pub fn allocate<T>(account: Ref<Account>) -> Result<Ref<T>, Error> {
+    let object: Ref<T> = allocate_as_it_is(account)?;
+    // SAFETY: the slot is ours alone, and has room for a `T`.
+    unsafe { core::ptr::write_bytes(object.pointer(), 0, 1) };
+    Ok(object)
+}
+
+/// As [`allocate`], with whatever the memory holds.
+pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Ref<T>, Error> {
     let address = take(account, const { class_of(size_of::<T>()) })?;
-    // SAFETY: the slot is ours alone, in the direct map, cleared, and large enough; every object of the
-    // nucleus is valid when all its bytes are zero.
+    // SAFETY: the slot is ours alone, in the direct map, and large enough; every object of the nucleus is
+    // valid when all its bytes are zero, and a shadow whatever they are.
     Ok(unsafe { Ref::new(address as *mut T) })
 }
 
@@ -47,8 +55,6 @@ fn take(mut account: Ref<Account>, class: usize) -> Result<usize, Error> {
             frames::record(record.next).previous = 0;
         }
     }
-    // SAFETY: the slot is ours now.
-    unsafe { core::ptr::write_bytes(address as *mut u64, 0, SIZES[class] / 8) };
     Ok(address)
 }
 

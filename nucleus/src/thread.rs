@@ -41,6 +41,8 @@ pub struct Thread {
     pub bottom: Link<Activation>,
     /// Slice in ticks.
     pub slice: u64,
+    /// What it has of its slice when it runs next: all, or what was left when it was preempted.
+    pub left: u64,
     /// When its slice ends.
     pub slice_end: u64,
     /// When it was dispatched.
@@ -96,7 +98,8 @@ pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<
         return Err(Error::LimitReached);
     };
     NUMBERS.get().threads[number as usize] = Some(thread);
-    (thread.number, thread.priority, thread.slice, thread.runs) = (number, priority, slice, Runs::Blocked);
+    (thread.number, thread.priority, thread.runs) = (number, priority, Runs::Blocked);
+    (thread.slice, thread.left) = (slice, slice);
     thread.home = home;
     thread.home_next = home.threads;
     home.threads = Some(thread);

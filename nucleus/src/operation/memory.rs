@@ -25,7 +25,7 @@ fn keep_progress(operands: &Operands, done: u64) -> Stop {
 
 pub fn map(operands: &Operands) -> Outcome {
     // Tables on the way to the destination.
-    have_clear(3)?;
+    have_clear(operands, 3);
     let to = operands.domain(0, rights::WRITE)?;
     if to == operands.own() {
         return Err(Error::WouldCycle.into());
@@ -68,7 +68,7 @@ pub fn unmap(operands: &Operands) -> Outcome {
 }
 
 pub fn draw(operands: &Operands) -> Outcome {
-    have_clear(4)?;
+    have_clear(operands, 4);
     operands.entry(0, Kind::Memory, rights::USE)?;
     let account = operands.account(1, rights::WRITE)?;
     let domain = operands.domain(2, rights::WRITE)?;

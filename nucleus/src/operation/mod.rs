@@ -7,7 +7,7 @@ mod running;
 
 use crate::account::Account;
 use crate::activation::Activation;
-use crate::arch::entry;
+use crate::arch::{entry, memory as memory_layout};
 use crate::cpu;
 use crate::domain::{self, Domain};
 use crate::pointer::Ref;
@@ -148,9 +148,19 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
     activation.leave()
 }
 
-/// Sees to it that an operation finds so many clear frames at hand: each is cleared in a stretch of its own.
-fn have_clear(frames: usize) -> Result<(), Stop> {
-    if frames::clear_ahead(frames) { Err(Stop::Repeat) } else { Ok(()) }
+/// Sees to it that an operation finds so many clear frames at hand; each is cleared in a stretch of its own.
+/// An interrupt in between makes the operation start again, so nothing may have been done before.
+fn have_clear(operands: &Operands, frames: usize) {
+    while frames::clear_ahead(frames) {
+        let mut activation = operands.0;
+        let mut cpu = cpu::this();
+        activation.repeat_system_call();
+        cpu.window = true;
+        // SAFETY: interrupted or not, what the activation has saved is whole.
+        unsafe { entry::interrupt_window() }
+        cpu.window = false;
+        activation.registers.rip += memory_layout::SYSTEM_CALL_BYTES;
+    }
 }
 
 /// The words of a full operation, read as operands.

@@ -18,7 +18,7 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     if operands.0.progress != 0 {
         return grow_table(operands, operands.0.progress as usize);
     }
-    have_clear(1)?;
+    have_clear(operands, 1);
     let account = operands.account(0, rights::WRITE)?;
     let (mut place, index) = operands.own().vacancy(operands.index(3))?;
     let mut name = [0; 16];
@@ -105,7 +105,7 @@ pub fn account_move(operands: &Operands) -> Outcome {
 
 pub fn activation_new(operands: &Operands) -> Outcome {
     // The message area, and tables on the way to it.
-    have_clear(4)?;
+    have_clear(operands, 4);
     let mut domain = operands.domain(0, rights::CONTROL)?;
     let receive = operands.index(2);
     if receive >= domain.table_entries() {
@@ -119,7 +119,7 @@ pub fn activation_new(operands: &Operands) -> Outcome {
 }
 
 pub fn thread_new(operands: &Operands) -> Outcome {
-    have_clear(4)?;
+    have_clear(operands, 4);
     let domain = operands.domain(0, rights::CONTROL)?;
     let (place, index) = operands.own().vacancy(operands.index(5))?;
     let highest = domain.max_priority.min(operands.own().max_priority);

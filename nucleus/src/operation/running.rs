@@ -61,6 +61,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     }
     let old = thread.priority as u64;
     (thread.priority, thread.slice) = check_schedule(operands.word(1), thread.home.max_priority)?;
+    thread.left = thread.slice;
     if thread.runs == Runs::Running && (thread.priority as u64) < old {
         // Others may precede it now.
         cpu::this().preempt = true;

@@ -108,6 +108,10 @@ unsafe extern "C" {
     pub fn leave_to_full(activation: usize) -> !;
     /// Enters a scheduler's seat; see `entry.s`.
     pub fn leave_to_entry(activation: usize, word0: u64, word1: u64) -> !;
+    /// Enters a called activation; see `entry.s`.
+    pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 5], control: u64) -> !;
+    /// Lets waiting interrupts in; comes back only if there is none.
+    pub fn interrupt_window();
     pub fn op_dispatch();
     /// Sleeps until an interrupt.
     pub fn idle_wait() -> !;

@@ -270,17 +270,7 @@ call_slow:
     ud2
 
 # ---- return: entry 0 of every table ----
-.globl entry_return
-.balign 64
-entry_return:
-    mov r11, gs:[CPU_ACTIVATION]
-    test r10, r10
-    jnz return_slow
-    mov rax, [r11 + A_CALLER]
-    test rax, rax
-    jz return_slow                  # refused: nothing that the user keeps was touched so far
-    cmp byte ptr [rax + A_FRAME], FRAME_CALL
-    jne return_slow
+.macro RETURN_TO_CALLER             # r11 = activation, rax = its caller; or the long way, with nothing changed
     mov rbp, gs:[CPU_DOMAIN]
     cmp qword ptr [rbp + D_WAITERS], 0
     jne return_slow
@@ -303,11 +293,31 @@ entry_return:
     mov gs:[CPU_LIMIT], rcx
     mov rcx, [rbx + D_ROOT]
     mov cr3, rcx
+.endm
+.globl entry_return
+.balign 64
+entry_return:
+    mov r11, gs:[CPU_ACTIVATION]
+    test r10, r10
+    jnz return_slow
+    mov rax, [r11 + A_CALLER]
+    test rax, rax
+    jz return_slow                  # refused: nothing that the user keeps was touched so far
+    cmp byte ptr [rax + A_FRAME], FRAME_CALL
+    jne 1f
+    RETURN_TO_CALLER
     mov rcx, [rax + A_RIP]
     mov rsp, [rax + A_RSP]
     LOAD_PRESERVED rax
     xor eax, eax
     LEAVE
+1:  cmp byte ptr [rax + A_FRAME], FRAME_FULL
+    jne return_slow
+    test rdi, rdi                   # an upcall: 0 = go on where it was interrupted
+    jnz return_slow
+    RETURN_TO_CALLER
+    mov rdi, rax
+    jmp leave_to_full
 return_slow:
     mov rax, gs:[CPU_TABLE]
     SAVE_LIGHT
@@ -318,7 +328,7 @@ return_slow:
     ud2
 
 # ---- leaving to an activation that Rust chose: rdi = activation, per-CPU state already its own ----
-.globl leave_to_light, leave_to_words, leave_to_entry, leave_to_full
+.globl leave_to_light, leave_to_words, leave_to_entry, leave_to_service, leave_to_full
 leave_to_light:                     # status and word 0, the rest cleared
     MEASURE_END
     mov rax, [rdi + A_RAX]
@@ -362,6 +372,31 @@ leave_to_entry:                     # a seat: rsi, rdx = its words 0 and 1
     xor r8d, r8d
     xor r9d, r9d
     xor r10d, r10d
+    xor r12d, r12d
+    xor r13d, r13d
+    xor r14d, r14d
+    xor r15d, r15d
+    LEAVE
+leave_to_service:                   # a called activation: rsi = where, rdx = badge, rcx = words 0 to 4, r8 = control
+    .if MEASURED
+    mov r9, rdx
+    mov r10, rcx
+    MEASURE_END
+    mov rdx, r9
+    mov rcx, r10
+    .endif
+    mov rsp, [rdi + A_STACK]
+    mov rbx, [rdi + A_MESSAGE]
+    mov r12, rsi
+    mov rax, rdx
+    mov r10, r8
+    mov rdi, [rcx]
+    mov rsi, [rcx + 8]
+    mov rdx, [rcx + 16]
+    mov r8, [rcx + 24]
+    mov r9, [rcx + 32]
+    mov rcx, r12
+    xor ebp, ebp
     xor r12d, r12d
     xor r13d, r13d
     xor r14d, r14d
@@ -459,6 +494,18 @@ trap_kernel:                        # only the idle CPU takes interrupts here; a
     call trap_from_nucleus          # (vector, error code, pc, sp, frame pointer): does not return
     ud2
 
+# A preemption point: interrupts that wait come now, to `trap_kernel`, which does not come back.
+.globl interrupt_window
+interrupt_window:
+    MEASURE_END
+    sti
+    nop
+    cli
+    .if MEASURED
+    xor eax, eax
+    MEASURE_BEGIN rax
+    .endif
+    ret
 # The idle CPU: interrupts come to `trap_kernel`, which does not come back here.
 .globl idle_wait
 idle_wait:

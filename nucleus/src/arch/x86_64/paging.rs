@@ -2,7 +2,7 @@
 //!
 //! The record of a page-table frame counts its live entries, so that empty tables go at once and
 //! destroying a space costs what is mapped. A last-level table has a shadow of 512 words: the mapping
-//! of each entry, compressed.
+//! of each entry that is used, compressed.
 
 use super::memory::{DIRECT, IMAGE, IO_APIC, LOCAL_APIC, physical};
 use crate::account::{self, Account};
@@ -181,6 +181,7 @@ pub fn free_root(domain: Ref<Domain>) {
 }
 
 /// The slot of a user address, if its table is there.
+#[inline]
 pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
     let mut at = (domain.root >> 12) as Frame;
     for level in (1..4).rev() {
@@ -214,7 +215,15 @@ fn slot(frame: Frame, address: u64) -> Slot {
 
 /// The slot of a user address; missing tables are made and charged to the domain's account. After an
 /// error, or when nothing is put into the slot, [`prune`] takes empty tables away again.
+#[inline]
 pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
+    match find(domain, address) {
+        Some(slot) => Ok(slot),
+        None => make(domain, address),
+    }
+}
+
+fn make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
     let mut at = (domain.root >> 12) as Frame;
     for level in (1..4).rev() {
         let entry = &mut table(at)[index(address, level)];
@@ -236,7 +245,7 @@ pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
 
 fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
     let frame = account.allocate_clear(Use::Kernel)?;
-    match slab::allocate::<Shadow>(account) {
+    match slab::allocate_as_it_is::<Shadow>(account) {
         Ok(shadow) => frames::record(frame).next = (physical(shadow.address()) >> 6) as u32,
         Err(error) => {
             account::release(frame, 0);
@@ -302,8 +311,11 @@ impl Slot {
     }
     /// The mapping, unless the page is the nucleus's own.
     pub fn mapping(&self) -> Link<Mapping> {
+        if !self.is_used() {
+            return None;
+        }
         let compressed = shadow(self.table)[self.index] as usize;
-        // SAFETY: zero or a live mapping.
+        // SAFETY: the entry is used, so this is zero or a live mapping.
         unsafe { Ref::link(if compressed == 0 { 0 } else { DIRECT + (compressed << 6) }) }
     }
     /// Maps a frame in this free slot.
@@ -317,7 +329,6 @@ impl Slot {
     /// Ends what is mapped here.
     pub fn clear(&self, domain: Ref<Domain>, address: u64) {
         self.write(0);
-        shadow(self.table)[self.index] = 0;
         frames::record(self.table).count -= 1;
         Owed::new(domain, address).invalidate();
         prune(domain, address);

@@ -22,10 +22,12 @@ extern "C" fn trap_from_user(vector: u64, code: u64) -> ! {
     }
 }
 
-/// From the nucleus: only the idle CPU takes interrupts there.
+/// From the nucleus: only the idle CPU takes interrupts there, and operations at their preemption points.
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_nucleus(vector: u64, code: u64, pc: u64, sp: u64, frame: u64) -> ! {
-    if vector >= 32 && cpu::this().idle {
+    let mut cpu = cpu::this();
+    if vector >= 32 && (cpu.idle || cpu.window) {
+        cpu.window = false;
         take_interrupt(vector);
         schedule::after_interrupt()
     }
