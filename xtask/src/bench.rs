@@ -7,7 +7,7 @@
 use crate::build::Checks;
 use crate::command_line::BenchOptions;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
-use crate::image::{self, System};
+use crate::image::{self, Image, System};
 use crate::install;
 use crate::project::{Project, read, read_text, write};
 use crate::{elf, run};
@@ -24,6 +24,10 @@ const MEMORY: &str = "64M";
 const SECONDS: f64 = 900.0;
 /// The row that the host measures.
 const NUCLEUS: &str = "nucleus";
+/// The row that takes a nucleus of its own.
+const INTERRUPTS_OFF: &str = "interrupts-off";
+/// What runs there.
+const UNDER_STRESS: &str = "stress --count 100000; bench --interrupts-off";
 
 /// A row of `tests/budgets.toml`.
 #[derive(Debug, Deserialize)]
@@ -103,8 +107,20 @@ fn budgets(text: &str) -> Result<Vec<Budget>> {
 
 fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>> {
     let system = System::read(project, &options.system)?;
-    let commands = format!("bench {}", options.filter.as_deref().unwrap_or_default());
-    let image = image::make(project, &system, Checks::Off, run::frames_of(MEMORY)?, Some(commands.trim()))?;
+    let filter = options.filter.as_deref().unwrap_or_default();
+    let (image, mut measured) = boot(project, &system, Checks::Off, format!("bench {filter}").trim())?;
+    let bytes = elf::section_bytes(&read(&image.nucleus)?, &[".text", ".rodata"])?;
+    measured.push(Measurement { name: NUCLEUS.into(), value: bytes, unit: "bytes".into(), counts: BTreeMap::new() });
+    if INTERRUPTS_OFF.contains(filter) {
+        let (_, longest) = boot(project, &system, Checks::Measured, UNDER_STRESS)?;
+        measured.extend(longest);
+    }
+    Ok(measured)
+}
+
+/// Boots this build with these commands; gives the image and what they measured.
+fn boot(project: &Project, system: &System, checks: Checks, commands: &str) -> Result<(Image, Vec<Measurement>)> {
+    let image = image::make(project, system, checks, run::frames_of(MEMORY)?, Some(commands))?;
     let machine = Machine { memory: MEMORY.into(), cpus: 1, icount: true, gdb_port: None, append: String::new() };
     let console = Console::Steps { steps: &[], echo: false };
     let (end, output) = emulator::boot(&image, &machine, console, Some(Duration::from_secs_f64(SECONDS)))?;
@@ -115,10 +131,8 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
         End::Reset => bail!("the machine reset itself\n{output}"),
         End::TimedOut => return Err(anyhow::Error::new(TimedOut(SECONDS)).context(output.into_owned())),
     }
-    let mut measured = parse(&output)?;
-    let bytes = elf::section_bytes(&read(&image.nucleus)?, &[".text", ".rodata"])?;
-    measured.push(Measurement { name: NUCLEUS.into(), value: bytes, unit: "bytes".into(), counts: BTreeMap::new() });
-    Ok(measured)
+    let measured = parse(&output)?;
+    Ok((image, measured))
 }
 
 /// The measurements among the lines of an output.

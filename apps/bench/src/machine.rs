@@ -14,6 +14,16 @@ pub fn boot() -> Result<Row, String> {
     noted("shell: ready after ", " ticks").map(Row::instructions)
 }
 
+/// The longest stretch with interrupts off since boot. Only a nucleus built to measure it knows.
+pub fn interrupts_off() -> Result<Row, String> {
+    let counters = inspect::counters().map_err(|error| error.to_string())?;
+    let find = |name| counters.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count);
+    match find("longest stretch without interrupts") {
+        0 => Err("this nucleus was not built to measure it".into()),
+        longest => Ok(Row::instructions(longest).with("caused_by", find("caused by"))),
+    }
+}
+
 /// Bytes that stay in memory of the nucleus and the components without which nothing runs.
 ///
 /// Frames that the nucleus keeps since boot (its image, the frame records, page tables of the direct map),

@@ -37,16 +37,20 @@ runtime::entry!(main);
 
 const HELP: &str = "\
 usage: bench [TEXT]
+       bench --interrupts-off
 
 Measures what the system's operations cost, and prints a line for each whose name
 contains TEXT: name, value, unit, and counts of expensive instructions. The values
 are guest instructions only under ./x bench (or ./x run --icount).
+
+  --interrupts-off  only the longest stretch with interrupts off since boot, which a
+                    nucleus knows that was built to measure it (./x run --measured)
 ";
 
 /// Measures one row.
 type Benchmark = fn() -> Result<Row, String>;
 
-/// All rows by name. What reads the log comes first: the log forgets.
+/// The rows that the shipped build can measure, by name. What reads the log comes first: the log forgets.
 const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("boot", machine::boot),
     ("resident", machine::resident),
@@ -68,13 +72,17 @@ fn main() -> u8 {
     if arguments.flag(peer::OPTION) {
         return peer::serve();
     }
+    let all: &[(&str, Benchmark)] = match arguments.flag("--interrupts-off") {
+        true => &[("interrupts-off", machine::interrupts_off)],
+        false => BENCHMARKS,
+    };
     let filter = match arguments.words() {
         [] => "",
         [text] => text,
         _ => return arguments.wrong("too many arguments"),
     };
     let mut status = 0;
-    for (name, benchmark) in BENCHMARKS.iter().filter(|(name, _)| name.contains(filter)) {
+    for (name, benchmark) in all.iter().filter(|(name, _)| name.contains(filter)) {
         match benchmark() {
             Ok(row) => println!("bench {name} {row}"),
             Err(cause) => status = arguments.fail(name, cause),

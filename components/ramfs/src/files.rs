@@ -88,9 +88,12 @@ fn with_payer<R>(
     result.map(|(value, _)| value).map_err(refusal)
 }
 
-/// The path as the tree takes it. Most paths are plain already.
+/// The path as the tree takes it, if it is not that already, as most are: without `.` and `..`.
 fn plain(path: &str) -> Option<String> {
-    let special = path.split('/').any(|part| matches!(part, ".." | "."));
+    // Only names that begin with a dot need a closer look.
+    let bytes = path.as_bytes();
+    let dotted = bytes.first() == Some(&b'.') || bytes.windows(2).any(|pair| pair == b"/.");
+    let special = dotted && path.split('/').any(|part| matches!(part, ".." | "."));
     special.then(|| normalize("/", path))
 }
 
