@@ -22,21 +22,14 @@ pub struct Account {
     /// Limits of children.
     pub passed: usize,
     parent: Link<Account>,
-    /// Slab pages with free objects, by class.
-    pub partial: [Frame; slab::CLASSES],
+    /// First of the pages of small objects that have room.
+    pub partial: Frame,
     depth: u16,
     ownerless: bool,
 }
 
-static ROOT: Nucleus<Account> = Nucleus::new(Account {
-    limit: 0,
-    used: 0,
-    passed: 0,
-    parent: None,
-    partial: [0; slab::CLASSES],
-    depth: 0,
-    ownerless: false,
-});
+static ROOT: Nucleus<Account> =
+    Nucleus::new(Account { limit: 0, used: 0, passed: 0, parent: None, partial: 0, depth: 0, ownerless: false });
 
 static CHARGED: Nucleus<usize> = Nucleus::new(0);
 
@@ -163,7 +156,11 @@ impl Ref<Account> {
 
 /// Gives 2^order frames back to the allocator and their account.
 pub fn release(frame: Frame, order: usize) {
-    let account = frames::record(frame).account();
+    release_from(frames::record(frame).account(), frame, order);
+}
+
+/// As [`release`], of frames whose records do not say that `account` pays.
+pub fn release_from(account: Ref<Account>, frame: Frame, order: usize) {
     for frame in frame..frame + (1 << order) {
         frames::record(frame).used = Use::Inside;
     }

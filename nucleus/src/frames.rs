@@ -37,24 +37,35 @@ pub enum Use {
     User = 5,
     /// A page of the boot archive.
     Archive = 6,
+    /// A last-level page table.
+    Table = 7,
 }
 
 /// One per frame.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Record {
-    /// Who pays: physical address of the account / 64.
-    account: u32,
-    /// Free blocks and slab pages: next and previous in their list. Page tables: `next` = shadow table.
-    pub next: u32,
-    /// See `next`.
-    pub previous: u32,
+    /// Who pays: physical address of the account / 64. Of a last-level page table: of its shadow.
+    owner: u32,
     /// What for.
     pub used: Use,
-    /// Order of a free block; slab pages: index of the first free object.
-    pub order: u8,
-    /// Page tables: live entries. Slab pages: free objects (low 12 bits), class (high 4 bits).
+    /// Order of a free block.
+    order: u8,
+    /// Page tables: live entries.
     pub count: u16,
+}
+
+const _: () = assert!(size_of::<Record>() == 8);
+
+/// Where a free block stands in the list of its order: in its first bytes.
+struct Links {
+    next: Frame,
+    previous: Frame,
+}
+
+fn links(frame: Frame) -> &'static mut Links {
+    // SAFETY: the frame is free, and in the direct map.
+    unsafe { &mut *(address_of(frame) as *mut Links) }
 }
 
 struct Allocator {
@@ -72,6 +83,9 @@ struct Allocator {
 
 /// Frames kept as they came back, so that most give and take does not join and split blocks.
 const SPARE: usize = 512;
+
+/// Frames that the boot page tables reach: the first GiB.
+const BOOT_MAPPED: usize = (1 << 30) / FRAME;
 
 /// Clear frames kept at hand.
 const CLEARED: usize = 64;
@@ -119,13 +133,21 @@ impl Record {
     /// Who pays.
     pub fn account(&self) -> Ref<Account> {
         // SAFETY: a frame in use names a live account: accounts outlive what is charged to them.
-        unsafe { Ref::new((DIRECT + ((self.account as usize) << 6)) as *mut Account) }
+        unsafe { Ref::new((DIRECT + ((self.owner as usize) << 6)) as *mut Account) }
     }
     /// `account` pays for it from now on.
     #[inline(always)]
     pub fn charge(&mut self, account: Ref<Account>, used: Use) {
-        self.account = (physical(account.address()) >> 6) as u32;
-        (self.used, self.next, self.count) = (used, 0, 0);
+        self.owner = (physical(account.address()) >> 6) as u32;
+        (self.used, self.count) = (used, 0);
+    }
+    /// Of a last-level page table: the address of its shadow.
+    pub fn shadow(&self) -> usize {
+        DIRECT + ((self.owner as usize) << 6)
+    }
+    /// The frame becomes a last-level page table with this shadow; who pays is known from elsewhere.
+    pub fn set_shadow(&mut self, address: usize) {
+        (self.owner, self.used) = ((physical(address) >> 6) as u32, Use::Table);
     }
 }
 
@@ -133,22 +155,23 @@ impl Allocator {
     fn push(&mut self, frame: Frame, order: usize) {
         let head = self.lists[order];
         let entry = record(frame);
-        (entry.used, entry.order, entry.next, entry.previous) = (Use::Free, order as u8, head, 0);
+        (entry.used, entry.order) = (Use::Free, order as u8);
+        (links(frame).next, links(frame).previous) = (head, 0);
         if head != 0 {
-            record(head).previous = frame;
+            links(head).previous = frame;
         }
         self.lists[order] = frame;
     }
 
     fn unlink(&mut self, frame: Frame) {
-        let Record { next, previous, order, .. } = *record(frame);
+        let Links { next, previous } = *links(frame);
         if next != 0 {
-            record(next).previous = previous;
+            links(next).previous = previous;
         }
         if previous != 0 {
-            record(previous).next = next;
+            links(previous).next = next;
         } else {
-            self.lists[order as usize] = next;
+            self.lists[record(frame).order as usize] = next;
         }
         record(frame).used = Use::Inside;
     }
@@ -299,28 +322,41 @@ pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
     allocator.frames = frames;
     // SAFETY: `place` found these bytes in RAM, apart from image and archive.
     unsafe { core::ptr::write_bytes(allocator.records as *mut u8, 0, bytes) };
-    for region in ram {
-        let first = (region.start as usize).div_ceil(FRAME).max(1);
-        let last = (region.start + region.bytes) as usize / FRAME;
+    take_ram(info, [image, records], 0..BOOT_MAPPED);
+    Ok(())
+}
+
+/// Hands over what only the final page tables reach.
+pub fn init_rest(info: &BootInfo, image: Region) {
+    let allocator = ALLOCATOR.get();
+    let bytes = (allocator.frames * size_of::<Record>()).next_multiple_of(FRAME);
+    let records = Region { start: physical(allocator.records as usize) as u64, bytes: bytes as u64 };
+    take_ram(info, [image, records], BOOT_MAPPED..allocator.frames);
+    while allocator.spare_count < SPARE / 2
+        && let Some(frame) = allocator.allocate(0)
+    {
+        allocator.give_one(frame);
+    }
+}
+
+fn take_ram(info: &BootInfo, taken: [Region; 2], within: core::ops::Range<usize>) {
+    let allocator = ALLOCATOR.get();
+    for region in &info.ram[..info.regions] {
+        let first = (region.start as usize).div_ceil(FRAME).max(1).max(within.start);
+        let last = ((region.start + region.bytes) as usize / FRAME).min(within.end);
         for frame in first..last {
             let at = Region { start: (frame * FRAME) as u64, bytes: FRAME as u64 };
             allocator.total += 1;
             if overlaps(at, info.archive) {
                 record(frame as Frame).used = Use::Archive;
                 allocator.boot += 1;
-            } else if overlaps(at, image) || overlaps(at, records) || at.start < 0x1000 {
+            } else if taken.iter().any(|taken| overlaps(at, *taken)) || at.start < 0x1000 {
                 allocator.boot += 1;
             } else {
                 allocator.release(frame as Frame, 0);
             }
         }
     }
-    while allocator.spare_count < SPARE / 2
-        && let Some(frame) = allocator.allocate(0)
-    {
-        allocator.give_one(frame);
-    }
-    Ok(())
 }
 
 /// Counts frames that the nucleus keeps from boot on (page tables of the direct map).

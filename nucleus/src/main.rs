@@ -51,6 +51,7 @@ fn boot(start_info: u64) -> Result<core::convert::Infallible, &'static str> {
     let info = arch::boot::boot_info(start_info)?;
     frames::init(&info, arch::paging::image())?;
     arch::paging::init(&info)?;
+    frames::init_rest(&info, arch::paging::image());
     cpu::this().stack = &raw const boot_stack_top as usize;
     arch::descriptors::init();
     arch::interrupts::init();

@@ -5,7 +5,7 @@
 //! whose last post is still unread is not posted again: so it is in the ring at most once, and the ring
 //! has a slot for each.
 
-use crate::activation::{self, Activation, Frame, State};
+use crate::activation::{self, Activation, State};
 use crate::arch::{entry, timer};
 use crate::chain;
 use crate::cpu;

@@ -1,113 +1,160 @@
-//! Small objects: pages of equal slots, each page charged to one account and holding only its objects.
+//! Small objects: pages of granules of 64 bytes, each page charged to one account and holding only its
+//! objects, of all sizes together, so that a small domain needs one such page.
 //!
-//! The record of a page has the index of its first free slot and how many are free; the first byte of
-//! a free slot has the distance from the slot behind it to the next free one, modulo 256: 0 in all slots of
-//! a new page. Slots are cleared when they are handed out.
+//! The first granule of a page is its [`Header`]: which granules are free, and the list of the account's
+//! pages that have any. An object is a run of granules; its type says how many.
 
 use crate::account::{self, Account};
 use crate::frames::{self, FRAME, Frame, Use};
 use crate::pointer::Ref;
 use abi::Error;
 
-/// Sizes of slots in bytes, multiples of 64.
-const SIZES: [usize; CLASSES] = [64, 128, 192, 320, 448, 576, 1024, 2048];
-/// How many sizes there are.
-pub const CLASSES: usize = 8;
+const GRANULE: usize = 64;
+/// Pages of an account that are looked at before it gets another one.
+const TRIES: usize = 4;
+/// All granules but the header's.
+const ALL_FREE: u64 = !1;
 
-const fn class_of(bytes: usize) -> usize {
-    let mut class = 0;
-    while SIZES[class] < bytes {
-        class += 1;
+#[repr(C, align(64))]
+struct Header {
+    /// One bit per granule.
+    free: u64,
+    next: Frame,
+    previous: Frame,
+}
+
+const _: () = assert!(size_of::<Header>() == GRANULE && FRAME == 64 * GRANULE);
+
+fn header(page: Frame) -> &'static mut Header {
+    // SAFETY: the page is one of objects, in the direct map, reached under the nucleus lock.
+    unsafe { &mut *(frames::address_of(page) as *mut Header) }
+}
+
+/// Bits of an object of `count` granules.
+const fn mask(count: u32) -> u64 {
+    (1 << count) - 1
+}
+
+/// The granules at which a run of `COUNT` free ones begins.
+const fn runs<const COUNT: u32>(free: u64) -> u64 {
+    let (mut runs, mut have) = (free, 1);
+    while have < COUNT {
+        let step = if have < COUNT - have { have } else { COUNT - have };
+        runs &= runs >> step;
+        have += step;
     }
-    class
+    runs
+}
+
+trait Size {
+    const GRANULES: u32;
+}
+
+impl<T> Size for T {
+    const GRANULES: u32 = {
+        assert!(size_of::<T>() < FRAME && align_of::<T>() <= GRANULE);
+        size_of::<T>().div_ceil(GRANULE) as u32
+    };
 }
 
 /// A cleared object charged to `account`.
 pub fn allocate<T>(account: Ref<Account>) -> Result<Ref<T>, Error> {
     let object: Ref<T> = allocate_as_it_is(account)?;
-    // SAFETY: the slot is ours alone, and has room for a `T`.
+    // SAFETY: the granules are ours alone, and have room for a `T`.
     unsafe { core::ptr::write_bytes(object.pointer(), 0, 1) };
     Ok(object)
 }
 
 /// As [`allocate`], with whatever the memory holds.
 pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Ref<T>, Error> {
-    let address = take(account, const { class_of(size_of::<T>()) })?;
-    // SAFETY: the slot is ours alone, in the direct map, and large enough; every object of the nucleus is
-    // valid when all its bytes are zero, and a shadow whatever they are.
+    let address = match T::GRANULES {
+        1 => take::<1>(account),
+        2 => take::<2>(account),
+        3 => take::<3>(account),
+        4 => take::<4>(account),
+        5..=8 => take::<8>(account),
+        9..=12 => take::<12>(account),
+        _ => take::<32>(account),
+    }?;
+    // SAFETY: the granules are ours alone, in the direct map, and enough; every object of the nucleus is
+    // valid when all its bytes are zero, and a shadow of a page table whatever they are.
     Ok(unsafe { Ref::new(address as *mut T) })
 }
 
-fn take(mut account: Ref<Account>, class: usize) -> Result<usize, Error> {
-    let mut frame = account.partial[class];
-    if frame == 0 {
-        frame = new_page(account, class)?;
+/// Granules taken for an object of `count`; see [`allocate_as_it_is`].
+const fn taken(count: u32) -> u32 {
+    match count {
+        1..=4 => count,
+        5..=8 => 8,
+        9..=12 => 12,
+        _ => 32,
     }
-    let record = frames::record(frame);
-    let page = frames::address_of(frame);
-    let address = page + record.order as usize * SIZES[class];
-    // SAFETY: a free slot of a slab page, in the direct map.
-    record.order = unsafe { *(address as *const u8) }.wrapping_add(record.order + 1);
-    record.count -= 1;
-    if record.count & 0xfff == 0 {
-        account.partial[class] = record.next;
-        if record.next != 0 {
-            frames::record(record.next).previous = 0;
-        }
-    }
-    Ok(address)
 }
 
-fn new_page(mut account: Ref<Account>, class: usize) -> Result<Frame, Error> {
-    let frame = account.allocate(0, Use::Slab)?;
-    let slots = FRAME / SIZES[class];
-    let (mut slot, size) = (frames::address_of(frame) as *mut u8, SIZES[class]);
-    for _ in 0..slots {
-        // SAFETY: inside the new page.
-        unsafe {
-            *slot = 0;
-            slot = slot.add(size);
+fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
+    let mut page = account.partial;
+    for _ in 0..TRIES {
+        if page == 0 {
+            break;
         }
+        let header = header(page);
+        let runs = runs::<COUNT>(header.free);
+        if runs != 0 {
+            let first = runs.trailing_zeros();
+            header.free &= !(mask(COUNT) << first);
+            if header.free == 0 {
+                unlist(account, page);
+            }
+            return Ok(frames::address_of(page) + first as usize * GRANULE);
+        }
+        page = header.next;
     }
-    let record = frames::record(frame);
-    (record.order, record.count) = (0, slots as u16 | (class as u16) << 12);
-    (record.next, record.previous) = (0, 0);
-    account.partial[class] = frame;
-    Ok(frame)
+    let page = account.allocate(0, Use::Slab)?;
+    header(page).free = ALL_FREE & !(mask(COUNT) << 1);
+    list(account, page);
+    Ok(frames::address_of(page) + GRANULE)
+}
+
+fn list(mut account: Ref<Account>, page: Frame) {
+    let head = account.partial;
+    (header(page).next, header(page).previous) = (head, 0);
+    if head != 0 {
+        header(head).previous = page;
+    }
+    account.partial = page;
+}
+
+fn unlist(mut account: Ref<Account>, page: Frame) {
+    let Header { next, previous, .. } = *header(page);
+    if next != 0 {
+        header(next).previous = previous;
+    }
+    if previous != 0 {
+        header(previous).next = next;
+    } else {
+        account.partial = next;
+    }
 }
 
 /// Frees an object made by [`allocate`].
 pub fn free<T>(object: Ref<T>) {
-    let address = object.address();
-    let frame = frames::frame_of(address);
-    let record = frames::record(frame);
-    let class = (record.count >> 12) as usize;
-    let page = frames::address_of(frame);
-    let slot = ((address - page) / SIZES[class]) as u8;
-    // SAFETY: the slot is free from here on.
-    unsafe { *(address as *mut u8) = record.order.wrapping_sub(slot + 1) };
-    record.order = slot;
-    record.count += 1;
-    let mut account = record.account();
-    let free = (record.count & 0xfff) as usize;
-    if free == 1 {
-        let head = account.partial[class];
-        (record.next, record.previous) = (head, 0);
-        if head != 0 {
-            frames::record(head).previous = frame;
-        }
-        account.partial[class] = frame;
+    give(object.address(), mask(taken(T::GRANULES)));
+}
+
+fn give(address: usize, mask: u64) {
+    let page = frames::frame_of(address);
+    let header = header(page);
+    let bits = mask << (address % FRAME / GRANULE);
+    if cfg!(feature = "checked") {
+        assert!(frames::record(page).used == Use::Slab && header.free & bits == 0, "an object is freed twice");
     }
-    if free == FRAME / SIZES[class] {
-        let (next, previous) = (record.next, record.previous);
-        if next != 0 {
-            frames::record(next).previous = previous;
-        }
-        if previous != 0 {
-            frames::record(previous).next = next;
-        } else {
-            account.partial[class] = next;
-        }
-        account::release(frame, 0);
+    let account = frames::record(page).account();
+    if header.free == 0 {
+        list(account, page);
+    }
+    header.free |= bits;
+    if header.free == ALL_FREE {
+        unlist(account, page);
+        account::release(page, 0);
     }
 }

@@ -77,9 +77,8 @@ fn index(address: u64, level: u32) -> usize {
 }
 
 fn shadow(frame: Frame) -> &'static mut Shadow {
-    let compressed = frames::record(frame).next as usize;
     // SAFETY: last-level tables are made with a shadow, which goes with them.
-    unsafe { &mut *((DIRECT + (compressed << 6)) as *mut Shadow) }
+    unsafe { &mut *(frames::record(frame).shadow() as *mut Shadow) }
 }
 
 /// Replaces the boot tables by the final upper half: RAM not executable, image text read-only.
@@ -246,7 +245,7 @@ fn make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
 fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
     let frame = account.allocate_clear(Use::Kernel)?;
     match slab::allocate_as_it_is::<Shadow>(account) {
-        Ok(shadow) => frames::record(frame).next = (physical(shadow.address()) >> 6) as u32,
+        Ok(shadow) => frames::record(frame).set_shadow(shadow.address()),
         Err(error) => {
             account::release(frame, 0);
             return Err(error);
@@ -281,7 +280,7 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
         // The processor may keep entries of upper levels: an invalidation of any page they led to drops
         // them (Intel SDM volume 3, 4.10.4.1).
         Owed::new(domain, address).invalidate();
-        account::release(path[level], 0);
+        account::release_from(domain.account, path[level], 0);
     }
 }
 
