@@ -22,7 +22,8 @@ const WORDS: usize = SLOTS / 64;
 static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// Slots whose thread nobody will join.
 static DETACHED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
-/// Of each slot with a thread: its entry and the semaphore that tells its end.
+/// Of each slot: its thread's entry, and the semaphore that tells the thread's end. The semaphore is made for
+/// the slot's first thread and stays for the next ones; nobody has raised it when one starts.
 static THREADS: [(AtomicU16, AtomicU16); SLOTS] = [const { (AtomicU16::new(0), AtomicU16::new(0)) }; SLOTS];
 
 /// A stack slot.
@@ -116,14 +117,14 @@ impl Thread {
     }
 
     fn start_in(slot: Slot, function: fn(usize), argument: usize, schedule: Schedule) -> Result<Self, Error> {
-        let done = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
-        THREADS[slot.0].1.store(done.entry().0 as u16, Ordering::Relaxed);
+        if THREADS[slot.0].1.load(Ordering::Relaxed) == 0 {
+            THREADS[slot.0].1.store(op::semaphore_new(Entry::OWN, 0)?.0 as u16, Ordering::Relaxed);
+        }
         slot.record().spare.set(function as *const () as u64);
         let entry = arch::thread_entry as *const () as u64;
         // SAFETY: the entry is made for this, and the slot is free.
         let thread = unsafe { op::thread_new(Entry::OWN, entry, slot.top(), argument as u64, schedule) }?;
         THREADS[slot.0].0.store(thread.0 as u16, Ordering::Relaxed);
-        done.leak();
         Ok(Self { slot })
     }
 
@@ -147,11 +148,9 @@ impl Drop for Thread {
     }
 }
 
-/// Clears away a thread that ended.
+/// Clears away a thread that ended, when its V was taken.
 fn clear(slot: usize) {
-    for entry in [&THREADS[slot].0, &THREADS[slot].1] {
-        drop(Owned::new(Entry(entry.swap(0, Ordering::Relaxed).into())));
-    }
+    drop(Owned::new(Entry(THREADS[slot].0.swap(0, Ordering::Relaxed).into())));
     Slot(slot).free();
 }
 
