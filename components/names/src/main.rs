@@ -21,7 +21,7 @@ use table::Table;
 runtime::entry!(main);
 
 /// Activations that serve: callers that are served at the same time.
-const ACTIVATIONS: usize = 4;
+const ACTIVATIONS: usize = 2;
 
 static TABLE: Mutex<Table> = Mutex::new(Table::new());
 
