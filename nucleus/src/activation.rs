@@ -146,6 +146,9 @@ pub fn check_address(address: u64) -> Result<u64, Error> {
 /// A new activation of `domain` with its message area; in no pool and no chain.
 pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
     check_address(stack)?;
+    if let Some(kept) = domain.spare.take() {
+        return Ok(enlist(domain, kept, stack, kept.message, kept.message_kernel));
+    }
     let slot = (!domain.message_slots).trailing_zeros() as usize;
     if slot >= MAX_ACTIVATIONS {
         return Err(Error::LimitReached);
@@ -153,26 +156,58 @@ pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error
     let message = MESSAGE_START + (slot * frames::FRAME) as u64;
     let frame = domain.account.allocate_clear(Use::Kernel)?;
     let made = paging::map_nucleus_page(domain, message, frame).and_then(|()| {
-        slab::allocate::<Activation>(domain.account).inspect_err(|_| paging::unmap_nucleus_page(domain, message))
+        slab::allocate_as_it_is::<Activation>(domain.account)
+            .inspect_err(|_| paging::unmap_nucleus_page(domain, message))
     });
-    let mut activation = match made {
-        Ok(activation) => activation,
+    match made {
+        Ok(activation) => {
+            domain.message_slots |= 1 << slot;
+            Ok(enlist(domain, activation, stack, message, frames::address_of(frame)))
+        }
         Err(error) => {
             account::release(frame, 0);
-            return Err(error);
+            Err(error)
         }
-    };
-    domain.message_slots |= 1 << slot;
-    domain.activation_count += 1;
-    (activation.domain, activation.stack) = (domain, stack);
-    (activation.message, activation.message_kernel) = (message, frames::address_of(frame));
-    activation.domain_next = domain.activations;
-    domain.activations = Some(activation);
-    Ok(activation)
+    }
 }
 
-/// Frees an activation that is in no chain, pool or queue any more.
+fn enlist(
+    mut domain: Ref<Domain>,
+    mut activation: Ref<Activation>,
+    stack: u64,
+    message: u64,
+    message_kernel: usize,
+) -> Ref<Activation> {
+    // SAFETY: all zeros are a valid activation.
+    unsafe { core::ptr::write_bytes(activation.pointer(), 0, 1) };
+    domain.activation_count += 1;
+    (activation.domain, activation.stack) = (domain, stack);
+    (activation.message, activation.message_kernel) = (message, message_kernel);
+    activation.domain_next = domain.activations;
+    domain.activations = Some(activation);
+    activation
+}
+
+/// An activation that is in no chain, pool or queue goes; its domain keeps one for the next.
 pub fn free(activation: Ref<Activation>) {
+    let mut domain = activation.domain;
+    delist(activation);
+    if domain.spare.is_none() && !domain.is_dead() {
+        domain.spare = Some(activation);
+    } else {
+        release(activation);
+    }
+}
+
+/// Frees the first activation of a domain's list with all it has; see [`free`].
+pub fn free_first(domain: Ref<Domain>) {
+    if let Some(activation) = domain.activations {
+        delist(activation);
+        release(activation);
+    }
+}
+
+fn delist(activation: Ref<Activation>) {
     let mut domain = activation.domain;
     if domain.activations == Some(activation) {
         domain.activations = activation.domain_next;
@@ -189,17 +224,15 @@ pub fn free(activation: Ref<Activation>) {
     }
     activation.forget_cursor();
     domain.activation_count -= 1;
+}
+
+/// Frees an activation that is in no list any more.
+pub fn release(activation: Ref<Activation>) {
+    let mut domain = activation.domain;
     domain.message_slots &= !(1 << ((activation.message - MESSAGE_START) as usize / frames::FRAME));
     paging::unmap_nucleus_page(domain, activation.message);
     account::release(frames::frame_of(activation.message_kernel), 0);
     slab::free(activation);
-}
-
-/// Frees the first activation of a domain's list; see [`free`].
-pub fn free_first(domain: Ref<Domain>) {
-    if let Some(activation) = domain.activations {
-        free(activation);
-    }
 }
 
 impl Ref<Activation> {

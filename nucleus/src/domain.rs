@@ -83,6 +83,8 @@ pub struct Domain {
     pub activation_count: u32,
     /// How many threads started here.
     pub thread_count: u32,
+    /// An activation that was freed, kept for the next.
+    pub spare: Link<Activation>,
     /// Message areas in use, one bit each.
     pub message_slots: u128,
     /// All threads that started here, the orphan thread included.
@@ -282,6 +284,10 @@ impl Ref<Domain> {
     /// Removes a bounded part of what the domain, which is dead, has; true when it is gone.
     pub fn remove_step(mut self) -> bool {
         if chain::wake_waiter(self) {
+            return false;
+        }
+        if let Some(spare) = self.spare.take() {
+            activation::release(spare);
             return false;
         }
         if let Some(activation) = self.activations {

@@ -151,7 +151,7 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
 /// Sees to it that an operation finds so many clear frames at hand; each is cleared in a stretch of its own.
 /// An interrupt in between makes the operation start again, so nothing may have been done before.
 fn have_clear(operands: &Operands, frames: usize) {
-    while frames::clear_ahead(frames) {
+    while frames::clear_ahead(frames) && frames::lacks_clear(frames) {
         let mut activation = operands.0;
         let mut cpu = cpu::this();
         activation.repeat_system_call();

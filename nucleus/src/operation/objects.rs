@@ -103,14 +103,20 @@ pub fn account_move(operands: &Operands) -> Outcome {
     Ok(0)
 }
 
+/// Has clear frames at hand for a message area and tables on the way to it.
+fn have_room(operands: &Operands, domain: Ref<Domain>) {
+    if domain.spare.is_none() {
+        have_clear(operands, 4);
+    }
+}
+
 pub fn activation_new(operands: &Operands) -> Outcome {
-    // The message area, and tables on the way to it.
-    have_clear(operands, 4);
     let mut domain = operands.domain(0, rights::CONTROL)?;
     let receive = operands.index(2);
     if receive >= domain.table_entries() {
         return Err(Error::BadIndex.into());
     }
+    have_room(operands, domain);
     let mut activation = activation::new(domain, operands.word(1))?;
     activation.receive = receive as u16;
     activation.next = domain.pool;
@@ -119,12 +125,12 @@ pub fn activation_new(operands: &Operands) -> Outcome {
 }
 
 pub fn thread_new(operands: &Operands) -> Outcome {
-    have_clear(operands, 4);
     let domain = operands.domain(0, rights::CONTROL)?;
     let (place, index) = operands.own().vacancy(operands.index(5))?;
     let highest = domain.max_priority.min(operands.own().max_priority);
     let (priority, slice) = check_schedule(operands.word(4), highest)?;
     let (pc, stack, argument) = (operands.word(1), operands.word(2), operands.word(3));
+    have_room(operands, domain);
     let mut thread: Ref<Thread> = thread::new(domain, pc, stack, argument, priority, slice)?;
     place.fill(Content::original(Kind::Thread, thread.address()), None)?;
     thread.entry = Some(place);

@@ -216,30 +216,28 @@ fn slot(frame: Frame, address: u64) -> Slot {
 /// error, or when nothing is put into the slot, [`prune`] takes empty tables away again.
 #[inline]
 pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
-    match find(domain, address) {
-        Some(slot) => Ok(slot),
-        None => make(domain, address),
-    }
-}
-
-fn make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
     let mut at = (domain.root >> 12) as Frame;
     for level in (1..4).rev() {
         let entry = &mut table(at)[index(address, level)];
-        if *entry == 0 {
-            let made = if level == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
-            match made {
-                Ok(frame) => *entry = (frame as u64) << 12 | PRESENT | WRITABLE | USER,
-                Err(error) => {
-                    prune(domain, address);
-                    return Err(error);
-                }
-            }
-            frames::record(at).count += 1;
-        }
-        at = frame_of(*entry);
+        at = if *entry != 0 { frame_of(*entry) } else { make(domain, address, at, entry, level)? };
     }
     Ok(slot(at, address))
+}
+
+/// A table for an empty `entry`, which is in the table `above`.
+fn make(domain: Ref<Domain>, address: u64, above: Frame, entry: &mut u64, level: u32) -> Result<Frame, Error> {
+    let made = if level == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
+    match made {
+        Ok(frame) => {
+            *entry = (frame as u64) << 12 | PRESENT | WRITABLE | USER;
+            frames::record(above).count += 1;
+            Ok(frame)
+        }
+        Err(error) => {
+            prune(domain, address);
+            Err(error)
+        }
+    }
 }
 
 fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
