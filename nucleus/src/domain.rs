@@ -73,6 +73,8 @@ pub struct Domain {
     pub name: [u8; 16],
     /// Why it died.
     pub status: u64,
+    /// The log says so.
+    death_told: bool,
     /// V on it when the domain dies.
     pub death_semaphore: Link<Semaphore>,
     /// Address ranges of the page-fault portals.
@@ -185,12 +187,7 @@ pub fn new(
 
 /// The domain stops for good: what it called goes on as orphans once it is removed, who called it gets
 /// `PeerDied`, its owner is told. Nothing runs in it from here on.
-pub fn die(domain: Ref<Domain>, status: u64) {
-    die_because(domain, status, &[]);
-}
-
-/// As [`die`], with an explanation for the log.
-pub fn die_because(mut domain: Ref<Domain>, status: u64, because: &[Part]) {
+pub fn die(mut domain: Ref<Domain>, status: u64) {
     if domain.slow & SLOW_DEAD != 0 {
         return;
     }
@@ -198,15 +195,22 @@ pub fn die_because(mut domain: Ref<Domain>, status: u64, because: &[Part]) {
     domain.status = status;
     info::counters().deaths += 1;
     if status != 0 {
-        let (number, name, status) =
-            (Part::Number(domain.number), Part::Foreign(domain.name_bytes()), Part::Hex(status));
-        let died = [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status];
-        log::line_of(&[&died, because]);
+        tell_death(domain, status, &[]);
     }
     schedule::domain_died(domain);
     if let Some(semaphore) = domain.death_semaphore {
         semaphore.signal();
     }
+}
+
+/// Says in the log, once, that the domain dies and why.
+pub fn tell_death(mut domain: Ref<Domain>, status: u64, because: &[Part]) {
+    if core::mem::replace(&mut domain.death_told, true) {
+        return;
+    }
+    let (number, name, status) = (Part::Number(domain.number), Part::Foreign(domain.name_bytes()), Part::Hex(status));
+    let died = [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status];
+    log::line_of(&[&died, because]);
 }
 
 /// The running thread is in a domain that died: goes on with its caller, or lets others run.

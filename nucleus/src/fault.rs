@@ -12,6 +12,9 @@ use abi::layout::{EXCEPTION, PAGE_FAULT};
 use abi::rights::Kind;
 use abi::{Control, Error};
 
+/// Exceptions that are told after the instruction that caused them: single step, breakpoint, overflow.
+const TRAPS: [u64; 3] = [status::EXCEPTION + 1, status::EXCEPTION + 3, status::EXCEPTION + 4];
+
 /// A page fault at `address`: the portal of the first range that holds it is called with
 /// `(address, instruction pointer, error code)`; word 0 of its answer is 0 to try again.
 pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
@@ -53,7 +56,16 @@ fn end(activation: Ref<Activation>, status: u64, [what, which]: [Part; 2], code:
     let (pc, code) = (Part::Hex(activation.registers.rip), Part::Hex(code));
     let because =
         [what, which, Part::Text(", pc "), pc, Part::Text(", code "), code, Part::Text(": "), Part::Text(error.text())];
-    domain::die_because(activation.domain, status, &because);
+    // Each of these is a stretch of its own; after an interrupt a fault comes again, a trap would not.
+    let comes_again = !TRAPS.contains(&status);
+    if comes_again {
+        schedule::preemption_point();
+    }
+    domain::tell_death(activation.domain, status, &because);
+    if comes_again {
+        schedule::preemption_point();
+    }
+    domain::die(activation.domain, status);
     if let Some(mut thread) = cpu::this().thread {
         thread.used += timer::now() - thread.started;
         thread.started = timer::now();

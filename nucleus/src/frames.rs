@@ -264,13 +264,7 @@ pub fn clear_one_ahead() -> bool {
 /// Clears one more frame for later; false when `count` are at hand or memory is scarce.
 #[inline(always)]
 pub fn clear_ahead(count: usize) -> bool {
-    lacks_clear(count) && clear_one(count)
-}
-
-/// Whether fewer than `count` clear frames are at hand.
-#[inline(always)]
-pub fn lacks_clear(count: usize) -> bool {
-    ALLOCATOR.get().cleared_count < count
+    ALLOCATOR.get().cleared_count < count && clear_one(count)
 }
 
 fn clear_one(count: usize) -> bool {

@@ -242,6 +242,15 @@ fn idle() -> ! {
     unsafe { entry::idle_wait() }
 }
 
+/// Lets interrupts in. If one comes this does not return: the running activation goes on later with what
+/// it has saved, so that must be whole.
+pub fn preemption_point() {
+    cpu::this().window = true;
+    // SAFETY: by contract of the callers.
+    unsafe { entry::interrupt_window() }
+    cpu::this().window = false;
+}
+
 /// After an interrupt: goes on with what was interrupted, or with `sched` if something precedes it.
 pub fn after_interrupt() -> ! {
     let mut cpu = cpu::this();

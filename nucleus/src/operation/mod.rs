@@ -151,14 +151,10 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
 /// Sees to it that an operation finds so many clear frames at hand; each is cleared in a stretch of its own.
 /// An interrupt in between makes the operation start again, so nothing may have been done before.
 fn have_clear(operands: &Operands, frames: usize) {
-    while frames::clear_ahead(frames) && frames::lacks_clear(frames) {
+    while frames::clear_ahead(frames) {
         let mut activation = operands.0;
-        let mut cpu = cpu::this();
         activation.repeat_system_call();
-        cpu.window = true;
-        // SAFETY: interrupted or not, what the activation has saved is whole.
-        unsafe { entry::interrupt_window() }
-        cpu.window = false;
+        schedule::preemption_point();
         activation.registers.rip += memory_layout::SYSTEM_CALL_BYTES;
     }
 }
