@@ -1,22 +1,29 @@
-//! `kill DOMAIN…`: ends domains.
+//! `kill DOMAIN…`: ends programs and components.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
+use runtime::interfaces::process::Force;
 use tool::inspect::{self, PROC};
 use tool::{Arguments, parse};
 
 runtime::entry!(main);
 
 const HELP: &str = "\
-usage: kill DOMAIN...
+usage: kill [-f] DOMAIN...
 
-Ends domains. DOMAIN is a number as ps shows it, or the name of exactly one
-domain that is alive. A component comes back if the system description says so.
+Ends programs and components. DOMAIN is a number as ps shows it, or the name of
+exactly one domain that is alive; of a scheduler and the one that stands by,
+the name means the one that schedules. A component comes back if the system
+description says so; one that does not is ended only by force.
+
+  -f  by force: the machine may stop
 ";
 
 fn main() -> u8 {
-    let arguments = Arguments::new("kill", HELP);
+    let mut arguments = Arguments::new("kill", HELP);
+    let Some(options) = arguments.options("f") else { return tool::USAGE };
+    let force = if options.contains('f') { Force::Forced } else { Force::Gentle };
     if arguments.words().is_empty() {
         return arguments.wrong("DOMAIN is missing");
     }
@@ -26,20 +33,14 @@ fn main() -> u8 {
     };
     let mut status = 0;
     for word in arguments.words() {
-        let mut named = domains.iter().filter(|(name, domain)| name == word && domain.state == 0);
-        let number = match (parse(word), named.next(), named.next()) {
-            (Some(number), ..) => number,
-            (None, Some((_, domain)), None) => domain.number,
-            (None, None, _) => {
-                status = arguments.fail(word, "no such domain");
-                continue;
-            }
-            (None, Some(_), Some(_)) => {
-                status = arguments.fail(word, "several domains have this name; give a number");
+        let number = match parse(word).map_or_else(|| inspect::only(&domains, word), Ok) {
+            Ok(number) => number,
+            Err(cause) => {
+                status = arguments.fail(word, cause);
                 continue;
             }
         };
-        if let Err(error) = PROC.kill_domain(number) {
+        if let Err(error) = PROC.kill_domain(number, force) {
             status = arguments.fail(word, error);
         }
     }

@@ -25,7 +25,7 @@ use abi::info;
 use interface::{Delegate, Delegated, Failure, Reply, Request};
 use interfaces::names::{NamesClient, NamesError};
 use interfaces::parent::{ParentClient, ParentError, ParentServer};
-use interfaces::process::{ProcessError, ProcessServer};
+use interfaces::process::{Force, ProcessError, ProcessServer};
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
@@ -103,8 +103,16 @@ impl ProcessServer for Processes {
         op::machine_stop(Entry::SPECIAL, status & 0x7f).map_err(|_| ProcessError::NotAllowed)
     }
 
-    fn kill_domain(&self, _badge: u64, number: u64) -> Result<(), ProcessError> {
-        table::kill_domain(number)
+    fn kill_domain(&self, _badge: u64, number: u64, force: Force) -> Result<(), ProcessError> {
+        if table::kill_domain(number)? {
+            return Ok(());
+        }
+        ParentClient(Direct(Entry::PARENT)).kill(number, force).map_err(|error| match error {
+            Failure::Refused(ParentError::Essential) => ProcessError::Essential,
+            Failure::Refused(ParentError::StaysDead) => ProcessError::StaysDead,
+            Failure::Refused(ParentError::NoSuchComponent) => ProcessError::NoSuchDomain,
+            _ => ProcessError::NotAllowed,
+        })
     }
 }
 
@@ -140,6 +148,11 @@ impl ParentServer for Parent {
 
     fn vault(&self, _badge: u64) -> Result<Delegate, ParentError> {
         Err(ParentError::NoVault)
+    }
+
+    fn kill(&self, _badge: u64, _domain: u64, _force: Force) -> Result<(), ParentError> {
+        // Programs have the interface `Process` for this.
+        Err(ParentError::NotAllowed)
     }
 }
 

@@ -145,13 +145,13 @@ pub fn kill(number: u64) -> Result<(), ProcessError> {
     end(&table.processes[index].state)
 }
 
-/// Ends the process whose domain has this number.
-pub fn kill_domain(number: u64) -> Result<(), ProcessError> {
+/// Ends the process whose domain has this number; false if there is none.
+pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
     let table = TABLE.lock();
     let of_domain = |process: &&Process| matches!(&process.state, State::Running(child) if child.number == number);
     match table.processes.iter().find(of_domain) {
-        Some(process) => end(&process.state),
-        None => Err(ProcessError::NotAllowed),
+        Some(process) => end(&process.state).map(|()| true),
+        None => Ok(false),
     }
 }
 

@@ -8,7 +8,7 @@ use interfaces::file::{FileClient, FileError, FileSystemClient, Kind, TRUNCATE};
 use interfaces::listing::Listing;
 use interfaces::names::NamesClient;
 use interfaces::pipes::{PipeError, PipesClient};
-use interfaces::process::{ProcessClient, ProcessError};
+use interfaces::process::{Force, ProcessClient, ProcessError};
 use loader::startup::{Contents, write};
 use runtime::entry::Owned;
 use runtime::stream::{FILE_SYSTEM, Stream};
@@ -167,7 +167,7 @@ fn killed() -> Result<(), &'static str> {
         files().stat("/etc").map_err(say)?;
         for name in ["ramfs", "names"] {
             let number = domain(name)?;
-            proc.kill_domain(number).map_err(say)?;
+            proc.kill_domain(number, Force::Gentle).map_err(say)?;
             let start = op::clock();
             let stat = files().stat("/etc").map_err(say)?;
             hold(stat.kind == Kind::Directory, "another kind")?;

@@ -1,6 +1,6 @@
 //! What every domain can ask of the one that created it: `roottask` for components, `proc` for programs.
 
-use interface::{codes, interface};
+use interface::{codes, interface, scalar_enum};
 
 codes! {
     /// Why the parent refused.
@@ -9,6 +9,18 @@ codes! {
         2 NotAllowed "the system description does not let this component do it"
         3 Full "too many services"
         4 NoVault "this component keeps nothing over its death"
+        5 NoSuchComponent "no component that runs has this domain"
+        6 Essential "a component without which the machine stops"
+        7 StaysDead "a component that nobody starts again"
+        8 Taken "the name belongs to another component"
+    }
+}
+
+scalar_enum! {
+    /// How sure the one is who ends a component.
+    pub enum Force {
+        0 Gentle "only what comes back by itself"
+        1 Forced "whatever comes of it"
     }
 }
 
@@ -22,4 +34,7 @@ pub trait Parent {
     /// A domain that the caller made gets its portal to `names` (`layout::NAMES`), now and after every
     /// restart of the name service. What stands there before must be empty.
     fn equip(&self, domain: Delegate) -> Result<(), ParentError>;
+    /// Ends the component whose domain has this number. Only for who may stop the machine; what the
+    /// system description does not start again is ended only by force.
+    fn kill(&self, domain: u64, force: Force) -> Result<(), ParentError>;
 }

@@ -1,5 +1,6 @@
 //! Programs: started, waited for, killed; and what the nucleus tells about the machine.
 
+pub use crate::parent::Force;
 use interface::{codes, interface};
 
 codes! {
@@ -14,6 +15,9 @@ codes! {
         7 NotAllowed "not yours to do"
         8 Cancelled "the wait was interrupted"
         9 Unreadable "the program could not be read"
+        10 NoSuchDomain "no such domain, or one that is neither a program nor a component"
+        11 Essential "the machine stops without it (by force it is ended all the same)"
+        12 StaysDead "nobody starts it again (by force it is ended all the same)"
     }
 }
 
@@ -34,6 +38,7 @@ pub trait Process {
     fn inspect(&self, what: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError>;
     /// Stops the machine with an exit status, 0 to 127.
     fn stop_machine(&self, status: u64) -> Result<(), ProcessError>;
-    /// Ends a domain by its number, as `ps` shows it; for killing components.
-    fn kill_domain(&self, number: u64) -> Result<(), ProcessError>;
+    /// Ends a program or a component by the number of its domain, as `ps` shows it. A component that is
+    /// not started again is ended only by force.
+    fn kill_domain(&self, number: u64, force: Force) -> Result<(), ProcessError>;
 }
