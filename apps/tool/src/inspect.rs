@@ -78,6 +78,19 @@ pub fn domains() -> Result<Vec<(String, info::Domain)>, Refusal> {
     Ok(domains)
 }
 
+/// The number of the living domain that a name means. Of a scheduler and the one that stands by it is the
+/// older one: the one that schedules, since who stood by takes the seat and a new one stands by.
+pub fn only(domains: &[(String, info::Domain)], name: &str) -> Result<u64, &'static str> {
+    let alive = |(_, domain): &&(String, info::Domain)| domain.state == 0;
+    let mut named = domains.iter().filter(alive).filter(|(other, _)| other == name).map(|(_, domain)| domain);
+    let first = named.next().ok_or("no such domain")?;
+    let root = domains.iter().find(|(other, _)| other == "roottask").map(|(_, domain)| domain.number);
+    match named.all(|other| other.parent == first.parent && Some(first.parent) == root) {
+        true => Ok(first.number),
+        false => Err("several domains have this name; give a number"),
+    }
+}
+
 /// All threads, by number.
 pub fn threads() -> Result<Vec<info::Thread>, Refusal> {
     let records = records(info::THREAD, size_of::<info::Thread>() / 8)?;

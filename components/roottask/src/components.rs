@@ -1,12 +1,13 @@
 //! Starting components, watching them, and restarting them by the policy of the description.
 
-use crate::{fail, load, memory, services};
+use crate::{fail, load, memory, parent, records, services, vault};
 use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
 use abi::rights::ALL;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use interfaces::parent::{Force, ParentError};
 use runtime::Entry;
 use runtime::op::Schedule;
 use runtime::op::{self, clock};
@@ -24,6 +25,8 @@ const STANDBY: u16 = u16::MAX;
 /// A component that was started.
 struct Running {
     number: u16,
+    /// The number of its domain in the nucleus's lists: no two instances share it.
+    instance: u64,
     domain: Entry,
     account: Entry,
     thread: Option<Entry>,
@@ -70,8 +73,13 @@ pub fn wake() {
 }
 
 /// The domain of a component that runs.
-pub fn domain_of(number: u64) -> Option<Entry> {
-    RUNNING.lock().iter().find(|running| u64::from(running.number) == number).map(|running| running.domain)
+fn domain_of(number: u16) -> Option<Entry> {
+    RUNNING.lock().iter().find(|running| running.number == number).map(|running| running.domain)
+}
+
+/// The domain of this instance of a component, while it is the one that runs.
+pub fn domain_of_instance(instance: u64) -> Option<Entry> {
+    RUNNING.lock().iter().find(|running| running.instance == instance).map(|running| running.domain)
 }
 
 /// Every component gets a portal to the name service.
@@ -110,28 +118,8 @@ fn frames_of(component: &Component) -> Result<u64, String> {
     match component.account {
         Account::Frames(frames) => Ok(frames.into()),
         Account::Rest => {
-            let left = frames_left().ok_or("the nucleus tells nothing of our account")?;
+            let left = records::frames_left().ok_or("the nucleus tells nothing of our account")?;
             Ok(left.saturating_sub(RESERVE))
-        }
-    }
-}
-
-/// What is left in our own account, by our record in the nucleus's list.
-fn frames_left() -> Option<u64> {
-    let mut position = 0;
-    loop {
-        let found = op::info(Entry::SPECIAL, abi::info::DOMAIN, position, |bytes, next| {
-            position = next;
-            let word = |index: usize| {
-                bytes.get(index * 8..index * 8 + 8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
-            };
-            // Words of `info::Domain`: name in 2 and 3, charged in 6, limit in 7.
-            (bytes.get(16..24) == Some(b"roottask")).then(|| Some(word(7)? - word(6)?))
-        });
-        match found {
-            Ok(Some(left)) => return left,
-            Ok(None) if position != 0 => {}
-            _ => return None,
         }
     }
 }
@@ -148,7 +136,8 @@ fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
             return Err(error.to_string());
         }
     };
-    let mut running = Running { number, domain, account, thread: None, ticket: 0, deaths: Vec::new() };
+    let instance = records::newest_child().unwrap_or(0);
+    let mut running = Running { number, instance, domain, account, thread: None, ticket: 0, deaths: Vec::new() };
     let outcome = memory::manage_account(account).and_then(|ticket| {
         running.ticket = ticket;
         op::domain_set_max_priority(domain, component.max_priority.into()).map_err(text)?;
@@ -219,14 +208,28 @@ fn start(component: &Component) -> Result<(), String> {
         memory::manage_domain(running.ticket, running.domain)?;
         // The main stack's first page is touched at once.
         load::stack(running.ticket, running.domain)?;
-        // SAFETY: entry, stack and startup page are those of the new domain.
-        let thread = unsafe { op::thread_new(running.domain, entry, MAIN_STACK_TOP, STARTUP_PAGE, schedule) };
-        running.thread = Some(thread.map_err(|error| error.to_string())?);
-        Ok(())
+        Ok((entry, schedule))
     });
-    finish(&mut running, outcome)?;
-    runtime::log!("started {}", component.name);
+    let (entry, schedule) = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => return finish(&mut running, Err(error)),
+    };
+    // Its first thread may precede us: what it asks for must find it among those that run.
+    let domain = running.domain;
     RUNNING.lock().push(running);
+    runtime::log!("started {}", component.name);
+    // SAFETY: entry, stack and startup page are those of the new domain.
+    let thread = unsafe { op::thread_new(domain, entry, MAIN_STACK_TOP, STARTUP_PAGE, schedule) };
+    let mut all = RUNNING.lock();
+    let Some(place) = all.iter().position(|running| running.domain == domain) else { return Ok(()) };
+    match thread {
+        Ok(thread) => all[place].thread = Some(thread),
+        Err(error) => {
+            let mut running = all.swap_remove(place);
+            drop(all);
+            return finish(&mut running, Err(error.to_string()));
+        }
+    }
     Ok(())
 }
 
@@ -234,7 +237,8 @@ fn start(component: &Component) -> Result<(), String> {
 fn equip(component: &Component, running: &Running) -> Result<(), String> {
     let text = |error: abi::Error| error.to_string();
     let (domain, badge) = (running.domain, u64::from(running.number) + 1);
-    op::portal_new(domain, parent_service(), badge, Entry::PARENT, 0).map_err(text)?;
+    let asks = parent::badge(running.number, running.instance);
+    op::portal_new(domain, parent_service(), asks, Entry::PARENT, 0).map_err(text)?;
     services::connect_names(domain, badge);
     if component.special == Special::Machine {
         op::entry_copy(Entry::OWN, Entry::SPECIAL, domain, Entry::SPECIAL, ALL).map_err(text)?;
@@ -273,8 +277,43 @@ fn devices(component: &Component) -> Result<(Option<Entry>, Option<Entry>), Stri
     Ok((interrupt, ports))
 }
 
+/// Ends the component whose domain has this number, for a component that asks. What the description does
+/// not start again is ended only by force.
+pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
+    let find = |number: u16| {
+        let mut all = plan().system.components();
+        all.find(|component| component.number == number || number == STANDBY && component.special == Special::Scheduler)
+    };
+    // Who holds the machine could stop it as well.
+    if find(asks).is_none_or(|component| component.special != Special::Machine) {
+        return Err(ParentError::NotAllowed);
+    }
+    let boot = [(records::first(), memory::SIGMA0_DOMAIN), (records::own(), Entry::DOMAIN)];
+    if let Some((_, entry)) = boot.into_iter().find(|(number, _)| *number == domain) {
+        if force == Force::Gentle {
+            return Err(ParentError::Essential);
+        }
+        if entry == Entry::DOMAIN {
+            fail("roottask was killed");
+        }
+        return op::domain_kill(entry, 0).map_err(|_| ParentError::NoSuchComponent);
+    }
+    let running = RUNNING.lock();
+    let victim = running.iter().find(|running| running.instance == domain).ok_or(ParentError::NoSuchComponent)?;
+    match find(victim.number).map(|component| component.restart) {
+        Some(Restart::Always) => {}
+        Some(Restart::Never) if force == Force::Gentle => return Err(ParentError::StaysDead),
+        _ if force == Force::Gentle => return Err(ParentError::Essential),
+        _ => {}
+    }
+    op::domain_kill(victim.domain, 0).map_err(|_| ParentError::NoSuchComponent)
+}
+
 /// Looks for components that died, and restarts them by their policy.
 pub fn tend() {
+    if op::entry_info(memory::SIGMA0_DOMAIN, Entry::PARENT).is_err() {
+        fail("sigma0 died");
+    }
     loop {
         let dead = {
             let mut running = RUNNING.lock();
@@ -295,6 +334,9 @@ fn bury(mut dead: Running) {
         .find(|component| component.number == dead.number || is_standby && component.special == Special::Scheduler);
     let Some(component) = component else { return };
     services::withdraw(dead.number);
+    // Calls that it was in go on without it: no new one of its begins from now on, and this waits for
+    // the one that may be changing the vault.
+    vault::settle();
     remove(&mut dead);
     let now = clock();
     dead.deaths.retain(|time| now - time < MINUTE);
@@ -328,7 +370,7 @@ fn reconnect(number: u16) {
         for portal in holder.portals().filter(|portal| portal.component == number) {
             let deadline = clock() + PATIENCE;
             while !services::is_published(number, portal.service) && op::p(plan().events, deadline).is_ok() {}
-            if let Some(domain) = domain_of(holder.number.into()) {
+            if let Some(domain) = domain_of(holder.number) {
                 let badge = u64::from(holder.number) + 1;
                 services::connect(domain, portal.index.into(), number, portal.service, badge);
             }

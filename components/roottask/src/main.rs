@@ -5,6 +5,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`records`] | what the nucleus's list says about domains |
 //! | [`memory`] | drawing frames from `sigma0`, the archive, the window for filling pages |
 //! | [`load`] | an executable into a new domain |
 //! | [`components`] | starting, watching and restarting components |
@@ -20,6 +21,7 @@ mod components;
 mod load;
 mod memory;
 mod parent;
+mod records;
 mod services;
 mod vault;
 
@@ -62,6 +64,7 @@ fn start() -> Result<core::convert::Infallible, String> {
     let system = System::parse(file).map_err(|error| error.to_string())?;
     let events = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
     components::init(system, events);
+    op::domain_set_death_semaphore(memory::SIGMA0_DOMAIN, events).map_err(|error| format!("sigma0: {error}"))?;
     parent::serve(ACTIVATIONS)?;
     components::start_scheduler()?;
     components::start_all()?;

@@ -11,8 +11,8 @@ use interfaces::sigma0::Sigma0Client;
 use runtime::Direct;
 use runtime::{Entry, op, table};
 
-/// `sigma0`'s domain, and where its service stands in its table.
-const SIGMA0_DOMAIN: Entry = Entry(FIRST_FREE);
+/// `sigma0`'s domain; where its service stands in its table.
+pub const SIGMA0_DOMAIN: Entry = Entry(FIRST_FREE);
 const SIGMA0_SERVICE: Entry = Entry(FIRST_FREE);
 /// Pages of others are mapped here while they are filled.
 const WINDOW: u64 = FREE_START + 0x800_0000;

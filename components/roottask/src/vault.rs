@@ -18,71 +18,97 @@ const VAULT_BYTES: u64 = 1 << 32;
 /// Pages of one vault.
 const MAX_PAGES: u64 = VAULT_BYTES / PAGE_BYTES as u64;
 
-/// Pages there are: component and index.
+/// Pages there are: component and index. Held while one is made, mapped or released.
 static PAGES: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
 
-/// The interface; the badge is the component's number.
-pub struct Vault;
+/// The interface, for one instance of a component. A call that an instance made before it died finds that
+/// it is not the one that runs, and does nothing.
+pub struct Vault {
+    /// The component's number.
+    pub component: u64,
+    /// See `components::domain_of_instance`.
+    pub instance: u64,
+}
+
+/// Waits until no call is at work. Those that come for an instance that is not the one that runs do nothing.
+pub fn settle() {
+    drop(PAGES.lock());
+}
 
 fn address_of(component: u64, index: u64) -> u64 {
     START + component * VAULT_BYTES + index * PAGE_BYTES as u64
 }
 
-fn share(component: u64, index: u64, address: u64) -> Result<(), VaultError> {
-    let domain = components::domain_of(component).ok_or(VaultError::BadAddress)?;
-    // SAFETY: we hold no reference into vault pages.
-    unsafe { op::map(domain, address_of(component, index), address, 0, MAP_READ | MAP_WRITE) }.map_err(|error| {
-        if error == abi::Error::AccountExhausted { VaultError::NoMemory } else { VaultError::BadAddress }
-    })
+impl Vault {
+    fn domain(&self) -> Result<Entry, VaultError> {
+        components::domain_of_instance(self.instance).ok_or(VaultError::BadAddress)
+    }
+
+    fn share(&self, domain: Entry, index: u64, address: u64) -> Result<(), VaultError> {
+        // SAFETY: we hold no reference into vault pages.
+        unsafe { op::map(domain, address_of(self.component, index), address, 0, MAP_READ | MAP_WRITE) }.map_err(
+            |error| {
+                if error == abi::Error::AccountExhausted { VaultError::NoMemory } else { VaultError::BadAddress }
+            },
+        )
+    }
+
+    fn make(&self, index: u64, address: u64, account: Entry) -> Result<bool, VaultError> {
+        if index >= MAX_PAGES {
+            return Err(VaultError::TooMany);
+        }
+        let mut pages = PAGES.lock();
+        let domain = self.domain()?;
+        let place = address_of(self.component, index);
+        let is_new = !pages.contains(&(self.component, index));
+        if is_new {
+            let ticket = memory::manage_account(account).map_err(|_| VaultError::NoMemory)?;
+            let drawn = memory::draw_for(ticket, place);
+            memory::forget(ticket);
+            drawn.map_err(|_| VaultError::NoMemory)?;
+            pages.insert((self.component, index));
+        }
+        if let Err(error) = self.share(domain, index, address) {
+            if is_new {
+                pages.remove(&(self.component, index));
+                memory::take_back(place);
+            }
+            return Err(error);
+        }
+        Ok(is_new)
+    }
 }
 
 impl VaultServer for Vault {
-    fn page(&self, badge: u64, index: u64, address: u64, account: Delegated) -> Result<bool, VaultError> {
+    fn page(&self, _badge: u64, index: u64, address: u64, account: Delegated) -> Result<bool, VaultError> {
         let account = Entry::from(account);
-        let outcome = page(badge, index, address, account);
+        let outcome = self.make(index, address, account);
         services::remove(account);
         outcome
     }
 
-    fn existing(&self, badge: u64, index: u64, address: u64) -> Result<bool, VaultError> {
-        if !PAGES.lock().contains(&(badge, index)) {
+    fn existing(&self, _badge: u64, index: u64, address: u64) -> Result<bool, VaultError> {
+        let pages = PAGES.lock();
+        let domain = self.domain()?;
+        if !pages.contains(&(self.component, index)) {
             return Ok(false);
         }
-        share(badge, index, address).map(|()| true)
+        self.share(domain, index, address).map(|()| true)
     }
 
-    fn release(&self, badge: u64, index: u64) -> Result<(), VaultError> {
-        if !PAGES.lock().remove(&(badge, index)) {
+    fn release(&self, _badge: u64, index: u64) -> Result<(), VaultError> {
+        let mut pages = PAGES.lock();
+        self.domain()?;
+        if !pages.remove(&(self.component, index)) {
             return Err(VaultError::NoSuchPage);
         }
-        memory::take_back(address_of(badge, index));
+        memory::take_back(address_of(self.component, index));
         Ok(())
     }
 
-    fn pages(&self, badge: u64) -> Result<u64, VaultError> {
+    fn pages(&self, _badge: u64) -> Result<u64, VaultError> {
         let pages = PAGES.lock();
-        Ok(pages.range((badge, 0)..=(badge, u64::MAX)).next_back().map_or(0, |(_, index)| index + 1))
+        let of_component = (self.component, 0)..=(self.component, u64::MAX);
+        Ok(pages.range(of_component).next_back().map_or(0, |(_, index)| index + 1))
     }
-}
-
-fn page(component: u64, index: u64, address: u64, account: Entry) -> Result<bool, VaultError> {
-    if index >= MAX_PAGES {
-        return Err(VaultError::TooMany);
-    }
-    let is_new = !PAGES.lock().contains(&(component, index));
-    if is_new {
-        let ticket = memory::manage_account(account).map_err(|_| VaultError::NoMemory)?;
-        let drawn = memory::draw_for(ticket, address_of(component, index));
-        memory::forget(ticket);
-        drawn.map_err(|_| VaultError::NoMemory)?;
-        PAGES.lock().insert((component, index));
-    }
-    if let Err(error) = share(component, index, address) {
-        if is_new {
-            PAGES.lock().remove(&(component, index));
-            memory::take_back(address_of(component, index));
-        }
-        return Err(error);
-    }
-    Ok(is_new)
 }

@@ -1,0 +1,69 @@
+//! What the nucleus's list says about domains: our own, and those that we made.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use runtime::{Entry, op};
+
+/// Our own domain's number; 0 = not looked up yet.
+static OWN: AtomicU64 = AtomicU64::new(0);
+
+/// What is used of `abi::info::Domain`.
+#[derive(Clone, Copy)]
+struct Domain {
+    number: u64,
+    parent: u64,
+    is_named_as_we_are: bool,
+    charged: u64,
+    limit: u64,
+}
+
+/// The record of the newest domain with a number below this (0: of all).
+fn below(number: u64) -> Option<Domain> {
+    let record = op::info(Entry::SPECIAL, abi::info::DOMAIN, number, |bytes, _| {
+        let word = |index: usize| -> Option<u64> {
+            Some(u64::from_le_bytes(bytes.get(index * 8..index * 8 + 8)?.try_into().ok()?))
+        };
+        // Words of the record: number, parent, name in 2 and 3, charged in 6, limit in 7.
+        Some(Domain {
+            number: word(0)?,
+            parent: word(1)?,
+            is_named_as_we_are: bytes.get(16..24) == Some(b"roottask"),
+            charged: word(6)?,
+            limit: word(7)?,
+        })
+    });
+    record.ok().flatten()
+}
+
+/// All records, the newest domain first.
+fn all() -> impl Iterator<Item = Domain> {
+    core::iter::successors(below(0), |domain| below(domain.number).filter(|next| next.number < domain.number))
+}
+
+/// Our own number. The nucleus made our domain before any other could have its name.
+pub fn own() -> u64 {
+    match OWN.load(Ordering::Relaxed) {
+        0 => {
+            let number = all().filter(|domain| domain.is_named_as_we_are).last().map_or(0, |domain| domain.number);
+            OWN.store(number, Ordering::Relaxed);
+            number
+        }
+        number => number,
+    }
+}
+
+/// The number of `sigma0`, the domain that the nucleus made first.
+pub fn first() -> u64 {
+    all().last().map_or(0, |domain| domain.number)
+}
+
+/// Frames left in our own account.
+pub fn frames_left() -> Option<u64> {
+    let own = below(own() + 1)?;
+    Some(own.limit.saturating_sub(own.charged))
+}
+
+/// The number of the domain that we made last.
+pub fn newest_child() -> Option<u64> {
+    let own = own();
+    all().find(|domain| domain.parent == own).map(|domain| domain.number)
+}
