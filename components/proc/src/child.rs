@@ -70,7 +70,12 @@ fn memory(error: Failure<Sigma0Error>) -> ProcessError {
 
 impl Child {
     /// Makes the domain of the program in `source`, all but its thread. `process` is the badge with which it calls us.
-    pub fn new(source: &Source, launch: &Startup<'_>, frames: u64, process: u64) -> Result<(Self, u64), ProcessError> {
+    pub fn new(
+        source: &Source<'_>,
+        launch: &Startup<'_>,
+        frames: u64,
+        process: u64,
+    ) -> Result<(Self, u64), ProcessError> {
         let mut head = [0; loader::program::HEAD_BYTES];
         let length = source.read(0, &mut head)?;
         let program = Program::parse(&head[..length], source.bytes(), Machine::X86_64).map_err(|error| {
@@ -107,7 +112,7 @@ impl Child {
         op::domain_set_death_semaphore(domain, crate::table::death()).map_err(nucleus)
     }
 
-    fn load(&self, source: &Source, program: &Program) -> Result<(), ProcessError> {
+    fn load(&self, source: &Source<'_>, program: &Program) -> Result<(), ProcessError> {
         for segment in program.segments() {
             let mut first = 0;
             while first < segment.pages {

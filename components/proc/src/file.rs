@@ -3,19 +3,18 @@
 use interface::Failure;
 use interfaces::file::{FileClient, FileError, Kind};
 use interfaces::process::ProcessError;
-use runtime::connection::Direct;
-use runtime::entry::Owned;
-use runtime::stream::FILE_SYSTEM;
+use runtime::connection::Connection;
+use runtime::stream::{FILE_SYSTEM, Path};
 
-/// An open program.
-pub struct Source {
-    file: Owned,
+/// An open program. If the file server is restarted while it is read, it is opened again.
+pub struct Source<'a> {
+    file: FileClient<Connection<Path<'a>>>,
     bytes: u64,
 }
 
-impl Source {
+impl<'a> Source<'a> {
     /// Opens it.
-    pub fn open(path: &str) -> Result<Self, ProcessError> {
+    pub fn open(path: &'a str) -> Result<Self, ProcessError> {
         let file = FILE_SYSTEM.open(path, 0).map_err(|error| match error {
             Failure::Refused(FileError::NotFound | FileError::NotADirectory | FileError::BadName) => {
                 ProcessError::NotFound
@@ -23,8 +22,8 @@ impl Source {
             Failure::Refused(FileError::IsADirectory) => ProcessError::NotAProgram,
             error => unreadable(path, error),
         })?;
-        let file = Owned::new(file.into());
-        let stat = FileClient(Direct(file.entry())).stat().map_err(|error| unreadable(path, error))?;
+        let file = FileClient(Connection::opened(Path { path, flags: 0 }, file.into()));
+        let stat = file.stat().map_err(|error| unreadable(path, error))?;
         if stat.kind != Kind::File || !stat.executable {
             return Err(ProcessError::NotAProgram);
         }
@@ -38,10 +37,9 @@ impl Source {
 
     /// Reads from an offset; fewer bytes than asked for mean its end.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, ProcessError> {
-        let file = FileClient(Direct(self.file.entry()));
         let mut done = 0;
         while done < into.len() {
-            match file.read(offset + done as u64, &mut into[done..]) {
+            match self.file.read(offset + done as u64, &mut into[done..]) {
                 Ok(0) => break,
                 Ok(count) => done += count,
                 Err(error) => return Err(unreadable("program", error)),

@@ -23,7 +23,6 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::info;
 use interface::{Delegate, Delegated, Failure, Reply, Request};
-use interfaces::names::{NamesClient, NamesError};
 use interfaces::parent::{ParentClient, ParentError, ParentServer};
 use interfaces::process::{Force, ProcessError, ProcessServer};
 use runtime::connection::Direct;
@@ -127,15 +126,17 @@ impl Serve for Parent {
 impl ParentServer for Parent {
     fn publish(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
         let service = Owned::new(service.into());
-        let names = NamesClient(Direct(Entry::NAMES));
+        if table::is_published_by_another(badge, name) {
+            return Err(ParentError::Taken);
+        }
         let delegate = Delegate::entry(service.entry().0, abi::rights::ALL);
-        names.register(name, delegate).map_err(|error| match error {
-            Failure::Refused(NamesError::BadName) => ParentError::BadName,
-            Failure::Refused(NamesError::Full) => ParentError::Full,
+        // Our parent registers it, and again when the name service is restarted.
+        ParentClient(Direct(Entry::PARENT)).publish(name, delegate).map_err(|error| match error {
+            Failure::Refused(error) => error,
             _ => ParentError::NotAllowed,
         })?;
-        // What the name service has is derived from ours.
-        table::keep(badge, service);
+        // What the others have is derived from ours.
+        table::keep(badge, name, service);
         Ok(())
     }
 

@@ -35,8 +35,8 @@ struct Process {
     name: String,
     /// Pipes that end with it: number, and whether it is the writing end.
     pipes: Vec<(u64, bool)>,
-    /// What it published.
-    services: Vec<Owned>,
+    /// What it published, by name.
+    services: Vec<(String, Owned)>,
     state: State,
 }
 
@@ -113,11 +113,20 @@ pub fn spawn(path: &str, launch: &[u8], frames: u64) -> Result<u64, ProcessError
 }
 
 /// Keeps a service that a process published, as long as the process lives.
-pub fn keep(number: u64, service: Owned) {
+pub fn keep(number: u64, name: &str, service: Owned) {
     let mut table = TABLE.lock();
     if let Some(index) = table.find(number) {
-        table.processes[index].services.push(service);
+        let services = &mut table.processes[index].services;
+        services.retain(|(known, _)| known != name);
+        services.push((name.to_string(), service));
     }
+}
+
+/// Whether a process other than this one, which lives, published this name.
+pub fn is_published_by_another(number: u64, name: &str) -> bool {
+    let table = TABLE.lock();
+    let mut others = table.processes.iter().filter(|process| process.number != number);
+    others.any(|process| process.services.iter().any(|(known, _)| known == name))
 }
 
 /// Waits for the end of a process; gives its status and forgets it.

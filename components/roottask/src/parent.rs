@@ -65,7 +65,12 @@ impl ParentServer for Parent {
             services::remove(entry);
             return Err(ParentError::NotAllowed);
         }
-        services::publish(component_of(badge), name, entry);
+        if let Err(error) = services::publish(component_of(badge), name, entry) {
+            services::remove(entry);
+            return Err(error);
+        }
+        // Found under its name from now on, unless the name service is being restarted.
+        services::register(name);
         components::wake();
         Ok(())
     }

@@ -1,15 +1,17 @@
 //! Services that components published, and the call entries that others get to them.
 //!
-//! A service is known by its name and who published it. It is registered with `names`, and put where
-//! the system description says that a component has a portal to it; both again when either side restarts.
+//! A service is known by its name, which belongs to the component that published it first. It is
+//! registered with `names`, and put where the system description says that a component has a portal to it;
+//! both again when either side restarts. `proc` publishes here what its programs publish.
 
 use crate::components;
 use abi::layout::NAMES;
-use abi::rights::ALL;
+use abi::rights::{ALL, Kind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use interface::Delegate;
 use interfaces::names::NamesClient;
+use interfaces::parent::ParentError;
 use runtime::Direct;
 use runtime::sync::Mutex;
 use runtime::{Entry, op, table};
@@ -18,11 +20,15 @@ use runtime::{Entry, op, table};
 const NAME_SERVICE: &str = "names";
 /// Badges of domains that components made, in `names`: from here on.
 const FIRST_GUEST: u64 = 1000;
+/// Names there can be.
+const MAX_SERVICES: usize = 128;
 
+/// A name, which belongs to the component that published it first, also while that is being restarted.
 struct Service {
     name: String,
     component: u16,
-    entry: Entry,
+    /// Nothing while the component is dead.
+    entry: Option<Entry>,
     registered: bool,
 }
 
@@ -36,9 +42,22 @@ struct State {
     services: Vec<Service>,
     guests: Vec<Guest>,
     next_badge: u64,
+    /// Our own portal to `names` leads to the one that runs.
+    is_connected: bool,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { services: Vec::new(), guests: Vec::new(), next_badge: FIRST_GUEST });
+static STATE: Mutex<State> =
+    Mutex::new(State { services: Vec::new(), guests: Vec::new(), next_badge: FIRST_GUEST, is_connected: false });
+
+/// Held while an entry is passed to `names`, and while one is removed: its index must not stand for another
+/// service meanwhile. Taken before [`STATE`].
+static REGISTERING: Mutex<()> = Mutex::new(());
+
+impl State {
+    fn names(&self) -> Option<Entry> {
+        self.services.iter().find(|service| service.name == NAME_SERVICE)?.entry
+    }
+}
 
 /// Takes an entry out of our table.
 pub fn remove(entry: Entry) {
@@ -46,54 +65,76 @@ pub fn remove(entry: Entry) {
     table::free(entry);
 }
 
-/// Notes a service; one of the same name by the same component is replaced.
-pub fn publish(component: u16, name: &str, entry: Entry) {
-    let mut state = STATE.lock();
-    if let Some(place) =
-        state.services.iter().position(|service| service.name == name && service.component == component)
-    {
-        let old = state.services.swap_remove(place);
-        remove(old.entry);
-    }
-    state.services.push(Service { name: name.to_string(), component, entry, registered: false });
+fn is_alive(entry: Entry) -> bool {
+    matches!(op::entry_info(Entry::OWN, entry), Ok((Kind::Service, _)))
 }
 
-/// What a dead component published is gone.
-pub fn withdraw(component: u16) {
+/// Notes a service; one of the same name by the same component is replaced. `register_new` registers it.
+pub fn publish(component: u16, name: &str, entry: Entry) -> Result<(), ParentError> {
+    let _registering = REGISTERING.lock();
     let mut state = STATE.lock();
-    let mut place = 0;
-    while place < state.services.len() {
-        if state.services[place].component == component {
-            let old = state.services.swap_remove(place);
-            remove(old.entry);
-            if old.name == NAME_SERVICE {
-                for service in &mut state.services {
-                    service.registered = false;
-                }
-            }
-        } else {
-            place += 1;
+    if let Some(service) = state.services.iter_mut().find(|service| service.name == name) {
+        if service.component != component {
+            return Err(ParentError::Taken);
         }
+        let old = service.entry.replace(entry);
+        service.registered = false;
+        old.into_iter().for_each(remove);
+        return Ok(());
+    }
+    if state.services.len() >= MAX_SERVICES {
+        // What programs published is published by who started them, and dies with them.
+        state.services.retain(|service| {
+            let dead = service.component == component && service.entry.is_none_or(|entry| !is_alive(entry));
+            if dead {
+                service.entry.into_iter().for_each(remove);
+            }
+            !dead
+        });
+    }
+    if state.services.len() >= MAX_SERVICES {
+        return Err(ParentError::Full);
+    }
+    state.services.push(Service { name: name.to_string(), component, entry: Some(entry), registered: false });
+    Ok(())
+}
+
+/// What a dead component published is gone; the names stay its own.
+pub fn withdraw(component: u16) {
+    let _registering = REGISTERING.lock();
+    let mut state = STATE.lock();
+    let mut nameless = false;
+    for service in state.services.iter_mut().filter(|service| service.component == component) {
+        service.entry.take().into_iter().for_each(remove);
+        service.registered = false;
+        nameless |= service.name == NAME_SERVICE;
+    }
+    if nameless {
+        state.services.iter_mut().for_each(|service| service.registered = false);
+        state.is_connected = false;
     }
 }
 
 /// Whether `component` published `name`.
 pub fn is_published(component: u16, name: &str) -> bool {
-    STATE.lock().services.iter().any(|service| service.component == component && service.name == name)
+    let state = STATE.lock();
+    let mut services = state.services.iter();
+    services.any(|service| service.component == component && service.name == name && service.entry.is_some())
 }
 
 /// Puts a call entry to a service into a domain's table. False if it is not published.
 pub fn connect(domain: Entry, index: usize, component: u16, name: &str, badge: u64) -> bool {
     let state = STATE.lock();
     let found = state.services.iter().find(|service| service.component == component && service.name == name);
-    found.is_some_and(|service| op::portal_new(domain, service.entry, badge, Entry(index), 0).is_ok())
+    let entry = found.and_then(|service| service.entry);
+    entry.is_some_and(|entry| op::portal_new(domain, entry, badge, Entry(index), 0).is_ok())
 }
 
 /// Gives a domain its portal to `names`, if there is a name service.
 pub fn connect_names(domain: Entry, badge: u64) {
     let state = STATE.lock();
-    if let Some(names) = state.services.iter().find(|service| service.name == NAME_SERVICE) {
-        let _ = op::portal_new(domain, names.entry, badge, Entry(NAMES), 0);
+    if let Some(names) = state.names() {
+        let _ = op::portal_new(domain, names, badge, Entry(NAMES), 0);
     }
 }
 
@@ -126,33 +167,46 @@ fn is_gone(domain: Entry) -> bool {
 /// Registers with `names` what is not registered yet. A name service that came just now gets portals
 /// made to it first.
 pub fn register_new() {
-    let pending: Vec<(String, Entry)> = {
+    let pending: Vec<String> = {
         let state = STATE.lock();
-        if !state.services.iter().any(|service| service.name == NAME_SERVICE) {
+        if state.names().is_none() {
             return;
         }
-        let new = state.services.iter().filter(|service| !service.registered);
-        new.map(|service| (service.name.clone(), service.entry)).collect()
+        let new = state.services.iter().filter(|service| !service.registered && service.entry.is_some());
+        new.map(|service| service.name.clone()).collect()
     };
-    if pending.iter().any(|(name, _)| name == NAME_SERVICE) {
+    if pending.iter().any(|name| name == NAME_SERVICE) {
         connect_names(Entry::OWN, 0);
+        STATE.lock().is_connected = true;
         components::connect_all_to_names();
         let guests: Vec<(Entry, u64)> = STATE.lock().guests.iter().map(|guest| (guest.domain, guest.badge)).collect();
         for (domain, badge) in guests {
             connect_names(domain, badge);
         }
     }
-    let names = NamesClient(Direct(Entry::NAMES));
-    for (name, entry) in pending {
-        match names.register(&name, Delegate::entry(entry.0, ALL)) {
-            Ok(()) => {
-                let mut state = STATE.lock();
-                if let Some(service) = state.services.iter_mut().find(|service| service.entry == entry) {
-                    service.registered = true;
-                }
+    for name in pending {
+        register(&name);
+    }
+}
+
+/// Registers a service with `names`, if there is one. What cannot be registered is tried again when a name
+/// service comes; a new name service itself is registered by [`register_new`], which connects it.
+pub fn register(name: &str) {
+    let _registering = REGISTERING.lock();
+    let pending = {
+        let state = STATE.lock();
+        let found = state.services.iter().find(|service| service.name == name && !service.registered);
+        found.and_then(|service| service.entry).filter(|entry| state.is_connected && is_alive(*entry))
+    };
+    let Some(entry) = pending else { return };
+    match NamesClient(Direct(Entry::NAMES)).register(name, Delegate::entry(entry.0, ALL)) {
+        Ok(()) => {
+            let mut state = STATE.lock();
+            if let Some(service) = state.services.iter_mut().find(|service| service.entry == Some(entry)) {
+                service.registered = true;
             }
-            Err(error) => runtime::log!("registering {name}: {error}"),
         }
+        Err(error) => runtime::log!("registering {name}: {error}"),
     }
 }
 

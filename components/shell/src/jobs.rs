@@ -31,6 +31,11 @@ pub fn set_foreground(running: Option<Running>) {
     *FOREGROUND.lock() = running;
 }
 
+/// Whether Ctrl-C would end something.
+pub fn has_foreground() -> bool {
+    FOREGROUND.lock().is_some()
+}
+
 /// Ends what runs in the foreground.
 pub fn kill_foreground() {
     let running = FOREGROUND.lock().clone();

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use abi::{NEVER, rights};
+use abi::rights;
 use interface::{Delegate, Failure};
 use interfaces::console::{ConsoleClient, ConsoleError, Mode};
 use lineedit::{Editor, Outcome};
@@ -21,6 +21,9 @@ static CONSOLE: ConsoleClient<Connection<Name<'static>>> = ConsoleClient(Connect
 static INTERRUPT: AtomicUsize = AtomicUsize::new(0);
 /// Ctrl-C was pressed since [`forget_interrupt`].
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Nanoseconds after which a console that was started while a command runs is told of us.
+const LOOK: u64 = 500_000_000;
 
 /// Bytes written at once.
 const BLOCK: usize = 4000;
@@ -51,9 +54,17 @@ pub fn watch_interrupts() -> Result<(), abi::Error> {
     let semaphore = op::semaphore_new(Entry::ACCOUNT, 0)?;
     INTERRUPT.store(semaphore.0, Ordering::Relaxed);
     let watch = move || {
-        while op::p(semaphore, NEVER).is_ok() {
-            INTERRUPTED.store(true, Ordering::Relaxed);
-            jobs::kill_foreground();
+        loop {
+            match op::p(semaphore, op::clock() + LOOK) {
+                Ok(()) => {
+                    INTERRUPTED.store(true, Ordering::Relaxed);
+                    jobs::kill_foreground();
+                }
+                // A console that was started meanwhile knows nothing of us yet.
+                Err(abi::Error::Timeout) if jobs::has_foreground() => lend(semaphore),
+                Err(abi::Error::Timeout) => {}
+                Err(_) => return,
+            }
         }
     };
     thread::spawn(watch).map(drop)
@@ -69,9 +80,14 @@ pub fn hand_over() {
     INTERRUPTED.store(false, Ordering::Relaxed);
     let semaphore = INTERRUPT.load(Ordering::Relaxed);
     if semaphore != 0 {
-        let _ = CONSOLE.set_interrupt_semaphore(Delegate::entry(semaphore, rights::COPY | rights::WRITE));
+        lend(Entry(semaphore));
         let _ = CONSOLE.set_mode(Mode::Cooked);
     }
+}
+
+/// Gives the console the semaphore that it raises at Ctrl-C.
+fn lend(semaphore: Entry) {
+    let _ = CONSOLE.set_interrupt_semaphore(Delegate::entry(semaphore.0, rights::COPY | rights::WRITE));
 }
 
 /// What a person typed.

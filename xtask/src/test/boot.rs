@@ -5,6 +5,7 @@
 //! exec = "ls /"
 //! expect = ["bin", "/^boot/"]     # in this order; a text is a whole line, /…/ is sought in the lines
 //! refuse = ["/panic/"]            # nowhere; a panic of the nucleus is refused always
+//! rising = ["/line (\d+) ok/ 50"] # these numbers come in order from 1 on, to 50 at least; one may come again
 //! status = 0
 //! ```
 //! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`, `cpus = 1`,
@@ -50,6 +51,8 @@ pub struct TestFile {
     expect: Vec<String>,
     #[serde(default)]
     refuse: Vec<String>,
+    #[serde(default)]
+    rising: Vec<String>,
     #[serde(default)]
     status: u8,
     #[serde(default = "default_timeout")]
@@ -213,12 +216,37 @@ fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
             bail!("this line did not come: {expected}{hint}");
         }
     }
+    for rule in &test.rising {
+        rises(rule, &lines)?;
+    }
     match end {
         End::Status(status) if *status == test.status => Ok(()),
         End::Status(status) => bail!("the machine stopped with status {status} instead of {}", test.status),
         End::Reset => bail!("the machine reset itself"),
         End::TimedOut => bail!("it was not done after {} seconds", test.timeout),
     }
+}
+
+/// The numbers that a regular expression finds begin with 1, each is that before it (repeated) or one more,
+/// and they come as far as is asked for: `/expression/ last`.
+fn rises(rule: &str, lines: &[&str]) -> Result<()> {
+    let parts = rule.strip_prefix('/').and_then(|rule| rule.rsplit_once("/ "));
+    let (regex, least) = parts.with_context(|| format!("`rising` takes \"/expression/ number\", not {rule}"))?;
+    let least: u64 = least.parse().with_context(|| format!("{least} is no number"))?;
+    let regex = Regex::new(regex).with_context(|| format!("bad pattern {rule}"))?;
+    let mut last = 0;
+    for line in lines {
+        let Some(found) = regex.captures(line) else { continue };
+        let number: u64 = found.get(1).context("`rising` needs a group")?.as_str().parse().context("not a number")?;
+        if number != last + 1 && (number != last || last == 0) {
+            bail!("after {last} comes {number}: {line}");
+        }
+        last = number;
+    }
+    if last < least {
+        bail!("it ends with {last}, before {least}: {rule}");
+    }
+    Ok(())
 }
 
 /// A whole line, or a regular expression.
@@ -268,6 +296,15 @@ mod tests {
         assert!(verdict("refuse = [\"/bad/\"]", End::Status(0), "good\n").is_ok());
         assert!(verdict("refuse = [\"/bad/\"]", End::Status(0), "too bad\n").is_err());
         assert!(verdict("", End::Status(0), "nucleus panic: at the disco\n").is_err());
+    }
+
+    #[test]
+    fn rising_numbers_have_no_gap() {
+        let text = "rising = ['/n (\\d+)/ 3']";
+        assert!(verdict(text, End::Status(0), "n 1\nx\nn 2\nn 2\nn 3\n").is_ok());
+        for bad in ["", "n 1\nn 2\n", "n 2\nn 3\n", "n 1\nn 3\n", "n 1\nn 2\nn 1\nn 3\n", "n 0\nn 1\nn 2\nn 3\n"] {
+            assert!(verdict(text, End::Status(0), bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

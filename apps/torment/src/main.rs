@@ -1,0 +1,166 @@
+//! `torment COMPONENT`: kills a component at random instants while others use it, and looks whether
+//! anything is lost.
+//!
+//! The load runs below our own priority: when we wake at a random time, whatever of it runs is interrupted
+//! wherever it is, in a call to the victim above all (a call runs with its caller's priority). After most
+//! kills we wait until the victim is back and each load went on; the next kill after the others comes while
+//! the victim starts. What was acknowledged to the load is compared in the end.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod files;
+mod load;
+mod random;
+
+use alloc::format;
+use alloc::string::String;
+
+use load::LOADS;
+use random::Random;
+use runtime::interfaces::process::Force;
+use runtime::thread;
+use tool::inspect::{self, PROC};
+use tool::{Arguments, println};
+
+runtime::entry!(main);
+
+const HELP: &str = "\
+usage: torment COMPONENT [--kills N] [--seed N]
+
+Kills a component N times (50) at random instants, while threads write and read
+files, print, look names up, start programs, sleep and yield. Ends well if the
+component came back each time, everything went on, and nothing that was
+acknowledged is lost. The instants follow from the seed (1).
+";
+
+/// Nanoseconds until everything must go on after a kill.
+const PATIENCE: u64 = 10_000_000_000;
+/// Nanoseconds between two looks.
+const LOOK: u64 = 300_000;
+/// Longest time before a kill, in nanoseconds: when all is at work, and while the victim starts.
+const AT_WORK: u64 = 6_000_000;
+const STARTING: u64 = 1_500_000;
+
+fn main() -> u8 {
+    let mut arguments = Arguments::new("torment", HELP);
+    let numbers = arguments.number("--kills").and_then(|kills| Ok((kills, arguments.number("--seed")?)));
+    let Ok((kills, seed)) = numbers else { return tool::USAGE };
+    let Some(victim) = arguments.one("COMPONENT") else { return tool::USAGE };
+    let (kills, seed) = (kills.unwrap_or(50), seed.unwrap_or(1));
+    println!("torment: {kills} kills of {victim}, seed {seed}");
+    match torment(victim, kills, seed) {
+        Ok(()) => 0,
+        Err(cause) => arguments.fail(victim, cause),
+    }
+}
+
+fn torment(victim: &str, kills: u64, seed: u64) -> Result<(), String> {
+    let mut random = Random(seed);
+    let mut log = Log::new(victim)?;
+    // What is there before counts as found.
+    log.read()?;
+    (log.deaths, log.restarts) = (0, 0);
+    load::publish().map_err(|error| format!("publish: {error}"))?;
+    let threads = LOADS.each_ref().map(|load| load.start(random.next()));
+    let mut slowest = 0;
+    let mut outcome = all_go_on("at first");
+    for kill in 1..=kills {
+        if outcome.is_err() {
+            break;
+        }
+        outcome = once(victim, kill, &mut random, &mut log, &mut slowest);
+    }
+    load::stop();
+    for thread in threads {
+        thread.map_err(|error| format!("no thread: {error}"))?.join();
+    }
+    outcome?;
+    for load in &LOADS {
+        println!("torment: {}: {}", load.name, load.summary()?);
+    }
+    log.read()?;
+    println!("torment: dmesg: {} deaths of {victim}, {} restarts", log.deaths, log.restarts);
+    println!("torment: back after {} us at most", slowest / 1000);
+    if (log.deaths, log.restarts) != (kills, kills) {
+        return Err(format!("{kills} kills, but dmesg tells of other numbers"));
+    }
+    Ok(())
+}
+
+/// One kill.
+fn once(victim: &str, kill: u64, random: &mut Random, log: &mut Log, slowest: &mut u64) -> Result<(), String> {
+    let told = |error: inspect::Refusal| format!("kill {kill}: {error}");
+    let while_starting = random.once_in(4);
+    let number = inspect::only(&inspect::domains().map_err(told)?, victim)?;
+    let pause = random.below(if while_starting { STARTING } else { AT_WORK });
+    thread::sleep(pause).map_err(|error| format!("{error}"))?;
+    PROC.kill_domain(number, Force::Gentle).map_err(told)?;
+    let start = thread::clock();
+    // Alive again: under a new number, or, of a scheduler, the one that stood by.
+    while inspect::only(&inspect::domains().map_err(told)?, victim).is_ok_and(|now| now == number) || !is_alive(victim)?
+    {
+        if thread::clock() - start > PATIENCE {
+            return Err(format!("kill {kill}: it does not come back"));
+        }
+        thread::sleep(LOOK).map_err(|error| format!("{error}"))?;
+    }
+    if !while_starting {
+        all_go_on(&format!("after kill {kill}"))?;
+        *slowest = (*slowest).max(thread::clock() - start);
+    }
+    log.read()
+}
+
+fn is_alive(name: &str) -> Result<bool, String> {
+    let domains = inspect::domains().map_err(|error| format!("domains: {error}"))?;
+    Ok(inspect::only(&domains, name).is_ok())
+}
+
+/// Waits until each load has done something more.
+fn all_go_on(when: &str) -> Result<(), String> {
+    let before = LOADS.each_ref().map(load::Load::done);
+    let start = thread::clock();
+    loop {
+        for load in &LOADS {
+            load.failure()?;
+        }
+        let idle = LOADS.iter().zip(before).find(|(load, before)| load.done() == *before);
+        let Some((load, _)) = idle else { return Ok(()) };
+        if thread::clock() - start > PATIENCE {
+            return Err(format!("{when}: {} does not go on", load.name));
+        }
+        thread::sleep(LOOK).map_err(|error| format!("{error}"))?;
+    }
+}
+
+/// What the kernel log says of the victim, read as it grows: it keeps less than all of it.
+struct Log {
+    died: String,
+    restarted: String,
+    position: u64,
+    rest: String,
+    deaths: u64,
+    restarts: u64,
+}
+
+impl Log {
+    fn new(victim: &str) -> Result<Self, String> {
+        let (died, restarted) = (format!(" {victim} died"), format!("roottask: restarting {victim}"));
+        Ok(Self { died, restarted, position: 0, rest: String::new(), deaths: 0, restarts: 0 })
+    }
+
+    fn read(&mut self) -> Result<(), String> {
+        let rest = &mut self.rest;
+        let position = inspect::log(self.position, |bytes| rest.push_str(&String::from_utf8_lossy(bytes)));
+        self.position = position.map_err(|error| format!("kernel log: {error}"))?;
+        while let Some(end) = self.rest.find('\n') {
+            let line: String = self.rest.drain(..=end).collect();
+            self.deaths += u64::from(line.contains(&self.died));
+            self.restarts += u64::from(line.trim_end().ends_with(&self.restarted));
+        }
+        Ok(())
+    }
+}
