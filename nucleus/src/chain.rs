@@ -398,7 +398,8 @@ pub fn split_above(mut lower: Ref<Activation>) {
     info::counters().splits += 1;
     (upper.caller, lower.callee, lower.state) = (None, None, State::Top);
     let mut top = upper;
-    while let Some(callee) = top.callee {
+    // Who was returned to keeps its last callee.
+    while let (State::Calling, Some(callee)) = (top.state, top.callee) {
         top = callee;
     }
     if top.wait == Wait::Orphans {
