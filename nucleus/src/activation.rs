@@ -3,10 +3,11 @@
 //! An activation is *free* in its domain's pool, or the *top* of a thread's chain, or *calling*: then
 //! `callee` is the next one up and `caller` leads back. How its registers are kept says `frame`.
 
+use crate::arch::special::{self, FpuState};
 use crate::arch::{entry, memory, paging};
 use crate::cpu;
 use crate::deadline::Place;
-use crate::domain::Domain;
+use crate::domain::{self, Domain};
 use crate::frames::{self, Use};
 use crate::mapping::Mapping;
 use crate::pointer::{Link, Ref};
@@ -102,6 +103,8 @@ pub struct Activation {
     pub receive: u16,
     /// Thread pointer (FS base).
     pub pointer: u64,
+    /// Floating-point registers, if its domain has them.
+    pub fpu: Link<FpuState>,
     /// Next in the pool or in a queue of waiters.
     pub next: Link<Activation>,
     /// Previous in a queue of waiters.
@@ -147,7 +150,7 @@ pub fn check_address(address: u64) -> Result<u64, Error> {
 pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
     check_address(stack)?;
     if let Some(kept) = domain.spare.take() {
-        return Ok(enlist(domain, kept, stack, kept.message, kept.message_kernel));
+        return Ok(enlist(domain, kept, stack, kept.message, kept.message_kernel, kept.fpu));
     }
     let slot = (!domain.message_slots).trailing_zeros() as usize;
     if slot >= MAX_ACTIVATIONS {
@@ -161,8 +164,17 @@ pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error
     });
     match made {
         Ok(activation) => {
+            let fpu = match new_fpu(domain) {
+                Ok(fpu) => fpu,
+                Err(error) => {
+                    slab::free(activation);
+                    paging::unmap_nucleus_page(domain, message);
+                    account::release(frame, 0);
+                    return Err(error);
+                }
+            };
             domain.message_slots |= 1 << slot;
-            Ok(enlist(domain, activation, stack, message, frames::address_of(frame)))
+            Ok(enlist(domain, activation, stack, message, frames::address_of(frame), fpu))
         }
         Err(error) => {
             account::release(frame, 0);
@@ -171,18 +183,24 @@ pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error
     }
 }
 
+fn new_fpu(domain: Ref<Domain>) -> Result<Link<FpuState>, Error> {
+    if domain.slow & domain::SLOW_FPU == 0 { Ok(None) } else { slab::allocate(domain.account).map(Some) }
+}
+
 fn enlist(
     mut domain: Ref<Domain>,
     mut activation: Ref<Activation>,
     stack: u64,
     message: u64,
     message_kernel: usize,
+    fpu: Link<FpuState>,
 ) -> Ref<Activation> {
     // SAFETY: all zeros are a valid activation.
     unsafe { core::ptr::write_bytes(activation.pointer(), 0, 1) };
     domain.activation_count += 1;
     (activation.domain, activation.stack) = (domain, stack);
-    (activation.message, activation.message_kernel) = (message, message_kernel);
+    (activation.message, activation.message_kernel, activation.fpu) = (message, message_kernel, fpu);
+    activation.reset_fpu();
     activation.domain_next = domain.activations;
     domain.activations = Some(activation);
     activation
@@ -232,10 +250,21 @@ pub fn release(activation: Ref<Activation>) {
     domain.message_slots &= !(1 << ((activation.message - MESSAGE_START) as usize / frames::FRAME));
     paging::unmap_nucleus_page(domain, activation.message);
     account::release(frames::frame_of(activation.message_kernel), 0);
+    if let Some(state) = activation.fpu {
+        special::forget(activation);
+        slab::free(state);
+    }
     slab::free(activation);
 }
 
 impl Ref<Activation> {
+    /// Floating-point registers, if there are any, are as at a start; they are not the loaded ones.
+    pub fn reset_fpu(self) {
+        if let Some(mut state) = self.fpu {
+            special::forget(self);
+            state.reset();
+        }
+    }
     /// Sets what a light frame comes back with.
     #[inline(always)]
     pub fn set_result(mut self, result: Result<u64, Error>) {
@@ -285,9 +314,8 @@ impl Ref<Activation> {
             (cpu.domain, cpu.table, cpu.limit) = (Some(domain), domain.table, domain.limit);
             paging::load_root(domain.root);
         }
-        if cpu.pointer != self.pointer {
-            cpu.pointer = self.pointer;
-            memory::load_thread_pointer(self.pointer);
+        if domain.slow | cpu.special != 0 {
+            special::load(self);
         }
         cpu.activation = Some(self);
     }

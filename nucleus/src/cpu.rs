@@ -36,6 +36,10 @@ pub struct Cpu {
     pub idle: bool,
     /// The loaded thread pointer.
     pub pointer: u64,
+    /// Whose floating-point registers are loaded.
+    pub fpu: Link<Activation>,
+    /// Not zero: one of the two above is.
+    pub special: u8,
     /// Something that precedes the running thread became ready.
     pub preempt: bool,
 }
@@ -55,6 +59,8 @@ static CPU: Nucleus<Cpu> = Nucleus::new(Cpu {
     window: false,
     idle: false,
     pointer: 0,
+    fpu: None,
+    special: 0,
     preempt: false,
 });
 

@@ -54,6 +54,7 @@ fn boot(start_info: u64) -> Result<core::convert::Infallible, &'static str> {
     frames::init_rest(&info, arch::paging::image());
     cpu::this().stack = &raw const boot_stack_top as usize;
     arch::descriptors::init();
+    arch::special::init();
     arch::interrupts::init();
     arch::timer::init();
     account::init();

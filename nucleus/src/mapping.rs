@@ -41,7 +41,7 @@ pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
     }
     let bytes = 4096u64 << order;
     // Neither sum overflows: addresses below `USER_END`, sizes at most 2^47.
-    let in_range = address >= USER_START && address < USER_END && address + bytes <= USER_END;
+    let in_range = (USER_START..USER_END).contains(&address) && address + bytes <= USER_END;
     let in_messages = address < MESSAGE_END && address + bytes > MESSAGE_START;
     if address & (bytes - 1) == 0 && in_range && !in_messages { Ok(1 << order) } else { Err(Error::BadAddress) }
 }

@@ -233,6 +233,12 @@ pub extern "C" fn dispatch(_seat: u64, number: u64) -> Reply {
 /// Nothing can run: clears frames ahead, then sleeps until an interrupt.
 fn idle() -> ! {
     cpu::this().idle = true;
+    if cfg!(feature = "checked") {
+        let lost = |number: &usize| thread::by_number(*number).is_some_and(|thread| thread.runs == Runs::Running);
+        if let Some(number) = (1..thread::numbers_used()).find(lost) {
+            panic!("thread {number} runs while the CPU is idle");
+        }
+    }
     timer::arm_no_later_than(deadline::earliest());
     while frames::clear_one_ahead() {
         // SAFETY: as below.

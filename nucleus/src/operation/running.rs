@@ -2,7 +2,7 @@
 
 use super::{Operands, Outcome};
 use crate::activation;
-use crate::arch::{memory, timer};
+use crate::arch::{memory, special, timer};
 use crate::log::{self as kernel_log, Part};
 use crate::pointer::Ref;
 use crate::semaphore::Reply;
@@ -147,7 +147,7 @@ pub extern "C" fn log(bytes: u64, _: u64) -> Reply {
 }
 
 pub extern "C" fn activation_set(what: u64, value: u64) -> Reply {
-    let mut cpu = cpu::this();
+    let cpu = cpu::this();
     let (Some(mut activation), Some(mut domain)) = (cpu.activation, cpu.domain) else {
         return Err(Error::NotRunnable).into();
     };
@@ -163,8 +163,8 @@ pub extern "C" fn activation_set(what: u64, value: u64) -> Reply {
                 return Err(error).into();
             }
             domain.slow |= domain::SLOW_POINTER;
-            (activation.pointer, cpu.pointer) = (value, value);
-            memory::load_thread_pointer(value);
+            activation.pointer = value;
+            special::load(activation);
         }
         _ => return Err(Error::BadArgument).into(),
     }

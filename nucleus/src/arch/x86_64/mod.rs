@@ -7,5 +7,6 @@ pub mod interrupts;
 pub mod memory;
 pub mod paging;
 pub mod serial;
+pub mod special;
 pub mod timer;
 pub mod trap;

@@ -1,0 +1,95 @@
+//! Processor state that most domains do not have: floating-point registers and the thread pointer.
+//!
+//! Both belong to the activation. Floating-point state (x87 and SSE) is saved whenever another activation
+//! becomes current, never carried over a crossing, and the unit is off while an activation without such
+//! state runs. Domains that have neither pay one test of a flag for it (`Cpu::special`).
+//!
+//! Intel SDM volume 1, 10.5 (FXSAVE, FXRSTOR); volume 3, 2.5 (CR0.TS) and 6.15 (#NM).
+
+use super::memory;
+use crate::activation::Activation;
+use crate::cpu;
+use crate::pointer::Ref;
+use core::arch::asm;
+
+const CR0_MONITOR: u64 = 1 << 1;
+const CR0_EMULATE: u64 = 1 << 2;
+const CR0_SWITCHED: u64 = 1 << 3;
+const CR0_NUMERIC_ERROR: u64 = 1 << 5;
+const CR4_FXSR: u64 = 1 << 9;
+const CR4_EXCEPTIONS: u64 = 1 << 10;
+
+/// x87 and SSE registers as FXSAVE lays them out.
+#[repr(C, align(64))]
+pub struct FpuState([u16; 256]);
+
+/// Word of the x87 control word, and of MXCSR.
+const CONTROL: usize = 0;
+const MXCSR: usize = 12;
+
+impl FpuState {
+    /// As after FNINIT, with all exceptions masked and all registers clear.
+    pub fn reset(&mut self) {
+        self.0.fill(0);
+        self.0[CONTROL] = 0x37f;
+        self.0[MXCSR] = 0x1f80;
+    }
+}
+
+/// Turns the unit off, and lets it be used when it is on.
+pub fn init() {
+    // SAFETY: control bits that only concern the unit.
+    unsafe {
+        let (mut cr0, mut cr4): (u64, u64);
+        asm!("mov {}, cr0", "mov {}, cr4", out(reg) cr0, out(reg) cr4, options(nostack, nomem));
+        cr0 = (cr0 | CR0_MONITOR | CR0_SWITCHED | CR0_NUMERIC_ERROR) & !CR0_EMULATE;
+        cr4 |= CR4_FXSR | CR4_EXCEPTIONS;
+        asm!("mov cr0, {}", "mov cr4, {}", in(reg) cr0, in(reg) cr4, options(nostack, nomem));
+    }
+}
+
+fn turn_off() {
+    // SAFETY: as in `init`.
+    unsafe {
+        let cr0: u64;
+        asm!("mov {}, cr0", out(reg) cr0, options(nostack, nomem));
+        asm!("mov cr0, {}", in(reg) cr0 | CR0_SWITCHED, options(nostack, nomem));
+    }
+}
+
+/// Makes the processor's special state the one of `activation`, which becomes current.
+#[cold]
+pub fn load(activation: Ref<Activation>) {
+    let mut cpu = cpu::this();
+    if cpu.pointer != activation.pointer {
+        cpu.pointer = activation.pointer;
+        memory::load_thread_pointer(activation.pointer);
+    }
+    let next = activation.fpu.map(|_| activation);
+    if cpu.fpu != next {
+        // SAFETY: the areas live as long as their activations, and are aligned.
+        unsafe {
+            if let Some(state) = cpu.fpu.and_then(|last| last.fpu) {
+                asm!("fxsave64 [{}]", in(reg) state.pointer(), options(nostack));
+            }
+            match activation.fpu {
+                Some(state) => {
+                    asm!("clts", options(nostack, nomem));
+                    asm!("fxrstor64 [{}]", in(reg) state.pointer(), options(nostack));
+                }
+                None => turn_off(),
+            }
+        }
+        cpu.fpu = next;
+    }
+    cpu.special = (cpu.pointer != 0 || cpu.fpu.is_some()) as u8;
+}
+
+/// `activation` goes, and its state with it.
+pub fn forget(activation: Ref<Activation>) {
+    let mut cpu = cpu::this();
+    if cpu.fpu == Some(activation) {
+        cpu.fpu = None;
+        turn_off();
+    }
+}
