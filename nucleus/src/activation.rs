@@ -99,6 +99,10 @@ pub struct Activation {
     pub bottom: bool,
     /// What it waits for.
     pub wait: Wait,
+    /// While it waits: the activation of its domain that holds what it waits for; 0 = nobody known.
+    pub lends: u8,
+    /// Highest priority lent to it.
+    pub lent: u8,
     /// Index where delegated entries go; 0 = none are accepted.
     pub receive: u16,
     /// Thread pointer (FS base).
@@ -258,6 +262,10 @@ pub fn release(activation: Ref<Activation>) {
 }
 
 impl Ref<Activation> {
+    /// Its number in its domain, from 1: that of its message area.
+    pub fn number(self) -> u8 {
+        ((self.message - MESSAGE_START) as usize / frames::FRAME) as u8 + 1
+    }
     /// Floating-point registers, if there are any, are as at a start; they are not the loaded ones.
     pub fn reset_fpu(self) {
         if let Some(mut state) = self.fpu {

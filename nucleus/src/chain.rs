@@ -12,7 +12,7 @@ use crate::operation::STEPS;
 use crate::pointer::{Link, Ref};
 use crate::table::{Content, Entry};
 use crate::thread::{Runs, Thread};
-use crate::{deadline, info, schedule};
+use crate::{deadline, info, lending, schedule};
 use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::sched::Event;
@@ -357,6 +357,7 @@ fn adopt_next(thread: Ref<Thread>) -> bool {
 fn adopt(mut thread: Ref<Thread>, top: Ref<Activation>) {
     thread.top = Some(top);
     thread.bottom = set_thread(top, Some(thread));
+    lending::settle(thread);
 }
 
 /// Sets the thread of a whole chain, from its top down; gives the bottom.
@@ -410,13 +411,14 @@ pub fn split_above(mut lower: Ref<Activation>) {
     deadline::clear(lower);
     if let Some(mut thread) = thread {
         thread.top = Some(lower);
+        lending::settle(thread);
     }
     let runs = thread.map_or(Runs::Blocked, |thread| thread.runs);
     match upper.domain.orphan_thread.filter(|orphan| orphan.top.is_none()) {
         Some(mut orphan) => {
             if let Some(thread) = thread {
                 // It goes on as urgently as before.
-                orphan.priority = thread.priority.min(orphan.home.max_priority);
+                orphan.own_priority = thread.own_priority.min(orphan.home.max_priority);
             }
             adopt(orphan, top);
             if runs == Runs::Running && cpu::this().thread == thread {
@@ -488,7 +490,12 @@ pub fn cut_out(mut activation: Ref<Activation>) {
 pub fn stop_waiting(mut activation: Ref<Activation>) {
     deadline::clear(activation);
     match activation.wait {
-        Wait::Semaphore => activation.semaphore().give_up(activation),
+        Wait::Semaphore => {
+            activation.semaphore().give_up(activation);
+            if activation.lends != 0 {
+                lending::end(activation);
+            }
+        }
         Wait::Pool => {
             let mut domain = activation.awaited_domain();
             domain.waiters.remove(activation);

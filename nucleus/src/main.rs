@@ -18,6 +18,7 @@ mod frames;
 mod info;
 mod interrupt;
 mod ledger;
+mod lending;
 mod loader;
 mod log;
 mod mapping;

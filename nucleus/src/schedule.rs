@@ -82,6 +82,11 @@ fn post(thread: Ref<Thread>) {
     }
 }
 
+/// A thread that is ready has another priority now.
+pub fn post_again(thread: Ref<Thread>) {
+    post(thread);
+}
+
 fn ring_is_unread(seat: &Seat) -> bool {
     // SAFETY: as in `post`; the user may write anything into `read`, which only harms itself.
     unsafe { (*seat.ring).written != (&raw const (*seat.ring).read).read_volatile() }

@@ -4,7 +4,7 @@
 use crate::activation::{Activation, Wait};
 use crate::pointer::Ref;
 use crate::queue::Queue;
-use crate::{cpu, deadline, schedule, slab};
+use crate::{cpu, deadline, lending, schedule, slab};
 use abi::{Error, NEVER};
 
 /// See the module.
@@ -36,9 +36,10 @@ impl From<Result<u64, Error>> for Reply {
     }
 }
 
-/// P found no token (and took one that is not there). Word 1 is the deadline in nanoseconds.
+/// P found no token (and took one that is not there). Word 1 is the deadline in nanoseconds, word 2 the
+/// activation of the caller's domain, from 1, that holds what is waited for; 0 = unknown.
 #[unsafe(no_mangle)]
-extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64) -> Reply {
+extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64, holder: u64) -> Reply {
     if deadline == 0 {
         semaphore.count += 1;
         return Err(Error::Timeout).into();
@@ -60,6 +61,9 @@ extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64) -> Re
     activation.wait = Wait::Semaphore;
     activation.waits_on = semaphore.address();
     semaphore.waiters.append(activation);
+    if holder != 0 {
+        lending::begin(activation, thread, holder);
+    }
     schedule::block_current()
 }
 
@@ -140,6 +144,9 @@ impl Ref<Activation> {
     pub fn end_wait(mut self, result: Result<u64, Error>) -> crate::pointer::Link<crate::thread::Thread> {
         self.wait = Wait::No;
         self.set_result(result);
+        if self.lends != 0 {
+            lending::end(self);
+        }
         deadline::clear(self);
         if self.thread.is_none() {
             crate::chain::unpark(self);

@@ -25,7 +25,7 @@ pub enum Runs {
 pub struct Thread {
     /// Its number: what `sched` names. 0 for the seat of a scheduler.
     pub number: u16,
-    /// 0 (lowest) to 63.
+    /// 0 (lowest) to 63, what was lent to it included.
     pub priority: u8,
     /// Whether it can run.
     pub runs: Runs,
@@ -43,6 +43,8 @@ pub struct Thread {
     pub slice: u64,
     /// What it has of its slice when it runs next: all, or what was left when it was preempted.
     pub left: u64,
+    /// Its priority without what was lent to it.
+    pub own_priority: u8,
     /// When its slice ends.
     pub slice_end: u64,
     /// When it was dispatched.
@@ -99,7 +101,7 @@ pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<
     };
     NUMBERS.get().threads[number as usize] = Some(thread);
     (thread.number, thread.priority, thread.runs) = (number, priority, Runs::Blocked);
-    (thread.slice, thread.left) = (slice, slice);
+    (thread.slice, thread.left, thread.own_priority) = (slice, slice, priority);
     thread.home = home;
     thread.home_next = home.threads;
     home.threads = Some(thread);

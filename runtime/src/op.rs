@@ -271,13 +271,19 @@ pub fn semaphore_new(account: Entry, count: u64) -> Result<Entry> {
 /// (`NEVER`: for ever; 0: not at all).
 #[inline(always)]
 pub fn p(semaphore: Entry, deadline: u64) -> Result {
-    crate::arch::semaphore(semaphore.0, op::P, deadline)
+    crate::arch::semaphore(semaphore.0, op::P, deadline, 0)
+}
+
+/// As [`p`], for something that activation `holder` (from 1) of this domain has: it gets our priority until
+/// we stop waiting.
+pub fn p_lending(semaphore: Entry, deadline: u64, holder: u32) -> Result {
+    crate::arch::semaphore(semaphore.0, op::P, deadline, holder.into())
 }
 
 /// V: raises the semaphore's count or wakes who waits longest.
 #[inline(always)]
 pub fn v(semaphore: Entry) -> Result {
-    crate::arch::semaphore(semaphore.0, op::V, 0)
+    crate::arch::semaphore(semaphore.0, op::V, 0, 0)
 }
 
 /// Binds an interrupt line to a semaphore and enables it.

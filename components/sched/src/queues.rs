@@ -31,11 +31,11 @@ impl Queues {
         }
     }
 
-    /// Puts a thread at the end of its queue.
+    /// Puts a thread at the end of its queue, or, if it is in one, into that of the priority that it has now.
     #[inline(always)]
     pub fn append(&mut self, word: ThreadWord) {
         let number = word.number() % MAX_THREADS;
-        if number == 0 || self.level[number] != 0 {
+        if number == 0 || self.level[number] != 0 && !self.leaves(number, word) {
             return;
         }
         let level = level_of(word.priority());
@@ -48,6 +48,31 @@ impl Queues {
         }
         self.tail[level] = number as u16;
         self.level[number] = level as u8 + 1;
+    }
+
+    /// Takes a queued thread out if its priority is another one now.
+    #[cold]
+    fn leaves(&mut self, number: usize, word: ThreadWord) -> bool {
+        let level = self.level[number] as usize - 1;
+        if level == level_of(word.priority()) {
+            return false;
+        }
+        let (mut previous, mut at) = (0, self.head[level] as usize);
+        while at != number && at != 0 {
+            (previous, at) = (at, self.next[at] as usize % MAX_THREADS);
+        }
+        match previous {
+            0 => self.head[level] = self.next[number],
+            _ => self.next[previous] = self.next[number],
+        }
+        if self.tail[level] as usize == number {
+            self.tail[level] = previous as u16;
+        }
+        if self.head[level] == 0 {
+            self.filled &= !(1 << level);
+        }
+        self.level[number] = 0;
+        true
     }
 
     /// Puts a thread at the head of its queue.

@@ -16,6 +16,7 @@ pub const CHECKS: &[Check] = &[
     ("a thread runs and is joined", one_thread),
     ("threads that nobody joins are cleared away", detached),
     ("a contended mutex excludes", mutex),
+    ("who waits for a lock lends its priority", lending),
     ("a bounded channel delivers in order", channel),
     ("sleep takes its time", sleep),
     ("a wait can be cancelled", cancel),
@@ -87,6 +88,41 @@ fn mutex() -> Result<(), &'static str> {
     }
     threads.into_iter().for_each(Thread::join);
     hold(*COUNTER.lock() == 800, "two held it at once")
+}
+
+fn lending() -> Result<(), &'static str> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    static STEP: AtomicU64 = AtomicU64::new(0);
+    static GOT: AtomicU64 = AtomicU64::new(0);
+    const MILLISECOND: u64 = 1_000_000;
+    fn work(nanoseconds: u64) {
+        let end = op::clock() + nanoseconds;
+        while op::clock() < end {}
+    }
+    let start = |priority, function: fn(usize)| {
+        Thread::start_with(function, 0, op::Schedule { priority, slice: 1_000 }).map_err(|error| error.text())
+    };
+    STEP.store(0, Ordering::SeqCst);
+    // The lowest takes the lock and works for three milliseconds, the middle one would work for fifty.
+    let low = start(4, |_| {
+        let lock = LOCK.lock();
+        STEP.store(1, Ordering::SeqCst);
+        work(3 * MILLISECOND);
+        drop(lock);
+        work(MILLISECOND);
+    })?;
+    while STEP.load(Ordering::SeqCst) == 0 {
+        thread::sleep(100_000).map_err(|error| error.text())?;
+    }
+    let started = op::clock();
+    let middle = start(8, |_| work(50 * MILLISECOND))?;
+    let high = start(12, |_| {
+        drop(LOCK.lock());
+        GOT.store(op::clock(), Ordering::SeqCst);
+    })?;
+    let _ = [low, middle, high].map(Thread::join);
+    let waited = GOT.load(Ordering::SeqCst).saturating_sub(started);
+    hold(waited < 20 * MILLISECOND, "the highest waited for the middle one")
 }
 
 fn channel() -> Result<(), &'static str> {

@@ -130,7 +130,8 @@ pub const NAMES: [&str; 32] = [
 ];
 
 /// First word to a semaphore entry: P, word 1 = absolute deadline in nanoseconds (0 = only if it need
-/// not wait). `Timeout`, `Cancelled`, `PeerDied` when the semaphore goes.
+/// not wait), word 2 = number from 1 of the activation of the caller's domain that holds what is waited
+/// for, which gets the caller's priority meanwhile (0 = none). `Timeout`, `Cancelled`, `PeerDied` when the semaphore goes.
 pub const P: u64 = 0;
 /// First word to a semaphore entry: V.
 pub const V: u64 = 1;

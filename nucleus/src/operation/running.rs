@@ -7,7 +7,7 @@ use crate::log::{self as kernel_log, Part};
 use crate::pointer::Ref;
 use crate::semaphore::Reply;
 use crate::thread::{Runs, Thread};
-use crate::{chain, cpu, domain, info as records, schedule};
+use crate::{chain, cpu, domain, info as records, lending, schedule};
 use abi::rights::{self, Kind};
 use abi::{Error, MESSAGE_BYTES, NEVER, PRIORITIES, op};
 
@@ -59,10 +59,11 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     if schedule::is_seat(thread) {
         return Err(Error::NotRunnable.into());
     }
-    let old = thread.priority as u64;
-    (thread.priority, thread.slice) = check_schedule(operands.word(1), thread.home.max_priority)?;
+    let old = thread.own_priority as u64;
+    (thread.own_priority, thread.slice) = check_schedule(operands.word(1), thread.home.max_priority)?;
     thread.left = thread.slice;
-    if thread.runs == Runs::Running && (thread.priority as u64) < old {
+    lending::settle(thread);
+    if thread.runs == Runs::Running && (thread.own_priority as u64) < old {
         // Others may precede it now.
         cpu::this().preempt = true;
     }

@@ -18,6 +18,11 @@ pub trait Kernel {
     fn remove(semaphore: u32);
     /// P, at most until an absolute time.
     fn p(semaphore: u32, deadline: u64) -> Result<(), Error>;
+    /// P for what activation `holder` (from 1) has, which gets our priority meanwhile.
+    fn p_lending(semaphore: u32, holder: u32) -> Result<(), Error> {
+        let _ = holder;
+        Self::p(semaphore, abi::NEVER)
+    }
     /// V.
     fn v(semaphore: u32);
     /// The running activation's own semaphore, for waits of its own.
@@ -46,6 +51,9 @@ impl Kernel for Nucleus {
     }
     fn p(semaphore: u32, deadline: u64) -> Result<(), Error> {
         op::p(Entry(semaphore as usize), deadline)
+    }
+    fn p_lending(semaphore: u32, holder: u32) -> Result<(), Error> {
+        op::p_lending(Entry(semaphore as usize), abi::NEVER, holder)
     }
     fn v(semaphore: u32) {
         // It cannot be removed while the lock or queue that names it is in use.

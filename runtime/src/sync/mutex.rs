@@ -1,4 +1,4 @@
-//! A mutex: one word that names its owner.
+//! A mutex: one word that names its owner, to whom those who wait lend their priority.
 //!
 //! The word is 0 when free, else the owner's activation number plus one, with [`CONTENDED`] set once
 //! somebody waits. The semaphore exists from the first contention on. A surplus V only makes a waiter
@@ -9,8 +9,6 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering};
-
-use abi::NEVER;
 
 use super::{Kernel, Nucleus};
 
@@ -73,7 +71,7 @@ impl<K: Kernel> RawMutex<K> {
             }
             waited = true;
             // An error (the wait was cancelled) is a reason to look again, like a surplus V.
-            let _ = K::p(semaphore, NEVER);
+            let _ = K::p_lending(semaphore, word & !CONTENDED);
         }
     }
 

@@ -43,12 +43,13 @@ pub unsafe fn leave(words: Words, control: Control) -> u64 {
     unsafe { call(RETURN, words, control).0 }
 }
 
-/// P or V on the semaphore at `index`: the first word says which, the second is P's deadline.
+/// P or V on the semaphore at `index`: the first word says which, the others are P's deadline and who
+/// holds what is waited for.
 /// Safe: a semaphore touches no memory, and an entry of another kind that is mistaken for one gets two
 /// words and neither bytes nor a delegation. A kernel operation would be another matter, so small
 /// indices are refused.
 #[inline(always)]
-pub fn semaphore(index: usize, what: u64, deadline: u64) -> Result<(), Error> {
+pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<(), Error> {
     if index < abi::layout::PAGE_FAULT[0] {
         return Err(Error::WrongKind);
     }
@@ -59,7 +60,7 @@ pub fn semaphore(index: usize, what: u64, deadline: u64) -> Result<(), Error> {
         asm!(
             "syscall",
             inlateout("rax") index * ENTRY_BYTES => status,
-            inlateout("rdi") what => _, inlateout("rsi") deadline => _, lateout("rdx") _,
+            inlateout("rdi") what => _, inlateout("rsi") deadline => _, inlateout("rdx") holder => _,
             lateout("r8") _, lateout("r9") _, inlateout("r10") 0u64 => _,
             lateout("rcx") _, lateout("r11") _,
             options(nostack)
@@ -86,6 +87,7 @@ pub unsafe fn thread_exit_after_v(semaphore: usize) -> ! {
             in("rax") semaphore * ENTRY_BYTES,
             in("rdi") op::V,
             in("rsi") 0,
+            in("rdx") 0,
             in("r10") 0,
             options(noreturn, nostack)
         );
