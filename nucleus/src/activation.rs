@@ -313,17 +313,26 @@ impl Ref<Activation> {
         // SAFETY: entry address and stack were checked when they were given; all other registers are cleared.
         unsafe { entry::leave_to_service(self.address(), pc, badge, words, control) }
     }
-    /// Makes this activation, whose thread is the running one, the running activation of the CPU.
+    /// Whether [`Self::make_current`] has more to do than [`Self::make_current_plainly`].
     #[inline(always)]
+    pub fn is_special(self) -> bool {
+        self.domain.slow | cpu::this().special != 0
+    }
+    /// Makes this activation, whose thread is the running one, the running activation of the CPU.
     pub fn make_current(self) {
+        if self.is_special() {
+            special::load(self);
+        }
+        self.make_current_plainly();
+    }
+    /// As [`Self::make_current`], when neither this nor the last activation has special state.
+    #[inline(always)]
+    pub fn make_current_plainly(self) {
         let mut cpu = cpu::this();
         let domain = self.domain;
         if cpu.domain != Some(domain) {
             (cpu.domain, cpu.table, cpu.limit) = (Some(domain), domain.table, domain.limit);
             paging::load_root(domain.root);
-        }
-        if domain.slow | cpu.special != 0 {
-            special::load(self);
         }
         cpu.activation = Some(self);
     }

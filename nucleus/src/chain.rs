@@ -290,15 +290,15 @@ pub fn make_call_entry(
 #[inline(always)]
 pub fn resume_top(thread: Ref<Thread>) -> ! {
     match thread.top {
-        Some(top) if !top.domain.is_dead() => {
-            top.make_current();
+        Some(top) if !top.is_special() => {
+            top.make_current_plainly();
             top.leave()
         }
         _ => unwind(thread),
     }
 }
 
-/// As [`resume_top`], whose top is dead or gone.
+/// As [`resume_top`], whose top is dead or gone, or has special state.
 fn unwind(mut thread: Ref<Thread>) -> ! {
     let mut steps = STEPS;
     while let Some(top) = thread.top {

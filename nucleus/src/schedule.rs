@@ -189,8 +189,17 @@ fn enter_seat(seat: &Seat, event: Event, word: u64, now: u64) -> ! {
     seats.patience_ends = now + seats.patience;
     timer::arm_no_later_than(seats.patience_ends);
     cpu::this().thread = Some(seat.thread);
-    seat.activation.make_current();
+    if seat.activation.is_special() {
+        enter_specially(seat.activation, event, word)
+    }
+    seat.activation.make_current_plainly();
     seat.activation.leave_to_entry(event as u64, word)
+}
+
+#[inline(never)]
+fn enter_specially(seat: Ref<Activation>, event: Event, word: u64) -> ! {
+    seat.make_current();
+    seat.leave_to_entry(event as u64, word)
 }
 
 /// Before a scheduler took its seat only one thread runs; when it ends, its successor does.

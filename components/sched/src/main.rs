@@ -50,28 +50,57 @@ fn dispatch(number: usize) -> u64 {
 }
 
 extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
-    // SAFETY: the scheduler is never entered while it runs: this is the only use of both.
+    // SAFETY: the scheduler is never entered while it runs: this is the only use.
     let queues = unsafe { &mut *QUEUES.0.get() };
     let current = ThreadWord(word as u32);
-    if event == Event::SliceEnded as u64 || event == Event::Yielded as u64 {
-        // What woke before gets its turn before the one that gives way.
-        read(queues, ring);
-        queues.append(current);
-    } else if event == Event::Preempted as u64 {
+    let gives_way = event == Event::SliceEnded as u64 || event == Event::Yielded as u64;
+    if !gives_way || is_unread(ring) {
+        enter_slowly(event, current, ring)
+    }
+    // Nothing woke: the one that gives way is the last of its queue.
+    queues.append_new(current);
+    let number = queues.take();
+    let status = dispatch(number);
+    refused(number, status, ring)
+}
+
+#[inline(never)]
+fn enter_slowly(event: u64, current: ThreadWord, ring: *mut Ring) -> ! {
+    // SAFETY: as above; who called this uses its reference no more.
+    let queues = unsafe { &mut *QUEUES.0.get() };
+    if event == Event::Preempted as u64 {
         queues.prepend(current);
         read(queues, ring);
-    }
-    if event == Event::Choose as u64 {
+    } else {
+        // What woke before gets its turn before the one that gives way.
         read(queues, ring);
+        if event != Event::Choose as u64 {
+            queues.append(current);
+        }
     }
+    let number = queues.take();
+    let status = dispatch(number);
+    refused(number, status, ring)
+}
+
+/// Looks again until a thread runs.
+#[inline(never)]
+fn refused(mut number: usize, mut status: u64, ring: *mut Ring) -> ! {
+    // SAFETY: as above.
+    let queues = unsafe { &mut *QUEUES.0.get() };
     loop {
-        let number = queues.take();
-        let status = dispatch(number);
         if status == Error::Again as u64 && number != IDLE {
             queues.put_back(number);
         }
         read(queues, ring);
+        number = queues.take();
+        status = dispatch(number);
     }
+}
+
+fn is_unread(ring: *mut Ring) -> bool {
+    // SAFETY: as in `read`.
+    unsafe { (&raw const (*ring).read).read_volatile() != (&raw const (*ring).written).read_volatile() }
 }
 
 /// Queues what the ring says became ready.

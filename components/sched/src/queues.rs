@@ -32,10 +32,18 @@ impl Queues {
     }
 
     /// Puts a thread at the end of its queue, or, if it is in one, into that of the priority that it has now.
-    #[inline(always)]
     pub fn append(&mut self, word: ThreadWord) {
         let number = word.number() % MAX_THREADS;
-        if number == 0 || self.level[number] != 0 && !self.leaves(number, word) {
+        if self.level[number] == 0 || self.leaves(number, word) {
+            self.append_new(word);
+        }
+    }
+
+    /// Puts a thread that is in no queue at the end of its queue.
+    #[inline(always)]
+    pub fn append_new(&mut self, word: ThreadWord) {
+        let number = word.number() % MAX_THREADS;
+        if number == 0 {
             return;
         }
         let level = level_of(word.priority());
