@@ -1,7 +1,7 @@
 //! What `op::INFO` tells: records in the message area.
 //!
 //! `(machine, what, position) -> next position`; 0 = this was the last. `position` starts at 0 and is
-//! otherwise what the call before returned. A position that no longer exists starts over.
+//! otherwise what the call before returned. What came or went meanwhile may be told twice or not at all.
 
 /// One [`Domain`] record.
 pub const DOMAIN: u64 = 0;
@@ -57,7 +57,7 @@ pub struct Thread {
     pub home: u64,
     /// Number of the domain it is in now.
     pub now: u64,
-    /// 0 running, 1 handed to sched, 2 in the ring, 3 blocked.
+    /// 0 running, 1 ready (handed to sched, or in the ring), 3 blocked.
     pub state: u64,
     /// Priority.
     pub priority: u64,

@@ -38,7 +38,7 @@ pub const ACTIVATION_NEW: usize = 10;
 /// `(domain, instruction pointer, stack top, argument, priority | slice in microseconds << 8, index to
 /// fill) -> index`: a thread that starts there. `AccountExhausted`, `BadAddress`, `BadArgument`, `LimitReached`.
 pub const THREAD_NEW: usize = 11;
-/// `(thread, priority | slice in microseconds << 8) -> old value`; thread 0 = the running one. Needs
+/// `(thread, priority | slice in microseconds << 8) -> old priority`; thread 0 = the running one. Needs
 /// CONTROL. A thread cannot be raised above its domain's highest priority. `BadArgument`, `NoRight`.
 pub const THREAD_SCHEDULE: usize = 12;
 /// `(thread, instruction pointer, stack pointer) -> old instruction pointer`: aborts what the thread
@@ -67,24 +67,25 @@ pub const UNMAP: usize = 18;
 pub const DRAW: usize = 19;
 /// `(domain, entry address, flags, index to fill) -> index`: an entry point of the domain.
 pub const SERVICE_NEW: usize = 20;
-/// `(to domain, service, badge, index to fill, ceiling) -> index`: a call entry for that domain to the
-/// service. Needs USE on the service. `Flow`, `Occupied`, `TableFull`.
+/// `(to domain, service, badge, index to fill, 0) -> index`: a call entry for that domain to the
+/// service. Needs USE on the service. `Occupied`, `TableFull`, `TooDeep`; word 4 is for a ceiling priority.
 pub const PORTAL_NEW: usize = 21;
 /// `(account, count, index to fill) -> index`: a semaphore. `AccountExhausted`, `BadArgument`.
 pub const SEMAPHORE_NEW: usize = 22;
 /// `(interrupt, semaphore)`: binds the line to the semaphore and enables it; semaphore 0 = only
-/// enables the line again after an interrupt. `Busy` if another holds it.
+/// enables the line again after an interrupt. A new binding takes the place of the old one.
 pub const INTERRUPT_BIND: usize = 23;
 /// `(ports, offset, value, [`PORT_READ`] or [`PORT_WRITE`]) -> value`: one byte of I/O space.
 pub const PORT: usize = 24;
-/// `(seat, thread number) -> status`: `sched` lets the thread run; does not return then. `Again`,
-/// `NotRunnable`.
+/// `(0, thread number)`: `sched` lets the thread run; does not return then. `Again` if the ring has
+/// something new, `NotRunnable`; `NoRight` for who is not the scheduler. No operand is looked up.
 pub const DISPATCH: usize = 25;
 /// `(machine, what, position) -> value`: fills the message area from the nucleus's lists ([`crate::info`]).
 pub const INFO: usize = 26;
 /// `(machine, what, value)`: [`MACHINE_STOP`] and the like. Needs WRITE.
 pub const MACHINE: usize = 27;
-/// `(bytes)`: appends bytes of the message area to the kernel log with the domain's name before them.
+/// `(bytes)`: appends bytes of the message area, at most 256 (`BadArgument`), to the kernel log with the
+/// domain's name before them.
 pub const LOG: usize = 28;
 /// `(what, value)`: sets a property of the running activation ([`ACTIVATION_RECEIVE`] and the like).
 pub const ACTIVATION_SET: usize = 29;
@@ -146,8 +147,9 @@ pub const DOMAIN_TRUSTED: u64 = 2;
 pub const SET_FAULT_RANGE: u64 = 0;
 /// `DOMAIN_SET`: `(semaphore)`: V on it when the domain dies. Needs WRITE on it.
 pub const SET_DEATH_SEMAPHORE: u64 = 1;
-/// `DOMAIN_SET`: `(address of ring page, entry address, stack top)`: takes the scheduler's seat, named
-/// by `layout::SPECIAL` of the target; bit 0 of the ring address = as standby.
+/// `DOMAIN_SET`: `(1 = as standby, entry address, stack top) -> message area`: the domain takes the
+/// scheduler's seat; the message area of the seat is the ring ([`crate::sched::Ring`]). The caller needs
+/// the machine with CONTROL at `layout::SPECIAL`.
 pub const SET_SCHEDULER: u64 = 2;
 /// `DOMAIN_SET`: `(priority)`: highest priority its threads may have.
 pub const SET_MAX_PRIORITY: u64 = 3;
@@ -167,9 +169,9 @@ pub const PORT_WRITE: u64 = 1;
 
 /// `MACHINE`: stop the machine; the value (0 to 127) is its exit status.
 pub const MACHINE_STOP: u64 = 0;
-/// `MACHINE`: makes an interrupt-line entry for the line `value` -> index.
+/// `MACHINE`: makes an interrupt-line entry for the line `value` -> index. `Busy` if there is one.
 pub const MACHINE_INTERRUPT: u64 = 1;
 /// `MACHINE`: makes an I/O-ports entry for `value = first | count << 16` -> index.
 pub const MACHINE_PORTS: u64 = 2;
-/// `MACHINE`: V on the semaphore whose index is `value` whenever the log grows or a domain dies.
+/// `MACHINE`: V on the semaphore whose index is `value` whenever the log grows.
 pub const MACHINE_LOG_SEMAPHORE: u64 = 3;

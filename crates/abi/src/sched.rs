@@ -1,10 +1,10 @@
 //! The protocol between the nucleus and `sched`.
 //!
-//! The nucleus enters `sched` at its one entry with an [`Event`] in word 0, and thread words in words
-//! 1 and 2; `sched` always ends with [`crate::op::DISPATCH`]. What becomes runnable meanwhile stands
+//! The nucleus enters `sched` at its one entry with an [`Event`] in word 0 and a thread word in word
+//! 1; `sched` always ends with [`crate::op::DISPATCH`]. What becomes runnable meanwhile stands
 //! in a ring ([`Ring`]) in a page that both see.
 
-/// Why `sched` is entered; words 1 (`thread`) and 2 (`other`) are thread words or 0.
+/// Why `sched` is entered; word 1 (`thread`) is a thread word or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub enum Event {
@@ -14,7 +14,7 @@ pub enum Event {
     SliceEnded = 1,
     /// `thread` yields: it goes to the end of its queue.
     Yielded = 2,
-    /// `thread` woke and precedes `other`, which was running: `other` goes to the head of its queue.
+    /// Something that woke precedes `thread`, which was running: it goes to the head of its queue.
     Preempted = 3,
 }
 
