@@ -1,8 +1,10 @@
 //! Crimes that the nucleus refuses: each tells with which error.
 
+use alloc::vec::Vec;
 use core::arch::asm;
 
 use runtime::abi::{Control, Error, MESSAGE_BYTES, layout, op, rights};
+use runtime::entry::Owned;
 use runtime::{Entry, arch, op as operation};
 
 use crate::Crime;
@@ -86,9 +88,16 @@ pub const ALL: &[Crime] = &[
         Error::from_status(unsafe { arch::call(layout::NAMES, [0; 5], Control(1 << 63)) }.0)
     }),
     Crime::refusal("table-full", "more entries than the table has", Error::TableFull, || {
-        loop {
-            operation::semaphore_new(Entry::ACCOUNT, 0)?;
-        }
+        let mut entries = Vec::new();
+        let error = loop {
+            match operation::semaphore_new(Entry::ACCOUNT, 0) {
+                Ok(entry) => entries.push(Owned::new(entry)),
+                Err(error) => break Err(error),
+            }
+        };
+        // Room for what telling of it takes.
+        drop(entries);
+        error
     }),
     Crime::refusal("deep-copy", "a copy of a copy of a copy …", Error::TooDeep, deep_copy),
     Crime::refusal("schedule", "a priority above the highest allowed", Error::BadArgument, || {

@@ -6,6 +6,7 @@
 //! expect = ["bin", "/^boot/"]     # in this order; a text is a whole line, /…/ is sought in the lines
 //! refuse = ["/panic/"]            # nowhere; a panic of the nucleus is refused always
 //! rising = ["/line (\d+) ok/ 50"] # these numbers come in order from 1 on, to 50 at least; one may come again
+//! same = ["/^free +(\\d+)/"]      # what the group finds is the same wherever it is found, twice at least
 //! status = 0
 //! ```
 //! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`, `cpus = 1`,
@@ -53,6 +54,8 @@ pub struct TestFile {
     refuse: Vec<String>,
     #[serde(default)]
     rising: Vec<String>,
+    #[serde(default)]
+    same: Vec<String>,
     #[serde(default)]
     status: u8,
     #[serde(default = "default_timeout")]
@@ -219,6 +222,9 @@ fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
     for rule in &test.rising {
         rises(rule, &lines)?;
     }
+    for rule in &test.same {
+        stays(rule, &lines)?;
+    }
     match end {
         End::Status(status) if *status == test.status => Ok(()),
         End::Status(status) => bail!("the machine stopped with status {status} instead of {}", test.status),
@@ -247,6 +253,19 @@ fn rises(rule: &str, lines: &[&str]) -> Result<()> {
         bail!("it ends with {last}, before {least}: {rule}");
     }
     Ok(())
+}
+
+/// What a regular expression finds is the same in all lines that it matches, of which there are two or more.
+fn stays(rule: &str, lines: &[&str]) -> Result<()> {
+    let regex = rule.strip_prefix('/').and_then(|rule| rule.strip_suffix('/'));
+    let regex = regex.with_context(|| format!("`same` takes \"/expression/\", not {rule}"))?;
+    let regex = Regex::new(regex).with_context(|| format!("bad pattern {rule}"))?;
+    let mut found = lines.iter().filter_map(|line| regex.captures(line)?.get(1));
+    let (Some(first), Some(second)) = (found.next(), found.next()) else { bail!("not found twice: {rule}") };
+    match std::iter::once(second).chain(found).find(|other| other.as_str() != first.as_str()) {
+        Some(other) => bail!("first it is {}, then {}: {rule}", first.as_str(), other.as_str()),
+        None => Ok(()),
+    }
 }
 
 /// A whole line, or a regular expression.
@@ -279,6 +298,15 @@ mod tests {
 
     fn verdict(text: &str, end: End, output: &str) -> Result<()> {
         judge(&toml::from_str(&format!("about = \"\"\n{text}")).unwrap(), &end, output)
+    }
+
+    #[test]
+    fn what_stays_the_same() {
+        let text = r#"same = ["/^free +(\d+)/"]"#;
+        assert!(verdict(text, End::Status(0), "free 7\nand\nfree  7\n").is_ok());
+        let error = verdict(text, End::Status(0), "free 7\nfree 7\nfree 8\n").unwrap_err().to_string();
+        assert!(error.contains("first it is 7, then 8"), "{error}");
+        assert!(verdict(text, End::Status(0), "free 7\n").is_err());
     }
 
     #[test]

@@ -66,9 +66,15 @@ const MSR_KERNEL_GS_BASE: u32 = 0xc000_0102;
 /// Flags that a system call clears: TF, IF, DF, IOPL, NT, AC and the arithmetic ones need no care.
 const CLEARED_FLAGS: u64 = 1 << 8 | 1 << 9 | 1 << 10 | 3 << 12 | 1 << 14 | 1 << 18;
 
+const BREAKPOINT: usize = 3;
 const CR4_UMIP: u64 = 1 << 11;
 const CR4_SMEP: u64 = 1 << 20;
 const CR4_SMAP: u64 = 1 << 21;
+
+/// Present, 64-bit interrupt gate; only the breakpoint may be raised by users.
+fn gate_of(vector: usize) -> u64 {
+    if vector == BREAKPOINT { 0xee } else { 0x8e }
+}
 
 fn stack_of(vector: usize) -> u64 {
     match vector {
@@ -97,7 +103,7 @@ pub fn init() {
         gate[0] = handler & 0xffff
             | (KERNEL_CODE as u64) << 16
             | stack_of(vector) << 32
-            | 0x8e << 40
+            | gate_of(vector) << 40
             | (handler >> 16 & 0xffff) << 48;
         gate[1] = handler >> 32;
     }
