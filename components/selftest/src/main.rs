@@ -12,7 +12,12 @@ extern crate alloc;
 
 mod calls;
 mod deadlines;
+mod limits;
 mod order;
+#[allow(unsafe_code)]
+mod pagers;
+#[allow(unsafe_code)]
+mod raw;
 mod services;
 mod threads;
 #[allow(unsafe_code)]
@@ -23,6 +28,7 @@ use alloc::string::String;
 use core::fmt::{self, Write};
 
 use interfaces::process::ProcessClient;
+use raw::{activation_in, map_code, start_nowhere};
 use runtime::stream::Stream;
 use runtime::{Arguments, Connection, Entry, op};
 
@@ -61,7 +67,13 @@ fn main(arguments: Arguments) {
         }
         let _ = ProcessClient(Connection::named("proc")).stop_machine(failed);
     } else {
-        for (name, check) in threads::CHECKS.iter().chain(calls::CHECKS).chain(deadlines::CHECKS).chain(vectors::CHECKS)
+        for (name, check) in threads::CHECKS
+            .iter()
+            .chain(calls::CHECKS)
+            .chain(deadlines::CHECKS)
+            .chain(vectors::CHECKS)
+            .chain(pagers::CHECKS)
+            .chain(limits::CHECKS)
         {
             let line = report(name, check(), &mut failed);
             let _ = Serial.write_str(&line);
@@ -82,4 +94,12 @@ fn report(name: &str, result: Result<(), &'static str>, failed: &mut u64) -> Str
 /// Says what is wrong unless it holds.
 fn hold(condition: bool, what: &'static str) -> Result<(), &'static str> {
     if condition { Ok(()) } else { Err(what) }
+}
+
+/// Free frames of the machine.
+fn frames() -> Result<u64, &'static str> {
+    let free =
+        |bytes: &[u8]| bytes.get(16..24).and_then(|bytes| bytes.first_chunk()).map(|free| u64::from_le_bytes(*free));
+    let free = op::info(Entry::SPECIAL, runtime::abi::info::FRAMES, 0, |bytes, _| free(bytes));
+    free.map_err(|error| error.text())?.ok_or("no record")
 }

@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn what_stays_the_same() {
-        let text = r#"same = ["/^free +(\d+)/"]"#;
+        let text = r#"same = ["/^free +(\\d+)/"]"#;
         assert!(verdict(text, End::Status(0), "free 7\nand\nfree  7\n").is_ok());
         let error = verdict(text, End::Status(0), "free 7\nfree 7\nfree 8\n").unwrap_err().to_string();
         assert!(error.contains("first it is 7, then 8"), "{error}");

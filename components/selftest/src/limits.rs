@@ -1,0 +1,165 @@
+//! Where things end: accounts, chains, deadlines all at once.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use abi::{Control, Error, MAX_DEPTH, NEVER, layout};
+use interface::{Reply, Request};
+use runtime::entry::Owned;
+use runtime::op::{self, Schedule};
+use runtime::server::{self, Serve};
+use runtime::sync::Mutex;
+use runtime::thread::Thread;
+use runtime::{Entry, message, table};
+
+use crate::{Check, frames, hold};
+
+pub const CHECKS: &[Check] = &[
+    ("an account too small for a semaphore", || exhaust(semaphore)),
+    ("an account too small for an account", || exhaust(account)),
+    ("an account too small for a domain", || exhaust(domain)),
+    ("an account too small for a domain with a large table", || exhaust(large_domain)),
+    ("an account too small for a domain with floating point and a thread", || exhaust(fpu_thread)),
+    ("an account too small for an activation", || exhaust(activation)),
+    ("an account too small for a thread", || exhaust(thread)),
+    ("a table of the account's domain that a mapping needs", || exhaust(mapping)),
+    ("frames move only as far as there are any", moves),
+    ("calls go as deep as they may and no deeper", depth),
+    ("forty deadlines at the same instant", storm),
+];
+
+/// Does `work` with an account of 0, 1, 2 … frames: each time it must be refused as exhausted, until it has
+/// enough. So each allocation that it makes fails in turn, and none may lose a frame.
+fn exhaust(work: fn(Entry) -> Result<(), Error>) -> Result<(), &'static str> {
+    // What our own account keeps for accounts and entries is there after the first.
+    let _ = with_account(0, work)?;
+    let before = frames()?;
+    for count in 0..200 {
+        let outcome = with_account(count, work)?;
+        hold(frames()? == before, "frames were lost")?;
+        match outcome {
+            Ok(()) => return hold(count > 0, "it costs nothing"),
+            Err(Error::AccountExhausted) => {}
+            Err(error) => return Err(error.text()),
+        }
+    }
+    Err("200 frames are not enough")
+}
+
+fn with_account(frames: u64, work: fn(Entry) -> Result<(), Error>) -> Result<Result<(), Error>, &'static str> {
+    let account = op::account_new(Entry::OWN, frames).map(Owned::new).map_err(|error| error.text())?;
+    Ok(work(account.entry()))
+}
+
+fn semaphore(account: Entry) -> Result<(), Error> {
+    op::semaphore_new(account, 0).map(Owned::new).map(drop)
+}
+
+fn account(parent: Entry) -> Result<(), Error> {
+    op::account_new(parent, 0).map(Owned::new).map(drop)
+}
+
+fn domain(account: Entry) -> Result<(), Error> {
+    op::domain_new(account, 0, 0, "small").map(Owned::new).map(drop)
+}
+
+fn large_domain(account: Entry) -> Result<(), Error> {
+    op::domain_new(account, layout::MAX_TABLE_ORDER as u64, 0, "large").map(Owned::new).map(drop)
+}
+
+fn thread_in(account: Entry, flags: u64) -> Result<(), Error> {
+    let domain = Owned::new(op::domain_new(account, 0, flags, "small")?);
+    // It never runs: nothing is mapped there, and it goes at once.
+    let thread = crate::start_nowhere(domain.entry(), Schedule { priority: 1, slice: 1_000 })?;
+    drop(Owned::new(thread));
+    Ok(())
+}
+
+fn fpu_thread(account: Entry) -> Result<(), Error> {
+    thread_in(account, abi::op::DOMAIN_FPU)
+}
+
+fn thread(account: Entry) -> Result<(), Error> {
+    thread_in(account, 0)
+}
+
+fn activation(account: Entry) -> Result<(), Error> {
+    let domain = Owned::new(op::domain_new(account, 0, 0, "small")?);
+    crate::activation_in(domain.entry())
+}
+
+fn mapping(account: Entry) -> Result<(), Error> {
+    let domain = Owned::new(op::domain_new(account, 0, 0, "small")?);
+    crate::map_code(domain.entry(), 0x7000_0000_0000)
+}
+
+fn moves() -> Result<(), &'static str> {
+    let text = |error: Error| error.text();
+    let before = frames()?;
+    let child = op::account_new(Entry::OWN, 4).map(Owned::new).map_err(text)?;
+    hold(op::account_move(child.entry(), Entry::OWN, 5) == Err(Error::AccountExhausted), "5 of 4")?;
+    hold(op::account_move(child.entry(), Entry::OWN, u64::MAX) == Err(Error::AccountExhausted), "all there are")?;
+    op::account_move(child.entry(), Entry::OWN, 4).map_err(text)?;
+    hold(op::account_move(child.entry(), Entry::OWN, 1) == Err(Error::AccountExhausted), "1 of none")?;
+    op::account_move(Entry::OWN, child.entry(), 2).map_err(text)?;
+    hold(op::account_move(child.entry(), child.entry(), 1) == Err(Error::BadArgument), "to itself")?;
+    drop(child);
+    hold(frames()? == before, "frames were lost")
+}
+
+/// Calls itself until it may not; answers how often it could, and why no more.
+struct Deep;
+
+static PORTAL: Mutex<Option<Entry>> = Mutex::new(None);
+
+impl Serve for Deep {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let portal = *PORTAL.lock();
+        let Some(portal) = portal else { return Reply::word(0) };
+        let depth = request.words[0] + 1;
+        match message::call(portal, [depth, 0, 0, 0, 0], Control(0)) {
+            Ok((words, _)) => Reply::word(words[0]),
+            Err(error) => Reply::word(depth << 8 | error as u64),
+        }
+    }
+}
+
+fn depth() -> Result<(), &'static str> {
+    let text = |error: Error| error.text();
+    server::activations(MAX_DEPTH).map_err(text)?;
+    let service = Owned::new(server::service::<Deep>().map_err(text)?);
+    let portal = Owned::new(table::allocate().map_err(text)?);
+    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+    *PORTAL.lock() = Some(portal.entry());
+    for _ in 0..3 {
+        let words = message::call(portal.entry(), [0; 5], Control(0)).map_err(text)?.0;
+        hold(words[0] == (MAX_DEPTH as u64 - 1) << 8 | Error::TooDeep as u64, "another depth or error")?;
+    }
+    Ok(())
+}
+
+fn storm() -> Result<(), &'static str> {
+    const THREADS: usize = 40;
+    static TIMED_OUT: AtomicU64 = AtomicU64::new(0);
+    static INSTANT: AtomicU64 = AtomicU64::new(0);
+    static LATEST: AtomicU64 = AtomicU64::new(0);
+    let text = |error: Error| error.text();
+    let semaphore = op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(text)?;
+    INSTANT.store(op::clock() + 50_000_000, Ordering::SeqCst);
+    let wait = |semaphore| {
+        let instant = INSTANT.load(Ordering::SeqCst);
+        let result = op::p(Entry(semaphore), instant);
+        let now = op::clock();
+        LATEST.fetch_max(now, Ordering::SeqCst);
+        TIMED_OUT.fetch_add(u64::from(result == Err(Error::Timeout) && now >= instant), Ordering::SeqCst);
+    };
+    let threads = [(); THREADS].map(|()| Thread::start(wait, semaphore.entry().0));
+    for thread in threads {
+        thread.map_err(text)?.join();
+    }
+    hold(TIMED_OUT.load(Ordering::SeqCst) == THREADS as u64, "not all timed out")?;
+    let late = LATEST.load(Ordering::SeqCst) - INSTANT.load(Ordering::SeqCst);
+    hold(late < 5_000_000, "the last was late by five milliseconds")?;
+    hold(op::p(semaphore.entry(), 0) == Err(Error::Timeout), "the count is wrong")?;
+    op::v(semaphore.entry()).map_err(text)?;
+    hold(op::p(semaphore.entry(), NEVER).is_ok(), "the semaphore is lost")
+}

@@ -1,0 +1,25 @@
+//! Operations on small domains that need `unsafe` because on our own they would be.
+
+use abi::rights::{MAP_EXECUTE, MAP_READ};
+use abi::{Error, PAGE_BYTES};
+use runtime::Entry;
+use runtime::op::{self, Schedule};
+
+/// A thread of another domain at an address where nothing is.
+pub fn start_nowhere(domain: Entry, schedule: Schedule) -> Result<Entry, Error> {
+    // SAFETY: not in our domain.
+    unsafe { op::thread_new(domain, 0x5000_0000, 0, 0, schedule) }
+}
+
+/// An activation of another domain.
+pub fn activation_in(domain: Entry) -> Result<(), Error> {
+    // SAFETY: not in our domain.
+    unsafe { op::activation_new(domain, 0x5000_0000, Entry(0)) }.map(drop)
+}
+
+/// Maps a page of our code into another domain.
+pub fn map_code(domain: Entry, address: u64) -> Result<(), Error> {
+    let code = map_code as *const () as u64 & !(PAGE_BYTES as u64 - 1);
+    // SAFETY: it may be read and executed.
+    unsafe { op::map(domain, code, address, 0, MAP_READ | MAP_EXECUTE) }
+}
