@@ -316,6 +316,11 @@ impl Child {
             // Nothing may be put where the runtime would take it for its own.
             op::DOMAIN_NEW => Self::fill(&mut words[3], vacancy),
             op::ACCOUNT_NEW | op::SEMAPHORE_NEW => Self::fill(&mut words[2], vacancy),
+            // Nor copied to where the next call finds it.
+            op::ENTRY_COPY if (words[0] == 0 || Self::is_ours(words[0])) && Self::is_ours(words[1]) => {
+                words[1] = self.semaphore;
+                Self::fill(&mut words[3], vacancy);
+            }
             op::ENTRY_COPY if words[2] == 0 || self.is_own_domain(words[2]) || Self::is_ours(words[2]) => {
                 Self::fill(&mut words[3], vacancy);
             }
