@@ -48,11 +48,14 @@ fn main() -> u8 {
     fail(&error)
 }
 
-/// Stops the machine because nothing can go on; the reason goes to the log and, as far as there is one,
-/// to the console.
+/// Stops the machine because nothing can go on; the reason goes to the log and, with the end of the log, to
+/// the console, as far as there is one.
 pub fn fail(reason: &str) -> ! {
     runtime::log!("cannot go on: {reason}");
-    services::tell_console(reason);
+    services::tell_console(&format!(
+        "The machine stops: {reason}. The end of the kernel log:\n{}",
+        records::log_tail()
+    ));
     let _ = op::machine_stop(Entry::SPECIAL, FAILED);
     runtime::program::exit(1)
 }

@@ -1,5 +1,7 @@
 //! What the nucleus's list says about domains: our own, and those that we made.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 use runtime::{Entry, op};
 
@@ -66,4 +68,25 @@ pub fn frames_left() -> Option<u64> {
 pub fn newest_child() -> Option<u64> {
     let own = own();
     all().find(|domain| domain.parent == own).map(|domain| domain.number)
+}
+
+/// Bytes of the kernel log that a person is shown when the machine stops.
+const TAIL: usize = 1200;
+
+/// The end of the kernel log, from a line's begin on.
+pub fn log_tail() -> String {
+    let mut all: Vec<u8> = Vec::new();
+    let mut position = 0;
+    while let Ok(next) = op::info(Entry::SPECIAL, abi::info::LOG, position, |bytes, next| {
+        all.extend_from_slice(bytes);
+        next
+    }) && next != position
+    {
+        position = next;
+        let surplus = all.len().saturating_sub(TAIL);
+        all.drain(..surplus);
+    }
+    let text = String::from_utf8_lossy(&all);
+    let start = if all.len() < TAIL { 0 } else { text.find('\n').map_or(0, |end| end + 1) };
+    String::from(&text[start..])
 }

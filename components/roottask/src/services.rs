@@ -12,12 +12,15 @@ use alloc::vec::Vec;
 use interface::Delegate;
 use interfaces::names::NamesClient;
 use interfaces::parent::ParentError;
+use interfaces::stream::StreamClient;
 use runtime::Direct;
 use runtime::sync::Mutex;
 use runtime::{Entry, op, table};
 
 /// The name service's own name.
 const NAME_SERVICE: &str = "names";
+/// The terminal's.
+const CONSOLE: &str = "console";
 /// Badges of domains that components made, in `names`: from here on.
 const FIRST_GUEST: u64 = 1000;
 /// Names there can be.
@@ -212,5 +215,17 @@ pub fn register(name: &str) {
 
 /// Tells people on the console, if it can be reached.
 pub fn tell_console(text: &str) {
-    runtime::eprintln!("roottask: {text}");
+    let console = {
+        let state = STATE.lock();
+        let found = state.services.iter().find(|service| service.name == CONSOLE);
+        found.and_then(|service| service.entry).and_then(|entry| op::portal_new(Entry::OWN, entry, 0, Entry(0), 0).ok())
+    };
+    if let Some(console) = console {
+        let client = StreamClient(Direct(console));
+        let mut rest = text.as_bytes();
+        while let Ok(count @ 1..) = client.write(&rest[..rest.len().min(abi::MESSAGE_BYTES / 2)]) {
+            rest = rest.get(count..).unwrap_or_default();
+        }
+        remove(console);
+    }
 }
