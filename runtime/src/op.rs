@@ -342,14 +342,18 @@ pub fn machine_stop(machine: Entry, status: u64) -> Result {
 /// Makes an entry for an interrupt line.
 pub fn machine_interrupt(machine: Entry, line: u64) -> Result<Entry> {
     // SAFETY: changes nothing in this domain but an entry.
-    unsafe { operation3::<{ op::MACHINE }>(machine.word(), op::MACHINE_INTERRUPT, line) }.map(reserved)
+    table::fill(|index| unsafe {
+        operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_INTERRUPT, line, index.word())
+    })
 }
 
 /// Makes an entry for `count` I/O ports from `first` on.
 pub fn machine_ports(machine: Entry, first: u16, count: u16) -> Result<Entry> {
     let value = u64::from(first) | u64::from(count) << 16;
     // SAFETY: changes nothing in this domain but an entry.
-    unsafe { operation3::<{ op::MACHINE }>(machine.word(), op::MACHINE_PORTS, value) }.map(reserved)
+    table::fill(|index| unsafe {
+        operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_PORTS, value, index.word())
+    })
 }
 
 /// V on the semaphore whenever the log grows or a domain dies.
@@ -373,11 +377,4 @@ pub fn activation_set(what: u64, value: u64) -> Result {
 /// The index that the nucleus answered.
 fn entry_of(index: u64) -> Entry {
     Entry(index as usize)
-}
-
-/// An index of our table that the nucleus chose: marks it as used.
-fn reserved(index: u64) -> Entry {
-    let entry = entry_of(index);
-    table::reserve(entry);
-    entry
 }

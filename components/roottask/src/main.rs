@@ -52,10 +52,9 @@ fn main() -> u8 {
 /// the console, as far as there is one.
 pub fn fail(reason: &str) -> ! {
     runtime::log!("cannot go on: {reason}");
-    services::tell_console(&format!(
-        "The machine stops: {reason}. The end of the kernel log:\n{}",
-        records::log_tail()
-    ));
+    records::with_log_tail(|log| {
+        services::tell_console(&[b"The machine stops: ", reason.as_bytes(), b". The end of the kernel log:\n", log]);
+    });
     let _ = op::machine_stop(Entry::SPECIAL, FAILED);
     runtime::program::exit(1)
 }

@@ -1,8 +1,7 @@
 //! What the nucleus's list says about domains: our own, and those that we made.
 
-use alloc::string::String;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
+use runtime::sync::Mutex;
 use runtime::{Entry, op};
 
 /// Our own domain's number; 0 = not looked up yet.
@@ -73,20 +72,32 @@ pub fn newest_child() -> Option<u64> {
 /// Bytes of the kernel log that a person is shown when the machine stops.
 const TAIL: usize = 1200;
 
-/// The end of the kernel log, from a line's begin on.
-pub fn log_tail() -> String {
-    let mut all: Vec<u8> = Vec::new();
+/// Where they are put together: the heap may have nobody behind it any more.
+static LAST: Mutex<[u8; TAIL]> = Mutex::new([0; TAIL]);
+
+/// Lends the end of the kernel log, from a line's begin on.
+pub fn with_log_tail(look: impl FnOnce(&[u8])) {
+    let mut last = LAST.lock();
+    let mut used = 0;
     let mut position = 0;
     while let Ok(next) = op::info(Entry::SPECIAL, abi::info::LOG, position, |bytes, next| {
-        all.extend_from_slice(bytes);
+        for byte in bytes {
+            if used == TAIL {
+                last.copy_within(TAIL / 2.., 0);
+                used = TAIL - TAIL / 2;
+            }
+            last[used] = *byte;
+            used += 1;
+        }
         next
     }) && next != position
     {
         position = next;
-        let surplus = all.len().saturating_sub(TAIL);
-        all.drain(..surplus);
     }
-    let text = String::from_utf8_lossy(&all);
-    let start = if all.len() < TAIL { 0 } else { text.find('\n').map_or(0, |end| end + 1) };
-    String::from(&text[start..])
+    let all = last.get(..used).unwrap_or_default();
+    look(match all.iter().position(|byte| *byte == b'\n') {
+        // Cut off in front, unless the log is as short.
+        Some(end) if position > TAIL as u64 => &all[end + 1..],
+        _ => all,
+    });
 }

@@ -214,17 +214,23 @@ pub fn register(name: &str) {
 }
 
 /// Tells people on the console, if it can be reached.
-pub fn tell_console(text: &str) {
+pub fn tell_console(pieces: &[&[u8]]) {
     let console = {
         let state = STATE.lock();
         let found = state.services.iter().find(|service| service.name == CONSOLE);
-        found.and_then(|service| service.entry).and_then(|entry| op::portal_new(Entry::OWN, entry, 0, Entry(0), 0).ok())
+        found.and_then(|service| service.entry)
     };
-    if let Some(console) = console {
+    let portal = |service| {
+        let index = table::allocate().ok()?;
+        op::portal_new(Entry::OWN, service, 0, index, 0).ok()
+    };
+    if let Some(console) = console.and_then(portal) {
         let client = StreamClient(Direct(console));
-        let mut rest = text.as_bytes();
-        while let Ok(count @ 1..) = client.write(&rest[..rest.len().min(abi::MESSAGE_BYTES / 2)]) {
-            rest = rest.get(count..).unwrap_or_default();
+        for piece in pieces {
+            let mut rest = *piece;
+            while let Ok(count @ 1..) = client.write(rest) {
+                rest = rest.get(count..).unwrap_or_default();
+            }
         }
         remove(console);
     }

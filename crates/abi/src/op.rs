@@ -82,7 +82,8 @@ pub const PORT: usize = 24;
 pub const DISPATCH: usize = 25;
 /// `(machine, what, position) -> value`: fills the message area from the nucleus's lists ([`crate::info`]).
 pub const INFO: usize = 26;
-/// `(machine, what, value)`: [`MACHINE_STOP`] and the like. Needs WRITE.
+/// `(machine, what, value, index to fill)`: [`MACHINE_STOP`] and the like. Needs WRITE. The index counts for
+/// those that make an entry: `Occupied`, `TableFull`.
 pub const MACHINE: usize = 27;
 /// `(bytes)`: appends bytes of the message area, at most 256 (`BadArgument`), to the kernel log with the
 /// domain's name before them.

@@ -167,7 +167,7 @@ pub fn machine(operands: &Operands) -> Outcome {
     match operands.word(1) {
         op::MACHINE_STOP => memory::stop_machine((value & 0x7f) as u32),
         op::MACHINE_INTERRUPT => {
-            let (mut place, index) = operands.own().vacancy(0)?;
+            let (mut place, index) = operands.own().vacancy(operands.index(3))?;
             let line = usize::try_from(value).map_err(|_| Error::BadArgument)?;
             interrupt::take(line)?;
             place.fill(Content::original(Kind::Interrupt, 0), None)?;
@@ -179,7 +179,7 @@ pub fn machine(operands: &Operands) -> Outcome {
             if count == 0 || first + count > 0x1_0000 {
                 return Err(Error::BadArgument.into());
             }
-            let (mut place, index) = operands.own().vacancy(0)?;
+            let (mut place, index) = operands.own().vacancy(operands.index(3))?;
             place.fill(Content::original(Kind::IoPorts, 0), None)?;
             place.word0 = value;
             Ok(index as u64)
