@@ -1,57 +1,74 @@
 //! `fault KIND`: commits a crime on purpose, so that it can be seen what the system does about it.
 //!
-//! There are crimes for which a domain dies ([`deaths`]), crimes that the nucleus refuses with an
-//! error ([`refusals`]), and states that must not hurt it. `fault --all` commits all of those that leave us
-//! alive and says whether the errors are the right ones. Unsafe code is the purpose here.
+//! | module | crimes |
+//! |---|---|
+//! | [`deaths`] | for which a domain dies |
+//! | [`refusals`] | that the nucleus refuses with an error, and states that must not hurt it |
+//! | [`bounds`] | refused, too: addresses, sizes, cycles |
+//! | [`exhaustion`] | with an account that has too few frames, every number of them |
+//! | [`child`] | (a domain that commits some of them) |
+//!
+//! `fault --all` commits all of those that leave us alive and says whether the errors are the right ones. Unsafe
+//! code is the purpose here.
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
+mod bounds;
+mod child;
 mod deaths;
+mod exhaustion;
 mod refusals;
 
+use alloc::string::String;
 use runtime::abi::Error;
 use tool::{Arguments, println};
 
 runtime::entry!(main);
 
-/// What must come of it.
-enum Expected {
-    Death,
-    Refusal(Error),
-    Harmless,
+/// What is done, and what must come of it.
+enum Deed {
+    /// The domain dies.
+    Dies(fn()),
+    /// The nucleus refuses it so.
+    Refused(Error, fn() -> Result<(), Error>),
+    /// Nothing.
+    Harmless(fn() -> Result<(), Error>),
+    /// It tells by itself what came of it, or what is wrong with that.
+    Tried(fn() -> Result<String, String>),
 }
 
 /// A crime.
 struct Crime {
     name: &'static str,
     what: &'static str,
-    expected: Expected,
-    commit: fn() -> Result<(), Error>,
-    die: fn(),
+    deed: Deed,
 }
 
 impl Crime {
     const fn death(name: &'static str, what: &'static str, die: fn()) -> Self {
-        Self { name, what, expected: Expected::Death, commit: || Ok(()), die }
+        Self { name, what, deed: Deed::Dies(die) }
     }
     const fn refusal(name: &'static str, what: &'static str, error: Error, commit: fn() -> Result<(), Error>) -> Self {
-        Self { name, what, expected: Expected::Refusal(error), commit, die: || {} }
+        Self { name, what, deed: Deed::Refused(error, commit) }
     }
     const fn harmless(name: &'static str, what: &'static str, commit: fn() -> Result<(), Error>) -> Self {
-        Self { name, what, expected: Expected::Harmless, commit, die: || {} }
+        Self { name, what, deed: Deed::Harmless(commit) }
+    }
+    const fn tried(name: &'static str, what: &'static str, commit: fn() -> Result<String, String>) -> Self {
+        Self { name, what, deed: Deed::Tried(commit) }
     }
 
     /// Commits it and tells what happened; true if that is right.
     fn run(&self) -> bool {
-        match self.expected {
-            Expected::Death => {
-                (self.die)();
+        match self.deed {
+            Deed::Dies(die) => {
+                die();
                 println!("{}: nothing happened: that must not be", self.name);
                 false
             }
-            Expected::Refusal(right) => match (self.commit)() {
+            Deed::Refused(right, commit) => match commit() {
                 Err(error) if error == right => {
                     println!("{}: refused: {error}", self.name);
                     true
@@ -65,13 +82,23 @@ impl Crime {
                     false
                 }
             },
-            Expected::Harmless => match (self.commit)() {
+            Deed::Harmless(commit) => match commit() {
                 Ok(()) => {
                     println!("{}: no harm done", self.name);
                     true
                 }
                 Err(error) => {
                     println!("{}: {error}", self.name);
+                    false
+                }
+            },
+            Deed::Tried(commit) => match commit() {
+                Ok(text) => {
+                    println!("{}: {text}", self.name);
+                    true
+                }
+                Err(text) => {
+                    println!("{}: {text}: that must not be", self.name);
                     false
                 }
             },
@@ -84,7 +111,8 @@ usage: fault KIND
        fault --list | --all
 
 Commits a crime on purpose. The domain dies of it, and the shell tells of what,
-or the nucleus refuses it, and fault tells the error.
+or the nucleus refuses it, and fault tells the error. Some crimes take a second
+domain, or are tried in many ways: fault tells what came of it.
 
   --list  lists the kinds
   --all   commits everything that is refused, in turn; the status is the number
@@ -92,7 +120,13 @@ or the nucleus refuses it, and fault tells the error.
 ";
 
 fn crimes() -> impl Iterator<Item = &'static Crime> {
-    deaths::ALL.iter().chain(refusals::HARMLESS).chain(refusals::ALL)
+    deaths::ALL
+        .iter()
+        .chain(refusals::HARMLESS)
+        .chain(refusals::ALL)
+        .chain(bounds::ALL)
+        .chain(bounds::TRIED)
+        .chain(exhaustion::ALL)
 }
 
 fn main() -> u8 {
@@ -101,17 +135,18 @@ fn main() -> u8 {
     match kind {
         "--list" => {
             for crime in crimes() {
-                let end = match crime.expected {
-                    Expected::Death => "dies",
-                    Expected::Refusal(_) => "refused",
-                    Expected::Harmless => "harmless",
+                let end = match crime.deed {
+                    Deed::Dies(_) => "dies",
+                    Deed::Refused(..) => "refused",
+                    Deed::Harmless(_) => "harmless",
+                    Deed::Tried(_) => "tried",
                 };
-                println!("{:<20} {:<9} {}", crime.name, end, crime.what);
+                println!("{:<22} {:<9} {}", crime.name, end, crime.what);
             }
             0
         }
         "--all" => {
-            let alive = crimes().filter(|crime| !matches!(crime.expected, Expected::Death));
+            let alive = crimes().filter(|crime| matches!(crime.deed, Deed::Refused(..) | Deed::Harmless(_)));
             let wrong = alive.filter(|crime| !crime.run()).count();
             if wrong == 0 {
                 println!("all refused as they should be");

@@ -1,0 +1,313 @@
+//! Crimes that the nucleus refuses: addresses that are not a user's, sizes of nothing and of everything, cycles,
+//! and what is deeper than it may be.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use runtime::abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use runtime::abi::{Error, MAX_DERIVATION, MESSAGE_BYTES, NEVER, PAGE_BYTES, layout, op, rights};
+use runtime::entry::Owned;
+use runtime::{Entry, op as operation};
+
+use crate::Crime;
+use crate::child::{Child, PATIENCE};
+
+type Outcome = Result<(), Error>;
+
+const KERNEL: u64 = 0xffff_8000_0000_0000;
+const NON_CANONICAL: u64 = 0x8000_0000_0000;
+const PAGE: u64 = PAGE_BYTES as u64;
+const CODE: u64 = layout::PROGRAM_START;
+/// Where victims get pages.
+const PLACE: u64 = 0x5000_0000;
+/// Where a child maps pages to us.
+const OURS: u64 = 0x6000_0000;
+const LOW: operation::Schedule = operation::Schedule { priority: 0, slice: 1_000 };
+
+/// A page that is only read.
+#[repr(align(4096))]
+struct Constant {
+    _words: [u64; PAGE_BYTES / 8],
+}
+static CONSTANT: Constant = Constant { _words: [7; PAGE_BYTES / 8] };
+
+fn constant() -> u64 {
+    &raw const CONSTANT as u64
+}
+
+/// All of them, with what they are and the error that is right.
+pub const ALL: &[Crime] = &[
+    // Addresses.
+    Crime::refusal("thread-kernel", "a thread that starts at a nucleus address", Error::BadAddress, || {
+        with_victim(|victim| thread(victim, KERNEL, 0))
+    }),
+    Crime::refusal(
+        "thread-non-canonical",
+        "a thread that starts at a non-canonical address",
+        Error::BadAddress,
+        || with_victim(|victim| thread(victim, NON_CANONICAL, 0)),
+    ),
+    Crime::refusal("thread-stack", "a thread whose stack is in the nucleus", Error::BadAddress, || {
+        with_victim(|victim| thread(victim, CODE, KERNEL))
+    }),
+    Crime::refusal("activation-stack", "an activation whose stack is in the nucleus", Error::BadAddress, || {
+        // SAFETY: refused, and another domain's.
+        with_victim(|victim| unsafe { operation::activation_new(victim, KERNEL, Entry::OWN) }.map(drop))
+    }),
+    Crime::refusal("service-kernel", "a service at a nucleus address", Error::BadAddress, || {
+        // SAFETY: refused.
+        unsafe { operation::service_new(KERNEL, 0) }.map(drop)
+    }),
+    Crime::refusal("pointer-kernel", "a thread pointer to a nucleus address", Error::BadAddress, || {
+        operation::activation_set(op::ACTIVATION_THREAD_POINTER, KERNEL)
+    }),
+    Crime::refusal("go-on-kernel", "a thread made to go on at a nucleus address", Error::BadAddress, || {
+        with_thread(|thread| {
+            // SAFETY: refused, and another domain's.
+            unsafe { operation::thread_ex_regs(thread, KERNEL, NEVER) }.map(drop)
+        })
+    }),
+    Crime::refusal("go-on-stack", "a thread given a non-canonical stack", Error::BadAddress, || {
+        with_thread(|thread| {
+            // SAFETY: as above.
+            unsafe { operation::thread_ex_regs(thread, NEVER, NON_CANONICAL) }.map(drop)
+        })
+    }),
+    Crime::refusal("range-kernel", "page faults claimed at nucleus addresses", Error::BadArgument, || {
+        with_victim(|victim| operation::domain_set_fault_range(victim, 0, 0, KERNEL))
+    }),
+    Crime::refusal("unmap-kernel", "unmapping of a nucleus address", Error::BadAddress, || {
+        unmap(KERNEL, 0, MAP_READ | UNMAP_SELF)
+    }),
+    Crime::refusal("map-null", "mapping to address 0", Error::BadAddress, || map_to(CODE, 0, 0, MAP_READ)),
+    Crime::refusal("map-messages", "mapping over message areas", Error::BadAddress, || {
+        map_to(CODE, layout::MESSAGE_START, 0, MAP_READ)
+    }),
+    Crime::refusal("map-from-messages", "mapping of a message area", Error::BadAddress, || {
+        map_to(layout::MESSAGE_START, PLACE, 0, MAP_READ)
+    }),
+    Crime::refusal("map-over-end", "flexpage that reaches over the end of the space", Error::BadAddress, || {
+        map_to(CODE, layout::USER_END - PAGE, 1, MAP_READ)
+    }),
+    Crime::refusal("map-behind-end", "flexpage behind the end of the space", Error::BadAddress, || {
+        map_to(CODE, layout::USER_END, 0, MAP_READ)
+    }),
+    Crime::refusal("map-overflow", "flexpage whose end is smaller than its begin", Error::BadAddress, || {
+        map_to(CODE, NEVER & !(PAGE - 1), 35, MAP_READ)
+    }),
+    Crime::refusal("map-crooked", "flexpage that is not aligned to its size", Error::BadAddress, || {
+        map_to(CODE, PLACE + PAGE, 4, MAP_READ)
+    }),
+    Crime::refusal("map-read-only", "page that may only be read mapped writable", Error::NoRight, || {
+        map_to(constant(), PLACE, 0, MAP_READ | MAP_WRITE)
+    }),
+    Crime::refusal("map-not-code", "page that may not be executed mapped executable", Error::NoRight, || {
+        map_to(constant(), PLACE, 0, MAP_READ | MAP_EXECUTE)
+    }),
+    Crime::refusal("map-write-execute", "page mapped writable and executable", Error::NoRight, || {
+        map_to(constant(), PLACE, 0, MAP_READ | MAP_WRITE | MAP_EXECUTE)
+    }),
+    Crime::refusal("map-odd-rights", "mapping with rights that do not exist", Error::BadArgument, || {
+        map_to(constant(), PLACE, 0, 1 << 40)
+    }),
+    Crime::refusal("draw", "drawing memory without the right", Error::Empty, || {
+        operation::draw(Entry(layout::SPECIAL), Entry::ACCOUNT, Entry::DOMAIN, PLACE, 0, MAP_READ)
+    }),
+    // Sizes.
+    Crime::refusal("map-endless", "mapping of 2^(2^64 - 1) pages", Error::BadArgument, || {
+        map_to(CODE, PLACE, NEVER, MAP_READ)
+    }),
+    Crime::refusal("unmap-huge", "unmapping of more than there can be", Error::BadArgument, || {
+        unmap(PLACE, 36, MAP_READ | UNMAP_SELF)
+    }),
+    Crime::refusal("unmap-nothing", "unmapping that takes no right away", Error::BadArgument, || unmap(PLACE, 0, 0)),
+    Crime::refusal("domain-huge", "domain with a table of 2^64 times the smallest", Error::BadArgument, || {
+        operation::domain_new(Entry::ACCOUNT, 64, 0, "victim").map(drop)
+    }),
+    Crime::refusal("domain-flags", "domain with flags that do not exist", Error::BadArgument, || {
+        operation::domain_new(Entry::ACCOUNT, 0, 1 << 63, "victim").map(drop)
+    }),
+    Crime::refusal("account-endless", "account of 2^64 - 1 frames", Error::AccountExhausted, || {
+        operation::account_new(Entry::ACCOUNT, NEVER).map(drop)
+    }),
+    Crime::refusal("account-zero", "semaphore on an account of no frames", Error::AccountExhausted, || {
+        let account = Owned::new(operation::account_new(Entry::ACCOUNT, 0)?);
+        operation::semaphore_new(account.entry(), 0).map(drop)
+    }),
+    Crime::refusal("move-endless", "2^64 - 1 frames moved to another account", Error::AccountExhausted, || {
+        let account = Owned::new(operation::account_new(Entry::ACCOUNT, 1)?);
+        operation::account_move(Entry::ACCOUNT, account.entry(), NEVER)
+    }),
+    Crime::refusal("semaphore-endless", "semaphore that counts 2^64 - 1", Error::BadArgument, || {
+        operation::semaphore_new(Entry::ACCOUNT, NEVER).map(drop)
+    }),
+    Crime::refusal("slice-endless", "a slice of 2^32 - 1 microseconds", Error::BadArgument, || {
+        operation::thread_schedule(Entry::OWN, operation::Schedule { priority: 0, slice: u32::MAX }).map(drop)
+    }),
+    Crime::refusal("log-endless", "a line of 2^64 - 1 bytes for the log", Error::BadArgument, || {
+        operation::log(usize::MAX)
+    }),
+    Crime::refusal("log-page", "a line of a whole message area for the log", Error::BadArgument, || {
+        operation::log(MESSAGE_BYTES)
+    }),
+    Crime::refusal("receive-endless", "entries accepted at index 2^64 - 1", Error::BadIndex, || {
+        operation::activation_set(op::ACTIVATION_RECEIVE, NEVER)
+    }),
+    // Cycles.
+    Crime::refusal("move-self", "frames moved from an account to itself", Error::BadArgument, || {
+        operation::account_move(Entry::ACCOUNT, Entry::ACCOUNT, 1)
+    }),
+    Crime::refusal("move-sibling", "frames moved past the parent", Error::BadArgument, || {
+        let [one, other] = [(); 2].map(|()| operation::account_new(Entry::ACCOUNT, 1));
+        let [one, other] = [Owned::new(one?), Owned::new(other?)];
+        operation::account_move(one.entry(), other.entry(), 1)
+    }),
+    Crime::refusal("go-on-self", "the running thread made to go on elsewhere", Error::WouldCycle, || {
+        // SAFETY: refused.
+        unsafe { operation::thread_ex_regs(Entry::OWN, CODE, NEVER) }.map(drop)
+    }),
+    Crime::refusal("copy-onto-itself", "an entry copied to where it stands", Error::Occupied, || {
+        operation::entry_copy(Entry::OWN, Entry::ACCOUNT, Entry::OWN, Entry::ACCOUNT, rights::ALL).map(drop)
+    }),
+    Crime::refusal("remove-maker", "a domain that removes what it lives in", Error::WouldCycle, || {
+        let child = Child::new()?;
+        // It may change our table, and finds there the original of itself.
+        let own = child.give(Entry::DOMAIN, rights::ALL)?;
+        let original = child.entry().0 as u64;
+        status(child.calls(op::ENTRY_REMOVE as u64, [own, original, 0, 0, 0, 0]))
+    }),
+    Crime::refusal("child-return", "a thread that was never called returns", Error::NoCaller, || {
+        status(Child::new()?.calls(layout::RETURN as u64, [0; 6]))
+    }),
+    Crime::refusal("account-deep", "an account in an account in an account …", Error::TooDeep, || {
+        let mut accounts = Vec::new();
+        let error = loop {
+            let parent = accounts.last().map_or(Entry::ACCOUNT, Owned::entry);
+            match operation::account_new(parent, 100 - 10 * accounts.len() as u64) {
+                Ok(account) => accounts.push(Owned::new(account)),
+                Err(error) => break error,
+            }
+        };
+        // The innermost first.
+        while accounts.pop().is_some() {}
+        Err(error)
+    }),
+];
+
+/// What takes several steps.
+pub const TRIED: &[Crime] = &[
+    Crime::tried("map-cycle", "a page mapped to a child, and back to us by the child", map_cycle),
+    Crime::tried("map-deep", "a page mapped to a child and back until it is too deep", map_deep),
+];
+
+fn status(status: Result<u64, &'static str>) -> Outcome {
+    match status {
+        Ok(status) => Error::from_status(status),
+        Err(text) => {
+            tool::println!("{text}");
+            Err(Error::NotRunnable)
+        }
+    }
+}
+
+fn with_victim(work: impl FnOnce(Entry) -> Outcome) -> Outcome {
+    let victim = Owned::new(operation::domain_new(Entry::ACCOUNT, 0, 0, "victim")?);
+    work(victim.entry())
+}
+
+fn with_thread(work: impl FnOnce(Entry) -> Outcome) -> Outcome {
+    with_victim(|victim| {
+        // SAFETY: another domain. The thread does not run before we wait: its priority is the lowest.
+        let thread = Owned::new(unsafe { operation::thread_new(victim, CODE, 0, 0, LOW)? });
+        work(thread.entry())
+    })
+}
+
+fn thread(victim: Entry, code: u64, stack: u64) -> Outcome {
+    // SAFETY: another domain.
+    unsafe { operation::thread_new(victim, code, stack, 0, LOW) }.map(drop)
+}
+
+fn map_to(source: u64, destination: u64, order: u64, rights: u64) -> Outcome {
+    with_victim(|victim| map(victim, source, destination, order, rights))
+}
+
+fn map(to: Entry, source: u64, destination: u64, order: u64, rights: u64) -> Outcome {
+    // SAFETY: what is mapped elsewhere is code or constant, for reading, or refused.
+    unsafe { operation::map(to, source, destination, order, rights) }
+}
+
+fn unmap(address: u64, order: u64, rights: u64) -> Outcome {
+    // SAFETY: refused, or nothing of ours is there.
+    unsafe { operation::unmap(Entry::OWN, address, order, rights) }
+}
+
+/// A page that we map to a child comes back to us by the child's doing: it is one more mapping derived from
+/// ours, and goes with the others.
+fn map_cycle() -> Result<String, String> {
+    let text = |error: Error| error.to_string();
+    let mut child = Child::new().map_err(text)?;
+    let [turn, done] = [(); 2].map(|()| operation::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new));
+    let (turn, done) = (turn.map_err(text)?, done.map_err(text)?);
+    let domain = child.give(Entry::DOMAIN, rights::WRITE).map_err(text)?;
+    let [turn_index, done_index] = [&turn, &done].map(|semaphore| child.give(semaphore.entry(), rights::ALL));
+    let (turn_index, done_index) = (turn_index.map_err(text)?, done_index.map_err(text)?);
+    map(child.entry(), constant(), PLACE, 0, MAP_READ).map_err(text)?;
+    child.plays(turn_index, done_index, domain, PLACE, OURS).map_err(text)?;
+    operation::v(turn.entry()).map_err(text)?;
+    operation::p(done.entry(), operation::clock() + PATIENCE).map_err(text)?;
+    // SAFETY: the child mapped a page of constants there.
+    let seen = unsafe { core::ptr::read_volatile(OURS as *const u64) };
+    if seen != 7 {
+        return Err(format!("{seen} came back"));
+    }
+    // SAFETY: takes away what is derived from the page of constants, which is not this mapping.
+    unsafe { operation::unmap(Entry::OWN, constant(), 0, MAP_READ) }.map_err(text)?;
+    for (place, gone) in
+        [(OURS, map_to(OURS, PLACE, 0, MAP_READ)), (constant(), map_to(constant(), PLACE, 0, MAP_READ))]
+    {
+        let right = if place == OURS { Err(Error::NotMapped) } else { Ok(()) };
+        if gone != right {
+            return Err(format!("{place:#x} is {gone:?} afterwards"));
+        }
+    }
+    Ok("it came back, and went with the page it was derived from".to_string())
+}
+
+/// Each mapping is derived from the one before; the nucleus ends that at a fixed depth.
+fn map_deep() -> Result<String, String> {
+    let text = |error: Error| error.to_string();
+    let mut child = Child::new().map_err(text)?;
+    let [turn, done] = [(); 2].map(|()| operation::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new));
+    let (turn, done) = (turn.map_err(text)?, done.map_err(text)?);
+    let domain = child.give(Entry::DOMAIN, rights::WRITE).map_err(text)?;
+    let [turn_index, done_index] = [&turn, &done].map(|semaphore| child.give(semaphore.entry(), rights::ALL));
+    let (turn_index, done_index) = (turn_index.map_err(text)?, done_index.map_err(text)?);
+    child.plays(turn_index, done_index, domain, PLACE, OURS).map_err(text)?;
+    let mut source = constant();
+    let mut depth = 0;
+    let refused = loop {
+        if depth > 2 * MAX_DERIVATION as u64 {
+            return Err("it never ends".to_string());
+        }
+        let at = depth * PAGE;
+        if let Err(error) = map(child.entry(), source, PLACE + at, 0, MAP_READ) {
+            break error as u64;
+        }
+        depth += 1;
+        operation::v(turn.entry()).map_err(text)?;
+        if operation::p(done.entry(), operation::clock() + PATIENCE).is_err() {
+            break child.status()?;
+        }
+        depth += 1;
+        source = OURS + at;
+    };
+    // SAFETY: takes away all that is derived from the page of constants.
+    unsafe { operation::unmap(Entry::OWN, constant(), 0, MAP_READ) }.map_err(text)?;
+    match Error::from_status(refused) {
+        // The original is how the program was loaded.
+        Err(error @ Error::TooDeep) => Ok(format!("refused after {depth} steps: {error}")),
+        other => Err(format!("refused after {depth} steps: {other:?}")),
+    }
+}

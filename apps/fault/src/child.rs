@@ -1,0 +1,187 @@
+//! A domain that does what it is told: it runs a few instructions of this program.
+
+use alloc::vec::Vec;
+use core::arch::naked_asm;
+
+use runtime::abi::layout::ENTRY_BYTES;
+use runtime::abi::rights::{MAP_EXECUTE, MAP_READ};
+use runtime::abi::{Error, NEVER, PAGE_BYTES, op as abi_op};
+use runtime::entry::Owned;
+use runtime::op::{self, Schedule};
+use runtime::{Entry, interface::Failure};
+use tool::inspect;
+
+const PAGE: u64 = PAGE_BYTES as u64;
+/// How long a child may take, in nanoseconds.
+pub const PATIENCE: u64 = 50_000_000;
+
+/// Below our own priority: it runs when we wait.
+const SCHEDULE: Schedule = Schedule { priority: 8, slice: 1_000 };
+
+/// What a child reads. One at a time: `told` copies it before the child starts.
+#[repr(C, align(4096))]
+struct Told([u64; PAGE_BYTES / 8]);
+static mut TOLD: Told = Told([0; PAGE_BYTES / 8]);
+
+/// The child. It goes when this does.
+pub struct Child {
+    threads: Vec<Owned>,
+    domain: Owned,
+    died: Owned,
+}
+
+impl Child {
+    /// A domain in which this program's code for children can run, on our account.
+    pub fn new() -> Result<Self, Error> {
+        let domain = Owned::new(op::domain_new(Entry::ACCOUNT, 0, 0, "victim")?);
+        let died = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
+        op::domain_set_death_semaphore(domain.entry(), died.entry())?;
+        for code in [one_call as *const () as u64, ping_pong as *const () as u64] {
+            let first = code & !(PAGE - 1);
+            // It may reach into the next page.
+            for page in [first, first + PAGE] {
+                // SAFETY: code, which may be read and executed.
+                match unsafe { op::map(domain.entry(), page, page, 0, MAP_READ | MAP_EXECUTE) } {
+                    Ok(()) | Err(Error::Occupied | Error::NotMapped) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        let told = &raw const TOLD as u64;
+        // SAFETY: words that are written between the runs of children only.
+        unsafe { op::map(domain.entry(), told, told, 0, MAP_READ)? };
+        Ok(Self { threads: Vec::new(), domain, died })
+    }
+
+    /// The domain.
+    pub fn entry(&self) -> Entry {
+        self.domain.entry()
+    }
+
+    /// Gives the child a copy of an entry of ours, and says where.
+    pub fn give(&self, entry: Entry, rights: u8) -> Result<u64, Error> {
+        op::entry_copy(Entry::OWN, entry, self.entry(), Entry::OWN, rights).map(|entry| entry.0 as u64)
+    }
+
+    fn start(&mut self, code: unsafe extern "sysv64" fn() -> !, words: &[u64]) -> Result<(), Error> {
+        // SAFETY: no child reads it now; ours is the only thread.
+        let told = unsafe { (&raw mut TOLD).as_mut_unchecked() };
+        told.0[..words.len()].copy_from_slice(words);
+        // SAFETY: another domain; the code is made for this and uses no stack.
+        let thread =
+            unsafe { op::thread_new(self.entry(), code as *const () as u64, 0, told as *mut _ as u64, SCHEDULE)? };
+        self.threads.push(Owned::new(thread));
+        Ok(())
+    }
+
+    /// Has the child traverse the portal at `index` with words 0 to 5; gives the status it got. It dies of it.
+    pub fn calls(mut self, index: u64, words: [u64; 6]) -> Result<u64, &'static str> {
+        let [a, b, c, d, e, f] = words;
+        self.start(one_call, &[index * ENTRY_BYTES as u64, a, b, c, d, e, f]).map_err(|error| error.text())?;
+        op::p(self.died.entry(), op::clock() + PATIENCE).map_err(|_| "the child did not end")?;
+        self.status()
+    }
+
+    /// Starts a child that for ever waits for `semaphore`, maps the page at `source` into `domain` at
+    /// `destination`, goes on by two pages each, and raises `done`. All but addresses are indices of its table.
+    /// When it is refused it dies with the error as status.
+    pub fn plays(
+        &mut self,
+        semaphore: u64,
+        done: u64,
+        domain: u64,
+        source: u64,
+        destination: u64,
+    ) -> Result<(), Error> {
+        let bytes = ENTRY_BYTES as u64;
+        self.start(ping_pong, &[semaphore * bytes, done * bytes, domain, source, destination])
+    }
+
+    /// What it died with.
+    pub fn status(&self) -> Result<u64, &'static str> {
+        let domains = inspect::domains().map_err(|error| match error {
+            Failure::Transport(error) => error.text(),
+            _ => "the domains are not told",
+        })?;
+        let newest = domains.iter().rfind(|(name, _)| name == "victim").ok_or("the child is not listed")?;
+        if newest.1.state == 1 { Ok(newest.1.status) } else { Err("the child lives") }
+    }
+}
+
+/// Word 0: address of system call register and words 0 to 5. Ends with the status.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn one_call() -> ! {
+    naked_asm!(
+        "mov rbx, rdi",
+        "mov rax, [rbx]",
+        "mov rdi, [rbx + 8]",
+        "mov rsi, [rbx + 16]",
+        "mov rdx, [rbx + 24]",
+        "mov r8, [rbx + 32]",
+        "mov r9, [rbx + 40]",
+        "mov r10, [rbx + 48]",
+        "syscall",
+        "mov rdi, rax",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        exit = const abi_op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// See [`Child::plays`].
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn ping_pong() -> ! {
+    naked_asm!(
+        "mov rbx, rdi",
+        "mov r12, [rbx + 24]",
+        "mov r13, [rbx + 32]",
+        "2:",
+        "mov rax, [rbx]",
+        "mov edi, {p}",
+        "mov rsi, {never}",
+        "xor edx, edx",
+        "xor r10d, r10d",
+        "syscall",
+        "test rax, rax",
+        "jnz 3f",
+        "mov rdi, [rbx + 16]",
+        "mov rsi, r12",
+        "mov rdx, r13",
+        "xor r8d, r8d",
+        "mov r9d, {read}",
+        "xor r10d, r10d",
+        "mov eax, {map}",
+        "syscall",
+        "test rax, rax",
+        "jnz 3f",
+        "add r12, {step}",
+        "add r13, {step}",
+        "mov rax, [rbx + 8]",
+        "mov edi, {v}",
+        "xor esi, esi",
+        "xor edx, edx",
+        "xor r10d, r10d",
+        "syscall",
+        "test rax, rax",
+        "jz 2b",
+        "3:",
+        "mov rdi, rax",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        p = const abi_op::P,
+        v = const abi_op::V,
+        never = const NEVER as i64,
+        read = const MAP_READ,
+        map = const abi_op::MAP * ENTRY_BYTES,
+        exit = const abi_op::EXIT * ENTRY_BYTES,
+        step = const 2 * PAGE_BYTES,
+    )
+}

@@ -1,0 +1,390 @@
+//! Accounts that have too little: everything that allocates is tried with 0, 1, 2 … frames until it is done.
+//!
+//! With every smaller number it must be refused as exhausted, and all frames must be in the account again
+//! afterwards, to the frame: so each place where something is allocated fails in its turn.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::cell::Cell;
+
+use interface::{Delegate, Failure};
+use interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
+use interfaces::process::ProcessError;
+use interfaces::sigma0::{Sigma0Client, Sigma0Error};
+use loader::startup::{self, Contents};
+use runtime::abi::rights::{MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use runtime::abi::{Error, PAGE_BYTES, info, layout, op, rights};
+use runtime::connection::Direct;
+use runtime::entry::Owned;
+use runtime::stream::FILE_SYSTEM;
+use runtime::{Entry, op as operation};
+use tool::inspect::{self, PROC};
+
+use crate::Crime;
+
+/// More frames than anything here takes.
+const MOST: u64 = 300;
+/// Where victims get pages: nothing is near, so tables of all levels are needed.
+const FAR: u64 = 0x2345_4000_0000;
+/// Where we draw pages.
+const DRAWN: u64 = layout::FREE_START + 0x4000_0000;
+const PAGE: u64 = PAGE_BYTES as u64;
+const LOW: operation::Schedule = operation::Schedule { priority: 0, slice: 1_000 };
+
+/// All of them.
+pub const ALL: &[Crime] = &[
+    Crime::tried("exhaust-domain", "a domain on an account with too few frames", || domain(0)),
+    Crime::tried("exhaust-table", "a domain with the largest table, too few frames", || {
+        domain(layout::MAX_TABLE_ORDER as u64)
+    }),
+    Crime::tried("exhaust-account", "an account filled from one with too few frames", || {
+        object(|purse| operation::account_new(purse, 3))
+    }),
+    Crime::tried("exhaust-semaphore", "a semaphore on an account with too few frames", || {
+        object(|purse| operation::semaphore_new(purse, 0))
+    }),
+    Crime::tried("exhaust-activation", "an activation in a domain with too few frames", || {
+        // SAFETY: another domain's.
+        in_domain(0, |victim| unsafe { operation::activation_new(victim, 0, Entry::OWN) }.map(drop))
+    }),
+    Crime::tried("exhaust-thread", "a thread in a domain with too few frames", || in_domain(0, thread)),
+    Crime::tried("exhaust-activations", "many activations with floating point, too few frames", || {
+        many(|victim| {
+            // SAFETY: another domain's.
+            unsafe { operation::activation_new(victim, 0, Entry::OWN) }.map(|_| None)
+        })
+    }),
+    Crime::tried("exhaust-threads", "many threads with floating point, too few frames", || {
+        many(|victim| {
+            // SAFETY: another domain. The thread does not run before we wait: its priority is the lowest.
+            unsafe { operation::thread_new(victim, layout::PROGRAM_START, 0, 0, LOW) }
+                .map(|thread| Some(Owned::new(thread)))
+        })
+    }),
+    Crime::tried("exhaust-map", "a page mapped into a domain with too few frames", || {
+        in_domain(0, |victim| map(victim, layout::PROGRAM_START, FAR, MAP_READ))
+    }),
+    Crime::tried("exhaust-grant", "a page given to a domain with too few frames", grant),
+    Crime::tried("exhaust-mappings", "pages mapped elsewhere by a domain with too few frames", mappings),
+    Crime::tried("exhaust-draw", "memory drawn with too few frames", draw),
+    Crime::tried("exhaust-nothing", "services, portals and copies without any frame", nothing),
+    Crime::tried("exhaust-spawn", "a program started with too few frames", spawn),
+    Crime::tried("exhaust-file", "a file written with too few frames", file),
+    Crime::death("exhaust-fault", "a page of the heap touched without any frame", fault),
+];
+
+/// An account, and the one from which it gets frames.
+struct Purse {
+    account: Entry,
+    from: Entry,
+}
+
+/// How an attempt with too few frames may end.
+enum End {
+    Done,
+    Exhausted,
+    Wrong(String),
+}
+
+impl From<Result<(), Error>> for End {
+    fn from(result: Result<(), Error>) -> Self {
+        match result {
+            Ok(()) => Self::Done,
+            Err(Error::AccountExhausted) => Self::Exhausted,
+            Err(error) => Self::Wrong(error.to_string()),
+        }
+    }
+}
+
+fn text(error: Error) -> String {
+    error.to_string()
+}
+
+impl Purse {
+    fn give(&self, frames: u64) -> Result<(), Error> {
+        operation::account_move(self.from, self.account, frames)
+    }
+
+    /// Takes frames back; false if there are fewer or more.
+    fn take_back_exactly(&self, frames: u64) -> bool {
+        operation::account_move(self.account, self.from, frames).is_ok()
+            && operation::account_move(self.account, self.from, 1) == Err(Error::AccountExhausted)
+    }
+
+    /// Takes all that is unused; gives how much that was.
+    fn drain(&self) -> u64 {
+        let mut taken = 0;
+        for order in (0..24).rev() {
+            while operation::account_move(self.account, self.from, 1 << order).is_ok() {
+                taken += 1 << order;
+            }
+        }
+        taken
+    }
+
+    /// Tries with 0, 1, 2 … frames. What is done is undone, which must leave so many frames as were given, and
+    /// `more`. Gives how many it took.
+    fn sweep(&self, more: u64, attempt: impl Fn() -> End, undo: impl Fn()) -> Result<u64, String> {
+        for frames in 0..=MOST {
+            self.give(frames).map_err(text)?;
+            match attempt() {
+                End::Exhausted if self.take_back_exactly(frames) => {}
+                End::Exhausted => return Err(format!("of {frames} frames, not so many are there afterwards")),
+                End::Done => {
+                    undo();
+                    let right = self.take_back_exactly(frames + more);
+                    return if right { Ok(frames) } else { Err(format!("done with {frames}, and not all came back")) };
+                }
+                End::Wrong(text) => return Err(format!("with {frames} frames: {text}")),
+            }
+        }
+        Err(format!("{MOST} frames do not suffice"))
+    }
+}
+
+fn told(frames: u64) -> String {
+    match frames {
+        0 => "needs no frame".to_string(),
+        1 => format!("refused without a frame: {}; done with 1", Error::AccountExhausted),
+        _ => format!("refused with 0 to {} frames: {}; done with {frames}", frames - 1, Error::AccountExhausted),
+    }
+}
+
+/// An account without frames.
+fn empty_account() -> Result<Owned, String> {
+    operation::account_new(Entry::ACCOUNT, 0).map(Owned::new).map_err(text)
+}
+
+/// Something that goes when its entry is removed.
+fn object(make: impl Fn(Entry) -> Result<Entry, Error>) -> Result<String, String> {
+    let account = empty_account()?;
+    let purse = Purse { account: account.entry(), from: Entry::ACCOUNT };
+    let attempt = || make(purse.account).map(|made| drop(Owned::new(made))).into();
+    purse.sweep(0, attempt, || {}).map(told)
+}
+
+fn domain(table_order: u64) -> Result<String, String> {
+    object(|account| operation::domain_new(account, table_order, 0, "victim"))
+}
+
+/// A domain on an account that has nothing left. Gives the frames it has.
+fn poor_domain(purse: &Purse, flags: u64) -> Result<(Owned, u64), String> {
+    purse.give(MOST).map_err(text)?;
+    let victim = operation::domain_new(purse.account, 0, flags, "victim").map(Owned::new).map_err(text)?;
+    let left = purse.drain();
+    Ok((victim, MOST - left))
+}
+
+/// Something that a domain pays for, and that goes with it.
+fn in_domain(flags: u64, attempt: impl Fn(Entry) -> Result<(), Error>) -> Result<String, String> {
+    let account = empty_account()?;
+    let purse = Purse { account: account.entry(), from: Entry::ACCOUNT };
+    let (victim, frames) = poor_domain(&purse, flags)?;
+    let entry = victim.entry();
+    let victim = Cell::new(Some(victim));
+    purse.sweep(frames, || attempt(entry).into(), || drop(victim.take())).map(told)
+}
+
+fn thread(victim: Entry) -> Result<(), Error> {
+    // SAFETY: another domain. The thread does not run before it goes: its priority is the lowest.
+    let thread = unsafe { operation::thread_new(victim, layout::PROGRAM_START, 0, 0, LOW)? };
+    drop(Owned::new(thread));
+    Ok(())
+}
+
+/// Several things that go with a domain, which is made anew for each number of frames: so objects that share
+/// pages are refused, too, wherever a page is full.
+fn many(add: impl Fn(Entry) -> Result<Option<Owned>, Error>) -> Result<String, String> {
+    const COUNT: usize = 24;
+    object(|purse| {
+        let victim = Owned::new(operation::domain_new(purse, 0, op::DOMAIN_FPU, "victim")?);
+        let mut added = Vec::with_capacity(COUNT);
+        for _ in 0..COUNT {
+            added.push(add(victim.entry())?);
+        }
+        Ok(victim.leak())
+    })
+}
+
+fn map(victim: Entry, source: u64, destination: u64, rights: u64) -> Result<(), Error> {
+    // SAFETY: code for reading, or a page drawn for this that nothing refers to.
+    unsafe { operation::map(victim, source, destination, 0, rights) }
+}
+
+fn drawn(address: u64) -> Result<(), Failure<Sigma0Error>> {
+    Sigma0Client(Direct(Entry::SIGMA0)).draw(address, 0, MAP_READ | MAP_WRITE)
+}
+
+fn grant() -> Result<String, String> {
+    drawn(DRAWN).map_err(|error| error.to_string())?;
+    in_domain(0, |victim| map(victim, DRAWN, FAR, MAP_READ | MAP_GRANT))
+}
+
+/// Our own account, with nothing left: all is in another one. Nothing new may be touched meanwhile.
+struct Poor {
+    reserve: Owned,
+}
+
+impl Poor {
+    fn new() -> Result<Self, String> {
+        let poor = Self { reserve: empty_account()? };
+        poor.purse().drain();
+        Ok(poor)
+    }
+
+    fn purse(&self) -> Purse {
+        Purse { account: Entry::ACCOUNT, from: self.reserve.entry() }
+    }
+}
+
+/// Does it twice: the first time brings stack and heap that it needs.
+fn twice<T>(work: impl Fn(&Purse) -> Result<T, String>) -> Result<T, String> {
+    // The first time we are not poor: frames come from nowhere and go nowhere.
+    let account = empty_account()?;
+    let _ = work(&Purse { account: account.entry(), from: Entry::ACCOUNT });
+    drop(account);
+    let poor = Poor::new()?;
+    work(&poor.purse())
+}
+
+/// Mappings are paid for by who maps.
+fn mappings() -> Result<String, String> {
+    const COUNT: u64 = 400;
+    let rich = operation::account_new(Entry::ACCOUNT, MOST).map(Owned::new).map_err(text)?;
+    let victim = operation::domain_new(rich.entry(), 0, 0, "victim").map(Owned::new).map_err(text)?;
+    // SAFETY: another domain.
+    let clear = || unsafe { operation::unmap(victim.entry(), FAR, 9, MAP_READ | UNMAP_SELF) };
+    let attempt = || -> End {
+        let all =
+            (0..COUNT).try_for_each(|page| map(victim.entry(), layout::PROGRAM_START, FAR + page * PAGE, MAP_READ));
+        if let Err(error) = clear() {
+            return End::Wrong(text(error));
+        }
+        all.into()
+    };
+    let frames = twice(|purse| purse.sweep(0, attempt, || {}))?;
+    if frames == 0 { Err(format!("{COUNT} mappings without a frame")) } else { Ok(told(frames)) }
+}
+
+fn draw() -> Result<String, String> {
+    let attempt = || match drawn(DRAWN + (1 << 39)) {
+        Ok(()) => End::Done,
+        Err(Failure::Refused(Sigma0Error::AccountExhausted)) => End::Exhausted,
+        Err(error) => End::Wrong(error.to_string()),
+    };
+    let undo = || {
+        // SAFETY: drawn just now; nothing refers to it.
+        let _ = unsafe { operation::unmap(Entry::OWN, DRAWN + (1 << 39), 0, MAP_READ | UNMAP_SELF) };
+    };
+    twice(|purse| purse.sweep(0, attempt, undo)).map(told)
+}
+
+/// These live in portal tables, which are there.
+fn nothing() -> Result<String, String> {
+    let frames = twice(|purse| {
+        let attempt = || {
+            let made = || -> Result<(), Error> {
+                // SAFETY: nobody calls it.
+                let service = Owned::new(unsafe { operation::service_new(layout::PROGRAM_START, 0)? });
+                let portal = Owned::new(runtime::table::allocate()?);
+                operation::portal_new(Entry::OWN, service.entry(), 1, portal.entry(), 0)?;
+                drop(Owned::new(operation::entry_duplicate(Entry::ACCOUNT, rights::READ)?));
+                Ok(())
+            };
+            made().into()
+        };
+        purse.sweep(0, attempt, || {})
+    })?;
+    Ok(told(frames))
+}
+
+/// Starting a program has many steps, each with its undoing in another component; the last frames it needs are
+/// those of its stack, without which it dies when it runs.
+fn spawn() -> Result<String, String> {
+    let contents = Contents { table_entries: 0, schedule: 0, name: "poor", streams: ["null", "null", "null"] };
+    let mut page = [0; PAGE_BYTES / 8];
+    let used = startup::write(&mut page, &contents, ["poor"], [], []).map_err(|error| error.to_string())?;
+    let charged = || inspect::frames().map(|frames| frames.charged).map_err(|error| error.to_string());
+    let round = || -> Result<(u64, u64), String> {
+        let mut refused = 0;
+        for frames in 1..=MOST {
+            let before = charged()?;
+            let end = match PROC.spawn("/bin/true", &page[..used], frames) {
+                Err(Failure::Refused(ProcessError::NoMemory)) => None,
+                Err(error) => return Err(format!("with {frames} frames: {error}")),
+                Ok(process) => Some(PROC.wait(process).map_err(|error| error.to_string())?),
+            };
+            if charged()? != before {
+                return Err(format!("with {frames} frames: not all came back"));
+            }
+            match end {
+                None if refused + 1 == frames => refused = frames,
+                None => return Err(format!("with {frames} frames it is refused, with fewer it was not")),
+                Some(info::status::PAGE_FAULT) => {}
+                Some(0) => return Ok((refused, frames)),
+                Some(status) => return Err(format!("with {frames} frames it ends with {status:#x}")),
+            }
+        }
+        Err(format!("{MOST} frames do not suffice"))
+    };
+    // The first time the components that are part of it may grow.
+    let _ = round();
+    let (refused, frames) = round()?;
+    if refused == 0 {
+        return Err("never refused".to_string());
+    }
+    Ok(format!(
+        "refused with 1 to {refused} frames: {}; died for want of a stack with fewer than {frames}; done with {frames}",
+        interface::Code::text(ProcessError::NoMemory)
+    ))
+}
+
+/// Pages of files stay in the file system, which uses them again. So this takes frames once for as many pages, and
+/// none later.
+fn file() -> Result<String, String> {
+    const PATH: &str = "/tmp/exhausted";
+    const PAGES: u64 = 40;
+    let attempt = |account: Entry| -> Result<(), Failure<FileError>> {
+        let delegate = Delegate::entry(account.0, rights::ALL);
+        let file = Owned::new(FILE_SYSTEM.create(PATH, WRITE | TRUNCATE, delegate)?.into());
+        let client = FileClient(Direct(file.entry()));
+        let bytes = [b'x'; 512];
+        let mut offset = 0;
+        while offset < PAGES * PAGE {
+            offset += client.write(offset, &bytes)? as u64;
+        }
+        Ok(())
+    };
+    let mut needed = None;
+    for frames in 0..=MOST {
+        let account = operation::account_new(Entry::ACCOUNT, frames).map(Owned::new).map_err(text)?;
+        match attempt(account.entry()) {
+            Ok(()) => needed = Some(frames),
+            Err(Failure::Refused(FileError::NoSpace)) => {}
+            Err(error) => return Err(format!("with {frames} frames: {error}")),
+        }
+        match FILE_SYSTEM.remove(PATH) {
+            Ok(()) | Err(Failure::Refused(FileError::NotFound)) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        if let Some(frames) = needed {
+            return Ok(match frames {
+                0 => "needs no frame".to_string(),
+                _ => format!(
+                    "refused with 0 to {} frames: {}; done with {frames}",
+                    frames - 1,
+                    interface::Code::text(FileError::NoSpace)
+                ),
+            });
+        }
+    }
+    Err(format!("{MOST} frames do not suffice"))
+}
+
+fn fault() {
+    let Ok(poor) = Poor::new() else { return };
+    // SAFETY: an address of the heap that nothing uses; the pager cannot bring a page.
+    unsafe { core::ptr::write_volatile((layout::HEAP_START + 0x80_0000) as *mut u8, 1) };
+    drop(poor);
+}
