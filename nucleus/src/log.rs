@@ -41,13 +41,34 @@ impl Log {
         }
     }
 
-    fn put_number<const BASE: u64>(&mut self, number: u64) {
-        let mut text = Backwards { bytes: [0; 32], first: 32 };
-        text.number::<BASE>(number, 1);
-        if BASE == 16 {
-            text.put(b'x');
-            text.put(b'0');
+    /// `count` bytes of the log in a row, if they do not go round its end.
+    fn room(&mut self, count: usize) -> Option<&mut [u8]> {
+        let start = self.written as usize % BYTES;
+        let room = self.bytes.get_mut(start..start + count)?;
+        self.written += count as u64;
+        Some(room)
+    }
+
+    fn put_hex(&mut self, mut number: u64) {
+        let digits = (67 - (number | 1).leading_zeros() as usize) / 4;
+        let mut other = [0; 18];
+        let room = match self.room(digits + 2) {
+            Some(room) => room,
+            None => &mut other[..digits + 2],
+        };
+        for place in room.iter_mut().rev() {
+            *place = b"0123456789abcdef"[(number & 15) as usize];
+            number >>= 4;
         }
+        room[1] = b'x';
+        if other[1] == b'x' {
+            self.put(&other[..digits + 2]);
+        }
+    }
+
+    fn put_number(&mut self, number: u64) {
+        let mut text = Backwards { bytes: [0; 32], first: 32 };
+        text.number(number);
         self.put(&text.bytes[text.first..]);
     }
 }
@@ -64,11 +85,13 @@ impl Backwards {
         // The mask changes nothing; it spares a check.
         self.bytes[self.first % 32] = byte;
     }
-    fn number<const BASE: u64>(&mut self, mut number: u64, mut width: usize) {
-        while number != 0 || width > 0 {
-            self.put(b"0123456789abcdef"[(number % BASE) as usize]);
-            number /= BASE;
-            width = width.saturating_sub(1);
+    fn number(&mut self, mut number: u64) {
+        loop {
+            self.put(b'0' + (number % 10) as u8);
+            number /= 10;
+            if number == 0 {
+                return;
+            }
         }
     }
 }
@@ -85,9 +108,10 @@ pub fn line_of(pieces: &[&[Part]]) {
     let mut time = Backwards { bytes: [0; 32], first: 32 };
     time.put(b' ');
     time.put(b']');
-    time.number::<10>(microseconds % 1_000_000, 6);
-    time.put(b'.');
-    time.number::<10>(microseconds / 1_000_000, 1);
+    // The seventh digit from the end becomes the point.
+    time.number(microseconds % 1_000_000 + 1_000_000);
+    time.bytes[time.first % 32] = b'.';
+    time.number(microseconds / 1_000_000);
     time.put(b'[');
     log.put(&time.bytes[time.first..]);
     for part in pieces.iter().copied().flatten() {
@@ -103,9 +127,9 @@ pub fn line_of(pieces: &[&[Part]]) {
                     }
                 }
             }
-            Part::Number(number) => log.put_number::<10>(*number),
+            Part::Number(number) => log.put_number(*number),
             Part::Hex(number) => {
-                log.put_number::<16>(*number);
+                log.put_hex(*number);
             }
         }
     }

@@ -16,17 +16,18 @@ use runtime::{arch, op as operation};
 
 use crate::histogram::{self, Histogram};
 use crate::random::Random;
+use crate::scenes::Stage;
 
 /// First index of the things: what the runtime uses stands before.
-const FIRST: u64 = 128;
+pub const FIRST: u64 = 128;
 /// Indices that are used.
-const THINGS: u64 = 48;
+pub const THINGS: u64 = 48;
 /// A page of ours that may be mapped elsewhere: in the heap, never used by the program itself.
 const PAGE: u64 = layout::HEAP_START + 0x80_0000;
 /// Where victims get it.
 const TARGET: u64 = 0x5000_0000;
 /// Calls after which all things are made anew, so that accounts and tables do not stay full.
-const ROUND: u64 = 500;
+const ROUND: u64 = 300;
 
 /// Calls that may meet a dead victim before another one is made.
 const ENOUGH: u64 = 8;
@@ -60,12 +61,12 @@ const OPERATIONS: [usize; 25] = [
     op::IPC,
 ];
 
-struct Child {
-    random: Random,
-    histogram: Histogram,
-    victim: u64,
-    account: u64,
-    semaphore: u64,
+pub struct Child {
+    pub random: Random,
+    pub histogram: Histogram,
+    pub victim: u64,
+    pub account: u64,
+    pub semaphore: u64,
     /// Calls that met a dead victim since it was made.
     refused_by_dead: u64,
 }
@@ -83,12 +84,14 @@ pub fn run(seed: u64, count: u64) -> Histogram {
         semaphore: 0,
         refused_by_dead: 0,
     };
+    let stage = Stage::new();
     for call in 0..count {
         if call % ROUND == 0 || child.refused_by_dead >= ENOUGH {
             child.start_again();
         }
-        child.step();
+        child.step(&stage);
     }
+    stage.end(&mut child);
     child.clear();
     child.histogram
 }
@@ -114,7 +117,7 @@ impl Child {
     }
 
     /// Makes a kernel operation and counts its answer.
-    fn call(&mut self, index: usize, words: [u64; 6]) -> u64 {
+    pub fn call(&mut self, index: usize, words: [u64; 6]) -> u64 {
         let first: [u64; MESSAGE_WORDS] = [words[0], words[1], words[2], words[3], words[4]];
         // SAFETY: what `step` draws names nothing that this program lives on, see the module.
         let (status, ..) = unsafe { arch::call(index, first, Control(words[5])) };
@@ -126,12 +129,15 @@ impl Child {
         status
     }
 
-    fn step(&mut self) {
+    fn step(&mut self, stage: &Stage) {
+        if self.random.once_in(16) {
+            return self.scene(stage);
+        }
         match self.random.below(14) {
             0 => self.semaphores(),
             2 => self.calls(),
             // Nobody called us.
-            3 => drop(self.call(layout::RETURN, [0; 6])),
+            3 if self.random.once_in(4) => drop(self.call(layout::RETURN, [0; 6])),
             1 => {
                 // An index where no call entry can stand: the things (no portals to others are made), or beyond.
                 let wild = [FIRST + THINGS + 1, 1 << 10, 1 << 20, u64::MAX / layout::ENTRY_BYTES as u64];
@@ -253,7 +259,7 @@ impl Child {
             op::DRAW => [self.thing(), account, victim, page, 0, map],
             op::SERVICE_NEW => match self.random.below(2) {
                 0 => [victim, layout::PROGRAM_START, 0, self.in_victim(), 0, 0],
-                _ => [0, layout::PROGRAM_START, 0, place, 0, 0],
+                _ => [victim, layout::PROGRAM_START, op::SERVICE_DEADLINE, 0, 0, 0],
             },
             op::PORTAL_NEW => {
                 let service = self.of_kind(Kind::Service);
@@ -300,6 +306,8 @@ impl Child {
                     words[place] = victim;
                 }
             }
+            // A call to a service of ours would run here.
+            op::SERVICE_NEW if Self::is_ours(words[0]) || self.is_own_domain(words[0]) => words[0] = victim,
             // A thread 0 is the running one.
             op::THREAD_SCHEDULE if Self::is_ours(words[0]) => words[0] = vacancy,
             op::MAP => {
@@ -322,9 +330,6 @@ impl Child {
                 Self::fill(&mut words[3], vacancy);
             }
             op::ENTRY_COPY if words[2] == 0 || self.is_own_domain(words[2]) || Self::is_ours(words[2]) => {
-                Self::fill(&mut words[3], vacancy);
-            }
-            op::SERVICE_NEW if words[0] == 0 || self.is_own_domain(words[0]) || Self::is_ours(words[0]) => {
                 Self::fill(&mut words[3], vacancy);
             }
             op::PORTAL_NEW if words[0] == 0 || self.is_own_domain(words[0]) || Self::is_ours(words[0]) => {

@@ -1,6 +1,7 @@
 //! How often which operation was answered how.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use runtime::abi::{Error, op};
 use tool::println;
@@ -17,6 +18,35 @@ pub const OTHER: usize = V + 1;
 /// Columns: success, then the errors by code.
 const COLUMNS: usize = Error::ALL.len() + 1;
 
+/// Operations that cannot succeed here, or are not tried, and why.
+const UNREACHABLE: &[(usize, &str)] = &[
+    (op::EXIT, "it ends the thread that should go on; threads of runs of their own do it"),
+    (op::DRAW, "only sigma0 has the memory"),
+    (op::INTERRUPT_BIND, "only drivers have an interrupt line"),
+    (op::PORT, "only drivers have ports"),
+    (op::DISPATCH, "only the scheduler's seat may"),
+    (op::INFO, "only who has the machine may"),
+    (op::MACHINE, "only who has the machine may, and it would stop it"),
+    (op::IPC, "reserved"),
+];
+
+/// Errors that cannot come here, and why.
+const NEVER_HERE: &[(Error, &str)] = &[
+    (Error::NoFrames, "accounts promise no more frames than there are; only large tables in fragmented memory"),
+    (Error::Flow, "all labels are equal until there are labels"),
+    (Error::Again, "only the scheduler sees it"),
+    (Error::NotRunnable, "only the scheduler sees it"),
+];
+
+fn name(row: usize) -> &'static str {
+    match row {
+        P => "P",
+        V => "V",
+        OTHER => "(calls)",
+        row => op::NAMES[row],
+    }
+}
+
 /// Counts.
 pub struct Histogram([[u64; COLUMNS]; ROWS]);
 
@@ -29,6 +59,30 @@ impl Histogram {
     /// Counts a call.
     pub fn count(&mut self, row: usize, status: u64) {
         self.0[row][(status as usize).min(COLUMNS - 1)] += 1;
+    }
+
+    /// Counts several.
+    pub fn add(&mut self, row: usize, status: u64, times: u64) {
+        self.0[row][(status as usize).min(COLUMNS - 1)] += times;
+    }
+
+    /// What is missing: operations of which less than a tenth succeeded, errors that came too rarely.
+    pub fn missing(&self, times: u64) -> Vec<String> {
+        let mut missing = Vec::new();
+        for (row, counts) in self.0.iter().enumerate() {
+            let (done, calls) = (counts[0], counts.iter().sum::<u64>());
+            let excuse = UNREACHABLE.iter().find(|(other, _)| *other == row);
+            if excuse.is_none() && row < op::NAMES.len() + 2 && (calls == 0 || done * 10 < calls) {
+                missing.push(alloc::format!("{}: {done} of {calls} succeeded", name(row)));
+            }
+        }
+        for (column, error) in Error::ALL.iter().enumerate() {
+            let came: u64 = self.0.iter().map(|counts| counts[column + 1]).sum();
+            if came < times && !NEVER_HERE.iter().any(|(other, _)| other == error) {
+                missing.push(alloc::format!("{error:?}: {came} times"));
+            }
+        }
+        missing
     }
 
     /// Calls in all.
@@ -80,18 +134,12 @@ impl Histogram {
             if calls == 0 {
                 continue;
             }
-            let name = match row {
-                P => "P",
-                V => "V",
-                OTHER => "(other)",
-                row => op::NAMES[row],
-            };
             let mut errors = String::new();
             for (error, count) in Error::ALL.iter().zip(&counts[1..]).filter(|(_, count)| **count > 0) {
                 errors.push_str(&alloc::format!("{error:?} {count}, "));
             }
             table.row([
-                name.to_string(),
+                name(row).to_string(),
                 calls.to_string(),
                 counts[0].to_string(),
                 (counts[0] * 100 / calls).to_string(),
@@ -106,5 +154,12 @@ impl Histogram {
             errors.row([alloc::format!("{error:?}"), times.to_string()]);
         }
         errors.print();
+        println!();
+        for (row, why) in UNREACHABLE {
+            println!("not asked of {}: {why}", name(*row));
+        }
+        for (error, why) in NEVER_HERE {
+            println!("not asked for {error:?}: {why}");
+        }
     }
 }

@@ -18,6 +18,7 @@ extern crate alloc;
 mod child;
 mod histogram;
 mod random;
+mod scenes;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -34,7 +35,7 @@ use histogram::Histogram;
 runtime::entry!(main);
 
 const HELP: &str = "\
-usage: stress [--seed N] [--count N] [--domains N] [--frames N]
+usage: stress [--seed N] [--count N] [--domains N] [--frames N] [--demand N]
 
 Throws system calls at the nucleus: half of them make sense, half do not. Shows
 at the end how often each operation was answered how, and checks that no frame
@@ -45,6 +46,8 @@ of memory was lost.
   --count N    calls per domain (default: 10000)
   --domains N  domains that do it at the same time (default: 2, at most 16)
   --frames N   frames in the account of each (default: 300)
+  --demand N   fail unless a tenth of each operation succeeds and each error comes
+               N times; what cannot come here is told with its reason
 ";
 
 static PIPES: PipesClient<Connection<Name<'static>>> = PipesClient(Connection::named("pipes"));
@@ -62,6 +65,7 @@ fn main() -> u8 {
             (Ok(seed), Ok(count), Ok(domains), Ok(frames)) => (seed, count, domains, frames),
             _ => return tool::USAGE,
         };
+    let Ok(demand) = arguments.number("--demand") else { return tool::USAGE };
     let is_child = arguments.flag("--child");
     if !arguments.none() {
         return tool::USAGE;
@@ -81,6 +85,12 @@ fn main() -> u8 {
     total.show();
     println!();
     println!("{} calls by {domains} domains, seed {seed}", total.calls());
+    if let Some(times) = demand {
+        for what in total.missing(times) {
+            println!("missing: {what}");
+            status = 1;
+        }
+    }
     match (before, inspect::frames()) {
         (Ok(before), Ok(after)) => {
             println!(
