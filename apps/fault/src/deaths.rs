@@ -18,12 +18,9 @@ static mut DATA: DataPage = DataPage { _code: [0xc3; 4096] };
 
 /// All of them, with what they are.
 pub const ALL: &[Crime] = &[
-    Crime::death("halt", "privileged instruction: hlt", || {
-        // SAFETY: none; that is what this program is for. The same holds for every block in this file.
-        unsafe { asm!("hlt") }
-    }),
+    Crime::death("halt", "privileged instruction: hlt", halt),
     Crime::death("cli", "privileged instruction: cli", || {
-        // SAFETY: see the first.
+        // SAFETY: none; that is what this program is for. The same holds for every block in this file.
         unsafe { asm!("cli") }
     }),
     Crime::death("cr3", "privileged instruction: write of the page-table root", || {
@@ -93,7 +90,12 @@ pub const ALL: &[Crime] = &[
     Crime::death("panic", "a panic of the program itself", || panic!("on purpose")),
 ];
 
-fn read(address: u64) {
+pub fn halt() {
+    // SAFETY: see the first.
+    unsafe { asm!("hlt") }
+}
+
+pub fn read(address: u64) {
     // SAFETY: see the first.
     unsafe { core::hint::black_box(core::ptr::read_volatile(core::hint::black_box(address as *const u8))) };
 }
@@ -110,7 +112,7 @@ fn jump(address: u64) {
 
 #[inline(never)]
 #[allow(unconditional_recursion, reason = "that is the crime")]
-fn recurse(depth: u64) -> u64 {
+pub fn recurse(depth: u64) -> u64 {
     let mut room = [depth; 16];
     core::hint::black_box(&mut room);
     recurse(depth + 1) + room[3]

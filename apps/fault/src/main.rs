@@ -6,7 +6,11 @@
 //! | [`refusals`] | that the nucleus refuses with an error, and states that must not hurt it |
 //! | [`bounds`] | refused, too: addresses, sizes, cycles |
 //! | [`exhaustion`] | with an account that has too few frames, every number of them |
-//! | [`child`] | (a domain that commits some of them) |
+//! | [`callees`] | of those who are called |
+//! | [`storms`] | by as many at once as there can be |
+//! | [`images`] | of files that are no programs |
+//!
+//! [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
 //!
 //! `fault --all` commits all of those that leave us alive and says whether the errors are the right ones. Unsafe
 //! code is the purpose here.
@@ -16,14 +20,18 @@
 extern crate alloc;
 
 mod bounds;
+mod callees;
 mod child;
 mod deaths;
 mod exhaustion;
+mod images;
+mod launch;
 mod refusals;
+mod storms;
 
 use alloc::string::String;
 use runtime::abi::Error;
-use tool::{Arguments, println};
+use tool::{Arguments, USAGE, println};
 
 runtime::entry!(main);
 
@@ -120,18 +128,31 @@ domain, or are tried in many ways: fault tells what came of it.
 ";
 
 fn crimes() -> impl Iterator<Item = &'static Crime> {
-    deaths::ALL
-        .iter()
-        .chain(refusals::HARMLESS)
-        .chain(refusals::ALL)
-        .chain(bounds::ALL)
-        .chain(bounds::TRIED)
-        .chain(exhaustion::ALL)
+    let groups = [
+        deaths::ALL,
+        refusals::HARMLESS,
+        refusals::ALL,
+        bounds::ALL,
+        bounds::TRIED,
+        exhaustion::ALL,
+        callees::ALL,
+        storms::ALL,
+        images::ALL,
+    ];
+    groups.into_iter().flatten()
 }
 
 fn main() -> u8 {
     let arguments = Arguments::new("fault", HELP);
-    let Some(kind) = arguments.one("KIND") else { return tool::USAGE };
+    // What this program starts of itself.
+    match arguments.words() {
+        ["--serve"] => return callees::serve(),
+        ["--call"] => return callees::call(),
+        ["--storm", first] => return storms::part(first),
+        ["--threads"] => return storms::fill(),
+        _ => {}
+    }
+    let Some(kind) = arguments.one("KIND") else { return USAGE };
     match kind {
         "--list" => {
             for crime in crimes() {

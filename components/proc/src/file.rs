@@ -19,13 +19,16 @@ impl<'a> Source<'a> {
             Failure::Refused(FileError::NotFound | FileError::NotADirectory | FileError::BadName) => {
                 ProcessError::NotFound
             }
-            Failure::Refused(FileError::IsADirectory) => ProcessError::NotAProgram,
+            Failure::Refused(FileError::IsADirectory) => ProcessError::IsADirectory,
             error => unreadable(path, error),
         })?;
         let file = FileClient(Connection::opened(Path { path, flags: 0 }, file.into()));
         let stat = file.stat().map_err(|error| unreadable(path, error))?;
-        if stat.kind != Kind::File || !stat.executable {
-            return Err(ProcessError::NotAProgram);
+        if stat.kind != Kind::File {
+            return Err(ProcessError::IsADirectory);
+        }
+        if !stat.executable {
+            return Err(ProcessError::NotExecutable);
         }
         Ok(Self { file, bytes: stat.size })
     }

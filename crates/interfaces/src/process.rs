@@ -18,6 +18,8 @@ codes! {
         10 NoSuchDomain "no such domain, or one that is neither a program nor a component"
         11 Essential "the machine stops without it (by force it is ended all the same)"
         12 StaysDead "nobody starts it again (by force it is ended all the same)"
+        13 NotExecutable "not marked as a program"
+        14 IsADirectory "a directory"
     }
 }
 

@@ -1,0 +1,332 @@
+//! Callees that do not do what their callers hope for. The callee is this program again, in a domain named `victim`
+//! with a service: word 0 of a call says what it does. Callers do not share its fate.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use interface::{Reply, Request};
+use interfaces::names::NamesClient;
+use runtime::abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES, info::status, op as abi_op};
+use runtime::connection::Direct;
+use runtime::entry::Owned;
+use runtime::server::{self, Serve};
+use runtime::thread::{self, Thread};
+use runtime::{Entry, arch, message, op};
+use tool::inspect::PROC;
+
+use crate::Crime;
+use crate::deaths;
+use crate::launch::Process;
+
+/// All of them.
+pub const ALL: &[Crime] = &[
+    Crime::tried("callee-exits", "a callee ends its thread instead of returning", exits),
+    Crime::tried("callee-dies", "a callee dies of a page fault", || dies(READ, status::PAGE_FAULT)),
+    Crime::tried("callee-overflows", "a callee overflows its stack", || dies(OVERFLOW, status::PAGE_FAULT)),
+    Crime::tried("callee-halts", "a callee runs a privileged instruction", || dies(HALT, status::EXCEPTION + 13)),
+    Crime::tried("callee-panics", "a callee panics", || {
+        dies(PANIC, status::KILLED + runtime::program::STATUS_OF_PANIC)
+    }),
+    Crime::tried("callee-kills-itself", "a callee ends its own domain", || dies(KILL, status::KILLED + 9)),
+    Crime::tried("callee-killed", "a callee that never returns is killed", killed),
+    Crime::tried("callee-silent", "a callee never returns, and sleeps", || never(SLEEP)),
+    Crime::tried("callee-spins", "a callee never returns, and spins", || never(SPIN)),
+    Crime::tried("callee-late", "a callee returns after its caller stopped waiting", late),
+    Crime::tried("callee-twice", "a callee returns a second time", twice),
+    Crime::tried("callee-odd-return", "a callee returns more bytes than there are", odd_return),
+    Crime::tried("callee-busy", "more callers than the callee has activations", busy),
+    Crime::tried("callee-deep", "a callee calls itself without end", deep),
+    Crime::tried("caller-dies", "a caller dies while its callee is at work", caller_dies),
+];
+
+// What the callee does, word 1 being its operand.
+const ANSWER: u64 = 0;
+const SLEEP: u64 = 1;
+const EXIT: u64 = 2;
+const READ: u64 = 3;
+const OVERFLOW: u64 = 4;
+const HALT: u64 = 5;
+const PANIC: u64 = 6;
+const KILL: u64 = 7;
+const SPIN: u64 = 8;
+const AGAIN: u64 = 9;
+const ODD: u64 = 10;
+const DEEP: u64 = 11;
+const FINISHED: u64 = 12;
+
+const MILLISECOND: u64 = 1_000_000;
+const NAME: &str = "fault-victim";
+/// As many as a chain can have, and some.
+const ACTIVATIONS: usize = MAX_DEPTH + 4;
+
+// The callee's side.
+
+static FINISHED_COUNT: AtomicU64 = AtomicU64::new(0);
+static SECOND_RETURN: AtomicU64 = AtomicU64::new(0);
+static OWN: AtomicUsize = AtomicUsize::new(0);
+
+struct Victim;
+
+impl Serve for Victim {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let operand = request.words[1];
+        match request.words[0] {
+            ANSWER => return Reply::word(operand + 1),
+            SLEEP => {
+                let _ = thread::sleep(operand);
+                FINISHED_COUNT.fetch_add(1, Ordering::SeqCst);
+                return Reply::word(operand);
+            }
+            EXIT => op::exit(0),
+            READ => deaths::read(0),
+            OVERFLOW => drop(deaths::recurse(core::hint::black_box(1))),
+            HALT => deaths::halt(),
+            PANIC => panic!("on purpose"),
+            KILL => drop(op::domain_kill(Entry::OWN, 9)),
+            SPIN => loop {
+                core::hint::black_box(operand);
+            },
+            AGAIN => return Reply::word(again()),
+            // SAFETY: refused.
+            ODD => return Reply::word(unsafe { arch::leave([0; 5], Control(MESSAGE_BYTES as u64 + 1)) }),
+            DEEP => return Reply::word(descend(operand)),
+            FINISHED => return Reply::word(FINISHED_COUNT.load(Ordering::SeqCst)),
+            _ => {}
+        }
+        Reply::word(u64::MAX)
+    }
+}
+
+/// Another thread returns while our caller waits: nobody called it. Gives the error it got.
+fn again() -> u64 {
+    let other = Thread::start(
+        |_| {
+            // SAFETY: nobody called, so nothing returns.
+            SECOND_RETURN.store(unsafe { arch::leave([666; 5], Control(0)) }, Ordering::SeqCst);
+        },
+        0,
+    );
+    match other {
+        Ok(other) => other.join(),
+        Err(error) => return error as u64,
+    }
+    SECOND_RETURN.load(Ordering::SeqCst)
+}
+
+/// Calls itself until that is refused; gives error and depth.
+fn descend(depth: u64) -> u64 {
+    let own = Entry(OWN.load(Ordering::Relaxed));
+    match message::call(own, [DEEP, depth + 1, 0, 0, 0], Control(0)) {
+        Ok((words, _)) => words[0],
+        Err(error) => error as u64 | depth << 32,
+    }
+}
+
+/// Is the callee.
+pub fn serve() -> u8 {
+    let publish = || -> Result<(), String> {
+        let text = |error: Error| error.to_string();
+        server::activations(ACTIVATIONS).map_err(text)?;
+        let service = server::service_with::<Victim>(abi_op::SERVICE_DEADLINE).map_err(text)?;
+        let own = runtime::table::allocate().map_err(text)?;
+        op::portal_new(Entry::OWN, service, 0, own, 0).map_err(text)?;
+        OWN.store(own.0, Ordering::Relaxed);
+        server::publish_service(NAME, service).map_err(|error| error.to_string())
+    };
+    match publish() {
+        Ok(()) => server::park(),
+        Err(error) => {
+            runtime::log!("cannot serve: {error}");
+            1
+        }
+    }
+}
+
+/// Is a caller that is going to die.
+pub fn call() -> u8 {
+    let Ok(entry) = open() else { return 1 };
+    let _ = Server::ask(entry.entry(), SLEEP, 20 * MILLISECOND);
+    0
+}
+
+// The caller's side.
+
+/// The callee.
+struct Server {
+    process: Process,
+    entry: Owned,
+}
+
+fn open() -> Result<Owned, String> {
+    for _ in 0..100 {
+        // One that is just going may still be there: it must answer.
+        if let Ok(entry) = NamesClient(Direct(Entry::NAMES)).open(NAME) {
+            let entry = Owned::new(entry.into());
+            if Server::ask(entry.entry(), ANSWER, 1) == Ok(2) {
+                return Ok(entry);
+            }
+        }
+        thread::sleep(MILLISECOND).map_err(|error| error.to_string())?;
+    }
+    Err("the callee cannot be reached".to_string())
+}
+
+impl Server {
+    fn start() -> Result<Self, String> {
+        let process = Process::start("victim", &["--serve"], 256)?;
+        Ok(Self { process, entry: open()? })
+    }
+
+    fn ask(entry: Entry, what: u64, operand: u64) -> Result<u64, Error> {
+        message::call(entry, [what, operand, 0, 0, 0], Control(0)).map(|(words, _)| words[0])
+    }
+
+    fn call(&self, what: u64, operand: u64) -> Result<u64, Error> {
+        Self::ask(self.entry.entry(), what, operand)
+    }
+
+    /// As `call`, for so many nanoseconds at most.
+    fn call_within(&self, what: u64, operand: u64, nanoseconds: u64) -> Result<u64, Error> {
+        let words = [what, operand, 0, 0, op::clock() + nanoseconds];
+        message::call(self.entry.entry(), words, Control(Control::DEADLINE)).map(|(words, _)| words[0])
+    }
+
+    /// It works as it should.
+    fn answers(&self) -> Result<(), String> {
+        expect("the next call", self.call(ANSWER, 41), Ok(42))
+    }
+
+    fn end(self) -> Result<(), String> {
+        expect("its end", self.process.kill(), Ok(status::KILLED))
+    }
+}
+
+fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Result<(), String> {
+    if is == right { Ok(()) } else { Err(format!("{what}: {is:?} instead of {right:?}")) }
+}
+
+fn exits() -> Result<String, String> {
+    let server = Server::start()?;
+    expect("the call", server.call(EXIT, 0), Err(Error::PeerDied))?;
+    server.answers()?;
+    server.end()?;
+    Ok(format!("the call ends: {}; the callee goes on", Error::PeerDied))
+}
+
+fn dies(how: u64, status: u64) -> Result<String, String> {
+    let Server { process, entry } = Server::start()?;
+    expect("the call", Server::ask(entry.entry(), how, 0), Err(Error::PeerDied))?;
+    expect("its status", process.wait(), Ok(status))?;
+    expect("the next call", Server::ask(entry.entry(), ANSWER, 1), Err(Error::Revoked))?;
+    Ok(format!("the call ends: {}; the next one: {}", Error::PeerDied, Error::Revoked))
+}
+
+fn killed() -> Result<String, String> {
+    let Server { process, entry } = Server::start()?;
+    let killer = Thread::start(
+        |number| {
+            let _ = thread::sleep(5 * MILLISECOND);
+            let _ = PROC.kill(number as u64);
+        },
+        process.number() as usize,
+    );
+    let ended = Server::ask(entry.entry(), SLEEP, 60_000 * MILLISECOND);
+    killer.map_err(|error| error.to_string())?.join();
+    expect("the call", ended, Err(Error::PeerDied))?;
+    expect("its status", process.wait(), Ok(status::KILLED))?;
+    Ok(format!("the call ends: {}", Error::PeerDied))
+}
+
+fn never(how: u64) -> Result<String, String> {
+    const PATIENCE: u64 = 20 * MILLISECOND;
+    let server = Server::start()?;
+    let start = op::clock();
+    expect("the call", server.call_within(how, 60_000 * MILLISECOND, PATIENCE), Err(Error::Timeout))?;
+    let waited = op::clock() - start;
+    if !(PATIENCE..3 * PATIENCE).contains(&waited) {
+        return Err(format!("it waited for {waited} ns"));
+    }
+    server.answers()?;
+    server.end()?;
+    Ok(format!("the call ends: {}; the callee answers others", Error::Timeout))
+}
+
+fn late() -> Result<String, String> {
+    let server = Server::start()?;
+    expect("the call", server.call_within(SLEEP, 10 * MILLISECOND, 5 * MILLISECOND), Err(Error::Timeout))?;
+    // The late return comes while this one waits.
+    expect("the next call", server.call(SLEEP, 20 * MILLISECOND), Ok(20 * MILLISECOND))?;
+    expect("what was finished", server.call(FINISHED, 0), Ok(2))?;
+    server.end()?;
+    Ok("the late return goes nowhere; the next call has its own answer".to_string())
+}
+
+fn twice() -> Result<String, String> {
+    let server = Server::start()?;
+    expect("the second return", server.call(AGAIN, 0), Ok(Error::NoCaller as u64))?;
+    server.answers()?;
+    server.end()?;
+    Ok(format!("the second return is refused: {}", Error::NoCaller))
+}
+
+fn odd_return() -> Result<String, String> {
+    let server = Server::start()?;
+    expect("the return", server.call(ODD, 0), Ok(Error::BadArgument as u64))?;
+    server.answers()?;
+    server.end()?;
+    Ok(format!("the return is refused: {}; a right one follows", Error::BadArgument))
+}
+
+fn busy() -> Result<String, String> {
+    static SERVER: AtomicUsize = AtomicUsize::new(0);
+    static ENDED: AtomicU64 = AtomicU64::new(0);
+    const TIME: u64 = 30 * MILLISECOND;
+    ENDED.store(0, Ordering::SeqCst);
+    let server = Server::start()?;
+    SERVER.store(server.entry.entry().0, Ordering::SeqCst);
+    let caller = |_| {
+        Thread::start(
+            |_| {
+                if Server::ask(Entry(SERVER.load(Ordering::SeqCst)), SLEEP, TIME) == Ok(TIME) {
+                    ENDED.fetch_add(1, Ordering::SeqCst);
+                }
+            },
+            0,
+        )
+    };
+    let callers: Vec<_> = (0..ACTIVATIONS).map(caller).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    thread::sleep(TIME / 3).map_err(|error| error.to_string())?;
+    let now = message::call(server.entry.entry(), [ANSWER, 0, 0, 0, 0], Control(Control::NO_WAIT));
+    expect("a call that does not wait", now.map(drop), Err(Error::Busy))?;
+    expect("a call with a deadline", server.call_within(ANSWER, 0, MILLISECOND), Err(Error::Timeout))?;
+    // This one waits for its turn.
+    server.answers()?;
+    callers.into_iter().for_each(Thread::join);
+    expect("calls that were answered", ENDED.load(Ordering::SeqCst), ACTIVATIONS as u64)?;
+    server.end()?;
+    Ok(format!("{}, or: {}; who waits has its turn", Error::Busy, Error::Timeout))
+}
+
+fn deep() -> Result<String, String> {
+    let server = Server::start()?;
+    let end = server.call(DEEP, 1).map_err(|error| error.to_string())?;
+    // We are the first of the chain.
+    expect("depth and error", (end >> 32, end as u32), (MAX_DEPTH as u64 - 1, Error::TooDeep as u32))?;
+    server.answers()?;
+    server.end()?;
+    Ok(format!("refused at depth {}: {}", end >> 32, Error::TooDeep))
+}
+
+fn caller_dies() -> Result<String, String> {
+    let server = Server::start()?;
+    let caller = Process::start("caller", &["--call"], 0)?;
+    thread::sleep(10 * MILLISECOND).map_err(|error| error.to_string())?;
+    expect("its end", caller.kill(), Ok(status::KILLED))?;
+    expect("what was finished", server.call(FINISHED, 0), Ok(0))?;
+    thread::sleep(20 * MILLISECOND).map_err(|error| error.to_string())?;
+    expect("what was finished later", server.call(FINISHED, 0), Ok(1))?;
+    server.end()?;
+    Ok("the callee finishes its work, and answers others".to_string())
+}

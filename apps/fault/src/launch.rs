@@ -1,0 +1,47 @@
+//! This program again, in another domain.
+
+use alloc::string::{String, ToString};
+
+use loader::startup::{self, Contents};
+use runtime::abi::PAGE_BYTES;
+use tool::inspect::PROC;
+
+/// A process. It is ended when this goes.
+pub struct Process(Option<u64>);
+
+impl Process {
+    /// Starts `/bin/fault` under a name, with arguments and entries for its table.
+    pub fn start(name: &str, arguments: &[&str], table_entries: u32) -> Result<Self, String> {
+        let contents = Contents { table_entries, schedule: 0, name, streams: ["null", "console", "console"] };
+        let mut page = [0; PAGE_BYTES / 8];
+        let words = core::iter::once("fault").chain(arguments.iter().copied());
+        let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;
+        let number = PROC.spawn("/bin/fault", &page[..used], 0).map_err(|error| error.to_string())?;
+        Ok(Self(Some(number)))
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.0.unwrap_or(0)
+    }
+
+    /// Waits for its end.
+    pub fn wait(mut self) -> Result<u64, String> {
+        PROC.wait(self.0.take().unwrap_or(0)).map_err(|error| error.to_string())
+    }
+
+    /// Ends it.
+    pub fn kill(self) -> Result<u64, String> {
+        PROC.kill(self.number()).map_err(|error| error.to_string())?;
+        self.wait()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(number) = self.0 {
+            let _ = PROC.kill(number);
+            let _ = PROC.wait(number);
+        }
+    }
+}
