@@ -117,7 +117,7 @@ pub fn fill() -> u8 {
     let mut victims: Vec<Owned> = Vec::new();
     let mut threads: Vec<Owned> = Vec::new();
     let refused = loop {
-        if threads.len() % THREADS == 0 {
+        if threads.len().is_multiple_of(THREADS) {
             // A domain has a thread of its own, for orphans.
             match op::domain_new(Entry::ACCOUNT, 0, 0, "victim") {
                 Ok(victim) => victims.push(Owned::new(victim)),
