@@ -32,7 +32,8 @@ struct Constant {
 }
 static CONSTANT: Constant = Constant { _words: [7; PAGE_BYTES / 8] };
 
-fn constant() -> u64 {
+/// An address of ours that may only be read.
+pub fn constant() -> u64 {
     &raw const CONSTANT as u64
 }
 
@@ -79,6 +80,9 @@ pub const ALL: &[Crime] = &[
     }),
     Crime::refusal("unmap-kernel", "unmapping of a nucleus address", Error::BadAddress, || {
         unmap(KERNEL, 0, MAP_READ | UNMAP_SELF)
+    }),
+    Crime::refusal("unmap-messages", "unmapping of the own message areas", Error::BadAddress, || {
+        unmap(layout::MESSAGE_START, 0, MAP_READ | UNMAP_SELF)
     }),
     Crime::refusal("map-null", "mapping to address 0", Error::BadAddress, || map_to(CODE, 0, 0, MAP_READ)),
     Crime::refusal("map-messages", "mapping over message areas", Error::BadAddress, || {

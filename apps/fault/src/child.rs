@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 use core::arch::naked_asm;
 
-use runtime::abi::layout::ENTRY_BYTES;
+use runtime::abi::layout::{ENTRY_BYTES, PAGE_FAULT};
 use runtime::abi::rights::{MAP_EXECUTE, MAP_READ};
-use runtime::abi::{Error, NEVER, PAGE_BYTES, op as abi_op};
+use runtime::abi::{Error, NEVER, PAGE_BYTES, op as abi_op, rights};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::{Entry, interface::Failure};
@@ -36,7 +36,12 @@ impl Child {
         let domain = Owned::new(op::domain_new(Entry::ACCOUNT, 0, 0, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
-        for code in [one_call as *const () as u64, ping_pong as *const () as u64] {
+        for code in [
+            one_call as *const () as u64,
+            ping_pong as *const () as u64,
+            read as *const () as u64,
+            read_again as *const () as u64,
+        ] {
             let first = code & !(PAGE - 1);
             // It may reach into the next page.
             for page in [first, first + PAGE] {
@@ -97,6 +102,43 @@ impl Child {
         self.start(ping_pong, &[semaphore * bytes, done * bytes, domain, source, destination])
     }
 
+    /// Starts a child that reads a word and ends with it as status.
+    pub fn reads(&mut self, address: u64) -> Result<(), Error> {
+        self.start(read, &[address])
+    }
+
+    /// Waits for its death, so many nanoseconds at most; gives what it died with, if it did.
+    pub fn ends_within(&self, nanoseconds: u64) -> Result<Option<u64>, &'static str> {
+        match op::p(self.died.entry(), op::clock() + nanoseconds) {
+            Ok(()) => self.status().map(Some),
+            Err(Error::Timeout) => Ok(None),
+            Err(error) => Err(error.text()),
+        }
+    }
+
+    /// Its page faults in this range go to a service of ours, with a badge.
+    pub fn pages_by(&self, service: Entry, badge: u64, start: u64, end: u64) -> Result<(), Error> {
+        op::portal_new(self.entry(), service, badge, Entry(PAGE_FAULT[0]), 0)?;
+        op::domain_set_fault_range(self.entry(), 0, start, end)
+    }
+
+    /// Its page faults in this range go to itself, to so many activations, which read there, too.
+    pub fn pages_itself(&self, activations: usize, start: u64, end: u64) -> Result<(), Error> {
+        for _ in 0..activations {
+            // SAFETY: another domain's; its code uses no stack.
+            unsafe { op::activation_new(self.entry(), 0, Entry::OWN)? };
+        }
+        let address = read_again as *const () as u64;
+        // SAFETY: another domain's.
+        let service = unsafe { op::service_new_at(self.entry(), address, 0, Entry::OWN)? };
+        let place = Owned::new(runtime::table::allocate()?);
+        op::entry_copy(self.entry(), service, Entry::OWN, place.entry(), rights::ALL)?;
+        self.pages_by(place.entry(), start, start, end)?;
+        // The portal is derived from our copy, which must stay as long as the child.
+        let _ = place.leak();
+        Ok(())
+    }
+
     /// What it died with.
     pub fn status(&self) -> Result<u64, &'static str> {
         let domains = inspect::domains().map_err(|error| match error {
@@ -130,6 +172,31 @@ unsafe extern "sysv64" fn one_call() -> ! {
         "ud2",
         exit = const abi_op::EXIT * ENTRY_BYTES,
     )
+}
+
+/// Word 0: address of the address to read. Ends with what is there.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn read() -> ! {
+    naked_asm!(
+        "mov rdi, [rdi]",
+        "mov rdi, [rdi]",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        exit = const abi_op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// A pager that needs one: it reads at the address that its badge is.
+///
+/// # Safety
+/// Only as a service of a child.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn read_again() -> ! {
+    naked_asm!("mov rdi, [rax]", "ud2")
 }
 
 /// See [`Child::plays`].

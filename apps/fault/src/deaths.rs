@@ -62,6 +62,7 @@ pub const ALL: &[Crime] = &[
     Crime::death("null-jump", "jump to address 0", || jump(0)),
     Crime::death("unmapped", "read of an address where nothing is mapped", || read(0x4000_0000)),
     Crime::death("write-code", "write to our own code", || write(runtime::abi::layout::PROGRAM_START)),
+    Crime::death("write-constant", "write to what may only be read", || write(crate::bounds::constant())),
     Crime::death("execute-data", "jump to data", || jump(&raw const DATA as u64)),
     Crime::death("execute-stack", "jump to the stack", || {
         let code = [0xc3u8; 16];

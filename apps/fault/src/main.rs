@@ -7,6 +7,7 @@
 //! | [`bounds`] | refused, too: addresses, sizes, cycles |
 //! | [`exhaustion`] | with an account that has too few frames, every number of them |
 //! | [`callees`] | of those who are called |
+//! | [`pagers`] | of those who should bring pages |
 //! | [`storms`] | by as many at once as there can be |
 //! | [`images`] | of files that are no programs |
 //!
@@ -26,6 +27,7 @@ mod deaths;
 mod exhaustion;
 mod images;
 mod launch;
+mod pagers;
 mod refusals;
 mod storms;
 
@@ -136,6 +138,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         bounds::TRIED,
         exhaustion::ALL,
         callees::ALL,
+        pagers::ALL,
         storms::ALL,
         images::ALL,
     ];
