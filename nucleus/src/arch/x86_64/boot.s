@@ -70,8 +70,9 @@ boot_pdpt: .fill 512, 8, 0
 boot_pd: .fill 512, 8, 0
 .section .bss
 .balign 4096
-.globl boot_stack_bottom
-boot_stack_bottom:
+.globl boot_stack_guard
+boot_stack_guard:                   # never mapped once the final tables are loaded
+.skip 4096
 .skip 16384
 .globl boot_stack_top
 boot_stack_top:

@@ -50,6 +50,7 @@ unsafe extern "C" {
     static image_rodata: u8;
     static image_data: u8;
     static image_end: u8;
+    static boot_stack_guard: u8;
 }
 
 fn symbol(place: &u8) -> usize {
@@ -93,7 +94,9 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
         address if address < data => NO_EXECUTE,
         _ => WRITABLE | NO_EXECUTE,
     };
-    for page in (text..end).step_by(FRAME) {
+    let guard = &raw const boot_stack_guard as usize;
+    // An overflow of the kernel stack meets the guard, and the trap's own stack tells of it.
+    for page in (text..end).step_by(FRAME).filter(|page| *page != guard) {
         boot_map(root, page, physical(page) as u64 | rights(page))?;
     }
     boot_map(root, LOCAL_APIC, 0xfee0_0000 | WRITABLE | NO_EXECUTE | NOT_CACHED)?;
