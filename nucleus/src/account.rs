@@ -156,14 +156,17 @@ impl Ref<Account> {
 
 /// Gives 2^order frames back to the allocator and their account.
 pub fn release(frame: Frame, order: usize) {
-    release_from(frames::record(frame).account(), frame, order);
-}
-
-/// As [`release`], of frames whose records do not say that `account` pays.
-pub fn release_from(account: Ref<Account>, frame: Frame, order: usize) {
+    let account = frames::record(frame).account();
     for frame in frame..frame + (1 << order) {
         frames::record(frame).used = Use::Inside;
     }
     frames::release(frame, order);
     account.uncharge(1 << order);
+}
+
+/// As [`release`], of a page table without entries, for which `account` pays: it is full of zeros.
+pub fn release_table(account: Ref<Account>, frame: Frame) {
+    frames::record(frame).used = Use::Inside;
+    frames::release_clear(frame);
+    account.uncharge(1);
 }

@@ -243,7 +243,13 @@ pub fn allocate_clear() -> Option<Frame> {
     let allocator = ALLOCATOR.get();
     if allocator.cleared_count > 0 {
         allocator.cleared_count -= 1;
-        return Some(allocator.cleared[allocator.cleared_count]);
+        let frame = allocator.cleared[allocator.cleared_count];
+        if cfg!(feature = "checked") {
+            // SAFETY: the frame is nobody's, and in the direct map.
+            let words = unsafe { core::slice::from_raw_parts(address_of(frame) as *const u64, FRAME / 8) };
+            assert!(words.iter().all(|word| *word == 0), "frame {frame:#x} is not clear");
+        }
+        return Some(frame);
     }
     let frame = allocator.take_one()?;
     clear(frame);
@@ -293,6 +299,16 @@ fn give_back_kept() {
         let frame = allocator.spare[allocator.spare_count];
         allocator.release(frame, 0);
     }
+}
+
+/// Gives back a frame that is full of zeros.
+pub fn release_clear(frame: Frame) {
+    let allocator = ALLOCATOR.get();
+    if allocator.cleared_count == CLEARED {
+        return allocator.give_one(frame);
+    }
+    allocator.cleared[allocator.cleared_count] = frame;
+    allocator.cleared_count += 1;
 }
 
 /// Gives 2^order frames back.

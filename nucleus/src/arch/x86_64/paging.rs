@@ -281,7 +281,8 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
         // The processor may keep entries of upper levels: an invalidation of any page they led to drops
         // them (Intel SDM volume 3, 4.10.4.1).
         Owed::new(domain, address).invalidate();
-        account::release_from(domain.account, path[level], 0);
+        // It has no entry any more: all of it is zero.
+        account::release_table(domain.account, path[level]);
     }
 }
 
