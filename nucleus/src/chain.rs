@@ -129,8 +129,12 @@ fn call(
     if deadline != 0 {
         deadline::set(caller, deadline);
     }
-    activation.reset_fpu();
-    activation.make_current();
+    if activation.is_special() {
+        activation.reset_fpu();
+        activation.make_current();
+    } else {
+        activation.make_current_plainly();
+    }
     let control = Control::bytes(control.length()).delegate(received, 0);
     activation.leave_to_service(entry.word0, entry.word1, &words, control.0)
 }

@@ -275,7 +275,7 @@ pub fn clear_ahead(count: usize) -> bool {
 
 fn clear_one(count: usize) -> bool {
     let allocator = ALLOCATOR.get();
-    if allocator.cleared_count >= count.min(CLEARED) || allocator.free < 4 * CLEARED {
+    if allocator.cleared_count >= CLEARED || count > CLEARED || allocator.free < 4 * CLEARED {
         return false;
     }
     let Some(frame) = allocator.take_one() else { return false };

@@ -93,7 +93,8 @@ const fn taken(count: u32) -> u32 {
 
 fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
     let mut page = account.partial;
-    for _ in 0..TRIES {
+    // Half a page is hardly ever free in a page that has something else.
+    for _ in 0..if COUNT < 32 { TRIES } else { 1 } {
         if page == 0 {
             break;
         }
