@@ -52,7 +52,7 @@ pub struct TestOptions {
     /// Also the long forms
     #[arg(long)]
     pub soak: bool,
-    /// Try the mutants (all, or those of the named tests)
+    /// Try the mutants (all, or those that are named, or whose tests are)
     #[arg(long)]
     pub mutants: bool,
     /// List groups, boot tests and mutants

@@ -69,7 +69,7 @@ impl StreamServer for Service {
 
 fn main() -> u8 {
     match server::publish::<Service>("NAME", 2) {
-        Ok(()) => server::park(),
+        Ok(_) => server::park(),
         Err(error) => {
             runtime::log!("cannot serve: {error}");
             1

@@ -15,6 +15,7 @@ pub const CHECKS: &[Check] = &[
     ("a call that returns in time has its result", in_time),
     ("a call that takes too long ends at its deadline", too_long),
     ("what was called goes on without its caller", orphan),
+    ("orphans that wake together have their turns", turns),
     ("the earlier of two nested deadlines ends both calls", nested),
     ("waiting for an activation ends at the deadline", full),
     ("a deadline that has passed is refused at once", passed),
@@ -29,11 +30,12 @@ static FINISHED: AtomicU64 = AtomicU64::new(0);
 static OPEN: Mutex<Option<(Entry, Entry)>> = Mutex::new(None);
 
 /// Word 0: nanoseconds to sleep. Word 1: a deadline for a call of its own that sleeps a second; 0 = none.
+/// Word 2: nanoseconds to be busy after that.
 struct Sleeper;
 
 impl Serve for Sleeper {
     fn serve(request: &mut Request<'_>) -> Reply {
-        let [sleep, inner, ..] = request.words;
+        let [sleep, inner, busy, ..] = request.words;
         if inner != 0 {
             let (_, portal) = match open() {
                 Ok(open) => open,
@@ -45,6 +47,8 @@ impl Serve for Sleeper {
             };
         }
         let _ = thread::sleep(sleep);
+        let end = op::clock() + busy;
+        while busy != 0 && op::clock() < end {}
         FINISHED.fetch_add(1, Ordering::SeqCst);
         Reply::word(sleep + 1)
     }
@@ -112,6 +116,22 @@ fn orphan() -> Result<(), &'static str> {
     }
     hold(FINISHED.load(Ordering::SeqCst) < 3, "it went on too early")?;
     settle_until(3)
+}
+
+/// One thread carries all orphans of a domain: those that could go on wait until it is free.
+fn turns() -> Result<(), &'static str> {
+    const COUNT: u64 = 4;
+    let portal = bounded()?;
+    settle()?;
+    let wake = op::clock() + 20 * MILLISECOND;
+    for _ in 0..COUNT {
+        let now = op::clock();
+        let words = [wake - now, 0, 3 * MILLISECOND, 0, now + MILLISECOND];
+        let result = message::call(portal, words, Control(Control::DEADLINE));
+        hold(result.is_err_and(|error| error == Error::Timeout), "no time-out")?;
+    }
+    hold(FINISHED.load(Ordering::SeqCst) == 0, "it went on too early")?;
+    settle_until(COUNT)
 }
 
 /// Waits until so many calls have gone to their end.

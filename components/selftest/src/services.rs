@@ -6,11 +6,14 @@ use alloc::vec::Vec;
 use interface::{Code, Delegate, Failure};
 use interfaces::file::{FileClient, FileError, FileSystemClient, Kind, TRUNCATE};
 use interfaces::listing::Listing;
-use interfaces::names::NamesClient;
+use interfaces::names::{NamesClient, NamesError};
+use interfaces::parent::{ParentClient, ParentError};
 use interfaces::pipes::{PipeError, PipesClient};
 use interfaces::process::{Force, ProcessClient, ProcessError};
+use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::startup::{Contents, write};
 use runtime::entry::Owned;
+use runtime::server::{self, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
 use runtime::{Connection, Direct, Entry, op, thread};
 
@@ -22,6 +25,11 @@ pub const CHECKS: &[Check] = &[
     ("names lists what is published", names),
     ("a file is made, written, read, renamed and removed", file),
     ("a file's errors arrive", errors),
+    ("a file that was opened for reading is not written", read_only),
+    ("a name belongs to who published it", taken),
+    ("memory is drawn for nobody else, and never writable and executable", drawing),
+    ("a component that does not come back is ended only by force", essential),
+    ("calls go as deep as they may without floating point, too", crate::limits::depth),
     ("a pipe carries bytes and ends", pipe),
     ("streams append to a file and read it", streams),
     ("a program runs and its status arrives", program),
@@ -70,7 +78,12 @@ fn file() -> Result<(), &'static str> {
     hold(stat.size == 3 * 4096 && stat.kind == Kind::File, "a wrong size or kind")?;
     files().rename("/tmp/selftest", "/tmp/renamed").map_err(say)?;
     files().remove("/tmp/renamed").map_err(say)?;
-    hold(file.stat() == Err(Failure::Refused(FileError::Stale)), "a removed file goes on")
+    let stale = || file.stat() == Err(Failure::Refused(FileError::Stale));
+    hold(stale(), "a removed file goes on")?;
+    let next = Owned::new(files().create("/tmp/next", TRUNCATE, account()).map_err(say)?.into());
+    hold(stale(), "a removed file is the next one")?;
+    drop(next);
+    files().remove("/tmp/next").map_err(say)
 }
 
 fn errors() -> Result<(), &'static str> {
@@ -79,6 +92,81 @@ fn errors() -> Result<(), &'static str> {
     hold(refused(files().stat("/etc/nowhere/x"), FileError::NotFound), "a folder that does not exist")?;
     let made = files().make_directory("/etc", account());
     hold(made == Err(Failure::Refused(FileError::Exists)), "a folder that exists")
+}
+
+fn read_only() -> Result<(), &'static str> {
+    let motd = || files().open("/etc/motd", 0);
+    let file = FileClient(Direct(Owned::new(motd().map_err(say)?.into()).leak()));
+    let refused = Err(Failure::Refused(FileError::ReadOnly));
+    hold(file.write(0, b"x") == refused, "it was written")?;
+    hold(file.truncate(0) == refused.map(drop), "it was cut")?;
+    let mut byte = [0];
+    hold(file.read(0, &mut byte) == Ok(1) && byte != *b"x", "it has changed")?;
+    drop(Owned::new(file.0.0));
+    Ok(())
+}
+
+/// A service that nobody calls.
+struct Nobody;
+
+impl ServeWord for Nobody {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        0
+    }
+}
+
+fn taken() -> Result<(), &'static str> {
+    let service = Owned::new(server::word_service::<Nobody>().map_err(|error| error.text())?);
+    let delegate = || Delegate::entry(service.entry().0, server::SERVICE_RIGHTS);
+    let names = NamesClient(Direct(Entry::NAMES));
+    hold(names.register("console", delegate()) == Err(Failure::Refused(NamesError::Taken)), "names gives it away")?;
+    hold(names.unregister("console") == Err(Failure::Refused(NamesError::Taken)), "names takes it back")?;
+    let parent = ParentClient(Direct(Entry::PARENT));
+    hold(
+        parent.publish("console", delegate()) == Err(Failure::Refused(ParentError::Taken)),
+        "the parent gives it away",
+    )?;
+    hold(parent.publish("", delegate()) == Err(Failure::Refused(ParentError::BadName)), "an empty name is one")?;
+    parent.publish("selftest", delegate()).map_err(say)?;
+    parent.publish("selftest", delegate()).map_err(say)
+}
+
+fn drawing() -> Result<(), &'static str> {
+    let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
+    let refused = |result: Result<(), _>, error| result == Err(Failure::Refused(error));
+    let address = abi::layout::FREE_START;
+    // Ticket 1 is roottask's own.
+    hold(refused(sigma0.draw_for(1, address, 0, 3), Sigma0Error::NotManaged), "another's account pays")?;
+    hold(refused(sigma0.forget(1), Sigma0Error::NotManaged), "another's account is let go")?;
+    hold(refused(sigma0.draw(address, 0, 7), Sigma0Error::BadRights), "writable and executable")?;
+    hold(refused(sigma0.draw(address + 8, 0, 3), Sigma0Error::BadAddress), "an address that is not that of a page")?;
+    sigma0.draw(address, 0, 3).map_err(say)?;
+    hold(refused(sigma0.draw(address, 0, 3), Sigma0Error::Occupied), "mapped twice")?;
+    // An account of so many frames: pages, and what the nucleus needs to know of them.
+    const FRAMES: u64 = 16;
+    let account = Owned::new(op::account_new(Entry::ACCOUNT, FRAMES).map_err(|error| error.text())?);
+    let ticket = sigma0.manage_account(Delegate::entry(account.entry().0, rights::ALL)).map_err(say)?;
+    let page = |number: u64| sigma0.draw_for(ticket, address + (number + 1) * abi::PAGE_BYTES as u64, 0, 3);
+    let drawn = (0..FRAMES).take_while(|number| page(*number).is_ok()).count() as u64;
+    hold((FRAMES / 2..FRAMES).contains(&drawn), "another number of pages than the account has frames")?;
+    hold(refused(page(drawn), Sigma0Error::AccountExhausted), "another error of an exhausted account")?;
+    sigma0.forget(ticket).map_err(say)
+}
+
+fn essential() -> Result<(), &'static str> {
+    let proc = ProcessClient(Connection::named("proc"));
+    let refused = |name, error| {
+        proc.kill_domain(domain(name)?, Force::Gentle)
+            .err()
+            .map(|found| found == Failure::Refused(error))
+            .ok_or("it was ended")
+    };
+    for name in ["sigma0", "roottask", "proc"] {
+        hold(refused(name, ProcessError::Essential)?, "another error of what the machine needs")?;
+    }
+    hold(refused("selftest", ProcessError::StaysDead)?, "another error of what stays dead")?;
+    let by_ourselves = ParentClient(Direct(Entry::PARENT)).kill(domain("console")?, Force::Forced);
+    hold(by_ourselves == Err(Failure::Refused(ParentError::NotAllowed)), "a component without the machine kills")
 }
 
 fn pipe() -> Result<(), &'static str> {

@@ -119,6 +119,8 @@ impl Lines {
     /// Reads a line.
     pub fn read(&mut self, prompt: &str, session: &Session) -> Typed {
         let mut output = Vec::new();
+        // Before the prompt: what is typed when that is seen is echoed by the editor alone.
+        let _ = CONSOLE.set_mode(Mode::Raw);
         self.editor.start(prompt, &mut output);
         write(&output);
         loop {

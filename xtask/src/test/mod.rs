@@ -7,11 +7,14 @@
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator |
+//! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
 //! | `promises` | `docs/promises.md`: each test named there exists and has passed |
 
+mod book;
 mod boot;
 mod checks;
+mod copy;
 mod host;
 mod mutants;
 mod promises;
@@ -29,8 +32,19 @@ use anyhow::{Result, bail};
 use report::Report;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 9] =
-    ["format", "unsafe", "dependencies", "systems", "lints", "host", "boot", "mutants", "promises"];
+const GROUPS: [&str; 11] = [
+    "format",
+    "unsafe",
+    "dependencies",
+    "systems",
+    "lints",
+    "host",
+    "boot",
+    "transcript",
+    "tutorial",
+    "mutants",
+    "promises",
+];
 
 /// Runs the tests; the exit status is 0 if all passed.
 pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
@@ -41,8 +55,11 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         return Ok(0);
     }
     let named = |name: &str| options.names.iter().any(|other| other == name);
+    let mutants = if options.mutants { mutants::list(project)? } else { Vec::new() };
     let unknown = options.names.iter().find(|name| {
-        !GROUPS.contains(&name.as_str()) && !name.contains("::") && !boot_tests.iter().any(|test| test.name == **name)
+        let is_mutant = mutants.iter().any(|mutant| mutant.name == **name);
+        let is_test = name.contains("::") || boot_tests.iter().any(|test| test.name == **name);
+        !GROUPS.contains(&name.as_str()) && !is_test && !is_mutant
     });
     if let Some(unknown) = unknown {
         bail!("no test or group is called `{unknown}`; `./x test --list` lists them");
@@ -77,6 +94,14 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if !chosen.is_empty() {
         install::emulator()?;
         boot::run(project, &chosen, &mut report);
+    }
+    if wants("transcript") {
+        install::emulator()?;
+        book::transcript(project, &mut report);
+    }
+    if wants("tutorial") {
+        install::emulator()?;
+        book::tutorial(project, &mut report);
     }
     let sample = std::env::var("CI").is_ok_and(|value| value == "true");
     if options.mutants || named("mutants") || all && (options.soak || sample) {

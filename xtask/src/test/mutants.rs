@@ -5,18 +5,17 @@
 //! test is red without it.
 
 use super::report::Report;
-use super::{boot, host};
+use super::{boot, copy, host};
 use crate::build::hash;
-use crate::project::{Project, read, read_text, write};
+use crate::project::{Project, read_text, write};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Mutants that continuous integration tries; which ones rotates from commit to commit.
-const SAMPLE: usize = 3;
+const SAMPLE: usize = 6;
 
 /// A sabotage.
 #[derive(Debug, Deserialize)]
@@ -59,7 +58,7 @@ pub fn run(project: &Project, every: bool, names: &[String], report: &mut Report
     } else {
         sample(&mutants, rotation(project))
     };
-    let copy = match copy_tree(project) {
+    let copy = match copy::tree(project) {
         Ok(copy) => copy,
         Err(error) => {
             report.run("mutants: copy of the tree", || Err(error));
@@ -116,51 +115,10 @@ fn passes(copy: &Project, test: &str) -> Result<bool> {
     boot::passes(copy, test)
 }
 
-/// Copies what git knows, and what it would add, to a folder with its own target folder. Only files that
-/// differ are written, so that cargo builds nothing twice.
-fn copy_tree(project: &Project) -> Result<Project> {
-    let folder = project.target.join("mutants");
-    let copy = Project { root: folder.join("tree"), target: folder.join("target") };
-    let mut command = Command::new("git");
-    command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(&project.root);
-    let output = command.output().context("cannot start git")?;
-    if !output.status.success() {
-        bail!("`git ls-files` failed: mutants need a repository");
-    }
-    let listing = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
-    let names: BTreeSet<&Path> = listing.split('\0').filter(|name| !name.is_empty()).map(Path::new).collect();
-    for name in &names {
-        let (from, to) = (project.root.join(name), copy.root.join(name));
-        if !from.is_file() {
-            continue;
-        }
-        let content = read(&from)?;
-        if fs::read(&to).is_ok_and(|old| old == content) {
-            continue;
-        }
-        let parent = to.parent().context("a file without a folder")?;
-        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-        write(&to, &content)?;
-    }
-    remove_others(&copy.root, &copy.root, &|name| names.contains(name) && project.root.join(name).is_file())?;
-    Ok(copy)
-}
-
-fn remove_others(root: &Path, folder: &Path, keep: &dyn Fn(&Path) -> bool) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            remove_others(root, &path, keep)?;
-        } else if !keep(path.strip_prefix(root).unwrap_or(&path)) {
-            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn mutants(count: usize) -> Vec<Mutant> {
         let mutant = |number: usize| Mutant {
@@ -173,12 +131,42 @@ mod tests {
         (0..count).map(mutant).collect()
     }
 
+    /// What can be said of the list without building anything: trying it takes long.
+    #[test]
+    fn the_list_fits_the_tree() -> Result<()> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let project = Project { target: root.join("target"), root };
+        let (mutants, boot_tests) = (list(&project)?, boot::read_all(&project)?);
+        assert!(mutants.len() >= 40, "{} are too few", mutants.len());
+        let names: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();
+        assert_eq!(names.len(), mutants.len(), "two have the same name");
+        for mutant in &mutants {
+            let count = read_text(&project.root.join(&mutant.file))?.matches(&mutant.find).count();
+            assert_eq!(
+                count,
+                1,
+                "{}: `{}` stands {count} times in {}",
+                mutant.name,
+                mutant.find,
+                mutant.file.display()
+            );
+            assert!(
+                !mutant.find.contains('\n') && mutant.find != mutant.replace,
+                "{}: no sabotage of a line",
+                mutant.name
+            );
+            let exists = mutant.test.contains("::") || boot_tests.iter().any(|test| test.name == mutant.test);
+            assert!(exists, "{}: there is no test `{}`", mutant.name, mutant.test);
+        }
+        Ok(())
+    }
+
     #[test]
     fn samples_rotate_and_never_repeat() {
-        let all = mutants(5);
+        let all = mutants(11);
         let names = |rotation| sample(&all, rotation).iter().map(|mutant| mutant.name.clone()).collect::<Vec<_>>();
-        assert_eq!(names(0), ["0", "1", "2"]);
-        assert_eq!(names(9), ["4", "0", "1"]);
+        assert_eq!(names(0), ["0", "1", "2", "3", "4", "5"]);
+        assert_eq!(names(18), ["7", "8", "9", "10", "0", "1"]);
         assert_eq!(sample(&mutants(2), 7).len(), 2);
         assert!(sample(&[], 7).is_empty());
     }

@@ -1,0 +1,230 @@
+//! What the documents say comes true: the tutorial is done step by step in a copy of the tree, and the
+//! README's transcript is typed and compared.
+
+use super::copy;
+use super::report::{Report, tail};
+use crate::build::Checks;
+use crate::emulator::{self, Console, End, Machine, Step};
+use crate::image::{self, System};
+use crate::project::{Project, read_text, write};
+use crate::run::frames_of;
+use anyhow::{Context, Result, bail};
+use regex::bytes::Regex;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Names of the two tests.
+pub const NAMES: [&str; 2] = ["tutorial", "transcript"];
+
+const TUTORIAL: &str = "docs/book/first-component.md";
+const README: &str = "README.md";
+/// Time for the transcript.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The tutorial.
+pub fn tutorial(project: &Project, report: &mut Report) {
+    report.run("tutorial", || {
+        let marks = marks(&read_text(&project.root.join(TUTORIAL))?)?;
+        if !marks.iter().any(|mark| matches!(mark, Mark::Prints(_))) {
+            bail!("{TUTORIAL} has nothing to compare: no `<!-- prints -->`");
+        }
+        let copy = copy::tree(project)?;
+        let mut printed = String::new();
+        for mark in marks {
+            match mark {
+                Mark::File(path, text) => {
+                    let path = copy.root.join(path);
+                    fs::create_dir_all(path.parent().context("a file without a folder")?)?;
+                    write(&path, text.as_bytes())?;
+                }
+                Mark::Run(commands) => {
+                    printed.clear();
+                    for command in commands {
+                        printed += &run(&copy, &command)?;
+                    }
+                }
+                Mark::Prints(lines) => {
+                    prints(&lines, &printed).with_context(|| format!("it printed\n{}", tail(&printed, 40)))?;
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+/// The README's transcript.
+pub fn transcript(project: &Project, report: &mut Report) {
+    report.run("transcript", || {
+        let expected = marked_block(&read_text(&project.root.join(README))?, "<!-- transcript -->")?;
+        let steps = expected.iter().filter_map(|line| step(line)).collect::<Result<Vec<_>>>()?;
+        if steps.is_empty() {
+            bail!("{README}: nothing is typed in the transcript");
+        }
+        let system = System::read(project, Path::new("systems/default.toml"))?;
+        let memory = "64M";
+        let image = image::make(project, &system, Checks::On, frames_of(memory)?, None)?;
+        let machine = Machine { memory: memory.into(), cpus: 1, icount: true, gdb_port: None, append: String::new() };
+        let console = Console::Steps { steps: &steps, echo: false };
+        let (end, output) = emulator::boot(&image, &machine, console, Some(LIMIT))?;
+        let found = visible(&String::from_utf8_lossy(&output));
+        // What comes before the first prompt is the greeting.
+        let first = found.iter().position(|line| prompt_of(line).is_some()).context("no prompt came")?;
+        let found = &found[first..];
+        for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
+            if expected != found {
+                bail!("line {} of the transcript is `{expected}`, and what came is `{found}`", number + 1);
+            }
+        }
+        if found.len() != expected.len() {
+            bail!("the transcript has {} lines, and {} came: {found:?}", expected.len(), found.len());
+        }
+        match end {
+            End::Status(0) => Ok(()),
+            other => bail!("the machine ended with {other:?}"),
+        }
+    });
+}
+
+/// The prompt that a line begins with.
+fn prompt_of(line: &str) -> Option<&str> {
+    let end = line.strip_prefix("cairn:")?.find("$ ")?;
+    line.get(.."cairn:".len() + end + 2)
+}
+
+/// What to type for a line of the transcript, if something is typed.
+fn step(line: &str) -> Option<Result<Step>> {
+    let prompt = prompt_of(line)?;
+    let after = Regex::new(&regex::escape(prompt)).context("a prompt");
+    Some(after.map(|after| Step { after, send: format!("{}\r", &line[prompt.len()..]).into_bytes() }))
+}
+
+/// Lines as a terminal shows them that is wide enough: without control sequences.
+fn visible(text: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\x1b' if rest.next_if_eq(&'[').is_some() => while rest.next().is_some_and(|c| !c.is_ascii_alphabetic()) {},
+            '\r' => {}
+            c => plain.push(c),
+        }
+    }
+    plain.lines().map(|line| line.trim_end().to_string()).collect()
+}
+
+/// Something that the tutorial has done.
+#[derive(Debug, PartialEq, Eq)]
+enum Mark {
+    /// This file has this content.
+    File(String, String),
+    /// These commands end well.
+    Run(Vec<String>),
+    /// The commands before printed these, in this order.
+    Prints(Vec<String>),
+}
+
+/// The marked blocks of a chapter.
+fn marks(text: &str) -> Result<Vec<Mark>> {
+    let mut marks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(mark) = line.strip_prefix("<!-- ").and_then(|line| line.strip_suffix(" -->")) else { continue };
+        let block = block(&mut lines).with_context(|| format!("after the mark `{mark}`"))?;
+        marks.push(match (mark, mark.strip_prefix("file: ")) {
+            (_, Some(path)) => Mark::File(path.into(), block.join("\n") + "\n"),
+            ("run", None) => Mark::Run(block),
+            ("prints", None) => Mark::Prints(block),
+            _ => bail!("there is no mark `{mark}`"),
+        });
+    }
+    Ok(marks)
+}
+
+/// The block after the line `mark`.
+fn marked_block(text: &str, mark: &str) -> Result<Vec<String>> {
+    let mut lines = text.lines();
+    if !lines.any(|line| line == mark) {
+        bail!("no line is {mark}");
+    }
+    block(&mut lines)
+}
+
+/// The lines of the fenced block that comes next.
+fn block<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Result<Vec<String>> {
+    if !lines.next().is_some_and(|line| line.starts_with("```")) {
+        bail!("no fenced block follows");
+    }
+    let mut block = Vec::new();
+    for line in lines {
+        if line.starts_with("```") {
+            return Ok(block);
+        }
+        block.push(line.into());
+    }
+    bail!("the fenced block does not end")
+}
+
+/// Runs a command for sh in the copy; gives what it printed.
+fn run(copy: &Project, command: &str) -> Result<String> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(&copy.root).env("CARGO_TARGET_DIR", &copy.target).stdin(Stdio::null());
+    let output = shell.output().context("cannot start sh")?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("`{command}` failed: {}\n{}", output.status, tail(&format!("{printed}{said}"), 40));
+    }
+    Ok(printed)
+}
+
+/// Each line is part of a line of what was printed, in this order.
+fn prints(lines: &[String], printed: &str) -> Result<()> {
+    let mut rest = printed.lines();
+    for line in lines {
+        if !rest.any(|found| found.contains(line.as_str())) {
+            bail!("this did not come, or not in its place: {line}");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_read() {
+        let text = "<!--\n  run  explained\n-->\n# Title\n```\nnot this\n```\n<!-- run -->\n```sh\na\nb\n```\n\
+                    <!-- prints -->\n```\nc\n```\n<!-- file: d/e -->\n```\nf\n```\n";
+        let expected = [
+            Mark::Run(vec!["a".into(), "b".into()]),
+            Mark::Prints(vec!["c".into()]),
+            Mark::File("d/e".into(), "f\n".into()),
+        ];
+        assert_eq!(marks(text).unwrap(), expected);
+        for bad in ["<!-- walk -->\n```\n```\n", "<!-- run -->\ntext\n", "<!-- run -->\n```\nnever ends\n"] {
+            assert!(marks(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn printed_lines_come_in_order() {
+        let lines = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
+        assert!(prints(&lines("one\ntwo"), "zero\nis one\ntwo three\n").is_ok());
+        assert!(prints(&lines("two\none"), "one\ntwo\n").is_err());
+        assert!(prints(&lines("one\none"), "one\n").is_err());
+    }
+
+    #[test]
+    fn typed_lines_are_told_from_others() {
+        assert_eq!(prompt_of("cairn:/tmp$ ls"), Some("cairn:/tmp$ "));
+        assert_eq!(prompt_of("cairn:"), None);
+        assert_eq!(prompt_of("ls"), None);
+        let step = step("cairn:/$ echo $?").unwrap().unwrap();
+        assert_eq!(step.send, b"echo $?\r");
+        assert!(step.after.is_match(b"cairn:/$ "));
+        assert_eq!(visible("a\x1b[K\x1b[12Cb\r\nc \n"), ["ab", "c"]);
+    }
+}
