@@ -300,7 +300,12 @@ fn busy() -> Result<String, String> {
     thread::sleep(TIME / 3).map_err(|error| error.to_string())?;
     let now = message::call(server.entry.entry(), [ANSWER, 0, 0, 0, 0], Control(Control::NO_WAIT));
     expect("a call that does not wait", now.map(drop), Err(Error::Busy))?;
+    let start = op::clock();
     expect("a call with a deadline", server.call_within(ANSWER, 0, MILLISECOND), Err(Error::Timeout))?;
+    let waited = op::clock() - start;
+    if !(MILLISECOND..TIME / 3).contains(&waited) {
+        return Err(format!("it waited for {waited} ns"));
+    }
     // This one waits for its turn.
     server.answers()?;
     callers.into_iter().for_each(Thread::join);

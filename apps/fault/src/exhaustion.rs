@@ -68,6 +68,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("exhaust-grant", "a page given to a domain with too few frames", grant),
     Crime::tried("exhaust-mappings", "pages mapped elsewhere by a domain with too few frames", mappings),
     Crime::tried("exhaust-draw", "memory drawn with too few frames", draw),
+    Crime::tried("exhaust-memory", "many pages drawn with too few frames", memory),
     Crime::tried("exhaust-nothing", "services, portals and copies without any frame", nothing),
     Crime::tried("exhaust-spawn", "a program started with too few frames", spawn),
     Crime::tried("exhaust-file", "a file written with too few frames", file),
@@ -248,18 +249,28 @@ fn twice<T>(work: impl Fn(&Purse) -> Result<T, String>) -> Result<T, String> {
     work(&poor.purse())
 }
 
-/// Mappings are paid for by who maps.
+/// Mappings are paid for by who maps, tables by who gets them: what cannot be mapped leaves no table either.
 fn mappings() -> Result<String, String> {
-    const COUNT: u64 = 400;
-    let rich = operation::account_new(Entry::ACCOUNT, MOST).map(Owned::new).map_err(text)?;
-    let victim = operation::domain_new(rich.entry(), 0, 0, "victim").map(Owned::new).map_err(text)?;
-    // SAFETY: another domain.
-    let clear = || unsafe { operation::unmap(victim.entry(), FAR, 9, MAP_READ | UNMAP_SELF) };
+    /// More than fit in a page of small objects.
+    const COUNT: u64 = 70;
+    /// A table each.
+    const APART: u64 = 512 * PAGE;
+    let account = operation::account_new(Entry::ACCOUNT, MOST).map(Owned::new).map_err(text)?;
+    let victim = operation::domain_new(account.entry(), 0, 0, "victim").map(Owned::new).map_err(text)?;
+    let rich = Purse { account: account.entry(), from: Entry::ACCOUNT };
+    let left = rich.drain();
+    rich.give(left).map_err(text)?;
     let attempt = || -> End {
-        let all =
-            (0..COUNT).try_for_each(|page| map(victim.entry(), layout::PROGRAM_START, FAR + page * PAGE, MAP_READ));
-        if let Err(error) = clear() {
+        let place = |number| FAR + number * APART;
+        let all = (0..COUNT).try_for_each(|number| map(victim.entry(), layout::PROGRAM_START, place(number), MAP_READ));
+        // SAFETY: another domain.
+        let clear = |number| unsafe { operation::unmap(victim.entry(), place(number), 0, MAP_READ | UNMAP_SELF) };
+        if let Err(error) = (0..COUNT).try_for_each(clear) {
             return End::Wrong(text(error));
+        }
+        // To and fro: we have nothing to give.
+        if !rich.take_back_exactly(left) || rich.give(left).is_err() {
+            return End::Wrong("the tables did not all go".to_string());
         }
         all.into()
     };
@@ -267,17 +278,38 @@ fn mappings() -> Result<String, String> {
     if frames == 0 { Err(format!("{COUNT} mappings without a frame")) } else { Ok(told(frames)) }
 }
 
-fn draw() -> Result<String, String> {
-    let attempt = || match drawn(DRAWN + (1 << 39)) {
+fn end_of(drawn: Result<(), Failure<Sigma0Error>>) -> End {
+    match drawn {
         Ok(()) => End::Done,
         Err(Failure::Refused(Sigma0Error::AccountExhausted)) => End::Exhausted,
         Err(error) => End::Wrong(error.to_string()),
+    }
+}
+
+/// Gives up what was drawn at an address, if anything was.
+fn give_up(address: u64) {
+    // SAFETY: drawn for this; nothing refers to it.
+    let _ = unsafe { operation::unmap(Entry::OWN, address, 0, MAP_READ | UNMAP_SELF) };
+}
+
+/// One page, and tables of all levels.
+fn draw() -> Result<String, String> {
+    let place = DRAWN + (1 << 39);
+    twice(|purse| purse.sweep(0, || end_of(drawn(place)), || give_up(place))).map(told)
+}
+
+/// More pages than their records fit in a page.
+fn memory() -> Result<String, String> {
+    const COUNT: u64 = 70;
+    let places = || (0..COUNT).map(|page| DRAWN + page * PAGE);
+    let attempt = || {
+        let end = end_of(places().try_for_each(drawn));
+        if !matches!(end, End::Done) {
+            places().for_each(give_up);
+        }
+        end
     };
-    let undo = || {
-        // SAFETY: drawn just now; nothing refers to it.
-        let _ = unsafe { operation::unmap(Entry::OWN, DRAWN + (1 << 39), 0, MAP_READ | UNMAP_SELF) };
-    };
-    twice(|purse| purse.sweep(0, attempt, undo)).map(told)
+    twice(|purse| purse.sweep(0, attempt, || places().for_each(give_up))).map(told)
 }
 
 /// These live in portal tables, which are there.
@@ -305,7 +337,13 @@ fn spawn() -> Result<String, String> {
     let contents = Contents { table_entries: 0, schedule: 0, name: "poor", streams: ["null", "null", "null"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["poor"], [], []).map_err(|error| error.to_string())?;
-    let charged = || inspect::frames().map(|frames| frames.charged).map_err(|error| error.to_string());
+    // All frames that are charged, and those that `proc` has or gave to its programs.
+    let charged = || -> Result<(u64, Option<u64>), String> {
+        let told = |error: inspect::Refusal| error.to_string();
+        let domains = inspect::domains().map_err(told)?;
+        let proc = domains.iter().find(|(name, _)| name == "proc").map(|(_, proc)| proc.charged);
+        Ok((inspect::frames().map_err(told)?.charged, proc))
+    };
     let round = || -> Result<(u64, u64), String> {
         let mut refused = 0;
         for frames in 1..=MOST {
