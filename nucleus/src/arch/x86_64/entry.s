@@ -449,7 +449,8 @@ trap_common:                        # [rsp]: vector, error code, rip, cs, flags,
     test byte ptr [rsp + 24], 3
     jz trap_kernel
     swapgs
-    cld
+    push 2                          # no flag of the user's counts here: direction, alignment check (SMAP)
+    popfq
     mov gs:[CPU_SCRATCH], rax
     mov rax, gs:[CPU_ACTIVATION]
     mov [rax + A_RBX], rbx
@@ -483,7 +484,8 @@ trap_common:                        # [rsp]: vector, error code, rip, cs, flags,
     call trap_from_user             # (vector, error code): does not return
     ud2
 trap_kernel:                        # only the idle CPU takes interrupts here; anything else is a bug
-    cld
+    push 2
+    popfq
     mov rdi, [rsp]
     mov rsi, [rsp + 8]
     MEASURE_BEGIN rdi
