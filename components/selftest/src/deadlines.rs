@@ -16,12 +16,16 @@ pub const CHECKS: &[Check] = &[
     ("a call that takes too long ends at its deadline", too_long),
     ("what was called goes on without its caller", orphan),
     ("orphans that wake together have their turns", turns),
+    CAME_BACK,
     ("the earlier of two nested deadlines ends both calls", nested),
     ("waiting for an activation ends at the deadline", full),
     ("a deadline that has passed is refused at once", passed),
     ("a service that allows no deadline refuses it", not_allowed),
     ("a deadline and a badge do not go together", with_badge),
 ];
+
+/// Also without floating point, where calls and returns take the short way.
+pub const CAME_BACK: Check = ("a split leaves alone what was called and came back before", came_back);
 
 const MILLISECOND: u64 = 1_000_000;
 const ACTIVATIONS: u64 = 6;
@@ -31,11 +35,15 @@ static OPEN: Mutex<Option<(Entry, Entry)>> = Mutex::new(None);
 
 /// Word 0: nanoseconds to sleep. Word 1: a deadline for a call of its own that sleeps a second; 0 = none.
 /// Word 2: nanoseconds to be busy after that.
+/// Word 3: 1 = a call of its own that comes back at once, before.
 struct Sleeper;
 
 impl Serve for Sleeper {
     fn serve(request: &mut Request<'_>) -> Reply {
-        let [sleep, inner, busy, ..] = request.words;
+        let [sleep, inner, busy, before, ..] = request.words;
+        if before != 0 {
+            let _ = open().map(|(portal, _)| message::call(portal, [0; 5], Control(0)));
+        }
         if inner != 0 {
             let (_, portal) = match open() {
                 Ok(open) => open,
@@ -141,6 +149,35 @@ fn settle_until(count: u64) -> Result<(), &'static str> {
         hold(op::clock() < end, "an orphan did not go on")?;
         thread::sleep(MILLISECOND).map_err(|error| error.text())?;
     }
+    settle()
+}
+
+fn came_back() -> Result<(), &'static str> {
+    static ANSWER: AtomicU64 = AtomicU64::new(0);
+    let portal = bounded()?;
+    settle()?;
+    // The call makes one of its own, whose activation another thread then has when the split comes.
+    let first = Thread::start(
+        |portal| {
+            let words = [30 * MILLISECOND, 0, 0, 1, op::clock() + 10 * MILLISECOND];
+            let result = message::call(Entry(portal), words, Control(Control::DEADLINE));
+            ANSWER.fetch_add(u64::from(result == Err(Error::Timeout)), Ordering::SeqCst);
+        },
+        portal.0,
+    );
+    thread::sleep(3 * MILLISECOND).map_err(|error| error.text())?;
+    let second = Thread::start(
+        |portal| {
+            let result = message::call(Entry(portal), [20 * MILLISECOND, 0, 0, 0, 0], Control(0));
+            ANSWER.fetch_add(2 * u64::from(result.is_ok()), Ordering::SeqCst);
+        },
+        portal.0,
+    );
+    // Not joined: a thread that is lost would keep us waiting.
+    drop((first.map_err(|error| error.text())?, second.map_err(|error| error.text())?));
+    thread::sleep(60 * MILLISECOND).map_err(|error| error.text())?;
+    hold(ANSWER.swap(0, Ordering::SeqCst) == 3, "one of the two did not come back")?;
+    hold(FINISHED.load(Ordering::SeqCst) == 3, "one of the three calls did not go to its end")?;
     settle()
 }
 

@@ -61,7 +61,7 @@ fn main(arguments: Arguments) {
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("services") {
         let console = Stream::new("console");
-        for (name, check) in services::CHECKS {
+        for (name, check) in services::CHECKS.iter().chain([&deadlines::CAME_BACK]) {
             let line = report(name, check(), &mut failed);
             let _ = console.write_all(line.as_bytes());
         }
