@@ -1,5 +1,5 @@
 //! Starts the first two components from the boot archive: `sigma0`, which alone draws frames, and then
-//! `roottask`, which starts everything else and has the archive mapped at `layout::FREE_START`.
+//! `roottask`, which starts everything else and sees the archive at `layout::ARCHIVE`.
 //!
 //! The format is ELF64, static, page-aligned segments; anything else is an error that names its cause.
 
@@ -46,6 +46,12 @@ fn load(domain: Ref<Domain>, file: &[u8]) -> Result<u64, &'static str> {
         mapping::check_rights(rights).map_err(|_| "a segment is writable and executable")?;
         let start = address & !(FRAME as u64 - 1);
         for page in (start..address + in_memory as u64).step_by(FRAME) {
+            if rights & MAP_WRITE == 0 && in_file == in_memory && (bytes.as_ptr() as u64 ^ address) % FRAME as u64 == 0
+            {
+                let frame = frames::frame_of((bytes.as_ptr() as u64 - address + page) as usize);
+                mapping::map_archive_page(domain, page, frame, rights).map_err(abi::Error::text)?;
+                continue;
+            }
             draw(domain, page, rights)?;
             let target = page.max(address);
             let from = (target - address) as usize;
@@ -127,11 +133,7 @@ pub fn start_components(info: &BootInfo) -> Result<core::convert::Infallible, &'
     let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
     let place = roottask.place(layout::FIRST_FREE).map_err(abi::Error::text)?;
     crate::chain::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;
-    let first_frame = info.archive.start as usize / FRAME;
-    for page in 0..(info.archive.bytes as usize).div_ceil(FRAME) {
-        let address = layout::FREE_START + (page * FRAME) as u64;
-        mapping::map_archive_page(root, roottask, address, (first_frame + page) as u32).map_err(abi::Error::text)?;
-    }
+    paging::show_archive(roottask).map_err(abi::Error::text)?;
     schedule::set_boot_successor(second);
     schedule::run(first)
 }

@@ -169,13 +169,17 @@ pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u6
     outcome
 }
 
-/// Maps one page of the boot archive as original.
-pub fn map_archive_page(account: Ref<Account>, domain: Ref<Domain>, address: u64, frame: Frame) -> Result<(), Error> {
+/// Maps one page of the boot archive as original, charged to the domain's account. Nobody can ever write it,
+/// so it may be executed.
+pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights: u64) -> Result<(), Error> {
+    if frames::record(frame).used != Use::Archive || rights & MAP_WRITE != 0 {
+        return Err(Error::NoRight);
+    }
     let slot = paging::find_or_make(domain, address)?;
     if slot.is_used() {
         return Err(Error::Occupied);
     }
-    original(account, domain, address, slot, frame, MAP_READ).inspect_err(|_| paging::prune(domain, address))
+    original(domain.account, domain, address, slot, frame, rights).inspect_err(|_| paging::prune(domain, address))
 }
 
 fn original(
@@ -204,7 +208,10 @@ pub fn map_page(
     grant: bool,
 ) -> Result<(), Error> {
     let origin = paging::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
-    let parent = origin.mapping().ok_or(Error::NoRight)?;
+    let Some(parent) = origin.mapping() else {
+        // The nucleus's own: of these only the boot archive may be seen by others.
+        return if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
+    };
     if rights & !origin.rights() != 0 {
         // Execute from a page that is only readable here is not ours to give; a grant may turn writable
         // into executable, as the page is gone here, if nobody else has it: that is how a loader publishes code.

@@ -347,6 +347,12 @@ pub fn machine_interrupt(machine: Entry, line: u64) -> Result<Entry> {
     })
 }
 
+/// Shows the boot archive to a domain, at `layout::ARCHIVE` and for reading.
+pub fn machine_archive(machine: Entry, domain: Entry) -> Result<()> {
+    // SAFETY: changes nothing in this domain.
+    unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_ARCHIVE, domain.word(), 0) }.map(drop)
+}
+
 /// Makes an entry for `count` I/O ports from `first` on.
 pub fn machine_ports(machine: Entry, first: u16, count: u16) -> Result<Entry> {
     let value = u64::from(first) | u64::from(count) << 16;

@@ -253,7 +253,7 @@ fn equip(component: &Component, running: &Running) -> Result<(), String> {
         services::connect(domain, portal.index.into(), portal.component, portal.service, badge);
     }
     if component.name == "ramfs" {
-        memory::share_archive(domain, load::ARCHIVE_ADDRESS)?;
+        memory::show_archive(domain)?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::memory;
 use abi::PAGE_BYTES;
-use abi::layout::{MAIN_STACK_TOP, STARTUP_PAGE};
+use abi::layout::{ARCHIVE, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::rights::{MAP_READ, MAP_WRITE};
 use alloc::string::{String, ToString};
 use loader::startup::{Contents, write};
@@ -12,15 +12,17 @@ use system::Component;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// Where `ramfs` finds the boot archive.
-pub const ARCHIVE_ADDRESS: u64 = 0x2_0000_0000;
-
 /// Loads a component's executable into its domain; gives the entry address.
 pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<u64, String> {
     let file = memory::file(&alloc::format!("boot/{}", component.binary))?;
     let program = Program::parse(file, file.len() as u64, Machine::X86_64).map_err(|error| error.to_string())?;
     for segment in program.segments() {
         for page in 0..segment.pages {
+            let shared = segment.shared(page).and_then(|start| file.get(start as usize));
+            if let Some(byte) = shared.filter(|byte| (*byte as *const u8 as u64).is_multiple_of(PAGE)) {
+                memory::give_archive_page(domain, byte, segment.address + page * PAGE, segment.rights)?;
+                continue;
+            }
             memory::give_page(ticket, domain, segment.address + page * PAGE, segment.rights, |bytes| {
                 if let Some(contents) = segment.contents(page)
                     && let Some(source) = file.get(contents.file.start as usize..contents.file.end as usize)
@@ -36,7 +38,7 @@ pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<u64
 
 /// Writes the startup page.
 pub fn startup(component: &Component, ticket: u64, domain: Entry, entries: u32, schedule: u64) -> Result<(), String> {
-    let archive = alloc::format!("ARCHIVE={ARCHIVE_ADDRESS},{}", memory::archive().len());
+    let archive = alloc::format!("ARCHIVE={ARCHIVE},{}", memory::archive().len());
     let contents = Contents { table_entries: entries, schedule, name: component.name, streams: ["null", "log", "log"] };
     let mut outcome = Ok(0);
     memory::give_page(ticket, domain, STARTUP_PAGE, MAP_READ, |page| {

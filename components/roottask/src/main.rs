@@ -1,6 +1,6 @@
 //! The first component: starts the system from its description, and restarts what dies.
 //!
-//! The nucleus starts it after `sigma0`, with the boot archive mapped at `layout::FREE_START`, the
+//! The nucleus starts it after `sigma0`, with the boot archive shown at `layout::ARCHIVE`, the
 //! archive's length as argument, the machine at `layout::SPECIAL` and all memory in its account.
 //!
 //! | module | what |

@@ -1,6 +1,6 @@
 //! Frames from `sigma0`, the boot archive, and the window in which pages of others are filled.
 
-use abi::layout::{self, FIRST_FREE, FREE_START};
+use abi::layout::{self, ARCHIVE, FIRST_FREE, FREE_START};
 use abi::rights::{ALL, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES};
 use alloc::string::{String, ToString};
@@ -16,7 +16,6 @@ pub const SIGMA0_DOMAIN: Entry = Entry(FIRST_FREE);
 const SIGMA0_SERVICE: Entry = Entry(FIRST_FREE);
 /// Pages of others are mapped here while they are filled.
 const WINDOW: u64 = FREE_START + 0x800_0000;
-const PAGE: u64 = PAGE_BYTES as u64;
 
 static ARCHIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 
@@ -42,7 +41,7 @@ pub fn connect() -> Result<(), String> {
 /// The whole boot archive.
 pub fn archive() -> &'static [u8] {
     // SAFETY: the nucleus mapped it here before we started, for ever and for reading only.
-    unsafe { core::slice::from_raw_parts(FREE_START as *const u8, ARCHIVE_BYTES.load(Ordering::Relaxed) as usize) }
+    unsafe { core::slice::from_raw_parts(ARCHIVE as *const u8, ARCHIVE_BYTES.load(Ordering::Relaxed) as usize) }
 }
 
 /// A file of the boot archive.
@@ -98,18 +97,13 @@ pub fn take_back(address: u64) {
     let _ = unsafe { op::unmap(Entry::OWN, address, 0, MAP_READ | MAP_WRITE | MAP_EXECUTE | UNMAP_SELF) };
 }
 
-/// Lets `domain` read the boot archive at `address`.
-pub fn share_archive(domain: Entry, address: u64) -> Result<(), String> {
-    let pages = (archive().len() as u64).div_ceil(PAGE);
-    let mut done = 0;
-    while done < pages {
-        // The largest aligned block that fits; what is done is a multiple of it.
-        let order = (pages - done).ilog2() as u64;
-        let at = done * PAGE;
-        // SAFETY: read-only.
-        unsafe { op::map(domain, FREE_START + at, address + at, order, MAP_READ) }
-            .map_err(|error| error.to_string())?;
-        done += 1 << order;
-    }
-    Ok(())
+/// Gives `domain` the page of the boot archive whose first byte is `byte`, which may be executed but not written.
+pub fn give_archive_page(domain: Entry, byte: &u8, address: u64, rights: u64) -> Result<(), String> {
+    // SAFETY: nobody can write it, here or there.
+    unsafe { op::map(domain, byte as *const u8 as u64, address, 0, rights) }.map_err(|error| error.to_string())
+}
+
+/// Lets `domain` read the boot archive at `layout::ARCHIVE`.
+pub fn show_archive(domain: Entry) -> Result<(), String> {
+    op::machine_archive(Entry::SPECIAL, domain).map_err(|error| error.to_string())
 }

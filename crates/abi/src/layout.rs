@@ -67,3 +67,5 @@ pub const HEAP_START: u64 = 0x1000_0000;
 pub const HEAP_END: u64 = 0x2000_0000;
 /// Free for the component: files, windows, tables it maps on purpose.
 pub const FREE_START: u64 = 0x3000_0000;
+/// The boot archive, for `roottask` and whom it shows it to; up to the next GiB the space is taken.
+pub const ARCHIVE: u64 = 0x2_0000_0000;

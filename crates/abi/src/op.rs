@@ -176,3 +176,7 @@ pub const MACHINE_INTERRUPT: u64 = 1;
 pub const MACHINE_PORTS: u64 = 2;
 /// `MACHINE`: V on the semaphore whose index is `value` whenever the log grows.
 pub const MACHINE_LOG_SEMAPHORE: u64 = 3;
+/// `MACHINE`: shows the boot archive, for reading, to the domain whose index is `value`, at
+/// [`crate::layout::ARCHIVE`] and for as long as the domain lives. Needs WRITE on the domain too. `Occupied`
+/// if something is mapped there.
+pub const MACHINE_ARCHIVE: u64 = 4;

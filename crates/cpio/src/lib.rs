@@ -8,7 +8,8 @@
 //!
 //! # The format
 //! Each member is a header of 110 bytes (`070701` and thirteen numbers of eight hexadecimal digits),
-//! the name with a NUL, padding to four bytes, the data, padding to four bytes. A member called
+//! the name with a NUL, padding to four bytes, the data, padding to four bytes. The writer puts more NULs
+//! behind a name, as part of its field, where a file's data is to begin at a page of the archive. A member called
 //! `TRAILER!!!` ends the archive; what follows must be zero (padding to a block).
 //! Source: "cpio(5)", section "New ASCII Format".
 #![no_std]
@@ -31,6 +32,8 @@ pub const HEADER_BYTES: usize = 110;
 pub const MAX_NAME_BYTES: usize = 255;
 /// Most bytes an archive may have.
 pub const MAX_ARCHIVE_BYTES: usize = 1 << 30;
+/// Bytes of a page, at which the data of a file of this length and more begins.
+pub const PAGE: usize = 4096;
 /// What each header begins with.
 pub(crate) const MAGIC: &[u8; 6] = b"070701";
 /// The name of the member that ends the archive.

@@ -1,6 +1,6 @@
 //! The reader: an iterator over members, and lookup by name.
 
-use crate::{HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, TRAILER, TYPE_FILE, TYPE_FOLDER, TYPE_MASK};
+use crate::{HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER, TYPE_MASK};
 
 /// An archive that is still only bytes.
 #[derive(Clone, Copy, Debug)]
@@ -177,14 +177,20 @@ fn member(archive: &[u8], start: usize) -> Result<Member<'_>, ErrorKind> {
         *number = hexadecimal(digits)?;
     }
     let (mode, size, name_bytes) = (numbers[1], numbers[6] as usize, numbers[11] as usize);
-    if name_bytes > MAX_NAME_BYTES + 1 {
+    if name_bytes > MAX_NAME_BYTES + PAGE {
         return Err(ErrorKind::TooLong);
     }
     let name_start = start + HEADER_BYTES;
-    let name = match slice(archive, name_start, name_bytes)? {
-        [name @ .., 0] if !name.contains(&0) => core::str::from_utf8(name).map_err(|_| ErrorKind::BadName)?,
-        _ => return Err(ErrorKind::BadName),
-    };
+    let field = slice(archive, name_start, name_bytes)?;
+    let length = field.iter().position(|&byte| byte == 0).ok_or(ErrorKind::BadName)?;
+    let (name, rest) = field.split_at(length);
+    if length > MAX_NAME_BYTES {
+        return Err(ErrorKind::TooLong);
+    }
+    if rest.iter().any(|&byte| byte != 0) {
+        return Err(ErrorKind::BadName);
+    }
+    let name = core::str::from_utf8(name).map_err(|_| ErrorKind::BadName)?;
     let offset = padded(archive, name_start + name_bytes)?;
     let data = slice(archive, offset, size)?;
     if name == TRAILER {
@@ -313,7 +319,12 @@ mod tests {
         let mut bytes = sample();
         bytes[field..field + 8].copy_from_slice(b"00000000");
         assert_eq!(error_of(&bytes).kind, ErrorKind::BadName);
+        bytes[field..field + 8].copy_from_slice(b"00001100");
+        assert_eq!(error_of(&bytes).kind, ErrorKind::TooLong);
+        let mut bytes = Vec::from(&sample()[..HEADER_BYTES]);
         bytes[field..field + 8].copy_from_slice(b"00000101");
+        bytes.resize(HEADER_BYTES + MAX_NAME_BYTES + 1, b'x');
+        bytes.resize(HEADER_BYTES + MAX_NAME_BYTES + 400, 0);
         assert_eq!(error_of(&bytes).kind, ErrorKind::TooLong);
     }
 

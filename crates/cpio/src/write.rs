@@ -1,7 +1,8 @@
-//! The writer: the same files in the same order give the same bytes.
+//! The writer: the same files in the same order give the same bytes. Files of a page and more begin at a
+//! page of the archive, so that their pages can be mapped.
 
 use crate::read::is_relative_path;
-use crate::{HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, TRAILER, TYPE_FILE, TYPE_FOLDER};
+use crate::{HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER};
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
@@ -70,12 +71,15 @@ impl Writer {
     }
 
     fn member(&mut self, name: &str, mode: u32, data: &[u8]) -> Result<(), WriteError> {
-        // Four headers' worth of slack covers both paddings and the trailer to come.
-        if self.bytes.len().saturating_add(data.len()) > MAX_ARCHIVE_BYTES - 4 * HEADER_BYTES - MAX_NAME_BYTES {
+        // Four headers' worth of slack covers the small paddings and the trailer to come.
+        if self.bytes.len().saturating_add(data.len()) > MAX_ARCHIVE_BYTES - 4 * HEADER_BYTES - MAX_NAME_BYTES - PAGE {
             return Err(WriteError::TooLong);
         }
         let number = if name == TRAILER { 0 } else { self.names.len() };
-        let name_bytes = name.len() + 1;
+        // More NULs behind the name are part of its field and of no meaning.
+        let data_start = self.bytes.len() + (HEADER_BYTES + name.len() + 1).next_multiple_of(4);
+        let more = if data.len() >= PAGE { data_start.next_multiple_of(PAGE) - data_start } else { 0 };
+        let name_bytes = name.len() + 1 + more;
         // inode, mode, links, user, group, time, size, four device numbers, bytes of name, checksum
         let fields = [number, mode as usize, 1, 0, 0, 0, data.len(), 0, 0, 0, 0, name_bytes, 0];
         self.bytes.extend_from_slice(MAGIC);
@@ -83,7 +87,7 @@ impl Writer {
             self.bytes.extend_from_slice(format!("{field:08X}").as_bytes());
         }
         self.bytes.extend_from_slice(name.as_bytes());
-        self.bytes.push(0);
+        self.bytes.resize(self.bytes.len() + 1 + more, 0);
         self.pad();
         self.bytes.extend_from_slice(data);
         self.pad();
@@ -113,6 +117,21 @@ mod tests {
             00000000000000000000000000000000000000000000000B\
             00000000TRAILER!!!\0\0\0\0";
         assert_eq!(core::str::from_utf8(&bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn files_of_a_page_begin_at_a_page() {
+        let mut writer = Writer::new();
+        for name in ["a", "ab", "abc", "abcd"] {
+            writer.file(name, b"small").unwrap();
+            writer.file(&format!("large-{name}"), &[7; PAGE]).unwrap();
+        }
+        let bytes = writer.finish().unwrap();
+        let archive = crate::Archive::new(&bytes);
+        assert_eq!(archive.check(), Ok(8));
+        let offsets = archive.entries().map(|entry| entry.unwrap()).filter(|entry| entry.data.len() >= PAGE);
+        assert_eq!(offsets.map(|entry| entry.offset / PAGE * PAGE == entry.offset).collect::<Vec<_>>(), [true; 4]);
+        assert_eq!(archive.find("large-ab").unwrap().unwrap().data, [7; PAGE]);
     }
 
     #[test]

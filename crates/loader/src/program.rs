@@ -97,6 +97,8 @@ pub struct Segment {
     file: (u64, u64),
     /// Zeros before the first byte from the file.
     lead: u64,
+    /// It ends where its bytes in the file end.
+    ends_in_file: bool,
 }
 
 /// What one page of a segment holds; the rest is zero.
@@ -112,6 +114,14 @@ impl Segment {
     /// The bytes of the file that belong to it.
     pub fn file(&self) -> Range<u64> {
         self.file.0..self.file.1
+    }
+
+    /// Where in the file page number `page` begins, if that page of the file can be shared instead of copied:
+    /// nobody writes it, and nothing of the segment in it has to be zero. What else stands there shows too.
+    pub fn shared(&self, page: u64) -> Option<u64> {
+        let shared = self.rights & MAP_WRITE == 0 && self.ends_in_file && page < self.pages;
+        // Address and place in the file agree within the page.
+        shared.then(|| self.file.0 - self.lead + page * PAGE)
     }
 
     /// What page number `page` of the segment holds; `None` = zeros only.
@@ -300,6 +310,7 @@ impl ProgramHeader {
         };
         let lead = self.address % PAGE;
         let address = self.address - lead;
-        Ok(Some(Segment { address, pages: (end - address).div_ceil(PAGE), rights, file, lead }))
+        let ends_in_file = self.file_bytes == self.memory_bytes;
+        Ok(Some(Segment { address, pages: (end - address).div_ceil(PAGE), rights, file, lead, ends_in_file }))
     }
 }

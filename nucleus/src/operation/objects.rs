@@ -2,7 +2,7 @@
 
 use super::running::check_schedule;
 use super::{Operands, Outcome, Stop, have_clear};
-use crate::arch::memory;
+use crate::arch::{memory, paging};
 use crate::domain::{self as domains, Domain};
 use crate::pointer::Ref;
 use crate::semaphore::Semaphore;
@@ -189,6 +189,11 @@ pub fn machine(operands: &Operands) -> Outcome {
             let entry = operands.own().entry(entry, Kind::Semaphore, rights::WRITE)?;
             // SAFETY: the kind was checked.
             log::set_semaphore(unsafe { entry.object_as() });
+            Ok(0)
+        }
+        op::MACHINE_ARCHIVE => {
+            have_clear(operands, 1);
+            paging::show_archive(operands.domain(2, rights::WRITE)?)?;
             Ok(0)
         }
         _ => Err(Error::BadArgument.into()),

@@ -13,7 +13,8 @@ use crate::mapping::Mapping;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::{info, slab};
 use abi::Error;
-use abi::boot::BootInfo;
+use abi::boot::{BootInfo, Region};
+use abi::layout::ARCHIVE;
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use core::arch::asm;
 
@@ -44,6 +45,9 @@ struct UpperHalf {
 }
 
 static UPPER_HALF: Nucleus<UpperHalf> = Nucleus::new(UpperHalf { root: 0, used: [0; 8], count: 0 });
+
+/// The directory of page tables that every domain which sees the boot archive has in common.
+static ARCHIVE_DIRECTORY: Nucleus<Frame> = Nucleus::new(0);
 
 unsafe extern "C" {
     static image_text: u8;
@@ -123,7 +127,65 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
         upper_half.count += 1;
     }
     load_root((root as u64) << 12);
+    make_archive_directory(info.archive)
+}
+
+/// The tables for [`show_archive`]. All entries of theirs are used, those behind the archive's end by its
+/// last page and its last table: so nothing else can be mapped there, and no table of it is ever empty.
+fn make_archive_directory(archive: Region) -> Result<(), &'static str> {
+    let pages = (archive.bytes as usize).div_ceil(FRAME);
+    if pages == 0 || pages > 512 * 512 || archive.start as usize % FRAME != 0 {
+        return Err("the boot archive is empty, larger than a GiB, or not at a page");
+    }
+    // Frame 0 belongs to nobody: a shadow in which no page has a mapping.
+    frames::clear(0);
+    let directory = boot_table()?;
+    let mut last = 0;
+    for (group, entry) in table(directory).iter_mut().enumerate() {
+        if group * 512 < pages {
+            last = boot_table()?;
+            for (index, entry) in table(last).iter_mut().enumerate() {
+                let page = (group * 512 + index).min(pages - 1);
+                *entry = archive.start + (page * FRAME) as u64 | PRESENT | USER | NO_EXECUTE;
+            }
+            frames::record(last).set_shadow(DIRECT);
+            frames::record(last).count = 512;
+        }
+        *entry = (last as u64) << 12 | PRESENT | USER;
+    }
+    frames::record(directory).count = 512;
+    *ARCHIVE_DIRECTORY.get() = directory;
     Ok(())
+}
+
+/// Shows a domain the boot archive at `layout::ARCHIVE`.
+pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
+    let root = (domain.root >> 12) as Frame;
+    let entry = &mut table(root)[index(ARCHIVE, 3)];
+    let upper = if *entry != 0 { frame_of(*entry) } else { make(domain, ARCHIVE, root, entry, 3)? };
+    let entry = &mut table(upper)[index(ARCHIVE, 2)];
+    if *entry != 0 {
+        return Err(Error::Occupied);
+    }
+    *entry = (*ARCHIVE_DIRECTORY.get() as u64) << 12 | PRESENT | USER;
+    frames::record(upper).count += 1;
+    Ok(())
+}
+
+/// Ends [`show_archive`], in a domain that goes.
+fn hide_archive(domain: Ref<Domain>) {
+    let upper = table((domain.root >> 12) as Frame)[index(ARCHIVE, 3)];
+    if upper == 0 {
+        return;
+    }
+    let upper = frame_of(upper);
+    let entry = &mut table(upper)[index(ARCHIVE, 2)];
+    if frame_of(*entry) == *ARCHIVE_DIRECTORY.get() {
+        *entry = 0;
+        frames::record(upper).count -= 1;
+        Owed::new(domain, ARCHIVE).invalidate();
+        prune(domain, ARCHIVE);
+    }
 }
 
 fn boot_table() -> Result<Frame, &'static str> {
@@ -173,8 +235,9 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     Ok((frame as u64) << 12)
 }
 
-/// Frees the root of a space in which nothing is mapped.
+/// Frees the root of a space in which nothing is mapped any more but the boot archive.
 pub fn free_root(domain: Ref<Domain>) {
+    hide_archive(domain);
     if crate::cpu::this().domain == Some(domain) {
         crate::cpu::this().domain = None;
         load_root((UPPER_HALF.get().root as u64) << 12);
