@@ -1,4 +1,4 @@
-//! The heap: grows upwards from `HEAP_START`, a few pages at a time; the pages come by page fault and
+//! The heap: grows upwards from where the program ends, a few pages at a time; the pages come by page fault and
 //! are charged to this domain's account. When that is exhausted, the fault ends the domain.
 
 use core::alloc::GlobalAlloc;
@@ -6,7 +6,7 @@ use core::alloc::Layout;
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 
-use abi::layout::{HEAP_END, HEAP_START};
+use abi::layout::HEAP_END;
 use talc::DefaultBinning;
 use talc::base::Talc;
 use talc::base::binning::Binning;
@@ -22,6 +22,7 @@ const MARGIN: u64 = 0x1000;
 /// Hands out the address range.
 #[derive(Debug)]
 struct Range {
+    /// 0 at first.
     end: u64,
     claimed: Option<NonNull<u8>>,
 }
@@ -31,7 +32,9 @@ unsafe impl Source for Range {
     fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
         let bytes = (layout.size() as u64).checked_add(layout.align() as u64 + MARGIN).ok_or(())?;
         let bytes = bytes.checked_next_multiple_of(STEP).ok_or(())?;
-        let start = talc.source.end;
+        // The first blocks lie in the last page of the program.
+        let start =
+            if talc.source.end == 0 { crate::program::image_end().next_multiple_of(16) } else { talc.source.end };
         let end = start.checked_add(bytes).filter(|end| *end <= HEAP_END).ok_or(())?;
         talc.source.end = end;
         talc.source.claimed = match talc.source.claimed.take() {
@@ -55,8 +58,7 @@ struct Heap {
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Heap =
-    Heap { lock: RawMutex::new(), talc: UnsafeCell::new(Talc::new(Range { end: HEAP_START, claimed: None })) };
+static HEAP: Heap = Heap { lock: RawMutex::new(), talc: UnsafeCell::new(Talc::new(Range { end: 0, claimed: None })) };
 
 impl Heap {
     fn with<R>(&self, work: impl FnOnce(&mut Talc<Range, DefaultBinning>) -> R) -> R {

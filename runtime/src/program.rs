@@ -29,6 +29,21 @@ pub const STATUS_OF_PANIC: u64 = 101;
 /// Exit status of a program that printed to a stream which nobody reads any more.
 pub const STATUS_OF_CLOSED: u64 = 141;
 
+unsafe extern "C" {
+    /// Of the link script: the first byte behind the program.
+    static __image_end: u8;
+}
+
+/// Address of the first byte behind the program, in a page that can be written.
+pub(crate) fn image_end() -> u64 {
+    &raw const __image_end as u64
+}
+
+/// Address of the first page behind the program: from here on its heap is paged.
+pub fn heap_start() -> u64 {
+    image_end().next_multiple_of(PAGE_BYTES as u64)
+}
+
 /// What may come out of `main`.
 pub trait ExitStatus {
     /// The status, 0 = well.

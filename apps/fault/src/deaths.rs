@@ -68,7 +68,7 @@ pub const ALL: &[Crime] = &[
         let code = [0xc3u8; 16];
         jump(core::hint::black_box(&code).as_ptr() as u64);
     }),
-    Crime::death("execute-heap", "jump to the heap", || jump(runtime::abi::layout::HEAP_START)),
+    Crime::death("execute-heap", "jump to the heap", || jump(runtime::abi::layout::PROGRAM_END)),
     Crime::death("stack-overflow", "recursion without end", || {
         core::hint::black_box(recurse(core::hint::black_box(1)));
     }),

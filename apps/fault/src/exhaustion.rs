@@ -423,6 +423,6 @@ fn file() -> Result<String, String> {
 fn fault() {
     let Ok(poor) = Poor::new() else { return };
     // SAFETY: an address of the heap that nothing uses; the pager cannot bring a page.
-    unsafe { core::ptr::write_volatile((layout::HEAP_START + 0x80_0000) as *mut u8, 1) };
+    unsafe { core::ptr::write_volatile((layout::PROGRAM_END + 0x80_0000) as *mut u8, 1) };
     drop(poor);
 }

@@ -35,7 +35,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("image-kernel", "a program with a segment at a nucleus address", || {
         segment(16, 0xffff_8000_0000_0000)
     }),
-    Crime::tried("image-heap", "a program with a segment over the heap", || segment(16, layout::HEAP_START)),
+    Crime::tried("image-heap", "a program with a segment over the heap", || segment(16, layout::PROGRAM_END)),
     Crime::tried("image-huge", "a program with a segment of nearly 2^64 bytes", || segment(40, u64::MAX - 1)),
     Crime::tried("image-file-bytes", "a program with more bytes in the file than in memory", || segment(32, u64::MAX)),
     Crime::tried("image-offset", "a program with a segment beyond the file's end", || segment(8, 1 << 40)),

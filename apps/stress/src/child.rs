@@ -23,7 +23,7 @@ pub const FIRST: u64 = 128;
 /// Indices that are used.
 pub const THINGS: u64 = 48;
 /// A page of ours that may be mapped elsewhere: in the heap, never used by the program itself.
-const PAGE: u64 = layout::HEAP_START + 0x80_0000;
+const PAGE: u64 = layout::PROGRAM_END + 0x80_0000;
 /// Where victims get it.
 const TARGET: u64 = 0x5000_0000;
 /// Calls after which all things are made anew, so that accounts and tables do not stay full.

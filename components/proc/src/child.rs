@@ -88,18 +88,18 @@ impl Child {
         let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
         let number = newest_domain();
         let mut child = Self { domain: Owned::new(domain), number, thread: None, ticket: None, account, table_order };
-        child.equip(process)?;
+        child.equip(process, program.end())?;
         child.load(source, &program)?;
         child.tell(launch)?;
         Ok((child, program.entry))
     }
 
     /// Portals and entries that every program has.
-    fn equip(&mut self, process: u64) -> Result<(), ProcessError> {
+    fn equip(&mut self, process: u64, heap: u64) -> Result<(), ProcessError> {
         let (domain, account) = (self.domain.entry(), self.account.entry());
         let ticket = sigma0().manage_account(Delegate::entry(account.0, rights::ALL)).map_err(memory)?;
         self.ticket = Some(ticket);
-        sigma0().manage_domain(ticket, Delegate::entry(domain.0, rights::ALL)).map_err(memory)?;
+        sigma0().manage_domain(ticket, heap, Delegate::entry(domain.0, rights::ALL)).map_err(memory)?;
         let own_account = rights::COPY | rights::READ | rights::WRITE;
         op::entry_copy(Entry::OWN, account, domain, Entry::ACCOUNT, own_account).map_err(nucleus)?;
         op::entry_copy(Entry::OWN, domain, domain, Entry::DOMAIN, rights::ALL).map_err(nucleus)?;

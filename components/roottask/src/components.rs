@@ -105,10 +105,10 @@ pub fn start_scheduler() -> Result<(), String> {
 /// Loads the scheduler's executable and gives it the seat, or lets it stand by.
 fn seat(component: &Component, number: u16, standby: bool) -> Result<(), String> {
     let mut running = make_domain(component, number)?;
-    let outcome = load::segments(component, running.ticket, running.domain).and_then(|entry| {
+    let outcome = load::segments(component, running.ticket, running.domain).and_then(|program| {
         load::stack(running.ticket, running.domain)?;
         // SAFETY: entry and stack were just made for this.
-        unsafe { op::domain_set_scheduler(running.domain, standby as u64, entry, MAIN_STACK_TOP) }
+        unsafe { op::domain_set_scheduler(running.domain, standby as u64, program.entry, MAIN_STACK_TOP) }
             .map_err(|error| error.to_string())
     });
     finish(&mut running, outcome).map(|()| RUNNING.lock().push(running))
@@ -204,11 +204,11 @@ fn start(component: &Component) -> Result<(), String> {
         let entries = (TABLE_ENTRIES << component.table_order) as u32;
         let schedule = Schedule { priority: component.priority, slice: 0 };
         load::startup(component, running.ticket, running.domain, entries, schedule.word())?;
-        let entry = load::segments(component, running.ticket, running.domain)?;
-        memory::manage_domain(running.ticket, running.domain)?;
+        let program = load::segments(component, running.ticket, running.domain)?;
+        memory::manage_domain(running.ticket, program.end(), running.domain)?;
         // The main stack's first page is touched at once.
         load::stack(running.ticket, running.domain)?;
-        Ok((entry, schedule))
+        Ok((program.entry, schedule))
     });
     let (entry, schedule) = match outcome {
         Ok(outcome) => outcome,

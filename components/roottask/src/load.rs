@@ -12,8 +12,8 @@ use system::Component;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// Loads a component's executable into its domain; gives the entry address.
-pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<u64, String> {
+/// Loads a component's executable into its domain; gives what its file says.
+pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<Program, String> {
     let file = memory::file(&alloc::format!("boot/{}", component.binary))?;
     let program = Program::parse(file, file.len() as u64, Machine::X86_64).map_err(|error| error.to_string())?;
     for segment in program.segments() {
@@ -33,7 +33,7 @@ pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<u64
             })?;
         }
     }
-    Ok(program.entry)
+    Ok(program)
 }
 
 /// Writes the startup page.

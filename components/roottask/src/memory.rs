@@ -35,7 +35,9 @@ pub fn connect() -> Result<(), String> {
     op::portal_new(Entry::OWN, service, 0, first, 0).map_err(text)?;
     let client = Sigma0Client(Direct(first));
     let ticket = client.manage_account(Delegate::entry(Entry::ACCOUNT.0, ALL)).map_err(|error| error.to_string())?;
-    client.manage_domain(ticket, Delegate::entry(Entry::DOMAIN.0, ALL)).map_err(|error| error.to_string())
+    client
+        .manage_domain(ticket, runtime::program::heap_start(), Delegate::entry(Entry::DOMAIN.0, ALL))
+        .map_err(|error| error.to_string())
 }
 
 /// The whole boot archive.
@@ -59,8 +61,8 @@ pub fn manage_account(account: Entry) -> Result<u64, String> {
 }
 
 /// Hands a new domain over: its heap and stacks are paged from now on.
-pub fn manage_domain(ticket: u64, domain: Entry) -> Result<(), String> {
-    sigma0().manage_domain(ticket, Delegate::entry(domain.0, ALL)).map_err(|error| error.to_string())
+pub fn manage_domain(ticket: u64, heap: u64, domain: Entry) -> Result<(), String> {
+    sigma0().manage_domain(ticket, heap, Delegate::entry(domain.0, ALL)).map_err(|error| error.to_string())
 }
 
 /// Takes both back.

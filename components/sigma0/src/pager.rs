@@ -2,7 +2,7 @@
 
 use crate::tickets;
 use abi::layout::{
-    HEAP_END, HEAP_START, MAIN_STACK_START, MORE_STACKS_END, MORE_STACKS_START, STACK_BYTES, STACKS_START, STARTUP_PAGE,
+    HEAP_END, MAIN_STACK_START, MORE_STACKS_END, MORE_STACKS_START, STACK_BYTES, STACKS_START, STARTUP_PAGE,
 };
 use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::{Error, PAGE_BYTES};
@@ -12,9 +12,10 @@ use runtime::{Entry, op};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// Ranges whose faults come here: slots of `DOMAIN_SET`.
-pub const RANGES: [(u64, u64); 3] =
-    [(HEAP_START, HEAP_END), (STACKS_START, STARTUP_PAGE), (MORE_STACKS_START, MORE_STACKS_END)];
+/// Ranges whose faults come here: slots of `DOMAIN_SET`. The heap begins at `heap`.
+pub const fn ranges(heap: u64) -> [(u64, u64); 3] {
+    [(heap, HEAP_END), (STACKS_START, STARTUP_PAGE), (MORE_STACKS_START, MORE_STACKS_END)]
+}
 
 /// The fault was served: try again.
 const RESUME: u64 = 0;

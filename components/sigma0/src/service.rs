@@ -61,13 +61,13 @@ impl Sigma0Server for Service {
         })
     }
 
-    fn manage_domain(&self, badge: u64, ticket: u64, domain: Delegated) -> Result<(), Sigma0Error> {
+    fn manage_domain(&self, badge: u64, ticket: u64, heap: u64, domain: Delegated) -> Result<(), Sigma0Error> {
         let domain = Entry::from(domain);
         if !tickets::set_domain(badge, ticket, domain) {
             remove(domain);
             return Err(Sigma0Error::NotManaged);
         }
-        equip(domain, ticket).map_err(told)
+        equip(domain, ticket, heap).map_err(told)
     }
 
     fn forget(&self, badge: u64, ticket: u64) -> Result<(), Sigma0Error> {
@@ -76,9 +76,9 @@ impl Sigma0Server for Service {
 }
 
 /// Gives a domain its portals to this one: memory on request, and page faults in heap and stacks.
-fn equip(domain: Entry, ticket: u64) -> Result<(), Error> {
+fn equip(domain: Entry, ticket: u64, heap: u64) -> Result<(), Error> {
     op::portal_new(domain, SERVICE, ticket, Entry::SIGMA0, 0)?;
-    for (slot, (start, end)) in pager::RANGES.into_iter().enumerate() {
+    for (slot, (start, end)) in pager::ranges(heap).into_iter().enumerate() {
         op::portal_new(domain, PAGER, ticket, Entry(layout::PAGE_FAULT[slot]), 0)?;
         op::domain_set_fault_range(domain, slot as u64, start, end)?;
     }

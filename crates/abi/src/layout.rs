@@ -37,7 +37,7 @@ pub const SPECIAL: usize = 47;
 pub const USER_START: u64 = 0x1_0000;
 /// Message areas of activations, one page each, owned by the nucleus.
 pub const MESSAGE_START: u64 = 0x1_0000;
-/// Programs are linked here.
+/// Programs are linked here; the heap begins where they end.
 pub const PROGRAM_START: u64 = 0x10_0000;
 /// One page with arguments, environment and streams, placed by who loads the program.
 pub const STARTUP_PAGE: u64 = 0xf_f000;
@@ -61,9 +61,9 @@ pub const MAIN_STACK_TOP: u64 = STARTUP_PAGE;
 pub const MORE_STACKS_START: u64 = 0x2000_0000;
 /// End of all stacks.
 pub const MORE_STACKS_END: u64 = 0x2100_0000;
-/// Heap of a component: paged on demand by `sigma0`.
-pub const HEAP_START: u64 = 0x1000_0000;
-/// End of the heap.
+/// Programs end below this.
+pub const PROGRAM_END: u64 = 0x1000_0000;
+/// End of the heap, which begins behind the program and is paged on demand by `sigma0`.
 pub const HEAP_END: u64 = 0x2000_0000;
 /// Free for the component: files, windows, tables it maps on purpose.
 pub const FREE_START: u64 = 0x3000_0000;

@@ -25,9 +25,9 @@ pub trait Sigma0 {
     fn draw_for(&self, ticket: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
     /// For loaders, first half: hands over a new domain's account; gives the ticket for the second.
     fn manage_account(&self, account: Delegate) -> Result<u64, Sigma0Error>;
-    /// Second half: hands over the domain itself. From now on its page faults in heap and stacks are
-    /// served, and its entry `SIGMA0` leads here.
-    fn manage_domain(&self, ticket: u64, domain: Delegate) -> Result<(), Sigma0Error>;
+    /// Second half: hands over the domain itself. From now on its page faults in its heap, which begins at
+    /// the page `heap`, and in its stacks are served, and its entry `SIGMA0` leads here.
+    fn manage_domain(&self, ticket: u64, heap: u64, domain: Delegate) -> Result<(), Sigma0Error>;
     /// Lets go of both; the loader does this before it removes the domain.
     fn forget(&self, ticket: u64) -> Result<(), Sigma0Error>;
 }

@@ -189,6 +189,11 @@ impl Program {
         &self.segments[..self.count]
     }
 
+    /// Address of the first page behind all segments.
+    pub fn end(&self) -> u64 {
+        self.segments().last().map_or(layout::PROGRAM_START, |segment| segment.address + segment.pages * PAGE)
+    }
+
     /// Pages of all segments.
     pub fn pages(&self) -> u64 {
         self.segments().iter().map(|segment| segment.pages).sum()
@@ -296,7 +301,7 @@ impl ProgramHeader {
         if rights & MAP_WRITE != 0 && rights & MAP_EXECUTE != 0 {
             return Err(ProgramError::WritableExecutable);
         }
-        let range = layout::PROGRAM_START..layout::HEAP_START;
+        let range = layout::PROGRAM_START..layout::PROGRAM_END;
         let end = self.address.checked_add(self.memory_bytes).filter(|end| *end <= range.end);
         let end = end.filter(|_| self.address >= range.start).ok_or(ProgramError::OutOfRange)?;
         if self.file_bytes > 0 && self.offset % PAGE != self.address % PAGE {
