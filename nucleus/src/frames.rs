@@ -374,6 +374,15 @@ fn take_ram(info: &BootInfo, taken: [Region; 2], within: core::ops::Range<usize>
     }
 }
 
+/// Hands over a part of the image that is of no use any more.
+pub fn give_image_part(part: Region) {
+    let allocator = ALLOCATOR.get();
+    for frame in part.start as usize / FRAME..(part.start + part.bytes) as usize / FRAME {
+        allocator.release(frame as Frame, 0);
+        allocator.boot -= 1;
+    }
+}
+
 /// Counts frames that the nucleus keeps from boot on (page tables of the direct map).
 pub fn count_boot(count: usize) {
     ALLOCATOR.get().boot += count;

@@ -17,8 +17,8 @@ use abi::rights::{self, Kind, MAP_EXECUTE, MAP_READ, MAP_WRITE};
 
 /// Frames of sigma0's own account.
 const SIGMA0_FRAMES: usize = 256;
-/// Pages of a boot component's stack.
-const STACK_PAGES: u64 = 4;
+/// Pages of a boot component's stack: `sigma0` needs no more, and pages the stack of the other when it is asked to.
+const STACK_PAGES: u64 = 2;
 const PRIORITY: u8 = 40;
 
 fn word(bytes: &[u8], at: usize, width: usize) -> Result<u64, &'static str> {

@@ -55,6 +55,7 @@ fn boot(start_info: u64) -> Result<core::convert::Infallible, &'static str> {
     frames::init_rest(&info, arch::paging::image());
     cpu::this().stack = &raw const boot_stack_top as usize;
     arch::descriptors::init();
+    arch::paging::boot_parts().into_iter().for_each(frames::give_image_part);
     arch::special::init();
     arch::interrupts::init();
     arch::timer::init();

@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(stack_top(MAIN_STACK_START), MAIN_STACK_TOP);
         assert_eq!(stack_top(STACKS_START), STACKS_START + STACK_BYTES);
         assert_eq!(stack_top(STACKS_START + STACK_BYTES - 8), STACKS_START + STACK_BYTES);
-        assert_eq!(stack_top(MAIN_STACK_START - 8), MAIN_STACK_START);
+        assert_eq!(stack_top(layout::WINDOW - 8), layout::WINDOW);
         assert_eq!(stack_top(MORE_STACKS_START + STACK_BYTES + 16), MORE_STACKS_START + 2 * STACK_BYTES);
     }
 }

@@ -8,11 +8,11 @@ use runtime::op::{self, Schedule};
 use runtime::sync::Mutex;
 
 /// Where the pages are mapped while they are filled.
-const WINDOW: u64 = layout::FREE_START;
+const WINDOW: u64 = layout::WINDOW;
 /// At most 2^this pages at once.
 pub const MAX_ORDER: u32 = 4;
 
-const _: () = assert!(WINDOW.is_multiple_of((PAGE_BYTES as u64) << MAX_ORDER));
+const _: () = assert!(WINDOW + ((PAGE_BYTES as u64) << MAX_ORDER) <= layout::MAIN_STACK_START);
 
 static BUSY: Mutex<()> = Mutex::new(());
 

@@ -1,6 +1,6 @@
 //! Frames from `sigma0`, the boot archive, and the window in which pages of others are filled.
 
-use abi::layout::{self, ARCHIVE, FIRST_FREE, FREE_START};
+use abi::layout::{self, ARCHIVE, FIRST_FREE, WINDOW};
 use abi::rights::{ALL, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES};
 use alloc::string::{String, ToString};
@@ -14,8 +14,6 @@ use runtime::{Entry, op, table};
 /// `sigma0`'s domain; where its service stands in its table.
 pub const SIGMA0_DOMAIN: Entry = Entry(FIRST_FREE);
 const SIGMA0_SERVICE: Entry = Entry(FIRST_FREE);
-/// Pages of others are mapped here while they are filled.
-const WINDOW: u64 = FREE_START + 0x800_0000;
 
 static ARCHIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 

@@ -22,8 +22,6 @@ use runtime::{Entry, op, table};
 
 /// Activations: calls that are served at the same time.
 const ACTIVATIONS: u64 = 3;
-/// Pages of an activation's stack.
-const STACK_PAGES: u64 = 3;
 /// Where `roottask` finds the two services in this domain's table.
 const SERVICE: Entry = Entry(layout::FIRST_FREE);
 const PAGER: Entry = Entry(layout::FIRST_FREE + 1);
@@ -46,10 +44,9 @@ fn start() -> Result<(), Error> {
     table::reserve(PAGER);
     for number in 0..ACTIVATIONS {
         let top = STACKS_START + (number + 1) * STACK_BYTES;
-        for page in 1..=STACK_PAGES {
-            let address = top - page * abi::PAGE_BYTES as u64;
-            op::draw(Entry::SPECIAL, Entry::OWN, Entry::OWN, address, 0, MAP_READ | MAP_WRITE)?;
-        }
+        // A call needs some hundred bytes of stack: one page.
+        let stack = top - abi::PAGE_BYTES as u64;
+        op::draw(Entry::SPECIAL, Entry::OWN, Entry::OWN, stack, 0, MAP_READ | MAP_WRITE)?;
         // SAFETY: the slot was drawn above and is this activation's alone.
         unsafe { op::activation_new(Entry::OWN, top, table::allocate()?)? };
     }

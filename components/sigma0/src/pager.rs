@@ -2,7 +2,7 @@
 
 use crate::tickets;
 use abi::layout::{
-    HEAP_END, MAIN_STACK_START, MORE_STACKS_END, MORE_STACKS_START, STACK_BYTES, STACKS_START, STARTUP_PAGE,
+    HEAP_END, MAIN_STACK_START, MORE_STACKS_END, MORE_STACKS_START, STACK_BYTES, STACKS_START, STARTUP_PAGE, WINDOW,
 };
 use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::{Error, PAGE_BYTES};
@@ -43,9 +43,8 @@ impl ServeWord for Pager {
     }
 }
 
-/// Whether this is the page below a stack, which stays empty so that an overflow is noticed.
+/// Whether this is a page below a stack, which stays empty so that an overflow is noticed.
 fn is_guard(page: u64) -> bool {
-    let in_slots =
-        (STACKS_START..MAIN_STACK_START).contains(&page) || (MORE_STACKS_START..MORE_STACKS_END).contains(&page);
-    page == MAIN_STACK_START || in_slots && page.is_multiple_of(STACK_BYTES)
+    let in_slots = (STACKS_START..WINDOW).contains(&page) || (MORE_STACKS_START..MORE_STACKS_END).contains(&page);
+    (WINDOW..=MAIN_STACK_START).contains(&page) || in_slots && page.is_multiple_of(STACK_BYTES)
 }

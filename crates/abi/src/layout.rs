@@ -51,10 +51,12 @@ pub const MAX_ACTIVATIONS: usize = ((MESSAGE_END - MESSAGE_START) / 4096) as usi
 pub const STACKS_START: u64 = 0x8_0000;
 /// Bytes of a stack slot, guard page included.
 pub const STACK_BYTES: u64 = 0x8000;
-/// Stack slots between [`STACKS_START`] and the main stack; further ones lie at [`MORE_STACKS_START`].
+/// Stack slots between [`STACKS_START`] and [`WINDOW`]; further ones lie at [`MORE_STACKS_START`].
 pub const NEAR_STACKS: usize = 8;
+/// Free for the component: a few pages that it fills for others, for which there is a page table already.
+pub const WINDOW: u64 = 0xc_0000;
 /// The main thread's stack: its lowest page is never mapped; it ends at [`STARTUP_PAGE`].
-pub const MAIN_STACK_START: u64 = 0xc_0000;
+pub const MAIN_STACK_START: u64 = 0xd_0000;
 /// Top of the main thread's stack.
 pub const MAIN_STACK_TOP: u64 = STARTUP_PAGE;
 /// Stack slots from number [`NEAR_STACKS`] on.

@@ -6,10 +6,10 @@ use core::arch::asm;
 pub const DIRECT: usize = 0xffff_8000_0000_0000;
 /// The image is linked here plus its physical address.
 pub const IMAGE: usize = 0xffff_ffff_8000_0000;
-/// Registers of the local and the I/O interrupt controller.
-pub const LOCAL_APIC: usize = 0xffff_ffff_c000_0000;
+/// Registers of the local and the I/O interrupt controller: the last pages that the image's own table reaches.
+pub const LOCAL_APIC: usize = 0xffff_ffff_803f_e000;
 /// See [`LOCAL_APIC`].
-pub const IO_APIC: usize = 0xffff_ffff_c000_1000;
+pub const IO_APIC: usize = 0xffff_ffff_803f_f000;
 /// Bytes of the system call instruction.
 pub const SYSTEM_CALL_BYTES: u64 = 2;
 

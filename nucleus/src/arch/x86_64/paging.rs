@@ -68,6 +68,16 @@ pub fn image() -> abi::boot::Region {
     abi::boot::Region { start: 0x20_0000, bytes: (end - 0x20_0000) as u64 }
 }
 
+/// What of the image is used no more once the final tables and segments are loaded: the code and tables that
+/// led there, and the page below the stack, which is not mapped as such.
+pub fn boot_parts() -> [Region; 2] {
+    let guard = physical(&raw const boot_stack_guard as usize) as u64;
+    // SAFETY: a symbol of the link script; only its address is used.
+    let text = physical(unsafe { symbol(&image_text) }) as u64;
+    let start = image().start;
+    [Region { start, bytes: text - start }, Region { start: guard, bytes: FRAME as u64 }]
+}
+
 fn table(frame: Frame) -> &'static mut Table {
     // SAFETY: the frame is a page table, reached under the nucleus lock.
     unsafe { &mut *(frames::address_of(frame) as *mut Table) }
