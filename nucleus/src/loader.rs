@@ -17,8 +17,8 @@ use abi::rights::{self, Kind, MAP_EXECUTE, MAP_READ, MAP_WRITE};
 
 /// Frames of sigma0's own account.
 const SIGMA0_FRAMES: usize = 256;
-/// Pages of a boot component's stack: `sigma0` needs no more, and pages the stack of the other when it is asked to.
-const STACK_PAGES: u64 = 2;
+/// Pages of `sigma0`'s main stack, and of `roottask`'s before `sigma0` pages it.
+const STACK_PAGES: [u64; 2] = [1, 2];
 const PRIORITY: u8 = 40;
 
 fn word(bytes: &[u8], at: usize, width: usize) -> Result<u64, &'static str> {
@@ -91,13 +91,14 @@ fn start(
     file: &[u8],
     account: Ref<account::Account>,
     argument: u64,
+    stack_pages: u64,
 ) -> Result<(Ref<Domain>, Ref<thread::Thread>), &'static str> {
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name);
     let mut domain = domain::new(account, 2, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
     while domain.grow_table() {}
     let entry = load(domain, file)?;
-    for page in 1..=STACK_PAGES {
+    for page in 1..=stack_pages {
         draw(domain, MAIN_STACK_TOP - page * FRAME as u64, MAP_READ | MAP_WRITE)?;
     }
     put(domain, layout::DOMAIN, Kind::Domain, domain.address())?;
@@ -126,9 +127,9 @@ pub fn start_components(info: &BootInfo) -> Result<core::convert::Infallible, &'
     panic::set_symbols(file(SYMBOLS_PATH).unwrap_or(&[]));
     let root = account::root();
     let account = root.new_child(SIGMA0_FRAMES).map_err(abi::Error::text)?;
-    let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 0)?;
+    let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 0, STACK_PAGES[0])?;
     put(sigma0, layout::SPECIAL, Kind::Memory, 0)?;
-    let (roottask, second) = start(b"roottask", file(ROOTTASK_PATH)?, root, info.archive.bytes)?;
+    let (roottask, second) = start(b"roottask", file(ROOTTASK_PATH)?, root, info.archive.bytes, STACK_PAGES[1])?;
     put(roottask, layout::SPECIAL, Kind::Machine, 0)?;
     let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
     let place = roottask.place(layout::FIRST_FREE).map_err(abi::Error::text)?;

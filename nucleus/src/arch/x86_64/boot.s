@@ -73,7 +73,7 @@ boot_pd: .fill 512, 8, 0
 .globl boot_stack_guard
 boot_stack_guard:                   # never mapped once the final tables are loaded
 .skip 4096
-.skip 16384
+.skip 8192
 .globl boot_stack_top
 boot_stack_top:
 .text
