@@ -46,8 +46,8 @@ fn load(domain: Ref<Domain>, file: &[u8]) -> Result<u64, &'static str> {
         mapping::check_rights(rights).map_err(|_| "a segment is writable and executable")?;
         let start = address & !(FRAME as u64 - 1);
         for page in (start..address + in_memory as u64).step_by(FRAME) {
-            if rights & MAP_WRITE == 0 && in_file == in_memory && (bytes.as_ptr() as u64 ^ address) % FRAME as u64 == 0
-            {
+            let at_a_page = (bytes.as_ptr() as u64 ^ address).is_multiple_of(FRAME as u64);
+            if at_a_page && rights & MAP_WRITE == 0 && in_file == in_memory {
                 let frame = frames::frame_of((bytes.as_ptr() as u64 - address + page) as usize);
                 mapping::map_archive_page(domain, page, frame, rights).map_err(abi::Error::text)?;
                 continue;

@@ -2,10 +2,9 @@
 //!
 //! A server makes activations, a service for each interface, and publishes it through its parent.
 //! Each call runs on one activation, several at once if there are several: state lives in statics behind
-//! mutexes. A server that says how many there may be gets the next one when all are busy ([`grow_to`]). The main thread then has nothing more to do and [`park`]s.
+//! mutexes. The main thread then has nothing more to do and [`park`]s.
 
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::{Control, Error, MESSAGE_BYTES, rights};
 use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request};
@@ -38,7 +37,6 @@ pub(crate) extern "sysv64" fn serve<S: Serve>(
     control: u64,
     top: &StackTop,
 ) -> ! {
-    begin();
     let control = Control(control);
     let delegated = match control.delegated() {
         0 => None,
@@ -60,7 +58,6 @@ pub(crate) extern "sysv64" fn serve<S: Serve>(
         // Without an index left, callers that delegate are told so by the nucleus.
         let _ = message::prepare_receive();
     }
-    BUSY.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: nothing refers to this stack any more: the request is not used again.
     unsafe { arch::leave(reply.words, reply.control) };
     // The delegated entry could not be given: the caller takes none, or it is gone meanwhile.
@@ -102,39 +99,6 @@ pub(crate) extern "sysv64" fn serve_word<S: ServeWord>(
 pub fn word_service<S: ServeWord>() -> Result<Entry, Error> {
     // SAFETY: the entry is made for this.
     unsafe { op::service_new(arch::word_entry::<S> as *const () as u64, 0) }
-}
-
-/// Calls that are being served; activations that [`grow_to`] led to, and how many there may be.
-static BUSY: AtomicUsize = AtomicUsize::new(0);
-static MADE: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-/// A call begins: if it took the last activation that was free, there will be one more.
-#[inline(always)]
-fn begin() {
-    let busy = BUSY.fetch_add(1, Ordering::Relaxed) + 1;
-    let made = MADE.load(Ordering::Relaxed);
-    if busy >= made && made < MOST.load(Ordering::Relaxed) {
-        grow(made);
-    }
-}
-
-#[cold]
-fn grow(made: usize) {
-    if MADE.compare_exchange(made, made + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-        && let Err(error) = activations(1)
-    {
-        // The next call tries again.
-        MADE.fetch_sub(1, Ordering::Relaxed);
-        crate::log!("no activation beyond {made}: {error}");
-    }
-}
-
-/// Lets as many calls be served at once: one activation now, the others when all are busy.
-pub fn grow_to(count: usize) -> Result<(), Error> {
-    MOST.store(count, Ordering::Relaxed);
-    MADE.store(1, Ordering::Relaxed);
-    activations(1)
 }
 
 #[cold]
@@ -186,10 +150,9 @@ pub fn publish_service(name: &str, service: Entry) -> Result<(), Failure<ParentE
     ParentClient(Direct(Entry::PARENT)).publish(name, Delegate::entry(service.0, SERVICE_RIGHTS))
 }
 
-/// Makes a service that serves up to `count` calls at once, and publishes it. Gives the service, for minting
-/// call entries.
+/// Makes activations and a service, and publishes it. Gives the service, for minting call entries.
 pub fn publish<S: Serve>(name: &str, count: usize) -> Result<Entry, Failure<ParentError>> {
-    grow_to(count).map_err(Failure::Transport)?;
+    activations(count).map_err(Failure::Transport)?;
     let service = service::<S>().map_err(Failure::Transport)?;
     publish_service(name, service)?;
     Ok(service)

@@ -36,9 +36,9 @@ use uart::{FIFO_BYTES, Uart};
 runtime::entry!(main);
 
 /// Activations that serve.
-const ACTIVATIONS: usize = MAX_WAITING + 3;
+const ACTIVATIONS: usize = MAX_WAITING + 2;
 /// Calls that may wait at the same time; the others stay for output.
-const MAX_WAITING: usize = 4;
+const MAX_WAITING: usize = 2;
 
 struct State {
     uart: Uart,

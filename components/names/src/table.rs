@@ -11,7 +11,7 @@ use runtime::entry::{Entry, Owned};
 use runtime::op;
 
 /// Names there can be; each holds an index of the portal table.
-const MAX_NAMES: usize = 128;
+const MAX_NAMES: usize = 64;
 
 struct Name {
     text: String,

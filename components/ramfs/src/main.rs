@@ -94,7 +94,7 @@ fn start() -> Result<(), String> {
         tree.set_note(IMPORTED);
     }
     *TREE.lock() = Some(tree);
-    server::grow_to(ACTIVATIONS).map_err(|error| error.to_string())?;
+    server::activations(ACTIVATIONS).map_err(|error| error.to_string())?;
     let service = server::service::<FileService>().map_err(|error| error.to_string())?;
     SERVICE.store(service.0, Ordering::Relaxed);
     server::publish_service("ramfs", service).map_err(|error| error.to_string())?;

@@ -38,7 +38,7 @@ runtime::entry!(main);
 const FAILED: u64 = 101;
 
 /// Calls that are served at the same time.
-const ACTIVATIONS: usize = 4;
+const ACTIVATIONS: usize = 2;
 
 fn main() -> u8 {
     let error = match start() {

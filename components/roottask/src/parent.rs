@@ -47,7 +47,7 @@ impl Serve for Parent {
 /// Starts serving.
 pub fn serve(activations: usize) -> Result<(), String> {
     let text = |error: abi::Error| error.to_string();
-    server::grow_to(activations).map_err(text)?;
+    server::activations(activations).map_err(text)?;
     let service = server::service::<Parent>().map_err(text)?;
     components::set_parent_service(service);
     Ok(())

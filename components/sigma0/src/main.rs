@@ -21,7 +21,7 @@ use runtime::arch::{service_entry, word_entry};
 use runtime::{Entry, op, table};
 
 /// Activations: calls that are served at the same time.
-const ACTIVATIONS: u64 = 3;
+const ACTIVATIONS: u64 = 2;
 /// Where `roottask` finds the two services in this domain's table.
 const SERVICE: Entry = Entry(layout::FIRST_FREE);
 const PAGER: Entry = Entry(layout::FIRST_FREE + 1);

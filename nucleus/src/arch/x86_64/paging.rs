@@ -144,7 +144,7 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
 /// last page and its last table: so nothing else can be mapped there, and no table of it is ever empty.
 fn make_archive_directory(archive: Region) -> Result<(), &'static str> {
     let pages = (archive.bytes as usize).div_ceil(FRAME);
-    if pages == 0 || pages > 512 * 512 || archive.start as usize % FRAME != 0 {
+    if pages == 0 || pages > 512 * 512 || !archive.start.is_multiple_of(FRAME as u64) {
         return Err("the boot archive is empty, larger than a GiB, or not at a page");
     }
     // Frame 0 belongs to nobody: a shadow in which no page has a mapping.
@@ -156,7 +156,7 @@ fn make_archive_directory(archive: Region) -> Result<(), &'static str> {
             last = boot_table()?;
             for (index, entry) in table(last).iter_mut().enumerate() {
                 let page = (group * 512 + index).min(pages - 1);
-                *entry = archive.start + (page * FRAME) as u64 | PRESENT | USER | NO_EXECUTE;
+                *entry = (archive.start + (page * FRAME) as u64) | PRESENT | USER | NO_EXECUTE;
             }
             frames::record(last).set_shadow(DIRECT);
             frames::record(last).count = 512;
