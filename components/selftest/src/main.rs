@@ -10,6 +10,8 @@
 
 extern crate alloc;
 
+#[allow(unsafe_code)]
+mod archive;
 mod calls;
 mod deadlines;
 mod limits;
@@ -74,6 +76,7 @@ fn main(arguments: Arguments) {
             .chain(vectors::CHECKS)
             .chain(pagers::CHECKS)
             .chain(limits::CHECKS)
+            .chain(archive::CHECKS)
         {
             let line = report(name, check(), &mut failed);
             let _ = Serial.write_str(&line);
