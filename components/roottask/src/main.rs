@@ -25,12 +25,15 @@ mod records;
 mod services;
 mod vault;
 
-use abi::NEVER;
 use abi::boot::SYSTEM_PATH;
+use abi::rights::ALL;
+use abi::{Error, NEVER};
 use alloc::format;
 use alloc::string::{String, ToString};
-use runtime::{Entry, op};
-use system::System;
+use runtime::entry::Owned;
+use runtime::op::Schedule;
+use runtime::{Entry, op, table};
+use system::{Account, System};
 
 runtime::entry!(main);
 
@@ -59,12 +62,36 @@ pub fn fail(reason: &str) -> ! {
     runtime::program::exit(1)
 }
 
+/// The nucleus started `sigma0` and us before it could know the description: account and priorities of both become
+/// what it says. Our account stays whatever the others leave.
+fn settle(system: &System) -> Result<(), Error> {
+    for component in system.components() {
+        let domain = match component.name {
+            "sigma0" => memory::SIGMA0_DOMAIN,
+            "roottask" => Entry::DOMAIN,
+            _ => continue,
+        };
+        op::domain_set_max_priority(domain, component.max_priority.into())?;
+        if component.name == "roottask" {
+            op::thread_schedule(Entry::OWN, Schedule { priority: component.priority, slice: 0 })?;
+        } else if let (Account::Frames(frames), Some(limit)) = (component.account, records::limit(records::first())) {
+            let account = Owned::new(table::allocate()?);
+            op::entry_copy(domain, Entry::ACCOUNT, Entry::OWN, account.entry(), ALL)?;
+            let frames = u64::from(frames);
+            op::account_move(account.entry(), Entry::OWN, limit.saturating_sub(frames))?;
+            op::account_move(Entry::OWN, account.entry(), frames.saturating_sub(limit))?;
+        }
+    }
+    Ok(())
+}
+
 fn start() -> Result<core::convert::Infallible, String> {
     memory::connect().map_err(|error| format!("sigma0: {error}"))?;
     runtime::log!("boot archive of {} bytes", memory::archive().len());
     let file = memory::file(SYSTEM_PATH)?;
     let system = System::parse(file).map_err(|error| error.to_string())?;
     let events = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
+    settle(&system).map_err(|error| format!("the account and priorities of sigma0 and roottask: {error}"))?;
     components::init(system, events);
     op::domain_set_death_semaphore(memory::SIGMA0_DOMAIN, events).map_err(|error| format!("sigma0: {error}"))?;
     parent::serve(ACTIVATIONS)?;

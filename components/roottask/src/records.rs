@@ -57,6 +57,11 @@ pub fn first() -> u64 {
     all().last().map_or(0, |domain| domain.number)
 }
 
+/// Limit of the account of the domain with this number.
+pub fn limit(number: u64) -> Option<u64> {
+    below(number + 1).filter(|domain| domain.number == number).map(|domain| domain.limit)
+}
+
 /// Frames left in our own account.
 pub fn frames_left() -> Option<u64> {
     let own = below(own() + 1)?;

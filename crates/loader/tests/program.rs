@@ -76,6 +76,23 @@ fn a_good_program() {
 }
 
 #[test]
+fn only_pages_that_are_the_files_own_are_shared() {
+    let zeros_behind = Header { memory: TEXT.file + 1, ..TEXT };
+    let with_lead = Header { address: 0x10_0010, offset: 0x1010, file: 0x20, memory: 0x20, ..TEXT };
+    for (header, shared) in [
+        (TEXT, [Some(0x1000), Some(0x2000), None]),
+        (with_lead, [Some(0x1000), None, None]),
+        (zeros_behind, [None; 3]),
+        (DATA, [None; 3]),
+    ] {
+        let program = with(&[Header { flags: 5, ..TEXT }, Header { address: header.address + 0x10_0000, ..header }]);
+        let segments = program.unwrap();
+        assert_eq!([0, 1, 2].map(|page| segments.segments()[1].shared(page)), shared);
+    }
+    assert_eq!(with(&[TEXT, DATA]).unwrap().end(), 0x10_7000);
+}
+
+#[test]
 fn what_carries_nothing_is_skipped() {
     let note = Header { kind: 4, flags: 4, ..TEXT };
     let stack = Header { kind: 0x6474_e551, flags: 6, ..DATA };
