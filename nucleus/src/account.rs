@@ -4,6 +4,7 @@
 //! charged to an account when its owner removes it stays charged: the account lives on without an
 //! owner, shrinks with every frame given back, passes those to its parent, and is freed at the last.
 
+use crate::arch::memory::{DIRECT, physical};
 use crate::frames::{self, Frame, Use};
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::slab;
@@ -35,7 +36,9 @@ static CHARGED: Nucleus<usize> = Nucleus::new(0);
 
 /// The account from which all others are filled.
 pub fn root() -> Ref<Account> {
-    ROOT.reference()
+    // Seen through the direct map, as all accounts are.
+    // SAFETY: the same object.
+    unsafe { Ref::new((DIRECT + physical(ROOT.reference().address())) as *mut Account) }
 }
 
 /// Frames charged to all accounts together.
@@ -60,7 +63,10 @@ impl Ref<Account> {
             return Err(Error::AccountExhausted);
         }
         let frame = frames::allocate(order).ok_or(Error::NoFrames)?;
-        self.charge(frame, order, used);
+        self.charge(frame, used);
+        for other in frame + 1..frame + (1 << order) {
+            self.charge(other, used);
+        }
         Ok(frame)
     }
 
@@ -71,17 +77,15 @@ impl Ref<Account> {
             return Err(Error::AccountExhausted);
         }
         let frame = frames::allocate_clear().ok_or(Error::NoFrames)?;
-        self.charge(frame, 0, used);
+        self.charge(frame, used);
         Ok(frame)
     }
 
     #[inline]
-    fn charge(mut self, frame: Frame, order: usize, used: Use) {
-        self.used += 1 << order;
-        *CHARGED.get() += 1 << order;
-        for frame in frame..frame + (1 << order) {
-            frames::record(frame).charge(self, used);
-        }
+    fn charge(mut self, frame: Frame, used: Use) {
+        self.used += 1;
+        *CHARGED.get() += 1;
+        frames::record(frame).charge(self, used);
     }
 
     /// A child with `limit` frames taken from this account.

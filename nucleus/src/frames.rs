@@ -6,7 +6,7 @@
 //! belongs to an account (see `account`): the record says which and what it is used for.
 
 use crate::account::Account;
-use crate::arch::memory::{DIRECT, physical};
+use crate::arch::memory::{self, DIRECT, physical};
 use crate::pointer::{Nucleus, Ref};
 use abi::boot::{BootInfo, Region};
 
@@ -16,7 +16,7 @@ pub const FRAME: usize = 4096;
 pub const ORDERS: usize = 11;
 
 /// Number of a frame: physical address / 4096; 0 means none (frame 0 is never used).
-pub type Frame = u32;
+pub type Frame = usize;
 
 /// What a frame is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,9 +75,9 @@ struct Allocator {
     free: usize,
     total: usize,
     boot: usize,
-    cleared: [Frame; CLEARED],
+    cleared: [u32; CLEARED],
     cleared_count: usize,
-    spare: [Frame; SPARE],
+    spare: [u32; SPARE],
     spare_count: usize,
 }
 
@@ -138,7 +138,8 @@ impl Record {
     /// `account` pays for it from now on.
     #[inline(always)]
     pub fn charge(&mut self, account: Ref<Account>, used: Use) {
-        self.owner = (physical(account.address()) >> 6) as u32;
+        // In the direct map, whose upper bits fall away.
+        self.owner = (account.address() >> 6) as u32;
         (self.used, self.count) = (used, 0);
     }
     /// Of a last-level page table: the address of its shadow.
@@ -147,7 +148,7 @@ impl Record {
     }
     /// The frame becomes a last-level page table with this shadow; who pays is known from elsewhere.
     pub fn set_shadow(&mut self, address: usize) {
-        (self.owner, self.used) = ((physical(address) >> 6) as u32, Use::Table);
+        (self.owner, self.used) = ((address >> 6) as u32, Use::Table);
     }
 }
 
@@ -194,14 +195,14 @@ impl Allocator {
         }
         self.spare_count -= 1;
         self.free -= 1;
-        Some(self.spare[self.spare_count])
+        Some(self.spare[self.spare_count] as Frame)
     }
 
     fn give_one(&mut self, frame: Frame) {
         if self.spare_count == SPARE {
             return self.release(frame, 0);
         }
-        self.spare[self.spare_count] = frame;
+        self.spare[self.spare_count] = frame as u32;
         self.spare_count += 1;
         self.free += 1;
     }
@@ -238,12 +239,12 @@ pub fn allocate(order: usize) -> Option<Frame> {
 }
 
 /// Takes one frame full of zeros, from those at hand if there are any.
-#[inline]
+#[inline(always)]
 pub fn allocate_clear() -> Option<Frame> {
     let allocator = ALLOCATOR.get();
     if allocator.cleared_count > 0 {
         allocator.cleared_count -= 1;
-        let frame = allocator.cleared[allocator.cleared_count];
+        let frame = allocator.cleared[allocator.cleared_count] as Frame;
         if cfg!(feature = "checked") {
             // SAFETY: the frame is nobody's, and in the direct map.
             let words = unsafe { core::slice::from_raw_parts(address_of(frame) as *const u64, FRAME / 8) };
@@ -251,15 +252,21 @@ pub fn allocate_clear() -> Option<Frame> {
         }
         return Some(frame);
     }
-    let frame = allocator.take_one()?;
+    allocate_and_clear()
+}
+
+#[cold]
+fn allocate_and_clear() -> Option<Frame> {
+    let frame = ALLOCATOR.get().take_one()?;
     clear(frame);
     Some(frame)
 }
 
 /// Fills a frame with zeros.
+#[inline(always)]
 pub fn clear(frame: Frame) {
     // SAFETY: the caller has the frame to itself; it lies in the direct map.
-    unsafe { core::ptr::write_bytes(address_of(frame) as *mut u64, 0, FRAME / 8) }
+    unsafe { memory::clear_page(address_of(frame)) }
 }
 
 /// Clears one more frame for later, when there is nothing better to do.
@@ -270,18 +277,18 @@ pub fn clear_one_ahead() -> bool {
 /// Clears one more frame for later; false when `count` are at hand or memory is scarce.
 #[inline(always)]
 pub fn clear_ahead(count: usize) -> bool {
-    ALLOCATOR.get().cleared_count < count && clear_one(count)
+    ALLOCATOR.get().cleared_count < count.min(CLEARED) && clear_one()
 }
 
-fn clear_one(count: usize) -> bool {
+fn clear_one() -> bool {
     let allocator = ALLOCATOR.get();
-    if allocator.cleared_count >= CLEARED || count > CLEARED || allocator.free < 4 * CLEARED {
+    if allocator.free < 4 * CLEARED {
         return false;
     }
     let Some(frame) = allocator.take_one() else { return false };
     clear(frame);
     record(frame).used = Use::Inside;
-    allocator.cleared[allocator.cleared_count] = frame;
+    allocator.cleared[allocator.cleared_count] = frame as u32;
     allocator.cleared_count += 1;
     true
 }
@@ -290,13 +297,13 @@ fn give_back_kept() {
     let allocator = ALLOCATOR.get();
     while allocator.cleared_count > 0 {
         allocator.cleared_count -= 1;
-        let frame = allocator.cleared[allocator.cleared_count];
+        let frame = allocator.cleared[allocator.cleared_count] as Frame;
         allocator.release(frame, 0);
     }
     while allocator.spare_count > 0 {
         allocator.spare_count -= 1;
         allocator.free -= 1;
-        let frame = allocator.spare[allocator.spare_count];
+        let frame = allocator.spare[allocator.spare_count] as Frame;
         allocator.release(frame, 0);
     }
 }
@@ -307,7 +314,7 @@ pub fn release_clear(frame: Frame) {
     if allocator.cleared_count == CLEARED {
         return allocator.give_one(frame);
     }
-    allocator.cleared[allocator.cleared_count] = frame;
+    allocator.cleared[allocator.cleared_count] = frame as u32;
     allocator.cleared_count += 1;
 }
 

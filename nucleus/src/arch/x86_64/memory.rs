@@ -18,6 +18,18 @@ pub fn physical(address: usize) -> usize {
     if address >= IMAGE { address - IMAGE } else { address - DIRECT }
 }
 
+/// Fills a page with zeros.
+///
+/// # Safety
+/// The page is the caller's alone.
+#[inline(always)]
+pub unsafe fn clear_page(address: usize) {
+    // SAFETY: by contract; the direction flag is clear in the nucleus.
+    unsafe {
+        asm!("rep stosq", inout("rdi") address => _, inout("rcx") 512 => _, in("rax") 0, options(nostack, preserves_flags))
+    }
+}
+
 const MSR_FS_BASE: u32 = 0xc000_0100;
 
 /// Writes a model-specific register.

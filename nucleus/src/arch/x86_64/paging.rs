@@ -29,13 +29,9 @@ const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 type Table = [u64; 512];
 type Shadow = [u32; 512];
 
-/// Entry of the last level for one page, with its table.
+/// Entry of the last level for one page, in the direct map.
 #[derive(Clone, Copy)]
-pub struct Slot {
-    entry: *mut u64,
-    table: Frame,
-    index: usize,
-}
+pub struct Slot(*mut u64);
 
 /// The nucleus's own tables, and which entries of their root there are in the upper half.
 struct UpperHalf {
@@ -172,7 +168,7 @@ fn make_archive_directory(archive: Region) -> Result<(), &'static str> {
 pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
     let root = (domain.root >> 12) as Frame;
     let entry = &mut table(root)[index(ARCHIVE, 3)];
-    let upper = if *entry != 0 { frame_of(*entry) } else { make(domain, ARCHIVE, root, entry, 3)? };
+    let upper = if *entry != 0 { frame_of(*entry) } else { make::<3>(domain, ARCHIVE, root, entry)? };
     let entry = &mut table(upper)[index(ARCHIVE, 2)];
     if *entry != 0 {
         return Err(Error::Occupied);
@@ -284,25 +280,28 @@ pub fn unmapped_pages(domain: Ref<Domain>, address: u64) -> u64 {
 }
 
 fn slot(frame: Frame, address: u64) -> Slot {
-    let index = index(address, 0);
-    Slot { entry: &raw mut table(frame)[index], table: frame, index }
+    Slot(&raw mut table(frame)[index(address, 0)])
 }
 
 /// The slot of a user address; missing tables are made and charged to the domain's account. After an
 /// error, or when nothing is put into the slot, [`prune`] takes empty tables away again.
 #[inline]
 pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
-    let mut at = (domain.root >> 12) as Frame;
-    for level in (1..4).rev() {
-        let entry = &mut table(at)[index(address, level)];
-        at = if *entry != 0 { frame_of(*entry) } else { make(domain, address, at, entry, level)? };
-    }
-    Ok(slot(at, address))
+    let at = below::<3>(domain, address, (domain.root >> 12) as Frame)?;
+    let at = below::<2>(domain, address, at)?;
+    Ok(slot(below::<1>(domain, address, at)?, address))
+}
+
+/// The table below one of `LEVEL`.
+#[inline(always)]
+fn below<const LEVEL: u32>(domain: Ref<Domain>, address: u64, at: Frame) -> Result<Frame, Error> {
+    let entry = &mut table(at)[index(address, LEVEL)];
+    if *entry != 0 { Ok(frame_of(*entry)) } else { make::<LEVEL>(domain, address, at, entry) }
 }
 
 /// A table for an empty `entry`, which is in the table `above`.
-fn make(domain: Ref<Domain>, address: u64, above: Frame, entry: &mut u64, level: u32) -> Result<Frame, Error> {
-    let made = if level == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
+fn make<const LEVEL: u32>(domain: Ref<Domain>, address: u64, above: Frame, entry: &mut u64) -> Result<Frame, Error> {
+    let made = if LEVEL == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
     match made {
         Ok(frame) => {
             *entry = (frame as u64) << 12 | PRESENT | WRITABLE | USER;
@@ -364,13 +363,20 @@ impl Slot {
     pub fn is_used(&self) -> bool {
         self.read() != 0
     }
+    fn table(&self) -> Frame {
+        frames::frame_of(self.0 as usize)
+    }
+    /// What the table's shadow says of it.
+    fn shadow(&self) -> &'static mut u32 {
+        &mut shadow(self.table())[self.0 as usize / size_of::<u64>() % 512]
+    }
     fn read(&self) -> u64 {
         // SAFETY: an entry of a live table.
-        unsafe { *self.entry }
+        unsafe { *self.0 }
     }
     fn write(&self, value: u64) {
         // SAFETY: an entry of a live table; the processor reads it at any time.
-        unsafe { self.entry.write_volatile(value) }
+        unsafe { self.0.write_volatile(value) }
     }
     /// The frame mapped.
     pub fn frame(&self) -> Frame {
@@ -388,7 +394,7 @@ impl Slot {
         if !self.is_used() {
             return None;
         }
-        let compressed = shadow(self.table)[self.index] as usize;
+        let compressed = *self.shadow() as usize;
         // SAFETY: the entry is used, so this is zero or a live mapping.
         unsafe { Ref::link(if compressed == 0 { 0 } else { DIRECT + (compressed << 6) }) }
     }
@@ -396,14 +402,14 @@ impl Slot {
     pub fn set(&self, frame: Frame, rights: u64, mapping: Link<Mapping>) {
         let writable = if rights & MAP_WRITE != 0 { WRITABLE } else { 0 };
         let executable = if rights & MAP_EXECUTE != 0 { 0 } else { NO_EXECUTE };
-        shadow(self.table)[self.index] = mapping.map_or(0, |mapping| (physical(mapping.address()) >> 6) as u32);
-        frames::record(self.table).count += 1;
+        *self.shadow() = mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32);
+        frames::record(self.table()).count += 1;
         self.write((frame as u64) << 12 | PRESENT | USER | writable | executable);
     }
     /// Ends what is mapped here.
     pub fn clear(&self, domain: Ref<Domain>, address: u64) {
         self.write(0);
-        frames::record(self.table).count -= 1;
+        frames::record(self.table()).count -= 1;
         Owed::new(domain, address).invalidate();
         prune(domain, address);
     }
