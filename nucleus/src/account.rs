@@ -57,6 +57,17 @@ impl Ref<Account> {
         self.limit - self.used
     }
 
+    /// Charges one frame and takes it.
+    #[inline]
+    pub fn allocate_one(self, used: Use) -> Result<Frame, Error> {
+        if self.left() < 1 {
+            return Err(Error::AccountExhausted);
+        }
+        let frame = frames::allocate_one().ok_or(Error::NoFrames)?;
+        self.charge(frame, used);
+        Ok(frame)
+    }
+
     /// Charges 2^order frames and takes them.
     pub fn allocate(self, order: usize, used: Use) -> Result<Frame, Error> {
         if self.left() < 1 << order {

@@ -77,6 +77,7 @@ fn wait_for_activation(mut caller: Ref<Activation>, entry: Ref<Entry>, deadline:
 }
 
 /// Calls an upcall portal on behalf of a faulting activation. Returns only if that cannot be done.
+#[inline(always)]
 pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], control: Control) -> Error {
     match call(caller, entry, Frame::Full, control, words, 0) {
         Err(Error::Again) => wait_for_activation(caller, entry, 0),
@@ -86,6 +87,7 @@ pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], contr
 
 /// Calls `entry`; `frame` is how the caller's frame is to be kept. Returns only refusals; `Again` = no
 /// activation is free and the caller may wait.
+#[inline(always)]
 fn call(
     mut caller: Ref<Activation>,
     entry: Ref<Entry>,

@@ -40,6 +40,7 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
 }
 
 /// Calls an upcall portal on behalf of the faulting activation; returns only if that cannot be done.
+#[inline(always)]
 fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usize) -> Error {
     if cpu::this().thread.is_some_and(schedule::is_seat) {
         return Error::NotRunnable;

@@ -107,11 +107,11 @@ static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
 #[inline(always)]
 pub fn record(frame: Frame) -> &'static mut Record {
     let allocator = ALLOCATOR.get();
-    if frame as usize >= allocator.frames {
+    if frame >= allocator.frames {
         outside(frame)
     }
     // SAFETY: the array has `frames` records and lives for ever.
-    unsafe { &mut *allocator.records.add(frame as usize) }
+    unsafe { &mut *allocator.records.add(frame) }
 }
 
 #[cold]
@@ -126,7 +126,7 @@ pub fn frame_of(address: usize) -> Frame {
 
 /// The address of a frame in the direct map.
 pub fn address_of(frame: Frame) -> usize {
-    DIRECT + frame as usize * FRAME
+    DIRECT + frame * FRAME
 }
 
 impl Record {
@@ -211,7 +211,7 @@ impl Allocator {
         self.free += 1 << order;
         while order + 1 < ORDERS {
             let buddy = frame ^ (1 << order);
-            if buddy as usize >= self.frames || buddy == 0 {
+            if buddy >= self.frames || buddy == 0 {
                 break;
             }
             let entry = record(buddy);
@@ -225,6 +225,13 @@ impl Allocator {
         }
         self.push(frame, order);
     }
+}
+
+/// Takes a frame; its contents are whatever they were.
+#[inline(always)]
+pub fn allocate_one() -> Option<Frame> {
+    let allocator = ALLOCATOR.get();
+    if allocator.spare_count == 0 { allocate(0) } else { allocator.take_one() }
 }
 
 /// Takes 2^order frames; their contents are whatever they were.

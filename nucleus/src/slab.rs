@@ -110,7 +110,7 @@ fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
         }
         page = header.next;
     }
-    let page = account.allocate(0, Use::Slab)?;
+    let page = account.allocate_one(Use::Slab)?;
     header(page).free = ALL_FREE & !(mask(COUNT) << 1);
     list(account, page);
     Ok(frames::address_of(page) + GRANULE)
