@@ -17,13 +17,14 @@ use runtime::{arch, op as operation};
 use crate::histogram::{self, Histogram};
 use crate::random::Random;
 use crate::scenes::Stage;
+use crate::storm::{self, Storm};
 
 /// First index of the things: what the runtime uses stands before.
 pub const FIRST: u64 = 128;
 /// Indices that are used.
 pub const THINGS: u64 = 48;
 /// A page of ours that may be mapped elsewhere: in the heap, never used by the program itself.
-const PAGE: u64 = layout::PROGRAM_END + 0x80_0000;
+pub const PAGE: u64 = layout::PROGRAM_END + 0x80_0000;
 /// Where victims get it.
 const TARGET: u64 = 0x5000_0000;
 /// Calls after which all things are made anew, so that accounts and tables do not stay full.
@@ -85,13 +86,15 @@ pub fn run(seed: u64, count: u64) -> Histogram {
         refused_by_dead: 0,
     };
     let stage = Stage::new();
+    let storm = Storm::begin(&mut child);
     for call in 0..count {
         if call % ROUND == 0 || child.refused_by_dead >= ENOUGH {
             child.start_again();
         }
-        child.step(&stage);
+        child.step(&stage, &storm);
     }
     stage.end(&mut child);
+    storm.end(&mut child);
     child.clear();
     child.histogram
 }
@@ -129,7 +132,10 @@ impl Child {
         status
     }
 
-    fn step(&mut self, stage: &Stage) {
+    fn step(&mut self, stage: &Stage, storm: &Storm) {
+        if self.random.once_in(6) {
+            return storm.step(self);
+        }
         if self.random.once_in(16) {
             return self.scene(stage);
         }
@@ -152,6 +158,10 @@ impl Child {
                     words[place] = self.anything();
                 }
                 self.protect(index, &mut words);
+                if words[0] == self.victim && self.random.once_in(16) {
+                    // In the middle of a storm.
+                    words[0] = storm::any_domain(&mut self.random);
+                }
                 self.call(index, words);
             }
         }

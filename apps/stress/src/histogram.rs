@@ -16,7 +16,7 @@ pub const V: usize = P + 1;
 /// Row of traversals of nothing in particular.
 pub const OTHER: usize = V + 1;
 /// Columns: success, then the errors by code.
-const COLUMNS: usize = Error::ALL.len() + 1;
+pub const COLUMNS: usize = Error::ALL.len() + 1;
 
 /// Operations that cannot succeed here, or are not tried, and why.
 const UNREACHABLE: &[(usize, &str)] = &[

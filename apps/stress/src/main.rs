@@ -9,16 +9,21 @@
 //! |---|---|
 //! | [`random`] | numbers from a seed |
 //! | [`child`] | drawing calls and making them |
-//! | [`histogram`] | counting |
+//! | [`scenes`] | short sequences for what single calls hardly meet |
+//! | [`storm`], [`minion`] | domains that call each other, map to each other and die |
+//! | [`histogram`], [`counts`] | counting |
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
 mod child;
+mod counts;
 mod histogram;
+mod minion;
 mod random;
 mod scenes;
+mod storm;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -45,7 +50,7 @@ of memory was lost.
                the same calls
   --count N    calls per domain (default: 10000)
   --domains N  domains that do it at the same time (default: 2, at most 16)
-  --frames N   frames in the account of each (default: 300)
+  --frames N   frames in the account of each (default: 800)
   --demand N   fail unless a tenth of each operation succeeds and each error comes
                N times; what cannot come here is told with its reason
 ";
@@ -53,7 +58,7 @@ of memory was lost.
 static PIPES: PipesClient<Connection<Name<'static>>> = PipesClient(Connection::named("pipes"));
 
 /// Entries of a child's portal table: room for the things of [`child`].
-const TABLE_ENTRIES: u32 = 256;
+const TABLE_ENTRIES: u32 = 512;
 /// Domains at the same time.
 const MAX_DOMAINS: u64 = 16;
 
@@ -61,7 +66,7 @@ fn main() -> u8 {
     let mut arguments = Arguments::new("stress", HELP);
     let mut number = |name: &str, usual: u64| arguments.number(name).map(|value| value.unwrap_or(usual));
     let (seed, count, domains, frames) =
-        match (number("--seed", 1), number("--count", 10_000), number("--domains", 2), number("--frames", 300)) {
+        match (number("--seed", 1), number("--count", 10_000), number("--domains", 2), number("--frames", 800)) {
             (Ok(seed), Ok(count), Ok(domains), Ok(frames)) => (seed, count, domains, frames),
             _ => return tool::USAGE,
         };
