@@ -2,7 +2,7 @@
 
 use crate::{fail, load, memory, parent, records, services, vault};
 use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
-use abi::rights::ALL;
+use abi::rights::{self, ALL};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -242,6 +242,12 @@ fn equip(component: &Component, running: &Running) -> Result<(), String> {
     services::connect_names(domain, badge);
     if component.special == Special::Machine {
         op::entry_copy(Entry::OWN, Entry::SPECIAL, domain, Entry::SPECIAL, ALL).map_err(text)?;
+    }
+    if component.special == Special::Trial {
+        let machine = ALL & !rights::CONTROL;
+        op::entry_copy(Entry::OWN, Entry::SPECIAL, domain, Entry::SPECIAL, machine).map_err(text)?;
+        let to = Entry(system::MEMORY_INDEX);
+        op::entry_copy(memory::SIGMA0_DOMAIN, Entry::SPECIAL, domain, to, rights::USE).map_err(text)?;
     }
     let (interrupt, ports) = devices(component)?;
     for (entry, index) in [(interrupt, Entry::INTERRUPT), (ports, Entry::IO_PORTS)] {

@@ -27,7 +27,7 @@
 //! | 4 | account in frames ([`REST`] = all that remains) |
 //! | 1, 1 | priority, highest priority |
 //! | 1 | flags: 1 = FPU, 2 = trusted |
-//! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby |
+//! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby, 5 trial |
 //! | 1, 1 | restart: 0 always, 1 never, 2 reboot; restarts allowed per minute |
 //! | 1 | interrupt line, 255 = none |
 //! | 1 | order of its portal table |
@@ -70,6 +70,8 @@ pub const MAX_NAME_BYTES: usize = 16;
 pub const MAX_COMPONENTS: usize = 64;
 /// Interrupt lines there can be.
 pub const INTERRUPT_LINES: u8 = 24;
+/// Where a component with [`Special::Trial`] finds the memory: an index that is otherwise unused.
+pub const MEMORY_INDEX: usize = 39;
 /// No interrupt line.
 pub const NO_INTERRUPT: u8 = 255;
 
@@ -95,12 +97,15 @@ pub enum Special {
     Memory = 3,
     /// The standby of the scheduler's seat.
     Standby = 4,
+    /// For trials of the nucleus: the machine without the right to choose who schedules, and all free memory
+    /// at [`MEMORY_INDEX`].
+    Trial = 5,
 }
 
 impl Special {
     /// All of them, by number.
-    pub const ALL: [Special; 5] =
-        [Special::None, Special::Scheduler, Special::Machine, Special::Memory, Special::Standby];
+    pub const ALL: [Special; 6] =
+        [Special::None, Special::Scheduler, Special::Machine, Special::Memory, Special::Standby, Special::Trial];
 
     /// As written in a description.
     pub const fn text(self) -> &'static str {
@@ -110,6 +115,7 @@ impl Special {
             Special::Machine => "machine",
             Special::Memory => "memory",
             Special::Standby => "standby",
+            Special::Trial => "trial",
         }
     }
 }
