@@ -108,7 +108,7 @@ extern "sysv64" fn live(seed: u64) -> ! {
         let depth = if random.once_in(16) { 40 } else { 0 };
         let script = random.next();
         run(script, depth, &mut random);
-        let deadline = clock() + random.below(30_000);
+        let deadline = clock() + random.below(200_000);
         call(histogram::P, SEMAPHORE, [op::P, deadline, 0, 0, 0], 0);
         if random.once_in(64) {
             end()
@@ -216,7 +216,7 @@ fn last_resort(random: &mut Random) -> u64 {
         1 => end(),
         2 => {
             // SAFETY: never comes back: nothing is mapped there.
-            unsafe { (8 as *const u64).read_volatile() };
+            unsafe { (0x4000 as *const u64).read_volatile() };
             0
         }
         3 => operation(op::DOMAIN_KILL, [NEXT, 4, 0, 0, 0], 0),

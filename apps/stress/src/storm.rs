@@ -134,7 +134,7 @@ impl ServeWord for Pager {
             map(PAGE, MAP_READ | MAP_WRITE)
         } else if was_there || writes {
             return 1;
-        } else if page >= layout::PROGRAM_START && page < layout::PROGRAM_END {
+        } else if (layout::PROGRAM_START..layout::PROGRAM_END).contains(&page) {
             match map(page, MAP_READ | MAP_EXECUTE) {
                 status if status == Error::NoRight as u64 => map(page, MAP_READ),
                 status => status,
@@ -158,7 +158,7 @@ fn caller(seed: usize) {
         let control = match random.below(8) {
             0 => Control::NO_WAIT,
             1 => Control::NO_WAIT | random.below(4100),
-            2 | 3 => {
+            2 | 3 | 21..28 => {
                 words[4] = operation::clock() + random.below(60_000);
                 Control::DEADLINE
             }
@@ -169,7 +169,7 @@ fn caller(seed: usize) {
         match count_call(histogram::OTHER, index, words, control) {
             0 => COUNTS.count(layout::RETURN, 0),
             _ => {
-                let deadline = operation::clock() + random.below(20_000);
+                let deadline = operation::clock() + random.below(400_000);
                 count_call(histogram::P, IDLE, [op::P, deadline, 0, 0, 0], 0);
             }
         }
@@ -301,7 +301,7 @@ impl Storm {
                 child.call(op::DOMAIN_KILL, [it, status, 0, 0, 0, 0]);
             }
             1 => self.build(child, minion),
-            2 | 3 => {
+            2 | 3 | 21..28 => {
                 let dead = operation::entry_info(Entry(it as usize), Entry(1)).is_err();
                 if dead {
                     self.build(child, minion);
@@ -364,7 +364,7 @@ impl Storm {
                 child.call(op::YIELD, [0; 6]);
             }
             _ => {
-                let deadline = operation::clock() + child.random.below(400_000);
+                let deadline = operation::clock() + child.random.below(200_000);
                 count_call(histogram::P, IDLE, [op::P, deadline, 0, 0, 0], 0);
             }
         }
