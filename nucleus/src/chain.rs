@@ -208,14 +208,18 @@ fn unlink_top(mut thread: Ref<Thread>, mut top: Ref<Activation>, mut caller: Ref
     if caller.deadline != 0 {
         deadline::clear(caller);
     }
+    let lent = top.lent;
     release(top);
+    if lent != 0 {
+        lending::settle(thread);
+    }
 }
 
 /// Puts an activation back into its domain's pool; who waits for one makes the call again.
 #[inline(always)]
 fn release(mut activation: Ref<Activation>) {
     let mut domain = activation.domain;
-    (activation.state, activation.next) = (State::Free, domain.pool);
+    (activation.state, activation.next, activation.lent) = (State::Free, domain.pool, 0);
     domain.pool = Some(activation);
     if domain.waiters.head.is_some() {
         wake_waiter(domain);

@@ -28,6 +28,9 @@ pub const SLOW_FPU: u8 = 2;
 /// `Domain::slow`: an activation has a thread pointer.
 pub const SLOW_POINTER: u8 = 4;
 
+/// `Domain::slow`: an activation waits for what another one holds.
+pub const SLOW_LENT: u8 = 8;
+
 /// The pair of labels that every domain has until there are labels.
 const ONLY_PAIR: u32 = 1;
 

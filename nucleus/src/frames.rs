@@ -237,12 +237,38 @@ pub fn allocate_one() -> Option<Frame> {
 /// Takes 2^order frames; their contents are whatever they were.
 pub fn allocate(order: usize) -> Option<Frame> {
     let allocator = ALLOCATOR.get();
-    let found = if order == 0 { allocator.take_one() } else { allocator.allocate(order) };
-    if found.is_some() {
-        return found;
+    if order > 0 {
+        return allocator.allocate(order);
     }
-    give_back_kept();
-    allocator.allocate(order)
+    allocator.take_one().or_else(|| {
+        let kept = allocator.cleared_count.checked_sub(1)?;
+        allocator.cleared_count = kept;
+        Some(allocator.cleared[kept] as Frame)
+    })
+}
+
+/// Frames kept as they came back that [`join_some`] gives back at once.
+const JOINED: usize = 8;
+
+/// If there is no block of this order, gives some of the frames that are kept one by one to the allocator, which
+/// joins them; false when there is a block, or nothing is kept.
+pub fn join_some(order: usize) -> bool {
+    let allocator = ALLOCATOR.get();
+    let kept = allocator.spare_count + allocator.cleared_count;
+    if kept == 0 || order >= ORDERS || allocator.lists[order..].iter().any(|first| *first != 0) {
+        return false;
+    }
+    for _ in 0..JOINED {
+        if let Some(count) = allocator.spare_count.checked_sub(1) {
+            allocator.spare_count = count;
+            allocator.free -= 1;
+            allocator.release(allocator.spare[count] as Frame, 0);
+        } else if let Some(count) = allocator.cleared_count.checked_sub(1) {
+            allocator.cleared_count = count;
+            allocator.release(allocator.cleared[count] as Frame, 0);
+        }
+    }
+    true
 }
 
 /// Takes one frame full of zeros, from those at hand if there are any.
@@ -298,21 +324,6 @@ fn clear_one() -> bool {
     allocator.cleared[allocator.cleared_count] = frame as u32;
     allocator.cleared_count += 1;
     true
-}
-
-fn give_back_kept() {
-    let allocator = ALLOCATOR.get();
-    while allocator.cleared_count > 0 {
-        allocator.cleared_count -= 1;
-        let frame = allocator.cleared[allocator.cleared_count] as Frame;
-        allocator.release(frame, 0);
-    }
-    while allocator.spare_count > 0 {
-        allocator.spare_count -= 1;
-        allocator.free -= 1;
-        let frame = allocator.spare[allocator.spare_count] as Frame;
-        allocator.release(frame, 0);
-    }
 }
 
 /// Gives back a frame that is full of zeros.

@@ -23,6 +23,8 @@ static COUNTERS: Nucleus<Counters> = Nucleus::new(Counters {
     invalidations: 0,
     longest: 0,
     longest_by: 0,
+    again: 0,
+    not_runnable: 0,
 });
 
 /// Bytes of the log that one operation tells.

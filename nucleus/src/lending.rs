@@ -2,13 +2,14 @@
 //!
 //! A lock is the runtime's; the nucleus only hears, with P, which activation of the waiter's own domain holds
 //! it. An activation has the highest priority lent to it until the lender stops waiting, and its thread
-//! runs with the highest of its own and those of its chain. A thread that waits itself passes it on.
+//! runs with the highest of its own and those of its chain. A thread that waits itself passes it on. While
+//! anybody waits so, returns from the domain take the long way, which takes back what was lent to those that leave.
 
-use crate::activation::{Activation, Wait};
-use crate::domain::Domain;
+use crate::activation::{Activation, State, Wait};
+use crate::domain::SLOW_LENT;
 use crate::pointer::{Link, Ref};
 use crate::schedule;
-use crate::thread::{Runs, Thread};
+use crate::thread::{Runs, Thread, by_number};
 
 /// Locks whose holders wait for each other, followed from one waiter.
 const MAX_FOLLOWED: usize = 8;
@@ -17,11 +18,15 @@ const MAX_FOLLOWED: usize = 8;
 pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
     let priority = thread.priority;
     waiter.lends = u8::try_from(holder).unwrap_or(0);
+    if waiter.lends != 0 {
+        let mut domain = waiter.domain;
+        domain.slow |= SLOW_LENT;
+    }
     let mut lender = waiter;
     for _ in 0..MAX_FOLLOWED {
-        let Some(mut holder) = lender.domain.activation(lender.lends) else { return };
+        let Some(mut holder) = held_by(lender) else { return };
         holder.lent = holder.lent.max(priority);
-        let Some(mut thread) = holder.thread.filter(|thread| thread.priority < priority) else { return };
+        let Some(mut thread) = thread_of(holder).filter(|thread| thread.priority < priority) else { return };
         thread.priority = priority;
         if thread.runs == Runs::Ready {
             return schedule::post_again(thread);
@@ -33,21 +38,40 @@ pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
 
 /// `waiter` waits no more.
 pub fn end(mut waiter: Ref<Activation>) {
-    let holder = waiter.domain.activation(core::mem::take(&mut waiter.lends));
-    let Some(mut holder) = holder.filter(|holder| holder.lent != 0) else { return };
+    let number = core::mem::take(&mut waiter.lends);
+    let mut domain = waiter.domain;
+    let (mut holder, mut lent, mut others) = (None, 0, false);
     // As many as a domain has activations.
-    let mut lent = 0;
-    let mut next = holder.domain.activations;
+    let mut next = domain.activations;
     while let Some(activation) = next {
-        if activation.lends != 0 && activation.lends == holder.number() {
-            lent = lent.max(activation.thread.map_or(0, |thread| thread.priority));
+        if activation.number() == number {
+            holder = Some(activation);
+        }
+        if activation.lends != 0 {
+            others = true;
+            if activation.lends == number {
+                lent = lent.max(activation.thread.map_or(0, |thread| thread.priority));
+            }
         }
         next = activation.domain_next;
     }
+    if !others {
+        domain.slow &= !SLOW_LENT;
+    }
+    let Some(mut holder) = holder.filter(|holder| holder.lent != lent) else { return };
     holder.lent = lent;
-    if let Some(thread) = holder.thread {
+    if let Some(thread) = thread_of(holder) {
         settle(thread);
     }
+}
+
+/// The thread in whose chain an activation is. Of one in the pool, what it says is no longer so.
+fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
+    let thread = activation.thread.filter(|_| activation.state != State::Free);
+    if cfg!(feature = "checked") && thread.is_some_and(|thread| by_number(thread.number as usize) != Some(thread)) {
+        panic!("an activation is in the chain of a thread that is gone");
+    }
+    thread
 }
 
 /// A thread's priority is the highest of its own and what was lent to its chain, which `MAX_DEPTH` bounds.
@@ -61,16 +85,11 @@ pub fn settle(mut thread: Ref<Thread>) {
     thread.priority = priority;
 }
 
-impl Ref<Domain> {
-    /// The activation with this number, from 1.
-    fn activation(self, number: u8) -> Link<Activation> {
-        let mut next = self.activations.filter(|_| number != 0);
-        while let Some(activation) = next {
-            if activation.number() == number {
-                return Some(activation);
-            }
-            next = activation.domain_next;
-        }
-        None
+/// The activation that holds what `lender` waits for.
+fn held_by(lender: Ref<Activation>) -> Link<Activation> {
+    let mut next = lender.domain.activations.filter(|_| lender.lends != 0);
+    while let Some(activation) = next.filter(|activation| activation.number() != lender.lends) {
+        next = activation.domain_next;
     }
+    next
 }

@@ -231,6 +231,7 @@ pub extern "C" fn dispatch(_seat: u64, number: u64) -> Reply {
         return Err(Error::NoRight).into();
     }
     if ring_is_unread(seat) {
+        info::counters().again += 1;
         return Err(Error::Again).into();
     }
     info::counters().dispatches += 1;
@@ -240,7 +241,10 @@ pub extern "C" fn dispatch(_seat: u64, number: u64) -> Reply {
     }
     match thread::by_number(number as usize) {
         Some(thread) if thread.runs == Runs::Ready => run(thread),
-        _ => Err(Error::NotRunnable).into(),
+        _ => {
+            info::counters().not_runnable += 1;
+            Err(Error::NotRunnable).into()
+        }
     }
 }
 

@@ -117,7 +117,7 @@ pub fn frames() -> Result<info::Frames, Refusal> {
 
 /// The nucleus's counters, each with its name.
 pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
-    const NAMES: [&str; 13] = [
+    const NAMES: [&str; 15] = [
         "uptime",
         "faults",
         "interrupts",
@@ -131,6 +131,8 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
         "invalidations",
         "longest stretch without interrupts",
         "caused by",
+        "dispatches refused, something new",
+        "dispatches refused, cannot run",
     ];
     const { assert!(size_of::<info::Counters>() == NAMES.len() * 8) };
     let records = records(info::COUNTERS, NAMES.len())?;

@@ -14,6 +14,7 @@ extern crate alloc;
 mod archive;
 mod calls;
 mod deadlines;
+mod lending;
 mod limits;
 mod order;
 #[allow(unsafe_code)]
@@ -63,7 +64,7 @@ fn main(arguments: Arguments) {
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("services") {
         let console = Stream::new("console");
-        for (name, check) in services::CHECKS.iter().chain([&deadlines::CAME_BACK]) {
+        for (name, check) in services::CHECKS.iter().chain(lending::CHECKS).chain([&deadlines::CAME_BACK]) {
             let line = report(name, check(), &mut failed);
             let _ = console.write_all(line.as_bytes());
         }

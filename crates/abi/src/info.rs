@@ -112,6 +112,10 @@ pub struct Counters {
     /// What that stretch was: index of the operation times 64, or the vector of a trap below 32, or an
     /// interrupt's.
     pub longest_by: u64,
+    /// Dispatches refused because the ring had something new, and because the thread could not run.
+    pub again: u64,
+    /// See [`Self::again`].
+    pub not_runnable: u64,
 }
 
 /// Status words of dead domains: below 256 an exit status, else a cause.

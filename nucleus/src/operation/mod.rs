@@ -159,6 +159,16 @@ fn have_clear(operands: &Operands, frames: usize) {
     }
 }
 
+/// Sees to it that frames kept one by one do not stand in the way of a block; otherwise as [`have_clear`].
+fn have_block(operands: &Operands, order: u64) {
+    while order > 0 && frames::join_some(order as usize) {
+        let mut activation = operands.0;
+        activation.repeat_system_call();
+        schedule::preemption_point();
+        activation.registers.rip += memory_layout::SYSTEM_CALL_BYTES;
+    }
+}
+
 /// The words of a full operation, read as operands.
 pub struct Operands(pub Ref<Activation>);
 

@@ -1,7 +1,7 @@
 //! Operations that make objects and change them.
 
 use super::running::check_schedule;
-use super::{Operands, Outcome, Stop, have_clear};
+use super::{Operands, Outcome, Stop, have_block, have_clear};
 use crate::arch::{memory, paging};
 use crate::domain::{self as domains, Domain};
 use crate::pointer::Ref;
@@ -19,6 +19,7 @@ pub fn domain_new(operands: &Operands) -> Outcome {
         return grow_table(operands, operands.0.progress as usize);
     }
     have_clear(operands, 1);
+    have_block(operands, operands.word(1));
     let account = operands.account(0, rights::WRITE)?;
     let (mut place, index) = operands.own().vacancy(operands.index(3))?;
     let mut name = [0; 16];
