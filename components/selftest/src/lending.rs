@@ -3,6 +3,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use abi::layout::MAX_ACTIVATIONS;
 use abi::{Control, Error, info};
 use interface::{Reply, Request};
 use interfaces::process::ProcessClient;
@@ -105,7 +106,7 @@ fn ended() -> Result<(), &'static str> {
     with_service(|| {
         start(LOW, call)?.join();
         // The thread is gone; the activation that served it is in the pool, whichever it is.
-        for holder in 1..=32 {
+        for holder in 1..=MAX_ACTIVATIONS as u32 {
             let waited = op::p_lending(entry(&NEVER), op::clock() + MILLISECOND / 50, holder);
             hold(waited == Err(Error::Timeout), "the wait did not end at its deadline")?;
         }
