@@ -56,6 +56,8 @@ pub enum Frame {
     Full = 3,
     /// In a call that has a deadline; otherwise as `Call`.
     Bounded = 4,
+    /// As `Full`, but when it goes on its domain dies: see [`Ref::condemn`].
+    Condemned = 5,
 }
 
 /// Where in a chain it is.
@@ -346,8 +348,17 @@ impl Ref<Activation> {
                 Frame::Light => entry::leave_to_light(self.address()),
                 Frame::Words | Frame::Call | Frame::Bounded => entry::leave_to_words(self.address()),
                 Frame::Full => entry::leave_to_full(self.address()),
+                Frame::Condemned => crate::fault::condemned(self),
             }
         }
+    }
+    /// When it goes on, its domain dies with this status. Why: the address or vector, the processor's code, and the
+    /// error that kept the fault from being handled, or 0 if its handler gave up.
+    pub fn condemn(mut self, status: u64, [which, code, error]: [u64; 3]) {
+        let saved = &mut self.registers;
+        (saved.rdi, saved.rsi, saved.rcx, saved.rdx) = (status, 0, 0, which);
+        (saved.r8, saved.r9) = (code, error);
+        self.frame = Frame::Condemned;
     }
     /// The operation starts anew when it is made next.
     pub fn forget_progress(mut self) {

@@ -8,7 +8,6 @@ use crate::activation::{Activation, Frame, State, Wait};
 use crate::arch::{memory, timer};
 use crate::cpu;
 use crate::domain::{self, Domain};
-use crate::log::Part;
 use crate::operation::STEPS;
 use crate::pointer::{Link, Ref};
 use crate::table::{Content, Entry};
@@ -169,10 +168,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
     if caller.frame == Frame::Full {
         // An upcall: word 0 says whether to go on.
         if words[0] != 0 {
-            let cause = if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] };
-            let because = [Part::Text(": its handler gave up, pc "), Part::Hex(caller.registers.rip)];
-            domain::tell_death(caller.domain, cause, &because);
-            domain::die(caller.domain, cause);
+            caller.condemn(if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] }, [0; 3]);
         }
     } else {
         caller.set_words(words, Control::bytes(control.length()).delegate(received, 0).0);

@@ -4,12 +4,13 @@
 //! original entry (`remove_step`, one bounded step at a time).
 
 use crate::account::{self, Account};
-use crate::activation::{self, Activation};
+use crate::activation::{self, Activation, State};
 use crate::arch::{entry, paging, timer};
 use crate::chain;
 use crate::frames::{self, FRAME, Frame, Use};
 use crate::log::{self, Part};
 use crate::mapping::Mapping;
+use crate::operation::Stop;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::queue::Queue;
 use crate::semaphore::Semaphore;
@@ -116,13 +117,30 @@ pub struct Domain {
 struct All {
     first: Link<Domain>,
     count: u64,
+    /// Who walks along the list, and where it is.
+    walker: Link<Activation>,
+    cursor: Link<Domain>,
 }
 
-static ALL: Nucleus<All> = Nucleus::new(All { first: None, count: 0 });
+static ALL: Nucleus<All> = Nucleus::new(All { first: None, count: 0, walker: None, cursor: None });
 
-/// The first of all domains; go on with [`Ref::next_domain`].
-pub fn first() -> Link<Domain> {
-    ALL.get().first
+/// Domains passed between two preemption points.
+const DOMAINS_PASSED: usize = 32;
+
+/// The newest domain with a number below `position` (0: of all). `Repeat` if that is far away: `walker` makes its
+/// operation again and goes on where it was, or from the first if others walked meanwhile.
+pub fn newest_below(mut walker: Ref<Activation>, position: u64) -> Result<Link<Domain>, Stop> {
+    let all = ALL.get();
+    let goes_on = walker.progress != 0 && all.walker == Some(walker);
+    let mut found = if goes_on { all.cursor } else { all.first };
+    for _ in 0..DOMAINS_PASSED {
+        match found {
+            Some(domain) if position != 0 && domain.number >= position => found = domain.next,
+            _ => return Ok(found),
+        }
+    }
+    (walker.progress, all.walker, all.cursor) = (1, Some(walker), found);
+    Err(Stop::Repeat)
 }
 
 /// A new domain charged to `account`, with the kernel operations in its table, of which there is only the
@@ -198,7 +216,7 @@ pub fn die(mut domain: Ref<Domain>, status: u64) {
     domain.status = status;
     info::counters().deaths += 1;
     if status != 0 {
-        tell_death(domain, status, &[]);
+        tell_death(domain, status, None);
     }
     schedule::domain_died(domain);
     if let Some(semaphore) = domain.death_semaphore {
@@ -206,14 +224,32 @@ pub fn die(mut domain: Ref<Domain>, status: u64) {
     }
 }
 
-/// Says in the log, once, that the domain dies and why.
-pub fn tell_death(mut domain: Ref<Domain>, status: u64, because: &[Part]) {
+/// As [`die`], in two stretches: false after the first, which only tells.
+pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
+    let tells = !domain.death_told;
+    if tells {
+        tell_death(domain, status, None);
+    } else {
+        die(domain, status);
+    }
+    !tells
+}
+
+/// Says in the log, once, that the domain dies, and why if that was put together before.
+pub fn tell_death(mut domain: Ref<Domain>, status: u64, line: Option<&[u8]>) {
     if core::mem::replace(&mut domain.death_told, true) {
         return;
     }
+    match line {
+        Some(line) => log::line(&[Part::Foreign(line)]),
+        None => log::line(&death_line(&domain, status)),
+    }
+}
+
+/// How the line about a death begins.
+pub fn death_line(domain: &Ref<Domain>, status: u64) -> [Part<'_>; 6] {
     let (number, name, status) = (Part::Number(domain.number), Part::Foreign(domain.name_bytes()), Part::Hex(status));
-    let died = [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status];
-    log::line_of(&[&died, because]);
+    [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status]
 }
 
 /// The running thread is in a domain that died: goes on with its caller, or lets others run.
@@ -298,8 +334,11 @@ impl Ref<Domain> {
             return false;
         }
         if let Some(activation) = self.activations {
+            let was_free = activation.state == State::Free;
             chain::cut_out(activation);
-            activation::free_first(self);
+            if was_free {
+                activation::free_first(self);
+            }
             return false;
         }
         if let Some(thread) = self.threads {
@@ -338,9 +377,13 @@ impl Ref<Domain> {
         }
         paging::free_root(self);
         account::release(frames::frame_of(self.table), self.table_order as usize);
+        let all = ALL.get();
+        if all.cursor == Some(self) {
+            all.cursor = self.next;
+        }
         match self.previous {
             Some(mut previous) => previous.next = self.next,
-            None => ALL.get().first = self.next,
+            None => all.first = self.next,
         }
         if let Some(mut next) = self.next {
             next.previous = self.previous;

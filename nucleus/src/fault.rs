@@ -1,19 +1,16 @@
 //! Faults of users: calls through the upcall portals of the faulting domain's own table.
 
-use crate::activation::Activation;
+use crate::activation::{Activation, Registers};
 use crate::arch::timer;
 use crate::cpu;
 use crate::domain;
-use crate::log::Part;
+use crate::log::{self, Part};
 use crate::pointer::Ref;
 use crate::{chain, info, schedule};
 use abi::info::status;
 use abi::layout::{EXCEPTION, PAGE_FAULT};
 use abi::rights::Kind;
-use abi::{Control, Error};
-
-/// Exceptions that are told after the instruction that caused them: single step, breakpoint, overflow.
-const TRAPS: [u64; 3] = [status::EXCEPTION + 1, status::EXCEPTION + 3, status::EXCEPTION + 4];
+use abi::{Control, Error, MESSAGE_BYTES};
 
 /// A page fault at `address`: the portal of the first range that holds it is called with
 /// `(address, instruction pointer, error code)`; word 0 of its answer is 0 to try again.
@@ -24,7 +21,8 @@ pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
         Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.rip, code, 0, 0], 0),
         None => Error::Empty,
     };
-    end(activation, status::PAGE_FAULT, [Part::Text(": page fault at "), Part::Hex(address)], code, error)
+    activation.condemn(status::PAGE_FAULT, [address, code, error as u64]);
+    condemned(activation)
 }
 
 /// Another exception: `(vector, error code, instruction pointer, stack pointer)` and the registers in
@@ -35,8 +33,8 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
     unsafe { (activation.message_kernel as *mut crate::activation::Registers).write(saved) };
     let bytes = size_of::<crate::activation::Registers>();
     let error = upcall(activation, EXCEPTION, [vector, code, saved.rip, saved.rsp, 0], bytes);
-    let what = [Part::Text(": exception "), Part::Number(vector)];
-    end(activation, status::EXCEPTION + vector, what, code, error)
+    activation.condemn(status::EXCEPTION + vector, [vector, code, error as u64]);
+    condemned(activation)
 }
 
 /// Calls an upcall portal on behalf of the faulting activation; returns only if that cannot be done.
@@ -52,24 +50,48 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
     chain::upcall(activation, entry, words, Control::bytes(bytes))
 }
 
-/// Ends the domain of a fault that nobody handles; `error` says why nobody does.
-fn end(activation: Ref<Activation>, status: u64, [what, which]: [Part; 2], code: u64, error: Error) -> ! {
-    let (pc, code) = (Part::Hex(activation.registers.rip), Part::Hex(code));
-    let because =
-        [what, which, Part::Text(", pc "), pc, Part::Text(", code "), code, Part::Text(": "), Part::Text(error.text())];
-    // Each of these is a stretch of its own; after an interrupt a fault comes again, a trap would not.
-    let comes_again = !TRAPS.contains(&status);
-    if comes_again {
+/// The message area of an activation whose domain needs it no more.
+fn area(activation: Ref<Activation>) -> &'static mut [u8] {
+    // SAFETY: a page of the nucleus; the reference is not kept.
+    unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, MESSAGE_BYTES) }
+}
+
+/// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, and done,
+/// each in a stretch of its own. After an interrupt it goes on here; how far it got says `rcx`.
+pub fn condemned(mut activation: Ref<Activation>) -> ! {
+    loop {
         schedule::preemption_point();
+        let saved = activation.registers;
+        let done = (saved.rsi as usize).min(MESSAGE_BYTES);
+        let (line, rest) = area(activation).split_at_mut(done);
+        match saved.rcx {
+            0 => {
+                activation.registers.rsi = log::compose(&domain::death_line(&activation.domain, saved.rdi), rest) as u64
+            }
+            1 => activation.registers.rsi += compose_reason(&saved, rest) as u64,
+            2 => domain::tell_death(activation.domain, saved.rdi, Some(line)),
+            _ => break,
+        }
+        activation.registers.rcx += 1;
     }
-    domain::tell_death(activation.domain, status, &because);
-    if comes_again {
-        schedule::preemption_point();
-    }
-    domain::die(activation.domain, status);
+    domain::die(activation.domain, activation.registers.rdi);
     if let Some(mut thread) = cpu::this().thread {
         thread.used += timer::now() - thread.started;
         thread.started = timer::now();
     }
     domain::leave_dead()
+}
+
+fn compose_reason(saved: &Registers, bytes: &mut [u8]) -> usize {
+    let pc = Part::Hex(saved.rip);
+    let Err(error) = Error::from_status(saved.r9) else {
+        return log::compose(&[Part::Text(": its handler gave up, pc "), pc], bytes);
+    };
+    let (what, which) = match saved.rdi {
+        status::PAGE_FAULT => (": page fault at ", Part::Hex(saved.rdx)),
+        _ => (": exception ", Part::Number(saved.rdx)),
+    };
+    let code = Part::Hex(saved.r8);
+    let [what, at, with, why, error] = [what, ", pc ", ", code ", ": ", error.text()].map(Part::Text);
+    log::compose(&[what, which, at, pc, with, code, why, error], bytes)
 }

@@ -4,6 +4,9 @@
 //! A block of order n is 2^n frames, aligned to its size. The record of its first frame says whether
 //! it is free and of which order, and links it into the list of its order. A frame that is not free
 //! belongs to an account (see `account`): the record says which and what it is used for.
+//!
+//! Frames that come back one by one are *loose* at first, in a list of their own from which single frames are taken;
+//! they are joined to blocks only when a block is asked for and there is none, a few at a time.
 
 use crate::account::Account;
 use crate::arch::memory::{self, DIRECT, physical};
@@ -77,12 +80,12 @@ struct Allocator {
     boot: usize,
     cleared: [u32; CLEARED],
     cleared_count: usize,
-    spare: [u32; SPARE],
-    spare_count: usize,
+    /// First of the loose frames.
+    loose: Frame,
 }
 
-/// Frames kept as they came back, so that most give and take does not join and split blocks.
-const SPARE: usize = 512;
+/// Frames that are loose from the start.
+const LOOSE: usize = 256;
 
 /// Frames that the boot page tables reach: the first GiB.
 const BOOT_MAPPED: usize = (1 << 30) / FRAME;
@@ -99,8 +102,7 @@ static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
     boot: 0,
     cleared: [0; CLEARED],
     cleared_count: 0,
-    spare: [0; SPARE],
-    spare_count: 0,
+    loose: 0,
 });
 
 /// The record of a frame of RAM.
@@ -190,20 +192,18 @@ impl Allocator {
     }
 
     fn take_one(&mut self) -> Option<Frame> {
-        if self.spare_count == 0 {
+        let frame = self.loose;
+        if frame == 0 {
             return self.allocate(0);
         }
-        self.spare_count -= 1;
+        self.loose = links(frame).next;
         self.free -= 1;
-        Some(self.spare[self.spare_count] as Frame)
+        Some(frame)
     }
 
     fn give_one(&mut self, frame: Frame) {
-        if self.spare_count == SPARE {
-            return self.release(frame, 0);
-        }
-        self.spare[self.spare_count] = frame as u32;
-        self.spare_count += 1;
+        links(frame).next = self.loose;
+        self.loose = frame;
         self.free += 1;
     }
 
@@ -231,7 +231,7 @@ impl Allocator {
 #[inline(always)]
 pub fn allocate_one() -> Option<Frame> {
     let allocator = ALLOCATOR.get();
-    if allocator.spare_count == 0 { allocate(0) } else { allocator.take_one() }
+    if allocator.loose == 0 { allocate(0) } else { allocator.take_one() }
 }
 
 /// Takes 2^order frames; their contents are whatever they were.
@@ -247,22 +247,25 @@ pub fn allocate(order: usize) -> Option<Frame> {
     })
 }
 
-/// Frames kept as they came back that [`join_some`] gives back at once.
-const JOINED: usize = 8;
+/// Frames that [`join_some`] joins at once.
+const JOINED: usize = 3;
 
-/// If there is no block of this order, gives some of the frames that are kept one by one to the allocator, which
-/// joins them; false when there is a block, or nothing is kept.
+/// If there is no block of this order, joins some of the frames that are kept one by one to blocks; false when there
+/// is a block, or nothing is kept.
 pub fn join_some(order: usize) -> bool {
     let allocator = ALLOCATOR.get();
-    let kept = allocator.spare_count + allocator.cleared_count;
-    if kept == 0 || order >= ORDERS || allocator.lists[order..].iter().any(|first| *first != 0) {
+    if allocator.loose == 0 && allocator.cleared_count == 0
+        || order >= ORDERS
+        || allocator.lists[order..].iter().any(|first| *first != 0)
+    {
         return false;
     }
     for _ in 0..JOINED {
-        if let Some(count) = allocator.spare_count.checked_sub(1) {
-            allocator.spare_count = count;
+        if allocator.loose != 0 {
+            let frame = allocator.loose;
+            allocator.loose = links(frame).next;
             allocator.free -= 1;
-            allocator.release(allocator.spare[count] as Frame, 0);
+            allocator.release(frame, 0);
         } else if let Some(count) = allocator.cleared_count.checked_sub(1) {
             allocator.cleared_count = count;
             allocator.release(allocator.cleared[count] as Frame, 0);
@@ -372,10 +375,8 @@ pub fn init_rest(info: &BootInfo, image: Region) {
     let bytes = (allocator.frames * size_of::<Record>()).next_multiple_of(FRAME);
     let records = Region { start: physical(allocator.records as usize) as u64, bytes: bytes as u64 };
     take_ram(info, [image, records], BOOT_MAPPED..allocator.frames);
-    while allocator.spare_count < SPARE / 2
-        && let Some(frame) = allocator.allocate(0)
-    {
-        allocator.give_one(frame);
+    for frame in (0..LOOSE).map_while(|_| allocator.allocate(0)) {
+        ALLOCATOR.get().give_one(frame);
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::activation::Activation;
 use crate::arch::timer;
 use crate::domain::{self, Domain};
+use crate::operation::Stop;
 use crate::pointer::{Nucleus, Ref};
 use crate::thread::{self, Thread};
 use crate::{account, cpu, frames, log};
 use abi::info::{self, Counters};
-use abi::{Error, MAX_THREADS, MESSAGE_BYTES};
+use abi::{Error, MESSAGE_BYTES};
 
 static COUNTERS: Nucleus<Counters> = Nucleus::new(Counters {
     uptime: 0,
@@ -27,6 +28,9 @@ static COUNTERS: Nucleus<Counters> = Nucleus::new(Counters {
     not_runnable: 0,
 });
 
+/// Numbers of threads passed between two preemption points.
+const NUMBERS_PASSED: u64 = 64;
+
 /// Bytes of the log that one operation tells.
 const LOG_PIECE: usize = 256;
 
@@ -36,24 +40,29 @@ pub fn counters() -> &'static mut Counters {
 }
 
 /// Writes the record after `position` into the message area of `activation`; gives the next position.
-pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Error> {
+pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Stop> {
     match what {
         info::DOMAIN => {
-            let mut found = domain::first();
-            while let Some(domain) = found.filter(|domain| position != 0 && domain.number >= position) {
-                found = domain.next_domain();
-            }
-            let Some(domain) = found else { return Ok(0) };
+            let Some(domain) = domain::newest_below(activation, position)? else { return Ok(0) };
             write(activation, domain_record(domain));
             Ok(if domain.next_domain().is_some() { domain.number } else { 0 })
         }
         info::THREAD => {
-            let mut numbers = position as usize + 1..MAX_THREADS;
-            let Some((number, thread)) = numbers.find_map(|number| Some((number, thread::by_number(number)?))) else {
-                return Err(Error::Empty);
-            };
-            write(activation, thread_record(thread));
-            Ok(if numbers.any(|number| thread::by_number(number).is_some()) { number as u64 } else { 0 })
+            let used = thread::numbers_used() as u64;
+            let first = position.saturating_add(1).max(activation.progress);
+            let end = used.min(first.saturating_add(NUMBERS_PASSED));
+            let found = (first..end).find_map(|number| Some((number, thread::by_number(number as usize)?)));
+            match found {
+                Some((number, thread)) => {
+                    write(activation, thread_record(thread));
+                    Ok(if number + 1 < used { number } else { 0 })
+                }
+                None if end < used => {
+                    activation.progress = end;
+                    Err(Stop::Repeat)
+                }
+                None => Err(Error::Empty.into()),
+            }
         }
         info::FRAMES => {
             let (total, free, boot) = frames::numbers();
@@ -72,7 +81,7 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
             write(activation, *counters());
             Ok(0)
         }
-        _ => Err(Error::BadArgument),
+        _ => Err(Error::BadArgument.into()),
     }
 }
 

@@ -252,6 +252,9 @@ pub fn map_page(
     }
 }
 
+/// Steps that the end of a mapping takes: it may free a table, its shadow's page, its own page and the frame.
+const STEPS_OF_AN_END: u32 = 4;
+
 /// Unmaps or reduces one page for `visitor`; `steps` counts down. True when done, false to go on later.
 pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, rights: u64, steps: &mut u32) -> bool {
     let Some(mapping) = paging::find(domain, address).and_then(|slot| slot.mapping()) else { return true };
@@ -265,10 +268,8 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
         return true;
     }
     loop {
-        if *steps == 0 {
-            return false;
-        }
-        *steps -= 1;
+        let Some(left) = steps.checked_sub(STEPS_OF_AN_END) else { return false };
+        *steps = left;
         match mapping.node_reference().descendant() {
             Some(node) => Ref::<Mapping>::of_node(node).end(),
             None if rights & UNMAP_SELF != 0 => {

@@ -39,8 +39,7 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
         Kind::Thread => {
             // SAFETY: the kind says what the object is.
             let thread: Ref<Thread> = unsafe { entry.object_as() };
-            remove_thread(thread);
-            true
+            remove_thread_step(thread)
         }
         Kind::Account => {
             // SAFETY: the kind says what the object is.
@@ -65,11 +64,13 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
     }
 }
 
-/// A thread and its first activation go; what it called goes on as an orphan.
-fn remove_thread(thread: Ref<Thread>) {
+/// The first activation of a thread goes, then the thread; what it called goes on as an orphan.
+fn remove_thread_step(thread: Ref<Thread>) -> bool {
     if let Some(bottom) = thread.bottom {
         chain::cut_out(bottom);
         activation::free(bottom);
+        return false;
     }
     thread::free(thread);
+    true
 }

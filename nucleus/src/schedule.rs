@@ -392,7 +392,7 @@ pub fn domain_died(domain: Ref<Domain>) {
 }
 
 /// Deadlines served per interrupt; more come with the next one at once.
-const DEADLINES_AT_ONCE: usize = 8;
+const DEADLINES_AT_ONCE: usize = 2;
 
 /// Ends waits and calls whose deadline has passed.
 pub fn deadlines_passed() {

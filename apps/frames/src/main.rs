@@ -8,17 +8,18 @@ use tool::{Arguments, inspect, println};
 runtime::entry!(main);
 
 const HELP: &str = "\
-usage: frames
+usage: frames [NAME...]
 
 Shows where every frame (4 KiB) of memory is: charged to an account, or free.
 The sum must be the total, to the frame; the status is 1 if it is not.
+
+With names of domains it also shows how many frames are free or theirs: what
+stays the same while those, and nobody else, keep more than before.
 ";
 
 fn main() -> u8 {
     let arguments = Arguments::new("frames", HELP);
-    if !arguments.none() {
-        return tool::USAGE;
-    }
+    let names = arguments.words();
     let frames = match inspect::frames() {
         Ok(frames) => frames,
         Err(error) => return arguments.fail("frames", error),
@@ -27,6 +28,15 @@ fn main() -> u8 {
     println!("free     {:>8}", frames.free);
     println!("total    {:>8}", frames.total);
     let sum = frames.charged + frames.free;
+    if !names.is_empty() {
+        let domains = match inspect::domains() {
+            Ok(domains) => domains,
+            Err(error) => return arguments.fail("domains", error),
+        };
+        let named = domains.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        let theirs: u64 = named.map(|(_, domain)| domain.charged).sum();
+        println!("free or theirs {:>2}", frames.free + theirs);
+    }
     if sum == frames.total {
         println!("charged + free = total");
         return 0;

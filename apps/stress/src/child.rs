@@ -79,7 +79,7 @@ pub fn run(seed: u64, count: u64) -> Histogram {
     unsafe { core::ptr::write_volatile(PAGE as *mut u64, 1) };
     let mut child = Child {
         random: Random(seed),
-        histogram: Histogram::new(),
+        histogram: Histogram::empty(),
         victim: 0,
         account: 0,
         semaphore: 0,
@@ -286,7 +286,7 @@ impl Child {
 
     /// Any word: small numbers, indices, addresses of all kinds.
     fn anything(&mut self) -> u64 {
-        let any = self.random.next();
+        let any = self.random.any();
         match self.random.below(10) {
             0 => self.random.below(64),
             1 | 2 => self.thing(),

@@ -4,7 +4,6 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use runtime::abi::{Error, op};
-use tool::println;
 use tool::table::{Side, Table};
 
 /// Rows: the operations, then semaphores (P, V) and what is none of these.
@@ -18,25 +17,32 @@ pub const OTHER: usize = V + 1;
 /// Columns: success, then the errors by code.
 pub const COLUMNS: usize = Error::ALL.len() + 1;
 
-/// Operations that cannot succeed here, or are not tried, and why.
-const UNREACHABLE: &[(usize, &str)] = &[
-    (op::EXIT, "it ends the thread that should go on; threads of runs of their own do it"),
-    (op::DRAW, "only sigma0 has the memory"),
-    (op::INTERRUPT_BIND, "only drivers have an interrupt line"),
-    (op::PORT, "only drivers have ports"),
-    (op::DISPATCH, "only the scheduler's seat may"),
-    (op::INFO, "only who has the machine may"),
-    (op::MACHINE, "only who has the machine may, and it would stop it"),
-    (op::IPC, "reserved"),
-];
+/// What a run cannot show, and why.
+pub struct Excuses {
+    /// Rows of operations that cannot succeed, or are not tried.
+    pub rows: &'static [(usize, &'static str)],
+    /// Errors that cannot come.
+    pub errors: &'static [(Error, &'static str)],
+}
 
-/// Errors that cannot come here, and why.
-const NEVER_HERE: &[(Error, &str)] = &[
-    (Error::NoFrames, "accounts promise no more frames than there are; only large tables in fragmented memory"),
-    (Error::Flow, "all labels are equal until there are labels"),
-    (Error::Again, "only the scheduler sees it"),
-    (Error::NotRunnable, "only the scheduler sees it"),
-];
+/// Of a program without any special right. `stressor` tries what is left.
+pub const OF_PROGRAMS: Excuses = Excuses {
+    rows: &[
+        (op::DRAW, "only sigma0 has the memory; stressor tries it"),
+        (op::INTERRUPT_BIND, "only drivers have an interrupt line; stressor tries it"),
+        (op::PORT, "only drivers have ports; stressor tries it"),
+        (op::DISPATCH, "only the scheduler's seat may; stressor's scheduler tries it"),
+        (op::INFO, "only who has the machine may; stressor tries it"),
+        (op::MACHINE, "only who has the machine may; stressor tries it"),
+        (op::IPC, "reserved"),
+    ],
+    errors: &[
+        (Error::NoFrames, "accounts promise no more frames than there are; stressor cuts them to pieces"),
+        (Error::Flow, "all labels are equal until there are labels"),
+        (Error::Again, "only the scheduler sees it; stressor's does"),
+        (Error::NotRunnable, "only the scheduler sees it; stressor's does"),
+    ],
+};
 
 fn name(row: usize) -> &'static str {
     match row {
@@ -52,7 +58,7 @@ pub struct Histogram([[u64; COLUMNS]; ROWS]);
 
 impl Histogram {
     /// Nothing yet.
-    pub fn new() -> Self {
+    pub fn empty() -> Self {
         Self([[0; COLUMNS]; ROWS])
     }
 
@@ -67,22 +73,31 @@ impl Histogram {
     }
 
     /// What is missing: operations of which less than a tenth succeeded, errors that came too rarely.
-    pub fn missing(&self, times: u64) -> Vec<String> {
+    pub fn missing(&self, times: u64, excuses: &Excuses) -> Vec<String> {
         let mut missing = Vec::new();
-        for (row, counts) in self.0.iter().enumerate() {
-            let (done, calls) = (counts[0], counts.iter().sum::<u64>());
-            let excuse = UNREACHABLE.iter().find(|(other, _)| *other == row);
-            if excuse.is_none() && row < op::NAMES.len() + 2 && (calls == 0 || done * 10 < calls) {
-                missing.push(alloc::format!("{}: {done} of {calls} succeeded", name(row)));
+        for row in 0..OTHER {
+            if !excuses.rows.iter().any(|(other, _)| *other == row) {
+                missing.extend(self.fails_too_often(row));
             }
         }
-        for (column, error) in Error::ALL.iter().enumerate() {
-            let came: u64 = self.0.iter().map(|counts| counts[column + 1]).sum();
-            if came < times && !NEVER_HERE.iter().any(|(other, _)| other == error) {
-                missing.push(alloc::format!("{error:?}: {came} times"));
+        for error in Error::ALL {
+            if !excuses.errors.iter().any(|(other, _)| other == error) {
+                missing.extend(self.comes_too_rarely(*error, times));
             }
         }
         missing
+    }
+
+    /// What is missing if less than a tenth of the calls of an operation succeeded.
+    pub fn fails_too_often(&self, row: usize) -> Option<String> {
+        let (done, calls) = (self.0[row][0], self.0[row].iter().sum::<u64>());
+        (calls == 0 || done * 10 < calls).then(|| alloc::format!("{}: {done} of {calls} succeeded", name(row)))
+    }
+
+    /// What is missing if an error came fewer times than this.
+    pub fn comes_too_rarely(&self, error: Error, times: u64) -> Option<String> {
+        let came: u64 = self.0.iter().map(|counts| counts[error as usize]).sum();
+        (came < times).then(|| alloc::format!("{error:?}: {came} times"))
     }
 
     /// Calls in all.
@@ -90,14 +105,16 @@ impl Histogram {
         self.0.iter().flatten().sum()
     }
 
-    /// Writes it for the parent: row, column, count.
-    pub fn print(&self) {
+    /// As the parent reads it: row, column, count.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         for (row, counts) in self.0.iter().enumerate() {
             for (column, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-                println!("{row} {column} {count}");
+                lines.push(alloc::format!("{row} {column} {count}"));
             }
         }
-        println!("end");
+        lines.push("end".to_string());
+        lines
     }
 
     /// Adds what a child wrote; false if that is not complete.
@@ -120,8 +137,8 @@ impl Histogram {
         false
     }
 
-    /// Shows it to a person: each operation, how much of it succeeded, and its errors.
-    pub fn show(&self) {
+    /// For a person: each operation, how much of it succeeded, and its errors.
+    pub fn show(&self, excuses: &Excuses) -> Vec<String> {
         let mut table = Table::new(&[
             ("OPERATION", Side::Left),
             ("CALLS", Side::Right),
@@ -146,20 +163,16 @@ impl Histogram {
                 errors.trim_end_matches(", ").to_string(),
             ]);
         }
-        table.print();
-        println!();
         let mut errors = Table::new(&[("ERROR", Side::Left), ("TIMES", Side::Right)]);
         for (column, error) in Error::ALL.iter().enumerate() {
             let times: u64 = self.0.iter().map(|counts| counts[column + 1]).sum();
             errors.row([alloc::format!("{error:?}"), times.to_string()]);
         }
-        errors.print();
-        println!();
-        for (row, why) in UNREACHABLE {
-            println!("not asked of {}: {why}", name(*row));
-        }
-        for (error, why) in NEVER_HERE {
-            println!("not asked for {error:?}: {why}");
-        }
+        let blank = || core::iter::once(String::new());
+        let mut lines: Vec<String> = table.lines().into_iter().chain(blank()).collect();
+        lines.extend(errors.lines().into_iter().chain(blank()));
+        lines.extend(excuses.rows.iter().map(|(row, why)| alloc::format!("not asked of {}: {why}", name(*row))));
+        lines.extend(excuses.errors.iter().map(|(error, why)| alloc::format!("not asked for {error:?}: {why}")));
+        lines
     }
 }

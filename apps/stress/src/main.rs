@@ -7,7 +7,6 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`random`] | numbers from a seed |
 //! | [`child`] | drawing calls and making them |
 //! | [`scenes`] | short sequences for what single calls hardly meet |
 //! | [`storm`], [`minion`] | domains that call each other, map to each other and die |
@@ -19,9 +18,7 @@ extern crate alloc;
 
 mod child;
 mod counts;
-mod histogram;
 mod minion;
-mod random;
 mod scenes;
 mod storm;
 
@@ -35,7 +32,8 @@ use runtime::interfaces::pipes::PipesClient;
 use tool::inspect::{self, PROC};
 use tool::{Arguments, println};
 
-use histogram::Histogram;
+use stress::histogram::{self, Histogram, OF_PROGRAMS};
+use stress::random;
 
 runtime::entry!(main);
 
@@ -76,7 +74,7 @@ fn main() -> u8 {
         return tool::USAGE;
     }
     if is_child {
-        child::run(seed, count).print();
+        child::run(seed, count).lines().iter().for_each(|line| println!("{line}"));
         return 0;
     }
     if !(1..=MAX_DOMAINS).contains(&domains) {
@@ -87,11 +85,11 @@ fn main() -> u8 {
         Ok(done) => done,
         Err(cause) => return arguments.fail("children", cause),
     };
-    total.show();
+    total.show(&OF_PROGRAMS).iter().for_each(|line| println!("{line}"));
     println!();
     println!("{} calls by {domains} domains, seed {seed}", total.calls());
     if let Some(times) = demand {
-        for what in total.missing(times) {
+        for what in total.missing(times, &OF_PROGRAMS) {
             println!("missing: {what}");
             status = 1;
         }
@@ -127,7 +125,7 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
             }
         }
     }
-    let mut total = Histogram::new();
+    let mut total = Histogram::empty();
     let mut status = 0;
     for (pipe, number, seed) in children {
         let mut text = Vec::new();

@@ -91,7 +91,7 @@ extern "sysv64" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64
         0 => Control(0).delegate(SEMAPHORE as usize, rights::ALL),
         1 => Control(0).delegate(SERVICE as usize, rights::ALL).with(Control::MINT),
         2 => Control::bytes(random.below(4097) as usize),
-        3 => Control(random.next()),
+        3 => Control(random.any()),
         _ => Control(0),
     };
     for control in [control, Control(0)] {
@@ -106,7 +106,7 @@ extern "sysv64" fn live(seed: u64) -> ! {
     let mut random = Random(seed);
     loop {
         let depth = if random.once_in(16) { 40 } else { 0 };
-        let script = random.next();
+        let script = random.any();
         run(script, depth, &mut random);
         let deadline = clock() + random.below(200_000);
         call(histogram::P, SEMAPHORE, [op::P, deadline, 0, 0, 0], 0);
@@ -191,7 +191,7 @@ fn run(mut script: u64, depth: u64, random: &mut Random) -> u64 {
 /// Calls another minion.
 #[inline(always)]
 fn link(random: &mut Random, control: u64, mut words: [u64; 5]) -> u64 {
-    words[1] = random.next();
+    words[1] = random.any();
     let to = if words[2] > 0 { LINKS[0] } else { random.one(&LINKS) };
     let status = call(histogram::OTHER, to, words, control);
     if status == 0 {

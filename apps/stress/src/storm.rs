@@ -153,8 +153,8 @@ fn caller(seed: usize) {
     while OVER.load(Ordering::Relaxed) == 0 {
         let depth = if random.once_in(8) { 40 } else { 0 };
         let index = portal(if depth > 0 { 0 } else { random.below(MINIONS) });
-        let script = if depth > 0 { 2 } else { random.next() };
-        let mut words = [script, random.next(), depth, 0, 0];
+        let script = if depth > 0 { 2 } else { random.any() };
+        let mut words = [script, random.any(), depth, 0, 0];
         let control = match random.below(8) {
             0 => Control::NO_WAIT,
             1 => Control::NO_WAIT | random.below(4100),
@@ -196,7 +196,7 @@ impl Storm {
         child.call(op::THREAD_SCHEDULE, [0, PRIORITY | SLICE_MICROSECONDS << 8, 0, 0, 0, 0]);
         let schedule = operation::Schedule { priority: PRIORITY as u8, slice: SLICE_MICROSECONDS as u32 / 2 };
         let callers = [(); CALLERS].map(|()| {
-            let seed = child.random.next() as usize;
+            let seed = child.random.any() as usize;
             Thread::start_with(caller, seed, schedule).ok()
         });
         let storm = Self { pager, callers };
@@ -277,7 +277,7 @@ impl Storm {
         child.call(op::ENTRY_REMOVE, [0, thread(minion), 0, 0, 0, 0]);
         let entry = minion::thread_entry as *const () as u64;
         let schedule = (1 + child.random.below(PRIORITY)) | (20 + child.random.below(100)) << 8;
-        let seed = child.random.next();
+        let seed = child.random.any();
         let words = [domain(minion), entry, stack_top(activations(minion)), seed, schedule, thread(minion)];
         child.call(op::THREAD_NEW, words);
     }

@@ -33,6 +33,11 @@ impl Table {
 
     /// Prints it, each column as wide as it must be.
     pub fn print(&self) {
+        self.lines().iter().for_each(|line| println!("{line}"));
+    }
+
+    /// Its lines, each column as wide as it must be.
+    pub fn lines(&self) -> Vec<String> {
         let widths: Vec<usize> = (0..self.columns.len())
             .map(|column| {
                 let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
@@ -40,7 +45,7 @@ impl Table {
             })
             .collect();
         let heads = self.columns.iter().map(|(head, _)| String::from(*head)).collect();
-        for row in core::iter::once(&heads).chain(&self.rows) {
+        let line = |row: &Vec<String>| {
             let mut line = String::new();
             for ((cell, width), (_, side)) in row.iter().zip(&widths).zip(&self.columns) {
                 if !line.is_empty() {
@@ -52,8 +57,9 @@ impl Table {
                     Side::Right => line.push_str(&alloc::format!("{cell:>width$}")),
                 }
             }
-            println!("{}", line.trim_end());
-        }
+            String::from(line.trim_end())
+        };
+        core::iter::once(&heads).chain(&self.rows).map(line).collect()
     }
 }
 

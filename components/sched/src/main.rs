@@ -49,7 +49,25 @@ fn dispatch(number: usize) -> u64 {
     status
 }
 
+/// Dispatches what may not run, now and then: the nucleus refuses it and nothing changes.
+#[cfg(feature = "trial")]
+fn dispatch_wrongly(ring: *mut Ring) {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+    static ROUND: AtomicUsize = AtomicUsize::new(0);
+    /// The first thread there is carries orphans, of which there are none; the others are no threads.
+    const NOBODY: [usize; 4] = [1, abi::MAX_THREADS, abi::MAX_THREADS + 88, usize::MAX];
+    let round = ROUND.fetch_add(1, Ordering::Relaxed);
+    if is_unread(ring) {
+        // Even to rest is refused while there is something new.
+        dispatch(IDLE);
+    } else {
+        dispatch(NOBODY[round % NOBODY.len()]);
+    }
+}
+
 extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
+    #[cfg(feature = "trial")]
+    dispatch_wrongly(ring);
     // SAFETY: the scheduler is never entered while it runs: this is the only use.
     let queues = unsafe { &mut *QUEUES.0.get() };
     let current = ThreadWord(word as u32);

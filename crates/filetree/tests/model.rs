@@ -108,6 +108,24 @@ fn refusals() {
 }
 
 #[test]
+fn what_was_cut_off_does_not_come_back() {
+    for by_writing in [false, true] {
+        let mut tree = tree();
+        let file = tree.create(tree.root(), b"f", Kind::File, 0, 1).unwrap();
+        tree.write(file, 0, b"hello, world", 0, 1).unwrap();
+        tree.truncate(file, 5, 0, 1).unwrap();
+        if by_writing {
+            tree.write(file, 11, b"!", 0, 1).unwrap();
+        } else {
+            tree.truncate(file, 12, 0, 1).unwrap();
+        }
+        let mut content = [9; 12];
+        assert_eq!(tree.read(file, 0, &mut content), Ok(12));
+        assert_eq!(&content[..11], b"hello\0\0\0\0\0\0");
+    }
+}
+
+#[test]
 fn archive_files_cost_no_pages_until_written() {
     let mut tree = tree();
     let root = tree.root();

@@ -33,8 +33,7 @@ pub fn remove(operands: &Operands) -> Outcome {
                 return Err(Error::WouldCycle.into());
             }
             if !target.is_dead() {
-                // A stretch of its own.
-                domain::die(target, status::KILLED);
+                domain::die_step(target, status::KILLED);
                 return Err(Stop::Repeat);
             }
         }

@@ -8,9 +8,8 @@ use abi::{Error, PAGE_BYTES};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// Pages mapped, and mappings ended, between two preemption points.
+/// Pages mapped between two preemption points.
 const PAGES_MAPPED: u64 = 1;
-const MAPPINGS_ENDED: u32 = 2;
 
 /// Pages of the running operation that were done before its last preemption point.
 fn progress(operands: &Operands, pages: u64) -> u64 {
@@ -52,19 +51,22 @@ pub fn unmap(operands: &Operands) -> Outcome {
     if taken & !(MAP_READ | MAP_WRITE | MAP_EXECUTE | UNMAP_SELF) != 0 || taken & 7 == 0 {
         return Err(Error::BadArgument.into());
     }
-    let mut steps = if taken & MAP_READ != 0 { MAPPINGS_ENDED } else { STEPS };
+    let mut steps = STEPS;
     let mut page = progress(operands, pages);
-    for _ in 0..4 * STEPS {
+    loop {
         page += paging::unmapped_pages(domain, address + page * PAGE);
         if page >= pages {
             return Ok(0);
         }
-        if !unmap_page(operands.0, domain, address + page * PAGE, taken, &mut steps) {
-            break;
+        let may_go_on = steps > 0 && {
+            steps -= 1;
+            unmap_page(operands.0, domain, address + page * PAGE, taken, &mut steps)
+        };
+        if !may_go_on {
+            return Err(keep_progress(operands, page));
         }
         page += 1;
     }
-    Err(keep_progress(operands, page))
 }
 
 pub fn draw(operands: &Operands) -> Outcome {

@@ -47,8 +47,7 @@ fn grow_table(operands: &Operands, index: usize) -> Outcome {
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
-    domains::die(domain, status::KILLED + (operands.word(1) & 0xff));
-    Ok(0)
+    if domains::die_step(domain, status::KILLED + (operands.word(1) & 0xff)) { Ok(0) } else { Err(Stop::Repeat) }
 }
 
 pub fn domain_set(operands: &Operands) -> Outcome {

@@ -132,7 +132,7 @@ pub extern "C" fn port(ports: u64, offset: u64, value: u64, _: u64, direction: u
 
 pub fn info(operands: &Operands) -> Outcome {
     operands.entry(0, Kind::Machine, rights::READ)?;
-    Ok(records::tell(operands.0, operands.word(1), operands.word(2))?)
+    records::tell(operands.0, operands.word(1), operands.word(2))
 }
 
 pub extern "C" fn log(bytes: u64, _: u64) -> Reply {

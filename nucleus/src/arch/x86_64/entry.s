@@ -504,7 +504,8 @@ interrupt_window:
     nop
     cli
     .if MEASURED
-    xor eax, eax
+    mov rax, gs:[CPU_ENTERED_BY]    # the same operation goes on: an odd number
+    or rax, 1
     MEASURE_BEGIN rax
     .endif
     ret

@@ -1,0 +1,8 @@
+//! What a run of random system calls needs, whoever makes it: numbers from a seed, and counts of the answers.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod histogram;
+pub mod random;

@@ -1,0 +1,241 @@
+//! Drawing the calls.
+
+use abi::layout::{FREE_START, MESSAGE_START, USER_END};
+use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::{Control, Error, op};
+use runtime::entry::Entry;
+use runtime::{arch, op as operation};
+use stress::histogram::Histogram;
+use stress::random::Random;
+
+const MACHINE: u64 = abi::layout::SPECIAL as u64;
+const MEMORY: u64 = system::MEMORY_INDEX as u64;
+
+/// What calls name, at indices that the runtime does not reach.
+const FIRST: u64 = 256;
+const ACCOUNT: u64 = FIRST;
+const VICTIM: u64 = FIRST + 1;
+const SEMAPHORE: u64 = FIRST + 2;
+const LINE: u64 = FIRST + 3;
+const PORTS: u64 = FIRST + 4;
+/// The same without the rights that it takes.
+const WEAK: [u64; 4] = [FIRST + 5, FIRST + 6, FIRST + 7, FIRST + 8];
+/// What the machine made.
+const MADE: u64 = FIRST + 16;
+const MADE_MOST: u64 = 40;
+/// Domains that hold the last blocks of memory.
+const HELD: u64 = FIRST + 64;
+const HELD_MOST: u64 = 180;
+const END: u64 = HELD + HELD_MOST;
+
+/// The line and the ports of the second serial device, which is not there.
+const SPARE_LINE: u64 = 3;
+const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
+const PORT_COUNT: u64 = 8;
+/// The device's register that does nothing.
+const SCRATCH: u64 = 7;
+
+/// Pages that are drawn, here and in the victim.
+const AREA: u64 = FREE_START;
+const AREA_ORDER: u64 = 6;
+/// Calls after which drawn pages go, and after which everything is made anew.
+const PAGES_STAY: u64 = 60;
+const THINGS_STAY: u64 = 600;
+
+/// Where all memory is drawn to be cut to pieces.
+const ALL: u64 = 0x4_0000_0000;
+const ALL_ORDER: u64 = 15;
+const PAGE: u64 = 4096;
+
+pub struct Caller {
+    random: Random,
+    counts: Histogram,
+}
+
+impl Caller {
+    pub fn new(seed: u64) -> Self {
+        let mut caller = Self { random: Random(seed), counts: Histogram::empty() };
+        caller.make();
+        caller
+    }
+
+    fn call(&mut self, index: usize, words: [u64; 6]) -> u64 {
+        let [word0, word1, word2, word3, word4, word5] = words;
+        // SAFETY: memory comes and goes only in `AREA` and `ALL`, to which nothing refers.
+        let (status, ..) = unsafe { arch::call(index, [word0, word1, word2, word3, word4], Control(word5)) };
+        self.counts.count(index, status);
+        status
+    }
+
+    /// Makes what calls name.
+    fn make(&mut self) {
+        self.call(op::ACCOUNT_NEW, [0, 60, ACCOUNT, 0, 0, 0]);
+        self.call(op::DOMAIN_NEW, [ACCOUNT, 0, 0, VICTIM, u64::from_le_bytes(*b"victim\0\0"), 0]);
+        self.call(op::SEMAPHORE_NEW, [ACCOUNT, 0, SEMAPHORE, 0, 0, 0]);
+        self.call(op::MACHINE, [MACHINE, op::MACHINE_INTERRUPT, SPARE_LINE, LINE, 0, 0]);
+        self.call(op::MACHINE, [MACHINE, op::MACHINE_PORTS, SPARE_PORTS, PORTS, 0, 0]);
+        for (weak, whole) in WEAK.into_iter().zip([MEMORY, LINE, PORTS, MACHINE]) {
+            self.call(op::ENTRY_COPY, [0, whole, 0, weak, rights::COPY.into(), 0]);
+        }
+    }
+
+    fn unmap(&mut self, domain: u64, address: u64, order: u64) {
+        self.call(op::UNMAP, [domain, address, order, MAP_READ | UNMAP_SELF, 0, 0]);
+    }
+
+    fn clear_area(&mut self) {
+        [0, VICTIM].into_iter().for_each(|domain| self.unmap(domain, AREA, AREA_ORDER));
+    }
+
+    fn clear(&mut self) {
+        self.clear_area();
+        // Domains before accounts.
+        for index in (FIRST + 1..END).chain([ACCOUNT]) {
+            let _ = operation::entry_remove(Entry::OWN, Entry(index as usize));
+        }
+    }
+
+    /// Ends it; gives what was answered. The log rings `bell` from now on, as it cannot ring nothing.
+    pub fn end(mut self, bell: Entry) -> Histogram {
+        self.call(op::MACHINE, [MACHINE, op::MACHINE_LOG_SEMAPHORE, bell.0 as u64, 0, 0, 0]);
+        self.clear();
+        self.counts
+    }
+
+    /// Nearly always `index`.
+    fn mostly(&mut self, index: u64, weak: u64) -> u64 {
+        match self.random.below(24) {
+            0 => weak,
+            1 => self.random.below(600),
+            2 => self.random.one(&[SEMAPHORE, VICTIM, ACCOUNT, FIRST + 9]),
+            _ => index,
+        }
+    }
+
+    /// Makes one call.
+    pub fn step(&mut self, number: u64) {
+        if number.is_multiple_of(PAGES_STAY) {
+            self.clear_area();
+        }
+        if number % THINGS_STAY == THINGS_STAY - 1 {
+            self.clear();
+            self.make();
+        }
+        match self.random.below(8) {
+            0..3 => self.draw(),
+            3 => self.bind(),
+            4 => self.port(),
+            5 => self.info(),
+            _ => self.machine(),
+        }
+    }
+
+    fn draw(&mut self) {
+        let random = &mut self.random;
+        let account = random.one(&[0, 0, ACCOUNT, ACCOUNT, ACCOUNT, VICTIM]);
+        let domain = random.one(&[0, 0, 0, VICTIM, VICTIM, VICTIM, ACCOUNT]);
+        let crooked = [0, AREA + 8, MESSAGE_START, USER_END, 1 << 63, u64::MAX];
+        let inside = AREA + random.below(1 << AREA_ORDER) * PAGE;
+        let address = if random.once_in(16) { random.one(&crooked) } else { inside };
+        let order = if random.once_in(12) { random.one(&[1, 2, 3, 36, u64::MAX]) } else { 0 };
+        let some = [MAP_READ, MAP_READ | MAP_EXECUTE, MAP_WRITE | MAP_EXECUTE, MAP_GRANT, 16, u64::MAX];
+        let rights = if random.once_in(8) { random.one(&some) } else { MAP_READ | MAP_WRITE };
+        let memory = self.mostly(MEMORY, WEAK[0]);
+        self.call(op::DRAW, [memory, account, domain, address, order, rights]);
+    }
+
+    fn bind(&mut self) {
+        let line = self.mostly(LINE, WEAK[1]);
+        let semaphore = match self.random.below(4) {
+            0 => 0,
+            1 => self.random.below(600),
+            _ => SEMAPHORE,
+        };
+        self.call(op::INTERRUPT_BIND, [line, semaphore, 0, 0, 0, 0]);
+    }
+
+    fn port(&mut self) {
+        let ports = self.mostly(PORTS, WEAK[2]);
+        // Our own line to the world is nobody's toy.
+        let ports = if ports == abi::layout::IO_PORTS as u64 { PORTS } else { ports };
+        let beyond = self.random.one(&[PORT_COUNT, 1 << 16, u64::MAX]);
+        let offset = if self.random.once_in(6) { beyond } else { self.random.below(PORT_COUNT) };
+        let (offset, way) = match self.random.below(6) {
+            0 => (SCRATCH, op::PORT_WRITE),
+            1 => (offset, 2 + self.random.below(9)),
+            _ => (offset, op::PORT_READ),
+        };
+        let value = self.random.any();
+        self.call(op::PORT, [ports, offset, value, way, 0, 0]);
+    }
+
+    fn info(&mut self) {
+        let machine = self.mostly(MACHINE, WEAK[3]);
+        let what = if self.random.once_in(6) { self.random.any() } else { self.random.below(5) };
+        let position = if self.random.once_in(3) { self.random.any() } else { self.random.below(300) };
+        self.call(op::INFO, [machine, what, position, 0, 0, 0]);
+    }
+
+    fn machine(&mut self) {
+        let machine = self.mostly(MACHINE, WEAK[3]);
+        let place = match self.random.below(12) {
+            0 => 0,
+            1 => self.random.below(600),
+            _ => MADE + self.random.below(MADE_MOST),
+        };
+        if (MADE..MADE + MADE_MOST).contains(&place) && !self.random.once_in(8) {
+            let _ = operation::entry_remove(Entry::OWN, Entry(place as usize));
+        }
+        let random = &mut self.random;
+        let (what, value) = match random.below(12) {
+            0..4 => (op::MACHINE_INTERRUPT, random.below(28)),
+            4..8 => (op::MACHINE_PORTS, random.below(0x1_0000) | random.below(4) << 16),
+            8 => (op::MACHINE_LOG_SEMAPHORE, random.one(&[SEMAPHORE, SEMAPHORE, VICTIM, 1 << 40])),
+            9 => (op::MACHINE_ARCHIVE, random.one(&[VICTIM, ACCOUNT, 1 << 40])),
+            10 => (op::MACHINE_PORTS, random.any()),
+            // Everything but the end of the machine.
+            _ => (1 + random.below(u64::MAX), random.any()),
+        };
+        let status = self.call(op::MACHINE, [machine, what, value, place, 0, 0]);
+        let made = status == 0 && matches!(what, op::MACHINE_INTERRUPT | op::MACHINE_PORTS);
+        if made && place == 0 {
+            self.clear_stray();
+        } else if made && !(MADE..MADE + MADE_MOST).contains(&place) {
+            // Elsewhere nobody would remove it.
+            let _ = operation::entry_remove(Entry::OWN, Entry(place as usize));
+        }
+    }
+
+    /// Removes what the nucleus put where it chose: the lowest place that is free.
+    fn clear_stray(&mut self) {
+        for index in abi::layout::FIRST_FREE as u64..FIRST {
+            let kind = operation::entry_info(Entry::OWN, Entry(index as usize)).map(|(kind, _)| kind);
+            if matches!(kind, Ok(rights::Kind::Interrupt | rights::Kind::IoPorts)) {
+                let _ = operation::entry_remove(Entry::OWN, Entry(index as usize));
+            }
+        }
+    }
+
+    /// Takes all memory page by page, gives every second one back, and asks for blocks: `times` are refused.
+    pub fn cut_memory_to_pieces(&mut self, times: u64) {
+        let mut pages = 0;
+        while pages < 1 << ALL_ORDER
+            && self.call(op::DRAW, [MEMORY, 0, 0, ALL + pages * PAGE, 0, MAP_READ | MAP_WRITE]) == 0
+        {
+            pages += 1;
+        }
+        (0..pages).step_by(2).for_each(|page| self.unmap(0, ALL + page * PAGE, 0));
+        let (mut held, mut refused) = (0, 0);
+        while refused < times && held < HELD_MOST {
+            match self.call(op::DOMAIN_NEW, [0, 4, 0, HELD + held, u64::from_le_bytes(*b"large\0\0\0"), 0]) {
+                0 => held += 1,
+                status if status == Error::NoFrames as u64 => refused += 1,
+                _ => break,
+            }
+        }
+        for index in HELD..HELD + held {
+            let _ = operation::entry_remove(Entry::OWN, Entry(index as usize));
+        }
+        self.unmap(0, ALL, ALL_ORDER);
+    }
+}

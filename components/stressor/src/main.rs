@@ -1,0 +1,150 @@
+//! Random system calls that only who has devices, the machine and all memory can make; see the program `stress` for
+//! all others.
+//!
+//! Runs in the place of a shell, in a system of its own, with `special = "trial"`. It prints what was answered how
+//! often, what is missing of what should have come, and whether a frame was lost; then it stops the machine.
+#![no_std]
+#![no_main]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+#[allow(unsafe_code)]
+mod calls;
+
+use abi::{Error, NEVER, info, op as abi_op};
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use runtime::Entry;
+use runtime::op::{self, Schedule};
+use runtime::thread::Thread;
+use stress::histogram::{Excuses, Histogram};
+
+use calls::Caller;
+
+runtime::entry!(main);
+
+/// Where the random numbers begin, and how many calls are made.
+const SEED: u64 = 1;
+const CALLS: u64 = 120_000;
+/// How often each error has to come.
+const DEMAND: u64 = 1_000;
+
+/// Runs after which the number of free frames must have settled.
+const ROUNDS: usize = 10;
+
+/// Operations of which a tenth has to succeed.
+const TRIED: [usize; 6] =
+    [abi_op::DRAW, abi_op::INTERRUPT_BIND, abi_op::PORT, abi_op::INFO, abi_op::MACHINE, abi_op::DISPATCH];
+/// Errors that nobody else can get.
+const SPECIAL: [Error; 3] = [Error::NoFrames, Error::Again, Error::NotRunnable];
+
+/// The serial line, polled: nobody else uses it here.
+struct Serial;
+
+impl Write for Serial {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            while op::port_read(Entry::IO_PORTS, 5).map_err(|_| fmt::Error)? & 0x20 == 0 {}
+            op::port_write(Entry::IO_PORTS, 0, byte).map_err(|_| fmt::Error)?;
+        }
+        Ok(())
+    }
+}
+
+/// A word of a record of the nucleus.
+fn told(what: u64, word: usize) -> u64 {
+    let bytes =
+        |bytes: &[u8], _| bytes.get(word * 8..word * 8 + 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+    op::info(Entry::SPECIAL, what, 0, bytes).ok().flatten().unwrap_or(0)
+}
+
+fn free_frames() -> u64 {
+    told(info::FRAMES, 2)
+}
+
+/// What some threads wait on again and again, so that the scheduler has something to do.
+static BELL: AtomicUsize = AtomicUsize::new(0);
+static OVER: AtomicBool = AtomicBool::new(false);
+/// Calls between two rings of the bell.
+const RINGS: u64 = 16;
+
+fn bell() -> Entry {
+    Entry(BELL.load(Ordering::Relaxed))
+}
+
+fn listen(_: usize) {
+    while !OVER.load(Ordering::Relaxed) {
+        let _ = op::p(bell(), NEVER);
+    }
+}
+
+fn main() -> u8 {
+    let rung = op::semaphore_new(Entry::OWN, 0).map(|bell| BELL.store(bell.0, Ordering::Relaxed));
+    let schedule = Schedule { priority: 16, slice: 1_000 };
+    let listeners = [(); 3].map(|()| Thread::start_with(listen, 0, schedule).and_then(|thread| rung.map(|()| thread)));
+    let counts = run(SEED, CALLS);
+    let has_settled = settles();
+    OVER.store(true, Ordering::Relaxed);
+    for _ in &listeners {
+        let _ = op::v(bell());
+    }
+    listeners.into_iter().flatten().for_each(Thread::join);
+
+    let mut missing: Vec<_> = TRIED.iter().filter_map(|row| counts.fails_too_often(*row)).collect();
+    missing.extend(SPECIAL.iter().filter_map(|error| counts.comes_too_rarely(*error, DEMAND)));
+    let mut serial = Serial;
+    for line in counts.show(&Excuses { rows: &[], errors: &[] }) {
+        let _ = writeln!(serial, "{line}");
+    }
+    let _ = writeln!(serial, "\n{} calls, seed {SEED}", counts.calls());
+    for what in &missing {
+        let _ = writeln!(serial, "missing: {what}");
+    }
+    let _ = match has_settled {
+        Ok(free) => writeln!(serial, "no frame was lost: {free} are free after each run"),
+        Err(free) => writeln!(serial, "lost: after one run after the other there are {free:?} free frames"),
+    };
+    let _ = op::machine_stop(Entry::SPECIAL, u64::from(!missing.is_empty() || has_settled.is_err()));
+    runtime::server::park()
+}
+
+/// Runs again until the number of free frames stays: pages of small objects that are not quite empty keep a few at
+/// first. A leak never ends.
+fn settles() -> Result<u64, [u64; ROUNDS]> {
+    let mut free = [0; ROUNDS];
+    for round in 0..ROUNDS {
+        let _ = run(SEED + 1 + round as u64, CALLS / 4);
+        free[round] = free_frames();
+        if let Some([first, second, third]) = free[..=round].last_chunk()
+            && (first, second) == (second, third)
+        {
+            return Ok(*third);
+        }
+    }
+    Err(free)
+}
+
+/// Makes so many calls, and the scheduler's dispatches meanwhile.
+fn run(seed: u64, calls: u64) -> Histogram {
+    const DISPATCHES: [usize; 3] = [3, 13, 14];
+    let before = DISPATCHES.map(|word| told(info::COUNTERS, word));
+    let mut caller = Caller::new(seed);
+    for call in 0..calls {
+        caller.step(call);
+        if call % RINGS == 0 {
+            // Who hears it is queued, and runs when we let it.
+            let _ = op::v(bell());
+            op::yield_now();
+        }
+    }
+    caller.cut_memory_to_pieces(if calls > DEMAND * 10 { DEMAND } else { 1 });
+    let mut counts = caller.end(bell());
+    let after = DISPATCHES.map(|word| told(info::COUNTERS, word));
+    let [dispatches, again, not_runnable] = [0, 1, 2].map(|which| after[which] - before[which]);
+    counts.add(abi_op::DISPATCH, 0, dispatches - not_runnable);
+    counts.add(abi_op::DISPATCH, Error::Again as u64, again);
+    counts.add(abi_op::DISPATCH, Error::NotRunnable as u64, not_runnable);
+    counts
+}
