@@ -35,6 +35,22 @@ pub enum Command {
     New(New),
     /// Boot Cairn, halt before its first instruction, and wait for gdb
     Debug(DebugOptions),
+    /// Draw a system description as a picture (SVG)
+    Graph(GraphOptions),
+}
+
+/// `./x graph`
+#[derive(Args, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x graph                                          draws systems/default.toml into default.svg\n  \
+    ./x graph --system systems/minimal.toml --output minimal.svg")]
+pub struct GraphOptions {
+    /// The system description
+    #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
+    pub system: PathBuf,
+    /// Where the picture goes
+    #[arg(long, value_name = "FILE", default_value = "default.svg")]
+    pub output: PathBuf,
 }
 
 /// `./x test`

@@ -7,7 +7,7 @@
 //! | [`build`] | cargo with the flags of nucleus and components |
 //! | [`image`] | the system description and the boot archive |
 //! | [`emulator`] | QEMU: installing, starting, input, output, time limit, exit status |
-//! | [`run`], [`test`], [`bench`], [`debug`], [`new`] | the commands |
+//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`new`] | the commands |
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -16,6 +16,7 @@ mod command_line;
 mod debug;
 mod elf;
 mod emulator;
+mod graph;
 mod image;
 mod install;
 mod new;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Debug(options) => debug::debug(&project, &options),
         Command::Bench(options) => bench::bench(&project, &options),
         Command::New(New::Component(options)) => new::component(&project, &options),
+        Command::Graph(options) => graph::graph(&project, &options),
         Command::Test(options) => test::test(&project, &options),
     });
     match result {
