@@ -44,16 +44,20 @@ pub fn init() {
     }
 }
 
-/// The line gives no interrupts.
+/// The line gives no interrupts. How it is triggered stays: the controller keeps what a level-triggered line
+/// asks for only as long as it is known as one.
 pub fn mask(line: usize) {
-    io_write(0x10 + 2 * line as u32, 1 << 16 | (FIRST_LINE + line) as u32);
+    io_write(0x10 + 2 * line as u32, 1 << 16 | trigger(line) | (FIRST_LINE + line) as u32);
+}
+
+fn trigger(line: usize) -> u32 {
+    if is_level(line) { 1 << 15 | 1 << 13 } else { 0 }
 }
 
 /// The line gives interrupts: edge-triggered for the ISA lines, level-triggered and active low for PCI's.
 pub fn unmask(line: usize) {
-    let trigger = if is_level(line) { 1 << 15 | 1 << 13 } else { 0 };
     io_write(0x11 + 2 * line as u32, 0);
-    io_write(0x10 + 2 * line as u32, trigger | (FIRST_LINE + line) as u32);
+    io_write(0x10 + 2 * line as u32, trigger(line) | (FIRST_LINE + line) as u32);
 }
 
 /// Whether the line must be masked until its device was served.
