@@ -116,6 +116,17 @@ pub fn record(frame: Frame) -> &'static mut Record {
     unsafe { &mut *allocator.records.add(frame) }
 }
 
+/// Whether there may be RAM at a frame: it lies below the end of RAM.
+pub fn is_ram(frame: Frame) -> bool {
+    frame < ALLOCATOR.get().frames
+}
+
+/// Whether a frame of RAM is used for this.
+#[inline(always)]
+pub fn is_of(frame: Frame, used: Use) -> bool {
+    is_ram(frame) && record(frame).used == used
+}
+
 #[cold]
 fn outside(frame: Frame) -> ! {
     panic!("frame {frame:#x} is outside RAM")

@@ -106,7 +106,7 @@ impl Ref<Mapping> {
         let Some(slot) = paging::find(self.domain, self.address) else { return };
         let frame = slot.frame();
         slot.clear(self.domain, self.address);
-        if self.node_reference().is_original() && frames::record(frame).used == Use::User {
+        if self.node_reference().is_original() && frames::is_of(frame, Use::User) {
             account::release(frame, 0);
         }
         if let Some(visitor) = self.visitor {
@@ -182,6 +182,23 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
     original(domain.account, domain, address, slot, frame, rights).inspect_err(|_| paging::prune(domain, address))
 }
 
+/// Maps a page of device registers as original, not cached, charged to the domain's account.
+pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Result<(), Error> {
+    const PHYSICAL_END: u64 = 1 << 40;
+    let frame = (physical / 4096) as Frame;
+    if physical % 4096 != 0 || physical >= PHYSICAL_END || frames::is_ram(frame) {
+        return Err(Error::BadArgument);
+    }
+    let slot = paging::find_or_make(domain, address)?;
+    if slot.is_used() {
+        return Err(Error::Occupied);
+    }
+    original(domain.account, domain, address, slot, frame, MAP_READ | MAP_WRITE)
+        .inspect_err(|_| paging::prune(domain, address))?;
+    slot.forbid_caching();
+    Ok(())
+}
+
 fn original(
     account: Ref<Account>,
     domain: Ref<Domain>,
@@ -224,12 +241,15 @@ pub fn map_page(
     if slot.is_used() {
         return Err(Error::Occupied);
     }
-    let frame = origin.frame();
+    let (frame, uncached) = (origin.frame(), origin.is_uncached());
     if grant {
         origin.clear(from, source);
         parent.delist();
         parent.enlist(to, destination);
         slot.set(frame, rights, Some(parent));
+        if uncached {
+            slot.forbid_caching();
+        }
         return Ok(());
     }
     let made = slab::allocate::<Mapping>(from.account).and_then(|mapping| {
@@ -243,6 +263,9 @@ pub fn map_page(
         Ok(mapping) => {
             mapping.enlist(to, destination);
             slot.set(frame, rights, Some(mapping));
+            if uncached {
+                slot.forbid_caching();
+            }
             Ok(())
         }
         Err(error) => {

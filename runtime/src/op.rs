@@ -309,6 +309,18 @@ pub fn port_write(ports: Entry, offset: u64, value: u8) -> Result {
     unsafe { operation4::<{ op::PORT }>(ports.word(), offset, value.into(), op::PORT_WRITE) }.map(drop)
 }
 
+/// Reads four bytes of I/O space at once.
+pub fn port_read_long(ports: Entry, offset: u64) -> Result<u32> {
+    // SAFETY: as for `port_read`.
+    unsafe { operation4::<{ op::PORT }>(ports.word(), offset, 0, op::PORT_READ_LONG) }.map(|value| value as u32)
+}
+
+/// Writes four bytes of I/O space at once.
+pub fn port_write_long(ports: Entry, offset: u64, value: u32) -> Result {
+    // SAFETY: as for `port_read`.
+    unsafe { operation4::<{ op::PORT }>(ports.word(), offset, value.into(), op::PORT_WRITE_LONG) }.map(drop)
+}
+
 /// The scheduler lets a thread run; comes back only with the reason why not.
 pub fn dispatch(seat: Entry, thread: u64) -> Error {
     // SAFETY: the scheduler's activation starts anew on its stack; it keeps no references there.
@@ -351,6 +363,18 @@ pub fn machine_interrupt(machine: Entry, line: u64) -> Result<Entry> {
 pub fn machine_archive(machine: Entry, domain: Entry) -> Result<()> {
     // SAFETY: changes nothing in this domain.
     unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_ARCHIVE, domain.word(), 0) }.map(drop)
+}
+
+/// Maps a page of device registers at a free address of ours.
+pub fn machine_device(machine: Entry, physical: u64, address: u64) -> Result {
+    // SAFETY: a destination in use is refused; what a device does is not within the language.
+    unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_DEVICE, physical, address) }.map(drop)
+}
+
+/// Physical address of a page of ours.
+pub fn machine_physical(machine: Entry, address: u64) -> Result<u64> {
+    // SAFETY: only looks.
+    unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_PHYSICAL, address, 0) }
 }
 
 /// Makes an entry for `count` I/O ports from `first` on.

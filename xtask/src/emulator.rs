@@ -94,6 +94,10 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     pair("-initrd", image.archive.display().to_string());
     let append = format!("{} {}", image.command_line, machine.append);
     pair("-append", append.trim().to_string());
+    if let Some(port) = image.web_port {
+        pair("-netdev", format!("user,id=net0,hostfwd=tcp:127.0.0.1:{port}-:80"));
+        pair("-device", "virtio-net-pci,disable-legacy=on,netdev=net0".into());
+    }
     if machine.icount {
         pair("-icount", "shift=0,sleep=off".into());
         pair("-seed", "1".into());

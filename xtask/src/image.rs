@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use cpio::Writer;
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use system::host::{ComponentText, Description, Plan, Problem, Surroundings};
 
@@ -29,6 +30,8 @@ pub struct Image {
     pub archive: PathBuf,
     /// The nucleus's command line.
     pub command_line: String,
+    /// With a network interface: the port of this host that leads to port 80 of the machine.
+    pub web_port: Option<u16>,
     /// Holds the archive.
     _scratch: Scratch,
 }
@@ -77,7 +80,7 @@ struct Tree<'a> {
 
 impl Surroundings for Tree<'_> {
     fn has_component(&self, name: &str) -> bool {
-        self.project.bare_program("components", name).is_some()
+        self.project.bare_program("components", name).is_some() || self.project.driver(name).is_some()
     }
     fn has_program(&self, name: &str) -> bool {
         self.project.bare_program("apps", name).is_some()
@@ -143,7 +146,9 @@ pub fn pack(
     if let Some(commands) = exec.or(description.exec.as_deref()) {
         writer.file(EXEC_PATH, commands.as_bytes())?;
     }
-    finish(project, writer, nucleus, description.command_line.clone())
+    let image = finish(project, writer, nucleus, description.command_line.clone())?;
+    let network = description.components.iter().any(|component| component.name.value == NETWORK_DRIVER);
+    Ok(Image { web_port: if network { Some(free_port()?) } else { None }, ..image })
 }
 
 /// An archive with nothing but the nucleus's symbols.
@@ -154,6 +159,18 @@ pub fn nucleus_only(project: &Project, checks: Checks) -> Result<Image> {
     finish(project, writer, nucleus, String::new())
 }
 
+/// The component for which the machine has a network interface.
+const NETWORK_DRIVER: &str = "virtio-net";
+/// The port that a person expects.
+const WEB_PORT: u16 = 8080;
+
+/// A port of this host for the web server: the usual one, or if it is taken any.
+fn free_port() -> Result<u16> {
+    let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+    let listener = bind(WEB_PORT).or_else(|_| bind(0)).context("no port of this host is free")?;
+    Ok(listener.local_addr().context("a port without a number")?.port())
+}
+
 fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: String) -> Result<Image> {
     let scratch = project.scratch()?;
     let archive = scratch.file("boot.cpio");
@@ -161,7 +178,7 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
     // The nucleus may be built anew while the emulator starts: it gets a copy.
     let copy = scratch.file("nucleus");
     fs::copy(&nucleus, &copy).with_context(|| format!("cannot copy {}", nucleus.display()))?;
-    Ok(Image { nucleus: copy, archive, command_line, _scratch: scratch })
+    Ok(Image { nucleus: copy, archive, command_line, web_port: None, _scratch: scratch })
 }
 
 fn program(programs: &Programs, program: &Program) -> Result<Vec<u8>> {

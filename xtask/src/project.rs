@@ -32,6 +32,13 @@ impl Project {
         (plain && folder.join("src/main.rs").is_file()).then_some(folder)
     }
 
+    /// The folder of a driver: `virtio-net` is `drivers/net/virtio`.
+    pub fn driver(&self, name: &str) -> Option<PathBuf> {
+        let (device, class) = name.rsplit_once('-')?;
+        let plain = class.bytes().all(|byte| byte.is_ascii_lowercase()) && !class.is_empty();
+        plain.then(|| self.bare_program(&format!("drivers/{class}"), device)).flatten()
+    }
+
     /// A new folder that goes when the value does; parallel runs get different ones.
     pub fn scratch(&self) -> Result<Scratch> {
         static NEXT: AtomicU32 = AtomicU32::new(0);

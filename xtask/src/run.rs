@@ -20,6 +20,9 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     install::emulator()?;
     let image = image_of(project, &options.machine, options.exec.as_deref())?;
     let machine = Machine { icount: options.icount, ..machine_of(&options.machine) };
+    if let Some(port) = image.web_port {
+        eprintln!("http://localhost:{port}/ leads to Cairn's web server.");
+    }
     let talks = options.exec.is_none() && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let console = if talks && options.log.is_none() {
         eprintln!("\nBooting Cairn. The terminal now belongs to it: Ctrl-A, then X leaves the emulator.\n");

@@ -167,6 +167,10 @@ pub const ACTIVATION_THREAD_POINTER: u64 = 1;
 pub const PORT_READ: u64 = 0;
 /// `PORT`: write a byte.
 pub const PORT_WRITE: u64 = 1;
+/// `PORT`: read four bytes at once; all four ports must be the entry's.
+pub const PORT_READ_LONG: u64 = 2;
+/// `PORT`: write four bytes at once; all four ports must be the entry's.
+pub const PORT_WRITE_LONG: u64 = 3;
 
 /// `MACHINE`: stop the machine; the value (0 to 127) is its exit status.
 pub const MACHINE_STOP: u64 = 0;
@@ -180,3 +184,10 @@ pub const MACHINE_LOG_SEMAPHORE: u64 = 3;
 /// [`crate::layout::ARCHIVE`] and for as long as the domain lives. Needs WRITE on the domain too. `Occupied`
 /// if something is mapped there.
 pub const MACHINE_ARCHIVE: u64 = 4;
+/// `MACHINE`: maps the page of device registers at the physical address `value` in the caller, readable and
+/// writable, never cached, at the address in word 3. It can be mapped on like any page. Needs CONTROL.
+/// `BadArgument` for what is RAM or not a page, `BadAddress`, `Occupied`, `AccountExhausted`.
+pub const MACHINE_DEVICE: u64 = 5;
+/// `MACHINE`: physical address of the page at the caller's address `value`, for devices that read and write
+/// memory. Needs CONTROL. `NotMapped`, `BadAddress`.
+pub const MACHINE_PHYSICAL: u64 = 6;

@@ -5,10 +5,13 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod bus;
 pub mod console;
 pub mod file;
 pub mod listing;
 pub mod names;
+pub mod net;
+pub mod nic;
 pub mod parent;
 pub mod pipes;
 pub mod process;
@@ -20,10 +23,15 @@ pub use interface::{Code, Delegate, Delegated, Failure, Protocol};
 
 /// Every interface's name and layout, for the golden test and for tools.
 pub const LAYOUTS: &[(&str, &str)] = &[
+    ("bus", bus::BUS_LAYOUT),
+    ("connection", net::CONNECTION_LAYOUT),
     ("console", console::CONSOLE_LAYOUT),
     ("file", file::FILE_LAYOUT),
     ("file_system", file::FILE_SYSTEM_LAYOUT),
+    ("listener", net::LISTENER_LAYOUT),
     ("names", names::NAMES_LAYOUT),
+    ("net", net::NET_LAYOUT),
+    ("nic", nic::NIC_LAYOUT),
     ("parent", parent::PARENT_LAYOUT),
     ("pipes", pipes::PIPES_LAYOUT),
     ("process", process::PROCESS_LAYOUT),

@@ -8,11 +8,11 @@ use crate::pointer::Ref;
 use crate::semaphore::Semaphore;
 use crate::table::Content;
 use crate::thread::{self, Thread};
-use crate::{activation, interrupt, log, schedule, slab};
+use crate::{activation, interrupt, log, mapping, schedule, slab};
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
-use abi::{Error, PRIORITIES, op};
+use abi::{Error, PAGE_BYTES, PRIORITIES, op};
 
 pub fn domain_new(operands: &Operands) -> Outcome {
     if operands.0.progress != 0 {
@@ -195,6 +195,19 @@ pub fn machine(operands: &Operands) -> Outcome {
             have_clear(operands, 1);
             paging::show_archive(operands.domain(2, rights::WRITE)?)?;
             Ok(0)
+        }
+        op::MACHINE_DEVICE => {
+            have_clear(operands, 3);
+            operands.entry(0, Kind::Machine, rights::CONTROL)?;
+            mapping::check_flexpage(operands.word(3), 0)?;
+            mapping::map_device_page(operands.own(), operands.word(3), value)?;
+            Ok(0)
+        }
+        op::MACHINE_PHYSICAL => {
+            operands.entry(0, Kind::Machine, rights::CONTROL)?;
+            mapping::check_flexpage(value, 0)?;
+            let slot = paging::find(operands.own(), value).filter(paging::Slot::is_used).ok_or(Error::NotMapped)?;
+            Ok((slot.frame() * PAGE_BYTES) as u64)
         }
         _ => Err(Error::BadArgument.into()),
     }

@@ -114,7 +114,8 @@ pub extern "C" fn port(ports: u64, offset: u64, value: u64, _: u64, direction: u
         Err(error) => return Err(error).into(),
     };
     let (first, count) = (entry.word0 & 0xffff, entry.word0 >> 16);
-    if offset >= count {
+    let bytes = if direction >= op::PORT_READ_LONG { 4 } else { 1 };
+    if offset >= count || count - offset < bytes {
         return Err(Error::BadArgument).into();
     }
     let port = (first + offset) as u16;
@@ -124,6 +125,13 @@ pub extern "C" fn port(ports: u64, offset: u64, value: u64, _: u64, direction: u
         op::PORT_WRITE => {
             // SAFETY: as above.
             unsafe { memory::port_write(port, value as u8) };
+            Ok(0).into()
+        }
+        // SAFETY: as above, for all four.
+        op::PORT_READ_LONG => Ok(unsafe { memory::port_read_long(port) } as u64).into(),
+        op::PORT_WRITE_LONG => {
+            // SAFETY: as above.
+            unsafe { memory::port_write_long(port, value as u32) };
             Ok(0).into()
         }
         _ => Err(Error::BadArgument).into(),

@@ -80,6 +80,26 @@ pub unsafe fn port_write(port: u16, value: u8) {
     unsafe { asm!("out dx, al", in("dx") port, in("al") value, options(nostack, nomem)) }
 }
 
+/// Reads four bytes from I/O space.
+///
+/// # Safety
+/// The ports are the caller's.
+pub unsafe fn port_read_long(port: u16) -> u32 {
+    let value;
+    // SAFETY: by contract.
+    unsafe { asm!("in eax, dx", in("dx") port, out("eax") value, options(nostack, nomem)) }
+    value
+}
+
+/// Writes four bytes to I/O space.
+///
+/// # Safety
+/// As for [`port_write`].
+pub unsafe fn port_write_long(port: u16, value: u32) {
+    // SAFETY: by contract.
+    unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nostack, nomem)) }
+}
+
 /// Stops the machine; in the emulator with status `2 * value + 1`.
 pub fn stop_machine(value: u32) -> ! {
     // SAFETY: the port of the emulator's exit device; elsewhere nothing is there.

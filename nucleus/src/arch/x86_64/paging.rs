@@ -406,6 +406,14 @@ impl Slot {
         frames::record(self.table()).count += 1;
         self.write((frame as u64) << 12 | PRESENT | USER | writable | executable);
     }
+    /// What is mapped here are registers: nothing of them is cached.
+    pub fn forbid_caching(&self) {
+        self.write(self.read() | NOT_CACHED);
+    }
+    /// Whether [`Self::forbid_caching`] was said.
+    pub fn is_uncached(&self) -> bool {
+        self.read() & NOT_CACHED != 0
+    }
     /// Ends what is mapped here.
     pub fn clear(&self, domain: Ref<Domain>, address: u64) {
         self.write(0);

@@ -1,0 +1,64 @@
+//! The device's configuration space as the bus told it: a copy that can be read, and whose base registers can
+//! be measured, but through which nothing reaches the device.
+
+use interfaces::bus::CONFIGURATION_BYTES;
+use virtio_drivers::transport::pci::bus::{ConfigurationAccess, DeviceFunction};
+
+const WORDS: usize = 64;
+const BASE: usize = 0x10 / 4;
+
+/// See the module.
+#[derive(Clone)]
+pub struct Copy {
+    words: [u32; WORDS],
+    masks: [u32; 6],
+    measured: [bool; 6],
+}
+
+impl Copy {
+    /// From what the bus tells.
+    pub fn new(bytes: &[u8; CONFIGURATION_BYTES]) -> Self {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        Self {
+            words: core::array::from_fn(|number| word(4 * number)),
+            masks: core::array::from_fn(|number| word(4 * (WORDS + number))),
+            measured: [false; 6],
+        }
+    }
+
+    /// Addresses behind the base registers, 0 = none.
+    pub fn addresses(&self) -> [u64; 6] {
+        let mut addresses = [0; 6];
+        let mut number = 0;
+        while number < 6 {
+            let low = self.words[BASE + number];
+            let wide = low & 7 == 4 && number < 5;
+            if low & 1 == 0 && self.masks[number] != 0 {
+                let high = if wide { self.words[BASE + number + 1] } else { 0 };
+                addresses[number] = u64::from(low & !15) | u64::from(high) << 32;
+            }
+            number += if wide { 2 } else { 1 };
+        }
+        addresses
+    }
+}
+
+impl ConfigurationAccess for Copy {
+    fn read_word(&self, _: DeviceFunction, register: u8) -> u32 {
+        let number = usize::from(register / 4);
+        match number.checked_sub(BASE).filter(|base| *base < 6) {
+            Some(base) if self.measured[base] => self.masks[base],
+            _ => self.words[number],
+        }
+    }
+
+    fn write_word(&mut self, _: DeviceFunction, register: u8, data: u32) {
+        if let Some(base) = usize::from(register / 4).checked_sub(BASE).filter(|base| *base < 6) {
+            self.measured[base] = data == u32::MAX;
+        }
+    }
+
+    unsafe fn unsafe_clone(&self) -> Self {
+        self.clone()
+    }
+}

@@ -1,0 +1,115 @@
+//! Driver of virtio network devices (virtio 1.2, 5.1) over PCI, with the crate `virtio-drivers`.
+//!
+//! It has what the bus gave it: the device's registers, its interrupt, and frames that the bus keeps. Frames
+//! of Ethernet come and go by calls ([`interfaces::nic`]); who receives waits here for the interrupt, so
+//! there is no thread of its own.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod configuration;
+mod device;
+mod memory;
+
+use alloc::string::{String, ToString};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use device::Device;
+use interface::{Delegate, Reply, Request};
+use interfaces::bus::BusClient;
+use interfaces::nic::{MAX_FRAME, NicError, NicServer};
+use runtime::server::{self, Serve};
+use runtime::sync::Mutex;
+use runtime::{Direct, Entry, op};
+
+runtime::entry!(main);
+
+/// Network device of virtio 1: vendor, and product above it.
+const DEVICE: u64 = 0x1041_1af4;
+/// One waits in `receive`, others send.
+const ACTIVATIONS: usize = 3;
+
+static DEVICE_STATE: Mutex<Option<Device>> = Mutex::new(None);
+/// V by the interrupt, and by `wake`.
+static EVENT: AtomicUsize = AtomicUsize::new(0);
+static LINE: AtomicUsize = AtomicUsize::new(0);
+
+fn event() -> Entry {
+    Entry(EVENT.load(Ordering::Relaxed))
+}
+
+fn main() -> u8 {
+    match start() {
+        Ok(()) => server::park(),
+        Err(text) => {
+            runtime::log!("{text}");
+            1
+        }
+    }
+}
+
+fn start() -> Result<(), String> {
+    let bus = runtime::program::portal("bus").ok_or("no portal to the bus")?;
+    let bus = BusClient(Direct(bus));
+    let domain = Delegate::entry(Entry::DOMAIN.0, abi::rights::WRITE);
+    bus.claim(DEVICE, domain).map_err(|error| error.to_string())?;
+    let line: Entry = bus.interrupt().map_err(|error| error.to_string())?.into();
+    let device = Device::new(&bus)?;
+    let semaphore = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
+    EVENT.store(semaphore.0, Ordering::Relaxed);
+    LINE.store(line.0, Ordering::Relaxed);
+    op::interrupt_bind(line, semaphore).map_err(|error| error.to_string())?;
+    *DEVICE_STATE.lock() = Some(device);
+    server::publish::<Nic>("nic", ACTIVATIONS).map(drop).map_err(|error| error.to_string())
+}
+
+fn with<R>(work: impl FnOnce(&mut Device) -> R) -> Result<R, NicError> {
+    DEVICE_STATE.lock().as_mut().map(work).ok_or(NicError::Failed)
+}
+
+struct Nic;
+
+impl Serve for Nic {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Nic.dispatch(request)
+    }
+}
+
+impl NicServer for Nic {
+    fn address(&self, _badge: u64) -> Result<u64, NicError> {
+        with(|device| device.address())
+    }
+
+    fn send(&self, _badge: u64, frame: &[u8]) -> Result<(), NicError> {
+        if frame.len() > MAX_FRAME {
+            return Err(NicError::TooLong);
+        }
+        with(|device| device.send(frame))
+    }
+
+    fn receive(&self, _badge: u64, deadline: u64, into: &mut [u8]) -> Result<usize, NicError> {
+        let mut waited = false;
+        loop {
+            let taken = with(|device| {
+                if waited {
+                    device.acknowledge();
+                }
+                device.receive(into)
+            })?;
+            if let Some(bytes) = taken {
+                return Ok(bytes);
+            }
+            if waited {
+                return Ok(0);
+            }
+            let _ = op::interrupt_enable(Entry(LINE.load(Ordering::Relaxed)));
+            let _ = op::p(event(), deadline);
+            waited = true;
+        }
+    }
+
+    fn wake(&self, _badge: u64) -> Result<(), NicError> {
+        op::v(event()).map_err(|_| NicError::Failed)
+    }
+}
