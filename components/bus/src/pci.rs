@@ -112,6 +112,30 @@ impl Function {
         Some((address, (!mask).wrapping_add(1)))
     }
 
+    /// Where a virtio device has its status register: number of the base register, and offset (virtio 1.2, 4.1.4).
+    pub fn virtio_status(self) -> Option<(u64, u64)> {
+        const VENDOR_SPECIFIC: u32 = 9;
+        const COMMON: u32 = 1;
+        const STATUS: u64 = 20;
+        if self.id() & 0xffff != 0x1af4 {
+            return None;
+        }
+        let mut at = self.read(0x34) as u8 & 0xfc;
+        // There is no room for more capabilities than this.
+        for _ in 0..48 {
+            if at < 0x40 {
+                return None;
+            }
+            let head = self.read(at);
+            if head & 0xff == VENDOR_SPECIFIC && head >> 24 == COMMON {
+                let base = u64::from(self.read(at + 4) & 0xff);
+                return (base < 6).then(|| (base, u64::from(self.read(at + 8)) + STATUS));
+            }
+            at = (head >> 8) as u8 & 0xfc;
+        }
+        None
+    }
+
     /// Its line of the I/O APIC: devices 0 to 24 share the lines 20 to 23 in turn (ICH9, as the emulator's q35).
     pub fn line(self) -> Option<u64> {
         let pin = u64::from(self.read(PIN) >> 8 & 0xff).checked_sub(1)?;

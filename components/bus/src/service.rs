@@ -1,7 +1,7 @@
 //! What drivers ask for.
 
 use abi::layout::FREE_START;
-use abi::rights::{self, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::rights::{self, MAP_READ, MAP_WRITE};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use interface::{Delegate, Delegated, Reply, Request};
@@ -27,6 +27,8 @@ struct Device {
     interrupt: Option<Entry>,
     /// Virtual space of ours.
     space: u64,
+    /// Base registers (a bit each) whose registers are mapped here.
+    mapped: u64,
     /// Physical addresses.
     frames: Vec<u64>,
     masks: [u32; 6],
@@ -78,9 +80,8 @@ impl BusServer for BusService {
             return Err(BusError::NotFound);
         }
         if let Some(device) = state.taken.get_mut(&badge) {
-            device.function.stop();
+            device.take_back();
             device.domain = domain;
-            device.reset();
             device.function.start();
             return Ok(());
         }
@@ -92,7 +93,7 @@ impl BusServer for BusService {
         let configuration = core::array::from_fn(|word| function.read(4 * word as u8));
         let interrupt = function.line().and_then(|line| op::machine_interrupt(Entry::SPECIAL, line).ok());
         function.start();
-        let device = Device { function, domain, interrupt, space, frames: Vec::new(), masks, configuration };
+        let device = Device { function, domain, interrupt, space, mapped: 0, frames: Vec::new(), masks, configuration };
         state.taken.insert(badge, device);
         Ok(())
     }
@@ -118,6 +119,7 @@ impl BusServer for BusService {
                     Err(_) => return Err(BusError::NoMemory),
                 }
             }
+            device.mapped |= 1 << base;
             give(device.domain.entry(), own, address, pages)?;
             Ok(bytes)
         })
@@ -149,12 +151,22 @@ impl BusServer for BusService {
 }
 
 impl Device {
-    /// Nobody but us sees its registers and frames any more; the device itself forgets what it was told.
-    fn reset(&mut self) {
+    /// The device does nothing to memory any more and forgets what it was told; nobody but us sees its
+    /// registers and frames.
+    fn take_back(&mut self) {
+        self.function.stop();
         let pages = FRAMES_AT / PAGE + self.frames.len() as u64;
         for page in 0..pages {
             // SAFETY: only what was derived from our mappings goes.
-            let _ = unsafe { op::unmap(Entry::OWN, self.space + page * PAGE, 0, MAP_READ & !UNMAP_SELF) };
+            let _ = unsafe { op::unmap(Entry::OWN, self.space + page * PAGE, 0, MAP_READ) };
+        }
+        if let Some((base, offset)) = self.function.virtio_status()
+            && offset < MAX_REGISTER_PAGES * PAGE
+            && self.mapped & 1 << base != 0
+        {
+            let status = (self.space + base * MAX_REGISTER_PAGES * PAGE + offset) as *mut u8;
+            // SAFETY: the device's status register (virtio 1.2, 4.1.4.3), mapped by `registers`; 0 resets it.
+            unsafe { status.write_volatile(0) };
         }
     }
 }

@@ -99,7 +99,8 @@ fn answer(connection: &ConnectionClient<Direct>, head: &[u8]) -> bool {
     let file = FileClient(Direct(file.entry()));
     let Ok(stat) = file.stat() else { return refuse(connection, "404 Not Found") };
     let kind = if path.ends_with(".html") { "text/html; charset=utf-8" } else { "application/octet-stream" };
-    let mut message = format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", stat.size).into_bytes();
+    let mut message =
+        format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", stat.size).into_bytes();
     if method == "HEAD" {
         return send(connection, &message);
     }
