@@ -37,8 +37,11 @@ fn codes<E: Code>(all: &[E], name: &str) -> String {
 #[test]
 fn errors() {
     let text = [
+        codes(BusError::ALL, "BusError"),
         codes(FileError::ALL, "FileError"),
         codes(NamesError::ALL, "NamesError"),
+        codes(NetError::ALL, "NetError"),
+        codes(NicError::ALL, "NicError"),
         codes(ParentError::ALL, "ParentError"),
         codes(PipeError::ALL, "PipeError"),
         codes(ProcessError::ALL, "ProcessError"),
