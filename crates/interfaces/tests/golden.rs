@@ -4,8 +4,9 @@
 use std::{env, fs, path::Path};
 
 use interfaces::{
-    Code, LAYOUTS, console, file::FileError, names::NamesError, parent::ParentError, pipes::PipeError,
-    process::ProcessError, sigma0::Sigma0Error, stream::StreamError, vault::VaultError,
+    Code, LAYOUTS, bus::BusError, console, file::FileError, names::NamesError, net::NetError, nic::NicError,
+    parent::ParentError, pipes::PipeError, process::ProcessError, sigma0::Sigma0Error, stream::StreamError,
+    vault::VaultError,
 };
 
 fn compare(name: &str, text: &str) {
