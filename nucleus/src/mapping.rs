@@ -186,7 +186,7 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
 pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Result<(), Error> {
     const PHYSICAL_END: u64 = 1 << 40;
     let frame = (physical / 4096) as Frame;
-    if physical % 4096 != 0 || physical >= PHYSICAL_END || frames::is_ram(frame) {
+    if !physical.is_multiple_of(4096) || physical >= PHYSICAL_END || frames::is_ram(frame) {
         return Err(Error::BadArgument);
     }
     let slot = paging::find_or_make(domain, address)?;

@@ -10,9 +10,11 @@
 //! status = 0
 //! ```
 //! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`, `cpus = 1`,
-//! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, and for
+//! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `requests = 0` (pages that
+//! the host must get from the web server while the machine runs; with `icount = false`), and for
 //! conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`.
 
+use super::load;
 use super::report::{Report, tail};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Machine, Step};
@@ -26,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -73,6 +76,9 @@ pub struct TestFile {
     pub soak: bool,
     #[serde(default)]
     append: String,
+    /// Times that the web server's first page must come to the host while the machine runs.
+    #[serde(default)]
+    requests: usize,
 }
 
 #[derive(Debug, Deserialize)]
@@ -194,7 +200,23 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
     let steps = test.steps.iter().map(step).collect::<Result<Vec<_>>>()?;
     let limit = Duration::try_from_secs_f64(test.timeout).context("bad `timeout`")?;
     let console = Console::Steps { steps: &steps, echo: false };
-    let (end, output) = emulator::boot(&image, &machine, console, Some(limit))?;
+    let over = AtomicBool::new(false);
+    let (booted, pages) = thread::scope(|scope| {
+        let host = image.web_port.filter(|_| test.requests > 0);
+        let pages = host.map(|port| {
+            scope.spawn({
+                let over = &over;
+                move || load::pages(port, over)
+            })
+        });
+        let booted = emulator::boot(&image, &machine, console, Some(limit));
+        over.store(true, Ordering::Relaxed);
+        (booted, pages.and_then(|pages| pages.join().ok()).unwrap_or(0))
+    });
+    let (end, output) = booted?;
+    if pages < test.requests {
+        bail!("the host got {pages} pages, not {}", test.requests);
+    }
     let output = String::from_utf8_lossy(&output);
     judge(test, &end, &output).with_context(|| format!("the last lines were\n{}", tail(&output, 40)))
 }

@@ -16,6 +16,7 @@ mod boot;
 mod checks;
 mod copy;
 mod host;
+mod load;
 mod mutants;
 mod promises;
 #[cfg(test)]
