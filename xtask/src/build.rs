@@ -113,6 +113,18 @@ fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> 
     cargo(project, command, folder, &flags, "a component or program")
 }
 
+/// Builds the emulator's plugin that counts instructions, for this computer; tells where it is.
+pub fn counter(project: &Project) -> Result<PathBuf> {
+    let target = project.target.join("counter");
+    let mut command = Command::new("cargo");
+    command.args(["build", "--quiet", "--release", "--package", "counter", "--target-dir"]).arg(&target);
+    let status = command.current_dir(&project.root).stdin(Stdio::null()).status().context("cannot start cargo")?;
+    if !status.success() {
+        return Err(BuildFailed("the counter of instructions".into()).into());
+    }
+    Ok(target.join("release/libcounter.so"))
+}
+
 fn cargo(project: &Project, mut command: Command, folder: &str, flags: &[String], what: &str) -> Result<PathBuf> {
     let target = project.target.join(folder);
     command

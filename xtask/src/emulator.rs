@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 use std::fmt;
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,8 +28,18 @@ pub struct Machine {
     pub icount: bool,
     /// Wait for gdb on this port before the first instruction.
     pub gdb_port: Option<u16>,
+    /// A plugin that counts instructions, and its arguments. Its clock is one tick per instruction, too, but goes
+    /// on with the host's while the machine waits: for what a client on the host sends.
+    pub counter: Option<String>,
     /// Further words for the nucleus.
     pub append: String,
+}
+
+impl Machine {
+    /// One CPU, this memory, the clock of the host.
+    pub fn new(memory: &str) -> Self {
+        Self { memory: memory.into(), cpus: 1, icount: false, gdb_port: None, counter: None, append: String::new() }
+    }
 }
 
 /// Something to type once the output shows something.
@@ -94,14 +105,19 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     pair("-initrd", image.archive.display().to_string());
     let append = format!("{} {}", image.command_line, machine.append);
     pair("-append", append.trim().to_string());
-    if let Some(port) = image.web_port {
-        pair("-netdev", format!("user,id=net0,hostfwd=tcp:127.0.0.1:{port}-:80"));
+    if let Some(forwards) = &image.forwards {
+        let forwards: String = forwards.iter().map(|forward| format!(",{forward}")).collect();
+        pair("-netdev", format!("user,id=net0{forwards}"));
         pair("-device", "virtio-net-pci,disable-legacy=on,netdev=net0".into());
     }
-    if machine.icount {
-        pair("-icount", "shift=0,sleep=off".into());
+    if machine.icount || machine.counter.is_some() {
+        let wait = if machine.counter.is_some() { "on" } else { "off" };
+        pair("-icount", format!("shift=0,sleep={wait}"));
         pair("-seed", "1".into());
         pair("-rtc", "base=2026-01-01,clock=vm".into());
+    }
+    if let Some(plugin) = &machine.counter {
+        pair("-plugin", plugin.clone());
     }
     if let Some(port) = machine.gdb_port {
         pair("-gdb", format!("tcp:127.0.0.1:{port}"));
@@ -144,6 +160,42 @@ pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Optio
     let end = exit?.map_or(Ok(End::TimedOut), |status| end_of(status, &complaints))?;
     let output = std::mem::take(&mut *output.lock());
     Ok((end, output))
+}
+
+/// Starts a machine with these arguments, has `work` done meanwhile, then ends it; gives what `work` gave.
+/// `work` is told when its time is over or the machine has ended by itself. The error of a `work` that
+/// fails shows what the console printed last.
+pub fn boot_for<T: Send>(
+    arguments: &[String],
+    limit: Duration,
+    work: impl FnOnce(&AtomicBool) -> Result<T> + Send,
+) -> Result<T> {
+    let mut command = command();
+    command.args(arguments).args(["-serial", "stdio", "-monitor", "none"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = Running::start(command)?;
+    let stdout = running.child.stdout.take().context("the emulator has no output")?;
+    let (output, over) = (Collected::default(), AtomicBool::new(false));
+    let result = thread::scope(|scope| {
+        let printer = scope.spawn(|| output.collect(stdout, false));
+        let work = scope.spawn(|| work(&over));
+        let start = Instant::now();
+        while !work.is_finished() && start.elapsed() < limit && matches!(running.child.try_wait(), Ok(None)) {
+            thread::sleep(POLL);
+        }
+        let in_time = start.elapsed() < limit;
+        over.store(true, Ordering::Relaxed);
+        running.end();
+        let _ = printer.join();
+        let result = work.join().unwrap_or_else(|_| bail!("what was to be done meanwhile panicked"));
+        if in_time { result } else { result.or(Err(TimedOut(limit.as_secs_f64()).into())) }
+    });
+    result.with_context(|| {
+        let output = String::from_utf8_lossy(&output.lock()).into_owned();
+        let last: Vec<&str> = output.lines().rev().take(20).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        format!("the machine's last lines were\n{}\n{}", last.join("\n"), running.complaints().trim_end())
+    })
 }
 
 /// The emulator's command. Where `setpriv` is at hand the emulator ends with us, however we end.
@@ -214,13 +266,18 @@ impl Running {
     fn complaints(&mut self) -> String {
         self.complaints.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
+
+    /// Ends it, if it has not ended by itself.
+    fn end(&mut self) {
+        // Both do nothing if it has.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Does nothing if it has ended, which it has unless an error came between.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.end();
     }
 }
 

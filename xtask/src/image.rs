@@ -2,15 +2,15 @@
 
 use crate::build::{self, Checks, Program, Programs};
 use crate::elf;
+use crate::forward::{self, Forward};
 use crate::project::{Project, Scratch, read, read_text, write};
 use abi::boot::{ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH, SYSTEM_PATH};
 use anyhow::{Context, Result, bail};
 use cpio::Writer;
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use system::host::{ComponentText, Description, Plan, Problem, Surroundings};
+use system::host::{At, ComponentText, Description, Plan, Problem, Surroundings};
 
 /// The commands that the shell runs instead of a conversation.
 const EXEC_PATH: &str = "etc/exec";
@@ -30,10 +30,17 @@ pub struct Image {
     pub archive: PathBuf,
     /// The nucleus's command line.
     pub command_line: String,
-    /// With a network interface: the port of this host that leads to port 80 of the machine.
-    pub web_port: Option<u16>,
+    /// With a network interface: the ports of this host that lead to the machine.
+    pub forwards: Option<Vec<Forward>>,
     /// Holds the archive.
     _scratch: Scratch,
+}
+
+impl Image {
+    /// The port of this host that leads to the machine's web server.
+    pub fn web_port(&self) -> Option<u16> {
+        self.forwards.iter().flatten().find(|forward| forward.guest == forward::WEB).map(|forward| forward.host)
+    }
 }
 
 impl System {
@@ -49,6 +56,12 @@ impl System {
         let folder = self.folder(project);
         let tree = Tree { project, folder, memory_frames };
         self.description.check(&tree).map_err(|problems| report(&self.path, &problems))
+    }
+
+    /// Has one more file of the host packed.
+    pub fn add_file(&mut self, path: &str, source: &Path) {
+        let at = |text: String| At { value: text, line: 0 };
+        self.description.files.push((at(path.into()), at(source.display().to_string())));
     }
 
     /// What must be built for it.
@@ -148,7 +161,7 @@ pub fn pack(
     }
     let image = finish(project, writer, nucleus, description.command_line.clone())?;
     let network = description.components.iter().any(|component| component.name.value == NETWORK_DRIVER);
-    Ok(Image { web_port: if network { Some(free_port()?) } else { None }, ..image })
+    Ok(Image { forwards: if network { Some(vec![Forward::web()?]) } else { None }, ..image })
 }
 
 /// An archive with nothing but the nucleus's symbols.
@@ -161,15 +174,6 @@ pub fn nucleus_only(project: &Project, checks: Checks) -> Result<Image> {
 
 /// The component for which the machine has a network interface.
 const NETWORK_DRIVER: &str = "virtio-net";
-/// The port that a person expects.
-const WEB_PORT: u16 = 8080;
-
-/// A port of this host for the web server: the usual one, or if it is taken any.
-fn free_port() -> Result<u16> {
-    let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    let listener = bind(WEB_PORT).or_else(|_| bind(0)).context("no port of this host is free")?;
-    Ok(listener.local_addr().context("a port without a number")?.port())
-}
 
 fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: String) -> Result<Image> {
     let scratch = project.scratch()?;
@@ -178,7 +182,7 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
     // The nucleus may be built anew while the emulator starts: it gets a copy.
     let copy = scratch.file("nucleus");
     fs::copy(&nucleus, &copy).with_context(|| format!("cannot copy {}", nucleus.display()))?;
-    Ok(Image { nucleus: copy, archive, command_line, web_port: None, _scratch: scratch })
+    Ok(Image { nucleus: copy, archive, command_line, forwards: None, _scratch: scratch })
 }
 
 fn program(programs: &Programs, program: &Program) -> Result<Vec<u8>> {

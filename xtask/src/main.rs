@@ -7,15 +7,19 @@
 //! | [`build`] | cargo with the flags of nucleus and components |
 //! | [`image`] | the system description and the boot archive |
 //! | [`emulator`] | QEMU: installing, starting, input, output, time limit, exit status |
+//! | [`forward`] | ports of this host that lead to the machine |
+//! | [`counter`] | the emulator's plugin that counts instructions |
 //! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`new`] | the commands |
 #![forbid(unsafe_code)]
 
 mod bench;
 mod build;
 mod command_line;
+mod counter;
 mod debug;
 mod elf;
 mod emulator;
+mod forward;
 mod graph;
 mod image;
 mod install;

@@ -20,7 +20,7 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     install::emulator()?;
     let image = image_of(project, &options.machine, options.exec.as_deref())?;
     let machine = Machine { icount: options.icount, ..machine_of(&options.machine) };
-    if let Some(port) = image.web_port {
+    if let Some(port) = image.web_port() {
         eprintln!("http://localhost:{port}/ leads to Cairn's web server.");
     }
     let talks = options.exec.is_none() && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
@@ -61,13 +61,7 @@ pub fn image_of(project: &Project, options: &MachineOptions, exec: Option<&str>)
 
 /// The machine that these options ask for.
 pub fn machine_of(options: &MachineOptions) -> Machine {
-    Machine {
-        memory: options.memory.clone(),
-        cpus: options.cpus,
-        icount: false,
-        gdb_port: None,
-        append: options.append.clone(),
-    }
+    Machine { cpus: options.cpus, append: options.append.clone(), ..Machine::new(&options.memory) }
 }
 
 /// Frames of a memory size such as `64M`.

@@ -65,7 +65,7 @@ pub fn transcript(project: &Project, report: &mut Report) {
         let system = System::read(project, Path::new("systems/default.toml"))?;
         let memory = "64M";
         let image = image::make(project, &system, Checks::On, frames_of(memory)?, None)?;
-        let machine = Machine { memory: memory.into(), cpus: 1, icount: true, gdb_port: None, append: String::new() };
+        let machine = Machine { icount: true, ..Machine::new(memory) };
         let console = Console::Steps { steps: &steps, echo: false };
         let (end, output) = emulator::boot(&image, &machine, console, Some(LIMIT))?;
         let found = visible(&String::from_utf8_lossy(&output));

@@ -186,13 +186,8 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
     let plan = system.plan(project, Some(frames_of(&test.memory)?))?;
     let nucleus = built.nuclei.get(&test.checked.into()).context("the nucleus was not built")?;
     let image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, test.exec.as_deref())?;
-    let machine = Machine {
-        memory: test.memory.clone(),
-        cpus: test.cpus,
-        icount: test.icount,
-        gdb_port: None,
-        append: test.append.clone(),
-    };
+    let machine =
+        Machine { cpus: test.cpus, icount: test.icount, append: test.append.clone(), ..Machine::new(&test.memory) };
     let step = |step: &StepText| -> Result<Step> {
         let after = regex::bytes::Regex::new(&step.after).context("bad `after`")?;
         Ok(Step { after, send: step.send.clone().into_bytes() })
@@ -202,7 +197,7 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
     let console = Console::Steps { steps: &steps, echo: false };
     let over = AtomicBool::new(false);
     let (booted, pages) = thread::scope(|scope| {
-        let host = image.web_port.filter(|_| test.requests > 0);
+        let host = image.web_port().filter(|_| test.requests > 0);
         let pages = host.map(|port| {
             scope.spawn({
                 let over = &over;

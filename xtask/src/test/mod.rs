@@ -6,6 +6,7 @@
 //! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml` |
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
+//! | `counter` | the emulator's plugin counts every instruction once |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
@@ -15,6 +16,7 @@ mod book;
 mod boot;
 mod checks;
 mod copy;
+mod counter;
 mod host;
 mod load;
 mod mutants;
@@ -33,13 +35,14 @@ use anyhow::{Result, bail};
 use report::Report;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 11] = [
+const GROUPS: [&str; 12] = [
     "format",
     "unsafe",
     "dependencies",
     "systems",
     "lints",
     "host",
+    "counter",
     "boot",
     "transcript",
     "tutorial",
@@ -87,6 +90,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if wants("host") || !host_names.is_empty() {
         let only = if wants("host") { &[][..] } else { &host_names };
         host::run(project, &workspace, options.soak, only, &mut report);
+    }
+    if wants("counter") {
+        counter::check(project, &mut report);
     }
     let chosen: Vec<_> = boot_tests
         .iter()

@@ -1,11 +1,17 @@
 //! `./x bench`: boots the build that ships, with one tick per instruction, runs the program `bench`, and
 //! compares what it prints with `tests/budgets.toml`.
 //!
+//! What a request from the host costs is measured by [`network`], with another counter.
+//!
 //! The program prints lines `bench NAME VALUE UNIT [key=value …]`; the pairs are counts of what costs
 //! more on hardware than an instruction (writes of the page-table root, TLB invalidations).
 
+mod client;
+mod network;
+
 use crate::build::Checks;
 use crate::command_line::BenchOptions;
+use crate::counter::Plugin;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::image::{self, Image, System};
 use crate::install;
@@ -16,12 +22,15 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 /// Memory of the machine that is measured.
 const MEMORY: &str = "64M";
 /// Seconds that measuring may take.
 const SECONDS: f64 = 900.0;
+/// The system whose network is measured.
+const NETWORK_SYSTEM: &str = "systems/network.toml";
 /// The row that the host measures.
 const NUCLEUS: &str = "nucleus";
 /// The row that takes a nucleus of its own.
@@ -79,7 +88,11 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
         bail!("no row of tests/budgets.toml matches `{}`", options.filter.as_deref().unwrap_or_default());
     }
     install::emulator()?;
-    let measured: Vec<_> = measure(project, options)?.into_iter().filter(|row| wanted(&row.name)).collect();
+    let mut measured = measure_network(project, &budgets)?;
+    if budgets.iter().any(|budget| !network::ROWS.contains(&budget.name.as_str())) {
+        measured.extend(measure(project, options)?);
+    }
+    let measured: Vec<_> = measured.into_iter().filter(|row| wanted(&row.name)).collect();
     let problems = problems(&budgets, &measured);
     println!("{}", table(&budgets, &measured));
     for problem in &problems {
@@ -118,10 +131,26 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
     Ok(measured)
 }
 
+/// Measures those rows of the network that have a budget.
+fn measure_network(project: &Project, budgets: &[Budget]) -> Result<Vec<Measurement>> {
+    let wanted = |name: &str| budgets.iter().any(|budget| budget.name == name);
+    if !network::ROWS.iter().any(|name| wanted(name)) {
+        return Ok(Vec::new());
+    }
+    let plugin = Plugin::make(project)?;
+    let scratch = project.scratch()?;
+    let page = scratch.file(network::PAGE);
+    write(&page, &network::page())?;
+    let mut system = System::read(project, Path::new(NETWORK_SYSTEM))?;
+    system.add_file(&format!("www/{}", network::PAGE), &page);
+    let image = image::make(project, &system, Checks::Off, run::frames_of(MEMORY)?, None)?;
+    network::measure(image, Machine::new(MEMORY), &plugin, Duration::from_secs_f64(SECONDS), &wanted)
+}
+
 /// Boots this build with these commands; gives the image and what they measured.
 fn boot(project: &Project, system: &System, checks: Checks, commands: &str) -> Result<(Image, Vec<Measurement>)> {
     let image = image::make(project, system, checks, run::frames_of(MEMORY)?, Some(commands))?;
-    let machine = Machine { memory: MEMORY.into(), cpus: 1, icount: true, gdb_port: None, append: String::new() };
+    let machine = Machine { icount: true, ..Machine::new(MEMORY) };
     let console = Console::Steps { steps: &[], echo: false };
     let (end, output) = emulator::boot(&image, &machine, console, Some(Duration::from_secs_f64(SECONDS)))?;
     let output = String::from_utf8_lossy(&output);

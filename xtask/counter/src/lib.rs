@@ -1,0 +1,74 @@
+//! A plugin of QEMU that counts the guest's instructions and answers the count over a Unix socket.
+//!
+//! `-plugin libcounter.so,socket=PATH`: each byte that a client sends is answered with the count so far, eight
+//! bytes, little-endian. The count begins with the first instruction after power-on, firmware included.
+//!
+//! # What counts as one
+//! An addition of one stands before each instruction of a translated block, so a block that is left
+//! early counts what was begun. Each iteration of a `rep` string instruction counts, because the translator makes it a
+//! turn of its own (from QEMU 10 on only with `-icount`, which therefore is always given). An instruction that
+//! faults counts each time it is begun. A halted CPU executes nothing and counts nothing.
+//!
+//! # Versions
+//! The functions that a plugin may call are sought in the emulator when it loads us: until QEMU 8 all CPUs add to one number,
+//! and since QEMU 9 each to its own. [`qemu_plugin_version`] tells the emulator for which of the two we take it.
+//! Source: QEMU, `include/qemu/qemu-plugin.h` of 7.2 and 10.0.
+
+mod emulator;
+mod server;
+
+use emulator::Emulator;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::unix::net::UnixListener;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// Version of the interface that we ask for: read by the emulator once we are loaded.
+#[unsafe(no_mangle)]
+pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(emulator::ONE_COUNT);
+
+/// Runs when the emulator has loaded us, before it looks at anything.
+// SAFETY: an array of functions without arguments is what the loader expects in this section; ours uses
+// nothing that is not there before `main`.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static LOADED: extern "C" fn() = {
+    extern "C" fn loaded() {
+        qemu_plugin_version.store(emulator::version(), Ordering::Relaxed);
+    }
+    loaded
+};
+
+/// Called by the emulator before the machine exists. Gives 0, or 1 after saying why not.
+///
+/// # Safety
+/// `arguments` must point to `count` texts that end with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: u64,
+    _about: *const c_void,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    let text = |place: usize| {
+        // SAFETY: `place` is below `count`, and our caller vouches for the texts.
+        unsafe { CStr::from_ptr(*arguments.add(place)) }.to_string_lossy().into_owned()
+    };
+    let arguments: Vec<String> = (0..usize::try_from(count).unwrap_or(0)).map(text).collect();
+    match install(id, &arguments) {
+        Ok(()) => 0,
+        Err(cause) => {
+            // The emulator says nothing but that we refused.
+            eprintln!("qemu-system: counter: {cause}");
+            1
+        }
+    }
+}
+
+fn install(id: u64, arguments: &[String]) -> Result<(), String> {
+    let path = server::socket_path(arguments)?;
+    let emulator = Emulator::find()?;
+    let listener = UnixListener::bind(path).map_err(|error| format!("no socket can be made at {path}: {error}"))?;
+    let count = emulator.count_all(id)?;
+    std::thread::spawn(move || server::serve(&listener, count));
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! What a request costs a machine: clients on this host, instructions counted in the emulator.
+//!
+//! The machine serves echo (UDP and TCP, port 7: RFC 862), an endless source of bytes (TCP, port 19, as RFC
+//! 864 but for the pattern, which is free) and a web server (TCP, port 80) with a file of 1 KiB called [`PAGE`]. The clients know
+//! nothing else of it: the same code measures Cairn and Linux.
+//!
+//! Each row is a number of exchanges, one after the other, on one connection, after as many to warm up; the
+//! count of all that the machine executes meanwhile, idle loops and timers included, is divided by their number.
+
+use super::client::{self, Web};
+use super::{Measurement, grouped};
+use crate::counter::{Counter, Plugin};
+use crate::emulator::{self, Machine};
+use crate::forward::{Forward, Protocol, WEB};
+use crate::image::Image;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Path of the file that the web server is asked for.
+pub const PAGE: &str = "kibibyte";
+/// Its length in bytes.
+pub const PAGE_BYTES: usize = 1024;
+/// Ports of the machine.
+const ECHO: u16 = 7;
+const SOURCE: u16 = 19;
+
+/// Exchanges that are counted, and before them to warm up.
+const EXCHANGES: u64 = 1000;
+/// KiB that are counted, and before them to warm up.
+const BULK_KIB: u64 = 16 * 1024;
+const WARM_KIB: u64 = 1024;
+/// Between two tries to get the first response.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The rows, as `tests/budgets.toml` names them, and their units.
+pub const FIRST_RESPONSE: &str = "first-response";
+pub const HTTP_GET: &str = "http-get";
+pub const UDP_ECHO: &str = "udp-echo";
+pub const TCP_ECHO: &str = "tcp-echo";
+pub const TCP_BULK: &str = "tcp-bulk";
+pub const ROWS: [&str; 5] = [FIRST_RESPONSE, HTTP_GET, UDP_ECHO, TCP_ECHO, TCP_BULK];
+
+/// The bytes of the file that the web server is asked for.
+pub fn page() -> Vec<u8> {
+    (b'a'..=b'z').cycle().take(PAGE_BYTES).collect()
+}
+
+/// Boots this image with all ports forwarded, and measures those rows that are wanted.
+pub fn measure(
+    mut image: Image,
+    machine: Machine,
+    plugin: &Plugin,
+    limit: Duration,
+    wanted: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Vec<Measurement>> {
+    let ports = Ports::free()?;
+    image.forwards = Some(ports.forwards());
+    let machine = Machine { counter: Some(plugin.argument()), ..machine };
+    emulator::boot_for(&emulator::arguments(&image, &machine), limit, |over| {
+        let counter = plugin.connect(over)?;
+        Session { counter, ports: &ports, over }.rows(wanted)
+    })
+}
+
+/// Ports of this host that lead to the machine's.
+struct Ports {
+    web: Forward,
+    udp_echo: Forward,
+    tcp_echo: Forward,
+    source: Forward,
+}
+
+impl Ports {
+    fn free() -> Result<Self> {
+        let guests = [(Protocol::Tcp, WEB), (Protocol::Udp, ECHO), (Protocol::Tcp, ECHO), (Protocol::Tcp, SOURCE)];
+        match Forward::any(&guests)?[..] {
+            [web, udp_echo, tcp_echo, source] => Ok(Self { web, udp_echo, tcp_echo, source }),
+            _ => bail!("other ports than were asked for"),
+        }
+    }
+
+    fn forwards(&self) -> Vec<Forward> {
+        vec![self.web, self.udp_echo, self.tcp_echo, self.source]
+    }
+}
+
+/// A machine that runs and is counted.
+struct Session<'a> {
+    counter: Counter<UnixStream>,
+    ports: &'a Ports,
+    over: &'a AtomicBool,
+}
+
+impl Session<'_> {
+    fn rows(&mut self, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Measurement>> {
+        let mut rows = Vec::new();
+        let mut add = |name: &str, value: u64, unit: &str| {
+            if wanted(name) {
+                rows.push(Measurement { name: name.into(), value, unit: unit.into(), counts: BTreeMap::new() });
+            }
+        };
+        // Without it nothing is known to be up.
+        add(FIRST_RESPONSE, self.first_response()?, "instructions");
+        if wanted(HTTP_GET) {
+            add(HTTP_GET, self.http_get().context("GET on a kept connection")?, "instructions");
+        }
+        if wanted(UDP_ECHO) {
+            add(UDP_ECHO, self.udp_echo().context("echo by UDP")?, "instructions");
+        }
+        if wanted(TCP_ECHO) {
+            add(TCP_ECHO, self.tcp_echo().context("echo by TCP")?, "instructions");
+        }
+        if wanted(TCP_BULK) {
+            add(TCP_BULK, self.tcp_bulk().context("bytes from the source")?, "instructions/KiB");
+        }
+        Ok(rows)
+    }
+
+    /// Asks, each time on a connection of its own, until the page comes; gives the count since power-on.
+    ///
+    /// A try before the machine listens costs it nothing or a refusal: the emulator takes the connection, asks for the
+    /// machine's address, and gives up when nobody answers.
+    fn first_response(&mut self) -> Result<u64> {
+        let expected = page();
+        loop {
+            let response = Web::connect(self.ports.web.address()).and_then(|mut web| web.get(PAGE));
+            let count = self.counter.instructions()?;
+            match response {
+                Ok(body) if body == expected => return Ok(count),
+                Ok(body) => bail!("/{PAGE} is {} bytes long and not as it was packed", body.len()),
+                Err(error) if self.over.load(Ordering::Relaxed) => {
+                    let count = grouped(count);
+                    return Err(error.context(format!("no page came until the end, after {count} instructions")));
+                }
+                Err(_) => thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    fn http_get(&mut self) -> Result<u64> {
+        let mut web = Web::connect(self.ports.web.address())?;
+        self.each(|| web.get(PAGE).map(drop))
+    }
+
+    fn udp_echo(&mut self) -> Result<u64> {
+        let mut stream = client::Datagrams::connect(self.ports.udp_echo.address())?;
+        self.each_echo(&mut stream)
+    }
+
+    fn tcp_echo(&mut self) -> Result<u64> {
+        let mut stream = client::tcp(self.ports.tcp_echo.address())?;
+        self.each_echo(&mut stream)
+    }
+
+    fn tcp_bulk(&mut self) -> Result<u64> {
+        let mut stream = client::tcp(self.ports.source.address())?;
+        client::skip(&mut stream, WARM_KIB)?;
+        Ok(per(self.counter.during(|| client::skip(&mut stream, BULK_KIB))?, BULK_KIB))
+    }
+
+    /// Eight bytes there and back.
+    fn each_echo(&mut self, stream: &mut (impl Read + Write)) -> Result<u64> {
+        let mut number = 0_u64;
+        self.each(|| {
+            number += 1;
+            client::echo(stream, number)
+        })
+    }
+
+    /// Instructions of one exchange, on the average.
+    fn each(&mut self, mut exchange: impl FnMut() -> Result<()>) -> Result<u64> {
+        let mut all = || (0..EXCHANGES).try_for_each(|_| exchange());
+        all()?;
+        Ok(per(self.counter.during(all)?, EXCHANGES))
+    }
+}
+
+/// The share of one, rounded up.
+fn per(count: u64, number: u64) -> u64 {
+    count.div_ceil(number)
+}

@@ -1,0 +1,125 @@
+//! The emulator's plugin that counts instructions: built, loaded, asked. Its protocol stands in `xtask/counter`.
+
+use crate::build;
+use crate::project::{Project, Scratch};
+use anyhow::{Context, Result, bail};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How long the plugin may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks whether the emulator has made the socket.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The plugin, ready to be loaded by one run of the emulator.
+pub struct Plugin {
+    library: PathBuf,
+    socket: PathBuf,
+    _scratch: Scratch,
+}
+
+impl Plugin {
+    /// Builds it.
+    pub fn make(project: &Project) -> Result<Self> {
+        let library = build::counter(project)?;
+        let scratch = project.scratch()?;
+        let socket = scratch.file("counter");
+        // Paths of sockets are short; the emulator runs in the same folder as we.
+        let socket = socket.strip_prefix(&project.root).unwrap_or(&socket).to_path_buf();
+        Ok(Self { library, socket, _scratch: scratch })
+    }
+
+    /// As the emulator takes it.
+    pub fn argument(&self) -> String {
+        // A comma would end the value.
+        let escaped = |path: &PathBuf| path.display().to_string().replace(',', ",,");
+        format!("{},socket={}", escaped(&self.library), escaped(&self.socket))
+    }
+
+    /// Waits for the emulator to load it.
+    pub fn connect(&self, over: &AtomicBool) -> Result<Counter<UnixStream>> {
+        let stream = loop {
+            match UnixStream::connect(&self.socket) {
+                Ok(stream) => break stream,
+                Err(error) if over.load(Ordering::Relaxed) => {
+                    return Err(error).context("the emulator ended before its counter could be asked");
+                }
+                Err(_) => thread::sleep(PAUSE),
+            }
+        };
+        stream.set_read_timeout(Some(PATIENCE)).context("a socket without time limit")?;
+        Ok(Counter(stream))
+    }
+}
+
+/// A connection to the plugin.
+pub struct Counter<S>(S);
+
+impl<S: Read + Write> Counter<S> {
+    /// Instructions that the guest has begun since power-on.
+    pub fn instructions(&mut self) -> Result<u64> {
+        let mut answer = [0; 8];
+        self.0.write_all(b"?").and_then(|()| self.0.read_exact(&mut answer)).context("the counter does not answer")?;
+        Ok(u64::from_le_bytes(answer))
+    }
+
+    /// Instructions that the guest executes while `work` is done.
+    pub fn during(&mut self, work: impl FnOnce() -> Result<()>) -> Result<u64> {
+        let before = self.instructions()?;
+        work()?;
+        let after = self.instructions()?;
+        match after.checked_sub(before) {
+            Some(count @ 1..) => Ok(count),
+            _ => bail!("the counter went from {before} to {after}: it does not count this machine"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    /// Answers with these numbers, one after the other.
+    struct Answers(Vec<u8>);
+
+    impl Write for Answers {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Read for Answers {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let count = bytes.len().min(self.0.len());
+            bytes[..count].copy_from_slice(&self.0[..count]);
+            self.0.drain(..count);
+            Ok(count)
+        }
+    }
+
+    fn counter(numbers: &[u64]) -> Counter<Answers> {
+        Counter(Answers(numbers.iter().flat_map(|number| number.to_le_bytes()).collect()))
+    }
+
+    #[test]
+    fn answers_are_numbers() {
+        assert_eq!(counter(&[0x1234_5678_9abc]).instructions().unwrap(), 0x1234_5678_9abc);
+        assert!(counter(&[]).instructions().is_err());
+    }
+
+    #[test]
+    fn differences_are_of_what_ran() {
+        assert_eq!(counter(&[10, 17]).during(|| Ok(())).unwrap(), 7);
+        assert!(counter(&[10, 10]).during(|| Ok(())).is_err());
+        assert!(counter(&[10, 9]).during(|| Ok(())).is_err());
+        assert!(counter(&[10, 17]).during(|| bail!("no answer")).is_err());
+    }
+}
