@@ -4,18 +4,22 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use interfaces::bus::{BusClient, CONFIGURATION_BYTES};
+use interfaces::bus::BusClient;
 use interfaces::nic::MAX_FRAME;
 use runtime::Direct;
+use virtio::{Memory, memory};
+use virtio_drivers::PAGE_SIZE;
 use virtio_drivers::device::net::VirtIONetRaw;
 use virtio_drivers::transport::pci::PciTransport;
-use virtio_drivers::transport::pci::bus::{DeviceFunction, PciRoot};
-
-use crate::configuration::Copy;
-use crate::memory::{self, FRAMES, FRAMES_AT, Memory, PACKETS};
 
 /// Packets in each queue.
 const QUEUE: usize = 32;
+/// Frames of the two queues, two each.
+const QUEUE_FRAMES: usize = 4;
+/// All frames: half a frame for each packet.
+const FRAMES: usize = QUEUE_FRAMES + PACKETS / 2;
+/// Packets that there is room for.
+const PACKETS: usize = 2 * QUEUE;
 type Buffer = &'static mut [u8];
 
 /// See the module.
@@ -34,29 +38,10 @@ unsafe impl Send for Device {}
 impl Device {
     /// Gets everything from the bus and starts the device.
     pub fn new(bus: &BusClient<Direct>) -> Result<Self, String> {
-        let mut bytes = [0; CONFIGURATION_BYTES];
-        bus.configuration(&mut bytes).map_err(|error| error.to_string())?;
-        let copy = Copy::new(&bytes);
-        for (number, address) in copy.addresses().into_iter().enumerate().filter(|(_, address)| *address != 0) {
-            bus.registers(number as u64, memory::registers_at(number as u64)).map_err(|error| error.to_string())?;
-            memory::set_base(number, address);
-        }
-        let mut frames = [0; 8 * FRAMES];
-        let count = bus.frames(FRAMES as u64, FRAMES_AT, &mut frames).map_err(|error| error.to_string())?;
-        if count != frames.len() {
-            return Err("the bus gave too few frames".into());
-        }
-        for (number, bytes) in frames.chunks_exact(8).enumerate() {
-            memory::set_frame(number, u64::from_le_bytes(bytes.try_into().unwrap_or([0; 8])));
-        }
-        let function = DeviceFunction { bus: 0, device: 0, function: 0 };
-        let transport = PciTransport::new::<Memory, _>(&mut PciRoot::new(copy), function);
-        let transport = transport.map_err(|error| format!("not a virtio device: {error}"))?;
-        // SAFETY: the frames are mapped, and nothing of this new program refers to them.
-        unsafe { memory::clear() };
+        let transport = virtio::open(bus, FRAMES).map_err(|error| error.to_string())?;
         let net = VirtIONetRaw::new(transport).map_err(|error| format!("the device refuses: {error}"))?;
-        // SAFETY: each number once.
-        let free = (0..PACKETS).map(|number| unsafe { memory::packet(number) }).collect();
+        let pages = core::iter::from_fn(memory::page);
+        let free = pages.flat_map(|page| <[Buffer; 2]>::from(page.split_at_mut(PAGE_SIZE / 2))).collect();
         let none = || core::array::from_fn(|_| None);
         let mut device = Self { net, receiving: none(), sending: none(), free, header: 0 };
         let mut header = [0; 32];

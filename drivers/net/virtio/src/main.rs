@@ -8,9 +8,7 @@
 
 extern crate alloc;
 
-mod configuration;
 mod device;
-mod memory;
 
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicUsize, Ordering};

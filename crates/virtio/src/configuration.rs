@@ -62,3 +62,48 @@ impl ConfigurationAccess for Copy {
         self.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FUNCTION: DeviceFunction = DeviceFunction { bus: 0, device: 0, function: 0 };
+
+    /// A space whose base registers read `bases`, and `masks` after all ones.
+    fn space(bases: [u32; 6], masks: [u32; 6]) -> Copy {
+        let mut bytes = [0; CONFIGURATION_BYTES];
+        for (number, (base, mask)) in bases.into_iter().zip(masks).enumerate() {
+            bytes[0x10 + 4 * number..][..4].copy_from_slice(&base.to_le_bytes());
+            bytes[256 + 4 * number..][..4].copy_from_slice(&mask.to_le_bytes());
+        }
+        Copy::new(&bytes)
+    }
+
+    #[test]
+    fn addresses_of_both_widths() {
+        let copy = space(
+            [0xfebc_0000, 0xc001, 0x8000_000c, 0x7, 0, 0xfffc],
+            [0xffff_f000, 0xffff_ffe1, 0xffff_c00c, u32::MAX, 0, 0],
+        );
+        // Ports are no memory, nor is a register that is not there; the upper half is none of its own.
+        assert_eq!(copy.addresses(), [0xfebc_0000, 0, 0x7_8000_0000, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_wide_register_without_an_upper_half_is_narrow() {
+        assert_eq!(space([0, 0, 0, 0, 0, 0x8000_0004], [0, 0, 0, 0, 0, !0]).addresses()[5], 0x8000_0000);
+    }
+
+    #[test]
+    fn measuring_changes_nothing() {
+        let mut copy = space([0xfebc_0000, 0, 0, 0, 0, 0], [0xffff_f000, 0, 0, 0, 0, 0]);
+        assert_eq!(copy.read_word(FUNCTION, 0x10), 0xfebc_0000);
+        copy.write_word(FUNCTION, 0x10, u32::MAX);
+        assert_eq!(copy.read_word(FUNCTION, 0x10), 0xffff_f000);
+        copy.write_word(FUNCTION, 0x10, 0xfebc_0000);
+        assert_eq!(copy.read_word(FUNCTION, 0x10), 0xfebc_0000);
+        // The command register, which is the bus's.
+        copy.write_word(FUNCTION, 0x04, 7);
+        assert_eq!(copy.read_word(FUNCTION, 0x04), 0);
+    }
+}
