@@ -107,6 +107,11 @@ const fn is_passing(error: Error) -> bool {
 }
 
 impl<S: Source> Connection<S> {
+    /// The same connection, tried once.
+    pub const fn once(&self) -> Once<'_, S> {
+        Once(self)
+    }
+
     /// The entry, opened if it is not. Does not wait.
     pub fn entry(&self) -> Result<Entry, Error> {
         match self.entry.load(Ordering::Acquire) {
@@ -168,6 +173,40 @@ impl<S: Source> Connection<S> {
                 result => return result,
             }
         }
+    }
+}
+
+/// A connection that is tried once: a server that is not there is not waited for.
+#[derive(Debug)]
+pub struct Once<'a, S>(&'a Connection<S>);
+
+impl<S: Source> Once<'_, S> {
+    fn try_once(&self, call: impl FnOnce(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
+        let entry = self.0.entry()?;
+        let outcome = call(Direct(entry));
+        if outcome.as_ref().is_err_and(|error| is_passing(*error)) {
+            self.0.retire(entry);
+        }
+        outcome
+    }
+}
+
+impl<S: Source> Transport for Once<'_, S> {
+    #[inline]
+    fn call(&self, words: Words, control: Control) -> Result<Answer, Error> {
+        self.try_once(|entry| entry.call(words, control))
+    }
+
+    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error> {
+        self.try_once(|entry| entry.call_bytes(words, control, send, receive))
+    }
+
+    fn prepare_receive(&self) -> Result<(), Error> {
+        message::prepare_receive()
+    }
+
+    fn discard(&self, delegated: Delegated) {
+        drop(Owned::new(delegated.into()));
     }
 }
 

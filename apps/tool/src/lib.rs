@@ -82,6 +82,16 @@ impl Arguments {
         }
     }
 
+    /// Takes the option `--name VALUE` away. `Err` (and it is said) if the value is missing.
+    pub fn value(&mut self, name: &str) -> Result<Option<&'static str>, u8> {
+        let Some(place) = self.words.iter().position(|word| *word == name) else { return Ok(None) };
+        self.words.remove(place);
+        if place >= self.words.len() {
+            return Err(self.wrong(&alloc::format!("{name} needs a value")));
+        }
+        Ok(Some(self.words.remove(place)))
+    }
+
     /// Takes the option `--name` away; true if it was there.
     pub fn flag(&mut self, name: &str) -> bool {
         let before = self.words.len();

@@ -1,36 +1,29 @@
-//! The network interface as smoltcp sees it: one frame that came in, and calls for those that go out.
+//! What smoltcp sends through: the driver of the network interface, and the way from here to here.
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::vec;
+use alloc::vec::Vec;
 use interfaces::nic::{MAX_FRAME, NicClient};
 use runtime::connection::{Connection, Name};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 
 /// The driver, by name: it may be started again at any time.
-pub static NIC: NicClient<Connection<Name<'static>>> = NicClient(Connection::named("nic"));
+static DRIVER: Connection<Name<'static>> = Connection::named("nic");
 
-/// See the module.
-pub struct Link {
-    /// What came in and was not looked at yet.
-    pub arrived: Box<[u8]>,
-    /// Its bytes; 0 = nothing.
-    pub length: usize,
-    outgoing: Box<[u8]>,
+/// Calls to the driver. A driver that is not there now is not waited for.
+pub fn driver() -> NicClient<runtime::connection::Once<'static, Name<'static>>> {
+    NicClient(DRIVER.once())
 }
 
-impl Link {
-    /// With nothing in it.
-    pub fn new() -> Self {
-        let buffer = || vec![0; MAX_FRAME].into_boxed_slice();
-        Self { arrived: buffer(), length: 0, outgoing: buffer() }
-    }
-}
+/// Bytes of the longest packet from here to here.
+const LOCAL_MTU: usize = 4096;
+/// Packets on their way from here to here, at most; more are lost.
+const LOCAL_PACKETS: usize = 128;
 
-/// The frame that came in.
+/// A packet that came.
 pub struct Arrived<'a>(&'a [u8]);
-/// Room for one that goes out.
-pub struct Outgoing<'a>(&'a mut [u8]);
 
 impl RxToken for Arrived<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, work: F) -> R {
@@ -38,36 +31,125 @@ impl RxToken for Arrived<'_> {
     }
 }
 
+/// What came from the driver, and room for what goes there.
+pub struct Ethernet {
+    /// A frame that came and was not looked at yet, in the first `length` bytes.
+    pub arrived: Box<[u8]>,
+    /// Its bytes; 0 = nothing.
+    pub length: usize,
+    outgoing: Box<[u8]>,
+    /// Frames that were sent.
+    pub sent: u64,
+    /// Frames that the driver did not take.
+    pub lost: u64,
+}
+
+/// A buffer for a frame.
+pub fn frame_buffer() -> Box<[u8]> {
+    vec![0; MAX_FRAME].into_boxed_slice()
+}
+
+impl Ethernet {
+    /// With nothing in it.
+    pub fn new() -> Self {
+        Self { arrived: frame_buffer(), length: 0, outgoing: frame_buffer(), sent: 0, lost: 0 }
+    }
+}
+
+/// Room for a frame that goes out.
+pub struct Outgoing<'a> {
+    frame: &'a mut [u8],
+    sent: &'a mut u64,
+    lost: &'a mut u64,
+}
+
 impl TxToken for Outgoing<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, work: F) -> R {
-        let frame = &mut self.0[..length];
+        let frame = &mut self.frame[..length];
         let outcome = work(frame);
-        // A frame that the driver cannot send is lost, as on any wire.
-        let _ = NIC.send(frame);
+        // What the driver cannot send is lost, as on any wire.
+        match driver().send(frame) {
+            Ok(()) => *self.sent += 1,
+            Err(_) => *self.lost += 1,
+        }
         outcome
     }
 }
 
-impl Device for Link {
+impl Device for Ethernet {
     type RxToken<'a> = Arrived<'a>;
     type TxToken<'a> = Outgoing<'a>;
 
     fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Outgoing<'_>)> {
         let length = core::mem::take(&mut self.length);
-        if length == 0 {
-            return None;
-        }
-        Some((Arrived(&self.arrived[..length]), Outgoing(&mut self.outgoing)))
+        let Self { arrived, outgoing, sent, lost, .. } = self;
+        (length > 0).then(|| (Arrived(&arrived[..length]), Outgoing { frame: outgoing, sent, lost }))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Outgoing<'_>> {
-        Some(Outgoing(&mut self.outgoing))
+        Some(Outgoing { frame: &mut self.outgoing, sent: &mut self.sent, lost: &mut self.lost })
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ethernet;
         capabilities.max_transmission_unit = MAX_FRAME;
+        capabilities
+    }
+}
+
+/// The way from here to here. Nothing is damaged on it, so nothing is summed up.
+pub struct Local {
+    /// Packets on their way.
+    pub queue: VecDeque<Vec<u8>>,
+    arrived: Vec<u8>,
+}
+
+impl Local {
+    /// With nothing on it.
+    pub const fn new() -> Self {
+        Self { queue: VecDeque::new(), arrived: Vec::new() }
+    }
+
+    /// The next packet is the one to be received.
+    pub fn advance(&mut self) -> Option<&[u8]> {
+        self.arrived = self.queue.pop_front()?;
+        Some(&self.arrived)
+    }
+}
+
+/// The queue to put a packet into.
+pub struct Putting<'a>(&'a mut VecDeque<Vec<u8>>);
+
+impl TxToken for Putting<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, work: F) -> R {
+        let mut packet = vec![0; length];
+        let outcome = work(&mut packet);
+        if self.0.len() < LOCAL_PACKETS {
+            self.0.push_back(packet);
+        }
+        outcome
+    }
+}
+
+impl Device for Local {
+    type RxToken<'a> = Arrived<'a>;
+    type TxToken<'a> = Putting<'a>;
+
+    fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Putting<'_>)> {
+        let Self { queue, arrived } = self;
+        (!arrived.is_empty()).then(|| (Arrived(arrived), Putting(queue)))
+    }
+
+    fn transmit(&mut self, _: Instant) -> Option<Putting<'_>> {
+        Some(Putting(&mut self.queue))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ip;
+        capabilities.max_transmission_unit = LOCAL_MTU;
+        capabilities.checksum = smoltcp::phy::ChecksumCapabilities::ignored();
         capabilities
     }
 }

@@ -1,21 +1,32 @@
-//! The network: Ethernet, ARP, IPv4, DHCP and TCP (crate `smoltcp`) over a [`interfaces::nic::Nic`].
+//! The network: Ethernet, ARP and NDP, IPv4 and IPv6, DHCP, DNS, ICMP, UDP and TCP (crate `smoltcp`) over a
+//! [`interfaces::nic::Nic`].
 //!
 //! # Who does the work
 //! The main thread waits in the driver for frames, until the next thing that time demands. Calls do their
-//! work at once on their own activation, under one lock; what they have to send leaves with them. Those that
-//! must wait for the other side wait on a condition.
+//! work at once on their own activation, under one lock; what they have to send leaves with them. No call waits.
+//!
+//! # What may be trusted
+//! Nothing that comes from the wire, and nothing that a client says. Buffers of connections are paid for by who
+//! has them; everything else is bounded: see the constants.
 #![no_std]
 #![no_main]
-#![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod chance;
+mod datagram;
+mod demux;
 mod link;
+mod pages;
 mod service;
+mod session;
+mod slots;
+mod socket;
 mod stack;
+mod tcp;
+mod text;
 
 use alloc::string::{String, ToString};
-use runtime::server;
 
 runtime::entry!(main);
 
@@ -31,6 +42,5 @@ fn main() -> u8 {
 
 fn start() -> Result<(), String> {
     stack::open().map_err(|error| error.to_string())?;
-    server::activations(service::ACTIVATIONS).map_err(|error| error.to_string())?;
     service::publish()
 }

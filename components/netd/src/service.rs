@@ -1,209 +1,359 @@
-//! What clients ask for. The badge of a connection's call entry names its socket.
+//! What clients ask for. The badge of a call entry is the number of its session or socket; for a connection, the
+//! bits above the number say what this entry may not do.
 
-use alloc::collections::BTreeMap;
-use alloc::string::{String, ToString};
-use alloc::vec;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use interface::{Delegate, Reply, Request};
-use interfaces::net::{ConnectionServer, ListenerServer, NetError, NetServer};
+use alloc::string::{String, ToString};
+use interface::{Delegate, Delegated, Reply, Request};
+use interfaces::net::{
+    ConnectionServer, DatagramsServer, EVENT_BYTES, EchoServer, Endpoint, ListenerServer, MAY_CLOSE, MAY_READ,
+    MAY_WRITE, NetError, NetServer, QueryServer, READABLE, Received, SessionServer, WRITABLE,
+};
+use runtime::entry::Owned;
 use runtime::server::{self, Serve};
-use runtime::sync::Mutex;
-use smoltcp::iface::SocketHandle;
-use smoltcp::socket::tcp;
+use smoltcp::socket::tcp::RecvError;
 
-use crate::stack::{self, CHANGED, Stack};
+use crate::session::Session as Client;
+use crate::slots::{NUMBER_BITS, Number};
+use crate::socket::{Kind, Socket, Stage};
+use crate::stack::{self, Stack};
+use crate::text;
 
-/// Calls that may wait at the same time, and some that need not.
-pub const ACTIVATIONS: usize = 6;
-/// Bytes that wait in each direction of a connection.
-const BUFFER: usize = 8192;
-/// Sockets of a listener that wait for connections, at most.
-const MAX_BACKLOG: u64 = 16;
+/// Calls that are served at the same time; none waits for the network.
+const ACTIVATIONS: usize = 2;
 
-static LISTENER: AtomicUsize = AtomicUsize::new(0);
-static CONNECTION: AtomicUsize = AtomicUsize::new(0);
+/// A service of ours for each interface.
+struct Service(AtomicUsize);
 
-struct Table {
-    next: u64,
-    /// By number: connections that were accepted.
-    open: BTreeMap<u64, SocketHandle>,
-    /// By port: sockets that wait for a connection or have one that was not accepted.
-    listening: BTreeMap<u16, Vec<SocketHandle>>,
-    /// Closed by their client; they go when the protocol is done.
-    closing: Vec<SocketHandle>,
+impl Service {
+    const fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+    fn make<S: Serve>(&self) -> Result<(), abi::Error> {
+        self.0.store(server::service::<S>()?.0, Ordering::Relaxed);
+        Ok(())
+    }
+    fn mint(&self, badge: u64) -> Delegate {
+        Delegate::mint(self.0.load(Ordering::Relaxed), badge)
+    }
 }
 
-static TABLE: Mutex<Table> =
-    Mutex::new(Table { next: 1, open: BTreeMap::new(), listening: BTreeMap::new(), closing: Vec::new() });
+static SESSION: Service = Service::new();
+static LISTENER: Service = Service::new();
+static CONNECTION: Service = Service::new();
+static DATAGRAMS: Service = Service::new();
+static ECHO: Service = Service::new();
+static QUERY: Service = Service::new();
 
 /// Makes the services.
 pub fn publish() -> Result<(), String> {
-    let text = |error: abi::Error| error.to_string();
-    LISTENER.store(server::service::<Listener>().map_err(text)?.0, Ordering::Relaxed);
-    CONNECTION.store(server::service::<Connection>().map_err(text)?.0, Ordering::Relaxed);
-    let net = server::service::<Net>().map_err(text)?;
+    let make = || {
+        server::activations(ACTIVATIONS)?;
+        SESSION.make::<Session>()?;
+        LISTENER.make::<Listener>()?;
+        CONNECTION.make::<Connection>()?;
+        DATAGRAMS.make::<Datagrams>()?;
+        ECHO.make::<Echo>()?;
+        QUERY.make::<Query>()?;
+        server::service::<Net>()
+    };
+    let net = make().map_err(|error| error.to_string())?;
     server::publish_service("net", net).map_err(|error| error.to_string())
 }
 
-struct Net;
-struct Listener;
-struct Connection;
-
-impl Serve for Net {
-    fn serve(request: &mut Request<'_>) -> Reply {
-        Net.dispatch(request)
-    }
-}
-impl Serve for Listener {
-    fn serve(request: &mut Request<'_>) -> Reply {
-        Listener.dispatch(request)
-    }
-}
-impl Serve for Connection {
-    fn serve(request: &mut Request<'_>) -> Reply {
-        Connection.dispatch(request)
-    }
+macro_rules! serve {
+    ($($name:ident)*) => { $(
+        struct $name;
+        impl Serve for $name {
+            fn serve(request: &mut Request<'_>) -> Reply {
+                $name.dispatch(request)
+            }
+        }
+    )* };
 }
 
-fn listen_socket(stack: &mut Stack, port: u16) -> Result<SocketHandle, NetError> {
-    let buffer = || tcp::SocketBuffer::new(vec![0; BUFFER]);
-    let mut socket = tcp::Socket::new(buffer(), buffer());
-    socket.set_nagle_enabled(false);
-    socket.listen(port).map_err(|_| NetError::BadPort)?;
-    Ok(stack.sockets.add(socket))
+serve! { Net Session Listener Connection Datagrams Echo Query }
+
+/// Runs `work` on the stack, and what follows from it.
+fn with<R>(work: impl FnOnce(&mut Stack) -> Result<R, NetError>) -> Result<R, NetError> {
+    let mut guard = stack::lock();
+    let stack = guard.as_mut().ok_or(NetError::Closed)?;
+    let outcome = work(stack);
+    stack.finish_call();
+    outcome
+}
+
+/// A port of a call.
+fn port(word: u64) -> Result<u16, NetError> {
+    word.try_into().map_err(|_| NetError::BadAddress)
+}
+
+fn endpoint(high: u64, low: u64, port: u64) -> Result<Endpoint, NetError> {
+    Endpoint::from_words(high, low, port).ok_or(NetError::BadAddress)
 }
 
 impl NetServer for Net {
-    fn listen(&self, _badge: u64, port: u64, backlog: u64) -> Result<Delegate, NetError> {
-        let port = u16::try_from(port).ok().filter(|port| *port != 0).ok_or(NetError::BadPort)?;
-        let mut stack = stack::lock();
-        let stack = stack.as_mut().ok_or(NetError::Closed)?;
-        let mut table = TABLE.lock();
-        for old in table.listening.remove(&port).into_iter().flatten() {
-            stack.sockets.remove(old);
-        }
-        let count = backlog.clamp(1, MAX_BACKLOG);
-        let sockets = (0..count).map(|_| listen_socket(stack, port)).collect::<Result<Vec<_>, _>>()?;
-        table.listening.insert(port, sockets);
-        Ok(Delegate::mint(LISTENER.load(Ordering::Relaxed), port.into()))
+    fn open(&self, _badge: u64, account: Delegated) -> Result<Delegate, NetError> {
+        let client = Client::new(Owned::new(account.into()))?;
+        with(|stack| stack.open_session(client)).map(|number| SESSION.mint(number))
     }
 
-    fn describe(&self, _badge: u64, into: &mut [u8]) -> Result<usize, NetError> {
-        let stack = stack::lock();
-        let text = stack.as_ref().map(Stack::describe).ok_or(NetError::Closed)?;
-        let count = text.len().min(into.len());
-        into[..count].copy_from_slice(&text.as_bytes()[..count]);
+    fn interfaces(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<usize, NetError> {
+        let text = with(|stack| Ok(text::interfaces(stack)))?;
+        let rest = text.as_bytes().get(position as usize..).unwrap_or_default();
+        let count = rest.len().min(into.len());
+        into[..count].copy_from_slice(&rest[..count]);
         Ok(count)
+    }
+
+    fn sockets(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), NetError> {
+        with(|stack| Ok(text::sockets(stack, position, into)))
     }
 }
 
-/// Does `work` again whenever something changed, until it gives something.
-fn wait<R>(mut work: impl FnMut(&mut Stack) -> Option<Result<R, NetError>>) -> Result<R, NetError> {
-    let mut guard = stack::lock();
-    loop {
+/// Makes a socket for a session that is there.
+fn make(
+    session: Number,
+    service: &Service,
+    make: impl FnOnce(&mut Stack) -> Result<Number, NetError>,
+) -> Result<Delegate, NetError> {
+    let number = with(|stack| match stack.sessions.get_mut(session) {
+        Some(_) => make(stack),
+        None => Err(NetError::Closed),
+    })?;
+    Ok(service.mint(number))
+}
+
+impl SessionServer for Session {
+    fn notify(&self, badge: u64, semaphore: Delegated) -> Result<(), NetError> {
+        let semaphore = Owned::new(semaphore.into());
+        with(|stack| stack.sessions.get_mut(badge).ok_or(NetError::Closed)?.set_semaphore(semaphore))
+    }
+
+    fn events(&self, badge: u64, into: &mut [u8]) -> Result<usize, NetError> {
+        let mut guard = stack::lock();
         let stack = guard.as_mut().ok_or(NetError::Closed)?;
-        if let Some(outcome) = work(stack) {
-            return outcome;
+        let session = stack.sessions.get_mut(badge).ok_or(NetError::Closed)?;
+        let mut bytes = 0;
+        for place in into.chunks_exact_mut(EVENT_BYTES) {
+            let Some(number) = session.next_changed() else { break };
+            let Some(socket) = stack.sockets.get_mut(number) else { continue };
+            place[..4].copy_from_slice(&socket.token.to_le_bytes());
+            place[4..].copy_from_slice(&core::mem::take(&mut socket.pending).to_le_bytes());
+            bytes += EVENT_BYTES;
         }
-        guard = CHANGED.wait(guard);
+        Ok(bytes)
+    }
+
+    fn listen(
+        &self,
+        badge: u64,
+        token: u32,
+        at: u64,
+        backlog: u64,
+        receive: u64,
+        send: u64,
+    ) -> Result<Delegate, NetError> {
+        let at = port(at).ok().filter(|port| *port != 0).ok_or(NetError::BadAddress)?;
+        make(badge, &LISTENER, |stack| stack.listen(badge, token, at, backlog, (receive, send)))
+    }
+
+    fn connect(&self, badge: u64, token: u32, high: u64, low: u64, port: u64) -> Result<Delegate, NetError> {
+        let remote = endpoint(high, low, port)?;
+        make(badge, &CONNECTION, |stack| stack.connect(badge, token, remote))
+    }
+
+    fn datagrams(&self, badge: u64, token: u32, at: u64) -> Result<Delegate, NetError> {
+        let at = port(at)?;
+        make(badge, &DATAGRAMS, |stack| stack.datagrams(badge, token, at))
+    }
+
+    fn echo(&self, badge: u64, token: u32) -> Result<Delegate, NetError> {
+        make(badge, &ECHO, |stack| stack.echo(badge, token))
+    }
+
+    fn resolve(&self, badge: u64, token: u32, name: &str, six: bool) -> Result<Delegate, NetError> {
+        make(badge, &QUERY, |stack| stack.resolve(badge, token, name, six))
+    }
+
+    fn close(&self, badge: u64) -> Result<(), NetError> {
+        with(|stack| {
+            stack.sessions.get_mut(badge).ok_or(NetError::Closed)?;
+            stack.close_session(badge);
+            Ok(())
+        })
     }
 }
 
 impl ListenerServer for Listener {
-    fn accept(&self, badge: u64) -> Result<Delegate, NetError> {
-        let port = badge as u16;
-        wait(|stack| {
-            let mut table = TABLE.lock();
-            table.sweep(stack);
-            let Some(sockets) = table.listening.get_mut(&port) else { return Some(Err(NetError::Closed)) };
-            let place = sockets.iter().position(|handle| {
-                let socket = stack.sockets.get::<tcp::Socket<'_>>(*handle);
-                socket.may_recv() || socket.may_send()
-            })?;
-            let handle = sockets.swap_remove(place);
-            if let Ok(fresh) = listen_socket(stack, port) {
-                sockets.push(fresh);
-            }
-            let number = table.next;
-            table.next += 1;
-            table.open.insert(number, handle);
-            Some(Ok(Delegate::mint(CONNECTION.load(Ordering::Relaxed), number)))
-        })
+    fn accept(&self, badge: u64, token: u32) -> Result<Delegate, NetError> {
+        with(|stack| stack.accept(badge, token)).map(|number| CONNECTION.mint(number))
+    }
+
+    fn close(&self, badge: u64) -> Result<(), NetError> {
+        remove(badge)
     }
 }
 
-impl Table {
-    /// Removes sockets whose protocol is done, and lets broken listeners listen again.
-    fn sweep(&mut self, stack: &mut Stack) {
-        self.closing.retain(|handle| {
-            let done = !stack.sockets.get::<tcp::Socket<'_>>(*handle).is_open();
-            if done {
-                stack.sockets.remove(*handle);
-            }
-            !done
-        });
-        for (port, sockets) in &self.listening {
-            for handle in sockets {
-                let socket = stack.sockets.get_mut::<tcp::Socket<'_>>(*handle);
-                if !socket.is_open() {
-                    let _ = socket.listen(*port);
-                }
-            }
+fn remove(number: Number) -> Result<(), NetError> {
+    with(|stack| {
+        stack.sockets.get_mut(number).ok_or(NetError::Closed)?;
+        stack.remove(number);
+        Ok(())
+    })
+}
+
+/// The socket that a connection's entry names, if the entry may do this.
+fn allowed(badge: u64, may: u64) -> Result<Number, NetError> {
+    if badge >> NUMBER_BITS & may != 0 {
+        return Err(NetError::NotAllowed);
+    }
+    Ok(badge & ((1 << NUMBER_BITS) - 1))
+}
+
+/// The connection of this number, if a client has it, and what it is armed for.
+fn open(stack: &mut Stack, number: Number) -> Result<(&mut crate::socket::Flow, &mut u32), NetError> {
+    match stack.sockets.get_mut(number) {
+        Some(Socket { kind: Kind::Flow(flow), armed, .. }) if matches!(flow.stage, Stage::Open | Stage::Connecting) => {
+            Ok((flow, armed))
         }
+        _ => Err(NetError::Closed),
     }
-}
-
-fn handle(badge: u64) -> Result<SocketHandle, NetError> {
-    TABLE.lock().open.get(&badge).copied().ok_or(NetError::Closed)
 }
 
 impl ConnectionServer for Connection {
     fn read(&self, badge: u64, into: &mut [u8]) -> Result<usize, NetError> {
-        wait(|stack| {
-            let handle = match handle(badge) {
-                Ok(handle) => handle,
-                Err(error) => return Some(Err(error)),
-            };
-            let socket = stack.sockets.get_mut::<tcp::Socket<'_>>(handle);
-            if socket.can_recv() {
-                let count = socket.recv_slice(into).unwrap_or(0);
-                return Some(Ok(count));
+        let number = allowed(badge, MAY_READ)?;
+        with(|stack| {
+            let (flow, armed) = open(stack, number)?;
+            *armed |= READABLE;
+            if flow.stage == Stage::Connecting {
+                return Err(NetError::WouldBlock);
             }
-            (!socket.may_recv()).then_some(Ok(0))
+            let failure = flow.failure;
+            let tcp = flow.tcp();
+            match tcp.recv_slice(into) {
+                Ok(0) if !into.is_empty() => Err(NetError::WouldBlock),
+                Ok(count) => {
+                    // The other end hears of the room.
+                    if tcp.recv_capacity() < 2 * count {
+                        stack.settle(number);
+                    }
+                    Ok(count)
+                }
+                Err(RecvError::Finished) => Ok(0),
+                Err(RecvError::InvalidState) => Err(failure.unwrap_or(NetError::Reset)),
+            }
         })
     }
 
     fn write(&self, badge: u64, bytes: &[u8]) -> Result<usize, NetError> {
-        wait(|stack| {
-            let handle = match handle(badge) {
-                Ok(handle) => handle,
-                Err(error) => return Some(Err(error)),
-            };
-            let socket = stack.sockets.get_mut::<tcp::Socket<'_>>(handle);
-            if !socket.may_send() {
-                return Some(Err(NetError::Reset));
+        let number = allowed(badge, MAY_WRITE)?;
+        with(|stack| {
+            let (flow, armed) = open(stack, number)?;
+            if flow.stage == Stage::Connecting {
+                *armed |= WRITABLE;
+                return Err(NetError::WouldBlock);
             }
-            let count = socket.send_slice(bytes).unwrap_or(0);
+            let failure = flow.failure;
+            let count = flow.tcp().send_slice(bytes).map_err(|_| failure.unwrap_or(NetError::Reset))?;
+            if count < bytes.len() {
+                *armed |= WRITABLE;
+            }
             if count == 0 && !bytes.is_empty() {
-                return None;
+                return Err(NetError::WouldBlock);
             }
-            stack.poll_from_call();
-            Some(Ok(count))
+            stack.settle(number);
+            Ok(count)
+        })
+    }
+
+    fn finish(&self, badge: u64) -> Result<(), NetError> {
+        let number = allowed(badge, MAY_WRITE)?;
+        with(|stack| {
+            open(stack, number)?.0.tcp().close();
+            stack.settle(number);
+            Ok(())
         })
     }
 
     fn close(&self, badge: u64) -> Result<(), NetError> {
-        let mut stack = stack::lock();
-        let stack = stack.as_mut().ok_or(NetError::Closed)?;
-        let mut table = TABLE.lock();
-        let handle = table.open.remove(&badge).ok_or(NetError::Closed)?;
-        stack.sockets.get_mut::<tcp::Socket<'_>>(handle).close();
-        table.closing.push(handle);
-        table.sweep(stack);
-        drop(table);
-        stack.poll_from_call();
-        Ok(())
+        let number = allowed(badge, MAY_CLOSE)?;
+        with(|stack| {
+            open(stack, number)?;
+            stack.linger(number);
+            Ok(())
+        })
+    }
+
+    fn abort(&self, badge: u64) -> Result<(), NetError> {
+        let number = allowed(badge, MAY_CLOSE)?;
+        with(|stack| {
+            open(stack, number)?;
+            stack.abort(number);
+            Ok(())
+        })
+    }
+
+    fn peer(&self, badge: u64) -> Result<(u64, u64, u64), NetError> {
+        let number = allowed(badge, 0)?;
+        with(|stack| Ok(open(stack, number)?.0.key.remote.words()))
+    }
+
+    fn part(&self, badge: u64, may: u64) -> Result<Delegate, NetError> {
+        let number = allowed(badge, 0)?;
+        with(|stack| open(stack, number).map(drop))?;
+        let denied = !may & (MAY_READ | MAY_WRITE | MAY_CLOSE);
+        Ok(CONNECTION.mint(badge | denied << NUMBER_BITS))
+    }
+}
+
+impl DatagramsServer for Datagrams {
+    fn send(&self, badge: u64, high: u64, low: u64, port: u64, bytes: &[u8]) -> Result<(), NetError> {
+        let to = endpoint(high, low, port)?;
+        with(|stack| {
+            let Some(Socket { kind: Kind::Datagrams(own), .. }) = stack.sockets.get_mut(badge) else {
+                return Err(NetError::Closed);
+            };
+            let (handle, from) = (own.handle, own.port);
+            stack.send_datagram(handle, from, to, bytes)
+        })
+    }
+
+    fn receive(&self, badge: u64, into: &mut [u8]) -> Result<Received, NetError> {
+        with(|stack| stack.receive_datagram(badge, into))
+    }
+
+    fn port(&self, badge: u64) -> Result<u64, NetError> {
+        with(|stack| match stack.sockets.get_mut(badge) {
+            Some(Socket { kind: Kind::Datagrams(own), .. }) => Ok(own.port.into()),
+            _ => Err(NetError::Closed),
+        })
+    }
+
+    fn close(&self, badge: u64) -> Result<(), NetError> {
+        remove(badge)
+    }
+}
+
+impl EchoServer for Echo {
+    fn send(&self, badge: u64, high: u64, low: u64, sequence: u64, bytes: &[u8]) -> Result<(), NetError> {
+        let to = endpoint(high, low, 0)?;
+        let sequence = port(sequence)?;
+        with(|stack| stack.send_echo(badge, to, sequence, bytes))
+    }
+
+    fn receive(&self, badge: u64, into: &mut [u8]) -> Result<Received, NetError> {
+        with(|stack| stack.receive_echo(badge, into))
+    }
+
+    fn close(&self, badge: u64) -> Result<(), NetError> {
+        remove(badge)
+    }
+}
+
+impl QueryServer for Query {
+    fn addresses(&self, badge: u64, into: &mut [u8]) -> Result<usize, NetError> {
+        with(|stack| stack.addresses(badge, into))
     }
 }

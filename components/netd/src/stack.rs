@@ -1,132 +1,409 @@
-//! The protocols and their sockets, behind one lock.
+//! The protocols, sockets and sessions, behind one lock; and the main thread, which waits for frames and time.
+//!
+//! # Two interfaces
+//! `ethernet` leads through the driver, `local` from here to here. A connection belongs to one of them from its
+//! beginning.
+//!
+//! # One set of sockets for each connection
+//! smoltcp asks each socket of a set whether a packet is for it, and whether it has something to send. So every
+//! connection has a set of its own, and [`crate::demux`] finds it: what a packet costs does not grow with the number of
+//! connections. What knows no connection (DHCP, names, UDP, ICMP) is in one common set.
 
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use core::fmt::Write;
-
-use interfaces::nic::{MAX_FRAME, NicError};
+use interfaces::net::{NetError, READABLE};
+use interfaces::nic::NicError;
 use runtime::interface::Failure;
-use runtime::op;
-use runtime::sync::{Condvar, Mutex};
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
-use smoltcp::socket::dhcpv4;
+use runtime::sync::{Mutex, MutexGuard};
+use runtime::{op, thread};
+use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
+use smoltcp::socket::{dhcpv4, dns, icmp, udp};
 use smoltcp::time::Instant;
-use smoltcp::wire::{EthernetAddress, IpCidr};
+use smoltcp::wire::{
+    EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Address, Ipv4Cidr, Ipv6Address, Ipv6Cidr,
+};
 
-use crate::link::{Link, NIC};
+use crate::chance;
+use crate::demux::{self, Class, Key};
+use crate::link::{self, Ethernet, Local};
+use crate::session::Session;
+use crate::slots::{Number, Slots};
+use crate::socket::{Kind, Socket};
 
-/// How long nothing happens at most, in nanoseconds: a change of the timers ends a wait before.
+/// How long nothing happens at most, in nanoseconds.
 const LONGEST_WAIT: u64 = 60_000_000_000;
+/// How often clients that are gone are looked for.
+const SWEEP: u64 = 2_000_000_000;
+/// How long a driver that is not there is left alone.
+const PAUSE: u64 = 2_000_000;
+/// Sockets of all clients.
+const MAX_SOCKETS: usize = 4096;
+/// Sessions.
+const MAX_SESSIONS: usize = 32;
+
+/// What was counted.
+#[derive(Default)]
+pub struct Counters {
+    /// Frames that came.
+    pub received: u64,
+    /// Connections that found no room.
+    pub refused: u64,
+}
 
 /// See the module.
 pub struct Stack {
-    interface: Interface,
-    link: Link,
-    /// All sockets.
-    pub sockets: SocketSet<'static>,
+    /// Through the driver.
+    pub ethernet: Interface,
+    /// Its device.
+    pub link: Ethernet,
+    /// From here to here.
+    pub local: Interface,
+    /// Its device.
+    pub way: Local,
+    /// What knows no connection.
+    pub common: SocketSet<'static>,
+    /// No socket: what is passed with it is answered as nobody's.
+    nothing: SocketSet<'static>,
     dhcp: SocketHandle,
+    /// Asks for names.
+    pub dns: SocketHandle,
+    common_deadline: u64,
+    next_sweep: u64,
     /// Until when the main thread waits.
     waits_until: u64,
-    /// Frames that came.
-    pub received: u64,
+    /// Clients.
+    pub sessions: Slots<Session>,
+    /// Their sockets.
+    pub sockets: Slots<Socket>,
+    /// Connections by their ends.
+    pub flows: BTreeMap<Key, Number>,
+    /// Listeners by their ports.
+    pub listeners: BTreeMap<u16, Number>,
+    /// Sockets in the common set.
+    pub others: Vec<Number>,
+    /// When which connection wants to be asked.
+    pub timers: BTreeSet<(u64, Number)>,
+    /// Closed by their clients, oldest first.
+    pub lingering: alloc::collections::VecDeque<Number>,
+    /// See there.
+    pub counters: Counters,
 }
 
-static STACK: Mutex<Option<Stack>> = Mutex::new(None);
-/// A socket changed.
-pub static CHANGED: Condvar = Condvar::new();
+static STACK: Mutex<Option<Box<Stack>>> = Mutex::new(None);
 
 /// The stack, locked. It is open before anybody can call.
-pub fn lock() -> runtime::sync::MutexGuard<'static, Option<Stack>> {
+pub fn lock() -> MutexGuard<'static, Option<Box<Stack>>> {
     STACK.lock()
 }
 
-fn now() -> Instant {
+/// Now, as smoltcp has it.
+pub fn now() -> Instant {
     Instant::from_micros((op::clock() / 1_000) as i64)
+}
+
+/// A time of smoltcp's in nanoseconds since boot, a little after now at least.
+pub fn nanoseconds(at: Option<Instant>) -> u64 {
+    let soon = op::clock() + 1_000_000;
+    at.map_or(u64::MAX, |at| (at.total_micros() as u64).saturating_mul(1_000).max(soon))
 }
 
 /// Asks the driver for its address and makes everything.
 pub fn open() -> Result<(), Failure<NicError>> {
-    let address = NIC.address()?.to_le_bytes();
+    let address = loop {
+        match link::driver().address() {
+            Ok(address) => break address.to_le_bytes(),
+            Err(Failure::Transport(_)) => drop(thread::sleep(PAUSE)),
+            Err(other) => return Err(other),
+        }
+    };
     let address = EthernetAddress([address[0], address[1], address[2], address[3], address[4], address[5]]);
-    let mut link = Link::new();
+    let mut link = Ethernet::new();
+    let mut way = Local::new();
     let mut config = Config::new(address.into());
-    config.random_seed = op::clock();
-    let interface = Interface::new(config, &mut link, now());
-    let mut sockets = SocketSet::new(Vec::new());
-    let dhcp = sockets.add(dhcpv4::Socket::new());
+    config.random_seed = chance::number();
+    config.slaac = true;
+    let mut ethernet = Interface::new(config, &mut link, now());
+    ethernet.update_ip_addrs(|addresses| {
+        const LINK: Ipv6Cidr = Ipv6Cidr::new(Ipv6Address::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 64);
+        if let Some(own) = smoltcp::wire::Ipv6Cidr::from_link_prefix(&LINK, HardwareAddress::Ethernet(address)) {
+            let _ = addresses.push(IpCidr::Ipv6(own));
+        }
+    });
+    let local = Interface::new(Config::new(HardwareAddress::Ip), &mut way, now());
+    let mut common = SocketSet::new(Vec::new());
+    let dhcp = common.add(dhcpv4::Socket::new());
+    let dns = common.add(dns::Socket::new(&[], Vec::new()));
     runtime::log!("interface {address}");
-    *STACK.lock() = Some(Stack { interface, link, sockets, dhcp, waits_until: 0, received: 0 });
+    let mut stack = Box::new(Stack {
+        ethernet,
+        link,
+        local,
+        way,
+        common,
+        nothing: SocketSet::new(Vec::new()),
+        dhcp,
+        dns,
+        common_deadline: 0,
+        next_sweep: 0,
+        waits_until: 0,
+        sessions: Slots::new(MAX_SESSIONS),
+        sockets: Slots::new(MAX_SOCKETS),
+        flows: BTreeMap::new(),
+        listeners: BTreeMap::new(),
+        others: Vec::new(),
+        timers: BTreeSet::new(),
+        lingering: Default::default(),
+        counters: Counters::default(),
+    });
+    stack.addresses_changed();
+    *STACK.lock() = Some(stack);
     Ok(())
 }
 
 impl Stack {
-    /// Does what there is to do; what is to be sent is sent.
-    pub fn poll(&mut self) {
-        self.interface.poll(now(), &mut self.link, &mut self.sockets);
-        match self.sockets.get_mut::<dhcpv4::Socket<'_>>(self.dhcp).poll() {
-            Some(dhcpv4::Event::Configured(lease)) => {
-                runtime::log!("address {}", lease.address);
-                self.interface.update_ip_addrs(|addresses| {
-                    addresses.clear();
-                    let _ = addresses.push(IpCidr::Ipv4(lease.address));
-                });
-                self.interface.routes_mut().remove_default_ipv4_route();
-                if let Some(router) = lease.router {
-                    let _ = self.interface.routes_mut().add_default_ipv4_route(router);
+    /// A frame came.
+    fn arrived(&mut self) {
+        self.counters.received += 1;
+        match demux::frame(&self.link.arrived[..self.link.length]) {
+            Class::Segment(key, opens) => self.segment(key, opens, false),
+            class => {
+                self.ethernet.poll_ingress_single(now(), &mut self.link, &mut self.common);
+                self.settle_common();
+                if class == Class::Neighbor {
+                    self.settle_unsent();
                 }
             }
-            Some(dhcpv4::Event::Deconfigured) => self.interface.update_ip_addrs(|addresses| addresses.clear()),
+        }
+        self.settle_local();
+    }
+
+    /// Packets from here to here, until there are none.
+    pub fn settle_local(&mut self) {
+        while let Some(packet) = self.way.advance() {
+            match demux::packet(packet) {
+                Class::Segment(key, opens) => self.segment(key, opens, true),
+                _ => self.ingress_of_nobody(true),
+            }
+        }
+    }
+
+    /// What came is for no socket of ours.
+    pub fn ingress_of_nobody(&mut self, local: bool) {
+        match local {
+            true => self.local.poll_ingress_single(now(), &mut self.way, &mut self.nothing),
+            false => self.ethernet.poll_ingress_single(now(), &mut self.link, &mut self.nothing),
+        };
+    }
+
+    /// A neighbour may have been found: connections that wait for one send.
+    fn settle_unsent(&mut self) {
+        let waiting: Vec<Number> = self
+            .sockets
+            .from(0)
+            .filter_map(|(number, socket)| match &socket.kind {
+                Kind::Flow(flow) if !flow.local && flow.waits() => Some(number),
+                _ => None,
+            })
+            .collect();
+        for number in waiting {
+            self.settle(number);
+        }
+    }
+
+    /// Does what there is to do for what knows no connection.
+    pub fn settle_common(&mut self) {
+        let time = now();
+        self.ethernet.poll_maintenance(time);
+        while self.ethernet.poll_egress(time, &mut self.link, &mut self.common) == PollResult::SocketStateChanged {}
+        match self.common.get_mut::<dhcpv4::Socket<'_>>(self.dhcp).poll() {
+            Some(dhcpv4::Event::Configured(lease)) => {
+                runtime::log!("address {}", lease.address);
+                let servers: Vec<IpAddress> = lease.dns_servers.iter().map(|server| (*server).into()).collect();
+                let (address, router) = (lease.address, lease.router);
+                self.set_address(Some(address), router);
+                self.common.get_mut::<dns::Socket<'_>>(self.dns).update_servers(&servers);
+            }
+            Some(dhcpv4::Event::Deconfigured) => self.set_address(None, None),
             None => {}
         }
+        if self.local.ip_addrs().len() != self.ethernet.ip_addrs().len() + 2 {
+            self.addresses_changed();
+        }
+        for place in 0..self.others.len() {
+            self.tell_other(self.others[place]);
+        }
+        self.common_deadline = nanoseconds(self.ethernet.poll_at(time, &self.common));
     }
 
-    /// As [`Self::poll`], for a call: the main thread hears of timers that are due before it looks again.
-    pub fn poll_from_call(&mut self) {
-        self.poll();
-        let next = self.next();
-        if next < self.waits_until {
-            self.waits_until = next;
-            let _ = NIC.wake();
+    fn set_address(&mut self, address: Option<Ipv4Cidr>, router: Option<Ipv4Address>) {
+        self.ethernet.update_ip_addrs(|addresses| {
+            addresses.retain(|address| matches!(address, IpCidr::Ipv6(_)));
+            if let Some(address) = address {
+                let _ = addresses.push(IpCidr::Ipv4(address));
+            }
+        });
+        self.ethernet.routes_mut().remove_default_ipv4_route();
+        if let Some(router) = router {
+            let _ = self.ethernet.routes_mut().add_default_ipv4_route(router);
+        }
+        self.addresses_changed();
+    }
+
+    /// What is ours on the wire is ours from here to here too.
+    fn addresses_changed(&mut self) {
+        let own: Vec<IpAddress> = self.ethernet.ip_addrs().iter().map(IpCidr::address).collect();
+        self.local.update_ip_addrs(|addresses| {
+            addresses.clear();
+            let _ = addresses.push(IpCidr::new(Ipv4Address::LOCALHOST.into(), 8));
+            let _ = addresses.push(IpCidr::new(Ipv6Address::LOCALHOST.into(), 128));
+            for address in own {
+                let bits = if matches!(address, IpAddress::Ipv4(_)) { 32 } else { 128 };
+                let _ = addresses.push(IpCidr::new(address, bits));
+            }
+        });
+    }
+
+    /// A datagram socket or query may have something to tell.
+    fn tell_other(&mut self, number: Number) {
+        let Some(socket) = self.sockets.get_mut(number) else { return };
+        let readable = match &socket.kind {
+            Kind::Datagrams(port) => {
+                self.common.get::<udp::Socket<'_>>(port.handle).can_recv() || !port.local.is_empty()
+            }
+            Kind::Echo(echo) => self.common.get::<icmp::Socket<'_>>(echo.handle).can_recv() || !echo.local.is_empty(),
+            // Whether it is answered can only be asked once: its client asks.
+            Kind::Query(_) => true,
+            _ => false,
+        };
+        if readable {
+            self.tell(number, READABLE);
         }
     }
 
-    /// When something is to be done next, in nanoseconds since boot.
-    fn next(&mut self) -> u64 {
-        let now_ = now();
-        let delay = self.interface.poll_delay(now_, &self.sockets).map(|delay| delay.total_micros() * 1_000);
-        op::clock() + delay.unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT)
+    /// Notes an event, if the socket is armed for it.
+    pub fn tell(&mut self, number: Number, what: u32) {
+        let Some(socket) = self.sockets.get_mut(number) else { return };
+        let news = socket.armed & what;
+        if news == 0 {
+            return;
+        }
+        socket.armed &= !news;
+        let known = socket.pending != 0;
+        socket.pending |= news;
+        let session = socket.session;
+        if !known && let Some(session) = self.sessions.get_mut(session) {
+            session.note(number);
+        }
     }
 
-    /// The interface in text.
-    pub fn describe(&self) -> alloc::string::String {
-        let mut text = alloc::string::String::new();
-        let _ = writeln!(text, "net0  ether {}", self.interface.hardware_addr());
-        for address in self.interface.ip_addrs() {
-            let _ = writeln!(text, "      inet {address}");
+    /// An interface that is used once, for the first packet of a connection: smoltcp takes sequence numbers from
+    /// a generator that can be followed once some of its numbers are seen, so each connection has a seed of its own.
+    pub fn newborn(&mut self, local: bool) -> Interface {
+        let (interface, device) = match local {
+            true => (&self.local, Err(&mut self.way)),
+            false => (&self.ethernet, Ok(&mut self.link)),
+        };
+        let hardware = if local { HardwareAddress::Ip } else { interface.hardware_addr() };
+        let mut config = Config::new(hardware);
+        config.random_seed = chance::number();
+        let mut newborn = match device {
+            Ok(device) => Interface::new(config, device, now()),
+            Err(device) => Interface::new(config, device, now()),
+        };
+        newborn.update_ip_addrs(|addresses| {
+            for address in interface.ip_addrs() {
+                let _ = addresses.push(*address);
+            }
+        });
+        newborn
+    }
+
+    /// Does what time demands; gives when it demands the next thing.
+    fn run_timers(&mut self) -> u64 {
+        let time = op::clock();
+        if self.common_deadline <= time {
+            self.settle_common();
         }
-        let _ = writeln!(text, "      frames received {}", self.received);
-        text
+        while let Some((deadline, number)) = self.timers.first().copied().filter(|(deadline, _)| *deadline <= time) {
+            self.timers.remove(&(deadline, number));
+            self.timer_fired(number);
+        }
+        self.settle_local();
+        if self.next_sweep <= time && self.sessions.len() > 0 {
+            self.sweep();
+            self.next_sweep = time + SWEEP;
+        }
+        let sweep = if self.sessions.len() > 0 { self.next_sweep } else { u64::MAX };
+        let first = self.timers.first().map_or(u64::MAX, |(deadline, _)| *deadline);
+        first.min(self.common_deadline).min(sweep).min(time + LONGEST_WAIT)
+    }
+
+    /// After a call: what was sent from here to here arrives, and the main thread hears of timers that are due
+    /// before it looks again.
+    pub fn finish_call(&mut self) {
+        self.settle_local();
+        let first = self.timers.first().map_or(u64::MAX, |(deadline, _)| *deadline).min(self.common_deadline);
+        if first < self.waits_until {
+            self.waits_until = first;
+            let _ = link::driver().wake();
+        }
+    }
+
+    /// Clients that are gone lose their sockets.
+    pub fn sweep(&mut self) {
+        let gone: Vec<Number> =
+            self.sessions.from(0).filter(|(_, session)| !session.lives()).map(|(number, _)| number).collect();
+        for session in gone {
+            self.close_session(session);
+        }
+    }
+
+    /// Closes a session and its sockets; what was closed before lingers on.
+    pub fn close_session(&mut self, session: Number) {
+        let own: Vec<Number> = self
+            .sockets
+            .from(0)
+            .filter(|(_, socket)| socket.session == session && !socket.lingers())
+            .map(|(number, _)| number)
+            .collect();
+        for number in own {
+            self.abort(number);
+        }
+        self.sessions.remove(session);
+    }
+
+    /// Opens a session.
+    pub fn open_session(&mut self, session: Session) -> Result<Number, NetError> {
+        if self.sessions.len() == MAX_SESSIONS {
+            self.sweep();
+        }
+        self.sessions.insert(session).map_err(|_| NetError::Full)
     }
 }
 
 /// The main thread.
 pub fn run() -> ! {
-    let mut frame = [0; MAX_FRAME];
+    let mut frame = link::frame_buffer();
+    let mut length = 0;
     loop {
         let mut deadline = 0;
         if let Some(stack) = STACK.lock().as_mut() {
-            stack.poll();
-            deadline = stack.next();
+            if length > 0 {
+                core::mem::swap(&mut stack.link.arrived, &mut frame);
+                stack.link.length = length;
+                stack.arrived();
+            }
+            deadline = stack.run_timers();
             stack.waits_until = deadline;
         }
-        CHANGED.notify_all();
-        // A driver that died is opened again by the connection; what was lost comes again.
-        let length = NIC.receive(deadline, &mut frame).unwrap_or(0);
-        if length > 0
-            && let Some(stack) = STACK.lock().as_mut()
-        {
-            stack.link.arrived[..length].copy_from_slice(&frame[..length]);
-            stack.link.length = length;
-            stack.received += 1;
-        }
+        length = match link::driver().receive(deadline, &mut frame) {
+            Ok(length) => length.min(frame.len()),
+            // A driver that died is opened again; what was lost comes again.
+            Err(_) => {
+                let _ = thread::sleep(PAUSE);
+                0
+            }
+        };
     }
 }

@@ -6,8 +6,8 @@ pub const RETURN: usize = 0;
 pub const FIRST_FREE: usize = 48;
 /// Entries of the smallest portal table; larger ones double it up to [`MAX_TABLE_ORDER`] times.
 pub const TABLE_ENTRIES: usize = 64;
-/// Largest `table_order` of `DOMAIN_NEW`: 64 << 4 = 1,024 entries.
-pub const MAX_TABLE_ORDER: usize = 4;
+/// Largest `table_order` of `DOMAIN_NEW`: 64 << 6 = 4,096 entries.
+pub const MAX_TABLE_ORDER: usize = 6;
 /// Bytes of an entry: the index in the system call register is multiplied by this.
 pub const ENTRY_BYTES: usize = 64;
 

@@ -1,41 +1,206 @@
-//! The network: listeners and connections, each a call entry of its own.
+//! The network: sessions, and sockets that belong to them.
+//!
+//! # Nobody waits in the network
+//! Whoever uses the network opens a [`Session`], which pays for what its sockets keep, and hands over a
+//! semaphore. Every socket is a call entry of its own and never waits: what cannot be done at once is refused
+//! with `WouldBlock`. When it can be done later, an [event](EVENT_BYTES) with the socket's token is noted,
+//! and the semaphore raised when the first one is.
+//!
+//! # When events come
+//! A socket is *armed* for reading by each attempt to read (or accept, or take a result) and at its making, for
+//! writing by a write that took less than it was offered. What happens to an armed socket makes one event and
+//! disarms it. So a reader reads until it gets less than it asked for, then waits.
+//!
+//! # Addresses
+//! Two words, high and low half of an IPv6 address; IPv4 addresses are mapped (RFC 4291, 2.5.5.2). Zero stands
+//! for any. See [`Endpoint`].
 
-use interface::{codes, interface};
+use core::fmt;
+use core::net::{IpAddr, Ipv6Addr};
+
+use interface::{codes, interface, returns_struct};
 
 codes! {
     /// Why the network refused.
     pub enum NetError {
-        1 InUse "somebody listens on this port"
-        2 Closed "the connection is closed"
-        3 Full "no room for more"
-        4 BadPort "not a port"
+        1 InUse "somebody has this port"
+        2 Closed "the socket or session is closed"
+        3 Full "no room for more sockets or sessions"
+        4 BadAddress "not an address or a port that this can be done with"
         5 Reset "the other side broke the connection off"
+        6 WouldBlock "not now; an event will tell"
+        7 Unreachable "no way there"
+        8 TimedOut "the other side does not answer"
+        9 Refused "the other side refused"
+        10 NoMemory "the session's account is exhausted"
+        11 TooLong "more than a datagram holds"
+        12 NotFound "no such name"
+        13 NotAllowed "this entry of the socket may not do it"
+        14 BadName "not a name that can be asked for"
+    }
+}
+
+/// An address and a port.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Endpoint {
+    /// IPv4 addresses mapped.
+    pub address: u128,
+    /// 0 = any, or none.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// From the words of a call.
+    pub fn from_words(high: u64, low: u64, port: u64) -> Option<Self> {
+        Some(Self { address: u128::from(high) << 64 | u128::from(low), port: port.try_into().ok()? })
+    }
+    /// Words of a call: high, low, port.
+    pub const fn words(self) -> (u64, u64, u64) {
+        ((self.address >> 64) as u64, self.address as u64, self.port as u64)
+    }
+    /// From an address.
+    pub fn new(address: IpAddr, port: u16) -> Self {
+        let address = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        Self { address: address.to_bits(), port }
+    }
+    /// The address.
+    pub fn ip(self) -> IpAddr {
+        Ipv6Addr::from_bits(self.address).to_canonical()
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ip() {
+            IpAddr::V4(address) => write!(f, "{address}:{}", self.port),
+            IpAddr::V6(address) => write!(f, "[{address}]:{}", self.port),
+        }
+    }
+}
+
+/// Bytes of an event: the socket's token, then what happened, four bytes each, lowest first.
+pub const EVENT_BYTES: usize = 8;
+/// Something can be read, accepted or taken.
+pub const READABLE: u32 = 1 << 0;
+/// Something can be written.
+pub const WRITABLE: u32 = 1 << 1;
+
+/// `Connection::part`: an entry that may read.
+pub const MAY_READ: u64 = 1 << 0;
+/// `Connection::part`: an entry that may write.
+pub const MAY_WRITE: u64 = 1 << 1;
+/// `Connection::part`: an entry that may close.
+pub const MAY_CLOSE: u64 = 1 << 2;
+
+/// Bytes of the longest datagram that is sent or received whole.
+pub const MAX_DATAGRAM: usize = 1472;
+
+returns_struct! {
+    /// Who sent a datagram, and its bytes.
+    pub struct Received {
+        /// Bytes of it that were taken.
+        pub bytes: usize,
+        /// The sender's address, high half.
+        pub high: u64,
+        /// The sender's address, low half.
+        pub low: u64,
+        /// The sender's port; of an echo, its sequence number.
+        pub port: u64,
     }
 }
 
 /// The network.
 #[interface]
 pub trait Net {
-    /// Listens on a port: a call entry of [`Listener`]. A listener of the port that was there before goes.
-    fn listen(&self, port: u64, backlog: u64) -> Result<Delegated, NetError>;
-    /// The interface in text: addresses and counters.
-    fn describe(&self, into: &mut [u8]) -> Result<usize, NetError>;
+    /// Opens a session: a call entry of [`Session`]. The account pays for the buffers of its sockets; when it
+    /// vanishes with its owner, so does the session.
+    fn open(&self, account: Delegate) -> Result<Delegated, NetError>;
+    /// Interfaces, addresses, counters, in text: a piece from a position on.
+    fn interfaces(&self, position: u64, into: &mut [u8]) -> Result<usize, NetError>;
+    /// Sockets, in text, a line each, from a position on. Gives bytes and the next position, 0 after the last.
+    fn sockets(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), NetError>;
+}
+
+/// What a client has of the network.
+#[interface]
+pub trait Session {
+    /// The semaphore to raise when there are events.
+    fn notify(&self, semaphore: Delegate) -> Result<(), NetError>;
+    /// Takes events; gives their bytes.
+    fn events(&self, into: &mut [u8]) -> Result<usize, NetError>;
+    /// Listens on a TCP port: a call entry of [`Listener`]. At most `backlog` connections wait to be accepted;
+    /// each has `receive` and `send` pages of buffers.
+    fn listen(&self, token: u32, port: u64, backlog: u64, receive: u64, send: u64) -> Result<Delegated, NetError>;
+    /// Begins a TCP connection: a call entry of [`Connection`], writable once it is there.
+    fn connect(&self, token: u32, high: u64, low: u64, port: u64) -> Result<Delegated, NetError>;
+    /// A UDP port (0: the network chooses): a call entry of [`Datagrams`].
+    fn datagrams(&self, token: u32, port: u64) -> Result<Delegated, NetError>;
+    /// ICMP echo: a call entry of [`Echo`].
+    fn echo(&self, token: u32) -> Result<Delegated, NetError>;
+    /// Asks for the addresses of a name (`six`: IPv6): a call entry of [`Query`].
+    fn resolve(&self, token: u32, name: &str, six: bool) -> Result<Delegated, NetError>;
+    /// Closes the session and all of its sockets.
+    fn close(&self) -> Result<(), NetError>;
 }
 
 /// A port that is listened on.
 #[interface]
 pub trait Listener {
-    /// Waits for a connection: a call entry of [`Connection`].
-    fn accept(&self) -> Result<Delegated, NetError>;
+    /// Takes a connection: a call entry of [`Connection`], whose events have this token.
+    fn accept(&self, token: u32) -> Result<Delegated, NetError>;
+    /// Listens no more; what was not accepted is reset.
+    fn close(&self) -> Result<(), NetError>;
 }
 
 /// A TCP connection.
 #[interface]
 pub trait Connection {
-    /// Waits for bytes; 0 = the other side sends no more.
+    /// Takes bytes that came; 0 = the other side sends no more.
     fn read(&self, into: &mut [u8]) -> Result<usize, NetError>;
-    /// Waits for room; gives how many bytes were taken, at least one.
+    /// Gives bytes to send; gives how many were taken, at least one.
     fn write(&self, bytes: &[u8]) -> Result<usize, NetError>;
-    /// Sends what was written, then the end.
+    /// Sends what was written, then the end; reading goes on.
+    fn finish(&self) -> Result<(), NetError>;
+    /// Sends what was written, then the end. The socket is gone.
     fn close(&self) -> Result<(), NetError>;
+    /// Breaks the connection off. The socket is gone.
+    fn abort(&self) -> Result<(), NetError>;
+    /// Who is at the other end: high, low, port.
+    fn peer(&self) -> Result<(u64, u64, u64), NetError>;
+    /// An entry of this socket that may do less: `MAY_READ`, `MAY_WRITE`, `MAY_CLOSE`.
+    fn part(&self, may: u64) -> Result<Delegated, NetError>;
+}
+
+/// A UDP port.
+#[interface]
+pub trait Datagrams {
+    /// Sends a datagram. What finds no way is lost, as on any wire.
+    fn send(&self, high: u64, low: u64, port: u64, bytes: &[u8]) -> Result<(), NetError>;
+    /// Takes a datagram that came; what does not fit is cut off.
+    fn receive(&self, into: &mut [u8]) -> Result<Received, NetError>;
+    /// The port.
+    fn port(&self) -> Result<u64, NetError>;
+    /// The socket is gone.
+    fn close(&self) -> Result<(), NetError>;
+}
+
+/// Echo requests (RFC 792, RFC 4443) and their answers.
+#[interface]
+pub trait Echo {
+    /// Sends a request.
+    fn send(&self, high: u64, low: u64, sequence: u64, bytes: &[u8]) -> Result<(), NetError>;
+    /// Takes an answer: `port` is its sequence number.
+    fn receive(&self, into: &mut [u8]) -> Result<Received, NetError>;
+    /// The socket is gone.
+    fn close(&self) -> Result<(), NetError>;
+}
+
+/// A name that is asked for.
+#[interface]
+pub trait Query {
+    /// Takes the addresses, 16 bytes each, highest first. The query is gone then, unless `WouldBlock`.
+    fn addresses(&self, into: &mut [u8]) -> Result<usize, NetError>;
 }

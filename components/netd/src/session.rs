@@ -1,0 +1,88 @@
+//! Clients: who pays, whom to tell, and what there is to tell.
+
+use alloc::collections::VecDeque;
+use interface::Delegate;
+use interfaces::net::NetError;
+use interfaces::sigma0::Sigma0Client;
+use runtime::entry::Owned;
+use runtime::{Direct, Entry, op};
+
+use crate::slots::Number;
+
+/// See the module.
+pub struct Session {
+    account: Owned,
+    /// The account's ticket at sigma0.
+    pub ticket: u64,
+    semaphore: Option<Owned>,
+    /// Sockets with something to tell.
+    pub changed: VecDeque<Number>,
+    /// The semaphore was raised, and not everything was taken since.
+    signalled: bool,
+    /// The semaphore vanished: so did the client.
+    dead: bool,
+}
+
+impl Session {
+    /// Takes over an account.
+    pub fn new(account: Owned) -> Result<Self, NetError> {
+        let entry = account.entry();
+        if !matches!(op::entry_info(Entry::OWN, entry), Ok((abi::rights::Kind::Account, _))) {
+            return Err(NetError::NotAllowed);
+        }
+        let handed = Delegate::entry(entry.0, abi::rights::ALL);
+        let ticket = Sigma0Client(Direct(Entry::SIGMA0)).manage_account(handed).map_err(|_| NetError::Full)?;
+        Ok(Self { account, ticket, semaphore: None, changed: VecDeque::new(), signalled: false, dead: false })
+    }
+
+    /// Whom to tell from now on.
+    pub fn set_semaphore(&mut self, semaphore: Owned) -> Result<(), NetError> {
+        if !matches!(op::entry_info(Entry::OWN, semaphore.entry()), Ok((abi::rights::Kind::Semaphore, _))) {
+            return Err(NetError::NotAllowed);
+        }
+        self.semaphore = Some(semaphore);
+        self.signalled = false;
+        self.signal();
+        Ok(())
+    }
+
+    /// This socket has something to tell.
+    pub fn note(&mut self, socket: Number) {
+        self.changed.push_back(socket);
+        self.signal();
+    }
+
+    fn signal(&mut self) {
+        if self.changed.is_empty() || self.signalled {
+            return;
+        }
+        if let Some(semaphore) = &self.semaphore {
+            self.signalled = true;
+            self.dead |= op::v(semaphore.entry()).is_err();
+        }
+    }
+
+    /// The next socket that has something to tell; with the last one the semaphore is armed again.
+    pub fn next_changed(&mut self) -> Option<Number> {
+        let next = self.changed.pop_front();
+        self.signalled &= !self.changed.is_empty();
+        next
+    }
+
+    /// This socket is gone.
+    pub fn forget(&mut self, socket: Number) {
+        self.changed.retain(|other| *other != socket);
+    }
+
+    /// Whether its client is still there.
+    pub fn lives(&self) -> bool {
+        !self.dead && op::entry_info(Entry::OWN, self.account.entry()).is_ok()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A ticket of an account that is gone is forgotten all the same.
+        let _ = Sigma0Client(Direct(Entry::SIGMA0)).forget(self.ticket);
+    }
+}

@@ -1,0 +1,415 @@
+//! TCP connections: how they come, what they tell, how they end.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use core::net::IpAddr;
+use interfaces::net::{Endpoint, NetError, READABLE, WRITABLE};
+use runtime::op;
+use smoltcp::iface::{PollResult, SocketSet, SocketStorage};
+use smoltcp::socket::tcp::{self, State};
+use smoltcp::time::Duration;
+use smoltcp::wire::{IpEndpoint, IpListenEndpoint};
+
+use crate::chance;
+use crate::demux::{Key, endpoint};
+use crate::pages::{Buffers, Held};
+use crate::slots::Number;
+use crate::socket::{Flow, Kind, Listener, Socket, Stage};
+use crate::stack::{Stack, nanoseconds, now};
+
+/// The other end may be silent so long while something is expected of it.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// While the connection is being made.
+const PATIENCE_AT_FIRST: Duration = Duration::from_secs(20);
+/// After its client closed it.
+const PATIENCE_AT_LAST: Duration = Duration::from_secs(10);
+/// A silent connection is tried so often.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// A connection that is not there after so many nanoseconds makes room for others.
+const OPENING: u64 = 3_000_000_000;
+/// Connections that linger after their client closed them.
+const MAX_LINGERING: usize = 256;
+/// A closed connection is forgotten after so many nanoseconds, whatever the other end does.
+const LINGERING: u64 = 30_000_000_000;
+/// Connections of one listener that wait.
+pub const MAX_BACKLOG: u64 = 256;
+/// Pages of a connection that a client makes.
+const PAGES: (u64, u64) = (2, 2);
+/// Ports for connections and datagrams that name none (RFC 6335, 6).
+const DYNAMIC: core::ops::RangeInclusive<u16> = 49152..=65535;
+
+/// Whether an address leads from here to here.
+pub fn is_loopback(address: Endpoint) -> bool {
+    address.ip().is_loopback()
+}
+
+/// An endpoint as smoltcp has it.
+pub fn wire(endpoint: Endpoint) -> IpEndpoint {
+    IpEndpoint::new(endpoint.ip().into(), endpoint.port)
+}
+
+impl Flow {
+    fn new(buffers: Buffers, key: Key, local: bool, stage: Stage) -> Self {
+        let held = Held::new(buffers, |receive, send| {
+            let mut socket = tcp::Socket::new(tcp::SocketBuffer::new(receive), tcp::SocketBuffer::new(send));
+            socket.set_nagle_enabled(false);
+            socket.set_timeout(Some(PATIENCE_AT_FIRST));
+            let mut set = SocketSet::new(vec![SocketStorage::EMPTY]);
+            set.add(socket);
+            set
+        });
+        let handle = held.socket.iter().next().map(|(handle, _)| handle).unwrap_or_default();
+        let since = op::clock();
+        Self { held, handle, key, local, stage, since, deadline: u64::MAX, failure: None }
+    }
+
+    /// Whether it has something to send, or waits for an answer.
+    pub fn waits(&self) -> bool {
+        let tcp = self.held.socket.get::<tcp::Socket<'_>>(self.handle);
+        tcp.send_queue() > 0 || matches!(tcp.state(), State::SynSent | State::SynReceived)
+    }
+}
+
+impl Socket {
+    /// Whether it is only there for the other end's sake.
+    pub fn lingers(&self) -> bool {
+        matches!(&self.kind, Kind::Flow(flow) if flow.stage == Stage::Lingering)
+    }
+}
+
+impl Stack {
+    /// The connection of this number.
+    pub fn flow(&mut self, number: Number) -> Option<&mut Flow> {
+        match &mut self.sockets.get_mut(number)?.kind {
+            Kind::Flow(flow) => Some(flow),
+            _ => None,
+        }
+    }
+
+    /// A segment came, and is in its device.
+    pub fn segment(&mut self, key: Key, opens: bool, local: bool) {
+        let known = self.flows.get(&key).copied();
+        if let Some(number) = known {
+            let old = |flow: &mut Flow| matches!(flow.tcp().state(), State::TimeWait | State::Closed);
+            if !(opens
+                && self.flow(number).is_some_and(old)
+                && self.sockets.get_mut(number).is_some_and(|s| s.lingers()))
+            {
+                if let Some(Socket { kind: Kind::Flow(flow), .. }) = self.sockets.get_mut(number) {
+                    let set = &mut flow.held.socket;
+                    match local {
+                        true => self.local.poll_ingress_single(now(), &mut self.way, set),
+                        false => self.ethernet.poll_ingress_single(now(), &mut self.link, set),
+                    };
+                }
+                return self.settle(number);
+            }
+            // The other end begins anew with the same ports.
+            self.abort(number);
+        }
+        match self.listeners.get(&key.local.port).copied() {
+            Some(listener) if opens => self.begin(listener, key, local),
+            _ => self.ingress_of_nobody(local),
+        }
+    }
+
+    /// The first segment of a connection to a listener. Without room it is lost: it comes again.
+    fn begin(&mut self, listener: Number, key: Key, local: bool) {
+        if self.try_begin(listener, key, local).is_none() {
+            self.counters.refused += 1;
+            self.link.length = 0;
+        }
+    }
+
+    fn try_begin(&mut self, number: Number, key: Key, local: bool) -> Option<()> {
+        let socket = self.sockets.get_mut(number)?;
+        let (session, token) = (socket.session, socket.token);
+        let Kind::Listener(listener) = &socket.kind else { return None };
+        let (pages, oldest) = (listener.pages, listener.opening.front().copied());
+        if listener.opening.len() + listener.ready.len() >= listener.backlog {
+            // A flood of beginnings keeps nobody out for long.
+            let oldest = oldest?;
+            if self.flow(oldest).is_some_and(|flow| flow.since + OPENING > op::clock()) {
+                return None;
+            }
+            self.abort(oldest);
+        }
+        let ticket = self.sessions.get_mut(session)?.ticket;
+        let buffers = Buffers::draw(ticket, pages.0, pages.1).ok()?;
+        let mut flow = Flow::new(buffers, key, local, Stage::Arriving(number));
+        let place = IpListenEndpoint { addr: Some(key.local.ip().into()), port: key.local.port };
+        flow.tcp().listen(place).ok()?;
+        let mut newborn = self.newborn(local);
+        match local {
+            true => newborn.poll_ingress_single(now(), &mut self.way, &mut flow.held.socket),
+            false => newborn.poll_ingress_single(now(), &mut self.link, &mut flow.held.socket),
+        };
+        if flow.tcp().state() != State::SynReceived {
+            return None;
+        }
+        let socket = Socket { session, token, armed: 0, pending: 0, kind: Kind::Flow(Box::new(flow)) };
+        let flow = self.sockets.insert(socket).ok()?;
+        self.flows.insert(key, flow);
+        if let Some(Socket { kind: Kind::Listener(listener), .. }) = self.sockets.get_mut(number) {
+            listener.opening.push_back(flow);
+        }
+        self.settle(flow);
+        Some(())
+    }
+
+    /// Sends what is to be sent, tells what is to be told, and notes when to look again.
+    pub fn settle(&mut self, number: Number) {
+        let time = now();
+        let Some(Socket { kind: Kind::Flow(flow), armed, .. }) = self.sockets.get_mut(number) else { return };
+        let set = &mut flow.held.socket;
+        let wanted = match flow.local {
+            true => {
+                while self.local.poll_egress(time, &mut self.way, set) == PollResult::SocketStateChanged {}
+                self.local.poll_at(time, set)
+            }
+            false => {
+                while self.ethernet.poll_egress(time, &mut self.link, set) == PollResult::SocketStateChanged {}
+                self.ethernet.poll_at(time, set)
+            }
+        };
+        let wanted = nanoseconds(wanted);
+        if wanted < flow.deadline {
+            // One that is later than noted is found when the noted one comes.
+            self.timers.remove(&(flow.deadline, number));
+            flow.deadline = wanted;
+            self.timers.insert((wanted, number));
+        }
+        let armed = *armed;
+        let tcp = flow.tcp();
+        let state = tcp.state();
+        let readable = tcp.can_recv() || !tcp.may_recv();
+        let writable = tcp.can_send() || !tcp.may_send();
+        match flow.stage {
+            Stage::Arriving(listener) => match state {
+                State::SynReceived => {}
+                State::Closed | State::Listen => self.remove(number),
+                _ => self.arrive(listener, number),
+            },
+            Stage::Lingering => {
+                if state == State::Closed {
+                    self.remove(number);
+                }
+            }
+            Stage::Connecting => match state {
+                State::SynSent | State::SynReceived => {}
+                State::Closed => {
+                    let silent = flow.since + PATIENCE_AT_FIRST.total_micros() * 1_000 <= op::clock();
+                    flow.failure = Some(if silent { NetError::TimedOut } else { NetError::Refused });
+                    flow.stage = Stage::Open;
+                    self.tell(number, READABLE | WRITABLE);
+                }
+                _ => {
+                    flow.stage = Stage::Open;
+                    flow.established();
+                    self.tell(number, WRITABLE);
+                }
+            },
+            Stage::Open => {
+                let what = if readable { READABLE } else { 0 } | if writable { WRITABLE } else { 0 };
+                if armed & what != 0 {
+                    self.tell(number, what);
+                }
+            }
+        }
+    }
+
+    /// A connection to a listener is there.
+    fn arrive(&mut self, listener: Number, number: Number) {
+        if let Some(Socket { kind: Kind::Listener(listener), .. }) = self.sockets.get_mut(listener)
+            && let Some(place) = listener.opening.iter().position(|other| *other == number)
+        {
+            listener.opening.remove(place);
+            listener.ready.push_back(number);
+            if let Some(flow) = self.flow(number) {
+                flow.established();
+            }
+        }
+        self.tell(listener, READABLE);
+    }
+
+    /// What a connection noted as its time has come.
+    pub fn timer_fired(&mut self, number: Number) {
+        let Some(flow) = self.flow(number) else { return };
+        flow.deadline = u64::MAX;
+        if flow.stage == Stage::Lingering && flow.since + LINGERING <= op::clock() {
+            return self.abort(number);
+        }
+        self.settle(number);
+    }
+
+    /// Forgets a socket.
+    pub fn remove(&mut self, number: Number) {
+        let Some(socket) = self.sockets.remove(number) else { return };
+        if socket.pending != 0
+            && let Some(session) = self.sessions.get_mut(socket.session)
+        {
+            session.forget(number);
+        }
+        match socket.kind {
+            Kind::Flow(flow) => {
+                self.flows.remove(&flow.key);
+                self.timers.remove(&(flow.deadline, number));
+                if flow.stage == Stage::Lingering {
+                    self.lingering.retain(|other| *other != number);
+                }
+                if let Stage::Arriving(listener) = flow.stage
+                    && let Some(Socket { kind: Kind::Listener(listener), .. }) = self.sockets.get_mut(listener)
+                {
+                    listener.opening.retain(|other| *other != number);
+                    listener.ready.retain(|other| *other != number);
+                }
+            }
+            Kind::Listener(listener) => {
+                self.listeners.remove(&listener.port);
+                for flow in listener.opening.into_iter().chain(listener.ready) {
+                    self.abort(flow);
+                }
+            }
+            other => self.remove_other(number, other),
+        }
+    }
+
+    /// Breaks a connection off, and forgets the socket, whatever it is.
+    pub fn abort(&mut self, number: Number) {
+        if let Some(flow) = self.flow(number) {
+            flow.tcp().abort();
+            flow.stage = match flow.stage {
+                Stage::Arriving(listener) => Stage::Arriving(listener),
+                _ => Stage::Lingering,
+            };
+            self.settle(number);
+        }
+        self.remove(number);
+    }
+
+    /// Its client has done with it.
+    pub fn linger(&mut self, number: Number) {
+        let Some(socket) = self.sockets.get_mut(number) else { return };
+        socket.armed = 0;
+        let Kind::Flow(flow) = &mut socket.kind else { return };
+        if matches!(flow.tcp().state(), State::SynSent | State::Closed) {
+            return self.abort(number);
+        }
+        flow.tcp().close();
+        flow.tcp().set_timeout(Some(PATIENCE_AT_LAST));
+        flow.stage = Stage::Lingering;
+        flow.since = op::clock();
+        self.lingering.push_back(number);
+        if self.lingering.len() > MAX_LINGERING
+            && let Some(oldest) = self.lingering.pop_front()
+        {
+            self.abort(oldest);
+        }
+        self.settle(number);
+    }
+
+    /// Listens on a port.
+    pub fn listen(
+        &mut self,
+        session: Number,
+        token: u32,
+        port: u16,
+        backlog: u64,
+        pages: (u64, u64),
+    ) -> Result<Number, NetError> {
+        if self.listeners.contains_key(&port) {
+            // Whoever had it may be gone.
+            self.sweep();
+        }
+        if self.listeners.contains_key(&port) {
+            return Err(NetError::InUse);
+        }
+        let backlog = backlog.clamp(1, MAX_BACKLOG) as usize;
+        let kind =
+            Kind::Listener(Listener { port, backlog, pages, opening: Default::default(), ready: Default::default() });
+        let number = self.add(session, token, kind)?;
+        self.listeners.insert(port, number);
+        Ok(number)
+    }
+
+    /// Puts a socket in, armed for reading.
+    pub fn add(&mut self, session: Number, token: u32, kind: Kind) -> Result<Number, NetError> {
+        let socket = Socket { session, token, armed: READABLE, pending: 0, kind };
+        self.sockets.insert(socket).map_err(|_| NetError::Full)
+    }
+
+    /// The next connection of a listener.
+    pub fn accept(&mut self, listener: Number, token: u32) -> Result<Number, NetError> {
+        let socket = self.sockets.get_mut(listener).ok_or(NetError::Closed)?;
+        let Kind::Listener(listener) = &mut socket.kind else { return Err(NetError::Closed) };
+        let Some(number) = listener.ready.pop_front() else {
+            socket.armed |= READABLE;
+            return Err(NetError::WouldBlock);
+        };
+        let socket = self.sockets.get_mut(number).ok_or(NetError::Closed)?;
+        socket.token = token;
+        socket.armed = READABLE;
+        if let Kind::Flow(flow) = &mut socket.kind {
+            flow.stage = Stage::Open;
+        }
+        self.settle(number);
+        Ok(number)
+    }
+
+    /// Begins a connection.
+    pub fn connect(&mut self, session: Number, token: u32, remote: Endpoint) -> Result<Number, NetError> {
+        if remote.port == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
+            return Err(NetError::BadAddress);
+        }
+        let local = self.is_own(remote);
+        let source = match local {
+            true => remote.ip(),
+            false => self.source_for(remote.ip())?,
+        };
+        let port = self.dynamic_port(|stack, port| {
+            let key = Key { remote, local: Endpoint::new(source, port) };
+            !stack.flows.contains_key(&key) && !stack.listeners.contains_key(&port)
+        })?;
+        let key = Key { remote, local: Endpoint::new(source, port) };
+        let ticket = self.sessions.get_mut(session).ok_or(NetError::Closed)?.ticket;
+        let mut flow = Flow::new(Buffers::draw(ticket, PAGES.0, PAGES.1)?, key, local, Stage::Connecting);
+        let mut newborn = self.newborn(local);
+        flow.tcp().connect(newborn.context(), wire(remote), wire(key.local)).map_err(|_| NetError::Unreachable)?;
+        let number = self.add(session, token, Kind::Flow(Box::new(flow)))?;
+        if let Some(socket) = self.sockets.get_mut(number) {
+            socket.armed |= WRITABLE;
+        }
+        self.flows.insert(key, number);
+        self.settle(number);
+        Ok(number)
+    }
+
+    /// Whether this is one of our addresses.
+    pub fn is_own(&self, remote: Endpoint) -> bool {
+        is_loopback(remote) || self.ethernet.has_ip_addr(smoltcp::wire::IpAddress::from(remote.ip()))
+    }
+
+    /// The address of ours that leads there.
+    pub fn source_for(&mut self, target: IpAddr) -> Result<IpAddr, NetError> {
+        let source = self.ethernet.get_source_address(&target.into()).ok_or(NetError::Unreachable)?;
+        let source = endpoint(source, 0).ip();
+        if source.is_loopback() || source.is_unspecified() { Err(NetError::Unreachable) } else { Ok(source) }
+    }
+
+    /// A port that is free, and that nobody can guess.
+    pub fn dynamic_port(&self, is_free: impl Fn(&Self, u16) -> bool) -> Result<u16, NetError> {
+        /// So many tries find one if a tenth of them is free.
+        const TRIES: usize = 64;
+        let count = u64::from(DYNAMIC.end() - DYNAMIC.start()) + 1;
+        let mut ports = (0..TRIES).map(|_| DYNAMIC.start() + (chance::number() % count) as u16);
+        ports.find(|port| is_free(self, *port)).ok_or(NetError::Full)
+    }
+}
+
+impl Flow {
+    /// From now on silence is borne longer, and broken.
+    fn established(&mut self) {
+        self.tcp().set_timeout(Some(PATIENCE));
+        self.tcp().set_keep_alive(Some(KEEP_ALIVE));
+    }
+}
