@@ -12,7 +12,7 @@ use crate::files::Files;
 
 const SECOND: u64 = 1_000_000_000;
 /// How long a connection may be idle.
-const IDLE: u64 = 15 * SECOND;
+const IDLE: u64 = 60 * SECOND;
 /// How long a request may take to come.
 const REQUEST: u64 = 10 * SECOND;
 /// How long no byte of an answer may be taken.
@@ -60,7 +60,7 @@ impl Client {
             body: None,
             drained: false,
             persistent: true,
-            deadline: op::clock() + REQUEST,
+            deadline: op::clock() + IDLE,
         }
     }
 

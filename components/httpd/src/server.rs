@@ -15,7 +15,7 @@ const PORT: u16 = 80;
 /// Connections that wait to be accepted.
 const BACKLOG: u64 = 256;
 /// Pages that each connection has to receive into and to send from.
-const PAGES: (u64, u64) = (1, 2);
+const PAGES: (u64, u64) = (1, 1);
 /// The listener's token.
 const LISTENER: u32 = u32::MAX;
 /// Connections accepted before others have their turn.
