@@ -8,6 +8,7 @@ use crate::pointer::{Nucleus, Ref};
 use crate::thread::{self, Thread};
 use crate::{account, cpu, frames, log};
 use abi::info::{self, Counters};
+use abi::rights::Kind;
 use abi::{Error, MESSAGE_BYTES};
 
 static COUNTERS: Nucleus<Counters> = Nucleus::new(Counters {
@@ -30,6 +31,9 @@ static COUNTERS: Nucleus<Counters> = Nucleus::new(Counters {
 
 /// Numbers of threads passed between two preemption points.
 const NUMBERS_PASSED: u64 = 64;
+
+/// Entries of a table looked at by one operation.
+const ENTRIES_PASSED: usize = 32;
 
 /// Bytes of the log that one operation tells.
 const LOG_PIECE: usize = 256;
@@ -81,8 +85,37 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
             write(activation, *counters());
             Ok(0)
         }
+        info::PORTAL => {
+            // Of the domain that the position names, or of the next older one if it is gone.
+            let below = if position == 0 { 0 } else { (position >> 16) + 1 };
+            let domain = domain::newest_below(activation, below)?.ok_or(Error::Empty)?;
+            let named = domain.number + 1 == below;
+            let (record, next) = next_portal(domain, if named { position as usize & 0xffff } else { 0 });
+            write(activation, record);
+            Ok(match (next < domain.table_entries(), domain.next_domain()) {
+                (true, _) => info::Portal::position(domain.number, next as u64),
+                (false, Some(older)) => info::Portal::position(older.number, 0),
+                (false, None) => 0,
+            })
+        }
         _ => Err(Error::BadArgument.into()),
     }
+}
+
+/// The first call entry among some of a table's from `first` on, and where to look next.
+fn next_portal(domain: Ref<Domain>, first: usize) -> (info::Portal, usize) {
+    let end = domain.table_entries().min(first + ENTRIES_PASSED);
+    let mut record = info::Portal { from: domain.number, index: 0, to: 0, service: 0, badge: 0 };
+    for index in first..end {
+        if let Ok(entry) = domain.entry(index, Kind::Call, 0) {
+            // SAFETY: a call's object is the domain it leads to.
+            let callee: Ref<Domain> = unsafe { entry.object_as() };
+            (record.index, record.to) = (index as u64, callee.number);
+            (record.service, record.badge) = (entry.word0, entry.word1);
+            return (record, index + 1);
+        }
+    }
+    (record, end)
 }
 
 fn write<T>(activation: Ref<Activation>, record: T) {

@@ -21,6 +21,7 @@ Shows what the nucleus keeps for each domain (see also ps).
   ACTIVATIONS  places for flows of control: its threads and calls it can serve
   TABLE        entries of its portal table
   LABELS       number of its pair of labels
+  RESTARTS     how often the component was started again since boot
 ";
 
 fn main() -> u8 {
@@ -32,17 +33,25 @@ fn main() -> u8 {
         Ok(domains) => domains,
         Err(error) => return arguments.fail("domains", error),
     };
+    let restarts = match inspect::restarts() {
+        Ok(restarts) => restarts,
+        Err(error) => return arguments.fail("restarts", error),
+    };
     let mut table = Table::new(&[
         ("DOMAIN", Side::Right),
         ("PAGES", Side::Right),
         ("ACTIVATIONS", Side::Right),
         ("TABLE", Side::Right),
         ("LABELS", Side::Right),
+        ("RESTARTS", Side::Right),
         ("NAME", Side::Left),
     ]);
     for (name, domain) in domains {
         let numbers = [domain.number, domain.pages, domain.activations, domain.table, domain.pair];
-        table.row(numbers.map(|number| number.to_string()).into_iter().chain([name]));
+        // A program, and what the nucleus started, has no such number.
+        let started = restarts.iter().find(|(number, _)| *number == domain.number);
+        let started = started.map_or_else(|| "-".to_string(), |(_, restarts)| restarts.to_string());
+        table.row(numbers.map(|number| number.to_string()).into_iter().chain([started, name]));
     }
     table.print();
     0

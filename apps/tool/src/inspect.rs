@@ -3,9 +3,11 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use runtime::Entry;
 use runtime::abi::info;
-use runtime::connection::{Connection, Name};
+use runtime::connection::{Connection, Direct, Name};
 use runtime::interface::Failure;
+use runtime::interfaces::parent::{ParentClient, ParentError};
 use runtime::interfaces::process::{ProcessClient, ProcessError};
 
 /// The program server.
@@ -89,6 +91,29 @@ pub fn only(domains: &[(String, info::Domain)], name: &str) -> Result<u64, &'sta
         true => Ok(first.number),
         false => Err("several domains have this name; give a number"),
     }
+}
+
+/// Numbers of the components' domains, each with how often the component was started again.
+pub fn restarts() -> Result<Vec<(u64, u64)>, Failure<ParentError>> {
+    let parent = ParentClient(Direct(Entry::PARENT));
+    let mut all = Vec::new();
+    loop {
+        let after = all.last().map_or(0, |(domain, _)| *domain);
+        match parent.restarts(after)? {
+            (domain, restarts) if domain > after => all.push((domain, restarts)),
+            _ => return Ok(all),
+        }
+    }
+}
+
+/// All call entries: whom each domain can call.
+pub fn portals() -> Result<Vec<info::Portal>, Refusal> {
+    let records = records(info::PORTAL, size_of::<info::Portal>() / 8)?;
+    let portals = records.into_iter().map(|words| {
+        let [from, index, to, service, badge, ..] = words;
+        info::Portal { from, index, to, service, badge }
+    });
+    Ok(portals.filter(|portal| portal.index != 0).collect())
 }
 
 /// All threads, by number.

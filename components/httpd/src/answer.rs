@@ -6,10 +6,17 @@ use alloc::vec::Vec;
 use http::{Method, Range, Request, Status, push_number};
 
 use crate::files::{Files, Open, push_length};
+use crate::status::{self, Snapshot};
+
+/// Where a body comes from.
+enum Source {
+    File(Rc<Open>),
+    Snapshot(Snapshot),
+}
 
 /// What follows the head of an answer.
 pub struct Body {
-    file: Rc<Open>,
+    source: Source,
     offset: u64,
     end: u64,
 }
@@ -23,7 +30,11 @@ impl Body {
         }
         let start = into.len();
         into.resize(start + want, 0);
-        let count = self.file.read(self.offset, &mut into[start..]).unwrap_or(0);
+        let count = match &self.source {
+            Source::File(file) => file.read(self.offset, &mut into[start..]),
+            Source::Snapshot(snapshot) => snapshot.read(self.offset, &mut into[start..]),
+        };
+        let count = count.unwrap_or(0);
         into.truncate(start + count);
         self.offset += count as u64;
         if count == 0 { Err(()) } else { Ok(true) }
@@ -35,6 +46,9 @@ const FIRST: usize = 4000;
 
 /// Appends the answer to `into`; what does not fit comes as a body.
 pub fn answer(request: &Request<'_>, files: &mut Files, into: &mut Vec<u8>) -> Option<Body> {
+    if request.path == status::PATH {
+        return tell_status(request, into);
+    }
     let Some(file) = files.find(&request.path) else {
         whole(Status::NotFound, request, into);
         return None;
@@ -79,10 +93,31 @@ pub fn answer(request: &Request<'_>, files: &mut Files, into: &mut Vec<u8>) -> O
     if request.method == Method::Head {
         return None;
     }
-    let mut body = Body { file, offset, end: offset + count };
-    // A file that cannot be read any more fails again when its body is asked for.
+    started(Body { source: Source::File(file), offset, end: offset + count }, into)
+}
+
+/// Puts the first bytes behind the head; gives what is left.
+fn started(mut body: Body, into: &mut Vec<u8>) -> Option<Body> {
+    // What cannot be read any more fails again when the body is asked for.
     let _ = body.next(FIRST, into);
     (body.offset < body.end).then_some(body)
+}
+
+/// The running system: another text each time.
+fn tell_status(request: &Request<'_>, into: &mut Vec<u8>) -> Option<Body> {
+    let Some(snapshot) = Snapshot::take() else {
+        whole(Status::Unavailable, request, into);
+        return None;
+    };
+    begin(Status::Ok, request.persistent, into);
+    into.extend_from_slice(b"Content-Type: application/json\r\nCache-Control: no-store\r\n");
+    let end = snapshot.size();
+    push_length(into, end);
+    into.extend_from_slice(b"\r\n");
+    if request.method == Method::Head {
+        return None;
+    }
+    started(Body { source: Source::Snapshot(snapshot), offset: 0, end }, into)
 }
 
 /// Whether a list of tags holds this one (weak comparison, RFC 9110, 8.8.3.2).

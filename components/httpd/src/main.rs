@@ -19,6 +19,7 @@ mod client;
 mod clients;
 mod files;
 mod server;
+mod status;
 
 use runtime::thread;
 

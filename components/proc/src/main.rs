@@ -78,6 +78,7 @@ impl ProcessServer for Processes {
             info::THREAD => size_of::<info::Thread>(),
             info::FRAMES => size_of::<info::Frames>(),
             info::COUNTERS => size_of::<info::Counters>(),
+            info::PORTAL => size_of::<info::Portal>(),
             info::LOG => into.len(),
             _ => return Err(ProcessError::NotAllowed),
         };
@@ -154,6 +155,14 @@ impl ParentServer for Parent {
     fn kill(&self, _badge: u64, _domain: u64, _force: Force) -> Result<(), ParentError> {
         // Programs have the interface `Process` for this.
         Err(ParentError::NotAllowed)
+    }
+
+    fn restarts(&self, _badge: u64, after: u64) -> Result<(u64, u64), ParentError> {
+        // What we start is not started again by anybody: only our parent has something to tell.
+        ParentClient(Direct(Entry::PARENT)).restarts(after).map_err(|error| match error {
+            Failure::Refused(error) => error,
+            _ => ParentError::NotAllowed,
+        })
     }
 }
 

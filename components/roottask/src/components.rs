@@ -31,8 +31,10 @@ struct Running {
     account: Entry,
     thread: Option<Entry>,
     ticket: u64,
-    /// Interrupt line and ports: originals, which outlive the domain.
+    /// When it died within the last minute.
     deaths: Vec<u64>,
+    /// How often it was started again since boot.
+    restarts: u64,
 }
 
 struct Plan {
@@ -80,6 +82,14 @@ fn domain_of(number: u16) -> Option<Entry> {
 /// The domain of this instance of a component, while it is the one that runs.
 pub fn domain_of_instance(instance: u64) -> Option<Entry> {
     RUNNING.lock().iter().find(|running| running.instance == instance).map(|running| running.domain)
+}
+
+/// The component with the lowest number of a domain above `after`: that number, and how often it was started
+/// again; zeros if there is none.
+pub fn restarts(after: u64) -> (u64, u64) {
+    let running = RUNNING.lock();
+    let later = running.iter().filter(|running| running.instance > after);
+    later.min_by_key(|running| running.instance).map_or((0, 0), |running| (running.instance, running.restarts))
 }
 
 /// Every component gets a portal to the name service.
@@ -137,7 +147,8 @@ fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
         }
     };
     let instance = records::newest_child().unwrap_or(0);
-    let mut running = Running { number, instance, domain, account, thread: None, ticket: 0, deaths: Vec::new() };
+    let mut running =
+        Running { number, instance, domain, account, thread: None, ticket: 0, deaths: Vec::new(), restarts: 0 };
     let outcome = memory::manage_account(account).and_then(|ticket| {
         running.ticket = ticket;
         op::domain_set_max_priority(domain, component.max_priority.into()).map_err(text)?;
@@ -242,6 +253,9 @@ fn equip(component: &Component, running: &Running) -> Result<(), String> {
     services::connect_names(domain, badge);
     if component.special == Special::Machine {
         op::entry_copy(Entry::OWN, Entry::SPECIAL, domain, Entry::SPECIAL, ALL).map_err(text)?;
+    }
+    if component.special == Special::Inspect {
+        op::entry_copy(Entry::OWN, Entry::SPECIAL, domain, Entry::SPECIAL, rights::READ).map_err(text)?;
     }
     if component.special == Special::Trial {
         let machine = ALL & !rights::CONTROL;
@@ -350,13 +364,14 @@ fn bury(mut dead: Running) {
     let too_often = dead.deaths.len() > component.restarts_per_minute.into();
     match component.restart {
         Restart::Never => runtime::log!("{} died and stays dead", component.name),
-        Restart::Always if !too_often => restart(&component, dead.number, dead.deaths),
+        Restart::Always if !too_often => restart(&component, dead),
         Restart::Always => fail(&format!("{} died {} times within a minute", component.name, dead.deaths.len())),
         Restart::Reboot => fail(&format!("{} died", component.name)),
     }
 }
 
-fn restart(component: &Component, number: u16, deaths: Vec<u64>) {
+fn restart(component: &Component, dead: Running) {
+    let number = dead.number;
     runtime::log!("restarting {}", component.name);
     // The standby took the seat when the scheduler died: what is new stands by.
     let outcome =
@@ -365,7 +380,8 @@ fn restart(component: &Component, number: u16, deaths: Vec<u64>) {
         fail(&format!("{} cannot be restarted: {error}", component.name));
     }
     if let Some(running) = RUNNING.lock().iter_mut().find(|running| running.number == number) {
-        running.deaths = deaths;
+        running.deaths = dead.deaths;
+        running.restarts = dead.restarts + 1;
     }
     reconnect(component.number);
 }

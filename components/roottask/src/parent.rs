@@ -87,4 +87,8 @@ impl ParentServer for Parent {
     fn kill(&self, badge: u64, domain: u64, force: Force) -> Result<(), ParentError> {
         components::kill(component_of(badge), domain, force)
     }
+
+    fn restarts(&self, _badge: u64, after: u64) -> Result<(u64, u64), ParentError> {
+        Ok(components::restarts(after))
+    }
 }

@@ -14,6 +14,10 @@ pub const FRAMES: u64 = 2;
 pub const LOG: u64 = 3;
 /// One [`Counters`] record.
 pub const COUNTERS: u64 = 4;
+/// One [`Portal`] record: of each domain, newest first, the entries that are calls, services left out. A position
+/// is the domain's number times 65,536 and the index from which to look; what the call gives may tell of
+/// nothing (`index` 0) after so many entries that lead nowhere, and goes on from there.
+pub const PORTAL: u64 = 5;
 
 /// A domain, as `ps` and `domains` show it. Frames are 4 KiB.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +69,29 @@ pub struct Thread {
     pub depth: u64,
     /// Nanoseconds of CPU time used.
     pub used: u64,
+}
+
+/// A call entry: whom a domain can call.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Portal {
+    /// Number of the domain in whose table it stands.
+    pub from: u64,
+    /// Its index there; 0 = none of the entries looked at is a call.
+    pub index: u64,
+    /// Number of the domain it leads to.
+    pub to: u64,
+    /// Where it enters that domain: the same for all call entries made from one service.
+    pub service: u64,
+    /// Its badge.
+    pub badge: u64,
+}
+
+impl Portal {
+    /// The position from which on to look at the entries of a domain.
+    pub const fn position(domain: u64, index: u64) -> u64 {
+        domain << 16 | index
+    }
 }
 
 /// Where every frame is. `charged + free = total`, to the frame.

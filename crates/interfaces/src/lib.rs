@@ -16,6 +16,7 @@ pub mod parent;
 pub mod pipes;
 pub mod process;
 pub mod sigma0;
+pub mod status;
 pub mod stream;
 pub mod vault;
 
@@ -40,6 +41,7 @@ pub const LAYOUTS: &[(&str, &str)] = &[
     ("query", net::QUERY_LAYOUT),
     ("session", net::SESSION_LAYOUT),
     ("sigma0", sigma0::SIGMA0_LAYOUT),
+    ("status", status::STATUS_LAYOUT),
     ("stream", stream::STREAM_LAYOUT),
     ("vault", vault::VAULT_LAYOUT),
 ];

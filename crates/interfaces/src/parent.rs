@@ -37,4 +37,7 @@ pub trait Parent {
     /// Ends the component whose domain has this number. Only for who may stop the machine; what the
     /// system description does not start again is ended only by force.
     fn kill(&self, domain: u64, force: Force) -> Result<(), ParentError>;
+    /// The component with the lowest number of a domain above `after`: that number, and how often the component
+    /// was started again since boot. Zeros if there is none.
+    fn restarts(&self, after: u64) -> Result<(u64, u64), ParentError>;
 }

@@ -5,8 +5,8 @@ use std::{env, fs, path::Path};
 
 use interfaces::{
     Code, LAYOUTS, bus::BusError, console, file::FileError, names::NamesError, net::NetError, nic::NicError,
-    parent::ParentError, pipes::PipeError, process::ProcessError, sigma0::Sigma0Error, stream::StreamError,
-    vault::VaultError,
+    parent::ParentError, pipes::PipeError, process::ProcessError, sigma0::Sigma0Error, status::StatusError,
+    stream::StreamError, vault::VaultError,
 };
 
 fn compare(name: &str, text: &str) {
@@ -47,6 +47,7 @@ fn errors() {
         codes(PipeError::ALL, "PipeError"),
         codes(ProcessError::ALL, "ProcessError"),
         codes(Sigma0Error::ALL, "Sigma0Error"),
+        codes(StatusError::ALL, "StatusError"),
         codes(StreamError::ALL, "StreamError"),
         codes(VaultError::ALL, "VaultError"),
     ]

@@ -27,7 +27,7 @@
 //! | 4 | account in frames ([`REST`] = all that remains) |
 //! | 1, 1 | priority, highest priority |
 //! | 1 | flags: 1 = FPU, 2 = trusted |
-//! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby, 5 trial |
+//! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby, 5 trial, 6 inspect |
 //! | 1, 1 | restart: 0 always, 1 never, 2 reboot; restarts allowed per minute |
 //! | 1 | interrupt line, 255 = none |
 //! | 1 | order of its portal table |
@@ -100,12 +100,21 @@ pub enum Special {
     /// For trials of the nucleus: the machine without the right to choose who schedules, and all free memory
     /// at [`MEMORY_INDEX`].
     Trial = 5,
+    /// The machine, to look at the nucleus's lists and nothing else.
+    Inspect = 6,
 }
 
 impl Special {
     /// All of them, by number.
-    pub const ALL: [Special; 6] =
-        [Special::None, Special::Scheduler, Special::Machine, Special::Memory, Special::Standby, Special::Trial];
+    pub const ALL: [Special; 7] = [
+        Special::None,
+        Special::Scheduler,
+        Special::Machine,
+        Special::Memory,
+        Special::Standby,
+        Special::Trial,
+        Special::Inspect,
+    ];
 
     /// As written in a description.
     pub const fn text(self) -> &'static str {
@@ -116,6 +125,7 @@ impl Special {
             Special::Memory => "memory",
             Special::Standby => "standby",
             Special::Trial => "trial",
+            Special::Inspect => "inspect",
         }
     }
 }

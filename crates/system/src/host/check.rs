@@ -217,8 +217,8 @@ impl<'a> Checker<'a> {
         let mut owners = BTreeMap::new();
         for component in &self.description.components {
             let (special, name) = (&component.special, component.name.value.as_str());
-            // Several may hold the machine: who starts programs, who gives devices to drivers.
-            if matches!(special.value, Special::None | Special::Machine) {
+            // Several may hold the machine: who starts programs, who gives devices to drivers, who looks.
+            if matches!(special.value, Special::None | Special::Machine | Special::Inspect) {
                 continue;
             }
             let text = special.value.text();

@@ -1,0 +1,33 @@
+//! `/status.json`: the running system, as the component `status` tells it.
+
+use interfaces::status::StatusClient;
+use runtime::connection::{Connection, Name};
+
+/// Where it is found.
+pub const PATH: &str = "/status.json";
+
+/// While that component is away there is no answer: nobody else waits for it.
+static STATUS: Connection<Name<'static>> = Connection::named("status");
+
+/// The text of one moment.
+pub struct Snapshot {
+    number: u64,
+    size: u64,
+}
+
+impl Snapshot {
+    /// Of now; `None` if nobody tells.
+    pub fn take() -> Option<Self> {
+        StatusClient(STATUS.once()).take().ok().map(|(number, size)| Self { number, size })
+    }
+
+    /// Bytes.
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads from an offset; `None` = it is gone, since too many others were taken meanwhile.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Option<usize> {
+        StatusClient(STATUS.once()).read(self.number, offset, into).ok()
+    }
+}

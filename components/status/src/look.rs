@@ -1,0 +1,180 @@
+//! Asks the nucleus for its lists, `roottask` how often it started what again, and `names` what services are
+//! called.
+//!
+//! # Names of services
+//! The nucleus knows call entries by the place where they enter a domain. Which name leads there is found out by
+//! opening each name once and looking where the entry that came leads; it is removed at once.
+
+use abi::{Error, info};
+use alloc::vec::Vec;
+use interfaces::listing::Listing;
+use interfaces::names::NamesClient;
+use interfaces::parent::ParentClient;
+use runtime::entry::Owned;
+use runtime::{Direct, Entry, op};
+use snapshot::portals::{Edges, Service, Services};
+use snapshot::record;
+use snapshot::write::{Domain, Machine, write};
+
+/// Domains that are told of, edges, and services whose names are kept.
+const DOMAINS: usize = 96;
+const EDGES: usize = 256;
+const SERVICES: usize = 64;
+/// Bytes of names asked for at once.
+const NAMES_BYTES: usize = 512;
+/// Longest name of a service.
+const NAME_BYTES: usize = interfaces::names::MAX_NAME;
+
+/// What was found out, and room for what is.
+pub struct Looked {
+    domains: Vec<Domain>,
+    edges: Edges,
+    services: Services<SERVICES>,
+    /// The number of our own domain.
+    own: u64,
+}
+
+/// The record of a kind after a position, read by `read`, and the next position.
+fn tell<R>(what: u64, position: u64, read: impl FnOnce(&[u8]) -> Option<R>) -> Result<(R, u64), Error> {
+    op::info(Entry::SPECIAL, what, position, |bytes, next| read(bytes).map(|record| (record, next)))?
+        .ok_or(Error::Empty)
+}
+
+/// Shows all records of a kind to `look`; false if there was an error before the end.
+fn walk<R>(what: u64, read: impl Fn(&[u8]) -> Option<R>, mut look: impl FnMut(R)) -> bool {
+    let mut position = 0;
+    loop {
+        match tell(what, position, &read) {
+            Ok((record, next)) => {
+                look(record);
+                if next == 0 {
+                    return true;
+                }
+                position = next;
+            }
+            Err(Error::Empty) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+impl Looked {
+    /// Nothing yet, and all the room there will be. Our own domain is the one in which the running thread, which
+    /// must be our first, started.
+    pub fn new() -> Self {
+        let thread = tell(info::THREAD, op::thread_id() - 1, record::thread);
+        Self {
+            domains: Vec::with_capacity(DOMAINS),
+            edges: Edges::with_room(EDGES),
+            services: Services::new(),
+            own: thread.map_or(0, |(thread, _)| thread.home),
+        }
+    }
+
+    /// Looks at everything and writes it; false if the nucleus tells nothing.
+    pub fn look(&mut self, into: &mut Vec<u8>) -> bool {
+        let frames = tell(info::FRAMES, 0, record::frames);
+        let counters = tell(info::COUNTERS, 0, record::counters);
+        let (Ok((frames, _)), Ok((counters, _))) = (frames, counters) else { return false };
+        let mut complete = self.look_at_domains();
+        complete &= self.look_at_portals();
+        let Self { domains, edges, services, .. } = self;
+        let machine = Machine { frames, counters };
+        write(into, &machine, domains.iter(), edges.all(), complete, |service| services.name(service))
+    }
+
+    /// The domains with their threads and restarts; whether these are all.
+    fn look_at_domains(&mut self) -> bool {
+        let domains = &mut self.domains;
+        domains.clear();
+        let mut fits = true;
+        let told = walk(info::DOMAIN, record::domain, |record| {
+            fits &= domains.len() < domains.capacity();
+            if fits {
+                domains.push(Domain { record, priority: 0, used: 0, restarts: None });
+            }
+        });
+        // The newest came first.
+        domains.reverse();
+        let mut complete = told && fits;
+        complete &= walk(info::THREAD, record::thread, |thread| {
+            if let Some(domain) = find(domains, thread.home) {
+                domain.priority = domain.priority.max(thread.priority);
+                domain.used += thread.used;
+            }
+        });
+        let parent = ParentClient(Direct(Entry::PARENT));
+        let mut after = 0;
+        loop {
+            match parent.restarts(after) {
+                Ok((number, restarts)) if number > after => {
+                    if let Some(domain) = find(domains, number) {
+                        domain.restarts = Some(restarts);
+                    }
+                    after = number;
+                }
+                Ok(_) => return complete,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// The portals; whether these are all.
+    fn look_at_portals(&mut self) -> bool {
+        self.services.make_room();
+        self.edges.clear();
+        let Self { edges, services, own, .. } = self;
+        // The names are asked for once, when there is a service that was not seen before.
+        let (mut asked, mut names_known) = (false, false);
+        let complete = walk(info::PORTAL, record::portal, |portal| {
+            if portal.index == 0 {
+                return;
+            }
+            let mut service = services.find(&portal);
+            if service.is_none() && !asked {
+                asked = true;
+                names_known = find_names(services, *own);
+                service = services.find(&portal);
+            }
+            if service.is_none() && names_known {
+                services.note(&portal, None);
+            }
+            edges.add(portal.from, portal.to, service.unwrap_or(Service::Unnamed));
+        });
+        complete && edges.is_complete()
+    }
+}
+
+/// The domain with this number; they are sorted by it.
+fn find(domains: &mut [Domain], number: u64) -> Option<&mut Domain> {
+    let place = domains.binary_search_by_key(&number, |domain| domain.record.number).ok()?;
+    domains.get_mut(place)
+}
+
+/// Opens every name there is and notes where it leads; false if there is no name service.
+fn find_names<const COUNT: usize>(services: &mut Services<COUNT>, own: u64) -> bool {
+    let names = NamesClient(Direct(Entry::NAMES));
+    let mut list = [0; NAMES_BYTES];
+    let mut position = 0;
+    loop {
+        let Ok((bytes, next)) = names.list(position, &mut list) else { return false };
+        for record in Listing(list.get(..bytes).unwrap_or_default()) {
+            let Ok(name) = core::str::from_utf8(record.name) else { continue };
+            let Ok(entry) = names.open(name) else { continue };
+            let entry = Owned::new(entry.into());
+            let index = entry.entry().0 as u64;
+            let found = tell(info::PORTAL, info::Portal::position(own, index), record::portal);
+            if let Ok((portal, _)) = found
+                && (portal.from, portal.index) == (own, index)
+            {
+                services.note(&portal, Some(name.as_bytes()));
+            }
+        }
+        if next <= position {
+            return true;
+        }
+        position = next;
+    }
+}
+
+const _: () = assert!(NAME_BYTES == snapshot::portals::MAX_NAME);

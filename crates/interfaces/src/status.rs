@@ -1,0 +1,22 @@
+//! The running system as data.
+
+use interface::{codes, interface};
+
+codes! {
+    /// Why there is no data.
+    pub enum StatusError {
+        1 Gone "so many snapshots were taken since that this one was let go"
+        2 NotTold "the nucleus tells nothing"
+    }
+}
+
+/// The running system as JSON (the book says what stands in it): a text is taken once and read in pieces, so that
+/// all of it is of the same moment, and readers do not disturb each other.
+#[interface]
+pub trait Status {
+    /// Takes a snapshot: its number and its bytes. One that was begun within the last hundredth of a second may be
+    /// given to several.
+    fn take(&self) -> Result<(u64, u64), StatusError>;
+    /// Bytes of a snapshot from an offset on; gives how many, 0 at the end.
+    fn read(&self, snapshot: u64, offset: u64, into: &mut [u8]) -> Result<usize, StatusError>;
+}

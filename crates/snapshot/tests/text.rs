@@ -1,0 +1,207 @@
+//! The text is JSON whatever the names and however small the buffer, and holds the figures it was given.
+#![allow(missing_docs)]
+
+use abi::info::{self, Counters, Frames, Portal};
+use proptest::prelude::*;
+use serde_json::Value;
+use snapshot::json::Writer;
+use snapshot::portals::{Edge, Edges, Service, Services};
+use snapshot::write::{Domain, Machine, write};
+use snapshot::{LEAST_BYTES, record};
+
+const MACHINE: Machine = Machine {
+    frames: Frames { total: 16_000, charged: 9_000, free: 7_000, boot: 300 },
+    counters: Counters {
+        uptime: u64::MAX,
+        faults: 1,
+        interrupts: 2,
+        dispatches: 3,
+        deaths: 4,
+        splits: 5,
+        standby: 6,
+        domains: 7,
+        restarts: 8,
+        root_writes: 9,
+        invalidations: 10,
+        longest: 11,
+        longest_by: 12,
+        again: 13,
+        not_runnable: 14,
+    },
+};
+
+fn domain(number: u64, name: &[u8]) -> Domain {
+    let mut bytes = [0; 16];
+    bytes[..name.len()].copy_from_slice(name);
+    let record = info::Domain {
+        number,
+        parent: 1,
+        name: bytes,
+        state: number % 2,
+        status: 3,
+        charged: 4,
+        limit: 5,
+        threads: 6,
+        activations: 7,
+        crossings: u64::MAX - number,
+        pages: 9,
+        pair: 10,
+        table: 11,
+    };
+    Domain { record, priority: 12, used: 13, restarts: number.is_multiple_of(3).then_some(number) }
+}
+
+fn name(service: Service) -> &'static [u8] {
+    if service == Service::Unnamed { b"" } else { b"service \"x\"" }
+}
+
+fn parse(text: &[u8]) -> Value {
+    serde_json::from_slice(text).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)))
+}
+
+#[test]
+fn figures_are_those_that_were_given() {
+    let mut buffer = Vec::with_capacity(4096);
+    let edges = [Edge { from: 3, to: 2, service: Service::WellKnown("parent"), entries: 5 }];
+    assert!(write(&mut buffer, &MACHINE, &[domain(3, b"netd"), domain(2, b"bus")], &edges, true, name));
+    let value = parse(&buffer);
+    assert_eq!(value["complete"], true);
+    assert_eq!(value["machine"]["uptime"].as_u64(), Some(u64::MAX));
+    assert_eq!(value["machine"]["frames"]["free"], 7_000);
+    assert_eq!(value["machine"]["domains_made"], 7);
+    let netd = &value["domains"][0];
+    assert_eq!((&netd["name"], &netd["number"], &netd["alive"]), (&"netd".into(), &3.into(), &false.into()));
+    assert_eq!(netd["crossings"].as_u64(), Some(u64::MAX - 3));
+    let numbers = ["parent", "status", "charged", "limit", "threads", "activations", "pages", "labels", "table"];
+    let expected = [1, 3, 4, 5, 6, 7, 9, 10, 11];
+    assert_eq!(numbers.map(|key| netd[key].as_u64().unwrap()), expected);
+    assert_eq!((&netd["priority"], &netd["used"], &netd["restarts"]), (&12.into(), &13.into(), &3.into()));
+    assert_eq!(value["domains"][1]["restarts"], Value::Null);
+    let portal = &value["portals"][0];
+    assert_eq!((&portal["from"], &portal["to"], &portal["entries"]), (&3.into(), &2.into(), &5.into()));
+    assert_eq!(portal["service"], "service \"x\"");
+}
+
+#[test]
+fn incomplete_lists_say_so() {
+    let domains: Vec<_> = (0..100).map(|number| domain(number, b"many")).collect();
+    let mut buffer = Vec::with_capacity(4096);
+    assert!(write(&mut buffer, &MACHINE, &domains, &[], true, name));
+    assert_eq!(buffer.capacity(), 4096);
+    let value = parse(&buffer);
+    assert_eq!(value["complete"], false);
+    let count = value["domains"].as_array().unwrap().len();
+    assert!((5..100).contains(&count), "{count} domains");
+    assert!(write(&mut buffer, &MACHINE, &[], &[], false, name));
+    assert_eq!(parse(&buffer)["complete"], false);
+    assert!(!write(&mut Vec::with_capacity(100), &MACHINE, &[], &[], true, name));
+}
+
+#[test]
+fn numbers_and_nesting() {
+    let mut buffer = Vec::with_capacity(200);
+    let mut writer = Writer::new(&mut buffer);
+    writer.array(|writer| {
+        [0, 9, 10, u64::MAX].into_iter().for_each(|number| writer.number(number));
+        writer.array(|_| ());
+        writer.object(|writer| {
+            writer.key("a");
+            writer.nothing();
+            writer.key("b");
+            writer.truth(true);
+        });
+        writer.truth(false);
+    });
+    assert!(writer.fits());
+    assert_eq!(buffer, br#"[0,9,10,18446744073709551615,[],{"a":null,"b":true},false]"#);
+}
+
+#[test]
+fn names_are_found_by_where_they_enter() {
+    let portal = |index, to, service| Portal { from: 1, index, to, service, badge: 0 };
+    let mut services = Services::<2>::new();
+    assert_eq!(services.find(&portal(40, 1, 5)), Some(Service::WellKnown("parent")));
+    assert_eq!(services.find(&portal(50, 2, 5)), None);
+    services.note(&portal(50, 2, 5), Some(b"net"));
+    services.note(&portal(50, 2, 6), None);
+    let found = services.find(&portal(99, 2, 5)).unwrap();
+    assert_eq!(services.name(found), b"net");
+    assert_eq!(services.find(&portal(50, 2, 6)), Some(Service::Unnamed));
+    assert_eq!(services.name(Service::Unnamed), b"");
+    services.note(&portal(50, 3, 6), Some(b"no room"));
+    assert_eq!(services.find(&portal(50, 3, 6)), None);
+    services.make_room();
+    assert_eq!(services.find(&portal(99, 2, 5)), None);
+    services.note(&portal(50, 3, 6), Some(&[b'x'; 100]));
+    assert_eq!(services.name(services.find(&portal(50, 3, 6)).unwrap()).len(), 64);
+}
+
+#[test]
+fn entries_are_counted_and_what_finds_no_room_is_told() {
+    let mut edges = Edges::with_room(2);
+    edges.add(1, 2, Service::Unnamed);
+    edges.add(1, 2, Service::WellKnown("parent"));
+    edges.add(1, 2, Service::Unnamed);
+    assert!(edges.is_complete());
+    assert_eq!(edges.all()[0].entries, 2);
+    edges.add(2, 1, Service::Unnamed);
+    assert!(!edges.is_complete());
+    edges.clear();
+    assert!(edges.is_complete() && edges.all().is_empty());
+}
+
+#[test]
+fn records_are_read_in_the_order_of_their_fields() {
+    let bytes: Vec<u8> = (1..=15_u64).flat_map(u64::to_le_bytes).collect();
+    let domain = record::domain(&bytes).unwrap();
+    assert_eq!((domain.number, domain.parent, domain.name[0], domain.name[8]), (1, 2, 3, 4));
+    assert_eq!((domain.state, domain.crossings, domain.table), (5, 11, 14));
+    let counters = record::counters(&bytes).unwrap();
+    assert_eq!((counters.uptime, counters.restarts, counters.root_writes, counters.not_runnable), (1, 9, 10, 15));
+    let portal = record::portal(&bytes).unwrap();
+    assert_eq!((portal.from, portal.index, portal.to, portal.service, portal.badge), (1, 2, 3, 4, 5));
+    assert_eq!(record::thread(&bytes).map(|thread| (thread.home, thread.priority, thread.used)), Some((2, 5, 7)));
+    assert_eq!(record::frames(&bytes).map(|frames| (frames.total, frames.boot)), Some((1, 4)));
+    assert!(record::domain(&bytes[..13 * 8 + 7]).is_none() && record::counters(&bytes[..14 * 8]).is_none());
+    assert!(record::portal(&bytes[..39]).is_none());
+}
+
+proptest! {
+    /// Any bytes as a text come back as what they mean, and no character of HTML comes through.
+    #[test]
+    fn texts(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        let mut text = Vec::with_capacity(1024);
+        let mut writer = Writer::new(&mut text);
+        writer.text(&bytes);
+        prop_assert!(writer.fits());
+        prop_assert_eq!(parse(&text), Value::from(String::from_utf8_lossy(&bytes)));
+        prop_assert!(!text.iter().any(|byte| *byte < b' ' || b"<>&".contains(byte)));
+    }
+
+    #[test]
+    fn texts_of_any_characters(text in "\\PC*|[\\x00-\\u{ff}\\u{2028}\\u{2029}\\u{ffff}\\u{10000}\\u{10ffff}]{0,20}") {
+        let mut buffer = Vec::with_capacity(12 * text.len() + 2);
+        Writer::new(&mut buffer).text(text.as_bytes());
+        prop_assert_eq!(parse(&buffer), Value::from(text));
+    }
+
+    /// Cut off anywhere, the text is JSON with whole elements, or nothing at all.
+    #[test]
+    fn small_buffers(size in 0_usize..6000, names in prop::collection::vec(any::<[u8; 16]>(), 0..12)) {
+        let domains: Vec<_> = names.iter().zip(1..).map(|(name, number)| domain(number, name)).collect();
+        let edges: Vec<_> = (0..20).map(|to| Edge { from: 1, to, service: Service::Unnamed, entries: 1 }).collect();
+        let mut buffer = Vec::with_capacity(size);
+        let fits = write(&mut buffer, &MACHINE, &domains, &edges, true, name);
+        prop_assert_eq!(buffer.capacity(), size);
+        if size >= LEAST_BYTES {
+            let value = parse(&buffer);
+            let (domains_told, edges_told) = (value["domains"].as_array().unwrap(), value["portals"].as_array().unwrap());
+            let all = domains_told.len() == domains.len() && edges_told.len() == edges.len();
+            prop_assert_eq!(&value["complete"], all);
+            prop_assert!(domains_told.iter().zip(1..).all(|(domain, number)| domain["number"] == number));
+            prop_assert!(fits);
+        } else if fits {
+            parse(&buffer);
+        }
+    }
+}
