@@ -1,5 +1,6 @@
 //! One run of the emulator: its arguments, its input and output, its time limit, what its end means.
 
+use crate::http;
 use crate::image::Image;
 use crate::install::QEMU;
 use anyhow::{Context, Result, bail};
@@ -42,13 +43,25 @@ impl Machine {
     }
 }
 
-/// Something to type once the output shows something.
+/// Something to do once the output shows something.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// Matches what was printed since the step before.
     pub after: Regex,
     /// What is typed then.
     pub send: Vec<u8>,
+    /// What is asked of the web server before.
+    pub fetch: Option<Fetch>,
+}
+
+/// A request from this computer, made again until it is answered. The answer becomes a line of the output:
+/// `host: fetched PATH: BODY`.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// Port of this computer that leads to the web server.
+    pub port: u16,
+    /// From `/` on.
+    pub path: String,
 }
 
 /// How the console is connected.
@@ -294,8 +307,14 @@ impl Typist<'_> {
         let (Some((step, rest)), Some(input)) = (self.steps.split_first(), &mut self.input) else { return };
         let output = self.output.lock();
         let Some(found) = step.after.find(&output[self.seen.min(output.len())..]) else { return };
-        self.seen += found.end();
+        let end = self.seen + found.end();
         drop(output);
+        if let Some(fetch) = &step.fetch {
+            let Ok(body) = http::get(fetch.port, &fetch.path) else { return };
+            let line = format!("\nhost: fetched {}: {}\n", fetch.path, body.trim_end());
+            self.output.lock().extend_from_slice(line.as_bytes());
+        }
+        self.seen = end;
         self.steps = rest;
         // A guest that is gone reads nothing; the run ends by itself then.
         let _ = input.write_all(&step.send).and_then(|()| input.flush());
@@ -383,7 +402,7 @@ mod tests {
     fn steps_wait_for_what_was_not_seen_before() -> Result<()> {
         // `cat` stands for the guest's end of the line.
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let step = |after: &str, send: &str| Step { after: Regex::new(after).unwrap(), send: send.into() };
+        let step = |after: &str, send: &str| Step { after: Regex::new(after).unwrap(), send: send.into(), fetch: None };
         let steps = [step("> ", "a\n"), step("> ", "b\n"), step("absent", "c\n")];
         let output = Collected::default();
         let mut typist = Typist { steps: &steps, input: child.stdin.take(), output: output.clone(), seen: 0 };

@@ -21,6 +21,7 @@ mod elf;
 mod emulator;
 mod forward;
 mod graph;
+mod http;
 mod image;
 mod install;
 mod new;

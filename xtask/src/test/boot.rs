@@ -12,12 +12,14 @@
 //! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`, `cpus = 1`,
 //! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `requests = 0` (pages that
 //! the host must get from the web server while the machine runs; with `icount = false`), and for
-//! conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`.
+//! conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`. With `fetch = "/path"` a step first
+//! asks the web server, and the answer becomes a line of the output; `figures = true` compares what was fetched
+//! ([`figures`]).
 
-use super::load;
 use super::report::{Report, tail};
+use super::{figures, load};
 use crate::build::{self, Checks, Program, Programs};
-use crate::emulator::{self, Console, End, Machine, Step};
+use crate::emulator::{self, Console, End, Fetch, Machine, Step};
 use crate::image::{self, System};
 use crate::project::{Project, read_text};
 use crate::run::frames_of;
@@ -79,6 +81,9 @@ pub struct TestFile {
     /// Times that the web server's first page must come to the host while the machine runs.
     #[serde(default)]
     requests: usize,
+    /// What was fetched agrees with what was printed before and after.
+    #[serde(default)]
+    figures: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -86,6 +91,7 @@ pub struct TestFile {
 struct StepText {
     after: String,
     send: String,
+    fetch: Option<String>,
 }
 
 fn default_system() -> PathBuf {
@@ -190,7 +196,14 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
         Machine { cpus: test.cpus, icount: test.icount, append: test.append.clone(), ..Machine::new(&test.memory) };
     let step = |step: &StepText| -> Result<Step> {
         let after = regex::bytes::Regex::new(&step.after).context("bad `after`")?;
-        Ok(Step { after, send: step.send.clone().into_bytes() })
+        let fetch = match &step.fetch {
+            Some(path) => {
+                let port = image.web_port.context("`fetch`, but the system has no network")?;
+                Some(Fetch { port, path: path.clone() })
+            }
+            None => None,
+        };
+        Ok(Step { after, send: step.send.clone().into_bytes(), fetch })
     };
     let steps = test.steps.iter().map(step).collect::<Result<Vec<_>>>()?;
     let limit = Duration::try_from_secs_f64(test.timeout).context("bad `timeout`")?;
@@ -241,6 +254,9 @@ fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
     }
     for rule in &test.same {
         stays(rule, &lines)?;
+    }
+    if test.figures {
+        figures::compare(&lines)?;
     }
     match end {
         End::Status(status) if *status == test.status => Ok(()),

@@ -17,6 +17,7 @@ mod boot;
 mod checks;
 mod copy;
 mod counter;
+mod figures;
 mod host;
 mod load;
 mod mutants;

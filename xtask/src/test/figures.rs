@@ -1,0 +1,339 @@
+//! What `/status.json` tells is what `ps`, `domains`, `frames` and `portals` print in the same run.
+//!
+//! The console shows a reading of the four, then what the host fetched, then a second reading. What is the same in
+//! both readings must be the same in the data; what moved meanwhile must lie between. The programs that print are
+//! domains too: they are in one reading only, and what they are charged is taken off.
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+/// Begins a line with what was fetched.
+pub const FETCHED: &str = "host: fetched /status.json: ";
+/// Bytes of a frame as `ps` counts: 4 KiB.
+const FRAME_KIBIBYTES: u64 = 4;
+
+/// A domain, as `ps` and `domains` print it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Domain {
+    name: String,
+    parent: u64,
+    is_alive: bool,
+    charged: u64,
+    limit: u64,
+    /// Numbers that may move, each with its name in the data.
+    numbers: BTreeMap<&'static str, u64>,
+    restarts: Option<u64>,
+}
+
+/// Where the frames are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Frames {
+    charged: u64,
+    free: u64,
+    total: u64,
+    boot: u64,
+    /// Free, or charged to the program that says so: as if it were not there.
+    free_without: u64,
+}
+
+/// All that was printed before or after the fetch.
+#[derive(Clone, Debug, Default)]
+struct Reading {
+    domains: BTreeMap<u64, Domain>,
+    frames: Frames,
+    /// Call entries by caller and callee.
+    portals: BTreeMap<(u64, u64), u64>,
+}
+
+/// Compares the last data that was fetched with the readings before and after it.
+pub fn compare(lines: &[&str]) -> Result<()> {
+    let fetched = lines.iter().rposition(|line| line.starts_with(FETCHED)).context("nothing was fetched")?;
+    let start = lines[..fetched].iter().rposition(|line| line.starts_with(FETCHED)).map_or(0, |before| before + 1);
+    let data = serde_json::from_str(&lines[fetched][FETCHED.len()..]).context("what was fetched is no JSON")?;
+    let before = reading(&lines[start..fetched]).context("the reading before the fetch")?;
+    let after = reading(&lines[fetched + 1..]).context("the reading after the fetch")?;
+    agree(&before, &data, &after)
+}
+
+fn agree(before: &Reading, data: &Value, after: &Reading) -> Result<()> {
+    ensure!(data["complete"] == true, "the data say that they are not complete");
+    let told = told(data)?;
+    let numbers: BTreeSet<u64> = told.domains.keys().copied().collect();
+    let both: BTreeSet<u64> = before.domains.keys().filter(|key| after.domains.contains_key(key)).copied().collect();
+    ensure!(numbers == both, "the data have the domains {numbers:?}, and both readings {both:?}");
+    frames(before, &told, after)?;
+    for (number, domain) in &told.domains {
+        let (first, second) = (&before.domains[number], &after.domains[number]);
+        let charged =
+            |reading: &Reading, domain: &Domain| domain.charged.checked_sub(passed(reading, *number, &numbers));
+        let charged = [charged(before, first), Some(domain.charged), charged(after, second)];
+        between("memory", charged).and_then(|()| one(first, domain, second)).with_context(|| {
+            format!("domain {number} ({}): {first:?}\nin the data {domain:?}\nthen {second:?}", domain.name)
+        })?;
+    }
+    portals(before, &told, after)
+}
+
+/// Frames passed to the accounts of children that are not in the data.
+fn passed(reading: &Reading, number: u64, known: &BTreeSet<u64>) -> u64 {
+    let children = reading.domains.iter().filter(|(child, domain)| domain.parent == number && !known.contains(child));
+    children.map(|(_, domain)| domain.limit).sum()
+}
+
+fn one(first: &Domain, told: &Domain, second: &Domain) -> Result<()> {
+    same("name", [&first.name, &told.name, &second.name])?;
+    same("parent", [first.parent, told.parent, second.parent])?;
+    same("state", [first.is_alive, told.is_alive, second.is_alive])?;
+    same("limit", [first.limit, told.limit, second.limit])?;
+    same("restarts", [first.restarts, told.restarts, second.restarts])?;
+    for (key, number) in &told.numbers {
+        between(key, [first.numbers.get(key), Some(number), second.numbers.get(key)])?;
+    }
+    Ok(())
+}
+
+fn frames(before: &Reading, told: &Reading, after: &Reading) -> Result<()> {
+    let all = [&before.frames, &told.frames, &after.frames];
+    same("frames in total", all.map(|frames| frames.total))?;
+    same("frames taken at boot", all.map(|frames| frames.boot))?;
+    for frames in all {
+        same("charged + free, and total", [frames.charged + frames.free, frames.total])?;
+    }
+    between("free frames", [before.frames.free_without, told.frames.free, after.frames.free_without])
+}
+
+fn portals(before: &Reading, told: &Reading, after: &Reading) -> Result<()> {
+    let known = |&&(from, to): &&(u64, u64)| told.domains.contains_key(&from) && told.domains.contains_key(&to);
+    let keys = before.portals.keys().chain(after.portals.keys()).filter(known).chain(told.portals.keys());
+    for key in keys {
+        let count = |reading: &Reading| reading.portals.get(key).copied().unwrap_or(0);
+        between("portals", [count(before), count(told), count(after)]).with_context(|| format!("portals {key:?}"))?;
+    }
+    ensure!(!told.portals.is_empty(), "no portals");
+    Ok(())
+}
+
+fn same<T: PartialEq + Debug, const COUNT: usize>(what: &str, values: [T; COUNT]) -> Result<()> {
+    ensure!(values.windows(2).all(|pair| pair[0] == pair[1]), "{what}: {values:?}");
+    Ok(())
+}
+
+/// The middle one is none of the others only if those differ and it lies between.
+fn between<T: PartialOrd + Debug>(what: &str, values: [T; 3]) -> Result<()> {
+    let [first, told, second] = &values;
+    let rises = first <= told && told <= second;
+    ensure!(rises || second <= told && told <= first, "{what}: {values:?}");
+    Ok(())
+}
+
+/// What the data tell.
+fn told(data: &Value) -> Result<Reading> {
+    let number = |value: &Value, key: &str| value[key].as_u64().with_context(|| format!("no number {key} in {value}"));
+    let list = |key: &str| data[key].as_array().with_context(|| format!("no list {key}"));
+    let mut told = Reading::default();
+    for domain in list("domains")? {
+        let keys = ["threads", "crossings", "pages", "activations", "table", "labels"];
+        let numbers = keys.into_iter().map(|key| Ok((key, number(domain, key)?)));
+        let read = Domain {
+            name: domain["name"].as_str().context("a domain without a name")?.into(),
+            parent: number(domain, "parent")?,
+            is_alive: domain["alive"] == true,
+            charged: number(domain, "charged")?,
+            limit: number(domain, "limit")?,
+            numbers: numbers.collect::<Result<_>>()?,
+            restarts: domain["restarts"].as_u64(),
+        };
+        if told.domains.insert(number(domain, "number")?, read).is_some() {
+            bail!("a domain is told twice: {domain}");
+        }
+    }
+    let frames = &data["machine"]["frames"];
+    let free = number(frames, "free")?;
+    let [charged, total, boot] = [number(frames, "charged")?, number(frames, "total")?, number(frames, "boot")?];
+    told.frames = Frames { charged, free, total, boot, free_without: free };
+    for portal in list("portals")? {
+        let key = (number(portal, "from")?, number(portal, "to")?);
+        *told.portals.entry(key).or_insert(0) += number(portal, "entries")?;
+    }
+    Ok(told)
+}
+
+/// What the four programs printed.
+fn reading(lines: &[&str]) -> Result<Reading> {
+    let mut reading = Reading::default();
+    for row in table(lines, "DOMAIN  PARENT").context("ps")? {
+        let [number, parent, state @ .., charged, limit, threads, crossings, name] = &row[..] else {
+            bail!("a line of ps: {row:?}")
+        };
+        let domain = Domain {
+            name: (*name).into(),
+            parent: parent.parse()?,
+            is_alive: state == ["alive"],
+            charged: frames_of(charged)?,
+            limit: frames_of(limit)?,
+            numbers: BTreeMap::from([("threads", threads.parse()?), ("crossings", crossings.parse()?)]),
+            restarts: None,
+        };
+        reading.domains.insert(number.parse()?, domain);
+    }
+    for row in table(lines, "DOMAIN  PAGES").context("domains")? {
+        let [number, pages, activations, entries, labels, restarts, _] = row[..] else {
+            bail!("a line of domains: {row:?}")
+        };
+        // The program that prints this is not in the table of the other.
+        let Some(domain) = reading.domains.get_mut(&number.parse()?) else { continue };
+        let columns = [("pages", pages), ("activations", activations), ("table", entries), ("labels", labels)];
+        for (key, text) in columns {
+            domain.numbers.insert(key, text.parse()?);
+        }
+        domain.restarts = restarts.parse().ok();
+    }
+    reading.frames = printed_frames(lines).context("frames")?;
+    for row in table(lines, "FROM ").context("portals")? {
+        let [_, from, _, to, entries, _] = row[..] else { bail!("a line of portals: {row:?}") };
+        let number = |text: &str| text.trim_matches(['(', ')']).parse::<u64>();
+        *reading.portals.entry((number(from)?, number(to)?)).or_insert(0) += entries.parse::<u64>()?;
+    }
+    Ok(reading)
+}
+
+/// The rows below the last line that begins so, each as words; they end where one has not as many.
+fn table<'a>(lines: &[&'a str], head: &str) -> Result<Vec<Vec<&'a str>>> {
+    let is_head = |line: &&str| line.trim_start().starts_with(head);
+    let start = lines.iter().rposition(is_head).with_context(|| format!("no table begins with `{head}`"))?;
+    let rows = lines[start + 1..].iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let words = rows.clone().next().map_or(0, |row| row.len());
+    ensure!(words >= 4, "the table `{head}` has no rows");
+    Ok(rows.take_while(|row| row.len() >= words).collect())
+}
+
+fn printed_frames(lines: &[&str]) -> Result<Frames> {
+    let find = |head: &str| {
+        let line = lines.iter().rev().find(|line| line.starts_with(head));
+        line.map(|line| line[head.len()..].trim()).with_context(|| format!("no line begins with `{head}`"))
+    };
+    let first = |text: &str| Ok::<u64, anyhow::Error>(text.split(' ').next().unwrap_or_default().parse()?);
+    let charged = find("charged  ")?;
+    let boot = charged.split_once("(of these ").context("no frames of the nucleus")?.1;
+    Ok(Frames {
+        charged: first(charged)?,
+        free: first(find("free  ")?)?,
+        total: first(find("total  ")?)?,
+        boot: first(boot)?,
+        free_without: first(find("free or theirs ")?)?,
+    })
+}
+
+/// Frames of a size such as `68K`.
+fn frames_of(text: &str) -> Result<u64> {
+    let kibibytes = text.strip_suffix('K').with_context(|| format!("{text} is no size"))?;
+    Ok(kibibytes.parse::<u64>()? / FRAME_KIBIBYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run: a reading, the data, a reading in which `netd` made more calls and has more memory.
+    const RUN: &str = "\
+cairn:/$ ps; domains; frames frames; portals
+DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  NAME
+     1       0  alive     68K    256K        1          0  sigma0
+     5       1  alive    252K   2048K        1        100  netd
+     6       1  alive   4356K  20480K        1         50  proc
+     9       6  alive    100K   4096K        1          3  ps
+DOMAIN  PAGES  ACTIVATIONS  TABLE  LABELS  RESTARTS  NAME
+     1      9            3    256       1         -  sigma0
+     5     74            7    128       1         2  netd
+     6     43           21    512       1         0  proc
+    10     17            1    128       1         -  domains
+charged      1246  (of these 760 by the nucleus since boot)
+free        15007
+total       16253
+free or theirs 15033
+charged + free = total
+FROM            TO              ENTRIES   SERVICE
+netd (5)        sigma0 (1)            3  0x100024
+netd (5)        sigma0 (1)            1  0x100064
+portals (12)    sigma0 (1)            3  0x100024
+cairn:/$ host: fetched /status.json: DATA
+ps; domains; frames frames; portals
+DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  NAME
+     1       0  alive     68K    256K        1          0  sigma0
+     5       1  alive    260K   2048K        1        120  netd
+     6       1  alive   4356K  20480K        1         70  proc
+    13       6  alive    100K   4096K        1          3  ps
+DOMAIN  PAGES  ACTIVATIONS  TABLE  LABELS  RESTARTS  NAME
+     1      9            3    256       1         -  sigma0
+     5     76            7    128       1         2  netd
+     6     43           21    512       1         0  proc
+charged      1248  (of these 760 by the nucleus since boot)
+free        15005
+total       16253
+free or theirs 15031
+charged + free = total
+FROM            TO              ENTRIES   SERVICE
+netd (5)        sigma0 (1)            3  0x100024
+netd (5)        sigma0 (1)            2  0x100064
+cairn:/$ exit
+";
+
+    const DATA: &str = r#"{"machine":{"frames":{"total":16253,"charged":1221,"free":15032,"boot":760}},"domains":[
+{"number":1,"parent":0,"name":"sigma0","alive":true,"charged":17,"limit":64,"threads":1,"activations":3,"crossings":0,"pages":9,"table":256,"labels":1,"restarts":null},
+{"number":5,"parent":1,"name":"netd","alive":true,"charged":64,"limit":512,"threads":1,"activations":7,"crossings":110,"pages":75,"table":128,"labels":1,"restarts":2},
+{"number":6,"parent":1,"name":"proc","alive":true,"charged":65,"limit":5120,"threads":1,"activations":21,"crossings":60,"pages":43,"table":512,"labels":1,"restarts":0}],
+"portals":[{"from":5,"to":1,"service":"page faults","entries":3},{"from":5,"to":1,"service":"memory","entries":1}],"complete":true}"#;
+
+    fn verdict(run: &str, data: &str) -> Result<()> {
+        let run = run.replace("cairn:/$ host: ", "host: ").replace("DATA", &data.replace('\n', ""));
+        compare(&run.lines().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_run_that_agrees() {
+        verdict(RUN, DATA).unwrap();
+    }
+
+    #[test]
+    fn each_figure_that_is_wrong_is_found() {
+        let wrong = [
+            ("\"total\":16253", "\"total\":16254"),
+            ("\"boot\":760", "\"boot\":761"),
+            ("\"charged\":1221,\"free\":15032", "\"charged\":1222,\"free\":15032"),
+            ("\"charged\":1221,\"free\":15032", "\"charged\":1219,\"free\":15034"),
+            ("\"name\":\"netd\"", "\"name\":\"nett\""),
+            ("\"number\":5,\"parent\":1", "\"number\":5,\"parent\":0"),
+            ("\"alive\":true,\"charged\":64", "\"alive\":false,\"charged\":64"),
+            ("\"charged\":17", "\"charged\":18"),
+            ("\"charged\":64", "\"charged\":66"),
+            ("\"charged\":65", "\"charged\":64"),
+            ("\"limit\":512,", "\"limit\":513,"),
+            ("\"activations\":3", "\"activations\":4"),
+            ("\"crossings\":110", "\"crossings\":99"),
+            ("\"crossings\":110", "\"crossings\":121"),
+            ("\"crossings\":0", "\"crossings\":1"),
+            ("\"pages\":9", "\"pages\":8"),
+            ("\"table\":256", "\"table\":255"),
+            ("\"restarts\":2", "\"restarts\":1"),
+            ("\"restarts\":null", "\"restarts\":0"),
+            ("\"entries\":3", "\"entries\":5"),
+            ("\"from\":5,\"to\":1,\"service\":\"memory\"", "\"from\":1,\"to\":5,\"service\":\"memory\""),
+            ("{\"number\":1,", "{\"number\":2,"),
+            ("\"complete\":true", "\"complete\":false"),
+            ("\"threads\":1,\"activations\":7", "\"activations\":7"),
+        ];
+        for (right, wrong) in wrong {
+            assert_eq!(DATA.matches(right).count(), 1, "{right}");
+            assert!(verdict(RUN, &DATA.replace(right, wrong)).is_err(), "{wrong} is not found");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_found() {
+        for gone in ["host: fetched", "DOMAIN  PARENT", "DOMAIN  PAGES", "free or theirs", "FROM  ", "DATA", "68K"] {
+            assert!(verdict(&RUN.replace(gone, "x"), DATA).is_err(), "{gone}");
+        }
+    }
+}
