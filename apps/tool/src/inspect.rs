@@ -9,6 +9,7 @@ use runtime::connection::{Connection, Direct, Name};
 use runtime::interface::Failure;
 use runtime::interfaces::parent::{ParentClient, ParentError};
 use runtime::interfaces::process::{ProcessClient, ProcessError};
+use snapshot::record;
 
 /// The program server.
 pub static PROC: ProcessClient<Connection<Name<'static>>> = ProcessClient(Connection::named("proc"));
@@ -16,23 +17,17 @@ pub static PROC: ProcessClient<Connection<Name<'static>>> = ProcessClient(Connec
 /// Why it was not told.
 pub type Refusal = Failure<ProcessError>;
 
-/// Words of the largest record.
-const MAX_WORDS: usize = 32;
+/// Bytes of the largest record.
+const MAX_BYTES: usize = 256;
 
-/// All records of a kind: each is words.
-fn records(what: u64, words: usize) -> Result<Vec<[u64; MAX_WORDS]>, Refusal> {
+/// All records of a kind that has so many bytes.
+fn records<R>(what: u64, bytes: usize, read: impl Fn(&[u8]) -> Option<R>) -> Result<Vec<R>, Refusal> {
     let mut all = Vec::new();
     let mut position = 0;
+    let mut buffer = [0; MAX_BYTES];
     loop {
-        let mut bytes = [0; MAX_WORDS * 8];
-        let (count, next) = PROC.inspect(what, position, &mut bytes[..words * 8])?;
-        if count < words * 8 {
-            return Ok(all);
-        }
-        let mut record = [0; MAX_WORDS];
-        for (word, bytes) in record.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
+        let (count, next) = PROC.inspect(what, position, &mut buffer[..bytes])?;
+        let Some(record) = read(&buffer[..count.min(bytes)]) else { return Ok(all) };
         all.push(record);
         if next == 0 {
             return Ok(all);
@@ -41,41 +36,16 @@ fn records(what: u64, words: usize) -> Result<Vec<[u64; MAX_WORDS]>, Refusal> {
     }
 }
 
-fn name(words: [u64; 2]) -> String {
-    let bytes = words.map(u64::to_le_bytes).concat();
+fn name(bytes: &[u8; 16]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).to_string()
 }
 
 /// All domains, oldest first.
 pub fn domains() -> Result<Vec<(String, info::Domain)>, Refusal> {
-    let records = records(info::DOMAIN, size_of::<info::Domain>() / 8)?;
-    let mut domains: Vec<_> = records
-        .into_iter()
-        .map(|words| {
-            let [number, parent, name0, name1, state, status, charged, limit, threads, activations, ..] = words;
-            let [crossings, pages, pair, table] = [words[10], words[11], words[12], words[13]];
-            let name_bytes = [name0, name1].map(u64::to_le_bytes);
-            let mut bytes = [0; 16];
-            bytes.copy_from_slice(name_bytes.as_flattened());
-            let record = info::Domain {
-                number,
-                parent,
-                name: bytes,
-                state,
-                status,
-                charged,
-                limit,
-                threads,
-                activations,
-                crossings,
-                pages,
-                pair,
-                table,
-            };
-            (name([name0, name1]), record)
-        })
-        .collect();
+    let mut domains = records(info::DOMAIN, size_of::<info::Domain>(), |bytes| {
+        record::domain(bytes).map(|domain| (name(&domain.name), domain))
+    })?;
     domains.sort_by_key(|(_, domain)| domain.number);
     Ok(domains)
 }
@@ -108,36 +78,23 @@ pub fn restarts() -> Result<Vec<(u64, u64)>, Failure<ParentError>> {
 
 /// All call entries: whom each domain can call.
 pub fn portals() -> Result<Vec<info::Portal>, Refusal> {
-    let records = records(info::PORTAL, size_of::<info::Portal>() / 8)?;
-    let portals = records.into_iter().map(|words| {
-        let [from, index, to, service, badge, ..] = words;
-        info::Portal { from, index, to, service, badge }
-    });
-    Ok(portals.filter(|portal| portal.index != 0).collect())
+    let mut portals = records(info::PORTAL, size_of::<info::Portal>(), record::portal)?;
+    // Those that tell of nothing only say how far it went.
+    portals.retain(|portal| portal.index != 0);
+    Ok(portals)
 }
 
 /// All threads, by number.
 pub fn threads() -> Result<Vec<info::Thread>, Refusal> {
-    let records = records(info::THREAD, size_of::<info::Thread>() / 8)?;
-    let mut threads: Vec<_> = records
-        .into_iter()
-        .map(|words| {
-            let [number, home, now, state, priority, depth, used, ..] = words;
-            info::Thread { number, home, now, state, priority, depth, used }
-        })
-        .collect();
+    let mut threads = records(info::THREAD, size_of::<info::Thread>(), record::thread)?;
     threads.sort_by_key(|thread| thread.number);
     Ok(threads)
 }
 
 /// Where every frame is.
 pub fn frames() -> Result<info::Frames, Refusal> {
-    let records = records(info::FRAMES, size_of::<info::Frames>() / 8)?;
-    let [total, charged, free, boot] = match records.first() {
-        Some(words) => [words[0], words[1], words[2], words[3]],
-        None => [0; 4],
-    };
-    Ok(info::Frames { total, charged, free, boot })
+    let records = records(info::FRAMES, size_of::<info::Frames>(), record::frames)?;
+    Ok(records.into_iter().next().unwrap_or(info::Frames { total: 0, charged: 0, free: 0, boot: 0 }))
 }
 
 /// The nucleus's counters, each with its name.
@@ -160,7 +117,7 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
         "dispatches refused, cannot run",
     ];
     const { assert!(size_of::<info::Counters>() == NAMES.len() * 8) };
-    let records = records(info::COUNTERS, NAMES.len())?;
+    let records = records(info::COUNTERS, size_of::<info::Counters>(), record::words::<{ NAMES.len() }>)?;
     Ok(records.first().map_or_else(Vec::new, |words| NAMES.into_iter().zip(*words).collect()))
 }
 

@@ -3,8 +3,8 @@
 
 use abi::info::{Counters, Domain, Frames, Portal, Thread};
 
-/// The words of a record.
-fn words<const COUNT: usize>(bytes: &[u8]) -> Option<[u64; COUNT]> {
+/// The words of a record of any kind.
+pub fn words<const COUNT: usize>(bytes: &[u8]) -> Option<[u64; COUNT]> {
     let mut words = [0; COUNT];
     let mut from = bytes.as_chunks::<8>().0.iter();
     for word in &mut words {
