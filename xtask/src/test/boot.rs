@@ -198,7 +198,7 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
         let after = regex::bytes::Regex::new(&step.after).context("bad `after`")?;
         let fetch = match &step.fetch {
             Some(path) => {
-                let port = image.web_port.context("`fetch`, but the system has no network")?;
+                let port = image.web_port().context("`fetch`, but the system has no network")?;
                 Some(Fetch { port, path: path.clone() })
             }
             None => None,

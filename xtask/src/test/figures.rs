@@ -163,7 +163,7 @@ fn told(data: &Value) -> Result<Reading> {
 /// What the four programs printed.
 fn reading(lines: &[&str]) -> Result<Reading> {
     let mut reading = Reading::default();
-    for row in table(lines, "DOMAIN  PARENT").context("ps")? {
+    for row in table(lines, "DOMAIN  PARENT", is_number).context("ps")? {
         let [number, parent, state @ .., charged, limit, threads, crossings, name] = &row[..] else {
             bail!("a line of ps: {row:?}")
         };
@@ -178,7 +178,7 @@ fn reading(lines: &[&str]) -> Result<Reading> {
         };
         reading.domains.insert(number.parse()?, domain);
     }
-    for row in table(lines, "DOMAIN  PAGES").context("domains")? {
+    for row in table(lines, "DOMAIN  PAGES", is_number).context("domains")? {
         let [number, pages, activations, entries, labels, restarts, _] = row[..] else {
             bail!("a line of domains: {row:?}")
         };
@@ -191,7 +191,7 @@ fn reading(lines: &[&str]) -> Result<Reading> {
         domain.restarts = restarts.parse().ok();
     }
     reading.frames = printed_frames(lines).context("frames")?;
-    for row in table(lines, "FROM ").context("portals")? {
+    for row in table(lines, "FROM ", |row| row.get(1).is_some_and(|text| text.starts_with('('))).context("portals")? {
         let [_, from, _, to, entries, _] = row[..] else { bail!("a line of portals: {row:?}") };
         let number = |text: &str| text.trim_matches(['(', ')']).parse::<u64>();
         *reading.portals.entry((number(from)?, number(to)?)).or_insert(0) += entries.parse::<u64>()?;
@@ -199,14 +199,19 @@ fn reading(lines: &[&str]) -> Result<Reading> {
     Ok(reading)
 }
 
-/// The rows below the last line that begins so, each as words; they end where one has not as many.
-fn table<'a>(lines: &[&'a str], head: &str) -> Result<Vec<Vec<&'a str>>> {
+/// The rows below the last line that begins so, each as words, as far as they are some.
+fn table<'a>(lines: &[&'a str], head: &str, is_row: impl Fn(&[&str]) -> bool) -> Result<Vec<Vec<&'a str>>> {
     let is_head = |line: &&str| line.trim_start().starts_with(head);
     let start = lines.iter().rposition(is_head).with_context(|| format!("no table begins with `{head}`"))?;
     let rows = lines[start + 1..].iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let words = rows.clone().next().map_or(0, |row| row.len());
-    ensure!(words >= 4, "the table `{head}` has no rows");
-    Ok(rows.take_while(|row| row.len() >= words).collect())
+    let rows: Vec<_> = rows.take_while(|row| is_row(row)).collect();
+    ensure!(!rows.is_empty(), "the table `{head}` has no rows");
+    Ok(rows)
+}
+
+/// The first word of a row of domains.
+fn is_number(row: &[&str]) -> bool {
+    row.first().is_some_and(|text| text.parse::<u64>().is_ok())
 }
 
 fn printed_frames(lines: &[&str]) -> Result<Frames> {
