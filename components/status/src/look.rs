@@ -20,6 +20,8 @@ use snapshot::write::{Domain, Machine, write};
 const DOMAINS: usize = 96;
 const EDGES: usize = 256;
 const SERVICES: usize = 64;
+/// How often the domains are looked at until memory stood still meanwhile.
+const TRIES: u32 = 4;
 /// Bytes of names asked for at once.
 const NAMES_BYTES: usize = 512;
 /// Longest name of a service.
@@ -71,12 +73,21 @@ impl Looked {
         }
     }
 
-    /// Looks at everything and writes it; false if the nucleus tells nothing.
+    /// Looks at everything and writes it; false if the nucleus tells nothing. Each record is of one moment. While the
+    /// domains are looked at others may run: if frames came or went meanwhile it is done again, a few times.
     pub fn look(&mut self, into: &mut Vec<u8>) -> bool {
-        let frames = tell(info::FRAMES, 0, record::frames);
-        let counters = tell(info::COUNTERS, 0, record::counters);
-        let (Ok((frames, _)), Ok((counters, _))) = (frames, counters) else { return false };
-        let mut complete = self.look_at_domains();
+        let mut tries = TRIES;
+        let (frames, counters, mut complete) = loop {
+            let frames = tell(info::FRAMES, 0, record::frames);
+            let counters = tell(info::COUNTERS, 0, record::counters);
+            let (Ok((frames, _)), Ok((counters, _))) = (frames, counters) else { return false };
+            let complete = self.look_at_domains();
+            tries -= 1;
+            let after = tell(info::FRAMES, 0, record::frames);
+            if tries == 0 || after.is_ok_and(|(after, _)| after.charged == frames.charged) {
+                break (frames, counters, complete);
+            }
+        };
         complete &= self.look_at_portals();
         let Self { domains, edges, services, .. } = self;
         let machine = Machine { frames, counters };

@@ -20,6 +20,7 @@ use super::report::{Report, tail};
 use super::{figures, load};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
+use crate::forward::{self, Forward, Protocol};
 use crate::image::{self, System};
 use crate::project::{Project, read_text};
 use crate::run::frames_of;
@@ -191,7 +192,11 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
     let system = System::read(project, &test.system)?;
     let plan = system.plan(project, Some(frames_of(&test.memory)?))?;
     let nucleus = built.nuclei.get(&test.checked.into()).context("the nucleus was not built")?;
-    let image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, test.exec.as_deref())?;
+    let mut image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, test.exec.as_deref())?;
+    if let Some(forwards) = &mut image.forwards {
+        // Several tests run at the same time: none gets the usual port.
+        *forwards = Forward::any(&[(Protocol::Tcp, forward::WEB)])?;
+    }
     let machine =
         Machine { cpus: test.cpus, icount: test.icount, append: test.append.clone(), ..Machine::new(&test.memory) };
     let step = |step: &StepText| -> Result<Step> {
