@@ -14,6 +14,7 @@ extern crate alloc;
 mod archive;
 mod calls;
 mod deadlines;
+mod inspect;
 mod lending;
 mod limits;
 mod order;
@@ -78,6 +79,7 @@ fn main(arguments: Arguments) {
             .chain(pagers::CHECKS)
             .chain(limits::CHECKS)
             .chain(archive::CHECKS)
+            .chain(inspect::CHECKS)
         {
             let line = report(name, check(), &mut failed);
             let _ = Serial.write_str(&line);

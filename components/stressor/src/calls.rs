@@ -2,7 +2,7 @@
 
 use abi::layout::{FREE_START, MESSAGE_START, USER_END};
 use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Control, Error, op};
+use abi::{Control, Error, info, op};
 use runtime::entry::Entry;
 use runtime::{arch, op as operation};
 use stress::histogram::Histogram;
@@ -171,8 +171,13 @@ impl Caller {
 
     fn info(&mut self) {
         let machine = self.mostly(MACHINE, WEAK[3]);
-        let what = if self.random.once_in(6) { self.random.any() } else { self.random.below(5) };
-        let position = if self.random.once_in(3) { self.random.any() } else { self.random.below(300) };
+        let what = if self.random.once_in(6) { self.random.any() } else { self.random.below(6) };
+        let position = match self.random.below(3) {
+            0 => self.random.any(),
+            // As the list of portals has them: a domain's number and an index of its table.
+            1 => info::Portal::position(self.random.below(300), self.random.below(5000)),
+            _ => self.random.below(300),
+        };
         self.call(op::INFO, [machine, what, position, 0, 0, 0]);
     }
 

@@ -1,0 +1,124 @@
+//! Looking at the nucleus's lists: what the list of portals holds, and what only looking does not allow.
+
+use abi::info::{self, Portal};
+use abi::{Error, NEVER, layout, rights};
+use interface::{Reply, Request};
+use runtime::entry::Owned;
+use runtime::server::{self, Serve};
+use runtime::{Entry, op, table};
+use snapshot::record;
+
+use crate::{Check, hold};
+
+pub const CHECKS: &[Check] = &[
+    ("who may look at the machine may do nothing else with it", only_look),
+    ("the list of portals holds those that there are", portals),
+    ("a position in the list of portals that means nothing is refused, or goes on", positions),
+];
+
+struct Nobody;
+
+impl Serve for Nobody {
+    fn serve(_: &mut Request<'_>) -> Reply {
+        Reply::word(0)
+    }
+}
+
+fn text(error: Error) -> &'static str {
+    error.text()
+}
+
+/// Our own domain's number: the one in which the running thread started.
+fn own() -> Result<u64, &'static str> {
+    let thread = op::info(Entry::SPECIAL, info::THREAD, op::thread_id() - 1, |bytes, _| record::thread(bytes));
+    thread.map_err(text)?.map(|thread| thread.home).ok_or("no record")
+}
+
+/// The record at a position, and the next position.
+fn portal(position: u64) -> Result<(Portal, u64), Error> {
+    op::info(Entry::SPECIAL, info::PORTAL, position, |bytes, next| record::portal(bytes).map(|portal| (portal, next)))?
+        .ok_or(Error::Empty)
+}
+
+/// All call entries of ours.
+fn ours() -> Result<alloc::vec::Vec<Portal>, &'static str> {
+    let own = own()?;
+    let mut all = alloc::vec::Vec::new();
+    let (mut position, mut last) = (0, (NEVER, 0));
+    loop {
+        let (found, next) = portal(position).map_err(text)?;
+        if found.index != 0 {
+            // From the newest domain to the oldest, and each table from its begin to its end.
+            let is_later = found.from < last.0 || found.from == last.0 && found.index > last.1;
+            hold(is_later, "the order is wrong")?;
+            last = (found.from, found.index);
+            if found.from == own {
+                all.push(found);
+            }
+        }
+        if next == 0 {
+            return Ok(all);
+        }
+        position = next;
+    }
+}
+
+fn portals() -> Result<(), &'static str> {
+    let own = own()?;
+    let before = ours()?;
+    let at = |all: &[Portal], index: usize| all.iter().find(|portal| portal.index == index as u64).copied();
+    let parent = at(&before, layout::PARENT).ok_or("no portal to our parent")?;
+    let memory = at(&before, layout::SIGMA0).ok_or("no portal to the source of memory")?;
+    hold((parent.to, memory.to) == (2, 1), "they lead elsewhere")?;
+    let service = Owned::new(server::service::<Nobody>().map_err(text)?);
+    let mut made = alloc::vec::Vec::new();
+    for badge in [77, 78] {
+        let index = table::allocate().map_err(text)?;
+        made.push(Owned::new(op::portal_new(Entry::OWN, service.entry(), badge, index, 0).map_err(text)?));
+    }
+    let with = ours()?;
+    hold(with.len() == before.len() + 2, "two portals more are not two more")?;
+    let found = [at(&with, made[0].entry().0), at(&with, made[1].entry().0)];
+    let [Some(first), Some(second)] = found else { return Err("a new portal is not there") };
+    hold((first.to, second.to) == (own, own), "they lead elsewhere")?;
+    hold((first.badge, second.badge) == (77, 78), "other badges")?;
+    hold(first.service == second.service && first.service >= layout::PROGRAM_START, "another place to enter")?;
+    // A service that goes takes its portals along.
+    drop(service);
+    hold(ours()?.len() == before.len(), "portals that were revoked are still there")
+}
+
+fn positions() -> Result<(), &'static str> {
+    let own = own()?;
+    let nothing = |position| matches!(portal(position), Err(Error::Empty));
+    hold(nothing(1) && nothing(0xffff), "there is a domain with number 0")?;
+    // Beyond the end of a table: nothing there, and on with an older domain.
+    let (found, next) = portal(Portal::position(own, 0xffff)).map_err(text)?;
+    hold((found.from, found.index) == (own, 0), "an entry beyond the table's end")?;
+    hold(next >> 16 < own && next & 0xffff == 0, "it does not go on with an older domain")?;
+    // A domain that is not there, or not yet: the next older one, from its begin.
+    let (found, _) = portal(Portal::position(own + 1000, 60)).map_err(text)?;
+    hold(found.from == own, "not the newest domain")?;
+    let (found, _) = portal(NEVER).map_err(text)?;
+    hold(found.from == own, "not the newest domain")?;
+    let unknown = op::info(Entry::SPECIAL, info::PORTAL + 1, 0, |_, _| ());
+    hold(unknown == Err(Error::BadArgument), "a list that there is not")
+}
+
+fn only_look() -> Result<(), &'static str> {
+    let look = Owned::new(op::entry_duplicate(Entry::SPECIAL, rights::READ).map_err(text)?);
+    let machine = look.entry();
+    for what in [info::DOMAIN, info::THREAD, info::FRAMES, info::COUNTERS, info::PORTAL, info::LOG] {
+        op::info(machine, what, 0, |_, _| ()).map_err(text)?;
+    }
+    hold(op::machine_stop(machine, 1) == Err(Error::NoRight), "it may stop it")?;
+    hold(op::machine_interrupt(machine, 5) == Err(Error::NoRight), "it may take interrupts")?;
+    hold(op::machine_ports(machine, 0x2f8, 8) == Err(Error::NoRight), "it may take ports")?;
+    hold(op::machine_device(machine, 0xfee0_0000, layout::FREE_START) == Err(Error::NoRight), "it may map devices")?;
+    hold(op::machine_physical(machine, layout::PROGRAM_START) == Err(Error::NoRight), "it may ask for addresses")?;
+    hold(op::machine_archive(machine, Entry::DOMAIN) == Err(Error::NoRight), "it may show the boot archive")?;
+    hold(op::entry_duplicate(machine, rights::ALL) == Err(Error::NoRight), "it may pass it on")?;
+    let without = Owned::new(op::entry_duplicate(Entry::SPECIAL, rights::WRITE).map_err(text)?);
+    let told = op::info(without.entry(), info::PORTAL, 0, |_, _| ());
+    hold(told == Err(Error::NoRight), "who may not look is told")
+}
