@@ -12,7 +12,7 @@ use crate::operation::STEPS;
 use crate::pointer::{Link, Ref};
 use crate::table::{Content, Entry};
 use crate::thread::{Runs, Thread};
-use crate::{deadline, info, lending, schedule};
+use crate::{deadline, info, lending, schedule, trace};
 use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::sched::Event;
@@ -32,6 +32,7 @@ extern "C" fn call_slowly(mut caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
         }
         Err(error) => error,
     };
+    trace::refused(caller, entry, refused);
     caller.set_result(Err(refused));
     caller.registers.r10 = 0;
     caller.leave()
@@ -119,6 +120,7 @@ fn call(
     } else {
         0
     };
+    trace::call(caller, entry, words[0], frame == Frame::Full);
     callee_domain.pool = activation.next;
     let mut caller_domain = caller.domain;
     caller_domain.crossings += 1;
@@ -198,6 +200,7 @@ fn copy_message(from: Ref<Activation>, to: Ref<Activation>, bytes: usize) {
 /// Takes the top off its chain, which goes on at `caller`, and puts it back into its pool.
 #[inline(always)]
 fn unlink_top(mut thread: Ref<Thread>, mut top: Ref<Activation>, mut caller: Ref<Activation>) {
+    trace::back(Some(thread), top, caller);
     (top.caller, top.thread) = (None, None);
     (caller.callee, caller.state) = (None, State::Top);
     thread.top = Some(caller);
@@ -350,6 +353,7 @@ fn end_orphan(thread: Ref<Thread>, last: Ref<Activation>) -> ! {
 fn take_off_orphan(mut thread: Ref<Thread>, mut last: Ref<Activation>) {
     last.thread = None;
     release(last);
+    trace::cut(thread, None);
     (thread.top, thread.bottom) = (None, None);
     adopt_next(thread);
 }
@@ -373,9 +377,11 @@ fn adopt(mut thread: Ref<Thread>, top: Ref<Activation>) {
 fn set_thread(top: Ref<Activation>, thread: Link<Thread>) -> Link<Activation> {
     let mut activation = top;
     activation.thread = thread;
+    trace::adopt(thread, activation, true);
     while let Some(caller) = activation.caller {
         activation = caller;
         activation.thread = thread;
+        trace::adopt(thread, activation, false);
     }
     Some(activation)
 }
@@ -419,6 +425,7 @@ pub fn split_above(mut lower: Ref<Activation>) {
     let waiting = top.wait != Wait::No;
     deadline::clear(lower);
     if let Some(mut thread) = thread {
+        trace::cut(thread, Some(lower));
         thread.top = Some(lower);
         lending::settle(thread);
     }
@@ -435,6 +442,7 @@ pub fn split_above(mut lower: Ref<Activation>) {
                 (orphan.runs, orphan.started) = (Runs::Running, now);
                 orphan.slice_end = now + orphan.slice;
                 cpu::this().thread = Some(orphan);
+                trace::run(orphan);
             } else if !waiting {
                 schedule::make_ready(orphan);
             }
@@ -477,12 +485,14 @@ pub fn cut_out(mut activation: Ref<Activation>) {
         fail_call(caller, Error::PeerDied);
         match thread {
             Some(mut thread) => {
+                trace::cut(thread, Some(caller));
                 thread.top = Some(caller);
                 schedule::make_ready(thread);
             }
             None => unpark(caller),
         }
     } else if let Some(mut thread) = thread {
+        trace::cut(thread, None);
         (thread.top, thread.bottom) = (None, None);
         thread.runs = Runs::Blocked;
         if thread.carries_orphans {

@@ -16,7 +16,7 @@ use crate::queue::Queue;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{self, Thread};
-use crate::{cpu, info, operation, removal, schedule, slab};
+use crate::{cpu, info, operation, removal, schedule, slab, trace};
 use abi::Error;
 use abi::layout::{ENTRY_BYTES, MAX_TABLE_ORDER, TABLE_ENTRIES};
 use abi::rights::Kind;
@@ -203,6 +203,7 @@ pub fn new(
         next.previous = Some(domain);
     }
     all.first = Some(domain);
+    trace::domain(domain);
     Ok(domain)
 }
 
@@ -214,6 +215,7 @@ pub fn die(mut domain: Ref<Domain>, status: u64) {
     }
     domain.slow |= SLOW_DEAD;
     domain.status = status;
+    trace::died(domain);
     info::counters().deaths += 1;
     if status != 0 {
         tell_death(domain, status, None);

@@ -6,7 +6,7 @@ use crate::cpu;
 use crate::domain;
 use crate::log::{self, Part};
 use crate::pointer::Ref;
-use crate::{chain, info, schedule};
+use crate::{chain, info, schedule, trace};
 use abi::info::status;
 use abi::layout::{EXCEPTION, PAGE_FAULT};
 use abi::rights::Kind;
@@ -16,6 +16,7 @@ use abi::{Control, Error, MESSAGE_BYTES};
 /// `(address, instruction pointer, error code)`; word 0 of its answer is 0 to try again.
 pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
     info::counters().faults += 1;
+    trace::page_fault(activation, address, code);
     let range = activation.domain.ranges.iter().position(|(start, end)| (*start..*end).contains(&address));
     let error = match range {
         Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.rip, code, 0, 0], 0),
@@ -28,6 +29,7 @@ pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
 /// Another exception: `(vector, error code, instruction pointer, stack pointer)` and the registers in
 /// the message area.
 pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
+    trace::exception(activation, vector, code);
     let saved = activation.registers;
     // SAFETY: the message area is a page of the nucleus.
     unsafe { (activation.message_kernel as *mut crate::activation::Registers).write(saved) };

@@ -32,6 +32,7 @@ mod semaphore;
 mod slab;
 mod table;
 mod thread;
+mod trace;
 
 use log::Part;
 
@@ -59,6 +60,7 @@ fn boot(start_info: u64) -> Result<core::convert::Infallible, &'static str> {
     arch::special::init();
     arch::interrupts::init();
     arch::timer::init();
+    trace::begin();
     account::init();
     let (total, free, boot) = frames::numbers();
     let [total, boot, free] = [total, boot, free].map(|count| Part::Number(count as u64));

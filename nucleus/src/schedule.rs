@@ -14,7 +14,7 @@ use crate::log::{self, Part};
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::semaphore::Reply;
 use crate::thread::{self, Runs, Thread};
-use crate::{deadline, frames, info, slab};
+use crate::{deadline, frames, info, slab, trace};
 use abi::sched::{Event, IDLE, RING_SLOTS, Ring, ThreadWord};
 use abi::{Error, MAX_THREADS};
 
@@ -97,6 +97,7 @@ pub fn make_ready(mut thread: Ref<Thread>) -> bool {
     if thread.runs != Runs::Blocked || thread.ended {
         return false;
     }
+    trace::wake(thread);
     thread.runs = Runs::Ready;
     if SEATS.get().active.is_none() {
         // The scheduler is told when it takes its seat.
@@ -133,6 +134,7 @@ pub fn give_way(event: Event) -> ! {
     let now = timer::now();
     match cpu.thread.filter(|thread| !is_seat(*thread)) {
         Some(mut thread) => {
+            trace::stop(thread, event as u64);
             stop(thread, Runs::Ready, now);
             thread.left =
                 if event == Event::Preempted { thread.slice_end.saturating_sub(now).max(1) } else { thread.slice };
@@ -152,6 +154,7 @@ pub extern "C" fn yield_(_: u64, _: u64) -> Reply {
         activation.set_result(Ok(0));
     }
     let now = timer::now();
+    trace::stop(thread, Event::Yielded as u64);
     stop(thread, Runs::Ready, now);
     enter_seat(seat, Event::Yielded, thread.word(), now)
 }
@@ -161,6 +164,7 @@ pub extern "C" fn yield_(_: u64, _: u64) -> Reply {
 pub fn block_current() -> ! {
     let now = timer::now();
     if let Some(thread) = cpu::this().thread.filter(|thread| !is_seat(*thread)) {
+        trace::stop(thread, 0);
         stop(thread, Runs::Blocked, now);
     }
     match &SEATS.get().active {
@@ -185,6 +189,7 @@ pub fn enter(event: Event, word: u64) -> ! {
 
 #[inline(always)]
 fn enter_seat(seat: &Seat, event: Event, word: u64, now: u64) -> ! {
+    trace::schedule(seat.domain, event as u64);
     let seats = SEATS.get();
     seats.patience_ends = now + seats.patience;
     timer::arm_no_later_than(seats.patience_ends);
@@ -220,6 +225,7 @@ pub fn run(mut thread: Ref<Thread>) -> ! {
     thread.slice_end = now + thread.left;
     timer::arm_no_later_than(thread.slice_end);
     cpu::this().thread = Some(thread);
+    trace::run(thread);
     chain::resume_top(thread)
 }
 
@@ -251,6 +257,7 @@ pub extern "C" fn dispatch(_seat: u64, number: u64) -> Reply {
 /// Nothing can run: clears frames ahead, then sleeps until an interrupt.
 fn idle() -> ! {
     cpu::this().idle = true;
+    trace::idle();
     if cfg!(feature = "checked") {
         let lost = |number: &usize| thread::by_number(*number).is_some_and(|thread| thread.runs == Runs::Running);
         if let Some(number) = (1..thread::numbers_used()).find(lost) {

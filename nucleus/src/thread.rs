@@ -3,8 +3,8 @@
 use crate::activation::{self, Activation, State};
 use crate::domain::Domain;
 use crate::pointer::{Link, Nucleus, Ref};
-use crate::slab;
 use crate::table::Entry;
+use crate::{slab, trace};
 use abi::sched::ThreadWord;
 use abi::{Error, MAX_THREADS};
 
@@ -106,6 +106,7 @@ pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<
     thread.home_next = home.threads;
     home.threads = Some(thread);
     home.thread_count += 1;
+    trace::thread(thread);
     Ok(thread)
 }
 
@@ -149,6 +150,7 @@ pub fn free_first(mut home: Ref<Domain>) {
 }
 
 fn free_number(number: u16) {
+    trace::thread_gone(number);
     let numbers = NUMBERS.get();
     numbers.threads[number as usize] = None;
     numbers.free[numbers.count] = number;

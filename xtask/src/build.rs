@@ -34,6 +34,8 @@ pub enum Checks {
     On,
     /// With a clock on every stretch without interrupts.
     Measured,
+    /// With a record of each event.
+    Traced,
 }
 
 impl From<bool> for Checks {
@@ -55,6 +57,10 @@ pub fn nucleus(project: &Project, checks: Checks) -> Result<PathBuf> {
         Checks::Measured => {
             command.args(["--features", "measured"]);
             "nucleus-measured"
+        }
+        Checks::Traced => {
+            command.args(["--features", "trace"]);
+            "nucleus-traced"
         }
     };
     let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"].map(String::from);

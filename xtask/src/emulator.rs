@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;
 use std::fmt;
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +33,8 @@ pub struct Machine {
     /// A plugin that counts instructions, and its arguments. Its clock is one tick per instruction, too, but goes
     /// on with the host's while the machine waits: for what a client on the host sends.
     pub counter: Option<String>,
+    /// A file for what a nucleus that traces writes.
+    pub trace: Option<PathBuf>,
     /// Further words for the nucleus.
     pub append: String,
 }
@@ -39,7 +42,15 @@ pub struct Machine {
 impl Machine {
     /// One CPU, this memory, the clock of the host.
     pub fn new(memory: &str) -> Self {
-        Self { memory: memory.into(), cpus: 1, icount: false, gdb_port: None, counter: None, append: String::new() }
+        Self {
+            memory: memory.into(),
+            cpus: 1,
+            icount: false,
+            gdb_port: None,
+            counter: None,
+            trace: None,
+            append: String::new(),
+        }
     }
 }
 
@@ -123,8 +134,13 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
         pair("-netdev", format!("user,id=net0{forwards}"));
         pair("-device", "virtio-net-pci,disable-legacy=on,netdev=net0".into());
     }
+    if let Some(trace) = &machine.trace {
+        pair("-debugcon", format!("file:{}", trace.display()));
+    }
     if machine.icount || machine.counter.is_some() {
-        let wait = if machine.counter.is_some() { "on" } else { "off" };
+        // What waits for the host must not skip the time until something is due.
+        let talks = machine.counter.is_some() || machine.trace.is_some() && image.forwards.is_some();
+        let wait = if talks { "on" } else { "off" };
         pair("-icount", format!("shift=0,sleep={wait}"));
         pair("-seed", "1".into());
         pair("-rtc", "base=2026-01-01,clock=vm".into());

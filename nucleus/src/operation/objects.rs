@@ -8,7 +8,7 @@ use crate::pointer::Ref;
 use crate::semaphore::Semaphore;
 use crate::table::Content;
 use crate::thread::{self, Thread};
-use crate::{activation, interrupt, log, mapping, schedule, slab};
+use crate::{activation, interrupt, log, mapping, schedule, slab, trace};
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
@@ -165,7 +165,10 @@ pub fn machine(operands: &Operands) -> Outcome {
     operands.entry(0, Kind::Machine, rights::WRITE)?;
     let value = operands.word(2);
     match operands.word(1) {
-        op::MACHINE_STOP => memory::stop_machine((value & 0x7f) as u32),
+        op::MACHINE_STOP => {
+            trace::end(value & 0x7f);
+            memory::stop_machine((value & 0x7f) as u32)
+        }
         op::MACHINE_INTERRUPT => {
             let (mut place, index) = operands.own().vacancy(operands.index(3))?;
             let line = usize::try_from(value).map_err(|_| Error::BadArgument)?;

@@ -7,7 +7,7 @@ use crate::log::{self as kernel_log, Part};
 use crate::pointer::Ref;
 use crate::semaphore::Reply;
 use crate::thread::{Runs, Thread};
-use crate::{chain, cpu, domain, info as records, lending, schedule};
+use crate::{chain, cpu, domain, info as records, lending, schedule, trace};
 use abi::rights::{self, Kind};
 use abi::{Error, MESSAGE_BYTES, NEVER, PRIORITIES, op};
 
@@ -151,6 +151,7 @@ pub extern "C" fn log(bytes: u64, _: u64) -> Reply {
     // SAFETY: the message area is a page of the nucleus.
     let text = unsafe { core::slice::from_raw_parts(activation.message_kernel as *const u8, bytes as usize) };
     let text = text.strip_suffix(b"\n").unwrap_or(text);
+    trace::log(activation, text);
     kernel_log::line(&[Part::Foreign(activation.domain.name_bytes()), Part::Text(": "), Part::Foreign(text)]);
     Ok(0).into()
 }

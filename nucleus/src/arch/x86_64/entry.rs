@@ -30,6 +30,7 @@ assembly! { "entry.s";
     CPU_LONGEST = offset_of!(Cpu, longest),
     CPU_LONGEST_BY = offset_of!(Cpu, longest_by),
     MEASURED = cfg!(feature = "measured") as u8,
+    TRACED = cfg!(feature = "trace") as u8,
     A_RIP = offset_of!(Activation, registers.rip),
     A_RSP = offset_of!(Activation, registers.rsp),
     A_RBX = offset_of!(Activation, registers.rbx),

@@ -77,6 +77,24 @@ leave_refused:                      # every other register still holds what the 
 9:
     .endif
 .endm
+# A tracing build tells of each call and return on the short way, too: on the kernel stack, which is empty. The user's
+# stack pointer was saved before. All registers are kept but r10, which is 0, and flags.
+.macro TRACE_CROSSING function, first, second
+    .if TRACED
+    mov rsp, gs:[CPU_STACK]
+    .irp register, rax, rcx, rdx, rsi, rdi, r8, r9, r11
+    push \register
+    .endr
+    mov rdx, rdi
+    mov rdi, \first
+    mov rsi, \second
+    call \function
+    .irp register, r11, r9, r8, rdi, rsi, rdx, rcx, rax
+    pop \register
+    .endr
+    xor r10d, r10d
+    .endif
+.endm
 .macro SAVE_LIGHT                   # r11 = activation; what a function call preserves, and where to go on
     MEASURE_CALL
     mov r11, gs:[CPU_ACTIVATION]
@@ -232,6 +250,7 @@ entry_call:
     mov ecx, [r11 + A_FRAME]        # frame, state, depth (high half)
     cmp ecx, (MAX_DEPTH - 1) << 16
     jae call_slow
+    TRACE_CROSSING trace_call, r11, rax
     add ecx, 1 << 16
     mov [r12 + A_FRAME], ecx        # the callee is the top, as the caller was
     mov rcx, [r12 + A_NEXT]
@@ -278,6 +297,7 @@ call_slow:
     movzx ecx, byte ptr [rbx + D_SLOW]
     or cl, [rbp + D_SLOW]
     jnz return_slow
+    TRACE_CROSSING trace_return, r11, rax
     mov r12, [rbp + D_POOL]
     mov [r11 + A_NEXT], r12
     mov [rbp + D_POOL], r11

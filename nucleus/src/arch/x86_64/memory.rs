@@ -100,6 +100,15 @@ pub unsafe fn port_write_long(port: u16, value: u32) {
     unsafe { asm!("out dx, eax", in("dx") port, in("eax") value, options(nostack, nomem)) }
 }
 
+/// Writes bytes to the emulator's debug console, where that is connected.
+pub fn debug_console(bytes: &[u8]) {
+    // SAFETY: the port of the debug console; elsewhere nothing is there. The direction flag is clear in the nucleus.
+    unsafe {
+        asm!("rep outsb", in("dx") 0xe9u16, inout("rsi") bytes.as_ptr() => _, inout("rcx") bytes.len() => _,
+            options(nostack, readonly, preserves_flags))
+    }
+}
+
 /// Stops the machine; in the emulator with status `2 * value + 1`.
 pub fn stop_machine(value: u32) -> ! {
     // SAFETY: the port of the emulator's exit device; elsewhere nothing is there.

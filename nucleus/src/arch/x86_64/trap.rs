@@ -1,7 +1,7 @@
 //! Traps: faults, exceptions, interrupts.
 
 use super::{interrupts, timer};
-use crate::{cpu, fault, info, interrupt, schedule};
+use crate::{cpu, fault, info, interrupt, schedule, trace};
 use core::arch::asm;
 
 const NMI: u64 = 2;
@@ -36,6 +36,7 @@ extern "C" fn trap_from_nucleus(vector: u64, code: u64, pc: u64, sp: u64, frame:
 
 fn take_interrupt(vector: u64) {
     info::counters().interrupts += 1;
+    trace::interrupt(vector);
     match vector as usize {
         interrupts::TIMER => {
             interrupts::acknowledge();
@@ -51,6 +52,7 @@ fn take_interrupt(vector: u64) {
             interrupts::acknowledge();
         }
     }
+    trace::interrupt_over();
 }
 
 fn fault_address() -> u64 {

@@ -1,0 +1,220 @@
+//! With the feature `trace`: a record of each event, written to the emulator's debug console; the format is the
+//! crate `trace`, the reader `./x trace`. Without it all of this is nothing.
+//!
+//! Writing takes time. What it took so far is subtracted from the time in each record, so that times are about those
+//! of a nucleus that does not trace; slices and deadlines end by the clock, writing included.
+
+use crate::activation::Activation;
+use crate::arch::{memory, timer};
+use crate::cpu;
+use crate::domain::Domain;
+use crate::pointer::{Link, Nucleus, Ref};
+use crate::table::Entry;
+use crate::thread::Thread;
+use abi::Error;
+use trace::{Kind, Record, VERSION, text};
+
+struct Own {
+    /// Ticks spent on writing.
+    spent: u64,
+    /// An interrupt is being taken.
+    interrupt: bool,
+}
+
+static OWN: Nucleus<Own> = Nucleus::new(Own { spent: 0, interrupt: false });
+
+#[inline(always)]
+fn record(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) {
+    if cfg!(feature = "trace") {
+        write(kind, thread, domain.map_or(0, |domain| domain.number as u32), operands);
+    }
+}
+
+#[inline(never)]
+fn write(kind: Kind, thread: u16, domain: u32, operands: [u64; 2]) {
+    let (start, own) = (timer::now(), OWN.get());
+    memory::debug_console(&Record { kind, thread, domain, time: start - own.spent, operands }.encode());
+    own.spent += timer::now() - start;
+}
+
+fn number(thread: Link<Thread>) -> u16 {
+    thread.map_or(0, |thread| thread.number)
+}
+
+/// The nucleus begins.
+pub fn begin() {
+    record(Kind::Begin, 0, None, [VERSION, 0]);
+}
+
+/// The machine stops.
+pub fn end(status: u64) {
+    record(Kind::End, 0, None, [status, 0]);
+}
+
+/// A domain was made.
+#[inline(always)]
+pub fn domain(domain: Ref<Domain>) {
+    if cfg!(feature = "trace") {
+        record(Kind::Domain, 0, Some(domain), text(&domain.name));
+    }
+}
+
+/// A domain died.
+#[inline(always)]
+pub fn died(domain: Ref<Domain>) {
+    record(Kind::DomainDied, 0, Some(domain), [domain.status, 0]);
+}
+
+/// A thread was made.
+#[inline(always)]
+pub fn thread(thread: Ref<Thread>) {
+    record(Kind::Thread, thread.number, Some(thread.home), [0, 0]);
+}
+
+/// A thread is gone.
+#[inline(always)]
+pub fn thread_gone(number: u16) {
+    record(Kind::ThreadGone, number, None, [0, 0]);
+}
+
+/// A call is made.
+#[inline(always)]
+pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool) {
+    if cfg!(feature = "trace") {
+        // SAFETY: a call entry's object is a domain.
+        let callee: Ref<Domain> = unsafe { entry.object_as() };
+        let kind = if upcall { Kind::Upcall } else { Kind::Call };
+        let service = entry.word0 << 16 | word0 & 0xffff;
+        record(kind, number(caller.thread), Some(caller.domain), [callee.number, service]);
+    }
+}
+
+/// A call is refused.
+#[inline(always)]
+pub fn refused(caller: Ref<Activation>, entry: Ref<Entry>, error: Error) {
+    if cfg!(feature = "trace") {
+        // SAFETY: a call entry's object is a domain.
+        let callee: Ref<Domain> = unsafe { entry.object_as() };
+        record(Kind::Refused, number(caller.thread), Some(caller.domain), [callee.number, error as u64]);
+    }
+}
+
+/// The top of a chain goes back to its caller.
+#[inline(always)]
+pub fn back(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
+    record(Kind::Return, number(thread), Some(top.domain), [caller.domain.number, 0]);
+}
+
+/// What is left of a thread's chain ends with `top`.
+#[inline(always)]
+pub fn cut(thread: Ref<Thread>, top: Link<Activation>) {
+    if cfg!(feature = "trace") {
+        let (mut count, mut next) = (0, top);
+        while let Some(activation) = next {
+            count += 1;
+            next = activation.caller;
+        }
+        record(Kind::Cut, thread.number, top.map(|top| top.domain), [count, 0]);
+    }
+}
+
+/// A thread takes over an activation of a chain, the top first.
+#[inline(always)]
+pub fn adopt(thread: Link<Thread>, activation: Ref<Activation>, is_top: bool) {
+    if let Some(thread) = thread {
+        record(Kind::Adopt, thread.number, Some(activation.domain), [is_top as u64, 0]);
+    }
+}
+
+/// A thread goes on.
+#[inline(always)]
+pub fn run(thread: Ref<Thread>) {
+    if cfg!(feature = "trace") {
+        record(Kind::Run, thread.number, thread.top.map(|top| top.domain), [0, 0]);
+    }
+}
+
+/// A thread stops; `event` is what `sched` is told of it, 0 if it waits.
+#[inline(always)]
+pub fn stop(thread: Ref<Thread>, event: u64) {
+    if cfg!(feature = "trace") {
+        record(Kind::Stop, thread.number, thread.top.map(|top| top.domain), [event, 0]);
+    }
+}
+
+/// The scheduler is entered.
+#[inline(always)]
+pub fn schedule(domain: Ref<Domain>, event: u64) {
+    record(Kind::Schedule, 0, Some(domain), [event, 0]);
+}
+
+/// Nothing can run.
+#[inline(always)]
+pub fn idle() {
+    record(Kind::Idle, 0, None, [0, 0]);
+}
+
+/// A thread can run.
+#[inline(always)]
+pub fn wake(thread: Ref<Thread>) {
+    if cfg!(feature = "trace") {
+        let by = number(cpu::this().thread.filter(|_| !OWN.get().interrupt));
+        record(Kind::Wake, thread.number, thread.top.map(|top| top.domain), [by as u64, 0]);
+    }
+}
+
+/// A page fault.
+#[inline(always)]
+pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) {
+    record(Kind::PageFault, number(activation.thread), Some(activation.domain), [address, code]);
+}
+
+/// Another exception.
+#[inline(always)]
+pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) {
+    record(Kind::Exception, number(activation.thread), Some(activation.domain), [vector, code]);
+}
+
+/// An interrupt is taken.
+#[inline(always)]
+pub fn interrupt(vector: u64) {
+    if cfg!(feature = "trace") {
+        OWN.get().interrupt = true;
+        let cpu = cpu::this();
+        let running = cpu.activation.filter(|_| !cpu.idle);
+        let thread = running.and_then(|activation| activation.thread);
+        record(Kind::Interrupt, number(thread), running.map(|activation| activation.domain), [vector, 0]);
+    }
+}
+
+/// It was taken.
+#[inline(always)]
+pub fn interrupt_over() {
+    if cfg!(feature = "trace") {
+        OWN.get().interrupt = false;
+    }
+}
+
+/// A line for the log.
+pub fn log(activation: Ref<Activation>, line: &[u8]) {
+    if cfg!(feature = "trace") {
+        for (place, part) in line.chunks(16).enumerate() {
+            let kind = if place == 0 { Kind::Log } else { Kind::LogMore };
+            record(kind, number(activation.thread), Some(activation.domain), text(part));
+        }
+    }
+}
+
+/// From `entry.s`: a call on the short way.
+#[cfg(feature = "trace")]
+#[unsafe(no_mangle)]
+extern "C" fn trace_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64) {
+    call(caller, entry, word0, false);
+}
+
+/// From `entry.s`: a return on the short way.
+#[cfg(feature = "trace")]
+#[unsafe(no_mangle)]
+extern "C" fn trace_return(top: Ref<Activation>, caller: Ref<Activation>) {
+    back(top.thread, top, caller);
+}
