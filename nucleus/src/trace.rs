@@ -85,7 +85,8 @@ pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool
         let callee: Ref<Domain> = unsafe { entry.object_as() };
         let kind = if upcall { Kind::Upcall } else { Kind::Call };
         let service = entry.word0 << 16 | word0 & 0xffff;
-        record(kind, number(caller.thread), Some(caller.domain), [callee.number, service]);
+        let callee = callee.number as u32 as u64 | entry.word1 << 32;
+        record(kind, number(caller.thread), Some(caller.domain), [callee, service]);
     }
 }
 

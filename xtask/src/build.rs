@@ -113,6 +113,8 @@ fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> 
     // Cargo does not know that the link script is an input: its hash among the flags tells it.
     let flags = [
         "-Crelocation-model=static".to_string(),
+        // Symbols of generic functions tell their types: `./x trace` finds the names of services in them.
+        "-Csymbol-mangling-version=v0".to_string(),
         format!("-Clink-arg=-T{}", script.display()),
         format!("--cfg=link_script=\"{:x}\"", hash(&read(&script)?)),
     ];

@@ -37,6 +37,43 @@ pub enum Command {
     Debug(DebugOptions),
     /// Draw a system description as a picture (SVG)
     Graph(GraphOptions),
+    /// Record who calls whom, and when what runs, for https://ui.perfetto.dev
+    Trace(TraceOptions),
+}
+
+/// `./x trace`
+#[derive(Args, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x trace ls /                   the program, from the shell's first look at the command to the end\n  \
+    ./x trace 'cat /etc/motd | wc'   several programs\n  \
+    ./x trace --boot                 from reset to the prompt\n  \
+    ./x trace --system systems/network.toml --web /index.html\n                                   \
+    one request: driver, network, web server, files\n\n\
+    Prints how often who called whom, and writes a file that https://ui.perfetto.dev opens. The clock counts\n\
+    instructions: a nanosecond there is an instruction here. The chapter docs/book/trace.md shows how to read it.\n\
+    The exit status is that of the commands; 124 if the time limit was reached.")]
+pub struct TraceOptions {
+    /// A command for the shell; options come before it
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, required_unless_present_any = ["web", "boot"])]
+    pub commands: Vec<String>,
+    /// Ask for this page once, when all is quiet, and trace that
+    #[arg(long, value_name = "PATH", conflicts_with = "commands")]
+    pub web: Option<String>,
+    /// Trace from the nucleus's first steps on, not only the work itself
+    #[arg(long)]
+    pub boot: bool,
+    /// Where the trace goes
+    #[arg(long, value_name = "FILE", default_value = "trace.json")]
+    pub output: PathBuf,
+    /// The system description
+    #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
+    pub system: PathBuf,
+    /// Memory of the machine: K, M or G
+    #[arg(long, value_name = "SIZE", default_value = "64M")]
+    pub memory: String,
+    /// End the emulator after so many seconds, with status 124
+    #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+    pub timeout: f64,
 }
 
 /// `./x graph`

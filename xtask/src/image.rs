@@ -70,6 +70,18 @@ impl System {
         self.description.components.iter().map(program_of).chain(programs).collect()
     }
 
+    /// The names under which its programs run as domains, and what they are.
+    pub fn domains(&self) -> Vec<(String, Program)> {
+        let description = &self.description;
+        let components =
+            description.components.iter().map(|component| (component.name.value.clone(), program_of(component)));
+        let programs = description
+            .programs
+            .iter()
+            .map(|program| (program.name.value.clone(), (program.binary.value.clone(), Vec::new())));
+        components.chain(programs).collect()
+    }
+
     fn folder(&self, project: &Project) -> PathBuf {
         project.root.join(&self.path).parent().map_or_else(|| project.root.clone(), Path::to_path_buf)
     }

@@ -28,6 +28,7 @@ mod new;
 mod project;
 mod run;
 mod test;
+mod trace;
 mod workspace;
 
 use clap::Parser;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::bench(&project, &options),
         Command::New(New::Component(options)) => new::component(&project, &options),
         Command::Graph(options) => graph::graph(&project, &options),
+        Command::Trace(options) => trace::trace(&project, &options),
         Command::Test(options) => test::test(&project, &options),
     });
     match result {

@@ -61,8 +61,8 @@ kinds! {
     Thread = 4,
     /// A thread is gone; its number may come again.
     ThreadGone = 5,
-    /// The thread calls. Operands: the callee's domain; address of the service times 65,536, plus bits 0 to 15
-    /// of word 0, where interfaces have the number of the method.
+    /// The thread calls. Operands: the callee's domain, plus the low half of the badge times 2^32; address of the
+    /// service times 2^16, plus bits 0 to 15 of word 0, where interfaces have the number of the method.
     Call = 6,
     /// As [`Kind::Call`], by the nucleus on behalf of a thread that faulted: word 0 is an address or a vector.
     Upcall = 7,

@@ -6,7 +6,7 @@
 //! The program prints lines `bench NAME VALUE UNIT [key=value …]`; the pairs are counts of what costs
 //! more on hardware than an instruction (writes of the page-table root, TLB invalidations).
 
-mod client;
+pub mod client;
 mod network;
 
 use crate::build::Checks;
@@ -269,7 +269,7 @@ fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
 }
 
 /// A number with its thousands apart.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

@@ -1,0 +1,187 @@
+//! `./x trace`: boots with a nucleus that records what it does, and makes of the records what people read.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`window`] | which part of the trace |
+//! | [`story`], [`chains`] | from records to calls, stretches of time and what happened in them |
+//! | [`labels`] | names of services and methods |
+//! | [`perfetto`], [`picture`], [`summary`] | the story as JSON, as SVG, as tables |
+//!
+//! The records are those of the crate `trace`; they come through the emulator's debug console into a file.
+//! An instruction is a tick of the clock, so times are counts of instructions.
+
+mod chains;
+mod labels;
+mod perfetto;
+mod story;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use crate::bench::client::Web;
+use crate::build::{self, Checks};
+use crate::command_line::TraceOptions;
+use crate::emulator::{self, Console, End, Machine, TimedOut};
+use crate::forward::Forward;
+use crate::image::{self, Image, System};
+use crate::install;
+use crate::project::{Project, read, write};
+use crate::run::frames_of;
+use anyhow::{Context, Result, bail};
+use labels::Labels;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+pub use story::Story;
+use window::Window;
+
+/// Between two looks at whether the machine answers, or has become quiet.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often to look whether all is quiet, at most: something may go on for ever.
+const MOST_PAUSES: usize = 40;
+
+/// A traced run.
+pub struct Traced {
+    /// What it tells.
+    pub story: Story,
+    labels: Labels,
+    /// Status of the commands.
+    status: u8,
+}
+
+/// What a run is to do.
+pub enum Work<'a> {
+    /// Commands for the shell.
+    Commands(&'a str),
+    /// This page is asked for.
+    Page(&'a str),
+}
+
+/// Runs, and writes what was asked for; the exit status is that of the commands.
+pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
+    let limit = Duration::try_from_secs_f64(options.timeout).context("--timeout takes seconds, as 60")?;
+    install::emulator()?;
+    let commands = options.commands.join(" ");
+    let work = match &options.web {
+        Some(path) => Work::Page(path),
+        None => Work::Commands(&commands),
+    };
+    let traced = run(project, &options.system, &options.memory, work, options.boot, limit)?;
+    write(&options.output, traced.json().as_bytes())?;
+    println!("{}\n", summary::text(&traced.story, &traced.labels));
+    println!(
+        "{} opens in https://ui.perfetto.dev (Open trace file); nothing is sent anywhere.",
+        options.output.display()
+    );
+    println!("A nanosecond there is an instruction here. How to read it: docs/book/trace.md");
+    Ok(traced.status)
+}
+
+impl Traced {
+    /// As JSON for Perfetto.
+    pub fn json(&self) -> String {
+        perfetto::write(&self.story, &self.labels)
+    }
+}
+
+/// Boots with a nucleus that traces, lets it do the work, reads the trace.
+pub fn run(
+    project: &Project,
+    system: &Path,
+    memory: &str,
+    work: Work<'_>,
+    from_boot: bool,
+    limit: Duration,
+) -> Result<Traced> {
+    let system = System::read(project, system)?;
+    let exec = match work {
+        Work::Commands(commands) => Some(commands),
+        Work::Page(_) => None,
+    };
+    let plan = system.plan(project, Some(frames_of(memory)?))?;
+    let nucleus = build::nucleus(project, Checks::Traced)?;
+    let programs = build::programs(project, &system.programs())?;
+    let image = image::pack(project, &system, &plan, nucleus, &programs, exec)?;
+    let labels = Labels::of(project, &system, &programs)?;
+    let scratch = project.scratch()?;
+    let file = scratch.file("trace");
+    let machine = Machine { icount: true, trace: Some(file.clone()), ..Machine::new(memory) };
+    let shell = system.description.shell.as_ref().map(|shell| shell.value.clone()).unwrap_or_default();
+    let (window, status) = match work {
+        Work::Commands(_) => {
+            let status = commands(&image, &machine, limit)?;
+            (if from_boot { Window::Everything } else { Window::Commands(shell) }, status)
+        }
+        Work::Page(path) => {
+            let Some(web) = image.forwards.iter().flatten().next().copied() else {
+                bail!("--web needs a system with a network; systems/network.toml is one");
+            };
+            let (begin, end) = emulator::boot_for(&emulator::arguments(&image, &machine), limit, |over| {
+                page(web, path.trim_start_matches('/'), &file, over)
+            })?;
+            (Window::Bytes(if from_boot { 0 } else { begin }, end), 0)
+        }
+    };
+    let bytes = read(&file).context("the emulator wrote no trace")?;
+    Ok(Traced { story: Story::read(&bytes, &window)?, labels, status })
+}
+
+/// Runs the commands to the end; gives their status.
+fn commands(image: &Image, machine: &Machine, limit: Duration) -> Result<u8> {
+    let console = Console::Steps { steps: &[], echo: true };
+    match emulator::boot(image, machine, console, Some(limit))?.0 {
+        End::Status(status) => Ok(status),
+        End::Reset => bail!("the machine reset itself instead of stopping with a status"),
+        End::TimedOut => Err(TimedOut(limit.as_secs_f64()).into()),
+    }
+}
+
+/// Asks for the page until it comes, then once more when all is quiet; gives from where to where this is in the trace.
+fn page(web: Forward, path: &str, trace: &Path, over: &AtomicBool) -> Result<(usize, usize)> {
+    let ask = || Web::connect(web.address()).and_then(|mut web| web.get(path).map(|_| web));
+    loop {
+        match ask() {
+            Ok(_) => break,
+            Err(error) if over.load(Ordering::Relaxed) || error.to_string().contains("HTTP") => {
+                return Err(error.context(format!("/{path} did not come")));
+            }
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+    let begin = quiet(trace)?;
+    let _connection = ask().with_context(|| format!("/{path} came once, and not again"))?;
+    // Its acknowledgement comes a little later.
+    thread::sleep(PAUSE);
+    Ok((begin, length(trace)?))
+}
+
+/// Waits until nothing happens for a while, or not much longer than that; gives the length of the trace.
+fn quiet(trace: &Path) -> Result<usize> {
+    let mut last = length(trace)?;
+    for _ in 0..MOST_PAUSES {
+        thread::sleep(PAUSE);
+        let now = length(trace)?;
+        if now == last {
+            break;
+        }
+        last = now;
+    }
+    Ok(last)
+}
+
+/// Bytes of the whole records that are there.
+fn length(trace: &Path) -> Result<usize> {
+    let length = fs::metadata(trace).context("the emulator writes no trace")?.len() as usize;
+    Ok(length / ::trace::BYTES * ::trace::BYTES)
+}
+
+/// What an error of a call is called.
+fn error_text(status: u64) -> String {
+    match abi::Error::from_status(status) {
+        Err(error) => error.text().into(),
+        Ok(()) => "nothing".into(),
+    }
+}
