@@ -14,14 +14,22 @@ use crate::thread::Thread;
 use abi::Error;
 use trace::{Kind, Record, VERSION, text};
 
+/// Ticks of a record before the first and after the second look at the clock, in instructions.
+const UNSEEN: u64 = 20;
+
+/// Those that a crossing on the short way takes besides, the registers that it keeps included.
+const UNSEEN_OF_CROSSING: u64 = 41;
+
 struct Own {
     /// Ticks spent on writing.
     spent: u64,
+    /// Time of the last record: those that follow each other at once are not in the wrong order.
+    last: u64,
     /// An interrupt is being taken.
     interrupt: bool,
 }
 
-static OWN: Nucleus<Own> = Nucleus::new(Own { spent: 0, interrupt: false });
+static OWN: Nucleus<Own> = Nucleus::new(Own { spent: 0, last: 0, interrupt: false });
 
 #[inline(always)]
 fn record(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) {
@@ -33,8 +41,9 @@ fn record(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) {
 #[inline(never)]
 fn write(kind: Kind, thread: u16, domain: u32, operands: [u64; 2]) {
     let (start, own) = (timer::now(), OWN.get());
-    memory::debug_console(&Record { kind, thread, domain, time: start - own.spent, operands }.encode());
-    own.spent += timer::now() - start;
+    own.last = own.last.max(start.wrapping_sub(own.spent));
+    memory::debug_console(&Record { kind, thread, domain, time: own.last, operands }.encode());
+    own.spent += timer::now() - start + UNSEEN;
 }
 
 fn number(thread: Link<Thread>) -> u16 {
@@ -211,6 +220,7 @@ pub fn log(activation: Ref<Activation>, line: &[u8]) {
 #[unsafe(no_mangle)]
 extern "C" fn trace_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64) {
     call(caller, entry, word0, false);
+    OWN.get().spent += UNSEEN_OF_CROSSING;
 }
 
 /// From `entry.s`: a return on the short way.
@@ -218,4 +228,5 @@ extern "C" fn trace_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64)
 #[unsafe(no_mangle)]
 extern "C" fn trace_return(top: Ref<Activation>, caller: Ref<Activation>) {
     back(top.thread, top, caller);
+    OWN.get().spent += UNSEEN_OF_CROSSING;
 }
