@@ -15,8 +15,10 @@
 //! conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`. With `fetch = "/path"` a step first
 //! asks the web server, and the answer becomes a line of the output; `figures = true` compares what was fetched
 //! ([`figures`]).
+//! A table `[trace]` makes it a traced run: see [`traced`](super::traced).
 
 use super::report::{Report, tail};
+use super::traced::Expected;
 use super::{figures, load};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
@@ -24,6 +26,7 @@ use crate::forward::{self, Forward, Protocol};
 use crate::image::{self, System};
 use crate::project::{Project, read_text};
 use crate::run::frames_of;
+use crate::trace::{self, Run};
 use anyhow::{Context, Result, bail};
 use regex::Regex;
 use serde::Deserialize;
@@ -85,6 +88,15 @@ pub struct TestFile {
     /// What was fetched agrees with what was printed before and after.
     #[serde(default)]
     figures: bool,
+    /// The run is traced, and this is what the trace must show.
+    trace: Option<Expected>,
+}
+
+impl TestFile {
+    /// Which nucleus it runs.
+    fn checks(&self) -> Checks {
+        if self.trace.is_some() { Checks::Traced } else { self.checked.into() }
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -149,7 +161,7 @@ fn build(project: &Project, tests: &[&BootTest]) -> Result<Built> {
         system.plan(project, None)?;
     }
     let programs: BTreeSet<Program> = systems.iter().flat_map(System::programs).collect();
-    let checks: BTreeSet<Checks> = tests.iter().map(|test| test.file.checked.into()).collect();
+    let checks: BTreeSet<Checks> = tests.iter().map(|test| test.file.checks()).collect();
     let nuclei = checks.into_iter().map(|checks| Ok((checks, build::nucleus(project, checks)?)));
     Ok(Built { nuclei: nuclei.collect::<Result<_>>()?, programs: build::programs(project, &programs)? })
 }
@@ -191,7 +203,13 @@ pub fn passes(project: &Project, test: &BootTest) -> Result<bool> {
 fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
     let system = System::read(project, &test.system)?;
     let plan = system.plan(project, Some(frames_of(&test.memory)?))?;
-    let nucleus = built.nuclei.get(&test.checked.into()).context("the nucleus was not built")?;
+    let nucleus = built.nuclei.get(&test.checks()).context("the nucleus was not built")?;
+    let limit = Duration::try_from_secs_f64(test.timeout).context("bad `timeout`")?;
+    if let Some(expected) = &test.trace {
+        let (memory, exec) = (&test.memory, test.exec.as_deref());
+        let run = Run { system: &system, memory, work: expected.work(exec)?, from_boot: false, echo: false, limit };
+        return expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status);
+    }
     let mut image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, test.exec.as_deref())?;
     if let Some(forwards) = &mut image.forwards {
         // Several tests run at the same time: none gets the usual port.
@@ -211,7 +229,6 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
         Ok(Step { after, send: step.send.clone().into_bytes(), fetch })
     };
     let steps = test.steps.iter().map(step).collect::<Result<Vec<_>>>()?;
-    let limit = Duration::try_from_secs_f64(test.timeout).context("bad `timeout`")?;
     let console = Console::Steps { steps: &steps, echo: false };
     let over = AtomicBool::new(false);
     let (booted, pages) = thread::scope(|scope| {

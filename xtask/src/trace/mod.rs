@@ -20,7 +20,7 @@ mod tests;
 mod window;
 
 use crate::bench::client::Web;
-use crate::build::{self, Checks};
+use crate::build::{self, Checks, Programs};
 use crate::command_line::TraceOptions;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::forward::Forward;
@@ -29,13 +29,13 @@ use crate::install;
 use crate::project::{Project, read, write};
 use crate::run::frames_of;
 use anyhow::{Context, Result, bail};
-use labels::Labels;
+pub use labels::Labels;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-pub use story::Story;
+pub use story::{Ended, Story, Who};
 use window::Window;
 
 /// Between two looks at whether the machine answers, or has become quiet.
@@ -47,17 +47,35 @@ const MOST_PAUSES: usize = 40;
 pub struct Traced {
     /// What it tells.
     pub story: Story,
-    labels: Labels,
+    /// What services and methods are called.
+    pub labels: Labels,
     /// Status of the commands.
-    status: u8,
+    pub status: u8,
 }
 
 /// What a run is to do.
+#[derive(Clone, Copy)]
 pub enum Work<'a> {
     /// Commands for the shell.
     Commands(&'a str),
     /// This page is asked for.
     Page(&'a str),
+}
+
+/// A run.
+pub struct Run<'a> {
+    /// What to boot.
+    pub system: &'a System,
+    /// Memory of the machine, as QEMU takes it.
+    pub memory: &'a str,
+    /// What to do.
+    pub work: Work<'a>,
+    /// From the nucleus's first steps on, not only the work.
+    pub from_boot: bool,
+    /// Print what the commands print.
+    pub echo: bool,
+    /// Time for all of it.
+    pub limit: Duration,
 }
 
 /// Runs, and writes what was asked for; the exit status is that of the commands.
@@ -69,7 +87,13 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
         Some(path) => Work::Page(path),
         None => Work::Commands(&commands),
     };
-    let traced = run(project, &options.system, &options.memory, work, options.boot, limit)?;
+    let system = &System::read(project, &options.system)?;
+    // Before anything is built: what is wrong with the description.
+    system.plan(project, Some(frames_of(&options.memory)?))?;
+    let nucleus = build::nucleus(project, Checks::Traced)?;
+    let programs = build::programs(project, &system.programs())?;
+    let run = Run { system, memory: &options.memory, work, from_boot: options.boot, echo: true, limit };
+    let traced = record(project, &run, nucleus, &programs)?;
     write(&options.output, traced.json().as_bytes())?;
     println!("{}\n", summary::text(&traced.story, &traced.labels));
     println!(
@@ -88,41 +112,31 @@ impl Traced {
 }
 
 /// Boots with a nucleus that traces, lets it do the work, reads the trace.
-pub fn run(
-    project: &Project,
-    system: &Path,
-    memory: &str,
-    work: Work<'_>,
-    from_boot: bool,
-    limit: Duration,
-) -> Result<Traced> {
-    let system = System::read(project, system)?;
-    let exec = match work {
+pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Programs) -> Result<Traced> {
+    let exec = match run.work {
         Work::Commands(commands) => Some(commands),
         Work::Page(_) => None,
     };
-    let plan = system.plan(project, Some(frames_of(memory)?))?;
-    let nucleus = build::nucleus(project, Checks::Traced)?;
-    let programs = build::programs(project, &system.programs())?;
-    let image = image::pack(project, &system, &plan, nucleus, &programs, exec)?;
-    let labels = Labels::of(project, &system, &programs)?;
+    let plan = run.system.plan(project, Some(frames_of(run.memory)?))?;
+    let image = image::pack(project, run.system, &plan, nucleus, programs, exec)?;
+    let labels = Labels::of(project, run.system, programs)?;
     let scratch = project.scratch()?;
     let file = scratch.file("trace");
-    let machine = Machine { icount: true, trace: Some(file.clone()), ..Machine::new(memory) };
-    let shell = system.description.shell.as_ref().map(|shell| shell.value.clone()).unwrap_or_default();
-    let (window, status) = match work {
+    let machine = Machine { icount: true, trace: Some(file.clone()), ..Machine::new(run.memory) };
+    let shell = run.system.description.shell.as_ref().map(|shell| shell.value.clone()).unwrap_or_default();
+    let (window, status) = match run.work {
         Work::Commands(_) => {
-            let status = commands(&image, &machine, limit)?;
-            (if from_boot { Window::Everything } else { Window::Commands(shell) }, status)
+            let status = commands(&image, &machine, run)?;
+            (if run.from_boot { Window::Everything } else { Window::Commands(shell) }, status)
         }
         Work::Page(path) => {
             let Some(web) = image.forwards.iter().flatten().next().copied() else {
-                bail!("--web needs a system with a network; systems/network.toml is one");
+                bail!("a page needs a system with a network; systems/network.toml is one");
             };
-            let (begin, end) = emulator::boot_for(&emulator::arguments(&image, &machine), limit, |over| {
+            let (begin, end) = emulator::boot_for(&emulator::arguments(&image, &machine), run.limit, |over| {
                 page(web, path.trim_start_matches('/'), &file, over)
             })?;
-            (Window::Bytes(if from_boot { 0 } else { begin }, end), 0)
+            (Window::Bytes(if run.from_boot { 0 } else { begin }, end), 0)
         }
     };
     let bytes = read(&file).context("the emulator wrote no trace")?;
@@ -130,12 +144,12 @@ pub fn run(
 }
 
 /// Runs the commands to the end; gives their status.
-fn commands(image: &Image, machine: &Machine, limit: Duration) -> Result<u8> {
-    let console = Console::Steps { steps: &[], echo: true };
-    match emulator::boot(image, machine, console, Some(limit))?.0 {
+fn commands(image: &Image, machine: &Machine, run: &Run<'_>) -> Result<u8> {
+    let console = Console::Steps { steps: &[], echo: run.echo };
+    match emulator::boot(image, machine, console, Some(run.limit))?.0 {
         End::Status(status) => Ok(status),
         End::Reset => bail!("the machine reset itself instead of stopping with a status"),
-        End::TimedOut => Err(TimedOut(limit.as_secs_f64()).into()),
+        End::TimedOut => Err(TimedOut(run.limit.as_secs_f64()).into()),
     }
 }
 

@@ -1,0 +1,164 @@
+//! Boot tests whose run is traced:
+//!
+//! ```toml
+//! [trace]
+//! page = "/index.html"            # asked for once, instead of `exec`
+//! domains = ["netd", "httpd"]     # different ones that had the CPU
+//! calls = ["httpd > netd Connection.read"]   # made, and returned from
+//! woken = ["virtio-net"]          # by an interrupt
+//! ```
+//! Besides, each record fits those before it, no two stretches of time overlap, and what is written for Perfetto is
+//! balanced: on each track every slice that begins ends, in the order of time.
+
+use crate::trace::{Ended, Traced, Who, Work};
+use anyhow::{Context, Result, bail, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a trace must show.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expected {
+    /// Asked for, instead of commands.
+    pub page: Option<String>,
+    domains: Vec<String>,
+    calls: Vec<String>,
+    woken: Vec<String>,
+}
+
+impl Expected {
+    /// What the run is to do; `exec` = commands.
+    pub fn work<'a>(&'a self, exec: Option<&'a str>) -> Result<Work<'a>> {
+        match (&self.page, exec) {
+            (Some(page), None) => Ok(Work::Page(page)),
+            (None, Some(commands)) => Ok(Work::Commands(commands)),
+            _ => bail!("a traced run needs `exec` or the `page` of `[trace]`, and not both"),
+        }
+    }
+
+    /// Does it?
+    pub fn compare(&self, traced: &Traced, status: u8) -> Result<()> {
+        ensure!(traced.status == status, "the machine stopped with status {} instead of {status}", traced.status);
+        let story = &traced.story;
+        ensure!(!self.domains.is_empty() && !self.calls.is_empty(), "`domains` and `calls` say what to look for");
+        let running: BTreeSet<u32> = story
+            .stretches
+            .iter()
+            .filter_map(|stretch| match stretch.who {
+                Who::Thread(_, domain) => Some(domain),
+                Who::Idle => None,
+            })
+            .collect();
+        for name in &self.domains {
+            ensure!(running.iter().any(|domain| story.name(*domain) == name), "{name} never had the CPU");
+        }
+        let returned: BTreeSet<String> = story
+            .calls
+            .iter()
+            .filter(|call| !call.before && call.ended == Ended::Returned)
+            .map(|call| format!("{} > {}", story.name(call.from), traced.labels.call(story, call)))
+            .collect();
+        if let Some(missing) = self.calls.iter().find(|call| !returned.contains(*call)) {
+            let found: Vec<&str> = returned.iter().map(String::as_str).collect();
+            bail!("this call was not made or did not return: {missing}\nthese were:\n  {}", found.join("\n  "));
+        }
+        let woken =
+            story.wakes.iter().filter(|wake| wake.interrupt).filter_map(|wake| Some(story.stretches[wake.to?].who));
+        let woken: Vec<Who> = woken.collect();
+        for name in &self.woken {
+            let is_woken = |who: &Who| matches!(who, Who::Thread(_, domain) if story.name(*domain) == name);
+            ensure!(woken.iter().any(is_woken), "no interrupt woke {name}");
+        }
+        for pair in story.stretches.windows(2) {
+            ensure!(pair[0].end <= pair[1].begin, "two stretches overlap: {pair:?}");
+        }
+        let processes = balanced(&traced.json())?;
+        for domain in &running {
+            let name = processes.get(&u64::from(*domain)).with_context(|| format!("process {domain} has no name"))?;
+            ensure!(name == story.name(*domain), "process {domain} is {name}, not {}", story.name(*domain));
+        }
+        Ok(())
+    }
+}
+
+/// Reads what Perfetto reads: each slice that begins ends. Gives the names of processes.
+fn balanced(text: &str) -> Result<BTreeMap<u64, String>> {
+    let json: Value = serde_json::from_str(text).context("the trace is no JSON")?;
+    let events = json["traceEvents"].as_array().context("there are no events")?;
+    let mut names = BTreeMap::new();
+    // By track: open slices and the time of the last event.
+    let mut tracks: BTreeMap<(u64, u64), (usize, f64)> = BTreeMap::new();
+    let mut arrows: BTreeMap<u64, usize> = BTreeMap::new();
+    for event in events {
+        let number = |key: &str| event[key].as_u64().with_context(|| format!("no {key} in {event}"));
+        let track = (number("pid")?, number("tid")?);
+        let phase = event["ph"].as_str().with_context(|| format!("no ph in {event}"))?;
+        if phase == "M" {
+            if event["name"] == "process_name" {
+                names.insert(track.0, event["args"]["name"].as_str().unwrap_or_default().to_string());
+            }
+            continue;
+        }
+        let time = event["ts"].as_f64().with_context(|| format!("no ts in {event}"))?;
+        let (open, last) = tracks.entry(track).or_insert((0, 0.0));
+        match phase {
+            "B" | "E" | "i" => {
+                ensure!(time >= *last, "earlier than what is before it: {event}");
+                *last = time;
+            }
+            "s" | "f" => *arrows.entry(number("id")?).or_default() += 1,
+            other => bail!("an event of phase {other}"),
+        }
+        match phase {
+            "B" => {
+                ensure!(event["name"].is_string(), "a slice without a name: {event}");
+                *open += 1;
+            }
+            "E" => *open = open.checked_sub(1).with_context(|| format!("nothing is open where this ends: {event}"))?,
+            _ => {}
+        }
+    }
+    if let Some((track, (open, _))) = tracks.iter().find(|(_, (open, _))| *open > 0) {
+        bail!("{open} slices never end on track {track:?}");
+    }
+    if let Some((arrow, _)) = arrows.iter().find(|(_, count)| **count != 2) {
+        bail!("arrow {arrow} has not two ends");
+    }
+    if let Some(((process, _), _)) = tracks.iter().find(|((process, _), _)| !names.contains_key(process)) {
+        bail!("process {process} has no name");
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::balanced;
+
+    const NAME: &str = r#"{"ph":"M","name":"process_name","pid":1,"tid":1,"args":{"name":"a"}}"#;
+
+    fn verdict(events: &str) -> Result<(), String> {
+        balanced(&format!("{{\"traceEvents\":[{NAME}{events}]}}")).map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_not_balanced_is_found() {
+        let begin = r#",{"ph":"B","ts":2,"pid":1,"tid":1,"name":"n"}"#;
+        let end = r#",{"ph":"E","ts":3,"pid":1,"tid":1}"#;
+        assert_eq!(verdict(&format!("{begin}{end}")), Ok(()));
+        for (events, cause) in [
+            (begin.to_string(), "never end"),
+            (end.to_string(), "nothing is open"),
+            (format!("{begin}{}", end.replace('3', "1")), "earlier"),
+            (format!("{begin}{}", end.replace("\"tid\":1", "\"tid\":2")), "nothing is open"),
+            (format!("{begin}{end}").replace("\"pid\":1", "\"pid\":2"), "no name"),
+            (begin.replace("\"B\"", "\"Q\""), "phase Q"),
+            (r#",{"ph":"s","ts":1,"pid":1,"tid":1,"id":7}"#.to_string(), "arrow 7"),
+            (r#",{"ph":"B","pid":1,"tid":1}"#.to_string(), "no ts"),
+        ] {
+            let error = verdict(&events).expect_err(cause);
+            assert!(error.contains(cause), "{error}");
+        }
+        assert!(balanced("{").is_err());
+    }
+}
