@@ -27,7 +27,7 @@ mod ready;
 mod report;
 mod scan;
 mod systems;
-mod traced;
+pub mod traced;
 
 use crate::command_line::TestOptions;
 use crate::install;

@@ -83,7 +83,7 @@ impl Expected {
 }
 
 /// Reads what Perfetto reads: each slice that begins ends. Gives the names of processes.
-fn balanced(text: &str) -> Result<BTreeMap<u64, String>> {
+pub fn balanced(text: &str) -> Result<BTreeMap<u64, String>> {
     let json: Value = serde_json::from_str(text).context("the trace is no JSON")?;
     let events = json["traceEvents"].as_array().context("there are no events")?;
     let mut names = BTreeMap::new();

@@ -29,13 +29,19 @@ pub struct Chains(BTreeMap<u16, Chain>);
 
 impl Chains {
     /// This number is this thread's from now on.
-    pub fn new_thread(&mut self, number: u16, thread: usize) {
+    pub fn new_thread(&mut self, number: u16, thread: usize) -> Result<()> {
+        self.remove(number)?;
         self.0.insert(number, Chain { thread, standings: Vec::new() });
+        Ok(())
     }
 
     /// It is nobody's.
-    pub fn remove(&mut self, number: u16) {
-        self.0.remove(&number);
+    pub fn remove(&mut self, number: u16) -> Result<()> {
+        let open = self.0.remove(&number).is_some_and(|chain| chain.standings.iter().any(|one| one.call.is_some()));
+        if open {
+            bail!("thread {number} goes in the middle of a call");
+        }
+        Ok(())
     }
 
     /// The thread that has this number now.

@@ -103,7 +103,10 @@ fn served_in(source: &str) -> Result<BTreeMap<String, Served>> {
     // To the end of the block: a line that is a brace alone.
     let services = Regex::new(r"(?s)impl Serve(?:Word)? for (\w+) \{(.*?)\n\}")?;
     let dispatches = Regex::new(r"(\w+)(?: \{.*\})?\.dispatch\(")?;
-    let mut served = BTreeMap::new();
+    // Without a block of its own, as one made by a macro, it serves what it implements.
+    let plain = |interface: &String| Served { first: interface.clone(), badged: None };
+    let mut served: BTreeMap<String, Served> =
+        interfaces.iter().map(|(name, interface)| (name.clone(), plain(interface))).collect();
     for service in services.captures_iter(source) {
         let to = dispatches.captures_iter(&service[2]).filter_map(|found| {
             let name = if &found[1] == "Self" { &service[1] } else { &found[1] };
@@ -112,7 +115,7 @@ fn served_in(source: &str) -> Result<BTreeMap<String, Served>> {
         let to: Vec<String> = to.collect();
         let by_badge = service[2].contains("if request.badge == 0 {");
         let serves = match &to[..] {
-            [only] => Served { first: only.clone(), badged: None },
+            [only] => plain(only),
             [first, badged] if by_badge => Served { first: first.clone(), badged: Some(badged.clone()) },
             _ => continue,
         };
@@ -176,7 +179,10 @@ mod tests {
             impl LeafServer for Leaf {\n}\nimpl Serve for Odd {\n    nothing\n}\n";
         let plain = Served { first: "Cake".into(), badged: None };
         let both = Served { first: "Tree".into(), badged: Some("Leaf".into()) };
-        assert_eq!(served_in(source)?, [("Plain".to_string(), plain), ("Both".to_string(), both)].into());
+        let served = served_in(source)?;
+        assert_eq!((served.get("Plain"), served.get("Both")), (Some(&plain), Some(&both)));
+        assert_eq!(served.get("Leaf").map(|served| served.first.as_str()), Some("Leaf"));
+        assert_eq!(served.get("Odd"), None);
         Ok(())
     }
 

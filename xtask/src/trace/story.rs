@@ -242,9 +242,9 @@ impl Teller {
             Kind::Thread => {
                 let thread = self.story.threads.len();
                 self.story.threads.push(Thread { number: record.thread, home: domain });
-                self.chains.new_thread(record.thread, thread);
+                self.chains.new_thread(record.thread, thread)?;
             }
-            Kind::ThreadGone => self.chains.remove(record.thread),
+            Kind::ThreadGone => self.chains.remove(record.thread)?,
             Kind::Call | Kind::Upcall => self.call(record)?,
             Kind::Refused => self.happens(Happening::Refused(self.known(first)?, second)),
             Kind::Return => {
@@ -265,7 +265,7 @@ impl Teller {
                 self.goes_on(Who::Thread(thread, domain), true);
             }
             Kind::Schedule => {
-                let thread = self.seat(domain);
+                let thread = self.seat(domain)?;
                 self.goes_on(Who::Thread(thread, domain), true);
             }
             Kind::Idle => {
@@ -296,14 +296,14 @@ impl Teller {
     }
 
     /// The scheduler's seat in this domain, as a thread.
-    fn seat(&mut self, domain: u32) -> usize {
+    fn seat(&mut self, domain: u32) -> Result<usize> {
         let found = self.story.threads.iter().position(|thread| *thread == Thread { number: 0, home: domain });
         let thread = found.unwrap_or(self.story.threads.len());
         if found.is_none() {
             self.story.threads.push(Thread { number: 0, home: domain });
         }
-        self.chains.new_thread(0, thread);
-        thread
+        self.chains.new_thread(0, thread)?;
+        Ok(thread)
     }
 
     fn call(&mut self, record: &Record) -> Result<()> {

@@ -1,1 +1,248 @@
+//! Stories of a few records, told as they are, in part, and wrongly.
 
+use super::labels::Labels;
+use super::perfetto;
+use super::story::{Ended, Happening, Step, Story, Who};
+use super::summary;
+use super::window::Window;
+use crate::test::traced::balanced;
+use trace::{BYTES, Kind, Record, VERSION, text};
+
+/// Records, ten ticks apart.
+struct Tape(Vec<Record>);
+
+impl Tape {
+    /// Domains 1 to 4, thread 7 at home in 1, thread 8 in 3.
+    fn new() -> Self {
+        let mut tape = Self(Vec::new());
+        tape.add(Kind::Begin, 0, 0, [VERSION, 0]);
+        for (number, name) in [(1, "client"), (2, "server"), (3, "driver"), (4, "sched")] {
+            tape.add(Kind::Domain, 0, number, text(name.as_bytes()));
+        }
+        tape.add(Kind::Thread, 7, 1, [0, 0]).add(Kind::Thread, 8, 3, [0, 0])
+    }
+
+    fn add(&mut self, kind: Kind, thread: u16, domain: u32, operands: [u64; 2]) -> Self {
+        let time = 1000 + 10 * self.0.len() as u64;
+        self.0.push(Record { kind, thread, domain, time, operands });
+        Self(self.0.clone())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.0.iter().flat_map(Record::encode).collect()
+    }
+
+    fn read(&self, window: &Window) -> anyhow::Result<Story> {
+        Story::read(&self.bytes(), window)
+    }
+
+    /// The whole story, which makes a balanced file.
+    fn story(&self) -> Story {
+        self.part(&Window::Bytes(0, usize::MAX))
+    }
+
+    fn part(&self, window: &Window) -> Story {
+        let story = self.read(window).unwrap_or_else(|error| panic!("{error:#}"));
+        balanced(&perfetto::write(&story, &Labels::default())).unwrap();
+        story
+    }
+
+    /// Why it is no story.
+    fn error(&self) -> String {
+        format!("{:#}", self.read(&Window::Bytes(0, usize::MAX)).expect_err("an error"))
+    }
+}
+
+/// The client calls the server, which calls the driver; then the client waits until an interrupt.
+fn request() -> Tape {
+    let mut tape = Tape::new();
+    tape.add(Kind::Run, 7, 1, [0, 0]);
+    tape.add(Kind::Call, 7, 1, [2 | 5 << 32, 0x10_0024 << 16 | 3]);
+    tape.add(Kind::Call, 7, 2, [3, 0x10_0048 << 16 | 1]);
+    tape.add(Kind::PageFault, 7, 3, [0x1234, 6]);
+    tape.add(Kind::Return, 7, 3, [2, 0]);
+    tape.add(Kind::Return, 7, 2, [1, 0]);
+    tape.add(Kind::Stop, 7, 1, [0, 0]);
+    tape.add(Kind::Schedule, 0, 4, [0, 0]);
+    tape.add(Kind::Idle, 0, 0, [0, 0]);
+    tape.add(Kind::Interrupt, 0, 0, [43, 0]);
+    tape.add(Kind::Wake, 7, 1, [0, 0]);
+    tape.add(Kind::Schedule, 0, 4, [0, 0]);
+    tape.add(Kind::Run, 7, 1, [0, 0]);
+    tape.add(Kind::End, 0, 0, [0, 0])
+}
+
+#[test]
+fn calls_are_nested() {
+    let story = request().story();
+    let [outer, inner] = &story.calls[..] else { panic!("{:?}", story.calls) };
+    assert_eq!((outer.from, outer.to, inner.from, inner.to), (1, 2, 2, 3));
+    assert!(outer.begin < inner.begin && inner.end < outer.end);
+    assert_eq!((outer.service, outer.method, outer.badge), (0x10_0024, 3, 5));
+    assert_eq!((outer.ended, inner.ended), (Ended::Returned, Ended::Returned));
+    // Ten ticks between records; three of them lie in the outer call, the inner one's two included.
+    assert_eq!((outer.ran, inner.ran), (40, 20));
+    let crossings: Vec<&Step> = story
+        .steps
+        .iter()
+        .map(|(_, step)| step)
+        .filter(|step| matches!(step, Step::Enter(_) | Step::Leave(_)))
+        .collect();
+    assert_eq!(crossings, [&Step::Enter(0), &Step::Enter(1), &Step::Leave(1), &Step::Leave(0)]);
+}
+
+#[test]
+fn the_cpu_is_somewhere_all_the_time() {
+    let story = request().story();
+    let names: Vec<&str> = story
+        .stretches
+        .iter()
+        .map(|stretch| match stretch.who {
+            Who::Thread(_, domain) => story.name(domain),
+            Who::Idle => "idle",
+        })
+        .collect();
+    assert_eq!(names, ["idle", "client", "server", "driver", "server", "client", "sched", "idle", "sched", "client"]);
+    assert!(story.stretches.windows(2).all(|pair| pair[0].end == pair[1].begin));
+    assert_eq!(story.stretches.iter().filter(|stretch| stretch.switch).count(), 5);
+}
+
+#[test]
+fn wakes_lead_to_where_the_thread_goes_on() {
+    let story = request().story();
+    let [wake] = &story.wakes[..] else { panic!("{:?}", story.wakes) };
+    assert!(wake.interrupt);
+    assert_eq!(wake.to, Some(story.stretches.len() - 1));
+    let json = perfetto::write(&story, &Labels::default());
+    assert_eq!(json.matches(r#""ph":"s""#).count(), 1);
+    assert_eq!(json.matches(r#""ph":"f""#).count(), 1);
+    assert!(json.contains("interrupt of line 11") && json.contains("page fault"));
+}
+
+#[test]
+fn a_part_knows_which_calls_are_open() {
+    // From within the inner call to within the outer one.
+    let tape = request();
+    let at = |kind: Kind| tape.0.iter().position(|record| record.kind == kind).unwrap() * BYTES;
+    let story = tape.part(&Window::Bytes(at(Kind::PageFault), at(Kind::Return) + BYTES));
+    let [outer, inner] = &story.calls[..] else { panic!("{:?}", story.calls) };
+    assert!(outer.before && inner.before);
+    assert_eq!((outer.ended, inner.ended), (Ended::Later, Ended::Returned));
+    assert_eq!((story.begin, story.end), (outer.begin, outer.end));
+    assert_eq!(story.stretches[0].who, Who::Thread(0, 3));
+}
+
+#[test]
+fn commands_begin_when_the_shell_says_so() {
+    let mut tape = request();
+    tape.0.pop();
+    for (domain, words) in [(2, "ready after 10 ti"), (1, "ready to rumble!"), (1, "ready after 1234")] {
+        tape.add(Kind::Log, 7, domain, text(words.as_bytes()));
+        tape.add(Kind::LogMore, 7, domain, text(b" ticks"));
+    }
+    let shell = Window::Commands("client".into());
+    let early = tape.read(&shell).expect_err("no end").to_string();
+    assert!(early.contains("before the machine stops"), "{early}");
+    tape.add(Kind::End, 0, 0, [0, 0]);
+    let story = tape.part(&shell);
+    let logs: Vec<_> =
+        story.steps.iter().filter(|(_, step)| matches!(step, Step::Happens(Happening::Log(_)))).collect();
+    let line = Step::Happens(Happening::Log("ready after 1234 ticks".into()));
+    assert_eq!(logs, [&(story.begin, line)]);
+    let nobody = tape.read(&Window::Commands("nobody".into())).expect_err("no shell").to_string();
+    assert!(nobody.contains("nobody never said"), "{nobody}");
+}
+
+#[test]
+fn what_is_cut_off_ends_and_goes_on_elsewhere() {
+    let mut tape = Tape::new();
+    tape.add(Kind::Thread, 9, 2, [0, 0]);
+    tape.add(Kind::Run, 7, 1, [0, 0]);
+    tape.add(Kind::Call, 7, 1, [2, 0]);
+    tape.add(Kind::Call, 7, 2, [3, 0]);
+    // The client's deadline: thread 9 carries what it called, and the chain returns on it.
+    tape.add(Kind::Cut, 7, 1, [1, 0]);
+    tape.add(Kind::Adopt, 9, 3, [1, 0]);
+    tape.add(Kind::Adopt, 9, 2, [0, 0]);
+    tape.add(Kind::Run, 9, 3, [0, 0]);
+    tape.add(Kind::Return, 9, 3, [2, 0]);
+    tape.add(Kind::Cut, 9, 0, [0, 0]);
+    tape.add(Kind::Run, 7, 1, [0, 0]);
+    let story = tape.story();
+    assert!(story.calls.iter().all(|call| call.ended == Ended::Cut));
+    assert_eq!(story.calls.len(), 2);
+}
+
+#[test]
+fn each_contradiction_has_its_error() {
+    let running = || {
+        let mut tape = Tape::new();
+        tape.add(Kind::Run, 7, 1, [0, 0])
+    };
+    for (kind, thread, domain, operands, cause) in [
+        (Kind::Run, 99, 1, [0, 0], "there is no thread 99"),
+        (Kind::Run, 8, 1, [0, 0], "thread 8 is in domain 1, but has no chain"),
+        (Kind::Call, 7, 2, [3, 0], "thread 7 is in domain 2, but went to domain 1 last"),
+        (Kind::Call, 7, 1, [77, 0], "there is no domain 77"),
+        (Kind::Return, 7, 1, [2, 0], "thread 7 goes back to domain 2, and nobody called"),
+        (Kind::Refused, 7, 1, [u64::MAX, 0], "there is no domain 18446744073709551615"),
+        (Kind::Cut, 7, 1, [5, 0], "5 activations of thread 7 are left, which has 1"),
+        (Kind::Adopt, 7, 1, [1, 0], "thread 7 takes over a chain and has one"),
+        (Kind::LogMore, 7, 1, [0, 0], "goes on with a line that did not begin"),
+    ] {
+        let error = running().add(kind, thread, domain, operands).error();
+        assert!(error.starts_with(&format!("record 8 of the trace ({kind:?}): ")), "{error}");
+        assert!(error.contains(cause), "{error}");
+    }
+    let mut wrong = running().add(Kind::Call, 7, 1, [2, 0]);
+    assert!(wrong.add(Kind::Return, 7, 2, [3, 0]).error().contains("goes back to domain 3, but domain 1 called"));
+    let mut gone = running().add(Kind::Call, 7, 1, [2, 0]);
+    assert!(gone.add(Kind::ThreadGone, 7, 0, [0, 0]).error().contains("goes in the middle of a call"));
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let mut bytes = request().bytes();
+    bytes.truncate(bytes.len() - 1);
+    let error = Story::read(&bytes, &Window::Everything).expect_err("cut off").to_string();
+    assert_eq!(error, "record 20 of the trace (byte 640): it is cut off after 31 of 32 bytes");
+    assert!(Story::read(&[], &Window::Everything).expect_err("empty").to_string().contains("built to trace"));
+}
+
+#[test]
+fn damage_never_panics() {
+    let whole = request().bytes();
+    // A generator of Marsaglia (xorshift).
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    let mut stories = 0;
+    for _ in 0..3000 {
+        let mut bytes = whole.clone();
+        for _ in 0..=next(3) {
+            let at = next(bytes.len());
+            bytes[at] = next(256) as u8;
+        }
+        let window = Window::Bytes(next(bytes.len()), bytes.len());
+        if let Ok(story) = Story::read(&bytes, &window) {
+            stories += 1;
+            balanced(&perfetto::write(&story, &Labels::default())).unwrap();
+            summary::text(&story, &Labels::default());
+        }
+    }
+    assert!((100..2900).contains(&stories), "{stories} of 3000 are stories");
+}
+
+#[test]
+fn the_summary_counts() {
+    let text = summary::text(&request().story(), &Labels::default());
+    let first = text.lines().next().unwrap();
+    assert!(first.contains("2 calls and their returns, 4 switches, 1 interrupts, 1 page faults"), "{first}");
+    let row = |name: &str| text.lines().find(|line| line.trim().starts_with(name)).unwrap_or_default().to_string();
+    assert!(row("driver").contains("20"), "{text}");
+    assert!(row("client  server").contains("40"), "{text}");
+}
