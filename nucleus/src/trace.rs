@@ -18,6 +18,7 @@ use trace::{Kind, Record, VERSION, text};
 const UNSEEN: u64 = 20;
 
 /// Those that a crossing on the short way takes besides, the registers that it keeps included.
+#[cfg(feature = "trace")]
 const UNSEEN_OF_CROSSING: u64 = 41;
 
 struct Own {

@@ -62,6 +62,9 @@ pub struct TraceOptions {
     /// Trace from the nucleus's first steps on, not only the work itself
     #[arg(long)]
     pub boot: bool,
+    /// Also draw it as a picture: domains as lanes, calls as boxes; for short runs
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Where the trace goes
     #[arg(long, value_name = "FILE", default_value = "trace.json")]
     pub output: PathBuf,

@@ -164,11 +164,13 @@ fn arrow(from: &Placed, to: &Placed, class: &str, number: usize) -> String {
     )
 }
 
-fn text(x: usize, y: usize, class: &str, text: &str) -> String {
+/// A text of one of the classes of the style.
+pub fn text(x: usize, y: usize, class: &str, text: &str) -> String {
     format!(r#"<text class="{class}" x="{x}" y="{y}">{}</text>"#, escaped(text))
 }
 
-fn escaped(text: &str) -> String {
+/// As it may stand in a picture.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -37,7 +37,17 @@ pub fn lints(project: &Project, workspace: &Workspace, report: &mut Report) {
     });
     report.run("lints: nucleus, checked", || {
         let mut command = clippy(project, "lints-bare");
-        command.args(["--package", "nucleus", "--features", "checked", "--target", TARGET, "--", "-D", "warnings"]);
+        command.args([
+            "--package",
+            "nucleus",
+            "--features",
+            "checked,trace",
+            "--target",
+            TARGET,
+            "--",
+            "-D",
+            "warnings",
+        ]);
         quietly(project, command)
     });
 }

@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`window`] | which part of the trace |
-//! | [`story`], [`chains`] | from records to calls, stretches of time and what happened in them |
+//! | [`story`], [`teller`], [`chains`] | from records to calls, stretches of time and what happened in them |
 //! | [`labels`] | names of services and methods |
 //! | [`perfetto`], [`picture`], [`summary`] | the story as JSON, as SVG, as tables |
 //!
@@ -13,8 +13,10 @@
 mod chains;
 mod labels;
 mod perfetto;
+mod picture;
 mod story;
 mod summary;
+mod teller;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -23,7 +25,7 @@ use crate::bench::client::Web;
 use crate::build::{self, Checks, Programs};
 use crate::command_line::TraceOptions;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
-use crate::forward::Forward;
+use crate::forward::{Forward, Protocol, WEB};
 use crate::image::{self, Image, System};
 use crate::install;
 use crate::project::{Project, read, write};
@@ -95,6 +97,9 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
     let run = Run { system, memory: &options.memory, work, from_boot: options.boot, echo: true, limit };
     let traced = record(project, &run, nucleus, &programs)?;
     write(&options.output, traced.json().as_bytes())?;
+    if let Some(picture) = &options.svg {
+        write(picture, picture::draw(&title(options), &traced.story, &traced.labels)?.as_bytes())?;
+    }
     println!("{}\n", summary::text(&traced.story, &traced.labels));
     println!(
         "{} opens in https://ui.perfetto.dev (Open trace file); nothing is sent anywhere.",
@@ -102,6 +107,15 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
     );
     println!("A nanosecond there is an instruction here. How to read it: docs/book/trace.md");
     Ok(traced.status)
+}
+
+/// What a picture is of.
+fn title(options: &TraceOptions) -> String {
+    match &options.web {
+        Some(path) => format!("GET /{}", path.trim_start_matches('/')),
+        None if options.commands.is_empty() => "from reset on".into(),
+        None => options.commands.join(" "),
+    }
 }
 
 impl Traced {
@@ -118,7 +132,7 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
         Work::Page(_) => None,
     };
     let plan = run.system.plan(project, Some(frames_of(run.memory)?))?;
-    let image = image::pack(project, run.system, &plan, nucleus, programs, exec)?;
+    let mut image = image::pack(project, run.system, &plan, nucleus, programs, exec)?;
     let labels = Labels::of(project, run.system, programs)?;
     let scratch = project.scratch()?;
     let file = scratch.file("trace");
@@ -130,9 +144,13 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
             (if run.from_boot { Window::Everything } else { Window::Commands(shell) }, status)
         }
         Work::Page(path) => {
-            let Some(web) = image.forwards.iter().flatten().next().copied() else {
+            if image.forwards.is_none() {
                 bail!("a page needs a system with a network; systems/network.toml is one");
-            };
+            }
+            // Any port will do: the usual one is for people.
+            let forwards = Forward::any(&[(Protocol::Tcp, WEB)])?;
+            let web = *forwards.first().context("no port of this host leads to the machine")?;
+            image.forwards = Some(forwards);
             let (begin, end) = emulator::boot_for(&emulator::arguments(&image, &machine), run.limit, |over| {
                 page(web, path.trim_start_matches('/'), &file, over)
             })?;

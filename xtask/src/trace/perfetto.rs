@@ -3,7 +3,8 @@
 //! Each domain is a process, each thread a track in every domain it comes to. On the track at home a call is a
 //! slice from call to return, and the calls made meanwhile lie in it; in the callee it is a slice, too. `runs` are
 //! the times in which the thread has the CPU. Arrows lead from what made a thread ready to where it goes on.
-//! Process 0 is the CPU: which domain runs, without gaps.
+//! The process `CPU` shows which domain runs, without gaps. Processes have the numbers of their domains; the numbers
+//! of tracks mean nothing.
 
 use super::labels::Labels;
 use super::story::{Call, Ended, Happening, Step, Story, Who};
@@ -11,8 +12,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Process of the CPU.
-const CPU: u32 = 0;
+/// Process of the CPU, which is no domain: readers take process 0, and a thread with its process's number, for
+/// something special.
+const CPU: u32 = 1_000_000_000;
+/// First number of a track.
+const FIRST_TRACK: usize = 1_000_001;
 
 /// A track: process and thread.
 type Track = (u32, usize);
@@ -40,7 +44,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn track(&mut self, process: u32, name: &str) -> Track {
-        let next = self.tracks.len() + 1;
+        let next = FIRST_TRACK + self.tracks.len();
         (process, *self.tracks.entry((process, name.into())).or_insert(next))
     }
 
@@ -202,7 +206,8 @@ impl Writer<'_> {
             if last.replace(*process) != Some(*process) {
                 let text = if *process == CPU { "CPU" } else { self.story.name(*process) };
                 name("process_name", *process, *thread, json!({ "name": text }));
-                name("process_sort_index", *process, *thread, json!({ "sort_index": process }));
+                let place = if *process == CPU { 0 } else { *process };
+                name("process_sort_index", *process, *thread, json!({ "sort_index": place }));
             }
             name("thread_name", *process, *thread, json!({ "name": track }));
         }

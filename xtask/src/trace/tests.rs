@@ -2,6 +2,7 @@
 
 use super::labels::Labels;
 use super::perfetto;
+use super::picture;
 use super::story::{Ended, Happening, Step, Story, Who};
 use super::summary;
 use super::window::Window;
@@ -245,4 +246,51 @@ fn the_summary_counts() {
     let row = |name: &str| text.lines().find(|line| line.trim().starts_with(name)).unwrap_or_default().to_string();
     assert!(row("driver").contains("20"), "{text}");
     assert!(row("client  server").contains("40"), "{text}");
+}
+
+#[test]
+fn the_picture_has_lanes_calls_and_interrupts() {
+    let mut tape = request();
+    tape.0[2].operands = text(b"ser<v>er");
+    let story = tape.story();
+    let picture = picture::draw("a & b", &story, &Labels::default()).unwrap();
+    for part in ["a &amp; b", ">client<", ">ser&lt;v&gt;er<", ">driver<", ">sched<", "interrupt of line 11", ">idle<"] {
+        assert!(picture.contains(part), "{part} is not in\n{picture}");
+    }
+    assert_eq!(picture.matches("class=\"call\"").count(), 2);
+    assert_eq!(picture.matches("class=\"bar\"").count(), 8, "all stretches but the idle ones");
+    for tag in ["svg", "text", "style", "title"] {
+        assert_eq!(picture.matches(&format!("<{tag}")).count(), picture.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
+    within(&picture);
+}
+
+/// Nothing lies outside of the picture.
+fn within(picture: &str) {
+    for place in picture.split(" x=\"").skip(1) {
+        let mut words = place.split('"');
+        let x: f64 = words.next().unwrap_or_default().parse().unwrap();
+        let width: f64 = place.split_once(" width=\"").map_or(0.0, |(before, after)| {
+            if before.contains('>') { 0.0 } else { after.split('"').next().unwrap_or_default().parse().unwrap() }
+        });
+        assert!(x >= 0.0 && x + width <= 1240.0, "{x} + {width}");
+    }
+}
+
+#[test]
+fn what_is_too_long_or_empty_gets_no_picture() {
+    let mut tape = Tape::new();
+    let empty = tape.story();
+    assert!(picture::draw("", &empty, &Labels::default()).unwrap_err().to_string().contains("nothing ran"));
+    for _ in 0..1000 {
+        tape.add(Kind::Run, 7, 1, [0, 0]);
+        tape.add(Kind::Idle, 0, 0, [0, 0]);
+    }
+    within(&picture::draw("", &tape.story(), &Labels::default()).unwrap());
+    for _ in 0..1001 {
+        tape.add(Kind::Run, 7, 1, [0, 0]);
+        tape.add(Kind::Idle, 0, 0, [0, 0]);
+    }
+    let error = picture::draw("", &tape.story(), &Labels::default()).unwrap_err().to_string();
+    assert!(error.contains("--svg is for runs of at most 3000"), "{error}");
 }

@@ -1,0 +1,213 @@
+//! A story as a picture: domains are lanes, time goes to the right.
+//!
+//! A filled bar is a time in which the domain has the CPU; a frame is a call, from its begin to its end, in the lane
+//! of the callee, with a line from the caller. Times in which the CPU is idle are cut short.
+
+use super::labels::Labels;
+use super::perfetto;
+use super::story::{Call, Happening, Step, Story, Who};
+use crate::bench::grouped;
+use crate::graph::{escaped, text};
+use anyhow::{Result, bail};
+use std::fmt::Write as _;
+
+/// Pixels.
+const WIDTH: usize = 1240;
+const LEFT: usize = 130;
+const RIGHT: usize = 30;
+const TOP: usize = 96;
+const LANE: usize = 52;
+const BETWEEN: usize = 14;
+/// What an idle time takes at most, however long it is; all of them take at most half of the picture.
+const IDLE: f64 = 34.0;
+/// Height of a bar within its lane, and how much a frame is moved in for each frame around it.
+const BAR: usize = 14;
+const INSET: usize = 5;
+/// Width of a letter of a label, about.
+const LETTER: f64 = 6.2;
+/// More stretches than that cannot be told apart.
+const MOST: usize = 3000;
+
+/// Where ticks are drawn.
+struct Axis {
+    /// Tick and place, at each begin and end of an idle time.
+    marks: Vec<(u64, f64)>,
+    /// Pixels of a tick that is not idle.
+    scale: f64,
+    /// Pixels of an idle time.
+    idle: f64,
+}
+
+impl Axis {
+    fn new(story: &Story, begin: u64, end: u64) -> Self {
+        let idle = || {
+            let idle = story.stretches.iter().filter(|stretch| stretch.who == Who::Idle);
+            idle.filter(move |stretch| stretch.begin > begin && stretch.end < end)
+        };
+        let idle_ticks: u64 = idle().map(|stretch| stretch.end - stretch.begin).sum();
+        let (all, count) = ((WIDTH - LEFT - RIGHT) as f64, idle().count() as f64);
+        let width = IDLE.min(all / 2.0 / count.max(1.0));
+        let scale = (all - count * width) / (end - begin).saturating_sub(idle_ticks).max(1) as f64;
+        let mut marks = vec![(begin, LEFT as f64)];
+        for stretch in idle() {
+            let (last, at) = marks[marks.len() - 1];
+            let at = at + (stretch.begin - last) as f64 * scale;
+            marks.extend([(stretch.begin, at), (stretch.end, at + width)]);
+        }
+        Self { marks, scale, idle: width }
+    }
+
+    fn place(&self, tick: u64) -> f64 {
+        let after = self.marks.partition_point(|(mark, _)| *mark <= tick);
+        let (mark, at) = self.marks[after.saturating_sub(1)];
+        let place = at + tick.saturating_sub(mark) as f64 * self.scale;
+        // Not beyond the end of an idle time, or of the picture.
+        let most = self.marks.get(after).map_or((WIDTH - RIGHT) as f64, |(_, next)| *next);
+        place.min(most)
+    }
+}
+
+/// The picture as text.
+pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
+    if story.stretches.len() > MOST {
+        bail!("the picture would have {} bars; --svg is for runs of at most {MOST}", story.stretches.len());
+    }
+    let busy: Vec<_> = story.stretches.iter().filter(|stretch| stretch.who != Who::Idle).collect();
+    let (Some(first), Some(last)) = (busy.first(), busy.last()) else { bail!("nothing ran: there is nothing to draw") };
+    let axis = Axis::new(story, first.begin, last.end);
+    let mut lanes: Vec<(u32, u64)> = Vec::new();
+    for stretch in &busy {
+        if let Who::Thread(_, domain) = stretch.who {
+            let ticks = stretch.end - stretch.begin;
+            match lanes.iter_mut().find(|(lane, _)| *lane == domain) {
+                Some((_, sum)) => *sum += ticks,
+                None => lanes.push((domain, ticks)),
+            }
+        }
+    }
+    let total: u64 = lanes.iter().map(|(_, ticks)| ticks).sum();
+    let height = TOP + lanes.len() * (LANE + BETWEEN) + 40;
+    let mut svg = Svg(String::new());
+    svg.add(&format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">"#
+    ));
+    svg.add(&format!("<title>{}</title>", escaped(title)));
+    svg.add(STYLE);
+    svg.add(&text(LEFT, 34, "title", title));
+    let about = format!("{} instructions; a bar runs, a frame is a call, a triangle an interrupt", grouped(total));
+    svg.add(&text(LEFT, 56, "small", &about));
+    let top = |domain: u32| {
+        let lane = lanes.iter().position(|(lane, _)| *lane == domain);
+        lane.map(|lane| TOP + lane * (LANE + BETWEEN))
+    };
+    for (domain, ticks) in &lanes {
+        let y = top(*domain).unwrap_or(TOP);
+        svg.add(&format!(
+            r#"<rect class="lane" x="{LEFT}" y="{y}" width="{}" height="{LANE}"/>"#,
+            WIDTH - LEFT - RIGHT
+        ));
+        svg.add(&text(14, y + 22, "name", story.name(*domain)));
+        svg.add(&text(14, y + 40, "small", &grouped(*ticks)));
+    }
+    for (place, call) in story.calls.iter().enumerate() {
+        if let (Some(from), Some(to)) = (top(call.from), top(call.to)) {
+            svg.call(call, &axis, (from, to), depth(story, place), &labels.method(story, call));
+        }
+    }
+    for stretch in &busy {
+        if let Who::Thread(_, domain) = stretch.who
+            && let Some(y) = top(domain)
+        {
+            svg.bar(axis.place(stretch.begin), axis.place(stretch.end), y, story.name(domain));
+        }
+    }
+    let bottom = height - 40;
+    // Marks are where the picture begins, then where an idle time begins and ends.
+    for (_, x) in axis.marks.iter().skip(1).step_by(2) {
+        let width = axis.idle;
+        svg.add(&format!(
+            r#"<rect class="idle" x="{x:.1}" y="{}" width="{width:.1}" height="{}"><title>idle</title></rect>"#,
+            TOP - 10,
+            bottom - TOP + 10
+        ));
+        if width == IDLE {
+            svg.add(&text((x + 7.0) as usize, bottom + 18, "small", "idle"));
+        }
+    }
+    for (time, step) in &story.steps {
+        if let Step::Happens(Happening::Interrupt(vector)) = step {
+            let x = axis.place((*time).max(first.begin));
+            svg.add(&format!(
+                r#"<path class="interrupt" d="M{:.1} {}h10l-5 9z"><title>{}</title></path>"#,
+                x - 5.0,
+                TOP - 20,
+                perfetto::interrupt(*vector)
+            ));
+        }
+    }
+    svg.add("</svg>");
+    Ok(svg.0)
+}
+
+/// Calls in the same lane around this one.
+fn depth(story: &Story, place: usize) -> usize {
+    let call = &story.calls[place];
+    let around = |other: &&Call| other.to == call.to && other.begin <= call.begin && other.end >= call.end;
+    story.calls[..place].iter().filter(around).count().min(3)
+}
+
+struct Svg(String);
+
+impl Svg {
+    fn add(&mut self, text: &str) {
+        self.0.push_str(text);
+        self.0.push('\n');
+    }
+
+    /// A frame in the lane of the callee, and lines from and to that of the caller where it begins and ends.
+    fn call(&mut self, call: &Call, axis: &Axis, (from, to): (usize, usize), depth: usize, label: &str) {
+        let (x, end) = (axis.place(call.begin), axis.place(call.end));
+        let (inset, width) = (depth * INSET, end - x);
+        let (y, height) = (to + 2 + inset, LANE - 4 - 2 * inset);
+        let what = format!("{label}: {} instructions", grouped(call.ran));
+        let _ = write!(
+            self.0,
+            r#"<rect class="call" x="{x:.1}" y="{y}" width="{width:.1}" height="{height}" rx="3"><title>{}</title></rect>"#,
+            escaped(&what)
+        );
+        let (low, high) = if from < to { (from + LANE / 2, y) } else { (from + LANE / 2, y + height) };
+        let mut line = |x: f64| {
+            let _ = write!(self.0, r#"<path class="cross" d="M{x:.1} {low}V{high}"/>"#);
+        };
+        if !call.before {
+            line(x);
+        }
+        if call.ended == super::Ended::Returned {
+            line(end);
+        }
+        self.0.push('\n');
+        if width > label.len() as f64 * LETTER && !call.before {
+            self.add(&text(x as usize + 4, y + 12, "label", label));
+        }
+    }
+
+    fn bar(&mut self, x: f64, end: f64, y: usize, name: &str) {
+        let (y, width) = (y + LANE / 2 - BAR / 2 + 6, (end - x).max(0.6));
+        let _ = writeln!(
+            self.0,
+            r#"<rect class="bar" x="{x:.1}" y="{y}" width="{width:.1}" height="{BAR}"><title>{}</title></rect>"#,
+            escaped(name)
+        );
+    }
+}
+
+/// Light and dark, as the viewer wants it.
+const STYLE: &str = "<style>
+svg{background:#fff;font-family:system-ui,sans-serif}
+text{fill:#1c2430}.title{font-size:20px;font-weight:600}.name{font-size:15px;font-weight:600}
+.small{font-size:12px;fill:#556070}.label{font-size:11px}
+.lane{fill:#f3f4f6}.bar{fill:#3b6fd4}.call{fill:#3b6fd4;fill-opacity:.09;stroke:#3b6fd4;stroke-width:1}
+.idle{fill:#fff}.cross{fill:none;stroke:#3b6fd4;stroke-width:.7;stroke-opacity:.55}.interrupt{fill:#c77a1a}
+@media (prefers-color-scheme:dark){svg{background:#14181f}text{fill:#e6eaf0}.small{fill:#9aa5b5}.lane{fill:#1e232c}
+.bar{fill:#6b9bff}.call{fill:#6b9bff;stroke:#6b9bff}.idle{fill:#14181f}.cross{stroke:#6b9bff}.interrupt{fill:#e0a050}}
+</style>";
