@@ -133,6 +133,29 @@ pub fn counter(project: &Project) -> Result<PathBuf> {
     Ok(target.join("release/libcounter.so"))
 }
 
+/// Builds the first program of the Linux that Cairn is compared with, and brings the target for it; tells where it is.
+pub fn peer_init(project: &Project) -> Result<PathBuf> {
+    let target = "x86_64-unknown-linux-musl";
+    let installed = Command::new("rustup").args(["target", "list", "--installed"]).output();
+    if let Ok(installed) = installed
+        && !String::from_utf8_lossy(&installed.stdout).lines().any(|line| line == target)
+    {
+        eprintln!("Adding the target {target}: the first program of that Linux is compiled for it.");
+        let status = Command::new("rustup").args(["target", "add", target]).status().context("cannot start rustup")?;
+        if !status.success() {
+            return Err(BuildFailed(format!("a program for {target}")).into());
+        }
+    }
+    let folder = project.target.join("peer/init");
+    let mut command = Command::new("cargo");
+    command.args(["build", "--quiet", "--release", "--package", "peer-init", "--target", target, "--target-dir"]);
+    let status = command.arg(&folder).current_dir(&project.root).stdin(Stdio::null()).status();
+    if !status.context("cannot start cargo")?.success() {
+        return Err(BuildFailed("the first program of that Linux".into()).into());
+    }
+    Ok(folder.join(target).join("release/peer-init"))
+}
+
 fn cargo(project: &Project, mut command: Command, folder: &str, flags: &[String], what: &str) -> Result<PathBuf> {
     let target = project.target.join(folder);
     command

@@ -1,6 +1,6 @@
 //! What can be typed after `./x`.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Cairn: an operating system for running code you do not trust next to data you must not leak.
@@ -139,7 +139,8 @@ pub struct NewOptions {
 #[command(after_help = "Examples:\n  \
     ./x bench\n  \
     ./x bench --filter page-fault\n  \
-    ./x bench --json bench.json      (rows: name, value, unit, budget, arch, counts)\n\n\
+    ./x bench --json bench.json      (rows: name, value, unit, budget, arch, counts)\n  \
+    ./x bench --peer linux           (rows of the network only; fetches Debian's packages, installs nothing)\n\n\
     Counted are guest instructions in the emulator: the same in every run. They are not cycles; the\n\
     counts below a value are of what costs more on hardware. The status is 1 if a budget is broken.")]
 pub struct BenchOptions {
@@ -152,6 +153,16 @@ pub struct BenchOptions {
     /// System description
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,
+    /// Measure the network of another system as well, with packages that are fetched for it
+    #[arg(long, value_name = "SYSTEM")]
+    pub peer: Option<Peer>,
+}
+
+/// What Cairn can be compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Peer {
+    /// Debian's kernel and nginx, fetched by apt
+    Linux,
 }
 
 /// Which machine and which system.

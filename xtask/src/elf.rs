@@ -53,6 +53,31 @@ pub fn section_bytes(file: &[u8], names: &[&str]) -> Result<u64> {
     Ok(matching.map(|section| section.size()).sum())
 }
 
+/// The content of a section.
+pub fn section<'f>(file: &'f [u8], name: &str) -> Result<&'f [u8]> {
+    let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let section = file.section_by_name(name).with_context(|| format!("no section {name}"))?;
+    section.data().with_context(|| format!("the section {name} lies outside of the file"))
+}
+
+/// The shared libraries that the file names as needed.
+pub fn needed(file: &[u8]) -> Result<Vec<String>> {
+    /// An entry of the table: what it is and, for this kind, where its name begins.
+    const NEEDED: u64 = 1;
+    let names = section(file, ".dynstr")?;
+    let mut libraries = Vec::new();
+    for entry in section(file, ".dynamic")?.chunks_exact(16) {
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
+        if number(&entry[..8]) == NEEDED {
+            let name = usize::try_from(number(&entry[8..])).ok().and_then(|start| names.get(start..));
+            let name =
+                name.and_then(|name| name.split(|&byte| byte == 0).next()).context("a name outside of .dynstr")?;
+            libraries.push(String::from_utf8_lossy(name).into_owned());
+        }
+    }
+    Ok(libraries)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +107,12 @@ mod tests {
         assert!(strip(b"#!/bin/sh").is_err());
         assert!(symbols(b"").is_err());
         assert!(strip(&ourselves()[..4096]).is_err());
+    }
+
+    #[test]
+    fn libraries_are_named() {
+        assert!(needed(&ourselves()).unwrap().iter().any(|library| library.starts_with("libc.so")));
+        assert!(needed(b"\x7fELF").is_err());
     }
 
     #[test]

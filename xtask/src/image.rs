@@ -24,7 +24,7 @@ pub struct System {
 
 /// What the emulator needs to boot.
 pub struct Image {
-    /// The nucleus's ELF file, symbols included.
+    /// The nucleus's ELF file, symbols included; or another kernel.
     pub nucleus: PathBuf,
     /// The boot archive.
     pub archive: PathBuf,
@@ -37,6 +37,21 @@ pub struct Image {
 }
 
 impl Image {
+    /// Another kernel with its first file system.
+    pub fn foreign(project: &Project, kernel: &Path, archive: &[u8], command_line: &str) -> Result<Self> {
+        let scratch = project.scratch()?;
+        let file = scratch.file("archive");
+        write(&file, archive)?;
+        let forwards = Some(Vec::new());
+        Ok(Self {
+            nucleus: kernel.into(),
+            archive: file,
+            command_line: command_line.into(),
+            forwards,
+            _scratch: scratch,
+        })
+    }
+
     /// The port of this host that leads to the machine's web server.
     pub fn web_port(&self) -> Option<u16> {
         self.forwards.iter().flatten().find(|forward| forward.guest == forward::WEB).map(|forward| forward.host)

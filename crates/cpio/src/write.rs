@@ -13,6 +13,8 @@ use alloc::vec::Vec;
 pub struct Writer {
     bytes: Vec<u8>,
     names: BTreeSet<String>,
+    /// Files of a page do not begin at a page.
+    packed: bool,
 }
 
 /// Why a member cannot be written.
@@ -42,6 +44,18 @@ impl Writer {
     /// An empty archive.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty archive in which no file begins at a page: for Linux, which skips members with names as
+    /// long as that takes.
+    pub fn packed() -> Self {
+        Self { packed: true, ..Self::default() }
+    }
+
+    /// Adds a regular file that may be executed.
+    pub fn executable(&mut self, name: &str, data: &[u8]) -> Result<(), WriteError> {
+        self.check_name(name)?;
+        self.member(name, TYPE_FILE | 0o755, data)
     }
 
     /// Adds a regular file.
@@ -78,7 +92,7 @@ impl Writer {
         let number = if name == TRAILER { 0 } else { self.names.len() };
         // More NULs behind the name are part of its field and of no meaning.
         let data_start = self.bytes.len() + (HEADER_BYTES + name.len() + 1).next_multiple_of(4);
-        let more = if data.len() >= PAGE { data_start.next_multiple_of(PAGE) - data_start } else { 0 };
+        let more = if data.len() >= PAGE && !self.packed { data_start.next_multiple_of(PAGE) - data_start } else { 0 };
         let name_bytes = name.len() + 1 + more;
         // inode, mode, links, user, group, time, size, four device numbers, bytes of name, checksum
         let fields = [number, mode as usize, 1, 0, 0, 0, data.len(), 0, 0, 0, 0, name_bytes, 0];
@@ -132,6 +146,18 @@ mod tests {
         let offsets = archive.entries().map(|entry| entry.unwrap()).filter(|entry| entry.data.len() >= PAGE);
         assert_eq!(offsets.map(|entry| entry.offset / PAGE * PAGE == entry.offset).collect::<Vec<_>>(), [true; 4]);
         assert_eq!(archive.find("large-ab").unwrap().unwrap().data, [7; PAGE]);
+    }
+
+    #[test]
+    fn a_packed_archive_wastes_no_names() {
+        let mut writer = Writer::packed();
+        writer.executable("program", &[7; PAGE]).unwrap();
+        let bytes = writer.finish().unwrap();
+        assert_eq!(&bytes[14..22], b"000081ED");
+        assert_eq!(&bytes[94..102], b"00000008");
+        let archive = crate::Archive::new(&bytes);
+        assert_eq!(archive.check(), Ok(1));
+        assert_eq!(archive.find("program").unwrap().unwrap().data, [7; PAGE]);
     }
 
     #[test]

@@ -32,6 +32,16 @@ pub fn echo(stream: &mut (impl Read + Write), number: u64) -> Result<()> {
     Ok(())
 }
 
+/// Has the machine do something so many times, and waits for its saying so.
+pub fn on_behalf(stream: &mut (impl Read + Write), times: u64) -> Result<()> {
+    let times = u32::try_from(times).context("too many times")?.to_be_bytes();
+    stream.write_all(&times).context("it cannot be asked for")?;
+    let mut said = [0; 4];
+    stream.read_exact(&mut said).context("it is not done")?;
+    ensure!(said == times, "{times:?} were asked for, and {said:?} done");
+    Ok(())
+}
+
 /// Reads so many KiB.
 pub fn skip(stream: &mut impl Read, kib: u64) -> Result<()> {
     let mut left = kib * 1024;

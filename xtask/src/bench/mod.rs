@@ -8,9 +8,10 @@
 
 pub mod client;
 mod network;
+mod peer;
 
 use crate::build::Checks;
-use crate::command_line::BenchOptions;
+use crate::command_line::{BenchOptions, Peer as PeerName};
 use crate::counter::Plugin;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::image::{self, Image, System};
@@ -46,6 +47,8 @@ struct Budget {
     text: String,
     unit: String,
     budget: u64,
+    /// No more than so many times the best of the peers.
+    times_peer: Option<f64>,
     #[serde(default)]
     peers: Vec<Peer>,
 }
@@ -55,6 +58,19 @@ struct Budget {
 struct Peer {
     who: String,
     value: u64,
+}
+
+impl Budget {
+    fn best_peer(&self) -> Option<u64> {
+        self.peers.iter().map(|peer| peer.value).min()
+    }
+
+    /// What is wrong if this is more than the peers allow.
+    fn worse_than_peers(&self, value: u64) -> Option<String> {
+        let (times, best) = (self.times_peer?, self.best_peer()?);
+        let ratio = value as f64 / best as f64;
+        (ratio > times).then(|| format!("{}: {ratio:.2} times the best peer, which may be {times:.2}", self.name))
+    }
 }
 
 /// Something that was measured.
@@ -81,6 +97,9 @@ struct Row<'a> {
 
 /// Measures and prints; the exit status is 1 if a budget is broken or a row missing.
 pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
+    if let Some(PeerName::Linux) = options.peer {
+        return peer::compare(project, options);
+    }
     let budgets = budgets(&read_text(&project.root.join("tests/budgets.toml"))?)?;
     let wanted = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     let budgets: Vec<Budget> = budgets.into_iter().filter(|budget| wanted(&budget.name)).collect();
@@ -133,7 +152,7 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
 
 /// Measures those rows of the network that have a budget.
 fn measure_network(project: &Project, budgets: &[Budget]) -> Result<Vec<Measurement>> {
-    let wanted = |name: &str| budgets.iter().any(|budget| budget.name == name);
+    let wanted = |name: &str| network::ROWS.contains(&name) && budgets.iter().any(|budget| budget.name == name);
     if !network::ROWS.iter().any(|name| wanted(name)) {
         return Ok(Vec::new());
     }
@@ -205,7 +224,7 @@ fn problems(budgets: &[Budget], measured: &[Measurement]) -> Vec<String> {
             Some(found) if found.value > most => {
                 problems.push(format!("{name}: {} {unit}, {} above the budget", found.value, found.value - most));
             }
-            Some(_) => {}
+            Some(found) => problems.extend(budget.worse_than_peers(found.value)),
         }
     }
     for measurement in measured {
@@ -244,12 +263,15 @@ fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
         }
         let peers: Vec<String> =
             budget.peers.iter().map(|peer| format!("{} {}", peer.who, grouped(peer.value))).collect();
-        let best = budget.peers.iter().map(|peer| peer.value).min();
+        let best = budget.best_peer();
         let ratio = match (found, best) {
             (Some(found), Some(best)) => format!("{:.2}", found.value as f64 / best as f64),
             _ => String::new(),
         };
-        let holds = found.is_some_and(|found| found.value <= budget.budget && found.unit == budget.unit);
+        let holds = |found: &Measurement| {
+            found.value <= budget.budget && found.unit == budget.unit && budget.worse_than_peers(found.value).is_none()
+        };
+        let holds = found.is_some_and(holds);
         let unit = if budget.unit == "instructions" { "" } else { budget.unit.as_str() };
         table.add_row([
             budget.text.clone(),
@@ -260,12 +282,17 @@ fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
             if holds { "ok" } else { "BROKEN" }.into(),
         ]);
     }
-    for column in [1, 2, 4] {
+    right(&mut table, &[1, 2, 4]);
+    table
+}
+
+/// Sets columns flush right.
+fn right(table: &mut Table, columns: &[usize]) {
+    for &column in columns {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table
 }
 
 /// A number with its thousands apart.
@@ -310,6 +337,16 @@ mod tests {
         assert_eq!(verdict(""), ["call: not measured"]);
         assert_eq!(verdict("bench call 1 bytes"), ["call: measured in bytes, the budget is in instructions"]);
         assert_eq!(verdict("bench call 1 instructions\nbench more 1 instructions").len(), 1);
+    }
+
+    #[test]
+    fn peers_bound_as_well() {
+        let text = format!("{BUDGETS}times_peer = 0.5\n");
+        let verdict = |output| problems(&budgets(&text).unwrap(), &parse(output).unwrap());
+        assert!(verdict("bench call 141 instructions").is_empty());
+        assert_eq!(verdict("bench call 142 instructions"), ["call: 0.50 times the best peer, which may be 0.50"]);
+        let table = table(&budgets(&text).unwrap(), &parse("bench call 142 instructions").unwrap());
+        assert!(table.to_string().contains("BROKEN"));
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! 864 but for the pattern, which is free) and a web server (TCP, port 80) with a file of 1 KiB called [`PAGE`]. The clients know
 //! nothing else of it: the same code measures Cairn and Linux.
 //!
-//! Each row is a number of exchanges, one after the other, on one connection, after as many to warm up; the
-//! count of all that the machine executes meanwhile, idle loops and timers included, is divided by their number.
+//! Each row is a number of exchanges, one after the other, on one connection; the count of all that the machine
+//! executes meanwhile, timers included, is divided by their number. After a batch to warm up there are
+//! [`BATCHES`], and their median is the result: a host that is busy at times makes the machine wait, and
+//! going to wait and coming back is work.
 
 use super::client::{self, Web};
 use super::{Measurement, grouped};
@@ -24,16 +26,17 @@ use std::time::Duration;
 /// Path of the file that the web server is asked for.
 pub const PAGE: &str = "kibibyte";
 /// Its length in bytes.
-pub const PAGE_BYTES: usize = 1024;
+const PAGE_BYTES: usize = 1024;
 /// Ports of the machine.
 const ECHO: u16 = 7;
 const SOURCE: u16 = 19;
+const LOOPBACK: u16 = 20;
 
-/// Exchanges that are counted, and before them to warm up.
-const EXCHANGES: u64 = 1000;
-/// KiB that are counted, and before them to warm up.
-const BULK_KIB: u64 = 16 * 1024;
-const WARM_KIB: u64 = 1024;
+/// Batches that are counted.
+const BATCHES: usize = 5;
+/// Exchanges of a batch, and KiB of one from the source.
+const EXCHANGES: u64 = 400;
+const BULK_KIB: u64 = 4096;
 /// Between two tries to get the first response.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -43,7 +46,12 @@ pub const HTTP_GET: &str = "http-get";
 pub const UDP_ECHO: &str = "udp-echo";
 pub const TCP_ECHO: &str = "tcp-echo";
 pub const TCP_BULK: &str = "tcp-bulk";
+/// Eight bytes to itself and back: measured from here only where a service does it when asked (port 20).
+pub const TCP_LOOPBACK: &str = "tcp-loopback";
+/// What is measured from here on any system, and with a service for the loopback.
 pub const ROWS: [&str; 5] = [FIRST_RESPONSE, HTTP_GET, UDP_ECHO, TCP_ECHO, TCP_BULK];
+
+pub const ALL_ROWS: [&str; 6] = [FIRST_RESPONSE, HTTP_GET, UDP_ECHO, TCP_ECHO, TCP_BULK, TCP_LOOPBACK];
 
 /// The bytes of the file that the web server is asked for.
 pub fn page() -> Vec<u8> {
@@ -73,19 +81,21 @@ struct Ports {
     udp_echo: Forward,
     tcp_echo: Forward,
     source: Forward,
+    loopback: Forward,
 }
 
 impl Ports {
     fn free() -> Result<Self> {
-        let guests = [(Protocol::Tcp, WEB), (Protocol::Udp, ECHO), (Protocol::Tcp, ECHO), (Protocol::Tcp, SOURCE)];
+        let tcp = [WEB, ECHO, SOURCE, LOOPBACK].map(|port| (Protocol::Tcp, port));
+        let guests = [&[(Protocol::Udp, ECHO)][..], &tcp].concat();
         match Forward::any(&guests)?[..] {
-            [web, udp_echo, tcp_echo, source] => Ok(Self { web, udp_echo, tcp_echo, source }),
+            [udp_echo, web, tcp_echo, source, loopback] => Ok(Self { web, udp_echo, tcp_echo, source, loopback }),
             _ => bail!("other ports than were asked for"),
         }
     }
 
     fn forwards(&self) -> Vec<Forward> {
-        vec![self.web, self.udp_echo, self.tcp_echo, self.source]
+        vec![self.web, self.udp_echo, self.tcp_echo, self.source, self.loopback]
     }
 }
 
@@ -117,6 +127,9 @@ impl Session<'_> {
         }
         if wanted(TCP_BULK) {
             add(TCP_BULK, self.tcp_bulk().context("bytes from the source")?, "instructions/KiB");
+        }
+        if wanted(TCP_LOOPBACK) {
+            add(TCP_LOOPBACK, self.tcp_loopback().context("echo inside the machine")?, "instructions");
         }
         Ok(rows)
     }
@@ -159,8 +172,12 @@ impl Session<'_> {
 
     fn tcp_bulk(&mut self) -> Result<u64> {
         let mut stream = client::tcp(self.ports.source.address())?;
-        client::skip(&mut stream, WARM_KIB)?;
-        Ok(per(self.counter.during(|| client::skip(&mut stream, BULK_KIB))?, BULK_KIB))
+        self.batches(BULK_KIB, || client::skip(&mut stream, BULK_KIB))
+    }
+
+    fn tcp_loopback(&mut self) -> Result<u64> {
+        let mut stream = client::tcp(self.ports.loopback.address())?;
+        self.batches(EXCHANGES, || client::on_behalf(&mut stream, EXCHANGES))
     }
 
     /// Eight bytes there and back.
@@ -172,15 +189,38 @@ impl Session<'_> {
         })
     }
 
-    /// Instructions of one exchange, on the average.
+    /// Instructions of one exchange.
     fn each(&mut self, mut exchange: impl FnMut() -> Result<()>) -> Result<u64> {
-        let mut all = || (0..EXCHANGES).try_for_each(|_| exchange());
-        all()?;
-        Ok(per(self.counter.during(all)?, EXCHANGES))
+        self.batches(EXCHANGES, || (0..EXCHANGES).try_for_each(|_| exchange()))
+    }
+
+    /// Instructions of one of the `number` parts of a batch.
+    fn batches(&mut self, number: u64, mut batch: impl FnMut() -> Result<()>) -> Result<u64> {
+        batch()?;
+        let counts = (0..BATCHES).map(|_| self.counter.during(&mut batch)).collect::<Result<Vec<_>>>()?;
+        Ok(share(counts, number))
     }
 }
 
-/// The share of one, rounded up.
-fn per(count: u64, number: u64) -> u64 {
-    count.div_ceil(number)
+/// Of the median of several counts, the share of one, rounded up.
+fn share(mut counts: Vec<u64>, number: u64) -> u64 {
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).map_or(0, |count| count.div_ceil(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_result_is_the_share_of_the_median() {
+        assert_eq!(share(vec![900, 100, 301, 200, 800], 100), 4);
+        assert_eq!(share(vec![300], 100), 3);
+    }
+
+    #[test]
+    fn the_page_is_a_kibibyte() {
+        assert_eq!(page().len(), 1024);
+        assert!(page().starts_with(b"abc") && page().ends_with(b"hij"));
+    }
 }
