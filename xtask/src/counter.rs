@@ -14,6 +14,9 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two looks whether the emulator has made the socket.
 const PAUSE: Duration = Duration::from_millis(1);
+/// How long a machine that rests executes nothing, and how often that is looked at before giving up.
+const REST: Duration = Duration::from_micros(100);
+const LOOKS: u32 = 10_000;
 
 /// The plugin, ready to be loaded by one run of the emulator.
 pub struct Plugin {
@@ -67,10 +70,24 @@ impl<S: Read + Write> Counter<S> {
         Ok(u64::from_le_bytes(answer))
     }
 
+    /// Waits until the guest executes nothing for a while.
+    pub fn wait_for_rest(&mut self) -> Result<()> {
+        let mut last = self.instructions()?;
+        for _ in 0..LOOKS {
+            thread::sleep(REST);
+            let now = self.instructions()?;
+            if now == last {
+                return Ok(());
+            }
+            last = now;
+        }
+        bail!("the machine never rests: it has executed {last} instructions, and goes on")
+    }
+
     /// Instructions that the guest executes while `work` is done.
-    pub fn during(&mut self, work: impl FnOnce() -> Result<()>) -> Result<u64> {
+    pub fn during(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<u64> {
         let before = self.instructions()?;
-        work()?;
+        work(self)?;
         let after = self.instructions()?;
         match after.checked_sub(before) {
             Some(count @ 1..) => Ok(count),
@@ -117,9 +134,18 @@ mod tests {
 
     #[test]
     fn differences_are_of_what_ran() {
-        assert_eq!(counter(&[10, 17]).during(|| Ok(())).unwrap(), 7);
-        assert!(counter(&[10, 10]).during(|| Ok(())).is_err());
-        assert!(counter(&[10, 9]).during(|| Ok(())).is_err());
-        assert!(counter(&[10, 17]).during(|| bail!("no answer")).is_err());
+        assert_eq!(counter(&[10, 17]).during(|_| Ok(())).unwrap(), 7);
+        assert_eq!(counter(&[10, 17, 20]).during(|counter| counter.instructions().map(drop)).unwrap(), 10);
+        assert!(counter(&[10, 10]).during(|_| Ok(())).is_err());
+        assert!(counter(&[10, 9]).during(|_| Ok(())).is_err());
+        assert!(counter(&[10, 17]).during(|_| bail!("no answer")).is_err());
+    }
+
+    #[test]
+    fn rest_is_when_nothing_is_counted() {
+        let mut counter = counter(&[1, 5, 9, 9, 77]);
+        counter.wait_for_rest().unwrap();
+        assert_eq!(counter.instructions().unwrap(), 77);
+        assert!(counter.wait_for_rest().is_err());
     }
 }

@@ -32,6 +32,8 @@ const MEMORY: &str = "64M";
 const SECONDS: f64 = 900.0;
 /// The system whose network is measured.
 const NETWORK_SYSTEM: &str = "systems/network.toml";
+/// What serves the echoes and the bytes there.
+const NETWORK_COMMAND: &str = "echod";
 /// The row that the host measures.
 const NUCLEUS: &str = "nucleus";
 /// The row that takes a nucleus of its own.
@@ -162,7 +164,7 @@ fn measure_network(project: &Project, budgets: &[Budget]) -> Result<Vec<Measurem
     write(&page, &network::page())?;
     let mut system = System::read(project, Path::new(NETWORK_SYSTEM))?;
     system.add_file(&format!("www/{}", network::PAGE), &page);
-    let image = image::make(project, &system, Checks::Off, run::frames_of(MEMORY)?, None)?;
+    let image = image::make(project, &system, Checks::Off, run::frames_of(MEMORY)?, Some(NETWORK_COMMAND))?;
     network::measure(image, Machine::new(MEMORY), &plugin, Duration::from_secs_f64(SECONDS), &wanted)
 }
 
