@@ -115,6 +115,9 @@ fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> 
         "-Crelocation-model=static".to_string(),
         // Symbols of generic functions tell their types: `./x trace` finds the names of services in them.
         "-Csymbol-mangling-version=v0".to_string(),
+        // The bare target has no vector registers, which the ciphers would else look for.
+        "--cfg=chacha20_backend=\"soft\"".to_string(),
+        "--cfg=sha2_backend=\"soft\"".to_string(),
         format!("-Clink-arg=-T{}", script.display()),
         format!("--cfg=link_script=\"{:x}\"", hash(&read(&script)?)),
     ];

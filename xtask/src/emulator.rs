@@ -37,6 +37,10 @@ pub struct Machine {
     pub trace: Option<PathBuf>,
     /// Further words for the nucleus.
     pub append: String,
+    /// No device that gives randomness, though the system has a driver for it.
+    pub without_entropy: bool,
+    /// Further arguments of the emulator; they prevail over ours.
+    pub emulator: Vec<String>,
 }
 
 impl Machine {
@@ -50,6 +54,8 @@ impl Machine {
             counter: None,
             trace: None,
             append: String::new(),
+            without_entropy: false,
+            emulator: Vec::new(),
         }
     }
 }
@@ -137,6 +143,9 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     if let Some(trace) = &machine.trace {
         pair("-debugcon", format!("file:{}", trace.display()));
     }
+    if image.entropy && !machine.without_entropy {
+        pair("-device", "virtio-rng-pci,disable-legacy=on".into());
+    }
     if machine.icount || machine.counter.is_some() {
         // What waits for the host must not skip the time until something is due.
         let talks = machine.counter.is_some() || machine.trace.is_some() && image.forwards.is_some();
@@ -152,6 +161,7 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
         pair("-gdb", format!("tcp:127.0.0.1:{port}"));
         words.push("-S".into());
     }
+    words.extend_from_slice(&machine.emulator);
     words
 }
 

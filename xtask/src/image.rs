@@ -32,6 +32,8 @@ pub struct Image {
     pub command_line: String,
     /// With a network interface: the ports of this host that lead to the machine.
     pub forwards: Option<Vec<Forward>>,
+    /// With a device that gives randomness.
+    pub entropy: bool,
     /// Holds the archive.
     _scratch: Scratch,
 }
@@ -187,8 +189,9 @@ pub fn pack(
         writer.file(EXEC_PATH, commands.as_bytes())?;
     }
     let image = finish(project, writer, nucleus, description.command_line.clone())?;
-    let network = description.components.iter().any(|component| component.name.value == NETWORK_DRIVER);
-    Ok(Image { forwards: if network { Some(vec![Forward::web()?]) } else { None }, ..image })
+    let has = |driver: &str| description.components.iter().any(|component| component.name.value == driver);
+    let forwards = if has(NETWORK_DRIVER) { Some(vec![Forward::web()?]) } else { None };
+    Ok(Image { forwards, entropy: has(ENTROPY_DRIVER), ..image })
 }
 
 /// An archive with nothing but the nucleus's symbols.
@@ -201,6 +204,8 @@ pub fn nucleus_only(project: &Project, checks: Checks) -> Result<Image> {
 
 /// The component for which the machine has a network interface.
 const NETWORK_DRIVER: &str = "virtio-net";
+/// The component for which the machine has a device that gives randomness.
+const ENTROPY_DRIVER: &str = "virtio-rng";
 
 fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: String) -> Result<Image> {
     let scratch = project.scratch()?;
@@ -209,7 +214,7 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
     // The nucleus may be built anew while the emulator starts: it gets a copy.
     let copy = scratch.file("nucleus");
     fs::copy(&nucleus, &copy).with_context(|| format!("cannot copy {}", nucleus.display()))?;
-    Ok(Image { nucleus: copy, archive, command_line, forwards: None, _scratch: scratch })
+    Ok(Image { nucleus: copy, archive, command_line, forwards: None, entropy: false, _scratch: scratch })
 }
 
 fn program(programs: &Programs, program: &Program) -> Result<Vec<u8>> {

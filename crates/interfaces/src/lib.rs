@@ -7,6 +7,7 @@
 
 pub mod bus;
 pub mod console;
+pub mod entropy;
 pub mod file;
 pub mod listing;
 pub mod names;
@@ -15,6 +16,7 @@ pub mod nic;
 pub mod parent;
 pub mod pipes;
 pub mod process;
+pub mod random;
 pub mod sigma0;
 pub mod status;
 pub mod stream;
@@ -29,6 +31,7 @@ pub const LAYOUTS: &[(&str, &str)] = &[
     ("console", console::CONSOLE_LAYOUT),
     ("datagrams", net::DATAGRAMS_LAYOUT),
     ("echo", net::ECHO_LAYOUT),
+    ("entropy", entropy::ENTROPY_LAYOUT),
     ("file", file::FILE_LAYOUT),
     ("file_system", file::FILE_SYSTEM_LAYOUT),
     ("listener", net::LISTENER_LAYOUT),
@@ -39,6 +42,7 @@ pub const LAYOUTS: &[(&str, &str)] = &[
     ("pipes", pipes::PIPES_LAYOUT),
     ("process", process::PROCESS_LAYOUT),
     ("query", net::QUERY_LAYOUT),
+    ("random", random::RANDOM_LAYOUT),
     ("session", net::SESSION_LAYOUT),
     ("sigma0", sigma0::SIGMA0_LAYOUT),
     ("status", status::STATUS_LAYOUT),

@@ -4,9 +4,9 @@
 use std::{env, fs, path::Path};
 
 use interfaces::{
-    Code, LAYOUTS, bus::BusError, console, file::FileError, names::NamesError, net::NetError, nic::NicError,
-    parent::ParentError, pipes::PipeError, process::ProcessError, sigma0::Sigma0Error, status::StatusError,
-    stream::StreamError, vault::VaultError,
+    Code, LAYOUTS, bus::BusError, console, entropy::EntropyError, file::FileError, names::NamesError, net::NetError,
+    nic::NicError, parent::ParentError, pipes::PipeError, process::ProcessError, random::RandomError,
+    sigma0::Sigma0Error, status::StatusError, stream::StreamError, vault::VaultError,
 };
 
 fn compare(name: &str, text: &str) {
@@ -39,6 +39,7 @@ fn codes<E: Code>(all: &[E], name: &str) -> String {
 fn errors() {
     let text = [
         codes(BusError::ALL, "BusError"),
+        codes(EntropyError::ALL, "EntropyError"),
         codes(FileError::ALL, "FileError"),
         codes(NamesError::ALL, "NamesError"),
         codes(NetError::ALL, "NetError"),
@@ -46,6 +47,7 @@ fn errors() {
         codes(ParentError::ALL, "ParentError"),
         codes(PipeError::ALL, "PipeError"),
         codes(ProcessError::ALL, "ProcessError"),
+        codes(RandomError::ALL, "RandomError"),
         codes(Sigma0Error::ALL, "Sigma0Error"),
         codes(StatusError::ALL, "StatusError"),
         codes(StreamError::ALL, "StreamError"),

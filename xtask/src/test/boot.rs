@@ -7,11 +7,13 @@
 //! refuse = ["/panic/"]            # nowhere; a panic of the nucleus is refused always
 //! rising = ["/line (\d+) ok/ 50"] # these numbers come in order from 1 on, to 50 at least; one may come again
 //! same = ["/^free +(\\d+)/"]      # what the group finds is the same wherever it is found, twice at least
+//! distinct = ["/^([0-9a-f]+)$/"]  # what the group finds is never the same twice, and is found twice at least
 //! status = 0
 //! ```
 //! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`, `cpus = 1`,
 //! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `requests = 0` (pages that
-//! the host must get from the web server while the machine runs; with `icount = false`), and for
+//! the host must get from the web server while the machine runs; with `icount = false`), `without_entropy = false` (no
+//! entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual), and for
 //! conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`. With `fetch = "/path"` a step first
 //! asks the web server, and the answer becomes a line of the output; `figures = true` compares what was fetched
 //! ([`figures`]).
@@ -66,6 +68,8 @@ pub struct TestFile {
     #[serde(default)]
     same: Vec<String>,
     #[serde(default)]
+    distinct: Vec<String>,
+    #[serde(default)]
     status: u8,
     #[serde(default = "default_timeout")]
     timeout: f64,
@@ -82,6 +86,10 @@ pub struct TestFile {
     pub soak: bool,
     #[serde(default)]
     append: String,
+    #[serde(default)]
+    without_entropy: bool,
+    #[serde(default)]
+    emulator: Vec<String>,
     /// Times that the web server's first page must come to the host while the machine runs.
     #[serde(default)]
     requests: usize,
@@ -215,8 +223,14 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
         // Several tests run at the same time: none gets the usual port.
         *forwards = Forward::any(&[(Protocol::Tcp, forward::WEB)])?;
     }
-    let machine =
-        Machine { cpus: test.cpus, icount: test.icount, append: test.append.clone(), ..Machine::new(&test.memory) };
+    let machine = Machine {
+        cpus: test.cpus,
+        icount: test.icount,
+        append: test.append.clone(),
+        without_entropy: test.without_entropy,
+        emulator: test.emulator.clone(),
+        ..Machine::new(&test.memory)
+    };
     let step = |step: &StepText| -> Result<Step> {
         let after = regex::bytes::Regex::new(&step.after).context("bad `after`")?;
         let fetch = match &step.fetch {
@@ -277,6 +291,9 @@ fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
     for rule in &test.same {
         stays(rule, &lines)?;
     }
+    for rule in &test.distinct {
+        differs(rule, &lines)?;
+    }
     if test.figures {
         figures::compare(&lines)?;
     }
@@ -310,15 +327,32 @@ fn rises(rule: &str, lines: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What a regular expression finds is the same in all lines that it matches, of which there are two or more.
-fn stays(rule: &str, lines: &[&str]) -> Result<()> {
+/// What a regular expression finds in the lines that it matches, of which there are two or more.
+fn found<'l>(key: &str, rule: &str, lines: &[&'l str]) -> Result<Vec<&'l str>> {
     let regex = rule.strip_prefix('/').and_then(|rule| rule.strip_suffix('/'));
-    let regex = regex.with_context(|| format!("`same` takes \"/expression/\", not {rule}"))?;
+    let regex = regex.with_context(|| format!("`{key}` takes \"/expression/\", not {rule}"))?;
     let regex = Regex::new(regex).with_context(|| format!("bad pattern {rule}"))?;
-    let mut found = lines.iter().filter_map(|line| regex.captures(line)?.get(1));
-    let (Some(first), Some(second)) = (found.next(), found.next()) else { bail!("not found twice: {rule}") };
-    match std::iter::once(second).chain(found).find(|other| other.as_str() != first.as_str()) {
-        Some(other) => bail!("first it is {}, then {}: {rule}", first.as_str(), other.as_str()),
+    let found: Vec<&str> = lines.iter().filter_map(|line| Some(regex.captures(line)?.get(1)?.as_str())).collect();
+    if found.len() < 2 {
+        bail!("not found twice: {rule}");
+    }
+    Ok(found)
+}
+
+/// What a regular expression finds is the same in all lines that it matches.
+fn stays(rule: &str, lines: &[&str]) -> Result<()> {
+    let found = found("same", rule, lines)?;
+    match found.iter().find(|other| **other != found[0]) {
+        Some(other) => bail!("first it is {}, then {other}: {rule}", found[0]),
+        None => Ok(()),
+    }
+}
+
+/// What a regular expression finds is never the same twice.
+fn differs(rule: &str, lines: &[&str]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    match found("distinct", rule, lines)?.into_iter().find(|found| !seen.insert(*found)) {
+        Some(again) => bail!("twice it is {again}: {rule}"),
         None => Ok(()),
     }
 }
@@ -362,6 +396,15 @@ mod tests {
         let error = verdict(text, End::Status(0), "free 7\nfree 7\nfree 8\n").unwrap_err().to_string();
         assert!(error.contains("first it is 7, then 8"), "{error}");
         assert!(verdict(text, End::Status(0), "free 7\n").is_err());
+    }
+
+    #[test]
+    fn what_never_repeats() {
+        let text = r#"distinct = ["/^n (\\d+)/"]"#;
+        assert!(verdict(text, End::Status(0), "n 7\nx 7\nn 8\n").is_ok());
+        assert!(verdict(text, End::Status(0), "n 7\n").is_err());
+        let error = verdict(text, End::Status(0), "n 7\nn 8\nn 7\n").unwrap_err().to_string();
+        assert!(error.contains("twice it is 7"), "{error}");
     }
 
     #[test]

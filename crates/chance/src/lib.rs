@@ -1,0 +1,22 @@
+//! Random bytes that nobody can foretell: the generator, its policy, and the checks of its sources.
+//!
+//! - [`Generator`]: ChaCha20 with fast key erasure. Whoever reads its memory later does not find out what it
+//!   gave before.
+//! - [`Pool`]: a generator, what contributed to it, and when it wants to be seeded anew. It gives nothing before
+//!   a source that passed its checks has contributed a whole seed.
+//! - [`Health`]: the checks.
+//!
+//! Nothing here knows where seeds come from or what time it is: both are told.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+mod generator;
+mod health;
+mod pool;
+
+pub use generator::{Generator, KEY_BYTES, works};
+pub use health::{Health, Unhealthy};
+pub use pool::{Due, NotReady, Pool, RESEED_BYTES, RESEED_NANOSECONDS, RETRY_NANOSECONDS, SEED_BYTES, SOURCES};

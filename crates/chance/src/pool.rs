@@ -1,0 +1,238 @@
+//! A generator, what contributed to it, and when it wants to be seeded.
+
+use crate::{Generator, Health, KEY_BYTES, Unhealthy};
+
+/// Bytes of a whole seed of one source.
+pub const SEED_BYTES: usize = 48;
+/// Sources that a pool tells apart.
+pub const SOURCES: usize = 2;
+/// It wants to be seeded anew after so many bytes,
+pub const RESEED_BYTES: u64 = 1 << 20;
+/// or after so many nanoseconds.
+pub const RESEED_NANOSECONDS: u64 = 300_000_000_000;
+/// Sources are not asked more often than once in this time.
+pub const RETRY_NANOSECONDS: u64 = 1_000_000_000;
+
+const _: () = assert!(SEED_BYTES >= KEY_BYTES);
+
+/// No source has contributed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotReady;
+
+/// Whom to ask now: a bit for each source.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Due(u64);
+
+impl Due {
+    /// Is this source to be asked?
+    pub fn includes(self, source: usize) -> bool {
+        self.0 >> source & 1 != 0
+    }
+}
+
+/// See the module.
+pub struct Pool {
+    generator: Generator,
+    health: [Health; SOURCES],
+    /// A bit for each source that contributed a whole seed.
+    contributed: u64,
+    seeds: u64,
+    /// Bytes given since the last seed.
+    given: u64,
+    /// When it was last seeded, and when a source was last asked; `None` = never.
+    seeded: Option<u64>,
+    asked: Option<u64>,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Pool {
+    /// One that gives nothing yet.
+    pub const fn new() -> Self {
+        const HEALTH: Health = Health::new();
+        Self {
+            generator: Generator::new(),
+            health: [HEALTH; SOURCES],
+            contributed: 0,
+            seeds: 0,
+            given: 0,
+            seeded: None,
+            asked: None,
+        }
+    }
+
+    /// Which sources should be asked at this time (nanoseconds, monotonic): all when it wants to be seeded, else
+    /// those that have not contributed; none if any was asked less than [`RETRY_NANOSECONDS`] ago. To ask is to be
+    /// followed by [`Pool::contribute`].
+    pub fn due(&mut self, now: u64) -> Due {
+        let passed = |since: Option<u64>, time: u64| since.is_none_or(|since| now.saturating_sub(since) >= time);
+        let all = (1 << SOURCES) - 1;
+        let old = self.given >= RESEED_BYTES || passed(self.seeded, RESEED_NANOSECONDS);
+        let due = if old { all } else { all & !self.contributed };
+        if due == 0 || !passed(self.asked, RETRY_NANOSECONDS) {
+            return Due(0);
+        }
+        self.asked = Some(now);
+        Due(due)
+    }
+
+    /// Mixes in what the sources gave at this time, each at most one whole seed; `salt` is mixed in too and
+    /// counts for nothing. What is not a whole seed, or of an unhealthy source, counts for nothing either.
+    pub fn contribute(&mut self, now: u64, given: [&[u8]; SOURCES], salt: &[u8]) -> [Result<bool, Unhealthy>; SOURCES] {
+        let mut outcome = [Ok(false); SOURCES];
+        for source in 0..SOURCES {
+            outcome[source] = self.health[source].check(given[source]).map(|()| given[source].len() >= SEED_BYTES);
+        }
+        // What is bad does no harm in the mix.
+        self.generator.mix(&[&now.to_le_bytes(), given[0], given[1], salt]);
+        for (source, outcome) in outcome.iter().enumerate() {
+            match outcome {
+                Ok(true) => self.contributed |= 1 << source,
+                Ok(false) => {}
+                Err(_) => self.contributed &= !(1 << source),
+            }
+        }
+        if outcome.contains(&Ok(true)) {
+            self.seeds += 1;
+            (self.given, self.seeded) = (0, Some(now));
+        }
+        outcome
+    }
+
+    /// Fills the buffer, if it was ever seeded.
+    pub fn fill(&mut self, into: &mut [u8]) -> Result<(), NotReady> {
+        if self.seeds == 0 {
+            return Err(NotReady);
+        }
+        self.generator.fill(into);
+        self.given = self.given.saturating_add(into.len() as u64);
+        Ok(())
+    }
+
+    /// A bit for each source that contributed and is healthy.
+    pub fn contributed(&self) -> u64 {
+        self.contributed
+    }
+
+    /// How often it was seeded.
+    pub fn seeds(&self) -> u64 {
+        self.seeds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A seed that looks healthy.
+    fn seed(number: u8) -> [u8; SEED_BYTES] {
+        let (mut generator, mut bytes) = (Generator::new(), [0; SEED_BYTES]);
+        generator.mix(&[&[number]]);
+        generator.fill(&mut bytes);
+        bytes
+    }
+
+    fn asked(pool: &mut Pool, now: u64) -> [bool; SOURCES] {
+        let due = pool.due(now);
+        core::array::from_fn(|source| due.includes(source))
+    }
+
+    #[test]
+    fn nothing_is_given_before_a_whole_seed() {
+        let (mut pool, mut bytes) = (Pool::new(), [0; 8]);
+        assert_eq!(pool.fill(&mut bytes), Err(NotReady));
+        let _ = pool.contribute(0, [&[], &[]], b"salt");
+        assert_eq!(pool.fill(&mut bytes), Err(NotReady));
+        // Too little, or broken.
+        assert_eq!(pool.contribute(1, [&seed(1)[1..], &[]], b"")[0], Ok(false));
+        assert_eq!(pool.contribute(2, [&[], &[0; SEED_BYTES]], b"")[1], Err(Unhealthy::Stuck));
+        assert_eq!((pool.fill(&mut bytes), bytes, pool.contributed()), (Err(NotReady), [0; 8], 0));
+        // A good one.
+        assert_eq!(pool.contribute(3, [&seed(2), &[]], b"")[0], Ok(true));
+        assert_eq!((pool.fill(&mut bytes), pool.contributed(), pool.seeds()), (Ok(()), 1, 1));
+        assert_ne!(bytes, [0; 8]);
+    }
+
+    #[test]
+    fn either_source_alone_is_enough() {
+        for source in 0..SOURCES {
+            let (mut pool, seed) = (Pool::new(), seed(4));
+            let given = core::array::from_fn(|other| if other == source { &seed[..] } else { &[] });
+            let _ = pool.contribute(0, given, b"");
+            assert_eq!(pool.contributed(), 1 << source);
+            assert!(pool.fill(&mut [0; 4]).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_source_that_breaks_counts_no_longer_but_the_seed_does() {
+        let mut pool = Pool::new();
+        let _ = pool.contribute(0, [&seed(1), &seed(2)], b"");
+        assert_eq!(pool.contributed(), 3);
+        let outcome = pool.contribute(1, [&[0xff; SEED_BYTES], &[]], b"");
+        assert_eq!((outcome[0], pool.contributed()), (Err(Unhealthy::Stuck), 2));
+        assert!(pool.fill(&mut [0; 4]).is_ok());
+        // Whatever it gives later.
+        assert!(pool.contribute(2, [&seed(3), &[]], b"")[0].is_err());
+        assert_eq!(pool.contributed(), 2);
+    }
+
+    #[test]
+    fn it_is_seeded_anew_after_time_and_volume() {
+        let mut pool = Pool::new();
+        assert_eq!(asked(&mut pool, 0), [true, true]);
+        let _ = pool.contribute(0, [&seed(1), &seed(2)], b"");
+        assert_eq!(asked(&mut pool, RESEED_NANOSECONDS - 1), [false, false]);
+        assert_eq!(asked(&mut pool, RESEED_NANOSECONDS), [true, true]);
+        let _ = pool.contribute(RESEED_NANOSECONDS, [&seed(3), &seed(4)], b"");
+        let (mut given, mut block, later) = (0, [0; 1024], RESEED_NANOSECONDS + SECOND);
+        while given < RESEED_BYTES {
+            assert_eq!(asked(&mut pool, later), [false, false], "after {given} bytes");
+            pool.fill(&mut block).unwrap();
+            given += block.len() as u64;
+        }
+        assert_eq!(asked(&mut pool, later), [true, true]);
+        // Nobody answered: whoever asks for bytes does not wait for that each time.
+        let _ = pool.contribute(later, [&[], &[]], b"");
+        assert_eq!(asked(&mut pool, later + 1), [false, false]);
+        assert_eq!(asked(&mut pool, later + SECOND), [true, true]);
+    }
+
+    #[test]
+    fn who_has_not_contributed_is_asked_once_a_second() {
+        let mut pool = Pool::new();
+        assert_eq!(asked(&mut pool, 0), [true, true]);
+        let _ = pool.contribute(0, [&seed(1), &[]], b"");
+        assert_eq!(asked(&mut pool, SECOND - 1), [false, false]);
+        assert_eq!(asked(&mut pool, SECOND), [false, true]);
+        assert_eq!(asked(&mut pool, SECOND + 1), [false, false]);
+        let _ = pool.contribute(SECOND + 1, [&[], &seed(2)], b"");
+        assert_eq!(asked(&mut pool, 3 * SECOND), [false, false]);
+    }
+
+    #[test]
+    fn without_any_source_it_asks_once_a_second() {
+        let mut pool = Pool::new();
+        assert_eq!(asked(&mut pool, 5), [true, true]);
+        let _ = pool.contribute(5, [&[], &[]], b"");
+        assert_eq!(asked(&mut pool, 6), [false, false]);
+        assert_eq!(asked(&mut pool, 5 + SECOND), [true, true]);
+    }
+
+    #[test]
+    fn the_same_seeds_at_another_time_give_something_else() {
+        let draw = |now| {
+            let (mut pool, mut bytes) = (Pool::new(), [0; 32]);
+            let _ = pool.contribute(now, [&seed(1), &seed(2)], b"");
+            pool.fill(&mut bytes).unwrap();
+            bytes
+        };
+        assert_ne!(draw(1), draw(2));
+    }
+}
