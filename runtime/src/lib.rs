@@ -21,6 +21,7 @@ pub mod stream;
 pub mod sync;
 pub mod table;
 pub mod thread;
+pub mod time;
 
 pub use abi;
 pub use connection::{Connection, Direct};

@@ -20,6 +20,7 @@ pub mod random;
 pub mod sigma0;
 pub mod status;
 pub mod stream;
+pub mod time;
 pub mod vault;
 
 pub use interface::{Code, Delegate, Delegated, Failure, Protocol};
@@ -47,5 +48,6 @@ pub const LAYOUTS: &[(&str, &str)] = &[
     ("sigma0", sigma0::SIGMA0_LAYOUT),
     ("status", status::STATUS_LAYOUT),
     ("stream", stream::STREAM_LAYOUT),
+    ("time", time::TIME_LAYOUT),
     ("vault", vault::VAULT_LAYOUT),
 ];

@@ -6,7 +6,7 @@ use std::{env, fs, path::Path};
 use interfaces::{
     Code, LAYOUTS, bus::BusError, console, entropy::EntropyError, file::FileError, names::NamesError, net::NetError,
     nic::NicError, parent::ParentError, pipes::PipeError, process::ProcessError, random::RandomError,
-    sigma0::Sigma0Error, status::StatusError, stream::StreamError, vault::VaultError,
+    sigma0::Sigma0Error, status::StatusError, stream::StreamError, time::TimeError, vault::VaultError,
 };
 
 fn compare(name: &str, text: &str) {
@@ -51,6 +51,7 @@ fn errors() {
         codes(Sigma0Error::ALL, "Sigma0Error"),
         codes(StatusError::ALL, "StatusError"),
         codes(StreamError::ALL, "StreamError"),
+        codes(TimeError::ALL, "TimeError"),
         codes(VaultError::ALL, "VaultError"),
     ]
     .join("\n");

@@ -1,0 +1,111 @@
+//! The time of day: the machine's clock chip, read once, and what corrects it later.
+//!
+//! The chip tells whole seconds. It is read at once, so that there is a time from the beginning; then its
+//! interrupt at the end of a second tells when exactly that second began. From there on the nucleus's clock
+//! counts, and the chip is not asked again. A new instance of this component begins with the chip again.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod chip;
+
+use alloc::string::{String, ToString};
+
+use calendar::Civil;
+use interface::{Reply, Request};
+use interfaces::time::{LEASE, Offset, TimeError, TimeServer};
+use runtime::op;
+use runtime::server::{self, Serve};
+use runtime::sync::Mutex;
+
+runtime::entry!(main);
+
+/// Calls are short.
+const ACTIVATIONS: usize = 1;
+const SECOND: u64 = 1_000_000_000;
+/// Behind the year 2500 nobody is.
+const LAST: u64 = 16_725_225_600 * SECOND;
+/// How far off the chip itself is in practice when it was not compared with anything, besides its resolution.
+/// Nobody knows; its second began within this time before its interrupt was seen.
+const LATENCY: u64 = 10_000_000;
+
+#[derive(Clone, Copy)]
+struct Setting {
+    offset: u64,
+    error: u64,
+    version: u64,
+    /// By who may, not by the chip.
+    corrected: bool,
+}
+
+static SETTING: Mutex<Option<Setting>> = Mutex::new(None);
+
+struct Time;
+
+impl Serve for Time {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Time.dispatch(request)
+    }
+}
+
+impl TimeServer for Time {
+    fn offset(&self, _badge: u64) -> Result<Offset, TimeError> {
+        let Setting { offset, error, version, .. } = (*SETTING.lock()).ok_or(TimeError::Unknown)?;
+        Ok(Offset { offset, error, version, until: op::clock().saturating_add(LEASE) })
+    }
+
+    fn set(&self, badge: u64, offset: u64, error: u64) -> Result<(), TimeError> {
+        // Who opened us by name has no badge.
+        if badge == 0 {
+            return Err(TimeError::NotAllowed);
+        }
+        let now = op::clock();
+        let time = offset.checked_add(now).filter(|time| *time < LAST).ok_or(TimeError::BadTime)?;
+        let before = SETTING.lock().replace(Setting { offset, error, version: now, corrected: true });
+        match before {
+            Some(before) => {
+                let [more, less] = [offset.saturating_sub(before.offset), before.offset.saturating_sub(offset)];
+                let sign = if more > 0 { "forward" } else { "back" };
+                runtime::log!("set {sign} by {} us: {}", more.max(less) / 1_000, text(time));
+            }
+            None => runtime::log!("set: {}", text(time)),
+        }
+        Ok(())
+    }
+}
+
+/// A time of day in nanoseconds, as text.
+fn text(time: u64) -> String {
+    Civil::from_seconds(time / SECOND).map_or_else(String::new, |civil| civil.to_string())
+}
+
+/// What the chip said holds, unless something better came meanwhile.
+fn take(time: u64, at: u64, error: u64) {
+    let mut setting = SETTING.lock();
+    if setting.is_none_or(|setting| !setting.corrected) {
+        *setting = Some(Setting { offset: time.saturating_sub(at), error, version: at, corrected: false });
+    }
+}
+
+fn main() -> u8 {
+    match chip::now() {
+        Ok((time, at)) => {
+            take(time, at, SECOND);
+            runtime::log!("the machine's clock says {}", text(time));
+        }
+        Err(cause) => runtime::log!("the time of day is not known: {cause}"),
+    }
+    if let Err(error) = server::publish::<Time>("time", ACTIVATIONS) {
+        runtime::log!("cannot serve: {error}");
+        return 1;
+    }
+    if SETTING.lock().is_some() {
+        match chip::next_second() {
+            Ok((time, at)) => take(time, at, LATENCY),
+            Err(cause) => runtime::log!("the time of day may be off by a second: {cause}"),
+        }
+    }
+    server::park()
+}
