@@ -69,14 +69,16 @@ impl Ref<Account> {
     }
 
     /// Charges 2^order frames and takes them.
-    pub fn allocate(self, order: usize, used: Use) -> Result<Frame, Error> {
+    pub fn allocate(mut self, order: usize, used: Use) -> Result<Frame, Error> {
         if self.left() < 1 << order {
             return Err(Error::AccountExhausted);
         }
         let frame = frames::allocate(order).ok_or(Error::NoFrames)?;
-        self.charge(frame, used);
-        for other in frame + 1..frame + (1 << order) {
-            self.charge(other, used);
+        self.used += 1 << order;
+        *CHARGED.get() += 1 << order;
+        // Few instructions for each: there can be many.
+        for record in frames::records(frame, order) {
+            record.charge(self, used);
         }
         Ok(frame)
     }
@@ -172,8 +174,8 @@ impl Ref<Account> {
 /// Gives 2^order frames back to the allocator and their account.
 pub fn release(frame: Frame, order: usize) {
     let account = frames::record(frame).account();
-    for frame in frame..frame + (1 << order) {
-        frames::record(frame).used = Use::Inside;
+    for record in frames::records(frame, order) {
+        record.used = Use::Inside;
     }
     frames::release(frame, order);
     account.uncharge(1 << order);

@@ -116,6 +116,18 @@ pub fn record(frame: Frame) -> &'static mut Record {
     unsafe { &mut *allocator.records.add(frame) }
 }
 
+/// The records of 2^order frames of RAM from one on.
+#[inline(always)]
+pub fn records(frame: Frame, order: usize) -> &'static mut [Record] {
+    let allocator = ALLOCATOR.get();
+    let count = 1 << order;
+    if frame + count > allocator.frames {
+        outside(frame)
+    }
+    // SAFETY: as in `record`.
+    unsafe { core::slice::from_raw_parts_mut(allocator.records.add(frame), count) }
+}
+
 /// Whether there may be RAM at a frame: it lies below the end of RAM.
 pub fn is_ram(frame: Frame) -> bool {
     frame < ALLOCATOR.get().frames
