@@ -53,6 +53,19 @@ pub fn resident() -> Result<Row, String> {
     Ok(row)
 }
 
+/// Bytes that stay in memory of the whole system: everything that is charged, and what the nucleus keeps since
+/// boot, without the boot archive (its pages are the contents of files) and without this program.
+pub fn system() -> Result<Row, String> {
+    let text = |error: inspect::Refusal| error.to_string();
+    let page = PAGE_BYTES as u64;
+    let frames = inspect::frames().map_err(text)?;
+    let archive = noted("roottask: boot archive of ", " bytes")?.div_ceil(page);
+    let domains: Vec<(String, info::Domain)> = inspect::domains().map_err(text)?;
+    let this: u64 = domains.iter().filter(|(name, _)| name == "bench").map(|(_, domain)| domain.charged).sum();
+    let rest = frames.charged.checked_sub(archive + this).ok_or("the archive is larger than what is charged")?;
+    Ok(Row::bytes(rest * page))
+}
+
 /// Frames charged to a domain's account, without those passed on to the accounts of domains that it made.
 fn own(domain: &info::Domain, domains: &[(String, info::Domain)]) -> u64 {
     const ROOT: u64 = 2;

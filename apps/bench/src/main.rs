@@ -12,6 +12,7 @@
 //! | [`crossings`] | system calls, calls, semaphores, switches |
 //! | [`faults`] | page faults |
 //! | [`objects`] | threads, domains, programs, files |
+//! | [`network`] | the network, from here to here |
 //! | [`machine`] | what the boot took, and what stays in memory |
 //! | [`pages`] | the unsafe part: touching and moving pages |
 #![no_std]
@@ -23,6 +24,7 @@ mod crossings;
 mod faults;
 mod machine;
 mod measure;
+mod network;
 mod objects;
 mod pages;
 mod peer;
@@ -54,6 +56,7 @@ type Benchmark = fn() -> Result<Row, String>;
 const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("boot", machine::boot),
     ("resident", machine::resident),
+    ("system", machine::system),
     ("short-circuit", crossings::short_circuit),
     ("call-return", crossings::call_and_return),
     ("semaphore", crossings::semaphore),
@@ -65,6 +68,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("spawn", objects::spawn),
     ("file", objects::file),
     ("destroy", objects::destroy),
+    ("tcp-local", network::tcp_local),
 ];
 
 fn main() -> u8 {

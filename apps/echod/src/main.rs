@@ -7,6 +7,7 @@
 extern crate alloc;
 
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use interface::Failure;
@@ -46,6 +47,8 @@ struct Server {
     source: Listener,
     clients: BTreeMap<u32, Client>,
     next: u32,
+    /// Bytes on their way.
+    bytes: Vec<u8>,
 }
 
 fn main() -> u8 {
@@ -72,6 +75,7 @@ fn open() -> Result<Server, Refusal> {
         session,
         clients: BTreeMap::new(),
         next: FIRST_CLIENT,
+        bytes: vec![0; PIECE],
     })
 }
 
@@ -101,10 +105,9 @@ impl Server {
     }
 
     fn datagrams(&mut self) -> Result<(), Refusal> {
-        let mut bytes = [0; 1472];
-        while let Some((count, from)) = later(self.datagrams.receive(&mut bytes))? {
+        while let Some((count, from)) = later(self.datagrams.receive(&mut self.bytes))? {
             // What finds no way back is lost, as on any wire.
-            let _ = self.datagrams.send(from, &bytes[..count]);
+            let _ = self.datagrams.send(from, &self.bytes[..count]);
         }
         Ok(())
     }
@@ -127,7 +130,7 @@ impl Server {
     fn client(&mut self, token: u32) -> Result<(), Refusal> {
         let Some(client) = self.clients.get_mut(&token) else { return Ok(()) };
         let goes_on = match client {
-            Client::Echo(stream, kept) => echo(stream, kept),
+            Client::Echo(stream, kept) => echo(stream, kept, &mut self.bytes),
             Client::Source(stream) => source(stream),
         };
         match goes_on {
@@ -144,14 +147,13 @@ impl Server {
 }
 
 /// Gives back; whether the client is still there.
-fn echo(stream: &Stream, kept: &mut Vec<u8>) -> Result<bool, Refusal> {
-    let mut bytes = [0; PIECE];
+fn echo(stream: &Stream, kept: &mut Vec<u8>, bytes: &mut [u8]) -> Result<bool, Refusal> {
     loop {
         while !kept.is_empty() {
             let Some(count) = later(stream.write(kept))? else { return Ok(true) };
             kept.drain(..count);
         }
-        let Some(count) = later(stream.read(&mut bytes))? else { return Ok(true) };
+        let Some(count) = later(stream.read(bytes))? else { return Ok(true) };
         if count == 0 {
             return Ok(false);
         }

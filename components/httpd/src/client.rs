@@ -18,7 +18,7 @@ const REQUEST: u64 = 10 * SECOND;
 /// How long no byte of an answer may be taken.
 const PROGRESS: u64 = 20 * SECOND;
 /// Bytes that are moved at once.
-const PIECE: usize = 4000;
+pub const PIECE: usize = 4000;
 /// Requests answered before others have their turn.
 const TURN: usize = 16;
 
@@ -79,8 +79,8 @@ impl Client {
         self.drained = false;
     }
 
-    /// Goes on as far as it can without waiting.
-    pub fn advance(&mut self, files: &mut Files) -> Result<Outcome, Refusal> {
+    /// Goes on as far as it can without waiting. `piece` is room for what is read.
+    pub fn advance(&mut self, files: &mut Files, piece: &mut [u8]) -> Result<Outcome, Refusal> {
         for _ in 0..TURN {
             if !self.send()? {
                 return Ok(Outcome::Wait);
@@ -99,8 +99,7 @@ impl Client {
                     if self.drained {
                         return Ok(self.wait_for_request());
                     }
-                    let mut piece = [0; PIECE];
-                    match self.stream.read(&mut piece) {
+                    match self.stream.read(piece) {
                         Ok(0) => return Ok(Outcome::Close),
                         Ok(count) => {
                             if self.input.is_empty() {

@@ -1,5 +1,6 @@
 //! The loop: events, clients, time.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
@@ -7,7 +8,7 @@ use interface::Failure;
 use runtime::op;
 use sockets::{Listener, NetError, Refusal, Session};
 
-use crate::client::{Client, Outcome};
+use crate::client::{Client, Outcome, PIECE};
 use crate::clients::{Clients, MAX_CLIENTS};
 use crate::files::Files;
 
@@ -33,6 +34,7 @@ pub fn serve(files: &mut Files) -> Result<Infallible, Refusal> {
     let mut clients = Clients::new();
     let mut ready: Vec<u32> = Vec::new();
     let mut next: Vec<u32> = Vec::new();
+    let mut piece = vec![0; PIECE];
     loop {
         if ready.is_empty() {
             match session.wait(clients.next_deadline()) {
@@ -59,7 +61,7 @@ pub fn serve(files: &mut Files) -> Result<Infallible, Refusal> {
                 continue;
             }
             let Some(client) = clients.get(token) else { continue };
-            match client.advance(files) {
+            match client.advance(files, &mut piece) {
                 Ok(Outcome::Wait) => clients.watch(token),
                 Ok(Outcome::Again) => next.push(token),
                 Ok(Outcome::Close) => close(clients.remove(token)),

@@ -10,6 +10,7 @@ use interfaces::net::{
     MAY_WRITE, NetError, NetServer, QueryServer, READABLE, Received, SessionServer, WRITABLE,
 };
 use runtime::entry::Owned;
+use runtime::op;
 use runtime::server::{self, Serve};
 use smoltcp::socket::tcp::RecvError;
 
@@ -78,6 +79,7 @@ serve! { Net Session Listener Connection Datagrams Echo Query }
 fn with<R>(work: impl FnOnce(&mut Stack) -> Result<R, NetError>) -> Result<R, NetError> {
     let mut guard = stack::lock();
     let stack = guard.as_mut().ok_or(NetError::Closed)?;
+    stack.time = op::clock();
     let outcome = work(stack);
     stack.finish_call();
     outcome

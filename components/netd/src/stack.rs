@@ -53,6 +53,8 @@ pub struct Counters {
 
 /// See the module.
 pub struct Stack {
+    /// When the work at hand began, in nanoseconds since boot. Asked for once: each question is a system call.
+    pub time: u64,
     /// Through the driver.
     pub ethernet: Interface,
     /// Its device.
@@ -97,15 +99,14 @@ pub fn lock() -> MutexGuard<'static, Option<Box<Stack>>> {
     STACK.lock()
 }
 
-/// Now, as smoltcp has it.
-pub fn now() -> Instant {
-    Instant::from_micros((op::clock() / 1_000) as i64)
+/// A time in nanoseconds since boot as smoltcp has it.
+pub fn instant(nanoseconds: u64) -> Instant {
+    Instant::from_micros((nanoseconds / 1_000) as i64)
 }
 
-/// A time of smoltcp's in nanoseconds since boot, a little after now at least.
-pub fn nanoseconds(at: Option<Instant>) -> u64 {
-    let soon = op::clock() + 1_000_000;
-    at.map_or(u64::MAX, |at| (at.total_micros() as u64).saturating_mul(1_000).max(soon))
+/// A time of smoltcp's in nanoseconds since boot, a little after `time` at least.
+pub fn nanoseconds(at: Option<Instant>, time: u64) -> u64 {
+    at.map_or(u64::MAX, |at| (at.total_micros() as u64).saturating_mul(1_000).max(time + 1_000_000))
 }
 
 /// Asks the driver for its address and makes everything.
@@ -123,19 +124,20 @@ pub fn open() -> Result<(), Failure<NicError>> {
     let mut config = Config::new(address.into());
     config.random_seed = chance::number();
     config.slaac = true;
-    let mut ethernet = Interface::new(config, &mut link, now());
+    let mut ethernet = Interface::new(config, &mut link, instant(op::clock()));
     ethernet.update_ip_addrs(|addresses| {
         const LINK: Ipv6Cidr = Ipv6Cidr::new(Ipv6Address::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 64);
         if let Some(own) = smoltcp::wire::Ipv6Cidr::from_link_prefix(&LINK, HardwareAddress::Ethernet(address)) {
             let _ = addresses.push(IpCidr::Ipv6(own));
         }
     });
-    let local = Interface::new(Config::new(HardwareAddress::Ip), &mut way, now());
+    let local = Interface::new(Config::new(HardwareAddress::Ip), &mut way, instant(op::clock()));
     let mut common = SocketSet::new(Vec::new());
     let dhcp = common.add(dhcpv4::Socket::new());
     let dns = common.add(dns::Socket::new(&[], Vec::new()));
     runtime::log!("interface {address}");
     let mut stack = Box::new(Stack {
+        time: op::clock(),
         ethernet,
         link,
         local,
@@ -162,13 +164,18 @@ pub fn open() -> Result<(), Failure<NicError>> {
 }
 
 impl Stack {
+    /// When the work at hand began, as smoltcp has it.
+    pub fn now(&self) -> Instant {
+        instant(self.time)
+    }
+
     /// A frame came.
     fn arrived(&mut self) {
         self.counters.received += 1;
         match demux::frame(&self.link.arrived[..self.link.length]) {
             Class::Segment(key, opens) => self.segment(key, opens, false),
             class => {
-                self.ethernet.poll_ingress_single(now(), &mut self.link, &mut self.common);
+                self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common);
                 self.settle_common();
                 if class == Class::Neighbor {
                     self.settle_unsent();
@@ -190,9 +197,10 @@ impl Stack {
 
     /// What came is for no socket of ours.
     pub fn ingress_of_nobody(&mut self, local: bool) {
+        let time = self.now();
         match local {
-            true => self.local.poll_ingress_single(now(), &mut self.way, &mut self.nothing),
-            false => self.ethernet.poll_ingress_single(now(), &mut self.link, &mut self.nothing),
+            true => self.local.poll_ingress_single(time, &mut self.way, &mut self.nothing),
+            false => self.ethernet.poll_ingress_single(time, &mut self.link, &mut self.nothing),
         };
     }
 
@@ -213,7 +221,7 @@ impl Stack {
 
     /// Does what there is to do for what knows no connection.
     pub fn settle_common(&mut self) {
-        let time = now();
+        let time = self.now();
         self.ethernet.poll_maintenance(time);
         while self.ethernet.poll_egress(time, &mut self.link, &mut self.common) == PollResult::SocketStateChanged {}
         match self.common.get_mut::<dhcpv4::Socket<'_>>(self.dhcp).poll() {
@@ -233,7 +241,7 @@ impl Stack {
         for place in 0..self.others.len() {
             self.tell_other(self.others[place]);
         }
-        self.common_deadline = nanoseconds(self.ethernet.poll_at(time, &self.common));
+        self.common_deadline = nanoseconds(self.ethernet.poll_at(time, &self.common), self.time);
     }
 
     fn set_address(&mut self, address: Option<Ipv4Cidr>, router: Option<Ipv4Address>) {
@@ -300,6 +308,7 @@ impl Stack {
     /// An interface that is used once, for the first packet of a connection: smoltcp takes sequence numbers from
     /// a generator that can be followed once some of its numbers are seen, so each connection has a seed of its own.
     pub fn newborn(&mut self, local: bool) -> Interface {
+        let time = self.now();
         let (interface, device) = match local {
             true => (&self.local, Err(&mut self.way)),
             false => (&self.ethernet, Ok(&mut self.link)),
@@ -308,8 +317,8 @@ impl Stack {
         let mut config = Config::new(hardware);
         config.random_seed = chance::number();
         let mut newborn = match device {
-            Ok(device) => Interface::new(config, device, now()),
-            Err(device) => Interface::new(config, device, now()),
+            Ok(device) => Interface::new(config, device, time),
+            Err(device) => Interface::new(config, device, time),
         };
         newborn.update_ip_addrs(|addresses| {
             for address in interface.ip_addrs() {
@@ -321,7 +330,7 @@ impl Stack {
 
     /// Does what time demands; gives when it demands the next thing.
     fn run_timers(&mut self) -> u64 {
-        let time = op::clock();
+        let time = self.time;
         if self.common_deadline <= time {
             self.settle_common();
         }
@@ -389,6 +398,7 @@ pub fn run() -> ! {
     loop {
         let mut deadline = 0;
         if let Some(stack) = STACK.lock().as_mut() {
+            stack.time = op::clock();
             if length > 0 {
                 core::mem::swap(&mut stack.link.arrived, &mut frame);
                 stack.link.length = length;

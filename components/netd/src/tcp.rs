@@ -15,7 +15,7 @@ use crate::demux::{Key, endpoint};
 use crate::pages::{Buffers, Held};
 use crate::slots::Number;
 use crate::socket::{Flow, Kind, Listener, Socket, Stage};
-use crate::stack::{Stack, nanoseconds, now};
+use crate::stack::{Stack, nanoseconds};
 
 /// The other end may be silent so long while something is expected of it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -95,11 +95,12 @@ impl Stack {
                 && self.flow(number).is_some_and(old)
                 && self.sockets.get_mut(number).is_some_and(|s| s.lingers()))
             {
+                let time = self.now();
                 if let Some(Socket { kind: Kind::Flow(flow), .. }) = self.sockets.get_mut(number) {
                     let set = &mut flow.held.socket;
                     match local {
-                        true => self.local.poll_ingress_single(now(), &mut self.way, set),
-                        false => self.ethernet.poll_ingress_single(now(), &mut self.link, set),
+                        true => self.local.poll_ingress_single(time, &mut self.way, set),
+                        false => self.ethernet.poll_ingress_single(time, &mut self.link, set),
                     };
                 }
                 return self.settle(number);
@@ -129,7 +130,8 @@ impl Stack {
         if listener.opening.len() + listener.ready.len() >= listener.backlog {
             // A flood of beginnings keeps nobody out for long.
             let oldest = oldest?;
-            if self.flow(oldest).is_some_and(|flow| flow.since + OPENING > op::clock()) {
+            let time = self.time;
+            if self.flow(oldest).is_some_and(|flow| flow.since + OPENING > time) {
                 return None;
             }
             self.abort(oldest);
@@ -140,9 +142,10 @@ impl Stack {
         let place = IpListenEndpoint { addr: Some(key.local.ip().into()), port: key.local.port };
         flow.tcp().listen(place).ok()?;
         let mut newborn = self.newborn(local);
+        let time = self.now();
         match local {
-            true => newborn.poll_ingress_single(now(), &mut self.way, &mut flow.held.socket),
-            false => newborn.poll_ingress_single(now(), &mut self.link, &mut flow.held.socket),
+            true => newborn.poll_ingress_single(time, &mut self.way, &mut flow.held.socket),
+            false => newborn.poll_ingress_single(time, &mut self.link, &mut flow.held.socket),
         };
         if flow.tcp().state() != State::SynReceived {
             return None;
@@ -159,20 +162,20 @@ impl Stack {
 
     /// Sends what is to be sent, tells what is to be told, and notes when to look again.
     pub fn settle(&mut self, number: Number) {
-        let time = now();
+        let time = self.now();
         let Some(Socket { kind: Kind::Flow(flow), armed, .. }) = self.sockets.get_mut(number) else { return };
         let set = &mut flow.held.socket;
-        let wanted = match flow.local {
-            true => {
-                while self.local.poll_egress(time, &mut self.way, set) == PollResult::SocketStateChanged {}
-                self.local.poll_at(time, set)
-            }
-            false => {
-                while self.ethernet.poll_egress(time, &mut self.link, set) == PollResult::SocketStateChanged {}
-                self.ethernet.poll_at(time, set)
+        let wanted = loop {
+            let (outcome, wanted) = match flow.local {
+                true => (self.local.poll_egress(time, &mut self.way, set), self.local.poll_at(time, set)),
+                false => (self.ethernet.poll_egress(time, &mut self.link, set), self.ethernet.poll_at(time, set)),
+            };
+            // Each round sends one segment.
+            if outcome == PollResult::None || wanted.is_none_or(|at| at > time) {
+                break wanted;
             }
         };
-        let wanted = nanoseconds(wanted);
+        let wanted = nanoseconds(wanted, self.time);
         if wanted < flow.deadline {
             // One that is later than noted is found when the noted one comes.
             self.timers.remove(&(flow.deadline, number));
@@ -198,7 +201,7 @@ impl Stack {
             Stage::Connecting => match state {
                 State::SynSent | State::SynReceived => {}
                 State::Closed => {
-                    let silent = flow.since + PATIENCE_AT_FIRST.total_micros() * 1_000 <= op::clock();
+                    let silent = flow.since + PATIENCE_AT_FIRST.total_micros() * 1_000 <= self.time;
                     flow.failure = Some(if silent { NetError::TimedOut } else { NetError::Refused });
                     flow.stage = Stage::Open;
                     self.tell(number, READABLE | WRITABLE);
@@ -236,7 +239,7 @@ impl Stack {
     pub fn timer_fired(&mut self, number: Number) {
         let Some(flow) = self.flow(number) else { return };
         flow.deadline = u64::MAX;
-        if flow.stage == Stage::Lingering && flow.since + LINGERING <= op::clock() {
+        if flow.stage == Stage::Lingering && flow.since + LINGERING <= self.time {
             return self.abort(number);
         }
         self.settle(number);
@@ -298,7 +301,7 @@ impl Stack {
         flow.tcp().close();
         flow.tcp().set_timeout(Some(PATIENCE_AT_LAST));
         flow.stage = Stage::Lingering;
-        flow.since = op::clock();
+        flow.since = self.time;
         self.lingering.push_back(number);
         if self.lingering.len() > MAX_LINGERING
             && let Some(oldest) = self.lingering.pop_front()

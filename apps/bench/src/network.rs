@@ -1,0 +1,75 @@
+//! The network without a wire: from here to here. What goes over the wire is measured by the host.
+
+use alloc::string::{String, ToString};
+
+use core::net::{IpAddr, Ipv4Addr};
+use runtime::op;
+use runtime::thread;
+use sockets::{Endpoint, Refusal, Session, Stream};
+use tool::inspect::PROC;
+
+use crate::measure::{Row, average, counted};
+use crate::peer;
+
+/// Repetitions, and those before counting starts.
+const MANY: u64 = 500;
+const WARM_UP: u64 = 50;
+/// What is sent and comes back.
+const MESSAGE: [u8; 8] = *b"01234567";
+/// Where `echod` listens.
+const PORT: u16 = 7;
+/// How long anything may take, in nanoseconds.
+const PATIENCE: u64 = 5_000_000_000;
+const PAUSE: u64 = 1_000_000;
+
+/// A TCP connection to `echod`, which runs meanwhile: eight bytes there and back.
+pub fn tcp_local() -> Result<Row, String> {
+    let server = peer::spawn("/bin/echod", &["echod"])?;
+    let outcome = measure();
+    let _ = PROC.kill(server);
+    let _ = PROC.wait(server);
+    outcome
+}
+
+fn measure() -> Result<Row, String> {
+    let text = |refusal: Refusal| refusal.to_string();
+    let session = Session::open().map_err(text)?;
+    let stream = connect(&session).map_err(text)?;
+    let mut problem = None;
+    let mut once = || match echo(&session, &stream) {
+        Ok(true) => {}
+        Ok(false) => problem = Some(String::from("other bytes came back than were sent")),
+        Err(refusal) => problem = Some(refusal.to_string()),
+    };
+    (0..WARM_UP).for_each(|_| once());
+    let (value, counts) = counted(|| average(MANY, &mut once))?;
+    match problem {
+        None => Ok(counts.per_operation(Row::instructions(value), MANY)),
+        Some(problem) => Err(problem),
+    }
+}
+
+/// Connects once the server listens.
+fn connect(session: &Session) -> Result<Stream, Refusal> {
+    let deadline = op::clock() + PATIENCE;
+    let to = Endpoint::new(IpAddr::V4(Ipv4Addr::LOCALHOST), PORT);
+    loop {
+        let tried = session.connect(0, to).and_then(|stream| {
+            session.until(deadline, || stream.write(&[]))?;
+            Ok(stream)
+        });
+        match tried {
+            Err(_) if op::clock() < deadline => drop(thread::sleep(PAUSE)),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Whether what was sent came back.
+fn echo(session: &Session, stream: &Stream) -> Result<bool, Refusal> {
+    let deadline = op::clock() + PATIENCE;
+    session.until(deadline, || stream.write(&MESSAGE))?;
+    let mut back = [0; MESSAGE.len()];
+    let count = session.until(deadline, || stream.read(&mut back))?;
+    Ok(count == MESSAGE.len() && back == MESSAGE)
+}
