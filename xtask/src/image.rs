@@ -50,6 +50,7 @@ impl Image {
             archive: file,
             command_line: command_line.into(),
             forwards,
+            entropy: false,
             _scratch: scratch,
         })
     }

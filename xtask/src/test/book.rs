@@ -18,40 +18,46 @@ use std::time::Duration;
 /// Names of the two tests.
 pub const NAMES: [&str; 2] = ["tutorial", "transcript"];
 
-const TUTORIAL: &str = "docs/book/first-component.md";
+/// Done one after the other in the same copy.
+const TUTORIALS: [&str; 2] = ["docs/book/first-component.md", "docs/book/network-service.md"];
 const README: &str = "README.md";
 /// Time for the transcript.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The tutorial.
+/// The tutorials.
 pub fn tutorial(project: &Project, report: &mut Report) {
     report.run("tutorial", || {
-        let marks = marks(&read_text(&project.root.join(TUTORIAL))?)?;
-        if !marks.iter().any(|mark| matches!(mark, Mark::Prints(_))) {
-            bail!("{TUTORIAL} has nothing to compare: no `<!-- prints -->`");
-        }
         let copy = copy::tree(project)?;
-        let mut printed = String::new();
-        for mark in marks {
-            match mark {
-                Mark::File(path, text) => {
-                    let path = copy.root.join(path);
-                    fs::create_dir_all(path.parent().context("a file without a folder")?)?;
-                    write(&path, text.as_bytes())?;
-                }
-                Mark::Run(commands) => {
-                    printed.clear();
-                    for command in commands {
-                        printed += &run(&copy, &command)?;
-                    }
-                }
-                Mark::Prints(lines) => {
-                    prints(&lines, &printed).with_context(|| format!("it printed\n{}", tail(&printed, 40)))?;
+        TUTORIALS.iter().try_for_each(|chapter| do_as_told(project, &copy, chapter).context(*chapter))
+    });
+}
+
+/// Does what a chapter says, in a copy of the tree.
+fn do_as_told(project: &Project, copy: &Project, chapter: &str) -> Result<()> {
+    let marks = marks(&read_text(&project.root.join(chapter))?)?;
+    if !marks.iter().any(|mark| matches!(mark, Mark::Prints(_))) {
+        bail!("nothing to compare: no `<!-- prints -->`");
+    }
+    let mut printed = String::new();
+    for mark in marks {
+        match mark {
+            Mark::File(path, text) => {
+                let path = copy.root.join(path);
+                fs::create_dir_all(path.parent().context("a file without a folder")?)?;
+                write(&path, text.as_bytes())?;
+            }
+            Mark::Run(commands) => {
+                printed.clear();
+                for command in commands {
+                    printed += &run(copy, &command)?;
                 }
             }
+            Mark::Prints(lines) => {
+                prints(&lines, &printed).with_context(|| format!("it printed\n{}", tail(&printed, 40)))?;
+            }
         }
-        Ok(())
-    });
+    }
+    Ok(())
 }
 
 /// The README's transcript.
