@@ -20,7 +20,7 @@
 //! A table `[trace]` makes it a traced run: see [`traced`](super::traced).
 
 use super::report::{Report, tail};
-use super::traced::Expected;
+use super::traced::{self, Expected};
 use super::{figures, load};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
@@ -171,7 +171,11 @@ fn build(project: &Project, tests: &[&BootTest]) -> Result<Built> {
     let programs: BTreeSet<Program> = systems.iter().flat_map(System::programs).collect();
     let checks: BTreeSet<Checks> = tests.iter().map(|test| test.file.checks()).collect();
     let nuclei = checks.into_iter().map(|checks| Ok((checks, build::nucleus(project, checks)?)));
-    Ok(Built { nuclei: nuclei.collect::<Result<_>>()?, programs: build::programs(project, &programs)? })
+    let nuclei: BTreeMap<Checks, PathBuf> = nuclei.collect::<Result<_>>()?;
+    if let Some(traced) = nuclei.get(&Checks::Traced) {
+        traced::ships_nothing(&build::nucleus(project, Checks::Off)?, traced)?;
+    }
+    Ok(Built { nuclei, programs: build::programs(project, &programs)? })
 }
 
 /// Builds once, then runs the tests, as many at a time as this computer has CPUs.

@@ -10,11 +10,14 @@
 //! Besides, each record fits those before it, no two stretches of time overlap, and what is written for Perfetto is
 //! balanced: on each track every slice that begins ends, in the order of time.
 
+use crate::elf;
+use crate::project::read;
 use crate::trace::{Ended, Traced, Who, Work};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// What a trace must show.
 #[derive(Debug, Default, Deserialize)]
@@ -80,6 +83,19 @@ impl Expected {
         }
         Ok(())
     }
+}
+
+/// The nucleus that traces has the functions that write records; the one that ships has none of them.
+pub fn ships_nothing(shipped: &Path, traced: &Path) -> Result<()> {
+    let functions = |nucleus: &Path| -> Result<Vec<String>> {
+        let symbols = elf::symbols(&read(nucleus)?)?;
+        let ours = symbols.lines().filter(|line| line.contains(" nucleus::trace::") || line.contains(" trace_"));
+        Ok(ours.map(String::from).collect())
+    };
+    let shipped = functions(shipped)?;
+    ensure!(shipped.is_empty(), "the nucleus that ships has functions of the one that traces: {shipped:?}");
+    ensure!(functions(traced)?.len() >= 3, "the nucleus that traces has not the functions that this looks for");
+    Ok(())
 }
 
 /// Reads what Perfetto reads: each slice that begins ends. Gives the names of processes.

@@ -42,6 +42,8 @@ use window::Window;
 
 /// Between two looks at whether the machine answers, or has become quiet.
 const PAUSE: Duration = Duration::from_millis(50);
+/// After the answer came: its acknowledgement comes a little later.
+const TAIL: Duration = Duration::from_millis(20);
 /// How often to look whether all is quiet, at most: something may go on for ever.
 const MOST_PAUSES: usize = 40;
 
@@ -185,8 +187,7 @@ fn page(web: Forward, path: &str, trace: &Path, over: &AtomicBool) -> Result<(us
     }
     let begin = quiet(trace)?;
     let _connection = ask().with_context(|| format!("/{path} came once, and not again"))?;
-    // Its acknowledgement comes a little later.
-    thread::sleep(PAUSE);
+    thread::sleep(TAIL);
     Ok((begin, length(trace)?))
 }
 

@@ -109,18 +109,6 @@ pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
         svg.add(&text(14, y + 22, "name", story.name(*domain)));
         svg.add(&text(14, y + 40, "small", &grouped(*ticks)));
     }
-    for (place, call) in story.calls.iter().enumerate() {
-        if let (Some(from), Some(to)) = (top(call.from), top(call.to)) {
-            svg.call(call, &axis, (from, to), depth(story, place), &labels.method(story, call));
-        }
-    }
-    for stretch in &busy {
-        if let Who::Thread(_, domain) = stretch.who
-            && let Some(y) = top(domain)
-        {
-            svg.bar(axis.place(stretch.begin), axis.place(stretch.end), y, story.name(domain));
-        }
-    }
     let bottom = height - 40;
     // Marks are where the picture begins, then where an idle time begins and ends.
     for (_, x) in axis.marks.iter().skip(1).step_by(2) {
@@ -132,6 +120,18 @@ pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
         ));
         if width == IDLE {
             svg.add(&text((x + 7.0) as usize, bottom + 18, "small", "idle"));
+        }
+    }
+    for (place, call) in story.calls.iter().enumerate() {
+        if let (Some(from), Some(to)) = (top(call.from), top(call.to)) {
+            svg.call(call, &axis, (from, to), depth(story, place), &labels.method(story, call));
+        }
+    }
+    for stretch in &busy {
+        if let Who::Thread(_, domain) = stretch.who
+            && let Some(y) = top(domain)
+        {
+            svg.bar(axis.place(stretch.begin), axis.place(stretch.end), y, story.name(domain));
         }
     }
     for (time, step) in &story.steps {
