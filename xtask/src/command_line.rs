@@ -39,6 +39,9 @@ pub enum Command {
     Graph(GraphOptions),
     /// Record who calls whom, and when what runs, for https://ui.perfetto.dev
     Trace(TraceOptions),
+    /// Make the README's pictures from a running system, with Chromium
+    #[command(hide = true)]
+    Pictures,
 }
 
 /// `./x trace`

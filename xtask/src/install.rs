@@ -1,4 +1,4 @@
-//! The emulator, where it is missing.
+//! The emulator and the browser, where they are missing.
 
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
@@ -36,18 +36,38 @@ pub fn emulator() -> Result<()> {
     Ok(())
 }
 
+/// Makes sure that the browser is there, with which pages are tried.
+pub fn browser(command: &str) -> Result<()> {
+    if starts(command, "--version") {
+        return Ok(());
+    }
+    if !starts("apt-get", "--version") {
+        bail!("the pages are tried in Chromium, and `{command}` is not installed: install it and try again");
+    }
+    let prefix: &[&str] = if is_root() { &[] } else { &["sudo"] };
+    eprintln!("The pages are tried in Chromium, which is not installed here: installing the package chromium");
+    eprintln!("with `{}`.", [prefix, &["apt-get install chromium"]].concat().join(" "));
+    apt(prefix, &["update", "-qq"])?;
+    apt(prefix, &["install", "-y", "-qq", "--no-install-recommends", "chromium"])?;
+    if !starts(command, "--version") {
+        bail!("the package chromium was installed, but `{command}` does not start");
+    }
+    Ok(())
+}
+
 fn apt(prefix: &[&str], arguments: &[&str]) -> Result<()> {
     let words = [prefix, &["apt-get"], arguments].concat();
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive");
     let status = command.status().with_context(|| format!("cannot start `{}`", words[0]))?;
     if !status.success() {
-        bail!("`{}` failed: install the package qemu-system-x86 by hand", words.join(" "));
+        bail!("`{}` failed: install the package by hand", words.join(" "));
     }
     Ok(())
 }
 
-fn is_root() -> bool {
+/// Are we the administrator?
+pub fn is_root() -> bool {
     let output = Command::new("id").arg("-u").output();
     output.is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod browser;
 mod build;
 mod command_line;
 mod counter;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::New(New::Component(options)) => new::component(&project, &options),
         Command::Graph(options) => graph::graph(&project, &options),
         Command::Trace(options) => trace::trace(&project, &options),
+        Command::Pictures => test::browser::pictures(&project),
         Command::Test(options) => test::test(&project, &options),
     });
     match result {

@@ -9,11 +9,13 @@
 //! | `counter` | the emulator's plugin counts every instruction once |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
+//! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
 //! | `promises` | `docs/promises.md`: each test named there exists and has passed |
 
 mod book;
 mod boot;
+pub mod browser;
 mod checks;
 mod copy;
 mod counter;
@@ -37,7 +39,7 @@ use anyhow::{Result, bail};
 use report::Report;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 12] = [
+const GROUPS: [&str; 13] = [
     "format",
     "unsafe",
     "dependencies",
@@ -48,6 +50,7 @@ const GROUPS: [&str; 12] = [
     "boot",
     "transcript",
     "tutorial",
+    "browser",
     "mutants",
     "promises",
 ];
@@ -111,6 +114,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if wants("tutorial") {
         install::emulator()?;
         book::tutorial(project, &mut report);
+    }
+    if named(browser::NAME) || all && options.soak {
+        browser::check(project, &mut report);
     }
     let sample = std::env::var("CI").is_ok_and(|value| value == "true");
     if options.mutants || named("mutants") || all && (options.soak || sample) {

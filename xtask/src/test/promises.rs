@@ -27,8 +27,10 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
             }
             for test in &promise.tests {
                 let boot = boot_tests.iter().find(|boot| boot.name == *test);
-                let skipped = !all || boot.is_some_and(|boot| boot.file.soak) && !soak;
-                let exists = boot.is_some() || test.contains("::") || super::book::NAMES.contains(&test.as_str());
+                let is_browser = test == super::browser::NAME;
+                let skipped = !all || (is_browser || boot.is_some_and(|boot| boot.file.soak)) && !soak;
+                let known = is_browser || super::book::NAMES.contains(&test.as_str());
+                let exists = known || boot.is_some() || test.contains("::");
                 let holds = report.has_passed(test) || exists && skipped && !report.has_failed(test);
                 if !holds {
                     let line = promise.line;
