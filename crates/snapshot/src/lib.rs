@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`json`] | writes JSON into a buffer that may be too small |
+//! | [`kept`] | texts that are kept while they are read |
 //! | [`portals`] | who can call whom, put together from call entries; names of services |
 //! | [`record`] | records from the bytes that the nucleus writes |
 //! | [`write`] | all of it as one text |
@@ -16,6 +17,7 @@
 extern crate alloc;
 
 pub mod json;
+pub mod kept;
 pub mod portals;
 pub mod record;
 pub mod write;

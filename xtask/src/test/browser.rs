@@ -68,6 +68,7 @@ pub fn check(project: &Project, report: &mut Report) {
             }
             browser.show_on(DESK, Scheme::Light)?;
             tells_the_truth(browser, address)?;
+            many_readers(browser)?;
             is_found_again(browser)?;
             ensure!(browser.complaints.is_empty(), "the pages complain: {:?}", browser.complaints);
             let foreign = |request: &&String| !request.starts_with(address) && !request.starts_with("data:");
@@ -137,6 +138,22 @@ fn tells_the_truth(browser: &mut Browser, address: &str) -> Result<()> {
     browser.value("document.querySelector('[data-key=\"c httpd 1\"]').focus()")?;
     browser.wait_for("/httpd can call .*netd \\(net/.test($('story').textContent)", SEEN)?;
     browser.wait_for("document.querySelectorAll('.box.near').length > 2", SEEN)
+}
+
+/// Hundreds of requests, several at a time: each gets a whole text, and `status` has no more memory afterwards.
+fn many_readers(browser: &mut Browser) -> Result<()> {
+    let read = "(async () => {
+        const read = async () => (await fetch('/status.json')).json();
+        const memory = data => data.domains.find(domain => domain.name === 'status').charged;
+        // Each place for a text is used once before.
+        for (let i = 0; i < 8; i++) await read(), await new Promise(done => setTimeout(done, 30));
+        const before = memory(await read()), all = [];
+        for (let i = 0; i < 40; i++) all.push(...await Promise.all(Array.from({ length: 6 }, read)));
+        return [all.length, all.filter(data => data.complete && data.domains.length > 10).length, memory(await read()) - before];
+    })()";
+    let found = browser.value(read)?;
+    ensure!(found == serde_json::json!([240, 240, 0]), "answers, whole ones, frames more: {found}");
+    Ok(())
 }
 
 /// Without a network the page says so; with it, it goes on by itself.
