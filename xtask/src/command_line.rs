@@ -47,13 +47,14 @@ pub enum Command {
 /// `./x trace`
 #[derive(Args, Clone)]
 #[command(after_help = "Examples:\n  \
-    ./x trace ls /                   the program, from the shell's first look at the command to the end\n  \
+    ./x trace ls /                   the program, from the prompt to the end of the machine\n  \
     ./x trace 'cat /etc/motd | wc'   several programs\n  \
     ./x trace --boot                 from reset to the prompt\n  \
     ./x trace --system systems/network.toml --web /index.html\n                                   \
     one request: driver, network, web server, files\n\n\
-    Prints how often who called whom, and writes a file that https://ui.perfetto.dev opens. The clock counts\n\
-    instructions: a nanosecond there is an instruction here. The chapter docs/book/trace.md shows how to read it.\n\
+    Prints how often who called whom, and writes a file that https://ui.perfetto.dev opens.\n\
+    The clock counts instructions: a nanosecond there is an instruction here.\n\
+    The chapter docs/book/trace.md shows how to read it.\n\
     The exit status is that of the commands; 124 if the time limit was reached.")]
 pub struct TraceOptions {
     /// A command for the shell; options come before it

@@ -85,6 +85,12 @@ pub struct Run<'a> {
 /// Runs, and writes what was asked for; the exit status is that of the commands.
 pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
     let limit = Duration::try_from_secs_f64(options.timeout).context("--timeout takes seconds, as 60")?;
+    for file in options.svg.iter().chain([&options.output]) {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            bail!("{} cannot be written: there is no folder {}", file.display(), folder.display());
+        }
+    }
     install::emulator()?;
     let commands = options.commands.join(" ");
     let work = match &options.web {
@@ -179,7 +185,8 @@ fn page(web: Forward, path: &str, trace: &Path, over: &AtomicBool) -> Result<(us
     loop {
         match ask() {
             Ok(_) => break,
-            Err(error) if over.load(Ordering::Relaxed) || error.to_string().contains("HTTP") => {
+            // An answer that is no page will be none the next time, either.
+            Err(error) if over.load(Ordering::Relaxed) || format!("{error:#}").contains("HTTP/") => {
                 return Err(error.context(format!("/{path} did not come")));
             }
             Err(_) => thread::sleep(PAUSE),
