@@ -7,6 +7,7 @@ use http::{Method, Range, Request, Status, push_number};
 
 use crate::files::{Files, Open, push_length};
 use crate::status::{self, Snapshot};
+use crate::time;
 
 /// Where a body comes from.
 enum Source {
@@ -58,14 +59,19 @@ pub fn answer(request: &Request<'_>, files: &mut Files, into: &mut Vec<u8>) -> O
         whole(Status::PreconditionFailed, request, into);
         return None;
     }
-    if lists(request.if_none_match) == Some(true) {
+    // Without a tag the date counts (RFC 9110, 13.1.3).
+    let since = request.if_modified_since.and_then(http::parse_date);
+    let old = || since.zip(file.modified).is_some_and(|(since, modified)| modified <= since);
+    if lists(request.if_none_match).unwrap_or_else(old) {
         begin(Status::NotModified, request.persistent, into);
         into.extend_from_slice(&file.fields);
         into.extend_from_slice(b"\r\n");
         return None;
     }
     // A range of another version than the client has is of no use to it.
-    let same = request.if_range.is_none_or(|tag| tag == file.tag);
+    let same = request.if_range.is_none_or(|version| {
+        version == file.tag || file.modified.is_some() && http::parse_date(version) == file.modified
+    });
     let range = match request.range.filter(|_| same && request.method == Method::Get) {
         Some(field) => http::parse_range(field, file.size()),
         None => Range::All,
@@ -145,6 +151,7 @@ fn begin(status: Status, persistent: bool, into: &mut Vec<u8>) {
     for part in ["HTTP/1.1 ", status.line(), "\r\nServer: Cairn\r\n"] {
         into.extend_from_slice(part.as_bytes());
     }
+    time::push_date(into);
     into.extend_from_slice(if persistent { b"Connection: keep-alive\r\n" } else { b"Connection: close\r\n" });
 }
 

@@ -11,6 +11,8 @@ use runtime::Direct;
 use runtime::connection::{Connection, Name};
 use runtime::entry::Owned;
 
+use crate::time;
+
 static SYSTEM: FileSystemClient<Connection<Name<'static>>> = FileSystemClient(Connection::named("ramfs"));
 
 /// What is served lies below.
@@ -25,6 +27,8 @@ pub struct Open {
     stat: Stat,
     /// `ETag`, with its quotes.
     pub tag: String,
+    /// When it was changed last, in seconds since 1970, if that is known.
+    pub modified: Option<u64>,
     /// The fields that describe the file, each with its line end; without its length.
     pub fields: Vec<u8>,
 }
@@ -92,12 +96,19 @@ fn search(path: &str) -> Option<Open> {
 fn open(path: &str, name: &str) -> Option<Open> {
     let entry = Owned::new(SYSTEM.open(name, 0).ok()?.into());
     let stat = FileClient(Direct(entry.entry())).stat().ok().filter(|stat| stat.kind == Kind::File)?;
-    let tag = format!("\"{:x}-{:x}\"", stat.modified, stat.size);
+    let modified = time::of(stat.modified);
+    // The time of day tells files apart that two boots have under the same name.
+    let tag = format!("\"{:x}-{:x}-{:x}\"", modified.unwrap_or(0), stat.modified, stat.size);
     let mut fields = Vec::new();
+    if let Some(modified) = modified {
+        fields.extend_from_slice(b"Last-Modified: ");
+        fields.extend_from_slice(&http::write_date(modified));
+        fields.extend_from_slice(b"\r\n");
+    }
     for part in ["Content-Type: ", http::content_type(name), "\r\nETag: ", &tag, "\r\nAccept-Ranges: bytes\r\n"] {
         fields.extend_from_slice(part.as_bytes());
     }
-    Some(Open { path: path.into(), entry, stat, tag, fields })
+    Some(Open { path: path.into(), entry, stat, tag, modified, fields })
 }
 
 /// `Content-Length`, with its line end.

@@ -20,6 +20,7 @@ mod clients;
 mod files;
 mod server;
 mod status;
+mod time;
 
 use runtime::thread;
 
