@@ -19,10 +19,11 @@ use crate::image::Image;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Path of the file that the web server is asked for.
 pub const PAGE: &str = "kibibyte";
@@ -38,6 +39,8 @@ const BATCHES: usize = 5;
 /// Exchanges of a batch, and KiB of one from the source.
 const EXCHANGES: u64 = 400;
 const BULK_KIB: u64 = 4096;
+/// How long after the web server the other services may come.
+const START: Duration = Duration::from_secs(30);
 /// Between two tries to get the first response.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -162,23 +165,39 @@ impl Session<'_> {
     }
 
     fn udp_echo(&mut self) -> Result<u64> {
-        let mut stream = client::Datagrams::connect(self.ports.udp_echo.address())?;
+        let address = self.ports.udp_echo.address();
+        let mut stream = self.once_up(|| client::Datagrams::connect(address).and_then(answering(first_echo)))?;
         self.each_echo(&mut stream)
     }
 
     fn tcp_echo(&mut self) -> Result<u64> {
-        let mut stream = client::tcp(self.ports.tcp_echo.address())?;
+        let address = self.ports.tcp_echo.address();
+        let mut stream = self.once_up(|| client::tcp(address).and_then(answering(first_echo)))?;
         self.each_echo(&mut stream)
     }
 
     fn tcp_bulk(&mut self) -> Result<u64> {
-        let mut stream = client::tcp(self.ports.source.address())?;
+        let address = self.ports.source.address();
+        let mut stream = self.once_up(|| client::tcp(address).and_then(answering(|stream| client::skip(stream, 1))))?;
         self.batches(BULK_KIB, |_| client::skip(&mut stream, BULK_KIB))
     }
 
     fn tcp_loopback(&mut self) -> Result<u64> {
-        let mut stream = client::tcp(self.ports.loopback.address())?;
+        let address = self.ports.loopback.address();
+        let one = |stream: &mut TcpStream| client::on_behalf(stream, 1);
+        let mut stream = self.once_up(|| client::tcp(address).and_then(answering(one)))?;
         self.batches(EXCHANGES, |_| client::on_behalf(&mut stream, EXCHANGES))
+    }
+
+    /// Tries until a service answers: that the web server does means little for the others.
+    fn once_up<S>(&self, mut open: impl FnMut() -> Result<S>) -> Result<S> {
+        let start = Instant::now();
+        loop {
+            match open() {
+                Err(_) if !self.over.load(Ordering::Relaxed) && start.elapsed() < START => thread::sleep(PAUSE),
+                result => return result,
+            }
+        }
     }
 
     /// Eight bytes there and back.
@@ -206,6 +225,15 @@ impl Session<'_> {
         let counts = (0..BATCHES).map(|_| self.counter.during(&mut batch)).collect::<Result<Vec<_>>>()?;
         Ok(share(counts, number))
     }
+}
+
+/// Gives a stream on after this exchange.
+fn answering<S>(exchange: impl Fn(&mut S) -> Result<()>) -> impl FnOnce(S) -> Result<S> {
+    move |mut stream| exchange(&mut stream).map(|()| stream)
+}
+
+fn first_echo(stream: &mut (impl Read + Write)) -> Result<()> {
+    client::echo(stream, 0)
 }
 
 /// Of the median of several counts, the share of one, rounded up.
