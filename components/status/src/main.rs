@@ -10,7 +10,7 @@
 //!
 //! # Rights
 //! It holds the machine to look and for nothing else (`special = "inspect"`): it cannot stop it, and cannot call the
-//! services whose names it tells any more than others can.
+//! services whose names it tells any more than others can. With more rights than it needs it does not serve.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -19,11 +19,12 @@ extern crate alloc;
 
 mod look;
 
+use abi::rights::{self, Kind};
 use interface::{Reply, Request};
 use interfaces::status::{StatusError, StatusServer};
-use runtime::op;
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
+use runtime::{Entry, op};
 use snapshot::kept::Kept;
 
 use look::Looked;
@@ -68,6 +69,10 @@ impl StatusServer for Status {
 }
 
 fn main() -> u8 {
+    if op::entry_info(Entry::OWN, Entry::SPECIAL) != Ok((Kind::Machine, rights::READ)) {
+        runtime::log!("the machine is to be held to look and for nothing else: write special = \"inspect\"");
+        return 1;
+    }
     *STATE.lock() = Some(State { kept: Kept::with_room(KEPT, TEXT_BYTES), looked: Looked::new() });
     match server::publish::<Status>("status", ACTIVATIONS) {
         Ok(_) => server::park(),

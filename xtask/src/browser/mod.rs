@@ -154,7 +154,11 @@ impl Browser {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
         self.ask("Emulation.setDeviceMetricsOverride", metrics)?;
         let value = if scheme == Scheme::Dark { "dark" } else { "light" };
-        let features = json!([{ "name": "prefers-color-scheme", "value": value }]);
+        // Nothing moves slowly: what is measured is where it will stay.
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": value },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ]);
         self.ask("Emulation.setEmulatedMedia", json!({ "features": features })).map(drop)
     }
 
