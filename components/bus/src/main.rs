@@ -2,8 +2,10 @@
 //! may write, and nothing else.
 //!
 //! # Death of a driver
-//! Frames that a device writes belong to this component and are never given back, only given again. Before a
-//! new instance of a driver gets them, bus mastering is switched off and the device is reset.
+//! A device reads and writes memory only while its driver lives: the driver leaves a semaphore of its own here,
+//! which goes with it, and a thread of ours waits for that. Then bus mastering is switched off and the device is
+//! reset, before a new instance of the driver gets it in any case. The frames that the device writes belong to
+//! this component and are never given back, only given again to drivers of the same device.
 #![no_std]
 #![no_main]
 
@@ -32,8 +34,8 @@ fn main() -> u8 {
 
 fn start() -> Result<(), String> {
     let found = pci::enumerate();
-    for function in &found {
-        runtime::log!("{}: device {:08x}", function.place(), function.id());
+    for found in &found {
+        runtime::log!("{}: device {:08x}", found.function.place(), found.configuration.id());
     }
     service::offer(found);
     server::publish::<service::BusService>("bus", ACTIVATIONS).map(drop).map_err(|error| error.to_string())

@@ -1,18 +1,20 @@
 //! What drivers ask for.
 
-use abi::layout::FREE_START;
-use abi::rights::{self, MAP_READ, MAP_WRITE};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+
+use abi::layout::FREE_START;
+use abi::rights::{self, Kind, MAP_READ, MAP_WRITE};
 use interface::{Delegate, Delegated, Reply, Request};
 use interfaces::bus::{BusError, BusServer, CONFIGURATION_BYTES, MAX_FRAMES};
 use interfaces::sigma0::Sigma0Client;
+use pci::{Activity, Region};
 use runtime::entry::Owned;
 use runtime::server::Serve;
 use runtime::sync::Mutex;
-use runtime::{Direct, Entry, op};
+use runtime::{Direct, Entry, op, thread};
 
-use crate::pci::Function;
+use crate::pci::{Found, Function};
 
 const PAGE: u64 = abi::PAGE_BYTES as u64;
 /// Registers of one device behind one base register, at most.
@@ -20,10 +22,18 @@ const MAX_REGISTER_PAGES: u64 = 16;
 /// Virtual space for each device: its registers, then its frames.
 const SPACE: u64 = 1 << 20;
 const FRAMES_AT: u64 = 6 * MAX_REGISTER_PAGES * PAGE;
+const _: () = assert!(FRAMES_AT + MAX_FRAMES as u64 * PAGE <= SPACE);
+/// Looks at a device that is being reset, until it counts as reset.
+const RESET_LOOKS: usize = 10_000;
 
 struct Device {
+    /// Number in [`State::found`].
+    number: usize,
     function: Function,
     domain: Owned,
+    /// Counts those who had it, and whether a thread waits for the end of the present one.
+    holder: u64,
+    watched: bool,
     interrupt: Option<Entry>,
     /// Virtual space of ours.
     space: u64,
@@ -31,21 +41,19 @@ struct Device {
     mapped: u64,
     /// Physical addresses.
     frames: Vec<u64>,
-    masks: [u32; 6],
-    configuration: [u32; 64],
 }
 
 struct State {
-    free: Vec<Function>,
+    found: Vec<Found>,
     /// By badge.
     taken: BTreeMap<u64, Device>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { free: Vec::new(), taken: BTreeMap::new() });
+static STATE: Mutex<State> = Mutex::new(State { found: Vec::new(), taken: BTreeMap::new() });
 
 /// These devices are there.
-pub fn offer(found: Vec<Function>) {
-    STATE.lock().free = found;
+pub fn offer(found: Vec<Found>) {
+    STATE.lock().found = found;
 }
 
 /// The service.
@@ -57,81 +65,120 @@ impl Serve for BusService {
     }
 }
 
-fn with<R>(badge: u64, work: impl FnOnce(&mut Device) -> Result<R, BusError>) -> Result<R, BusError> {
-    STATE.lock().taken.get_mut(&badge).ok_or(BusError::NotClaimed).and_then(work)
+/// Does something with the caller's device.
+fn with<R>(badge: u64, work: impl FnOnce(&mut Device, &[Found]) -> Result<R, BusError>) -> Result<R, BusError> {
+    let mut state = STATE.lock();
+    let State { found, taken } = &mut *state;
+    work(taken.get_mut(&badge).ok_or(BusError::NotClaimed)?, found)
 }
 
 /// Maps pages of ours, derived, into a driver.
 fn give(domain: Entry, source: u64, address: u64, pages: u64) -> Result<(), BusError> {
     for page in 0..pages {
-        let (from, to) = (source + page * PAGE, address + page * PAGE);
+        let to = address.checked_add(page * PAGE).ok_or(BusError::BadAddress)?;
         // SAFETY: nothing here refers to what stands in these pages.
-        unsafe { op::map(domain, from, to, 0, MAP_READ | MAP_WRITE) }.map_err(|_| BusError::BadAddress)?;
+        unsafe { op::map(domain, source + page * PAGE, to, 0, MAP_READ | MAP_WRITE) }
+            .map_err(|_| BusError::BadAddress)?;
     }
     Ok(())
+}
+
+/// Is it an entry of this kind, with this right?
+fn is(entry: Entry, kind: Kind, right: u8) -> bool {
+    op::entry_info(Entry::OWN, entry).is_ok_and(|(found, rights)| found == kind && rights & right == right)
+}
+
+impl State {
+    /// A device for a driver that has none: the first of these that nobody has.
+    fn take(&mut self, badge: u64, device: u64, domain: Owned) -> Result<(), BusError> {
+        let is_taken = |number: usize| self.taken.values().any(|device| device.number == number);
+        let mut wanted = self.found.iter().enumerate();
+        let place = wanted.find(|(number, found)| u64::from(found.configuration.id()) == device && !is_taken(*number));
+        let (number, Found { function, configuration }) = place.ok_or(BusError::NotFound)?;
+        function.set(Activity::Answers);
+        let line = function.line(configuration);
+        let interrupt = line.and_then(|line| op::machine_interrupt(Entry::SPECIAL, line).ok());
+        let space = FREE_START + self.taken.len() as u64 * SPACE;
+        let device = Device {
+            number,
+            function: *function,
+            domain,
+            holder: 0,
+            watched: false,
+            interrupt,
+            space,
+            mapped: 0,
+            frames: Vec::new(),
+        };
+        self.taken.insert(badge, device);
+        Ok(())
+    }
 }
 
 impl BusServer for BusService {
     fn claim(&self, badge: u64, device: u64, domain: Delegated) -> Result<(), BusError> {
         let domain = Owned::new(domain.into());
-        let mut state = STATE.lock();
         if badge == 0 {
             // Opened by name: only who has a portal by the system description gets a device.
-            return Err(BusError::NotFound);
+            return Err(BusError::NotAllowed);
         }
-        if let Some(device) = state.taken.get_mut(&badge) {
-            device.take_back();
-            device.domain = domain;
-            device.function.start();
-            return Ok(());
+        if !is(domain.entry(), Kind::Domain, rights::WRITE) {
+            return Err(BusError::NotADomain);
         }
-        let place = state.free.iter().position(|function| u64::from(function.id()) == device);
-        let function = state.free.swap_remove(place.ok_or(BusError::NotFound)?);
-        let space = FREE_START + state.taken.len() as u64 * SPACE;
-        function.answer();
-        let masks = function.masks();
-        let configuration = core::array::from_fn(|word| function.read(4 * word as u8));
-        let interrupt = function.line().and_then(|line| op::machine_interrupt(Entry::SPECIAL, line).ok());
-        function.start();
-        let device = Device { function, domain, interrupt, space, mapped: 0, frames: Vec::new(), masks, configuration };
-        state.taken.insert(badge, device);
+        let mut state = STATE.lock();
+        let State { found, taken } = &mut *state;
+        let Some(old) = taken.get_mut(&badge) else { return state.take(badge, device, domain) };
+        let id = found.get(old.number).map(|found| u64::from(found.configuration.id()));
+        // A domain that is gone has left a revoked entry.
+        if id != Some(device) || is(old.domain.entry(), Kind::Domain, rights::WRITE) {
+            return Err(BusError::HasDevice);
+        }
+        old.take_back(found);
+        old.function.set(Activity::Answers);
+        old.domain = domain;
+        (old.holder, old.watched) = (old.holder + 1, false);
         Ok(())
     }
 
     fn configuration(&self, badge: u64, into: &mut [u8]) -> Result<usize, BusError> {
-        with(badge, |device| {
-            let words = device.configuration.iter().chain(&device.masks);
-            for (bytes, word) in into.chunks_exact_mut(4).zip(words) {
-                bytes.copy_from_slice(&word.to_le_bytes());
+        with(badge, |device, found| {
+            let found = found.get(device.number).ok_or(BusError::NotFound)?;
+            for (bytes, word) in into.as_chunks_mut::<4>().0.iter_mut().zip(found.configuration.all()) {
+                *bytes = word.to_le_bytes();
             }
             Ok(into.len().min(CONFIGURATION_BYTES))
         })
     }
 
     fn registers(&self, badge: u64, base: u64, address: u64) -> Result<u64, BusError> {
-        with(badge, |device| {
-            let (physical, bytes) = device.function.memory(base).ok_or(BusError::NotFound)?;
-            let pages = bytes.div_ceil(PAGE).min(MAX_REGISTER_PAGES);
+        with(badge, |device, found| {
+            let region = device.region(found, base).ok_or(BusError::NotFound)?;
+            if !region.alone(others(found, device.number, region)) {
+                return Err(BusError::SharedPage);
+            }
+            let pages = region.bytes.div_ceil(PAGE).min(MAX_REGISTER_PAGES);
             let own = device.space + base * MAX_REGISTER_PAGES * PAGE;
             for page in 0..pages {
-                match op::machine_device(Entry::SPECIAL, physical + page * PAGE, own + page * PAGE) {
+                match op::machine_device(Entry::SPECIAL, region.start + page * PAGE, own + page * PAGE) {
                     Ok(()) | Err(abi::Error::Occupied) => {}
+                    Err(abi::Error::BadArgument) => return Err(BusError::NotFound),
                     Err(_) => return Err(BusError::NoMemory),
                 }
             }
             device.mapped |= 1 << base;
             give(device.domain.entry(), own, address, pages)?;
-            Ok(bytes)
+            Ok(region.bytes.min(pages * PAGE))
         })
     }
 
     fn interrupt(&self, badge: u64) -> Result<Delegate, BusError> {
         let rights = rights::READ | rights::WRITE;
-        with(badge, |device| device.interrupt.ok_or(BusError::NoInterrupt)).map(|line| Delegate::entry(line.0, rights))
+        with(badge, |device, _| device.interrupt.ok_or(BusError::NoInterrupt))
+            .map(|line| Delegate::entry(line.0, rights))
     }
 
     fn frames(&self, badge: u64, count: u64, address: u64, into: &mut [u8]) -> Result<usize, BusError> {
-        with(badge, |device| {
+        with(badge, |device, _| {
             let count = count.min(MAX_FRAMES as u64).min(into.len() as u64 / 8);
             let own = device.space + FRAMES_AT;
             let memory = Sigma0Client(Direct(Entry::SIGMA0));
@@ -142,31 +189,83 @@ impl BusServer for BusService {
                 device.frames.push(physical);
             }
             give(device.domain.entry(), own, address, count)?;
-            for (bytes, frame) in into.chunks_exact_mut(8).zip(&device.frames[..count as usize]) {
-                bytes.copy_from_slice(&frame.to_le_bytes());
+            for (bytes, frame) in into.as_chunks_mut::<8>().0.iter_mut().zip(&device.frames[..count as usize]) {
+                *bytes = frame.to_le_bytes();
             }
             Ok(8 * count as usize)
         })
     }
+
+    fn work(&self, badge: u64, life: Delegated) -> Result<(), BusError> {
+        let life = Owned::new(life.into());
+        if !is(life.entry(), Kind::Semaphore, rights::USE) {
+            return Err(BusError::NotASemaphore);
+        }
+        with(badge, |device, _| {
+            let holder = device.holder;
+            if !device.watched {
+                // The thread ends by itself.
+                drop(thread::spawn(move || watch(badge, holder, &life)).map_err(|_| BusError::NoMemory)?);
+                device.watched = true;
+            }
+            device.function.set(Activity::Works);
+            Ok(())
+        })
+    }
+}
+
+/// Memory of functions other than this one, and of this one besides the region.
+fn others(found: &[Found], number: usize, region: Region) -> impl Iterator<Item = Region> {
+    let all =
+        found.iter().enumerate().flat_map(|(other, found)| found.configuration.regions().map(move |r| (other, r)));
+    all.filter(move |(other, other_region)| *other != number || *other_region != region).map(|(_, region)| region)
+}
+
+/// Waits until the holder of a device is gone, and stops the device.
+fn watch(badge: u64, holder: u64, life: &Owned) {
+    // Who raises the semaphore is alive.
+    while matches!(op::p(life.entry(), abi::NEVER), Ok(()) | Err(abi::Error::Cancelled)) {}
+    let mut state = STATE.lock();
+    let State { found, taken } = &mut *state;
+    if let Some(device) = taken.get_mut(&badge).filter(|device| device.holder == holder) {
+        device.take_back(found);
+        runtime::log!("{}: stopped, its driver is gone", device.function.place());
+    }
 }
 
 impl Device {
+    fn region(&self, found: &[Found], base: u64) -> Option<Region> {
+        found.get(self.number)?.configuration.region(base)
+    }
+
     /// The device does nothing to memory any more and forgets what it was told; nobody but us sees its
     /// registers and frames.
-    fn take_back(&mut self) {
-        self.function.stop();
+    fn take_back(&mut self, found: &[Found]) {
+        self.function.set(Activity::Answers);
+        self.reset(found);
+        self.function.set(Activity::Off);
         let pages = FRAMES_AT / PAGE + self.frames.len() as u64;
         for page in 0..pages {
             // SAFETY: only what was derived from our mappings goes.
             let _ = unsafe { op::unmap(Entry::OWN, self.space + page * PAGE, 0, MAP_READ) };
         }
-        if let Some((base, offset)) = self.function.virtio_status()
-            && offset < MAX_REGISTER_PAGES * PAGE
-            && self.mapped & 1 << base != 0
-        {
-            let status = (self.space + base * MAX_REGISTER_PAGES * PAGE + offset) as *mut u8;
-            // SAFETY: the device's status register (virtio 1.2, 4.1.4.3), mapped by `registers`; 0 resets it.
-            unsafe { status.write_volatile(0) };
+    }
+
+    /// Resets a virtio device, if its driver got as far as its registers.
+    fn reset(&self, found: &[Found]) {
+        let status = found.get(self.number).and_then(|found| found.configuration.virtio_status());
+        let Some(status) = status else { return };
+        if status.offset >= MAX_REGISTER_PAGES * PAGE || self.mapped & 1 << status.base == 0 {
+            return;
+        }
+        let status = (self.space + status.base as u64 * MAX_REGISTER_PAGES * PAGE + status.offset) as *mut u8;
+        // SAFETY: the device's status register (virtio 1.2, 4.1.4.3), within the memory behind its base register and
+        // mapped by `registers`; 0 resets the device.
+        unsafe { status.write_volatile(0) };
+        // SAFETY: as above.
+        let is_reset = (0..RESET_LOOKS).any(|_| unsafe { status.read_volatile() } == 0);
+        if !is_reset {
+            runtime::log!("{}: does not let itself be reset", self.function.place());
         }
     }
 }

@@ -10,7 +10,7 @@ pub mod memory;
 
 use core::fmt;
 
-use interface::{Failure, Transport};
+use interface::{Delegate, Failure, Transport};
 use interfaces::bus::{BusClient, BusError, CONFIGURATION_BYTES};
 pub use memory::Memory;
 use virtio_drivers::transport::pci::bus::{DeviceFunction, PciRoot};
@@ -51,9 +51,10 @@ impl From<Failure<BusError>> for OpenError {
     }
 }
 
-/// The device that was claimed, with `frames` frames, cleared. Its registers and frames stand at
-/// [`memory::registers_at`] and [`FRAMES_AT`] of this domain, where nothing else may be.
-pub fn open<T: Transport>(bus: &BusClient<T>, frames: usize) -> Result<PciTransport, OpenError> {
+/// The device that was claimed, made to work, with `frames` frames, cleared. Its registers and frames stand at
+/// [`memory::registers_at`] and [`FRAMES_AT`] of this domain, where nothing else may be. It works as long as `life`, a
+/// semaphore of the driver's that may be waited for.
+pub fn open<T: Transport>(bus: &BusClient<T>, frames: usize, life: Delegate) -> Result<PciTransport, OpenError> {
     if frames > MAX_FRAMES || memory::is_open() {
         return Err(OpenError::Twice);
     }
@@ -72,6 +73,7 @@ pub fn open<T: Transport>(bus: &BusClient<T>, frames: usize) -> Result<PciTransp
     // SAFETY: the bus has just mapped these frames, and nothing of this program refers to them; the device was
     // reset before it was given to us.
     unsafe { memory::open(physical.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes))) };
+    bus.work(life)?;
     let function = DeviceFunction { bus: 0, device: 0, function: 0 };
     PciTransport::new::<Memory, _>(&mut PciRoot::new(copy), function).map_err(OpenError::Device)
 }

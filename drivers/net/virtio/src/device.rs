@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use interface::Delegate;
 use interfaces::bus::BusClient;
 use interfaces::nic::MAX_FRAME;
 use runtime::Direct;
@@ -36,9 +37,9 @@ pub struct Device {
 unsafe impl Send for Device {}
 
 impl Device {
-    /// Gets everything from the bus and starts the device.
-    pub fn new(bus: &BusClient<Direct>) -> Result<Self, String> {
-        let transport = virtio::open(bus, FRAMES).map_err(|error| error.to_string())?;
+    /// Gets everything from the bus and starts the device, which works as long as the semaphore `life` exists.
+    pub fn new(bus: &BusClient<Direct>, life: Delegate) -> Result<Self, String> {
+        let transport = virtio::open(bus, FRAMES, life).map_err(|error| error.to_string())?;
         let net = VirtIONetRaw::new(transport).map_err(|error| format!("the device refuses: {error}"))?;
         let pages = core::iter::from_fn(memory::page);
         let free = pages.flat_map(|page| <[Buffer; 2]>::from(page.split_at_mut(PAGE_SIZE / 2))).collect();

@@ -53,7 +53,9 @@ fn start() -> Result<(), String> {
     let domain = Delegate::entry(Entry::DOMAIN.0, abi::rights::WRITE);
     bus.claim(DEVICE, domain).map_err(|error| error.to_string())?;
     let line: Entry = bus.interrupt().map_err(|error| error.to_string())?.into();
-    let device = Device::new(&bus)?;
+    // Nobody raises it: it tells the bus of our end.
+    let life = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
+    let device = Device::new(&bus, Delegate::entry(life.0, abi::rights::USE))?;
     let semaphore = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
     EVENT.store(semaphore.0, Ordering::Relaxed);
     LINE.store(line.0, Ordering::Relaxed);

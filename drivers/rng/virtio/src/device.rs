@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use interface::Delegate;
 use interfaces::bus::BusClient;
 use interfaces::entropy::EntropyError;
 use runtime::Direct;
@@ -34,9 +35,9 @@ pub struct Device {
 unsafe impl Send for Device {}
 
 impl Device {
-    /// Gets everything from the bus and starts the device.
-    pub fn new(bus: &BusClient<Direct>) -> Result<Self, String> {
-        let mut transport = virtio::open(bus, FRAMES).map_err(|error| error.to_string())?;
+    /// Gets everything from the bus and starts the device, which works as long as the semaphore `life` exists.
+    pub fn new(bus: &BusClient<Direct>, life: Delegate) -> Result<Self, String> {
+        let mut transport = virtio::open(bus, FRAMES, life).map_err(|error| error.to_string())?;
         transport.begin_init(Feature::VERSION_1);
         let queue = VirtQueue::new(&mut transport, REQUESTS, false, false);
         let queue = queue.map_err(|error| format!("the device refuses: {error}"))?;

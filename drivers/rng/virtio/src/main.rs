@@ -57,7 +57,9 @@ fn start() -> Result<(), String> {
         }
         Err(error) => return Err(error.to_string()),
     }
-    let device = Device::new(&bus)?;
+    // Nobody raises it: it tells the bus of our end.
+    let life = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
+    let device = Device::new(&bus, Delegate::entry(life.0, abi::rights::USE))?;
     let semaphore = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
     EVENT.store(semaphore.0, Ordering::Relaxed);
     match bus.interrupt() {
