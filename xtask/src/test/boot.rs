@@ -13,13 +13,15 @@
 //! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`, `cpus = 1`,
 //! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `requests = 0` (pages that
 //! the host must get from the web server while the machine runs; with `icount = false`), `without_entropy = false` (no
-//! entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual), and for
+//! entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
+//! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), and for
 //! conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`. With `fetch = "/path"` a step first
 //! asks the web server, and the answer becomes a line of the output; `figures = true` compares what was fetched
 //! ([`figures`]).
 //! A table `[trace]` makes it a traced run: see [`traced`](super::traced).
 
 use super::report::{Report, tail};
+use super::time_server::{self, TimeServer};
 use super::traced::{self, Expected};
 use super::{figures, load};
 use crate::build::{self, Checks, Program, Programs};
@@ -88,6 +90,9 @@ pub struct TestFile {
     append: String,
     #[serde(default)]
     without_entropy: bool,
+    /// A time server runs on the host; its port stands for `TIME_PORT` in `exec`.
+    #[serde(default)]
+    time_server: bool,
     #[serde(default)]
     emulator: Vec<String>,
     /// Times that the web server's first page must come to the host while the machine runs.
@@ -222,7 +227,12 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
         let run = Run { system: &system, memory, work: expected.work(exec)?, from_boot: false, echo: false, limit };
         return expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status);
     }
-    let mut image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, test.exec.as_deref())?;
+    let time_server = if test.time_server { Some(TimeServer::open()?) } else { None };
+    let exec = match (&test.exec, &time_server) {
+        (Some(exec), Some(server)) => Some(exec.replace(time_server::PLACEHOLDER, &server.port()?.to_string())),
+        (exec, _) => exec.clone(),
+    };
+    let mut image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, exec.as_deref())?;
     if let Some(forwards) = &mut image.forwards {
         // Several tests run at the same time: none gets the usual port.
         *forwards = Forward::any(&[(Protocol::Tcp, forward::WEB)])?;
@@ -257,6 +267,9 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
                 move || load::pages(port, over)
             })
         });
+        if let Some(server) = &time_server {
+            scope.spawn(|| server.serve(&over));
+        }
         let booted = emulator::boot(&image, &machine, console, Some(limit));
         over.store(true, Ordering::Relaxed);
         (booted, pages.and_then(|pages| pages.join().ok()).unwrap_or(0))

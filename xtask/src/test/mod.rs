@@ -29,6 +29,7 @@ mod ready;
 mod report;
 mod scan;
 mod systems;
+mod time_server;
 pub mod traced;
 
 use crate::command_line::TestOptions;

@@ -1,0 +1,105 @@
+//! Corrects the clock by time servers of the network (crate `sntp`).
+//!
+//! Servers stand in the file `/etc/ntp`, one to a line: an address or a name, with a port if it is not 123. The file is
+//! read anew before each question. Nobody is asked often, and where nobody answers ever more seldom; the log tells
+//! only of what changed. Between two questions nothing is kept in the network.
+//!
+//! A clock that was started again knows only what the machine's chip says. So what the last answer told is kept here
+//! and told again then.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod ask;
+mod servers;
+
+use alloc::format;
+use alloc::string::String;
+
+use interface::Failure;
+use interfaces::time::{TimeClient, TimeError};
+use runtime::{Direct, thread};
+use sntp::{Outcome, Sample, Schedule};
+
+runtime::entry!(main);
+
+const SECOND: u64 = 1_000_000_000;
+/// Between two looks whether the clock still knows, in nanoseconds.
+const LOOK: u64 = 60 * SECOND;
+
+/// The clock, and what it was told.
+struct Clock {
+    client: TimeClient<Direct>,
+    /// The last answer, and the clock's version with it.
+    kept: Option<(Sample, u64)>,
+    /// The last line for the log: only what changed is told.
+    told: String,
+}
+
+fn main() -> u8 {
+    let Some(clock) = runtime::program::portal("time") else {
+        runtime::log!("no portal to the clock: the system description must give `clock/time`");
+        return 1;
+    };
+    let mut clock = Clock { client: TimeClient(Direct(clock)), kept: None, told: String::new() };
+    let mut schedule = Schedule::new();
+    loop {
+        let outcome = clock.correct();
+        clock.rest(schedule.after(outcome) * SECOND);
+    }
+}
+
+impl Clock {
+    /// Asks the servers in turn until one answers.
+    fn correct(&mut self) -> Outcome {
+        let mut outcome = Outcome::Silence;
+        for server in servers::read() {
+            match ask::ask(&server) {
+                Ok(Ok(sample)) => {
+                    match self.set(sample) {
+                        Ok(()) => self.tell(format!("the time comes from {server}")),
+                        Err(error) => self.tell(format!("the clock refuses what {server} says: {error}")),
+                    }
+                    return Outcome::Answered;
+                }
+                Ok(Err(bad)) => {
+                    outcome = Outcome::Refused(bad);
+                    self.tell(format!("{server}: {bad}"));
+                }
+                // That nobody answers is the usual thing.
+                Err(_) => {}
+            }
+        }
+        outcome
+    }
+
+    fn set(&mut self, sample: Sample) -> Result<(), Failure<TimeError>> {
+        self.client.set(sample.offset, sample.error)?;
+        self.kept = Some((sample, self.client.offset()?.version));
+        Ok(())
+    }
+
+    /// Waits. Meanwhile a clock that was started again is told again.
+    fn rest(&mut self, nanoseconds: u64) {
+        let end = thread::clock().saturating_add(nanoseconds);
+        while thread::clock() < end {
+            // Whoever cancels a wait only makes the next look come sooner.
+            let _ = thread::sleep_until(end.min(thread::clock() + LOOK));
+            if let Some((sample, version)) = self.kept
+                && self.client.offset().map(|told| told.version) != Ok(version)
+            {
+                // If it does not take, the next look finds that out.
+                let _ = self.set(sample);
+            }
+        }
+    }
+
+    fn tell(&mut self, line: String) {
+        if self.told != line {
+            runtime::log!("{line}");
+            self.told = line;
+        }
+    }
+}
