@@ -151,19 +151,19 @@ impl Request {
 /// to 2036, clear 2036 to 2104. `None` before 1970.
 fn nanoseconds(timestamp: u64) -> Option<u64> {
     let seconds = (timestamp >> 32) + if timestamp >> 63 == 0 { 1 << 32 } else { 0 };
-    let fraction = (timestamp & 0xffff_ffff) * SECOND >> 32;
+    let fraction = ((timestamp & 0xffff_ffff) * SECOND) >> 32;
     Some(seconds.checked_sub(FROM_1900)? * SECOND + fraction)
 }
 
 /// Nanoseconds from one timestamp to another, over the end of an era too; `None` if it is not later, or by hours.
 fn span(from: u64, to: u64) -> Option<u64> {
     let difference = to.wrapping_sub(from);
-    (difference >> 32 < 3_600).then(|| (difference >> 32) * SECOND + ((difference & 0xffff_ffff) * SECOND >> 32))
+    (difference >> 32 < 3_600).then(|| (difference >> 32) * SECOND + (((difference & 0xffff_ffff) * SECOND) >> 32))
 }
 
 /// Nanoseconds of NTP's short form: seconds in 16 bits, parts of 2^16 of one.
 fn short(word: u32) -> u64 {
-    u64::from(word) * SECOND >> 16
+    (u64::from(word) * SECOND) >> 16
 }
 
 /// Nanoseconds of a power of two of seconds.

@@ -14,7 +14,7 @@ const SINCE_1970: u64 = 1_767_225_600;
 
 /// A part of a second in NTP's form, rounded up so that it comes back as it was.
 fn fraction(nanoseconds: u64) -> u64 {
-    ((nanoseconds << 32) + SECOND - 1) / SECOND
+    (nanoseconds << 32).div_ceil(SECOND)
 }
 
 /// A reply of a server that got the request at 2026-01-01 00:00:00 and answered 10 ms later.
