@@ -42,10 +42,7 @@ impl Stack {
     }
 
     fn port_is_free(&self, port: u16) -> bool {
-        self.others.iter().all(|number| match self.sockets.get(*number).map(|socket| &socket.kind) {
-            Some(Kind::Datagrams(other)) => other.port != port,
-            _ => true,
-        })
+        !self.ports.contains_key(&port)
     }
 
     /// Opens a UDP port.
@@ -63,7 +60,10 @@ impl Stack {
         let mut socket = udp::Socket::new(buffer(), buffer());
         socket.bind(port).map_err(|_| NetError::BadAddress)?;
         let handle = self.common.add(socket);
-        self.add_other(session, token, Kind::Datagrams(Datagrams { handle, port, local: Default::default() }))
+        let number =
+            self.add_other(session, token, Kind::Datagrams(Datagrams { handle, port, local: Default::default() }))?;
+        self.ports.insert(port, number);
+        Ok(number)
     }
 
     /// Sends a datagram.
@@ -86,25 +86,25 @@ impl Stack {
         self.source_for(to.ip())?;
         let socket = self.common.get_mut::<udp::Socket<'_>>(handle);
         socket.send_slice(bytes, wire(to)).map_err(|_| NetError::WouldBlock)?;
-        self.settle_common();
+        let time = self.now();
+        self.ethernet.poll_egress(time, &mut self.link, &mut self.common);
+        if self.common.get::<udp::Socket<'_>>(handle).send_queue() > 0 {
+            // The neighbour is not known yet, or others were before it.
+            self.settle_common();
+        }
         Ok(())
     }
 
     /// A datagram from here to here.
     fn deliver(&mut self, from: Endpoint, port: u16, bytes: &[u8]) -> Result<(), NetError> {
-        for place in 0..self.others.len() {
-            let number = self.others[place];
-            if let Some(Socket { kind: Kind::Datagrams(target), .. }) = self.sockets.get_mut(number)
-                && target.port == port
-            {
-                // Without room it is lost, as on any wire.
-                if target.local.put(from, bytes) {
-                    self.tell(number, READABLE);
-                }
-                return Ok(());
-            }
+        let number = self.ports.get(&port).copied().ok_or(NetError::Refused)?;
+        if let Some(Socket { kind: Kind::Datagrams(target), .. }) = self.sockets.get_mut(number)
+            // Without room it is lost, as on any wire.
+            && target.local.put(from, bytes)
+        {
+            self.tell(number, READABLE);
         }
-        Err(NetError::Refused)
+        Ok(())
     }
 
     /// Takes a datagram.
@@ -263,9 +263,11 @@ impl Stack {
     pub fn remove_other(&mut self, number: Number, kind: Kind) {
         self.others.retain(|other| *other != number);
         match kind {
-            Kind::Datagrams(Datagrams { handle, .. }) | Kind::Echo(Echo { handle, .. }) => {
+            Kind::Datagrams(Datagrams { handle, port, .. }) => {
+                self.ports.remove(&port);
                 drop(self.common.remove(handle));
             }
+            Kind::Echo(Echo { handle, .. }) => drop(self.common.remove(handle)),
             Kind::Query(query) => self.common.get_mut::<dns::Socket<'_>>(self.dns).cancel_query(query),
             Kind::Listener(_) | Kind::Flow(_) => {}
         }

@@ -1,7 +1,9 @@
 //! Whom a packet is for, as far as its headers tell. What is wrong with it is smoltcp's to find.
 
 use interfaces::net::Endpoint;
-use smoltcp::wire::{EthernetFrame, EthernetProtocol, IpAddress, IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
+use smoltcp::wire::{
+    EthernetFrame, EthernetProtocol, IpAddress, IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket, UdpPacket,
+};
 
 /// Both ends of a TCP connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -17,6 +19,8 @@ pub struct Key {
 pub enum Class {
     /// A segment of this connection; whether it wants to open it.
     Segment(Key, bool),
+    /// A UDP datagram for this port.
+    Datagram(u16),
     /// Says where neighbours are, or may.
     Neighbor,
     /// Anything else.
@@ -55,6 +59,10 @@ pub fn packet(bytes: &[u8]) -> Class {
             let key = Key { remote: endpoint(source, segment.src_port()), local: endpoint(target, segment.dst_port()) };
             Class::Segment(key, segment.syn() && !segment.ack() && !segment.rst())
         }
+        IpProtocol::Udp => match UdpPacket::new_checked(payload) {
+            Ok(datagram) => Class::Datagram(datagram.dst_port()),
+            Err(_) => Class::Other,
+        },
         IpProtocol::Icmpv6 => Class::Neighbor,
         _ => Class::Other,
     }

@@ -1,7 +1,7 @@
 //! What clients ask for. The badge of a call entry is the number of its session or socket; for a connection, the
 //! bits above the number say what this entry may not do.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use alloc::string::{String, ToString};
 use interface::{Delegate, Delegated, Reply, Request};
@@ -73,7 +73,27 @@ macro_rules! serve {
     )* };
 }
 
-serve! { Net Session Listener Connection Datagrams Echo Query }
+serve! { Net Session Listener Datagrams Echo Query }
+
+struct Connection;
+
+/// What clients wrote is to be sent.
+static UNSENT: AtomicBool = AtomicBool::new(false);
+
+impl Serve for Connection {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let reply = Connection.dispatch(request);
+        // Frames go out when the client's bytes are not borrowed any more: they would have to be put aside for each.
+        if UNSENT.swap(false, Ordering::Relaxed) {
+            // The stack is there, or nobody could have written.
+            let _ = with(|stack| {
+                stack.settle_written();
+                Ok(())
+            });
+        }
+        reply
+    }
+}
 
 /// Runs `work` on the stack, and what follows from it.
 fn with<R>(work: impl FnOnce(&mut Stack) -> Result<R, NetError>) -> Result<R, NetError> {
@@ -251,23 +271,24 @@ impl ConnectionServer for Connection {
 
     fn write(&self, badge: u64, bytes: &[u8]) -> Result<usize, NetError> {
         let number = allowed(badge, MAY_WRITE)?;
-        with(|stack| {
-            let (flow, armed) = open(stack, number)?;
-            if flow.stage == Stage::Connecting {
-                *armed |= WRITABLE;
-                return Err(NetError::WouldBlock);
-            }
-            let failure = flow.failure;
-            let count = flow.tcp().send_slice(bytes).map_err(|_| failure.unwrap_or(NetError::Reset))?;
-            if count < bytes.len() {
-                *armed |= WRITABLE;
-            }
-            if count == 0 && !bytes.is_empty() {
-                return Err(NetError::WouldBlock);
-            }
-            stack.settle(number);
-            Ok(count)
-        })
+        let mut guard = stack::lock();
+        let stack = guard.as_mut().ok_or(NetError::Closed)?;
+        let (flow, armed) = open(stack, number)?;
+        if flow.stage == Stage::Connecting {
+            *armed |= WRITABLE;
+            return Err(NetError::WouldBlock);
+        }
+        let failure = flow.failure;
+        let count = flow.tcp().send_slice(bytes).map_err(|_| failure.unwrap_or(NetError::Reset))?;
+        if count < bytes.len() {
+            *armed |= WRITABLE;
+        }
+        if count == 0 && !bytes.is_empty() {
+            return Err(NetError::WouldBlock);
+        }
+        stack.written.push(number);
+        UNSENT.store(true, Ordering::Relaxed);
+        Ok(count)
     }
 
     fn finish(&self, badge: u64) -> Result<(), NetError> {

@@ -84,10 +84,14 @@ pub struct Stack {
     pub listeners: BTreeMap<u16, Number>,
     /// Sockets in the common set.
     pub others: Vec<Number>,
+    /// Those with a UDP port.
+    pub ports: BTreeMap<u16, Number>,
     /// When which connection wants to be asked.
     pub timers: BTreeSet<(u64, Number)>,
     /// Closed by their clients, oldest first.
     pub lingering: alloc::collections::VecDeque<Number>,
+    /// Connections to which clients wrote just now.
+    pub written: Vec<Number>,
     /// See there.
     pub counters: Counters,
 }
@@ -154,8 +158,10 @@ pub fn open() -> Result<(), Failure<NicError>> {
         flows: BTreeMap::new(),
         listeners: BTreeMap::new(),
         others: Vec::new(),
+        ports: BTreeMap::new(),
         timers: BTreeSet::new(),
         lingering: Default::default(),
+        written: Vec::new(),
         counters: Counters::default(),
     });
     stack.addresses_changed();
@@ -174,6 +180,10 @@ impl Stack {
         self.counters.received += 1;
         match demux::frame(&self.link.arrived[..self.link.length]) {
             Class::Segment(key, opens) => self.segment(key, opens, false),
+            Class::Datagram(port) if self.ports.contains_key(&port) => {
+                self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common);
+                self.tell_other(self.ports[&port]);
+            }
             class => {
                 self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common);
                 self.settle_common();
@@ -202,6 +212,13 @@ impl Stack {
             true => self.local.poll_ingress_single(time, &mut self.way, &mut self.nothing),
             false => self.ethernet.poll_ingress_single(time, &mut self.link, &mut self.nothing),
         };
+    }
+
+    /// What clients wrote is sent.
+    pub fn settle_written(&mut self) {
+        while let Some(number) = self.written.pop() {
+            self.settle(number);
+        }
     }
 
     /// A neighbour may have been found: connections that wait for one send.
