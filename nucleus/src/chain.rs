@@ -325,7 +325,12 @@ fn unwind(mut thread: Ref<Thread>) -> ! {
         match top.caller {
             Some(caller) => {
                 unlink_top(thread, top, caller);
+                let lived = !caller.domain.is_dead();
                 fail_call(caller, Error::PeerDied);
+                if lived && caller.domain.is_dead() {
+                    // A death is long enough for one stretch.
+                    steps = 0;
+                }
             }
             None if thread.carries_orphans => take_off_orphan(thread, top),
             None => break,

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use interfaces::nic::{MAX_FRAME, NicClient};
 use runtime::connection::{Connection, Name};
-use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 
 /// The driver, by name: it may be started again at any time.
@@ -16,6 +16,8 @@ static DRIVER: Connection<Name<'static>> = Connection::named("nic");
 pub fn driver() -> NicClient<runtime::connection::Once<'static, Name<'static>>> {
     NicClient(DRIVER.once())
 }
+
+use crate::checksum;
 
 /// Bytes of the longest packet from here to here.
 const LOCAL_MTU: usize = 4096;
@@ -67,6 +69,7 @@ impl TxToken for Outgoing<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, work: F) -> R {
         let frame = &mut self.frame[..length];
         let outcome = work(frame);
+        checksum::fill(frame);
         // What the driver cannot send is lost, as on any wire.
         match driver().send(frame) {
             Ok(()) => *self.sent += 1,
@@ -94,6 +97,8 @@ impl Device for Ethernet {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ethernet;
         capabilities.max_transmission_unit = MAX_FRAME;
+        // Of what is sent they are made here, eight bytes at a time.
+        (capabilities.checksum.tcp, capabilities.checksum.udp) = (Checksum::Rx, Checksum::Rx);
         capabilities
     }
 }

@@ -14,6 +14,7 @@
 extern crate alloc;
 
 mod chance;
+mod checksum;
 mod datagram;
 mod demux;
 mod link;

@@ -186,7 +186,8 @@ impl Stack {
         let tcp = flow.tcp();
         let state = tcp.state();
         let readable = tcp.can_recv() || !tcp.may_recv();
-        let writable = tcp.can_send() || !tcp.may_send();
+        // Half of the buffer, so that a writer does not come for every segment that was acknowledged.
+        let writable = !tcp.may_send() || tcp.send_queue() <= tcp.send_capacity() / 2;
         match flow.stage {
             Stage::Arriving(listener) => match state {
                 State::SynReceived => {}

@@ -1,18 +1,33 @@
-//! The device: two queues of packets.
+//! The device: two queues of packets (virtio 1.2, 5.1).
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use bitflags::bitflags;
 use interface::Delegate;
 use interfaces::bus::BusClient;
 use interfaces::nic::MAX_FRAME;
 use runtime::Direct;
 use virtio::{Memory, memory};
 use virtio_drivers::PAGE_SIZE;
-use virtio_drivers::device::net::VirtIONetRaw;
+use virtio_drivers::queue::VirtQueue;
+use virtio_drivers::transport::Transport;
 use virtio_drivers::transport::pci::PciTransport;
 
+bitflags! {
+    /// What we want of the device (virtio 1.2, 5.1.3 and 6). No event indices: without them a queue can be told not
+    /// to interrupt at all.
+    #[derive(Debug, Clone, Copy)]
+    struct Features: u64 {
+        const MAC = 1 << 5;
+        const VERSION_1 = 1 << 32;
+    }
+}
+
+/// Numbers of the queues.
+const RECEIVE: u16 = 0;
+const TRANSMIT: u16 = 1;
 /// Packets in each queue.
 const QUEUE: usize = 32;
 /// Frames of the two queues, two each.
@@ -21,16 +36,23 @@ const QUEUE_FRAMES: usize = 4;
 const FRAMES: usize = QUEUE_FRAMES + PACKETS / 2;
 /// Packets that there is room for.
 const PACKETS: usize = 2 * QUEUE;
+/// Bytes before each packet (virtio 1.2, 5.1.6): nothing is left to the device, so they are zeros.
+const HEADER: usize = 12;
+const _: () = assert!(HEADER + MAX_FRAME <= PAGE_SIZE / 2);
+
 type Buffer = &'static mut [u8];
 
 /// See the module.
 pub struct Device {
-    net: VirtIONetRaw<Memory, PciTransport, QUEUE>,
-    /// With the device, by token.
-    receiving: [Option<Buffer>; QUEUE],
-    sending: [Option<Buffer>; QUEUE],
+    transport: PciTransport,
+    receiving: VirtQueue<Memory, QUEUE>,
+    sending: VirtQueue<Memory, QUEUE>,
+    /// With the device, by token; of those that it sends, with their bytes.
+    to_fill: [Option<Buffer>; QUEUE],
+    to_send: [Option<(Buffer, usize)>; QUEUE],
+    /// For sending.
     free: Vec<Buffer>,
-    header: usize,
+    address: u64,
 }
 
 // SAFETY: it is reached under one lock; its pointers lead to registers and frames that stay mapped.
@@ -39,90 +61,98 @@ unsafe impl Send for Device {}
 impl Device {
     /// Gets everything from the bus and starts the device, which works as long as the semaphore `life` exists.
     pub fn new(bus: &BusClient<Direct>, life: Delegate) -> Result<Self, String> {
-        let transport = virtio::open(bus, FRAMES, life).map_err(|error| error.to_string())?;
-        let net = VirtIONetRaw::new(transport).map_err(|error| format!("the device refuses: {error}"))?;
+        let mut transport = virtio::open(bus, FRAMES, life).map_err(|error| error.to_string())?;
+        let refused = |error| format!("the device refuses: {error}");
+        transport.begin_init(Features::all());
+        let mut address = [0; 8];
+        for (offset, byte) in address[..6].iter_mut().enumerate() {
+            *byte = transport.read_config_space::<u8>(offset).map_err(refused)?;
+        }
+        let receiving = VirtQueue::new(&mut transport, RECEIVE, false, false).map_err(refused)?;
+        let mut sending = VirtQueue::new(&mut transport, TRANSMIT, false, false).map_err(refused)?;
+        // What was sent is looked for when there is something to send again.
+        sending.set_dev_notify(false);
+        transport.finish_init();
         let pages = core::iter::from_fn(memory::page);
-        let free = pages.flat_map(|page| <[Buffer; 2]>::from(page.split_at_mut(PAGE_SIZE / 2))).collect();
-        let none = || core::array::from_fn(|_| None);
-        let mut device = Self { net, receiving: none(), sending: none(), free, header: 0 };
-        let mut header = [0; 32];
-        device.header = device.net.fill_buffer_header(&mut header).map_err(|error| error.to_string())?;
-        while device.give_one() {}
+        let mut free: Vec<Buffer> =
+            pages.flat_map(|page| <[Buffer; 2]>::from(page.split_at_mut(PAGE_SIZE / 2))).collect();
+        let filled = free.split_off(free.len().min(PACKETS - QUEUE));
+        let address = u64::from_le_bytes(address);
+        let (to_fill, to_send) = (core::array::from_fn(|_| None), core::array::from_fn(|_| None));
+        let mut device = Self { transport, receiving, sending, to_fill, to_send, free, address };
+        for buffer in filled {
+            device.give(buffer);
+        }
         Ok(device)
     }
 
-    /// Gives the device a buffer to receive into, of half of all.
-    fn give_one(&mut self) -> bool {
-        if self.free.len() <= PACKETS / 2 {
-            return false;
-        }
-        let Some(buffer) = self.free.pop() else { return false };
-        self.give(buffer)
-    }
-
-    fn give(&mut self, buffer: Buffer) -> bool {
-        // SAFETY: the buffer is kept until `receive_complete`.
-        match unsafe { self.net.receive_begin(buffer) } {
-            Ok(token) => {
-                self.receiving[usize::from(token)] = Some(buffer);
-                true
-            }
-            Err(_) => {
-                self.free.push(buffer);
-                false
+    /// Gives the device a buffer to fill.
+    fn give(&mut self, buffer: Buffer) {
+        // SAFETY: the buffer is kept and not touched until `pop_used` takes it back.
+        if let Ok(token) = unsafe { self.receiving.add(&[], &mut [buffer]) } {
+            self.to_fill[usize::from(token)] = Some(buffer);
+            if self.receiving.should_notify() {
+                self.transport.notify(RECEIVE);
             }
         }
     }
 
     /// The hardware address, lowest byte first.
     pub fn address(&self) -> u64 {
-        let mut bytes = [0; 8];
-        bytes[..6].copy_from_slice(&self.net.mac_address());
-        u64::from_le_bytes(bytes)
+        self.address
     }
 
     /// The interrupt was seen.
     pub fn acknowledge(&mut self) {
-        self.net.ack_interrupt();
+        self.transport.ack_interrupt();
     }
 
-    /// Takes a frame that came.
+    /// Takes a frame that came. One that is longer than `into` is lost.
     pub fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
-        let token = self.net.poll_receive()?;
-        let buffer = self.receiving.get_mut(usize::from(token))?.take()?;
-        // SAFETY: the buffer that was given with this token.
-        let outcome = unsafe { self.net.receive_complete(token, buffer) };
-        let taken = outcome.ok().and_then(|(header, bytes)| {
-            let frame = buffer.get(header..header + bytes)?;
-            into.get_mut(..bytes)?.copy_from_slice(frame);
-            Some(bytes)
-        });
-        self.give(buffer);
-        taken
+        loop {
+            let token = self.receiving.peek_used()?;
+            // A device that names a buffer it does not have is not served any more.
+            let buffer = self.to_fill.get_mut(usize::from(token))?.take()?;
+            // SAFETY: the buffer that was added with this token.
+            let filled = unsafe { self.receiving.pop_used(token, &[], &mut [&mut *buffer]) };
+            let taken = filled.ok().and_then(|bytes| {
+                let frame = buffer.get(HEADER..bytes as usize)?;
+                into.get_mut(..frame.len())?.copy_from_slice(frame);
+                Some(frame.len())
+            });
+            self.give(buffer);
+            if taken.is_some_and(|bytes| bytes > 0) {
+                return taken;
+            }
+        }
     }
 
-    /// Sends a frame, if there is room.
-    pub fn send(&mut self, frame: &[u8]) {
-        while let Some(token) = self.net.poll_transmit() {
-            let Some(buffer) = self.sending.get_mut(usize::from(token)).and_then(Option::take) else { break };
-            let length = self.header + usize::from(u16::from_le_bytes([buffer[LENGTH_AT], buffer[LENGTH_AT + 1]]));
-            // SAFETY: the bytes that were given with this token.
-            let _ = unsafe { self.net.transmit_complete(token, &buffer[..length]) };
+    /// Takes back what was sent.
+    fn reclaim(&mut self) {
+        while let Some(token) = self.sending.peek_used() {
+            let Some((buffer, bytes)) = self.to_send.get_mut(usize::from(token)).and_then(Option::take) else { return };
+            // SAFETY: the bytes that were added with this token.
+            let _ = unsafe { self.sending.pop_used(token, &[&buffer[..bytes]], &mut []) };
             self.free.push(buffer);
         }
+    }
+
+    /// Sends a frame of at most [`MAX_FRAME`] bytes, if there is room.
+    pub fn send(&mut self, frame: &[u8]) {
+        if self.free.is_empty() || self.sending.available_desc() == 0 {
+            self.reclaim();
+        }
         let Some(buffer) = self.free.pop() else { return };
-        let length = self.header + frame.len();
-        let filled = self.net.fill_buffer_header(buffer).is_ok();
-        buffer[self.header..length].copy_from_slice(frame);
-        buffer[LENGTH_AT..LENGTH_AT + 2].copy_from_slice(&(frame.len() as u16).to_le_bytes());
-        // SAFETY: the buffer is kept until `transmit_complete`.
-        match unsafe { self.net.transmit_begin(&buffer[..length]) } {
-            Ok(token) if filled => self.sending[usize::from(token)] = Some(buffer),
-            _ => self.free.push(buffer),
+        let bytes = HEADER + frame.len();
+        buffer[..HEADER].fill(0);
+        buffer[HEADER..bytes].copy_from_slice(frame);
+        // SAFETY: the buffer is kept and not touched until `pop_used` takes it back.
+        match unsafe { self.sending.add(&[&buffer[..bytes]], &mut []) } {
+            Ok(token) => self.to_send[usize::from(token)] = Some((buffer, bytes)),
+            Err(_) => return self.free.push(buffer),
+        }
+        if self.sending.should_notify() {
+            self.transport.notify(TRANSMIT);
         }
     }
 }
-
-/// Behind the longest frame each buffer keeps how long its frame is.
-const LENGTH_AT: usize = 2046;
-const _: () = assert!(MAX_FRAME + 32 < LENGTH_AT);
