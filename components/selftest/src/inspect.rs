@@ -13,8 +13,11 @@ use crate::{Check, hold};
 pub const CHECKS: &[Check] = &[
     ("who may look at the machine may do nothing else with it", only_look),
     ("the list of portals holds those that there are", portals),
+    ("a portal is found wherever it stands in a table", alone),
     ("a position in the list of portals that means nothing is refused, or goes on", positions),
 ];
+
+const PORTALS: u64 = 8;
 
 struct Nobody;
 
@@ -72,20 +75,43 @@ fn portals() -> Result<(), &'static str> {
     hold((parent.to, memory.to) == (2, 1), "they lead elsewhere")?;
     let service = Owned::new(server::service::<Nobody>().map_err(text)?);
     let mut made = alloc::vec::Vec::new();
-    for badge in [77, 78] {
+    for badge in 0..PORTALS {
         let index = table::allocate().map_err(text)?;
         made.push(Owned::new(op::portal_new(Entry::OWN, service.entry(), badge, index, 0).map_err(text)?));
     }
     let with = ours()?;
-    hold(with.len() == before.len() + 2, "two portals more are not two more")?;
-    let found = [at(&with, made[0].entry().0), at(&with, made[1].entry().0)];
-    let [Some(first), Some(second)] = found else { return Err("a new portal is not there") };
-    hold((first.to, second.to) == (own, own), "they lead elsewhere")?;
-    hold((first.badge, second.badge) == (77, 78), "other badges")?;
-    hold(first.service == second.service && first.service >= layout::PROGRAM_START, "another place to enter")?;
+    hold(with.len() == before.len() + made.len(), "so many portals more are not so many more")?;
+    let first = at(&with, made[0].entry().0).ok_or("the first new portal is not there")?;
+    hold(first.service >= layout::PROGRAM_START, "another place to enter")?;
+    for (badge, entry) in (0..).zip(&made) {
+        let found = at(&with, entry.entry().0).ok_or("a new portal is not there")?;
+        hold(found.to == own, "a new portal leads elsewhere")?;
+        hold(found.badge == badge, "a new portal has another badge")?;
+        hold(found.service == first.service, "a portal of the same service enters elsewhere")?;
+    }
     // A service that goes takes its portals along.
     drop(service);
     hold(ours()?.len() == before.len(), "portals that were revoked are still there")
+}
+
+/// One portal at a time in a table that is empty otherwise: also where the pieces end in which a table is looked at.
+fn alone() -> Result<(), &'static str> {
+    let service = Owned::new(server::service::<Nobody>().map_err(text)?);
+    let child = Owned::new(op::domain_new(Entry::OWN, 1, 0, "callers").map_err(text)?);
+    let (newest, _) = portal(0).map_err(text)?;
+    for index in layout::FIRST_FREE..2 * layout::TABLE_ENTRIES {
+        let made = op::portal_new(child.entry(), service.entry(), 5, Entry(index), 0).map_err(text)?;
+        let mut found = alloc::vec::Vec::new();
+        let mut position = Portal::position(newest.from, 0);
+        while position >> 16 == newest.from {
+            let (portal, next) = portal(position).map_err(text)?;
+            found.extend((portal.index != 0).then_some((portal.index, portal.badge)));
+            position = next;
+        }
+        hold(found == [(index as u64, 5)], "it is not found, or something else is")?;
+        op::entry_remove(child.entry(), made).map_err(text)?;
+    }
+    Ok(())
 }
 
 fn positions() -> Result<(), &'static str> {
