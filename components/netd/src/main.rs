@@ -21,6 +21,7 @@ mod link;
 mod pages;
 mod service;
 mod session;
+mod sieve;
 mod slots;
 mod socket;
 mod stack;

@@ -28,6 +28,7 @@ use crate::chance;
 use crate::demux::{self, Class, Key};
 use crate::link::{self, Ethernet, Local};
 use crate::session::Session;
+use crate::sieve;
 use crate::slots::{Number, Slots};
 use crate::socket::{Kind, Socket};
 
@@ -178,6 +179,11 @@ impl Stack {
     /// A frame came.
     fn arrived(&mut self) {
         self.counters.received += 1;
+        let ethernet = &self.ethernet;
+        if sieve::refuses(&self.link.arrived[..self.link.length], |address| ethernet.has_ip_addr(address)) {
+            self.link.length = 0;
+            return;
+        }
         match demux::frame(&self.link.arrived[..self.link.length]) {
             Class::Segment(key, opens) => self.segment(key, opens, false),
             Class::Datagram(port) if self.ports.contains_key(&port) => {
@@ -269,7 +275,10 @@ impl Stack {
             }
         });
         self.ethernet.routes_mut().remove_default_ipv4_route();
-        if let Some(router) = router {
+        // To what is no host nothing can be sent.
+        let is_host =
+            |router: &Ipv4Address| !(router.is_unspecified() || router.is_broadcast() || router.is_multicast());
+        if let Some(router) = router.filter(is_host) {
             let _ = self.ethernet.routes_mut().add_default_ipv4_route(router);
         }
         self.addresses_changed();
