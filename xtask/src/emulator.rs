@@ -41,6 +41,8 @@ pub struct Machine {
     pub without_entropy: bool,
     /// Further arguments of the emulator; they prevail over ours.
     pub emulator: Vec<String>,
+    /// The network's other end is this process: the sockets of the machine and of us, for frames.
+    pub wire: Option<[PathBuf; 2]>,
 }
 
 impl Machine {
@@ -56,6 +58,7 @@ impl Machine {
             append: String::new(),
             without_entropy: false,
             emulator: Vec::new(),
+            wire: None,
         }
     }
 }
@@ -137,7 +140,8 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     pair("-append", append.trim().to_string());
     if let Some(forwards) = &image.forwards {
         let forwards: String = forwards.iter().map(|forward| format!(",{forward}")).collect();
-        pair("-netdev", format!("user,id=net0{forwards}"));
+        let other_end = machine.wire.as_ref().map_or_else(|| format!("user,id=net0{forwards}"), datagrams);
+        pair("-netdev", other_end);
         pair("-device", "virtio-net-pci,disable-legacy=on,netdev=net0".into());
     }
     if let Some(trace) = &machine.trace {
@@ -163,6 +167,12 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     }
     words.extend_from_slice(&machine.emulator);
     words
+}
+
+/// A wire whose frames are datagrams between two sockets of this host: the machine's and the other end's.
+fn datagrams([machine, other]: &[PathBuf; 2]) -> String {
+    let (machine, other) = (machine.display(), other.display());
+    format!("dgram,id=net0,local.type=unix,local.path={machine},remote.type=unix,remote.path={other}")
 }
 
 /// Boots and waits for the end. Returns how it ended and what the console printed, without carriage
@@ -238,7 +248,7 @@ pub fn boot_for<T: Send>(
 }
 
 /// The emulator's command. Where `setpriv` is at hand the emulator ends with us, however we end.
-fn command() -> Command {
+pub(crate) fn command() -> Command {
     let tied = ["--pdeathsig", "KILL"];
     let works = Command::new("setpriv").args(tied).arg("true").stderr(Stdio::null()).status();
     if works.is_ok_and(|status| status.success()) {
@@ -265,13 +275,13 @@ fn terminal(command: Command, limit: Option<Duration>) -> Result<End> {
 }
 
 /// The emulator while it runs; it ends with this value.
-struct Running {
-    child: Child,
+pub(crate) struct Running {
+    pub(crate) child: Child,
     complaints: Option<thread::JoinHandle<String>>,
 }
 
 impl Running {
-    fn start(mut command: Command) -> Result<Self> {
+    pub(crate) fn start(mut command: Command) -> Result<Self> {
         let mut child = command.spawn().with_context(|| format!("cannot start {QEMU}"))?;
         let complaints = child.stderr.take().map(|mut stderr| {
             thread::spawn(move || {
@@ -302,12 +312,12 @@ impl Running {
     }
 
     /// What the emulator itself complained about.
-    fn complaints(&mut self) -> String {
+    pub(crate) fn complaints(&mut self) -> String {
         self.complaints.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 
     /// Ends it, if it has not ended by itself.
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         // Both do nothing if it has.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -349,14 +359,14 @@ impl Typist<'_> {
 
 /// What the console has printed so far.
 #[derive(Clone, Default)]
-struct Collected(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Collected(Arc<Mutex<Vec<u8>>>);
 
 impl Collected {
-    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn collect(&self, mut stream: impl Read, echo: bool) {
+    pub(crate) fn collect(&self, mut stream: impl Read, echo: bool) {
         let mut buffer = [0; 4096];
         let mut held = false;
         while let Ok(count @ 1..) = stream.read(&mut buffer) {

@@ -16,6 +16,7 @@ mod bench;
 mod browser;
 mod build;
 mod command_line;
+mod conversation;
 mod counter;
 mod debug;
 mod elf;

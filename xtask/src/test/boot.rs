@@ -14,16 +14,17 @@
 //! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `requests = 0` (pages that
 //! the host must get from the web server while the machine runs; with `icount = false`), `without_entropy = false` (no
 //! entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
-//! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), and for
-//! conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`. With `fetch = "/path"` a step first
-//! asks the web server, and the answer becomes a line of the output; `figures = true` compares what was fetched
-//! ([`figures`]).
+//! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), `wire = "name"`
+//! (the other end of the network is a scenario of [`super::wire`], which types and ends the machine; with
+//! `icount = false`), and for conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`. With
+//! `fetch = "/path"` a step first asks the web server, and the answer becomes a line of the output; `figures = true`
+//! compares what was fetched ([`figures`]).
 //! A table `[trace]` makes it a traced run: see [`traced`](super::traced).
 
 use super::report::{Report, tail};
 use super::time_server::{self, TimeServer};
 use super::traced::{self, Expected};
-use super::{figures, load};
+use super::{figures, load, wire};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
 use crate::forward::{self, Forward, Protocol};
@@ -103,6 +104,8 @@ pub struct TestFile {
     figures: bool,
     /// The run is traced, and this is what the trace must show.
     trace: Option<Expected>,
+    /// What the other end of the wire does, a scenario of [`super::wire`].
+    wire: Option<String>,
 }
 
 impl TestFile {
@@ -218,7 +221,8 @@ pub fn passes(project: &Project, test: &BootTest) -> Result<bool> {
 }
 
 fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
-    let system = System::read(project, &test.system)?;
+    let mut system = System::read(project, &test.system)?;
+    let prepared = test.wire.as_ref().map(|_| wire::prepare(project, &mut system)).transpose()?;
     let plan = system.plan(project, Some(frames_of(&test.memory)?))?;
     let nucleus = built.nuclei.get(&test.checks()).context("the nucleus was not built")?;
     let limit = Duration::try_from_secs_f64(test.timeout).context("bad `timeout`")?;
@@ -257,6 +261,13 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
         Ok(Step { after, send: step.send.clone().into_bytes(), fetch })
     };
     let steps = test.steps.iter().map(step).collect::<Result<Vec<_>>>()?;
+    if let (Some(name), Some(prepared)) = (&test.wire, &prepared) {
+        let (result, output) = wire::run(name, prepared, &image, machine, limit);
+        // The other end ends the machine.
+        let end = if result.is_ok() { End::Status(test.status) } else { End::TimedOut };
+        let last = || format!("the last lines were\n{}", tail(&output, 40));
+        return result.and_then(|()| judge(test, &end, &output)).with_context(last);
+    }
     let console = Console::Steps { steps: &steps, echo: false };
     let over = AtomicBool::new(false);
     let (booted, pages) = thread::scope(|scope| {

@@ -31,6 +31,7 @@ mod scan;
 mod systems;
 mod time_server;
 pub mod traced;
+mod wire;
 
 use crate::command_line::TestOptions;
 use crate::install;

@@ -1,0 +1,125 @@
+//! Boot tests in which this process is the other end of the emulated wire, frame by frame (key `wire` of a boot test).
+//!
+//! | module | what |
+//! |---|---|
+//! | [`link`] | the wire, and what happens to frames on it |
+//! | [`frames`] | frames made by hand |
+//! | [`services`] | DHCP, router advertisements, names |
+//! | [`raw`] | a client of TCP made by hand |
+//! | [`host`] | all of that with smoltcp's protocols, and the machine's console |
+//! | [`loss`], [`hostile`], [`hostile_tcp`], [`tools`], [`tcp`] | what is tried |
+//!
+//! The emulator passes frames as datagrams between two sockets of the file system; the machine sees an ordinary network
+//! card. Everything here is drawn from one seed, which a failure names; `CAIRN_WIRE_SEED` sets it.
+//! With `CAIRN_WIRE_SHOW` in the environment all frames are shown.
+
+mod frames;
+mod host;
+mod hostile;
+mod hostile_tcp;
+mod link;
+mod loss;
+mod raw;
+mod services;
+mod tcp;
+mod tools;
+
+use crate::conversation;
+use crate::emulator::{self, Machine};
+use crate::image::{Image, System};
+use crate::project::{Project, Scratch, write};
+use anyhow::{Context, Result, bail};
+use host::Host;
+use link::{Link, Random};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// Environment variable with the seed.
+const SEED: &str = "CAIRN_WIRE_SEED";
+/// Bytes of a path of a socket, at most (unix(7)).
+const LONGEST_PATH: usize = 107;
+/// Bytes of the pages that are added to those of the system.
+pub const PAGES: [usize; 9] = [1 << 10, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 300 << 10];
+
+/// What the pages of each size hold.
+fn page(bytes: usize) -> Vec<u8> {
+    Random(bytes as u64).bytes(bytes)
+}
+
+/// What is prepared for a run: pages, sockets.
+pub struct Prepared {
+    scratch: Scratch,
+    folder: PathBuf,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // What is left of it is seen among temporary files.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Adds pages to the system's.
+pub fn prepare(project: &Project, system: &mut System) -> Result<Prepared> {
+    let scratch = project.scratch()?;
+    for bytes in PAGES {
+        let file = scratch.file(&format!("page-{bytes}"));
+        write(&file, &page(bytes))?;
+        system.add_file(&format!("www/page-{bytes}"), &file);
+    }
+    // Paths of sockets are short: those of a target folder may not be.
+    let name = scratch
+        .file("")
+        .display()
+        .to_string()
+        .bytes()
+        .fold(0, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let folder = std::env::temp_dir().join(format!("cairn-{}-{name:x}", std::process::id()));
+    std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(Prepared { scratch, folder })
+}
+
+/// Runs a scenario; gives what the console printed.
+pub fn run(name: &str, prepared: &Prepared, image: &Image, machine: Machine, limit: Duration) -> (Result<()>, String) {
+    match start(name, prepared, image, machine, limit) {
+        Ok(outcome) => outcome,
+        Err(error) => (Err(error), String::new()),
+    }
+}
+
+fn start(
+    name: &str,
+    prepared: &Prepared,
+    image: &Image,
+    machine: Machine,
+    limit: Duration,
+) -> Result<(Result<()>, String)> {
+    let scenario: fn(&mut Host<'_>) -> Result<()> = match name {
+        "loss" => loss::run,
+        "hostile" => hostile::run,
+        "hostile-tcp" => hostile_tcp::run,
+        "idle" => tcp::idle,
+        "tools" => tools::run,
+        "tcp" => tcp::run,
+        _ => bail!("there is no scenario `{name}` in xtask/src/test/wire"),
+    };
+    let seed = match std::env::var(SEED) {
+        Ok(text) => text.parse().with_context(|| format!("{SEED} is a number, not {text}"))?,
+        Err(_) => SystemTime::UNIX_EPOCH.elapsed().map_or(1, |time| time.as_micros() as u64 % 1_000_000),
+    };
+    println!("wire {name}: {SEED}={seed}");
+    let (theirs, ours) = (prepared.folder.join("machine"), prepared.folder.join("host"));
+    if theirs.as_os_str().len() > LONGEST_PATH {
+        bail!("the path {} is too long for a socket: set TMPDIR to a shorter one", theirs.display());
+    }
+    let link = Link::open(&ours, &theirs, seed)?;
+    let machine = Machine { wire: Some([theirs, ours]), ..machine };
+    let arguments = emulator::arguments(image, &machine);
+    let _ = &prepared.scratch;
+    Ok(conversation::converse(&arguments, limit, |console| {
+        let mut host = Host::new(link, console, seed);
+        host.wait_for_machine()
+            .and_then(|()| scenario(&mut host))
+            .with_context(|| format!("{SEED}={seed}, {:?}", host.link.happened))
+    }))
+}
