@@ -312,7 +312,7 @@ pub fn resume_top(thread: Ref<Thread>) -> ! {
 
 /// As [`resume_top`], whose top is dead or gone, or has special state.
 fn unwind(mut thread: Ref<Thread>) -> ! {
-    let mut steps = STEPS;
+    let mut steps = STEPS / 2;
     while let Some(top) = thread.top {
         if !top.domain.is_dead() {
             top.make_current();

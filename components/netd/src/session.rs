@@ -9,6 +9,9 @@ use runtime::{Direct, Entry, op};
 
 use crate::slots::Number;
 
+/// How long a client may take to tell its semaphore, in nanoseconds.
+const FIRST: u64 = 2_000_000_000;
+
 /// See the module.
 pub struct Session {
     account: Owned,
@@ -21,6 +24,8 @@ pub struct Session {
     signalled: bool,
     /// The semaphore vanished: so did the client.
     dead: bool,
+    /// When it was opened, in nanoseconds since boot.
+    since: u64,
 }
 
 impl Session {
@@ -32,7 +37,15 @@ impl Session {
         }
         let handed = Delegate::entry(entry.0, abi::rights::ALL);
         let ticket = Sigma0Client(Direct(Entry::SIGMA0)).manage_account(handed).map_err(|_| NetError::Full)?;
-        Ok(Self { account, ticket, semaphore: None, changed: VecDeque::new(), signalled: false, dead: false })
+        Ok(Self {
+            account,
+            ticket,
+            semaphore: None,
+            changed: VecDeque::new(),
+            signalled: false,
+            dead: false,
+            since: op::clock(),
+        })
     }
 
     /// Whom to tell from now on.
@@ -74,9 +87,12 @@ impl Session {
         self.changed.retain(|other| *other != socket);
     }
 
-    /// Whether its client is still there.
-    pub fn lives(&self) -> bool {
-        !self.dead && op::entry_info(Entry::OWN, self.account.entry()).is_ok()
+    /// Whether its client is still there: what it handed over vanishes with it. The account of a component goes on
+    /// to its next instance, so the semaphore counts, which is to be told soon.
+    pub fn lives(&self, now: u64) -> bool {
+        let is_there = |owned: &Owned| op::entry_info(Entry::OWN, owned.entry()).is_ok();
+        let semaphore = self.semaphore.as_ref().map_or(now < self.since + FIRST, is_there);
+        !self.dead && is_there(&self.account) && semaphore
     }
 }
 

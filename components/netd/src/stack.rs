@@ -39,7 +39,7 @@ const SWEEP: u64 = 2_000_000_000;
 /// How long a driver that is not there is left alone.
 const PAUSE: u64 = 2_000_000;
 /// Sockets of all clients.
-const MAX_SOCKETS: usize = 4096;
+const MAX_SOCKETS: usize = 2600;
 /// Sessions.
 const MAX_SESSIONS: usize = 32;
 
@@ -387,8 +387,9 @@ impl Stack {
 
     /// Clients that are gone lose their sockets.
     pub fn sweep(&mut self) {
+        let now = self.time;
         let gone: Vec<Number> =
-            self.sessions.from(0).filter(|(_, session)| !session.lives()).map(|(number, _)| number).collect();
+            self.sessions.from(0).filter(|(_, session)| !session.lives(now)).map(|(number, _)| number).collect();
         for session in gone {
             self.close_session(session);
         }

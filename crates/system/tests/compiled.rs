@@ -160,7 +160,7 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 9, Special::ALL.len() as u8), ErrorKind::BadValue);
     assert_eq!(with(record + 10, 3), ErrorKind::BadValue);
     assert_eq!(with(record + 12, 24), ErrorKind::BadValue);
-    assert_eq!(with(record + 13, 5), ErrorKind::BadValue);
+    assert_eq!(with(record + 13, 7), ErrorKind::BadValue);
     let name = place(&good, "sigma0");
     assert_eq!(with(name, 0), ErrorKind::BadString);
     assert_eq!(with(place(&good, "shell"), 17), ErrorKind::BadString);
