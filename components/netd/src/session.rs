@@ -1,5 +1,6 @@
 //! Clients: who pays, whom to tell, and what there is to tell.
 
+use abi::rights::Kind;
 use alloc::collections::VecDeque;
 use interface::Delegate;
 use interfaces::net::NetError;
@@ -32,7 +33,7 @@ impl Session {
     /// Takes over an account.
     pub fn new(account: Owned) -> Result<Self, NetError> {
         let entry = account.entry();
-        if !matches!(op::entry_info(Entry::OWN, entry), Ok((abi::rights::Kind::Account, _))) {
+        if !matches!(op::entry_info(Entry::OWN, entry), Ok((Kind::Account, _))) {
             return Err(NetError::NotAllowed);
         }
         let handed = Delegate::entry(entry.0, abi::rights::ALL);
@@ -50,7 +51,7 @@ impl Session {
 
     /// Whom to tell from now on.
     pub fn set_semaphore(&mut self, semaphore: Owned) -> Result<(), NetError> {
-        if !matches!(op::entry_info(Entry::OWN, semaphore.entry()), Ok((abi::rights::Kind::Semaphore, _))) {
+        if !matches!(op::entry_info(Entry::OWN, semaphore.entry()), Ok((Kind::Semaphore, _))) {
             return Err(NetError::NotAllowed);
         }
         self.semaphore = Some(semaphore);
@@ -90,7 +91,8 @@ impl Session {
     /// Whether its client is still there: what it handed over vanishes with it. The account of a component goes on
     /// to its next instance, so the semaphore counts, which is to be told soon.
     pub fn lives(&self, now: u64) -> bool {
-        let is_there = |owned: &Owned| op::entry_info(Entry::OWN, owned.entry()).is_ok();
+        let is_there =
+            |owned: &Owned| op::entry_info(Entry::OWN, owned.entry()).is_ok_and(|(kind, _)| kind != Kind::Revoked);
         let semaphore = self.semaphore.as_ref().map_or(now < self.since + FIRST, is_there);
         !self.dead && is_there(&self.account) && semaphore
     }
