@@ -20,7 +20,8 @@ pub trait Nic {
     fn address(&self) -> Result<u64, NicError>;
     /// Sends a frame. What finds no room is lost, as on any wire.
     fn send(&self, frame: &[u8]) -> Result<(), NicError>;
-    /// Waits for a frame until an absolute time; gives its bytes, 0 = none came or `wake` was called.
+    /// Waits for a frame until an absolute time; gives its bytes, 0 = none came, `wake` was called, or somebody else
+    /// receives since.
     fn receive(&self, deadline: u64, into: &mut [u8]) -> Result<usize, NicError>;
     /// Ends a wait in `receive`.
     fn wake(&self) -> Result<(), NicError>;

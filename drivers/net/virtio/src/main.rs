@@ -11,7 +11,7 @@ extern crate alloc;
 mod device;
 
 use alloc::string::{String, ToString};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use device::Device;
 use interface::{Delegate, Reply, Request};
@@ -32,6 +32,10 @@ static DEVICE_STATE: Mutex<Option<Device>> = Mutex::new(None);
 /// V by the interrupt, and by `wake`.
 static EVENT: AtomicUsize = AtomicUsize::new(0);
 static LINE: AtomicUsize = AtomicUsize::new(0);
+/// Number of the last call that receives.
+static RECEIVER: AtomicU64 = AtomicU64::new(0);
+/// Calls that wait for a frame.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 fn event() -> Entry {
     Entry(EVENT.load(Ordering::Relaxed))
@@ -89,22 +93,36 @@ impl NicServer for Nic {
     }
 
     fn receive(&self, _badge: u64, deadline: u64, into: &mut [u8]) -> Result<usize, NicError> {
+        // A client that died may have left a call that waits: it must take no frame from the one after it.
+        let receiver = RECEIVER.fetch_add(1, Ordering::Relaxed) + 1;
+        if WAITING.load(Ordering::Relaxed) != 0 {
+            let _ = op::v(event());
+        }
         let mut waited = false;
         loop {
             let taken = with(|device| {
+                if RECEIVER.load(Ordering::Relaxed) != receiver {
+                    return Err(());
+                }
                 if waited {
                     device.acknowledge();
                 }
-                device.receive(into)
+                Ok(device.receive(into))
             })?;
-            if let Some(bytes) = taken {
-                return Ok(bytes);
-            }
-            if waited {
-                return Ok(0);
+            match taken {
+                Ok(Some(bytes)) => return Ok(bytes),
+                Ok(None) if !waited => {}
+                Ok(None) => return Ok(0),
+                Err(()) => {
+                    // What woke this one may have been meant for the other.
+                    let _ = op::v(event());
+                    return Ok(0);
+                }
             }
             let _ = op::interrupt_enable(Entry(LINE.load(Ordering::Relaxed)));
+            WAITING.fetch_add(1, Ordering::Relaxed);
             let _ = op::p(event(), deadline);
+            WAITING.fetch_sub(1, Ordering::Relaxed);
             waited = true;
         }
     }
