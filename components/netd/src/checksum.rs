@@ -9,14 +9,12 @@ const IN_UDP: usize = 6;
 /// The sum of bytes as big-endian pairs, folded to 16 bits.
 fn sum(bytes: &[u8]) -> u16 {
     let (words, rest) = bytes.as_chunks::<8>();
-    let mut total = words.iter().fold(0u64, |total, word| {
-        let (sum, carry) = total.overflowing_add(u64::from_ne_bytes(*word));
-        sum + u64::from(carry)
-    });
+    // Carries gather above the lower 64 bits.
+    let mut total: u128 = words.iter().map(|word| u128::from(u64::from_ne_bytes(*word))).sum();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    let (with_last, carry) = total.overflowing_add(u64::from_ne_bytes(last));
-    total = with_last + u64::from(carry);
+    total += u128::from(u64::from_ne_bytes(last));
+    let total = fold((total >> 64) as u64) as u64 + u64::from(fold(total as u64));
     // The order of bytes makes no difference until the end (RFC 1071, 2 B).
     let folded = fold(total);
     u16::from_be(folded)

@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use interfaces::nic::{MAX_FRAME, NicClient};
+use core::ops::Range;
+use interfaces::nic::{MAX_BATCH, MAX_FRAME, NicClient};
 use runtime::connection::{Connection, Name};
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
@@ -35,10 +36,10 @@ impl RxToken for Arrived<'_> {
 
 /// What came from the driver, and room for what goes there.
 pub struct Ethernet {
-    /// A frame that came and was not looked at yet, in the first `length` bytes.
-    pub arrived: Box<[u8]>,
-    /// Its bytes; 0 = nothing.
-    pub length: usize,
+    /// What the driver gave: frames, each behind its length.
+    pub batch: Box<[u8]>,
+    /// Where the frame stands in it that came and was not looked at yet; empty = there is none.
+    pub arrived: Range<usize>,
     outgoing: Box<[u8]>,
     /// Frames that were sent.
     pub sent: u64,
@@ -46,15 +47,29 @@ pub struct Ethernet {
     pub lost: u64,
 }
 
-/// A buffer for a frame.
-pub fn frame_buffer() -> Box<[u8]> {
-    vec![0; MAX_FRAME].into_boxed_slice()
+/// A buffer for what the driver gives at once.
+pub fn batch() -> Box<[u8]> {
+    vec![0; MAX_BATCH].into_boxed_slice()
 }
 
 impl Ethernet {
+    /// The frame that came.
+    pub fn frame(&self) -> &[u8] {
+        self.batch.get(self.arrived.clone()).unwrap_or_default()
+    }
+
+    /// The next of the frames in the first `bytes` of the batch is the one that came; `at` is where its length stands.
+    /// Gives where that of the next one does.
+    pub fn advance(&mut self, at: usize, bytes: usize) -> Option<usize> {
+        let (length, rest) = self.batch.get(at..bytes)?.split_first_chunk::<2>()?;
+        let length = usize::from(u16::from_le_bytes(*length));
+        self.arrived = at + 2..at + 2 + length.min(rest.len());
+        Some(self.arrived.end)
+    }
+
     /// With nothing in it.
     pub fn new() -> Self {
-        Self { arrived: frame_buffer(), length: 0, outgoing: frame_buffer(), sent: 0, lost: 0 }
+        Self { batch: batch(), arrived: 0..0, outgoing: vec![0; MAX_FRAME].into_boxed_slice(), sent: 0, lost: 0 }
     }
 }
 
@@ -84,9 +99,10 @@ impl Device for Ethernet {
     type TxToken<'a> = Outgoing<'a>;
 
     fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Outgoing<'_>)> {
-        let length = core::mem::take(&mut self.length);
-        let Self { arrived, outgoing, sent, lost, .. } = self;
-        (length > 0).then(|| (Arrived(&arrived[..length]), Outgoing { frame: outgoing, sent, lost }))
+        let arrived = core::mem::take(&mut self.arrived);
+        let Self { batch, outgoing, sent, lost, .. } = self;
+        let frame = batch.get(arrived).filter(|frame| !frame.is_empty())?;
+        Some((Arrived(frame), Outgoing { frame: outgoing, sent, lost }))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Outgoing<'_>> {

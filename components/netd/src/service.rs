@@ -86,10 +86,7 @@ impl Serve for Connection {
         // Frames go out when the client's bytes are not borrowed any more: they would have to be put aside for each.
         if UNSENT.swap(false, Ordering::Relaxed) {
             // The stack is there, or nobody could have written.
-            let _ = with(|stack| {
-                stack.settle_written();
-                Ok(())
-            });
+            let _ = with(|_| Ok(()));
         }
         reply
     }
@@ -286,7 +283,7 @@ impl ConnectionServer for Connection {
         if count == 0 && !bytes.is_empty() {
             return Err(NetError::WouldBlock);
         }
-        stack.written.push(number);
+        stack.settle_later(number);
         UNSENT.store(true, Ordering::Relaxed);
         Ok(count)
     }

@@ -91,8 +91,8 @@ pub struct Stack {
     pub timers: BTreeSet<(u64, Number)>,
     /// Closed by their clients, oldest first.
     pub lingering: alloc::collections::VecDeque<Number>,
-    /// Connections to which clients wrote just now.
-    pub written: Vec<Number>,
+    /// Connections that are to be settled: to which clients wrote, or for which something came.
+    unsettled: Vec<Number>,
     /// See there.
     pub counters: Counters,
 }
@@ -162,7 +162,7 @@ pub fn open() -> Result<(), Failure<NicError>> {
         ports: BTreeMap::new(),
         timers: BTreeSet::new(),
         lingering: Default::default(),
-        written: Vec::new(),
+        unsettled: Vec::new(),
         counters: Counters::default(),
     });
     stack.addresses_changed();
@@ -180,11 +180,11 @@ impl Stack {
     fn arrived(&mut self) {
         self.counters.received += 1;
         let ethernet = &self.ethernet;
-        if sieve::refuses(&self.link.arrived[..self.link.length], |address| ethernet.has_ip_addr(address)) {
-            self.link.length = 0;
+        if sieve::refuses(self.link.frame(), |address| ethernet.has_ip_addr(address)) {
+            self.link.arrived = 0..0;
             return;
         }
-        match demux::frame(&self.link.arrived[..self.link.length]) {
+        match demux::frame(self.link.frame()) {
             Class::Segment(key, opens) => self.segment(key, opens, false),
             Class::Datagram(port) if self.ports.contains_key(&port) => {
                 self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common);
@@ -198,17 +198,6 @@ impl Stack {
                 }
             }
         }
-        self.settle_local();
-    }
-
-    /// Packets from here to here, until there are none.
-    pub fn settle_local(&mut self) {
-        while let Some(packet) = self.way.advance() {
-            match demux::packet(packet) {
-                Class::Segment(key, opens) => self.segment(key, opens, true),
-                _ => self.ingress_of_nobody(true),
-            }
-        }
     }
 
     /// What came is for no socket of ours.
@@ -220,10 +209,24 @@ impl Stack {
         };
     }
 
-    /// What clients wrote is sent.
-    pub fn settle_written(&mut self) {
-        while let Some(number) = self.written.pop() {
-            self.settle(number);
+    /// This connection is to be settled soon. Several packets that come together are settled together.
+    pub fn settle_later(&mut self, number: Number) {
+        if self.unsettled.last() != Some(&number) {
+            self.unsettled.push(number);
+        }
+    }
+
+    /// Settles what is to be settled; what was sent from here to here arrives.
+    pub fn settle_unsettled(&mut self) {
+        loop {
+            while let Some(number) = self.unsettled.pop() {
+                self.settle(number);
+            }
+            let Some(packet) = self.way.advance() else { return };
+            match demux::packet(packet) {
+                Class::Segment(key, opens) => self.segment(key, opens, true),
+                _ => self.ingress_of_nobody(true),
+            }
         }
     }
 
@@ -364,7 +367,7 @@ impl Stack {
             self.timers.remove(&(deadline, number));
             self.timer_fired(number);
         }
-        self.settle_local();
+        self.settle_unsettled();
         if self.next_sweep <= time && self.sessions.len() > 0 {
             self.sweep();
             self.next_sweep = time + SWEEP;
@@ -377,7 +380,7 @@ impl Stack {
     /// After a call: what was sent from here to here arrives, and the main thread hears of timers that are due
     /// before it looks again.
     pub fn finish_call(&mut self) {
-        self.settle_local();
+        self.settle_unsettled();
         let first = self.timers.first().map_or(u64::MAX, |(deadline, _)| *deadline).min(self.common_deadline);
         if first < self.waits_until {
             self.waits_until = first;
@@ -420,22 +423,24 @@ impl Stack {
 
 /// The main thread.
 pub fn run() -> ! {
-    let mut frame = link::frame_buffer();
-    let mut length = 0;
+    let mut batch = link::batch();
+    let mut bytes = 0;
     loop {
         let mut deadline = 0;
         if let Some(stack) = STACK.lock().as_mut() {
             stack.time = op::clock();
-            if length > 0 {
-                core::mem::swap(&mut stack.link.arrived, &mut frame);
-                stack.link.length = length;
+            core::mem::swap(&mut stack.link.batch, &mut batch);
+            let mut at = 0;
+            while let Some(next) = stack.link.advance(at, bytes) {
                 stack.arrived();
+                at = next;
             }
+            stack.settle_unsettled();
             deadline = stack.run_timers();
             stack.waits_until = deadline;
         }
-        length = match link::driver().receive(deadline, &mut frame) {
-            Ok(length) => length.min(frame.len()),
+        bytes = match link::driver().receive(deadline, &mut batch) {
+            Ok(bytes) => bytes,
             // A driver that died is opened again; what was lost comes again.
             Err(_) => {
                 let _ = thread::sleep(PAUSE);

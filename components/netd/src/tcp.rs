@@ -103,7 +103,7 @@ impl Stack {
                         false => self.ethernet.poll_ingress_single(time, &mut self.link, set),
                     };
                 }
-                return self.settle(number);
+                return self.settle_later(number);
             }
             // The other end begins anew with the same ports.
             self.abort(number);
@@ -118,7 +118,7 @@ impl Stack {
     fn begin(&mut self, listener: Number, key: Key, local: bool) {
         if self.try_begin(listener, key, local).is_none() {
             self.counters.refused += 1;
-            self.link.length = 0;
+            self.link.arrived = 0..0;
         }
     }
 

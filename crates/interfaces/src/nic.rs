@@ -13,6 +13,9 @@ codes! {
 /// Bytes of the longest frame, without check sum.
 pub const MAX_FRAME: usize = 1514;
 
+/// Bytes for the frames of one call of `receive`: those of a message.
+pub const MAX_BATCH: usize = 4096;
+
 /// A network interface. One client receives.
 #[interface]
 pub trait Nic {
@@ -20,8 +23,9 @@ pub trait Nic {
     fn address(&self) -> Result<u64, NicError>;
     /// Sends a frame. What finds no room is lost, as on any wire.
     fn send(&self, frame: &[u8]) -> Result<(), NicError>;
-    /// Waits for a frame until an absolute time; gives its bytes, 0 = none came, `wake` was called, or somebody else
-    /// receives since.
+    /// Waits for frames until an absolute time. Gives as many as there are and fit, each behind its length in two
+    /// bytes, lowest first, and the bytes of all; 0 = none came, `wake` was called, or somebody else receives since.
+    /// A frame finds room for sure if there is some for the longest.
     fn receive(&self, deadline: u64, into: &mut [u8]) -> Result<usize, NicError>;
     /// Ends a wait in `receive`.
     fn wake(&self) -> Result<(), NicError>;

@@ -107,8 +107,22 @@ impl Device {
         self.transport.ack_interrupt();
     }
 
+    /// Takes frames that came, each behind its length, as long as there is room for the longest; gives their bytes.
+    pub fn receive_all(&mut self, into: &mut [u8]) -> usize {
+        const LENGTH: usize = 2;
+        let mut bytes = 0;
+        while let Some((length, room)) = into[bytes..].split_first_chunk_mut::<LENGTH>()
+            && room.len() >= MAX_FRAME
+            && let Some(count) = self.receive(room)
+        {
+            *length = (count as u16).to_le_bytes();
+            bytes += LENGTH + count;
+        }
+        bytes
+    }
+
     /// Takes a frame that came. One that is longer than `into` is lost.
-    pub fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
+    fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
         loop {
             let token = self.receiving.peek_used()?;
             // A device that names a buffer it does not have is not served any more.

@@ -107,12 +107,11 @@ impl NicServer for Nic {
                 if waited {
                     device.acknowledge();
                 }
-                Ok(device.receive(into))
+                Ok(device.receive_all(into))
             })?;
             match taken {
-                Ok(Some(bytes)) => return Ok(bytes),
-                Ok(None) if !waited => {}
-                Ok(None) => return Ok(0),
+                Ok(0) if !waited => {}
+                Ok(bytes) => return Ok(bytes),
                 Err(()) => {
                     // What woke this one may have been meant for the other.
                     let _ = op::v(event());
