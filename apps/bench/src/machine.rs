@@ -53,8 +53,8 @@ pub fn resident() -> Result<Row, String> {
     Ok(row)
 }
 
-/// Bytes that stay in memory of the whole system: everything that is charged, and what the nucleus keeps since
-/// boot, without the boot archive (its pages are the contents of files) and without this program.
+/// Bytes that stay in memory of the whole system: everything that is charged, with what the nucleus keeps since boot
+/// and the boot archive, without this program.
 pub fn system() -> Result<Row, String> {
     let text = |error: inspect::Refusal| error.to_string();
     let page = PAGE_BYTES as u64;
@@ -62,8 +62,8 @@ pub fn system() -> Result<Row, String> {
     let archive = noted("roottask: boot archive of ", " bytes")?.div_ceil(page);
     let domains: Vec<(String, info::Domain)> = inspect::domains().map_err(text)?;
     let this: u64 = domains.iter().filter(|(name, _)| name == "bench").map(|(_, domain)| domain.charged).sum();
-    let rest = frames.charged.checked_sub(archive + this).ok_or("the archive is larger than what is charged")?;
-    Ok(Row::bytes(rest * page))
+    let rest = frames.charged.checked_sub(this).ok_or("less is charged than this program has")?;
+    Ok(Row::bytes(rest * page).with("archive", archive * page))
 }
 
 /// Frames charged to a domain's account, without those passed on to the accounts of domains that it made.

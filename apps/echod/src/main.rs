@@ -11,7 +11,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use interface::Failure;
-use sockets::{Datagrams, Listener, NetError, Refusal, Session, Stream};
+use sockets::{Datagrams, Listener, NetError, Refusal, Session, Stream, WHOLE_SEGMENTS};
 use tool::{Arguments, println};
 
 runtime::entry!(main);
@@ -167,7 +167,7 @@ fn echo(stream: &Stream, kept: &mut Vec<u8>, bytes: &mut [u8]) -> Result<bool, R
 
 /// Sends as much as there is room for.
 fn source(stream: &Stream) -> Result<bool, Refusal> {
-    const BYTES: [u8; PIECE] = [b'.'; PIECE];
-    while later(stream.write(&BYTES))?.is_some_and(|count| count == PIECE) {}
+    const BYTES: [u8; WHOLE_SEGMENTS] = [b'.'; WHOLE_SEGMENTS];
+    while later(stream.write(&BYTES))?.is_some_and(|count| count == BYTES.len()) {}
     Ok(true)
 }

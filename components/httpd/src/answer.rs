@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use http::{Method, Range, Request, Status, push_number};
 
+use sockets::WHOLE_SEGMENTS;
+
 use crate::files::{Files, Open, push_length};
 use crate::status::{self, Snapshot};
 use crate::time;
@@ -41,9 +43,6 @@ impl Body {
         if count == 0 { Err(()) } else { Ok(true) }
     }
 }
-
-/// Bytes of an answer's first piece: its head, and as much of the file as fits.
-const FIRST: usize = 4000;
 
 /// Appends the answer to `into`; what does not fit comes as a body.
 pub fn answer(request: &Request<'_>, files: &mut Files, into: &mut Vec<u8>) -> Option<Body> {
@@ -105,7 +104,7 @@ pub fn answer(request: &Request<'_>, files: &mut Files, into: &mut Vec<u8>) -> O
 /// Puts the first bytes behind the head; gives what is left.
 fn started(mut body: Body, into: &mut Vec<u8>) -> Option<Body> {
     // What cannot be read any more fails again when the body is asked for.
-    let _ = body.next(FIRST, into);
+    let _ = body.next(WHOLE_SEGMENTS, into);
     (body.offset < body.end).then_some(body)
 }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use http::{Parsed, Status};
 use interface::Failure;
 use runtime::op;
-use sockets::{NetError, Refusal, Stream};
+use sockets::{NetError, Refusal, Stream, WHOLE_SEGMENTS};
 
 use crate::answer::{self, Body};
 use crate::files::Files;
@@ -17,7 +17,7 @@ const IDLE: u64 = 60 * SECOND;
 const REQUEST: u64 = 10 * SECOND;
 /// How long no byte of an answer may be taken.
 const PROGRESS: u64 = 20 * SECOND;
-/// Bytes that are moved at once.
+/// Bytes that are read at once.
 pub const PIECE: usize = 4000;
 /// Requests answered before others have their turn.
 const TURN: usize = 16;
@@ -137,7 +137,7 @@ impl Client {
     fn send(&mut self) -> Result<bool, Refusal> {
         loop {
             while self.sent < self.output.len() {
-                let end = self.output.len().min(self.sent + PIECE);
+                let end = self.output.len().min(self.sent + WHOLE_SEGMENTS);
                 match self.stream.write(&self.output[self.sent..end]) {
                     Ok(count) => {
                         self.sent += count;
@@ -150,7 +150,7 @@ impl Client {
             self.output.clear();
             self.sent = 0;
             let Some(body) = &mut self.body else { return Ok(true) };
-            match body.next(PIECE, &mut self.output) {
+            match body.next(WHOLE_SEGMENTS, &mut self.output) {
                 Ok(true) => {}
                 Ok(false) => self.body = None,
                 // Less than was announced: only the end of the connection can tell.

@@ -35,6 +35,8 @@ const LINGERING: u64 = 30_000_000_000;
 pub const MAX_BACKLOG: u64 = 256;
 /// Pages of a connection that a client makes.
 const PAGES: (u64, u64) = (2, 2);
+/// Bytes of a full segment over Ethernet and IPv4.
+const SEGMENT: usize = 1460;
 /// Ports for connections and datagrams that name none (RFC 6335, 6).
 const DYNAMIC: core::ops::RangeInclusive<u16> = 49152..=65535;
 
@@ -51,6 +53,9 @@ pub fn wire(endpoint: Endpoint) -> IpEndpoint {
 impl Flow {
     fn new(buffers: Buffers, key: Key, local: bool, stage: Stage) -> Self {
         let held = Held::new(buffers, |receive, send| {
+            // A segment does not go over the end of the buffer: whole ones fit into it.
+            let whole = (send.len() / SEGMENT * SEGMENT).max(1);
+            let send = &mut send[..whole];
             let mut socket = tcp::Socket::new(tcp::SocketBuffer::new(receive), tcp::SocketBuffer::new(send));
             socket.set_nagle_enabled(false);
             socket.set_timeout(Some(PATIENCE_AT_FIRST));

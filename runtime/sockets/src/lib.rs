@@ -24,6 +24,10 @@ pub static NET: NetClient<Connection<Name<'static>>> = NetClient(Connection::nam
 /// Why something was refused.
 pub type Refusal = Failure<NetError>;
 
+/// Bytes of a write that leave in segments which are full: two of them, over Ethernet and IPv4. Whoever sends much
+/// does best with writes of so many.
+pub const WHOLE_SEGMENTS: usize = 2 * 1460;
+
 /// Events taken at once.
 const EVENTS: usize = 32;
 
