@@ -28,6 +28,7 @@ pub fn run(host: &mut Host<'_>) -> Result<()> {
             ("flags of all kinds", flags),
             ("options of all lengths", options),
             ("segments outside the window", guesses),
+            ("segments around the window", around),
             ("a storm of acknowledgements", storm),
             ("windows of no bytes", zero_windows),
             ("windows and segments of few bytes", narrow),
@@ -113,6 +114,44 @@ fn guesses(host: &mut Host<'_>) -> Result<()> {
     client.receive(host, 0xffff)?;
     ensure!(!client.reset, "a guess outside the window has ended the connection");
     still_served(host, &mut client)
+}
+
+/// Numbers near the right ones, in connections in all states; what they do to these is their own fault.
+fn around(host: &mut Host<'_>) -> Result<()> {
+    for round in 0..60_u8 {
+        let mut client = Client::new(host, 7, 80);
+        let first = client.open(host, &[[2, 4, 5, 180, 3, 3, 7, 4, 2, 1, 1, 1], [1; 12]][usize::from(round % 2)])?;
+        match round % 4 {
+            0 => {}
+            1 => client.ask(host, "/page-100000")?,
+            2 => client.send(host, ACK | FIN, b"")?,
+            _ => client.send(host, ACK | PSH, b"GET /page-1024 HTTP/1.1\r\nHost:")?,
+        }
+        for _ in 0..25 {
+            let near = |host: &mut Host<'_>, number: u32| {
+                let distances = [0, 1, 2, 100, 1460, 4096, 65_535, 1 << 31];
+                let distance: u32 = distances[host.random.below(8) as usize];
+                if host.random.below(2) == 0 { number.wrapping_add(distance) } else { number.wrapping_sub(distance) }
+            };
+            let flags = host.random.next() as u8 & !RST | if host.random.below(4) == 0 { 0 } else { ACK };
+            let length = [0, 0, 1, 7, 100, 1400][host.random.below(6) as usize];
+            let payload = host.random.bytes(length);
+            let mut segment = client.segment(flags, &payload);
+            segment.sequence = near(host, client.next.sequence);
+            segment.acknowledged = near(host, first.sequence.wrapping_add(1));
+            segment.window = [0, 1, 1000, 0xffff][host.random.below(4) as usize];
+            if host.random.below(3) == 0 {
+                // What was taken already (RFC 2018), as many ranges as there is room for, and times.
+                segment.options = [&[1, 1, 5, 26][..], &host.random.bytes(24)].concat();
+            } else if host.random.below(3) == 0 {
+                segment.options = [&[1, 1, 8, 10][..], &host.random.bytes(8)].concat();
+            }
+            client.send_segment(host, &segment)?;
+        }
+        client.take(host);
+        client.send(host, RST, b"")?;
+    }
+    Ok(())
 }
 
 /// Each is answered once at most.
