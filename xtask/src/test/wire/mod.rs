@@ -7,7 +7,7 @@
 //! | [`services`] | DHCP, router advertisements, names |
 //! | [`raw`] | a client of TCP made by hand |
 //! | [`host`] | all of that with smoltcp's protocols, and the machine's console |
-//! | [`loss`], [`hostile`], [`hostile_tcp`], [`tools`], [`tcp`] | what is tried |
+//! | [`loss`], [`hostile`], [`lies`], [`hostile_tcp`], [`tools`], [`tcp`] | what is tried |
 //!
 //! The emulator passes frames as datagrams between two sockets of the file system; the machine sees an ordinary network
 //! card. Everything here is drawn from one seed, which a failure names; `CAIRN_WIRE_SEED` sets it.
@@ -17,6 +17,7 @@ mod frames;
 mod host;
 mod hostile;
 mod hostile_tcp;
+mod lies;
 mod link;
 mod loss;
 mod raw;
@@ -48,7 +49,8 @@ fn page(bytes: usize) -> Vec<u8> {
 
 /// What is prepared for a run: pages, sockets.
 pub struct Prepared {
-    scratch: Scratch,
+    /// Holds the pages.
+    _scratch: Scratch,
     folder: PathBuf,
 }
 
@@ -76,7 +78,7 @@ pub fn prepare(project: &Project, system: &mut System) -> Result<Prepared> {
         .fold(0, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     let folder = std::env::temp_dir().join(format!("cairn-{}-{name:x}", std::process::id()));
     std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    Ok(Prepared { scratch, folder })
+    Ok(Prepared { _scratch: scratch, folder })
 }
 
 /// Runs a scenario; gives what the console printed.
@@ -115,7 +117,6 @@ fn start(
     let link = Link::open(&ours, &theirs, seed)?;
     let machine = Machine { wire: Some([theirs, ours]), ..machine };
     let arguments = emulator::arguments(image, &machine);
-    let _ = &prepared.scratch;
     Ok(conversation::converse(&arguments, limit, |console| {
         let mut host = Host::new(link, console, seed);
         host.wait_for_machine()

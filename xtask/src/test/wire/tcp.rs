@@ -184,7 +184,8 @@ pub fn idle(host: &mut Host<'_>) -> Result<()> {
     let ended = host.until(120.0, |host| {
         let segments = dead.take(host);
         let next = dead.next.acknowledged;
-        probes += segments.iter().filter(|segment| segment.sequence == next.wrapping_sub(1)).count();
+        probes +=
+            segments.iter().filter(|one| one.sequence == next.wrapping_sub(1) && one.flags & (SYN | RST) == 0).count();
         Ok((start.elapsed() > Duration::from_secs(100) || segments.iter().any(|one| one.flags & RST != 0))
             .then_some(()))
     });
