@@ -251,8 +251,8 @@ fn twice<T>(work: impl Fn(&Purse) -> Result<T, String>) -> Result<T, String> {
 
 /// Mappings are paid for by who maps, tables by who gets them: what cannot be mapped leaves no table either.
 fn mappings() -> Result<String, String> {
-    /// More than fit in a page of small objects.
-    const COUNT: u64 = 70;
+    /// More than fit in two pages of small objects: one may have room from before.
+    const COUNT: u64 = 130;
     /// A table each.
     const APART: u64 = 512 * PAGE;
     let account = operation::account_new(Entry::ACCOUNT, MOST).map(Owned::new).map_err(text)?;
