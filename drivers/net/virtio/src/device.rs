@@ -113,7 +113,7 @@ impl Device {
         let mut bytes = 0;
         while let Some((length, room)) = into[bytes..].split_first_chunk_mut::<LENGTH>()
             && room.len() >= MAX_FRAME
-            && let Some(count) = self.receive(room)
+            && let Some(count) = self.receive(&mut room[..MAX_FRAME])
         {
             *length = (count as u16).to_le_bytes();
             bytes += LENGTH + count;
