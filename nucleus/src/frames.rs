@@ -133,6 +133,12 @@ pub fn is_ram(frame: Frame) -> bool {
     frame < ALLOCATOR.get().frames
 }
 
+/// Whether a frame is one that may be RAM, also of what firmware keeps behind the end of what it leaves to us.
+pub fn may_be_ram(frame: Frame) -> bool {
+    const FIRMWARE: usize = (1 << 20) / FRAME;
+    frame < ALLOCATOR.get().frames.next_multiple_of(FIRMWARE)
+}
+
 /// Whether a frame of RAM is used for this.
 #[inline(always)]
 pub fn is_of(frame: Frame, used: Use) -> bool {

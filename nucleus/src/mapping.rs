@@ -6,6 +6,7 @@
 
 use crate::account::{self, Account};
 use crate::activation::Activation;
+use crate::arch::memory;
 use crate::arch::paging::{self, Slot};
 use crate::domain::Domain;
 use crate::frames::{self, Frame, Use};
@@ -186,7 +187,8 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
 pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Result<(), Error> {
     const PHYSICAL_END: u64 = 1 << 40;
     let frame = (physical / 4096) as Frame;
-    if !physical.is_multiple_of(4096) || physical >= PHYSICAL_END || frames::is_ram(frame) {
+    let is_other = frames::may_be_ram(frame) || memory::is_of_interrupts(physical);
+    if !physical.is_multiple_of(4096) || physical >= PHYSICAL_END || is_other {
         return Err(Error::BadArgument);
     }
     let slot = paging::find_or_make(domain, address)?;

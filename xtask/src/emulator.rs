@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 pub const TIMED_OUT: u8 = 124;
 /// How often the emulator and its output are looked at.
 const POLL: Duration = Duration::from_millis(5);
+/// How long what this computer does may take in a run without a limit.
+const LONGEST_WORK: Duration = Duration::from_secs(3600);
 
 /// The machine to emulate.
 #[derive(Clone, Debug)]
@@ -72,6 +74,33 @@ pub struct Step {
     pub send: Vec<u8>,
     /// What is asked of the web server before.
     pub fetch: Option<Fetch>,
+    /// What is done on this computer before.
+    pub work: Option<Work>,
+}
+
+/// Something that this computer does with the machine; the text becomes part of the output.
+#[derive(Clone)]
+pub struct Work(pub Arc<dyn Fn(&Watch) -> String + Send + Sync>);
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Work")
+    }
+}
+
+/// What a work sees of the machine.
+pub struct Watch {
+    output: Collected,
+    from: usize,
+    /// When it must have ended.
+    pub until: Instant,
+}
+
+impl Watch {
+    /// What the console has printed since the step was reached.
+    pub fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.output.lock()[self.from..]).into_owned()
+    }
 }
 
 /// A request from this computer, made again until it is answered. The answer becomes a line of the output:
@@ -301,7 +330,7 @@ impl Running {
             if let Some(status) = self.child.try_wait().context("cannot wait for the emulator")? {
                 return Ok(Some(status));
             }
-            typist.type_next();
+            typist.type_next(limit.map(|limit| start + limit));
             if limit.is_some_and(|limit| start.elapsed() >= limit) {
                 self.child.kill().context("cannot end the emulator")?;
                 self.child.wait().context("cannot wait for the emulator")?;
@@ -339,7 +368,7 @@ struct Typist<'a> {
 }
 
 impl Typist<'_> {
-    fn type_next(&mut self) {
+    fn type_next(&mut self, until: Option<Instant>) {
         let (Some((step, rest)), Some(input)) = (self.steps.split_first(), &mut self.input) else { return };
         let output = self.output.lock();
         let Some(found) = step.after.find(&output[self.seen.min(output.len())..]) else { return };
@@ -349,6 +378,11 @@ impl Typist<'_> {
             let Ok(body) = http::get(fetch.port, &fetch.path) else { return };
             let line = format!("\nhost: fetched {}: {}\n", fetch.path, body.trim_end());
             self.output.lock().extend_from_slice(line.as_bytes());
+        }
+        if let Some(Work(work)) = &step.work {
+            let until = until.unwrap_or_else(|| Instant::now() + LONGEST_WORK);
+            let text = work(&Watch { output: self.output.clone(), from: end, until });
+            self.output.lock().extend_from_slice(text.as_bytes());
         }
         self.seen = end;
         self.steps = rest;
@@ -438,17 +472,22 @@ mod tests {
     fn steps_wait_for_what_was_not_seen_before() -> Result<()> {
         // `cat` stands for the guest's end of the line.
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let step = |after: &str, send: &str| Step { after: Regex::new(after).unwrap(), send: send.into(), fetch: None };
+        let step = |after: &str, send: &str| Step {
+            after: Regex::new(after).unwrap(),
+            send: send.into(),
+            fetch: None,
+            work: None,
+        };
         let steps = [step("> ", "a\n"), step("> ", "b\n"), step("absent", "c\n")];
         let output = Collected::default();
         let mut typist = Typist { steps: &steps, input: child.stdin.take(), output: output.clone(), seen: 0 };
-        typist.type_next();
+        typist.type_next(None);
         output.lock().extend_from_slice(b"> ");
-        typist.type_next();
-        typist.type_next();
+        typist.type_next(None);
+        typist.type_next(None);
         output.lock().extend_from_slice(b"a\n> ");
-        typist.type_next();
-        typist.type_next();
+        typist.type_next(None);
+        typist.type_next(None);
         drop(typist);
         assert_eq!(child.wait_with_output()?.stdout, b"a\nb\n");
         Ok(())

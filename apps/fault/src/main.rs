@@ -9,6 +9,7 @@
 //! | [`callees`] | of those who are called |
 //! | [`pagers`] | of those who should bring pages |
 //! | [`storms`] | by as many at once as there can be |
+//! | [`hoards`] | of those who take all there is and never give it back |
 //! | [`images`] | of files that are no programs |
 //!
 //! [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
@@ -25,6 +26,7 @@ mod callees;
 mod child;
 mod deaths;
 mod exhaustion;
+mod hoards;
 mod images;
 mod launch;
 mod pagers;
@@ -140,6 +142,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         callees::ALL,
         pagers::ALL,
         storms::ALL,
+        hoards::ALL,
         images::ALL,
     ];
     groups.into_iter().flatten()

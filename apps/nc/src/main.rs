@@ -103,8 +103,9 @@ fn exchange(session: &Session, stream: Stream, sends: bool) -> Result<(), String
             .and_then(|()| stream::STDOUT.lock().flush())
             .map_err(|cause| cause.to_string())?;
     }
-    // A sender that still waits for input ends with the program.
+    // A sender that still waits for input ends with the program. What was sent arrives all the same, and then the end.
     drop(sender);
+    let _ = stream.close();
     Ok(())
 }
 

@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod files;
 mod load;
+mod only;
 mod random;
 
 use alloc::format;
@@ -20,20 +21,24 @@ use alloc::string::String;
 
 use load::LOADS;
 use random::Random;
-use runtime::interfaces::process::Force;
 use runtime::thread;
-use tool::inspect::{self, PROC};
+use tool::inspect;
 use tool::{Arguments, println};
 
 runtime::entry!(main);
 
 const HELP: &str = "\
 usage: torment COMPONENT [--kills N] [--seed N]
+       torment --only [--kills N] [--seed N] [--pause MS] COMPONENT...
 
 Kills a component N times (50) at random instants, while threads write and read
 files, print, look names up, start programs, sleep and yield. Ends well if the
 component came back each time, everything went on, and nothing that was
 acknowledged is lost. The instants follow from the seed (1).
+
+With --only nothing else is done, and each of the components is killed N times,
+in random order: what happens to whoever uses them is for others to see. From
+one kill to the next pass up to twice MS (400) milliseconds.
 ";
 
 /// Nanoseconds until everything must go on after a kill.
@@ -46,6 +51,9 @@ const STARTING: u64 = 1_500_000;
 
 fn main() -> u8 {
     let mut arguments = Arguments::new("torment", HELP);
+    if arguments.flag("--only") {
+        return only::torment(arguments);
+    }
     let numbers = arguments.number("--kills").and_then(|kills| Ok((kills, arguments.number("--seed")?)));
     let Ok((kills, seed)) = numbers else { return tool::USAGE };
     let Some(victim) = arguments.one("COMPONENT") else { return tool::USAGE };
@@ -60,9 +68,7 @@ fn main() -> u8 {
 fn torment(victim: &str, kills: u64, seed: u64) -> Result<(), String> {
     let mut random = Random(seed);
     let mut log = Log::new(victim)?;
-    // What is there before counts as found.
-    log.read()?;
-    (log.deaths, log.restarts) = (0, 0);
+    log.skip()?;
     load::publish().map_err(|error| format!("publish: {error}"))?;
     let threads = LOADS.each_ref().map(|load| load.start(random.next()));
     let mut slowest = 0;
@@ -92,31 +98,16 @@ fn torment(victim: &str, kills: u64, seed: u64) -> Result<(), String> {
 
 /// One kill.
 fn once(victim: &str, kill: u64, random: &mut Random, log: &mut Log, slowest: &mut u64) -> Result<(), String> {
-    let told = |error: inspect::Refusal| format!("kill {kill}: {error}");
     let while_starting = random.once_in(4);
-    let number = inspect::only(&inspect::domains().map_err(told)?, victim)?;
     let pause = random.below(if while_starting { STARTING } else { AT_WORK });
+    let number = only::find(victim)?;
     thread::sleep(pause).map_err(|error| format!("{error}"))?;
-    PROC.kill_domain(number, Force::Gentle).map_err(told)?;
-    let start = thread::clock();
-    // Alive again: under a new number, or, of a scheduler, the one that stood by.
-    while inspect::only(&inspect::domains().map_err(told)?, victim).is_ok_and(|now| now == number) || !is_alive(victim)?
-    {
-        if thread::clock() - start > PATIENCE {
-            return Err(format!("kill {kill}: it does not come back"));
-        }
-        thread::sleep(LOOK).map_err(|error| format!("{error}"))?;
-    }
+    let start = only::kill(victim, number).map_err(|error| format!("kill {kill}: {error}"))?;
     if !while_starting {
         all_go_on(&format!("after kill {kill}"))?;
         *slowest = (*slowest).max(thread::clock() - start);
     }
     log.read()
-}
-
-fn is_alive(name: &str) -> Result<bool, String> {
-    let domains = inspect::domains().map_err(|error| format!("domains: {error}"))?;
-    Ok(inspect::only(&domains, name).is_ok())
 }
 
 /// Waits until each load has done something more.
@@ -150,6 +141,13 @@ impl Log {
     fn new(victim: &str) -> Result<Self, String> {
         let (died, restarted) = (format!(" {victim} died"), format!("roottask: restarting {victim}"));
         Ok(Self { died, restarted, position: 0, rest: String::new(), deaths: 0, restarts: 0 })
+    }
+
+    /// What was told so far does not count.
+    fn skip(&mut self) -> Result<(), String> {
+        self.read()?;
+        (self.deaths, self.restarts) = (0, 0);
+        Ok(())
     }
 
     fn read(&mut self) -> Result<(), String> {

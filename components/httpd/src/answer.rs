@@ -25,6 +25,11 @@ pub struct Body {
 }
 
 impl Body {
+    /// So many of the last bytes are to come again.
+    pub fn rewind(&mut self, count: usize) {
+        self.offset -= count as u64;
+    }
+
     /// Appends the next bytes, at most so many; `false` = there are none. `Err`: the file became shorter.
     pub fn next(&mut self, most: usize, into: &mut Vec<u8>) -> Result<bool, ()> {
         let want = (self.end - self.offset).min(most.saturating_sub(into.len()) as u64) as usize;

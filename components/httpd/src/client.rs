@@ -42,6 +42,8 @@ pub struct Client {
     sent: usize,
     /// What follows them.
     body: Option<Body>,
+    /// So many of the last bytes to send came from it.
+    from_body: usize,
     /// Everything that came was read: there will be an event before there is more.
     drained: bool,
     /// Another request may follow.
@@ -58,6 +60,7 @@ impl Client {
             output: Vec::new(),
             sent: 0,
             body: None,
+            from_body: 0,
             drained: false,
             persistent: true,
             deadline: op::clock() + IDLE,
@@ -71,7 +74,28 @@ impl Client {
 
     /// Whether it has asked for nothing.
     pub const fn is_idle(&self) -> bool {
-        self.input.is_empty() && self.output.is_empty()
+        self.input.is_empty() && self.output.is_empty() && self.body.is_none()
+    }
+
+    /// Bytes that it keeps here.
+    pub const fn kept(&self) -> usize {
+        self.input.capacity() + self.output.capacity()
+    }
+
+    /// Keeps no more than it must: what was taken from a body and finds no room yet is taken again later.
+    pub fn keep_little(&mut self) {
+        if self.output.is_empty() && self.body.is_none() {
+            self.output = Vec::new();
+        }
+        let unsent = self.output.len() - self.sent;
+        if let Some(body) = &mut self.body
+            && unsent <= self.from_body
+        {
+            body.rewind(unsent);
+            self.output = Vec::new();
+            (self.sent, self.from_body) = (0, 0);
+        }
+        self.input.shrink_to_fit();
     }
 
     /// An event came.
@@ -92,6 +116,7 @@ impl Client {
                 Parsed::Request(request, length) => {
                     self.persistent = request.persistent;
                     self.body = answer::answer(&request, files, &mut self.output);
+                    self.from_body = 0;
                     self.input.drain(..length);
                 }
                 Parsed::Refused(status) => self.refuse(status),
@@ -148,10 +173,10 @@ impl Client {
                 }
             }
             self.output.clear();
-            self.sent = 0;
+            (self.sent, self.from_body) = (0, 0);
             let Some(body) = &mut self.body else { return Ok(true) };
             match body.next(WHOLE_SEGMENTS, &mut self.output) {
-                Ok(true) => {}
+                Ok(true) => self.from_body = self.output.len(),
                 Ok(false) => self.body = None,
                 // Less than was announced: only the end of the connection can tell.
                 Err(()) => {
@@ -162,6 +187,21 @@ impl Client {
         }
     }
 
+    /// There is no room for what it wants kept.
+    pub fn turn_away(mut self) {
+        if self.is_answered() {
+            self.refuse(Status::Unavailable);
+            let _ = self.stream.write(&self.output);
+            return self.close();
+        }
+        let _ = self.stream.abort();
+    }
+
+    /// Whether nothing of an answer is left to send.
+    fn is_answered(&self) -> bool {
+        self.output.is_empty() && self.body.is_none()
+    }
+
     /// Ends the connection once everything was sent.
     pub fn close(self) {
         let _ = self.stream.close();
@@ -169,7 +209,7 @@ impl Client {
 
     /// Its time is up: says so if it began a request, and ends it.
     pub fn give_up(mut self) {
-        if !self.output.is_empty() || self.body.is_some() {
+        if !self.is_answered() {
             let _ = self.stream.abort();
             return;
         }

@@ -8,12 +8,19 @@ use crate::client::Client;
 
 /// Connections at the same time.
 pub const MAX_CLIENTS: usize = 2048;
+/// Connections from which on nobody keeps more than must be.
+const CROWD: usize = 64;
+/// Bytes of requests and answers kept for all of them together, and for one of them if that is exceeded.
+const MAX_KEPT: usize = 1 << 20;
+const FAIR: usize = 512;
 /// Bits of a token that name the place; those above count how often it was used.
 const PLACE_BITS: u32 = 16;
 
 struct Place {
     used: u16,
     client: Option<Box<Client>>,
+    /// Bytes that the client kept when it was last looked at.
+    kept: usize,
     /// When this place is looked at, `u64::MAX` = never. Not after the client's deadline.
     timer: u64,
 }
@@ -23,6 +30,7 @@ pub struct Clients {
     places: Vec<Place>,
     free: Vec<u16>,
     count: usize,
+    kept: usize,
     timers: BTreeSet<(u64, u16)>,
 }
 
@@ -33,7 +41,7 @@ const fn place_of(token: u32) -> usize {
 impl Clients {
     /// None.
     pub const fn new() -> Self {
-        Self { places: Vec::new(), free: Vec::new(), count: 0, timers: BTreeSet::new() }
+        Self { places: Vec::new(), free: Vec::new(), count: 0, kept: 0, timers: BTreeSet::new() }
     }
 
     /// How many there are.
@@ -55,7 +63,7 @@ impl Clients {
     pub fn next_token(&mut self) -> Option<u32> {
         if self.free.is_empty() {
             let place = u16::try_from(self.places.len()).ok().filter(|place| usize::from(*place) < MAX_CLIENTS)?;
-            self.places.push(Place { used: 0, client: None, timer: u64::MAX });
+            self.places.push(Place { used: 0, client: None, kept: 0, timer: u64::MAX });
             self.free.push(place);
         }
         let place = *self.free.last()?;
@@ -76,6 +84,7 @@ impl Clients {
     pub fn remove(&mut self, token: u32) -> Option<Client> {
         let place = self.place(token)?;
         let client = place.client.take()?;
+        let kept = core::mem::take(&mut place.kept);
         // The listener's token is never that of a client.
         place.used = (place.used + 1) % (u16::MAX - 1);
         let timer = core::mem::replace(&mut place.timer, u64::MAX);
@@ -83,7 +92,22 @@ impl Clients {
         self.timers.remove(&(timer, number));
         self.free.push(number);
         self.count -= 1;
+        self.kept -= kept;
         Some(*client)
+    }
+
+    /// The client waits: counts what it keeps; whether it has to go for it.
+    pub fn keeps_too_much(&mut self, token: u32) -> bool {
+        let (is_crowded, before) = (self.count > CROWD, self.kept);
+        let Some(place) = self.place(token) else { return false };
+        let Some(client) = &mut place.client else { return false };
+        if is_crowded {
+            client.keep_little();
+        }
+        let (now, noted) = (client.kept(), place.kept);
+        place.kept = now;
+        self.kept = before + now - noted;
+        self.kept > MAX_KEPT && now > FAIR
     }
 
     /// The client's deadline may have changed. One that is later than noted is found when the noted one comes.

@@ -60,6 +60,11 @@ pub fn serve(files: &mut Files) -> Result<Infallible, Refusal> {
             }
             let Some(client) = clients.get(token) else { continue };
             match client.advance(files, &mut piece) {
+                Ok(Outcome::Wait) if clients.keeps_too_much(token) => {
+                    if let Some(client) = clients.remove(token) {
+                        client.turn_away();
+                    }
+                }
                 Ok(Outcome::Wait) => clients.watch(token),
                 Ok(Outcome::Again) => next.push(token),
                 Ok(Outcome::Close) => close(clients.remove(token)),

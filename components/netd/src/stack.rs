@@ -19,7 +19,7 @@ use runtime::sync::{Mutex, MutexGuard};
 use runtime::{op, thread};
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::socket::{dhcpv4, dns, icmp, udp};
-use smoltcp::time::Instant;
+use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{
     EthernetAddress, HardwareAddress, IpAddress, IpCidr, Ipv4Address, Ipv4Cidr, Ipv6Address, Ipv6Cidr,
 };
@@ -36,6 +36,9 @@ use crate::socket::{Kind, Socket};
 const LONGEST_WAIT: u64 = 60_000_000_000;
 /// How often clients that are gone are looked for.
 const SWEEP: u64 = 2_000_000_000;
+/// How soon an address is asked for again: after as long as it was asked for already, but no sooner and no later than
+/// this (RFC 2131, 4.1).
+const ASK_AGAIN: core::ops::RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(10);
 /// How long a driver that is not there is left alone.
 const PAUSE: u64 = 2_000_000;
 /// Sockets of all clients.
@@ -71,6 +74,8 @@ pub struct Stack {
     dhcp: SocketHandle,
     /// Asks for names.
     pub dns: SocketHandle,
+    /// Since when there is no address.
+    asks_since: Instant,
     common_deadline: u64,
     next_sweep: u64,
     /// Until when the main thread waits.
@@ -151,6 +156,7 @@ pub fn open() -> Result<(), Failure<NicError>> {
         nothing: SocketSet::new(Vec::new()),
         dhcp,
         dns,
+        asks_since: instant(op::clock()),
         common_deadline: 0,
         next_sweep: 0,
         waits_until: 0,
@@ -248,6 +254,7 @@ impl Stack {
     /// Does what there is to do for what knows no connection.
     pub fn settle_common(&mut self) {
         let time = self.now();
+        self.ask_soon(time);
         self.ethernet.poll_maintenance(time);
         while self.ethernet.poll_egress(time, &mut self.link, &mut self.common) == PollResult::SocketStateChanged {}
         match self.common.get_mut::<dhcpv4::Socket<'_>>(self.dhcp).poll() {
@@ -258,7 +265,10 @@ impl Stack {
                 self.set_address(Some(address), router);
                 self.common.get_mut::<dns::Socket<'_>>(self.dns).update_servers(&servers);
             }
-            Some(dhcpv4::Event::Deconfigured) => self.set_address(None, None),
+            Some(dhcpv4::Event::Deconfigured) => {
+                self.asks_since = time;
+                self.set_address(None, None);
+            }
             None => {}
         }
         if self.local.ip_addrs().len() != self.ethernet.ip_addrs().len() + 2 {
@@ -268,6 +278,15 @@ impl Stack {
             self.tell_other(self.others[place]);
         }
         self.common_deadline = nanoseconds(self.ethernet.poll_at(time, &self.common), self.time);
+    }
+
+    /// How soon the next question for an address comes if this one is lost.
+    fn ask_soon(&mut self, time: Instant) {
+        let dhcp = self.common.get_mut::<dhcpv4::Socket<'_>>(self.dhcp);
+        let mut config = dhcp.get_retry_config();
+        config.discover_timeout = (time - self.asks_since).clamp(*ASK_AGAIN.start(), *ASK_AGAIN.end());
+        config.initial_request_timeout = *ASK_AGAIN.start();
+        dhcp.set_retry_config(config);
     }
 
     fn set_address(&mut self, address: Option<Ipv4Cidr>, router: Option<Ipv4Address>) {
@@ -398,16 +417,19 @@ impl Stack {
         }
     }
 
-    /// Closes a session and its sockets; what was closed before lingers on.
+    /// Closes a session and its sockets; what was closed before lingers on, if there is something left to say.
     pub fn close_session(&mut self, session: Number) {
-        let own: Vec<Number> = self
+        let own: Vec<(Number, bool)> = self
             .sockets
             .from(0)
-            .filter(|(_, socket)| socket.session == session && !socket.lingers())
-            .map(|(number, _)| number)
+            .filter(|(_, socket)| socket.session == session && (!socket.lingers() || socket.is_over()))
+            .map(|(number, socket)| (number, socket.is_over()))
             .collect();
-        for number in own {
-            self.abort(number);
+        for (number, is_over) in own {
+            match is_over {
+                true => self.remove(number),
+                false => self.abort(number),
+            }
         }
         self.sessions.remove(session);
     }

@@ -80,6 +80,12 @@ impl Socket {
     pub fn lingers(&self) -> bool {
         matches!(&self.kind, Kind::Flow(flow) if flow.stage == Stage::Lingering)
     }
+
+    /// Whether both ends have said and heard all: it only keeps its ports from being used again too soon.
+    pub fn is_over(&self) -> bool {
+        let state = |flow: &Flow| flow.held.socket.get::<tcp::Socket<'_>>(flow.handle).state();
+        matches!(&self.kind, Kind::Flow(flow) if state(flow) == State::TimeWait)
+    }
 }
 
 impl Stack {

@@ -16,6 +16,9 @@ use system::{Account, Component, Restart, Special, System};
 
 /// Nanoseconds that a component has to publish what others need of it.
 const PATIENCE: u64 = 5_000_000_000;
+/// Nanoseconds until a component that found no memory is tried again, and until nothing else is left to try.
+const AGAIN: u64 = 50_000_000;
+const RESTART: u64 = 60_000_000_000;
 const MINUTE: u64 = 60_000_000_000;
 /// Frames kept back for `roottask` itself when a component gets the rest.
 const RESERVE: u64 = 512;
@@ -374,10 +377,18 @@ fn restart(component: &Component, dead: Running) {
     let number = dead.number;
     runtime::log!("restarting {}", component.name);
     // The standby took the seat when the scheduler died: what is new stands by.
-    let outcome =
-        if component.special == Special::Scheduler { seat(component, number, true) } else { start(component) };
-    if let Err(error) = outcome {
-        fail(&format!("{} cannot be restarted: {error}", component.name));
+    let deadline = clock() + RESTART;
+    loop {
+        let outcome =
+            if component.special == Special::Scheduler { seat(component, number, true) } else { start(component) };
+        let Err(error) = outcome else { break };
+        if clock() > deadline {
+            fail(&format!("{} cannot be restarted: {error}", component.name));
+        }
+        // What others keep for the dead instance is still charged to its account. They let go when they notice that it
+        // is gone, or die themselves.
+        let _ = op::p(plan().events, clock() + AGAIN);
+        tend();
     }
     if let Some(running) = RUNNING.lock().iter_mut().find(|running| running.number == number) {
         running.deaths = dead.deaths;

@@ -14,6 +14,8 @@ extern crate alloc;
 mod archive;
 mod calls;
 mod deadlines;
+#[allow(unsafe_code)]
+mod devices;
 mod inspect;
 mod lending;
 mod limits;
@@ -80,6 +82,7 @@ fn main(arguments: Arguments) {
             .chain(limits::CHECKS)
             .chain(archive::CHECKS)
             .chain(inspect::CHECKS)
+            .chain(devices::CHECKS)
         {
             let line = report(name, check(), &mut failed);
             let _ = Serial.write_str(&line);

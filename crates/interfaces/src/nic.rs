@@ -7,6 +7,7 @@ codes! {
     pub enum NicError {
         1 TooLong "longer than a frame may be"
         2 Failed "the device does not work"
+        3 Busy "the device makes no room for more frames"
     }
 }
 
@@ -21,7 +22,7 @@ pub const MAX_BATCH: usize = 4096;
 pub trait Nic {
     /// The hardware address, lowest byte first.
     fn address(&self) -> Result<u64, NicError>;
-    /// Sends a frame. What finds no room is lost, as on any wire.
+    /// Sends a frame; waits a little for room. What finds none is lost, as on any wire.
     fn send(&self, frame: &[u8]) -> Result<(), NicError>;
     /// Waits for frames until an absolute time. Gives as many as there are and fit, each behind its length in two
     /// bytes, lowest first, and the bytes of all; 0 = none came, `wake` was called, or somebody else receives since.

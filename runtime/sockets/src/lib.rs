@@ -28,6 +28,8 @@ pub type Refusal = Failure<NetError>;
 /// does best with writes of so many.
 pub const WHOLE_SEGMENTS: usize = 2 * 1460;
 
+/// How soon the end of the network is noticed by who waits, in nanoseconds.
+const LOOK: u64 = 150_000_000;
 /// Events taken at once.
 const EVENTS: usize = 32;
 
@@ -70,8 +72,13 @@ impl Drop for Session {
 impl Session {
     /// Opens a session that our account pays for.
     pub fn open() -> Result<Self, Refusal> {
+        Self::paid_by(Entry::ACCOUNT)
+    }
+
+    /// Opens a session that this account pays for.
+    pub fn paid_by(account: Entry) -> Result<Self, Refusal> {
         let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(Failure::Transport)?);
-        let held = Held::new(NET.open(Delegate::entry(Entry::ACCOUNT.0, rights::ALL))?);
+        let held = Held::new(NET.open(Delegate::entry(account.0, rights::ALL))?);
         let session = Self { held, semaphore };
         session.client().notify(Delegate::entry(session.semaphore.entry().0, rights::WRITE))?;
         Ok(session)
@@ -86,12 +93,22 @@ impl Session {
         self.semaphore.entry()
     }
 
-    /// Waits until there are events, at most until `deadline` (nanoseconds since boot): `TimedOut`.
+    /// Waits until there are events, at most until `deadline` (nanoseconds since boot): `TimedOut`. A network that
+    /// died raises no semaphore, so now and then we look whether it is there.
     pub fn wait(&self, deadline: u64) -> Result<(), Refusal> {
-        match op::p(self.semaphore.entry(), deadline) {
-            Ok(()) => Ok(()),
-            Err(Error::Timeout) => Err(Failure::Refused(NetError::TimedOut)),
-            Err(error) => Err(Failure::Transport(error)),
+        loop {
+            let until = deadline.min(op::clock() + LOOK);
+            match op::p(self.semaphore.entry(), until) {
+                Ok(()) => return Ok(()),
+                Err(Error::Timeout) => {}
+                Err(error) => return Err(Failure::Transport(error)),
+            }
+            if !matches!(op::entry_info(Entry::OWN, self.held.0.entry()), Ok((rights::Kind::Call, _))) {
+                return Err(Failure::Transport(Error::Revoked));
+            }
+            if until == deadline {
+                return Err(Failure::Refused(NetError::TimedOut));
+            }
         }
     }
 
@@ -217,7 +234,7 @@ impl Stream {
     }
 
     /// Sends the end, and forgets the connection.
-    pub fn close(self) -> Result<(), Refusal> {
+    pub fn close(&self) -> Result<(), Refusal> {
         self.client().close()
     }
 

@@ -103,7 +103,12 @@ fn prompt_of(line: &str) -> Option<&str> {
 fn step(line: &str) -> Option<Result<Step>> {
     let prompt = prompt_of(line)?;
     let after = Regex::new(&regex::escape(prompt)).context("a prompt");
-    Some(after.map(|after| Step { after, send: format!("{}\r", &line[prompt.len()..]).into_bytes(), fetch: None }))
+    Some(after.map(|after| Step {
+        after,
+        send: format!("{}\r", &line[prompt.len()..]).into_bytes(),
+        fetch: None,
+        work: None,
+    }))
 }
 
 /// Lines as a terminal shows them that is wide enough: without control sequences.

@@ -11,14 +11,14 @@
 //! status = 0
 //! ```
 //! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`, `cpus = 1`,
-//! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `requests = 0` (pages that
-//! the host must get from the web server while the machine runs; with `icount = false`), `without_entropy = false` (no
-//! entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
+//! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`
+//! (no entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
 //! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), `wire = "name"`
 //! (the other end of the network is a scenario of [`super::wire`], which types and ends the machine; with
 //! `icount = false`), and for conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`. With
 //! `fetch = "/path"` a step first asks the web server, and the answer becomes a line of the output; `figures = true`
-//! compares what was fetched ([`figures`]).
+//! compares what was fetched ([`figures`]). With `host = "scenario"` a step first has this computer do something with
+//! the machine ([`load`]), which adds lines that begin with `host: `; both with `icount = false`.
 //! A table `[trace]` makes it a traced run: see [`traced`](super::traced).
 
 use super::report::{Report, tail};
@@ -96,9 +96,6 @@ pub struct TestFile {
     time_server: bool,
     #[serde(default)]
     emulator: Vec<String>,
-    /// Times that the web server's first page must come to the host while the machine runs.
-    #[serde(default)]
-    requests: usize,
     /// What was fetched agrees with what was printed before and after.
     #[serde(default)]
     figures: bool,
@@ -121,6 +118,7 @@ struct StepText {
     after: String,
     send: String,
     fetch: Option<String>,
+    host: Option<String>,
 }
 
 fn default_system() -> PathBuf {
@@ -141,6 +139,8 @@ fn yes() -> bool {
 
 /// What no run may print: the nucleus is never to panic.
 const NEVER: &str = "nucleus panic";
+/// What a run prints if this computer did not get what it should.
+const UNSERVED: &str = "host: failed";
 
 /// Reads all boot tests, sorted by name.
 pub fn read_all(project: &Project) -> Result<Vec<BootTest>> {
@@ -206,7 +206,12 @@ pub fn run(project: &Project, tests: &[&BootTest], report: &mut Report) {
                     let start = Instant::now();
                     let result = run_one(project, &built, &test.file);
                     if let Ok(mut report) = report.lock() {
+                        let (result, found) = match result {
+                            Ok(found) => (Ok(()), found),
+                            Err(error) => (Err(error), Vec::new()),
+                        };
                         report.add(&test.name, start.elapsed(), result);
+                        found.iter().for_each(|line| println!("      {line}"));
                     }
                 }
             });
@@ -220,7 +225,8 @@ pub fn passes(project: &Project, test: &BootTest) -> Result<bool> {
     Ok(run_one(project, &built, &test.file).is_ok())
 }
 
-fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
+/// Gives what this computer found while it used the machine.
+fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<Vec<String>> {
     let mut system = System::read(project, &test.system)?;
     let prepared = test.wire.as_ref().map(|_| wire::prepare(project, &mut system)).transpose()?;
     let plan = system.plan(project, Some(frames_of(&test.memory)?))?;
@@ -229,7 +235,8 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
     if let Some(expected) = &test.trace {
         let (memory, exec) = (&test.memory, test.exec.as_deref());
         let run = Run { system: &system, memory, work: expected.work(exec)?, from_boot: false, echo: false, limit };
-        return expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status);
+        expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status)?;
+        return Ok(Vec::new());
     }
     let time_server = if test.time_server { Some(TimeServer::open()?) } else { None };
     let exec = match (&test.exec, &time_server) {
@@ -258,7 +265,14 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
             }
             None => None,
         };
-        Ok(Step { after, send: step.send.clone().into_bytes(), fetch })
+        let work = match &step.host {
+            Some(scenario) => {
+                let port = image.web_port().context("`host`, but the system has no network")?;
+                Some(load::work(project, port, scenario)?)
+            }
+            None => None,
+        };
+        Ok(Step { after, send: step.send.clone().into_bytes(), fetch, work })
     };
     let steps = test.steps.iter().map(step).collect::<Result<Vec<_>>>()?;
     if let (Some(name), Some(prepared)) = (&test.wire, &prepared) {
@@ -266,37 +280,33 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<()> {
         // The other end ends the machine.
         let end = if result.is_ok() { End::Status(test.status) } else { End::TimedOut };
         let last = || format!("the last lines were\n{}", tail(&output, 40));
-        return result.and_then(|()| judge(test, &end, &output)).with_context(last);
+        result.and_then(|()| judge(test, &end, &output)).with_context(last)?;
+        return Ok(Vec::new());
     }
     let console = Console::Steps { steps: &steps, echo: false };
     let over = AtomicBool::new(false);
-    let (booted, pages) = thread::scope(|scope| {
-        let host = image.web_port().filter(|_| test.requests > 0);
-        let pages = host.map(|port| {
-            scope.spawn({
-                let over = &over;
-                move || load::pages(port, over)
-            })
-        });
+    let booted = thread::scope(|scope| {
         if let Some(server) = &time_server {
             scope.spawn(|| server.serve(&over));
         }
         let booted = emulator::boot(&image, &machine, console, Some(limit));
         over.store(true, Ordering::Relaxed);
-        (booted, pages.and_then(|pages| pages.join().ok()).unwrap_or(0))
+        booted
     });
     let (end, output) = booted?;
-    if pages < test.requests {
-        bail!("the host got {pages} pages, not {}", test.requests);
-    }
     let output = String::from_utf8_lossy(&output);
-    judge(test, &end, &output).with_context(|| format!("the last lines were\n{}", tail(&output, 40)))
+    judge(test, &end, &output).with_context(|| format!("the last lines were\n{}", tail(&output, 40)))?;
+    let found = output.lines().filter(|line| line.starts_with("host: ") && !line.starts_with(figures::FETCHED));
+    Ok(found.map(String::from).collect())
 }
 
 fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
     let lines: Vec<&str> = output.lines().collect();
     if let Some(line) = lines.iter().find(|line| line.contains(NEVER)) {
         bail!("the nucleus panicked: {line}");
+    }
+    if let Some(line) = lines.iter().find(|line| line.starts_with(UNSERVED)) {
+        bail!("{line}");
     }
     for refused in &test.refuse {
         let pattern = Pattern::new(refused)?;
@@ -450,6 +460,7 @@ mod tests {
         assert!(verdict("refuse = [\"/bad/\"]", End::Status(0), "good\n").is_ok());
         assert!(verdict("refuse = [\"/bad/\"]", End::Status(0), "too bad\n").is_err());
         assert!(verdict("", End::Status(0), "nucleus panic: at the disco\n").is_err());
+        assert!(verdict("", End::Status(0), "host: failed: no page\n").is_err());
     }
 
     #[test]

@@ -151,22 +151,26 @@ impl Device {
         }
     }
 
-    /// Sends a frame of at most [`MAX_FRAME`] bytes, if there is room.
-    pub fn send(&mut self, frame: &[u8]) {
+    /// Sends a frame of at most [`MAX_FRAME`] bytes; whether there was room.
+    pub fn send(&mut self, frame: &[u8]) -> bool {
         if self.free.is_empty() || self.sending.available_desc() == 0 {
             self.reclaim();
         }
-        let Some(buffer) = self.free.pop() else { return };
+        let Some(buffer) = self.free.pop() else { return false };
         let bytes = HEADER + frame.len();
         buffer[..HEADER].fill(0);
         buffer[HEADER..bytes].copy_from_slice(frame);
         // SAFETY: the buffer is kept and not touched until `pop_used` takes it back.
         match unsafe { self.sending.add(&[&buffer[..bytes]], &mut []) } {
             Ok(token) => self.to_send[usize::from(token)] = Some((buffer, bytes)),
-            Err(_) => return self.free.push(buffer),
+            Err(_) => {
+                self.free.push(buffer);
+                return false;
+            }
         }
         if self.sending.should_notify() {
             self.transport.notify(TRANSMIT);
         }
+        true
     }
 }

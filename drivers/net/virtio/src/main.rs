@@ -19,7 +19,7 @@ use interfaces::bus::BusClient;
 use interfaces::nic::{MAX_FRAME, NicError, NicServer};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
-use runtime::{Direct, Entry, op};
+use runtime::{Direct, Entry, op, thread};
 
 runtime::entry!(main);
 
@@ -27,6 +27,10 @@ runtime::entry!(main);
 const DEVICE: u64 = 0x1041_1af4;
 /// One waits in `receive`, others send.
 const ACTIVATIONS: usize = 3;
+
+/// How long a frame waits for room, in nanoseconds, and how often.
+const PAUSE: u64 = 100_000;
+const TRIES: usize = 100;
 
 static DEVICE_STATE: Mutex<Option<Device>> = Mutex::new(None);
 /// V by the interrupt, and by `wake`.
@@ -89,7 +93,14 @@ impl NicServer for Nic {
         if frame.len() > MAX_FRAME {
             return Err(NicError::TooLong);
         }
-        with(|device| device.send(frame))
+        // A device that is busy makes room soon: what is lost comes again only after a second.
+        for _ in 0..TRIES {
+            if with(|device| device.send(frame))? {
+                return Ok(());
+            }
+            thread::sleep(PAUSE).map_err(|_| NicError::Failed)?;
+        }
+        Err(NicError::Busy)
     }
 
     fn receive(&self, _badge: u64, deadline: u64, into: &mut [u8]) -> Result<usize, NicError> {

@@ -18,6 +18,12 @@ pub fn physical(address: usize) -> usize {
     if address >= IMAGE { address - IMAGE } else { address - DIRECT }
 }
 
+/// Whether a physical address is one of the interrupt controllers, the timers beside them, or one where interrupts are
+/// written to (Intel SDM volume 3, 11.4.1 and 11.11; 82093AA, 3.0): the nucleus's alone.
+pub fn is_of_interrupts(physical: u64) -> bool {
+    (0xfec0_0000..0xfef0_0000).contains(&physical)
+}
+
 /// Fills a page with zeros.
 ///
 /// # Safety

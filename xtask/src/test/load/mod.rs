@@ -1,0 +1,98 @@
+//! The other end of the network: what this computer does with the machine's web server while a boot test runs.
+//!
+//! A scenario is a line of a boot test: its name, and numbers. What it finds becomes lines that begin with `host: `;
+//! what should not be, the line `host: failed: …`, which no boot test passes with.
+
+mod client;
+mod crowd;
+mod generator;
+mod hostile;
+mod kills;
+mod slow;
+
+use crate::emulator::{Watch, Work};
+use crate::project::Project;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+
+/// Files that this computer and 2,000 connections of a test need open.
+const OPEN_FILES: u32 = 8192;
+
+/// Where the web server is, and what its files hold.
+pub struct Site {
+    /// The port of this computer that leads to it.
+    pub port: u16,
+    /// Paths, each with its bytes.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Site {
+    /// The files that the system description shows under `/www`.
+    fn read(project: &Project, port: u16) -> Result<Self> {
+        let folder = project.root.join("systems/files/www");
+        let mut files = BTreeMap::new();
+        for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))? {
+            let entry = entry?;
+            let name = entry.file_name().into_string().ok().context("the name of a file of the site")?;
+            files.insert(format!("/{name}"), fs::read(entry.path())?);
+        }
+        let index = files.get("/index.html").context("the site has no index.html")?.clone();
+        files.insert("/".into(), index);
+        Ok(Self { port, files })
+    }
+
+    /// What stands at `/`.
+    pub fn index(&self) -> &[u8] {
+        self.files.get("/").map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The work that a boot test asks for.
+pub fn work(project: &Project, port: u16, scenario: &str) -> Result<Work> {
+    let site = Site::read(project, port)?;
+    let words: Vec<&str> = scenario.split_whitespace().collect();
+    let number = |place: usize| -> Result<usize> {
+        let word = words.get(place).with_context(|| format!("`host`: {scenario}: a number is missing"))?;
+        word.replace('_', "").parse().with_context(|| format!("`host`: {scenario}: {word} is no number"))
+    };
+    type Scenario = Box<dyn Fn(&Site, &Watch) -> Result<Vec<String>> + Send + Sync>;
+    let run: Scenario = match words.first().copied() {
+        Some("load") => {
+            let requests = number(1)?;
+            Box::new(move |site, watch| generator::load(site, watch, requests))
+        }
+        Some("kills") => {
+            let (requests, count) = (number(1)?, number(2)?);
+            Box::new(move |site, watch| kills::kills(site, watch, requests, count))
+        }
+        Some("crowd") => {
+            allow_open_files()?;
+            let connections = number(1)?;
+            Box::new(move |site, watch| crowd::crowd(site, watch, connections))
+        }
+        Some("floods") => {
+            let connections = number(1)?;
+            Box::new(move |site, watch| crowd::floods(site, watch, connections))
+        }
+        Some("hostile") => Box::new(|site, _| hostile::hostile(site)),
+        Some("slow") => Box::new(slow::slow),
+        _ => bail!("`host`: there is no scenario {scenario}"),
+    };
+    Ok(Work(Arc::new(move |watch| match run(&site, watch) {
+        Ok(lines) => lines.iter().map(|line| format!("\nhost: {line}\n")).collect(),
+        Err(error) => format!("\nhost: failed: {error:#}\n"),
+    })))
+}
+
+/// Lets us and the emulators that we start open more files.
+fn allow_open_files() -> Result<()> {
+    let (pid, files) = (std::process::id().to_string(), format!("--nofile={OPEN_FILES}:"));
+    let done = Command::new("prlimit").args(["--pid", &pid, &files]).status().context("cannot run prlimit")?;
+    if !done.success() {
+        bail!("{OPEN_FILES} open files are needed: raise the limit (`ulimit -n`)");
+    }
+    Ok(())
+}
