@@ -50,7 +50,7 @@ pub enum Command {
     ./x trace ls /                   the program, from the prompt to the end of the machine\n  \
     ./x trace 'cat /etc/motd | wc'   several programs\n  \
     ./x trace --boot                 from reset to the prompt\n  \
-    ./x trace --system systems/network.toml --web /index.html\n                                   \
+    ./x trace --web /index.html                        \
     one request: driver, network, web server, files\n\n\
     Prints how often who called whom, and writes a file that https://ui.perfetto.dev opens.\n\
     The clock counts instructions: a nanosecond there is an instruction here.\n\

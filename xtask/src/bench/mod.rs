@@ -31,7 +31,7 @@ const MEMORY: &str = "64M";
 /// Seconds that measuring may take.
 const SECONDS: f64 = 900.0;
 /// The system whose network is measured.
-const NETWORK_SYSTEM: &str = "systems/network.toml";
+const NETWORK_SYSTEM: &str = "systems/default.toml";
 /// What serves the echoes and the bytes there.
 const NETWORK_COMMAND: &str = "echod";
 /// The row that the host measures.

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Name of the test.
 pub const NAME: &str = "browser";
 
-const SYSTEM: &str = "systems/network.toml";
+const SYSTEM: &str = "systems/default.toml";
 const MEMORY: &str = "64M";
 /// Time for everything.
 const LIMIT: Duration = Duration::from_secs(120);

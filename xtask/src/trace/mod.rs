@@ -153,7 +153,7 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
         }
         Work::Page(path) => {
             if image.forwards.is_none() {
-                bail!("a page needs a system with a network; systems/network.toml is one");
+                bail!("a page needs a system with a network; systems/default.toml is one");
             }
             // Any port will do: the usual one is for people.
             let forwards = Forward::any(&[(Protocol::Tcp, WEB)])?;
