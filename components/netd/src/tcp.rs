@@ -125,8 +125,15 @@ impl Stack {
         }
     }
 
-    /// The first segment of a connection to a listener. Without room it is lost: it comes again.
+    /// The first segment of a connection to a listener. Without room it is lost: it comes again. If whoever listened
+    /// is gone it is refused: the other end need not wait to try again.
     fn begin(&mut self, listener: Number, key: Key, local: bool) {
+        let time = self.time;
+        let session = self.sockets.get_mut(listener).map(|socket| socket.session);
+        if !session.and_then(|session| self.sessions.get_mut(session)).is_some_and(|session| session.lives(time)) {
+            self.sweep();
+            return self.ingress_of_nobody(local);
+        }
         if self.try_begin(listener, key, local).is_none() {
             self.counters.refused += 1;
             self.link.arrived = 0..0;
