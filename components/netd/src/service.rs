@@ -18,6 +18,7 @@ use crate::session::Session as Client;
 use crate::slots::{NUMBER_BITS, Number};
 use crate::socket::{Kind, Socket, Stage};
 use crate::stack::{self, Stack};
+use crate::tcp::SEGMENT;
 use crate::text;
 
 /// Calls that are served at the same time; none waits for the network.
@@ -276,7 +277,11 @@ impl ConnectionServer for Connection {
             return Err(NetError::WouldBlock);
         }
         let failure = flow.failure;
-        let count = flow.tcp().send_slice(bytes).map_err(|_| failure.unwrap_or(NetError::Reset))?;
+        let tcp = flow.tcp();
+        let room = tcp.send_capacity() - tcp.send_queue();
+        // What does not fit whole is cut behind a full segment, so that the rest leaves in full ones too.
+        let fits = if bytes.len() <= room { bytes.len() } else { room / SEGMENT * SEGMENT };
+        let count = tcp.send_slice(&bytes[..fits]).map_err(|_| failure.unwrap_or(NetError::Reset))?;
         if count < bytes.len() {
             *armed |= WRITABLE;
         }

@@ -36,7 +36,7 @@ pub const MAX_BACKLOG: u64 = 256;
 /// Pages of a connection that a client makes.
 const PAGES: (u64, u64) = (2, 2);
 /// Bytes of a full segment over Ethernet and IPv4.
-const SEGMENT: usize = 1460;
+pub const SEGMENT: usize = 1460;
 /// Ports for connections and datagrams that name none (RFC 6335, 6).
 const DYNAMIC: core::ops::RangeInclusive<u16> = 49152..=65535;
 
