@@ -18,6 +18,8 @@ pub const COUNTERS: u64 = 4;
 /// is the domain's number times 65,536 and the index from which to look; what the call gives may tell of
 /// nothing (`index` 0) after so many entries that lead nowhere, and goes on from there.
 pub const PORTAL: u64 = 5;
+/// One [`Cpu`] record.
+pub const CPU: u64 = 6;
 
 /// A domain, as `ps` and `domains` show it. Frames are 4 KiB.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +71,61 @@ pub struct Thread {
     pub depth: u64,
     /// Nanoseconds of CPU time used.
     pub used: u64,
+    /// Number of the CPU on which it runs or ran last, or whose scheduler has it.
+    pub cpu: u64,
+    /// A bit for each CPU on which it may run.
+    pub cpus: u64,
+}
+
+/// A CPU that the machine has. Those that did not start have only `number`, `identity` and `state`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Cpu {
+    /// Number, from 0.
+    pub number: u64,
+    /// Number that the machine gives it (x86-64: of its local APIC).
+    pub identity: u64,
+    /// See [`cpu_state`].
+    pub state: u64,
+    /// Number of the running thread; 0 = none.
+    pub thread: u64,
+    /// Number of the domain that has its scheduler's seat; 0 = none.
+    pub scheduler: u64,
+    /// Nanoseconds in which it had nothing to do.
+    pub idle: u64,
+    /// Dispatches by its scheduler.
+    pub dispatches: u64,
+    /// Interrupts taken, those from other CPUs included.
+    pub interrupts: u64,
+    /// Threads that were handed to it by others' schedulers or taken by its own.
+    pub received: u64,
+    /// Interrupts sent to other CPUs, to wake them.
+    pub wakes: u64,
+    /// Times it held another CPU up, so that nothing changed under its hands, translations included.
+    pub halts: u64,
+    /// Times it waited for the nucleus lock.
+    pub lock_waits: u64,
+    /// Nanoseconds in which it waited for it, in all.
+    pub lock_waited: u64,
+    /// Nanoseconds of the longest wait.
+    pub lock_longest: u64,
+    /// In a nucleus built to measure it: the longest stretch with interrupts off, which is the longest it held the
+    /// lock, in ticks; else 0.
+    pub longest: u64,
+    /// What that stretch was; see [`Counters::longest_by`].
+    pub longest_by: u64,
+}
+
+/// States of a [`Cpu`].
+pub mod cpu_state {
+    /// It did not start.
+    pub const OFFLINE: u64 = 0;
+    /// It has nothing to do.
+    pub const IDLE: u64 = 1;
+    /// A thread runs.
+    pub const BUSY: u64 = 2;
+    /// Its scheduler runs.
+    pub const SCHEDULES: u64 = 3;
 }
 
 /// A call entry: whom a domain can call.
@@ -134,10 +191,10 @@ pub struct Counters {
     pub root_writes: u64,
     /// TLB invalidations.
     pub invalidations: u64,
-    /// In a nucleus built to measure it: the longest stretch with interrupts off, in ticks; else 0.
+    /// In a nucleus built to measure it: the longest stretch with interrupts off on any CPU, in ticks; else 0.
     pub longest: u64,
-    /// What that stretch was: index of the operation times 64, or the vector of a trap below 32, or an
-    /// interrupt's.
+    /// What that stretch was: index of the operation times 64 (odd: from a preemption point on), or the vector of a trap
+    /// below 32, or an interrupt's.
     pub longest_by: u64,
     /// Dispatches refused because the ring had something new, and because the thread could not run.
     pub again: u64,

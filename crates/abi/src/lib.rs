@@ -35,7 +35,9 @@ pub const PAGE_BYTES: usize = 4096;
 pub const MAX_DEPTH: usize = 32;
 /// Derivation steps from an original to a copy of a copy; one more is [`Error::TooDeep`].
 pub const MAX_DERIVATION: usize = 1024;
-/// Scheduling contexts per CPU.
+/// CPUs that the nucleus can use; their numbers are below this.
+pub const MAX_CPUS: usize = 64;
+/// Threads of all CPUs together; their numbers are below this.
 pub const MAX_THREADS: usize = 512;
 /// Priorities are 0 (lowest) to this minus one.
 pub const PRIORITIES: usize = 64;

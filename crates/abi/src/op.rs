@@ -38,8 +38,10 @@ pub const ACTIVATION_NEW: usize = 10;
 /// `(domain, instruction pointer, stack top, argument, priority | slice in microseconds << 8, index to
 /// fill) -> index`: a thread that starts there. `AccountExhausted`, `BadAddress`, `BadArgument`, `LimitReached`.
 pub const THREAD_NEW: usize = 11;
-/// `(thread, priority | slice in microseconds << 8) -> old priority`; thread 0 = the running one. Needs
-/// CONTROL. A thread cannot be raised above its domain's highest priority. `BadArgument`, `NoRight`.
+/// `(thread, priority | slice in microseconds << 8, CPUs) -> old priority`; thread 0 = the running one. Needs
+/// CONTROL. A thread cannot be raised above its domain's highest priority. CPUs: a bit for each on which it may
+/// run, 0 = as before; it must be able to run on one that is there and that its domain may use. `BadArgument`,
+/// `NoRight`.
 pub const THREAD_SCHEDULE: usize = 12;
 /// `(thread, instruction pointer, stack pointer) -> old instruction pointer`: aborts what the thread
 /// waits for or calls (`Cancelled`) and sets where it goes on; `NEVER` leaves a register as it is. Needs CONTROL.
@@ -78,7 +80,9 @@ pub const INTERRUPT_BIND: usize = 23;
 /// `(ports, offset, value, [`PORT_READ`] or [`PORT_WRITE`]) -> value`: one byte of I/O space.
 pub const PORT: usize = 24;
 /// `(0, thread number)`: `sched` lets the thread run; does not return then. `Again` if the ring has
-/// something new, `NotRunnable`; `NoRight` for who is not the scheduler. No operand is looked up.
+/// something new, `NotRunnable` (it is not ready, or another CPU's). `(1 + cpu, thread number)`: the thread, which is
+/// ready and was taken out of a ring, belongs to that CPU from now on and goes to its ring; `NotRunnable`,
+/// `BadArgument` if it may not run there. `NoRight` for who is not a scheduler. No operand is looked up.
 pub const DISPATCH: usize = 25;
 /// `(machine, what, position) -> value`: fills the message area from the nucleus's lists ([`crate::info`]).
 pub const INFO: usize = 26;
@@ -148,12 +152,17 @@ pub const DOMAIN_TRUSTED: u64 = 2;
 pub const SET_FAULT_RANGE: u64 = 0;
 /// `DOMAIN_SET`: `(semaphore)`: V on it when the domain dies. Needs WRITE on it.
 pub const SET_DEATH_SEMAPHORE: u64 = 1;
-/// `DOMAIN_SET`: `(1 = as standby, entry address, stack top) -> message area`: the domain takes the
-/// scheduler's seat; the message area of the seat is the ring ([`crate::sched::Ring`]). The caller needs
+/// `DOMAIN_SET`: `(1 = as standby | cpu << 8, entry address, stack top) -> message area`: the domain takes the
+/// scheduler's seat of that CPU, or stands by for all CPUs; the message area of the seat is the ring
+/// ([`crate::sched::Ring`]). The CPU's number is word 2 when a seat is entered. `BadArgument` if there is no such CPU. The caller needs
 /// the machine with CONTROL at `layout::SPECIAL`.
 pub const SET_SCHEDULER: u64 = 2;
 /// `DOMAIN_SET`: `(priority)`: highest priority its threads may have.
 pub const SET_MAX_PRIORITY: u64 = 3;
+
+/// `DOMAIN_SET`: `(CPUs)`: a bit for each CPU on which its threads, and those of domains made by it from now on,
+/// may run. `BadArgument` if none of them is there, `NoRight` if the caller's domain may not use them all.
+pub const SET_CPUS: u64 = 4;
 
 /// `SERVICE_NEW`: calls may carry a deadline.
 pub const SERVICE_DEADLINE: u64 = 1;

@@ -1,4 +1,4 @@
-//! The protocol between the nucleus and `sched`.
+//! The protocol between the nucleus and `sched`, of which each CPU has an instance of its own.
 //!
 //! The nucleus enters `sched` at its one entry with an [`Event`] in word 0 and a thread word in word
 //! 1; `sched` always ends with [`crate::op::DISPATCH`]. What becomes runnable meanwhile stands
@@ -18,7 +18,7 @@ pub enum Event {
     Preempted = 3,
 }
 
-/// A thread as `sched` sees it: number, priority, slice.
+/// A thread as `sched` sees it: number, priority, and whether it may run on this CPU only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadWord(pub u32);
 
@@ -26,6 +26,14 @@ impl ThreadWord {
     /// Packs a thread's number (below [`crate::MAX_THREADS`]) and its priority.
     pub const fn new(number: usize, priority: u8) -> Self {
         Self(number as u32 | (priority as u32) << 16)
+    }
+    /// The same thread, which may run on its present CPU only.
+    pub const fn pinned(self) -> Self {
+        Self(self.0 | 1 << 24)
+    }
+    /// Whether it may run on its present CPU only.
+    pub const fn is_pinned(self) -> bool {
+        self.0 >> 24 & 1 != 0
     }
     /// The thread's number: the operand of `DISPATCH`.
     pub const fn number(self) -> usize {
@@ -40,11 +48,21 @@ impl ThreadWord {
 /// `DISPATCH` of this number lets the CPU sleep until an interrupt; thread 0 is never a thread.
 pub const IDLE: usize = 0;
 
+/// First word of [`crate::op::DISPATCH`]: the thread runs here, now.
+pub const RUN: u64 = 0;
+
+/// First word of [`crate::op::DISPATCH`]: the thread, which is ready, is handed to the instance of that CPU,
+/// which may be our own.
+pub const fn hand_to(cpu: usize) -> u64 {
+    1 + cpu as u64
+}
+
 /// Slots of the ring: one for every thread, so that it cannot overflow.
 pub const RING_SLOTS: usize = crate::MAX_THREADS;
 
 /// The page shared by the nucleus (writes `written` and `slots`) and `sched` (writes `read`).
-/// Both counters run freely; slot = counter modulo [`RING_SLOTS`].
+/// Both counters run freely; slot = counter modulo [`RING_SLOTS`]. `sched` takes a slot by exchanging it with 0 and then
+/// counts `read` up; the nucleus replaces the word of a thread that was not taken yet. A slot of 0 tells of nothing.
 #[repr(C)]
 pub struct Ring {
     /// Entries the nucleus has written.
@@ -58,3 +76,24 @@ pub struct Ring {
     /// Thread words.
     pub slots: [u32; RING_SLOTS],
 }
+
+/// What an instance tells the others about its CPU, in a page that all instances see ([`Board`]). Only hints: the nucleus
+/// checks whatever is done because of them.
+#[repr(C, align(64))]
+pub struct Notice {
+    /// Threads in its queues.
+    pub queued: core::sync::atomic::AtomicU32,
+    /// Word of one of them that may be taken to another CPU; 0 = none.
+    pub spare: core::sync::atomic::AtomicU32,
+    /// 1: there is an instance, and its CPU has nothing to do.
+    pub idle: core::sync::atomic::AtomicU32,
+}
+
+/// The page shared by all instances, at [`crate::layout::WINDOW`] of each; zeros at first.
+#[repr(C)]
+pub struct Board {
+    /// By CPU.
+    pub notices: [Notice; crate::MAX_CPUS],
+}
+
+const _: () = assert!(size_of::<Board>() <= crate::PAGE_BYTES && size_of::<Ring>() <= crate::PAGE_BYTES);

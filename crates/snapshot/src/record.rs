@@ -1,7 +1,7 @@
 //! Records from the bytes that the nucleus writes: words of eight bytes, little-endian, in the order of the
 //! fields. `None` if there are fewer bytes than the record has.
 
-use abi::info::{Counters, Domain, Frames, Portal, Thread};
+use abi::info::{Counters, Cpu, Domain, Frames, Portal, Thread};
 
 /// The words of a record of any kind.
 pub fn words<const COUNT: usize>(bytes: &[u8]) -> Option<[u64; COUNT]> {
@@ -56,8 +56,8 @@ pub fn domain(bytes: &[u8]) -> Option<Domain> {
 
 /// A thread.
 pub fn thread(bytes: &[u8]) -> Option<Thread> {
-    let [number, home, now, state, priority, depth, used] = words::<{ words_of::<Thread>() }>(bytes)?;
-    Some(Thread { number, home, now, state, priority, depth, used })
+    let [number, home, now, state, priority, depth, used, cpu, cpus] = words::<{ words_of::<Thread>() }>(bytes)?;
+    Some(Thread { number, home, now, state, priority, depth, used, cpu, cpus })
 }
 
 /// Where the frames are.
@@ -93,5 +93,30 @@ pub fn counters(bytes: &[u8]) -> Option<Counters> {
         longest_by,
         again,
         not_runnable,
+    })
+}
+
+/// A CPU.
+pub fn cpu(bytes: &[u8]) -> Option<Cpu> {
+    let words = words::<{ words_of::<Cpu>() }>(bytes)?;
+    let [number, identity, state, thread, scheduler, idle, dispatches, interrupts, ..] = words;
+    let [.., received, wakes, halts, lock_waits, lock_waited, lock_longest, longest, longest_by] = words;
+    Some(Cpu {
+        number,
+        identity,
+        state,
+        thread,
+        scheduler,
+        idle,
+        dispatches,
+        interrupts,
+        received,
+        wakes,
+        halts,
+        lock_waits,
+        lock_waited,
+        lock_longest,
+        longest,
+        longest_by,
     })
 }

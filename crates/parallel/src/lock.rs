@@ -1,0 +1,69 @@
+//! The nucleus lock: whoever comes first gets it first.
+//!
+//! `count` is the number of CPUs that have the lock or want it, minus one: who counts it up to 0 has the lock at once,
+//! with two instructions; who counts it down to less than 0 gives it back with two. All others draw a ticket and wait
+//! until so many were handed the lock. Nobody who comes later gets in between: the count of a lock that somebody
+//! waits for never reaches -1.
+
+use crate::atomic::{AtomicI32, AtomicU32, Ordering};
+
+/// See the module. Zeros are not a free lock: see [`Lock::new`].
+#[repr(C)]
+pub struct Lock {
+    count: AtomicI32,
+    /// Times that the lock was handed to one who waited.
+    served: AtomicU32,
+    tickets: AtomicU32,
+}
+
+impl Lock {
+    /// A free lock.
+    #[cfg(not(loom))]
+    pub const fn new() -> Self {
+        Self { count: AtomicI32::new(-1), served: AtomicU32::new(0), tickets: AtomicU32::new(0) }
+    }
+    /// A free lock.
+    #[cfg(loom)]
+    pub fn new() -> Self {
+        Self { count: AtomicI32::new(-1), served: AtomicU32::new(0), tickets: AtomicU32::new(0) }
+    }
+
+    /// Takes the lock if it is free. Otherwise the caller has announced itself and must [`Self::wait`].
+    ///
+    /// Acquire: what the one before did under the lock is seen. Sequentially consistent with whatever else the
+    /// caller does atomically, as on x86-64 every locked instruction is.
+    pub fn announce(&self) -> bool {
+        self.count.fetch_add(1, Ordering::SeqCst) < 0
+    }
+
+    /// Waits, announced, until the lock is ours; `relax` is called meanwhile.
+    pub fn wait(&self, mut relax: impl FnMut()) {
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        // Acquire: pairs with the release of who hands over.
+        while (self.served.load(Ordering::Acquire).wrapping_sub(ticket) as i32) <= 0 {
+            relax();
+        }
+    }
+
+    /// Whether somebody waits for the lock, which is ours.
+    pub fn is_wanted(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Gives the lock back, or hands it to the first who waits.
+    ///
+    /// Release: what was done under the lock is seen by the next. A plain counter suffices for `served`: only who has the
+    /// lock changes it.
+    pub fn release(&self) {
+        if self.count.fetch_sub(1, Ordering::SeqCst) > 0 {
+            let served = self.served.load(Ordering::Relaxed);
+            self.served.store(served.wrapping_add(1), Ordering::Release);
+        }
+    }
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,59 @@
+//! The ring through which a scheduler hears what became ready: written by whoever has the nucleus lock, read by one
+//! scheduler, which may run at the same time.
+//!
+//! A word stays in its slot until the reader exchanges it with 0. So the writer can replace a word that was not taken yet,
+//! and knows when it came too late. Words are not 0; the same one is in the ring at most once, so that with a
+//! slot for each nothing is overwritten.
+
+use crate::atomic::{AtomicU32, Ordering};
+
+/// What both sides see. `written` and `read` run freely; slot = counter modulo the number of slots.
+pub struct Ring<'a> {
+    /// Words the writer has put in.
+    pub written: &'a AtomicU32,
+    /// Words the reader has passed.
+    pub read: &'a AtomicU32,
+    /// The words; 0 = none.
+    pub slots: &'a [AtomicU32],
+}
+
+impl Ring<'_> {
+    fn slot(&self, counter: u32) -> &AtomicU32 {
+        // Not empty by construction; the remainder is within.
+        &self.slots[counter as usize % self.slots.len()]
+    }
+
+    /// Puts `word` in, or replaces the word that was put in at `posted` and is `same` as this one, if it was not taken yet.
+    /// Gives where it stands now.
+    pub fn post(&self, word: u32, posted: u32, same: impl Fn(u32) -> bool) -> u32 {
+        let slot = self.slot(posted);
+        let old = slot.load(Ordering::Relaxed);
+        // Relaxed is enough: the word is all that is told.
+        if old != 0 && same(old) && slot.compare_exchange(old, word, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            return posted;
+        }
+        let written = self.written.load(Ordering::Relaxed);
+        self.slot(written).store(word, Ordering::Relaxed);
+        // Release: who sees the counter sees the slot.
+        self.written.store(written.wrapping_add(1), Ordering::Release);
+        written
+    }
+
+    /// Whether there is something that was not read. The reader's counter is whatever the reader wrote.
+    pub fn is_unread(&self) -> bool {
+        self.written.load(Ordering::Acquire) != self.read.load(Ordering::Relaxed)
+    }
+
+    /// Takes the next word; 0 if it was taken before. Nothing if all was read.
+    pub fn take(&self) -> Option<u32> {
+        let read = self.read.load(Ordering::Relaxed);
+        // Acquire: pairs with the release of `post`.
+        if self.written.load(Ordering::Acquire) == read {
+            return None;
+        }
+        let word = self.slot(read).swap(0, Ordering::Relaxed);
+        // Release: a slot is written again only after its word was taken.
+        self.read.store(read.wrapping_add(1), Ordering::Release);
+        Some(word)
+    }
+}

@@ -1,0 +1,60 @@
+//! The count of a semaphore: tokens minus those who wait for one.
+//!
+//! [`Tokens::take`] and [`Tokens::give`] need no lock. When they say that it takes more, the caller goes on under the
+//! lock with [`Tokens::settle`], which says how many of the waiting ones get a token. A `take` that finds nothing takes back
+//! what it did, so that until the lock is its own nothing is pending; but between the two steps it hid a token
+//! from everybody else. That does no harm: who hides a token settles afterwards, or whoever stops it does so in its place.
+
+use crate::atomic::{AtomicI64, Ordering};
+
+/// See the module.
+#[repr(transparent)]
+pub struct Tokens(AtomicI64);
+
+impl Tokens {
+    /// With `count` tokens; nobody waits.
+    #[cfg(not(loom))]
+    pub const fn new(count: i64) -> Self {
+        Self(AtomicI64::new(count))
+    }
+    /// With `count` tokens; nobody waits.
+    #[cfg(loom)]
+    pub fn new(count: i64) -> Self {
+        Self(AtomicI64::new(count))
+    }
+
+    /// P without the lock: takes a token if there is one. If not, the caller settles under the lock, whatever else it does.
+    pub fn take(&self) -> bool {
+        if self.0.fetch_sub(1, Ordering::SeqCst) > 0 {
+            return true;
+        }
+        self.0.fetch_add(1, Ordering::SeqCst);
+        false
+    }
+
+    /// V without the lock: false if somebody may wait; then the caller settles under the lock.
+    pub fn give(&self) -> bool {
+        self.0.fetch_add(1, Ordering::SeqCst) >= 0
+    }
+
+    /// Under the lock: one more waits.
+    pub fn enlist(&self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Under the lock: one waits no more, without a token.
+    pub fn delist(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Under the lock, with `waiting` in the queue: whether the first of them gets a token. It is asked again after
+    /// each that does.
+    pub fn settle(&self, waiting: usize) -> bool {
+        waiting > 0 && self.0.load(Ordering::SeqCst) + waiting as i64 > 0
+    }
+
+    /// Tokens, or minus the number of those who wait, as far as can be seen from outside.
+    pub fn count(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
