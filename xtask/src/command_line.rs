@@ -13,6 +13,7 @@ use std::path::PathBuf;
     after_help = "Examples:\n  \
         ./x run                        boot and talk to the shell (Ctrl-A X leaves)\n  \
         ./x run --exec 'ls /; threads' run commands, print what they print, exit with their status\n  \
+        ./x run --cpus 4               the same on four CPUs\n  \
         ./x --help, ./x run --help     more about all and each"
 )]
 pub struct CommandLine {
@@ -178,7 +179,7 @@ pub struct MachineOptions {
     /// Memory of the machine: K, M or G
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub memory: String,
-    /// CPUs of the machine
+    /// CPUs of the machine, 1 to 64: each a thread of this computer, but with --icount they take turns
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: u32,
     /// Build the nucleus with its checks (ledgers of owed invalidations, of unpublished code, …)
@@ -201,7 +202,8 @@ pub struct MachineOptions {
     ./x run\n  \
     ./x run --exec 'ls /; threads'\n  \
     ./x run --exec 'stress 1 100000' --icount --timeout 120   (the same in every run)\n  \
-    ./x run --system systems/minimal.toml --memory 32M\n\n\
+    ./x run --system systems/minimal.toml --memory 32M\n  \
+    ./x run --cpus 4 --exec threads\n\n\
     Without --exec the terminal belongs to Cairn, Ctrl-C included: Ctrl-A X leaves the emulator.\n\
     The exit status is that of the commands; 124 if the time limit was reached.")]
 pub struct RunOptions {

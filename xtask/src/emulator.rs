@@ -26,7 +26,7 @@ const LONGEST_WORK: Duration = Duration::from_secs(3600);
 pub struct Machine {
     /// As QEMU takes it: `64M`.
     pub memory: String,
-    /// CPUs.
+    /// CPUs, 1 to 64.
     pub cpus: u32,
     /// One tick per instruction, the same in every run.
     pub icount: bool,
@@ -62,6 +62,11 @@ impl Machine {
             emulator: Vec::new(),
             wire: None,
         }
+    }
+
+    /// Is its clock one of instructions?
+    fn counts(&self) -> bool {
+        self.icount || self.counter.is_some()
     }
 }
 
@@ -154,13 +159,14 @@ impl std::error::Error for TimedOut {}
 /// Arguments of the emulator for this image and machine, without those of the console.
 pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     let mut words: Vec<String> = [
-        "-M q35 -accel tcg -cpu max -display none -no-reboot -nic none",
+        "-M q35 -cpu max -display none -no-reboot -nic none",
         "-device isa-debug-exit,iobase=0xf4,iosize=4",
     ]
     .iter()
     .flat_map(|part| part.split(' ').map(String::from))
     .collect();
     let mut pair = |option: &str, value: String| words.extend([option.to_string(), value]);
+    pair("-accel", accelerator(machine).into());
     pair("-m", machine.memory.clone());
     pair("-smp", machine.cpus.to_string());
     pair("-kernel", image.nucleus.display().to_string());
@@ -179,7 +185,7 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     if image.entropy && !machine.without_entropy {
         pair("-device", "virtio-rng-pci,disable-legacy=on".into());
     }
-    if machine.icount || machine.counter.is_some() {
+    if machine.counts() {
         // What waits for the host must not skip the time until something is due.
         let talks = machine.counter.is_some() || machine.trace.is_some() && image.forwards.is_some();
         let wait = if talks { "on" } else { "off" };
@@ -196,6 +202,13 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     }
     words.extend_from_slice(&machine.emulator);
     words
+}
+
+/// How CPUs are emulated. With a clock of instructions they take turns in one thread of the host. Otherwise each has a
+/// thread of its own, where the host's memory keeps writes in order as x86-64 does; elsewhere the emulator decides.
+fn accelerator(machine: &Machine) -> &'static str {
+    let threads = machine.cpus > 1 && !machine.counts() && cfg!(target_arch = "x86_64");
+    if threads { "tcg,thread=multi" } else { "tcg" }
 }
 
 /// A wire whose frames are datagrams between two sockets of this host: the machine's and the other end's.
@@ -459,6 +472,17 @@ mod tests {
         assert!(end(1, &refusal).unwrap_err().to_string().contains("-m 1X"));
         assert_eq!(end(1, &format!("{QEMU}: warning: TCG doesn't support it")).unwrap(), End::Status(0));
         assert!(end_of(ExitStatus::from_raw(9), "").unwrap_err().to_string().contains("signal"));
+    }
+
+    #[test]
+    fn cpus_run_at_once_unless_instructions_are_counted() {
+        let threads = |machine: &Machine| accelerator(machine).contains("multi");
+        let several = Machine { cpus: 4, ..Machine::new("64M") };
+        assert_eq!(threads(&several), cfg!(target_arch = "x86_64"));
+        assert!(!threads(&Machine::new("64M")));
+        // The emulator refuses to start with both.
+        assert!(!threads(&Machine { icount: true, ..several.clone() }));
+        assert!(!threads(&Machine { counter: Some("libcounter.so".into()), ..several }));
     }
 
     #[test]
