@@ -158,13 +158,11 @@ impl std::error::Error for TimedOut {}
 
 /// Arguments of the emulator for this image and machine, without those of the console.
 pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
-    let mut words: Vec<String> = [
-        "-M q35 -cpu max -display none -no-reboot -nic none",
-        "-device isa-debug-exit,iobase=0xf4,iosize=4",
-    ]
-    .iter()
-    .flat_map(|part| part.split(' ').map(String::from))
-    .collect();
+    let mut words: Vec<String> =
+        ["-M q35 -cpu max -display none -no-reboot -nic none", "-device isa-debug-exit,iobase=0xf4,iosize=4"]
+            .iter()
+            .flat_map(|part| part.split(' ').map(String::from))
+            .collect();
     let mut pair = |option: &str, value: String| words.extend([option.to_string(), value]);
     pair("-accel", accelerator(machine).into());
     pair("-m", machine.memory.clone());
