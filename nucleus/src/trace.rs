@@ -12,7 +12,12 @@ use crate::pointer::{Link, Nucleus, Ref};
 use crate::table::Entry;
 use crate::thread::Thread;
 use abi::Error;
-use trace::{Kind, Record, VERSION, text};
+use trace::{Kind, MAX_CPUS, Record, VERSION, text};
+
+/// The number of this CPU.
+fn cpu_number() -> u8 {
+    0
+}
 
 /// Ticks of a record before the first and after the second look at the clock, in instructions.
 const UNSEEN: u64 = 20;
@@ -22,15 +27,15 @@ const UNSEEN: u64 = 20;
 const UNSEEN_OF_CROSSING: u64 = 41;
 
 struct Own {
-    /// Ticks spent on writing.
+    /// Ticks spent on writing, by all CPUs: their clock is one.
     spent: u64,
     /// Time of the last record: those that follow each other at once are not in the wrong order.
     last: u64,
-    /// An interrupt is being taken.
-    interrupt: bool,
+    /// By CPU: an interrupt is being taken.
+    interrupt: [bool; MAX_CPUS],
 }
 
-static OWN: Nucleus<Own> = Nucleus::new(Own { spent: 0, last: 0, interrupt: false });
+static OWN: Nucleus<Own> = Nucleus::new(Own { spent: 0, last: 0, interrupt: [false; MAX_CPUS] });
 
 #[inline(always)]
 fn record(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) {
@@ -43,7 +48,7 @@ fn record(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) {
 fn write(kind: Kind, thread: u16, domain: u32, operands: [u64; 2]) {
     let (start, own) = (timer::now(), OWN.get());
     own.last = own.last.max(start.wrapping_sub(own.spent));
-    memory::debug_console(&Record { kind, thread, domain, time: own.last, operands }.encode());
+    memory::debug_console(&Record { kind, cpu: cpu_number(), thread, domain, time: own.last, operands }.encode());
     own.spent += timer::now() - start + UNSEEN;
 }
 
@@ -169,7 +174,7 @@ pub fn idle() {
 #[inline(always)]
 pub fn wake(thread: Ref<Thread>) {
     if cfg!(feature = "trace") {
-        let by = number(cpu::this().thread.filter(|_| !OWN.get().interrupt));
+        let by = number(cpu::this().thread.filter(|_| !OWN.get().interrupt[cpu_number() as usize]));
         record(Kind::Wake, thread.number, thread.top.map(|top| top.domain), [by as u64, 0]);
     }
 }
@@ -190,7 +195,7 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) {
 #[inline(always)]
 pub fn interrupt(vector: u64) {
     if cfg!(feature = "trace") {
-        OWN.get().interrupt = true;
+        OWN.get().interrupt[cpu_number() as usize] = true;
         let cpu = cpu::this();
         let running = cpu.activation.filter(|_| !cpu.idle);
         let thread = running.and_then(|activation| activation.thread);
@@ -202,7 +207,7 @@ pub fn interrupt(vector: u64) {
 #[inline(always)]
 pub fn interrupt_over() {
     if cfg!(feature = "trace") {
-        OWN.get().interrupt = false;
+        OWN.get().interrupt[cpu_number() as usize] = false;
     }
 }
 

@@ -79,6 +79,9 @@ pub struct TraceOptions {
     /// Memory of the machine: K, M or G
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub memory: String,
+    /// CPUs of the machine
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cpus: u32,
     /// End the emulator after so many seconds, with status 124
     #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
     pub timeout: f64,

@@ -9,9 +9,14 @@
 //! | 1 | [`Kind`] |
 //! | 2, 3 | number of a thread; 0 = none, or the scheduler's seat |
 //! | 4 to 7 | number of a domain, unique since boot; 0 = none |
-//! | 8 to 15 | time in ticks since reset, without those spent on writing records |
+//! | 8 to 14 | time in ticks since reset, without those spent on writing records |
+//! | 15 | number of the CPU on which it happened |
 //! | 16 to 23 | first operand |
 //! | 24 to 31 | second operand |
+//!
+//! Records of one CPU stand in the order of time; between those of different CPUs the order may be slightly off, where
+//! two happened at about the same time. Whoever wants the order of time sorts, and leaves what has the same time as
+//! it stands.
 //!
 //! What the operands mean stands at each [`Kind`]. Whoever reads takes nothing for granted: a trace may end
 //! early or be no trace.
@@ -27,7 +32,11 @@ pub const BYTES: usize = 32;
 /// First byte of each record.
 pub const MARK: u8 = 0xca;
 /// Version of all of this; first operand of [`Kind::Begin`].
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
+/// CPUs have numbers below this.
+pub const MAX_CPUS: usize = 64;
+/// Times are below this.
+pub const MAX_TIME: u64 = 1 << 56;
 
 macro_rules! kinds {
     ($($(#[$attribute:meta])* $name:ident = $number:literal,)*) => {
@@ -81,9 +90,9 @@ kinds! {
     /// The thread stops, in this domain. First operand: 0 = it waits or has ended, otherwise the event that
     /// `sched` is told (`abi::sched::Event`).
     Stop = 13,
-    /// The scheduler, in this domain, is entered. First operand: the event.
+    /// The scheduler of this CPU, in this domain, is entered. First operand: the event.
     Schedule = 14,
-    /// Nothing can run.
+    /// Nothing can run on this CPU.
     Idle = 15,
     /// The thread, which is in this domain, can run. First operand: the thread that made it so; 0 = an interrupt or
     /// the scheduler.
@@ -107,11 +116,13 @@ kinds! {
 pub struct Record {
     /// What happened.
     pub kind: Kind,
+    /// On which CPU; below [`MAX_CPUS`].
+    pub cpu: u8,
     /// To which thread.
     pub thread: u16,
     /// Where.
     pub domain: u32,
-    /// When, in ticks.
+    /// When, in ticks; below [`MAX_TIME`].
     pub time: u64,
     /// What else counts.
     pub operands: [u64; 2],
@@ -125,6 +136,7 @@ impl Record {
         bytes[2..4].copy_from_slice(&self.thread.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.domain.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.time.to_le_bytes());
+        bytes[15] = self.cpu;
         bytes[16..24].copy_from_slice(&self.operands[0].to_le_bytes());
         bytes[24..].copy_from_slice(&self.operands[1].to_le_bytes());
         bytes

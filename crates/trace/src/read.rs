@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{BYTES, Kind, MARK, Record, VERSION};
+use crate::{BYTES, Kind, MARK, MAX_CPUS, MAX_TIME, Record, VERSION};
 
 /// What is wrong with a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +21,9 @@ pub enum Mistake {
     BeginsAgain,
     /// The trace has this version.
     OtherVersion(u64),
-    /// The record before was made later, at this tick.
+    /// There is no CPU with this number.
+    UnknownCpu(u8),
+    /// The record before of the same CPU was made later, at this tick.
     Backwards(u64),
 }
 
@@ -45,25 +47,29 @@ impl fmt::Display for Damage {
             Mistake::NoBegin(kind) => write!(f, "a trace begins with Begin, not with {kind:?}"),
             Mistake::BeginsAgain => write!(f, "the nucleus begins again: the machine was reset"),
             Mistake::OtherVersion(version) => write!(f, "the format has version {version}, not {VERSION}"),
-            Mistake::Backwards(before) => write!(f, "its time lies before tick {before}, when the one before was made"),
+            Mistake::UnknownCpu(number) => write!(f, "there is no CPU {number}"),
+            Mistake::Backwards(before) => {
+                write!(f, "its time lies before tick {before}, when the one before of the same CPU was made")
+            }
         }
     }
 }
 
 impl core::error::Error for Damage {}
 
-/// The records of a trace, in their order. After a mistake nothing more comes.
+/// The records of a trace, as they stand. After a mistake nothing more comes.
 pub struct Records<'a> {
     bytes: &'a [u8],
     at: usize,
-    last: u64,
+    /// By CPU: the time of its last record.
+    last: [u64; MAX_CPUS],
     over: bool,
 }
 
 impl<'a> Records<'a> {
     /// Those in these bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, last: 0, over: false }
+        Self { bytes, at: 0, last: [0; MAX_CPUS], over: false }
     }
 
     /// Byte where the next record begins.
@@ -77,11 +83,13 @@ impl<'a> Records<'a> {
         }
         let bytes: &[u8; BYTES] = rest.first_chunk().ok_or(Mistake::CutOff(rest.len()))?;
         let word = |at: usize| bytes[at..at + 8].iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let cpu = bytes[15];
         let record = Record {
             kind: Kind::from_number(bytes[1]).ok_or(Mistake::UnknownKind(bytes[1]))?,
+            cpu,
             thread: u16::from_le_bytes([bytes[2], bytes[3]]),
             domain: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
-            time: word(8),
+            time: word(8) % MAX_TIME,
             operands: [word(16), word(24)],
         };
         match (record.kind, self.at) {
@@ -89,8 +97,11 @@ impl<'a> Records<'a> {
             (Kind::Begin, 0) => Ok(record),
             (kind, 0) => Err(Mistake::NoBegin(kind)),
             (Kind::Begin, _) => Err(Mistake::BeginsAgain),
-            _ if record.time < self.last => Err(Mistake::Backwards(self.last)),
-            _ => Ok(record),
+            _ => match self.last.get(usize::from(cpu)) {
+                None => Err(Mistake::UnknownCpu(cpu)),
+                Some(last) if record.time < *last => Err(Mistake::Backwards(*last)),
+                Some(_) => Ok(record),
+            },
         }
     }
 }
@@ -107,7 +118,9 @@ impl Iterator for Records<'_> {
         match read {
             Ok(record) => {
                 self.at += BYTES;
-                self.last = record.time;
+                if let Some(last) = self.last.get_mut(usize::from(record.cpu)) {
+                    *last = record.time;
+                }
                 Some(Ok(record))
             }
             Err(mistake) => {

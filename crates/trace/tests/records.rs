@@ -1,14 +1,14 @@
 //! Records come back as they were written, and each damage is found where it is.
 
 use proptest::prelude::*;
-use trace::{BYTES, Damage, Kind, Mistake, Record, Records, VERSION, text};
+use trace::{BYTES, Damage, Kind, MAX_TIME, Mistake, Record, Records, VERSION, text};
 
 fn begin() -> Record {
-    Record { kind: Kind::Begin, thread: 0, domain: 0, time: 5, operands: [VERSION, 0] }
+    Record { kind: Kind::Begin, cpu: 0, thread: 0, domain: 0, time: 5, operands: [VERSION, 0] }
 }
 
 fn record(kind: Kind, time: u64) -> Record {
-    Record { kind, thread: 7, domain: 0x1_0002, time, operands: [0x0123_4567_89ab_cdef, u64::MAX] }
+    Record { kind, cpu: 1, thread: 7, domain: 0x1_0002, time, operands: [0x0123_4567_89ab_cdef, u64::MAX] }
 }
 
 fn bytes(records: &[Record]) -> Vec<u8> {
@@ -28,6 +28,16 @@ fn every_kind_comes_back() {
     let mut numbers: Vec<u8> = Kind::ALL.iter().map(|kind| *kind as u8).collect();
     numbers.dedup();
     assert_eq!(numbers.len(), Kind::ALL.len());
+}
+
+#[test]
+fn only_on_one_cpu_time_never_goes_back() {
+    let on = |cpu, time| Record { cpu, ..record(Kind::Idle, time) };
+    let mixed = [begin(), on(1, 40), on(0, 30), on(63, 7), on(0, 30), on(1, 41), on(0, MAX_TIME - 1)];
+    let read: Vec<Record> = Records::new(&bytes(&mixed)).map(Result::unwrap).collect();
+    assert_eq!(read, mixed);
+    let back = [begin(), on(1, 40), on(0, 50), on(1, 39)];
+    assert_eq!(damage(&bytes(&back)), Damage { at: 3 * BYTES, mistake: Mistake::Backwards(40) });
 }
 
 #[test]
@@ -72,6 +82,8 @@ fn each_mistake_has_its_error() {
     assert_eq!(with(BYTES + 1, Kind::Begin as u8), Damage { at: BYTES, mistake: Mistake::BeginsAgain });
     assert_eq!(with(16, 9), Damage { at: 0, mistake: Mistake::OtherVersion(9) });
     assert_eq!(with(2 * BYTES + 8, 5), Damage { at: 2 * BYTES, mistake: Mistake::Backwards(6) });
+    assert_eq!(with(2 * BYTES + 15, 64), Damage { at: 2 * BYTES, mistake: Mistake::UnknownCpu(64) });
+    assert_eq!(with(2 * BYTES + 15, 255), Damage { at: 2 * BYTES, mistake: Mistake::UnknownCpu(255) });
     let told = with(2 * BYTES + 1, 200).to_string();
     assert_eq!(told, "record 2 of the trace (byte 64): there is no kind 200");
 }

@@ -233,8 +233,8 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<Vec<Stri
     let nucleus = built.nuclei.get(&test.checks()).context("the nucleus was not built")?;
     let limit = Duration::try_from_secs_f64(test.timeout).context("bad `timeout`")?;
     if let Some(expected) = &test.trace {
-        let (memory, exec) = (&test.memory, test.exec.as_deref());
-        let run = Run { system: &system, memory, work: expected.work(exec)?, from_boot: false, echo: false, limit };
+        let (memory, cpus, work) = (&test.memory, test.cpus, expected.work(test.exec.as_deref())?);
+        let run = Run { system: &system, memory, cpus, work, from_boot: false, echo: false, limit };
         expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status)?;
         return Ok(Vec::new());
     }

@@ -6,13 +6,15 @@
 //! domains = ["netd", "httpd"]     # different ones that had the CPU
 //! calls = ["httpd > netd Connection.read"]   # made, and returned from
 //! woken = ["virtio-net"]          # by an interrupt
+//! cpus = 2                        # which left records, at least
 //! ```
-//! Besides, each record fits those before it, no two stretches of time overlap, and what is written for Perfetto is
+//! Besides, each record fits those before it, no two stretches of time of one CPU overlap, no thread runs on two
+//! CPUs at once, and what is written for Perfetto is
 //! balanced: on each track every slice that begins ends, in the order of time.
 
 use crate::elf;
 use crate::project::read;
-use crate::trace::{Ended, Traced, Who, Work};
+use crate::trace::{Ended, Story, Stretch, Traced, Who, Work};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,6 +30,8 @@ pub struct Expected {
     domains: Vec<String>,
     calls: Vec<String>,
     woken: Vec<String>,
+    /// CPUs that left records, at least.
+    cpus: usize,
 }
 
 impl Expected {
@@ -73,9 +77,14 @@ impl Expected {
             let is_woken = |who: &Who| matches!(who, Who::Thread(_, domain) if story.name(*domain) == name);
             ensure!(woken.iter().any(is_woken), "no interrupt woke {name}");
         }
-        for pair in story.stretches.windows(2) {
-            ensure!(pair[0].end <= pair[1].begin, "two stretches overlap: {pair:?}");
+        ensure!(story.cpu_count() >= self.cpus, "{} CPUs left records, not {}", story.cpu_count(), self.cpus);
+        for cpu in &story.cpus {
+            let own: Vec<_> = story.stretches.iter().filter(|stretch| stretch.cpu == *cpu).collect();
+            for pair in own.windows(2) {
+                ensure!(pair[0].end <= pair[1].begin, "two stretches of CPU {cpu} overlap: {pair:?}");
+            }
         }
+        nowhere_twice(story)?;
         let processes = balanced(&traced.json())?;
         for domain in &running {
             let name = processes.get(&u64::from(*domain)).with_context(|| format!("process {domain} has no name"))?;
@@ -83,6 +92,19 @@ impl Expected {
         }
         Ok(())
     }
+}
+
+/// No thread runs on two CPUs at once.
+fn nowhere_twice(story: &Story) -> Result<()> {
+    let mut last: BTreeMap<usize, &Stretch> = BTreeMap::new();
+    for stretch in &story.stretches {
+        if let Who::Thread(thread, _) = stretch.who
+            && let Some(before) = last.insert(thread, stretch)
+        {
+            ensure!(before.end <= stretch.begin, "a thread runs in two places: {before:?}, {stretch:?}");
+        }
+    }
+    Ok(())
 }
 
 /// The nucleus that traces has the functions that write records; the one that ships has none of them.

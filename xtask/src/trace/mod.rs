@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-pub use story::{Ended, Story, Who};
+pub use story::{Ended, Story, Stretch, Who};
 use window::Window;
 
 /// Between two looks at whether the machine answers, or has become quiet.
@@ -72,6 +72,8 @@ pub struct Run<'a> {
     pub system: &'a System,
     /// Memory of the machine, as QEMU takes it.
     pub memory: &'a str,
+    /// CPUs of the machine.
+    pub cpus: u32,
     /// What to do.
     pub work: Work<'a>,
     /// From the nucleus's first steps on, not only the work.
@@ -102,7 +104,8 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
     system.plan(project, Some(frames_of(&options.memory)?))?;
     let nucleus = build::nucleus(project, Checks::Traced)?;
     let programs = build::programs(project, &system.programs())?;
-    let run = Run { system, memory: &options.memory, work, from_boot: options.boot, echo: true, limit };
+    let run =
+        Run { system, memory: &options.memory, cpus: options.cpus, work, from_boot: options.boot, echo: true, limit };
     let traced = record(project, &run, nucleus, &programs)?;
     write(&options.output, traced.json().as_bytes())?;
     if let Some(picture) = &options.svg {
@@ -144,7 +147,7 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
     let labels = Labels::of(project, run.system, programs)?;
     let scratch = project.scratch()?;
     let file = scratch.file("trace");
-    let machine = Machine { icount: true, trace: Some(file.clone()), ..Machine::new(run.memory) };
+    let machine = Machine { icount: true, cpus: run.cpus, trace: Some(file.clone()), ..Machine::new(run.memory) };
     let shell = run.system.description.shell.as_ref().map(|shell| shell.value.clone()).unwrap_or_default();
     let (window, status) = match run.work {
         Work::Commands(_) => {

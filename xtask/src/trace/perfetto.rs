@@ -3,7 +3,7 @@
 //! Each domain is a process, each thread a track in every domain it comes to. On the track at home a call is a
 //! slice from call to return, and the calls made meanwhile lie in it; in the callee it is a slice, too. `runs` are
 //! the times in which the thread has the CPU. Arrows lead from what made a thread ready to where it goes on.
-//! The process `CPU` shows which domain runs, without gaps. Processes have the numbers of their domains; the numbers
+//! The process `CPUs` has a track for each CPU that shows which domain runs there. Processes have the numbers of their domains; the numbers
 //! of tracks mean nothing.
 
 use super::labels::Labels;
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Process of the CPU, which is no domain: readers take process 0, and a thread with its process's number, for
+/// Process of the CPUs, which is no domain: readers take process 0, and a thread with its process's number, for
 /// something special.
-const CPU: u32 = 1_000_000_000;
+const CPUS: u32 = 1_000_000_000;
 /// First number of a track.
 const FIRST_TRACK: usize = 1_000_001;
 
@@ -23,8 +23,17 @@ type Track = (u32, usize);
 
 /// The JSON text of a story.
 pub fn write(story: &Story, labels: &Labels) -> String {
-    let mut writer = Writer { story, labels, tracks: BTreeMap::new(), last: BTreeMap::new(), events: Vec::new() };
-    writer.track(CPU, "running");
+    let mut writer = Writer {
+        story,
+        labels,
+        tracks: BTreeMap::new(),
+        last: BTreeMap::new(),
+        now: BTreeMap::new(),
+        events: Vec::new(),
+    };
+    for cpu in &story.cpus {
+        writer.cpu_track(*cpu);
+    }
     for (time, step) in &story.steps {
         writer.step(*time, step);
     }
@@ -39,6 +48,8 @@ struct Writer<'a> {
     tracks: BTreeMap<(u32, String), usize>,
     /// By stretch: the track where it is drawn.
     last: BTreeMap<usize, Track>,
+    /// By CPU: its last stretch.
+    now: BTreeMap<u8, usize>,
     events: Vec<Value>,
 }
 
@@ -48,11 +59,17 @@ impl Writer<'_> {
         (process, *self.tracks.entry((process, name.into())).or_insert(next))
     }
 
+    /// The track of what runs on a CPU.
+    fn cpu_track(&mut self, cpu: u8) -> Track {
+        self.track(CPUS, &format!("CPU {cpu}"))
+    }
+
     /// The track of a thread in a domain.
     fn thread_track(&mut self, thread: usize, domain: u32) -> Track {
         let thread = self.story.threads[thread];
         let name = match (thread.number, thread.home == domain) {
-            (0, _) => "scheduler".to_string(),
+            (0, _) if self.story.cpu_count() == 1 => "scheduler".to_string(),
+            (0, _) => format!("scheduler of CPU {}", thread.cpu),
             (number, true) => format!("thread {number}"),
             (number, false) => format!("thread {number} of {}", self.story.name(thread.home)),
         };
@@ -103,26 +120,29 @@ impl Writer<'_> {
                 }
             }
             Step::Start(place) => {
-                let cpu = self.track(CPU, "running");
-                let name = match self.story.stretches[*place].who {
+                let stretch = self.story.stretches[*place];
+                let cpu = self.cpu_track(stretch.cpu);
+                self.now.insert(stretch.cpu, *place);
+                let name = match stretch.who {
                     Who::Idle => "idle".to_string(),
                     Who::Thread(thread, domain) => {
                         let track = self.thread_track(thread, domain);
                         self.last.insert(*place, track);
-                        self.event("B", time, track, json!({ "name": "runs", "cat": "cpu" }));
+                        let on = json!({ "CPU": stretch.cpu });
+                        self.event("B", time, track, json!({ "name": "runs", "cat": "cpu", "args": on }));
                         self.story.name(domain).to_string()
                     }
                 };
                 self.event("B", time, cpu, json!({ "name": name, "cat": "cpu" }));
             }
             Step::Stop(place) => {
-                let cpu = self.track(CPU, "running");
+                let cpu = self.cpu_track(self.story.stretches[*place].cpu);
                 self.event("E", time, cpu, json!({}));
                 if let Some(track) = self.last.get(place) {
                     self.event("E", time, *track, json!({}));
                 }
             }
-            Step::Happens(what) => self.happens(time, what),
+            Step::Happens(cpu, what) => self.happens(time, *cpu, what),
         }
     }
 
@@ -152,7 +172,7 @@ impl Writer<'_> {
         arguments
     }
 
-    fn happens(&mut self, time: u64, what: &Happening) {
+    fn happens(&mut self, time: u64, on: u8, what: &Happening) {
         let story = self.story;
         let name = |domain: &u32| story.name(*domain).to_string();
         let (text, arguments) = match what {
@@ -168,8 +188,8 @@ impl Writer<'_> {
             Happening::Domain(domain) => (format!("domain {domain} made: {}", name(domain)), json!({})),
             Happening::Died(domain, status) => (format!("{} died, status {status:#x}", name(domain)), json!({})),
         };
-        let cpu = self.track(CPU, "running");
-        let running = story.stretches.len().checked_sub(1).and_then(|_| self.running(time));
+        let cpu = self.cpu_track(on);
+        let running = self.now.get(&on).and_then(|place| self.last.get(place).copied());
         let track = match what {
             Happening::Interrupt(_) | Happening::Domain(_) | Happening::Died(..) => cpu,
             _ => running.unwrap_or(cpu),
@@ -177,17 +197,11 @@ impl Writer<'_> {
         self.event("i", time, track, json!({ "name": text, "s": "t", "args": arguments }));
     }
 
-    /// The track of what runs at this time.
-    fn running(&self, time: u64) -> Option<Track> {
-        let after = self.story.stretches.partition_point(|stretch| stretch.begin <= time);
-        self.last.get(&after.checked_sub(1)?).copied()
-    }
-
-    /// From where a thread is made ready to where it goes on; from the CPU's track if by an interrupt.
+    /// From where a thread is made ready to where it goes on; from its CPU's track if by an interrupt.
     fn arrows(&mut self) {
-        let cpu = self.track(CPU, "running");
         for (number, wake) in self.story.wakes.iter().enumerate() {
             let Some((place, to)) = wake.to.and_then(|place| Some((place, *self.last.get(&place)?))) else { continue };
+            let cpu = self.cpu_track(self.story.stretches[wake.from].cpu);
             let from = if wake.interrupt { cpu } else { self.last.get(&wake.from).copied().unwrap_or(cpu) };
             let begin = self.story.stretches[place].begin;
             self.event("s", wake.time, from, json!({ "name": "wakes", "cat": "wake", "id": number }));
@@ -204,9 +218,9 @@ impl Writer<'_> {
         let mut last = None;
         for ((process, track), thread) in &self.tracks {
             if last.replace(*process) != Some(*process) {
-                let text = if *process == CPU { "CPU" } else { self.story.name(*process) };
+                let text = if *process == CPUS { "CPUs" } else { self.story.name(*process) };
                 name("process_name", *process, *thread, json!({ "name": text }));
-                let place = if *process == CPU { 0 } else { *process };
+                let place = if *process == CPUS { 0 } else { *process };
                 name("process_sort_index", *process, *thread, json!({ "sort_index": place }));
             }
             name("thread_name", *process, *thread, json!({ "name": track }));

@@ -5,7 +5,7 @@
 
 use super::labels::Labels;
 use super::perfetto;
-use super::story::{Call, Happening, Step, Story, Who};
+use super::story::{Call, Happening, Step, Story, Stretch, Who};
 use crate::bench::grouped;
 use crate::graph::{escaped, text};
 use anyhow::{Result, bail};
@@ -23,6 +23,9 @@ const IDLE: f64 = 34.0;
 /// Height of a bar within its lane, and how much a frame is moved in for each frame around it.
 const BAR: usize = 14;
 const INSET: usize = 5;
+/// Height of a CPU's strip, if there are several, and where in it the bar begins.
+const STRIP: usize = 28;
+const STRIP_BAR: usize = 11;
 /// Width of a letter of a label, about.
 const LETTER: f64 = 6.2;
 /// More stretches than that cannot be told apart.
@@ -39,20 +42,16 @@ struct Axis {
 }
 
 impl Axis {
-    fn new(story: &Story, begin: u64, end: u64) -> Self {
-        let idle = || {
-            let idle = story.stretches.iter().filter(|stretch| stretch.who == Who::Idle);
-            idle.filter(move |stretch| stretch.begin > begin && stretch.end < end)
-        };
-        let idle_ticks: u64 = idle().map(|stretch| stretch.end - stretch.begin).sum();
-        let (all, count) = ((WIDTH - LEFT - RIGHT) as f64, idle().count() as f64);
+    fn new(idle: &[(u64, u64)], begin: u64, end: u64) -> Self {
+        let idle_ticks: u64 = idle.iter().map(|(begin, end)| end - begin).sum();
+        let (all, count) = ((WIDTH - LEFT - RIGHT) as f64, idle.len() as f64);
         let width = IDLE.min(all / 2.0 / count.max(1.0));
         let scale = (all - count * width) / (end - begin).saturating_sub(idle_ticks).max(1) as f64;
         let mut marks = vec![(begin, LEFT as f64)];
-        for stretch in idle() {
+        for (begin, end) in idle {
             let (last, at) = marks[marks.len() - 1];
-            let at = at + (stretch.begin - last) as f64 * scale;
-            marks.extend([(stretch.begin, at), (stretch.end, at + width)]);
+            let at = at + (begin - last) as f64 * scale;
+            marks.extend([(*begin, at), (*end, at + width)]);
         }
         Self { marks, scale, idle: width }
     }
@@ -67,14 +66,29 @@ impl Axis {
     }
 }
 
+/// Times between the first and the last of these stretches, which are in the order of their begin, in which none is.
+fn idle(busy: &[&Stretch]) -> Vec<(u64, u64)> {
+    let mut idle = Vec::new();
+    let mut until = busy.first().map_or(0, |first| first.begin);
+    for stretch in busy {
+        if stretch.begin > until {
+            idle.push((until, stretch.begin));
+        }
+        until = until.max(stretch.end);
+    }
+    idle
+}
+
 /// The picture as text.
 pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
     if story.stretches.len() > MOST {
         bail!("the picture would have {} bars; --svg is for runs of at most {MOST}", story.stretches.len());
     }
     let busy: Vec<_> = story.stretches.iter().filter(|stretch| stretch.who != Who::Idle).collect();
-    let (Some(first), Some(last)) = (busy.first(), busy.last()) else { bail!("nothing ran: there is nothing to draw") };
-    let axis = Axis::new(story, first.begin, last.end);
+    let (Some(first), Some(end)) = (busy.first(), busy.iter().map(|stretch| stretch.end).max()) else {
+        bail!("nothing ran: there is nothing to draw")
+    };
+    let axis = Axis::new(&idle(&busy), first.begin, end);
     let mut lanes: Vec<(u32, u64)> = Vec::new();
     for stretch in &busy {
         if let Who::Thread(_, domain) = stretch.who {
@@ -86,7 +100,11 @@ pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
         }
     }
     let total: u64 = lanes.iter().map(|(_, ticks)| ticks).sum();
-    let height = TOP + lanes.len() * (LANE + BETWEEN) + 40;
+    // With several CPUs each has a strip of its own above the lanes.
+    let cpus = story.cpu_count();
+    let strips = if cpus > 1 { cpus * STRIP + BETWEEN } else { 0 };
+    let lanes_top = TOP + strips;
+    let height = lanes_top + lanes.len() * (LANE + BETWEEN) + 40;
     let mut svg = Svg(String::new());
     svg.add(&format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">"#
@@ -95,10 +113,11 @@ pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
     svg.add(STYLE);
     svg.add(&text(LEFT, 34, "title", title));
     let about = format!("{} instructions; a bar runs, a frame is a call, a triangle an interrupt", grouped(total));
+    let about = if cpus > 1 { format!("{about}; in a lane, CPUs stand as they do above") } else { about };
     svg.add(&text(LEFT, 56, "small", &about));
     let top = |domain: u32| {
         let lane = lanes.iter().position(|(lane, _)| *lane == domain);
-        lane.map(|lane| TOP + lane * (LANE + BETWEEN))
+        lane.map(|lane| lanes_top + lane * (LANE + BETWEEN))
     };
     for (domain, ticks) in &lanes {
         let y = top(*domain).unwrap_or(TOP);
@@ -131,22 +150,42 @@ pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
         if let Who::Thread(_, domain) = stretch.who
             && let Some(y) = top(domain)
         {
-            svg.bar(axis.place(stretch.begin), axis.place(stretch.end), y, story.name(domain));
+            let (x, end, name) = (axis.place(stretch.begin), axis.place(stretch.end), story.name(domain));
+            let place = story.cpu_place(stretch.cpu);
+            let (at, high) = bar_place(place, cpus);
+            svg.bar((x, end), (y + at, high), name);
+            if cpus > 1 {
+                let y = TOP + place * STRIP + STRIP_BAR;
+                svg.bar((x, end), (y, BAR), name);
+                if end - x > name.len() as f64 * LETTER + 6.0 {
+                    svg.add(&text(x as usize + 3, y + 11, "on", name));
+                }
+            }
         }
     }
+    for (place, cpu) in story.cpus.iter().enumerate().filter(|_| cpus > 1) {
+        svg.add(&text(14, TOP + place * STRIP + STRIP_BAR + 12, "name", &format!("CPU {cpu}")));
+    }
     for (time, step) in &story.steps {
-        if let Step::Happens(Happening::Interrupt(vector)) = step {
+        if let Step::Happens(cpu, Happening::Interrupt(vector)) = step {
             let x = axis.place((*time).max(first.begin));
+            let y = if cpus > 1 { TOP + story.cpu_place(*cpu) * STRIP + 1 } else { TOP - 20 };
             svg.add(&format!(
-                r#"<path class="interrupt" d="M{:.1} {}h10l-5 9z"><title>{}</title></path>"#,
+                r#"<path class="interrupt" d="M{:.1} {y}h10l-5 9z"><title>{}</title></path>"#,
                 x - 5.0,
-                TOP - 20,
                 perfetto::interrupt(*vector)
             ));
         }
     }
     svg.add("</svg>");
     Ok(svg.0)
+}
+
+/// Where in a lane the bar of a CPU is, which is this one of so many, and how high: they lie one below the other.
+fn bar_place(place: usize, cpus: usize) -> (usize, usize) {
+    let all = (cpus * BAR / 2).clamp(BAR, LANE - 14);
+    let each = (all / cpus).max(1);
+    (LANE / 2 + 6 - all / 2 + (place * each).min(all), each)
 }
 
 /// Calls in the same lane around this one.
@@ -191,11 +230,11 @@ impl Svg {
         }
     }
 
-    fn bar(&mut self, x: f64, end: f64, y: usize, name: &str) {
-        let (y, width) = (y + LANE / 2 - BAR / 2 + 6, (end - x).max(0.6));
+    fn bar(&mut self, (x, end): (f64, f64), (y, height): (usize, usize), name: &str) {
+        let width = (end - x).max(0.6);
         let _ = writeln!(
             self.0,
-            r#"<rect class="bar" x="{x:.1}" y="{y}" width="{width:.1}" height="{BAR}"><title>{}</title></rect>"#,
+            r#"<rect class="bar" x="{x:.1}" y="{y}" width="{width:.1}" height="{height}"><title>{}</title></rect>"#,
             escaped(name)
         );
     }
@@ -207,7 +246,7 @@ svg{background:#fff;font-family:system-ui,sans-serif}
 text{fill:#1c2430}.title{font-size:20px;font-weight:600}.name{font-size:15px;font-weight:600}
 .small{font-size:12px;fill:#556070}.label{font-size:11px}
 .lane{fill:#f3f4f6}.bar{fill:#3b6fd4}.call{fill:#3b6fd4;fill-opacity:.09;stroke:#3b6fd4;stroke-width:1}
-.idle{fill:#fff}.cross{fill:none;stroke:#3b6fd4;stroke-width:.7;stroke-opacity:.55}.interrupt{fill:#c77a1a}
+.on{font-size:11px;fill:#fff}.idle{fill:#fff}.cross{fill:none;stroke:#3b6fd4;stroke-width:.7;stroke-opacity:.55}.interrupt{fill:#c77a1a}
 @media (prefers-color-scheme:dark){svg{background:#14181f}text{fill:#e6eaf0}.small{fill:#9aa5b5}.lane{fill:#1e232c}
-.bar{fill:#6b9bff}.call{fill:#6b9bff;stroke:#6b9bff}.idle{fill:#14181f}.cross{stroke:#6b9bff}.interrupt{fill:#e0a050}}
+.bar{fill:#6b9bff}.call{fill:#6b9bff;stroke:#6b9bff}.on{fill:#14181f}.idle{fill:#14181f}.cross{stroke:#6b9bff}.interrupt{fill:#e0a050}}
 </style>";

@@ -6,8 +6,8 @@
 use super::teller::Teller;
 use super::window::Window;
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
-use trace::Records;
+use std::collections::{BTreeMap, BTreeSet};
+use trace::{Record, Records};
 
 /// A domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,13 +18,15 @@ pub struct Domain {
     pub name: String,
 }
 
-/// A thread, or the scheduler's seat (number 0).
+/// A thread, or the seat of a CPU's scheduler (number 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread {
     /// May come again for a later thread.
     pub number: u16,
     /// Number of the domain in which it began.
     pub home: u32,
+    /// Of a seat: which CPU's; else 0.
+    pub cpu: u8,
 }
 
 /// How a call ended.
@@ -61,13 +63,13 @@ pub struct Call {
     pub begin: u64,
     /// See `begin`.
     pub end: u64,
-    /// Ticks between them in which the thread had the CPU.
+    /// Ticks between them in which the thread had a CPU.
     pub ran: u64,
     /// How it ended.
     pub ended: Ended,
 }
 
-/// What the CPU does.
+/// What a CPU does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     /// A thread (by its place), in the domain with this number.
@@ -76,16 +78,18 @@ pub enum Who {
     Idle,
 }
 
-/// A time in which the CPU does one thing.
+/// A time in which a CPU does one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
+    /// Number of the CPU.
+    pub cpu: u8,
     /// What.
     pub who: Who,
     /// Ticks.
     pub begin: u64,
     /// Ticks.
     pub end: u64,
-    /// The thread is put onto the CPU, not only in another domain.
+    /// The thread is put onto this CPU, not only in another domain.
     pub switch: bool,
 }
 
@@ -132,8 +136,8 @@ pub enum Step {
     Start(usize),
     /// See `Start`.
     Stop(usize),
-    /// Something during a stretch.
-    Happens(Happening),
+    /// Something on the CPU with this number, during the stretch that goes on there.
+    Happens(u8, Happening),
 }
 
 /// See the module.
@@ -143,9 +147,11 @@ pub struct Story {
     pub domains: BTreeMap<u32, Domain>,
     /// All threads since boot.
     pub threads: Vec<Thread>,
+    /// Numbers of the CPUs that left records, from the lowest on.
+    pub cpus: Vec<u8>,
     /// Crossings.
     pub calls: Vec<Call>,
-    /// Without gaps.
+    /// Those of a CPU follow each other, all of them begin in the order of time.
     pub stretches: Vec<Stretch>,
     /// Threads woken.
     pub wakes: Vec<Wake>,
@@ -160,22 +166,17 @@ pub struct Story {
 impl Story {
     /// The story that these bytes tell in this window.
     pub fn read(bytes: &[u8], window: &Window) -> Result<Self> {
-        let mut teller = Teller::new();
-        let mut records = Records::new(bytes);
+        let records = in_order(&bytes[..window.end().min(bytes.len())])?;
+        let cpus = records.iter().map(|(_, record)| record.cpu).collect::<BTreeSet<_>>();
+        let mut teller = Teller::new(cpus.into_iter().collect());
         let mut opened = false;
-        loop {
-            let at = records.position();
-            if opened && window.ends_before(at) {
-                break;
-            }
-            let Some(record) = records.next() else { break };
-            let record = record?;
-            if !opened && window.begins_with(at, &record, &teller.story.domains) {
+        for (at, record) in &records {
+            if !opened && window.begins_with(*at, record, &teller.story.domains) {
                 opened = true;
                 teller.open(record.time);
             }
             let number = at / trace::BYTES;
-            teller.tell(&record).with_context(|| format!("record {number} of the trace ({:?})", record.kind))?;
+            teller.tell(record).with_context(|| format!("record {number} of the trace ({:?})", record.kind))?;
         }
         if !opened {
             bail!("{}", window.why_empty());
@@ -187,8 +188,34 @@ impl Story {
         Ok(teller.story)
     }
 
+    /// How many CPUs there are to tell of, one at least.
+    pub fn cpu_count(&self) -> usize {
+        self.cpus.len().max(1)
+    }
+
+    /// The place of a CPU among those that left records.
+    pub fn cpu_place(&self, cpu: u8) -> usize {
+        self.cpus.iter().position(|number| *number == cpu).unwrap_or(0)
+    }
+
     /// What people call a domain.
     pub fn name(&self, domain: u32) -> &str {
         self.domains.get(&domain).map_or("?", |domain| &domain.name)
     }
+}
+
+/// All records, each with the byte at which it stands, by time. They stand so but for those of different CPUs at about
+/// the same time; what has the same time stays as it stands.
+fn in_order(bytes: &[u8]) -> Result<Vec<(usize, Record)>> {
+    let mut records = Records::new(bytes);
+    let mut all = Vec::with_capacity(bytes.len() / trace::BYTES);
+    loop {
+        let at = records.position();
+        match records.next() {
+            Some(record) => all.push((at, record?)),
+            None => break,
+        }
+    }
+    all.sort_by_key(|(_, record)| record.time);
+    Ok(all)
 }

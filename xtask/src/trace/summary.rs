@@ -12,6 +12,8 @@ struct Sums {
     /// Ticks that each domain had the CPU.
     running: BTreeMap<u32, u64>,
     idle: u64,
+    /// By the number of the CPU.
+    cpus: BTreeMap<u8, OfCpu>,
     /// By caller, callee and what was called: how often, ticks that the threads ran between call and return, how many returned.
     pairs: BTreeMap<(u32, u32, String), (u64, u64, u64)>,
     switches: u64,
@@ -21,16 +23,29 @@ struct Sums {
     refused: u64,
 }
 
+/// Sums over what one CPU did.
+#[derive(Default)]
+struct OfCpu {
+    running: u64,
+    idle: u64,
+    switches: u64,
+    interrupts: u64,
+}
+
 impl Sums {
     fn of(story: &Story, labels: &Labels) -> Self {
         let mut sums = Self::default();
         for stretch in &story.stretches {
             let ticks = stretch.end - stretch.begin;
+            let cpu = sums.cpus.entry(stretch.cpu).or_default();
             match stretch.who {
-                Who::Idle => sums.idle += ticks,
-                Who::Thread(_, domain) => *sums.running.entry(domain).or_default() += ticks,
+                Who::Idle => cpu.idle += ticks,
+                Who::Thread(_, domain) => {
+                    *sums.running.entry(domain).or_default() += ticks;
+                    cpu.running += ticks;
+                }
             }
-            sums.switches += u64::from(stretch.switch && stretch.who != Who::Idle);
+            cpu.switches += u64::from(stretch.switch && stretch.who != Who::Idle);
         }
         for call in story.calls.iter().filter(|call| !call.before) {
             let key = (call.from, call.to, labels.method(story, call));
@@ -43,13 +58,16 @@ impl Sums {
         }
         for (_, step) in &story.steps {
             match step {
-                Step::Happens(Happening::PageFault(..)) => sums.page_faults += 1,
-                Step::Happens(Happening::Exception(_)) => sums.exceptions += 1,
-                Step::Happens(Happening::Interrupt(_)) => sums.interrupts += 1,
-                Step::Happens(Happening::Refused(..)) => sums.refused += 1,
+                Step::Happens(_, Happening::PageFault(..)) => sums.page_faults += 1,
+                Step::Happens(_, Happening::Exception(_)) => sums.exceptions += 1,
+                Step::Happens(cpu, Happening::Interrupt(_)) => sums.cpus.entry(*cpu).or_default().interrupts += 1,
+                Step::Happens(_, Happening::Refused(..)) => sums.refused += 1,
                 _ => {}
             }
         }
+        sums.idle = sums.cpus.values().map(|cpu| cpu.idle).sum();
+        sums.switches = sums.cpus.values().map(|cpu| cpu.switches).sum();
+        sums.interrupts = sums.cpus.values().map(|cpu| cpu.interrupts).sum();
         sums
     }
 }
@@ -73,7 +91,18 @@ pub fn text(story: &Story, labels: &Labels) -> String {
         text += &format!(", {} refused calls", sums.refused);
     }
     if sums.idle > 0 {
-        text += &format!("; besides, the CPU was idle for {} ticks", grouped(sums.idle));
+        let who = if story.cpu_count() == 1 { "the CPU was" } else { "the CPUs were" };
+        text += &format!("; besides, {who} idle for {} ticks", grouped(sums.idle));
+    }
+    if story.cpu_count() > 1 {
+        let mut cpus = new_table(["CPU", "INSTRUCTIONS", "SHARE", "IDLE", "SWITCHES", "INTERRUPTS"]);
+        for (number, cpu) in &sums.cpus {
+            let share = format!("{:.1} %", cpu.running as f64 * 100.0 / busy.max(1) as f64);
+            let counts = [cpu.idle, cpu.switches, cpu.interrupts].map(grouped);
+            cpus.add_row([number.to_string(), grouped(cpu.running), share].into_iter().chain(counts));
+        }
+        right(&mut cpus, 0..6);
+        text += &format!("\n\n{cpus}");
     }
     let mut domains: Vec<_> = sums.running.iter().collect();
     domains.sort_by_key(|(number, ticks)| (u64::MAX - **ticks, **number));

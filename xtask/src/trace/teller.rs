@@ -3,18 +3,29 @@
 //! Each record is compared with what those before it say: a crossing that begins or ends where the thread does not
 //! stand is an error that names both.
 
-use super::chains::{Chains, Standing};
+use super::chains::{Chains, Key, Standing};
 use super::story::{Call, Domain, Ended, Happening, Step, Story, Stretch, Thread, Wake, Who};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use trace::{Kind, Record};
+
+/// What a CPU does.
+#[derive(Clone, Copy, Debug)]
+struct Doing {
+    who: Who,
+    /// Place of its last stretch, if the window is open.
+    stretch: Option<usize>,
+}
 
 /// Follows the records.
 pub struct Teller {
     /// As far as it is known.
     pub story: Story,
     chains: Chains,
-    now: Who,
+    /// By CPU: what it does.
+    now: BTreeMap<u8, Doing>,
+    /// The CPU of the record that is told.
+    cpu: u8,
     time: u64,
     open: bool,
     /// The machine stopped.
@@ -23,32 +34,33 @@ pub struct Teller {
     woken: BTreeMap<usize, usize>,
     /// By thread: ticks that it ran in the window.
     ran: BTreeMap<usize, u64>,
-    /// The next log record goes on with the line of the last.
-    line: bool,
+    /// By CPU: the step with the line that its next log record goes on with.
+    lines: BTreeMap<u8, Option<usize>>,
 }
 
 impl Teller {
-    /// Nothing has happened.
-    pub fn new() -> Self {
+    /// Nothing has happened on these CPUs.
+    pub fn new(cpus: Vec<u8>) -> Self {
         Self {
-            story: Story::default(),
+            now: cpus.iter().map(|cpu| (*cpu, Doing { who: Who::Idle, stretch: None })).collect(),
+            story: Story { cpus, ..Story::default() },
             chains: Chains::default(),
-            now: Who::Idle,
+            cpu: 0,
             time: 0,
             open: false,
             over: false,
             woken: BTreeMap::new(),
             ran: BTreeMap::new(),
-            line: false,
+            lines: BTreeMap::new(),
         }
     }
 
     /// What this record says.
     pub fn tell(&mut self, record: &Record) -> Result<()> {
-        self.time = record.time;
+        (self.time, self.cpu) = (record.time, record.cpu);
         let (domain, [first, second]) = (record.domain, record.operands);
-        let more = self.line && record.kind == Kind::LogMore;
-        self.line = matches!(record.kind, Kind::Log | Kind::LogMore);
+        let key = Key::of(record);
+        let line = self.lines.remove(&record.cpu);
         match record.kind {
             Kind::Begin | Kind::Stop => {}
             Kind::Domain => {
@@ -59,27 +71,27 @@ impl Teller {
             Kind::DomainDied => self.happens(Happening::Died(domain, first)),
             Kind::Thread => {
                 let thread = self.story.threads.len();
-                self.story.threads.push(Thread { number: record.thread, home: domain });
-                self.chains.new_thread(record.thread, thread)?;
+                self.story.threads.push(Thread { number: record.thread, home: domain, cpu: 0 });
+                self.chains.new_thread(key, thread)?;
             }
-            Kind::ThreadGone => self.chains.remove(record.thread)?,
+            Kind::ThreadGone => self.chains.remove(key)?,
             Kind::Call | Kind::Upcall => self.call(record)?,
             Kind::Refused => self.happens(Happening::Refused(self.known(first)?, second)),
             Kind::Return => {
-                let callee = self.chains.leave(record.thread, domain, self.known(first)?)?;
-                let thread = self.chains.thread(record.thread)?;
+                let callee = self.chains.leave(key, domain, self.known(first)?)?;
+                let thread = self.chains.thread(key)?;
                 self.leave(callee, Ended::Returned);
                 self.goes_on(Who::Thread(thread, first as u32), false);
             }
             Kind::Cut => {
-                for standing in self.chains.cut(record.thread, domain, first)? {
+                for standing in self.chains.cut(key, domain, first)? {
                     self.leave(standing, Ended::Cut);
                 }
             }
-            Kind::Adopt => self.chains.adopt(record.thread, domain, first != 0)?,
+            Kind::Adopt => self.chains.adopt(key, domain, first != 0)?,
             Kind::Run => {
-                let thread = self.chains.thread(record.thread)?;
-                self.chains.runs(record.thread, domain, self.story.threads[thread].home)?;
+                let thread = self.chains.thread(key)?;
+                self.chains.runs(key, domain, self.story.threads[thread].home)?;
                 self.goes_on(Who::Thread(thread, domain), true);
             }
             Kind::Schedule => {
@@ -87,7 +99,7 @@ impl Teller {
                 self.goes_on(Who::Thread(thread, domain), true);
             }
             Kind::Idle => {
-                if self.now != Who::Idle {
+                if self.doing().is_none_or(|doing| doing.who != Who::Idle) {
                     self.goes_on(Who::Idle, true);
                 }
             }
@@ -95,12 +107,18 @@ impl Teller {
             Kind::PageFault => self.happens(Happening::PageFault(first, second)),
             Kind::Exception => self.happens(Happening::Exception(first)),
             Kind::Interrupt => self.happens(Happening::Interrupt(first)),
-            Kind::Log => self.happens(Happening::Log(text(record))),
-            Kind::LogMore if !more => bail!("it goes on with a line that did not begin"),
+            Kind::Log => {
+                self.happens(Happening::Log(text(record)));
+                let step = self.story.steps.len().checked_sub(1).filter(|_| self.open);
+                self.lines.insert(record.cpu, step);
+            }
             Kind::LogMore => {
-                if let Some((_, Step::Happens(Happening::Log(line)))) = self.story.steps.last_mut() {
+                let Some(step) = line else { bail!("it goes on with a line that did not begin") };
+                let step = step.and_then(|step| self.story.steps.get_mut(step));
+                if let Some((_, Step::Happens(_, Happening::Log(line)))) = step {
                     line.push_str(&text(record));
                 }
+                self.lines.extend(line.map(|step| (record.cpu, step)));
             }
             Kind::End => self.over = true,
         }
@@ -113,21 +131,27 @@ impl Teller {
         known.with_context(|| format!("there is no domain {number}"))
     }
 
-    /// The scheduler's seat in this domain, as a thread.
+    /// What this CPU does.
+    fn doing(&self) -> Option<&Doing> {
+        self.now.get(&self.cpu)
+    }
+
+    /// The seat of this CPU's scheduler, in this domain, as a thread.
     fn seat(&mut self, domain: u32) -> Result<usize> {
-        let found = self.story.threads.iter().position(|thread| *thread == Thread { number: 0, home: domain });
+        let seat = Thread { number: 0, home: domain, cpu: self.cpu };
+        let found = self.story.threads.iter().position(|thread| *thread == seat);
         let thread = found.unwrap_or(self.story.threads.len());
         if found.is_none() {
-            self.story.threads.push(Thread { number: 0, home: domain });
+            self.story.threads.push(seat);
         }
-        self.chains.new_thread(0, thread)?;
+        self.chains.new_thread(Key::Seat(self.cpu), thread)?;
         Ok(thread)
     }
 
     fn call(&mut self, record: &Record) -> Result<()> {
         let [callee, service] = record.operands;
         let to = self.known(callee & u64::from(u32::MAX))?;
-        let thread = self.chains.thread(record.thread)?;
+        let thread = self.chains.thread(Key::of(record))?;
         let call = Call {
             thread,
             from: record.domain,
@@ -143,9 +167,10 @@ impl Teller {
             ended: Ended::Later,
         };
         let place = self.story.calls.len();
-        self.chains.enter(record.thread, Standing { call: Some(call.clone()), place, domain: to }, record.domain)?;
+        let standing = Standing { call: Some(call.clone()), place, domain: to };
+        self.chains.enter(Key::of(record), standing, record.domain)?;
         if self.open {
-            self.halt();
+            self.halt(self.cpu);
             self.story.calls.push(Call { ran: self.ran(thread), ..call });
             self.step(Step::Enter(place));
         }
@@ -158,10 +183,8 @@ impl Teller {
         if !self.open || standing.call.is_none() {
             return;
         }
-        let runs_in_it = self.now == Who::Thread(self.story.calls[standing.place].thread, standing.domain);
-        if runs_in_it {
-            self.halt();
-        }
+        let who = Who::Thread(self.story.calls[standing.place].thread, standing.domain);
+        self.halt_where(|doing| doing.who == who);
         self.end_call(standing.place, ended);
     }
 
@@ -178,10 +201,10 @@ impl Teller {
     }
 
     fn wake(&mut self, record: &Record) -> Result<()> {
-        let thread = self.chains.thread(record.thread)?;
+        let thread = self.chains.thread(Key::of(record))?;
         if self.open {
             let interrupt = record.operands[0] == 0;
-            let from = self.story.stretches.len().saturating_sub(1);
+            let from = self.doing().and_then(|doing| doing.stretch).unwrap_or(0);
             self.woken.insert(thread, self.story.wakes.len());
             self.story.wakes.push(Wake { time: self.time, from, interrupt, to: None });
         }
@@ -190,7 +213,7 @@ impl Teller {
 
     fn happens(&mut self, what: Happening) {
         if self.open {
-            self.step(Step::Happens(what));
+            self.step(Step::Happens(self.cpu, what));
         }
     }
 
@@ -198,15 +221,21 @@ impl Teller {
         self.story.steps.push((self.time, step));
     }
 
-    /// The CPU does something else from now on.
+    /// This CPU does something else from now on.
     fn goes_on(&mut self, who: Who, switch: bool) {
-        self.halt();
+        self.halt(self.cpu);
         self.begin(who, switch);
     }
 
-    /// The stretch that goes on ends, if it has not yet.
-    fn halt(&mut self) {
-        let Some(place) = self.story.stretches.len().checked_sub(1).filter(|_| self.open) else { return };
+    /// The stretches that go on and of which this is so end.
+    fn halt_where(&mut self, is_meant: impl Fn(&Doing) -> bool) {
+        let meant = self.now.iter().filter(|(_, doing)| is_meant(doing)).map(|(cpu, _)| *cpu).collect::<Vec<_>>();
+        meant.into_iter().for_each(|cpu| self.halt(cpu));
+    }
+
+    /// The stretch that goes on there ends, if it has not yet.
+    fn halt(&mut self, cpu: u8) {
+        let Some(place) = self.now.get(&cpu).and_then(|doing| doing.stretch) else { return };
         let last = &mut self.story.stretches[place];
         if last.end == u64::MAX {
             last.end = self.time;
@@ -218,10 +247,16 @@ impl Teller {
     }
 
     fn begin(&mut self, who: Who, switch: bool) {
-        self.now = who;
+        let place = self.story.stretches.len();
+        let stretch = self.open.then_some(place);
+        if let (Who::Thread(thread, _), true) = (who, self.open) {
+            // It stopped elsewhere, though what comes after it there is told later.
+            self.halt_where(|doing| matches!(doing.who, Who::Thread(other, _) if other == thread));
+        }
+        self.now.insert(self.cpu, Doing { who, stretch });
         if self.open {
-            let place = self.story.stretches.len();
-            self.story.stretches.push(Stretch { who, begin: self.time, end: u64::MAX, switch });
+            let stretch = Stretch { cpu: self.cpu, who, begin: self.time, end: u64::MAX, switch };
+            self.story.stretches.push(stretch);
             self.step(Step::Start(place));
             if let Who::Thread(thread, _) = who
                 && let Some(wake) = self.woken.remove(&thread)
@@ -241,12 +276,15 @@ impl Teller {
                 self.story.steps.push((time, Step::Enter(standing.place)));
             }
         }
-        self.begin(self.now, false);
+        for (cpu, doing) in self.now.clone() {
+            self.cpu = cpu;
+            self.begin(doing.who, false);
+        }
     }
 
     /// The window ends.
     pub fn close(&mut self) {
-        self.halt();
+        self.halt_where(|_| true);
         self.story.end = self.time;
         let open: Vec<usize> =
             self.chains.all().filter(|standing| standing.call.is_some()).map(|standing| standing.place).collect();

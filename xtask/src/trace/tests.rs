@@ -3,7 +3,7 @@
 use super::labels::Labels;
 use super::perfetto;
 use super::picture;
-use super::story::{Ended, Happening, Step, Story, Who};
+use super::story::{Ended, Happening, Step, Story, Stretch, Who};
 use super::summary;
 use super::window::Window;
 use crate::test::traced::balanced;
@@ -24,8 +24,12 @@ impl Tape {
     }
 
     fn add(&mut self, kind: Kind, thread: u16, domain: u32, operands: [u64; 2]) -> Self {
+        self.on(0, kind, thread, domain, operands)
+    }
+
+    fn on(&mut self, cpu: u8, kind: Kind, thread: u16, domain: u32, operands: [u64; 2]) -> Self {
         let time = 1000 + 10 * self.0.len() as u64;
-        self.0.push(Record { kind, thread, domain, time, operands });
+        self.0.push(Record { kind, cpu, thread, domain, time, operands });
         Self(self.0.clone())
     }
 
@@ -147,8 +151,8 @@ fn commands_begin_when_the_shell_says_so() {
     tape.add(Kind::End, 0, 0, [0, 0]);
     let story = tape.part(&shell);
     let logs: Vec<_> =
-        story.steps.iter().filter(|(_, step)| matches!(step, Step::Happens(Happening::Log(_)))).collect();
-    let line = Step::Happens(Happening::Log("ready after 1234 ticks".into()));
+        story.steps.iter().filter(|(_, step)| matches!(step, Step::Happens(_, Happening::Log(_)))).collect();
+    let line = Step::Happens(0, Happening::Log("ready after 1234 ticks".into()));
     assert_eq!(logs, [&(story.begin, line)]);
     let nobody = tape.read(&Window::Commands("nobody".into())).expect_err("no shell").to_string();
     assert!(nobody.contains("nobody never said"), "{nobody}");
@@ -201,6 +205,124 @@ fn each_contradiction_has_its_error() {
     assert!(gone.add(Kind::ThreadGone, 7, 0, [0, 0]).error().contains("goes in the middle of a call"));
 }
 
+/// The client runs on CPU 0 and wakes thread 8, which goes on on CPU 1 and calls the server; both have schedulers.
+fn two_cpus() -> Tape {
+    let mut tape = Tape::new();
+    tape.add(Kind::Domain, 0, 5, text(b"sched1"));
+    tape.on(1, Kind::Schedule, 0, 5, [0, 0]);
+    tape.on(1, Kind::Upcall, 0, 5, [2, 0]);
+    tape.add(Kind::Schedule, 0, 4, [0, 0]);
+    tape.on(1, Kind::Return, 0, 2, [5, 0]);
+    tape.add(Kind::Run, 7, 1, [0, 0]);
+    tape.on(1, Kind::Idle, 0, 0, [0, 0]);
+    tape.add(Kind::Wake, 8, 3, [7, 0]);
+    tape.on(1, Kind::Interrupt, 0, 0, [0xf0, 0]);
+    tape.on(1, Kind::Schedule, 0, 5, [0, 0]);
+    tape.on(1, Kind::Run, 8, 3, [0, 0]);
+    tape.on(1, Kind::Call, 8, 3, [2, 0x10_0024 << 16]);
+    tape.add(Kind::Call, 7, 1, [2, 0x10_0024 << 16]);
+    tape.on(1, Kind::Log, 8, 2, text(b"on CPU 1, and it"));
+    tape.add(Kind::Log, 7, 2, text(b"on CPU 0, and it"));
+    tape.on(1, Kind::LogMore, 8, 2, text(b" goes on"));
+    tape.add(Kind::LogMore, 7, 2, text(b" ends"));
+    tape.on(1, Kind::Return, 8, 2, [3, 0]);
+    tape.add(Kind::Return, 7, 2, [1, 0]);
+    // Thread 7 moves to CPU 1 before CPU 0 tells what it does instead.
+    tape.add(Kind::Stop, 7, 1, [0, 0]);
+    tape.on(1, Kind::Stop, 8, 3, [0, 0]);
+    tape.on(1, Kind::Run, 7, 1, [0, 0]);
+    tape.add(Kind::Schedule, 0, 4, [0, 0]);
+    tape.add(Kind::Idle, 0, 0, [0, 0]);
+    tape.add(Kind::End, 0, 0, [0, 0])
+}
+
+fn on_cpu(story: &Story, cpu: u8) -> Vec<&str> {
+    let own = story.stretches.iter().filter(|stretch| stretch.cpu == cpu);
+    own.map(|stretch| if let Who::Thread(_, domain) = stretch.who { story.name(domain) } else { "idle" }).collect()
+}
+
+#[test]
+fn each_cpu_has_its_stretches() {
+    let story = two_cpus().story();
+    assert_eq!(story.cpus, [0, 1]);
+    assert_eq!(on_cpu(&story, 0), ["idle", "sched", "client", "server", "client", "sched", "idle"]);
+    let later = ["idle", "sched1", "driver", "server", "driver", "client"];
+    assert_eq!(on_cpu(&story, 1), [&["idle", "sched1", "server", "sched1"], &later[..]].concat());
+    let [_, first, second] = &story.calls[..] else { panic!("{:?}", story.calls) };
+    assert!(first.begin < second.begin && second.begin < first.end && first.end < second.end, "at the same time");
+    assert_eq!((first.ended, second.ended), (Ended::Returned, Ended::Returned));
+    // Each ran all the time that it lasted, on its CPU.
+    assert_eq!((first.ran, second.ran), (first.end - first.begin, second.end - second.begin));
+    // What runs on CPU 1 from then on does not run on CPU 0 at the same time.
+    let moved: Vec<&Stretch> =
+        story.stretches.iter().filter(|stretch| matches!(stretch.who, Who::Thread(0, _))).collect();
+    assert!(moved.windows(2).all(|pair| pair[0].end <= pair[1].begin), "{moved:?}");
+}
+
+#[test]
+fn a_wake_across_cpus_is_an_arrow() {
+    let story = two_cpus().story();
+    let [wake] = &story.wakes[..] else { panic!("{:?}", story.wakes) };
+    let to = story.stretches[wake.to.unwrap()];
+    assert_eq!((story.stretches[wake.from].cpu, to.cpu, wake.interrupt), (0, 1, false));
+    let json = perfetto::write(&story, &Labels::default());
+    for part in [
+        "\"CPUs\"",
+        "\"CPU 0\"",
+        "\"CPU 1\"",
+        "scheduler of CPU 1",
+        "on CPU 1, and it goes on",
+        "on CPU 0, and it ends",
+    ] {
+        assert!(json.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn slight_disorder_between_cpus_tells_the_same() {
+    let tape = two_cpus();
+    let mut other = tape.0.clone();
+    let mut swapped = 0;
+    for place in 1..other.len() {
+        if other[place - 1].cpu != other[place].cpu && place % 3 > 0 {
+            other.swap(place - 1, place);
+            swapped += 1;
+        }
+    }
+    assert!(swapped > 5, "{swapped}");
+    assert_eq!(Tape(other).story(), tape.story());
+}
+
+#[test]
+fn summary_and_picture_have_each_cpu() {
+    let story = two_cpus().story();
+    let text = summary::text(&story, &Labels::default());
+    let row = |head: &str| {
+        let line = text.lines().find(|line| line.trim().starts_with(head)).unwrap_or_default();
+        line.split_whitespace().map(String::from).collect::<Vec<_>>()
+    };
+    // Instructions, share, idle, switches, interrupts.
+    let ticks = |cpu: u8, busy: bool| {
+        let own = story.stretches.iter().filter(|stretch| stretch.cpu == cpu && (stretch.who != Who::Idle) == busy);
+        own.map(|stretch| stretch.end - stretch.begin).sum::<u64>().to_string()
+    };
+    for (cpu, switches, interrupts) in [(0, "3", "0"), (1, "4", "1")] {
+        let cells = row(&format!("{cpu} "));
+        let [number, busy, _, percent, idle, rest @ ..] = &cells[..] else { panic!("{text}") };
+        assert_eq!((number, busy, percent.as_str()), (&cpu.to_string(), &ticks(cpu, true), "%"), "{text}");
+        assert_eq!((idle, rest), (&ticks(cpu, false), &[switches.to_string(), interrupts.into()][..]), "{text}");
+    }
+    let picture = picture::draw("two", &story, &Labels::default()).unwrap();
+    assert!(picture.contains(">CPU 0<") && picture.contains(">CPU 1<"), "{picture}");
+    let busy = story.stretches.iter().filter(|stretch| stretch.who != Who::Idle).count();
+    assert_eq!(picture.matches("class=\"bar\"").count(), 2 * busy, "in the lane and in the strip");
+    within(&picture);
+    // With one CPU nothing is said of it.
+    let one = request().story();
+    assert!(!summary::text(&one, &Labels::default()).contains("SWITCHES"));
+    assert!(!picture::draw("one", &one, &Labels::default()).unwrap().contains("CPU"));
+}
+
 #[test]
 fn damage_is_told_with_its_place() {
     let mut bytes = request().bytes();
@@ -212,7 +334,7 @@ fn damage_is_told_with_its_place() {
 
 #[test]
 fn damage_never_panics() {
-    let whole = request().bytes();
+    let whole = [two_cpus(), request()].map(|tape| tape.bytes());
     // A generator of Marsaglia (xorshift).
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = |below: usize| {
@@ -223,7 +345,7 @@ fn damage_never_panics() {
     };
     let mut stories = 0;
     for _ in 0..3000 {
-        let mut bytes = whole.clone();
+        let mut bytes = whole[next(2)].clone();
         for _ in 0..=next(3) {
             let at = next(bytes.len());
             bytes[at] = next(256) as u8;

@@ -31,9 +31,12 @@ impl Window {
         }
     }
 
-    /// Whether it ends before the record at this byte.
-    pub fn ends_before(&self, at: usize) -> bool {
-        matches!(self, Self::Bytes(_, end) if at >= *end)
+    /// Byte at which it ends; what comes after it in the trace is not looked at.
+    pub fn end(&self) -> usize {
+        match self {
+            Self::Bytes(_, end) => *end,
+            _ => usize::MAX,
+        }
     }
 
     /// Whether the machine must have stopped by itself.
