@@ -7,7 +7,7 @@ use crate::project::{Project, Scratch, read, read_text, write};
 use abi::boot::{ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH, SYSTEM_PATH};
 use anyhow::{Context, Result, bail};
 use cpio::Writer;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use system::host::{At, ComponentText, Description, Plan, Problem, Surroundings};
@@ -177,11 +177,17 @@ pub fn pack(
             writer.file(&path, &program(programs, &program_of(component))?)?;
         }
     }
+    // A binary under several names is packed once.
+    let mut first: BTreeMap<&str, String> = BTreeMap::new();
     for entry in &description.programs {
-        writer.file(
-            &format!("bin/{}", entry.name.value),
-            &program(programs, &(entry.binary.value.clone(), Vec::new()))?,
-        )?;
+        let (path, binary) = (format!("bin/{}", entry.name.value), &entry.binary.value);
+        match first.get(binary.as_str()) {
+            Some(file) => writer.link(&path, file)?,
+            None => {
+                writer.file(&path, &program(programs, &(binary.clone(), Vec::new()))?)?;
+                first.insert(binary, path);
+            }
+        }
     }
     for (path, source) in &description.files {
         add(&mut writer, &path.value, &system.folder(project).join(&source.value))?;

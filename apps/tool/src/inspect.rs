@@ -91,6 +91,39 @@ pub fn threads() -> Result<Vec<info::Thread>, Refusal> {
     Ok(threads)
 }
 
+/// All CPUs that the machine has, by number.
+pub fn cpus() -> Result<Vec<info::Cpu>, Refusal> {
+    let mut cpus = records(info::CPU, size_of::<info::Cpu>(), record::cpu)?;
+    cpus.sort_by_key(|cpu| cpu.number);
+    Ok(cpus)
+}
+
+/// Tells sets of CPUs for people.
+pub struct CpuSets {
+    /// A bit for each CPU that runs.
+    online: u64,
+}
+
+impl CpuSets {
+    /// Those of this machine. What the nucleus does not tell, the threads do.
+    pub fn new(threads: &[info::Thread]) -> Self {
+        let told = cpus().unwrap_or_default();
+        let online = match snapshot::cpus::online(&told) {
+            0 => threads.iter().fold(0, |set, thread| set | thread.cpus),
+            online => online,
+        };
+        Self { online }
+    }
+
+    /// `all`, or which of the CPUs that run.
+    pub fn text(&self, set: u64) -> String {
+        match set & self.online {
+            all if all == self.online => "all".into(),
+            some => cpuset::CpuSet(some).to_string(),
+        }
+    }
+}
+
 /// Where every frame is.
 pub fn frames() -> Result<info::Frames, Refusal> {
     let records = records(info::FRAMES, size_of::<info::Frames>(), record::frames)?;

@@ -79,6 +79,7 @@ impl ProcessServer for Processes {
             info::FRAMES => size_of::<info::Frames>(),
             info::COUNTERS => size_of::<info::Counters>(),
             info::PORTAL => size_of::<info::Portal>(),
+            info::CPU => size_of::<info::Cpu>(),
             info::LOG => into.len(),
             _ => return Err(ProcessError::NotAllowed),
         };

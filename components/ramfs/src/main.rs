@@ -109,8 +109,9 @@ fn import(tree: &mut Tree<Memory>, archive: &[u8]) {
         let _ = tree.create(tree.root(), name.as_bytes(), Kind::Directory, 0, 0);
     }
     let mut files = 0;
-    for entry in cpio::Archive::new(archive).entries() {
-        let entry = match entry {
+    let archive = cpio::Archive::new(archive);
+    for entry in archive.entries() {
+        let entry = match entry.and_then(|entry| archive.resolve(entry)) {
             Ok(entry) => entry,
             Err(error) => {
                 runtime::log!("the boot archive is damaged: {error}");

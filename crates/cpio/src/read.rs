@@ -19,6 +19,9 @@ pub struct Entry<'a> {
     pub data: &'a [u8],
     /// Where `data` begins in the archive, in bytes.
     pub offset: usize,
+    /// A number that names of the same file have in common; 0 = this is its only one. The first of them has the
+    /// content: see [`Archive::resolve`].
+    pub link: u32,
 }
 
 /// What a member is.
@@ -35,7 +38,7 @@ pub enum Kind {
 pub struct Error {
     /// The cause.
     pub kind: ErrorKind,
-    /// Byte of the archive at which the guilty member begins.
+    /// Byte of the archive at which the guilty member begins; of a bad further name, where it ends.
     pub offset: usize,
 }
 
@@ -58,6 +61,8 @@ pub enum ErrorKind {
     BadPadding,
     /// Two members have the same name.
     Duplicate,
+    /// A further name of a file that does not stand before it.
+    BadLink,
 }
 
 impl ErrorKind {
@@ -72,6 +77,7 @@ impl ErrorKind {
             ErrorKind::BadType => "a member is neither a file nor a folder",
             ErrorKind::BadPadding => "bytes that must be zero or absent are not",
             ErrorKind::Duplicate => "two members have the same name",
+            ErrorKind::BadLink => "a further name of a file that does not stand before it",
         }
     }
 }
@@ -90,13 +96,13 @@ impl<'a> Archive<'a> {
         Self { bytes }
     }
 
-    /// Walks the whole archive, the end and duplicate names included, and tells the number of members.
+    /// Walks the whole archive, the end, duplicate names and links included, and tells the number of members.
     /// Time: quadratic in the number of members (names are compared pairwise, nothing is allocated).
     pub fn check(&self) -> Result<usize, Error> {
         let mut count = 0;
         let mut iterator = self.entries();
         while let Some(entry) = iterator.next() {
-            let entry = entry?;
+            let entry = self.resolve(entry?)?;
             count += 1;
             for later in iterator.clone() {
                 let (later, at) = (later?, iterator.offset);
@@ -113,7 +119,24 @@ impl<'a> Archive<'a> {
         Entries { bytes: self.bytes, offset: 0, done: false }
     }
 
-    /// The member with this name. `Ok(None)` if there is none; an error only if a member before it is bad.
+    /// The member as it is, or, if it is a further name of a file, with the content of that file.
+    pub fn resolve(&self, entry: Entry<'a>) -> Result<Entry<'a>, Error> {
+        if entry.link == 0 || !entry.data.is_empty() {
+            return Ok(entry);
+        }
+        for before in self.entries() {
+            let before = before?;
+            if before.offset >= entry.offset {
+                break;
+            }
+            if before.link == entry.link && !before.data.is_empty() && before.kind == Kind::File {
+                return Ok(Entry { data: before.data, offset: before.offset, ..entry });
+            }
+        }
+        Err(Error { kind: ErrorKind::BadLink, offset: entry.offset })
+    }
+
+    /// The member with this name, not resolved. `Ok(None)` if there is none; an error only if a member before it is bad.
     pub fn find(&self, name: &str) -> Result<Option<Entry<'a>>, Error> {
         for entry in self.entries() {
             let entry = entry?;
@@ -210,8 +233,9 @@ fn member(archive: &[u8], start: usize) -> Result<Member<'_>, ErrorKind> {
         TYPE_FOLDER => return Err(ErrorKind::BadPadding),
         _ => return Err(ErrorKind::BadType),
     };
+    let link = if numbers[2] > 1 && kind == Kind::File { numbers[0] } else { 0 };
     let end = padded(archive, offset + size)?;
-    Ok(Member::Entry(Entry { name, kind, data, offset }, end))
+    Ok(Member::Entry(Entry { name, kind, data, offset, link }, end))
 }
 
 /// `bytes[start..start + length]` or `Truncated`; both operands are far below overflow.
@@ -334,6 +358,53 @@ mod tests {
         let mut bytes = sample();
         bytes[field..field + 8].copy_from_slice(b"FFFFFFFF");
         assert_eq!(error_of(&bytes).kind, ErrorKind::Truncated);
+    }
+
+    #[test]
+    fn further_names_lead_to_the_file() {
+        let mut writer = Writer::new();
+        writer.file("a", b"content").unwrap();
+        writer.file("b", b"other").unwrap();
+        writer.link("c", "a").unwrap();
+        writer.link("d/e", "a").unwrap();
+        let bytes = writer.finish().unwrap();
+        let archive = Archive::new(&bytes);
+        assert_eq!(archive.check(), Ok(4));
+        let resolved = |name| archive.resolve(archive.find(name).unwrap().unwrap()).unwrap();
+        assert_eq!((resolved("a").data, resolved("b").data), (&b"content"[..], &b"other"[..]));
+        for name in ["c", "d/e"] {
+            assert_eq!((resolved(name).name, resolved(name).data), (name, &b"content"[..]));
+            assert_eq!(resolved(name).offset, resolved("a").offset);
+        }
+        // Each of the three says so.
+        let saying = |mode_and_links: &[u8; 16]| bytes.windows(16).filter(|window| window == mode_and_links).count();
+        assert_eq!((saying(b"000081A400000003"), saying(b"000081A400000001")), (3, 1));
+        assert_eq!(bytes.windows(8).filter(|window| *window == b"content\0").count(), 1);
+    }
+
+    #[test]
+    fn a_further_name_of_no_file_is_refused() {
+        let links = |bytes: &mut [u8], at: usize| bytes[at + 22..at + 30].copy_from_slice(b"00000002");
+        let mut bytes = sample();
+        let none = bytes.windows(8).position(|window| window == b"etc/none").unwrap() - HEADER_BYTES;
+        links(&mut bytes, none);
+        assert_eq!(error_of(&bytes).kind, ErrorKind::BadLink);
+        // Nor one that leads to itself, to a folder, or to what stands behind it.
+        let folder = bytes.windows(4).position(|window| window == b"etc\0").unwrap() - HEADER_BYTES;
+        links(&mut bytes, folder);
+        let inode = bytes[folder + 6..folder + 14].to_vec();
+        bytes[none + 6..none + 14].copy_from_slice(&inode);
+        assert_eq!(error_of(&bytes).kind, ErrorKind::BadLink);
+        let mut writer = Writer::new();
+        writer.file("first", b"").unwrap();
+        writer.file("second", b"content").unwrap();
+        let mut bytes = writer.finish().unwrap();
+        let second = bytes.windows(6).position(|window| window == b"second").unwrap() - HEADER_BYTES;
+        for at in [0, second] {
+            links(&mut bytes, at);
+            bytes[at + 6..at + 14].copy_from_slice(b"00000009");
+        }
+        assert_eq!(error_of(&bytes).kind, ErrorKind::BadLink);
     }
 
     #[test]

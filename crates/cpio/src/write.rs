@@ -3,16 +3,21 @@
 
 use crate::read::is_relative_path;
 use crate::{HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+/// Place of the number of links among the numbers of a header.
+const LINKS: usize = 2;
 
 /// An archive in the making.
 #[derive(Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
     names: BTreeSet<String>,
+    /// By the name of a file: its inode number, and where the members with it begin.
+    files: BTreeMap<String, (usize, Vec<usize>)>,
     /// Files of a page do not begin at a page.
     packed: bool,
 }
@@ -24,6 +29,8 @@ pub enum WriteError {
     BadName(String),
     /// There is a member of this name already.
     Duplicate(String),
+    /// There is no file of this name, with content, that could have a further one.
+    NoFile(String),
     /// The archive would exceed [`MAX_ARCHIVE_BYTES`].
     TooLong,
 }
@@ -33,6 +40,7 @@ impl core::fmt::Display for WriteError {
         match self {
             WriteError::BadName(name) => write!(f, "`{name}` cannot be the name of a file in the boot archive"),
             WriteError::Duplicate(name) => write!(f, "the boot archive would hold `{name}` twice"),
+            WriteError::NoFile(name) => write!(f, "the boot archive has no file `{name}` that could have two names"),
             WriteError::TooLong => write!(f, "the boot archive would exceed {MAX_ARCHIVE_BYTES} bytes"),
         }
     }
@@ -55,24 +63,46 @@ impl Writer {
     /// Adds a regular file that may be executed.
     pub fn executable(&mut self, name: &str, data: &[u8]) -> Result<(), WriteError> {
         self.check_name(name)?;
-        self.member(name, TYPE_FILE | 0o755, data)
+        self.member(name, self.names.len(), TYPE_FILE | 0o755, data)
     }
 
     /// Adds a regular file.
     pub fn file(&mut self, name: &str, data: &[u8]) -> Result<(), WriteError> {
         self.check_name(name)?;
-        self.member(name, TYPE_FILE | 0o644, data)
+        let (at, inode) = (self.bytes.len(), self.names.len());
+        self.member(name, inode, TYPE_FILE | 0o644, data)?;
+        if !data.is_empty() {
+            self.files.insert(name.into(), (inode, Vec::from([at])));
+        }
+        Ok(())
+    }
+
+    /// Gives a regular file that was added before a further name, under which it has the same content.
+    pub fn link(&mut self, name: &str, file: &str) -> Result<(), WriteError> {
+        let (inode, _) = *self.files.get(file).ok_or_else(|| WriteError::NoFile(file.into()))?;
+        self.check_name(name)?;
+        let at = self.bytes.len();
+        self.member(name, inode, TYPE_FILE | 0o644, &[])?;
+        if let Some((_, members)) = self.files.get_mut(file) {
+            members.push(at);
+            let links = format!("{:08X}", members.len());
+            for at in members {
+                let field = *at + MAGIC.len() + LINKS * 8;
+                self.bytes[field..field + 8].copy_from_slice(links.as_bytes());
+            }
+        }
+        Ok(())
     }
 
     /// Adds a folder. Folders need not be added for the files in them.
     pub fn folder(&mut self, name: &str) -> Result<(), WriteError> {
         self.check_name(name)?;
-        self.member(name, TYPE_FOLDER | 0o755, &[])
+        self.member(name, self.names.len(), TYPE_FOLDER | 0o755, &[])
     }
 
     /// Ends the archive and hands out its bytes.
     pub fn finish(mut self) -> Result<Vec<u8>, WriteError> {
-        self.member(TRAILER, 0, &[])?;
+        self.member(TRAILER, 0, 0, &[])?;
         Ok(self.bytes)
     }
 
@@ -84,18 +114,17 @@ impl Writer {
         if self.names.insert(name.into()) { Ok(()) } else { Err(WriteError::Duplicate(name.into())) }
     }
 
-    fn member(&mut self, name: &str, mode: u32, data: &[u8]) -> Result<(), WriteError> {
+    fn member(&mut self, name: &str, inode: usize, mode: u32, data: &[u8]) -> Result<(), WriteError> {
         // Four headers' worth of slack covers the small paddings and the trailer to come.
         if self.bytes.len().saturating_add(data.len()) > MAX_ARCHIVE_BYTES - 4 * HEADER_BYTES - MAX_NAME_BYTES - PAGE {
             return Err(WriteError::TooLong);
         }
-        let number = if name == TRAILER { 0 } else { self.names.len() };
         // More NULs behind the name are part of its field and of no meaning.
         let data_start = self.bytes.len() + (HEADER_BYTES + name.len() + 1).next_multiple_of(4);
         let more = if data.len() >= PAGE && !self.packed { data_start.next_multiple_of(PAGE) - data_start } else { 0 };
         let name_bytes = name.len() + 1 + more;
         // inode, mode, links, user, group, time, size, four device numbers, bytes of name, checksum
-        let fields = [number, mode as usize, 1, 0, 0, 0, data.len(), 0, 0, 0, 0, name_bytes, 0];
+        let fields = [inode, mode as usize, 1, 0, 0, 0, data.len(), 0, 0, 0, 0, name_bytes, 0];
         self.bytes.extend_from_slice(MAGIC);
         for field in fields {
             self.bytes.extend_from_slice(format!("{field:08X}").as_bytes());
@@ -168,5 +197,12 @@ mod tests {
         }
         writer.file("a", b"").unwrap();
         assert_eq!(writer.folder("a"), Err(WriteError::Duplicate("a".into())));
+        writer.file("b", b"content").unwrap();
+        assert_eq!(writer.link("a", "b"), Err(WriteError::Duplicate("a".into())));
+        // Without content it cannot be told which of the two has it.
+        for none in ["a", "nothing"] {
+            assert_eq!(writer.link("c", none), Err(WriteError::NoFile(none.into())));
+        }
+        writer.link("c", "b").unwrap();
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`cpus`] | how busy CPUs were |
 //! | [`json`] | writes JSON into a buffer that may be too small |
 //! | [`kept`] | texts that are kept while they are read |
 //! | [`portals`] | who can call whom, put together from call entries; names of services |
@@ -16,6 +17,7 @@
 
 extern crate alloc;
 
+pub mod cpus;
 pub mod json;
 pub mod kept;
 pub mod portals;

@@ -189,7 +189,7 @@ fn told(data: &Value) -> Result<Reading> {
 fn reading(lines: &[&str]) -> Result<Reading> {
     let mut reading = Reading::default();
     for row in table(lines, "DOMAIN  PARENT", is_number).context("ps")? {
-        let [number, parent, state @ .., charged, limit, threads, crossings, name] = &row[..] else {
+        let [number, parent, state @ .., charged, limit, threads, crossings, _, name] = &row[..] else {
             bail!("a line of ps: {row:?}")
         };
         let domain = Domain {
@@ -269,12 +269,12 @@ mod tests {
     /// A run: a reading, the data, a reading in which `ramfs` made more calls and has more memory.
     const RUN: &str = "\
 cairn:/$ ps; domains; frames frames; portals
-DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  NAME
-     1       0  alive     68K    256K        1          0  sigma0
-     2       0  alive  24044K  61972K        1        144  roottask
-     5       1  alive    252K   2048K        1        100  ramfs
-     6       1  alive   4356K  20480K        1         50  proc
-     9       6  alive    100K   4096K        1          3  ps
+DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  CPUS  NAME
+     1       0  alive     68K    256K        1          0  all   sigma0
+     2       0  alive  24044K  61972K        1        144  all   roottask
+     5       1  alive    252K   2048K        1        100  all   ramfs
+     6       1  alive   4356K  20480K        1         50  all   proc
+     9       6  alive    100K   4096K        1          3  all   ps
 DOMAIN  PAGES  ACTIVATIONS  TABLE  LABELS  RESTARTS  NAME
      1      9            3    256       1         -  sigma0
      2     39            3    256       1         -  roottask
@@ -292,12 +292,12 @@ ramfs (5)        sigma0 (1)            1  0x100064
 portals (12)    sigma0 (1)            3  0x100024
 cairn:/$ host: fetched /status.json: DATA
 ps; domains; frames frames; portals
-DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  NAME
-     1       0  alive     68K    256K        1          0  sigma0
-     2       0  alive  24044K  61972K        1        144  roottask
-     5       1  alive    260K   2048K        1        120  ramfs
-     6       1  alive   4356K  20480K        1         70  proc
-    13       6  alive    100K   4096K        1          3  ps
+DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  CPUS  NAME
+     1       0  alive     68K    256K        1          0  all   sigma0
+     2       0  alive  24044K  61972K        1        144  all   roottask
+     5       1  alive    260K   2048K        1        120  all   ramfs
+     6       1  alive   4356K  20480K        1         70  all   proc
+    13       6  alive    100K   4096K        1          3  all   ps
 DOMAIN  PAGES  ACTIVATIONS  TABLE  LABELS  RESTARTS  NAME
      1      9            3    256       1         -  sigma0
      2     39            3    256       1         -  roottask

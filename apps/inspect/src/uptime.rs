@@ -1,14 +1,10 @@
 //! `uptime`: time since boot, and what the nucleus counted.
-#![no_std]
-#![no_main]
-#![forbid(unsafe_code)]
 
 use tool::table::seconds;
 use tool::{Arguments, inspect, println};
 
-runtime::entry!(main);
-
-const HELP: &str = "\
+/// What `--help` prints.
+pub const HELP: &str = "\
 usage: uptime [--all]
 
 Shows the time since boot.
@@ -16,8 +12,8 @@ Shows the time since boot.
   --all  also what the nucleus counted since then
 ";
 
-fn main() -> u8 {
-    let mut arguments = Arguments::new("uptime", HELP);
+/// The program.
+pub fn main(mut arguments: Arguments) -> u8 {
     let all = arguments.flag("--all");
     if !arguments.none() {
         return tool::USAGE;

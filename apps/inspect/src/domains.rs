@@ -1,18 +1,12 @@
 //! `domains`: what the nucleus keeps for each domain.
-#![no_std]
-#![no_main]
-#![forbid(unsafe_code)]
-
-extern crate alloc;
 
 use alloc::string::ToString;
 
 use tool::table::{Side, Table};
 use tool::{Arguments, inspect};
 
-runtime::entry!(main);
-
-const HELP: &str = "\
+/// What `--help` prints.
+pub const HELP: &str = "\
 usage: domains
 
 Shows what the nucleus keeps for each domain (see also ps).
@@ -24,8 +18,8 @@ Shows what the nucleus keeps for each domain (see also ps).
   RESTARTS     how often the component was started again since boot
 ";
 
-fn main() -> u8 {
-    let arguments = Arguments::new("domains", HELP);
+/// The program.
+pub fn main(arguments: Arguments) -> u8 {
     if !arguments.none() {
         return tool::USAGE;
     }

@@ -1,9 +1,4 @@
 //! `portals`: who can call whom.
-#![no_std]
-#![no_main]
-#![forbid(unsafe_code)]
-
-extern crate alloc;
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -11,9 +6,8 @@ use alloc::string::{String, ToString};
 use tool::table::{Side, Table};
 use tool::{Arguments, inspect};
 
-runtime::entry!(main);
-
-const HELP: &str = "\
+/// What `--help` prints.
+pub const HELP: &str = "\
 usage: portals
 
 Shows who can call whom: the call entries of all portal tables.
@@ -24,8 +18,8 @@ Shows who can call whom: the call entries of all portal tables.
   SERVICE  address at which the service is entered
 ";
 
-fn main() -> u8 {
-    let arguments = Arguments::new("portals", HELP);
+/// The program.
+pub fn main(arguments: Arguments) -> u8 {
     if !arguments.none() {
         return tool::USAGE;
     }

@@ -1,13 +1,9 @@
 //! `frames`: where every frame of memory is.
-#![no_std]
-#![no_main]
-#![forbid(unsafe_code)]
 
 use tool::{Arguments, inspect, println};
 
-runtime::entry!(main);
-
-const HELP: &str = "\
+/// What `--help` prints.
+pub const HELP: &str = "\
 usage: frames [NAME...]
 
 Shows where every frame (4 KiB) of memory is: charged to an account, or free.
@@ -17,8 +13,8 @@ With names of domains it also shows how many frames are free or theirs: what
 stays the same while those, and nobody else, keep more than before.
 ";
 
-fn main() -> u8 {
-    let arguments = Arguments::new("frames", HELP);
+/// The program.
+pub fn main(arguments: Arguments) -> u8 {
     let names = arguments.words();
     let frames = match inspect::frames() {
         Ok(frames) => frames,

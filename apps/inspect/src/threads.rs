@@ -1,18 +1,13 @@
 //! `threads`: every thread, where it is and what it waits for.
-#![no_std]
-#![no_main]
-#![forbid(unsafe_code)]
-
-extern crate alloc;
 
 use alloc::string::{String, ToString};
 
+use tool::Arguments;
+use tool::inspect::{self, CpuSets};
 use tool::table::{Side, Table, seconds};
-use tool::{Arguments, inspect};
 
-runtime::entry!(main);
-
-const HELP: &str = "\
+/// What `--help` prints.
+pub const HELP: &str = "\
 usage: threads
 
 Shows every thread.
@@ -22,11 +17,13 @@ Shows every thread.
   STATE     running, handed to sched, in sched's ring, or blocked
   PRIORITY  0 (lowest) to 63
   DEPTH     activations in its chain of calls
+  CPU       on which it runs or ran last
+  CPUS      on which it may run: all, or these
   USED      processor time
 ";
 
-fn main() -> u8 {
-    let arguments = Arguments::new("threads", HELP);
+/// The program.
+pub fn main(arguments: Arguments) -> u8 {
     if !arguments.none() {
         return tool::USAGE;
     }
@@ -38,6 +35,7 @@ fn main() -> u8 {
         Some((name, _)) => name.clone(),
         None => alloc::format!("({number})"),
     };
+    let sets = CpuSets::new(&threads);
     let mut table = Table::new(&[
         ("THREAD", Side::Right),
         ("HOME", Side::Left),
@@ -45,6 +43,8 @@ fn main() -> u8 {
         ("STATE", Side::Left),
         ("PRIORITY", Side::Right),
         ("DEPTH", Side::Right),
+        ("CPU", Side::Right),
+        ("CPUS", Side::Left),
         ("USED", Side::Right),
     ]);
     for thread in threads {
@@ -56,6 +56,8 @@ fn main() -> u8 {
             state.to_string(),
             thread.priority.to_string(),
             thread.depth.to_string(),
+            thread.cpu.to_string(),
+            sets.text(thread.cpus),
             seconds(thread.used),
         ]);
     }

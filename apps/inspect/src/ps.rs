@@ -1,18 +1,13 @@
-//! `ps [-a]`: the domains, and what they use.
-#![no_std]
-#![no_main]
-#![forbid(unsafe_code)]
-
-extern crate alloc;
+//! `ps`: the domains, and what they use.
 
 use alloc::string::ToString;
 
+use tool::Arguments;
+use tool::inspect::{self, CpuSets};
 use tool::table::{Side, Table, kibibytes};
-use tool::{Arguments, inspect};
 
-runtime::entry!(main);
-
-const HELP: &str = "\
+/// What `--help` prints.
+pub const HELP: &str = "\
 usage: ps
 
 Shows every domain: components and programs.
@@ -24,17 +19,19 @@ Shows every domain: components and programs.
   LIMIT      what its account may have
   THREADS    that started in it
   CROSSINGS  portal calls it made
+  CPUS       on which its threads may run: all, these, or - without threads
 ";
 
-fn main() -> u8 {
-    let arguments = Arguments::new("ps", HELP);
+/// The program.
+pub fn main(arguments: Arguments) -> u8 {
     if !arguments.none() {
         return tool::USAGE;
     }
-    let domains = match inspect::domains() {
-        Ok(domains) => domains,
-        Err(error) => return arguments.fail("domains", error),
+    let (domains, threads) = match (inspect::domains(), inspect::threads()) {
+        (Ok(domains), Ok(threads)) => (domains, threads),
+        (Err(error), _) | (_, Err(error)) => return arguments.fail("domains", error),
     };
+    let sets = CpuSets::new(&threads);
     let mut table = Table::new(&[
         ("DOMAIN", Side::Right),
         ("PARENT", Side::Right),
@@ -43,9 +40,11 @@ fn main() -> u8 {
         ("LIMIT", Side::Right),
         ("THREADS", Side::Right),
         ("CROSSINGS", Side::Right),
+        ("CPUS", Side::Left),
         ("NAME", Side::Left),
     ]);
     for (name, domain) in domains {
+        let own = threads.iter().filter(|thread| thread.home == domain.number).map(|thread| thread.cpus);
         let state = if domain.state == 0 { "alive".into() } else { inspect::status(domain.status) };
         table.row([
             domain.number.to_string(),
@@ -55,6 +54,7 @@ fn main() -> u8 {
             kibibytes(domain.limit),
             domain.threads.to_string(),
             domain.crossings.to_string(),
+            if own.clone().next().is_none() { "-".into() } else { sets.text(own.fold(0, |set, cpus| set | cpus)) },
             name,
         ]);
     }

@@ -1,13 +1,9 @@
 //! `dmesg`: the kernel log.
-#![no_std]
-#![no_main]
-#![forbid(unsafe_code)]
 
 use tool::{Arguments, inspect};
 
-runtime::entry!(main);
-
-const HELP: &str = "\
+/// What `--help` prints.
+pub const HELP: &str = "\
 usage: dmesg [-f]
 
 Writes the kernel log: what the nucleus and the components had to say since
@@ -19,8 +15,8 @@ boot, as far as it is kept.
 /// Nanoseconds between two looks.
 const PAUSE: u64 = 200_000_000;
 
-fn main() -> u8 {
-    let mut arguments = Arguments::new("dmesg", HELP);
+/// The program.
+pub fn main(mut arguments: Arguments) -> u8 {
     let Some(options) = arguments.options("f") else { return tool::USAGE };
     if !arguments.none() {
         return tool::USAGE;
