@@ -154,10 +154,16 @@ pub unsafe fn thread_new(
     })
 }
 
-/// Sets priority and slice of a thread ([`Entry::OWN`]: the running one); gives the old ones.
+/// Sets priority and slice of a thread ([`Entry::OWN`]: the running one); gives the old ones. It may run on the same
+/// CPUs as before.
 pub fn thread_schedule(thread: Entry, schedule: Schedule) -> Result<Schedule> {
+    thread_schedule_on(thread, schedule, 0)
+}
+
+/// As [`thread_schedule`], and sets where the thread may run: a bit for each CPU, 0 = as before.
+pub fn thread_schedule_on(thread: Entry, schedule: Schedule, cpus: u64) -> Result<Schedule> {
     // SAFETY: touches no memory of ours.
-    unsafe { operation2::<{ op::THREAD_SCHEDULE }>(thread.word(), schedule.word()) }.map(Schedule::from_word)
+    unsafe { operation3::<{ op::THREAD_SCHEDULE }>(thread.word(), schedule.word(), cpus) }.map(Schedule::from_word)
 }
 
 /// Aborts what a thread waits for and sets where it goes on; `NEVER` leaves a register as it is.

@@ -7,6 +7,7 @@ use runtime::abi::{Control, NEVER, rights};
 use runtime::arch::ticks;
 use runtime::entry::{Entry, Owned};
 use runtime::{message, op};
+use tool::inspect;
 
 use crate::measure::{Row, average, counted, per_round};
 use crate::peer::{self, PEER};
@@ -20,7 +21,7 @@ const WARM_UP: u64 = 100;
 /// branch per round, as any caller's check of the status does.
 #[cold]
 #[inline(never)]
-fn refused() -> ! {
+pub fn refused() -> ! {
     panic!("the nucleus refused what is measured")
 }
 
@@ -68,18 +69,30 @@ fn new_semaphore() -> Result<Owned, String> {
 
 /// There and back: V for the peer, P for its answer.
 pub fn ping_pong() -> Result<Row, String> {
+    ping_pong_on(None)
+}
+
+/// The same, with a thread of the peer's that runs on this CPU only (`None`: on any).
+pub fn ping_pong_on(cpu: Option<usize>) -> Result<Row, String> {
+    let cpus = cpu.map_or(0, |cpu| 1 << cpu);
     peer::start()?;
     let (there, back) = (new_semaphore()?, new_semaphore()?);
     for (number, semaphore) in [&there, &back].into_iter().enumerate() {
         let delegate = Delegate::entry(semaphore.entry().0, rights::WRITE | rights::USE);
         PEER.take(number as u64, delegate).map_err(|error| error.to_string())?;
     }
-    PEER.answer(ROUNDS + WARM_UP).map_err(|error| error.to_string())?;
+    PEER.answer(ROUNDS + WARM_UP, cpus).map_err(|error| error.to_string())?;
     let round = || {
         op::v(there.entry()).unwrap_or_else(|_| refused());
         op::p(back.entry(), NEVER).unwrap_or_else(|_| refused());
     };
     (0..WARM_UP).for_each(|_| round());
+    if let Some(cpu) = cpu {
+        let threads = inspect::threads().map_err(|error| error.to_string())?;
+        if !threads.iter().any(|thread| thread.cpus == cpus && thread.cpu == cpu as u64) {
+            return Err(alloc::format!("no thread runs on CPU {cpu} only"));
+        }
+    }
     let (value, counts) = counted(|| average(ROUNDS, round))?;
     if counts.dispatches < 2 * ROUNDS {
         return Err(alloc::format!("{} switches in {ROUNDS} rounds", counts.dispatches));

@@ -13,6 +13,9 @@
 //! | [`faults`] | page faults |
 //! | [`objects`] | threads, domains, programs, files |
 //! | [`network`] | the network, from here to here |
+//! | [`parallel`] | what takes several CPUs, each measured alone |
+//! | [`together`] | threads that do something at the same time |
+//! | [`speed`] | how much faster several CPUs are than one, by the clock |
 //! | [`machine`] | what the boot took, and what stays in memory |
 //! | [`pages`] | the unsafe part: touching and moving pages |
 #![no_std]
@@ -27,7 +30,10 @@ mod measure;
 mod network;
 mod objects;
 mod pages;
+mod parallel;
 mod peer;
+mod speed;
+mod together;
 
 use alloc::string::String;
 
@@ -40,6 +46,7 @@ runtime::entry!(main);
 const HELP: &str = "\
 usage: bench [TEXT]
        bench --interrupts-off
+       bench --cpus NUMBER calls | ping-pong | shootdown | speed-up
 
 Measures what the system's operations cost, and prints a line for each whose name
 contains TEXT: name, value, unit, and counts of expensive instructions. The values
@@ -47,6 +54,9 @@ are guest instructions only under ./x bench (or ./x run --icount).
 
   --interrupts-off  only the longest stretch with interrupts off since boot, which a
                     nucleus knows that was built to measure it (./x run --measured)
+  --cpus            only one thing, on the first so many CPUs: a call on each at once; a
+                    semaphore between two; a page unmapped that all may have used. They
+                    are rows as above. speed-up takes the time, and is no row
 ";
 
 /// Measures one row.
@@ -73,8 +83,15 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
 
 fn main() -> u8 {
     let mut arguments = Arguments::new("bench", HELP);
-    if arguments.flag(peer::OPTION) {
-        return peer::serve();
+    match arguments.number(peer::OPTION) {
+        Ok(None) => {}
+        Ok(Some(number)) => return peer::serve(number),
+        Err(status) => return status,
+    }
+    match arguments.number("--cpus") {
+        Ok(None) => {}
+        Ok(Some(cpus)) => return on_several(&arguments, cpus),
+        Err(status) => return status,
     }
     let all: &[(&str, Benchmark)] = match arguments.flag("--interrupts-off") {
         true => &[("interrupts-off", machine::interrupts_off)],
@@ -94,4 +111,21 @@ fn main() -> u8 {
     }
     peer::end();
     status
+}
+
+/// Does the one thing that is named, on so many CPUs.
+fn on_several(arguments: &Arguments, cpus: u64) -> u8 {
+    let Some(what) = arguments.one("what to measure") else { return tool::USAGE };
+    let done = match what {
+        "calls" => parallel::calls(cpus).map(|row| println!("bench call-return-{cpus} {row}")),
+        "ping-pong" => parallel::ping_pong(cpus).map(|row| println!("bench ping-pong-{cpus} {row}")),
+        "shootdown" => parallel::shootdown(cpus).map(|row| println!("bench shootdown {row}")),
+        "speed-up" => speed::up(cpus),
+        _ => return arguments.wrong("it measures calls, ping-pong, shootdown or speed-up"),
+    };
+    peer::end();
+    match done {
+        Ok(()) => 0,
+        Err(cause) => arguments.fail(what, cause),
+    }
 }

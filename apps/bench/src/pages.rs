@@ -22,6 +22,13 @@ pub fn touch(start: u64, count: u64, stride: u64) {
     }
 }
 
+/// Reads a word of a page that is there.
+#[inline(always)]
+pub fn look(address: u64) {
+    // SAFETY: as above.
+    unsafe { core::ptr::read_volatile(address as *const u64) };
+}
+
 /// Gives the page at an address back.
 pub fn give_back(address: u64) -> Result<(), Error> {
     // SAFETY: addresses come from the ranges of this program in which no Rust object lies.

@@ -1,5 +1,5 @@
 //! The other domain: this program again, started through `proc`. It serves words, and works with two
-//! semaphores that we hand to it.
+//! semaphores that we hand to it. There can be several, each with a number.
 
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,15 +9,26 @@ use loader::startup::{self, Contents};
 use runtime::abi::{NEVER, PAGE_BYTES};
 use runtime::connection::{Connection, Name};
 use runtime::entry::Entry;
-use runtime::op;
 use runtime::server::{self, Serve, ServeWord};
 use runtime::thread::Thread;
+use runtime::{op, program};
 use tool::inspect::PROC;
 
-/// With this option the program is the peer.
+/// With this option the program is the peer of the number that follows.
 pub const OPTION: &str = "--peer";
-/// The name of its service.
-const NAME: &str = "bench-peer";
+/// Peers that there can be.
+pub const MOST: usize = 8;
+/// The names of their services.
+const NAMES: [&str; MOST] = [
+    "bench-peer-0",
+    "bench-peer-1",
+    "bench-peer-2",
+    "bench-peer-3",
+    "bench-peer-4",
+    "bench-peer-5",
+    "bench-peer-6",
+    "bench-peer-7",
+];
 /// Calls that are served at the same time.
 const ACTIVATIONS: usize = 2;
 
@@ -35,24 +46,40 @@ pub trait Peer {
     fn words(&self) -> Result<Delegated, PeerError>;
     /// Takes a semaphore: number 0 or 1.
     fn take(&self, number: u64, semaphore: Delegate) -> Result<(), PeerError>;
-    /// Starts a thread that `count` times waits for semaphore 0 and raises semaphore 1.
-    fn answer(&self, count: u64) -> Result<(), PeerError>;
+    /// Starts a thread that `count` times waits for semaphore 0 and raises semaphore 1, on one of these CPUs (a bit
+    /// for each; 0 = on any).
+    fn answer(&self, count: u64, cpus: u64) -> Result<(), PeerError>;
     /// Starts a thread that yields `count` times.
     fn give_way(&self, count: u64) -> Result<(), PeerError>;
 }
 
-/// Our end of it.
-pub static PEER: PeerClient<Connection<Name<'static>>> = PeerClient(Connection::named(NAME));
-/// The peer's process, 0 = not started.
-static PROCESS: AtomicU64 = AtomicU64::new(0);
+/// Our end of one.
+type End = PeerClient<Connection<Name<'static>>>;
+const fn end_of(number: usize) -> End {
+    PeerClient(Connection::named(NAMES[number]))
+}
+/// Our ends of them.
+static PEERS: [End; MOST] = [end_of(0), end_of(1), end_of(2), end_of(3), end_of(4), end_of(5), end_of(6), end_of(7)];
+/// The first peer, with which all is done that needs but one.
+pub static PEER: &End = &PEERS[0];
+/// The peers' processes, 0 = not started.
+static PROCESSES: [AtomicU64; MOST] = [const { AtomicU64::new(0) }; MOST];
 
-/// Starts it, if it is not there.
+/// Starts the first, if it is not there.
 pub fn start() -> Result<(), String> {
-    if PROCESS.load(Ordering::Relaxed) == 0 {
-        let number = spawn("/bin/bench", &["bench", OPTION])?;
-        PROCESS.store(number, Ordering::Relaxed);
+    start_number(0).map(drop)
+}
+
+/// Starts one, if it is not there.
+pub fn start_number(number: usize) -> Result<&'static End, String> {
+    let (Some(process), Some(end)) = (PROCESSES.get(number), PEERS.get(number)) else {
+        return Err(alloc::format!("there are but {MOST} peers"));
+    };
+    if process.load(Ordering::Relaxed) == 0 {
+        let started = spawn("/bin/bench", &["bench", OPTION, &number.to_string()])?;
+        process.store(started, Ordering::Relaxed);
     }
-    Ok(())
+    Ok(end)
 }
 
 /// Starts a program without streams.
@@ -63,12 +90,14 @@ pub fn spawn(path: &str, words: &[&str]) -> Result<u64, String> {
     PROC.spawn(path, &page[..used], 0).map_err(|error| error.to_string())
 }
 
-/// Ends it, if it is there.
+/// Ends those that are there.
 pub fn end() {
-    let number = PROCESS.swap(0, Ordering::Relaxed);
-    if number != 0 {
-        let _ = PROC.kill(number);
-        let _ = PROC.wait(number);
+    for process in &PROCESSES {
+        let number = process.swap(0, Ordering::Relaxed);
+        if number != 0 {
+            let _ = PROC.kill(number);
+            let _ = PROC.wait(number);
+        }
     }
 }
 
@@ -85,6 +114,8 @@ impl ServeWord for Sum {
 struct Server;
 
 static SEMAPHORES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+/// Where the thread that answers may run, a bit for each CPU; 0 = anywhere.
+static CPUS: AtomicU64 = AtomicU64::new(0);
 
 fn semaphore(number: usize) -> Entry {
     Entry(SEMAPHORES[number].load(Ordering::Relaxed))
@@ -108,8 +139,14 @@ impl PeerServer for Server {
         Ok(())
     }
 
-    fn answer(&self, _badge: u64, count: u64) -> Result<(), PeerError> {
+    fn answer(&self, _badge: u64, count: u64, cpus: u64) -> Result<(), PeerError> {
+        CPUS.store(cpus, Ordering::Relaxed);
         run(count, |count| {
+            let cpus = CPUS.load(Ordering::Relaxed);
+            if op::thread_schedule_on(Entry::OWN, program::schedule(), cpus).is_err() {
+                runtime::log!("the peer cannot run on the CPUs {cpus:#x}");
+                return;
+            }
             let (heard, said) = (semaphore(0), semaphore(1));
             for _ in 0..count {
                 if op::p(heard, NEVER).is_err() || op::v(said).is_err() {
@@ -129,9 +166,13 @@ fn run(count: u64, work: fn(usize)) -> Result<(), PeerError> {
     Thread::start(work, count as usize).map(drop).map_err(|_| PeerError::Failed)
 }
 
-/// Is the peer.
-pub fn serve() -> u8 {
-    match server::publish::<Server>(NAME, ACTIVATIONS) {
+/// Is the peer of this number.
+pub fn serve(number: u64) -> u8 {
+    let Some(name) = usize::try_from(number).ok().and_then(|number| NAMES.get(number)) else {
+        runtime::log!("there are but {MOST} peers");
+        return 1;
+    };
+    match server::publish::<Server>(name, ACTIVATIONS) {
         Ok(_) => server::park(),
         Err(error) => {
             runtime::log!("cannot serve: {error}");
