@@ -1,11 +1,13 @@
 //! The emulator's plugin that counts instructions: built, loaded, asked. Its protocol stands in `xtask/counter`.
+//!
+//! It also watches how long a lock is held ([`Watch`]).
 
 use crate::build;
-use crate::project::{Project, Scratch};
-use anyhow::{Context, Result, bail};
+use crate::project::{Project, Scratch, read_text, write};
+use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -38,8 +40,6 @@ impl Plugin {
 
     /// As the emulator takes it.
     pub fn argument(&self) -> String {
-        // A comma would end the value.
-        let escaped = |path: &PathBuf| path.display().to_string().replace(',', ",,");
         format!("{},socket={}", escaped(&self.library), escaped(&self.socket))
     }
 
@@ -56,6 +56,103 @@ impl Plugin {
         };
         stream.set_read_timeout(Some(PATIENCE)).context("a socket without time limit")?;
         Ok(Counter(stream))
+    }
+}
+
+/// As a part of an option of the emulator's: a comma would end it.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
+/// The plugin, ready to watch in one run of the emulator how long each CPU holds a lock.
+pub struct Watch {
+    library: PathBuf,
+    places: PathBuf,
+    results: PathBuf,
+    _scratch: Scratch,
+}
+
+/// Where the lock is taken and given back; see the plugin.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Instructions at lower addresses are not looked at.
+    pub from: u64,
+    /// First instructions with the lock.
+    pub taken: Vec<u64>,
+    /// Last instructions with the lock.
+    pub given: Vec<u64>,
+}
+
+/// What was found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    /// Times that the lock was held.
+    pub times: u64,
+    /// Instructions executed meanwhile, of all these times.
+    pub instructions: u64,
+    /// Times that it was taken while held, or given back by a CPU that had not taken it.
+    pub strayed: u64,
+    /// Instructions of the longest time.
+    pub longest: u64,
+    /// Its first and last instruction.
+    pub within: (u64, u64),
+    /// The CPU that held it then.
+    pub cpu: u64,
+    /// Addresses of each sixteenth of its instructions.
+    pub samples: Vec<u64>,
+}
+
+impl Watch {
+    /// Builds the plugin, and tells it where to look.
+    pub fn make(project: &Project, places: &Places) -> Result<Self> {
+        let library = build::counter(project)?;
+        let scratch = project.scratch()?;
+        let lines =
+            |word: &'static str, all: &[u64]| all.iter().map(|at| format!("{word} {at:#x}\n")).collect::<String>();
+        let text =
+            format!("from {:#x}\n{}{}", places.from, lines("taken", &places.taken), lines("given", &places.given));
+        let (path, results) = (scratch.file("places"), scratch.file("results"));
+        write(&path, text.as_bytes())?;
+        Ok(Self { library, places: path, results, _scratch: scratch })
+    }
+
+    /// As the emulator takes it.
+    pub fn argument(&self) -> String {
+        format!("{},places={},results={}", escaped(&self.library), escaped(&self.places), escaped(&self.results))
+    }
+
+    /// What was found, once the emulator has ended by itself.
+    pub fn holds(&self) -> Result<Holds> {
+        Holds::parse(&read_text(&self.results).context("the emulator wrote no results")?)
+    }
+}
+
+impl Holds {
+    fn parse(text: &str) -> Result<Self> {
+        let mut holds = Self::default();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let number = |place: usize| -> Result<u64> {
+                let word = words.get(place).with_context(|| format!("`{line}` is too short"))?;
+                let number = match word.strip_prefix("0x") {
+                    Some(digits) => u64::from_str_radix(digits, 16),
+                    None => word.parse(),
+                };
+                number.with_context(|| format!("`{line}` has no number there"))
+            };
+            match words[0] {
+                "holds" => holds.times = number(1)?,
+                "instructions" => holds.instructions = number(1)?,
+                "strayed" => holds.strayed = number(1)?,
+                "longest" => {
+                    (holds.longest, holds.within, holds.cpu) = (number(1)?, (number(2)?, number(3)?), number(4)?);
+                }
+                "at" => holds.samples.push(number(1)?),
+                _ => bail!("`{line}` is no result of the plugin"),
+            }
+        }
+        ensure!(holds.times > 0, "the lock was never held: it is taken elsewhere");
+        Ok(holds)
     }
 }
 
@@ -139,6 +236,31 @@ mod tests {
         assert!(counter(&[10, 10]).during(|_| Ok(())).is_err());
         assert!(counter(&[10, 9]).during(|_| Ok(())).is_err());
         assert!(counter(&[10, 17]).during(|_| bail!("no answer")).is_err());
+    }
+
+    #[test]
+    fn results_are_read() {
+        let text = "holds 3\ninstructions 50\nstrayed 1\nlongest 40 0xa0 0xb0 2\nat 0xa0\nat 0xa8\n";
+        let expected = Holds {
+            times: 3,
+            instructions: 50,
+            strayed: 1,
+            longest: 40,
+            within: (0xa0, 0xb0),
+            cpu: 2,
+            samples: vec![0xa0, 0xa8],
+        };
+        assert_eq!(Holds::parse(text).unwrap(), expected);
+        for (bad, cause) in [
+            ("", "never held"),
+            ("holds 0\n", "never held"),
+            ("holds many\n", "no number"),
+            ("holds 1\nlongest 4 0x1\n", "too short"),
+            ("holds 1\nheld 4\n", "no result"),
+        ] {
+            let error = format!("{:#}", Holds::parse(bad).unwrap_err());
+            assert!(error.contains(cause), "{bad:?}: {error}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The functions of the emulator that a plugin may call, and the counting.
 
-use std::ffi::{CStr, c_char, c_uint, c_void};
+use crate::holds::{Holds, Places, Role};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -12,6 +13,8 @@ pub const ONE_COUNT: i32 = 1;
 const COUNT_PER_CPU: i32 = 2;
 /// The operation: add.
 const ADD: c_uint = 0;
+/// What a function of ours that is called does with the guest's registers: nothing.
+const NO_REGISTERS: c_int = 0;
 
 /// A translated block, as the emulator shows it while it translates.
 #[repr(C)]
@@ -46,6 +49,11 @@ type Length = unsafe extern "C" fn(*const Block) -> usize;
 type InstructionAt = unsafe extern "C" fn(*const Block, usize) -> *mut Instruction;
 type NewNumbers = unsafe extern "C" fn(usize) -> *mut c_void;
 type Sum = unsafe extern "C" fn(Numbers) -> u64;
+type AddressOf = unsafe extern "C" fn(*const Instruction) -> u64;
+type Executed = extern "C" fn(c_uint, *mut c_void);
+type OnExecution = unsafe extern "C" fn(*mut Instruction, Executed, c_int, *mut c_void);
+type AtEnd = extern "C" fn(u64, *mut c_void);
+type OnEnd = unsafe extern "C" fn(u64, AtEnd, *mut c_void);
 
 /// Where the additions go.
 #[derive(Clone, Copy)]
@@ -60,10 +68,16 @@ pub struct Emulator {
     on_translation: OnTranslation,
     length: Length,
     instruction: InstructionAt,
+    address: AddressOf,
+    on_execution: OnExecution,
+    on_end: OnEnd,
     adding: Adding,
 }
 
 static EMULATOR: OnceLock<Emulator> = OnceLock::new();
+/// Where the lock is taken and given back, if that is to be watched, and where the results go.
+static WATCHED: OnceLock<(Places, String)> = OnceLock::new();
+static HOLDS: Holds = Holds::new();
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" {
@@ -113,6 +127,9 @@ impl Emulator {
         let on_translation = find(c"qemu_plugin_register_vcpu_tb_trans_cb")?;
         let length = find(c"qemu_plugin_tb_n_insns")?;
         let instruction = find(c"qemu_plugin_tb_get_insn")?;
+        let address = find(c"qemu_plugin_insn_vaddr")?;
+        let on_execution = find(c"qemu_plugin_register_vcpu_insn_exec_cb")?;
+        let on_end = find(c"qemu_plugin_register_atexit_cb")?;
         Ok(Self {
             // SAFETY: of this name, the function has this type in both versions of the interface.
             on_translation: unsafe { transmute::<*mut c_void, OnTranslation>(on_translation) },
@@ -120,8 +137,23 @@ impl Emulator {
             length: unsafe { transmute::<*mut c_void, Length>(length) },
             // SAFETY: as above.
             instruction: unsafe { transmute::<*mut c_void, InstructionAt>(instruction) },
+            // SAFETY: as above.
+            address: unsafe { transmute::<*mut c_void, AddressOf>(address) },
+            // SAFETY: as above.
+            on_execution: unsafe { transmute::<*mut c_void, OnExecution>(on_execution) },
+            // SAFETY: as above.
+            on_end: unsafe { transmute::<*mut c_void, OnEnd>(on_end) },
             adding,
         })
+    }
+
+    /// Watches, once instructions are counted, how long a lock is held, and writes what was found to a file when the
+    /// emulator ends.
+    pub fn watch(self, id: u64, places: Places, results: String) -> Result<(), String> {
+        WATCHED.set((places, results)).map_err(|_| "the plugin is loaded twice")?;
+        // SAFETY: `id` is the one that the emulator gave us, and we are never unloaded.
+        unsafe { (self.on_end)(id, ended, null_mut()) };
+        Ok(())
     }
 
     /// Has every instruction counted from now on; gives what tells the count.
@@ -137,7 +169,27 @@ impl Emulator {
     }
 }
 
-/// Called for each block that is translated: has one added before each of its instructions.
+/// Called when the emulator ends.
+extern "C" fn ended(_id: u64, _: *mut c_void) {
+    let Some((_, path)) = WATCHED.get() else { return };
+    if let Err(error) = std::fs::write(path, HOLDS.results()) {
+        eprintln!("qemu-system: counter: {path} cannot be written: {error}");
+    }
+}
+
+// Called before an instruction at this address is executed.
+extern "C" fn inside(cpu: c_uint, address: *mut c_void) {
+    HOLDS.step(cpu as usize, Role::Inside, address as u64);
+}
+extern "C" fn taken(cpu: c_uint, address: *mut c_void) {
+    HOLDS.step(cpu as usize, Role::Taken, address as u64);
+}
+extern "C" fn given(cpu: c_uint, address: *mut c_void) {
+    HOLDS.step(cpu as usize, Role::Given, address as u64);
+}
+
+/// Called for each block that is translated: has one added before each of its instructions, and has us called
+/// before those that are watched.
 extern "C" fn translated(_id: u64, block: *mut Block) {
     let Some(emulator) = EMULATOR.get() else { return };
     // SAFETY: the emulator shows the block during this call.
@@ -152,5 +204,16 @@ extern "C" fn translated(_id: u64, block: *mut Block) {
             // SAFETY: the instruction is of the block that is shown; the numbers live as long as the emulator.
             Adding::PerCpu { add, numbers, .. } => unsafe { add(instruction, ADD, numbers, 1) },
         }
+        let Some((places, _)) = WATCHED.get() else { continue };
+        // SAFETY: the instruction is of the block that is shown.
+        let address = unsafe { (emulator.address)(instruction) };
+        let called: Executed = match places.role(address) {
+            Role::Outside => continue,
+            Role::Inside => inside,
+            Role::Taken => taken,
+            Role::Given => given,
+        };
+        // SAFETY: as above; the address is a number to us, and never looked behind.
+        unsafe { (emulator.on_execution)(instruction, called, NO_REGISTERS, address as *mut c_void) };
     }
 }

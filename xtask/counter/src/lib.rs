@@ -3,6 +3,9 @@
 //! `-plugin libcounter.so,socket=PATH`: each byte that a client sends is answered with the count so far, eight
 //! bytes, little-endian. The count begins with the first instruction after power-on, firmware included.
 //!
+//! `-plugin libcounter.so,places=PATH,results=PATH`: at the end of the emulator the second file tells how long a lock
+//! was held, of which the first tells where it is taken and given back: see [`holds`]. Both can be asked for at once.
+//!
 //! # What counts as one
 //! An addition of one stands before each instruction of a translated block, so a block that is left
 //! early counts what was begun. Each iteration of a `rep` string instruction counts, because the translator makes it a
@@ -15,9 +18,13 @@
 //! Source: QEMU, `include/qemu/qemu-plugin.h` of 7.2 and 10.0.
 
 mod emulator;
+mod holds;
+mod options;
 mod server;
 
 use emulator::Emulator;
+use holds::Places;
+use options::Options;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -65,10 +72,19 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 fn install(id: u64, arguments: &[String]) -> Result<(), String> {
-    let path = server::socket_path(arguments)?;
+    let options = Options::parse(arguments)?;
     let emulator = Emulator::find()?;
-    let listener = UnixListener::bind(path).map_err(|error| format!("no socket can be made at {path}: {error}"))?;
+    if let Some((places, results)) = options.watch {
+        let text = std::fs::read_to_string(&places).map_err(|error| format!("{places} cannot be read: {error}"))?;
+        emulator.watch(id, Places::parse(&text).map_err(|cause| format!("{places}: {cause}"))?, results)?;
+    }
+    let listener = options
+        .socket
+        .map(|path| UnixListener::bind(&path).map_err(|error| format!("no socket can be made at {path}: {error}")));
+    let listener = listener.transpose()?;
     let count = emulator.count_all(id)?;
-    std::thread::spawn(move || server::serve(&listener, count));
+    if let Some(listener) = listener {
+        std::thread::spawn(move || server::serve(&listener, count));
+    }
     Ok(())
 }

@@ -4,17 +4,6 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::thread;
 
-/// The path of the socket, as given by `socket=PATH`.
-pub fn socket_path(arguments: &[String]) -> Result<&str, String> {
-    match arguments {
-        [argument] => match argument.strip_prefix("socket=") {
-            Some(path) if !path.is_empty() => Ok(path),
-            _ => Err(format!("the argument is socket=PATH, and not {argument}")),
-        },
-        _ => Err(format!("there is one argument, socket=PATH, and not {}", arguments.len())),
-    }
-}
-
 /// Answers each client in a thread of its own, until the emulator ends.
 pub fn serve(listener: &UnixListener, count: impl Fn() -> u64 + Copy + Send + 'static) {
     for client in listener.incoming() {
@@ -65,17 +54,5 @@ mod tests {
             assert_eq!(u64::from_le_bytes(answer), 7);
         }
         std::fs::remove_file(path).unwrap();
-    }
-
-    #[test]
-    fn arguments_are_checked() {
-        let path = |arguments: &[&str]| {
-            let arguments: Vec<String> = arguments.iter().map(|argument| argument.to_string()).collect();
-            socket_path(&arguments).map(String::from)
-        };
-        assert_eq!(path(&["socket=run/counter"]).unwrap(), "run/counter");
-        for bad in [&[][..], &["socket="], &["path=x"], &["socket=a", "socket=b"]] {
-            assert!(path(bad).unwrap_err().contains("socket=PATH"), "{bad:?}");
-        }
     }
 }
