@@ -1,6 +1,6 @@
 //! What the host tool needs to know of ELF files: what loads of them, and their symbols.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use object::elf::{FileHeader64, PT_LOAD};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
@@ -40,6 +40,25 @@ pub fn symbols(file: &[u8]) -> Result<String> {
         writeln!(text, "{address:x} {name}")?;
     }
     Ok(text)
+}
+
+/// The same, as numbers and names.
+pub fn functions(file: &[u8]) -> Result<Vec<(u64, String)>> {
+    let text = symbols(file)?;
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    let parts = lines.map(|(address, name)| Ok((u64::from_str_radix(address, 16)?, name.to_string())));
+    parts.collect()
+}
+
+/// Addresses of all symbols whose names begin so, sorted. An error if there are none.
+pub fn addresses(file: &[u8], prefix: &str) -> Result<Vec<u64>> {
+    let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let named = file.symbols().filter(|symbol| symbol.name().is_ok_and(|name| name.starts_with(prefix)));
+    let mut addresses: Vec<u64> = named.map(|symbol| symbol.address()).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    ensure!(!addresses.is_empty(), "no symbol begins with `{prefix}`");
+    Ok(addresses)
 }
 
 /// Bytes of the sections whose names begin with one of `names`.
@@ -122,5 +141,15 @@ mod tests {
             text.lines().map(|line| u64::from_str_radix(line.split_once(' ').unwrap().0, 16).unwrap()).collect();
         assert!(addresses.is_sorted());
         assert!(text.contains("xtask::elf::strip\n"), "names are demangled, without hash");
+        assert!(functions(&ourselves()).unwrap().iter().any(|(_, name)| name == "xtask::elf::strip"));
+    }
+
+    #[test]
+    fn addresses_are_found_by_the_beginning_of_names() {
+        let file = ourselves();
+        let main = addresses(&file, "main").unwrap();
+        assert!(main.contains(&functions(&file).unwrap().iter().find(|(_, name)| name == "main").unwrap().0));
+        assert!(main.is_sorted());
+        assert!(addresses(&file, "there_is_no_such_symbol").unwrap_err().to_string().contains("no_such"));
     }
 }

@@ -32,8 +32,8 @@ pub struct Machine {
     pub icount: bool,
     /// Wait for gdb on this port before the first instruction.
     pub gdb_port: Option<u16>,
-    /// A plugin that counts instructions, and its arguments. Its clock is one tick per instruction, too, but goes
-    /// on with the host's while the machine waits: for what a client on the host sends.
+    /// A plugin that counts instructions, and its arguments. The clock is one tick per instruction, too, but without
+    /// `icount` goes on with the host's while the machine waits: for what a client on the host sends.
     pub counter: Option<String>,
     /// A file for what a nucleus that traces writes.
     pub trace: Option<PathBuf>,
@@ -185,7 +185,7 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     }
     if machine.counts() {
         // What waits for the host must not skip the time until something is due.
-        let talks = machine.counter.is_some() || machine.trace.is_some() && image.forwards.is_some();
+        let talks = machine.counter.is_some() && !machine.icount || machine.trace.is_some() && image.forwards.is_some();
         let wait = if talks { "on" } else { "off" };
         pair("-icount", format!("shift=0,sleep={wait}"));
         pair("-seed", "1".into());

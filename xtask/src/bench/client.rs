@@ -95,8 +95,18 @@ impl Web<TcpStream> {
 impl<S: Read + Write> Web<S> {
     /// Asks for a file; gives it.
     pub fn get(&mut self, path: &str) -> Result<Vec<u8>> {
+        self.ask(path)?;
+        self.answer()
+    }
+
+    /// Asks for a file, and does not wait.
+    pub fn ask(&mut self, path: &str) -> Result<()> {
         let request = format!("GET /{path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        self.0.get_mut().write_all(request.as_bytes()).context("the request cannot be sent")?;
+        self.0.get_mut().write_all(request.as_bytes()).context("the request cannot be sent")
+    }
+
+    /// Waits for the file that was asked for first.
+    pub fn answer(&mut self) -> Result<Vec<u8>> {
         let length = length(&mut (&mut self.0).take(MAX_HEAD)).context("the answer")?;
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).context("the page is cut off")?;

@@ -1,7 +1,8 @@
 //! `./x bench`: boots the build that ships, with one tick per instruction, runs the program `bench`, and
 //! compares what it prints with `tests/budgets.toml`.
 //!
-//! What a request from the host costs is measured by [`network`], with another counter.
+//! What a request from the host costs is measured by [`network`], with another counter; what takes several CPUs by
+//! [`several`].
 //!
 //! The program prints lines `bench NAME VALUE UNIT [key=value …]`; the pairs are counts of what costs
 //! more on hardware than an instruction (writes of the page-table root, TLB invalidations).
@@ -9,6 +10,7 @@
 pub mod client;
 mod network;
 mod peer;
+mod several;
 
 use crate::build::Checks;
 use crate::command_line::{BenchOptions, Peer as PeerName};
@@ -76,7 +78,7 @@ impl Budget {
 }
 
 /// Something that was measured.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Measurement {
     name: String,
     value: u64,
@@ -105,19 +107,28 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     let budgets = budgets(&read_text(&project.root.join("tests/budgets.toml"))?)?;
     let wanted = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     let budgets: Vec<Budget> = budgets.into_iter().filter(|budget| wanted(&budget.name)).collect();
-    if budgets.is_empty() {
+    if budgets.is_empty() && !wanted_besides(several::SPEED_UP, options) {
         bail!("no row of tests/budgets.toml matches `{}`", options.filter.as_deref().unwrap_or_default());
     }
     install::emulator()?;
     let mut measured = measure_network(project, &budgets)?;
-    if budgets.iter().any(|budget| !network::ROWS.contains(&budget.name.as_str())) {
+    let elsewhere = |name: &str| network::ROWS.contains(&name) || several::ROWS.contains(&name);
+    if budgets.iter().any(|budget| !elsewhere(&budget.name)) {
         measured.extend(measure(project, options)?);
+    }
+    let system = System::read(project, &options.system)?;
+    let of_several = |name: &str| budgets.iter().any(|budget| budget.name == name);
+    let of_several = several::measure(project, &system, &of_several, &measured)?;
+    measured.extend(of_several.rows);
+    let mut notes = of_several.notes;
+    if wanted_besides(several::SPEED_UP, options) {
+        notes.extend(several::speed_up(project, &system));
     }
     let measured: Vec<_> = measured.into_iter().filter(|row| wanted(&row.name)).collect();
     let problems = problems(&budgets, &measured);
     println!("{}", table(&budgets, &measured));
-    for problem in &problems {
-        println!("{problem}");
+    for line in notes.iter().chain(&problems) {
+        println!("{line}");
     }
     if let Some(path) = &options.json {
         let rows: Vec<Row<'_>> = rows(&budgets, &measured).collect();
@@ -127,6 +138,11 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     }
     println!("{} rows, {} problems", budgets.len(), problems.len());
     Ok(u8::from(!problems.is_empty()))
+}
+
+/// Is this wanted, which is no row?
+fn wanted_besides(name: &str, options: &BenchOptions) -> bool {
+    options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()))
 }
 
 fn budgets(text: &str) -> Result<Vec<Budget>> {
@@ -139,15 +155,18 @@ fn budgets(text: &str) -> Result<Vec<Budget>> {
     Ok(file.row)
 }
 
+/// Measures what the default machine can, which has one CPU.
 fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>> {
     let system = System::read(project, &options.system)?;
     let filter = options.filter.as_deref().unwrap_or_default();
-    let (image, mut measured) = boot(project, &system, Checks::Off, format!("bench {filter}").trim())?;
+    let machine = || Machine { icount: true, ..Machine::new(MEMORY) };
+    let (image, output) = boot(project, &system, Checks::Off, machine(), format!("bench {filter}").trim())?;
+    let mut measured = parse(&output)?;
     let bytes = elf::section_bytes(&read(&image.nucleus)?, &[".text", ".rodata"])?;
     measured.push(Measurement { name: NUCLEUS.into(), value: bytes, unit: "bytes".into(), counts: BTreeMap::new() });
     if INTERRUPTS_OFF.contains(filter) {
-        let (_, longest) = boot(project, &system, Checks::Measured, UNDER_STRESS)?;
-        measured.extend(longest);
+        let (_, output) = boot(project, &system, Checks::Measured, machine(), UNDER_STRESS)?;
+        measured.extend(parse(&output)?);
     }
     Ok(measured)
 }
@@ -159,30 +178,44 @@ fn measure_network(project: &Project, budgets: &[Budget]) -> Result<Vec<Measurem
         return Ok(Vec::new());
     }
     let plugin = Plugin::make(project)?;
+    let limit = Duration::from_secs_f64(SECONDS);
+    network::measure(network_image(project)?, Machine::new(MEMORY), &plugin, limit, &wanted)
+}
+
+/// The default system with what serves the clients of [`network`].
+fn network_image(project: &Project) -> Result<Image> {
     let scratch = project.scratch()?;
     let page = scratch.file(network::PAGE);
     write(&page, &network::page())?;
     let mut system = System::read(project, Path::new(NETWORK_SYSTEM))?;
     system.add_file(&format!("www/{}", network::PAGE), &page);
-    let image = image::make(project, &system, Checks::Off, run::frames_of(MEMORY)?, Some(NETWORK_COMMAND))?;
-    network::measure(image, Machine::new(MEMORY), &plugin, Duration::from_secs_f64(SECONDS), &wanted)
+    image::make(project, &system, Checks::Off, run::frames_of(MEMORY)?, Some(NETWORK_COMMAND))
 }
 
-/// Boots this build with these commands; gives the image and what they measured.
-fn boot(project: &Project, system: &System, checks: Checks, commands: &str) -> Result<(Image, Vec<Measurement>)> {
+/// Boots this build with these commands; gives the image and what they printed.
+fn boot(
+    project: &Project,
+    system: &System,
+    checks: Checks,
+    machine: Machine,
+    commands: &str,
+) -> Result<(Image, String)> {
     let image = image::make(project, system, checks, run::frames_of(MEMORY)?, Some(commands))?;
-    let machine = Machine { icount: true, ..Machine::new(MEMORY) };
+    let output = output_of(&image, &machine, commands)?;
+    Ok((image, output))
+}
+
+/// What a machine prints that boots this image and ends well.
+fn output_of(image: &Image, machine: &Machine, commands: &str) -> Result<String> {
     let console = Console::Steps { steps: &[], echo: false };
-    let (end, output) = emulator::boot(&image, &machine, console, Some(Duration::from_secs_f64(SECONDS)))?;
-    let output = String::from_utf8_lossy(&output);
+    let (end, output) = emulator::boot(image, machine, console, Some(Duration::from_secs_f64(SECONDS)))?;
+    let output = String::from_utf8_lossy(&output).into_owned();
     match end {
-        End::Status(0) => {}
+        End::Status(0) => Ok(output),
         End::Status(status) => bail!("`{commands}` ended with status {status}\n{output}"),
         End::Reset => bail!("the machine reset itself\n{output}"),
-        End::TimedOut => return Err(anyhow::Error::new(TimedOut(SECONDS)).context(output.into_owned())),
+        End::TimedOut => Err(anyhow::Error::new(TimedOut(SECONDS)).context(output)),
     }
-    let measured = parse(&output)?;
-    Ok((image, measured))
 }
 
 /// The measurements among the lines of an output.

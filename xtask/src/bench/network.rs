@@ -39,6 +39,8 @@ const BATCHES: usize = 5;
 /// Exchanges of a batch, and KiB of one from the source.
 const EXCHANGES: u64 = 400;
 const BULK_KIB: u64 = 4096;
+/// Pages that are asked for at the same time.
+const AT_ONCE: u64 = 4;
 /// How long after the web server the other services may come.
 const START: Duration = Duration::from_secs(30);
 /// Between two tries to get the first response.
@@ -52,6 +54,8 @@ pub const TCP_ECHO: &str = "tcp-echo";
 pub const TCP_BULK: &str = "tcp-bulk";
 /// Eight bytes to itself and back: measured from here only where a service does it when asked (port 20).
 pub const TCP_LOOPBACK: &str = "tcp-loopback";
+/// Four pages at a time, on as many connections; per page.
+pub const HTTP_GET_4: &str = "http-get-4";
 /// What is measured from here on any system, and with a service for the loopback.
 pub const ROWS: [&str; 5] = [FIRST_RESPONSE, HTTP_GET, UDP_ECHO, TCP_ECHO, TCP_BULK];
 
@@ -123,6 +127,9 @@ impl Session<'_> {
         if wanted(HTTP_GET) {
             add(HTTP_GET, self.http_get().context("GET on a kept connection")?, "instructions");
         }
+        if wanted(HTTP_GET_4) {
+            add(HTTP_GET_4, self.http_get_4().context("four GETs at once on kept connections")?, "instructions");
+        }
         if wanted(UDP_ECHO) {
             add(UDP_ECHO, self.udp_echo().context("echo by UDP")?, "instructions");
         }
@@ -162,6 +169,16 @@ impl Session<'_> {
     fn http_get(&mut self) -> Result<u64> {
         let mut web = Web::connect(self.ports.web.address())?;
         self.each(|| web.get(PAGE).map(drop))
+    }
+
+    fn http_get_4(&mut self) -> Result<u64> {
+        let address = self.ports.web.address();
+        let mut webs = (0..AT_ONCE).map(|_| Web::connect(address)).collect::<Result<Vec<_>>>()?;
+        let per_round = self.each(|| {
+            webs.iter_mut().try_for_each(|web| web.ask(PAGE))?;
+            webs.iter_mut().try_for_each(|web| web.answer().map(drop))
+        })?;
+        Ok(per_round.div_ceil(AT_ONCE))
     }
 
     fn udp_echo(&mut self) -> Result<u64> {

@@ -37,7 +37,7 @@ struct Row<'a> {
 /// Measures both and prints; the exit status is 1 if a budget is broken.
 pub fn compare(project: &Project, options: &BenchOptions) -> Result<u8> {
     let filter = options.filter.as_deref().unwrap_or_default();
-    let wanted = |name: &str| name.contains(filter);
+    let wanted = |name: &str| network::ALL_ROWS.contains(&name) && name.contains(filter);
     if !network::ALL_ROWS.iter().any(|name| wanted(name)) {
         bail!("no row of the network matches `{filter}`: there are {}", network::ALL_ROWS.join(", "));
     }
