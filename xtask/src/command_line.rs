@@ -106,7 +106,9 @@ pub struct GraphOptions {
 #[command(after_help = "Examples:\n  \
     ./x test                         everything, as continuous integration does\n  \
     ./x test format lints            two groups\n  \
-    ./x test shell-ls                one boot test, tests/boot/shell-ls.toml\n  \
+    ./x test shell-ls                one boot test, tests/boot/shell-ls.toml, with each number of CPUs\n  \
+    ./x test shell-ls@2              the same with two CPUs only\n  \
+    ./x test boot --cpus 8           all boot tests with eight CPUs, but those that are about one\n  \
     ./x test cpio::read::tests::bad_magic\n  \
     ./x test --mutants               each sabotage of tests/mutants.toml must turn its test red\n\n\
     The last line is `N passed, N failed`.")]
@@ -116,6 +118,9 @@ pub struct TestOptions {
     /// Also the long forms
     #[arg(long)]
     pub soak: bool,
+    /// Boot tests: only with so many CPUs, 1 to 64 [default: as each says, mostly 1 and 2]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cpus: Option<u32>,
     /// Try the mutants (all, or those that are named, or whose tests are)
     #[arg(long)]
     pub mutants: bool,

@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    /// Is its clock one of instructions?
+    /// Is its clock one of instructions, of ours?
     fn counts(&self) -> bool {
         self.icount || self.counter.is_some()
     }
@@ -205,7 +205,8 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
 /// How CPUs are emulated. With a clock of instructions they take turns in one thread of the host. Otherwise each has a
 /// thread of its own, where the host's memory keeps writes in order as x86-64 does; elsewhere the emulator decides.
 fn accelerator(machine: &Machine) -> &'static str {
-    let threads = machine.cpus > 1 && !machine.counts() && cfg!(target_arch = "x86_64");
+    let counts = machine.counts() || machine.emulator.iter().any(|word| word == "-icount");
+    let threads = machine.cpus > 1 && !counts && cfg!(target_arch = "x86_64");
     if threads { "tcg,thread=multi" } else { "tcg" }
 }
 
@@ -480,6 +481,7 @@ mod tests {
         assert!(!threads(&Machine::new("64M")));
         // The emulator refuses to start with both.
         assert!(!threads(&Machine { icount: true, ..several.clone() }));
+        assert!(!threads(&Machine { emulator: vec!["-icount".into(), "shift=0".into()], ..several.clone() }));
         assert!(!threads(&Machine { counter: Some("libcounter.so".into()), ..several }));
     }
 

@@ -10,8 +10,10 @@
 //! distinct = ["/^([0-9a-f]+)$/"]  # what the group finds is never the same twice, and is found twice at least
 //! status = 0
 //! ```
-//! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`, `cpus = 1`,
-//! `timeout = 60` (seconds), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`
+//! It runs once for each number of CPUs: see [`super::cases`] for the keys `cpus` and `one_cpu`.
+//!
+//! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`,
+//! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`
 //! (no entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
 //! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), `wire = "name"`
 //! (the other end of the network is a scenario of [`super::wire`], which types and ends the machine; with
@@ -21,6 +23,7 @@
 //! the machine ([`load`]), which adds lines that begin with `host: `; both with `icount = false`.
 //! A table `[trace]` makes it a traced run: see [`traced`](super::traced).
 
+use super::cases::Case;
 use super::report::{Report, tail};
 use super::time_server::{self, TimeServer};
 use super::traced::{self, Expected};
@@ -78,8 +81,13 @@ pub struct TestFile {
     timeout: f64,
     #[serde(default = "default_memory")]
     memory: String,
-    #[serde(default = "one")]
-    cpus: u32,
+    /// With how many CPUs it runs; `None` = as usual.
+    pub cpus: Option<Vec<u32>>,
+    /// Why it runs with one CPU only.
+    pub one_cpu: Option<String>,
+    /// With several CPUs, these run at the same time: no run is like the other.
+    #[serde(default)]
+    at_once: bool,
     #[serde(default = "yes")]
     checked: bool,
     #[serde(default = "yes")]
@@ -130,9 +138,6 @@ fn default_timeout() -> f64 {
 fn default_memory() -> String {
     "64M".into()
 }
-fn one() -> u32 {
-    1
-}
 fn yes() -> bool {
     true
 }
@@ -158,6 +163,7 @@ pub fn read_all(project: &Project) -> Result<Vec<BootTest>> {
         };
         let file: TestFile =
             toml::from_str(&read_text(&path)?).with_context(|| format!("boot test {}", path.display()))?;
+        file.check_cpus().with_context(|| format!("boot test {}", path.display()))?;
         tests.push(BootTest { name: name.into(), file });
     }
     tests.sort_by(|a, b| a.name.cmp(&b.name));
@@ -186,31 +192,32 @@ fn build(project: &Project, tests: &[&BootTest]) -> Result<Built> {
     Ok(Built { nuclei, programs: build::programs(project, &programs)? })
 }
 
-/// Builds once, then runs the tests, as many at a time as this computer has CPUs.
-pub fn run(project: &Project, tests: &[&BootTest], report: &mut Report) {
+/// Builds once, then runs the cases, as many at a time as this computer has CPUs.
+pub fn run(project: &Project, cases: &[Case<'_>], report: &mut Report) {
     let start = Instant::now();
-    let built = match build(project, tests) {
+    let tests: Vec<&BootTest> = cases.iter().map(|case| case.test).collect();
+    let built = match build(project, &tests) {
         Ok(built) => built,
         Err(error) => return report.add("boot: build", start.elapsed(), Err(error)),
     };
     report.add("boot: build", start.elapsed(), Ok(()));
-    let waiting = Mutex::new(tests.iter());
+    let waiting = Mutex::new(cases.iter());
     let report = Mutex::new(report);
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(tests.len());
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(cases.len());
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 loop {
                     let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
-                    let Some(test) = next else { break };
+                    let Some(case) = next else { break };
                     let start = Instant::now();
-                    let result = run_one(project, &built, &test.file);
+                    let result = run_one(project, &built, case);
                     if let Ok(mut report) = report.lock() {
                         let (result, found) = match result {
                             Ok(found) => (Ok(()), found),
                             Err(error) => (Err(error), Vec::new()),
                         };
-                        report.add(&test.name, start.elapsed(), result);
+                        report.add(&case.name(), start.elapsed(), result);
                         found.iter().for_each(|line| println!("      {line}"));
                     }
                 }
@@ -219,21 +226,22 @@ pub fn run(project: &Project, tests: &[&BootTest], report: &mut Report) {
     });
 }
 
-/// Does this one test pass? An error if it cannot be built.
-pub fn passes(project: &Project, test: &BootTest) -> Result<bool> {
-    let built = build(project, &[test])?;
-    Ok(run_one(project, &built, &test.file).is_ok())
+/// Does this one case pass? An error if it cannot be built.
+pub fn passes(project: &Project, case: &Case<'_>) -> Result<bool> {
+    let built = build(project, &[case.test])?;
+    Ok(run_one(project, &built, case).is_ok())
 }
 
 /// Gives what this computer found while it used the machine.
-fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<Vec<String>> {
+fn run_one(project: &Project, built: &Built, case: &Case<'_>) -> Result<Vec<String>> {
+    let (test, cpus) = (&case.test.file, case.cpus);
     let mut system = System::read(project, &test.system)?;
     let prepared = test.wire.as_ref().map(|_| wire::prepare(project, &mut system)).transpose()?;
     let plan = system.plan(project, Some(frames_of(&test.memory)?))?;
     let nucleus = built.nuclei.get(&test.checks()).context("the nucleus was not built")?;
-    let limit = Duration::try_from_secs_f64(test.timeout).context("bad `timeout`")?;
+    let limit = Duration::try_from_secs_f64(test.timeout * f64::from(cpus)).context("bad `timeout`")?;
     if let Some(expected) = &test.trace {
-        let (memory, cpus, work) = (&test.memory, test.cpus, expected.work(test.exec.as_deref())?);
+        let (memory, work) = (&test.memory, expected.work(test.exec.as_deref())?);
         let run = Run { system: &system, memory, cpus, work, from_boot: false, echo: false, limit };
         expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status)?;
         return Ok(Vec::new());
@@ -249,8 +257,8 @@ fn run_one(project: &Project, built: &Built, test: &TestFile) -> Result<Vec<Stri
         *forwards = Forward::any(&[(Protocol::Tcp, forward::WEB)])?;
     }
     let machine = Machine {
-        cpus: test.cpus,
-        icount: test.icount,
+        cpus,
+        icount: test.icount && !(test.at_once && cpus > 1),
         append: test.append.clone(),
         without_entropy: test.without_entropy,
         emulator: test.emulator.clone(),
@@ -339,7 +347,7 @@ fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
         End::Status(status) if *status == test.status => Ok(()),
         End::Status(status) => bail!("the machine stopped with status {status} instead of {}", test.status),
         End::Reset => bail!("the machine reset itself"),
-        End::TimedOut => bail!("it was not done after {} seconds", test.timeout),
+        End::TimedOut => bail!("it was not done when its time was over"),
     }
 }
 

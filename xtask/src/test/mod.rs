@@ -7,7 +7,7 @@
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
 //! | `counter` | the emulator's plugin counts every instruction once |
-//! | `boot` | `tests/boot/*.toml`, each in its own emulator |
+//! | `boot` | `tests/boot/*.toml`, each in its own emulator, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
@@ -16,6 +16,7 @@
 mod book;
 mod boot;
 pub mod browser;
+mod cases;
 mod checks;
 mod copy;
 mod counter;
@@ -38,7 +39,9 @@ use crate::install;
 use crate::project::Project;
 use crate::workspace::Workspace;
 use anyhow::{Result, bail};
+use cases::Case;
 use report::Report;
+use std::collections::BTreeSet;
 
 /// Names of the groups, in the order in which they run.
 const GROUPS: [&str; 13] = [
@@ -67,15 +70,21 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     let named = |name: &str| options.names.iter().any(|other| other == name);
     let mutants = if options.mutants { mutants::list(project)? } else { Vec::new() };
+    let called = |name: &str| Case::called(&boot_tests, name, options.cpus);
     let unknown = options.names.iter().find(|name| {
         let is_mutant = mutants.iter().any(|mutant| mutant.name == **name);
-        let is_test = name.contains("::") || boot_tests.iter().any(|test| test.name == **name);
+        let is_test = name.contains("::") || !called(name).is_empty();
         !GROUPS.contains(&name.as_str()) && !is_test && !is_mutant
     });
     if let Some(unknown) = unknown {
+        if let Some(test) = boot_tests.iter().find(|test| Some(test.name.as_str()) == unknown.split('@').next()) {
+            let why = test.file.one_cpu.as_deref().unwrap_or("its `cpus` are others");
+            bail!("the boot test `{unknown}` does not run with this number of CPUs: {why}");
+        }
         bail!("no test or group is called `{unknown}`; `./x test --list` lists them");
     }
     let all = options.names.is_empty() && !options.mutants;
+    let all_cases = all && options.cpus.is_none();
     let wants = |group: &str| all || named(group);
     let mut report = Report::new();
     if wants("format") {
@@ -101,10 +110,11 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if wants("counter") {
         counter::check(project, &mut report);
     }
-    let chosen: Vec<_> = boot_tests
-        .iter()
-        .filter(|test| named(&test.name) || wants("boot") && (options.soak || !test.file.soak))
-        .collect();
+    let usual = Case::all(&boot_tests, options.cpus).into_iter();
+    let usual = usual.filter(|case| wants("boot") && (options.soak || !case.test.file.soak));
+    let mut chosen: Vec<_> = usual.chain(options.names.iter().flat_map(|name| called(name))).collect();
+    let mut names = BTreeSet::new();
+    chosen.retain(|case| names.insert(case.name()));
     if !chosen.is_empty() {
         install::emulator()?;
         boot::run(project, &chosen, &mut report);
@@ -126,7 +136,7 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         mutants::run(project, every, &options.names, &mut report)?;
     }
     if wants("promises") {
-        promises::check(project, &boot_tests, options.soak, all, &mut report);
+        promises::check(project, &boot_tests, options.soak, all_cases, &mut report);
     }
     Ok(report.finish())
 }
@@ -135,7 +145,8 @@ fn list(project: &Project, boot_tests: &[boot::BootTest]) -> Result<()> {
     println!("groups: {}", GROUPS.join(", "));
     println!("boot tests (tests/boot):");
     for test in boot_tests {
-        println!("  {:32} {}{}", test.name, test.file.about, if test.file.soak { " (soak)" } else { "" });
+        let cases: Vec<String> = Case::of(test, None).iter().map(Case::name).collect();
+        println!("  {:32} {}{}", cases.join(" "), test.file.about, if test.file.soak { " (soak)" } else { "" });
     }
     println!("mutants (tests/mutants.toml):");
     for mutant in mutants::list(project)? {

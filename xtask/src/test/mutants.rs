@@ -4,6 +4,7 @@
 //! runs there. A mutant that does not build proves nothing: it is a mistake of the list, as is one whose
 //! test is red without it.
 
+use super::cases::Case;
 use super::report::Report;
 use super::{boot, copy, host};
 use crate::build::hash;
@@ -26,7 +27,7 @@ pub struct Mutant {
     file: PathBuf,
     find: String,
     replace: String,
-    /// The test that must turn red: a boot test, or a host test as `crate::path`.
+    /// The test that must turn red: a boot test (with its fewest CPUs, or as `name@2` with two), or a host test as `crate::path`.
     pub test: String,
 }
 
@@ -110,9 +111,9 @@ fn passes(copy: &Project, test: &str) -> Result<bool> {
         return host::passes(copy, test);
     }
     let tests = boot::read_all(copy)?;
-    let test =
-        tests.iter().find(|boot| boot.name == test).with_context(|| format!("there is no boot test `{test}`"))?;
-    boot::passes(copy, test)
+    // A test's name alone means its first case, which is the one with the fewest CPUs.
+    let cases = Case::called(&tests, test, None);
+    boot::passes(copy, cases.first().with_context(|| format!("there is no boot test `{test}`"))?)
 }
 
 #[cfg(test)]
@@ -159,7 +160,7 @@ mod tests {
                 "{}: no sabotage of a line",
                 mutant.name
             );
-            let exists = mutant.test.contains("::") || boot_tests.iter().any(|test| test.name == mutant.test);
+            let exists = mutant.test.contains("::") || !Case::called(&boot_tests, &mutant.test, None).is_empty();
             assert!(exists, "{}: there is no test `{}`", mutant.name, mutant.test);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! `docs/promises.md`: each test that is named there exists and has passed in this run.
 
 use super::boot::BootTest;
+use super::cases::Case;
 use super::report::Report;
 use crate::project::{Project, read_text};
 use anyhow::{Result, bail};
@@ -26,12 +27,19 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                 broken.push(format!("docs/promises.md:{}: no test holds this promise", promise.line));
             }
             for test in &promise.tests {
-                let boot = boot_tests.iter().find(|boot| boot.name == *test);
+                let cases = Case::called(boot_tests, test, None);
+                let boot = cases.first().map(|case| case.test);
                 let is_browser = test == super::browser::NAME;
                 let skipped = !all || (is_browser || boot.is_some_and(|boot| boot.file.soak)) && !soak;
                 let known = is_browser || super::book::NAMES.contains(&test.as_str());
                 let exists = known || boot.is_some() || test.contains("::");
-                let holds = report.has_passed(test) || exists && skipped && !report.has_failed(test);
+                let passed = match cases[..] {
+                    [] => report.has_passed(test),
+                    // A boot test passes with every number of CPUs.
+                    _ => cases.iter().all(|case| report.has_passed(&case.name())),
+                };
+                let failed = report.has_failed(test) || cases.iter().any(|case| report.has_failed(&case.name()));
+                let holds = passed || exists && skipped && !failed;
                 if !holds {
                     let line = promise.line;
                     broken.push(format!(
