@@ -85,14 +85,32 @@ pub fn domain_set_max_priority(domain: Entry, priority: u64) -> Result {
     unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_MAX_PRIORITY, priority) }.map(drop)
 }
 
-/// The domain takes the scheduler's seat.
+/// The CPUs on which threads of the domain may run, and those of domains that it makes from now on: a bit for each.
+pub fn domain_set_cpus(domain: Entry, cpus: u64) -> Result {
+    // SAFETY: touches no memory of ours.
+    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_CPUS, cpus) }.map(drop)
+}
+
+/// Where a scheduler sits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seat {
+    /// It decides for the CPU with this number.
+    Cpu(usize),
+    /// It stands by for all CPUs.
+    Standby,
+}
+
+/// The domain takes a scheduler's seat, or stands by.
 ///
 /// # Safety
-/// Of our own domain: `ring` is a page that is only read as [`abi::sched::Ring`], the stack is used by
-/// nobody else, and the entry address leads to code that is made to be entered so.
-pub unsafe fn domain_set_scheduler(domain: Entry, ring: u64, entry: u64, stack_top: u64) -> Result {
+/// Of our own domain: the stack is used by nobody else, and the entry address leads to code that is made to be entered so.
+pub unsafe fn domain_set_scheduler(domain: Entry, seat: Seat, entry: u64, stack_top: u64) -> Result {
+    let seat = match seat {
+        Seat::Cpu(cpu) => (cpu as u64) << 8,
+        Seat::Standby => 1,
+    };
     // SAFETY: as the caller says.
-    unsafe { operation5::<{ op::DOMAIN_SET }>(domain.word(), op::SET_SCHEDULER, ring, entry, stack_top) }.map(drop)
+    unsafe { operation5::<{ op::DOMAIN_SET }>(domain.word(), op::SET_SCHEDULER, seat, entry, stack_top) }.map(drop)
 }
 
 /// A new account filled with `frames` from its parent.
@@ -325,12 +343,6 @@ pub fn port_read_long(ports: Entry, offset: u64) -> Result<u32> {
 pub fn port_write_long(ports: Entry, offset: u64, value: u32) -> Result {
     // SAFETY: as for `port_read`.
     unsafe { operation4::<{ op::PORT }>(ports.word(), offset, value.into(), op::PORT_WRITE_LONG) }.map(drop)
-}
-
-/// The scheduler lets a thread run; comes back only with the reason why not.
-pub fn dispatch(seat: Entry, thread: u64) -> Error {
-    // SAFETY: the scheduler's activation starts anew on its stack; it keeps no references there.
-    unsafe { operation2::<{ op::DISPATCH }>(seat.word(), thread) }.err().unwrap_or(Error::Again)
 }
 
 /// No record of [`abi::info`] is longer.

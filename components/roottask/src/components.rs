@@ -1,6 +1,6 @@
 //! Starting components, watching them, and restarting them by the policy of the description.
 
-use crate::{fail, load, memory, parent, records, services, vault};
+use crate::{fail, load, memory, parent, records, schedulers, services, vault};
 use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
 use abi::rights::{self, ALL};
 use alloc::format;
@@ -9,8 +9,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use interfaces::parent::{Force, ParentError};
 use runtime::Entry;
-use runtime::op::Schedule;
-use runtime::op::{self, clock};
+use runtime::op::{self, Schedule, Seat, clock};
 use runtime::sync::{Mutex, Once};
 use system::{Account, Component, Restart, Special, System};
 
@@ -26,14 +25,16 @@ const RESERVE: u64 = 512;
 const STANDBY: u16 = u16::MAX;
 
 /// A component that was started.
-struct Running {
+pub struct Running {
     number: u16,
     /// The number of its domain in the nucleus's lists: no two instances share it.
     instance: u64,
-    domain: Entry,
+    /// Its domain.
+    pub domain: Entry,
     account: Entry,
     thread: Option<Entry>,
-    ticket: u64,
+    /// What draws frames for it.
+    pub ticket: u64,
     /// When it died within the last minute.
     deaths: Vec<u64>,
     /// How often it was started again since boot.
@@ -107,24 +108,11 @@ fn is_boot_component(component: &Component) -> bool {
     matches!(component.name, "sigma0" | "roottask")
 }
 
-/// Starts the scheduler and its standby, before which nothing else can run.
-pub fn start_scheduler() -> Result<(), String> {
+/// Starts the schedulers, before which nothing else can run.
+pub fn start_schedulers() -> Result<(), String> {
     let scheduler = plan().system.components().find(|component| component.special == Special::Scheduler);
     let scheduler = scheduler.ok_or("the description names no scheduler")?;
-    seat(&scheduler, scheduler.number, false)?;
-    seat(&scheduler, STANDBY, true)
-}
-
-/// Loads the scheduler's executable and gives it the seat, or lets it stand by.
-fn seat(component: &Component, number: u16, standby: bool) -> Result<(), String> {
-    let mut running = make_domain(component, number)?;
-    let outcome = load::segments(component, running.ticket, running.domain).and_then(|program| {
-        load::stack(running.ticket, running.domain)?;
-        // SAFETY: entry and stack were just made for this.
-        unsafe { op::domain_set_scheduler(running.domain, standby as u64, program.entry, MAIN_STACK_TOP) }
-            .map_err(|error| error.to_string())
-    });
-    finish(&mut running, outcome).map(|()| RUNNING.lock().push(running))
+    schedulers::start(&scheduler, STANDBY, |running| RUNNING.lock().push(running))
 }
 
 fn frames_of(component: &Component) -> Result<u64, String> {
@@ -137,7 +125,8 @@ fn frames_of(component: &Component) -> Result<u64, String> {
     }
 }
 
-fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
+/// A domain with an account of its own and nothing in it.
+pub fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
     let text = |error: abi::Error| error.to_string();
     let account = op::account_new(Entry::OWN, frames_of(component)?).map_err(text)?;
     let flags = if component.fpu { abi::op::DOMAIN_FPU } else { 0 }
@@ -164,7 +153,7 @@ fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
 }
 
 /// Passes an outcome on; after an error the domain goes.
-fn finish(running: &mut Running, outcome: Result<(), String>) -> Result<(), String> {
+pub fn finish(running: &mut Running, outcome: Result<(), String>) -> Result<(), String> {
     if outcome.is_err() {
         remove(running);
     }
@@ -376,11 +365,15 @@ fn bury(mut dead: Running) {
 fn restart(component: &Component, dead: Running) {
     let number = dead.number;
     runtime::log!("restarting {}", component.name);
-    // The standby took the seat when the scheduler died: what is new stands by.
     let deadline = clock() + RESTART;
     loop {
-        let outcome =
-            if component.special == Special::Scheduler { seat(component, number, true) } else { start(component) };
+        let outcome = match component.special {
+            // The standby took the seat when the scheduler died: what is new stands by.
+            Special::Scheduler => {
+                schedulers::seat(component, number, Seat::Standby).map(|running| RUNNING.lock().push(running))
+            }
+            _ => start(component),
+        };
         let Err(error) = outcome else { break };
         if clock() > deadline {
             fail(&format!("{} cannot be restarted: {error}", component.name));
@@ -390,10 +383,14 @@ fn restart(component: &Component, dead: Running) {
         let _ = op::p(plan().events, clock() + AGAIN);
         tend();
     }
-    if let Some(running) = RUNNING.lock().iter_mut().find(|running| running.number == number) {
+    // There may be several schedulers of one number: the newest is the one that was started.
+    let mut running = RUNNING.lock();
+    let same = running.iter_mut().filter(|running| running.number == number);
+    if let Some(running) = same.max_by_key(|running| running.instance) {
         running.deaths = dead.deaths;
         running.restarts = dead.restarts + 1;
     }
+    drop(running);
     reconnect(component.number);
 }
 

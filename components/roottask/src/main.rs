@@ -9,6 +9,7 @@
 //! | [`memory`] | drawing frames from `sigma0`, the archive, the window for filling pages |
 //! | [`load`] | an executable into a new domain |
 //! | [`components`] | starting, watching and restarting components |
+//! | [`schedulers`] | one for each CPU, and the standby |
 //! | [`services`] | what was published, and the portals made from it |
 //! | [`parent`] | the interface `Parent` |
 //! | [`vault`] | memory that outlives the component that uses it |
@@ -22,6 +23,7 @@ mod load;
 mod memory;
 mod parent;
 mod records;
+mod schedulers;
 mod services;
 mod vault;
 
@@ -95,7 +97,7 @@ fn start() -> Result<core::convert::Infallible, String> {
     components::init(system, events);
     op::domain_set_death_semaphore(memory::SIGMA0_DOMAIN, events).map_err(|error| format!("sigma0: {error}"))?;
     parent::serve(ACTIVATIONS)?;
-    components::start_scheduler()?;
+    components::start_schedulers()?;
     components::start_all()?;
     loop {
         let _ = op::p(events, NEVER);

@@ -2,6 +2,7 @@
 
 use abi::layout::{self, ARCHIVE, FIRST_FREE, WINDOW};
 use abi::rights::{ALL, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::sched::Board;
 use abi::{Error, PAGE_BYTES};
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +17,12 @@ pub const SIGMA0_DOMAIN: Entry = Entry(FIRST_FREE);
 const SIGMA0_SERVICE: Entry = Entry(FIRST_FREE);
 
 static ARCHIVE_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// What draws frames for ourselves.
+static TICKET: AtomicU64 = AtomicU64::new(0);
+
+/// Where we keep the page that all schedulers share.
+const BOARD: u64 = WINDOW + PAGE_BYTES as u64;
 
 fn sigma0() -> Sigma0Client<Direct> {
     Sigma0Client(Direct(Entry::SIGMA0))
@@ -33,6 +40,7 @@ pub fn connect() -> Result<(), String> {
     op::portal_new(Entry::OWN, service, 0, first, 0).map_err(text)?;
     let client = Sigma0Client(Direct(first));
     let ticket = client.manage_account(Delegate::entry(Entry::ACCOUNT.0, ALL)).map_err(|error| error.to_string())?;
+    TICKET.store(ticket, Ordering::Relaxed);
     client
         .manage_domain(ticket, runtime::program::heap_start(), Delegate::entry(Entry::DOMAIN.0, ALL))
         .map_err(|error| error.to_string())
@@ -89,6 +97,20 @@ pub fn give_page(
         take_back(WINDOW);
         error.to_string()
     })
+}
+
+/// Makes the page that the schedulers of these CPUs share.
+pub fn make_board(cpus: u64) -> Result<(), String> {
+    draw_for(TICKET.load(Ordering::Relaxed), BOARD)?;
+    // SAFETY: the page was just drawn there, clear; all of it is atomic.
+    unsafe { &*(BOARD as *const Board) }.cpus.store(cpus, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Lets `domain` use that page.
+pub fn give_board(domain: Entry) -> Result<(), String> {
+    // SAFETY: whoever writes it, all of it is atomic.
+    unsafe { op::map(domain, BOARD, WINDOW, 0, MAP_READ | MAP_WRITE) }.map_err(|error| error.to_string())
 }
 
 /// Unmaps a page of ours and everything derived from it.

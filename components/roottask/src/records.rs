@@ -1,5 +1,6 @@
 //! What the nucleus's list says about domains: our own, and those that we made.
 
+use abi::info::cpu_state;
 use core::sync::atomic::{AtomicU64, Ordering};
 use runtime::sync::Mutex;
 use runtime::{Entry, op};
@@ -72,6 +73,27 @@ pub fn frames_left() -> Option<u64> {
 pub fn newest_child() -> Option<u64> {
     let own = own();
     all().find(|domain| domain.parent == own).map(|domain| domain.number)
+}
+
+/// The CPUs that run: a bit for each. A nucleus that has no list of them has one.
+pub fn cpus() -> u64 {
+    let (mut cpus, mut position) = (0, 0);
+    loop {
+        let record = op::info(Entry::SPECIAL, abi::info::CPU, position, |bytes, next| {
+            // Words of the record: number in 0, state in 2.
+            let word = |index: usize| bytes.get(index * 8..index * 8 + 8)?.try_into().ok().map(u64::from_le_bytes);
+            (word(0), word(2), next)
+        });
+        let Ok((Some(number), Some(state), next)) = record else { break };
+        if state != cpu_state::OFFLINE && number < abi::MAX_CPUS as u64 {
+            cpus |= 1 << number;
+        }
+        if next <= position {
+            break;
+        }
+        position = next;
+    }
+    cpus.max(1)
 }
 
 /// Bytes of the kernel log that a person is shown when the machine stops.

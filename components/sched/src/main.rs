@@ -1,52 +1,70 @@
-//! The scheduler: fixed priorities, round robin within one.
+//! The scheduler of one CPU: fixed priorities, round robin within one.
 //!
-//! The nucleus enters at `_start` with an event, a thread word, and the ring in rbx; every entry begins
-//! anew on the same stack and ends with `DISPATCH`. All state is in [`Queues`], which is complete after
-//! every entry. A number whose thread ended meanwhile is refused by the nucleus and dropped here.
+//! The nucleus enters at `_start` with an event, a thread word, the number of the CPU, and the ring in rbx; every entry
+//! begins anew on the same stack and ends with `DISPATCH`. All state is in [`Instance`], which is complete after every
+//! entry. A number whose thread ended meanwhile is refused by the nucleus and dropped here.
+//!
+//! Where there are several CPUs, each has an instance of its own, which is entered [`SEVERAL_CPUS`] bytes behind `_start`
+//! and shares threads out with the others by [`scheduling::policy`]. Where there is one, only the queues are used: nothing
+//! is counted, and the board is not even there.
 //!
 //! The domain has no thread of its own and may not wait, call, or fault: all of its memory is mapped
 //! before it takes its seat.
 #![no_std]
 #![no_main]
 
-mod queues;
-
-use abi::sched::{Event, IDLE, Ring, ThreadWord};
+use abi::sched::{Board, Event, IDLE, RING_SLOTS, RUN, Ring, SEVERAL_CPUS, ThreadWord, hand_to};
 use abi::{Error, layout, op};
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
-use queues::Queues;
+use core::sync::atomic::{AtomicU32, Ordering};
+use scheduling::policy::{Instance, World};
+use scheduling::queues::Queues;
 
+// Both are entered with the ring in rbx, the first where there is one CPU.
 global_asm!(
+    ".balign 16",
     ".globl _start",
     "_start:",
     "mov rdx, rbx",
     "jmp {enter}",
+    ".org _start + {several}",
+    "mov rcx, rbx",
+    "jmp {enter_one_of_several}",
     enter = sym enter,
+    enter_one_of_several = sym enter_one_of_several,
+    several = const SEVERAL_CPUS,
 );
 
-/// All queues, for the only flow of control that this domain has.
-struct Own(UnsafeCell<Queues>);
+/// All state, for the only flow of control that this domain has.
+struct Own(UnsafeCell<Instance>);
 
 // SAFETY: the scheduler is never entered while it runs.
 unsafe impl Sync for Own {}
 
-static QUEUES: Own = Own(UnsafeCell::new(Queues::new()));
+static INSTANCE: Own = Own(UnsafeCell::new(Instance::new()));
 
-/// Lets a thread run; comes back only with a refusal.
-fn dispatch(number: usize) -> u64 {
+/// `DISPATCH`: lets a thread run, or hands it to a CPU. Of the first it comes back only with a refusal.
+#[inline(always)]
+fn call(what: u64, number: usize) -> u64 {
     let status;
     // SAFETY: the system call touches no memory of this domain.
     unsafe {
         asm!(
             "syscall",
             inlateout("rax") op::DISPATCH * layout::ENTRY_BYTES => status,
-            inlateout("rdi") 0 => _, inlateout("rsi") number => _,
+            inlateout("rdi") what => _, inlateout("rsi") number => _,
             lateout("rdx") _, lateout("rcx") _, lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
             options(nostack),
         );
     }
     status
+}
+
+/// Lets a thread run; comes back only with a refusal.
+#[inline(always)]
+fn dispatch(number: usize) -> u64 {
+    call(RUN, number)
 }
 
 /// Dispatches what may not run, now and then: the nucleus refuses it and nothing changes.
@@ -69,7 +87,7 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
     #[cfg(feature = "trial")]
     dispatch_wrongly(ring);
     // SAFETY: the scheduler is never entered while it runs: this is the only use.
-    let queues = unsafe { &mut *QUEUES.0.get() };
+    let queues = unsafe { &mut (*INSTANCE.0.get()).queues };
     let current = ThreadWord(word as u32);
     let gives_way = event == Event::SliceEnded as u64 || event == Event::Yielded as u64;
     if !gives_way || is_unread(ring) {
@@ -85,7 +103,7 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
 #[inline(never)]
 fn enter_slowly(event: u64, current: ThreadWord, ring: *mut Ring) -> ! {
     // SAFETY: as above; who called this uses its reference no more.
-    let queues = unsafe { &mut *QUEUES.0.get() };
+    let queues = unsafe { &mut (*INSTANCE.0.get()).queues };
     if event == Event::Preempted as u64 {
         queues.prepend(current);
         read(queues, ring);
@@ -105,7 +123,7 @@ fn enter_slowly(event: u64, current: ThreadWord, ring: *mut Ring) -> ! {
 #[inline(never)]
 fn refused(mut number: usize, mut status: u64, ring: *mut Ring) -> ! {
     // SAFETY: as above.
-    let queues = unsafe { &mut *QUEUES.0.get() };
+    let queues = unsafe { &mut (*INSTANCE.0.get()).queues };
     loop {
         if status == Error::Again as u64 && number != IDLE {
             queues.put_back(number);
@@ -117,22 +135,76 @@ fn refused(mut number: usize, mut status: u64, ring: *mut Ring) -> ! {
 }
 
 fn is_unread(ring: *mut Ring) -> bool {
-    // SAFETY: as in `read`.
+    // SAFETY: as in `hear`.
     unsafe { (&raw const (*ring).read).read_volatile() != (&raw const (*ring).written).read_volatile() }
 }
 
 /// Queues what the ring says became ready.
 fn read(queues: &mut Queues, ring: *mut Ring) {
-    // SAFETY: the nucleus writes `written` and `slots` before it, and only while this domain is not
-    // running or interrupted between two instructions.
+    while let Some(word) = hear(ring) {
+        queues.append(word);
+    }
+}
+
+/// Takes the next word out of the ring; number 0 = of nothing.
+#[inline(always)]
+fn hear(ring: *mut Ring) -> Option<ThreadWord> {
+    // SAFETY: the ring is a page that the nucleus mapped for this domain, for as long as that has the seat. Both sides touch
+    // its words only as whole words, and of those that both write only with exchanges.
     unsafe {
-        let mut read = (&raw const (*ring).read).read_volatile();
-        while read != (&raw const (*ring).written).read_volatile() {
-            let slot = read as usize % abi::sched::RING_SLOTS;
-            queues.append(ThreadWord((&raw const (*ring).slots[slot]).read_volatile()));
-            read = read.wrapping_add(1);
-            (&raw mut (*ring).read).write_volatile(read);
+        let (written, read) =
+            (AtomicU32::from_ptr(&raw mut (*ring).written), AtomicU32::from_ptr(&raw mut (*ring).read));
+        let next = read.load(Ordering::Relaxed);
+        // Acquire: who sees the counter sees the slot.
+        if next == written.load(Ordering::Acquire) {
+            return None;
         }
+        let slot = AtomicU32::from_ptr(&raw mut (*ring).slots[next as usize % RING_SLOTS]);
+        let word = ThreadWord(slot.swap(0, Ordering::Relaxed));
+        // Release: the slot is written again only after its word was taken.
+        read.store(next.wrapping_add(1), Ordering::Release);
+        Some(word)
+    }
+}
+
+/// One of several CPUs, as the policy sees it.
+struct Here {
+    cpu: usize,
+    ring: *mut Ring,
+}
+
+impl World for Here {
+    fn cpu(&self) -> usize {
+        self.cpu
+    }
+    fn board(&self) -> &Board {
+        // SAFETY: mapped before a seat with this entry is taken, for as long as the domain lives; all of it is atomic.
+        unsafe { &*(layout::WINDOW as *const Board) }
+    }
+    fn hear(&mut self) -> Option<ThreadWord> {
+        hear(self.ring)
+    }
+    fn hand(&mut self, cpu: usize, number: usize) -> u64 {
+        call(hand_to(cpu), number)
+    }
+}
+
+extern "C" fn enter_one_of_several(event: u64, word: u64, cpu: u64, ring: *mut Ring) -> ! {
+    #[cfg(feature = "trial")]
+    dispatch_wrongly(ring);
+    // SAFETY: the scheduler is never entered while it runs: this is the only use.
+    let instance = unsafe { &mut *INSTANCE.0.get() };
+    let mut here = Here { cpu: cpu as usize % abi::MAX_CPUS, ring };
+    let current = ThreadWord(word as u32);
+    let at_once =
+        if event == Event::Yielded as u64 && !is_unread(ring) { instance.yielded(current, here.board()) } else { None };
+    let mut number = match at_once {
+        Some(number) => number,
+        None => instance.enter(&mut here, event, current),
+    };
+    loop {
+        let status = dispatch(number);
+        number = instance.refused(&mut here, number, status);
     }
 }
 

@@ -4,6 +4,8 @@
 //! 1; `sched` always ends with [`crate::op::DISPATCH`]. What becomes runnable meanwhile stands
 //! in a ring ([`Ring`]) in a page that both see.
 
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
 /// Why `sched` is entered; word 1 (`thread`) is a thread word or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
@@ -77,21 +79,62 @@ pub struct Ring {
     pub slots: [u32; RING_SLOTS],
 }
 
-/// What an instance tells the others about its CPU, in a page that all instances see ([`Board`]). Only hints: the nucleus
-/// checks whatever is done because of them.
-#[repr(C, align(64))]
+/// Bytes behind a scheduler's entry where its seats are entered on a machine with several CPUs. Only there is the
+/// [`Board`] mapped; who is entered at the entry itself is alone and must not touch it.
+pub const SEVERAL_CPUS: u64 = 16;
+
+/// What an instance tells the others about its CPU, on the [`Board`]. Only hints: the nucleus checks whatever is done
+/// because of them. A *rank* is 1 + the place that a priority has in the order of choice; 0 = none.
+#[repr(C, align(16))]
 pub struct Notice {
     /// Threads in its queues.
-    pub queued: core::sync::atomic::AtomicU32,
-    /// Word of one of them that may be taken to another CPU; 0 = none.
-    pub spare: core::sync::atomic::AtomicU32,
-    /// 1: there is an instance, and its CPU has nothing to do.
-    pub idle: core::sync::atomic::AtomicU32,
+    pub queued: AtomicU32,
+    /// Rank of what it dispatched last; 0 = it rests, or nobody schedules there yet.
+    pub rank: AtomicU32,
+    /// The round of turns that it is in, at the rank of the first spare thread.
+    pub round: AtomicU32,
+    /// How often it began to rest.
+    pub rests: AtomicU32,
+    /// Words of queued threads that may be taken to another CPU, first the one that would be taken next; 0 = none.
+    /// Who takes one writes 0.
+    pub spares: [AtomicU32; SPARES],
 }
 
-/// The page shared by all instances, at [`crate::layout::WINDOW`] of each; zeros at first.
+/// Threads that an instance offers at a time.
+pub const SPARES: usize = 8;
+
+/// What stands on the board of a thread that others may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spare(pub u32);
+
+impl Spare {
+    /// A thread, its rank (below 256), and whether its next turn is one of the next round.
+    pub const fn new(number: usize, rank: u32, is_later: bool) -> Self {
+        Self(number as u32 | rank << 16 | (is_later as u32) << 24)
+    }
+    /// The thread's number.
+    pub const fn number(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
+    /// Its rank.
+    pub const fn rank(self) -> u32 {
+        self.0 >> 16 & 0xff
+    }
+    /// Rounds until its next turn, 0 or 1.
+    pub const fn later(self) -> u32 {
+        self.0 >> 24 & 1
+    }
+}
+
+/// The page shared by all instances, at [`crate::layout::WINDOW`] of each; zeros at first, except `cpus`.
 #[repr(C)]
 pub struct Board {
+    /// A bit for each CPU that has an instance. Written by who seats them.
+    pub cpus: AtomicU64,
+    /// A bit for each CPU that has nothing to do.
+    pub idle: AtomicU64,
+    /// By place in the order of choice: the latest round of turns that any CPU began.
+    pub rounds: [AtomicU32; crate::PRIORITIES],
     /// By CPU.
     pub notices: [Notice; crate::MAX_CPUS],
 }

@@ -14,9 +14,16 @@ pub struct Queues {
 }
 
 /// The queue of a priority: the highest is taken first.
-const fn level_of(priority: u8) -> usize {
+#[inline(always)]
+pub const fn level_of(priority: u8) -> usize {
     let level = priority as usize % PRIORITIES;
     if cfg!(feature = "reversed") { PRIORITIES - 1 - level } else { level }
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Queues {
@@ -61,11 +68,14 @@ impl Queues {
     /// Takes a queued thread out if its priority is another one now.
     #[cold]
     fn leaves(&mut self, number: usize, word: ThreadWord) -> bool {
-        let level = self.level[number] as usize - 1;
-        if level == level_of(word.priority()) {
-            return false;
-        }
-        let (mut previous, mut at) = (0, self.head[level] as usize);
+        self.level(number) != Some(level_of(word.priority())) && self.remove(number)
+    }
+
+    /// Takes a thread out of its queue. False if it is in none.
+    pub fn remove(&mut self, number: usize) -> bool {
+        let number = number % MAX_THREADS;
+        let Some(level) = self.level(number) else { return false };
+        let (mut previous, mut at) = (0, self.head[level] as usize % MAX_THREADS);
         while at != number && at != 0 {
             (previous, at) = (at, self.next[at] as usize % MAX_THREADS);
         }
@@ -81,6 +91,42 @@ impl Queues {
         }
         self.level[number] = 0;
         true
+    }
+
+    /// The level at which a thread is queued, if it is.
+    pub fn level(&self, number: usize) -> Option<usize> {
+        (self.level[number % MAX_THREADS] as usize).checked_sub(1)
+    }
+
+    /// The highest level with a queued thread: that of the one to be taken next.
+    pub fn top(&self) -> Option<usize> {
+        63usize.checked_sub(self.filled.leading_zeros() as usize)
+    }
+
+    /// Shows threads, with their levels, in the order of taking, until `look` says false; at most `limit` of them.
+    pub fn visit(&self, limit: usize, mut look: impl FnMut(usize, usize) -> bool) {
+        let (mut filled, mut looked) = (self.filled, 0);
+        while filled != 0 {
+            let level = 63 - filled.leading_zeros() as usize;
+            let mut at = self.head[level] as usize % MAX_THREADS;
+            while at != 0 {
+                if looked == limit || !look(at, level) {
+                    return;
+                }
+                (looked, at) = (looked + 1, self.next[at] as usize % MAX_THREADS);
+            }
+            filled &= !(1 << level);
+        }
+    }
+
+    /// The first thread in the order of taking that is `wanted`, and its level; looks at `limit` of them.
+    pub fn find(&self, limit: usize, wanted: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
+        let mut found = None;
+        self.visit(limit, |number, level| {
+            found = wanted(number).then_some((number, level));
+            found.is_none()
+        });
+        found
     }
 
     /// Puts a thread at the head of its queue.

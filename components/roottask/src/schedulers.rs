@@ -1,0 +1,56 @@
+//! The schedulers: an instance for each CPU that runs, and one that stands by for all of them.
+//!
+//! When one dies, the nucleus gives its CPU to the standby at once and tells us; what we start then stands by. So the record
+//! of an instance does not say where it sits.
+
+use crate::components::{Running, finish, make_domain};
+use crate::{load, memory, records};
+use abi::layout::MAIN_STACK_TOP;
+use abi::sched::SEVERAL_CPUS;
+use alloc::string::{String, ToString};
+use core::sync::atomic::{AtomicU64, Ordering};
+use runtime::op::{self, Seat};
+use system::Component;
+
+/// The CPUs that run: a bit for each.
+static CPUS: AtomicU64 = AtomicU64::new(1);
+
+/// The CPUs that run: a bit for each.
+pub fn cpus() -> u64 {
+    CPUS.load(Ordering::Relaxed)
+}
+
+/// Whether there is one CPU: then its scheduler is alone, and there is no board.
+fn is_alone() -> bool {
+    cpus().is_power_of_two()
+}
+
+/// Starts all schedulers, before which nothing else can run.
+pub fn start(component: &Component, standby: u16, begin: impl Fn(Running)) -> Result<(), String> {
+    CPUS.store(records::cpus(), Ordering::Relaxed);
+    if !is_alone() {
+        memory::make_board(cpus())?;
+    }
+    for cpu in (0..abi::MAX_CPUS).filter(|cpu| cpus() >> cpu & 1 != 0) {
+        begin(seat(component, component.number, Seat::Cpu(cpu))?);
+    }
+    begin(seat(component, standby, Seat::Standby)?);
+    Ok(())
+}
+
+/// Loads the scheduler's executable and gives it a seat, or lets it stand by.
+pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, String> {
+    let mut running = make_domain(component, number)?;
+    let outcome = load::segments(component, running.ticket, running.domain).and_then(|program| {
+        load::stack(running.ticket, running.domain)?;
+        let mut entry = program.entry;
+        if !is_alone() {
+            memory::give_board(running.domain)?;
+            entry += SEVERAL_CPUS;
+        }
+        // SAFETY: entry and stack were just made for this.
+        unsafe { op::domain_set_scheduler(running.domain, seat, entry, MAIN_STACK_TOP) }
+            .map_err(|error| error.to_string())
+    });
+    finish(&mut running, outcome).map(|()| running)
+}
