@@ -17,23 +17,19 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// A free lock.
-    #[cfg(not(loom))]
-    pub const fn new() -> Self {
-        Self { count: AtomicI32::new(-1), served: AtomicU32::new(0), tickets: AtomicU32::new(0) }
-    }
-    /// A free lock.
-    #[cfg(loom)]
-    pub fn new() -> Self {
-        Self { count: AtomicI32::new(-1), served: AtomicU32::new(0), tickets: AtomicU32::new(0) }
+    crate::constant! {
+        /// A free lock.
+        pub fn new() -> Self {
+            Self { count: AtomicI32::new(-1), served: AtomicU32::new(0), tickets: AtomicU32::new(0) }
+        }
     }
 
     /// Takes the lock if it is free. Otherwise the caller has announced itself and must [`Self::wait`].
     ///
-    /// Acquire: what the one before did under the lock is seen. Sequentially consistent with whatever else the
-    /// caller does atomically, as on x86-64 every locked instruction is.
+    /// Acquire: what the one before did under the lock is seen. Nothing counts on more, though on x86-64 every locked
+    /// instruction is a full fence.
     pub fn announce(&self) -> bool {
-        self.count.fetch_add(1, Ordering::SeqCst) < 0
+        self.count.fetch_add(1, Ordering::Acquire) < 0
     }
 
     /// Waits, announced, until the lock is ours; `relax` is called meanwhile.
@@ -55,7 +51,7 @@ impl Lock {
     /// Release: what was done under the lock is seen by the next. A plain counter suffices for `served`: only who has the
     /// lock changes it.
     pub fn release(&self) {
-        if self.count.fetch_sub(1, Ordering::SeqCst) > 0 {
+        if self.count.fetch_sub(1, Ordering::Release) > 0 {
             let served = self.served.load(Ordering::Relaxed);
             self.served.store(served.wrapping_add(1), Ordering::Release);
         }

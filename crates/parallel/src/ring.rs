@@ -3,7 +3,7 @@
 //!
 //! A word stays in its slot until the reader exchanges it with 0. So the writer can replace a word that was not taken yet,
 //! and knows when it came too late. Words are not 0; the same one is in the ring at most once, so that with a
-//! slot for each nothing is overwritten.
+//! slot for each nothing is overwritten. Who takes a word sees what its writer did before.
 
 use crate::atomic::{AtomicU32, Ordering};
 
@@ -27,10 +27,14 @@ impl Ring<'_> {
     /// Gives where it stands now.
     pub fn post(&self, word: u32, posted: u32, same: impl Fn(u32) -> bool) -> u32 {
         let slot = self.slot(posted);
-        let old = slot.load(Ordering::Relaxed);
-        // Relaxed is enough: the word is all that is told.
-        if old != 0 && same(old) && slot.compare_exchange(old, word, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            return posted;
+        // Acquire, twice: who sees that a word was taken sees that all before it were, and writes to their slots later.
+        let old = slot.load(Ordering::Acquire);
+        if old != 0 && same(old) {
+            // Release: pairs with `take`.
+            let replaced = slot.compare_exchange(old, word, Ordering::Release, Ordering::Acquire);
+            if replaced.is_ok() {
+                return posted;
+            }
         }
         let written = self.written.load(Ordering::Relaxed);
         self.slot(written).store(word, Ordering::Relaxed);
@@ -51,9 +55,10 @@ impl Ring<'_> {
         if self.written.load(Ordering::Acquire) == read {
             return None;
         }
-        let word = self.slot(read).swap(0, Ordering::Relaxed);
-        // Release: a slot is written again only after its word was taken.
-        self.read.store(read.wrapping_add(1), Ordering::Release);
+        // Both: see `post`.
+        let word = self.slot(read).swap(0, Ordering::AcqRel);
+        // Nobody else counts on it: that a slot is free says the slot.
+        self.read.store(read.wrapping_add(1), Ordering::Relaxed);
         Some(word)
     }
 }

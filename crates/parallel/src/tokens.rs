@@ -12,49 +12,51 @@ use crate::atomic::{AtomicI64, Ordering};
 pub struct Tokens(AtomicI64);
 
 impl Tokens {
-    /// With `count` tokens; nobody waits.
-    #[cfg(not(loom))]
-    pub const fn new(count: i64) -> Self {
-        Self(AtomicI64::new(count))
-    }
-    /// With `count` tokens; nobody waits.
-    #[cfg(loom)]
-    pub fn new(count: i64) -> Self {
-        Self(AtomicI64::new(count))
+    crate::constant! {
+        /// With `count` tokens; nobody waits.
+        pub fn new(count: i64) -> Self {
+            Self(AtomicI64::new(count))
+        }
     }
 
     /// P without the lock: takes a token if there is one. If not, the caller settles under the lock, whatever else it does.
+    ///
+    /// Acquire: what those did who gave the tokens is seen.
     pub fn take(&self) -> bool {
-        if self.0.fetch_sub(1, Ordering::SeqCst) > 0 {
+        if self.0.fetch_sub(1, Ordering::Acquire) > 0 {
             return true;
         }
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.0.fetch_add(1, Ordering::Relaxed);
         false
     }
 
     /// V without the lock: false if somebody may wait; then the caller settles under the lock.
+    ///
+    /// Release: pairs with [`Tokens::take`].
     pub fn give(&self) -> bool {
-        self.0.fetch_add(1, Ordering::SeqCst) >= 0
+        self.0.fetch_add(1, Ordering::Release) >= 0
     }
 
     /// Under the lock: one more waits.
     pub fn enlist(&self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Under the lock: one waits no more, without a token.
     pub fn delist(&self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Under the lock, with `waiting` in the queue: whether the first of them gets a token. It is asked again after
     /// each that does.
     pub fn settle(&self, waiting: usize) -> bool {
-        waiting > 0 && self.0.load(Ordering::SeqCst) + waiting as i64 > 0
+        // An old value does no harm. If it hides a token, who gave that settles later; and as long as somebody waits, nobody
+        // takes the last token without the lock.
+        waiting > 0 && self.0.load(Ordering::Relaxed) + waiting as i64 > 0
     }
 
     /// Tokens, or minus the number of those who wait, as far as can be seen from outside.
     pub fn count(&self) -> i64 {
-        self.0.load(Ordering::SeqCst)
+        self.0.load(Ordering::Relaxed)
     }
 }

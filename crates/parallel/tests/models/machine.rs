@@ -1,0 +1,250 @@
+//! CPUs that take the nucleus lock, get interrupts and are held up: what all models stand on.
+
+use crate::lock::Lock;
+use crate::quiet::Quiet;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use loom::thread;
+use std::cell::RefCell;
+
+/// One step left out or put elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// All is as it should be.
+    None,
+    /// Who holds a CPU up sends the interrupt and does not wait.
+    DoesNotWait,
+    /// A CPU takes back that it is quiet before it has the lock.
+    LoudTooEarly,
+    /// A CPU says that it is quiet before it announces itself.
+    QuietTooEarly,
+    /// A CPU looks for what was left to it before it has the lock.
+    LooksTooEarly,
+    /// A CPU that slept and got the lock at once looks for nothing.
+    SleptAndForgets,
+    /// A CPU does not do what was left to it.
+    Forgets,
+    /// Who changes something and then asks where CPUs are has no fence between.
+    NoFence,
+    /// A CPU that goes elsewhere loads the root first, and then writes where it is.
+    RootFirst,
+    /// Nobody is held up.
+    HoldsNobodyUp,
+    /// Only CPUs in the domain are held up.
+    HoldsUpTooFew,
+    /// A model's own two steps, in the other order.
+    Swapped,
+    /// A model's own step, left out.
+    LeftOut,
+}
+
+/// What was left to a CPU to do.
+#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Left {
+    /// Forget translations.
+    pub flush: bool,
+    /// Look again at what it runs.
+    pub disturbed: bool,
+}
+
+/// The block of a CPU.
+pub struct Cpu {
+    pub quiet: Quiet,
+    /// An interrupt from another CPU that it has not taken.
+    interrupt: AtomicBool,
+    /// Which space it is in.
+    pub domain: AtomicU32,
+    /// Touched by whoever has the lock.
+    left: Plain<Left>,
+}
+
+/// Ordinary memory: two that touch it at the same time, one of them to change it, are found out.
+#[derive(Default)]
+pub struct Plain<T> {
+    accesses: loom::cell::UnsafeCell<()>,
+    value: RefCell<T>,
+}
+
+impl<T> Plain<T> {
+    pub fn new(value: T) -> Self {
+        Self { accesses: loom::cell::UnsafeCell::new(()), value: RefCell::new(value) }
+    }
+    pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
+        self.accesses.with(|_| read(&self.value.borrow()))
+    }
+    pub fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        self.accesses.with_mut(|_| change(&mut self.value.borrow_mut()))
+    }
+}
+
+/// See the module.
+pub struct Machine {
+    pub lock: Lock,
+    pub cpus: [Cpu; 3],
+    pub fault: Fault,
+}
+
+/// Runs a model: the body is that of CPU 0, which starts the others.
+pub fn explore(preemptions: Option<usize>, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = preemptions;
+    builder.max_branches = 2_000;
+    builder.check(body);
+}
+
+/// What a CPU does while it waits. One round in vain is as good as many: after the second, the other ways to go on are left
+/// out, and with nobody else to go on it is found out that the wait is for ever.
+pub fn relax() -> impl FnMut() {
+    let mut rounds = 0;
+    move || {
+        rounds += 1;
+        if rounds > 1 {
+            loom::skip_branch();
+        }
+        thread::yield_now();
+    }
+}
+
+/// Waits for the flag.
+pub fn wait_for(flag: &AtomicBool) {
+    let mut relax = relax();
+    while !flag.load(Ordering::Relaxed) {
+        relax();
+    }
+}
+
+impl Machine {
+    /// All CPUs run in user mode.
+    pub fn new(fault: Fault) -> Arc<Self> {
+        let cpu = || {
+            let quiet = Quiet::new();
+            quiet.end();
+            let left = Plain::default();
+            Cpu { quiet, interrupt: AtomicBool::new(false), domain: AtomicU32::new(0), left }
+        };
+        Arc::new(Self { lock: Lock::new(), cpus: [cpu(), cpu(), cpu()], fault })
+    }
+
+    /// A slow entry: the lock is ours. What was left to this CPU meanwhile.
+    pub fn enter(&self, me: usize) -> Left {
+        let cpu = &self.cpus[me];
+        if self.fault == Fault::QuietTooEarly {
+            cpu.quiet.begin();
+        }
+        if self.lock.announce() {
+            if self.fault == Fault::QuietTooEarly {
+                cpu.quiet.end();
+            }
+            let nothing = cpu.left.read(|left| *left);
+            let judged = matches!(self.fault, Fault::None | Fault::QuietTooEarly);
+            assert!(!judged || nothing == Left::default(), "something was left to a CPU that did not wait");
+            return Left::default();
+        }
+        if self.fault == Fault::LoudTooEarly {
+            cpu.quiet.begin();
+            cpu.quiet.end();
+            self.lock.wait(relax());
+            return cpu.take_left();
+        }
+        if self.fault == Fault::LooksTooEarly {
+            let left = cpu.take_left();
+            cpu.quiet.wait(&self.lock, relax());
+            return left;
+        }
+        cpu.quiet.wait(&self.lock, relax());
+        let left = cpu.take_left();
+        if self.fault == Fault::Forgets { Left::default() } else { left }
+    }
+
+    /// Gives the lock back.
+    pub fn leave(&self) {
+        self.lock.release();
+    }
+
+    /// A place in user mode: if an interrupt came, it is taken.
+    pub fn user(&self, me: usize) -> Left {
+        if !self.cpus[me].interrupt.swap(false, Ordering::Relaxed) {
+            return Left::default();
+        }
+        let left = self.enter(me);
+        self.leave();
+        left
+    }
+
+    /// With the lock: sends an interrupt.
+    pub fn send(&self, to: usize) {
+        self.cpus[to].interrupt.store(true, Ordering::Relaxed);
+    }
+
+    /// With the lock: holds a CPU up.
+    pub fn hold_up(&self, which: usize) {
+        match self.fault {
+            Fault::HoldsNobodyUp => {}
+            Fault::DoesNotWait => self.send(which),
+            _ => self.cpus[which].quiet.hold_up(|| self.send(which), relax()),
+        }
+    }
+
+    /// With the lock, when the CPU is held up: leaves it something to do.
+    pub fn leave_to(&self, which: usize, add: impl FnOnce(&mut Left)) {
+        self.cpus[which].left.change(add);
+    }
+
+    /// After a change that CPUs in `domain` may not know of: holds those up, and gives them.
+    pub fn hold_up_in(&self, me: usize, others: usize, domain: u32) -> impl Iterator<Item = usize> {
+        if self.fault != Fault::NoFence {
+            fence(Ordering::SeqCst);
+        }
+        // Acquire: what a CPU did there, before it said that it is elsewhere, is done.
+        let inside = move |which: &usize| *which != me && self.cpus[*which].domain.load(Ordering::Acquire) == domain;
+        (0..others + 1).filter(inside).inspect(|which| self.hold_up(*which))
+    }
+
+    /// On the short way, without the lock: to another space. Loading the root is a serialising instruction.
+    pub fn go(&self, me: usize, domain: u32) {
+        if self.fault == Fault::RootFirst {
+            fence(Ordering::SeqCst);
+        }
+        self.cpus[me].domain.store(domain, Ordering::Release);
+        if self.fault != Fault::RootFirst {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// From user mode to sleep.
+    pub fn sleep(&self, me: usize) -> Left {
+        let left = self.enter(me);
+        self.cpus[me].quiet.begin();
+        self.leave();
+        left
+    }
+
+    /// Does nothing until an interrupt comes.
+    pub fn wait_for_interrupt(&self, me: usize) {
+        wait_for(&self.cpus[me].interrupt);
+        self.cpus[me].interrupt.swap(false, Ordering::Relaxed);
+    }
+
+    /// Sleeps until an interrupt comes; then the lock is ours.
+    pub fn halt(&self, me: usize) -> Left {
+        let cpu = &self.cpus[me];
+        self.wait_for_interrupt(me);
+        if self.fault == Fault::SleptAndForgets {
+            if self.lock.announce() {
+                cpu.quiet.end();
+                return Left::default();
+            }
+            self.lock.wait(relax());
+            cpu.quiet.end();
+            return cpu.take_left();
+        }
+        cpu.quiet.wake(&self.lock, relax());
+        cpu.take_left()
+    }
+}
+
+impl Cpu {
+    fn take_left(&self) -> Left {
+        self.left.change(std::mem::take)
+    }
+}
