@@ -1,6 +1,6 @@
 //! Chains of activations: the long way of call and return, delegation, and the split.
 //!
-//! A split cuts a chain between a lower and an upper part. The lower part gets an error and goes on
+//! A split cuts a chain between a lower and an upper share. The lower part gets an error and goes on
 //! with the thread; the upper part is an orphan: it goes on on the orphan thread of its lowest domain,
 //! or waits in that domain's queue until the thread is free, and ends at its return. Nothing is allocated.
 
@@ -72,6 +72,13 @@ fn wait_for_activation(mut caller: Ref<Activation>, entry: Ref<Entry>, deadline:
     }
     (caller.wait, caller.waits_on) = (Wait::Pool, callee.address());
     callee.waiters.append(caller);
+    // Who is on the short way back from there may not have seen that somebody waits now; afterwards they all see it.
+    cpu::hold_up_where(|other| other.domain == Some(callee));
+    if cpu::several() && callee.shares().any(|share| share.pool.is_some()) {
+        callee.waiters.remove(caller);
+        caller.wait = Wait::No;
+        caller.leave()
+    }
     deadline::set(caller, deadline);
     schedule::block_current()
 }
@@ -110,8 +117,7 @@ fn call(
     if caller.depth as usize + 1 >= MAX_DEPTH {
         return Err(Error::TooDeep);
     }
-    let mut callee_domain = callee;
-    let Some(mut activation) = callee.pool else {
+    let Some(mut activation) = callee.share().pool.or_else(|| fetch(callee)) else {
         return Err(if control.0 & Control::NO_WAIT != 0 { Error::Busy } else { Error::Again });
     };
     let received = if control.delegated() != 0 {
@@ -121,9 +127,8 @@ fn call(
         0
     };
     trace::call(caller, entry, words[0], frame == Frame::Full);
-    callee_domain.pool = activation.next;
-    let mut caller_domain = caller.domain;
-    caller_domain.crossings += 1;
+    callee.share().pool = activation.next;
+    caller.domain.share().crossings += 1;
     (caller.frame, caller.state, caller.callee) = (frame, State::Calling, Some(activation));
     (activation.state, activation.caller, activation.depth) = (State::Top, Some(caller), caller.depth + 1);
     copy_message(caller, activation, control.length());
@@ -140,6 +145,24 @@ fn call(
     }
     let control = Control::bytes(control.length()).delegate(received, 0);
     activation.leave_to_service(entry.word0, entry.word1, &words, control.0)
+}
+
+/// Brings a free activation of `domain` here from another CPU's pool.
+#[cold]
+fn fetch(domain: Ref<Domain>) -> Link<Activation> {
+    for other in cpu::others() {
+        let mut share = domain.share_on(other.number as usize);
+        if share.pool.is_some() {
+            cpu::hold_up(other);
+            if let Some(mut activation) = share.pool {
+                share.pool = activation.next;
+                activation.next = None;
+                domain.share().pool = Some(activation);
+                return Some(activation);
+            }
+        }
+    }
+    None
 }
 
 /// The return did not take the fast path of `entry.s`.
@@ -217,9 +240,10 @@ fn unlink_top(mut thread: Ref<Thread>, mut top: Ref<Activation>, mut caller: Ref
 /// Puts an activation back into its domain's pool; who waits for one makes the call again.
 #[inline(always)]
 fn release(mut activation: Ref<Activation>) {
-    let mut domain = activation.domain;
-    (activation.state, activation.next, activation.lent) = (State::Free, domain.pool, 0);
-    domain.pool = Some(activation);
+    let domain = activation.domain;
+    let mut share = domain.share();
+    (activation.state, activation.next, activation.lent) = (State::Free, share.pool, 0);
+    share.pool = Some(activation);
     if domain.waiters.head.is_some() {
         wake_waiter(domain);
     }
@@ -272,17 +296,13 @@ pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(),
         word0: source.word0,
         word1: source.word1,
         flags: source.node.flags,
+        pairs: 0,
     };
     place.fill(content, Some(source))
 }
 
 /// Makes a call entry for `domain` from a service.
-pub fn make_call_entry(
-    service: Ref<Entry>,
-    badge: u64,
-    domain: Ref<Domain>,
-    mut place: Ref<Entry>,
-) -> Result<(), Error> {
+pub fn make_call_entry(service: Ref<Entry>, badge: u64, domain: Ref<Domain>, place: Ref<Entry>) -> Result<(), Error> {
     // SAFETY: a service's object is its domain.
     let callee: Ref<Domain> = unsafe { service.object_as() };
     let content = Content {
@@ -292,10 +312,9 @@ pub fn make_call_entry(
         word0: service.word0,
         word1: badge,
         flags: service.node.flags,
+        pairs: domain.pair as u64 | (callee.pair as u64) << 32,
     };
-    place.fill(content, Some(service))?;
-    place.pairs = domain.pair as u64 | (callee.pair as u64) << 32;
-    Ok(())
+    place.fill(content, Some(service))
 }
 
 /// Goes on with the chain of the running thread, past domains that died.
@@ -416,6 +435,9 @@ fn park(mut top: Ref<Activation>, mut domain: Ref<Domain>) {
 /// Cuts the chain above `lower`, which is calling. Afterwards `lower` is the top of its thread, which
 /// does not run; the upper part is an orphan.
 pub fn split_above(mut lower: Ref<Activation>) {
+    if let Some(thread) = lower.thread {
+        cpu::hold_up_thread(thread);
+    }
     let (Some(mut upper), thread) = (lower.callee, lower.thread) else { return };
     info::counters().splits += 1;
     (upper.caller, lower.callee, lower.state) = (None, None, State::Top);
@@ -435,6 +457,7 @@ pub fn split_above(mut lower: Ref<Activation>) {
         lending::settle(thread);
     }
     let runs = thread.map_or(Runs::Blocked, |thread| thread.runs);
+    let runs_on = thread.filter(|thread| thread.runs == Runs::Running).map(cpu::home_of);
     match upper.domain.orphan_thread.filter(|orphan| orphan.top.is_none()) {
         Some(mut orphan) => {
             if let Some(thread) = thread {
@@ -442,11 +465,11 @@ pub fn split_above(mut lower: Ref<Activation>) {
                 orphan.own_priority = thread.own_priority.min(orphan.home.max_priority);
             }
             adopt(orphan, top);
-            if runs == Runs::Running && cpu::this().thread == thread {
+            if let Some(mut cpu) = runs_on {
                 let now = timer::now();
-                (orphan.runs, orphan.started) = (Runs::Running, now);
+                (orphan.runs, orphan.started, orphan.cpu) = (Runs::Running, now, cpu.number);
                 orphan.slice_end = now + orphan.slice;
-                cpu::this().thread = Some(orphan);
+                cpu.thread = Some(orphan);
                 trace::run(orphan);
             } else if !waiting {
                 schedule::make_ready(orphan);
@@ -454,8 +477,8 @@ pub fn split_above(mut lower: Ref<Activation>) {
         }
         None => {
             set_thread(top, None);
-            if runs == Runs::Running && cpu::this().thread == thread {
-                cpu::this().thread = None;
+            if let Some(cpu) = runs_on {
+                cpu.leave_thread();
             }
             if !waiting {
                 park(top, upper.domain);
@@ -473,9 +496,11 @@ pub fn split_above(mut lower: Ref<Activation>) {
 /// What it called goes on as an orphan; who called it gets `PeerDied`.
 pub fn cut_out(mut activation: Ref<Activation>) {
     if activation.state == State::Free {
-        let mut domain = activation.domain;
-        domain.pool = None;
+        activation.domain.shares().for_each(|mut share| share.pool = None);
         return;
+    }
+    if let Some(thread) = activation.thread {
+        cpu::hold_up_thread(thread);
     }
     if activation.state == State::Calling {
         split_above(activation);
@@ -492,6 +517,7 @@ pub fn cut_out(mut activation: Ref<Activation>) {
             Some(mut thread) => {
                 trace::cut(thread, Some(caller));
                 thread.top = Some(caller);
+                look_anew(thread);
                 schedule::make_ready(thread);
             }
             None => unpark(caller),
@@ -499,6 +525,9 @@ pub fn cut_out(mut activation: Ref<Activation>) {
     } else if let Some(mut thread) = thread {
         trace::cut(thread, None);
         (thread.top, thread.bottom) = (None, None);
+        if thread.runs == Runs::Running {
+            cpu::home_of(thread).leave_thread();
+        }
         thread.runs = Runs::Blocked;
         if thread.carries_orphans {
             if adopt_next(thread) {
@@ -507,6 +536,14 @@ pub fn cut_out(mut activation: Ref<Activation>) {
         } else {
             thread.ended = true;
         }
+    }
+}
+
+/// What the top of a thread was is so no more: if it runs on another CPU, which is held up, that finds out.
+pub fn look_anew(thread: Ref<Thread>) {
+    if thread.runs == Runs::Running {
+        let mut home = cpu::home_of(thread);
+        home.disturbed |= home != cpu::this();
     }
 }
 

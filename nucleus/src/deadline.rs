@@ -1,10 +1,11 @@
-//! Activations whose wait or call has a deadline, in a leftist tree (Crane; Knuth, *The Art of Computer
+//! Activations whose wait or call has a deadline, for each CPU on which they began in a leftist tree (Crane; Knuth, *The Art of Computer
 //! Programming* 3, 5.2.3): the earliest is the root. Nothing is allocated, and every step takes time
 //! logarithmic in the number of deadlines, a removal from the middle included.
 
 use crate::activation::Activation;
 use crate::arch::timer;
-use crate::pointer::{Link, Nucleus, Ref};
+use crate::cpu::{self, Cpu};
+use crate::pointer::{Link, Ref};
 use abi::NEVER;
 
 /// An activation's place in the tree.
@@ -13,11 +14,11 @@ pub struct Place {
     left: Link<Activation>,
     right: Link<Activation>,
     up: Link<Activation>,
+    /// The CPU in whose tree it is.
+    cpu: u8,
     /// Steps to the nearest missing child; the left one's is never smaller than the right one's.
     rank: u32,
 }
-
-static ROOT: Nucleus<Link<Activation>> = Nucleus::new(None);
 
 /// The wait or call of `activation` ends at `deadline` (ticks); 0 = never.
 pub fn set(mut activation: Ref<Activation>, deadline: u64) {
@@ -26,9 +27,10 @@ pub fn set(mut activation: Ref<Activation>, deadline: u64) {
         return;
     }
     activation.deadline = deadline;
-    activation.place = Place { left: None, right: None, up: None, rank: 1 };
-    let root = merge(*ROOT.get(), Some(activation));
-    set_root(root);
+    let cpu = cpu::this();
+    activation.place = Place { left: None, right: None, up: None, cpu: cpu.number, rank: 1 };
+    let root = merge(cpu.deadlines, Some(activation));
+    set_root(cpu, root);
     if root == Some(activation) {
         timer::arm_no_later_than(deadline);
     }
@@ -41,7 +43,9 @@ pub fn clear(mut activation: Ref<Activation>) {
     }
     activation.deadline = 0;
     let rest = merge(activation.place.left, activation.place.right);
-    let Some(mut parent) = activation.place.up else { return set_root(rest) };
+    let Some(mut parent) = activation.place.up else {
+        return cpu::of(activation.place.cpu as usize).into_iter().for_each(|cpu| set_root(cpu, rest));
+    };
     if let Some(mut rest) = rest {
         rest.place.up = Some(parent);
     }
@@ -57,21 +61,21 @@ pub fn clear(mut activation: Ref<Activation>) {
     }
 }
 
-/// The earliest deadline in ticks.
+/// The earliest deadline of this CPU in ticks.
 pub fn earliest() -> u64 {
-    ROOT.get().map_or(NEVER, |root| root.deadline)
+    cpu::this().deadlines.map_or(NEVER, |root| root.deadline)
 }
 
-/// The activation with the earliest deadline if that is not later than `now`.
+/// The activation with the earliest deadline of this CPU if that is not later than `now`.
 pub fn due(now: u64) -> Link<Activation> {
-    ROOT.get().filter(|root| root.deadline <= now)
+    cpu::this().deadlines.filter(|root| root.deadline <= now)
 }
 
-fn set_root(root: Link<Activation>) {
+fn set_root(mut cpu: Ref<Cpu>, root: Link<Activation>) {
     if let Some(mut root) = root {
         root.place.up = None;
     }
-    *ROOT.get() = root;
+    cpu.deadlines = root;
 }
 
 /// Joins two trees along their right spines, which are logarithmic.

@@ -17,9 +17,9 @@ use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{self, Thread};
 use crate::{cpu, info, operation, removal, schedule, slab, trace};
-use abi::Error;
 use abi::layout::{ENTRY_BYTES, MAX_TABLE_ORDER, TABLE_ENTRIES};
 use abi::rights::Kind;
+use abi::{Error, MAX_CPUS};
 
 /// `Domain::slow`: the domain is dead.
 pub const SLOW_DEAD: u8 = 1;
@@ -44,7 +44,17 @@ const ORPHAN_SLICE_MICROSECONDS: u64 = 10_000;
 /// Domains made by domains made by domains.
 const MAX_NESTING: u8 = 16;
 
-/// See the module. The fields up to `waiters` are used by `entry.s`.
+/// What a domain has on one CPU, which alone touches it unless it is held up. One for each CPU of the machine follows
+/// each [`Domain`].
+#[repr(C)]
+pub struct Share {
+    /// Free activations.
+    pub pool: Link<Activation>,
+    /// Calls made.
+    pub crossings: u64,
+}
+
+/// See the module. The fields up to `waiters` are used by `entry.s`, and the shares behind.
 #[repr(C)]
 pub struct Domain {
     /// The portal table.
@@ -61,10 +71,6 @@ pub struct Domain {
     pub max_priority: u8,
     /// Where the search for a free index begins.
     pub free_hint: u16,
-    /// Calls made.
-    pub crossings: u64,
-    /// Free activations.
-    pub pool: Link<Activation>,
     /// Callers that wait for one.
     pub waiters: Queue,
     /// Who pays.
@@ -75,6 +81,8 @@ pub struct Domain {
     pub parent: u64,
     /// For people.
     pub name: [u8; 16],
+    /// A bit for each CPU on which its threads may run.
+    pub cpus: u64,
     /// Why it died.
     pub status: u64,
     /// The log says so.
@@ -160,11 +168,11 @@ pub fn new(
         return Err(Error::BadArgument);
     }
     let table_order = table_order as usize;
-    let mut domain: Ref<Domain> = slab::allocate(account)?;
+    let mut domain: Ref<Domain> = allocate(account)?;
     let table: Frame = match account.allocate(table_order, Use::Kernel) {
         Ok(frame) => frame,
         Err(error) => {
-            slab::free(domain);
+            release(domain);
             return Err(error);
         }
     };
@@ -172,13 +180,14 @@ pub fn new(
         Ok(root) => root,
         Err(error) => {
             account::release(table, table_order);
-            slab::free(domain);
+            release(domain);
             return Err(error);
         }
     };
     domain.table = frames::address_of(table);
     domain.table_order = table_order as u8;
     (domain.root, domain.account, domain.pair) = (root, account, ONLY_PAIR);
+    domain.cpus = maker.map_or(u64::MAX, |maker| maker.cpus);
     domain.slow = if flags & abi::op::DOMAIN_FPU != 0 { SLOW_FPU } else { 0 };
     domain.grow_table();
     let thread = match thread::new_empty(domain, 0, timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS)) {
@@ -186,7 +195,7 @@ pub fn new(
         Err(error) => {
             paging::free_root(domain);
             account::release(table, table_order);
-            slab::free(domain);
+            release(domain);
             return Err(error);
         }
     };
@@ -220,9 +229,20 @@ pub fn die(mut domain: Ref<Domain>, status: u64) {
     if status != 0 {
         tell_death(domain, status, None);
     }
+    leave_all(domain);
     schedule::domain_died(domain);
     if let Some(semaphore) = domain.death_semaphore {
         semaphore.signal();
+    }
+}
+
+/// Every other CPU that is in a domain that died leaves it; none is on a short way into it.
+fn leave_all(domain: Ref<Domain>) {
+    for mut other in cpu::others() {
+        cpu::hold_up(other);
+        if other.domain == Some(domain) && !other.idle {
+            other.disturbed = true;
+        }
     }
 }
 
@@ -263,6 +283,19 @@ pub fn leave_dead() -> ! {
 }
 
 impl Ref<Domain> {
+    /// What it has on the CPU with this number.
+    pub fn share_on(self, cpu: usize) -> Ref<Share> {
+        // SAFETY: there is a share for each CPU behind the domain; see `allocate`.
+        unsafe { Ref::new(self.pointer().add(1).cast::<Share>().add(cpu)) }
+    }
+    /// What it has on this CPU.
+    pub fn share(self) -> Ref<Share> {
+        self.share_on(cpu::this().number as usize)
+    }
+    /// What it has on all CPUs.
+    pub fn shares(self) -> impl Iterator<Item = Ref<Share>> {
+        (0..cpu::present()).map(move |cpu| self.share_on(cpu))
+    }
     /// Adds a page of empty entries to the table; false when it has the size that was asked for.
     pub fn grow_table(mut self) -> bool {
         let (bytes, all) = (self.table_bytes(), FRAME << self.table_order);
@@ -328,6 +361,11 @@ impl Ref<Domain> {
 
     /// Removes a bounded part of what the domain, which is dead, has; true when it is gone.
     pub fn remove_step(mut self) -> bool {
+        if let Some(other) = cpu::others().find(|other| other.domain == Some(self)) {
+            // It is about to leave, or sleeps there.
+            cpu::kick(other);
+            return false;
+        }
         if chain::wake_waiter(self) {
             return false;
         }
@@ -390,8 +428,41 @@ impl Ref<Domain> {
         if let Some(mut next) = self.next {
             next.previous = self.previous;
         }
-        slab::free(self);
+        release(self);
     }
 }
+
+const fn bytes_with(shares: usize) -> usize {
+    size_of::<Domain>() + shares * size_of::<Share>()
+}
+
+/// Room for a domain and its shares, cleared: most machines have few CPUs.
+fn allocate(account: Ref<Account>) -> Result<Ref<Domain>, Error> {
+    // SAFETY: both begin with a domain, and zeros are one.
+    unsafe {
+        if cpu::present() <= FEW {
+            slab::allocate::<Bytes<{ bytes_with(FEW) }>>(account).map(|bytes| Ref::new(bytes.pointer().cast()))
+        } else {
+            slab::allocate::<Bytes<{ bytes_with(MAX_CPUS) }>>(account).map(|bytes| Ref::new(bytes.pointer().cast()))
+        }
+    }
+}
+
+fn release(domain: Ref<Domain>) {
+    // SAFETY: as it was allocated: the number of CPUs is known before the first domain is made.
+    unsafe {
+        if cpu::present() <= FEW {
+            slab::free::<Bytes<{ bytes_with(FEW) }>>(Ref::new(domain.pointer().cast()));
+        } else {
+            slab::free::<Bytes<{ bytes_with(MAX_CPUS) }>>(Ref::new(domain.pointer().cast()));
+        }
+    }
+}
+
+#[repr(align(8))]
+struct Bytes<const COUNT: usize>([u8; COUNT]);
+
+/// Shares for which there is room in what a domain takes on most machines.
+const FEW: usize = 8;
 
 const _: () = assert!(FRAME == TABLE_ENTRIES * ENTRY_BYTES);

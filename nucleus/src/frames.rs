@@ -10,6 +10,7 @@
 
 use crate::account::Account;
 use crate::arch::memory::{self, DIRECT, physical};
+use crate::arch::start;
 use crate::pointer::{Nucleus, Ref};
 use abi::boot::{BootInfo, Region};
 
@@ -420,7 +421,7 @@ fn take_ram(info: &BootInfo, taken: [Region; 2], within: core::ops::Range<usize>
             if overlaps(at, info.archive) {
                 record(frame as Frame).used = Use::Archive;
                 allocator.boot += 1;
-            } else if taken.iter().any(|taken| overlaps(at, *taken)) || at.start < 0x1000 {
+            } else if taken.iter().chain([&start::page()]).any(|taken| overlaps(at, *taken)) || at.start < 0x1000 {
                 allocator.boot += 1;
             } else {
                 allocator.release(frame as Frame, 0);
@@ -441,6 +442,11 @@ pub fn give_image_part(part: Region) {
 /// Counts frames that the nucleus keeps from boot on (page tables of the direct map).
 pub fn count_boot(count: usize) {
     ALLOCATOR.get().boot += count;
+}
+
+/// Ends [`count_boot`].
+pub fn uncount_boot(count: usize) {
+    ALLOCATOR.get().boot -= count;
 }
 
 fn overlaps(a: Region, b: Region) -> bool {

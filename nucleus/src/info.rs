@@ -6,7 +6,7 @@ use crate::domain::{self, Domain};
 use crate::operation::Stop;
 use crate::pointer::{Nucleus, Ref};
 use crate::thread::{self, Thread};
-use crate::{account, cpu, frames, log};
+use crate::{account, cpu, frames, log, schedule};
 use abi::info::{self, Counters};
 use abi::rights::Kind;
 use abi::{Error, MESSAGE_BYTES};
@@ -81,7 +81,9 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
         }
         info::COUNTERS => {
             counters().uptime = timer::nanoseconds();
-            (counters().longest, counters().longest_by) = (cpu::this().longest, cpu::this().longest_by);
+            let longest = cpu::all().map(|cpu| (cpu.longest, cpu.longest_by)).max();
+            (counters().longest, counters().longest_by) = longest.unwrap_or_default();
+            counters().dispatches = cpu::all().map(|cpu| cpu.counts.dispatches).sum();
             write(activation, *counters());
             Ok(0)
         }
@@ -97,6 +99,12 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
                 (false, Some(older)) => info::Portal::position(older.number, 0),
                 (false, None) => 0,
             })
+        }
+        info::CPU => {
+            let number = usize::try_from(position).ok().filter(|number| *number < cpu::present());
+            let number = number.ok_or(Error::Empty)?;
+            write(activation, cpu_record(number));
+            Ok(if number + 1 < cpu::present() { position + 1 } else { 0 })
         }
         _ => Err(Error::BadArgument.into()),
     }
@@ -136,11 +144,35 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
         // The orphan thread is not one of its own.
         threads: domain.thread_count.saturating_sub(1) as u64,
         activations: domain.activation_count as u64,
-        crossings: domain.crossings,
+        crossings: domain.shares().map(|share| share.crossings).sum(),
         pages: domain.pages,
         pair: domain.pair as u64,
         table: domain.table_entries() as u64,
     }
+}
+
+fn cpu_record(number: usize) -> info::Cpu {
+    let identity = cpu::identity_of(number) as u64;
+    let mut record = info::Cpu { number: number as u64, identity, ..info::Cpu::OFF };
+    let Some(cpu) = cpu::of(number) else { return record };
+    let thread = cpu.thread.filter(|thread| !cpu.idle && !schedule::is_seat(*thread));
+    record.state = match thread {
+        Some(_) => info::cpu_state::BUSY,
+        None if cpu.idle => info::cpu_state::IDLE,
+        None => info::cpu_state::SCHEDULES,
+    };
+    let counts = cpu.counts;
+    let rests = if cpu.idle { timer::now() - cpu.idle_since } else { 0 };
+    record.thread = thread.map_or(0, |thread| thread.number as u64);
+    record.scheduler = cpu.seat.map_or(0, |seat| seat.domain.number);
+    record.idle = timer::to_nanoseconds(counts.idle + rests);
+    (record.dispatches, record.interrupts) = (counts.dispatches, counts.interrupts);
+    (record.received, record.wakes, record.halts) = (counts.received, counts.wakes, counts.halts);
+    record.lock_waits = counts.lock_waits;
+    record.lock_waited = timer::to_nanoseconds(counts.lock_waited);
+    record.lock_longest = timer::to_nanoseconds(counts.lock_longest);
+    (record.longest, record.longest_by) = (cpu.longest, cpu.longest_by);
+    record
 }
 
 fn thread_record(thread: Ref<Thread>) -> info::Thread {
@@ -152,7 +184,7 @@ fn thread_record(thread: Ref<Thread>) -> info::Thread {
         priority: thread.priority as u64,
         depth: thread.top.map_or(0, |top| top.depth as u64 + 1),
         used: timer::to_nanoseconds(thread.used),
-        cpu: 0,
-        cpus: 1,
+        cpu: thread.cpu as u64,
+        cpus: thread.cpus & cpu::mask(),
     }
 }

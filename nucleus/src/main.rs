@@ -20,6 +20,7 @@ mod interrupt;
 mod ledger;
 mod lending;
 mod loader;
+mod lock;
 mod log;
 mod mapping;
 mod operation;
@@ -43,6 +44,8 @@ unsafe extern "C" {
 /// From the loader's assembly, in long mode on the boot stack, which becomes the CPU's kernel stack.
 #[unsafe(no_mangle)]
 extern "C" fn boot_rust(start_info: u64) -> ! {
+    lock::begin();
+    cpu::init_first();
     match boot(start_info) {
         Ok(never) => match never {},
         Err(error) => panic!("cannot start: {error}"),
@@ -61,6 +64,8 @@ fn boot(start_info: u64) -> Result<core::convert::Infallible, &'static str> {
     arch::interrupts::init();
     arch::timer::init();
     trace::begin();
+    arch::start::start_others(&info)?;
+    frames::give_image_part(arch::start::page());
     account::init();
     let (total, free, boot) = frames::numbers();
     let [total, boot, free] = [total, boot, free].map(|count| Part::Number(count as u64));

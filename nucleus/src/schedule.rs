@@ -6,49 +6,46 @@
 //! has a slot for each.
 
 use crate::activation::{self, Activation, State};
+use crate::arch::paging;
 use crate::arch::{entry, timer};
 use crate::chain;
-use crate::cpu;
+use crate::cpu::{self, Cpu};
 use crate::domain::Domain;
+use crate::lock;
 use crate::log::{self, Part};
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::semaphore::Reply;
 use crate::thread::{self, Runs, Thread};
 use crate::{deadline, frames, info, slab, trace};
-use abi::sched::{Event, IDLE, RING_SLOTS, Ring, ThreadWord};
-use abi::{Error, MAX_THREADS};
+use abi::Error;
+use abi::sched::{Event, IDLE, RUN, Ring as SharedRing, ThreadWord, hand_to};
+use core::sync::atomic::AtomicU32;
+use parallel::ring::Ring;
 
 /// Microseconds that `sched` may take between being entered and dispatching.
 const PATIENCE_MICROSECONDS: u64 = 10_000;
 
+/// Where a scheduler is entered.
 #[derive(Clone, Copy)]
-struct Seat {
+pub struct Seat {
     activation: Ref<Activation>,
     thread: Ref<Thread>,
-    domain: Ref<Domain>,
-    ring: *mut Ring,
+    /// Whose it is.
+    pub domain: Ref<Domain>,
+    ring: *mut SharedRing,
 }
 
 struct Seats {
-    active: Option<Seat>,
     standby: Option<Seat>,
-    /// How long `sched` may take, in ticks, and when this time is over.
+    /// CPUs with a scheduler.
+    taken: usize,
+    /// How long `sched` may take, in ticks.
     patience: u64,
-    patience_ends: u64,
     /// Runs when the first boot thread ends.
     boot_successor: Link<Thread>,
-    /// By thread number: the counter of the ring after its last post.
-    posted: [u32; MAX_THREADS],
 }
 
-static SEATS: Nucleus<Seats> = Nucleus::new(Seats {
-    active: None,
-    standby: None,
-    patience: 0,
-    patience_ends: u64::MAX,
-    boot_successor: None,
-    posted: [0; MAX_THREADS],
-});
+static SEATS: Nucleus<Seats> = Nucleus::new(Seats { standby: None, taken: 0, patience: 0, boot_successor: None });
 
 /// Whether this is the pseudo-thread of a scheduler's seat.
 pub fn is_seat(thread: Ref<Thread>) -> bool {
@@ -60,25 +57,26 @@ pub fn set_boot_successor(thread: Ref<Thread>) {
     SEATS.get().boot_successor = Some(thread);
 }
 
-fn post(thread: Ref<Thread>) {
-    let seats = SEATS.get();
-    let Some(seat) = seats.active else { return };
-    let posted = &mut seats.posted[thread.number as usize];
-    // SAFETY: the ring is a page of the nucleus that the seat's activation owns.
-    unsafe {
-        let ring = seat.ring;
-        let written = (*ring).written;
-        let unread = written.wrapping_sub((&raw const (*ring).read).read_volatile());
-        let ago = written.wrapping_sub(*posted);
-        // The slot is checked, too: the user may have written anything to `read`.
-        let slot = &mut (*ring).slots[posted.wrapping_sub(1) as usize % RING_SLOTS];
-        if ago < unread && ThreadWord(*slot).number() == thread.number as usize {
-            *slot = thread.word() as u32;
-            return;
+impl Seat {
+    fn ring(&self) -> Ring<'static> {
+        // SAFETY: the ring is a page of the nucleus that the seat's activation owns; whoever touches its words does it
+        // atomically.
+        unsafe {
+            Ring {
+                written: AtomicU32::from_ptr(&raw mut (*self.ring).written),
+                read: AtomicU32::from_ptr(&raw mut (*self.ring).read),
+                slots: &*(&raw const (*self.ring).slots).cast::<[AtomicU32; abi::sched::RING_SLOTS]>(),
+            }
         }
-        *posted = written.wrapping_add(1);
-        (*ring).slots[written as usize % RING_SLOTS] = thread.word() as u32;
-        (&raw mut (*ring).written).write_volatile(written.wrapping_add(1));
+    }
+}
+
+/// Tells the thread's scheduler that it is ready; without one it is told when it takes its seat.
+fn post(mut thread: Ref<Thread>) {
+    if let Some(seat) = &cpu::home_of(thread).seat {
+        let number = thread.number as usize;
+        let same = |word| ThreadWord(word).number() == number;
+        thread.posted = seat.ring().post(thread.word() as u32, thread.posted, same);
     }
 }
 
@@ -87,50 +85,47 @@ pub fn post_again(thread: Ref<Thread>) {
     post(thread);
 }
 
-fn ring_is_unread(seat: &Seat) -> bool {
-    // SAFETY: as in `post`; the user may write anything into `read`, which only harms itself.
-    unsafe { (*seat.ring).written != (&raw const (*seat.ring).read).read_volatile() }
-}
-
-/// The thread can run: hands it to `sched`. True if it precedes the running one.
+/// The thread can run: hands it to the scheduler of its CPU. True if it precedes what runs here.
 pub fn make_ready(mut thread: Ref<Thread>) -> bool {
     if thread.runs != Runs::Blocked || thread.ended {
         return false;
     }
     trace::wake(thread);
     thread.runs = Runs::Ready;
-    if SEATS.get().active.is_none() {
-        // The scheduler is told when it takes its seat.
+    hand_in(thread)
+}
+
+/// Posts a ready thread and interrupts what it precedes on its CPU; true if that is here.
+fn hand_in(thread: Ref<Thread>) -> bool {
+    let mut home = cpu::home_of(thread);
+    if home.seat.is_none() {
         return false;
     }
     post(thread);
-    let mut cpu = cpu::this();
     let precedes =
-        cpu.idle || cpu.thread.is_some_and(|current| !is_seat(current) && thread.priority > current.priority);
-    cpu.preempt |= precedes;
+        home.idle || home.thread.is_some_and(|current| !is_seat(current) && thread.priority > current.priority);
+    home.preempt |= precedes;
+    if precedes && home != cpu::this() {
+        cpu::this().counts.wakes += 1;
+        cpu::kick(home);
+        return false;
+    }
     precedes
 }
 
-/// As [`make_ready`] from a light operation that ends with success: gives way if the thread precedes.
-pub fn ready_from_operation(thread: Ref<Thread>) {
-    if make_ready(thread) {
-        if let Some(activation) = cpu::this().activation {
-            activation.set_result(Ok(0));
-        }
-        give_way(Event::Preempted);
+/// A light operation that ends with success gives way to what precedes it now.
+pub fn precede_from_operation() {
+    if let Some(activation) = cpu::this().activation {
+        activation.set_result(Ok(0));
     }
+    give_way(Event::Preempted);
 }
 
 /// The running thread, whose frame is complete, goes back to `sched` with `event`.
 pub fn give_way(event: Event) -> ! {
     let mut cpu = cpu::this();
     cpu.preempt = false;
-    let Some(seat) = &SEATS.get().active else {
-        match cpu.activation {
-            Some(activation) => activation.leave(),
-            None => boot_next(),
-        }
-    };
+    let Some(seat) = &cpu.seat else { give_way_to_nobody(cpu) };
     let now = timer::now();
     match cpu.thread.filter(|thread| !is_seat(*thread)) {
         Some(mut thread) => {
@@ -144,10 +139,40 @@ pub fn give_way(event: Event) -> ! {
     }
 }
 
+/// There is no scheduler on this CPU: before the first took its seat the running thread goes on; afterwards it goes to
+/// another CPU.
+#[cold]
+fn give_way_to_nobody(cpu: Ref<Cpu>) -> ! {
+    if SEATS.get().taken == 0 {
+        match cpu.activation {
+            Some(activation) => activation.leave(),
+            None => boot_next(),
+        }
+    }
+    if let Some(thread) = cpu.thread.filter(|thread| !is_seat(*thread)) {
+        stop(thread, Runs::Ready, timer::now());
+        move_away(thread);
+    }
+    idle()
+}
+
+/// A thread goes to a CPU that has a scheduler, if possible one on which it may run.
+fn move_away(mut thread: Ref<Thread>) {
+    let seated = |cpu: &Ref<Cpu>| cpu.seat.is_some();
+    let allowed = |cpu: &Ref<Cpu>| thread.cpus >> cpu.number & 1 != 0;
+    let found = cpu::all().find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all().find(seated));
+    if let Some(cpu) = found {
+        thread.cpu = cpu.number;
+        if thread.runs == Runs::Ready {
+            hand_in(thread);
+        }
+    }
+}
+
 /// `op::YIELD`.
 pub extern "C" fn yield_(_: u64, _: u64) -> Reply {
     let cpu = cpu::this();
-    let (Some(thread), Some(seat)) = (cpu.thread.filter(|thread| !is_seat(*thread)), &SEATS.get().active) else {
+    let (Some(thread), Some(seat)) = (cpu.thread.filter(|thread| !is_seat(*thread)), &cpu.seat) else {
         return Err(Error::NotRunnable).into();
     };
     if let Some(activation) = cpu.activation {
@@ -167,10 +192,15 @@ pub fn block_current() -> ! {
         trace::stop(thread, 0);
         stop(thread, Runs::Blocked, now);
     }
-    match &SEATS.get().active {
+    match &cpu::this().seat {
         Some(seat) => enter_seat(seat, Event::Choose, 0, now),
-        None => boot_next(),
+        None => without_seat(),
     }
+}
+
+#[cold]
+fn without_seat() -> ! {
+    if SEATS.get().taken == 0 && cpu::this().number == 0 { boot_next() } else { idle() }
 }
 
 #[inline(always)]
@@ -181,19 +211,19 @@ fn stop(mut thread: Ref<Thread>, runs: Runs, now: u64) {
 
 /// Enters `sched` at its entry.
 pub fn enter(event: Event, word: u64) -> ! {
-    match &SEATS.get().active {
+    match &cpu::this().seat {
         Some(seat) => enter_seat(seat, event, word, timer::now()),
-        None => boot_next(),
+        None => without_seat(),
     }
 }
 
 #[inline(always)]
 fn enter_seat(seat: &Seat, event: Event, word: u64, now: u64) -> ! {
     trace::schedule(seat.domain, event as u64);
-    let seats = SEATS.get();
-    seats.patience_ends = now + seats.patience;
-    timer::arm_no_later_than(seats.patience_ends);
-    cpu::this().thread = Some(seat.thread);
+    let mut cpu = cpu::this();
+    cpu.patience_ends = now + SEATS.get().patience;
+    timer::arm_no_later_than(cpu.patience_ends);
+    cpu.thread = Some(seat.thread);
     if seat.activation.is_special() {
         enter_specially(seat.activation, event, word)
     }
@@ -230,52 +260,122 @@ pub fn run(mut thread: Ref<Thread>) -> ! {
 }
 
 /// `op::DISPATCH`.
-pub extern "C" fn dispatch(_seat: u64, number: u64) -> Reply {
-    let seats = SEATS.get();
-    let Some(seat) = &seats.active else { return Err(Error::NoRight).into() };
-    if cpu::this().thread != Some(seat.thread) {
+pub extern "C" fn dispatch(what: u64, number: u64) -> Reply {
+    let mut cpu = cpu::this();
+    let Some(seat) = &cpu.seat else { return Err(Error::NoRight).into() };
+    if cpu.thread != Some(seat.thread) {
         return Err(Error::NoRight).into();
     }
-    if ring_is_unread(seat) {
+    if what != RUN {
+        return hand_over_to(what, number).into();
+    }
+    if seat.ring().is_unread() {
         info::counters().again += 1;
         return Err(Error::Again).into();
     }
-    info::counters().dispatches += 1;
-    seats.patience_ends = u64::MAX;
+    cpu.counts.dispatches += 1;
+    cpu.patience_ends = u64::MAX;
     if number as usize == IDLE {
         idle();
     }
     match thread::by_number(number as usize) {
-        Some(thread) if thread.runs == Runs::Ready => run(thread),
-        _ => {
-            info::counters().not_runnable += 1;
-            Err(Error::NotRunnable).into()
+        Some(thread) if thread.runs == Runs::Ready && thread.cpu == cpu.number => {
+            if thread.cpus >> cpu.number & 1 != 0 {
+                run(thread)
+            }
+            // It may not run here any more.
+            move_away(thread);
         }
+        _ => {}
     }
+    info::counters().not_runnable += 1;
+    Err(Error::NotRunnable).into()
+}
+
+/// A scheduler hands a ready thread that was taken out of its ring to another one, or takes it.
+#[cold]
+fn hand_over_to(what: u64, number: u64) -> Result<u64, Error> {
+    let target = (what as usize).wrapping_sub(hand_to(0) as usize);
+    let mut target = cpu::of(target).filter(|cpu| cpu.seat.is_some()).ok_or(Error::BadArgument)?;
+    let found = thread::by_number(number as usize).filter(|thread| thread.runs == Runs::Ready);
+    let mut thread = found.ok_or(Error::NotRunnable)?;
+    if thread.cpus >> target.number & 1 == 0 {
+        return Err(Error::BadArgument);
+    }
+    let is_same = |word| ThreadWord(word).number() == number as usize;
+    if cpu::home_of(thread).seat.is_some_and(|seat| seat.ring().holds(thread.posted, is_same)) {
+        return Err(Error::NotRunnable);
+    }
+    thread.cpu = target.number;
+    target.counts.received += 1;
+    hand_in(thread);
+    Ok(0)
 }
 
 /// Nothing can run: clears frames ahead, then sleeps until an interrupt.
 fn idle() -> ! {
-    cpu::this().idle = true;
+    let mut cpu = cpu::this();
+    cpu::rest(true);
     trace::idle();
     if cfg!(feature = "checked") {
-        let lost = |number: &usize| thread::by_number(*number).is_some_and(|thread| thread.runs == Runs::Running);
-        if let Some(number) = (1..thread::numbers_used()).find(lost) {
-            panic!("thread {number} runs while the CPU is idle");
+        let runs_here = |thread: Ref<Thread>| thread.runs == Runs::Running && thread.cpu == cpu.number;
+        if let Some(number) =
+            (1..thread::numbers_used()).find(|number| thread::by_number(*number).is_some_and(runs_here))
+        {
+            panic!("thread {number} runs while its CPU is idle");
         }
     }
+    if cpu.domain.is_some_and(|domain| domain.is_dead()) {
+        paging::leave_space();
+    }
     timer::arm_no_later_than(deadline::earliest());
-    while frames::clear_one_ahead() {
+    while !lock::is_wanted() && frames::clear_one_ahead() {
         // SAFETY: as below.
         unsafe { entry::interrupt_window() }
     }
+    if cpu.seat.is_some_and(|seat| seat.ring().is_unread()) {
+        wake_up()
+    }
+    cpu.disturbed = false;
     // SAFETY: the idle CPU has nothing on its stack; the next interrupt begins anew.
     unsafe { entry::idle_wait() }
 }
 
-/// Lets interrupts in. If one comes this does not return: the running activation goes on later with what
+fn wake_up() -> ! {
+    cpu::rest(false);
+    enter(Event::Choose, 0)
+}
+
+/// A CPU that just joined, with the lock, waits until it gets a scheduler.
+pub fn begin() -> ! {
+    idle()
+}
+
+/// Goes on with whatever runs on this CPU, which others may have changed.
+pub fn go_on() -> ! {
+    let mut cpu = cpu::this();
+    if core::mem::take(&mut cpu.disturbed) || cpu.activation.is_none() {
+        match cpu.thread {
+            Some(thread) if !is_seat(thread) => chain::resume_top(thread),
+            _ => enter(Event::Choose, 0),
+        }
+    }
+    if cpu.preempt && cpu.thread.is_some_and(|thread| !is_seat(thread)) {
+        give_way(Event::Preempted)
+    }
+    match cpu.activation {
+        Some(activation) => activation.leave(),
+        None => enter(Event::Choose, 0),
+    }
+}
+
+/// Lets interrupts and other CPUs in. If there are any this does not return: the running activation goes on later with what
 /// it has saved, so that must be whole.
 pub fn preemption_point() {
+    if lock::is_wanted() {
+        lock::pass();
+        go_on()
+    }
     cpu::this().window = true;
     // SAFETY: by contract of the callers.
     unsafe { entry::interrupt_window() }
@@ -285,45 +385,49 @@ pub fn preemption_point() {
 /// After an interrupt: goes on with what was interrupted, or with `sched` if something precedes it.
 pub fn after_interrupt() -> ! {
     let mut cpu = cpu::this();
-    let seats = SEATS.get();
     if cpu.idle {
-        match &seats.active {
-            Some(seat) if ring_is_unread(seat) => {
-                cpu.idle = false;
-                enter(Event::Choose, 0)
+        match &cpu.seat {
+            Some(seat) if seat.ring().is_unread() => wake_up(),
+            _ => {
+                cpu::rest(false);
+                idle()
             }
-            _ => idle(),
         }
     }
     let now = timer::now();
     timer::arm_no_later_than(deadline::earliest());
     let Some(thread) = cpu.thread else { enter(Event::Choose, 0) };
     if is_seat(thread) {
-        if now >= seats.patience_ends {
+        if now >= cpu.patience_ends && cpu.patience_ends != cpu.last_chance {
+            // Once more: it may be that the CPU itself did not run, if it is one of an emulator.
+            cpu.patience_ends = now + SEATS.get().patience;
+            cpu.last_chance = cpu.patience_ends;
+        }
+        if now >= cpu.patience_ends {
             let patience = Part::Number(PATIENCE_MICROSECONDS);
             log::line(&[Part::Text("the scheduler did not dispatch for microseconds: "), patience]);
             let domain = thread.home;
             crate::domain::die(domain, abi::info::status::KILLED);
             enter(Event::Choose, 0)
         }
-        timer::arm_no_later_than(seats.patience_ends);
-    } else if seats.active.is_none() {
+        timer::arm_no_later_than(cpu.patience_ends);
+    } else if SEATS.get().taken == 0 {
         // Before a scheduler took its seat one thread runs until it ends.
-    } else if cpu.preempt {
+    } else if cpu.preempt || cpu.seat.is_none() {
         give_way(Event::Preempted)
     } else if now >= thread.slice_end {
         give_way(Event::SliceEnded)
     } else {
         timer::arm_no_later_than(thread.slice_end);
     }
-    match cpu.activation {
-        Some(activation) => activation.leave(),
-        None => enter(Event::Choose, 0),
-    }
+    go_on()
 }
 
-/// `DOMAIN_SET`, `SET_SCHEDULER`: `domain` takes the seat, or stands by.
-pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, standby: bool) -> Result<u64, Error> {
+/// `DOMAIN_SET`, `SET_SCHEDULER`: `domain` takes the seat of a CPU, or stands by for all; `which` is the operation's operand.
+pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Result<u64, Error> {
+    const STANDBY: u64 = 1;
+    let target = usize::try_from(which >> 8).ok().and_then(cpu::of);
+    let mut target = target.filter(|_| which & 0xff & !STANDBY == 0).ok_or(Error::BadArgument)?;
     activation::check_address(entry)?;
     let mut activation = activation::new(domain, stack)?;
     let mut thread: Ref<Thread> = match slab::allocate(domain.account) {
@@ -336,25 +440,41 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, standby: bool) -> 
     (activation.bottom, activation.state, activation.thread) = (true, State::Top, Some(thread));
     activation.entry = entry;
     (thread.top, thread.bottom, thread.home) = (Some(activation), Some(activation), domain);
-    (thread.priority, thread.runs) = (u8::MAX, Runs::Blocked);
-    let ring = activation.message_kernel as *mut Ring;
+    (thread.priority, thread.runs, thread.cpu) = (u8::MAX, Runs::Blocked, target.number);
+    let ring = activation.message_kernel as *mut SharedRing;
     let seat = Seat { activation, thread, domain, ring };
     let seats = SEATS.get();
     seats.patience = timer::from_microseconds(PATIENCE_MICROSECONDS);
-    if standby {
+    if which & STANDBY != 0 {
         if let Some(old) = seats.standby.replace(seat) {
             retire(old);
         }
-    } else {
-        let old = seats.active.replace(seat);
-        match (old, seats.standby) {
-            (Some(old), None) => seats.standby = Some(old),
-            (Some(old), Some(_)) => retire(old),
-            _ => {}
-        }
-        hand_over();
+        return Ok(activation.message);
     }
+    if target != cpu::this() {
+        cpu::hold_up(target);
+    }
+    match target.seat.replace(seat) {
+        Some(old) if target.thread == Some(old.thread) => {
+            // It runs there; what it chooses comes to nothing.
+            target.leave_thread();
+            retire_or_keep(old);
+        }
+        Some(old) => retire_or_keep(old),
+        None => seats.taken += 1,
+    }
+    hand_over(target);
     Ok(activation.message)
+}
+
+/// Who lost its seat stands by if nobody else does.
+fn retire_or_keep(old: Seat) {
+    let standby = &mut SEATS.get().standby;
+    if standby.is_none() {
+        *standby = Some(old);
+    } else {
+        retire(old);
+    }
 }
 
 fn retire(mut seat: Seat) {
@@ -363,38 +483,67 @@ fn retire(mut seat: Seat) {
     slab::free(seat.thread);
 }
 
-/// Tells the new active seat every thread that is ready.
-fn hand_over() {
+/// Tells the new scheduler of a CPU every thread of that CPU that is ready.
+fn hand_over(target: Ref<Cpu>) {
     for number in 1..thread::numbers_used() {
         if let Some(thread) = thread::by_number(number)
+            && thread.cpu == target.number
             && thread.runs == Runs::Ready
         {
             post(thread);
         }
     }
+    if target != cpu::this() {
+        cpu::kick(target);
+    }
 }
 
-/// A domain died: if it held a seat, the standby takes over. True if the active seat changed.
+/// A domain died: if it held seats, the standby takes over one, and the threads of the others go to other CPUs.
 pub fn domain_died(domain: Ref<Domain>) {
     let seats = SEATS.get();
     if let Some(seat) = seats.standby.filter(|seat| seat.domain == domain) {
         seats.standby = None;
         retire(seat);
     }
-    if let Some(seat) = seats.active.filter(|seat| seat.domain == domain) {
-        let running = cpu::this().thread == Some(seat.thread);
-        seats.active = seats.standby.take();
-        seats.patience_ends = u64::MAX;
+    for mut cpu in cpu::all() {
+        let Some(seat) = cpu.seat.filter(|seat| seat.domain == domain) else { continue };
+        cpu.seat = seats.standby.take();
+        cpu.patience_ends = u64::MAX;
         info::counters().standby += 1;
-        if seats.active.is_none() {
-            panic!("the scheduler died and no standby is there");
+        if cpu.thread == Some(seat.thread) {
+            cpu.thread = cpu.seat.map(|seat| seat.thread);
+            if cpu != cpu::this() && !cpu.idle {
+                cpu.leave_thread();
+            }
         }
-        log::line(&[Part::Text("the standby scheduler takes over")]);
-        hand_over();
-        if running {
-            cpu::this().thread = seats.active.map(|seat| seat.thread);
+        if cpu.seat.is_some() {
+            log::line(&[Part::Text("the standby scheduler takes over")]);
+            hand_over(cpu);
+        } else {
+            seats.taken -= 1;
+            if seats.taken == 0 {
+                panic!("the scheduler died and no standby is there");
+            }
+            leave_to_others(cpu);
         }
         retire(seat);
+    }
+}
+
+/// The threads of a CPU that lost its scheduler go to other CPUs.
+#[cold]
+fn leave_to_others(cpu: Ref<Cpu>) {
+    let number = Part::Number(cpu.number as u64);
+    log::line(&[Part::Text("the scheduler died and no standby is there: nothing runs any more on CPU "), number]);
+    for number in 1..thread::numbers_used() {
+        if let Some(thread) = thread::by_number(number).filter(|thread| thread.cpu == cpu.number)
+            && thread.runs != Runs::Running
+        {
+            move_away(thread);
+        }
+    }
+    if cpu != cpu::this() {
+        cpu::kick(cpu);
     }
 }
 

@@ -1,19 +1,24 @@
 //! Counting semaphores. The fast paths of P and V are in `entry.s`; here is what happens when somebody
-//! waits. A count below zero is the number of waiters.
+//! waits. How the count is kept while several CPUs change it is in the crate `parallel`.
 
 use crate::activation::{Activation, Wait};
+use crate::arch::timer;
+use crate::cpu::several;
 use crate::pointer::Ref;
 use crate::queue::Queue;
 use crate::{cpu, deadline, lending, schedule, slab};
 use abi::{Error, NEVER};
+use parallel::tokens::Tokens;
 
 /// See the module.
 #[repr(C)]
 pub struct Semaphore {
     /// Tokens, or minus the number of waiters.
-    pub count: i64,
+    pub count: Tokens,
     /// Who waits.
     pub waiters: Queue,
+    /// How many.
+    pub waiting: u32,
     /// Uses by the nucleus itself (interrupt lines, death notices).
     pub uses: u32,
     /// Its original entry is gone.
@@ -36,31 +41,38 @@ impl From<Result<u64, Error>> for Reply {
     }
 }
 
-/// P found no token (and took one that is not there). Word 1 is the deadline in nanoseconds, word 2 the
-/// activation of the caller's domain, from 1, that holds what is waited for; 0 = unknown.
+/// P found no token. Word 1 is the deadline in nanoseconds, word 2 the activation of the caller's domain, from 1, that
+/// holds what is waited for; 0 = unknown.
 #[unsafe(no_mangle)]
 extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64, holder: u64) -> Reply {
-    if deadline == 0 {
-        semaphore.count += 1;
-        return Err(Error::Timeout).into();
-    }
     let (Some(mut activation), Some(thread)) = (cpu::this().activation, cpu::this().thread) else {
         return Err(Error::NotRunnable).into();
     };
-    if schedule::is_seat(thread) {
-        semaphore.count += 1;
-        return Err(Error::NotRunnable).into();
+    if several() {
+        semaphore.settle();
+    }
+    semaphore.count.enlist();
+    if semaphore.waiting == 0 && semaphore.count.settle(1) {
+        // A token came meanwhile.
+        return Ok(0).into();
+    }
+    let refused = match deadline {
+        _ if schedule::is_seat(thread) => Some(Error::NotRunnable),
+        NEVER => None,
+        _ if deadline == 0 || timer::nanoseconds() >= deadline => Some(Error::Timeout),
+        _ => None,
+    };
+    if let Some(error) = refused {
+        semaphore.count.delist();
+        return Err(error).into();
     }
     if deadline != NEVER {
-        if crate::arch::timer::nanoseconds() >= deadline {
-            semaphore.count += 1;
-            return Err(Error::Timeout).into();
-        }
-        deadline::set(activation, crate::arch::timer::ticks(deadline));
+        deadline::set(activation, timer::ticks(deadline));
     }
     activation.wait = Wait::Semaphore;
     activation.waits_on = semaphore.address();
     semaphore.waiters.append(activation);
+    semaphore.waiting += 1;
     if holder != 0 {
         lending::begin(activation, thread, holder);
     }
@@ -70,39 +82,37 @@ extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64, holde
 /// V found waiters.
 #[unsafe(no_mangle)]
 extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
-    if let Some(thread) = semaphore.release_one() {
-        schedule::ready_from_operation(thread);
+    if semaphore.settle() {
+        schedule::precede_from_operation();
     }
     Ok(0).into()
 }
 
 impl Ref<Semaphore> {
-    /// Takes the first waiter out and gives it the token; its thread is to be made ready.
-    fn release_one(mut self) -> crate::pointer::Link<crate::thread::Thread> {
-        let activation = self.waiters.take()?;
-        activation.end_wait(Ok(0))
+    /// Gives tokens that are there to those who wait; true if one of them precedes the running thread.
+    pub fn settle(mut self) -> bool {
+        let mut precedes = false;
+        while self.count.settle(self.waiting as usize) {
+            let Some(activation) = self.waiters.take() else { break };
+            self.waiting -= 1;
+            if let Some(thread) = activation.end_wait(Ok(0)) {
+                precedes |= schedule::make_ready(thread);
+            }
+        }
+        precedes
     }
 
     /// V from inside the nucleus (an interrupt, a death): the woken thread goes to the ring; true if it
     /// precedes the running one.
-    pub fn signal(mut self) -> bool {
-        if self.gone {
-            return false;
-        }
-        self.count += 1;
-        if self.count > 0 {
-            return false;
-        }
-        match self.release_one() {
-            Some(thread) => schedule::make_ready(thread),
-            None => false,
-        }
+    pub fn signal(self) -> bool {
+        !self.gone && !self.count.give() && self.settle()
     }
 
     /// `activation` stops waiting without a token.
     pub fn give_up(mut self, activation: Ref<Activation>) {
         self.waiters.remove(activation);
-        self.count += 1;
+        self.waiting -= 1;
+        self.count.delist();
     }
 
     /// Wakes one waiter because the semaphore goes; false if there is none.

@@ -5,11 +5,13 @@
 //! can stop between any two steps and go on later. Mappings of memory use the same list (`mapping`).
 
 use crate::arch::entry;
+use crate::cpu;
 use crate::domain::Domain;
 use crate::pointer::{Link, Ref};
 use abi::layout::{ENTRY_BYTES, FIRST_FREE};
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_DERIVATION};
+use core::sync::atomic::{Ordering, compiler_fence};
 
 /// A node of a derivation tree.
 #[repr(C)]
@@ -99,12 +101,14 @@ pub struct Content {
     pub word1: u64,
     /// See [`Node`].
     pub flags: u32,
+    /// See [`Entry`].
+    pub pairs: u64,
 }
 
 impl Content {
     /// An original of `kind` with all rights.
     pub fn original(kind: Kind, object: usize) -> Self {
-        Self { kind, rights: rights::ALL, object, word0: 0, word1: 0, flags: 0 }
+        Self { kind, rights: rights::ALL, object, word0: 0, word1: 0, flags: 0, pairs: 0 }
     }
 }
 
@@ -142,25 +146,34 @@ impl Ref<Entry> {
             Some(parent) => node.derive_from(parent.node_reference())?,
             None => node.root(),
         }
+        self.object = content.object;
+        (self.word0, self.word1, self.pairs) = (content.word0, content.word1, content.pairs);
+        (self.node.kind, self.node.rights, self.node.flags) = (content.kind as u8, content.rights, content.flags);
+        // Release: another CPU that finds the code finds the rest.
+        compiler_fence(Ordering::Release);
         self.code = match content.kind {
             Kind::Call => entry::entry_call as *const () as usize,
             Kind::Semaphore => entry::entry_semaphore as *const () as usize,
             _ => entry::entry_wrong_kind as *const () as usize,
         };
-        self.object = content.object;
-        (self.word0, self.word1) = (content.word0, content.word1);
-        (self.node.kind, self.node.rights, self.node.flags) = (content.kind as u8, content.rights, content.flags);
         Ok(())
     }
-    /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`.
+    /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`. Nobody is on a short way through it
+    /// afterwards.
     pub fn vacate(mut self, kind: Kind) {
         self.node_reference().unlink();
+        self.shut();
         self.object = 0;
         (self.node.kind, self.node.rights) = (kind as u8, 0);
-        self.code = match kind {
-            Kind::Revoked => entry::entry_revoked as *const () as usize,
-            _ => entry::entry_empty as *const () as usize,
-        };
+        if kind != Kind::Revoked {
+            self.code = entry::entry_empty as *const () as usize;
+        }
+    }
+    /// Nobody gets through the entry any more, or is on a short way through it; what stands there stays.
+    pub fn shut(mut self) {
+        self.code = entry::entry_revoked as *const () as usize;
+        let address = self.address();
+        cpu::hold_up_where(|other| (other.table..=other.table + other.limit).contains(&address));
     }
     /// Revokes one entry derived from this one; false if there was none.
     pub fn revoke_one(self) -> bool {

@@ -4,7 +4,7 @@ use crate::activation::{self, Activation, State};
 use crate::domain::Domain;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::table::Entry;
-use crate::{slab, trace};
+use crate::{cpu, slab, trace};
 use abi::sched::ThreadWord;
 use abi::{Error, MAX_THREADS};
 
@@ -27,14 +27,20 @@ pub struct Thread {
     pub number: u16,
     /// 0 (lowest) to 63, what was lent to it included.
     pub priority: u8,
+    /// 1: it may run on one CPU only.
+    pinned: u8,
     /// Whether it can run.
     pub runs: Runs,
+    /// The CPU on which it runs, or whose scheduler has it or gets it.
+    pub cpu: u8,
     /// It carries the orphans of its domain.
     pub carries_orphans: bool,
     /// It has ended and waits for removal.
     pub ended: bool,
     /// When it ends, its home domain does.
     pub is_first: bool,
+    /// Where it was last put into the ring of its CPU's scheduler.
+    pub posted: u32,
     /// The end of its chain.
     pub top: Link<Activation>,
     /// The begin of its chain.
@@ -57,6 +63,8 @@ pub struct Thread {
     pub home_next: Link<Thread>,
     /// Its original entry.
     pub entry: Link<Entry>,
+    /// A bit for each CPU on which it may run.
+    pub cpus: u64,
 }
 
 struct Numbers {
@@ -102,6 +110,8 @@ pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<
     NUMBERS.get().threads[number as usize] = Some(thread);
     (thread.number, thread.priority, thread.runs) = (number, priority, Runs::Blocked);
     (thread.slice, thread.left, thread.own_priority) = (slice, slice, priority);
+    thread.set_cpus(home.cpus);
+    thread.cpu = thread.nearest_cpu();
     thread.home = home;
     thread.home_next = home.threads;
     home.threads = Some(thread);
@@ -180,6 +190,17 @@ pub fn free(thread: Ref<Thread>) {
 impl Ref<Thread> {
     /// As `sched` sees it.
     pub fn word(self) -> u64 {
-        ThreadWord::new(self.number as usize, self.priority).0 as u64
+        // Next to each other: one load.
+        ThreadWord::new(self.number as usize, self.priority).0 as u64 | (self.pinned as u64) << 24
+    }
+    /// It may run on these CPUs, of which at least one is there.
+    pub fn set_cpus(mut self, cpus: u64) {
+        self.cpus = cpus;
+        self.pinned = cpus.is_power_of_two() as u8;
+    }
+    /// This CPU if the thread may run here, or else the first on which it may.
+    pub fn nearest_cpu(self) -> u8 {
+        let (own, allowed) = (cpu::this().number, self.cpus & cpu::mask());
+        if allowed == 0 || allowed >> own & 1 != 0 { own } else { allowed.trailing_zeros() as u8 }
     }
 }

@@ -116,6 +116,28 @@ pub struct Cpu {
     pub longest_by: u64,
 }
 
+impl Cpu {
+    /// One that did not start.
+    pub const OFF: Self = Self {
+        number: 0,
+        identity: 0,
+        state: cpu_state::OFFLINE,
+        thread: 0,
+        scheduler: 0,
+        idle: 0,
+        dispatches: 0,
+        interrupts: 0,
+        received: 0,
+        wakes: 0,
+        halts: 0,
+        lock_waits: 0,
+        lock_waited: 0,
+        lock_longest: 0,
+        longest: 0,
+        longest_by: 0,
+    };
+}
+
 /// States of a [`Cpu`].
 pub mod cpu_state {
     /// It did not start.

@@ -43,6 +43,12 @@ impl Ring<'_> {
         written
     }
 
+    /// Whether the word that was put in at `posted` was not taken yet, if it is the `same` still.
+    pub fn holds(&self, posted: u32, same: impl Fn(u32) -> bool) -> bool {
+        let word = self.slot(posted).load(Ordering::Relaxed);
+        word != 0 && same(word)
+    }
+
     /// Whether there is something that was not read. The reader's counter is whatever the reader wrote.
     pub fn is_unread(&self) -> bool {
         self.written.load(Ordering::Acquire) != self.read.load(Ordering::Relaxed)

@@ -8,11 +8,12 @@ use crate::pointer::Ref;
 use crate::semaphore::Semaphore;
 use crate::table::Content;
 use crate::thread::{self, Thread};
-use crate::{activation, interrupt, log, mapping, schedule, slab, trace};
+use crate::{activation, cpu, interrupt, log, mapping, schedule, slab, trace};
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
 use abi::{Error, PAGE_BYTES, PRIORITIES, op};
+use parallel::tokens::Tokens;
 
 pub fn domain_new(operands: &Operands) -> Outcome {
     if operands.0.progress != 0 {
@@ -70,7 +71,16 @@ pub fn domain_set(operands: &Operands) -> Outcome {
         op::SET_SCHEDULER => {
             // Only who holds the machine with all rights decides who schedules.
             operands.own().entry(abi::layout::SPECIAL, Kind::Machine, rights::CONTROL)?;
-            return Ok(schedule::take_seat(domain, b, c, a & 1 != 0)?);
+            return Ok(schedule::take_seat(domain, b, c, a)?);
+        }
+        op::SET_CPUS => {
+            if a & cpu::mask() == 0 {
+                return Err(Error::BadArgument.into());
+            }
+            if a & cpu::mask() & !operands.own().cpus != 0 {
+                return Err(Error::NoRight.into());
+            }
+            domain.cpus = a & cpu::mask();
         }
         op::SET_MAX_PRIORITY => {
             if a as usize >= PRIORITIES {
@@ -111,7 +121,7 @@ fn have_room(operands: &Operands, domain: Ref<Domain>) {
 }
 
 pub fn activation_new(operands: &Operands) -> Outcome {
-    let mut domain = operands.domain(0, rights::CONTROL)?;
+    let domain = operands.domain(0, rights::CONTROL)?;
     let receive = operands.index(2);
     if receive >= domain.table_entries() {
         return Err(Error::BadIndex.into());
@@ -119,8 +129,8 @@ pub fn activation_new(operands: &Operands) -> Outcome {
     have_room(operands, domain);
     let mut activation = activation::new(domain, operands.word(1))?;
     activation.receive = receive as u16;
-    activation.next = domain.pool;
-    domain.pool = Some(activation);
+    let mut share = domain.share();
+    activation.next = share.pool.replace(activation);
     Ok(activation.message)
 }
 
@@ -146,7 +156,7 @@ pub fn semaphore_new(operands: &Operands) -> Outcome {
     }
     let (place, index) = operands.own().vacancy(operands.index(2))?;
     let mut semaphore: Ref<Semaphore> = slab::allocate(account)?;
-    semaphore.count = count;
+    semaphore.count = Tokens::new(count);
     place.fill(Content::original(Kind::Semaphore, semaphore.address()), None)?;
     Ok(index as u64)
 }

@@ -59,13 +59,33 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     if schedule::is_seat(thread) {
         return Err(Error::NotRunnable.into());
     }
+    let cpus = operands.word(2) & cpu::mask();
+    if operands.word(2) != 0 {
+        if cpus == 0 {
+            return Err(Error::BadArgument.into());
+        }
+        if cpus & !thread.home.cpus != 0 {
+            return Err(Error::NoRight.into());
+        }
+    }
     let old = thread.own_priority as u64;
     (thread.own_priority, thread.slice) = check_schedule(operands.word(1), thread.home.max_priority)?;
     thread.left = thread.slice;
     lending::settle(thread);
-    if thread.runs == Runs::Running && (thread.own_priority as u64) < old {
+    if cpus != 0 {
+        thread.set_cpus(cpus);
+    }
+    let mut home = cpu::home_of(thread);
+    let may_stay = thread.cpus >> home.number & 1 != 0;
+    if thread.runs == Runs::Blocked && !may_stay {
+        thread.cpu = thread.nearest_cpu();
+    }
+    if thread.runs == Runs::Running && ((thread.own_priority as u64) < old || !may_stay) {
         // Others may precede it now.
-        cpu::this().preempt = true;
+        home.preempt = true;
+        if home != cpu::this() {
+            cpu::kick(home);
+        }
     }
     Ok(old)
 }
@@ -75,6 +95,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     if Some(thread) == cpu::this().thread || schedule::is_seat(thread) {
         return Err(Error::WouldCycle.into());
     }
+    cpu::hold_up_thread(thread);
     let Some(mut bottom) = thread.bottom.filter(|_| !thread.ended) else { return Err(Error::PeerDied.into()) };
     let (pc, stack) = (operands.word(1), operands.word(2));
     for address in [pc, stack] {
@@ -104,6 +125,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
         bottom.registers.rsp = stack;
     }
     thread.top = Some(bottom);
+    chain::look_anew(thread);
     Ok(old)
 }
 

@@ -5,9 +5,10 @@
 
 use super::entry::{system_call_entry, trap_stubs};
 use super::memory::{read_msr, write_msr};
-use crate::cpu;
-use crate::pointer::Nucleus;
+use crate::cpu::Cpu;
+use crate::pointer::{Nucleus, Ref};
 use core::arch::asm;
+use core::mem::offset_of;
 
 /// Selector of user code, with privilege 3.
 pub const USER_CODE: u16 = 0x2b;
@@ -34,26 +35,43 @@ struct TaskState {
     ports: u16,
 }
 
-static STACKS: Nucleus<Stacks> = Nucleus::new(Stacks([[0; STACK_BYTES]; 6]));
-static TASK_STATE: Nucleus<TaskState> = Nucleus::new(TaskState {
-    reserved0: 0,
-    stacks: [0; 3],
-    reserved1: 0,
-    interrupt_stacks: [0; 7],
-    reserved2: 0,
-    reserved3: 0,
-    ports: size_of::<TaskState>() as u16,
-});
-static SEGMENTS: Nucleus<[u64; 8]> = Nucleus::new([
-    0,
-    0x00af_9b00_0000_ffff,
-    0x00cf_9300_0000_ffff,
-    0,
-    0x00cf_f300_0000_ffff,
-    0x00af_fb00_0000_ffff,
-    0,
-    0,
-]);
+/// What each CPU has of its own.
+#[repr(C)]
+pub struct Tables {
+    stacks: Stacks,
+    task: TaskState,
+    segments: [u64; 8],
+}
+
+impl Tables {
+    /// Before [`init`].
+    pub const fn new() -> Self {
+        Self {
+            stacks: Stacks([[0; STACK_BYTES]; 6]),
+            task: TaskState {
+                reserved0: 0,
+                stacks: [0; 3],
+                reserved1: 0,
+                interrupt_stacks: [0; 7],
+                reserved2: 0,
+                reserved3: 0,
+                ports: size_of::<TaskState>() as u16,
+            },
+            segments: [
+                0,
+                0x00af_9b00_0000_ffff,
+                0x00cf_9300_0000_ffff,
+                0,
+                0x00cf_f300_0000_ffff,
+                0x00af_fb00_0000_ffff,
+                0,
+                0,
+            ],
+        }
+    }
+}
+
+static FIRST: Nucleus<Tables> = Nucleus::new(Tables::new());
 static GATES: Nucleus<[[u64; 2]; 256]> = Nucleus::new([[0; 2]; 256]);
 
 const MSR_EFER: u32 = 0xc000_0080;
@@ -87,17 +105,29 @@ fn stack_of(vector: usize) -> u64 {
     }
 }
 
-/// Loads everything. Called once per CPU with interrupts off.
-pub fn init() {
-    let task = TASK_STATE.get();
-    for (index, stack) in STACKS.get().0.iter().enumerate() {
-        task.interrupt_stacks[index] = stack.as_ptr() as u64 + STACK_BYTES as u64;
+/// Makes `cpu` the block of this CPU.
+pub fn load_block(cpu: Ref<Cpu>) {
+    // SAFETY: the block lives for ever.
+    unsafe {
+        write_msr(MSR_GS_BASE, cpu.address() as u64);
+        write_msr(MSR_KERNEL_GS_BASE, 0);
     }
-    let base = TASK_STATE.reference().address() as u64;
-    let segments = SEGMENTS.get();
-    segments[6] =
-        (size_of::<TaskState>() as u64 - 1) | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
-    segments[7] = base >> 32;
+}
+
+/// The block of this CPU.
+#[inline(always)]
+pub fn block() -> Ref<Cpu> {
+    let block;
+    // SAFETY: the first thing that runs on a CPU loads its block, in which its own address stands and never changes.
+    unsafe {
+        asm!("mov {}, gs:[{own}]", out(reg) block, own = const offset_of!(Cpu, own),
+            options(pure, nomem, nostack, preserves_flags));
+        Ref::new(block)
+    }
+}
+
+/// Loads everything on the first CPU, with interrupts off.
+pub fn init() {
     for (vector, gate) in GATES.get().iter_mut().enumerate() {
         let handler = &raw const trap_stubs as u64 + 16 * vector as u64;
         gate[0] = handler & 0xffff
@@ -107,7 +137,21 @@ pub fn init() {
             | (handler >> 16 & 0xffff) << 48;
         gate[1] = handler >> 32;
     }
-    let segment_table = Pointer { limit: 8 * 8 - 1, base: SEGMENTS.reference().address() as u64 };
+    load(FIRST.reference());
+}
+
+/// Loads everything, with the CPU's own tables and interrupts off.
+pub fn load(mut tables: Ref<Tables>) {
+    for index in 0..6 {
+        let stack = tables.stacks.0[index].as_ptr() as u64 + STACK_BYTES as u64;
+        tables.task.interrupt_stacks[index] = stack;
+    }
+    let base = &raw const tables.task as u64;
+    tables.segments[6] =
+        (size_of::<TaskState>() as u64 - 1) | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
+    tables.segments[7] = base >> 32;
+    let cpu = block();
+    let segment_table = Pointer { limit: 8 * 8 - 1, base: tables.segments.as_ptr() as u64 };
     let gate_table = Pointer { limit: 16 * 256 - 1, base: GATES.reference().address() as u64 };
     // SAFETY: the tables are complete and live for ever; the data segments are not used in long mode.
     unsafe {
@@ -119,9 +163,8 @@ pub fn init() {
         write_msr(MSR_STAR, (KERNEL_CODE as u64) << 32 | 0x18 << 48);
         write_msr(MSR_LSTAR, system_call_entry as *const () as u64);
         write_msr(MSR_FMASK, CLEARED_FLAGS);
-        write_msr(MSR_GS_BASE, cpu::this().address() as u64);
-        write_msr(MSR_KERNEL_GS_BASE, 0);
     }
+    load_block(cpu);
     protect();
 }
 

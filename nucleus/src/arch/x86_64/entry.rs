@@ -2,7 +2,7 @@
 
 use crate::activation::{self, Activation};
 use crate::cpu::Cpu;
-use crate::domain::Domain;
+use crate::domain::{self, Domain};
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::Thread;
@@ -25,6 +25,13 @@ assembly! { "entry.s";
     CPU_THREAD = offset_of!(Cpu, thread),
     CPU_STACK = offset_of!(Cpu, stack),
     CPU_SCRATCH = offset_of!(Cpu, scratch),
+    CPU_ENTRY = offset_of!(Cpu, entry),
+    CPU_SLOT = offset_of!(Cpu, slot),
+    CPU_QUIET = offset_of!(Cpu, quiet),
+    CPU_NUMBER = offset_of!(Cpu, number),
+    CPU_SETTLES = offset_of!(Cpu, settles),
+    LOCK_SERVED = crate::lock::BYTES_BEFORE_SERVED,
+    SYSTEM_CALL_BYTES = super::memory::SYSTEM_CALL_BYTES,
     CPU_ENTERED = offset_of!(Cpu, entered),
     CPU_ENTERED_BY = offset_of!(Cpu, entered_by),
     CPU_LONGEST = offset_of!(Cpu, longest),
@@ -67,10 +74,10 @@ assembly! { "entry.s";
     STATE_TOP = activation::State::Top as u8,
     STATE_CALLING = activation::State::Calling as u8,
     D_PAIR = offset_of!(Domain, pair),
-    D_POOL = offset_of!(Domain, pool),
+    D_POOL = size_of::<Domain>() + offset_of!(domain::Share, pool),
     D_WAITERS = offset_of!(Domain, waiters),
     D_SLOW = offset_of!(Domain, slow),
-    D_CROSSINGS = offset_of!(Domain, crossings),
+    D_CROSSINGS = size_of::<Domain>() + offset_of!(domain::Share, crossings),
     D_TABLE = offset_of!(Domain, table),
     D_LIMIT = offset_of!(Domain, limit),
     D_ROOT = offset_of!(Domain, root),
@@ -113,6 +120,8 @@ unsafe extern "C" {
     pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 5], control: u64) -> !;
     /// Lets waiting interrupts in; comes back only if there is none.
     pub fn interrupt_window();
+    /// Lets others have the nucleus lock first; see `crate::lock`.
+    pub fn pass_lock();
     pub fn op_dispatch();
     /// Sleeps until an interrupt.
     pub fn idle_wait() -> !;

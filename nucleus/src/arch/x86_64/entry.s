@@ -39,7 +39,22 @@ leave_refused:                      # every other register still holds what the 
     swapgs
     sysretq
 
-# A measuring build keeps the longest time between an entry and the end of it, fast paths left out.
+# The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `parallel`.
+# What is done with the lock lies between symbols `lock_taken_*` and `lock_given_*`, which `./x bench` counts between.
+.macro ACQUIRE wait                 # the kernel stack is loaded; changes flags, and what `wait` changes
+    lock inc dword ptr [rip + NUCLEUS_LOCK]
+    jz lock_taken_\@
+    call \wait
+lock_taken_\@:
+.endm
+.macro RELEASE                      # changes flags
+lock_given_\@:
+    lock dec dword ptr [rip + NUCLEUS_LOCK]
+    js 9f
+    inc dword ptr [rip + NUCLEUS_LOCK + LOCK_SERVED]
+9:
+.endm
+# A measuring build keeps the longest time with the lock, from taking it to giving it back.
 .macro MEASURE_BEGIN by             # changes nothing but flags
     .if MEASURED
     mov gs:[CPU_SCRATCH], rax
@@ -53,12 +68,14 @@ leave_refused:                      # every other register still holds what the 
     mov rax, gs:[CPU_SCRATCH]
     .endif
 .endm
-.macro MEASURE_CALL                 # rax = entry; changes r11
+.macro MEASURE_CALL                 # rax = entry; on the kernel stack
     .if MEASURED
+    push r11
     mov r11, rax
     sub r11, gs:[CPU_TABLE]
-    .endif
     MEASURE_BEGIN r11
+    pop r11
+    .endif
 .endm
 .macro MEASURE_END                  # changes rax, rcx, rdx
     .if MEASURED
@@ -96,7 +113,6 @@ leave_refused:                      # every other register still holds what the 
     .endif
 .endm
 .macro SAVE_LIGHT                   # r11 = activation; what a function call preserves, and where to go on
-    MEASURE_CALL
     mov r11, gs:[CPU_ACTIVATION]
     mov [r11 + A_RIP], rcx
     mov [r11 + A_RSP], rsp
@@ -142,16 +158,17 @@ op_thread_id:
     swapgs
     sysretq
 
-# A semaphore entry: word 0 = P or V. A count below zero is the number of waiters.
+# A semaphore entry: word 0 = P or V. The count is that of the crate `parallel`.
 .globl entry_semaphore
 entry_semaphore:
+    mov gs:[CPU_ENTRY], rax
     cmp rdi, 1
     je 1f
     ja 4f
     test byte ptr [rax + E_RIGHTS], R_USE
     jz no_right
     mov rax, [rax + E_OBJECT]
-    sub qword ptr [rax + S_COUNT], 1
+    lock sub qword ptr [rax + S_COUNT], 1
     js 2f
     xor eax, eax
     swapgs
@@ -159,31 +176,98 @@ entry_semaphore:
 1:  test byte ptr [rax + E_RIGHTS], R_WRITE
     jz no_right
     mov rax, [rax + E_OBJECT]
-    add qword ptr [rax + S_COUNT], 1
+    lock add qword ptr [rax + S_COUNT], 1
     jle 3f
     xor eax, eax
     swapgs
     sysretq
-2:  SAVE_LIGHT
-    mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
+2:  lock add qword ptr [rax + S_COUNT], 1   # there was none: as if nothing had been done
+    SAVE_LIGHT
     mov rsp, gs:[CPU_STACK]
-    mov rdi, rax
-    call semaphore_wait             # (semaphore, deadline); returns only when it need not wait
+    mov r8, rax
+    mov rax, gs:[CPU_ENTRY]
+    ACQUIRE wait_to_take
+    MEASURE_CALL
+    mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
+    mov rdi, [rax + E_OBJECT]
+    call semaphore_wait             # (semaphore, deadline, holder); returns only when it need not wait
     jmp leave_light
 3:  SAVE_LIGHT
-    mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
     mov rsp, gs:[CPU_STACK]
-    mov rdi, rax
+    mov r8, rax
+    mov rax, gs:[CPU_ENTRY]
+    mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
+    ACQUIRE wait_to_give
+    MEASURE_CALL
+    mov rdi, r8
     call semaphore_wake
     jmp leave_light
 4:  jmp bad_argument
+
+# ---- waiting for the lock, r11 = activation, rax = entry, r8 = semaphore if any; what the activation has saved is
+# such that it can go on from there, should another CPU change what runs here meanwhile ----
+.macro WAIT_TO_REPEAT code          # the system call is made again, unless nothing changed
+    push rax
+    push r11
+    SAVE_WORDS
+    sub qword ptr [r11 + A_RIP], SYSTEM_CALL_BYTES
+    lea rsi, [rip + \code]
+    mov rdi, rax
+    sub rsp, 8
+    call lock_wait_with             # (entry, its code): returns if both are as they were
+    add rsp, 8
+    pop r11
+    pop rax
+    add qword ptr [r11 + A_RIP], SYSTEM_CALL_BYTES
+    mov rdi, [r11 + A_RDI]
+    mov rsi, [r11 + A_RSI]
+    mov rdx, [r11 + A_RDX]
+    mov r8, [r11 + A_R8]
+    mov r9, [r11 + A_R9]
+    mov r10, [r11 + A_R10]
+    ret
+.endm
+wait_for_light:
+    WAIT_TO_REPEAT op_light
+wait_for_dispatch:
+    mov [r11 + A_RBX], rbx
+    mov [r11 + A_RBP], rbp
+    mov [r11 + A_R12], r12
+    mov [r11 + A_R13], r13
+    mov [r11 + A_R14], r14
+    mov [r11 + A_R15], r15
+    WAIT_TO_REPEAT op_dispatch
+wait_for_full:
+    WAIT_TO_REPEAT op_full
+wait_for_call:
+    WAIT_TO_REPEAT entry_call
+wait_for_return:
+    WAIT_TO_REPEAT entry_return
+wait_to_take:                       # a P that hid a token, perhaps
+    mov gs:[CPU_SETTLES], r8
+    xor r8d, r8d
+    WAIT_TO_REPEAT entry_semaphore
+wait_to_give:                       # a V that was made
+    mov gs:[CPU_SETTLES], r8
+    mov qword ptr [r11 + A_RAX], 0
+    mov qword ptr [r11 + A_RDI], 0
+    jmp lock_wait_given             # does not return
+wait_for_trap:                      # all registers are saved
+    push rdi
+    push rsi
+    call lock_wait
+    pop rsi
+    pop rdi
+    ret
 
 # Kernel operations that never restart: words 0 1 2 5 3 4 are the six arguments of a C function.
 .globl op_light
 op_light:
     SAVE_LIGHT
-    mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
     mov rsp, gs:[CPU_STACK]
+    ACQUIRE wait_for_light
+    MEASURE_CALL
+    mov byte ptr [r11 + A_FRAME], FRAME_LIGHT
     mov rcx, r10
     call qword ptr [rax + E_OBJECT]
 leave_light:                        # same activation; Rust preserved what a function preserves
@@ -194,6 +278,7 @@ leave_light:                        # same activation; Rust preserved what a fun
     mov rax, r8
     mov rdx, r9
     .endif
+    RELEASE
     mov r11, gs:[CPU_ACTIVATION]
     mov rcx, [r11 + A_RIP]
     mov rsp, [r11 + A_RSP]
@@ -208,11 +293,12 @@ leave_light:                        # same activation; Rust preserved what a fun
 # As `op_light` for DISPATCH, which comes back only with a refusal: the seat keeps nothing else.
 .globl op_dispatch
 op_dispatch:
-    MEASURE_CALL
     mov r11, gs:[CPU_ACTIVATION]
     mov [r11 + A_RIP], rcx
     mov [r11 + A_RSP], rsp
     mov rsp, gs:[CPU_STACK]
+    ACQUIRE wait_for_dispatch
+    MEASURE_CALL
     call qword ptr [rax + E_OBJECT]
     jmp leave_light
 
@@ -222,6 +308,8 @@ op_full:
     SAVE_LIGHT
     SAVE_WORDS
     mov rsp, gs:[CPU_STACK]
+    ACQUIRE wait_for_full
+    MEASURE_CALL
     mov rdi, r11
     call qword ptr [rax + E_OBJECT]
     jmp leave_light
@@ -241,7 +329,8 @@ entry_call:
     shr rcx, 32
     cmp ecx, [rbp + D_PAIR]
     jne call_slow
-    mov r12, [rbp + D_POOL]
+    mov r13, gs:[CPU_SLOT]
+    mov r12, [rbp + r13 + D_POOL]
     test r12, r12
     jz call_slow
     movzx ecx, byte ptr [rbx + D_SLOW]
@@ -254,14 +343,14 @@ entry_call:
     add ecx, 1 << 16
     mov [r12 + A_FRAME], ecx        # the callee is the top, as the caller was
     mov rcx, [r12 + A_NEXT]
-    mov [rbp + D_POOL], rcx
+    mov [rbp + r13 + D_POOL], rcx
     mov word ptr [r11 + A_FRAME], FRAME_CALL | STATE_CALLING << 8
     mov [r11 + A_CALLEE], r12
     mov [r12 + A_CALLER], r11
     mov rcx, gs:[CPU_THREAD]
     mov [rcx + T_TOP], r12
     mov [r12 + A_THREAD], rcx
-    inc qword ptr [rbx + D_CROSSINGS]
+    inc qword ptr [rbx + r13 + D_CROSSINGS]
     mov gs:[CPU_ACTIVATION], r12
     mov gs:[CPU_DOMAIN], rbp
     mov rcx, [rbp + D_TABLE]
@@ -283,6 +372,8 @@ entry_call:
 call_slow:
     SAVE_WORDS
     mov rsp, gs:[CPU_STACK]
+    ACQUIRE wait_for_call
+    MEASURE_CALL
     mov rdi, r11
     mov rsi, rax
     call call_slowly                # (caller's activation, entry): does not return
@@ -292,15 +383,16 @@ call_slow:
 .macro RETURN_TO_CALLER             # r11 = activation, rax = its caller; or the long way, with nothing changed
     mov rbp, gs:[CPU_DOMAIN]
     cmp qword ptr [rbp + D_WAITERS], 0
-    jne return_slow
+    jne return_spoiled
     mov rbx, [rax + A_DOMAIN]
     movzx ecx, byte ptr [rbx + D_SLOW]
     or cl, [rbp + D_SLOW]
-    jnz return_slow
+    jnz return_spoiled
+    mov r13, gs:[CPU_SLOT]
     TRACE_CROSSING trace_return, r11, rax
-    mov r12, [rbp + D_POOL]
+    mov r12, [rbp + r13 + D_POOL]
     mov [r11 + A_NEXT], r12
-    mov [rbp + D_POOL], r11
+    mov [rbp + r13 + D_POOL], r11
     mov byte ptr [r11 + A_STATE], STATE_FREE
     mov byte ptr [rax + A_STATE], STATE_TOP
     mov rcx, gs:[CPU_THREAD]
@@ -337,12 +429,17 @@ entry_return:
     jnz return_slow
     RETURN_TO_CALLER
     mov rdi, rax
-    jmp leave_to_full
+    jmp restore_full
+return_spoiled:                     # the callee's registers are used; it needs them no more, and must not see ours
+    xor ebx, ebx
+    xor ebp, ebp
 return_slow:
     mov rax, gs:[CPU_TABLE]
     SAVE_LIGHT
     SAVE_WORDS
     mov rsp, gs:[CPU_STACK]
+    ACQUIRE wait_for_return
+    MEASURE_CALL
     mov rdi, r11
     call return_slowly              # (activation): does not return
     ud2
@@ -351,6 +448,7 @@ return_slow:
 .globl leave_to_light, leave_to_words, leave_to_entry, leave_to_service, leave_to_full
 leave_to_light:                     # status and word 0, the rest cleared
     MEASURE_END
+    RELEASE
     mov rax, [rdi + A_RAX]
     mov rcx, [rdi + A_RIP]
     mov rsp, [rdi + A_RSP]
@@ -364,6 +462,7 @@ leave_to_light:                     # status and word 0, the rest cleared
     LEAVE
 leave_to_words:                     # status, all words, control
     MEASURE_END
+    RELEASE
     mov rax, [rdi + A_RAX]
     mov rcx, [rdi + A_RIP]
     mov rsp, [rdi + A_RSP]
@@ -375,19 +474,20 @@ leave_to_words:                     # status, all words, control
     mov r10, [rdi + A_R10]
     mov rdi, [rdi + A_RDI]
     LEAVE
-leave_to_entry:                     # a seat: rsi, rdx = its words 0 and 1
+leave_to_entry:                     # a seat: rsi, rdx = its words 0 and 1; word 2 = the CPU's number
     .if MEASURED
     mov r8, rdx
     MEASURE_END
     mov rdx, r8
     .endif
+    RELEASE
     mov rcx, [rdi + A_ENTRY]
     mov rsp, [rdi + A_STACK]
     mov rbx, [rdi + A_MESSAGE]
     mov rdi, rsi
     mov rsi, rdx
+    movzx edx, byte ptr gs:[CPU_NUMBER]
     xor eax, eax
-    xor edx, edx
     xor ebp, ebp
     xor r8d, r8d
     xor r9d, r9d
@@ -405,6 +505,7 @@ leave_to_service:                   # a called activation: rsi = where, rdx = ba
     mov rdx, r9
     mov rcx, r10
     .endif
+    RELEASE
     mov rsp, [rdi + A_STACK]
     mov rbx, [rdi + A_MESSAGE]
     mov r12, rsi
@@ -424,6 +525,8 @@ leave_to_service:                   # a called activation: rsi = where, rdx = ba
     LEAVE
 leave_to_full:                      # everything, by IRETQ
     MEASURE_END
+    RELEASE
+restore_full:
     mov rsp, gs:[CPU_STACK]
     push USER_SS
     push [rdi + A_RSP]
@@ -498,42 +601,66 @@ trap_common:                        # [rsp]: vector, error code, rip, cs, flags,
     mov [rax + A_RSP], rcx
     mov rdi, [rsp]
     mov rsi, [rsp + 8]
-    MEASURE_BEGIN rdi
     mov rsp, gs:[CPU_STACK]
     xor ebp, ebp
+    ACQUIRE wait_for_trap
+    MEASURE_BEGIN rdi
     call trap_from_user             # (vector, error code): does not return
     ud2
-trap_kernel:                        # only the idle CPU takes interrupts here; anything else is a bug
+trap_kernel:                        # the idle CPU, or a preemption point; anything else is a bug
     push 2
     popfq
     mov rdi, [rsp]
     mov rsi, [rsp + 8]
-    MEASURE_BEGIN rdi
     mov rdx, [rsp + 16]
     mov rcx, [rsp + 40]
     mov r8, rbp
     mov rsp, gs:[CPU_STACK]
+    cmp byte ptr gs:[CPU_QUIET], 0
+    je 1f                           # it has the lock
+    cmp rdi, 32
+    jb 1f                           # a bug
+    push rdi
+    push rsi
+    ACQUIRE lock_wait
+    pop rsi
+    pop rdi
+    mov byte ptr gs:[CPU_QUIET], 0
+1:  MEASURE_BEGIN rdi
     call trap_from_nucleus          # (vector, error code, pc, sp, frame pointer): does not return
     ud2
 
-# A preemption point: interrupts that wait come now, to `trap_kernel`, which does not come back.
-.globl interrupt_window
+# A preemption point: interrupts that wait come now, to `trap_kernel`, which does not come back. The lock stays ours.
+.macro MEASURE_ON                   # the same operation goes on: an odd number
+    .if MEASURED
+    mov rax, gs:[CPU_ENTERED_BY]
+    or rax, 1
+    MEASURE_BEGIN rax
+    .endif
+.endm
+.globl interrupt_window, pass_lock
 interrupt_window:
     MEASURE_END
     sti
     nop
     cli
-    .if MEASURED
-    mov rax, gs:[CPU_ENTERED_BY]    # the same operation goes on: an odd number
-    or rax, 1
-    MEASURE_BEGIN rax
-    .endif
+    MEASURE_ON
+    ret
+pass_lock:                          # to those who wait for it
+    MEASURE_END
+    RELEASE
+    sub rsp, 8
+    ACQUIRE lock_wait
+    add rsp, 8
+    MEASURE_ON
     ret
 # The idle CPU: interrupts come to `trap_kernel`, which does not come back here.
 .globl idle_wait
 idle_wait:
     mov rsp, gs:[CPU_STACK]
     MEASURE_END
+    mov byte ptr gs:[CPU_QUIET], 1
+    RELEASE
     sti
 1:  hlt
     jmp 1b

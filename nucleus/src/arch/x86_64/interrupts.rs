@@ -1,6 +1,8 @@
 //! The local APIC and the I/O APIC (Intel SDM volume 3, chapter 11; 82093AA). The 8259s are masked.
 
-use super::memory::{IO_APIC, LOCAL_APIC, port_write};
+use super::memory::{IO_APIC, LOCAL_APIC, port_write, read_msr, write_msr};
+use crate::cpu;
+use crate::pointer::Nucleus;
 
 /// Vector of interrupt line 0.
 pub const FIRST_LINE: usize = 32;
@@ -8,8 +10,27 @@ pub const FIRST_LINE: usize = 32;
 pub const LINES: usize = 24;
 /// Vector of the timer.
 pub const TIMER: usize = 0xe0;
+/// Vector of interrupts from other CPUs.
+pub const OTHER_CPU: usize = 0xe1;
 /// Vector of interrupts that are none.
 pub const SPURIOUS: usize = 0xff;
+
+const IDENTITY: usize = 0x20;
+const COMMAND: usize = 0x300;
+const COMMAND_HIGH: usize = 0x310;
+/// In the lower half of a command: it is still on its way.
+const PENDING: u32 = 1 << 12;
+const ASSERT: u32 = 1 << 14;
+const INIT: u32 = 5 << 8;
+const START: u32 = 6 << 8;
+
+const MSR_APIC_BASE: u32 = 0x1b;
+/// In the base: the registers are model-specific ones from [`MSR_X2APIC`] on (x2APIC; volume 3, 11.12).
+const X2APIC: u64 = 1 << 10;
+const MSR_X2APIC: u32 = 0x800;
+
+/// The local APICs are in x2APIC mode.
+static EXTENDED: Nucleus<bool> = Nucleus::new(false);
 
 fn local(register: usize) -> *mut u32 {
     (LOCAL_APIC + register) as *mut u32
@@ -17,7 +38,59 @@ fn local(register: usize) -> *mut u32 {
 
 fn write(register: usize, value: u32) {
     // SAFETY: a register of the local APIC, mapped uncached.
-    unsafe { local(register).write_volatile(value) }
+    unsafe {
+        if *EXTENDED.get() {
+            write_msr(MSR_X2APIC + register as u32 / 16, value as u64);
+        } else {
+            local(register).write_volatile(value);
+        }
+    }
+}
+
+fn read(register: usize) -> u32 {
+    // SAFETY: as above; reading changes nothing.
+    unsafe {
+        if *EXTENDED.get() {
+            read_msr(MSR_X2APIC + register as u32 / 16) as u32
+        } else {
+            local(register).read_volatile()
+        }
+    }
+}
+
+/// What the machine calls this CPU.
+pub fn identity() -> u32 {
+    let word = read(IDENTITY);
+    if *EXTENDED.get() { word } else { word >> 24 }
+}
+
+fn command(identity: u32, low: u32) {
+    // SAFETY: what is sent makes a CPU start, or take an interrupt for which there is a handler.
+    unsafe {
+        if *EXTENDED.get() {
+            // What was written before is seen by who takes the interrupt (volume 3, 11.12.3).
+            core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+            return write_msr(MSR_X2APIC + COMMAND as u32 / 16, (identity as u64) << 32 | low as u64);
+        }
+    }
+    while read(COMMAND) & PENDING != 0 {}
+    write(COMMAND_HIGH, identity << 24);
+    write(COMMAND, low);
+}
+
+/// Interrupts the CPU that the machine calls so.
+pub fn send(identity: u32) {
+    command(identity, ASSERT | OTHER_CPU as u32);
+}
+
+/// Resets a CPU, which then waits for [`send_start`].
+pub fn send_init(identity: u32) {
+    command(identity, ASSERT | INIT);
+}
+
+/// A CPU begins at a page of the first MiB.
+pub fn send_start(identity: u32, page: u32) {
+    command(identity, ASSERT | START | page);
 }
 
 fn io_write(register: u32, value: u32) {
@@ -35,13 +108,24 @@ pub fn init() {
         port_write(0x21, 0xff);
         port_write(0xa1, 0xff);
     }
+    *EXTENDED.get() = core::arch::x86_64::__cpuid(1).ecx >> 21 & 1 != 0;
+    init_local();
+    cpu::name_first(identity());
+    for line in 0..LINES {
+        mask(line);
+    }
+}
+
+/// Enables the local APIC of this CPU.
+pub fn init_local() {
+    if *EXTENDED.get() {
+        // SAFETY: CPUID says that there is such a mode.
+        unsafe { write_msr(MSR_APIC_BASE, read_msr(MSR_APIC_BASE) | X2APIC) };
+    }
     write(0xf0, 0x100 | SPURIOUS as u32);
     write(0x80, 0);
     write(0x3e0, 0b1011);
     write(0x320, TIMER as u32);
-    for line in 0..LINES {
-        mask(line);
-    }
 }
 
 /// The line gives no interrupts. How it is triggered stays: the controller keeps what a level-triggered line
@@ -54,9 +138,11 @@ fn trigger(line: usize) -> u32 {
     if is_level(line) { 1 << 15 | 1 << 13 } else { 0 }
 }
 
-/// The line gives interrupts: edge-triggered for the ISA lines, level-triggered and active low for PCI's.
+/// The line gives interrupts to this CPU: edge-triggered for the ISA lines, level-triggered and active low for PCI's.
 pub fn unmask(line: usize) {
-    io_write(0x11 + 2 * line as u32, 0);
+    // The controller knows identities of eight bits.
+    let identity = u8::try_from(cpu::this().identity).unwrap_or_else(|_| cpu::identity_of(0) as u8);
+    io_write(0x11 + 2 * line as u32, (identity as u32) << 24);
     io_write(0x10 + 2 * line as u32, trigger(line) | (FIRST_LINE + line) as u32);
 }
 
@@ -77,6 +163,5 @@ pub fn start_timer(counts: u32) {
 
 /// Counts left.
 pub fn timer_left() -> u32 {
-    // SAFETY: the current-count register of the local APIC.
-    unsafe { local(0x390).read_volatile() }
+    read(0x390)
 }

@@ -1,5 +1,6 @@
 //! x86-64.
 
+mod acpi;
 pub mod boot;
 pub mod descriptors;
 pub mod entry;
@@ -8,5 +9,6 @@ pub mod memory;
 pub mod paging;
 pub mod serial;
 pub mod special;
+pub mod start;
 pub mod timer;
 pub mod trap;

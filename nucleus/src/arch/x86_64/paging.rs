@@ -11,7 +11,7 @@ use crate::frames::{self, FRAME, Frame, Use};
 use crate::ledger::{self, Owed};
 use crate::mapping::Mapping;
 use crate::pointer::{Link, Nucleus, Ref};
-use crate::{info, slab};
+use crate::{cpu, info, slab};
 use abi::Error;
 use abi::boot::{BootInfo, Region};
 use abi::layout::ARCHIVE;
@@ -231,6 +231,74 @@ pub fn load_root(root: u64) {
     ledger::all_paid();
 }
 
+/// Loads the nucleus's own root: this CPU is in no domain.
+pub fn leave_space() {
+    let mut cpu = cpu::this();
+    (cpu.domain, cpu.table, cpu.limit) = (None, 0, 0);
+    load_root((UPPER_HALF.get().root as u64) << 12);
+}
+
+/// Where the areas of CPUs are mapped: behind the image's own tables.
+const AREAS: usize = 0xffff_ffff_8040_0000;
+
+/// Maps frames for the area of a CPU at this offset, behind a page that stays empty; gives the address.
+pub fn map_area(offset: usize, count: usize) -> Result<usize, &'static str> {
+    let start = AREAS + offset + FRAME;
+    for page in 0..count {
+        let frame = boot_table()?;
+        let entry = (frame as u64) << 12 | WRITABLE | NO_EXECUTE;
+        boot_map(UPPER_HALF.get().root, start + page * FRAME, entry)?;
+    }
+    Ok(start)
+}
+
+/// Maps firmware memory, for good and for reading, where the direct map has no RAM. Nothing if it lies beyond what can be.
+pub fn show_firmware(start: u64, length: usize) -> Option<()> {
+    const END: u64 = 1 << 40;
+    let end = start.checked_add(length as u64).filter(|end| *end <= END)?;
+    let root = UPPER_HALF.get().root;
+    for at in ((start & !0x1f_ffff)..end).step_by(1 << 21) {
+        let at = at as usize;
+        let directory = boot_walk(root, DIRECT + at, 1).ok()?;
+        if table(directory)[index((DIRECT + at) as u64, 1)] == 0 {
+            boot_map_large(root, DIRECT + at, at as u64 | NO_EXECUTE).ok()?;
+        }
+    }
+    Some(())
+}
+
+/// Maps the page at which CPUs begin where it is; gives the root for them, which lies below 4 GiB.
+pub fn begin_start(page: usize) -> Result<u64, &'static str> {
+    let root = UPPER_HALF.get().root;
+    if root >= 1 << 20 {
+        return Err("the nucleus's tables lie too high for other CPUs");
+    }
+    boot_map(root, page, page as u64)?;
+    Ok((root as u64) << 12)
+}
+
+/// Ends [`begin_start`].
+pub fn end_start() {
+    let mut at = UPPER_HALF.get().root;
+    for level in (1..4).rev() {
+        let entry = &mut table(at)[0];
+        let next = frame_of(*entry);
+        if level == 3 {
+            *entry = 0;
+        } else {
+            boot_release(at);
+        }
+        at = next;
+    }
+    boot_release(at);
+    load_root((UPPER_HALF.get().root as u64) << 12);
+}
+
+fn boot_release(frame: Frame) {
+    frames::release(frame, 0);
+    frames::uncount_boot(1);
+}
+
 /// An empty space charged to `account`.
 pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     let frame = account.allocate_clear(Use::Kernel)?;
@@ -244,9 +312,8 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
 /// Frees the root of a space in which nothing is mapped any more but the boot archive.
 pub fn free_root(domain: Ref<Domain>) {
     hide_archive(domain);
-    if crate::cpu::this().domain == Some(domain) {
-        crate::cpu::this().domain = None;
-        load_root((UPPER_HALF.get().root as u64) << 12);
+    if cpu::this().domain == Some(domain) {
+        leave_space();
     }
     account::release((domain.root >> 12) as Frame, 0);
 }

@@ -66,7 +66,7 @@ pub fn load(activation: Ref<Activation>) {
         memory::load_thread_pointer(activation.pointer);
     }
     let next = activation.fpu.map(|_| activation);
-    if cpu.fpu != next {
+    if cpu.fpu != next || cpu.fpu_is_stale {
         // SAFETY: the areas live as long as their activations, and are aligned.
         unsafe {
             if let Some(state) = cpu.fpu.and_then(|last| last.fpu) {
@@ -80,16 +80,20 @@ pub fn load(activation: Ref<Activation>) {
                 None => turn_off(),
             }
         }
-        cpu.fpu = next;
+        (cpu.fpu, cpu.fpu_is_stale) = (next, false);
     }
     cpu.special = (cpu.pointer != 0 || cpu.fpu.is_some()) as u8;
 }
 
 /// `activation` goes, and its state with it.
 pub fn forget(activation: Ref<Activation>) {
-    let mut cpu = cpu::this();
-    if cpu.fpu == Some(activation) {
+    let own = cpu::this();
+    for mut cpu in cpu::all().filter(|cpu| cpu.fpu == Some(activation)) {
         cpu.fpu = None;
-        turn_off();
+        if cpu == own {
+            turn_off();
+        } else {
+            (cpu.fpu_is_stale, cpu.special) = (true, 1);
+        }
     }
 }

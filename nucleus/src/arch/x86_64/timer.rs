@@ -1,10 +1,12 @@
-//! Time: the time-stamp counter (ticks) and the local APIC's one-shot timer.
+//! Time: the time-stamp counter (ticks), which is taken to be the same on all CPUs, and the one-shot timer of each
+//! CPU's local APIC.
 //!
 //! There is no periodic tick. The timer is armed for the earliest moment that somebody asked for; a
 //! moment that is no longer wanted costs one early interrupt.
 
 use super::interrupts;
 use super::memory::{port_read, port_write};
+use crate::cpu;
 use crate::pointer::Nucleus;
 
 struct Clock {
@@ -13,16 +15,10 @@ struct Clock {
     nanoseconds: u64,
     counts: u64,
     ticks_per_microsecond: u64,
-    armed: u64,
 }
 
-static CLOCK: Nucleus<Clock> = Nucleus::new(Clock {
-    start: 0,
-    nanoseconds: 1 << 32,
-    counts: 1 << 32,
-    ticks_per_microsecond: 1000,
-    armed: u64::MAX,
-});
+static CLOCK: Nucleus<Clock> =
+    Nucleus::new(Clock { start: 0, nanoseconds: 1 << 32, counts: 1 << 32, ticks_per_microsecond: 1000 });
 
 /// Ticks.
 pub fn now() -> u64 {
@@ -94,13 +90,14 @@ pub fn from_microseconds(microseconds: u64) -> u64 {
     microseconds.saturating_mul(CLOCK.get().ticks_per_microsecond)
 }
 
-/// An interrupt comes at `moment` (ticks) or before.
+/// An interrupt comes to this CPU at `moment` (ticks) or before.
 pub fn arm_no_later_than(moment: u64) {
-    let clock = CLOCK.get();
-    if moment >= clock.armed {
+    let mut cpu = cpu::this();
+    if moment >= cpu.armed {
         return;
     }
-    clock.armed = moment;
+    cpu.armed = moment;
+    let clock = CLOCK.get();
     let ticks = moment.saturating_sub(now());
     let counts = (ticks as u128 * clock.counts as u128) >> 32;
     interrupts::start_timer(counts.clamp(1, u32::MAX as u128) as u32);
@@ -108,5 +105,5 @@ pub fn arm_no_later_than(moment: u64) {
 
 /// The timer's interrupt came.
 pub fn fired() {
-    CLOCK.get().armed = u64::MAX;
+    cpu::this().armed = u64::MAX;
 }

@@ -10,6 +10,13 @@ const PAGE_FAULT: u64 = 14;
 /// From user mode; all registers are in the running activation.
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_user(vector: u64, code: u64) -> ! {
+    if cpu::this().disturbed {
+        // While it waited for the lock. A fault comes again if it is one that goes on.
+        if vector >= 32 {
+            take_interrupt(vector);
+        }
+        schedule::go_on()
+    }
     let Some(activation) = cpu::this().activation else { panic!("a trap without an activation") };
     match vector {
         PAGE_FAULT => fault::page_fault(activation, fault_address(), code),
@@ -28,6 +35,7 @@ extern "C" fn trap_from_nucleus(vector: u64, code: u64, pc: u64, sp: u64, frame:
     let mut cpu = cpu::this();
     if vector >= 32 && (cpu.idle || cpu.window) {
         cpu.window = false;
+        cpu.catch_up();
         take_interrupt(vector);
         schedule::after_interrupt()
     }
@@ -36,12 +44,17 @@ extern "C" fn trap_from_nucleus(vector: u64, code: u64, pc: u64, sp: u64, frame:
 
 fn take_interrupt(vector: u64) {
     info::counters().interrupts += 1;
+    cpu::this().counts.interrupts += 1;
     trace::interrupt(vector);
     match vector as usize {
         interrupts::TIMER => {
             interrupts::acknowledge();
             timer::fired();
             schedule::deadlines_passed();
+        }
+        interrupts::OTHER_CPU => {
+            interrupts::acknowledge();
+            cpu::this().kicked = false;
         }
         interrupts::SPURIOUS => {}
         vector => {

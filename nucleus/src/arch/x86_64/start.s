@@ -1,0 +1,61 @@
+# How another CPU comes from real mode at the page `PAGE` into long mode. The page is a copy of what lies here, with the
+# words at its end filled in by `start.rs`; the nucleus's root maps it where it is meanwhile.
+.section .rodata
+.balign 16
+.globl start_code, start_words, start_end
+.set AT_POINTER, PAGE + start_table_pointer - start_code
+.set AT_ROOT, PAGE + start_words - start_code
+.set AT_STACK, AT_ROOT + 8
+.set AT_BLOCK, AT_ROOT + 16
+.set AT_FUNCTION, AT_ROOT + 24
+.code16
+start_code:
+    cli
+    cld
+    xor ax, ax
+    mov ds, ax
+    data32 lgdt [AT_POINTER]
+    mov eax, cr0
+    or al, 1
+    mov cr0, eax
+    .byte 0x66, 0xea                # far jump to a 32-bit offset
+    .long PAGE + start_protected - start_code
+    .word 8
+.code32
+start_protected:
+    mov ax, 16
+    mov ds, ax
+    mov ss, ax
+    mov eax, cr4
+    or eax, 0x20                    # PAE
+    mov cr4, eax
+    mov eax, [AT_ROOT]
+    mov cr3, eax
+    mov ecx, 0xc0000080             # EFER: LME, NXE, SCE
+    rdmsr
+    or eax, 0x901
+    wrmsr
+    mov eax, cr0
+    or eax, 0x80010001              # PG, WP, PE
+    mov cr0, eax
+    .byte 0xea
+    .long PAGE + start_long - start_code
+    .word 24
+.code64
+start_long:
+    mov rsp, [AT_STACK]
+    mov rdi, [AT_BLOCK]
+    mov rax, [AT_FUNCTION]
+    xor ebp, ebp
+    call rax                        # (block): does not return
+    ud2
+.balign 8
+start_table: .quad 0, 0x00cf9b000000ffff, 0x00cf93000000ffff, 0x00af9b000000ffff
+start_table_pointer:
+    .word 31
+    .long PAGE + start_table - start_code
+.balign 8
+start_words:                        # root, stack, block, function
+    .quad 0, 0, 0, 0
+start_end:
+.text
