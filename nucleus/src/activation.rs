@@ -353,7 +353,8 @@ impl Ref<Activation> {
         }
     }
     /// When it goes on, its domain dies with this status. Why: the address or vector, the processor's code, and the
-    /// error that kept the fault from being handled, or 0 if its handler gave up.
+    /// error that kept the fault from being handled, or 0 if its handler gave up. A page fault without a code: it ended
+    /// without an answer.
     pub fn condemn(mut self, status: u64, [which, code, error]: [u64; 3]) {
         let saved = &mut self.registers;
         (saved.rdi, saved.rsi, saved.rcx, saved.rdx) = (status, 0, 0, which);

@@ -7,7 +7,7 @@
 use crate::activation::{Activation, Frame, State, Wait};
 use crate::arch::{memory, timer};
 use crate::cpu;
-use crate::domain::{self, Domain};
+use crate::domain::Domain;
 use crate::operation::STEPS;
 use crate::pointer::{Link, Ref};
 use crate::table::{Content, Entry};
@@ -344,12 +344,7 @@ fn unwind(mut thread: Ref<Thread>) -> ! {
         match top.caller {
             Some(caller) => {
                 unlink_top(thread, top, caller);
-                let lived = !caller.domain.is_dead();
                 fail_call(caller, Error::PeerDied);
-                if lived && caller.domain.is_dead() {
-                    // A death is long enough for one stretch.
-                    steps = 0;
-                }
             }
             None if thread.carries_orphans => take_off_orphan(thread, top),
             None => break,
@@ -359,10 +354,11 @@ fn unwind(mut thread: Ref<Thread>) -> ! {
     schedule::block_current()
 }
 
-/// The call that `caller` made ends with an error; an upcall that fails is the end of its domain.
+/// The call that `caller` made ends with an error; an upcall that fails is the end of its domain, once `caller` goes on.
 fn fail_call(caller: Ref<Activation>, error: Error) {
     if caller.frame == Frame::Full {
-        domain::die(caller.domain, status::PAGE_FAULT);
+        // No page fault of a user has a code of 0.
+        caller.condemn(status::PAGE_FAULT, [0, 0, error as u64]);
     } else {
         caller.set_result(Err(error));
     }

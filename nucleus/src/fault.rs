@@ -1,7 +1,6 @@
 //! Faults of users: calls through the upcall portals of the faulting domain's own table.
 
 use crate::activation::{Activation, Registers};
-use crate::arch::timer;
 use crate::cpu;
 use crate::domain;
 use crate::log::{self, Part};
@@ -58,8 +57,8 @@ fn area(activation: Ref<Activation>) -> &'static mut [u8] {
     unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, MESSAGE_BYTES) }
 }
 
-/// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, and done,
-/// each in a stretch of its own. After an interrupt it goes on here; how far it got says `rcx`.
+/// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, and done, and
+/// the activation is left, each in a stretch of its own. After an interrupt it goes on here; how far it got says `rcx`.
 pub fn condemned(mut activation: Ref<Activation>) -> ! {
     loop {
         schedule::preemption_point();
@@ -72,16 +71,11 @@ pub fn condemned(mut activation: Ref<Activation>) -> ! {
             }
             1 => activation.registers.rsi += compose_reason(&saved, rest) as u64,
             2 => domain::tell_death(activation.domain, saved.rdi, Some(line)),
-            _ => break,
+            3 => domain::die(activation.domain, saved.rdi),
+            _ => domain::leave_dead(),
         }
         activation.registers.rcx += 1;
     }
-    domain::die(activation.domain, activation.registers.rdi);
-    if let Some(mut thread) = cpu::this().thread {
-        thread.used += timer::now() - thread.started;
-        thread.started = timer::now();
-    }
-    domain::leave_dead()
 }
 
 fn compose_reason(saved: &Registers, bytes: &mut [u8]) -> usize {
@@ -89,6 +83,9 @@ fn compose_reason(saved: &Registers, bytes: &mut [u8]) -> usize {
     let Err(error) = Error::from_status(saved.r9) else {
         return log::compose(&[Part::Text(": its handler gave up, pc "), pc], bytes);
     };
+    if saved.r8 == 0 && saved.rdi == status::PAGE_FAULT {
+        return log::compose(&[Part::Text(": its handler ended without an answer, pc "), pc], bytes);
+    }
     let (what, which) = match saved.rdi {
         status::PAGE_FAULT => (": page fault at ", Part::Hex(saved.rdx)),
         _ => (": exception ", Part::Number(saved.rdx)),

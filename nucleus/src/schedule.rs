@@ -329,9 +329,12 @@ fn idle() -> ! {
         paging::leave_space();
     }
     timer::arm_no_later_than(deadline::earliest());
-    while !lock::is_wanted() && frames::clear_one_ahead() {
+    while !lock::is_wanted() {
         // SAFETY: as below.
         unsafe { entry::interrupt_window() }
+        if !frames::clear_one_ahead() {
+            break;
+        }
     }
     if cpu.seat.is_some_and(|seat| seat.ring().is_unread()) {
         wake_up()
@@ -385,6 +388,7 @@ pub fn preemption_point() {
 /// After an interrupt: goes on with what was interrupted, or with `sched` if something precedes it.
 pub fn after_interrupt() -> ! {
     let mut cpu = cpu::this();
+    timer::arm_no_later_than(deadline::earliest());
     if cpu.idle {
         match &cpu.seat {
             Some(seat) if seat.ring().is_unread() => wake_up(),
@@ -395,7 +399,6 @@ pub fn after_interrupt() -> ! {
         }
     }
     let now = timer::now();
-    timer::arm_no_later_than(deadline::earliest());
     let Some(thread) = cpu.thread else { enter(Event::Choose, 0) };
     if is_seat(thread) {
         if now >= cpu.patience_ends && cpu.patience_ends != cpu.last_chance {
@@ -547,14 +550,10 @@ fn leave_to_others(cpu: Ref<Cpu>) {
     }
 }
 
-/// Deadlines served per interrupt; more come with the next one at once.
-const DEADLINES_AT_ONCE: usize = 2;
-
-/// Ends waits and calls whose deadline has passed.
-pub fn deadlines_passed() {
-    let now = timer::now();
-    for _ in 0..DEADLINES_AT_ONCE {
-        let Some(activation) = deadline::due(now) else { return };
+/// Ends the wait or call whose deadline is the earliest, if that has passed. If another has, too, the timer's next
+/// interrupt comes at once.
+pub fn deadline_passed() {
+    if let Some(activation) = deadline::due(timer::now()) {
         chain::time_out(activation);
     }
 }

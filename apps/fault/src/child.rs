@@ -124,6 +124,11 @@ impl Child {
 
     /// Its page faults in this range go to itself, to so many activations, which read there, too.
     pub fn pages_itself(&self, activations: usize, start: u64, end: u64) -> Result<(), Error> {
+        self.pages_by(self.reading_service(activations)?, start, start, end)
+    }
+
+    /// A service of the child, with so many activations: it reads at the address that its badge is.
+    pub fn reading_service(&self, activations: usize) -> Result<Entry, Error> {
         for _ in 0..activations {
             // SAFETY: another domain's; its code uses no stack.
             unsafe { op::activation_new(self.entry(), 0, Entry::OWN)? };
@@ -133,10 +138,8 @@ impl Child {
         let service = unsafe { op::service_new_at(self.entry(), address, 0, Entry::OWN)? };
         let place = Owned::new(runtime::table::allocate()?);
         op::entry_copy(self.entry(), service, Entry::OWN, place.entry(), rights::ALL)?;
-        self.pages_by(place.entry(), start, start, end)?;
-        // The portal is derived from our copy, which must stay as long as the child.
-        let _ = place.leak();
-        Ok(())
+        // Portals are derived from our copy, which must stay as long as the child.
+        Ok(place.leak())
     }
 
     /// What it died with.

@@ -8,6 +8,7 @@ use interface::{Reply, Request};
 use runtime::abi::info::status;
 use runtime::abi::{Error, MAX_DEPTH};
 use runtime::entry::{Entry, Owned};
+use runtime::op;
 use runtime::server::{self, Serve};
 use runtime::thread;
 
@@ -18,6 +19,8 @@ use crate::child::Child;
 pub const ALL: &[Crime] = &[
     Crime::tried("pager-missing", "a page fault for which there is no pager", missing),
     Crime::tried("pager-gives-up", "a pager says that it cannot help", || dies(GIVE_UP)),
+    Crime::tried("pager-exits", "a pager ends its thread instead of answering", || dies(EXIT)),
+    Crime::tried("pager-dies", "a pager dies of a page fault of its own", dies_itself),
     Crime::tried("pager-silent", "a pager never answers", || stays(SILENT)),
     Crime::tried("pager-lies", "a pager says that the page is there, again and again", || stays(LIE)),
     Crime::tried("pager-loop", "a pager that is its own pager, and faults", || own(2)),
@@ -34,6 +37,7 @@ const PATIENCE: u64 = 4 * MILLISECOND;
 const GIVE_UP: u64 = 1;
 const SILENT: u64 = 2;
 const LIE: u64 = 3;
+const EXIT: u64 = 4;
 
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
@@ -44,6 +48,7 @@ impl Serve for Pager {
         ASKED.fetch_add(1, Ordering::SeqCst);
         match request.badge {
             GIVE_UP => Reply::word(1),
+            EXIT => op::exit(0),
             SILENT => {
                 let _ = thread::sleep(2 * PATIENCE);
                 Reply::word(0)
@@ -70,8 +75,8 @@ fn paged(how: u64) -> Result<(Child, Owned), String> {
 
 /// Everything else goes on while the child does not.
 fn others_go_on() -> Result<(), String> {
-    let semaphore = runtime::op::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new).map_err(text)?;
-    let waited = runtime::op::p(semaphore.entry(), runtime::op::clock() + MILLISECOND);
+    let semaphore = op::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new).map_err(text)?;
+    let waited = op::p(semaphore.entry(), op::clock() + MILLISECOND);
     if waited == Err(Error::Timeout) { Ok(()) } else { Err(format!("a wait ended with {waited:?}")) }
 }
 
@@ -95,6 +100,20 @@ fn dies(how: u64) -> Result<String, String> {
     match ASKED.load(Ordering::SeqCst) {
         1 => Ok(told),
         asked => Err(format!("the pager was asked {asked} times")),
+    }
+}
+
+/// The pager is another child, for whose pages nobody cares.
+fn dies_itself() -> Result<String, String> {
+    let pager = Child::new().map_err(text)?;
+    let service = pager.reading_service(1).map_err(text)?;
+    let mut child = Child::new().map_err(text)?;
+    child.pages_by(service, PLACE, PLACE, END).map_err(text)?;
+    child.reads(PLACE).map_err(text)?;
+    let told = died_of_it(child.ends_within(PATIENCE)?)?;
+    match pager.ends_within(PATIENCE)? {
+        Some(_) => Ok(told),
+        None => Err("the pager lives".to_string()),
     }
 }
 

@@ -50,7 +50,7 @@ fn take_interrupt(vector: u64) {
         interrupts::TIMER => {
             interrupts::acknowledge();
             timer::fired();
-            schedule::deadlines_passed();
+            schedule::deadline_passed();
         }
         interrupts::OTHER_CPU => {
             interrupts::acknowledge();
