@@ -76,8 +76,9 @@ fn reader(site: &Site) -> Result<()> {
 
 /// Sends a byte now and then: after a while it is told that this takes too long.
 fn writer(site: &Site) -> Result<()> {
-    let mut client = Client::connect(site.port)?;
+    // The server's time begins when it takes the connection.
     let start = Instant::now();
+    let mut client = Client::connect(site.port)?;
     let endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nA: ".iter().chain(std::iter::repeat(&b'b'));
     for byte in endless {
         // After the end nothing is taken any more; what was answered before can still be read.
