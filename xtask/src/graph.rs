@@ -140,6 +140,7 @@ fn boxed(placed: &Placed) -> String {
     }
     has.extend(component.interrupt.as_ref().map(|line| format!("irq {}", line.value)));
     has.extend(component.io_ports.as_ref().map(|ports| format!("ports {:#x}+{}", ports.value.0, ports.value.1)));
+    has.extend(component.cpus.as_ref().map(|cpus| format!("CPU {}", numbers(cpus.value))));
     if component.fpu {
         has.push("fpu".to_string());
     }
@@ -149,6 +150,12 @@ fn boxed(placed: &Placed) -> String {
         let _ = write!(svg, "\n{}", text(x + 14, y + 24 + number * 20, class, line));
     }
     svg
+}
+
+/// The numbers in a set of CPUs.
+fn numbers(cpus: u64) -> String {
+    let numbers: Vec<String> = (0..64).filter(|cpu| cpus >> cpu & 1 != 0).map(|cpu| cpu.to_string()).collect();
+    numbers.join(", ")
 }
 
 /// From the lower edge of one box to the upper edge of another; arrows of one box begin side by side.

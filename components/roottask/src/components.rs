@@ -144,6 +144,9 @@ pub fn make_domain(component: &Component, number: u16) -> Result<Running, String
     let outcome = memory::manage_account(account).and_then(|ticket| {
         running.ticket = ticket;
         op::domain_set_max_priority(domain, component.max_priority.into()).map_err(text)?;
+        if let Some(cpus) = component.cpus {
+            schedulers::restrict(domain, cpus)?;
+        }
         op::domain_set_death_semaphore(domain, plan().events).map_err(text)?;
         op::entry_copy(Entry::OWN, account, domain, Entry(layout::ACCOUNT), ALL).map_err(text)?;
         op::entry_copy(Entry::OWN, domain, domain, Entry(layout::DOMAIN), ALL).map_err(text)?;

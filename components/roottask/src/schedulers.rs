@@ -7,8 +7,11 @@ use crate::components::{Running, finish, make_domain};
 use crate::{load, memory, records};
 use abi::layout::MAIN_STACK_TOP;
 use abi::sched::SEVERAL_CPUS;
+use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
+use runtime::Entry;
 use runtime::op::{self, Seat};
 use system::Component;
 
@@ -25,13 +28,18 @@ fn is_alone() -> bool {
     cpus().is_power_of_two()
 }
 
+/// The CPUs of a set.
+fn numbers(cpus: u64) -> impl Iterator<Item = usize> {
+    (0..abi::MAX_CPUS).filter(move |cpu| cpus >> cpu & 1 != 0)
+}
+
 /// Starts all schedulers, before which nothing else can run.
 pub fn start(component: &Component, standby: u16, begin: impl Fn(Running)) -> Result<(), String> {
     CPUS.store(records::cpus(), Ordering::Relaxed);
     if !is_alone() {
         memory::make_board(cpus())?;
     }
-    for cpu in (0..abi::MAX_CPUS).filter(|cpu| cpus() >> cpu & 1 != 0) {
+    for cpu in numbers(cpus()) {
         begin(seat(component, component.number, Seat::Cpu(cpu))?);
     }
     begin(seat(component, standby, Seat::Standby)?);
@@ -53,4 +61,17 @@ pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, S
             .map_err(|error| error.to_string())
     });
     finish(&mut running, outcome).map(|()| running)
+}
+
+/// The threads of a domain may run on these CPUs only. Those that are not there do not count.
+pub fn restrict(domain: Entry, wanted: u64) -> Result<(), String> {
+    let there = wanted & cpus();
+    if there == 0 {
+        let numbers: Vec<String> = numbers(wanted).map(|cpu| cpu.to_string()).collect();
+        return Err(format!("it may run on CPU {} only, of which none is there", numbers.join(", ")));
+    }
+    if there == cpus() {
+        return Ok(());
+    }
+    op::domain_set_cpus(domain, there).map_err(|error| error.to_string())
 }

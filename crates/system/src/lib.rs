@@ -26,13 +26,14 @@
 //! |---|---|
 //! | 4 | account in frames ([`REST`] = all that remains) |
 //! | 1, 1 | priority, highest priority |
-//! | 1 | flags: 1 = FPU, 2 = trusted |
+//! | 1 | flags: 1 = FPU, 2 = trusted, 4 = CPUs are given |
 //! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby, 5 trial, 6 inspect |
 //! | 1, 1 | restart: 0 always, 1 never, 2 reboot; restarts allowed per minute |
 //! | 1 | interrupt line, 255 = none |
 //! | 1 | order of its portal table |
 //! | 2, 2 | first I/O port, number of ports |
 //! | 1, 1 | portals, arguments |
+//! | 8 | only if CPUs are given: a bit for each |
 //! | string, string | name, binary |
 //! | 2, 2, string | each portal: index, component, service |
 //! | string | each argument |
@@ -55,7 +56,7 @@ mod view;
 pub use view::{Arguments, Component, Components, Error, ErrorKind, Portal, Portals, Program, Programs, System};
 
 /// Version of the compiled form.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Begins the compiled form.
 pub const MAGIC: &[u8; 8] = b"CAIRNSYS";
 /// Bytes of the header.
@@ -157,4 +158,5 @@ impl Restart {
 
 pub(crate) const FLAG_FPU: u8 = 1;
 pub(crate) const FLAG_TRUSTED: u8 = 2;
+pub(crate) const FLAG_CPUS: u8 = 4;
 pub(crate) const FLAG_INSPECT: u8 = 1;

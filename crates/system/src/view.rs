@@ -1,7 +1,7 @@
 //! The reader of the compiled form: a checked view and iterators over it.
 
 use crate::{
-    Account, FLAG_FPU, FLAG_INSPECT, FLAG_TRUSTED, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TRUSTED, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS,
     MAX_NAME_BYTES, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
 };
 use abi::layout::{FIRST_FREE, MAX_TABLE_ORDER, TABLE_ENTRIES};
@@ -47,6 +47,8 @@ pub struct Component<'a> {
     pub io_ports: Option<(u16, u16)>,
     /// Its portal table has `layout::TABLE_ENTRIES` << this entries.
     pub table_order: u8,
+    /// The CPUs on which its threads may run: a bit for each. `None`: all.
+    pub cpus: Option<u64>,
     portals: &'a [u8],
     arguments: &'a [u8],
 }
@@ -305,6 +307,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let table_order = fields.u8()?;
     let (first_port, port_count) = (fields.u16()?, fields.u16()?);
     let (portal_count, argument_count) = (fields.u8()?, fields.u8()?);
+    let cpus = if flags & FLAG_CPUS != 0 { Some(fields.u64()?) } else { None };
     let (name, binary) = (fields.name()?, fields.name()?);
     let portals = fields.repeated(portal_count, |fields| fields.portal().map(|_| ()))?;
     let arguments = fields.repeated(argument_count, |fields| fields.string().map(|_| ()))?;
@@ -314,7 +317,8 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let bad = account == 0
         || priority > max_priority
         || max_priority as usize >= abi::PRIORITIES
-        || flags & !(FLAG_FPU | FLAG_TRUSTED) != 0
+        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS) != 0
+        || cpus == Some(0)
         || interrupt != NO_INTERRUPT && interrupt >= INTERRUPT_LINES
         || table_order as usize > MAX_TABLE_ORDER
         || first_port as usize + port_count as usize > 0x1_0000
@@ -338,6 +342,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         interrupt: (interrupt != NO_INTERRUPT).then_some(interrupt),
         io_ports: (port_count != 0).then_some((first_port, port_count)),
         table_order,
+        cpus,
         portals,
         arguments,
     })
@@ -387,6 +392,10 @@ impl<'a> Fields<'a> {
 
     fn u32(&mut self) -> Result<u32, ErrorKind> {
         Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    fn u64(&mut self) -> Result<u64, ErrorKind> {
+        Ok(u64::from_le_bytes(self.array()?))
     }
 
     fn string(&mut self) -> Result<&'a str, ErrorKind> {

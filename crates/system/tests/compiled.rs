@@ -48,6 +48,7 @@ restart = "always"
 restarts_per_minute = 60
 portals = ["console"]
 table_order = 2
+cpus = [63, 0]
 
 [[component]]
 name = "console"
@@ -111,8 +112,10 @@ fn everything_written_is_read() {
     let ramfs = system.component("ramfs").unwrap();
     assert_eq!((ramfs.account, ramfs.priority, ramfs.max_priority), (Account::Frames(1024), 20, 30));
     assert_eq!((ramfs.restart, ramfs.restarts_per_minute, ramfs.table_order), (Restart::Always, 60, 2));
+    assert_eq!(ramfs.cpus, Some(1 << 63 | 1));
     assert_eq!((ramfs.interrupt, ramfs.io_ports, ramfs.special), (None, None, Special::None));
     let console = system.component("console").unwrap();
+    assert_eq!(console.cpus, None);
     assert_eq!((console.interrupt, console.io_ports), (Some(4), Some((0x3f8, 8))));
     assert_eq!((console.restart, console.portals().count()), (Restart::Never, 0));
     let sigma0 = system.component("sigma0").unwrap();
@@ -140,7 +143,7 @@ fn each_cause_has_its_error() {
         kind(&bytes)
     };
     assert_eq!(with(0, b'c'), ErrorKind::BadMagic);
-    assert_eq!(with(8, 2), ErrorKind::BadVersion);
+    assert_eq!(with(8, 1), ErrorKind::BadVersion);
     let mut longer = good.clone();
     longer.push(0);
     assert_eq!(kind(&longer), ErrorKind::BadLength);
@@ -156,11 +159,17 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 2, 0), ErrorKind::BadValue);
     assert_eq!(with(record + 6, 64), ErrorKind::BadValue);
     assert_eq!(with(record + 7, 64), ErrorKind::BadValue);
-    assert_eq!(with(record + 8, 4), ErrorKind::BadValue);
+    assert_eq!(with(record + 8, 8), ErrorKind::BadValue);
     assert_eq!(with(record + 9, Special::ALL.len() as u8), ErrorKind::BadValue);
     assert_eq!(with(record + 10, 3), ErrorKind::BadValue);
     assert_eq!(with(record + 12, 24), ErrorKind::BadValue);
     assert_eq!(with(record + 13, 7), ErrorKind::BadValue);
+    // The CPUs of ramfs stand before its name: none at all.
+    let cpus = place(&good, "ramfs") - 8;
+    let mut without = good.clone();
+    without[cpus..cpus + 8].fill(0);
+    assert_eq!(good[cpus..cpus + 8], (1u64 << 63 | 1).to_le_bytes());
+    assert_eq!(kind(&without), ErrorKind::BadValue);
     let name = place(&good, "sigma0");
     assert_eq!(with(name, 0), ErrorKind::BadString);
     assert_eq!(with(place(&good, "shell"), 17), ErrorKind::BadString);

@@ -152,6 +152,12 @@ impl<'a> Checker<'a> {
                 let remedy = format!("write restart = \"reboot\": nobody can start another `{name}`");
                 self.problem(component.restart.line, cause, remedy);
             }
+            if let Some(cpus) = &component.cpus
+                && REQUIRED.iter().any(|(required, _)| *required == name)
+            {
+                let cause = format!("`{name}` is given CPUs, but it is needed on all of them");
+                self.problem(cpus.line, cause, "remove `cpus`");
+            }
             if component.arguments.len() > 64 || component.arguments.iter().any(|text| text.len() > 255) {
                 let cause = format!("component `{name}` has too many or too long arguments");
                 self.problem(component.name.line, cause, "at most 64 arguments of at most 255 bytes");

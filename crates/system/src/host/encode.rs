@@ -1,7 +1,9 @@
 //! From a plan to the compiled form; see the crate's head for the layout.
 
 use super::{ComponentText, Plan, ProgramText};
-use crate::{Account, FLAG_FPU, FLAG_INSPECT, FLAG_TRUSTED, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION};
+use crate::{
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TRUSTED, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
+};
 use abi::layout::FIRST_FREE;
 use std::vec::Vec;
 
@@ -38,7 +40,9 @@ impl Plan<'_> {
             Account::Frames(frames) => frames,
             Account::Rest => REST,
         };
-        let flags = if component.fpu { FLAG_FPU } else { 0 } | if component.trusted { FLAG_TRUSTED } else { 0 };
+        let flags = if component.fpu { FLAG_FPU } else { 0 }
+            | if component.trusted { FLAG_TRUSTED } else { 0 }
+            | if component.cpus.is_some() { FLAG_CPUS } else { 0 };
         let (first_port, ports) = component.io_ports.as_ref().map_or((0, 0), |ports| ports.value);
         let mut record = Vec::new();
         record.extend_from_slice(&account.to_le_bytes());
@@ -55,6 +59,9 @@ impl Plan<'_> {
         record.extend_from_slice(&first_port.to_le_bytes());
         record.extend_from_slice(&ports.to_le_bytes());
         record.extend_from_slice(&[component.portals.len() as u8, component.arguments.len() as u8]);
+        if let Some(cpus) = &component.cpus {
+            record.extend_from_slice(&cpus.value.to_le_bytes());
+        }
         string(&mut record, &component.name.value);
         string(&mut record, &component.binary.value);
         for (place, portal) in component.portals.iter().enumerate() {

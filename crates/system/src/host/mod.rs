@@ -98,6 +98,8 @@ pub struct ComponentText {
     pub portals: Vec<At<(String, String)>>,
     /// Order of the portal table.
     pub table_order: u8,
+    /// The CPUs on which its threads may run: a bit for each. `None`: all.
+    pub cpus: Option<At<u64>>,
     /// Arguments.
     pub arguments: Vec<String>,
 }

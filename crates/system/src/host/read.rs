@@ -138,6 +138,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let restart = restart
         .and_then(|value| reader.choice(value, "restart", &Restart::ALL.map(|restart| (restart.text(), restart))));
     let (interrupt, io_ports) = keys.take("devices").map(|value| devices(reader, value)).unwrap_or_default();
+    let cpus = keys.take("cpus").map(|value| cpus(reader, value));
     let portals = texts(reader, keys.take("portals"), "portals").into_iter().map(portal).collect();
     let features = texts(reader, keys.take("features"), "features").into_iter().map(|text| text.value).collect();
     let arguments = texts(reader, keys.take("args"), "args").into_iter().map(|text| text.value).collect();
@@ -159,6 +160,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         io_ports,
         portals,
         table_order: table_order?.value,
+        cpus: cpus.map_or(Some(None), |cpus| cpus.map(Some))?,
         arguments,
     })
 }
@@ -201,6 +203,27 @@ fn ports(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<(u16, u16)>> {
         return None;
     }
     Some(At { value: (first as u16, count as u16), line })
+}
+
+/// Numbers of CPUs, as a bit for each.
+fn cpus(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<u64>> {
+    const WANTED: &str = "a list of numbers of CPUs, as [0, 1]";
+    let line = reader.line(value.span().start);
+    let array = reader.array(value, "cpus", WANTED)?;
+    if array.is_empty() {
+        reader.problem(line, "`cpus` is empty", format!("write {WANTED}, or leave it out for all"));
+        return None;
+    }
+    let mut cpus = 0;
+    for item in array {
+        let number = reader.number(item, "cpus", 0, abi::MAX_CPUS as u64 - 1)?;
+        if cpus >> number.value & 1 != 0 {
+            reader.problem(number.line, format!("`cpus` has CPU {} twice", number.value), "remove one of them");
+            return None;
+        }
+        cpus |= 1 << number.value;
+    }
+    Some(At { value: cpus, line })
 }
 
 fn texts(reader: &mut Reader<'_>, value: Option<&Value<'_>>, key: &str) -> Vec<At<String>> {
