@@ -18,9 +18,6 @@ const SIGMA0_SERVICE: Entry = Entry(FIRST_FREE);
 
 static ARCHIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// What draws frames for ourselves.
-static TICKET: AtomicU64 = AtomicU64::new(0);
-
 /// Where we keep the page that all schedulers share.
 const BOARD: u64 = WINDOW + PAGE_BYTES as u64;
 
@@ -40,7 +37,6 @@ pub fn connect() -> Result<(), String> {
     op::portal_new(Entry::OWN, service, 0, first, 0).map_err(text)?;
     let client = Sigma0Client(Direct(first));
     let ticket = client.manage_account(Delegate::entry(Entry::ACCOUNT.0, ALL)).map_err(|error| error.to_string())?;
-    TICKET.store(ticket, Ordering::Relaxed);
     client
         .manage_domain(ticket, runtime::program::heap_start(), Delegate::entry(Entry::DOMAIN.0, ALL))
         .map_err(|error| error.to_string())
@@ -101,7 +97,7 @@ pub fn give_page(
 
 /// Makes the page that the schedulers of these CPUs share.
 pub fn make_board(cpus: u64) -> Result<(), String> {
-    draw_for(TICKET.load(Ordering::Relaxed), BOARD)?;
+    sigma0().draw(BOARD, 0, MAP_READ | MAP_WRITE).map_err(|error| error.to_string())?;
     // SAFETY: the page was just drawn there, clear; all of it is atomic.
     unsafe { &*(BOARD as *const Board) }.cpus.store(cpus, Ordering::Relaxed);
     Ok(())
