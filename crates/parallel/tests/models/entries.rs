@@ -20,13 +20,19 @@ struct Table {
     objects: [Plain<&'static str>; 2],
 }
 
-/// Goes through the entry as a fast path does: interrupts are off from the first load to the last use.
+/// Goes through the entry as a fast path does: interrupts are off from the first load to the last use. It leads elsewhere, and
+/// all that stands in the entry is read before that is said.
 fn traverse(table: &Table) -> Option<&'static str> {
     if table.code.load(Ordering::Acquire) == EMPTY {
         return None;
     }
+    if table.machine.fault == Fault::LooksTooEarly {
+        table.machine.go(1, ELSEWHERE);
+    }
     let object = table.object.load(Ordering::Relaxed) as usize;
-    Some(table.objects[object].read(|object| *object))
+    let object = table.objects[object].read(|object| *object);
+    table.machine.go(1, ELSEWHERE);
+    Some(object)
 }
 
 fn model(fault: Fault, inside: bool) {
@@ -48,8 +54,8 @@ fn model(fault: Fault, inside: bool) {
             let seen = traverse(&other);
             assert!(matches!(seen, None | Some("old" | "new")), "{seen:?} was used");
             other.machine.user(1);
+            other.machine.go(1, OWNER);
         }
-        other.machine.go(1, ELSEWHERE);
         other.machine.user(1);
         other.machine.sleep(1);
     });
@@ -100,6 +106,12 @@ fn nobody_is_held_up() {
 #[should_panic(expected = "Causality violation")]
 fn an_interrupt_is_not_enough() {
     explore(None, || model(Fault::DoesNotWait, true));
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn read_after_it_is_elsewhere() {
+    explore(None, || model(Fault::LooksTooEarly, true));
 }
 
 /// The code of a new entry is what makes it one: it is written last.

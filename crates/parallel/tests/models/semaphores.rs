@@ -130,6 +130,7 @@ fn model(fault: Fault, tokens: i64, waiting: usize, steps: &'static [Step]) {
     let granted = semaphore.granted.read(Vec::clone);
     let waits = semaphore.queue.read(Vec::len);
     let left = semaphore.tokens.count() + waits as i64;
+    assert!(left >= 0, "{} tokens were taken that were not there", -left);
     assert!(waits == 0 || left == 0, "{waits} wait while there are {left} tokens");
     let count = |which: Outcome| outcomes.iter().filter(|outcome| **outcome == which).count() as i64;
     let (given, taken) = (count(Outcome::Given), count(Outcome::Taken));
