@@ -87,7 +87,7 @@ pub fn spawn(path: &str, words: &[&str]) -> Result<u64, String> {
     let contents = Contents { table_entries: 0, schedule: 0, name: words[0], streams: ["null", "console", "console"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, words.iter().copied(), [], []).map_err(|e| e.to_string())?;
-    PROC.spawn(path, &page[..used], 0).map_err(|error| error.to_string())
+    PROC.spawn(path, &page[..used], 0, 0).map_err(|error| error.to_string())
 }
 
 /// Ends those that are there.

@@ -348,7 +348,7 @@ fn spawn() -> Result<String, String> {
         let mut refused = 0;
         for frames in 1..=MOST {
             let before = charged()?;
-            let end = match PROC.spawn("/bin/true", &page[..used], frames) {
+            let end = match PROC.spawn("/bin/true", &page[..used], frames, 0) {
                 Err(Failure::Refused(ProcessError::NoMemory)) => None,
                 Err(error) => return Err(format!("with {frames} frames: {error}")),
                 Ok(process) => Some(PROC.wait(process).map_err(|error| error.to_string())?),

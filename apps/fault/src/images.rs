@@ -103,7 +103,7 @@ fn run(image: &[u8]) -> Result<String, String> {
     let contents = Contents { table_entries: 0, schedule: 0, name: "damaged", streams: ["null", "console", "console"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["damaged"], [], []).map_err(|error| error.to_string())?;
-    let outcome = PROC.spawn(PATH, &page[..used], 0);
+    let outcome = PROC.spawn(PATH, &page[..used], 0, 0);
     match outcome {
         Err(Failure::Refused(error @ ProcessError::NotAProgram)) => Ok(format!("refused: {error}")),
         Err(error) => Err(error.to_string()),

@@ -16,7 +16,7 @@ impl Process {
         let mut page = [0; PAGE_BYTES / 8];
         let words = core::iter::once("fault").chain(arguments.iter().copied());
         let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;
-        let number = PROC.spawn("/bin/fault", &page[..used], 0).map_err(|error| error.to_string())?;
+        let number = PROC.spawn("/bin/fault", &page[..used], 0, 0).map_err(|error| error.to_string())?;
         Ok(Self(Some(number)))
     }
 

@@ -152,5 +152,5 @@ fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<u64, String> {
     let words = ["stress", "--child", "--seed", &seed, "--count", &count];
     let mut page = alloc::vec![0; PAGE_BYTES / 4];
     let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;
-    PROC.spawn("/bin/stress", &page[..used], frames).map_err(|error| error.to_string())
+    PROC.spawn("/bin/stress", &page[..used], frames, 0).map_err(|error| error.to_string())
 }

@@ -193,7 +193,7 @@ fn programs(load: &Load, mut random: Random) -> Result<(), String> {
         let fails = random.once_in(2);
         let path = if fails { "/bin/false" } else { "/bin/true" };
         let used = write(&mut launch, &contents, [path], [], []).map_err(|error| error.to_string())?;
-        let process = PROC.spawn(path, &launch[..used], 0).map_err(tell("spawn"))?;
+        let process = PROC.spawn(path, &launch[..used], 0, 0).map_err(tell("spawn"))?;
         let status = PROC.wait(process).map_err(tell("wait"))?;
         if status != u64::from(fails) {
             return Err(format!("{path} ended with {status}"));

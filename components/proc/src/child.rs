@@ -24,6 +24,15 @@ const SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
+/// What a program may have; 0 = as usual.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Frames of its account.
+    pub frames: u64,
+    /// A bit for each CPU on which its threads may run.
+    pub cpus: u64,
+}
+
 /// A program's domain, account and first thread. They go when this does.
 pub struct Child {
     /// The domain.
@@ -57,6 +66,14 @@ fn nucleus(error: Error) -> ProcessError {
     }
 }
 
+fn cpus(error: Error) -> ProcessError {
+    match error {
+        Error::BadArgument => ProcessError::NoCpu,
+        Error::NoRight => ProcessError::NotAllowed,
+        error => nucleus(error),
+    }
+}
+
 fn memory(error: Failure<Sigma0Error>) -> ProcessError {
     match error {
         Failure::Refused(Sigma0Error::Full) => ProcessError::TooMany,
@@ -73,7 +90,7 @@ impl Child {
     pub fn new(
         source: &Source<'_>,
         launch: &Startup<'_>,
-        frames: u64,
+        limits: Limits,
         process: u64,
     ) -> Result<(Self, u64), ProcessError> {
         let mut head = [0; loader::program::HEAD_BYTES];
@@ -82,13 +99,16 @@ impl Child {
             runtime::log!("{}: {error}", launch.name);
             ProcessError::NotAProgram
         })?;
-        let frames = if frames == 0 { USUAL_FRAMES } else { frames };
+        let frames = if limits.frames == 0 { USUAL_FRAMES } else { limits.frames };
         let account = Owned::new(op::account_new(Entry::ACCOUNT, frames).map_err(nucleus)?);
         let table_order = table_order(launch.table_entries);
         let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
         let number = newest_domain();
         let mut child = Self { domain: Owned::new(domain), number, thread: None, ticket: None, account, table_order };
         child.equip(process, program.end())?;
+        if limits.cpus != 0 {
+            op::domain_set_cpus(child.domain.entry(), limits.cpus).map_err(cpus)?;
+        }
         child.load(source, &program)?;
         child.tell(launch)?;
         Ok((child, program.entry))

@@ -30,6 +30,8 @@ use runtime::entry::{Entry, Owned};
 use runtime::op;
 use runtime::server::{self, Serve};
 
+use crate::child::Limits;
+
 runtime::entry!(main);
 
 /// Activations that serve: those that may wait, and some for the others.
@@ -56,8 +58,8 @@ impl Serve for Processes {
 }
 
 impl ProcessServer for Processes {
-    fn spawn(&self, _badge: u64, path: &str, launch: &[u8], frames: u64) -> Result<u64, ProcessError> {
-        table::spawn(path, launch, frames)
+    fn spawn(&self, _badge: u64, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<u64, ProcessError> {
+        table::spawn(path, launch, Limits { frames, cpus })
     }
 
     fn wait(&self, _badge: u64, process: u64) -> Result<u64, ProcessError> {

@@ -13,7 +13,7 @@ use runtime::entry::{Entry, Owned};
 use runtime::op;
 use runtime::sync::{Condvar, Mutex};
 
-use crate::child::Child;
+use crate::child::{Child, Limits};
 use crate::file::Source;
 
 /// Processes there can be.
@@ -91,12 +91,12 @@ impl Table {
 }
 
 /// Starts a program; gives its number.
-pub fn spawn(path: &str, launch: &[u8], frames: u64) -> Result<u64, ProcessError> {
+pub fn spawn(path: &str, launch: &[u8], limits: Limits) -> Result<u64, ProcessError> {
     let launch = Startup::read(launch).map_err(|_| ProcessError::BadLaunch)?;
     let source = Source::open(path)?;
     let _spawning = SPAWNING.lock();
     let number = TABLE.lock().reserve(&launch)?;
-    let made = Child::new(&source, &launch, frames, number);
+    let made = Child::new(&source, &launch, limits, number);
     let mut table = TABLE.lock();
     let Some(index) = table.find(number) else { return Err(ProcessError::NoSuchProcess) };
     let started = made.and_then(|(mut child, entry)| child.start(entry).map(|()| child));

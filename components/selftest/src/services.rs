@@ -215,7 +215,7 @@ fn launch(path: &str) -> Result<u64, Failure<ProcessError>> {
     let mut launch = [0; 512];
     let contents = Contents { table_entries: 0, schedule: 0, name: "", streams: ["null", "console", "console"] };
     let used = write(&mut launch, &contents, [path], [], []).unwrap_or(0);
-    ProcessClient(Connection::named("proc")).spawn(path, &launch[..used], 0)
+    ProcessClient(Connection::named("proc")).spawn(path, &launch[..used], 0, 0)
 }
 
 fn program() -> Result<(), &'static str> {

@@ -7,6 +7,7 @@ use runtime::stream::FILE_SYSTEM;
 use shellparse::tokens::is_name;
 
 use crate::jobs;
+use crate::launch::PIN;
 use crate::session::Session;
 use crate::terminal::say;
 
@@ -19,7 +20,8 @@ pub struct Done {
 }
 
 /// Their names, for completion.
-pub const NAMES: [&str; 11] = ["cd", "exit", "export", "fg", "help", "history", "jobs", "pwd", "set", "unset", "wait"];
+pub const NAMES: [&str; 12] =
+    ["cd", "exit", "export", "fg", "help", "history", "jobs", PIN, "pwd", "set", "unset", "wait"];
 
 const HELP: &str = "\
 Commands of the shell:
@@ -32,6 +34,7 @@ Commands of the shell:
   fg [NUMBER]           waits for a background job; Ctrl-C then ends it
   wait                  waits for all background jobs
   kill %NUMBER          ends a background job
+  pin CPUS PROGRAM ...  runs a program on these CPUs only: pin 0,2-3 ls /
   export NAME[=VALUE]   gives a variable to programs
   set [NAME=VALUE]      sets a variable, or shows all
   unset NAME            removes a variable

@@ -13,6 +13,7 @@ use runtime::stream::{FILE_SYSTEM, Stream};
 use shellparse::{Command, RedirectionKind};
 
 use crate::PROC;
+use crate::builtins;
 use crate::session::Session;
 use crate::terminal::{self, say};
 
@@ -119,6 +120,26 @@ pub struct Launch<'a> {
     pub streams: &'a Streams,
     /// `NAME=value`.
     pub environment: &'a [String],
+    /// A bit for each CPU on which it may run; 0 = all.
+    pub cpus: u64,
+}
+
+/// The prefix that says on which CPUs a program may run.
+pub const PIN: &str = "pin";
+
+/// On which CPUs the words say that a program is to run (0 = all), and the program and its arguments. `Err` = why they
+/// say nothing.
+pub fn pinned(words: &[String]) -> Result<(u64, &[String]), String> {
+    match words {
+        [prefix, set, rest @ ..] if prefix == PIN && !rest.is_empty() => match rest.first() {
+            Some(own) if builtins::NAMES.contains(&own.as_str()) => {
+                Err(alloc::format!("{own} is a command of the shell: it runs where the shell does"))
+            }
+            _ => cpuset::parse(set).map(|cpus| (cpus, rest)).map_err(|error| alloc::format!("{set}: {error}")),
+        },
+        [prefix, ..] if prefix == PIN => Err("usage: pin CPUS PROGRAM [ARGUMENT...]; CPUS as in 0,2-3".to_string()),
+        _ => Ok((0, words)),
+    }
 }
 
 /// Starts a program; gives the number of its process.
@@ -133,7 +154,7 @@ pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<u64, Failure<Proc
     let environment = launch.environment.iter().map(String::as_str);
     let used = startup::write(&mut page, &contents, arguments, environment, [])
         .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
-    let spawn = |path: &str| PROC.spawn(path, &page[..used], 0);
+    let spawn = |path: &str| PROC.spawn(path, &page[..used], 0, launch.cpus);
     if command.contains('/') {
         return spawn(&session.absolute(command));
     }

@@ -183,9 +183,9 @@ fn start(
     alone: bool,
 ) -> Result<Started, u64> {
     let Prepared { words, streams } = launch::prepare(session, command, input, output)?;
-    let Some(name) = words.first() else {
+    if words.is_empty() {
         return Ok(Started::Done(0, String::new()));
-    };
+    }
     if let Some(done) = builtins::run(session, &words, alone) {
         if output.is_none() || streams.redirected_output {
             streams.write(&done.text);
@@ -193,7 +193,12 @@ fn start(
         }
         return Ok(Started::Done(done.status, done.text));
     }
-    let launch = Launch { words: &words, streams: &streams, environment: &session.environment() };
+    let (cpus, words) = launch::pinned(&words).map_err(|cause| {
+        say!("shell: {}: {cause}", launch::PIN);
+        MISUNDERSTOOD
+    })?;
+    let Some(name) = words.first() else { return Ok(Started::Done(0, String::new())) };
+    let launch = Launch { words, streams: &streams, environment: &session.environment(), cpus };
     match launch::spawn(session, &launch) {
         Ok(number) => Ok(Started::Process(number, name.clone())),
         Err(Failure::Refused(ProcessError::NotFound)) => {

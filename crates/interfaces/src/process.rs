@@ -20,6 +20,7 @@ codes! {
         12 StaysDead "nobody starts it again (by force it is ended all the same)"
         13 NotExecutable "not marked as a program"
         14 IsADirectory "a directory"
+        15 NoCpu "none of these CPUs is there"
     }
 }
 
@@ -27,8 +28,9 @@ codes! {
 #[interface]
 pub trait Process {
     /// Starts a program from a file. `launch` holds arguments, environment and streams
-    /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = the usual. Gives its number.
-    fn spawn(&self, path: &str, launch: &[u8], frames: u64) -> Result<u64, ProcessError>;
+    /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = the usual; `cpus` has a bit for each
+    /// CPU on which its threads may run, 0 = on all. Gives its number.
+    fn spawn(&self, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<u64, ProcessError>;
     /// Waits until the process ends; gives its status (`abi::info::status`) and forgets it.
     fn wait(&self, process: u64) -> Result<u64, ProcessError>;
     /// Ends a process.
