@@ -14,10 +14,11 @@ use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
 use snapshot::portals::{Edges, Service, Services};
 use snapshot::record;
-use snapshot::write::{Domain, Machine, write};
+use snapshot::write::{Domain, Lists, Machine, write};
 
-/// Domains that are told of, edges, and services whose names are kept.
+/// Domains and threads that are told of, edges, and services whose names are kept.
 const DOMAINS: usize = 96;
+const THREADS: usize = 160;
 const EDGES: usize = 256;
 const SERVICES: usize = 64;
 /// How often the domains are looked at until memory stood still meanwhile.
@@ -29,7 +30,9 @@ const NAME_BYTES: usize = interfaces::names::MAX_NAME;
 
 /// What was found out, and room for what is.
 pub struct Looked {
+    cpus: Vec<info::Cpu>,
     domains: Vec<Domain>,
+    threads: Vec<info::Thread>,
     edges: Edges,
     services: Services<SERVICES>,
     /// The number of our own domain.
@@ -66,7 +69,9 @@ impl Looked {
     pub fn new() -> Self {
         let thread = tell(info::THREAD, op::thread_id() - 1, record::thread);
         Self {
+            cpus: Vec::with_capacity(abi::MAX_CPUS),
             domains: Vec::with_capacity(DOMAINS),
+            threads: Vec::with_capacity(THREADS),
             edges: Edges::with_room(EDGES),
             services: Services::new(),
             own: thread.map_or(0, |(thread, _)| thread.home),
@@ -88,16 +93,18 @@ impl Looked {
                 break (frames, counters, complete);
             }
         };
+        complete &= self.look_at_cpus();
         complete &= self.look_at_portals();
-        let Self { domains, edges, services, .. } = self;
-        let machine = Machine { frames, counters };
-        write(into, &machine, domains.iter(), edges.all(), complete, |service| services.name(service))
+        let Self { cpus, domains, threads, edges, services, .. } = self;
+        let lists = Lists { cpus, domains, threads, edges: edges.all(), are_complete: complete };
+        write(into, &Machine { frames, counters }, &lists, |service| services.name(service))
     }
 
     /// The domains with their threads and restarts; whether these are all.
     fn look_at_domains(&mut self) -> bool {
-        let domains = &mut self.domains;
+        let Self { domains, threads, .. } = self;
         domains.clear();
+        threads.clear();
         let mut fits = true;
         let told = walk(info::DOMAIN, record::domain, |record| {
             fits &= domains.len() < domains.capacity();
@@ -113,7 +120,13 @@ impl Looked {
                 domain.priority = domain.priority.max(thread.priority);
                 domain.used += thread.used;
             }
+            fits &= threads.len() < threads.capacity();
+            if fits {
+                threads.push(thread);
+            }
         });
+        complete &= fits;
+        threads.sort_unstable_by_key(|thread| thread.number);
         let parent = ParentClient(Direct(Entry::PARENT));
         let mut after = 0;
         loop {
@@ -128,6 +141,20 @@ impl Looked {
                 Err(_) => return false,
             }
         }
+    }
+
+    /// The CPUs; whether these are all.
+    fn look_at_cpus(&mut self) -> bool {
+        let cpus = &mut self.cpus;
+        cpus.clear();
+        let mut fits = true;
+        let told = walk(info::CPU, record::cpu, |cpu| {
+            fits &= cpus.len() < cpus.capacity();
+            if fits {
+                cpus.push(cpu);
+            }
+        });
+        told && fits
     }
 
     /// The portals; whether these are all.

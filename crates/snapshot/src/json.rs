@@ -4,6 +4,7 @@
 //! at all and keeps [`RESERVE`] bytes for the brackets that are still to be closed.
 
 use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
 
 /// Bytes that elements leave for what stands behind them.
 pub const RESERVE: usize = 128;
@@ -125,6 +126,22 @@ impl<'a> Writer<'a> {
                 self.character(char::REPLACEMENT_CHARACTER);
             }
         }
+        self.raw(b"\"");
+    }
+
+    /// A text: what this is written as.
+    pub fn shown(&mut self, what: impl fmt::Display) {
+        struct Characters<'a, 'b>(&'a mut Writer<'b>);
+        impl fmt::Write for Characters<'_, '_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                text.chars().for_each(|c| self.0.character(c));
+                Ok(())
+            }
+        }
+        self.part();
+        self.raw(b"\"");
+        // What does not fit is noted: see `fits`.
+        let _ = write!(Characters(self), "{what}");
         self.raw(b"\"");
     }
 

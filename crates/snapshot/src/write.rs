@@ -1,10 +1,12 @@
 //! The text: one object; its keys are described in the book (`status.md`).
 
+use crate::cpus;
 use crate::json::Writer;
 use crate::portals::{Edge, Service};
 use abi::PAGE_BYTES;
-use abi::info::{Counters, Frames};
+use abi::info::{Counters, Cpu, Frames, Thread, cpu_state};
 use alloc::vec::Vec;
+use cpuset::CpuSet;
 
 /// A domain, with what is known besides the nucleus's record.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +21,28 @@ pub struct Domain {
     pub restarts: Option<u64>,
 }
 
-/// Everything that is told, besides domains and portals.
+/// Everything that is told, besides the lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     /// Where the frames are.
     pub frames: Frames,
     /// The nucleus's counters.
     pub counters: Counters,
+}
+
+/// The lists.
+#[derive(Clone, Copy, Debug)]
+pub struct Lists<'a> {
+    /// CPUs.
+    pub cpus: &'a [Cpu],
+    /// Domains.
+    pub domains: &'a [Domain],
+    /// Who can call whom.
+    pub edges: &'a [Edge],
+    /// Threads.
+    pub threads: &'a [Thread],
+    /// They hold all that there is.
+    pub are_complete: bool,
 }
 
 /// A name that ends at the first zero.
@@ -41,27 +58,24 @@ fn fields(writer: &mut Writer<'_>, fields: &[(&str, u64)]) {
 }
 
 /// Writes the text into a buffer, within its capacity; false if that is below [`crate::LEAST_BYTES`] and too small.
-/// `is_complete`: the lists hold all that there is. `name` tells what a service is called.
-pub fn write<'a, 'n>(
-    into: &mut Vec<u8>,
-    machine: &Machine,
-    domains: impl IntoIterator<Item = &'a Domain>,
-    edges: &[Edge],
-    is_complete: bool,
-    name: impl Fn(Service) -> &'n [u8],
-) -> bool {
+/// `name` tells what a service is called.
+pub fn write<'n>(into: &mut Vec<u8>, machine: &Machine, lists: &Lists<'_>, name: impl Fn(Service) -> &'n [u8]) -> bool {
     let mut writer = Writer::new(into);
-    let mut complete = is_complete;
+    let mut complete = lists.are_complete;
     writer.object(|writer| {
         writer.key("machine");
         writer.object(|writer| write_machine(writer, machine));
+        writer.key("cpus");
+        writer.array(|writer| {
+            complete &= lists.cpus.iter().all(|cpu| writer.element(|writer| write_cpu(writer, cpu)));
+        });
         writer.key("domains");
         writer.array(|writer| {
-            complete &= domains.into_iter().all(|domain| writer.element(|writer| write_domain(writer, domain)));
+            complete &= lists.domains.iter().all(|domain| writer.element(|writer| write_domain(writer, domain)));
         });
         writer.key("portals");
         writer.array(|writer| {
-            complete &= edges.iter().all(|edge| {
+            complete &= lists.edges.iter().all(|edge| {
                 writer.element(|writer| {
                     writer.object(|writer| {
                         fields(writer, &[("from", edge.from), ("to", edge.to)]);
@@ -71,6 +85,10 @@ pub fn write<'a, 'n>(
                     });
                 })
             });
+        });
+        writer.key("threads");
+        writer.array(|writer| {
+            complete &= lists.threads.iter().all(|thread| writer.element(|writer| write_thread(writer, thread)));
         });
         writer.key("complete");
         writer.truth(complete);
@@ -94,6 +112,49 @@ fn write_machine(writer: &mut Writer<'_>, machine: &Machine) {
         ("domains_made", counters.domains),
     ];
     fields(writer, &counted);
+}
+
+fn write_cpu(writer: &mut Writer<'_>, cpu: &Cpu) {
+    writer.object(|writer| {
+        fields(writer, &[("number", cpu.number), ("identity", cpu.identity)]);
+        writer.key("state");
+        writer.text(cpus::state(cpu).as_bytes());
+        if cpu.state == cpu_state::OFFLINE {
+            return;
+        }
+        let numbers = [
+            ("idle", cpu.idle),
+            ("thread", cpu.thread),
+            ("scheduler", cpu.scheduler),
+            ("dispatches", cpu.dispatches),
+            ("interrupts", cpu.interrupts),
+            ("received", cpu.received),
+            ("wakes", cpu.wakes),
+            ("halts", cpu.halts),
+            ("lock_waits", cpu.lock_waits),
+            ("lock_waited", cpu.lock_waited),
+            ("lock_longest", cpu.lock_longest),
+        ];
+        fields(writer, &numbers);
+    });
+}
+
+fn write_thread(writer: &mut Writer<'_>, thread: &Thread) {
+    // With the scheduler, or on the way to it.
+    let state: &[u8] = match thread.state {
+        0 => b"running",
+        1 | 2 => b"ready",
+        _ => b"blocked",
+    };
+    writer.object(|writer| {
+        fields(writer, &[("number", thread.number), ("home", thread.home), ("now", thread.now)]);
+        writer.key("state");
+        writer.text(state);
+        fields(writer, &[("priority", thread.priority), ("cpu", thread.cpu)]);
+        writer.key("cpus");
+        writer.shown(CpuSet(thread.cpus));
+        fields(writer, &[("used", thread.used)]);
+    });
 }
 
 fn write_domain(writer: &mut Writer<'_>, domain: &Domain) {

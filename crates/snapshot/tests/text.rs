@@ -1,13 +1,13 @@
 //! The text is JSON whatever the names and however small the buffer, and holds the figures it was given.
 #![allow(missing_docs)]
 
-use abi::info::{self, Counters, Frames, Portal};
+use abi::info::{self, Counters, Cpu, Frames, Portal, Thread, cpu_state};
 use proptest::prelude::*;
 use serde_json::Value;
 use snapshot::json::Writer;
 use snapshot::portals::{Edge, Edges, Service, Services};
-use snapshot::write::{Domain, Machine, write};
-use snapshot::{LEAST_BYTES, record};
+use snapshot::write::{Domain, Lists, Machine, write};
+use snapshot::{LEAST_BYTES, cpus, record};
 
 const MACHINE: Machine = Machine {
     frames: Frames { total: 16_000, charged: 9_000, free: 7_000, boot: 300 },
@@ -51,6 +51,35 @@ fn domain(number: u64, name: &[u8]) -> Domain {
     Domain { record, priority: 12, used: 13, restarts: number.is_multiple_of(3).then_some(number) }
 }
 
+fn thread(number: u64) -> Thread {
+    Thread { number, home: 2, now: 3, state: number % 4, priority: 4, depth: 1, used: u64::MAX, cpu: 1, cpus: 0b1011 }
+}
+
+/// Fields that are not given count up from the number times 100.
+fn cpu(number: u64, state: u64, idle: u64) -> Cpu {
+    let count = |place: u64| 100 * number + place;
+    Cpu {
+        number,
+        identity: count(0),
+        state,
+        thread: count(1),
+        scheduler: count(2),
+        idle,
+        dispatches: count(3),
+        interrupts: count(4),
+        received: count(5),
+        wakes: count(6),
+        halts: count(7),
+        lock_waits: count(8),
+        lock_waited: count(9),
+        lock_longest: count(10),
+        longest: count(11),
+        longest_by: count(12),
+    }
+}
+
+const NOTHING: Lists<'_> = Lists { cpus: &[], domains: &[], edges: &[], threads: &[], are_complete: true };
+
 fn name(service: Service) -> &'static [u8] {
     if service == Service::Unnamed { b"" } else { b"service \"x\"" }
 }
@@ -63,7 +92,10 @@ fn parse(text: &[u8]) -> Value {
 fn figures_are_those_that_were_given() {
     let mut buffer = Vec::with_capacity(4096);
     let edges = [Edge { from: 3, to: 2, service: Service::WellKnown("parent"), entries: 5 }];
-    assert!(write(&mut buffer, &MACHINE, &[domain(3, b"netd"), domain(2, b"bus")], &edges, true, name));
+    let cpus = [cpu(0, cpu_state::BUSY, 5), cpu(1, cpu_state::OFFLINE, 0), cpu(63, cpu_state::IDLE, u64::MAX)];
+    let domains = [domain(3, b"netd"), domain(2, b"bus")];
+    let lists = Lists { cpus: &cpus, domains: &domains, edges: &edges, threads: &[thread(7), thread(8)], ..NOTHING };
+    assert!(write(&mut buffer, &MACHINE, &lists, name));
     let value = parse(&buffer);
     assert_eq!(value["complete"], true);
     assert_eq!(value["machine"]["uptime"].as_u64(), Some(u64::MAX));
@@ -80,21 +112,54 @@ fn figures_are_those_that_were_given() {
     let portal = &value["portals"][0];
     assert_eq!((&portal["from"], &portal["to"], &portal["entries"]), (&3.into(), &2.into(), &5.into()));
     assert_eq!(portal["service"], "service \"x\"");
+    let [busy, off, idle] = &value["cpus"].as_array().unwrap()[..] else { panic!("{}", value["cpus"]) };
+    assert_eq!((&busy["state"], &off["state"], &idle["state"]), (&"busy".into(), &"offline".into(), &"idle".into()));
+    assert_eq!((&idle["number"], &idle["identity"], idle["idle"].as_u64()), (&63.into(), &6300.into(), Some(u64::MAX)));
+    let counts = ["thread", "scheduler", "dispatches", "interrupts", "received", "wakes", "halts", "lock_waits"];
+    assert_eq!(counts.map(|key| idle[key].as_u64().unwrap() - 6300), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!((&idle["lock_waited"], &idle["lock_longest"]), (&6309.into(), &6310.into()));
+    assert_eq!((off["number"].as_u64(), off["identity"].as_u64(), &off["idle"]), (Some(1), Some(100), &Value::Null));
+    let [blocked, running] = &value["threads"].as_array().unwrap()[..] else { panic!("{}", value["threads"]) };
+    assert_eq!((&blocked["state"], &running["state"]), (&"blocked".into(), &"running".into()));
+    let keys = ["number", "home", "now", "priority", "cpu", "used"];
+    assert_eq!(keys.map(|key| running[key].as_u64().unwrap()), [8, 2, 3, 4, 1, u64::MAX]);
+    assert_eq!(running["cpus"], "0,1,3");
+}
+
+#[test]
+fn loads_are_shares_of_the_time() {
+    let (before, after) = (cpu(0, cpu_state::IDLE, 1_000), cpu(0, cpu_state::BUSY, 1_750));
+    assert_eq!(cpus::load(Some(&before), &after, 1_000), Some(250));
+    assert_eq!(cpus::load(None, &after, 2_000), Some(125));
+    // Idle for longer than the time is a reading that was taken later.
+    assert_eq!(cpus::load(Some(&before), &after, 700), Some(0));
+    assert_eq!(cpus::load(Some(&after), &before, 700), Some(1000));
+    assert_eq!(cpus::load(Some(&before), &after, 0), None);
+    assert_eq!(cpus::load(None, &cpu(3, cpu_state::OFFLINE, 0), 1_000), None);
+    assert_eq!(cpus::load(None, &cpu(0, cpu_state::BUSY, 1), u64::MAX), Some(999));
+}
+
+#[test]
+fn waits_and_sets() {
+    assert_eq!(cpus::mean_wait(&Cpu { lock_waits: 3, lock_waited: 10, ..cpu(0, 1, 0) }), 3);
+    assert_eq!(cpus::mean_wait(&Cpu { lock_waits: 0, lock_waited: 0, ..cpu(0, 1, 0) }), 0);
+    let all = [cpu(0, cpu_state::BUSY, 0), cpu(1, cpu_state::OFFLINE, 0), cpu(63, cpu_state::IDLE, 0), cpu(64, 1, 0)];
+    assert_eq!(cpus::online(&all), 1 | 1 << 63);
 }
 
 #[test]
 fn incomplete_lists_say_so() {
     let domains: Vec<_> = (0..100).map(|number| domain(number, b"many")).collect();
     let mut buffer = Vec::with_capacity(4096);
-    assert!(write(&mut buffer, &MACHINE, &domains, &[], true, name));
+    assert!(write(&mut buffer, &MACHINE, &Lists { domains: &domains, ..NOTHING }, name));
     assert_eq!(buffer.capacity(), 4096);
     let value = parse(&buffer);
     assert_eq!(value["complete"], false);
     let count = value["domains"].as_array().unwrap().len();
     assert!((5..100).contains(&count), "{count} domains");
-    assert!(write(&mut buffer, &MACHINE, &[], &[], false, name));
+    assert!(write(&mut buffer, &MACHINE, &Lists { are_complete: false, ..NOTHING }, name));
     assert_eq!(parse(&buffer)["complete"], false);
-    assert!(!write(&mut Vec::with_capacity(100), &MACHINE, &[], &[], true, name));
+    assert!(!write(&mut Vec::with_capacity(100), &MACHINE, &NOTHING, name));
 }
 
 #[test]
@@ -164,6 +229,11 @@ fn records_are_read_in_the_order_of_their_fields() {
     assert_eq!(record::frames(&bytes).map(|frames| (frames.total, frames.boot)), Some((1, 4)));
     assert!(record::domain(&bytes[..13 * 8 + 7]).is_none() && record::counters(&bytes[..14 * 8]).is_none());
     assert!(record::portal(&bytes[..39]).is_none());
+    let bytes: Vec<u8> = (1..=16_u64).flat_map(u64::to_le_bytes).collect();
+    let cpu = record::cpu(&bytes).unwrap();
+    assert_eq!((cpu.number, cpu.idle, cpu.interrupts, cpu.received, cpu.longest_by), (1, 6, 8, 9, 16));
+    assert!(record::cpu(&bytes[..127]).is_none());
+    assert_eq!(record::thread(&bytes).map(|thread| (thread.cpu, thread.cpus)), Some((8, 9)));
 }
 
 proptest! {
@@ -187,16 +257,20 @@ proptest! {
 
     /// Cut off anywhere, the text is JSON with whole elements, or nothing at all.
     #[test]
-    fn small_buffers(size in 0_usize..6000, names in prop::collection::vec(any::<[u8; 16]>(), 0..12)) {
+    fn small_buffers(size in 0_usize..8000, names in prop::collection::vec(any::<[u8; 16]>(), 0..12)) {
         let domains: Vec<_> = names.iter().zip(1..).map(|(name, number)| domain(number, name)).collect();
         let edges: Vec<_> = (0..20).map(|to| Edge { from: 1, to, service: Service::Unnamed, entries: 1 }).collect();
         let mut buffer = Vec::with_capacity(size);
-        let fits = write(&mut buffer, &MACHINE, &domains, &edges, true, name);
+        let (cpus, threads): (Vec<_>, Vec<_>) = (0..5).map(|number| (cpu(number, 2, 3), thread(number))).unzip();
+        let lists = Lists { cpus: &cpus, domains: &domains, edges: &edges, threads: &threads, are_complete: true };
+        let fits = write(&mut buffer, &MACHINE, &lists, name);
         prop_assert_eq!(buffer.capacity(), size);
         if size >= LEAST_BYTES {
             let value = parse(&buffer);
             let (domains_told, edges_told) = (value["domains"].as_array().unwrap(), value["portals"].as_array().unwrap());
-            let all = domains_told.len() == domains.len() && edges_told.len() == edges.len();
+            let [cpus_told, threads_told] = ["cpus", "threads"].map(|key| value[key].as_array().unwrap().len());
+            let lists_are_whole = (cpus_told, threads_told) == (cpus.len(), threads.len());
+            let all = domains_told.len() == domains.len() && edges_told.len() == edges.len() && lists_are_whole;
             prop_assert_eq!(&value["complete"], all);
             prop_assert!(domains_told.iter().zip(1..).all(|(domain, number)| domain["number"] == number));
             prop_assert!(fits);

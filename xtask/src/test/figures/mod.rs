@@ -1,9 +1,11 @@
-//! What `/status.json` tells is what `ps`, `domains`, `frames` and `portals` print in the same run.
+//! What `/status.json` tells is what `ps`, `domains`, `frames`, `portals`, `threads` and `cpus` print in the same run.
 //!
-//! The console shows a reading of the four, then what the host fetched, then a second reading. What is the same in
+//! The console shows a reading of them, then what the host fetched, then a second reading. What is the same in
 //! both readings must be the same in the data; what moved meanwhile must lie between. The programs that print are
 //! domains too: they are in one reading only, and what they are charged is taken off. The domains that carry the
 //! request hold a connection just while the data are taken: their memory may differ by a little.
+
+mod cpus;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
@@ -52,6 +54,8 @@ struct Reading {
     frames: Frames,
     /// Call entries by caller and callee.
     portals: BTreeMap<(u64, u64), u64>,
+    /// CPUs and threads.
+    cpus: cpus::Reading,
 }
 
 /// Compares the last data that was fetched with the readings before and after it.
@@ -83,6 +87,8 @@ fn agree(before: &Reading, data: &Value, after: &Reading) -> Result<()> {
             format!("domain {number} ({}): {first:?}\nin the data {domain:?}\nthen {second:?}", domain.name)
         })?;
     }
+    let names = told.domains.values().map(|domain| domain.name.as_str()).collect();
+    cpus::agree(&before.cpus, &told.cpus, &after.cpus, &names)?;
     portals(before, &told, after)
 }
 
@@ -182,10 +188,11 @@ fn told(data: &Value) -> Result<Reading> {
         let key = (number(portal, "from")?, number(portal, "to")?);
         *told.portals.entry(key).or_insert(0) += number(portal, "entries")?;
     }
+    told.cpus = cpus::told(data, |home| Some(told.domains.get(&home)?.name.clone()))?;
     Ok(told)
 }
 
-/// What the four programs printed.
+/// What the programs printed.
 fn reading(lines: &[&str]) -> Result<Reading> {
     let mut reading = Reading::default();
     for row in table(lines, "DOMAIN  PARENT", is_number).context("ps")? {
@@ -221,6 +228,7 @@ fn reading(lines: &[&str]) -> Result<Reading> {
         let number = |text: &str| text.trim_matches(['(', ')']).parse::<u64>();
         *reading.portals.entry((number(from)?, number(to)?)).or_insert(0) += entries.parse::<u64>()?;
     }
+    reading.cpus = cpus::reading(lines)?;
     Ok(reading)
 }
 
@@ -268,7 +276,7 @@ mod tests {
 
     /// A run: a reading, the data, a reading in which `ramfs` made more calls and has more memory.
     const RUN: &str = "\
-cairn:/$ ps; domains; frames frames; portals
+cairn:/$ ps; domains; frames frames; portals; threads; cpus 0
 DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  CPUS  NAME
      1       0  alive     68K    256K        1          0  all   sigma0
      2       0  alive  24044K  61972K        1        144  all   roottask
@@ -290,8 +298,18 @@ FROM            TO              ENTRIES   SERVICE
 ramfs (5)        sigma0 (1)            3  0x100024
 ramfs (5)        sigma0 (1)            1  0x100064
 portals (12)    sigma0 (1)            3  0x100024
+THREAD  HOME     NOW     STATE    PRIORITY  DEPTH  CPU  CPUS     USED
+     1  sigma0           blocked        40      1    0  all   0.006 s
+    11  ramfs    sigma0  blocked        32      2    0  0,1   0.012 s
+    12  proc             in ring        30      1    1  all   0.002 s
+    40  threads  proc    running        16      2    0  all   0.000 s
+CPU  ID  STATE        LOAD  THREAD  IN    DISPATCHES  INTERRUPTS  RECEIVED  WAKES  HALTS  WAITS  MEAN  WORST
+  0   0  busy       12.5 %      41  proc         350          84         0      3      0      1    10     10
+  1   2  idle        0.1 %                        20           4         3      1      0      0     0      0
+  2   4  schedules   0.0 %                         9           1         0      0      0      0     0      0
+  3   6  offline
 cairn:/$ host: fetched /status.json: DATA
-ps; domains; frames frames; portals
+ps; domains; frames frames; portals; threads; cpus 0
 DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  CPUS  NAME
      1       0  alive     68K    256K        1          0  all   sigma0
      2       0  alive  24044K  61972K        1        144  all   roottask
@@ -311,6 +329,16 @@ charged + free = total
 FROM            TO              ENTRIES   SERVICE
 ramfs (5)        sigma0 (1)            3  0x100024
 ramfs (5)        sigma0 (1)            2  0x100064
+THREAD  HOME     NOW     STATE        PRIORITY  DEPTH  CPU  CPUS     USED
+     1  sigma0           blocked            40      1    0  all   0.006 s
+    11  ramfs    sigma0  with sched         32      2    1  0,1   0.014 s
+    12  proc             blocked            30      1    1  all   0.002 s
+    40  threads  proc    running            16      2    0  all   0.000 s
+CPU  ID  STATE     LOAD  THREAD  IN    DISPATCHES  INTERRUPTS  RECEIVED  WAKES  HALTS  WAITS  MEAN  WORST
+  0   0  busy    12.5 %      41  proc         370          94         0      3      0      1    10     10
+  1   2  idle     0.1 %                        20           5         3      1      0      0     0      0
+  2   4  idle     0.0 %                         9           1         0      0      0      0     0      0
+  3   6  offline
 cairn:/$ exit
 ";
 
@@ -319,6 +347,12 @@ cairn:/$ exit
 {"number":2,"parent":0,"name":"roottask","alive":true,"charged":6011,"limit":15493,"threads":1,"activations":3,"crossings":144,"pages":39,"table":256,"labels":1,"restarts":null},
 {"number":5,"parent":1,"name":"ramfs","alive":true,"charged":64,"limit":512,"threads":1,"activations":7,"crossings":110,"pages":75,"table":128,"labels":1,"restarts":2},
 {"number":6,"parent":1,"name":"proc","alive":true,"charged":65,"limit":5120,"threads":1,"activations":21,"crossings":60,"pages":43,"table":512,"labels":1,"restarts":0}],
+"cpus":[{"number":0,"identity":0,"state":"busy","dispatches":360,"interrupts":90,"received":0,"wakes":3,"halts":0,"lock_waits":1},
+{"number":1,"identity":2,"state":"busy","dispatches":20,"interrupts":4,"received":3,"wakes":1,"halts":0,"lock_waits":0},
+{"number":2,"identity":4,"state":"idle","dispatches":9,"interrupts":1,"received":0,"wakes":0,"halts":0,"lock_waits":0},
+{"number":3,"identity":6,"state":"offline"}],
+"threads":[{"number":1,"home":1,"cpu":0,"cpus":"0-2","used":6000999},{"number":11,"home":5,"cpu":0,"cpus":"0,1","used":13999999},
+{"number":12,"home":6,"cpu":1,"cpus":"0-3","used":2000000}],
 "portals":[{"from":5,"to":1,"service":"page faults","entries":3},{"from":5,"to":1,"service":"memory","entries":1}],"complete":true}"#;
 
     fn verdict(run: &str, data: &str) -> Result<()> {
@@ -358,9 +392,25 @@ cairn:/$ exit
             ),
             ("\"entries\":3", "\"entries\":5"),
             ("\"from\":5,\"to\":1,\"service\":\"memory\"", "\"from\":1,\"to\":5,\"service\":\"memory\""),
-            ("{\"number\":1,", "{\"number\":2,"),
+            ("{\"number\":1,\"parent\"", "{\"number\":2,\"parent\""),
             ("\"complete\":true", "\"complete\":false"),
             ("\"threads\":1,\"activations\":7", "\"activations\":7"),
+            ("\"identity\":6,\"state\":\"offline\"", "\"identity\":7,\"state\":\"offline\""),
+            ("\"identity\":6,\"state\":\"offline\"", "\"identity\":6,\"state\":\"idle\""),
+            ("{\"number\":2,\"identity\":4", "{\"number\":4,\"identity\":4"),
+            ("\"dispatches\":360", "\"dispatches\":349"),
+            ("\"dispatches\":360", "\"dispatches\":371"),
+            ("\"dispatches\":9", "\"dispatches\":10"),
+            ("\"received\":3", "\"received\":2"),
+            ("\"wakes\":3", "\"wakes\":4"),
+            ("\"lock_waits\":1", "\"lock_waits\":0"),
+            ("\"home\":5,\"cpu\":0", "\"home\":5,\"cpu\":3"),
+            ("\"cpus\":\"0,1\"", "\"cpus\":\"0-2\""),
+            ("\"cpus\":\"0-3\"", "\"cpus\":\"1-3\""),
+            ("\"used\":13999999", "\"used\":15000000"),
+            ("\"used\":13999999", "\"used\":11999999"),
+            ("\"number\":12,\"home\":6", "\"number\":13,\"home\":6"),
+            ("\"number\":12,\"home\":6", "\"number\":12,\"home\":5"),
         ];
         for (right, wrong) in wrong {
             assert_eq!(DATA.matches(right).count(), 1, "{right}");
@@ -370,7 +420,17 @@ cairn:/$ exit
 
     #[test]
     fn what_is_missing_is_found() {
-        for gone in ["host: fetched", "DOMAIN  PARENT", "DOMAIN  PAGES", "free or theirs", "FROM  ", "DATA", "68K"] {
+        for gone in [
+            "host: fetched",
+            "DOMAIN  PARENT",
+            "DOMAIN  PAGES",
+            "free or theirs",
+            "FROM  ",
+            "DATA",
+            "68K",
+            "CPU ",
+            "THREAD  HOME",
+        ] {
             assert!(verdict(&RUN.replace(gone, "x"), DATA).is_err(), "{gone}");
         }
     }
