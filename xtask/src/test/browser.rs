@@ -125,19 +125,30 @@ fn tells_the_truth(browser: &mut Browser, address: &str) -> Result<()> {
         const rows = [...document.querySelectorAll('#rows tr')].map(row => [0, 1, 8, 10].map(i => row.children[i].textContent));
         const boxes = [...document.querySelectorAll('.box .name')].map(name => name.textContent).sort();
         const names = told.map(d => d[0]).sort();
-        return [told, rows, names, boxes];
+        const cpus = data.cpus.map(c => 'CPU ' + c.number);
+        const cells = [...document.querySelectorAll('#cpus > div')].map(cell => cell.querySelector('b').textContent);
+        const places = [...document.querySelectorAll('#rows tr')].map(row => row.children[11].textContent);
+        const runs = new Set(data.cpus.filter(c => c.state !== 'offline').map(c => String(c.number)));
+        const strange = places.filter(place => place !== '–' && !place.split(', ').every(cpu => runs.has(cpu)));
+        return [told, rows, names, boxes, cpus, cells, strange];
     })";
     let all = browser.value(same)?;
     ensure!(all[0] == all[1], "the data tell {}\nand the table {}", all[0], all[1]);
     ensure!(all[2] == all[3], "the data have {}\nand the picture {}", all[2], all[3]);
+    ensure!(all[4] == all[5], "the data have the CPUs {}, and the page {}", all[4], all[5]);
+    ensure!(all[5].as_array().is_some_and(|list| !list.is_empty()), "no CPU");
+    ensure!(all[6].as_array().is_some_and(Vec::is_empty), "domains are on {}", all[6]);
     ensure!(all[0].as_array().is_some_and(|list| list.len() > 10), "too few domains: {}", all[0]);
     // It lives: the clock and the calls that the page itself causes go on.
     let before = browser.value("$('uptime').textContent")?;
     browser.wait_for(&format!("$('uptime').textContent !== {before}"), SEEN)?;
     browser.wait_for("parseFloat($('rate').textContent.replace(',', '')) > 10", SEEN)?;
+    // So do loads, of which each is a share.
+    let loads = "[...document.querySelectorAll('#cpus p:first-child span')].every(load => /^([0-9.]+ %|did not start)$/.test(load.textContent))";
+    browser.wait_for(loads, SEEN)?;
     // Pointing at a box tells whom it can call.
     browser.value("document.querySelector('[data-key=\"c httpd 1\"]').focus()")?;
-    browser.wait_for("/httpd can call .*netd \\(net/.test($('story').textContent)", SEEN)?;
+    browser.wait_for("/httpd can call .*netd \\(net.*Threads: \\d+ on CPU \\d/.test($('story').textContent)", SEEN)?;
     browser.wait_for("document.querySelectorAll('.box.near').length > 2", SEEN)
 }
 
