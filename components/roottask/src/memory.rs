@@ -99,7 +99,10 @@ pub fn give_page(
 pub fn make_board(cpus: u64) -> Result<(), String> {
     sigma0().draw(BOARD, 0, MAP_READ | MAP_WRITE).map_err(|error| error.to_string())?;
     // SAFETY: the page was just drawn there, clear; all of it is atomic.
-    unsafe { &*(BOARD as *const Board) }.cpus.store(cpus, Ordering::Relaxed);
+    let board = unsafe { &*(BOARD as *const Board) };
+    board.cpus.store(cpus, Ordering::Relaxed);
+    // All but the first, on which we run, rest until somebody gives them something: their schedulers were never entered.
+    board.idle.store(cpus & (cpus - 1), Ordering::Relaxed);
     Ok(())
 }
 
