@@ -10,6 +10,7 @@ use crate::domain::SLOW_LENT;
 use crate::pointer::{Link, Ref};
 use crate::schedule;
 use crate::thread::{Runs, Thread, by_number};
+use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Locks whose holders wait for each other, followed from one waiter.
 const MAX_FOLLOWED: usize = 8;
@@ -65,9 +66,14 @@ pub fn end(mut waiter: Ref<Activation>) {
     }
 }
 
-/// The thread in whose chain an activation is. Of one in the pool, what it says is no longer so.
+/// The thread in whose chain an activation is. Of one in the pool, what it says is no longer so. Another CPU may take it out of
+/// the pool or put it back meanwhile: it writes the thread before the state, and here the state is read before the thread.
 fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
-    let thread = activation.thread.filter(|_| activation.state != State::Free);
+    if activation.state == State::Free {
+        return None;
+    }
+    compiler_fence(Ordering::Acquire);
+    let thread = activation.thread;
     if cfg!(feature = "checked") && thread.is_some_and(|thread| by_number(thread.number as usize) != Some(thread)) {
         panic!("an activation is in the chain of a thread that is gone");
     }

@@ -61,12 +61,15 @@ extern "C" fn lock_wait_given() -> ! {
 }
 
 fn wait_in_call() {
-    lock_wait();
     let mut cpu = cpu::this();
-    if let Some(semaphore) = cpu.settles.take() {
+    let published = cpu.settles.is_some();
+    lock_wait();
+    let kept = cpu.settles.take();
+    if let Some(semaphore) = kept {
         semaphore.settle();
     }
-    if cpu.disturbed {
+    // Who was held up looks at the entry anew: another semaphore may stand there, with other rights.
+    if cpu.disturbed || published && kept.is_none() {
         schedule::go_on()
     }
 }

@@ -99,7 +99,8 @@ pub fn make_ready(mut thread: Ref<Thread>) -> bool {
 fn hand_in(thread: Ref<Thread>) -> bool {
     let mut home = cpu::home_of(thread);
     if home.seat.is_none() {
-        return false;
+        // Its CPU has no scheduler, or lost it while the thread waited.
+        return SEATS.get().taken != 0 && move_away(thread);
     }
     post(thread);
     let precedes =
@@ -156,17 +157,14 @@ fn give_way_to_nobody(cpu: Ref<Cpu>) -> ! {
     idle()
 }
 
-/// A thread goes to a CPU that has a scheduler, if possible one on which it may run.
-fn move_away(mut thread: Ref<Thread>) {
+/// A thread goes to a CPU that has a scheduler, if possible one on which it may run; true if it precedes what runs here.
+fn move_away(mut thread: Ref<Thread>) -> bool {
     let seated = |cpu: &Ref<Cpu>| cpu.seat.is_some();
     let allowed = |cpu: &Ref<Cpu>| thread.cpus >> cpu.number & 1 != 0;
     let found = cpu::all().find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all().find(seated));
-    if let Some(cpu) = found {
-        thread.cpu = cpu.number;
-        if thread.runs == Runs::Ready {
-            hand_in(thread);
-        }
-    }
+    let Some(cpu) = found else { return false };
+    thread.cpu = cpu.number;
+    thread.runs == Runs::Ready && hand_in(thread)
 }
 
 /// `op::YIELD`.

@@ -340,29 +340,29 @@ entry_call:
     cmp ecx, (MAX_DEPTH - 1) << 16
     jae call_slow
     TRACE_CROSSING trace_call, r11, rax
+    mov r14, gs:[CPU_THREAD]
+    mov [r12 + A_CALLER], r11
+    mov [r12 + A_THREAD], r14       # before the state: other CPUs may look at both without holding this one up
     add ecx, 1 << 16
     mov [r12 + A_FRAME], ecx        # the callee is the top, as the caller was
     mov rcx, [r12 + A_NEXT]
     mov [rbp + r13 + D_POOL], rcx
     mov word ptr [r11 + A_FRAME], FRAME_CALL | STATE_CALLING << 8
     mov [r11 + A_CALLEE], r12
-    mov [r12 + A_CALLER], r11
-    mov rcx, gs:[CPU_THREAD]
-    mov [rcx + T_TOP], r12
-    mov [r12 + A_THREAD], rcx
+    mov [r14 + T_TOP], r12
     inc qword ptr [rbx + r13 + D_CROSSINGS]
+    mov rcx, [rax + E_WORD0]        # entry address
+    mov rax, [rax + E_WORD1]        # badge: whoever empties the entry relies on our being in its table until now
     mov gs:[CPU_ACTIVATION], r12
     mov gs:[CPU_DOMAIN], rbp
-    mov rcx, [rbp + D_TABLE]
-    mov gs:[CPU_TABLE], rcx
-    mov rcx, [rbp + D_LIMIT]
-    mov gs:[CPU_LIMIT], rcx
-    mov rcx, [rbp + D_ROOT]
-    mov cr3, rcx
+    mov r14, [rbp + D_TABLE]
+    mov gs:[CPU_TABLE], r14
+    mov r14, [rbp + D_LIMIT]
+    mov gs:[CPU_LIMIT], r14
+    mov r14, [rbp + D_ROOT]
+    mov cr3, r14
     mov rsp, [r12 + A_STACK]
     mov rbx, [r12 + A_MESSAGE]
-    mov rcx, [rax + E_WORD0]        # entry address
-    mov rax, [rax + E_WORD1]        # badge
     xor ebp, ebp
     xor r12d, r12d
     xor r13d, r13d
