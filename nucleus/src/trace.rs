@@ -3,6 +3,8 @@
 //!
 //! Writing takes time. What it took so far is subtracted from the time in each record, so that times are about those
 //! of a nucleus that does not trace; slices and deadlines end by the clock, writing included.
+//!
+//! Short ways leave records too, without the nucleus lock: the records have a lock of their own, which is taken last.
 
 use crate::activation::Activation;
 use crate::arch::{memory, timer};
@@ -12,44 +14,62 @@ use crate::pointer::{Link, Nucleus, Ref};
 use crate::table::Entry;
 use crate::thread::Thread;
 use abi::Error;
+use core::sync::atomic::{AtomicBool, Ordering};
+use parallel::lock::Lock;
 use trace::{Kind, MAX_CPUS, Record, VERSION, text};
 
-/// The number of this CPU.
-fn cpu_number() -> u8 {
-    0
-}
-
-/// Ticks of a record before the first and after the second look at the clock, in instructions.
-const UNSEEN: u64 = 20;
+/// Ticks of a record before the first and after the second look at the clock, in instructions: those of a lock that is
+/// free included.
+const UNSEEN: u64 = 27;
 
 /// Those that a crossing on the short way takes besides, the registers that it keeps included.
 #[cfg(feature = "trace")]
 const UNSEEN_OF_CROSSING: u64 = 41;
 
 struct Own {
-    /// Ticks spent on writing, by all CPUs: their clock is one.
+    /// Ticks spent on writing, by all CPUs: their clock is one, and counts the instructions of all.
     spent: u64,
     /// Time of the last record: those that follow each other at once are not in the wrong order.
     last: u64,
-    /// By CPU: an interrupt is being taken.
-    interrupt: [bool; MAX_CPUS],
 }
 
-static OWN: Nucleus<Own> = Nucleus::new(Own { spent: 0, last: 0, interrupt: [false; MAX_CPUS] });
+/// Of who writes a record.
+static LOCK: Lock = Lock::new();
+/// Reached under [`LOCK`], with interrupts off.
+static OWN: Nucleus<Own> = Nucleus::new(Own { spent: 0, last: 0 });
+/// By CPU: an interrupt is being taken.
+static INTERRUPT: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
+
+/// Whether this CPU is taking an interrupt.
+fn interrupted() -> &'static AtomicBool {
+    &INTERRUPT[cpu::this().number as usize % MAX_CPUS]
+}
 
 #[inline(always)]
 fn record(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) {
     if cfg!(feature = "trace") {
-        write(kind, thread, domain.map_or(0, |domain| domain.number as u32), operands);
+        write(here(kind, thread, domain, operands), UNSEEN);
     }
 }
 
+/// The record of something on this CPU, still without its time.
+fn here(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) -> Record {
+    let domain = domain.map_or(0, |domain| domain.number as u32);
+    Record { kind, cpu: cpu::this().number, thread, domain, time: 0, operands }
+}
+
+/// Writes a record, of now. `unseen`: ticks spent besides those between the two looks at the clock.
 #[inline(never)]
-fn write(kind: Kind, thread: u16, domain: u32, operands: [u64; 2]) {
+fn write(mut record: Record, unseen: u64) {
+    if !LOCK.announce() {
+        LOCK.wait(core::hint::spin_loop);
+    }
     let (start, own) = (timer::now(), OWN.get());
     own.last = own.last.max(start.wrapping_sub(own.spent));
-    memory::debug_console(&Record { kind, cpu: cpu_number(), thread, domain, time: own.last, operands }.encode());
-    own.spent += timer::now() - start + UNSEEN;
+    record.time = own.last;
+    memory::debug_console(&record.encode());
+    own.spent += timer::now() - start + unseen;
+    LOCK.release();
 }
 
 fn number(thread: Link<Thread>) -> u16 {
@@ -96,13 +116,17 @@ pub fn thread_gone(number: u16) {
 #[inline(always)]
 pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool) {
     if cfg!(feature = "trace") {
-        // SAFETY: a call entry's object is a domain.
-        let callee: Ref<Domain> = unsafe { entry.object_as() };
-        let kind = if upcall { Kind::Upcall } else { Kind::Call };
-        let service = entry.word0 << 16 | word0 & 0xffff;
-        let callee = callee.number as u32 as u64 | entry.word1 << 32;
-        record(kind, number(caller.thread), Some(caller.domain), [callee, service]);
+        write(of_call(caller, entry, word0, upcall), UNSEEN);
     }
+}
+
+fn of_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool) -> Record {
+    // SAFETY: a call entry's object is a domain.
+    let callee: Ref<Domain> = unsafe { entry.object_as() };
+    let kind = if upcall { Kind::Upcall } else { Kind::Call };
+    let service = entry.word0 << 16 | word0 & 0xffff;
+    let callee = callee.number as u32 as u64 | entry.word1 << 32;
+    here(kind, number(caller.thread), Some(caller.domain), [callee, service])
 }
 
 /// A call is refused.
@@ -118,7 +142,13 @@ pub fn refused(caller: Ref<Activation>, entry: Ref<Entry>, error: Error) {
 /// The top of a chain goes back to its caller.
 #[inline(always)]
 pub fn back(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
-    record(Kind::Return, number(thread), Some(top.domain), [caller.domain.number, 0]);
+    if cfg!(feature = "trace") {
+        write(of_return(thread, top, caller), UNSEEN);
+    }
+}
+
+fn of_return(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>) -> Record {
+    here(Kind::Return, number(thread), Some(top.domain), [caller.domain.number, 0])
 }
 
 /// What is left of a thread's chain ends with `top`.
@@ -146,7 +176,9 @@ pub fn adopt(thread: Link<Thread>, activation: Ref<Activation>, is_top: bool) {
 #[inline(always)]
 pub fn run(thread: Ref<Thread>) {
     if cfg!(feature = "trace") {
-        record(Kind::Run, thread.number, thread.top.map(|top| top.domain), [0, 0]);
+        // A chain that is cut off while it runs on another CPU goes on there, with another thread.
+        let run = here(Kind::Run, thread.number, thread.top.map(|top| top.domain), [0, 0]);
+        write(Record { cpu: thread.cpu, ..run }, UNSEEN);
     }
 }
 
@@ -174,7 +206,7 @@ pub fn idle() {
 #[inline(always)]
 pub fn wake(thread: Ref<Thread>) {
     if cfg!(feature = "trace") {
-        let by = number(cpu::this().thread.filter(|_| !OWN.get().interrupt[cpu_number() as usize]));
+        let by = number(cpu::this().thread.filter(|_| !interrupted().load(Ordering::Relaxed)));
         record(Kind::Wake, thread.number, thread.top.map(|top| top.domain), [by as u64, 0]);
     }
 }
@@ -195,7 +227,7 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) {
 #[inline(always)]
 pub fn interrupt(vector: u64) {
     if cfg!(feature = "trace") {
-        OWN.get().interrupt[cpu_number() as usize] = true;
+        interrupted().store(true, Ordering::Relaxed);
         let cpu = cpu::this();
         let running = cpu.activation.filter(|_| !cpu.idle);
         let thread = running.and_then(|activation| activation.thread);
@@ -207,7 +239,7 @@ pub fn interrupt(vector: u64) {
 #[inline(always)]
 pub fn interrupt_over() {
     if cfg!(feature = "trace") {
-        OWN.get().interrupt[cpu_number() as usize] = false;
+        interrupted().store(false, Ordering::Relaxed);
     }
 }
 
@@ -225,14 +257,12 @@ pub fn log(activation: Ref<Activation>, line: &[u8]) {
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 extern "C" fn trace_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64) {
-    call(caller, entry, word0, false);
-    OWN.get().spent += UNSEEN_OF_CROSSING;
+    write(of_call(caller, entry, word0, false), UNSEEN + UNSEEN_OF_CROSSING);
 }
 
 /// From `entry.s`: a return on the short way.
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 extern "C" fn trace_return(top: Ref<Activation>, caller: Ref<Activation>) {
-    back(top.thread, top, caller);
-    OWN.get().spent += UNSEEN_OF_CROSSING;
+    write(of_return(top.thread, top, caller), UNSEEN + UNSEEN_OF_CROSSING);
 }
