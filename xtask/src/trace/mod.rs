@@ -8,7 +8,7 @@
 //! | [`perfetto`], [`picture`], [`summary`] | the story as JSON, as SVG, as tables |
 //!
 //! The records are those of the crate `trace`; they come through the emulator's debug console into a file.
-//! An instruction is a tick of the clock, so times are counts of instructions.
+//! An instruction is a tick of the clock, so times are counts of instructions; with several CPUs, of all of them.
 
 mod chains;
 mod labels;
@@ -116,7 +116,8 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
         "{} opens in https://ui.perfetto.dev (Open trace file); nothing is sent anywhere.",
         options.output.display()
     );
-    println!("A nanosecond there is an instruction here. How to read it: docs/book/trace.md");
+    let whose = if traced.story.cpu_count() > 1 { "of any CPU: they take turns" } else { "here" };
+    println!("A nanosecond there is an instruction {whose}. How to read it: docs/book/trace.md");
     Ok(traced.status)
 }
 

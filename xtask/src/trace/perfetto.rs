@@ -165,7 +165,7 @@ impl Writer<'_> {
     fn arguments(&self, call: &Call) -> Value {
         let service = format!("{:#x}", call.service);
         let mut arguments = json!({ "from": self.story.name(call.from), "to": self.story.name(call.to),
-            "service": service, "badge": call.badge, "instructions": call.ran });
+            "service": service, "badge": call.badge, (self.story.unit()): call.ran });
         if call.before {
             arguments["began"] = "before this trace".into();
         }

@@ -105,14 +105,14 @@ pub fn draw(title: &str, story: &Story, labels: &Labels) -> Result<String> {
     let strips = if cpus > 1 { cpus * STRIP + BETWEEN } else { 0 };
     let lanes_top = TOP + strips;
     let height = lanes_top + lanes.len() * (LANE + BETWEEN) + 40;
-    let mut svg = Svg(String::new());
+    let mut svg = Svg(String::new(), story.unit());
     svg.add(&format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">"#
     ));
     svg.add(&format!("<title>{}</title>", escaped(title)));
     svg.add(STYLE);
     svg.add(&text(LEFT, 34, "title", title));
-    let about = format!("{} instructions; a bar runs, a frame is a call, a triangle an interrupt", grouped(total));
+    let about = format!("{} {}; a bar runs, a frame is a call, a triangle an interrupt", grouped(total), story.unit());
     let about = if cpus > 1 { format!("{about}; in a lane, CPUs stand as they do above") } else { about };
     svg.add(&text(LEFT, 56, "small", &about));
     let top = |domain: u32| {
@@ -195,7 +195,8 @@ fn depth(story: &Story, place: usize) -> usize {
     story.calls[..place].iter().filter(around).count().min(3)
 }
 
-struct Svg(String);
+/// Its text, and what ticks count.
+struct Svg(String, &'static str);
 
 impl Svg {
     fn add(&mut self, text: &str) {
@@ -208,7 +209,7 @@ impl Svg {
         let (x, end) = (axis.place(call.begin), axis.place(call.end));
         let (inset, width) = (depth * INSET, end - x);
         let (y, height) = (to + 2 + inset, LANE - 4 - 2 * inset);
-        let what = format!("{label}: {} instructions", grouped(call.ran));
+        let what = format!("{label}: {} {}", grouped(call.ran), self.1);
         let _ = write!(
             self.0,
             r#"<rect class="call" x="{x:.1}" y="{y}" width="{width:.1}" height="{height}" rx="3"><title>{}</title></rect>"#,

@@ -193,6 +193,12 @@ impl Story {
         self.cpus.len().max(1)
     }
 
+    /// What ticks count. The clock goes on with the instructions of all CPUs, which take turns: of one it counts what
+    /// this one executes, of several not only that.
+    pub fn unit(&self) -> &'static str {
+        if self.cpu_count() > 1 { "ticks" } else { "instructions" }
+    }
+
     /// The place of a CPU among those that left records.
     pub fn cpu_place(&self, cpu: u8) -> usize {
         self.cpus.iter().position(|number| *number == cpu).unwrap_or(0)

@@ -75,10 +75,12 @@ impl Sums {
 /// The tables as text.
 pub fn text(story: &Story, labels: &Labels) -> String {
     let sums = Sums::of(story, labels);
+    let unit = story.unit();
+    let heads = [unit.to_uppercase(), format!("{} EACH", unit.to_uppercase())];
     let busy: u64 = sums.running.values().sum();
     let crossings: u64 = sums.pairs.values().map(|(count, ..)| count).sum();
     let mut text = format!(
-        "{} instructions: {crossings} calls and their returns, {} switches, {} interrupts, {} page faults",
+        "{} {unit}: {crossings} calls and their returns, {} switches, {} interrupts, {} page faults",
         grouped(busy),
         sums.switches,
         sums.interrupts,
@@ -95,7 +97,7 @@ pub fn text(story: &Story, labels: &Labels) -> String {
         text += &format!("; besides, {who} idle for {} ticks", grouped(sums.idle));
     }
     if story.cpu_count() > 1 {
-        let mut cpus = new_table(["CPU", "INSTRUCTIONS", "SHARE", "IDLE", "SWITCHES", "INTERRUPTS"]);
+        let mut cpus = new_table(["CPU", &heads[0], "SHARE", "IDLE", "SWITCHES", "INTERRUPTS"]);
         for (number, cpu) in &sums.cpus {
             let share = format!("{:.1} %", cpu.running as f64 * 100.0 / busy.max(1) as f64);
             let counts = [cpu.idle, cpu.switches, cpu.interrupts].map(grouped);
@@ -106,7 +108,7 @@ pub fn text(story: &Story, labels: &Labels) -> String {
     }
     let mut domains: Vec<_> = sums.running.iter().collect();
     domains.sort_by_key(|(number, ticks)| (u64::MAX - **ticks, **number));
-    let mut table = new_table(["DOMAIN", "INSTRUCTIONS", "SHARE"]);
+    let mut table = new_table(["DOMAIN", &heads[0], "SHARE"]);
     for (number, ticks) in domains {
         let share = format!("{:.1} %", *ticks as f64 * 100.0 / busy.max(1) as f64);
         table.add_row([story.name(*number).to_string(), grouped(*ticks), share]);
@@ -114,7 +116,7 @@ pub fn text(story: &Story, labels: &Labels) -> String {
     right(&mut table, 1..3);
     let mut pairs: Vec<_> = sums.pairs.iter().collect();
     pairs.sort_by_key(|(key, (count, ..))| (u64::MAX - count, *key));
-    let mut calls = new_table(["FROM", "TO", "CALL", "TIMES", "INSTRUCTIONS EACH"]);
+    let mut calls = new_table(["FROM", "TO", "CALL", "TIMES", &heads[1]]);
     for ((from, to, what), (count, ticks, returned)) in pairs {
         let mean = if *returned == 0 { "-".into() } else { grouped(ticks / returned) };
         let row = [story.name(*from), story.name(*to), what, &count.to_string(), &mean];
