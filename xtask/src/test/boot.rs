@@ -243,7 +243,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>) -> Result<Vec<Stri
     if let Some(expected) = &test.trace {
         let (memory, work) = (&test.memory, expected.work(test.exec.as_deref())?);
         let run = Run { system: &system, memory, cpus, work, from_boot: false, echo: false, limit };
-        expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status)?;
+        expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status, cpus)?;
         return Ok(Vec::new());
     }
     let time_server = if test.time_server { Some(TimeServer::open()?) } else { None };

@@ -6,9 +6,8 @@
 //! domains = ["netd", "httpd"]     # different ones that had the CPU
 //! calls = ["httpd > netd Connection.read"]   # made, and returned from
 //! woken = ["virtio-net"]          # by an interrupt
-//! cpus = 2                        # which left records, at least
 //! ```
-//! Besides, each record fits those before it, no two stretches of time of one CPU overlap, no thread runs on two
+//! Besides, each CPU left records, each record fits those before it, no two stretches of time of one CPU overlap, no thread runs on two
 //! CPUs at once, and what is written for Perfetto is
 //! balanced: on each track every slice that begins ends, in the order of time.
 
@@ -30,8 +29,6 @@ pub struct Expected {
     domains: Vec<String>,
     calls: Vec<String>,
     woken: Vec<String>,
-    /// CPUs that left records, at least.
-    cpus: usize,
 }
 
 impl Expected {
@@ -44,8 +41,8 @@ impl Expected {
         }
     }
 
-    /// Does it?
-    pub fn compare(&self, traced: &Traced, status: u8) -> Result<()> {
+    /// Does it, for a machine with so many CPUs?
+    pub fn compare(&self, traced: &Traced, status: u8, cpus: u32) -> Result<()> {
         ensure!(traced.status == status, "the machine stopped with status {} instead of {status}", traced.status);
         let story = &traced.story;
         ensure!(!self.domains.is_empty() && !self.calls.is_empty(), "`domains` and `calls` say what to look for");
@@ -77,7 +74,7 @@ impl Expected {
             let is_woken = |who: &Who| matches!(who, Who::Thread(_, domain) if story.name(*domain) == name);
             ensure!(woken.iter().any(is_woken), "no interrupt woke {name}");
         }
-        ensure!(story.cpu_count() >= self.cpus, "{} CPUs left records, not {}", story.cpu_count(), self.cpus);
+        ensure!(story.cpu_count() == cpus as usize, "of {cpus} CPUs these left records: {:?}", story.cpus);
         for cpu in &story.cpus {
             let own: Vec<_> = story.stretches.iter().filter(|stretch| stretch.cpu == *cpu).collect();
             for pair in own.windows(2) {
