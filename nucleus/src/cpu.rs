@@ -9,14 +9,14 @@
 use crate::activation::Activation;
 use crate::arch::{interrupts, paging};
 use crate::domain::Domain;
-use crate::lock;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::schedule::Seat;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{Runs, Thread};
 use abi::MAX_CPUS;
-use core::sync::atomic::{AtomicBool, Ordering, fence};
+use core::sync::atomic::{Ordering, fence};
+use parallel::quiet::Quiet;
 
 /// What runs on a CPU, and where its stack is. The fields up to `settles` are used by `entry.s`.
 #[repr(C)]
@@ -50,7 +50,7 @@ pub struct Cpu {
     /// See `longest`.
     pub longest_by: u64,
     /// It waits for the lock or sleeps; the lock's holder may change what runs here.
-    pub quiet: AtomicBool,
+    pub quiet: Quiet,
     /// Its number.
     pub number: u8,
     /// While it waits for the lock: a semaphore that it must settle. Who holds it up does it in its place.
@@ -128,7 +128,7 @@ impl Cpu {
             entered_by: 0,
             longest: 0,
             longest_by: 0,
-            quiet: AtomicBool::new(false),
+            quiet: Quiet::new(),
             number: 0,
             settles: None,
             identity: 0,
@@ -279,13 +279,11 @@ pub fn kick(mut other: Ref<Cpu>) {
 /// Sees to it that nothing moves on another CPU while we have the lock.
 #[cold]
 pub fn hold_up(mut other: Ref<Cpu>) {
-    if !other.quiet.load(Ordering::Acquire) {
+    let send = || {
         this().counts.halts += 1;
         kick(other);
-        while !other.quiet.load(Ordering::Acquire) {
-            core::hint::spin_loop();
-        }
-    }
+    };
+    other.quiet.hold_up(send, core::hint::spin_loop);
     if let Some(semaphore) = other.settles.take() {
         semaphore.settle();
     }
@@ -352,5 +350,3 @@ pub fn rest(is_idle: bool) {
     }
     cpu.idle = is_idle;
 }
-
-const _: () = assert!(lock::BYTES_BEFORE_SERVED == 4);

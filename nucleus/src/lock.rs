@@ -4,7 +4,6 @@ use crate::arch::{entry, timer};
 use crate::pointer::Ref;
 use crate::table::Entry;
 use crate::{cpu, schedule};
-use core::sync::atomic::Ordering;
 use parallel::lock::Lock;
 
 /// Held by who runs in the nucleus beyond the short ways; see `cpu`.
@@ -12,7 +11,7 @@ use parallel::lock::Lock;
 static NUCLEUS_LOCK: Lock = Lock::new();
 
 /// Where `entry.s` finds the number of hand-overs behind the count.
-pub const BYTES_BEFORE_SERVED: usize = 4;
+pub const BYTES_BEFORE_SERVED: usize = Lock::BYTES_BEFORE_SERVED;
 
 /// The first CPU begins with the lock.
 pub fn begin() {
@@ -32,10 +31,7 @@ pub fn join() {
 pub extern "C" fn lock_wait() {
     let mut cpu = cpu::this();
     let start = timer::now();
-    // Release: who sees it sees all that this CPU did.
-    cpu.quiet.store(true, Ordering::Release);
-    NUCLEUS_LOCK.wait(core::hint::spin_loop);
-    cpu.quiet.store(false, Ordering::Relaxed);
+    cpu.quiet.wait(&NUCLEUS_LOCK, core::hint::spin_loop);
     let waited = timer::now() - start;
     cpu.counts.lock_waits += 1;
     cpu.counts.lock_waited += waited;

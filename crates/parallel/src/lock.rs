@@ -6,6 +6,7 @@
 //! waits for never reaches -1.
 
 use crate::atomic::{AtomicI32, AtomicU32, Ordering};
+use core::mem::offset_of;
 
 /// See the module. Zeros are not a free lock: see [`Lock::new`].
 #[repr(C)]
@@ -17,6 +18,9 @@ pub struct Lock {
 }
 
 impl Lock {
+    /// Where the number of hand-overs is, behind the count: for assembly.
+    pub const BYTES_BEFORE_SERVED: usize = offset_of!(Self, served);
+
     crate::constant! {
         /// A free lock.
         pub fn new() -> Self {

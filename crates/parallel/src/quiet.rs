@@ -19,9 +19,9 @@ pub struct Quiet(AtomicBool);
 
 impl Quiet {
     crate::constant! {
-        /// Of a CPU that was not started, which is as quiet as one that sleeps.
+        /// Of a CPU that runs. For one that is yet to start it says when it has come: it then waits for the lock.
         pub fn new() -> Self {
-            Self(AtomicBool::new(true))
+            Self(AtomicBool::new(false))
         }
     }
 

@@ -117,10 +117,8 @@ impl Machine {
     /// All CPUs run in user mode.
     pub fn new(fault: Fault) -> Arc<Self> {
         let cpu = || {
-            let quiet = Quiet::new();
-            quiet.end();
-            let left = Plain::default();
-            Cpu { quiet, interrupt: AtomicBool::new(false), domain: AtomicU32::new(0), left }
+            let (interrupt, domain) = (AtomicBool::new(false), AtomicU32::new(0));
+            Cpu { quiet: Quiet::new(), interrupt, domain, left: Plain::default() }
         };
         Arc::new(Self { lock: Lock::new(), cpus: [cpu(), cpu(), cpu()], fault })
     }

@@ -10,7 +10,6 @@ use crate::pointer::Ref;
 use crate::{lock, schedule};
 use abi::MAX_CPUS;
 use abi::boot::{BootInfo, Region};
-use core::sync::atomic::Ordering;
 
 /// The page below 1 MiB at which CPUs begin.
 const PAGE: usize = 0x8000;
@@ -103,7 +102,7 @@ pub fn start_others(info: &BootInfo) -> Result<(), &'static str> {
         interrupts::send_init(identity);
         wait(AFTER_INIT, || false);
         // Quiet: it waits for the lock, which we have.
-        let is_there = || block.quiet.load(Ordering::Acquire);
+        let is_there = || block.quiet.is_quiet();
         for _ in 0..2 {
             if !is_there() {
                 interrupts::send_start(identity, (PAGE / FRAME) as u32);
