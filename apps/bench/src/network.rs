@@ -24,7 +24,7 @@ const PAUSE: u64 = 1_000_000;
 
 /// A TCP connection to `echod`, which runs meanwhile: eight bytes there and back.
 pub fn tcp_local() -> Result<Row, String> {
-    let server = peer::spawn("/bin/echod", &["echod"])?;
+    let server = peer::spawn("/bin/echod", &["echod"], 0)?;
     let outcome = measure();
     let _ = PROC.kill(server);
     let _ = PROC.wait(server);

@@ -29,6 +29,8 @@ const NAMES: [&str; MOST] = [
     "bench-peer-6",
     "bench-peer-7",
 ];
+/// Frames that a peer may have: fewer than is usual, so that there can be so many.
+const FRAMES: u64 = 256;
 /// Calls that are served at the same time.
 const ACTIVATIONS: usize = 2;
 
@@ -76,18 +78,18 @@ pub fn start_number(number: usize) -> Result<&'static End, String> {
         return Err(alloc::format!("there are but {MOST} peers"));
     };
     if process.load(Ordering::Relaxed) == 0 {
-        let started = spawn("/bin/bench", &["bench", OPTION, &number.to_string()])?;
+        let started = spawn("/bin/bench", &["bench", OPTION, &number.to_string()], FRAMES)?;
         process.store(started, Ordering::Relaxed);
     }
     Ok(end)
 }
 
-/// Starts a program without streams.
-pub fn spawn(path: &str, words: &[&str]) -> Result<u64, String> {
+/// Starts a program without streams, which may have so many frames; 0 = as many as is usual.
+pub fn spawn(path: &str, words: &[&str], frames: u64) -> Result<u64, String> {
     let contents = Contents { table_entries: 0, schedule: 0, name: words[0], streams: ["null", "console", "console"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, words.iter().copied(), [], []).map_err(|e| e.to_string())?;
-    PROC.spawn(path, &page[..used], 0, 0).map_err(|error| error.to_string())
+    PROC.spawn(path, &page[..used], frames, 0).map_err(|error| error.to_string())
 }
 
 /// Ends those that are there.

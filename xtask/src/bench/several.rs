@@ -44,34 +44,42 @@ pub struct Several {
     pub notes: Vec<String>,
 }
 
-/// Measures those rows that are wanted; `measured` = on one CPU, already.
-pub fn measure(
-    project: &Project,
-    system: &System,
-    wanted: &dyn Fn(&str) -> bool,
-    measured: &[Measurement],
-) -> Result<Several> {
+/// Measures those rows that are wanted; `measured` = on one CPU, already. A row that cannot be measured is left out, and
+/// a line says why: it does not keep the others from being measured.
+pub fn measure(project: &Project, system: &System, wanted: &dyn Fn(&str) -> bool, measured: &[Measurement]) -> Several {
     let mut all = Several::default();
-    if wanted(CALLS) {
-        let one = value(project, system, 1, "bench --cpus 1 calls", "call-return-1")?;
-        let eight = value(project, system, 8, "bench --cpus 8 calls", "call-return-8")?;
-        all.rows.push(share(CALLS, &[("alone", one.value, "of_8_cpus", eight.value)])?);
+    for name in ROWS.into_iter().filter(|name| wanted(name)) {
+        let row = match name {
+            CALLS => calls(project, system),
+            PING_PONG => value(project, system, 2, "bench --cpus 2 ping-pong", PING_PONG),
+            SHOOTDOWN => value(project, system, 4, "bench --cpus 4 shootdown", SHOOTDOWN),
+            HTTP => http(project, measured),
+            _ => lock(project, system).map(|(row, note)| {
+                all.notes.push(note);
+                row
+            }),
+        };
+        match row {
+            Ok(row) => all.rows.push(row),
+            Err(error) => all.notes.push(not_measured(name, &error)),
+        }
     }
-    if wanted(PING_PONG) {
-        all.rows.push(value(project, system, 2, "bench --cpus 2 ping-pong", PING_PONG)?);
-    }
-    if wanted(SHOOTDOWN) {
-        all.rows.push(value(project, system, 4, "bench --cpus 4 shootdown", SHOOTDOWN)?);
-    }
-    if wanted(HTTP) {
-        all.rows.push(http(project, measured)?);
-    }
-    if wanted(LOCK) {
-        let (row, note) = lock(project, system)?;
-        all.rows.push(row);
-        all.notes.push(note);
-    }
-    Ok(all)
+    all
+}
+
+/// Why something was not measured, in a line: what a machine printed before comes with the error.
+fn not_measured(name: &str, error: &anyhow::Error) -> String {
+    let text = format!("{error:#}");
+    let (first, last) = (text.lines().next().unwrap_or_default(), text.trim_end().lines().last());
+    let last = last.filter(|last| *last != first).unwrap_or_default();
+    format!("{name}: not measured: {first} {last}").trim_end().into()
+}
+
+/// A call on each of eight CPUs at once, and alone.
+fn calls(project: &Project, system: &System) -> Result<Measurement> {
+    let one = value(project, system, 1, "bench --cpus 1 calls", "call-return-1")?;
+    let eight = value(project, system, 8, "bench --cpus 8 calls", "call-return-8")?;
+    share(CALLS, &[("alone", one.value, "of_8_cpus", eight.value)])
 }
 
 /// The one row that a machine with so many CPUs measures.
@@ -172,13 +180,7 @@ pub fn speed_up(project: &Project, system: &System) -> Vec<String> {
     let machine = Machine { cpus, ..Machine::new(MEMORY) };
     match boot(project, system, Checks::Off, machine, &format!("bench --cpus {cpus} {SPEED_UP}")) {
         Ok((_, output)) => output.lines().filter(|line| line.starts_with(SPEED_UP)).map(String::from).collect(),
-        Err(error) => {
-            // What the machine printed comes with it; its last line says why.
-            let text = format!("{error:#}");
-            let (first, last) = (text.lines().next().unwrap_or_default(), text.trim_end().lines().last());
-            let last = last.filter(|last| *last != first).unwrap_or_default();
-            vec![format!("{SPEED_UP}: not measured: {first} {last}").trim_end().into()]
-        }
+        Err(error) => vec![not_measured(SPEED_UP, &error)],
     }
 }
 
@@ -194,6 +196,13 @@ mod tests {
         assert_eq!(share("r", &[("a", 140, "b", 148)]).unwrap().value, 106);
         assert_eq!(share("r", &[("a", 140, "b", 130), ("c", 1000, "d", 1001)]).unwrap().value, 101);
         assert!(share("r", &[("a", 0, "b", 1)]).is_err());
+    }
+
+    #[test]
+    fn what_is_not_measured_says_why_in_a_line() {
+        let error = anyhow::anyhow!("`stress` ended with status 1\nseed 1\nstress: 3 frames lost\n");
+        assert_eq!(not_measured("r", &error), "r: not measured: `stress` ended with status 1 stress: 3 frames lost");
+        assert_eq!(not_measured("r", &anyhow::anyhow!("no symbol")), "r: not measured: no symbol");
     }
 
     #[test]
