@@ -13,9 +13,9 @@ use crate::peer;
 use crate::together::{Meeting, Work, together};
 
 /// Rounds of each CPU: some tenths of a second.
-const COMPUTED: u64 = 100_000_000;
-const CALLS: u64 = 200_000;
-const OBJECTS: u64 = 50_000;
+const COMPUTED: u64 = 50_000_000;
+const CALLS: u64 = 100_000;
+const OBJECTS: u64 = 20_000;
 /// Of so many tries the best counts.
 const TRIES: usize = 3;
 
