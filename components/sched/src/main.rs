@@ -17,7 +17,7 @@ use abi::sched::{Board, Event, IDLE, RING_SLOTS, RUN, Ring, SEVERAL_CPUS, Thread
 use abi::{Error, layout, op};
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
 use scheduling::policy::{Instance, World};
 use scheduling::queues::Queues;
 
@@ -150,21 +150,15 @@ fn read(queues: &mut Queues, ring: *mut Ring) {
 #[inline(always)]
 fn hear(ring: *mut Ring) -> Option<ThreadWord> {
     // SAFETY: the ring is a page that the nucleus mapped for this domain, for as long as that has the seat. Both sides touch
-    // its words only as whole words, and of those that both write only with exchanges.
-    unsafe {
-        let (written, read) =
-            (AtomicU32::from_ptr(&raw mut (*ring).written), AtomicU32::from_ptr(&raw mut (*ring).read));
-        let next = read.load(Ordering::Relaxed);
-        // Acquire: who sees the counter sees the slot.
-        if next == written.load(Ordering::Acquire) {
-            return None;
+    // its words atomically.
+    let shared = unsafe {
+        parallel::ring::Ring {
+            written: AtomicU32::from_ptr(&raw mut (*ring).written),
+            read: AtomicU32::from_ptr(&raw mut (*ring).read),
+            slots: &*(&raw const (*ring).slots).cast::<[AtomicU32; RING_SLOTS]>(),
         }
-        let slot = AtomicU32::from_ptr(&raw mut (*ring).slots[next as usize % RING_SLOTS]);
-        let word = ThreadWord(slot.swap(0, Ordering::Relaxed));
-        // Release: the slot is written again only after its word was taken.
-        read.store(next.wrapping_add(1), Ordering::Release);
-        Some(word)
-    }
+    };
+    shared.take().map(ThreadWord)
 }
 
 /// One of several CPUs, as the policy sees it.

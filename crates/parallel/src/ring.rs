@@ -18,6 +18,7 @@ pub struct Ring<'a> {
 }
 
 impl Ring<'_> {
+    #[inline(always)]
     fn slot(&self, counter: u32) -> &AtomicU32 {
         // Not empty by construction; the remainder is within.
         &self.slots[counter as usize % self.slots.len()]
@@ -55,6 +56,7 @@ impl Ring<'_> {
     }
 
     /// Takes the next word; 0 if it was taken before. Nothing if all was read.
+    #[inline(always)]
     pub fn take(&self) -> Option<u32> {
         let read = self.read.load(Ordering::Relaxed);
         // Acquire: pairs with the release of `post`.

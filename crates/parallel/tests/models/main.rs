@@ -28,6 +28,7 @@ mod ring;
 #[allow(dead_code)]
 mod tokens;
 
+mod board;
 mod chains;
 mod deaths;
 mod entries;

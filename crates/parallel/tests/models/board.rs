@@ -1,0 +1,66 @@
+//! What schedulers tell each other: one has a thread to spare, another begins to rest. It does not rest beside it.
+//!
+//! Each says what it has before it looks at the other; both with sequentially consistent accesses, for which fences
+//! stand here.
+
+use crate::machine::{Fault, Plain, explore};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use loom::thread;
+
+#[derive(Default)]
+struct Board {
+    /// CPU 1 rests: a claim on it, for who clears it.
+    rests: AtomicBool,
+    /// CPU 0's spare thread; 0 = none.
+    spare: AtomicU32,
+    /// Where the thread went, twice perhaps; changed under the nucleus lock, which is not of interest here.
+    handed: [Plain<u32>; 2],
+}
+
+fn model(fault: Fault) {
+    let board = Arc::new(Board::default());
+    let tell = move || {
+        if fault != Fault::NoFence {
+            fence(Ordering::SeqCst);
+        }
+    };
+    let other = board.clone();
+    let other = thread::spawn(move || {
+        let looks_first = fault == Fault::Swapped && other.spare.load(Ordering::Relaxed) != 0;
+        other.rests.store(true, Ordering::Relaxed);
+        tell();
+        let sees = if fault == Fault::Swapped { looks_first } else { other.spare.load(Ordering::Relaxed) != 0 };
+        if sees && other.spare.swap(0, Ordering::Relaxed) != 0 {
+            other.handed[0].change(|times| *times += 1);
+        }
+    });
+    board.spare.store(7, Ordering::Relaxed);
+    tell();
+    if board.rests.load(Ordering::Relaxed)
+        && board.rests.swap(false, Ordering::Relaxed)
+        && board.spare.swap(0, Ordering::Relaxed) != 0
+    {
+        board.handed[1].change(|times| *times += 1);
+    }
+    other.join().unwrap();
+    let times: u32 = board.handed.iter().map(|times| times.read(|times| *times)).sum();
+    assert_eq!(times, 1, "one rests beside a thread that is spare, or a thread went twice");
+}
+
+#[test]
+fn nobody_rests_beside_a_spare_thread() {
+    explore(None, || model(Fault::None));
+}
+
+#[test]
+#[should_panic(expected = "one rests beside a thread that is spare")]
+fn no_fence_between_telling_and_looking() {
+    explore(None, || model(Fault::NoFence));
+}
+
+#[test]
+#[should_panic(expected = "one rests beside a thread that is spare")]
+fn looks_before_it_tells() {
+    explore(None, || model(Fault::Swapped));
+}
