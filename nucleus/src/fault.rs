@@ -61,7 +61,7 @@ fn area(activation: Ref<Activation>) -> &'static mut [u8] {
 /// the activation is left, each in a stretch of its own. After an interrupt it goes on here; how far it got says `rcx`.
 pub fn condemned(mut activation: Ref<Activation>) -> ! {
     loop {
-        schedule::preemption_point();
+        schedule::pause();
         let saved = activation.registers;
         let done = (saved.rsi as usize).min(MESSAGE_BYTES);
         let (line, rest) = area(activation).split_at_mut(done);

@@ -353,7 +353,8 @@ pub fn begin() -> ! {
 }
 
 /// Goes on with whatever runs on this CPU, which others may have changed.
-pub fn go_on() -> ! {
+#[unsafe(no_mangle)]
+pub extern "C" fn go_on() -> ! {
     let mut cpu = cpu::this();
     if core::mem::take(&mut cpu.disturbed) || cpu.activation.is_none() {
         match cpu.thread {
@@ -375,8 +376,26 @@ pub fn go_on() -> ! {
 pub fn preemption_point() {
     if lock::is_wanted() {
         lock::pass();
-        go_on()
+        // SAFETY: nothing is borrowed, and nothing on the stack is needed any more.
+        unsafe { entry::go_on_afresh() }
     }
+    window();
+}
+
+/// As [`preemption_point`], when nothing is known but what the running activation has saved: if only other CPUs want
+/// the lock this returns when they had it.
+pub fn pause() {
+    if lock::is_wanted() {
+        lock::pass();
+        if cpu::this().disturbed {
+            // SAFETY: as above.
+            unsafe { entry::go_on_afresh() }
+        }
+    }
+    window();
+}
+
+fn window() {
     cpu::this().window = true;
     // SAFETY: by contract of the callers.
     unsafe { entry::interrupt_window() }

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 /// Type and field that may hold a thread or a queue, and what it holds.
-const HOLDERS: [(&str, &str, &str); 15] = [
+const HOLDERS: [(&str, &str, &str); 14] = [
     ("Activation", "thread", "whose chain it is in"),
     ("Cpu", "thread", "the running one"),
     ("Domain", "orphan_thread", "the one that carries its orphans"),
@@ -22,10 +22,9 @@ const HOLDERS: [(&str, &str, &str); 15] = [
     ("Domain", "waiters", "callers that wait for a free activation: blocked"),
     ("Numbers", "threads", "by number: what a number of DISPATCH means"),
     ("Numbers", "free", "numbers that no thread has"),
+    ("Cpu", "seat", "the scheduler's seat"),
     ("Seat", "thread", "the pseudo-thread of a scheduler"),
-    ("Seats", "active", "the scheduler's seat"),
     ("Seats", "boot_successor", "roottask's first thread, before there is a scheduler"),
-    ("Seats", "posted", "by number: the place in the ring of its last post, so that it stands there once"),
     ("Seats", "standby", "the seat of the scheduler that stands by"),
     ("Semaphore", "waiters", "who waits for V: blocked"),
     ("Thread", "home_next", "the list `Domain::threads`"),

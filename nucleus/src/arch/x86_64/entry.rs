@@ -122,6 +122,8 @@ unsafe extern "C" {
     pub fn interrupt_window();
     /// Lets others have the nucleus lock first; see `crate::lock`.
     pub fn pass_lock();
+    /// Goes on with what runs on this CPU, with an empty stack.
+    pub fn go_on_afresh() -> !;
     pub fn op_dispatch();
     /// Sleeps until an interrupt.
     pub fn idle_wait() -> !;

@@ -638,7 +638,11 @@ trap_kernel:                        # the idle CPU, or a preemption point; anyth
     MEASURE_BEGIN rax
     .endif
 .endm
-.globl interrupt_window, pass_lock
+.globl interrupt_window, pass_lock, go_on_afresh
+go_on_afresh:
+    mov rsp, gs:[CPU_STACK]
+    call go_on
+    ud2
 interrupt_window:
     MEASURE_END
     sti
