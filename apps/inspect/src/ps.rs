@@ -2,6 +2,7 @@
 
 use alloc::string::ToString;
 
+use runtime::abi::info::Thread;
 use tool::Arguments;
 use tool::inspect::{self, CpuSets};
 use tool::table::{Side, Table, kibibytes};
@@ -44,7 +45,9 @@ pub fn main(arguments: Arguments) -> u8 {
         ("NAME", Side::Left),
     ]);
     for (name, domain) in domains {
-        let own = threads.iter().filter(|thread| thread.home == domain.number).map(|thread| thread.cpus);
+        // Each domain has one besides, for chains that nobody waits for, which is of no priority until there is one.
+        let is_own = |thread: &&Thread| thread.home == domain.number && thread.priority != 0;
+        let own = threads.iter().filter(is_own).map(|thread| thread.cpus);
         let state = if domain.state == 0 { "alive".into() } else { inspect::status(domain.status) };
         table.row([
             domain.number.to_string(),
