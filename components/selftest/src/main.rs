@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `order` it prints in which order threads run. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -25,6 +25,7 @@ mod pagers;
 #[allow(unsafe_code)]
 mod raw;
 mod services;
+mod share;
 mod threads;
 #[allow(unsafe_code)]
 mod vectors;
@@ -65,6 +66,13 @@ fn main(arguments: Arguments) {
             let _ = Serial.write_str(&line);
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
+    } else if chosen("share") {
+        let line = share::line().unwrap_or_else(|error| report("share", Err(error.text()), &mut failed));
+        let _ = Serial.write_str(&line);
+        let _ = op::machine_stop(Entry::SPECIAL, failed);
+    } else if chosen("burden") {
+        let count = arguments.clone().filter_map(|argument| argument.parse().ok()).next();
+        let _ = share::burden(count.unwrap_or(1));
     } else if chosen("services") {
         let console = Stream::new("console");
         for (name, check) in services::CHECKS.iter().chain(lending::CHECKS).chain([&deadlines::CAME_BACK]) {
