@@ -31,6 +31,9 @@ const SEEN: Duration = Duration::from_secs(15);
 /// Bytes of a page, and of a picture of the book, at most.
 const MAX_PAGE: usize = 40 << 10;
 const MAX_PICTURE: usize = 150_000;
+/// CPUs of the machine that is tested, and of the one in the pictures.
+const TESTED_CPUS: u32 = 2;
+const SHOWN_CPUS: u32 = 4;
 /// What the machine does meanwhile: a component dies and comes back.
 const EXEC: &str = "sleep 4; kill status; sleep 600";
 
@@ -39,8 +42,12 @@ const PHONE: Screen = Screen { name: "phone", width: 390, height: 844, mobile: t
 const NARROW: Screen = Screen { name: "small phone", width: 320, height: 568, mobile: true };
 const PAGES: [(&str, &str); 2] = [("/", "index"), ("/status", "status")];
 
-/// Runs the machine and does something with a browser and the address of its web server.
-fn with_browser<T: Send>(project: &Project, work: impl FnOnce(&mut Browser, &str) -> Result<T> + Send) -> Result<T> {
+/// Runs the machine with so many CPUs and does something with a browser and the address of its web server.
+fn with_browser<T: Send>(
+    project: &Project,
+    cpus: u32,
+    work: impl FnOnce(&mut Browser, &str) -> Result<T> + Send,
+) -> Result<T> {
     install::emulator()?;
     let system = System::read(project, Path::new(SYSTEM))?;
     let mut image = image::make(project, &system, Checks::Off, frames_of(MEMORY)?, Some(EXEC))?;
@@ -49,7 +56,7 @@ fn with_browser<T: Send>(project: &Project, work: impl FnOnce(&mut Browser, &str
     let address = format!("http://localhost:{port}");
     // A clock of instructions: a busy host is not taken for a dead scheduler. While all waits it goes on with the host's.
     let clock = ["-icount", "shift=0,sleep=on"].map(String::from).to_vec();
-    let machine = Machine { emulator: clock, ..Machine::new(MEMORY) };
+    let machine = Machine { cpus, emulator: clock, ..Machine::new(MEMORY) };
     emulator::boot_for(&emulator::arguments(&image, &machine), LIMIT, |_| work(&mut Browser::start(project)?, &address))
 }
 
@@ -57,7 +64,7 @@ fn with_browser<T: Send>(project: &Project, work: impl FnOnce(&mut Browser, &str
 pub fn check(project: &Project, report: &mut Report) {
     report.run(NAME, || {
         pages_are_alone(project)?;
-        with_browser(project, |browser, address| {
+        with_browser(project, TESTED_CPUS, |browser, address| {
             for screen in [DESK, PHONE, NARROW] {
                 for scheme in [Scheme::Light, Scheme::Dark] {
                     browser.show_on(screen, scheme)?;
@@ -182,7 +189,7 @@ fn is_found_again(browser: &mut Browser) -> Result<()> {
 /// Makes the pictures of the README: the hidden command `./x pictures`.
 pub fn pictures(project: &Project) -> Result<u8> {
     let folder = project.root.join("docs/book/pictures");
-    let pictures = with_browser(project, |browser, address| {
+    let pictures = with_browser(project, SHOWN_CPUS, |browser, address| {
         let mut pictures = Vec::new();
         let screens =
             [("page", "/", Screen { height: 830, ..DESK }), ("status", "/status", Screen { height: 1000, ..DESK })];

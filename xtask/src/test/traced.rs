@@ -7,7 +7,7 @@
 //! calls = ["httpd > netd Connection.read"]   # made, and returned from
 //! woken = ["virtio-net"]          # by an interrupt
 //! ```
-//! Besides, each CPU left records, each record fits those before it, no two stretches of time of one CPU overlap, no thread runs on two
+//! Besides, each CPU's scheduler ran, each record fits those before it, no two stretches of time of one CPU overlap, no thread runs on two
 //! CPUs at once, and what is written for Perfetto is
 //! balanced: on each track every slice that begins ends, in the order of time.
 
@@ -76,6 +76,8 @@ impl Expected {
         }
         ensure!(story.cpu_count() == cpus as usize, "of {cpus} CPUs these left records: {:?}", story.cpus);
         for cpu in &story.cpus {
+            let has_scheduler = story.threads.iter().any(|thread| thread.number == 0 && thread.cpu == *cpu);
+            ensure!(has_scheduler, "the scheduler of CPU {cpu} never ran");
             let own: Vec<_> = story.stretches.iter().filter(|stretch| stretch.cpu == *cpu).collect();
             for pair in own.windows(2) {
                 ensure!(pair[0].end <= pair[1].begin, "two stretches of CPU {cpu} overlap: {pair:?}");
