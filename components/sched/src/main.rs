@@ -83,27 +83,61 @@ fn dispatch_wrongly(ring: *mut Ring) {
     }
 }
 
+/// Lets a thread run; on a refusal goes on with [`refused`]. No register is kept for that, which costs less where it counts.
+#[inline(always)]
+fn run(number: usize, ring: *mut Ring) -> ! {
+    // SAFETY: the system call touches no memory of this domain and keeps the stack pointer, and nothing on the stack is used
+    // any more: the function that is called never returns.
+    unsafe {
+        asm!(
+            "push rsi",
+            "push rdx",
+            "syscall",
+            "pop rdx",
+            "pop rdi",
+            "mov rsi, rax",
+            "and rsp, -16",
+            "call {refused}",
+            refused = sym refused,
+            in("rax") op::DISPATCH * layout::ENTRY_BYTES, in("rdi") RUN, in("rsi") number, in("rdx") ring,
+            options(noreturn),
+        );
+    }
+}
+
 extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
     #[cfg(feature = "trial")]
     dispatch_wrongly(ring);
     // SAFETY: the scheduler is never entered while it runs: this is the only use.
     let queues = unsafe { &mut (*INSTANCE.0.get()).queues };
     let current = ThreadWord(word as u32);
-    let gives_way = event == Event::SliceEnded as u64 || event == Event::Yielded as u64;
-    if !gives_way || is_unread(ring) {
-        enter_slowly(event, current, ring)
+    if event == Event::SliceEnded as u64 || event == Event::Yielded as u64 {
+        // Nothing woke, and there are others like it: it is the last of its queue.
+        if !is_unread(ring)
+            && let Some(number) = queues.rotate(current)
+        {
+            run(number, ring)
+        }
+    } else if event == Event::Choose as u64
+        && let Some(woken) = hear(ring)
+    {
+        // One woke, and precedes all others.
+        if !is_unread(ring)
+            && let Some(number) = queues.pass(woken)
+        {
+            run(number, ring)
+        }
+        enter_slowly(event, current, ring, woken)
     }
-    // Nothing woke: the one that gives way is the last of its queue.
-    queues.append_new(current);
-    let number = queues.take();
-    let status = dispatch(number);
-    refused(number, status, ring)
+    enter_slowly(event, current, ring, ThreadWord(0))
 }
 
+/// The rest of [`enter`]; `woken` was taken from the ring before.
 #[inline(never)]
-fn enter_slowly(event: u64, current: ThreadWord, ring: *mut Ring) -> ! {
+fn enter_slowly(event: u64, current: ThreadWord, ring: *mut Ring, woken: ThreadWord) -> ! {
     // SAFETY: as above; who called this uses its reference no more.
     let queues = unsafe { &mut (*INSTANCE.0.get()).queues };
+    queues.append(woken);
     if event == Event::Preempted as u64 {
         queues.prepend(current);
         read(queues, ring);
@@ -114,14 +148,12 @@ fn enter_slowly(event: u64, current: ThreadWord, ring: *mut Ring) -> ! {
             queues.append(current);
         }
     }
-    let number = queues.take();
-    let status = dispatch(number);
-    refused(number, status, ring)
+    run(queues.take(), ring)
 }
 
 /// Looks again until a thread runs.
 #[inline(never)]
-fn refused(mut number: usize, mut status: u64, ring: *mut Ring) -> ! {
+extern "C" fn refused(mut number: usize, mut status: u64, ring: *mut Ring) -> ! {
     // SAFETY: as above.
     let queues = unsafe { &mut (*INSTANCE.0.get()).queues };
     loop {

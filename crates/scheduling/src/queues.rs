@@ -168,6 +168,36 @@ impl Queues {
         number
     }
 
+    /// As appending a thread that is in no queue and taking, if what is taken has its priority and is not itself.
+    #[inline(always)]
+    pub fn rotate(&mut self, word: ThreadWord) -> Option<usize> {
+        let (last, level) = (word.number() % MAX_THREADS, level_of(word.priority()));
+        // Its level is not empty, and the highest that is not.
+        if last == 0 || self.filled >> level != 1 {
+            return None;
+        }
+        let number = self.head[level] as usize % MAX_THREADS;
+        self.next[last] = 0;
+        self.next[self.tail[level] as usize % MAX_THREADS] = last as u16;
+        self.tail[level] = last as u16;
+        self.level[last] = level as u8 + 1;
+        self.head[level] = self.next[number];
+        self.level[number] = 0;
+        self.next[number] = level as u16;
+        Some(number)
+    }
+
+    /// As appending and taking, if that gives the same thread.
+    #[inline(always)]
+    pub fn pass(&mut self, word: ThreadWord) -> Option<usize> {
+        let (number, level) = (word.number() % MAX_THREADS, level_of(word.priority()));
+        if number == 0 || self.level[number] != 0 || self.filled >> level != 0 {
+            return None;
+        }
+        self.next[number] = level as u16;
+        Some(number)
+    }
+
     /// Puts back what [`Self::take`] gave last.
     pub fn put_back(&mut self, number: usize) {
         let number = number % MAX_THREADS;

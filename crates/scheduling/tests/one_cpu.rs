@@ -15,6 +15,10 @@ enum Step {
     Remove(usize),
     Take,
     TakeAndPutBack,
+    /// What ran gives way.
+    Rotate(usize, u8),
+    /// One wakes, and the next is chosen.
+    Pass(usize, u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -25,6 +29,8 @@ fn step() -> impl Strategy<Value = Step> {
         number.prop_map(Step::Remove),
         Just(Step::Take),
         Just(Step::TakeAndPutBack),
+        (1usize..40, 0u8..5).prop_map(|(number, priority)| Step::Rotate(number, priority * 15)),
+        (1usize..40, 0u8..5).prop_map(|(number, priority)| Step::Pass(number, priority * 15)),
     ]
 }
 
@@ -72,6 +78,30 @@ proptest! {
                     let first = model.first();
                     model.remove(first);
                     prop_assert_eq!(queues.take(), first);
+                }
+                Step::Rotate(number, priority) if model.level(number).is_none() => {
+                    let expected = model.0[priority as usize].front().copied().filter(|first| *first == model.first());
+                    let given = queues.rotate(ThreadWord::new(number, priority));
+                    prop_assert_eq!(given, expected);
+                    if let Some(first) = given {
+                        model.remove(first);
+                        model.0[priority as usize].push_back(number);
+                        // It is refused, or not.
+                        if number % 2 == 0 {
+                            queues.put_back(first);
+                            model.0[priority as usize].push_front(first);
+                        }
+                    }
+                }
+                Step::Rotate(..) => {}
+                Step::Pass(number, priority) => {
+                    let precedes = model.0[priority as usize..].iter().all(VecDeque::is_empty);
+                    let expected = Some(number).filter(|_| precedes && model.level(number).is_none());
+                    prop_assert_eq!(queues.pass(ThreadWord::new(number, priority)), expected);
+                    if expected.is_some() && number % 2 == 0 {
+                        queues.put_back(number);
+                        model.0[priority as usize].push_front(number);
+                    }
                 }
                 Step::TakeAndPutBack => {
                     let number = queues.take();
