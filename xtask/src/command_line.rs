@@ -187,7 +187,8 @@ pub struct MachineOptions {
     /// Memory of the machine: K, M or G
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub memory: String,
-    /// CPUs of the machine, 1 to 64: each a thread of this computer, but with --icount they take turns
+    /// CPUs of the machine, 1 to 64. They run at the same time if this computer has as many, and else, or with
+    /// --icount, take turns
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: u32,
     /// Build the nucleus with its checks (ledgers of owed invalidations, of unpublished code, …)

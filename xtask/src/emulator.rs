@@ -30,6 +30,8 @@ pub struct Machine {
     pub cpus: u32,
     /// One tick per instruction, the same in every run.
     pub icount: bool,
+    /// Several CPUs take turns, even if this computer has as many.
+    pub turns: bool,
     /// Wait for gdb on this port before the first instruction.
     pub gdb_port: Option<u16>,
     /// A plugin that counts instructions, and its arguments. The clock is one tick per instruction, too, but without
@@ -54,6 +56,7 @@ impl Machine {
             memory: memory.into(),
             cpus: 1,
             icount: false,
+            turns: false,
             gdb_port: None,
             counter: None,
             trace: None,
@@ -202,12 +205,23 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     words
 }
 
-/// How CPUs are emulated. With a clock of instructions they take turns in one thread of the host. Otherwise each has a
-/// thread of its own, where the host's memory keeps writes in order as x86-64 does; elsewhere the emulator decides.
+/// How CPUs are emulated. With a clock of instructions they take turns in one thread of the host, and otherwise, too, if
+/// there are more than the host has: who waits for a lock would else spin while the thread of who has it waits for a
+/// CPU of the host. Where each can have a thread of its own it has, if the host's memory keeps writes in order as x86-64
+/// does.
 fn accelerator(machine: &Machine) -> &'static str {
     let counts = machine.counts() || machine.emulator.iter().any(|word| word == "-icount");
-    let threads = machine.cpus > 1 && !counts && cfg!(target_arch = "x86_64");
-    if threads { "tcg,thread=multi" } else { "tcg" }
+    match machine.cpus as usize {
+        1 => "tcg",
+        2.. if counts => "tcg",
+        cpus if cpus <= host_cpus() && !machine.turns && cfg!(target_arch = "x86_64") => "tcg,thread=multi",
+        _ => "tcg,thread=single",
+    }
+}
+
+/// CPUs of this computer that we may use.
+pub fn host_cpus() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// A wire whose frames are datagrams between two sockets of this host: the machine's and the other end's.
@@ -474,15 +488,22 @@ mod tests {
     }
 
     #[test]
-    fn cpus_run_at_once_unless_instructions_are_counted() {
-        let threads = |machine: &Machine| accelerator(machine).contains("multi");
-        let several = Machine { cpus: 4, ..Machine::new("64M") };
-        assert_eq!(threads(&several), cfg!(target_arch = "x86_64"));
-        assert!(!threads(&Machine::new("64M")));
-        // The emulator refuses to start with both.
-        assert!(!threads(&Machine { icount: true, ..several.clone() }));
-        assert!(!threads(&Machine { emulator: vec!["-icount".into(), "shift=0".into()], ..several.clone() }));
-        assert!(!threads(&Machine { counter: Some("libcounter.so".into()), ..several }));
+    fn cpus_run_at_once_where_that_helps() {
+        let with = |cpus: usize| Machine { cpus: cpus as u32, ..Machine::new("64M") };
+        assert_eq!(accelerator(&with(1)), "tcg");
+        let usual = if cfg!(target_arch = "x86_64") { "tcg,thread=multi" } else { "tcg,thread=single" };
+        let most = host_cpus();
+        assert!(most < 2 || accelerator(&with(most)) == usual);
+        assert_eq!(accelerator(&with(most + 1)), "tcg,thread=single");
+        assert_eq!(accelerator(&Machine { turns: true, ..with(2) }), "tcg,thread=single");
+        // The emulator refuses to start with threads and a clock of instructions.
+        let several = with(most.max(2));
+        assert_eq!(accelerator(&Machine { icount: true, ..several.clone() }), "tcg");
+        assert_eq!(
+            accelerator(&Machine { emulator: vec!["-icount".into(), "shift=0".into()], ..several.clone() }),
+            "tcg"
+        );
+        assert_eq!(accelerator(&Machine { counter: Some("libcounter.so".into()), ..several }), "tcg");
     }
 
     #[test]

@@ -10,13 +10,12 @@ use super::{MEMORY, Measurement, SECONDS, boot, find, grouped, network_image, ou
 use crate::build::Checks;
 use crate::counter::{Holds, Places, Plugin, Watch};
 use crate::elf;
-use crate::emulator::Machine;
+use crate::emulator::{self, Machine};
 use crate::image::{self, System};
 use crate::project::{Project, read};
 use crate::run;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
-use std::thread;
 use std::time::Duration;
 
 /// The rows, as `tests/budgets.toml` names them.
@@ -173,7 +172,7 @@ fn story(holds: &Holds, functions: &[(u64, String)]) -> String {
 
 /// How much faster this computer's CPUs are together than one: lines to be printed, whatever they say.
 pub fn speed_up(project: &Project, system: &System) -> Vec<String> {
-    let cpus = thread::available_parallelism().map_or(1, usize::from).min(8) as u32;
+    let cpus = emulator::host_cpus().min(8) as u32;
     if cpus == 1 {
         return vec![format!("{SPEED_UP}: this computer has one CPU, so there is none to be seen")];
     }

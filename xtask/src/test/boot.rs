@@ -85,7 +85,8 @@ pub struct TestFile {
     pub cpus: Option<Vec<u32>>,
     /// Why it runs with one CPU only.
     pub one_cpu: Option<String>,
-    /// With several CPUs, these run at the same time: no run is like the other.
+    /// With several CPUs, these run at the same time: no run is like the other. Otherwise they take turns: other tests
+    /// run meanwhile, and who waits for a lock whose holder has no CPU of this computer waits long.
     #[serde(default)]
     at_once: bool,
     #[serde(default = "yes")]
@@ -259,6 +260,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>) -> Result<Vec<Stri
     let machine = Machine {
         cpus,
         icount: test.icount && !(test.at_once && cpus > 1),
+        turns: !test.at_once,
         append: test.append.clone(),
         without_entropy: test.without_entropy,
         emulator: test.emulator.clone(),

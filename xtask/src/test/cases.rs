@@ -8,7 +8,7 @@ use super::boot::{BootTest, TestFile};
 use anyhow::{Result, bail, ensure};
 
 /// CPUs of the machines of a test that does not say.
-pub const USUAL: &[u32] = &[1];
+pub const USUAL: &[u32] = &[1, 2];
 /// What the nucleus can use.
 const MAX_CPUS: u32 = 64;
 

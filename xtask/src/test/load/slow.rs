@@ -92,7 +92,8 @@ fn writer(site: &Site) -> Result<()> {
     let took = start.elapsed();
     let answer = client.answer(Instant::now() + PATIENCE, false)?;
     ensure!(answer.status == 408, "the status is {}", answer.status);
-    ensure!(took >= REQUEST && took < REQUEST + LATE, "after {} ms", took.as_millis());
+    // Its clock and ours may differ by a hundredth.
+    ensure!(took >= REQUEST - REQUEST / 100 && took < REQUEST + LATE, "after {} ms", took.as_millis());
     Ok(())
 }
 
