@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use interfaces::parent::{Force, ParentError};
 use runtime::Entry;
-use runtime::op::{self, Schedule, Seat, clock};
+use runtime::op::{self, Schedule, clock};
 use runtime::sync::{Mutex, Once};
 use system::{Account, Component, Restart, Special, System};
 
@@ -371,9 +371,9 @@ fn restart(component: &Component, dead: Running) {
     let deadline = clock() + RESTART;
     loop {
         let outcome = match component.special {
-            // The standby took the seat when the scheduler died: what is new stands by.
+            // The standby took the seat when the scheduler died: what is new stands by, as a rule.
             Special::Scheduler => {
-                schedulers::seat(component, number, Seat::Standby).map(|running| RUNNING.lock().push(running))
+                schedulers::seat(component, number, schedulers::vacancy()).map(|running| RUNNING.lock().push(running))
             }
             _ => start(component),
         };

@@ -99,11 +99,14 @@ pub fn give_page(
 pub fn make_board(cpus: u64) -> Result<(), String> {
     sigma0().draw(BOARD, 0, MAP_READ | MAP_WRITE).map_err(|error| error.to_string())?;
     // SAFETY: the page was just drawn there, clear; all of it is atomic.
-    let board = unsafe { &*(BOARD as *const Board) };
-    board.cpus.store(cpus, Ordering::Relaxed);
-    // All but the first, on which we run, rest until somebody gives them something: their schedulers were never entered.
-    board.idle.store(cpus & (cpus - 1), Ordering::Relaxed);
+    unsafe { &*(BOARD as *const Board) }.cpus.store(cpus, Ordering::Relaxed);
     Ok(())
+}
+
+/// Tells the schedulers that a CPU rests, for one that takes its seat there and is entered only when there is something to do.
+pub fn tell_of_rest(cpu: usize) {
+    // SAFETY: the board was made before.
+    unsafe { &*(BOARD as *const Board) }.idle.fetch_or(1 << cpu, Ordering::Relaxed);
 }
 
 /// Lets `domain` use that page.

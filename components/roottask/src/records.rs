@@ -75,25 +75,26 @@ pub fn newest_child() -> Option<u64> {
     all().find(|domain| domain.parent == own).map(|domain| domain.number)
 }
 
-/// The CPUs that run: a bit for each. A nucleus that has no list of them has one.
-pub fn cpus() -> u64 {
-    let (mut cpus, mut position) = (0, 0);
+/// The CPUs that run, and those of them that have no scheduler: a bit for each.
+pub fn cpus() -> (u64, u64) {
+    let (mut cpus, mut vacant, mut position) = (0, 0, 0);
     loop {
         let record = op::info(Entry::SPECIAL, abi::info::CPU, position, |bytes, next| {
-            // Words of the record: number in 0, state in 2.
+            // Words of the record: number in 0, state in 2, its scheduler's domain in 4.
             let word = |index: usize| bytes.get(index * 8..index * 8 + 8)?.try_into().ok().map(u64::from_le_bytes);
-            (word(0), word(2), next)
+            Some((word(0)?, word(2)?, word(4)?, next))
         });
-        let Ok((Some(number), Some(state), next)) = record else { break };
+        let Ok(Some((number, state, scheduler, next))) = record else { break };
         if state != cpu_state::OFFLINE && number < abi::MAX_CPUS as u64 {
             cpus |= 1 << number;
+            vacant |= u64::from(scheduler == 0) << number;
         }
         if next <= position {
             break;
         }
         position = next;
     }
-    cpus.max(1)
+    (cpus.max(1), vacant)
 }
 
 /// Bytes of the kernel log that a person is shown when the machine stops.

@@ -35,7 +35,7 @@ fn numbers(cpus: u64) -> impl Iterator<Item = usize> {
 
 /// Starts all schedulers, before which nothing else can run.
 pub fn start(component: &Component, standby: u16, begin: impl Fn(Running)) -> Result<(), String> {
-    CPUS.store(records::cpus(), Ordering::Relaxed);
+    CPUS.store(records::cpus().0, Ordering::Relaxed);
     if !is_alone() {
         memory::make_board(cpus())?;
     }
@@ -44,6 +44,12 @@ pub fn start(component: &Component, standby: u16, begin: impl Fn(Running)) -> Re
     }
     begin(seat(component, standby, Seat::Standby)?);
     Ok(())
+}
+
+/// Where a new scheduler is needed: on a CPU that has none because two died at once, else it stands by.
+pub fn vacancy() -> Seat {
+    let vacant = records::cpus().1 & cpus();
+    numbers(vacant).next().map_or(Seat::Standby, Seat::Cpu)
 }
 
 /// Loads the scheduler's executable and gives it a seat, or lets it stand by.
@@ -55,6 +61,9 @@ pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, S
         if !is_alone() {
             memory::give_board(running.domain)?;
             entry += SEVERAL_CPUS;
+            if let Seat::Cpu(cpu @ 1..) = seat {
+                memory::tell_of_rest(cpu);
+            }
         }
         // SAFETY: entry and stack were just made for this.
         unsafe { op::domain_set_scheduler(running.domain, seat, entry, MAIN_STACK_TOP) }
