@@ -5,8 +5,8 @@
 
 use crate::components::{Running, finish, make_domain};
 use crate::{load, memory, records};
-use abi::layout::MAIN_STACK_TOP;
-use abi::sched::SEVERAL_CPUS;
+use abi::rights::MAP_WRITE;
+use abi::sched::{SEVERAL_CPUS, STACK_BYTES};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -56,7 +56,8 @@ pub fn vacancy() -> Seat {
 pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, String> {
     let mut running = make_domain(component, number)?;
     let outcome = load::segments(component, running.ticket, running.domain).and_then(|program| {
-        load::stack(running.ticket, running.domain)?;
+        let writable = program.segments().iter().find(|segment| segment.rights & MAP_WRITE != 0);
+        let stack = writable.ok_or("the scheduler has nothing that it may write")?.address;
         let mut entry = program.entry;
         if !is_alone() {
             memory::give_board(running.domain)?;
@@ -66,7 +67,7 @@ pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, S
             }
         }
         // SAFETY: entry and stack were just made for this.
-        unsafe { op::domain_set_scheduler(running.domain, seat, entry, MAIN_STACK_TOP) }
+        unsafe { op::domain_set_scheduler(running.domain, seat, entry, stack + STACK_BYTES) }
             .map_err(|error| error.to_string())
     });
     finish(&mut running, outcome).map(|()| running)

@@ -9,11 +9,11 @@
 //! is counted, and the board is not even there.
 //!
 //! The domain has no thread of its own and may not wait, call, or fault: all of its memory is mapped
-//! before it takes its seat.
+//! before it takes its seat. That is one page, with the stack at its begin.
 #![no_std]
 #![no_main]
 
-use abi::sched::{Board, Event, IDLE, RING_SLOTS, RUN, Ring, SEVERAL_CPUS, ThreadWord, hand_to};
+use abi::sched::{Board, Event, IDLE, RING_SLOTS, RUN, Ring, SEVERAL_CPUS, STACK_BYTES, ThreadWord, hand_to};
 use abi::{Error, layout, op};
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
@@ -36,13 +36,20 @@ global_asm!(
     several = const SEVERAL_CPUS,
 );
 
-/// All state, for the only flow of control that this domain has.
-struct Own(UnsafeCell<Instance>);
+/// All of the memory that this domain writes, for the only flow of control that it has.
+#[repr(C, align(4096))]
+struct Own {
+    /// Below is the program: who needs more dies.
+    stack: UnsafeCell<[u8; STACK_BYTES as usize]>,
+    instance: UnsafeCell<Instance>,
+}
+
+const _: () = assert!(size_of::<Own>() <= abi::PAGE_BYTES);
 
 // SAFETY: the scheduler is never entered while it runs.
 unsafe impl Sync for Own {}
 
-static INSTANCE: Own = Own(UnsafeCell::new(Instance::new()));
+static OWN: Own = Own { stack: UnsafeCell::new([0; STACK_BYTES as usize]), instance: UnsafeCell::new(Instance::new()) };
 
 /// `DISPATCH`: lets a thread run, or hands it to a CPU. Of the first it comes back only with a refusal.
 #[inline(always)]
@@ -109,7 +116,7 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
     #[cfg(feature = "trial")]
     dispatch_wrongly(ring);
     // SAFETY: the scheduler is never entered while it runs: this is the only use.
-    let queues = unsafe { &mut (*INSTANCE.0.get()).queues };
+    let queues = unsafe { &mut (*OWN.instance.get()).queues };
     let current = ThreadWord(word as u32);
     if event == Event::SliceEnded as u64 || event == Event::Yielded as u64 {
         // Nothing woke, and there are others like it: it is the last of its queue.
@@ -136,7 +143,7 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
 #[inline(never)]
 fn enter_slowly(event: u64, current: ThreadWord, ring: *mut Ring, woken: ThreadWord) -> ! {
     // SAFETY: as above; who called this uses its reference no more.
-    let queues = unsafe { &mut (*INSTANCE.0.get()).queues };
+    let queues = unsafe { &mut (*OWN.instance.get()).queues };
     queues.append(woken);
     if event == Event::Preempted as u64 {
         queues.prepend(current);
@@ -155,7 +162,7 @@ fn enter_slowly(event: u64, current: ThreadWord, ring: *mut Ring, woken: ThreadW
 #[inline(never)]
 extern "C" fn refused(mut number: usize, mut status: u64, ring: *mut Ring) -> ! {
     // SAFETY: as above.
-    let queues = unsafe { &mut (*INSTANCE.0.get()).queues };
+    let queues = unsafe { &mut (*OWN.instance.get()).queues };
     loop {
         if status == Error::Again as u64 && number != IDLE {
             queues.put_back(number);
@@ -219,7 +226,7 @@ extern "C" fn enter_one_of_several(event: u64, word: u64, cpu: u64, ring: *mut R
     #[cfg(feature = "trial")]
     dispatch_wrongly(ring);
     // SAFETY: the scheduler is never entered while it runs: this is the only use.
-    let instance = unsafe { &mut *INSTANCE.0.get() };
+    let instance = unsafe { &mut *OWN.instance.get() };
     let mut here = Here { cpu: cpu as usize % abi::MAX_CPUS, ring };
     let current = ThreadWord(word as u32);
     let at_once =

@@ -83,6 +83,9 @@ pub struct Ring {
 /// [`Board`] mapped; who is entered at the entry itself is alone and must not touch it.
 pub const SEVERAL_CPUS: u64 = 16;
 
+/// Bytes of a scheduler's stack, which lies at the begin of its writable memory: below is what it may not write.
+pub const STACK_BYTES: u64 = 1024;
+
 /// What an instance tells the others about its CPU, on the [`Board`]. Only hints: the nucleus checks whatever is done
 /// because of them. A *rank* is 1 + the place that a priority has in the order of choice; 0 = none.
 #[repr(C, align(16))]
