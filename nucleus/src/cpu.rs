@@ -81,8 +81,8 @@ pub struct Cpu {
     pub seat: Option<Seat>,
     /// When the scheduler must have dispatched (ticks).
     pub patience_ends: u64,
-    /// This one is the last that it gets.
-    pub last_chance: u64,
+    /// How often it got more time.
+    pub chances: u8,
     /// Root of the deadlines that were set here.
     pub deadlines: Link<Activation>,
     /// When the timer's interrupt comes (ticks).
@@ -144,7 +144,7 @@ impl Cpu {
             fpu: None,
             seat: None,
             patience_ends: u64::MAX,
-            last_chance: 0,
+            chances: 0,
             deadlines: None,
             armed: u64::MAX,
             idle_since: 0,

@@ -36,6 +36,8 @@ pub extern "C" fn lock_wait() {
     cpu.counts.lock_waits += 1;
     cpu.counts.lock_waited += waited;
     cpu.counts.lock_longest = cpu.counts.lock_longest.max(waited);
+    // Should it be the scheduler that waited, that is not its fault.
+    cpu.patience_ends = cpu.patience_ends.saturating_add(waited);
     cpu.catch_up();
 }
 

@@ -25,6 +25,9 @@ use parallel::ring::Ring;
 /// Microseconds that `sched` may take between being entered and dispatching.
 const PATIENCE_MICROSECONDS: u64 = 10_000;
 
+/// How often it may take half as long again.
+const CHANCES: u8 = 3;
+
 /// Where a scheduler is entered.
 #[derive(Clone, Copy)]
 pub struct Seat {
@@ -272,7 +275,7 @@ pub extern "C" fn dispatch(what: u64, number: u64) -> Reply {
         return Err(Error::Again).into();
     }
     cpu.counts.dispatches += 1;
-    cpu.patience_ends = u64::MAX;
+    (cpu.patience_ends, cpu.chances) = (u64::MAX, 0);
     if number as usize == IDLE {
         idle();
     }
@@ -418,10 +421,10 @@ pub fn after_interrupt() -> ! {
     let now = timer::now();
     let Some(thread) = cpu.thread else { enter(Event::Choose, 0) };
     if is_seat(thread) {
-        if now >= cpu.patience_ends && cpu.patience_ends != cpu.last_chance {
+        if now >= cpu.patience_ends && cpu.chances < CHANCES {
             // Once more: it may be that the CPU itself did not run, if it is one of an emulator.
-            cpu.patience_ends = now + SEATS.get().patience;
-            cpu.last_chance = cpu.patience_ends;
+            cpu.patience_ends = now + SEATS.get().patience / 2;
+            cpu.chances += 1;
         }
         if now >= cpu.patience_ends {
             let patience = Part::Number(PATIENCE_MICROSECONDS);
