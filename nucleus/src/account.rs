@@ -51,6 +51,11 @@ pub fn init() {
     root().limit = frames::numbers().1;
 }
 
+/// Gives the root account frames that became free.
+pub fn add(frames: usize) {
+    root().limit += frames;
+}
+
 impl Ref<Account> {
     /// Frames left.
     pub fn left(self) -> usize {

@@ -430,13 +430,15 @@ fn take_ram(info: &BootInfo, taken: [Region; 2], within: core::ops::Range<usize>
     }
 }
 
-/// Hands over a part of the image that is of no use any more.
-pub fn give_image_part(part: Region) {
+/// Hands over a part of the image that is of no use any more; gives the number of frames.
+pub fn give_image_part(part: Region) -> usize {
     let allocator = ALLOCATOR.get();
-    for frame in part.start as usize / FRAME..(part.start + part.bytes) as usize / FRAME {
+    let (first, count) = (part.start as usize / FRAME, part.bytes as usize / FRAME);
+    for frame in first..first + count {
         allocator.release(frame as Frame, 0);
         allocator.boot -= 1;
     }
+    count
 }
 
 /// Counts frames that the nucleus keeps from boot on (page tables of the direct map).

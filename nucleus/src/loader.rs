@@ -86,6 +86,8 @@ fn put(domain: Ref<Domain>, index: usize, kind: Kind, object: usize) -> Result<(
     place.fill(Content::original(kind, object), None).map_err(abi::Error::text)
 }
 
+#[unsafe(link_section = ".init")]
+#[inline(never)]
 fn start(
     name: &[u8],
     file: &[u8],
@@ -109,8 +111,9 @@ fn start(
     Ok((domain, thread))
 }
 
-/// Starts both and leaves to `sigma0`.
-pub fn start_components(info: &BootInfo) -> Result<core::convert::Infallible, &'static str> {
+/// Makes both; gives the thread that runs first, of `sigma0`.
+#[unsafe(link_section = ".init")]
+pub fn start_components(info: &BootInfo) -> Result<Ref<thread::Thread>, &'static str> {
     // SAFETY: the archive's frames are reserved and stay as they are.
     let archive: &'static [u8] = unsafe {
         core::slice::from_raw_parts(
@@ -136,7 +139,7 @@ pub fn start_components(info: &BootInfo) -> Result<core::convert::Infallible, &'
     crate::chain::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;
     paging::show_archive(roottask).map_err(abi::Error::text)?;
     schedule::set_boot_successor(second);
-    schedule::run(first)
+    Ok(first)
 }
 
 const _: () = assert!(size_of::<activation::Activation>() <= 448);

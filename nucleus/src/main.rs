@@ -47,19 +47,27 @@ extern "C" fn boot_rust(start_info: u64) -> ! {
     lock::begin();
     cpu::init_first();
     match boot(start_info) {
-        Ok(never) => match never {},
+        Ok(first) => {
+            account::add(frames::give_image_part(arch::paging::end_init()));
+            schedule::run(first)
+        }
         Err(error) => panic!("cannot start: {error}"),
     }
 }
 
-fn boot(start_info: u64) -> Result<core::convert::Infallible, &'static str> {
+/// Everything up to the first thread. What only this needs lies in pages that are given back.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
+fn boot(start_info: u64) -> Result<pointer::Ref<thread::Thread>, &'static str> {
     let info = arch::boot::boot_info(start_info)?;
     frames::init(&info, arch::paging::image())?;
     arch::paging::init(&info)?;
     frames::init_rest(&info, arch::paging::image());
     cpu::this().stack = &raw const boot_stack_top as usize;
     arch::descriptors::init();
-    arch::paging::boot_parts().into_iter().for_each(frames::give_image_part);
+    for part in arch::paging::boot_parts() {
+        frames::give_image_part(part);
+    }
     arch::special::init();
     arch::interrupts::init();
     arch::timer::init();

@@ -55,21 +55,16 @@ impl Tables {
                 interrupt_stacks: [0; 7],
                 reserved2: 0,
                 reserved3: 0,
-                ports: size_of::<TaskState>() as u16,
+                ports: 0,
             },
-            segments: [
-                0,
-                0x00af_9b00_0000_ffff,
-                0x00cf_9300_0000_ffff,
-                0,
-                0x00cf_f300_0000_ffff,
-                0x00af_fb00_0000_ffff,
-                0,
-                0,
-            ],
+            segments: [0; 8],
         }
     }
 }
+
+/// Code and data of the nucleus, data and code of users; the task state follows.
+const SEGMENTS: [u64; 6] =
+    [0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff, 0, 0x00cf_f300_0000_ffff, 0x00af_fb00_0000_ffff];
 
 static FIRST: Nucleus<Tables> = Nucleus::new(Tables::new());
 static GATES: Nucleus<[[u64; 2]; 256]> = Nucleus::new([[0; 2]; 256]);
@@ -146,6 +141,8 @@ pub fn load(mut tables: Ref<Tables>) {
         let stack = tables.stacks.0[index].as_ptr() as u64 + STACK_BYTES as u64;
         tables.task.interrupt_stacks[index] = stack;
     }
+    tables.task.ports = size_of::<TaskState>() as u16;
+    tables.segments[..6].copy_from_slice(&SEGMENTS);
     let base = &raw const tables.task as u64;
     tables.segments[6] =
         (size_of::<TaskState>() as u64 - 1) | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;

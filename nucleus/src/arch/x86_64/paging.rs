@@ -46,6 +46,7 @@ static UPPER_HALF: Nucleus<UpperHalf> = Nucleus::new(UpperHalf { root: 0, used: 
 static ARCHIVE_DIRECTORY: Nucleus<Frame> = Nucleus::new(0);
 
 unsafe extern "C" {
+    static image_init: u8;
     static image_text: u8;
     static image_rodata: u8;
     static image_data: u8;
@@ -69,9 +70,22 @@ pub fn image() -> abi::boot::Region {
 pub fn boot_parts() -> [Region; 2] {
     let guard = physical(&raw const boot_stack_guard as usize) as u64;
     // SAFETY: a symbol of the link script; only its address is used.
-    let text = physical(unsafe { symbol(&image_text) }) as u64;
+    let init = physical(unsafe { symbol(&image_init) }) as u64;
     let start = image().start;
-    [Region { start, bytes: text - start }, Region { start: guard, bytes: FRAME as u64 }]
+    [Region { start, bytes: init - start }, Region { start: guard, bytes: FRAME as u64 }]
+}
+
+/// Unmaps what of the image only boots, which nobody runs any more.
+pub fn end_init() -> Region {
+    // SAFETY: symbols of the link script; only their addresses are used.
+    let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
+    for page in (init..text).step_by(FRAME) {
+        if let Ok(last) = boot_walk(UPPER_HALF.get().root, page, 0) {
+            table(last)[index(page as u64, 0)] = 0;
+        }
+    }
+    load_root((UPPER_HALF.get().root as u64) << 12);
+    Region { start: physical(init) as u64, bytes: (text - init) as u64 }
 }
 
 fn table(frame: Frame) -> &'static mut Table {
@@ -96,17 +110,18 @@ fn shadow(frame: Frame) -> &'static mut Shadow {
 pub fn init(info: &BootInfo) -> Result<(), &'static str> {
     let root = boot_table()?;
     // SAFETY: symbols of the link script; only their addresses are used.
-    let (text, rodata, data, end) =
-        unsafe { (symbol(&image_text), symbol(&image_rodata), symbol(&image_data), symbol(&image_end)) };
+    let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
+    // SAFETY: as above.
+    let (rodata, data, end) = unsafe { (symbol(&image_rodata), symbol(&image_data), symbol(&image_end)) };
     let rights = |address: usize| match address {
-        address if address < text => NO_EXECUTE,
+        address if address < init => NO_EXECUTE,
         address if address < rodata => 0,
         address if address < data => NO_EXECUTE,
         _ => WRITABLE | NO_EXECUTE,
     };
     let guard = &raw const boot_stack_guard as usize;
     // An overflow of the kernel stack meets the guard, and the trap's own stack tells of it.
-    for page in (text..end).step_by(FRAME).filter(|page| *page != guard) {
+    for page in (init..end).step_by(FRAME).filter(|page| *page != guard) {
         boot_map(root, page, physical(page) as u64 | rights(page))?;
     }
     boot_map(root, LOCAL_APIC, 0xfee0_0000 | WRITABLE | NO_EXECUTE | NOT_CACHED)?;
@@ -138,6 +153,8 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
 
 /// The tables for [`show_archive`]. All entries of theirs are used, those behind the archive's end by its
 /// last page and its last table: so nothing else can be mapped there, and no table of it is ever empty.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
 fn make_archive_directory(archive: Region) -> Result<(), &'static str> {
     let pages = (archive.bytes as usize).div_ceil(FRAME);
     if pages == 0 || pages > 512 * 512 || !archive.start.is_multiple_of(FRAME as u64) {

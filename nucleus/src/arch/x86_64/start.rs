@@ -57,6 +57,8 @@ fn wait(microseconds: u64, until: impl Fn() -> bool) -> bool {
 }
 
 /// Starts all CPUs that the firmware tells of; those that do not start are reported and left out.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
 pub fn start_others(info: &BootInfo) -> Result<(), &'static str> {
     let first = interrupts::identity();
     let mut left_out = 0;
@@ -130,6 +132,8 @@ pub fn start_others(info: &BootInfo) -> Result<(), &'static str> {
     Ok(())
 }
 
+#[unsafe(link_section = ".init")]
+#[inline(never)]
 fn make_area(number: usize, identity: u32) -> Result<Ref<Area>, &'static str> {
     let address = paging::map_area(number * AREA_BYTES, AREA_FRAMES)?;
     // SAFETY: just mapped, and large enough.
