@@ -453,7 +453,7 @@ pub fn split_above(mut lower: Ref<Activation>) {
         lending::settle(thread);
     }
     let runs = thread.map_or(Runs::Blocked, |thread| thread.runs);
-    let runs_on = thread.filter(|thread| thread.runs == Runs::Running).map(cpu::home_of);
+    let runs_on = thread.filter(|thread| thread.runs == Runs::Running).map(|thread| thread.cpu);
     match upper.domain.orphan_thread.filter(|orphan| orphan.top.is_none()) {
         Some(mut orphan) => {
             if let Some(thread) = thread {
@@ -463,7 +463,7 @@ pub fn split_above(mut lower: Ref<Activation>) {
             adopt(orphan, top);
             if let Some(mut cpu) = runs_on {
                 let now = timer::now();
-                (orphan.runs, orphan.started, orphan.cpu) = (Runs::Running, now, cpu.number);
+                (orphan.runs, orphan.started, orphan.cpu) = (Runs::Running, now, cpu);
                 orphan.slice_end = now + orphan.slice;
                 cpu.thread = Some(orphan);
                 trace::run(orphan);
@@ -522,7 +522,7 @@ pub fn cut_out(mut activation: Ref<Activation>) {
         trace::cut(thread, None);
         (thread.top, thread.bottom) = (None, None);
         if thread.runs == Runs::Running {
-            cpu::home_of(thread).leave_thread();
+            thread.cpu.leave_thread();
         }
         thread.runs = Runs::Blocked;
         if thread.carries_orphans {
@@ -538,7 +538,7 @@ pub fn cut_out(mut activation: Ref<Activation>) {
 /// What the top of a thread was is so no more: if it runs on another CPU, which is held up, that finds out.
 pub fn look_anew(thread: Ref<Thread>) {
     if thread.runs == Runs::Running {
-        let mut home = cpu::home_of(thread);
+        let mut home = thread.cpu;
         home.disturbed |= home != cpu::this();
     }
 }

@@ -79,10 +79,14 @@ pub struct Cpu {
     pub fpu: Link<Activation>,
     /// Its scheduler.
     pub seat: Option<Seat>,
+    /// That scheduler's ring.
+    pub ring: *mut abi::sched::Ring,
     /// When the scheduler must have dispatched (ticks).
     pub patience_ends: u64,
-    /// How often it got more time.
+    /// How often it got more time, and for which of its dispatches.
     pub chances: u8,
+    /// See `chances`.
+    pub chances_of: u64,
     /// Root of the deadlines that were set here.
     pub deadlines: Link<Activation>,
     /// When the timer's interrupt comes (ticks).
@@ -143,8 +147,10 @@ impl Cpu {
             pointer: 0,
             fpu: None,
             seat: None,
+            ring: core::ptr::null_mut(),
             patience_ends: u64::MAX,
             chances: 0,
+            chances_of: 0,
             deadlines: None,
             armed: u64::MAX,
             idle_since: 0,
@@ -223,11 +229,6 @@ pub fn of(number: usize) -> Link<Cpu> {
     ALL.get().cpus.get(number).copied().flatten()
 }
 
-/// The CPU to which a thread belongs.
-pub fn home_of(thread: Ref<Thread>) -> Ref<Cpu> {
-    of(thread.cpu as usize).unwrap_or(FIRST.reference())
-}
-
 /// CPUs that the machine has, and what it calls the one with this number.
 pub fn present() -> usize {
     ALL.get().present
@@ -303,7 +304,7 @@ pub fn hold_up_where(stands_in_the_way: impl Fn(Ref<Cpu>) -> bool) {
 #[inline(always)]
 pub fn hold_up_thread(thread: Ref<Thread>) {
     if several() && thread.runs == Runs::Running {
-        let home = home_of(thread);
+        let home = thread.cpu;
         if home != this() {
             hold_up(home);
         }

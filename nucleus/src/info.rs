@@ -184,7 +184,7 @@ fn thread_record(thread: Ref<Thread>) -> info::Thread {
         priority: thread.priority as u64,
         depth: thread.top.map_or(0, |top| top.depth as u64 + 1),
         used: timer::to_nanoseconds(thread.used),
-        cpu: thread.cpu as u64,
+        cpu: thread.cpu.number as u64,
         cpus: thread.cpus & cpu::mask(),
     }
 }

@@ -23,8 +23,12 @@ impl Queue {
     }
     /// Takes the first.
     pub fn take(&mut self) -> Link<Activation> {
-        let first = self.head?;
-        self.remove(first);
+        let mut first = self.head?;
+        self.head = first.next.take();
+        match self.head {
+            Some(mut next) => next.previous = None,
+            None => self.tail = None,
+        }
         Some(first)
     }
     /// Takes `activation` out.

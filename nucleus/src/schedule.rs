@@ -60,23 +60,30 @@ pub fn set_boot_successor(thread: Ref<Thread>) {
     SEATS.get().boot_successor = Some(thread);
 }
 
-impl Seat {
-    fn ring(&self) -> Ring<'static> {
-        // SAFETY: the ring is a page of the nucleus that the seat's activation owns; whoever touches its words does it
-        // atomically.
-        unsafe {
-            Ring {
-                written: AtomicU32::from_ptr(&raw mut (*self.ring).written),
-                read: AtomicU32::from_ptr(&raw mut (*self.ring).read),
-                slots: &*(&raw const (*self.ring).slots).cast::<[AtomicU32; abi::sched::RING_SLOTS]>(),
-            }
+/// The words of a ring.
+#[inline(always)]
+fn words_of(ring: *mut SharedRing) -> Ring<'static> {
+    // SAFETY: a ring is a page of the nucleus that its seat's activation owns; whoever touches its words does it
+    // atomically.
+    unsafe {
+        Ring {
+            written: AtomicU32::from_ptr(&raw mut (*ring).written),
+            read: AtomicU32::from_ptr(&raw mut (*ring).read),
+            slots: &*(&raw const (*ring).slots).cast::<[AtomicU32; abi::sched::RING_SLOTS]>(),
         }
     }
 }
 
+impl Seat {
+    fn ring(&self) -> Ring<'static> {
+        words_of(self.ring)
+    }
+}
+
 /// Tells the thread's scheduler that it is ready; without one it is told when it takes its seat.
+#[inline(always)]
 fn post(mut thread: Ref<Thread>) {
-    if let Some(seat) = &cpu::home_of(thread).seat {
+    if let Some(seat) = &thread.cpu.seat {
         let number = thread.number as usize;
         let same = |word| ThreadWord(word).number() == number;
         thread.posted = seat.ring().post(thread.word() as u32, thread.posted, same);
@@ -89,6 +96,7 @@ pub fn post_again(thread: Ref<Thread>) {
 }
 
 /// The thread can run: hands it to the scheduler of its CPU. True if it precedes what runs here.
+#[inline]
 pub fn make_ready(mut thread: Ref<Thread>) -> bool {
     if thread.runs != Runs::Blocked || thread.ended {
         return false;
@@ -100,7 +108,7 @@ pub fn make_ready(mut thread: Ref<Thread>) -> bool {
 
 /// Posts a ready thread and interrupts what it precedes on its CPU; true if that is here.
 fn hand_in(thread: Ref<Thread>) -> bool {
-    let mut home = cpu::home_of(thread);
+    let mut home = thread.cpu;
     if home.seat.is_none() {
         // Its CPU has no scheduler, or lost it while the thread waited.
         return SEATS.get().taken != 0 && move_away(thread);
@@ -166,7 +174,7 @@ fn move_away(mut thread: Ref<Thread>) -> bool {
     let allowed = |cpu: &Ref<Cpu>| thread.cpus >> cpu.number & 1 != 0;
     let found = cpu::all().find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all().find(seated));
     let Some(cpu) = found else { return false };
-    thread.cpu = cpu.number;
+    (thread.cpu, thread.moves) = (cpu, false);
     thread.runs == Runs::Ready && hand_in(thread)
 }
 
@@ -263,28 +271,25 @@ pub fn run(mut thread: Ref<Thread>) -> ! {
 /// `op::DISPATCH`.
 pub extern "C" fn dispatch(what: u64, number: u64) -> Reply {
     let mut cpu = cpu::this();
-    let Some(seat) = &cpu.seat else { return Err(Error::NoRight).into() };
-    if cpu.thread != Some(seat.thread) {
+    // Who runs as a seat's thread has the seat of this CPU, and a ring.
+    if !cpu.thread.is_some_and(is_seat) {
         return Err(Error::NoRight).into();
     }
     if what != RUN {
         return hand_over_to(what, number).into();
     }
-    if seat.ring().is_unread() {
+    if words_of(cpu.ring).is_unread() {
         info::counters().again += 1;
         return Err(Error::Again).into();
     }
     cpu.counts.dispatches += 1;
-    (cpu.patience_ends, cpu.chances) = (u64::MAX, 0);
+    cpu.patience_ends = u64::MAX;
     if number as usize == IDLE {
         idle();
     }
     match thread::by_number(number as usize) {
-        Some(thread) if thread.runs == Runs::Ready && thread.cpu == cpu.number => {
-            if thread.cpus >> cpu.number & 1 != 0 {
-                run(thread)
-            }
-            // It may not run here any more.
+        Some(thread) if thread.can_run() && thread.cpu == cpu => run(thread),
+        Some(thread) if thread.moves && thread.runs == Runs::Ready && thread.cpu == cpu => {
             move_away(thread);
         }
         _ => {}
@@ -304,10 +309,10 @@ fn hand_over_to(what: u64, number: u64) -> Result<u64, Error> {
         return Err(Error::BadArgument);
     }
     let is_same = |word| ThreadWord(word).number() == number as usize;
-    if cpu::home_of(thread).seat.is_some_and(|seat| seat.ring().holds(thread.posted, is_same)) {
+    if thread.cpu.seat.is_some_and(|seat| seat.ring().holds(thread.posted, is_same)) {
         return Err(Error::NotRunnable);
     }
-    thread.cpu = target.number;
+    (thread.cpu, thread.moves) = (target, false);
     target.counts.received += 1;
     hand_in(thread);
     Ok(0)
@@ -319,7 +324,7 @@ fn idle() -> ! {
     cpu::rest(true);
     trace::idle();
     if cfg!(feature = "checked") {
-        let runs_here = |thread: Ref<Thread>| thread.runs == Runs::Running && thread.cpu == cpu.number;
+        let runs_here = |thread: Ref<Thread>| thread.runs == Runs::Running && thread.cpu == cpu;
         if let Some(number) =
             (1..thread::numbers_used()).find(|number| thread::by_number(*number).is_some_and(runs_here))
         {
@@ -421,6 +426,9 @@ pub fn after_interrupt() -> ! {
     let now = timer::now();
     let Some(thread) = cpu.thread else { enter(Event::Choose, 0) };
     if is_seat(thread) {
+        if now >= cpu.patience_ends && cpu.chances_of != cpu.counts.dispatches {
+            (cpu.chances, cpu.chances_of) = (0, cpu.counts.dispatches);
+        }
         if now >= cpu.patience_ends && cpu.chances < CHANCES {
             // Once more: it may be that the CPU itself did not run, if it is one of an emulator.
             cpu.patience_ends = now + SEATS.get().patience / 2;
@@ -463,7 +471,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     (activation.bottom, activation.state, activation.thread) = (true, State::Top, Some(thread));
     activation.entry = entry;
     (thread.top, thread.bottom, thread.home) = (Some(activation), Some(activation), domain);
-    (thread.priority, thread.runs, thread.cpu) = (u8::MAX, Runs::Blocked, target.number);
+    (thread.priority, thread.runs, thread.cpu) = (u8::MAX, Runs::Blocked, target);
     let ring = activation.message_kernel as *mut SharedRing;
     let seat = Seat { activation, thread, domain, ring };
     let seats = SEATS.get();
@@ -477,6 +485,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     if target != cpu::this() {
         cpu::hold_up(target);
     }
+    target.ring = ring;
     match target.seat.replace(seat) {
         Some(old) if target.thread == Some(old.thread) => {
             // It runs there; what it chooses comes to nothing.
@@ -510,7 +519,7 @@ fn retire(mut seat: Seat) {
 fn hand_over(target: Ref<Cpu>) {
     for number in 1..thread::numbers_used() {
         if let Some(thread) = thread::by_number(number)
-            && thread.cpu == target.number
+            && thread.cpu == target
             && thread.runs == Runs::Ready
         {
             post(thread);
@@ -531,6 +540,7 @@ pub fn domain_died(domain: Ref<Domain>) {
     for mut cpu in cpu::all() {
         let Some(seat) = cpu.seat.filter(|seat| seat.domain == domain) else { continue };
         cpu.seat = seats.standby.take();
+        cpu.ring = cpu.seat.map_or(core::ptr::null_mut(), |seat| seat.ring);
         cpu.patience_ends = u64::MAX;
         info::counters().standby += 1;
         if cpu.thread == Some(seat.thread) {
@@ -559,7 +569,7 @@ fn leave_to_others(cpu: Ref<Cpu>) {
     let number = Part::Number(cpu.number as u64);
     log::line(&[Part::Text("the scheduler died and no standby is there: nothing runs any more on CPU "), number]);
     for number in 1..thread::numbers_used() {
-        if let Some(thread) = thread::by_number(number).filter(|thread| thread.cpu == cpu.number)
+        if let Some(thread) = thread::by_number(number).filter(|thread| thread.cpu == cpu)
             && thread.runs != Runs::Running
         {
             move_away(thread);

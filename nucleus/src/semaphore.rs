@@ -6,6 +6,7 @@ use crate::arch::timer;
 use crate::cpu::several;
 use crate::pointer::Ref;
 use crate::queue::Queue;
+use crate::thread::Thread;
 use crate::{cpu, deadline, lending, schedule, slab};
 use abi::{Error, NEVER};
 use parallel::tokens::Tokens;
@@ -44,13 +45,29 @@ impl From<Result<u64, Error>> for Reply {
 /// P found no token. Word 1 is the deadline in nanoseconds, word 2 the activation of the caller's domain, from 1, that
 /// holds what is waited for; 0 = unknown.
 #[unsafe(no_mangle)]
-extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64, holder: u64) -> Reply {
-    let (Some(mut activation), Some(thread)) = (cpu::this().activation, cpu::this().thread) else {
+extern "C" fn semaphore_wait(semaphore: Ref<Semaphore>, deadline: u64, holder: u64) -> Reply {
+    let (Some(activation), Some(thread)) = (cpu::this().activation, cpu::this().thread) else {
         return Err(Error::NotRunnable).into();
     };
-    if several() {
-        semaphore.settle();
+    if several() || deadline != NEVER || holder != 0 || schedule::is_seat(thread) {
+        return wait_with(semaphore, deadline, holder, activation, thread);
     }
+    // Nothing came between since there was no token.
+    semaphore.count.enlist();
+    semaphore.queue(activation);
+    schedule::block_current()
+}
+
+/// As [`semaphore_wait`] with all that can be.
+#[cold]
+fn wait_with(
+    semaphore: Ref<Semaphore>,
+    deadline: u64,
+    holder: u64,
+    activation: Ref<Activation>,
+    thread: Ref<Thread>,
+) -> Reply {
+    semaphore.settle();
     semaphore.count.enlist();
     if semaphore.waiting == 0 && semaphore.count.settle(1) {
         // A token came meanwhile.
@@ -69,10 +86,7 @@ extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64, holde
     if deadline != NEVER {
         deadline::set(activation, timer::ticks(deadline));
     }
-    activation.wait = Wait::Semaphore;
-    activation.waits_on = semaphore.address();
-    semaphore.waiters.append(activation);
-    semaphore.waiting += 1;
+    semaphore.queue(activation);
     if holder != 0 {
         lending::begin(activation, thread, holder);
     }
@@ -82,7 +96,14 @@ extern "C" fn semaphore_wait(mut semaphore: Ref<Semaphore>, deadline: u64, holde
 /// V found waiters.
 #[unsafe(no_mangle)]
 extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
-    if semaphore.settle() {
+    let mut precedes = false;
+    if semaphore.count.settle(semaphore.waiting as usize) {
+        precedes = semaphore.serve_first();
+        if several() {
+            precedes |= semaphore.settle();
+        }
+    }
+    if precedes {
         schedule::precede_from_operation();
     }
     Ok(0).into()
@@ -90,16 +111,27 @@ extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
 
 impl Ref<Semaphore> {
     /// Gives tokens that are there to those who wait; true if one of them precedes the running thread.
-    pub fn settle(mut self) -> bool {
+    pub fn settle(self) -> bool {
         let mut precedes = false;
         while self.count.settle(self.waiting as usize) {
-            let Some(activation) = self.waiters.take() else { break };
-            self.waiting -= 1;
-            if let Some(thread) = activation.end_wait(Ok(0)) {
-                precedes |= schedule::make_ready(thread);
-            }
+            precedes |= self.serve_first();
         }
         precedes
+    }
+
+    /// The first who waits gets a token; true if it precedes the running thread.
+    #[inline(always)]
+    fn serve_first(mut self) -> bool {
+        let Some(activation) = self.waiters.take() else { return false };
+        self.waiting -= 1;
+        activation.end_wait(Ok(0)).is_some_and(schedule::make_ready)
+    }
+
+    fn queue(mut self, mut activation: Ref<Activation>) {
+        activation.wait = Wait::Semaphore;
+        activation.waits_on = self.address();
+        self.waiters.append(activation);
+        self.waiting += 1;
     }
 
     /// V from inside the nucleus (an interrupt, a death): the woken thread goes to the ring; true if it
@@ -157,7 +189,9 @@ impl Ref<Activation> {
         if self.lends != 0 {
             lending::end(self);
         }
-        deadline::clear(self);
+        if self.deadline != 0 {
+            deadline::clear(self);
+        }
         if self.thread.is_none() {
             crate::chain::unpark(self);
         }

@@ -1,12 +1,14 @@
 //! Threads: a scheduling context (number, priority, slice) and a chain of activations.
 
 use crate::activation::{self, Activation, State};
+use crate::cpu::{self, Cpu};
 use crate::domain::Domain;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::table::Entry;
-use crate::{cpu, slab, trace};
+use crate::{slab, trace};
 use abi::sched::ThreadWord;
 use abi::{Error, MAX_THREADS};
+use core::mem::offset_of;
 
 /// Whether a thread can run.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,14 +33,16 @@ pub struct Thread {
     pinned: u8,
     /// Whether it can run.
     pub runs: Runs,
-    /// The CPU on which it runs, or whose scheduler has it or gets it.
-    pub cpu: u8,
+    /// It may not run on its CPU any more, and goes to another one when it is dispatched.
+    pub moves: bool,
     /// It carries the orphans of its domain.
     pub carries_orphans: bool,
     /// It has ended and waits for removal.
     pub ended: bool,
     /// When it ends, its home domain does.
     pub is_first: bool,
+    /// The CPU on which it runs, or whose scheduler has it or gets it.
+    pub cpu: Ref<Cpu>,
     /// Where it was last put into the ring of its CPU's scheduler.
     pub posted: u32,
     /// The end of its chain.
@@ -190,8 +194,8 @@ pub fn free(thread: Ref<Thread>) {
 impl Ref<Thread> {
     /// As `sched` sees it.
     pub fn word(self) -> u64 {
-        // Next to each other: one load.
-        ThreadWord::new(self.number as usize, self.priority).0 as u64 | (self.pinned as u64) << 24
+        // SAFETY: number, priority and `pinned` are its first four bytes.
+        unsafe { self.pointer().cast::<u32>().read() as u64 }
     }
     /// It may run on these CPUs, of which at least one is there.
     pub fn set_cpus(mut self, cpus: u64) {
@@ -199,8 +203,22 @@ impl Ref<Thread> {
         self.pinned = cpus.is_power_of_two() as u8;
     }
     /// This CPU if the thread may run here, or else the first on which it may.
-    pub fn nearest_cpu(self) -> u8 {
-        let (own, allowed) = (cpu::this().number, self.cpus & cpu::mask());
-        if allowed == 0 || allowed >> own & 1 != 0 { own } else { allowed.trailing_zeros() as u8 }
+    pub fn nearest_cpu(self) -> Ref<Cpu> {
+        let (own, allowed) = (cpu::this(), self.cpus & cpu::mask());
+        let other = cpu::of(allowed.trailing_zeros() as usize).filter(|_| allowed >> own.number & 1 == 0);
+        other.unwrap_or(own)
+    }
+    /// Whether it is ready and may run on its CPU. One comparison.
+    #[inline(always)]
+    pub fn can_run(self) -> bool {
+        self.runs as u16 | (self.moves as u16) << 8 == Runs::Ready as u16
     }
 }
+
+/// What [`Ref::word`] counts on.
+const _: () = assert!(
+    offset_of!(Thread, number) == 0
+        && offset_of!(Thread, priority) == 2
+        && offset_of!(Thread, pinned) == 3
+        && ThreadWord::new(1, 2).pinned().0 == 0x0102_0001
+);

@@ -178,7 +178,7 @@ pub fn run(thread: Ref<Thread>) {
     if cfg!(feature = "trace") {
         // A chain that is cut off while it runs on another CPU goes on there, with another thread.
         let run = here(Kind::Run, thread.number, thread.top.map(|top| top.domain), [0, 0]);
-        write(Record { cpu: thread.cpu, ..run }, UNSEEN);
+        write(Record { cpu: thread.cpu.number, ..run }, UNSEEN);
     }
 }
 

@@ -24,13 +24,13 @@ impl Ring<'_> {
         &self.slots[counter as usize % self.slots.len()]
     }
 
-    /// Puts `word` in, or replaces the word that was put in at `posted` and is `same` as this one, if it was not taken yet.
-    /// Gives where it stands now.
+    /// Puts `word` in, or replaces the word that was put in at `posted` and is `same` as this one, which 0 never is, if it
+    /// was not taken yet. Gives where it stands now.
     pub fn post(&self, word: u32, posted: u32, same: impl Fn(u32) -> bool) -> u32 {
         let slot = self.slot(posted);
         // Acquire, twice: who sees that a word was taken sees that all before it were, and writes to their slots later.
         let old = slot.load(Ordering::Acquire);
-        if old != 0 && same(old) {
+        if same(old) {
             // Release: pairs with `take`.
             let replaced = slot.compare_exchange(old, word, Ordering::Release, Ordering::Acquire);
             if replaced.is_ok() {

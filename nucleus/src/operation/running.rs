@@ -75,8 +75,9 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     if cpus != 0 {
         thread.set_cpus(cpus);
     }
-    let mut home = cpu::home_of(thread);
+    let mut home = thread.cpu;
     let may_stay = thread.cpus >> home.number & 1 != 0;
+    thread.moves = !may_stay && thread.runs != Runs::Blocked;
     if thread.runs == Runs::Blocked && !may_stay {
         thread.cpu = thread.nearest_cpu();
     }

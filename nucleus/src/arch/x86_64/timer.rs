@@ -91,12 +91,16 @@ pub fn from_microseconds(microseconds: u64) -> u64 {
 }
 
 /// An interrupt comes to this CPU at `moment` (ticks) or before.
+#[inline(always)]
 pub fn arm_no_later_than(moment: u64) {
-    let mut cpu = cpu::this();
-    if moment >= cpu.armed {
-        return;
+    if moment < cpu::this().armed {
+        arm(moment);
     }
-    cpu.armed = moment;
+}
+
+#[cold]
+fn arm(moment: u64) {
+    cpu::this().armed = moment;
     let clock = CLOCK.get();
     let ticks = moment.saturating_sub(now());
     let counts = (ticks as u128 * clock.counts as u128) >> 32;
