@@ -21,14 +21,14 @@ pub fn begin() {
 /// A CPU that just began gets in line, behind the one that started it.
 pub fn join() {
     if !NUCLEUS_LOCK.announce() {
-        lock_wait();
+        wait();
     }
 }
 
 /// The lock was not free when it was announced that this CPU wants it: waits, quiet, until it is ours. What others left
 /// us to do is done then, but for `Cpu::disturbed`.
 #[unsafe(no_mangle)]
-pub extern "C" fn lock_wait() {
+extern "C" fn lock_wait_here() {
     let mut cpu = cpu::this();
     let start = timer::now();
     cpu.quiet.wait(&NUCLEUS_LOCK, core::hint::spin_loop);
@@ -41,7 +41,13 @@ pub extern "C" fn lock_wait() {
     cpu.catch_up();
 }
 
-/// As [`lock_wait`], for a system call by `entry`, whose code this was: returns if it can go on. If not, what the activation
+/// As [`lock_wait_here`], seen by who counts how long the lock is held.
+fn wait() {
+    // SAFETY: nothing is borrowed over this.
+    unsafe { entry::lock_wait() }
+}
+
+/// As [`wait`], for a system call by `entry`, whose code this was: returns if it can go on. If not, what the activation
 /// has saved makes the call anew.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
@@ -51,7 +57,7 @@ extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
     }
 }
 
-/// As [`lock_wait`], for a V that was made already.
+/// As [`wait`], for a V that was made already.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_given() -> ! {
     wait_in_call();
@@ -61,7 +67,7 @@ extern "C" fn lock_wait_given() -> ! {
 fn wait_in_call() {
     let mut cpu = cpu::this();
     let published = cpu.settles.is_some();
-    lock_wait();
+    wait();
     let kept = cpu.settles.take();
     if let Some(semaphore) = kept {
         semaphore.settle();

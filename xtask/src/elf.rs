@@ -31,6 +31,8 @@ pub fn symbols(file: &[u8]) -> Result<String> {
         .filter(|symbol| symbol.is_definition() || symbol.kind() == SymbolKind::Label)
         .filter_map(|symbol| Some((symbol.address(), symbol.name().ok()?.to_string())))
         .filter(|(_, name)| !name.is_empty() && !name.starts_with(".L"))
+        // Places within functions; see `bench::several`.
+        .filter(|(_, name)| !name.starts_with("lock_taken_") && !name.starts_with("lock_given_"))
         .map(|(address, name)| (address, format!("{:#}", rustc_demangle::demangle(&name))))
         .collect();
     symbols.sort();

@@ -8,7 +8,7 @@
 //! ```text
 //! holds 1234                      times that the lock was given back by a CPU that had taken it
 //! instructions 56789              executed meanwhile, of all these times
-//! strayed 0                       times that it was taken while held, or given back by a CPU that had not taken it; a CPU
+//! strayed 0                       times that it was given back by a CPU that had not taken it; a CPU
 //!                                 may have begun with it, and give it back once
 //! longest 150 0xa000 0xa100 2     instructions, first and last address, CPU
 //! at 0xa000                       an address of the longest, of each 16th instruction
@@ -123,10 +123,10 @@ impl Cpu {
         self.known |= matches!(role, Role::Taken | Role::Given);
         match role {
             Role::Outside => return,
-            Role::Inside if !self.holds => return,
-            Role::Inside => {}
+            // Where its waiting ended, and once more behind the place where it began to wait.
+            Role::Inside | Role::Taken if self.holds => {}
+            Role::Inside => return,
             Role::Taken => {
-                self.strayed += u64::from(self.holds);
                 self.holds = true;
                 self.present.instructions = 0;
                 self.present.first = address;
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_counted() {
-        assert!(run(&[(0, 0x110), (0, 0x110), (0, 0x118), (0, 0x118)]).contains("strayed 2\nlongest 2 "));
+        assert!(run(&[(0, 0x110), (0, 0x110), (0, 0x118), (0, 0x118)]).contains("strayed 1\nlongest 3 "));
         // The lock is given back by a CPU that may have begun with it, and once more.
         assert!(run(&[(0, 0x110), (1, 0x118)]).contains("holds 0\ninstructions 0\nstrayed 0\n"));
         assert!(run(&[(0, 0x110), (1, 0x118), (1, 0x118)]).contains("holds 0\ninstructions 0\nstrayed 1\n"));

@@ -122,6 +122,8 @@ unsafe extern "C" {
     pub fn interrupt_window();
     /// Lets others have the nucleus lock first; see `crate::lock`.
     pub fn pass_lock();
+    /// Waits for the nucleus lock, which was announced to be wanted.
+    pub fn lock_wait();
     /// Goes on with what runs on this CPU, with an empty stack.
     pub fn go_on_afresh() -> !;
     pub fn op_dispatch();

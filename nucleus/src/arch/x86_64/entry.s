@@ -252,6 +252,11 @@ wait_to_give:                       # a V that was made
     mov qword ptr [r11 + A_RAX], 0
     mov qword ptr [r11 + A_RDI], 0
     jmp lock_wait_given             # does not return
+.globl lock_wait
+lock_wait:
+    call lock_wait_here
+lock_taken_after_waiting:
+    ret
 wait_for_trap:                      # all registers are saved
     push rdi
     push rsi
