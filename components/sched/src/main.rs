@@ -119,10 +119,8 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
     let queues = unsafe { &mut (*OWN.instance.get()).queues };
     let current = ThreadWord(word as u32);
     if event == Event::SliceEnded as u64 || event == Event::Yielded as u64 {
-        // Nothing woke, and there are others like it: it is the last of its queue.
-        if !is_unread(ring)
-            && let Some(number) = queues.rotate(current)
-        {
+        // There are others like it: it is the last of its queue. If something woke the nucleus says so.
+        if let Some(number) = queues.rotate(current) {
             run(number, ring)
         }
     } else if event == Event::Choose as u64
@@ -134,14 +132,14 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
         {
             run(number, ring)
         }
-        enter_slowly(event, current, ring, woken)
+        enter_slowly(Event::Choose as u64, woken, ring, ThreadWord(0))
     }
-    enter_slowly(event, current, ring, ThreadWord(0))
+    enter_slowly(event, ThreadWord(0), ring, current)
 }
 
 /// The rest of [`enter`]; `woken` was taken from the ring before.
 #[inline(never)]
-fn enter_slowly(event: u64, current: ThreadWord, ring: *mut Ring, woken: ThreadWord) -> ! {
+fn enter_slowly(event: u64, woken: ThreadWord, ring: *mut Ring, current: ThreadWord) -> ! {
     // SAFETY: as above; who called this uses its reference no more.
     let queues = unsafe { &mut (*OWN.instance.get()).queues };
     queues.append(woken);
