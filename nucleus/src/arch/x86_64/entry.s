@@ -631,7 +631,9 @@ trap_kernel:                        # the idle CPU, or a preemption point; anyth
     pop rsi
     pop rdi
     mov byte ptr gs:[CPU_QUIET], 0
-1:  MEASURE_BEGIN rdi
+1:
+lock_taken_in_a_window:
+    MEASURE_BEGIN rdi
     call trap_from_nucleus          # (vector, error code, pc, sp, frame pointer): does not return
     ud2
 
@@ -650,9 +652,11 @@ go_on_afresh:
     ud2
 interrupt_window:
     MEASURE_END
+lock_given_at_a_window:             # nobody wants it
     sti
     nop
     cli
+lock_taken_after_a_window:
     MEASURE_ON
     ret
 pass_lock:                          # to those who wait for it
