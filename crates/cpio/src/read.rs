@@ -363,8 +363,8 @@ mod tests {
     #[test]
     fn further_names_lead_to_the_file() {
         let mut writer = Writer::new();
-        writer.file("a", b"content").unwrap();
         writer.file("b", b"other").unwrap();
+        writer.file("a", b"content").unwrap();
         writer.link("c", "a").unwrap();
         writer.link("d/e", "a").unwrap();
         let bytes = writer.finish().unwrap();
