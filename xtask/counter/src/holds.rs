@@ -15,6 +15,7 @@
 //! ```
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// CPUs that are looked at.
@@ -149,19 +150,23 @@ impl Cpu {
     }
 }
 
-/// What all CPUs do with the lock.
-pub struct Holds([Mutex<Cpu>; MAX_CPUS]);
+/// What all CPUs do with the lock; of each, whether it has the lock: most instructions are executed without.
+pub struct Holds([(AtomicBool, Mutex<Cpu>); MAX_CPUS]);
 
 impl Holds {
     /// Nothing yet.
     pub const fn new() -> Self {
-        Self([const { Mutex::new(Cpu::NEW) }; MAX_CPUS])
+        Self([const { (AtomicBool::new(false), Mutex::new(Cpu::NEW)) }; MAX_CPUS])
     }
 
     /// A CPU is about to execute this instruction.
     pub fn step(&self, cpu: usize, role: Role, address: u64) {
-        if let Some(cpu) = self.0.get(cpu) {
-            lock(cpu).step(role, address);
+        let Some((has_lock, cpu)) = self.0.get(cpu) else { return };
+        // Only this CPU's thread changes it.
+        if role != Role::Inside || has_lock.load(Ordering::Relaxed) {
+            let mut cpu = lock(cpu);
+            cpu.step(role, address);
+            has_lock.store(cpu.holds, Ordering::Relaxed);
         }
     }
 
@@ -169,7 +174,7 @@ impl Holds {
     pub fn results(&self) -> String {
         let (mut times, mut instructions, mut strayed) = (0, 0, 0);
         let mut longest = (Hold::default(), 0);
-        for (number, cpu) in self.0.iter().map(lock).enumerate() {
+        for (number, cpu) in self.0.iter().map(|(_, cpu)| lock(cpu)).enumerate() {
             times += cpu.times;
             instructions += cpu.instructions;
             strayed += cpu.strayed;

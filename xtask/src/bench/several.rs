@@ -30,7 +30,7 @@ pub const ROWS: [&str; 5] = [CALLS, PING_PONG, SHOOTDOWN, HTTP, LOCK];
 pub const SPEED_UP: &str = "speed-up";
 
 /// What runs while the lock is watched.
-const STRESS: &str = "stress --count 100000";
+const STRESS: &str = "stress --count 50000";
 /// The nucleus's part of every space.
 const NUCLEUS_FROM: u64 = 0xffff_8000_0000_0000;
 /// Functions that are named of the longest hold.
