@@ -19,7 +19,7 @@ use abi::rights::Kind;
 use abi::sched::Event;
 
 /// Steps (pages, entries, activations) between two preemption points.
-pub const STEPS: u32 = 6;
+pub const STEPS: u32 = 5;
 
 /// An operation that ends at once, with words 0 1 2 5 3 4.
 type Light = extern "C" fn(u64, u64, u64, u64, u64, u64) -> Reply;

@@ -81,6 +81,10 @@ pub fn domain_set(operands: &Operands) -> Outcome {
                 return Err(Error::NoRight.into());
             }
             domain.cpus = a & cpu::mask();
+            if let Some(mut orphans) = domain.orphan_thread.filter(|thread| thread.top.is_none()) {
+                orphans.set_cpus(domain.cpus);
+                orphans.cpu = orphans.nearest_cpu();
+            }
         }
         op::SET_MAX_PRIORITY => {
             if a as usize >= PRIORITIES {

@@ -390,8 +390,8 @@ call_slow:
     cmp qword ptr [rbp + D_WAITERS], 0
     jne return_spoiled
     mov rbx, [rax + A_DOMAIN]
-    movzx ecx, byte ptr [rbx + D_SLOW]
-    or cl, [rbp + D_SLOW]
+    movzx r13d, byte ptr [rbx + D_SLOW]     # where it was called from stays in rcx
+    or r13b, [rbp + D_SLOW]
     jnz return_spoiled
     mov r13, gs:[CPU_SLOT]
     TRACE_CROSSING trace_return, r11, rax
@@ -438,6 +438,7 @@ entry_return:
 return_spoiled:                     # the callee's registers are used; it needs them no more, and must not see ours
     xor ebx, ebx
     xor ebp, ebp
+    xor r13d, r13d
 return_slow:
     mov rax, gs:[CPU_TABLE]
     SAVE_LIGHT
