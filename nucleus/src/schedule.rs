@@ -352,6 +352,8 @@ fn idle() -> ! {
 
 fn wake_up() -> ! {
     cpu::rest(false);
+    // What was changed while it slept is seen now.
+    cpu::this().disturbed = false;
     enter(Event::Choose, 0)
 }
 
@@ -364,14 +366,18 @@ pub fn begin() -> ! {
 #[unsafe(no_mangle)]
 pub extern "C" fn go_on() -> ! {
     let mut cpu = cpu::this();
-    if core::mem::take(&mut cpu.disturbed) || cpu.activation.is_none() {
-        match cpu.thread {
-            Some(thread) if !is_seat(thread) => chain::resume_top(thread),
-            _ => enter(Event::Choose, 0),
+    let is_new = core::mem::take(&mut cpu.disturbed) || cpu.activation.is_none();
+    if let Some(thread) = cpu.thread.filter(|thread| !is_seat(*thread)) {
+        if cpu.preempt {
+            give_way(Event::Preempted)
         }
-    }
-    if cpu.preempt && cpu.thread.is_some_and(|thread| !is_seat(thread)) {
-        give_way(Event::Preempted)
+        if is_new {
+            // It may be that the timer's interrupt was taken just now.
+            timer::arm_no_later_than(thread.slice_end);
+            chain::resume_top(thread)
+        }
+    } else if is_new {
+        enter(Event::Choose, 0)
     }
     match cpu.activation {
         Some(activation) => activation.leave(),
@@ -413,7 +419,6 @@ fn window() {
 /// After an interrupt: goes on with what was interrupted, or with `sched` if something precedes it.
 pub fn after_interrupt() -> ! {
     let mut cpu = cpu::this();
-    timer::arm_no_later_than(deadline::earliest());
     if cpu.idle {
         match &cpu.seat {
             Some(seat) if seat.ring().is_unread() => wake_up(),

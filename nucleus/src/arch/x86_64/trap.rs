@@ -1,7 +1,7 @@
 //! Traps: faults, exceptions, interrupts.
 
 use super::{interrupts, timer};
-use crate::{cpu, fault, info, interrupt, schedule, trace};
+use crate::{cpu, deadline, fault, info, interrupt, schedule, trace};
 use core::arch::asm;
 
 const NMI: u64 = 2;
@@ -51,6 +51,7 @@ fn take_interrupt(vector: u64) {
             interrupts::acknowledge();
             timer::fired();
             schedule::deadline_passed();
+            timer::arm_no_later_than(deadline::earliest());
         }
         interrupts::OTHER_CPU => {
             interrupts::acknowledge();
