@@ -14,7 +14,7 @@ use crate::schedule::Seat;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{Runs, Thread};
-use abi::MAX_CPUS;
+use abi::{MAX_CPUS, MAX_THREADS};
 use core::sync::atomic::{Ordering, fence};
 use parallel::quiet::Quiet;
 
@@ -95,6 +95,9 @@ pub struct Cpu {
     pub idle_since: u64,
     /// What it did.
     pub counts: Counts,
+    /// By number of a thread: where it was last put into the ring of its scheduler, modulo 2^16. It outlives the thread: while
+    /// the ring was not read, that slot is used again by the next thread with the number.
+    pub posted: [u16; MAX_THREADS],
     /// In a checked build: owed invalidations.
     pub debts: crate::ledger::Debts,
 }
@@ -165,6 +168,7 @@ impl Cpu {
                 lock_waited: 0,
                 lock_longest: 0,
             },
+            posted: [0; MAX_THREADS],
             debts: crate::ledger::Debts::new(),
         }
     }

@@ -17,8 +17,8 @@ use crate::pointer::{Link, Nucleus, Ref};
 use crate::semaphore::Reply;
 use crate::thread::{self, Runs, Thread};
 use crate::{deadline, frames, info, slab, trace};
-use abi::Error;
 use abi::sched::{Event, IDLE, RUN, Ring as SharedRing, ThreadWord, hand_to};
+use abi::{Error, MAX_THREADS};
 use core::sync::atomic::AtomicU32;
 use parallel::ring::Ring;
 
@@ -82,11 +82,12 @@ impl Seat {
 
 /// Tells the thread's scheduler that it is ready; without one it is told when it takes its seat.
 #[inline(always)]
-fn post(mut thread: Ref<Thread>) {
+fn post(thread: Ref<Thread>) {
+    let mut home = thread.cpu;
     if let Some(seat) = &thread.cpu.seat {
-        let number = thread.number as usize;
+        let number = thread.number as usize % MAX_THREADS;
         let same = |word| ThreadWord(word).number() == number;
-        thread.posted = seat.ring().post(thread.word() as u32, thread.posted, same);
+        home.posted[number] = seat.ring().post(thread.word() as u32, home.posted[number] as u32, same) as u16;
     }
 }
 
@@ -309,7 +310,8 @@ fn hand_over_to(what: u64, number: u64) -> Result<u64, Error> {
         return Err(Error::BadArgument);
     }
     let is_same = |word| ThreadWord(word).number() == number as usize;
-    if thread.cpu.seat.is_some_and(|seat| seat.ring().holds(thread.posted, is_same)) {
+    let posted = thread.cpu.posted[number as usize % MAX_THREADS];
+    if thread.cpu.seat.is_some_and(|seat| seat.ring().holds(posted as u32, is_same)) {
         return Err(Error::NotRunnable);
     }
     (thread.cpu, thread.moves) = (target, false);

@@ -43,8 +43,6 @@ pub struct Thread {
     pub is_first: bool,
     /// The CPU on which it runs, or whose scheduler has it or gets it.
     pub cpu: Ref<Cpu>,
-    /// Where it was last put into the ring of its CPU's scheduler.
-    pub posted: u32,
     /// The end of its chain.
     pub top: Link<Activation>,
     /// The begin of its chain.

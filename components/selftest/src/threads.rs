@@ -5,11 +5,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use runtime::Entry;
+use runtime::entry::Owned;
+use runtime::op::{self, Schedule};
 use runtime::sync::{Channel, Mutex, Once};
 use runtime::thread::{self, Thread};
-use runtime::{Entry, op};
 
-use crate::{Check, hold};
+use crate::{Check, hold, raw};
 
 pub const CHECKS: &[Check] = &[
     ("heap grows, moves and is used again", heap),
@@ -21,6 +23,7 @@ pub const CHECKS: &[Check] = &[
     ("sleep takes its time", sleep),
     ("a wait can be cancelled", cancel),
     ("a value is made once", once),
+    ("threads that come and go take nobody's place among those that are ready", numbers),
 ];
 
 fn heap() -> Result<(), &'static str> {
@@ -170,4 +173,28 @@ fn once() -> Result<(), &'static str> {
     .join();
     hold(*ONCE.get_or_make(|| 1) == first, "it was made again")?;
     hold(op::entry_info(Entry::OWN, Entry(1_000_000)).is_err(), "an index beyond the table is something")
+}
+
+/// As long as nobody gives way the scheduler does not hear of those that become ready; meanwhile more threads than it could hear
+/// of come and go, with the same two numbers.
+fn numbers() -> Result<(), &'static str> {
+    static RAN: AtomicU64 = AtomicU64::new(0);
+    const CPU: u64 = 1;
+    let long = Schedule { priority: 16, slice: 1_000_000 };
+    let before = op::thread_schedule_on(Entry::OWN, long, CPU).map_err(|error| error.text())?;
+    op::yield_now();
+    let below = Schedule { priority: 9, slice: 0 };
+    let counts = |_| {
+        RAN.fetch_add(1, Ordering::SeqCst);
+    };
+    let waits = Thread::start_with(counts, 0, below).map_err(|error| error.text())?;
+    for _ in 0..runtime::abi::MAX_THREADS + 8 {
+        let start = || raw::start_nowhere(Entry::OWN, below).map(Owned::new).map_err(|error| error.text());
+        let _both = [start()?, start()?];
+    }
+    thread::sleep(50_000_000).map_err(|error| error.text())?;
+    op::thread_schedule_on(Entry::OWN, before, u64::MAX).map_err(|error| error.text())?;
+    hold(RAN.load(Ordering::SeqCst) == 1, "a thread that was ready never ran")?;
+    waits.join();
+    Ok(())
 }
