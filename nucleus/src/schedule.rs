@@ -18,7 +18,7 @@ use crate::semaphore::Reply;
 use crate::thread::{self, Runs, Thread};
 use crate::{deadline, frames, info, slab, trace};
 use abi::sched::{Event, IDLE, RUN, Ring as SharedRing, ThreadWord, hand_to};
-use abi::{Error, MAX_THREADS};
+use abi::{Error, MAX_DEPTH, MAX_THREADS};
 use core::sync::atomic::AtomicU32;
 use parallel::ring::Ring;
 
@@ -283,13 +283,15 @@ pub extern "C" fn dispatch(what: u64, number: u64) -> Reply {
         info::counters().again += 1;
         return Err(Error::Again).into();
     }
-    cpu.counts.dispatches += 1;
-    cpu.patience_ends = u64::MAX;
     if number as usize == IDLE {
+        cpu.counts.dispatches += 1;
         idle();
     }
     match thread::by_number(number as usize) {
-        Some(thread) if thread.can_run() && thread.cpu == cpu => run(thread),
+        Some(thread) if thread.can_run() && thread.cpu == cpu => {
+            cpu.counts.dispatches += 1;
+            run(thread)
+        }
         Some(thread) if thread.moves && thread.runs == Runs::Ready && thread.cpu == cpu => {
             move_away(thread);
         }
@@ -477,6 +479,8 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     };
     (activation.bottom, activation.state, activation.thread) = (true, State::Top, Some(thread));
     activation.entry = entry;
+    // It is entered anew at any time, so it calls nobody: it is as deep as a chain may be.
+    activation.depth = MAX_DEPTH as u16 - 1;
     (thread.top, thread.bottom, thread.home) = (Some(activation), Some(activation), domain);
     (thread.priority, thread.runs, thread.cpu) = (u8::MAX, Runs::Blocked, target);
     let ring = activation.message_kernel as *mut SharedRing;
