@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -26,6 +26,7 @@ mod pagers;
 mod raw;
 mod services;
 mod share;
+mod table;
 mod threads;
 #[allow(unsafe_code)]
 mod vectors;
@@ -66,6 +67,9 @@ fn main(arguments: Arguments) {
             let _ = Serial.write_str(&line);
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
+    } else if chosen("table") {
+        let failed = try_table(&arguments);
+        let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("share") {
         let line = share::line().unwrap_or_else(|error| report("share", Err(error.text()), &mut failed));
         let _ = Serial.write_str(&line);
@@ -98,6 +102,26 @@ fn main(arguments: Arguments) {
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     }
     runtime::server::park()
+}
+
+/// `table [--list] [--seed N] [--rounds R] [--case WORDS]`; gives the number of failures.
+fn try_table(arguments: &Arguments) -> u64 {
+    let after = |name: &str| arguments.clone().skip_while(|argument| *argument != name).nth(1);
+    let number = |name, otherwise| after(name).map_or(Ok(otherwise), str::parse);
+    let say = |line: &str| {
+        let _ = Serial.write_str(line);
+    };
+    if arguments.clone().any(|argument| argument == "--list") {
+        table::list(say);
+        return 0;
+    }
+    match (number("--seed", 1), number("--rounds", 3)) {
+        (Ok(seed), Ok(rounds)) => table::run(&table::Wanted { seed, rounds, case: after("--case").unwrap_or("") }, say),
+        _ => {
+            say("table: FAILED: --seed and --rounds take a number\n");
+            1
+        }
+    }
 }
 
 fn report(name: &str, result: Result<(), &'static str>, failed: &mut u64) -> String {

@@ -1,0 +1,136 @@
+//! The table of what happens between CPUs: `selftest table [--seed N] [--rounds R] [--case WORDS] [--list]`.
+//!
+//! Each [`Case`] is something that is done to somebody: a call is cut off, a page is taken away, a thread is removed. It is
+//! tried with who acts and the victim on the CPUs (0, 0), (0, 1) and (1, 0), at each instant ([`When`]) that makes sense
+//! for it. A *variant* is case, CPUs and instant; a round tries all of them in an order, and with small delays, drawn from
+//! the seed. Each asserts the exact result (of a race, that it is one of those that one of the two orders has), and after each
+//! round no frame may be lost. With one CPU there are only the variants (0, 0).
+
+mod calls;
+#[allow(unsafe_code)]
+mod child;
+mod places;
+mod running;
+mod waits;
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use abi::Error;
+
+use places::{Chance, Turn, When};
+
+use crate::frames;
+
+/// Something that is tried.
+pub struct Case {
+    pub name: &'static str,
+    /// Instants that make sense for it.
+    pub whens: &'static [When],
+    pub run: fn(&mut Turn) -> Result<(), &'static str>,
+}
+
+type Variant = (&'static Case, (usize, usize), When);
+
+fn text(error: Error) -> &'static str {
+    error.text()
+}
+
+/// The result must be one of these.
+fn one_of(result: u64, allowed: &[u64]) -> Result<(), &'static str> {
+    match Error::from_status(result) {
+        _ if allowed.contains(&result) => Ok(()),
+        Ok(()) => Err("it succeeded, which is the result of neither order"),
+        // The text of the error tells which.
+        Err(error) => Err(error.text()),
+    }
+}
+
+fn cases() -> impl Iterator<Item = &'static Case> {
+    calls::CASES.iter().chain(waits::CASES).chain(running::CASES)
+}
+
+/// What is asked for.
+pub struct Wanted<'a> {
+    pub seed: u64,
+    pub rounds: u64,
+    /// Part of the names of the cases to try.
+    pub case: &'a str,
+}
+
+/// One line for each case: its name and its instants.
+pub fn list(say: impl Fn(&str)) {
+    for case in cases() {
+        let whens: Vec<&str> = case.whens.iter().map(|when| when.name()).collect();
+        say(&format!("{}: {}\n", case.name, whens.join(", ")));
+    }
+}
+
+/// Tries everything; gives the number of failures.
+pub fn run(wanted: &Wanted<'_>, say: impl Fn(&str)) -> u64 {
+    match try_all(wanted, &say) {
+        Ok(()) => 0,
+        Err(what) => {
+            say(&what);
+            1
+        }
+    }
+}
+
+fn try_all(wanted: &Wanted<'_>, say: &impl Fn(&str)) -> Result<(), String> {
+    let places: &[(usize, usize)] = match places::cpus()? {
+        1 => &[(0, 0)],
+        _ => &[(0, 0), (0, 1), (1, 0)],
+    };
+    let mut variants: Vec<Variant> = Vec::new();
+    for case in cases().filter(|case| case.name.contains(wanted.case)) {
+        for place in places {
+            variants.extend(case.whens.iter().map(|when| (case, *place, *when)));
+        }
+    }
+    let mut chance = Chance::new(wanted.seed);
+    let mut base = 0;
+    for round in 1..=wanted.rounds {
+        // Fisher and Yates.
+        for last in (1..variants.len()).rev() {
+            variants.swap(last, chance.below(last as u64 + 1) as usize);
+        }
+        for variant in &variants {
+            let (case, (actor, victim), when) = variant;
+            let mut turn =
+                Turn { actor: *actor, victim: *victim, when: *when, chance: Chance::new(chance.below(1 << 31)) };
+            places::pin(turn.actor).map_err(text).and_then(|()| (case.run)(&mut turn)).map_err(|what| {
+                format!(
+                    "{}, actor on {actor}, victim on {victim}, {}, round {round}: FAILED: {what}\n",
+                    case.name,
+                    when.name()
+                )
+            })?;
+        }
+        match round {
+            1 => base = frames()?,
+            _ => all_back(base).map_err(|what| format!("table, round {round}: FAILED: {what}\n"))?,
+        }
+        if round % 20 == 0 {
+            say(&format!("table: {round} rounds\n"));
+        }
+    }
+    if wanted.rounds == 0 || variants.is_empty() {
+        return Err("table: FAILED: nothing to try\n".into());
+    }
+    for case in cases().filter(|case| case.name.contains(wanted.case)) {
+        let count = variants.iter().filter(|(of, ..)| core::ptr::eq(*of, case)).count();
+        say(&format!("{}: {count} variants ok\n", case.name));
+    }
+    say(&format!("table: {} variants, {} rounds, seed {}: ok\n", variants.len(), wanted.rounds, wanted.seed));
+    Ok(())
+}
+
+/// Frames that rounds after the first may take for good: stacks and the heap grow to the most that was ever needed.
+const GROWTH: u64 = 16;
+
+/// What was called and left goes on for a while; then all frames must be back.
+fn all_back(base: u64) -> Result<(), &'static str> {
+    places::until(|| frames().is_ok_and(|now| now + GROWTH >= base), "frames were lost")
+}

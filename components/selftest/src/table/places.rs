@@ -1,0 +1,259 @@
+//! Who acts where and when: CPUs, instants, the thread to which things happen.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use abi::{Error, info};
+use runtime::op::{self, Schedule};
+use runtime::thread::{self, Thread};
+use runtime::{Entry, table};
+
+/// Priority and slice of all that take part.
+pub const PRIORITY: u8 = 8;
+const SCHEDULE: Schedule = Schedule { priority: PRIORITY, slice: 1_000 };
+/// Nanoseconds after which something that must happen has not happened.
+pub const PATIENCE: u64 = 4_000_000_000;
+const MICROSECOND: u64 = 1_000;
+
+/// When the act takes place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    /// Before the victim begins.
+    Before,
+    /// While it waits in what it began.
+    Asleep,
+    /// While it runs in what it began.
+    Busy,
+    /// After it has finished.
+    After,
+    /// Whenever it happens: both begin at once.
+    Race,
+}
+
+impl When {
+    pub const fn name(self) -> &'static str {
+        match self {
+            When::Before => "before",
+            When::Asleep => "asleep",
+            When::Busy => "busy",
+            When::After => "after",
+            When::Race => "race",
+        }
+    }
+}
+
+/// Numbers that look random: xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators").
+pub struct Chance(u64);
+
+impl Chance {
+    pub const fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % limit
+    }
+}
+
+/// One variant of a case, and its small delays.
+pub struct Turn {
+    /// CPU of who acts.
+    pub actor: usize,
+    /// CPU of the victim.
+    pub victim: usize,
+    pub when: When,
+    pub chance: Chance,
+}
+
+impl Turn {
+    /// Lets a little time pass: nothing, or up to 40 microseconds.
+    pub fn delay(&mut self) {
+        let end = op::clock() + self.chance.below(2) * self.chance.below(40 * MICROSECOND);
+        while op::clock() < end {
+            core::hint::spin_loop();
+        }
+    }
+}
+
+/// From now on the running thread runs on that CPU only.
+pub fn pin(cpu: usize) -> Result<(), Error> {
+    op::thread_schedule_on(Entry::OWN, SCHEDULE, 1 << cpu).map(drop)
+}
+
+/// From now on the thread runs on that CPU only.
+pub fn pin_thread(thread: Entry, cpu: usize) -> Result<(), Error> {
+    op::thread_schedule_on(thread, SCHEDULE, 1 << cpu).map(drop)
+}
+
+/// Waits until something holds.
+pub fn until(condition: impl Fn() -> bool, otherwise: &'static str) -> Result<(), &'static str> {
+    let end = op::clock() + PATIENCE;
+    let mut looks = 0;
+    while !condition() {
+        if op::clock() > end {
+            return Err(otherwise);
+        }
+        looks += 1;
+        if looks % 8 == 0 {
+            thread::sleep(20 * MICROSECOND).map_err(|error| error.text())?;
+        } else {
+            op::yield_now();
+        }
+    }
+    Ok(())
+}
+
+/// What the nucleus tells of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    pub is_blocked: bool,
+    pub priority: u64,
+    pub depth: u64,
+    pub cpu: u64,
+}
+
+/// What the nucleus tells of the thread with a number.
+pub fn told(number: u64) -> Option<Told> {
+    op::info(Entry::SPECIAL, info::THREAD, number.checked_sub(1)?, |bytes, _| {
+        let word = |index: usize| {
+            bytes.get(index * 8..).and_then(|bytes| bytes.first_chunk()).copied().map(u64::from_le_bytes)
+        };
+        if word(0)? != number {
+            return None;
+        }
+        Some(Told { is_blocked: word(3)? == 3, priority: word(4)?, depth: word(5)?, cpu: word(7)? })
+    })
+    .ok()?
+}
+
+/// CPUs that run.
+pub fn cpus() -> Result<usize, &'static str> {
+    let (mut count, mut position) = (0, 0);
+    loop {
+        let (state, next) = op::info(Entry::SPECIAL, info::CPU, position, |bytes, next| {
+            (bytes.get(16..24).and_then(|bytes| bytes.first_chunk()).copied().map(u64::from_le_bytes), next)
+        })
+        .map_err(|error| error.text())?;
+        count += usize::from(state.is_some_and(|state| state != info::cpu_state::OFFLINE));
+        if next == 0 {
+            return Ok(count);
+        }
+        position = next;
+    }
+}
+
+const RUNS: u64 = u64::MAX;
+
+/// What a victim and who watches it share.
+struct Side {
+    number: AtomicU64,
+    go: AtomicU64,
+    result: AtomicU64,
+}
+
+/// A thread of ours to which things happen.
+pub struct Victim {
+    side: Arc<Side>,
+    thread: Thread,
+}
+
+impl Victim {
+    /// One that will do something on a CPU; it gives a number below `u64::MAX`.
+    pub fn new(cpu: usize, work: impl FnOnce() -> u64 + Send + 'static) -> Result<Self, &'static str> {
+        let side = Arc::new(Side { number: AtomicU64::new(0), go: AtomicU64::new(0), result: AtomicU64::new(RUNS) });
+        let its = side.clone();
+        let thread = thread::spawn(move || {
+            let pinned = pin(cpu);
+            its.number.store(op::thread_id(), Ordering::SeqCst);
+            while its.go.load(Ordering::SeqCst) == 0 {
+                op::yield_now();
+            }
+            let result = pinned.map_or(9999, |()| work());
+            its.result.store(result, Ordering::SeqCst);
+        })
+        .map_err(|error| error.text())?;
+        let victim = Self { side, thread };
+        until(|| victim.number() != 0, "the victim does not come")?;
+        let at_home = told(victim.number()).is_some_and(|told| told.cpu == cpu as u64);
+        if at_home { Ok(victim) } else { Err("the victim is on another CPU") }
+    }
+
+    pub fn number(&self) -> u64 {
+        self.side.number.load(Ordering::SeqCst)
+    }
+
+    pub fn entry(&self) -> Entry {
+        self.thread.entry()
+    }
+
+    /// It may begin.
+    pub fn go(&self) {
+        self.side.go.store(1, Ordering::SeqCst);
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.side.result.load(Ordering::SeqCst) != RUNS
+    }
+
+    /// Waits until it is in a chain so deep, and waits or runs there.
+    pub fn is_inside(&self, depth: u64, asleep: bool) -> Result<(), &'static str> {
+        let number = self.number();
+        let is = || told(number).is_some_and(|told| told.depth == depth && (!asleep || told.is_blocked));
+        until(is, "the victim does not come to where it should be")
+    }
+
+    pub fn has_finished(&self) -> Result<(), &'static str> {
+        until(|| self.is_done(), "the victim hangs")
+    }
+
+    /// Waits for its result, and clears it away.
+    pub fn finish(self) -> Result<u64, &'static str> {
+        self.has_finished()?;
+        self.thread.join();
+        Ok(self.side.result.load(Ordering::SeqCst))
+    }
+}
+
+/// Lets a victim do `work` and somebody else `act`, in the order of the turn. `depth` is that of the victim's chain
+/// while it is in what it does.
+pub fn play(
+    turn: &mut Turn,
+    depth: u64,
+    work: impl FnOnce() -> u64 + Send + 'static,
+    act: impl FnOnce(&Victim) -> Result<(), &'static str>,
+) -> Result<Victim, &'static str> {
+    let victim = Victim::new(turn.victim, work)?;
+    match turn.when {
+        When::Before => act(&victim)?,
+        When::Asleep | When::Busy => {
+            victim.go();
+            victim.is_inside(depth, turn.when == When::Asleep)?;
+            turn.delay();
+            act(&victim)?;
+        }
+        When::After => {
+            victim.go();
+            victim.has_finished()?;
+            act(&victim)?;
+        }
+        When::Race => {
+            victim.go();
+            turn.delay();
+            act(&victim)?;
+        }
+    }
+    victim.go();
+    Ok(victim)
+}
+
+/// 0 or the number of the error.
+pub fn code(result: Result<(), Error>) -> u64 {
+    result.map_or_else(|error| error as u64, |()| 0)
+}
+
+/// An index of ours that is given back, without what stands there.
+pub fn vacant() -> Result<Entry, Error> {
+    table::allocate()
+}

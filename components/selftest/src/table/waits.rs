@@ -1,0 +1,169 @@
+//! Semaphores: woken, cancelled, timed out, gone.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use abi::{Error, NEVER, rights};
+use runtime::entry::Owned;
+use runtime::{Entry, op};
+
+use super::places::{PATIENCE, Turn, Victim, When, code, pin, play, until};
+use super::{Case, one_of, text};
+use crate::hold;
+
+use When::{After, Asleep, Before, Busy, Race};
+
+pub const CASES: &[Case] = &[
+    Case { name: "V against P", whens: &[Before, Asleep, Race], run: woken },
+    Case { name: "V against a deadline", whens: &[Before, Asleep, After, Race], run: deadline },
+    Case { name: "cancelling against P", whens: &[Before, Asleep, After, Race], run: cancelled },
+    Case { name: "removal of a semaphore against P", whens: &[Before, Asleep, After, Race], run: removed },
+    Case { name: "P and V from both sides", whens: &[Busy], run: both },
+    Case { name: "an interrupt against P", whens: &[Before, Asleep, Race], run: interrupt },
+];
+
+const MICROSECOND: u64 = 1_000;
+
+fn semaphore() -> Result<Owned, &'static str> {
+    op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(text)
+}
+
+/// How many tokens a semaphore has left.
+fn tokens(semaphore: Entry) -> u64 {
+    let mut count = 0;
+    while op::p(semaphore, 0).is_ok() {
+        count += 1;
+    }
+    count
+}
+
+fn woken(turn: &mut Turn) -> Result<(), &'static str> {
+    let semaphore = semaphore()?;
+    let entry = semaphore.entry();
+    let victim = play(turn, 1, move || code(op::p(entry, NEVER)), |_| op::v(entry).map_err(text))?;
+    hold(victim.finish()? == 0, "another result")?;
+    hold(tokens(entry) == 0, "a token too many")
+}
+
+fn deadline(turn: &mut Turn) -> Result<(), &'static str> {
+    let semaphore = semaphore()?;
+    let entry = semaphore.entry();
+    let patience = if matches!(turn.when, Race | After) {
+        20 * MICROSECOND + turn.chance.below(30 * MICROSECOND)
+    } else {
+        PATIENCE
+    };
+    let victim = play(turn, 1, move || code(op::p(entry, op::clock() + patience)), |_| op::v(entry).map_err(text))?;
+    let result = victim.finish()?;
+    match turn.when {
+        Before | Asleep => hold(result == 0, "another result")?,
+        After => hold(result == Error::Timeout as u64, "no time-out")?,
+        _ => one_of(result, &[0, Error::Timeout as u64])?,
+    }
+    hold(tokens(entry) == u64::from(result != 0), "a token was lost or made")
+}
+
+fn cancelled(turn: &mut Turn) -> Result<(), &'static str> {
+    let semaphore = semaphore()?;
+    let entry = semaphore.entry();
+    let when = turn.when;
+    let work = move || {
+        let deadline = if when == After { op::clock() + 20 * MICROSECOND } else { NEVER };
+        code(op::p(entry, deadline))
+    };
+    let victim = play(turn, 1, work, |victim| match op::thread_cancel(victim.entry()) {
+        Ok(()) => Ok(()),
+        // It may have ended.
+        Err(Error::PeerDied) if when == After => Ok(()),
+        Err(error) => Err(error.text()),
+    })?;
+    op::v(entry).map_err(text)?;
+    let result = victim.finish()?;
+    match when {
+        Before => hold(result == 0, "another result")?,
+        Asleep => hold(result == Error::Cancelled as u64, "not cancelled")?,
+        After => hold(result == Error::Timeout as u64, "no time-out")?,
+        _ => one_of(result, &[0, Error::Cancelled as u64])?,
+    }
+    hold(tokens(entry) == u64::from(result != 0), "a token was lost or made")
+}
+
+fn removed(turn: &mut Turn) -> Result<(), &'static str> {
+    let semaphore = semaphore()?;
+    let copy = Owned::new(op::entry_duplicate(semaphore.entry(), rights::ALL).map_err(text)?);
+    let entry = copy.entry();
+    let when = turn.when;
+    let work = move || {
+        let deadline = if when == After { op::clock() + 20 * MICROSECOND } else { NEVER };
+        code(op::p(entry, deadline))
+    };
+    let victim = play(turn, 1, work, |_| {
+        drop(semaphore);
+        Ok(())
+    })?;
+    let result = victim.finish()?;
+    match when {
+        Before => hold(result == Error::Revoked as u64, "not revoked"),
+        Asleep => hold(result == Error::PeerDied as u64, "no dead peer"),
+        After => hold(result == Error::Timeout as u64, "no time-out"),
+        _ => one_of(result, &[Error::Revoked as u64, Error::PeerDied as u64]),
+    }
+}
+
+/// Each side makes as many tokens as it takes, and takes each in another way.
+fn both(turn: &mut Turn) -> Result<(), &'static str> {
+    const ROUNDS: u64 = 60;
+    let semaphore = semaphore()?;
+    let entry = semaphore.entry();
+    let side = |ours: u64| {
+        move || {
+            let mut taken = 0;
+            for round in 0..ROUNDS {
+                if op::v(entry).is_err() {
+                    return 1 << 32;
+                }
+                taken += match (round + ours) % 3 {
+                    0 => u64::from(op::p(entry, 0).is_ok()),
+                    1 => u64::from(op::p(entry, op::clock() + 10 * MICROSECOND).is_ok()),
+                    _ => u64::from(op::p(entry, NEVER).is_ok()),
+                };
+            }
+            taken
+        }
+    };
+    let first = Victim::new(turn.victim, side(0))?;
+    let second = Victim::new(turn.actor, side(1))?;
+    first.go();
+    turn.delay();
+    second.go();
+    let waited = first.has_finished().and_then(|()| second.has_finished());
+    waited?;
+    let taken = first.finish()? + second.finish()?;
+    hold(taken + tokens(entry) == 2 * ROUNDS, "a token was lost or made")
+}
+
+/// The serial line says that it is ready to send, by interrupt; its semaphore wakes whoever waits.
+fn interrupt(turn: &mut Turn) -> Result<(), &'static str> {
+    const ENABLE: u64 = 1;
+    const WHICH: u64 = 2;
+    const READY_TO_SEND: u8 = 2;
+    static BOUND: AtomicU64 = AtomicU64::new(0);
+    let semaphore = semaphore()?;
+    let entry = semaphore.entry();
+    let ports = Entry::IO_PORTS;
+    // Whoever acts drives the line now, whoever drove it before.
+    op::interrupt_bind(Entry::INTERRUPT, entry).map_err(text)?;
+    BOUND.fetch_add(1, Ordering::SeqCst);
+    let victim = play(
+        turn,
+        1,
+        move || code(op::p(entry, op::clock() + PATIENCE)),
+        |_| op::port_write(ports, ENABLE, READY_TO_SEND).map_err(text),
+    )?;
+    let result = victim.finish()?;
+    op::port_write(ports, ENABLE, 0).map_err(text)?;
+    op::port_read(ports, WHICH).map_err(text)?;
+    op::interrupt_enable(Entry::INTERRUPT).map_err(text)?;
+    pin(turn.actor).map_err(text)?;
+    hold(result == 0, "the interrupt woke nobody")?;
+    until(|| tokens(entry) == 0, "interrupts go on")
+}
