@@ -170,6 +170,8 @@ extern "C" fn begin(block: Ref<Cpu>) -> ! {
     special::init();
     interrupts::init_local();
     lock::join();
+    // Waiting to be begun with is no waiting for the lock.
+    cpu::this().counts = cpu::Counts::default();
     paging::leave_space();
     schedule::begin()
 }
