@@ -212,6 +212,12 @@ impl Child {
     }
 }
 
+/// Lets a thread that runs [`Program::Read`] go on with [`Program::Write`].
+pub fn send_to_write(thread: Entry) -> Result<(), Error> {
+    // SAFETY: not in our domain; both use the same register.
+    unsafe { op::thread_ex_regs(thread, write as *const () as u64, abi::NEVER) }.map(drop)
+}
+
 /// Takes rights to a page of ours from all who got it from us.
 pub fn take_away(page: &'static Page, rights: u64) -> Result<(), Error> {
     // SAFETY: our own mapping stays.

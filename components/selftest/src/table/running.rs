@@ -46,6 +46,7 @@ pub const CASES: &[Case] = &[
         run: |turn| stopped(turn, Stop::Account),
     },
     Case { name: "a thread moved while it runs", whens: &[Busy, Asleep], run: moved },
+    Case { name: "new registers for a thread that runs", whens: &[Before, Busy, Race], run: registers },
     Case { name: "a CPU interrupted without end", whens: &[Busy], run: flooded },
     Case { name: "deaths on all sides", whens: &[Race], run: storm },
 ];
@@ -229,6 +230,28 @@ fn moved(turn: &mut Turn) -> Result<(), &'static str> {
     }
     ENOUGH.store(1, Ordering::SeqCst);
     hold(victim.finish()? == 0, "the thread pointer was not kept")
+}
+
+/// A thread that reads for ever is sent to where it writes.
+fn registers(turn: &mut Turn) -> Result<(), &'static str> {
+    let (source, told) = pages();
+    write(told, 1, 0);
+    let child = Child::new(Entry::OWN, 0, 1 << turn.victim).map_err(text)?;
+    child.show(source, 0, true).map_err(text)?;
+    child.show(told, 1, true).map_err(text)?;
+    let thread = child.start(Program::Read).map_err(text)?;
+    if turn.when == Busy {
+        until(|| look(told, 1) != 0, "the child does not run")?;
+    }
+    if turn.when == Race {
+        turn.delay();
+    }
+    write(source, 0, SECRET);
+    child::send_to_write(thread.entry()).map_err(text)?;
+    until(|| look(source, 0) != SECRET, "it goes on where it was")?;
+    hold(!child.has_died(), "the child died")?;
+    drop(thread);
+    Ok(())
 }
 
 /// Translations are taken away without pause from where the victim runs; it gets on all the same.
