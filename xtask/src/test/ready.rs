@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 /// Type and field that may hold a thread or a queue, and what it holds.
-const HOLDERS: [(&str, &str, &str); 14] = [
+const HOLDERS: [(&str, &str, &str); 15] = [
     ("Activation", "thread", "whose chain it is in"),
     ("Cpu", "thread", "the running one"),
     ("Domain", "orphan_thread", "the one that carries its orphans"),
@@ -22,6 +22,7 @@ const HOLDERS: [(&str, &str, &str); 14] = [
     ("Domain", "waiters", "callers that wait for a free activation: blocked"),
     ("Numbers", "threads", "by number: what a number of DISPATCH means"),
     ("Numbers", "free", "numbers that no thread has"),
+    ("Cpu", "posted", "by number: the place in the ring of its last post, so that it stands there once"),
     ("Cpu", "seat", "the scheduler's seat"),
     ("Seat", "thread", "the pseudo-thread of a scheduler"),
     ("Seats", "boot_successor", "roottask's first thread, before there is a scheduler"),
