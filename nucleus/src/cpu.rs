@@ -14,7 +14,7 @@ use crate::schedule::Seat;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{Runs, Thread};
-use abi::{MAX_CPUS, MAX_THREADS};
+use abi::{Error, MAX_CPUS, MAX_THREADS};
 use core::sync::atomic::{Ordering, fence};
 use parallel::quiet::Quiet;
 
@@ -246,6 +246,15 @@ pub fn identity_of(number: usize) -> u32 {
 /// A bit for each CPU that is there.
 pub fn mask() -> u64 {
     ALL.get().mask
+}
+
+/// Those of the `wanted` CPUs that are there; there must be one, and all must be among the `allowed`.
+pub fn check_mask(wanted: u64, allowed: u64) -> Result<u64, Error> {
+    match wanted & mask() {
+        0 => Err(Error::BadArgument),
+        found if found & !allowed != 0 => Err(Error::NoRight),
+        found => Ok(found),
+    }
 }
 
 /// Whether there is more than one.

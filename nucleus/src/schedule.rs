@@ -172,7 +172,7 @@ fn give_way_to_nobody(cpu: Ref<Cpu>) -> ! {
 /// A thread goes to a CPU that has a scheduler, if possible one on which it may run; true if it precedes what runs here.
 fn move_away(mut thread: Ref<Thread>) -> bool {
     let seated = |cpu: &Ref<Cpu>| cpu.seat.is_some();
-    let allowed = |cpu: &Ref<Cpu>| thread.cpus >> cpu.number & 1 != 0;
+    let allowed = |cpu: &Ref<Cpu>| thread.may_run_on(*cpu);
     let found = cpu::all().find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all().find(seated));
     let Some(cpu) = found else { return false };
     (thread.cpu, thread.moves) = (cpu, false);
@@ -308,7 +308,7 @@ fn hand_over_to(what: u64, number: u64) -> Result<u64, Error> {
     let mut target = cpu::of(target).filter(|cpu| cpu.seat.is_some()).ok_or(Error::BadArgument)?;
     let found = thread::by_number(number as usize).filter(|thread| thread.runs == Runs::Ready);
     let mut thread = found.ok_or(Error::NotRunnable)?;
-    if thread.cpus >> target.number & 1 == 0 {
+    if !thread.may_run_on(target) {
         return Err(Error::BadArgument);
     }
     let is_same = |word| ThreadWord(word).number() == number as usize;

@@ -206,6 +206,10 @@ impl Ref<Thread> {
         let other = cpu::of(allowed.trailing_zeros() as usize).filter(|_| allowed >> own.number & 1 == 0);
         other.unwrap_or(own)
     }
+    /// Whether it may run on this CPU.
+    pub fn may_run_on(self, cpu: Ref<Cpu>) -> bool {
+        self.cpus >> cpu.number & 1 != 0
+    }
     /// Whether it is ready and may run on its CPU. One comparison.
     #[inline(always)]
     pub fn can_run(self) -> bool {

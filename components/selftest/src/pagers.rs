@@ -135,8 +135,8 @@ fn start(pager: Option<u64>) -> Result<Victim, &'static str> {
     Victim::start(pager).map_err(|error| error.text())
 }
 
-/// Status of the one domain with the victim's name.
-fn status() -> Result<u64, &'static str> {
+/// Status of the newest domain with the victim's name.
+pub fn status() -> Result<u64, &'static str> {
     let mut position = 0;
     loop {
         let (next, found) = op::info(Entry::SPECIAL, info::DOMAIN, position, |bytes, next| {

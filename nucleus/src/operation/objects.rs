@@ -74,13 +74,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             return Ok(schedule::take_seat(domain, b, c, a)?);
         }
         op::SET_CPUS => {
-            if a & cpu::mask() == 0 {
-                return Err(Error::BadArgument.into());
-            }
-            if a & cpu::mask() & !operands.own().cpus != 0 {
-                return Err(Error::NoRight.into());
-            }
-            domain.cpus = a & cpu::mask();
+            domain.cpus = cpu::check_mask(a, operands.own().cpus)?;
             if let Some(mut orphans) = domain.orphan_thread.filter(|thread| thread.top.is_none()) {
                 orphans.set_cpus(domain.cpus);
                 orphans.cpu = orphans.nearest_cpu();

@@ -59,15 +59,10 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     if schedule::is_seat(thread) {
         return Err(Error::NotRunnable.into());
     }
-    let cpus = operands.word(2) & cpu::mask();
-    if operands.word(2) != 0 {
-        if cpus == 0 {
-            return Err(Error::BadArgument.into());
-        }
-        if cpus & !thread.home.cpus != 0 {
-            return Err(Error::NoRight.into());
-        }
-    }
+    let cpus = match operands.word(2) {
+        0 => 0,
+        wanted => cpu::check_mask(wanted, thread.home.cpus)?,
+    };
     let old = thread.own_priority as u64;
     (thread.own_priority, thread.slice) = check_schedule(operands.word(1), thread.home.max_priority)?;
     thread.left = thread.slice;
@@ -76,7 +71,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
         thread.set_cpus(cpus);
     }
     let mut home = thread.cpu;
-    let may_stay = thread.cpus >> home.number & 1 != 0;
+    let may_stay = thread.may_run_on(home);
     thread.moves = !may_stay && thread.runs != Runs::Blocked;
     if thread.runs == Runs::Blocked && !may_stay {
         thread.cpu = thread.nearest_cpu();

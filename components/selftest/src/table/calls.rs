@@ -10,10 +10,11 @@ use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Entry, message, op};
 
-use super::child::{ANSWER, Child, Page, Program, status};
+use super::child::{ANSWER, Child, Page, Program};
 use super::places::{PATIENCE, Turn, Victim, When, code, pin, play, told, until, vacant};
 use super::{Case, one_of, text};
 use crate::hold;
+use crate::pagers::status;
 
 use When::{After, Asleep, Before, Busy, Race};
 

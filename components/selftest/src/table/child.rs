@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::{ENTRY_BYTES, STACKS_START};
 use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Error, PAGE_BYTES, info, op as abi_op};
+use abi::{Error, PAGE_BYTES, op as abi_op};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::{Entry, table};
@@ -241,22 +241,4 @@ pub fn pointed_to() -> u64 {
     // SAFETY: the caller has set the thread pointer to a word.
     unsafe { core::arch::asm!("mov {}, fs:[0]", out(reg) word) };
     word
-}
-
-/// Status of the newest domain with the children's name.
-pub fn status() -> Result<u64, &'static str> {
-    let mut position = 0;
-    loop {
-        let (next, found) = op::info(Entry::SPECIAL, info::DOMAIN, position, |bytes, next| {
-            let status =
-                bytes.get(40..48).and_then(|bytes| bytes.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes));
-            (next, status.filter(|_| bytes.get(16..22) == Some(b"victim")))
-        })
-        .map_err(|error| error.text())?;
-        match found {
-            Some(status) => return Ok(status),
-            None if next == 0 => return Err("the child is not listed"),
-            None => position = next,
-        }
-    }
 }

@@ -10,10 +10,11 @@ use alloc::vec::Vec;
 use runtime::entry::Owned;
 use runtime::{Entry, op};
 
-use super::child::{self, Child, Page, Program, status};
+use super::child::{self, Child, Page, Program};
 use super::places::{PATIENCE, Turn, Victim, When, pin_thread, told, until};
 use super::{Case, text};
 use crate::hold;
+use crate::pagers::status;
 
 use When::{After, Asleep, Before, Busy, Race};
 

@@ -112,16 +112,19 @@ lock_given_\@:
     xor r10d, r10d
     .endif
 .endm
+.macro SAVE_PRESERVED a
+    mov [\a + A_RBX], rbx
+    mov [\a + A_RBP], rbp
+    mov [\a + A_R12], r12
+    mov [\a + A_R13], r13
+    mov [\a + A_R14], r14
+    mov [\a + A_R15], r15
+.endm
 .macro SAVE_LIGHT                   # r11 = activation; what a function call preserves, and where to go on
     mov r11, gs:[CPU_ACTIVATION]
     mov [r11 + A_RIP], rcx
     mov [r11 + A_RSP], rsp
-    mov [r11 + A_RBX], rbx
-    mov [r11 + A_RBP], rbp
-    mov [r11 + A_R12], r12
-    mov [r11 + A_R13], r13
-    mov [r11 + A_R14], r14
-    mov [r11 + A_R15], r15
+    SAVE_PRESERVED r11
 .endm
 .macro SAVE_WORDS                   # r11 = activation, rax = entry
     mov [r11 + A_RDI], rdi
@@ -230,12 +233,7 @@ entry_semaphore:
 wait_for_light:
     WAIT_TO_REPEAT op_light
 wait_for_dispatch:
-    mov [r11 + A_RBX], rbx
-    mov [r11 + A_RBP], rbp
-    mov [r11 + A_R12], r12
-    mov [r11 + A_R13], r13
-    mov [r11 + A_R14], r14
-    mov [r11 + A_R15], r15
+    SAVE_PRESERVED r11
     WAIT_TO_REPEAT op_dispatch
 wait_for_full:
     WAIT_TO_REPEAT op_full
