@@ -158,6 +158,17 @@ pub fn publish<S: Serve>(name: &str, count: usize) -> Result<Entry, Failure<Pare
     Ok(service)
 }
 
+/// The end of `main` of a server whose start came out so: its calls are served from now on, or the log says why it ends.
+pub fn park_if(outcome: Result<(), impl core::fmt::Display>) -> u8 {
+    match outcome {
+        Ok(()) => park(),
+        Err(cause) => {
+            crate::log!("{cause}");
+            1
+        }
+    }
+}
+
 /// The main thread has nothing more to do.
 pub fn park() -> ! {
     loop {

@@ -23,13 +23,7 @@ runtime::entry!(main);
 const ACTIVATIONS: usize = 2;
 
 fn main() -> u8 {
-    match start() {
-        Ok(()) => server::park(),
-        Err(text) => {
-            runtime::log!("{text}");
-            1
-        }
-    }
+    server::park_if(start())
 }
 
 fn start() -> Result<(), String> {

@@ -68,13 +68,7 @@ impl Serve for PipeService {
 }
 
 fn main() -> u8 {
-    match start() {
-        Ok(()) => server::park(),
-        Err(text) => {
-            runtime::log!("{text}");
-            1
-        }
-    }
+    server::park_if(start())
 }
 
 fn start() -> Result<(), String> {

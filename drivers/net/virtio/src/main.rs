@@ -46,13 +46,7 @@ fn event() -> Entry {
 }
 
 fn main() -> u8 {
-    match start() {
-        Ok(()) => server::park(),
-        Err(text) => {
-            runtime::log!("{text}");
-            1
-        }
-    }
+    server::park_if(start())
 }
 
 fn start() -> Result<(), String> {

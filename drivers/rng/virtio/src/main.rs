@@ -38,13 +38,7 @@ static EVENT: AtomicUsize = AtomicUsize::new(0);
 static LINE: AtomicUsize = AtomicUsize::new(0);
 
 fn main() -> u8 {
-    match start() {
-        Ok(()) => server::park(),
-        Err(text) => {
-            runtime::log!("{text}");
-            1
-        }
-    }
+    server::park_if(start())
 }
 
 fn start() -> Result<(), String> {
