@@ -3,11 +3,16 @@
 use anyhow::{Context, Result};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The port of the web server in the machine.
 pub const WEB: u16 = 80;
 /// The port that a person expects it at on this host.
 const USUAL: u16 = 8080;
+/// Below the ports that Linux gives to clients: none of our own connections takes one between our look and the
+/// emulator's.
+const ANY: Range<u16> = 20_000..32_768;
 
 /// Which protocol a port is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,21 +35,25 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// For the web server: the usual port of this host, or if it is taken any.
-    pub fn web() -> Result<Self> {
-        let listener = bind_tcp(USUAL).or_else(|_| bind_tcp(0)).context(NONE_FREE)?;
-        Ok(Self { protocol: Protocol::Tcp, host: listener.local_addr().context(NO_NUMBER)?.port(), guest: WEB })
+    /// For the web server: the usual port of this host, or if it is taken any. For people: only one asks at a time.
+    pub fn usual() -> Result<Self> {
+        match bind(Protocol::Tcp, USUAL) {
+            true => Ok(Self { protocol: Protocol::Tcp, host: USUAL, guest: WEB }),
+            false => Self::any(Protocol::Tcp, WEB),
+        }
     }
 
-    /// Free ports of this host, different ones, for these of the machine.
-    pub fn any(guests: &[(Protocol, u16)]) -> Result<Vec<Self>> {
-        // All stay taken until the last one is found.
-        let mut taken = Vec::new();
-        for &(protocol, guest) in guests {
-            let socket = Socket::bind(protocol).context(NONE_FREE)?;
-            taken.push((socket.port().context(NO_NUMBER)?, protocol, guest, socket));
-        }
-        Ok(taken.iter().map(|&(host, protocol, guest, _)| Self { protocol, host, guest }).collect())
+    /// A free port of this host for this one of the machine. None is given twice: tests run at the same time.
+    pub fn any(protocol: Protocol, guest: u16) -> Result<Self> {
+        static GIVEN: AtomicU32 = AtomicU32::new(0);
+        let first = std::process::id().wrapping_mul(101);
+        let count = ANY.len() as u32;
+        let mut ports = (0..count).map(|_| {
+            let place = first.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed)) % count;
+            ANY.start + place as u16
+        });
+        let host = ports.find(|&port| bind(protocol, port)).context("no port of this host is free")?;
+        Ok(Self { protocol, host, guest })
     }
 
     /// Where a client on this host finds it.
@@ -64,32 +73,12 @@ impl fmt::Display for Forward {
     }
 }
 
-const NONE_FREE: &str = "no port of this host is free";
-const NO_NUMBER: &str = "a port without a number";
-
-fn bind_tcp(port: u16) -> std::io::Result<TcpListener> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-}
-
-enum Socket {
-    Tcp(TcpListener),
-    Udp(UdpSocket),
-}
-
-impl Socket {
-    fn bind(protocol: Protocol) -> std::io::Result<Self> {
-        match protocol {
-            Protocol::Tcp => bind_tcp(0).map(Self::Tcp),
-            Protocol::Udp => UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map(Self::Udp),
-        }
-    }
-
-    fn port(&self) -> std::io::Result<u16> {
-        let address = match self {
-            Self::Tcp(listener) => listener.local_addr(),
-            Self::Udp(socket) => socket.local_addr(),
-        };
-        address.map(|address| address.port())
+/// Whether nobody has it.
+fn bind(protocol: Protocol, port: u16) -> bool {
+    let address = (Ipv4Addr::LOCALHOST, port);
+    match protocol {
+        Protocol::Tcp => TcpListener::bind(address).is_ok(),
+        Protocol::Udp => UdpSocket::bind(address).is_ok(),
     }
 }
 
@@ -99,23 +88,22 @@ mod tests {
 
     #[test]
     fn ports_are_free_and_differ() {
-        let guests = [(Protocol::Tcp, 7), (Protocol::Tcp, 19), (Protocol::Udp, 7), (Protocol::Tcp, WEB)];
-        let forwards = Forward::any(&guests).unwrap();
-        assert_eq!(forwards.iter().map(|forward| (forward.protocol, forward.guest)).collect::<Vec<_>>(), guests);
-        let mut hosts: Vec<_> =
-            forwards.iter().filter(|forward| forward.protocol == Protocol::Tcp).map(|forward| forward.host).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        assert_eq!(hosts.len(), 3);
+        let hosts: Vec<_> = (0..100).map(|_| Forward::any(Protocol::Tcp, WEB).unwrap().host).collect();
+        let mut different = hosts.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), hosts.len());
+        assert!(hosts.iter().all(|host| ANY.contains(host)));
         // They were let go again.
-        let _taken: Vec<_> = hosts.iter().map(|&host| bind_tcp(host).unwrap()).collect();
+        let _taken: Vec<_> =
+            hosts.iter().map(|&host| TcpListener::bind((Ipv4Addr::LOCALHOST, host)).unwrap()).collect();
     }
 
     #[test]
     fn the_web_server_gets_another_port_if_the_usual_one_is_taken() {
         // Taken by us, or by somebody else.
-        let _usual = bind_tcp(USUAL);
-        let web = Forward::web().unwrap();
+        let _usual = TcpListener::bind((Ipv4Addr::LOCALHOST, USUAL));
+        let web = Forward::usual().unwrap();
         assert_ne!(web.host, USUAL);
         assert_eq!(web.guest, WEB);
     }

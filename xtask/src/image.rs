@@ -2,7 +2,7 @@
 
 use crate::build::{self, Checks, Program, Programs};
 use crate::elf;
-use crate::forward::{self, Forward};
+use crate::forward::{Forward, Protocol, WEB};
 use crate::project::{Project, Scratch, read, read_text, write};
 use abi::boot::{ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH, SYSTEM_PATH};
 use anyhow::{Context, Result, bail};
@@ -55,9 +55,9 @@ impl Image {
         })
     }
 
-    /// The port of this host that leads to the machine's web server.
-    pub fn web_port(&self) -> Option<u16> {
-        self.forwards.iter().flatten().find(|forward| forward.guest == forward::WEB).map(|forward| forward.host)
+    /// What leads to the machine's web server.
+    pub fn web(&self) -> Option<Forward> {
+        self.forwards.iter().flatten().find(|forward| forward.guest == WEB).copied()
     }
 }
 
@@ -197,7 +197,7 @@ pub fn pack(
     }
     let image = finish(project, writer, nucleus, description.command_line.clone())?;
     let has = |driver: &str| description.components.iter().any(|component| component.name.value == driver);
-    let forwards = if has(NETWORK_DRIVER) { Some(vec![Forward::web()?]) } else { None };
+    let forwards = if has(NETWORK_DRIVER) { Some(vec![Forward::any(Protocol::Tcp, WEB)?]) } else { None };
     Ok(Image { forwards, entropy: has(ENTROPY_DRIVER), ..image })
 }
 

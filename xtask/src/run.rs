@@ -3,6 +3,7 @@
 use crate::build::Checks;
 use crate::command_line::{MachineOptions, RunOptions};
 use crate::emulator::{self, Console, End, Machine, TimedOut};
+use crate::forward::Forward;
 use crate::image::{self, Image, System};
 use crate::install;
 use crate::project::{Project, write};
@@ -20,7 +21,7 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     install::emulator()?;
     let image = image_of(project, &options.machine, options.exec.as_deref())?;
     let machine = Machine { icount: options.icount, ..machine_of(&options.machine) };
-    if let Some(port) = image.web_port() {
+    if let Some(port) = image.web().map(|web| web.host) {
         eprintln!("http://localhost:{port}/ leads to Cairn's web server.");
     }
     let talks = options.exec.is_none() && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
@@ -56,7 +57,11 @@ pub fn image_of(project: &Project, options: &MachineOptions, exec: Option<&str>)
         return image::nucleus_only(project, checks);
     }
     let system = System::read(project, &options.system)?;
-    image::make(project, &system, checks, frames_of(&options.memory)?, exec)
+    let mut image = image::make(project, &system, checks, frames_of(&options.memory)?, exec)?;
+    if let Some(forwards) = &mut image.forwards {
+        *forwards = vec![Forward::usual()?];
+    }
+    Ok(image)
 }
 
 /// The machine that these options ask for.

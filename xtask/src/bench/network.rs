@@ -94,12 +94,14 @@ struct Ports {
 
 impl Ports {
     fn free() -> Result<Self> {
-        let tcp = [WEB, ECHO, SOURCE, LOOPBACK].map(|port| (Protocol::Tcp, port));
-        let guests = [&[(Protocol::Udp, ECHO)][..], &tcp].concat();
-        match Forward::any(&guests)?[..] {
-            [udp_echo, web, tcp_echo, source, loopback] => Ok(Self { web, udp_echo, tcp_echo, source, loopback }),
-            _ => bail!("other ports than were asked for"),
-        }
+        let tcp = |guest| Forward::any(Protocol::Tcp, guest);
+        Ok(Self {
+            web: tcp(WEB)?,
+            udp_echo: Forward::any(Protocol::Udp, ECHO)?,
+            tcp_echo: tcp(ECHO)?,
+            source: tcp(SOURCE)?,
+            loopback: tcp(LOOPBACK)?,
+        })
     }
 
     fn forwards(&self) -> Vec<Forward> {

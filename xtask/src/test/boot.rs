@@ -30,7 +30,6 @@ use super::traced::{self, Expected};
 use super::{figures, load, wire};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
-use crate::forward::{self, Forward, Protocol};
 use crate::image::{self, System};
 use crate::project::{Project, read_text};
 use crate::run::frames_of;
@@ -252,11 +251,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>) -> Result<Vec<Stri
         (Some(exec), Some(server)) => Some(exec.replace(time_server::PLACEHOLDER, &server.port()?.to_string())),
         (exec, _) => exec.clone(),
     };
-    let mut image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, exec.as_deref())?;
-    if let Some(forwards) = &mut image.forwards {
-        // Several tests run at the same time: none gets the usual port.
-        *forwards = Forward::any(&[(Protocol::Tcp, forward::WEB)])?;
-    }
+    let image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, exec.as_deref())?;
     let machine = Machine {
         cpus,
         icount: test.icount && !(test.at_once && cpus > 1),
@@ -270,15 +265,15 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>) -> Result<Vec<Stri
         let after = regex::bytes::Regex::new(&step.after).context("bad `after`")?;
         let fetch = match &step.fetch {
             Some(path) => {
-                let port = image.web_port().context("`fetch`, but the system has no network")?;
-                Some(Fetch { port, path: path.clone() })
+                let web = image.web().context("`fetch`, but the system has no network")?;
+                Some(Fetch { port: web.host, path: path.clone() })
             }
             None => None,
         };
         let work = match &step.host {
             Some(scenario) => {
-                let port = image.web_port().context("`host`, but the system has no network")?;
-                Some(load::work(project, port, scenario)?)
+                let web = image.web().context("`host`, but the system has no network")?;
+                Some(load::work(project, web.host, scenario)?)
             }
             None => None,
         };

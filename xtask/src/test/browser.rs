@@ -9,7 +9,6 @@ use super::report::Report;
 use crate::browser::{Browser, Scheme, Screen};
 use crate::build::Checks;
 use crate::emulator::{self, Machine};
-use crate::forward::{self, Forward, Protocol};
 use crate::image::{self, System};
 use crate::install;
 use crate::project::{Project, read_text, write};
@@ -50,9 +49,8 @@ fn with_browser<T: Send>(
 ) -> Result<T> {
     install::emulator()?;
     let system = System::read(project, Path::new(SYSTEM))?;
-    let mut image = image::make(project, &system, Checks::Off, frames_of(MEMORY)?, Some(EXEC))?;
-    image.forwards = Some(Forward::any(&[(Protocol::Tcp, forward::WEB)])?);
-    let port = image.web_port().context("the machine has no web server")?;
+    let image = image::make(project, &system, Checks::Off, frames_of(MEMORY)?, Some(EXEC))?;
+    let port = image.web().context("the machine has no web server")?.host;
     let address = format!("http://localhost:{port}");
     // A clock of instructions: a busy host is not taken for a dead scheduler. While all waits it goes on with the host's.
     let clock = ["-icount", "shift=0,sleep=on"].map(String::from).to_vec();

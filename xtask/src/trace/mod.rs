@@ -25,7 +25,7 @@ use crate::bench::client::Web;
 use crate::build::{self, Checks, Programs};
 use crate::command_line::TraceOptions;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
-use crate::forward::{Forward, Protocol, WEB};
+use crate::forward::Forward;
 use crate::image::{self, Image, System};
 use crate::install;
 use crate::project::{Project, read, write};
@@ -144,7 +144,7 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
         Work::Page(_) => None,
     };
     let plan = run.system.plan(project, Some(frames_of(run.memory)?))?;
-    let mut image = image::pack(project, run.system, &plan, nucleus, programs, exec)?;
+    let image = image::pack(project, run.system, &plan, nucleus, programs, exec)?;
     let labels = Labels::of(project, run.system, programs)?;
     let scratch = project.scratch()?;
     let file = scratch.file("trace");
@@ -156,13 +156,7 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
             (if run.from_boot { Window::Everything } else { Window::Commands(shell) }, status)
         }
         Work::Page(path) => {
-            if image.forwards.is_none() {
-                bail!("a page needs a system with a network; systems/default.toml is one");
-            }
-            // Any port will do: the usual one is for people.
-            let forwards = Forward::any(&[(Protocol::Tcp, WEB)])?;
-            let web = *forwards.first().context("no port of this host leads to the machine")?;
-            image.forwards = Some(forwards);
+            let web = image.web().context("a page needs a system with a network; systems/default.toml is one")?;
             let (begin, end) = emulator::boot_for(&emulator::arguments(&image, &machine), run.limit, |over| {
                 page(web, path.trim_start_matches('/'), &file, over)
             })?;
