@@ -107,6 +107,8 @@ pub struct Activation {
     pub lent: u8,
     /// Index where delegated entries go; 0 = none are accepted.
     pub receive: u16,
+    /// While it waits: the number of the thread to which it lent its priority; 0 = none.
+    pub raised: u16,
     /// Thread pointer (FS base).
     pub pointer: u64,
     /// Floating-point registers, if its domain has them.
@@ -212,14 +214,14 @@ fn enlist(
     activation
 }
 
-/// An activation that is in no chain, pool or queue goes; its domain keeps one for the next.
+/// An activation that is in no chain, pool or queue goes. Its domain keeps the newest for the next: an operation may
+/// have removed what it runs in, and ends there.
 pub fn free(activation: Ref<Activation>) {
     let mut domain = activation.domain;
     delist(activation);
-    if domain.spare.is_none() && !domain.is_dead() {
-        domain.spare = Some(activation);
-    } else {
-        release(activation);
+    let gone = if domain.is_dead() { Some(activation) } else { domain.spare.replace(activation) };
+    if let Some(gone) = gone {
+        release(gone);
     }
 }
 

@@ -29,6 +29,7 @@ pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
         holder.lent = holder.lent.max(priority);
         let Some(mut thread) = thread_of(holder).filter(|thread| thread.priority < priority) else { return };
         thread.priority = priority;
+        lender.raised = thread.number;
         if thread.runs == Runs::Ready {
             return schedule::post_again(thread);
         }
@@ -40,6 +41,8 @@ pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
 /// `waiter` waits no more.
 pub fn end(mut waiter: Ref<Activation>) {
     let number = core::mem::take(&mut waiter.lends);
+    // It may be out of the holder's activation by now, by a short way on another CPU.
+    let raised = by_number(core::mem::take(&mut waiter.raised) as usize);
     let mut domain = waiter.domain;
     let (mut holder, mut lent, mut others) = (None, 0, false);
     // As many as a domain has activations.
@@ -59,11 +62,12 @@ pub fn end(mut waiter: Ref<Activation>) {
     if !others {
         domain.slow &= !SLOW_LENT;
     }
-    let Some(mut holder) = holder.filter(|holder| holder.lent != lent) else { return };
-    holder.lent = lent;
-    if let Some(thread) = thread_of(holder) {
-        settle(thread);
+    let changed = holder.filter(|holder| holder.lent != lent);
+    if let Some(mut holder) = changed {
+        holder.lent = lent;
     }
+    let now = changed.and_then(thread_of);
+    [raised, now].into_iter().flatten().for_each(settle);
 }
 
 /// The thread in whose chain an activation is. Of one in the pool, what it says is no longer so. Another CPU may take it out of

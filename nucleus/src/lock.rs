@@ -1,6 +1,6 @@
 //! The one nucleus lock. `entry.s` takes it where the long ways begin and gives it back where they end.
 
-use crate::arch::{entry, timer};
+use crate::arch::{entry, special, timer};
 use crate::pointer::Ref;
 use crate::table::Entry;
 use crate::{cpu, schedule};
@@ -31,6 +31,7 @@ pub fn join() {
 extern "C" fn lock_wait_here() {
     let mut cpu = cpu::this();
     let start = timer::now();
+    special::save();
     cpu.quiet.wait(&NUCLEUS_LOCK, core::hint::spin_loop);
     let waited = timer::now() - start;
     cpu.counts.lock_waits += 1;

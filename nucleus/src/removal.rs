@@ -50,7 +50,7 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
         Kind::Semaphore => {
             // SAFETY: the kind says what the object is.
             let semaphore: Ref<Semaphore> = unsafe { entry.object_as() };
-            entry.shut();
+            entry.shut(Kind::Empty);
             if semaphore.dismiss_one() {
                 return false;
             }

@@ -7,7 +7,7 @@
 
 use crate::activation::{self, Activation, State};
 use crate::arch::paging;
-use crate::arch::{entry, timer};
+use crate::arch::{entry, special, timer};
 use crate::chain;
 use crate::cpu::{self, Cpu};
 use crate::domain::Domain;
@@ -170,7 +170,7 @@ fn give_way_to_nobody(cpu: Ref<Cpu>) -> ! {
 }
 
 /// A thread goes to a CPU that has a scheduler, if possible one on which it may run; true if it precedes what runs here.
-fn move_away(mut thread: Ref<Thread>) -> bool {
+pub fn move_away(mut thread: Ref<Thread>) -> bool {
     let seated = |cpu: &Ref<Cpu>| cpu.seat.is_some();
     let allowed = |cpu: &Ref<Cpu>| thread.may_run_on(*cpu);
     let found = cpu::all().find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all().find(seated));
@@ -338,6 +338,7 @@ fn idle() -> ! {
     if cpu.domain.is_some_and(|domain| domain.is_dead()) {
         paging::leave_space();
     }
+    special::save();
     timer::arm_no_later_than(deadline::earliest());
     while !lock::is_wanted() {
         // SAFETY: as below.

@@ -106,14 +106,36 @@ fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
             if header.free == 0 {
                 unlist(account, page);
             }
-            return Ok(frames::address_of(page) + first as usize * GRANULE);
+            return Ok(unspoilt(frames::address_of(page) + first as usize * GRANULE, COUNT));
         }
         page = header.next;
     }
     let page = account.allocate_one(Use::Slab)?;
     header(page).free = ALL_FREE & !(mask(COUNT) << 1);
     list(account, page);
+    spoil(frames::address_of(page) + GRANULE, FRAME / GRANULE - 1);
     Ok(frames::address_of(page) + GRANULE)
+}
+
+/// What stands in free granules in a checked build.
+const SPOILT: u64 = 0xdead_dead_dead_dead;
+
+/// In a checked build: nobody will find anything in these granules.
+fn spoil(address: usize, granules: usize) {
+    if cfg!(feature = "checked") {
+        // SAFETY: they are free.
+        unsafe { core::slice::from_raw_parts_mut(address as *mut u64, granules * GRANULE / 8).fill(SPOILT) };
+    }
+}
+
+/// In a checked build: nobody wrote into these granules while they were free.
+fn unspoilt(address: usize, granules: u32) -> usize {
+    if cfg!(feature = "checked") {
+        // SAFETY: they are of a page of objects.
+        let words = unsafe { core::slice::from_raw_parts(address as *const u64, granules as usize * GRANULE / 8) };
+        assert!(words.iter().all(|word| *word == SPOILT), "an object was written after it was freed");
+    }
+    address
 }
 
 fn list(mut account: Ref<Account>, page: Frame) {
@@ -148,6 +170,7 @@ fn give(address: usize, mask: u64) {
     let bits = mask << (address % FRAME / GRANULE);
     if cfg!(feature = "checked") {
         assert!(frames::record(page).used == Use::Slab && header.free & bits == 0, "an object is freed twice");
+        spoil(address, mask.count_ones() as usize);
     }
     let account = frames::record(page).account();
     if header.free == 0 {

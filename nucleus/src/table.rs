@@ -162,16 +162,15 @@ impl Ref<Entry> {
     /// afterwards.
     pub fn vacate(mut self, kind: Kind) {
         self.node_reference().unlink();
-        self.shut();
+        self.shut(kind);
         self.object = 0;
         (self.node.kind, self.node.rights) = (kind as u8, 0);
-        if kind != Kind::Revoked {
-            self.code = entry::entry_empty as *const () as usize;
-        }
     }
-    /// Nobody gets through the entry any more, or is on a short way through it; what stands there stays.
-    pub fn shut(mut self) {
-        self.code = entry::entry_revoked as *const () as usize;
+    /// Nobody gets through the entry any more, or is on a short way through it: it refuses as one of `kind` does, which is
+    /// `Empty` or `Revoked`. What stands there stays.
+    pub fn shut(mut self, kind: Kind) {
+        let code = if kind == Kind::Revoked { entry::entry_revoked } else { entry::entry_empty };
+        self.code = code as *const () as usize;
         let address = self.address();
         cpu::hold_up_where(|other| (other.table..=other.table + other.limit).contains(&address));
     }

@@ -33,7 +33,7 @@ pub struct Thread {
     pinned: u8,
     /// Whether it can run.
     pub runs: Runs,
-    /// It may not run on its CPU any more, and goes to another one when it is dispatched.
+    /// It runs where it may not run any more, and goes to another CPU when it is dispatched next.
     pub moves: bool,
     /// It carries the orphans of its domain.
     pub carries_orphans: bool,

@@ -7,7 +7,7 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::{Control, Error};
-use interface::{Answer, Delegated, Failure, Transport, Words};
+use interface::{Answer, Delegated, Failure, Protocol, Transport, Words};
 use interfaces::names::{NamesClient, NamesError};
 
 use crate::entry::Owned;
@@ -60,7 +60,9 @@ impl Source for Name<'_> {
         match NamesClient(Direct(Entry::NAMES)).open(self.0) {
             Ok(delegated) => Ok(delegated.into()),
             Err(Failure::Transport(error)) => Err(error),
-            Err(Failure::Refused(NamesError::NotFound | NamesError::Gone)) => Err(Error::Empty),
+            // Of a server that dies just now the entry cannot be delivered.
+            Err(Failure::Refused(NamesError::NotFound | NamesError::Gone))
+            | Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Empty),
             Err(_) => Err(Error::BadArgument),
         }
     }

@@ -4,10 +4,13 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::arch::naked_asm;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use runtime::abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Error, MAX_DERIVATION, MESSAGE_BYTES, NEVER, PAGE_BYTES, layout, op, rights};
 use runtime::entry::Owned;
+use runtime::thread::{self, Thread};
 use runtime::{Entry, op as operation};
 
 use crate::Crime;
@@ -202,6 +205,7 @@ pub const ALL: &[Crime] = &[
 /// What takes several steps.
 pub const TRIED: &[Crime] = &[
     Crime::tried("map-cycle", "a page mapped to a child, and back to us by the child", map_cycle),
+    Crime::tried("own-removal", "a thread that removes the domain which owns the thread", own_removal),
     Crime::tried("map-deep", "a page mapped to a child and back until it is too deep", map_deep),
 ];
 
@@ -277,6 +281,70 @@ fn map_cycle() -> Result<String, String> {
         }
     }
     Ok("it came back, and went with the page it was derived from".to_string())
+}
+
+/// A child starts a thread of ours; that removes the child, and itself with it: it ends there, and who removes the child
+/// once more finishes the work.
+fn own_removal() -> Result<String, String> {
+    let text = |error: Error| error.to_string();
+    START.store(0, Ordering::SeqCst);
+    let mut child = Child::new().map_err(text)?;
+    let domain = child.give(Entry::DOMAIN, rights::ALL).map_err(text)?;
+    let code = remove_ourselves as *const () as u64;
+    let schedule = 8 | 1_000 << 8;
+    child.begins(op::THREAD_NEW as u64, [domain, code, 0, child.entry().0 as u64, schedule, 0]).map_err(text)?;
+    match child.ends_within(PATIENCE)? {
+        Some(0) => {}
+        other => return Err(format!("the thread was not started: {other:?}")),
+    }
+    let works = || {
+        Thread::start(|_| {}, 0).map(Thread::join).map_err(text)?;
+        thread::sleep(1_000_000).map_err(text)
+    };
+    // Its end leaves a free activation, so that of the thread below is one too many.
+    works()?;
+    START.store(1, Ordering::SeqCst);
+    works()?;
+    if START.load(Ordering::SeqCst) != 2 {
+        return Err("the thread did not come to its work".to_string());
+    }
+    drop(child);
+    for _ in 0..4 {
+        works()?;
+    }
+    Ok("it ends in the middle, and others finish the work".to_string())
+}
+
+/// 1: the thread below may begin; 2: it has begun; 3: it was not removed.
+static START: AtomicU64 = AtomicU64::new(0);
+
+/// A thread that waits for [`START`] and removes the entry that its argument is.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn remove_ourselves() -> ! {
+    naked_asm!(
+        "mov rbx, rdi",
+        "2:",
+        "mov eax, {yields}",
+        "xor r10d, r10d",
+        "syscall",
+        "cmp qword ptr [rip + {start}], 1",
+        "jne 2b",
+        "inc qword ptr [rip + {start}]",
+        "mov eax, {remove}",
+        "xor edi, edi",
+        "mov rsi, rbx",
+        "xor r10d, r10d",
+        "syscall",
+        "inc qword ptr [rip + {start}]",
+        "3:",
+        "mov eax, {yields}",
+        "xor r10d, r10d",
+        "syscall",
+        "jmp 3b",
+        yields = const op::YIELD * layout::ENTRY_BYTES,
+        remove = const op::ENTRY_REMOVE * layout::ENTRY_BYTES,
+        start = sym START,
+    )
 }
 
 /// Each mapping is derived from the one before; the nucleus ends that at a fixed depth.

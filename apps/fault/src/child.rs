@@ -81,10 +81,15 @@ impl Child {
 
     /// Has the child traverse the portal at `index` with words 0 to 5; gives the status it got. It dies of it.
     pub fn calls(mut self, index: u64, words: [u64; 6]) -> Result<u64, &'static str> {
-        let [a, b, c, d, e, f] = words;
-        self.start(one_call, &[index * ENTRY_BYTES as u64, a, b, c, d, e, f]).map_err(|error| error.text())?;
+        self.begins(index, words).map_err(|error| error.text())?;
         op::p(self.died.entry(), op::clock() + PATIENCE).map_err(|_| "the child did not end")?;
         self.status()
+    }
+
+    /// As [`Self::calls`], and does not wait.
+    pub fn begins(&mut self, index: u64, words: [u64; 6]) -> Result<(), Error> {
+        let [a, b, c, d, e, f] = words;
+        self.start(one_call, &[index * ENTRY_BYTES as u64, a, b, c, d, e, f])
     }
 
     /// Starts a child that for ever waits for `semaphore`, maps the page at `source` into `domain` at

@@ -8,7 +8,7 @@ use crate::pointer::Ref;
 use crate::semaphore::Semaphore;
 use crate::table::Content;
 use crate::thread::{self, Thread};
-use crate::{activation, cpu, interrupt, log, mapping, schedule, slab, trace};
+use crate::{activation, chain, cpu, interrupt, log, mapping, schedule, slab, trace};
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
@@ -129,6 +129,7 @@ pub fn activation_new(operands: &Operands) -> Outcome {
     activation.receive = receive as u16;
     let mut share = domain.share();
     activation.next = share.pool.replace(activation);
+    chain::wake_waiter(domain);
     Ok(activation.message)
 }
 

@@ -72,9 +72,13 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     }
     let mut home = thread.cpu;
     let may_stay = thread.may_run_on(home);
-    thread.moves = !may_stay && thread.runs != Runs::Blocked;
-    if thread.runs == Runs::Blocked && !may_stay {
-        thread.cpu = thread.nearest_cpu();
+    thread.moves = !may_stay && thread.runs == Runs::Running;
+    match thread.runs {
+        Runs::Blocked if !may_stay => thread.cpu = thread.nearest_cpu(),
+        Runs::Ready if !may_stay => {
+            schedule::move_away(thread);
+        }
+        _ => {}
     }
     if thread.runs == Runs::Running && ((thread.own_priority as u64) < old || !may_stay) {
         // Others may precede it now.
@@ -171,6 +175,9 @@ pub extern "C" fn log(bytes: u64, _: u64) -> Reply {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     trace::log(activation, text);
     kernel_log::line(&[Part::Foreign(activation.domain.name_bytes()), Part::Text(": "), Part::Foreign(text)]);
+    if cpu::this().preempt {
+        schedule::precede_from_operation()
+    }
     Ok(0).into()
 }
 

@@ -8,10 +8,11 @@ use abi::{Error, NEVER};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use runtime::entry::Owned;
+use runtime::op::Schedule;
 use runtime::{Entry, op};
 
 use super::child::{self, Child, Page, Program};
-use super::places::{PATIENCE, Turn, Victim, When, pin_thread, told, until};
+use super::places::{PATIENCE, PRIORITY, Turn, Victim, When, pin_thread, told, until};
 use super::{Case, text};
 use crate::hold;
 use crate::pagers::status;
@@ -47,6 +48,7 @@ pub const CASES: &[Case] = &[
         run: |turn| stopped(turn, Stop::Account),
     },
     Case { name: "a thread moved while it runs", whens: &[Busy, Asleep], run: moved },
+    Case { name: "a thread moved while it is ready", whens: &[Busy], run: moved_ready },
     Case { name: "new registers for a thread that runs", whens: &[Before, Busy, Race], run: registers },
     Case { name: "a CPU interrupted without end", whens: &[Busy], run: flooded },
     Case { name: "deaths on all sides", whens: &[Race], run: storm },
@@ -231,6 +233,42 @@ fn moved(turn: &mut Turn) -> Result<(), &'static str> {
     }
     ENOUGH.store(1, Ordering::SeqCst);
     hold(victim.finish()? == 0, "the thread pointer was not kept")
+}
+
+/// A thread is ready on a CPU that something more urgent does not let go: it goes on as soon as it may run elsewhere.
+fn moved_ready(turn: &mut Turn) -> Result<(), &'static str> {
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    static URGENT: AtomicU64 = AtomicU64::new(0);
+    static ENOUGH: AtomicU64 = AtomicU64::new(0);
+    for word in [&SEEN, &URGENT, &ENOUGH] {
+        word.store(0, Ordering::SeqCst);
+    }
+    if turn.actor == turn.victim {
+        return Ok(());
+    }
+    let count = |word: &'static AtomicU64| {
+        move || {
+            while ENOUGH.load(Ordering::SeqCst) == 0 {
+                word.fetch_add(1, Ordering::SeqCst);
+            }
+            0
+        }
+    };
+    let (ready, urgent) = (Victim::new(turn.victim, count(&SEEN))?, Victim::new(turn.victim, count(&URGENT))?);
+    ready.go();
+    until(|| SEEN.load(Ordering::SeqCst) != 0, "it does not run")?;
+    let schedule = Schedule { priority: PRIORITY + 1, slice: 1_000 };
+    op::thread_schedule_on(urgent.entry(), schedule, 1 << turn.victim).map_err(text)?;
+    urgent.go();
+    until(|| URGENT.load(Ordering::SeqCst) != 0, "what is urgent does not run")?;
+    turn.delay();
+    let seen = SEEN.load(Ordering::SeqCst);
+    pin_thread(ready.entry(), turn.actor).map_err(text)?;
+    let goes_on = until(|| SEEN.load(Ordering::SeqCst) != seen, "it waits where it may not run");
+    ENOUGH.store(1, Ordering::SeqCst);
+    ready.finish()?;
+    urgent.finish()?;
+    goes_on
 }
 
 /// A thread that reads for ever is sent to where it writes.

@@ -67,33 +67,47 @@ pub fn load(activation: Ref<Activation>) {
     }
     let next = activation.fpu.map(|_| activation);
     if cpu.fpu != next || cpu.fpu_is_stale {
-        // SAFETY: the areas live as long as their activations, and are aligned.
-        unsafe {
-            if let Some(state) = cpu.fpu.and_then(|last| last.fpu) {
-                asm!("fxsave64 [{}]", in(reg) state.pointer(), options(nostack));
-            }
-            match activation.fpu {
-                Some(state) => {
+        save();
+        match activation.fpu {
+            Some(state) => {
+                forget_elsewhere(activation);
+                // SAFETY: the area lives as long as its activation, and is aligned.
+                unsafe {
                     asm!("clts", options(nostack, nomem));
                     asm!("fxrstor64 [{}]", in(reg) state.pointer(), options(nostack));
                 }
-                None => turn_off(),
             }
+            None => turn_off(),
         }
         (cpu.fpu, cpu.fpu_is_stale) = (next, false);
     }
     cpu.special = (cpu.pointer != 0 || cpu.fpu.is_some()) as u8;
 }
 
+/// Writes the loaded floating-point registers to whom they belong. A CPU that may be held up does so before: others may
+/// go on with what ran there.
+pub fn save() {
+    if let Some(state) = cpu::this().fpu.and_then(|owner| owner.fpu) {
+        // SAFETY: the area lives as long as its activation, and is aligned; the unit is on while somebody's registers
+        // are loaded.
+        unsafe { asm!("fxsave64 [{}]", in(reg) state.pointer(), options(nostack)) }
+    }
+}
+
+/// What another CPU has loaded of `activation` is not its state any more.
+fn forget_elsewhere(activation: Ref<Activation>) {
+    let own = cpu::this();
+    for mut other in cpu::all().filter(|cpu| cpu.fpu == Some(activation) && *cpu != own) {
+        (other.fpu, other.fpu_is_stale, other.special) = (None, true, 1);
+    }
+}
+
 /// `activation` goes, and its state with it.
 pub fn forget(activation: Ref<Activation>) {
-    let own = cpu::this();
-    for mut cpu in cpu::all().filter(|cpu| cpu.fpu == Some(activation)) {
-        cpu.fpu = None;
-        if cpu == own {
-            turn_off();
-        } else {
-            (cpu.fpu_is_stale, cpu.special) = (true, 1);
-        }
+    forget_elsewhere(activation);
+    let mut own = cpu::this();
+    if own.fpu == Some(activation) {
+        own.fpu = None;
+        turn_off();
     }
 }
