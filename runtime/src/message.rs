@@ -75,7 +75,13 @@ pub(crate) fn on_main_stack() -> bool {
 /// message area. Serves as name of whoever holds a mutex.
 #[inline(always)]
 pub fn activation() -> usize {
-    (top().area.get().wrapping_sub(MESSAGE_START) as usize / PAGE_BYTES).min(layout::MAX_ACTIVATIONS - 1)
+    number_of(top().area.get())
+}
+
+/// Number of the activation with this message area.
+#[inline(always)]
+pub(crate) fn number_of(area: u64) -> usize {
+    (area.wrapping_sub(MESSAGE_START) as usize / PAGE_BYTES).min(layout::MAX_ACTIVATIONS - 1)
 }
 
 /// The one way to use the message area: puts the pieces of `send` there, has `work` enter the nucleus

@@ -12,7 +12,7 @@ use interfaces::parent::{ParentClient, ParentError};
 
 use crate::connection::Direct;
 use crate::message::{StackTop, Words};
-use crate::sync::private_semaphore;
+use crate::sync::{prepare_wait, private_semaphore};
 use crate::thread::Slot;
 use crate::{Entry, arch, message, op, table};
 
@@ -109,26 +109,41 @@ fn remove(entry: Entry) {
 /// Adds activations to this domain: as many calls can be served at once.
 pub fn activations(count: usize) -> Result<(), Error> {
     for _ in 0..count {
-        let slot = Slot::allocate()?;
-        if let Err(error) = activation_in(slot) {
-            slot.free();
-            return Err(error);
-        }
+        activation()?;
     }
     Ok(())
 }
 
-fn activation_in(slot: Slot) -> Result<(), Error> {
-    let receive = table::allocate()?;
-    slot.record().receive.set(receive.word());
-    // SAFETY: the slot is ours and free.
-    match unsafe { op::activation_new(Entry::OWN, slot.top(), receive) } {
-        Ok(_) => Ok(()),
+/// As [`activations`], for calls that wait or need more stack than a page: so many pages of its stack, and the semaphore
+/// on which it waits, an activation has from the start. So what a server has does not depend on which of its
+/// activations have served. With several CPUs all have, in the end: a caller that returns on another CPU than it
+/// called on takes an activation from pool to pool.
+pub fn prepared_activations(count: usize, stack_pages: u64) -> Result<(), Error> {
+    for _ in 0..count {
+        let (slot, area) = activation()?;
+        slot.bring(stack_pages);
+        prepare_wait(area)?;
+    }
+    Ok(())
+}
+
+/// A new activation: its slot, and its message area.
+fn activation() -> Result<(Slot, u64), Error> {
+    let slot = Slot::allocate()?;
+    match activation_in(slot) {
+        Ok(area) => Ok((slot, area)),
         Err(error) => {
-            table::free(receive);
+            slot.free();
             Err(error)
         }
     }
+}
+
+fn activation_in(slot: Slot) -> Result<u64, Error> {
+    let receive = table::allocate()?;
+    slot.record().receive.set(receive.word());
+    // SAFETY: the slot is ours and free.
+    unsafe { op::activation_new(Entry::OWN, slot.top(), receive) }.inspect_err(|_| table::free(receive))
 }
 
 /// A service that runs `S`.

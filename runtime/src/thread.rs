@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use abi::layout::{MORE_STACKS_START, NEAR_STACKS, STACK_BYTES, STACKS_START};
-use abi::{Error, NEVER};
+use abi::{Error, NEVER, PAGE_BYTES};
 
 use crate::entry::Owned;
 use crate::message::{STACK_TOP_BYTES, StackTop, top};
@@ -17,6 +17,7 @@ use crate::{Entry, arch, program};
 /// Stack slots that are used: more than a domain can have activations.
 const SLOTS: usize = 128;
 const WORDS: usize = SLOTS / 64;
+const PAGE: u64 = PAGE_BYTES as u64;
 
 /// Slots in use.
 static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
@@ -66,6 +67,15 @@ impl Slot {
         let address = self.top() - STACK_TOP_BYTES;
         // SAFETY: the slot is ours, its pages come on demand, and any bytes are a valid record.
         unsafe { &*(address as *const StackTop) }
+    }
+
+    /// Brings the uppermost pages of a stack on which nothing runs yet.
+    pub(crate) fn bring(self, pages: u64) {
+        for page in 1..=pages.min(STACK_BYTES / PAGE - 1) {
+            let place = (self.top() - page * PAGE) as *mut u8;
+            // SAFETY: the slot is ours, its pages come on demand, and no stack is read before it is written.
+            unsafe { place.write_volatile(0) };
+        }
     }
 }
 

@@ -37,6 +37,8 @@ runtime::entry!(main);
 
 /// Activations that serve.
 const ACTIVATIONS: usize = MAX_WAITING + 2;
+/// Pages of stack that a call takes.
+const STACK_PAGES: u64 = 1;
 /// Calls that may wait at the same time; the others stay for output.
 const MAX_WAITING: usize = 2;
 
@@ -242,7 +244,8 @@ fn start() -> Result<Entry, Failure<ParentError>> {
     let semaphore = op::semaphore_new(Entry::ACCOUNT, 0).map_err(Failure::Transport)?;
     STATE.lock().uart.start().map_err(Failure::Transport)?;
     op::interrupt_bind(Entry::INTERRUPT, semaphore).map_err(Failure::Transport)?;
-    server::publish::<Console>("console", ACTIVATIONS)?;
+    server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
+    server::publish_service("console", server::service::<Console>().map_err(Failure::Transport)?)?;
     // What was typed before we listened.
     handle_interrupt();
     Ok(semaphore)

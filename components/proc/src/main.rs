@@ -36,6 +36,8 @@ runtime::entry!(main);
 
 /// Activations that serve: those that may wait, and some for the others.
 const ACTIVATIONS: usize = table::MAX_WAITING + 4;
+/// Pages of stack that a call takes: to start a program, messages are put together beside the launch.
+const STACK_PAGES: u64 = 2;
 
 static PARENT: AtomicUsize = AtomicUsize::new(0);
 
@@ -187,5 +189,6 @@ fn start() -> Result<(), Failure<ParentError>> {
     table::death();
     let parent = server::service::<Parent>().map_err(Failure::Transport)?;
     PARENT.store(parent.0, Ordering::Relaxed);
-    server::publish::<Processes>("proc", ACTIVATIONS).map(drop)
+    server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
+    server::publish_service("proc", server::service::<Processes>().map_err(Failure::Transport)?)
 }

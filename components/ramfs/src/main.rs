@@ -38,6 +38,8 @@ runtime::entry!(main);
 
 /// Activations that serve: those that may wait in pipes, and some for files.
 const ACTIVATIONS: usize = pipes::MAX_WAITING + 4;
+/// Pages of stack that a call takes.
+const STACK_PAGES: u64 = 1;
 
 /// Directories that are there from the start.
 const DIRECTORIES: [&str; 2] = ["tmp", "home"];
@@ -88,7 +90,7 @@ fn start() -> Result<(), String> {
         tree.set_note(IMPORTED);
     }
     *TREE.lock() = Some(tree);
-    server::activations(ACTIVATIONS).map_err(|error| error.to_string())?;
+    server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(|error| error.to_string())?;
     let service = server::service::<FileService>().map_err(|error| error.to_string())?;
     SERVICE.store(service.0, Ordering::Relaxed);
     server::publish_service("ramfs", service).map_err(|error| error.to_string())?;

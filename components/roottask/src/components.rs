@@ -46,6 +46,9 @@ struct Plan {
     events: Entry,
 }
 
+/// Why the machine stops then.
+const SIGMA0_DIED: &str = "sigma0 died";
+
 static PLAN: Once<Plan> = Once::new();
 static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
 /// Component, its interrupt line, its ports.
@@ -293,7 +296,8 @@ fn devices(component: &Component) -> Result<(Option<Entry>, Option<Entry>), Stri
 }
 
 /// Ends the component whose domain has this number, for a component that asks. What the description does
-/// not start again is ended only by force.
+/// not start again is ended only by force. If the machine stops for it, it does before this answers: who asked could
+/// otherwise stop it first, for another reason.
 pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
     let find = |number: u16| {
         let mut all = plan().system.components();
@@ -311,23 +315,29 @@ pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
         if entry == Entry::DOMAIN {
             fail("roottask was killed");
         }
-        return op::domain_kill(entry, 0).map_err(|_| ParentError::NoSuchComponent);
+        op::domain_kill(entry, 0).map_err(|_| ParentError::NoSuchComponent)?;
+        fail(SIGMA0_DIED);
     }
     let running = RUNNING.lock();
     let victim = running.iter().find(|running| running.instance == domain).ok_or(ParentError::NoSuchComponent)?;
-    match find(victim.number).map(|component| component.restart) {
+    let component = find(victim.number);
+    match component.as_ref().map(|component| component.restart) {
         Some(Restart::Always) => {}
         Some(Restart::Never) if force == Force::Gentle => return Err(ParentError::StaysDead),
         _ if force == Force::Gentle => return Err(ParentError::Essential),
         _ => {}
     }
-    op::domain_kill(victim.domain, 0).map_err(|_| ParentError::NoSuchComponent)
+    op::domain_kill(victim.domain, 0).map_err(|_| ParentError::NoSuchComponent)?;
+    match component.filter(|component| component.restart == Restart::Reboot) {
+        Some(component) => fail(&format!("{} died", component.name)),
+        None => Ok(()),
+    }
 }
 
 /// Looks for components that died, and restarts them by their policy.
 pub fn tend() {
     if op::entry_info(memory::SIGMA0_DOMAIN, Entry::PARENT).is_err() {
-        fail("sigma0 died");
+        fail(SIGMA0_DIED);
     }
     loop {
         let dead = {

@@ -32,9 +32,10 @@ use abi::rights::ALL;
 use abi::{Error, NEVER};
 use alloc::format;
 use alloc::string::{String, ToString};
+use core::sync::atomic::{AtomicBool, Ordering};
 use runtime::entry::Owned;
 use runtime::op::Schedule;
-use runtime::{Entry, op, table};
+use runtime::{Entry, op, server, table};
 use system::{Account, System};
 
 runtime::entry!(main);
@@ -54,8 +55,12 @@ fn main() -> u8 {
 }
 
 /// Stops the machine because nothing can go on; the reason goes to the log and, with the end of the log, to
-/// the console, as far as there is one.
+/// the console, as far as there is one. The first reason is the one that is told.
 pub fn fail(reason: &str) -> ! {
+    static FAILS: AtomicBool = AtomicBool::new(false);
+    if FAILS.swap(true, Ordering::Relaxed) {
+        server::park();
+    }
     runtime::log!("cannot go on: {reason}");
     records::with_log_tail(|log| {
         services::tell_console(&[b"The machine stops: ", reason.as_bytes(), b". The end of the kernel log:\n", log]);

@@ -76,6 +76,12 @@ impl Kernel for Nucleus {
     }
 }
 
+/// Makes the own semaphore of an activation on which nothing ran yet, given its message area.
+pub(crate) fn prepare_wait(area: u64) -> Result<(), Error> {
+    OWN[message::number_of(area)].store(Nucleus::make()?, Ordering::Relaxed);
+    Ok(())
+}
+
 /// The running activation's own semaphore.
 pub(crate) fn private_semaphore() -> Result<Entry, Error> {
     Nucleus::own().map(|semaphore| Entry(semaphore as usize))

@@ -11,8 +11,8 @@ mod once;
 
 pub use channel::Channel;
 pub use condvar::Condvar;
-pub(crate) use kernel::private_semaphore;
 pub use kernel::{Kernel, Nucleus};
+pub(crate) use kernel::{prepare_wait, private_semaphore};
 pub use mutex::{Mutex, MutexGuard, RawMutex};
 pub use once::Once;
 
