@@ -20,8 +20,8 @@ pub const EXIT: usize = 4;
 /// charged to the account. Flags: [`DOMAIN_FPU`], [`DOMAIN_TRUSTED`]. `AccountExhausted`, `NoFrames`,
 /// `BadArgument`, `TableFull`, `Occupied`.
 pub const DOMAIN_NEW: usize = 5;
-/// `(domain, status)`: the domain stops for good; callers in it get `PeerDied`. Needs CONTROL.
-/// What it owns goes with `ENTRY_REMOVE` of its original entry.
+/// `(domain, status)`: the domain stops for good. Needs CONTROL. Callers in it get `PeerDied`: at once where
+/// it runs, and where it sleeps with `ENTRY_REMOVE` of its original entry, with which goes what it owns.
 pub const DOMAIN_KILL: usize = 6;
 /// `(domain, what, a, b, c)`: sets one of [`SET_FAULT_RANGE`] and the like. Needs CONTROL.
 pub const DOMAIN_SET: usize = 7;
