@@ -6,6 +6,7 @@
 use crate::account;
 use crate::activation;
 use crate::arch::paging;
+use crate::arch::registers::Registers;
 use crate::domain::{self, Domain};
 use crate::frames::{self, FRAME};
 use crate::pointer::Ref;
@@ -142,4 +143,4 @@ pub fn start_components(info: &BootInfo) -> Result<Ref<thread::Thread>, &'static
     Ok(first)
 }
 
-const _: () = assert!(size_of::<activation::Activation>() <= 448);
+const _: () = assert!(size_of::<activation::Activation>() <= size_of::<Registers>() + 304);

@@ -188,7 +188,7 @@ pub fn machine(operands: &Operands) -> Outcome {
         }
         op::MACHINE_PORTS => {
             let (first, count) = (value & 0xffff, value >> 16);
-            if count == 0 || first + count > 0x1_0000 {
+            if count == 0 || first + count > memory::PORTS {
                 return Err(Error::BadArgument.into());
             }
             let (mut place, index) = operands.own().vacancy(operands.index(3))?;

@@ -107,7 +107,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     if was_calling {
         chain::split_above(bottom);
     }
-    let old = bottom.registers.rip;
+    let old = bottom.registers.pc;
     bottom.forget_progress();
     if thread.runs == Runs::Blocked {
         chain::stop_waiting(bottom);
@@ -119,10 +119,10 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
         bottom.set_result(Err(Error::Cancelled));
     }
     if pc != NEVER {
-        bottom.registers.rip = pc;
+        bottom.registers.pc = pc;
     }
     if stack != NEVER {
-        bottom.registers.rsp = stack;
+        bottom.registers.sp = stack;
     }
     thread.top = Some(bottom);
     chain::look_anew(thread);

@@ -534,12 +534,15 @@ pub fn unmap_nucleus_page(domain: Ref<Domain>, address: u64) {
     }
 }
 
-/// Drops the processor's translation of a page of the running space.
-pub fn invalidate_page(address: u64) {
-    info::counters().invalidations += 1;
-    // SAFETY: only costs time.
-    unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
-    ledger::paid(address);
+/// Drops the translation of a page of a domain wherever a processor can have it.
+pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
+    if cpu::this().domain == Some(domain) {
+        info::counters().invalidations += 1;
+        // SAFETY: only costs time.
+        unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
+        ledger::paid(address);
+    }
+    cpu::shoot_down(domain);
 }
 
 const _: () = assert!(IMAGE > DIRECT);
