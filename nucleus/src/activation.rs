@@ -14,7 +14,7 @@ use crate::mapping::Mapping;
 use crate::pointer::{Link, Ref};
 use crate::semaphore::Semaphore;
 use crate::thread::Thread;
-use crate::{account, slab};
+use crate::{account, slab, space};
 use abi::Error;
 use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
 
@@ -142,9 +142,9 @@ pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error
     }
     let message = MESSAGE_START + (slot * frames::FRAME) as u64;
     let frame = domain.account.allocate_clear(Use::Kernel)?;
-    let made = paging::map_nucleus_page(domain, message, frame).and_then(|()| {
+    let made = space::map_nucleus_page(domain, message, frame).and_then(|()| {
         slab::allocate_as_it_is::<Activation>(domain.account)
-            .inspect_err(|_| paging::unmap_nucleus_page(domain, message))
+            .inspect_err(|_| space::unmap_nucleus_page(domain, message))
     });
     match made {
         Ok(activation) => {
@@ -152,7 +152,7 @@ pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error
                 Ok(fpu) => fpu,
                 Err(error) => {
                     slab::free(activation);
-                    paging::unmap_nucleus_page(domain, message);
+                    space::unmap_nucleus_page(domain, message);
                     account::release(frame, 0);
                     return Err(error);
                 }
@@ -232,7 +232,7 @@ fn delist(activation: Ref<Activation>) {
 pub fn release(activation: Ref<Activation>) {
     let mut domain = activation.domain;
     domain.message_slots &= !(1 << ((activation.message - MESSAGE_START) as usize / frames::FRAME));
-    paging::unmap_nucleus_page(domain, activation.message);
+    space::unmap_nucleus_page(domain, activation.message);
     account::release(frames::frame_of(activation.message_kernel), 0);
     if let Some(state) = activation.fpu {
         special::forget(activation);

@@ -31,6 +31,7 @@ mod removal;
 mod schedule;
 mod semaphore;
 mod slab;
+mod space;
 mod table;
 mod thread;
 mod trace;

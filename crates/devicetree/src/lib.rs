@@ -1,0 +1,165 @@
+//! The flattened device tree (Devicetree Specification, release 0.4, chapter 5): what firmware tells of a machine.
+//!
+//! [`Tree::new`] looks at all of it once: header, tokens, names, depth. What it accepts can be walked without an error;
+//! nothing here allocates, panics, or takes longer than the tree is long. Values of properties are still anybody's:
+//! each reader checks what it needs.
+//!
+//! A device is [`Found`] by [`Tree::walk`], which knows the buses above it: [`Found::registers`] gives addresses as the
+//! CPU sees them.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod walk;
+
+pub use walk::{Found, Range};
+
+const MAGIC: u32 = 0xd00d_feed;
+/// Bytes of the header (version 17).
+pub const HEADER_BYTES: usize = 40;
+/// Bytes that a tree may have.
+pub const MAX_BYTES: usize = 2 << 20;
+/// Nodes above a node, with itself, at most.
+pub const MAX_DEPTH: usize = 16;
+
+const BEGIN_NODE: u32 = 1;
+const END_NODE: u32 = 2;
+const PROPERTY: u32 = 3;
+const NOP: u32 = 4;
+const END: u32 = 9;
+
+/// Why a tree is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Error {
+    /// It does not begin with the number of a device tree.
+    NoTree,
+    /// It is larger than [`MAX_BYTES`], or smaller than its header.
+    Size,
+    /// It ends before it should, or a part lies outside of it.
+    CutOff,
+    /// It was written for readers that come later than version 17.
+    Version,
+    /// A token that there is not, or one where it may not be.
+    Token,
+    /// More than [`MAX_DEPTH`] nodes in each other.
+    TooDeep,
+}
+
+impl Error {
+    /// For people.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::NoTree => "the loader gave no device tree",
+            Self::Size => "the device tree has an impossible size",
+            Self::CutOff => "the device tree is cut off",
+            Self::Version => "the device tree has a version that is not understood",
+            Self::Token => "the device tree is malformed",
+            Self::TooDeep => "the device tree is too deep",
+        }
+    }
+}
+
+/// Four bytes, big-endian.
+pub(crate) fn cell(bytes: &[u8], at: usize) -> Option<u32> {
+    let (word, _) = bytes.get(at..)?.split_first_chunk()?;
+    Some(u32::from_be_bytes(*word))
+}
+
+/// The bytes before the first NUL.
+pub(crate) fn text(bytes: &[u8]) -> Option<&[u8]> {
+    bytes.iter().position(|byte| *byte == 0).map(|end| &bytes[..end])
+}
+
+/// A tree that was looked at.
+#[derive(Clone, Copy)]
+pub struct Tree<'a> {
+    structure: &'a [u8],
+    strings: &'a [u8],
+}
+
+/// One token of the structure.
+pub(crate) enum Token<'a> {
+    Begin { name: &'a [u8] },
+    End,
+    Property { name: &'a [u8], value: &'a [u8] },
+    Last,
+}
+
+/// How many bytes a tree has, by its first [`HEADER_BYTES`].
+pub fn total_bytes(header: &[u8]) -> Result<usize, Error> {
+    if cell(header, 0) != Some(MAGIC) {
+        return Err(Error::NoTree);
+    }
+    let bytes = cell(header, 4).ok_or(Error::CutOff)? as usize;
+    if (HEADER_BYTES..=MAX_BYTES).contains(&bytes) { Ok(bytes) } else { Err(Error::Size) }
+}
+
+impl<'a> Tree<'a> {
+    /// Looks at all of a tree.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
+        let bytes = bytes.get(..total_bytes(bytes)?).ok_or(Error::CutOff)?;
+        let field = |at| cell(bytes, at).ok_or(Error::CutOff);
+        // "Last compatible version": 16 and 17 have the same structure.
+        if field(24)? > 17 || field(20)? < 16 {
+            return Err(Error::Version);
+        }
+        let part = |start: u32, length: u32| {
+            let start = start as usize;
+            bytes.get(start..start + length as usize).ok_or(Error::CutOff)
+        };
+        let structure = match field(20)? {
+            // Without a size of the structure: up to the end.
+            16 => bytes.get(field(8)? as usize..).ok_or(Error::CutOff)?,
+            _ => part(field(8)?, field(36)?)?,
+        };
+        let tree = Self { structure, strings: part(field(12)?, field(32)?)? };
+        tree.check()?;
+        Ok(tree)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let (mut at, mut depth, mut begun, mut may_have_properties) = (0, 0, false, false);
+        loop {
+            match self.token(&mut at)? {
+                Token::Begin { .. } if begun && depth == 0 => return Err(Error::Token),
+                Token::Begin { .. } => {
+                    (depth, begun, may_have_properties) = (depth + 1, true, true);
+                    if depth > MAX_DEPTH {
+                        return Err(Error::TooDeep);
+                    }
+                }
+                Token::End if depth > 0 => (depth, may_have_properties) = (depth - 1, false),
+                // Properties stand before the nodes below (5.4.2).
+                Token::Property { .. } if may_have_properties => {}
+                Token::Last if begun && depth == 0 => return Ok(()),
+                _ => return Err(Error::Token),
+            }
+        }
+    }
+
+    /// The token at an offset, which goes behind it.
+    pub(crate) fn token(&self, at: &mut usize) -> Result<Token<'a>, Error> {
+        loop {
+            let kind = cell(self.structure, *at).ok_or(Error::CutOff)?;
+            *at += 4;
+            return Ok(match kind {
+                NOP => continue,
+                BEGIN_NODE => {
+                    let name = self.structure.get(*at..).and_then(text).ok_or(Error::CutOff)?;
+                    *at = (*at + name.len() + 1).next_multiple_of(4);
+                    Token::Begin { name }
+                }
+                END_NODE => Token::End,
+                PROPERTY => {
+                    let length = cell(self.structure, *at).ok_or(Error::CutOff)? as usize;
+                    let name = cell(self.structure, *at + 4).ok_or(Error::CutOff)? as usize;
+                    let name = self.strings.get(name..).and_then(text).ok_or(Error::CutOff)?;
+                    let value = self.structure.get(*at + 8..*at + 8 + length).ok_or(Error::CutOff)?;
+                    *at = (*at + 8 + length).next_multiple_of(4);
+                    Token::Property { name, value }
+                }
+                END => Token::Last,
+                _ => return Err(Error::Token),
+            });
+        }
+    }
+}
