@@ -13,8 +13,8 @@ pub struct Range {
 
 /// A node with its properties, and how the buses above it translate addresses.
 #[derive(Clone, Copy)]
-pub struct Found<'t, 'a> {
-    tree: &'t Tree<'a>,
+pub struct Found<'a> {
+    tree: Tree<'a>,
     /// Where its properties begin.
     at: usize,
     name: &'a [u8],
@@ -44,8 +44,8 @@ fn number(bytes: &[u8], at: usize, cells: usize) -> Option<u64> {
 
 impl<'a> Tree<'a> {
     /// Shows each node until `look` gives something.
-    pub fn walk<T>(&self, mut look: impl FnMut(&Found<'_, 'a>) -> Option<T>) -> Option<T> {
-        let mut found = Found { tree: self, at: 0, name: &[], above: [Bus::default(); MAX_DEPTH], depth: 0 };
+    pub fn walk<T>(&self, mut look: impl FnMut(&Found<'a>) -> Option<T>) -> Option<T> {
+        let mut found = Found { tree: *self, at: 0, name: &[], above: [Bus::default(); MAX_DEPTH], depth: 0 };
         let mut at = 0;
         // The tree was looked at: no token is wrong.
         while let Ok(token) = self.token(&mut at) {
@@ -67,7 +67,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The node at a path such as `/chosen`; units (`@0`) may be left out.
-    pub fn find(&self, path: &str) -> Option<Found<'_, 'a>> {
+    pub fn find(&self, path: &str) -> Option<Found<'a>> {
         self.walk(|found| found.is_at(path.as_bytes()).then_some(*found))
     }
 }
@@ -77,7 +77,7 @@ fn is_called(name: &[u8], wanted: &[u8]) -> bool {
     name == wanted || name.strip_prefix(wanted).is_some_and(|rest| rest.first() == Some(&b'@'))
 }
 
-impl<'a> Found<'_, 'a> {
+impl<'a> Found<'a> {
     /// Its name, with the unit.
     pub fn name(&self) -> &'a [u8] {
         self.name
@@ -86,6 +86,11 @@ impl<'a> Found<'_, 'a> {
     /// How many nodes are above it.
     pub fn depth(&self) -> usize {
         self.depth
+    }
+
+    /// Whether the node right above it is called so.
+    pub fn is_below(&self, name: &str) -> bool {
+        self.above[..self.depth].last().is_some_and(|bus| is_called(bus.name, name.as_bytes()))
     }
 
     fn is_at(&self, path: &[u8]) -> bool {
@@ -145,6 +150,11 @@ impl<'a> Found<'_, 'a> {
         // What is below the root is where the root says.
         let ranges = if self.depth == 0 { Some(&[][..]) } else { self.property("ranges") };
         Bus { name: self.name, address_cells: cells("#address-cells", 2), size_cells: cells("#size-cells", 1), ranges }
+    }
+
+    /// The number of a CPU: the first address of `reg`, which is no memory (3.8.1).
+    pub fn registers_of_cpu(&self) -> Option<u64> {
+        number(self.property("reg")?, 0, self.above[..self.depth].last()?.address_cells)
     }
 
     /// Range number `index` of `reg`, as the CPU sees it.

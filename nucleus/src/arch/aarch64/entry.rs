@@ -1,0 +1,133 @@
+//! The assembly of `entry.s` and `boot.s`, with the offsets and constants that it uses.
+
+use crate::activation::{self, Activation};
+use crate::cpu::Cpu;
+use crate::domain::{self, Domain};
+use crate::semaphore::Semaphore;
+use crate::table::Entry;
+use crate::thread::Thread;
+use abi::{Error, rights};
+use core::mem::offset_of;
+
+macro_rules! assembly {
+    ($file:literal; $($name:ident = $value:expr),* $(,)?) => {
+        core::arch::global_asm!($(concat!(".set ", stringify!($name), ", {", stringify!($name), "}\n")),*, include_str!($file), $($name = const $value),*);
+    };
+}
+
+assembly! { "boot.s";
+    BOOT_SCTLR = super::processor::SCTLR_OFF,
+    SCTLR = super::processor::SCTLR,
+    MAIR = super::paging::MAIR,
+    TCR = super::paging::TCR,
+}
+
+assembly! { "entry.s";
+    CPU_ACTIVATION = offset_of!(Cpu, activation),
+    CPU_TABLE = offset_of!(Cpu, table),
+    CPU_LIMIT = offset_of!(Cpu, limit),
+    CPU_DOMAIN = offset_of!(Cpu, domain),
+    CPU_THREAD = offset_of!(Cpu, thread),
+    CPU_STACK = offset_of!(Cpu, stack),
+    CPU_SLOT = offset_of!(Cpu, slot),
+    CPU_QUIET = offset_of!(Cpu, quiet),
+    CPU_NUMBER = offset_of!(Cpu, number),
+    CPU_SETTLES = offset_of!(Cpu, settles),
+    LOCK_SERVED = crate::lock::BYTES_BEFORE_SERVED,
+    SYSTEM_CALL_BYTES = super::memory::SYSTEM_CALL_BYTES,
+    INTERRUPT = super::trap::INTERRUPT,
+    SYSTEM_ERROR = super::trap::SYSTEM_ERROR,
+    MEASURED = cfg!(feature = "measured") as u8,
+    TRACED = cfg!(feature = "trace") as u8,
+    A_PC = offset_of!(Activation, registers.pc),
+    A_X = offset_of!(Activation, registers.x),
+    A_FLAGS = offset_of!(Activation, registers.flags),
+    A_POINTER = offset_of!(Activation, registers.pointer),
+    A_FRAME = offset_of!(Activation, frame),
+    A_STATE = offset_of!(Activation, state),
+    A_NEXT = offset_of!(Activation, next),
+    A_CALLER = offset_of!(Activation, caller),
+    A_CALLEE = offset_of!(Activation, callee),
+    A_THREAD = offset_of!(Activation, thread),
+    A_DOMAIN = offset_of!(Activation, domain),
+    A_ENTRY = offset_of!(Activation, entry),
+    A_STACK = offset_of!(Activation, stack),
+    FRAME_LIGHT = activation::Frame::Light as u8,
+    FRAME_WORDS = activation::Frame::Words as u8,
+    FRAME_CALL = activation::Frame::Call as u8,
+    FRAME_FULL = activation::Frame::Full as u8,
+    STATE_FREE = activation::State::Free as u8,
+    STATE_TOP = activation::State::Top as u8,
+    STATE_CALLING = activation::State::Calling as u8,
+    D_PAIR = offset_of!(Domain, pair),
+    D_POOL = size_of::<Domain>() + offset_of!(domain::Share, pool),
+    D_WAITERS = offset_of!(Domain, waiters),
+    D_SLOW = offset_of!(Domain, slow),
+    D_CROSSINGS = size_of::<Domain>() + offset_of!(domain::Share, crossings),
+    D_TABLE = offset_of!(Domain, table),
+    D_ROOT = offset_of!(Domain, root),
+    T_NUMBER = offset_of!(Thread, number),
+    T_TOP = offset_of!(Thread, top),
+    S_COUNT = offset_of!(Semaphore, count),
+    E_OBJECT = offset_of!(Entry, object),
+    E_RIGHTS = offset_of!(Entry, node.rights),
+    E_WORD0 = offset_of!(Entry, word0),
+    E_PAIRS = offset_of!(Entry, pairs),
+    R_USE = rights::USE,
+    R_WRITE = rights::WRITE,
+    E_BAD_INDEX = Error::BadIndex as u64,
+    E_EMPTY = Error::Empty as u64,
+    E_REVOKED = Error::Revoked as u64,
+    E_WRONG_KIND = Error::WrongKind as u64,
+    E_NO_RIGHT = Error::NoRight as u64,
+    E_BAD_ARGUMENT = Error::BadArgument as u64,
+    MAX_DEPTH = abi::MAX_DEPTH,
+}
+
+/// What `entry.s` loads and stores as pairs, and more.
+const _: () = assert!(
+    offset_of!(Activation, state) == offset_of!(Activation, frame) + 1
+        && offset_of!(Activation, depth) == offset_of!(Activation, frame) + 2
+        && offset_of!(Activation, registers.sp) == offset_of!(Activation, registers.pc) + 8
+        && offset_of!(Activation, registers.pointer) == offset_of!(Activation, registers.flags) + 8
+        && offset_of!(Activation, message) == offset_of!(Activation, stack) + 8
+        && offset_of!(Cpu, table) == offset_of!(Cpu, activation) + 8
+        && offset_of!(Cpu, limit) == offset_of!(Cpu, table) + 8
+        && offset_of!(Cpu, domain) == offset_of!(Cpu, limit) + 8
+        && offset_of!(Domain, limit) == offset_of!(Domain, table) + 8
+        && offset_of!(Entry, word1) == offset_of!(Entry, word0) + 8
+);
+
+unsafe extern "C" {
+    /// Resumes with status and word 0; see `entry.s`.
+    pub fn leave_to_light(activation: usize) -> !;
+    /// Resumes with all words.
+    pub fn leave_to_words(activation: usize) -> !;
+    /// Resumes with every register.
+    pub fn leave_to_full(activation: usize) -> !;
+    /// Enters a scheduler's seat; see `entry.s`.
+    pub fn leave_to_entry(activation: usize, word0: u64, word1: u64) -> !;
+    /// Enters a called activation; see `entry.s`.
+    pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 5], control: u64) -> !;
+    /// Lets waiting interrupts in; comes back only if there is none.
+    pub fn interrupt_window();
+    /// Lets others have the nucleus lock first; see `crate::lock`.
+    pub fn pass_lock();
+    /// Waits for the nucleus lock, which was announced to be wanted.
+    pub fn lock_wait();
+    /// Goes on with what runs on this CPU, with an empty stack.
+    pub fn go_on_afresh() -> !;
+    pub fn op_dispatch();
+    /// Sleeps until an interrupt.
+    pub fn idle_wait() -> !;
+    pub fn entry_empty();
+    pub fn entry_revoked();
+    pub fn entry_wrong_kind();
+    pub fn entry_call();
+    pub fn entry_return();
+    pub fn entry_semaphore();
+    pub fn op_thread_id();
+    pub fn op_light();
+    pub fn op_full();
+    pub static vectors: [u8; 2048];
+}

@@ -1,0 +1,669 @@
+// The system call and the trap entries. Names in capitals are offsets and constants given by `entry.rs`.
+//
+// Registers: see crates/abi/src/registers.rs. On entry by SVC: x8 = index * 64, the user's pc, stack pointer and flags are in
+// ELR_EL1, SP_EL0 and SPSR_EL1, interrupts are off. SP_EL1 is the top of the kernel stack whenever users run. Every check
+// comes before the first state is overwritten. x6, x7 and x9 to x18 are destroyed by a system call: they are used here, and
+// leave as zeros.
+//
+// Through all of it: x16 = the CPU's block, x8 = the entry, x15 = the activation.
+
+.text
+.macro ERET                         // no instruction behind it is executed ahead (Arm ARM D1.4.4; SB is not everywhere)
+    eret
+    dsb nsh
+    isb
+.endm
+.macro CLEAR registers:vararg
+    .irp register, \registers
+    mov \register, xzr
+    .endr
+.endm
+.macro LEAVE                        // what else a system call destroys is clear
+    CLEAR x6, x7, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
+    ERET
+.endm
+
+// ---- vectors (Arm ARM D1.3.1): 16 of 128 bytes ----
+.macro VECTOR
+    .balign 128
+.endm
+.balign 2048
+.globl vectors
+vectors:
+    // Of the nucleus itself with the users' stack pointer: never.
+    VECTOR
+    mov x0, #0
+    b trap_kernel
+    VECTOR
+    mov x0, #INTERRUPT
+    b trap_kernel
+    VECTOR
+    mov x0, #INTERRUPT
+    b trap_kernel
+    VECTOR
+    mov x0, #SYSTEM_ERROR
+    b trap_kernel
+    // Of the nucleus itself.
+    VECTOR
+    mrs x0, esr_el1
+    ubfx x0, x0, #26, #6
+    b trap_kernel
+    VECTOR
+    mov x0, #INTERRUPT
+    b trap_kernel
+    VECTOR
+    mov x0, #INTERRUPT
+    b trap_kernel
+    VECTOR
+    mov x0, #SYSTEM_ERROR
+    b trap_kernel
+    // Of users.
+    VECTOR
+    stp x16, x17, [sp, #-16]        // above the stack there is nothing, and no interrupt comes
+    mrs x16, esr_el1
+    ubfx x17, x16, #26, #6
+    cmp x17, #0x15                  // SVC
+    b.ne trap_user
+    mrs x16, tpidr_el1
+    // A domain with a table of 2^n entries has LIMIT = bytes of the table - 64: the bound and, as a mask, the
+    // guard against speculation past it.
+    ldp x17, x15, [x16, #CPU_TABLE]
+    cmp x8, x15
+    b.hi bad_index
+    and x8, x8, x15
+    add x8, x8, x17
+    ldr x17, [x8]
+    br x17
+    VECTOR
+    stp x16, x17, [sp, #-16]
+    mov x17, #INTERRUPT
+    b trap_user
+    VECTOR
+    stp x16, x17, [sp, #-16]
+    mov x17, #INTERRUPT
+    b trap_user
+    VECTOR
+    stp x16, x17, [sp, #-16]
+    mov x17, #SYSTEM_ERROR
+    b trap_user
+    // Of users in AArch32: never.
+    .rept 4
+    VECTOR
+    mov x0, #0
+    b trap_kernel
+    .endr
+    VECTOR
+
+bad_index:
+    mov x8, #E_BAD_INDEX
+    b leave_refused
+.globl entry_empty, entry_revoked, entry_wrong_kind
+entry_empty:
+    mov x8, #E_EMPTY
+    b leave_refused
+entry_revoked:
+    mov x8, #E_REVOKED
+    b leave_refused
+entry_wrong_kind:
+    mov x8, #E_WRONG_KIND
+    b leave_refused
+no_right:
+    mov x8, #E_NO_RIGHT
+    b leave_refused
+bad_argument:
+    mov x8, #E_BAD_ARGUMENT
+leave_refused:                      // every other register still holds what the user had in it
+    CLEAR x14, x15, x16, x17
+    ERET
+
+// The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `parallel`.
+// What is done with the lock lies between symbols `lock_taken_*` and `lock_given_*`, which `./x bench` counts between.
+.macro ACQUIRE wait                 // changes x9 to x12, and what `wait` changes
+    adrp x9, NUCLEUS_LOCK
+    add x9, x9, :lo12:NUCLEUS_LOCK
+1:  ldaxr w10, [x9]
+    add w11, w10, #1
+    stxr w12, w11, [x9]
+    cbnz w12, 1b
+    tbnz w10, #31, lock_taken_\@
+    bl \wait
+lock_taken_\@:
+.endm
+.macro RELEASE                      // changes x9 to x12
+lock_given_\@:
+    adrp x9, NUCLEUS_LOCK
+    add x9, x9, :lo12:NUCLEUS_LOCK
+1:  ldxr w10, [x9]
+    sub w11, w10, #1
+    stlxr w12, w11, [x9]
+    cbnz w12, 1b
+    cmp w10, #0
+    b.le 2f
+    add x9, x9, #LOCK_SERVED
+    ldr w10, [x9]
+    add w10, w10, #1
+    stlr w10, [x9]
+2:
+.endm
+.if MEASURED || TRACED
+.error "measuring and tracing are not written for AArch64 yet"
+.endif
+.macro SAVE_PRESERVED a
+    stp x19, x20, [\a, #A_X + 8 * 19]
+    stp x21, x22, [\a, #A_X + 8 * 21]
+    stp x23, x24, [\a, #A_X + 8 * 23]
+    stp x25, x26, [\a, #A_X + 8 * 25]
+    stp x27, x28, [\a, #A_X + 8 * 27]
+    stp x29, x30, [\a, #A_X + 8 * 29]
+.endm
+.macro LOAD_PRESERVED a
+    ldp x19, x20, [\a, #A_X + 8 * 19]
+    ldp x21, x22, [\a, #A_X + 8 * 21]
+    ldp x23, x24, [\a, #A_X + 8 * 23]
+    ldp x25, x26, [\a, #A_X + 8 * 25]
+    ldp x27, x28, [\a, #A_X + 8 * 27]
+    ldp x29, x30, [\a, #A_X + 8 * 29]
+.endm
+.macro SAVE_PLACE a                 // where to go on; changes x9, x10
+    mrs x9, elr_el1
+    mrs x10, sp_el0
+    stp x9, x10, [\a, #A_PC]
+    mrs x9, tpidr_el0
+    str x9, [\a, #A_POINTER]
+.endm
+.macro LOAD_PLACE a                 // flags are clear; changes x9, x10
+    ldp x9, x10, [\a, #A_PC]
+    msr elr_el1, x9
+    msr sp_el0, x10
+    ldr x9, [\a, #A_POINTER]
+    msr tpidr_el0, x9
+    msr spsr_el1, xzr
+.endm
+.macro SAVE_LIGHT                   // x15 = activation; what a function call preserves, and where to go on
+    ldr x15, [x16, #CPU_ACTIVATION]
+    SAVE_PLACE x15
+    SAVE_PRESERVED x15
+.endm
+.macro SAVE_WORDS                   // changes x9
+    stp x0, x1, [x15, #A_X]
+    stp x2, x3, [x15, #A_X + 8 * 2]
+    stp x4, x5, [x15, #A_X + 8 * 4]
+    ldr x9, [x16, #CPU_TABLE]
+    sub x9, x8, x9
+    str x9, [x15, #A_X + 8 * 8]
+    mov w9, #FRAME_WORDS
+    strb w9, [x15, #A_FRAME]
+.endm
+
+// ---- short-circuit: done here ----
+.globl op_thread_id
+op_thread_id:
+    ldr x17, [x16, #CPU_THREAD]
+    ldrh w0, [x17, #T_NUMBER]
+    mov x8, xzr
+    CLEAR x15, x16, x17
+    ERET
+
+// A semaphore entry: word 0 = P or V. The count is that of the crate `parallel`.
+.globl entry_semaphore
+entry_semaphore:
+    ldrb w17, [x8, #E_RIGHTS]
+    cmp x0, #1
+    b.eq 2f
+    b.hi bad_argument
+    .if R_USE == 0
+    .error "no bit"
+    .endif
+    tst w17, #R_USE
+    b.eq no_right
+    ldr x17, [x8, #E_OBJECT]
+    .if S_COUNT != 0
+    add x17, x17, #S_COUNT
+    .endif
+1:  ldaxr x15, [x17]
+    subs x15, x15, #1
+    b.mi 4f
+    stxr w14, x15, [x17]
+    cbnz w14, 1b
+    mov x8, xzr
+    CLEAR x14, x15, x16, x17
+    ERET
+2:  tst w17, #R_WRITE
+    b.eq no_right
+    ldr x17, [x8, #E_OBJECT]
+    .if S_COUNT != 0
+    add x17, x17, #S_COUNT
+    .endif
+3:  ldxr x15, [x17]
+    add x15, x15, #1
+    stlxr w14, x15, [x17]
+    cbnz w14, 3b
+    cmp x15, #0
+    b.le 5f
+    mov x8, xzr
+    CLEAR x14, x15, x16, x17
+    ERET
+4:  clrex                           // there is no token: nothing was done
+    SAVE_LIGHT
+    ACQUIRE wait_to_take
+    mov w9, #FRAME_LIGHT
+    strb w9, [x15, #A_FRAME]
+    ldr x0, [x8, #E_OBJECT]
+    bl semaphore_wait               // (semaphore, deadline, holder); returns only when it need not wait
+    b leave_light
+5:  SAVE_LIGHT
+    mov w9, #FRAME_LIGHT
+    strb w9, [x15, #A_FRAME]
+    ldr x13, [x8, #E_OBJECT]
+    ACQUIRE wait_to_give
+    mov x0, x13
+    bl semaphore_wake
+    b leave_light
+
+// ---- waiting for the lock, x15 = activation, x8 = entry, x13 = semaphore if any; what the activation has saved is such
+// that it can go on from there, should another CPU change what runs here meanwhile ----
+.macro WAIT_TO_REPEAT code          // the system call is made again, unless nothing changed
+    stp x8, x15, [sp, #-32]!
+    str x30, [sp, #16]
+    SAVE_WORDS
+    ldr x9, [x15, #A_PC]
+    sub x9, x9, #SYSTEM_CALL_BYTES
+    str x9, [x15, #A_PC]
+    mov x0, x8
+    adrp x1, \code
+    add x1, x1, :lo12:\code
+    bl lock_wait_with               // (entry, its code): returns if both are as they were
+    ldr x30, [sp, #16]
+    ldp x8, x15, [sp], #32
+    mrs x16, tpidr_el1
+    ldr x9, [x15, #A_PC]
+    add x9, x9, #SYSTEM_CALL_BYTES
+    str x9, [x15, #A_PC]
+    ldp x0, x1, [x15, #A_X]
+    ldp x2, x3, [x15, #A_X + 8 * 2]
+    ldp x4, x5, [x15, #A_X + 8 * 4]
+    ret
+.endm
+wait_for_light:
+    WAIT_TO_REPEAT op_light
+wait_for_dispatch:
+    SAVE_PRESERVED x15
+    WAIT_TO_REPEAT op_dispatch
+wait_for_full:
+    WAIT_TO_REPEAT op_full
+wait_for_call:
+    WAIT_TO_REPEAT entry_call
+wait_for_return:
+    WAIT_TO_REPEAT entry_return
+wait_to_take:
+    WAIT_TO_REPEAT entry_semaphore
+wait_to_give:                       // a V that was made
+    str x13, [x16, #CPU_SETTLES]
+    str xzr, [x15, #A_X + 8 * 8]
+    str xzr, [x15, #A_X]
+    b lock_wait_given               // does not return
+.globl lock_wait
+lock_wait:
+    stp x29, x30, [sp, #-16]!
+    bl lock_wait_here
+lock_taken_after_waiting:
+    ldp x29, x30, [sp], #16
+    ret
+wait_for_trap:                      // all registers are saved; x13, x14 are kept
+    stp x13, x14, [sp, #-32]!
+    str x30, [sp, #16]
+    bl lock_wait_here
+    ldr x30, [sp, #16]
+    ldp x13, x14, [sp], #32
+    ret
+
+// Kernel operations that never restart: words 0 1 2 5 3 4 are the six arguments of a C function.
+.globl op_light
+op_light:
+    SAVE_LIGHT
+    ACQUIRE wait_for_light
+    mov w9, #FRAME_LIGHT
+    strb w9, [x15, #A_FRAME]
+    ldr x9, [x8, #E_OBJECT]
+    blr x9
+leave_light:                        // same activation; Rust preserved what a function preserves
+    RELEASE
+    mov x8, x0
+    mov x0, x1
+    mrs x16, tpidr_el1
+    ldr x15, [x16, #CPU_ACTIVATION]
+    ldp x9, x10, [x15, #A_PC]
+    msr elr_el1, x9
+    msr sp_el0, x10
+    msr spsr_el1, xzr
+    ldr x30, [x15, #A_X + 8 * 30]
+    CLEAR x1, x2, x3, x4, x5
+    LEAVE
+
+// As `op_light` for DISPATCH, which comes back only with a refusal: the seat keeps nothing else.
+.globl op_dispatch
+op_dispatch:
+    ldr x15, [x16, #CPU_ACTIVATION]
+    SAVE_PLACE x15
+    str x30, [x15, #A_X + 8 * 30]
+    ACQUIRE wait_for_dispatch
+    ldr x9, [x8, #E_OBJECT]
+    blr x9
+    b leave_light
+
+// Kernel operations that may restart: all words are kept in the activation; argument = the activation.
+.globl op_full
+op_full:
+    SAVE_LIGHT
+    SAVE_WORDS
+    ACQUIRE wait_for_full
+    mov x0, x15
+    ldr x9, [x8, #E_OBJECT]
+    blr x9
+    b leave_light
+
+// ---- call: table-driven, general form: new stack, all registers kept for the caller and cleared ----
+.globl entry_call
+.balign 64
+entry_call:
+    SAVE_LIGHT
+    cbnz x3, call_slow              // bytes, delegation or flags
+    ldr x17, [x16, #CPU_DOMAIN]
+    ldr x14, [x8, #E_OBJECT]        // the callee
+    ldr x13, [x8, #E_PAIRS]         // both label-pair ids
+    ldr w12, [x17, #D_PAIR]
+    cmp w12, w13
+    b.ne call_slow
+    ldr w12, [x14, #D_PAIR]
+    cmp x12, x13, lsr #32
+    b.ne call_slow
+    ldr x13, [x16, #CPU_SLOT]
+    add x11, x14, x13               // what the callee has on this CPU
+    ldr x12, [x11, #D_POOL]
+    cbz x12, call_slow
+    ldrb w10, [x17, #D_SLOW]
+    ldrb w9, [x14, #D_SLOW]
+    orr w10, w10, w9                // a death, an FPU: the long way
+    cbnz w10, call_slow
+    ldr w10, [x15, #A_FRAME]        // frame, state, depth (high half)
+    mov w9, #(MAX_DEPTH - 1) << 16
+    cmp w10, w9
+    b.hs call_slow
+    ldr x9, [x16, #CPU_THREAD]
+    str x15, [x12, #A_CALLER]
+    str x9, [x12, #A_THREAD]        // before the state: other CPUs may look at both without holding this one up
+    add w10, w10, #1 << 16
+    str w10, [x12, #A_FRAME]        // the callee is the top, as the caller was
+    ldr x10, [x12, #A_NEXT]
+    str x10, [x11, #D_POOL]
+    mov w10, #FRAME_CALL | STATE_CALLING << 8
+    strh w10, [x15, #A_FRAME]
+    str x12, [x15, #A_CALLEE]
+    str x12, [x9, #T_TOP]
+    add x10, x17, x13
+    ldr x9, [x10, #D_CROSSINGS]
+    add x9, x9, #1
+    str x9, [x10, #D_CROSSINGS]
+    ldp x10, x8, [x8, #E_WORD0]     // entry address, badge: whoever empties the entry relies on our being in its table until now
+    ldp x13, x17, [x14, #D_TABLE]
+    stp x12, x13, [x16, #CPU_ACTIVATION]
+    stp x17, x14, [x16, #CPU_LIMIT]
+    ldr x13, [x14, #D_ROOT]
+    msr ttbr0_el1, x13
+    ldp x9, x6, [x12, #A_STACK]     // and the message area
+    msr elr_el1, x10
+    msr sp_el0, x9
+    msr spsr_el1, xzr
+    msr tpidr_el0, xzr
+    CLEAR x7, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
+    CLEAR x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, x29, x30
+    ERET
+call_slow:
+    SAVE_WORDS
+    ACQUIRE wait_for_call
+    mov x0, x15
+    mov x1, x8
+    bl call_slowly                  // (caller's activation, entry): does not return
+    brk #0
+
+// ---- return: entry 0 of every table ----
+.macro RETURN_TO_CALLER             // x15 = activation, x14 = its caller; or the long way, with nothing changed
+    ldr x13, [x16, #CPU_DOMAIN]
+    ldr x12, [x13, #D_WAITERS]
+    cbnz x12, return_slow
+    ldr x12, [x14, #A_DOMAIN]
+    ldrb w11, [x12, #D_SLOW]
+    ldrb w10, [x13, #D_SLOW]
+    orr w11, w11, w10
+    cbnz w11, return_slow
+    ldr x11, [x16, #CPU_SLOT]
+    add x11, x13, x11
+    ldr x10, [x11, #D_POOL]
+    str x10, [x15, #A_NEXT]
+    str x15, [x11, #D_POOL]
+    mov w10, #STATE_FREE
+    strb w10, [x15, #A_STATE]
+    mov w10, #STATE_TOP
+    strb w10, [x14, #A_STATE]
+    ldr x10, [x16, #CPU_THREAD]
+    str x14, [x10, #T_TOP]
+    ldp x10, x11, [x12, #D_TABLE]
+    stp x14, x10, [x16, #CPU_ACTIVATION]
+    stp x11, x12, [x16, #CPU_LIMIT]
+    ldr x10, [x12, #D_ROOT]
+    msr ttbr0_el1, x10
+.endm
+.globl entry_return
+.balign 64
+entry_return:
+    ldr x15, [x16, #CPU_ACTIVATION]
+    cbnz x3, return_slow
+    ldr x14, [x15, #A_CALLER]
+    cbz x14, return_slow            // refused: nothing that the user keeps was touched so far
+    ldrb w13, [x14, #A_FRAME]
+    cmp w13, #FRAME_CALL
+    b.ne 1f
+    RETURN_TO_CALLER
+    LOAD_PLACE x14
+    LOAD_PRESERVED x14
+    mov x8, xzr
+    LEAVE
+1:  cmp w13, #FRAME_FULL
+    b.ne return_slow
+    cbnz x0, return_slow            // an upcall: 0 = go on where it was interrupted
+    RETURN_TO_CALLER
+    mov x0, x14
+    b restore_full
+return_slow:
+    ldr x8, [x16, #CPU_TABLE]
+    SAVE_LIGHT
+    SAVE_WORDS
+    ACQUIRE wait_for_return
+    mov x0, x15
+    bl return_slowly                // (activation): does not return
+    brk #0
+
+// ---- leaving to an activation that Rust chose: x0 = activation, per-CPU state already its own ----
+.macro EMPTY_STACK                  // x16 = the CPU's block; changes x9
+    mrs x16, tpidr_el1
+    ldr x9, [x16, #CPU_STACK]
+    mov sp, x9
+.endm
+.globl leave_to_light, leave_to_words, leave_to_entry, leave_to_service, leave_to_full
+leave_to_light:                     // status and word 0, the rest cleared
+    EMPTY_STACK
+    RELEASE
+    LOAD_PLACE x0
+    LOAD_PRESERVED x0
+    ldr x8, [x0, #A_X + 8 * 8]
+    ldr x0, [x0, #A_X]
+    CLEAR x1, x2, x3, x4, x5
+    LEAVE
+leave_to_words:                     // status, all words, control; at a thread's start the message area
+    EMPTY_STACK
+    RELEASE
+    LOAD_PLACE x0
+    LOAD_PRESERVED x0
+    ldr x8, [x0, #A_X + 8 * 8]
+    ldp x6, x7, [x0, #A_X + 8 * 6]
+    ldp x4, x5, [x0, #A_X + 8 * 4]
+    ldp x2, x3, [x0, #A_X + 8 * 2]
+    ldp x0, x1, [x0, #A_X]
+    CLEAR x7, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
+    ERET
+leave_to_entry:                     // a seat: x1, x2 = its words 0 and 1; word 2 = the CPU's number
+    EMPTY_STACK
+    RELEASE
+    ldr x9, [x0, #A_ENTRY]
+    msr elr_el1, x9
+    ldp x9, x6, [x0, #A_STACK]
+    msr sp_el0, x9
+    msr spsr_el1, xzr
+    msr tpidr_el0, xzr
+    mov x0, x1
+    mov x1, x2
+    ldrb w2, [x16, #CPU_NUMBER]
+    CLEAR x3, x4, x5, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
+    CLEAR x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, x29, x30
+    ERET
+leave_to_service:                   // a called activation: x1 = where, x2 = badge, x3 = words 0 to 4, x4 = control
+    mov x13, x3                     // on the stack, which is as it was
+    ldp x14, x15, [x13]
+    ldp x17, x18, [x13, #16]
+    ldr x13, [x13, #32]
+    EMPTY_STACK
+    RELEASE
+    msr elr_el1, x1
+    mov x8, x2
+    ldp x9, x6, [x0, #A_STACK]
+    msr sp_el0, x9
+    msr spsr_el1, xzr
+    msr tpidr_el0, xzr
+    mov x0, x14
+    mov x1, x15
+    mov x2, x17
+    mov x3, x4
+    mov x4, x18
+    mov x5, x13
+    CLEAR x7, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
+    CLEAR x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, x29, x30
+    ERET
+leave_to_full:                      // everything
+    EMPTY_STACK
+    RELEASE
+restore_full:
+    LOAD_PLACE x0
+    ldr x9, [x0, #A_FLAGS]
+    msr spsr_el1, x9
+    LOAD_PRESERVED x0
+    ldp x17, x18, [x0, #A_X + 8 * 17]
+    ldp x15, x16, [x0, #A_X + 8 * 15]
+    ldp x13, x14, [x0, #A_X + 8 * 13]
+    ldp x11, x12, [x0, #A_X + 8 * 11]
+    ldp x9, x10, [x0, #A_X + 8 * 9]
+    ldp x7, x8, [x0, #A_X + 8 * 7]
+    ldp x5, x6, [x0, #A_X + 8 * 5]
+    ldp x3, x4, [x0, #A_X + 8 * 3]
+    ldr x2, [x0, #A_X + 8 * 2]
+    ldp x0, x1, [x0, #A_X]
+    ERET
+
+// ---- traps ----
+trap_user:                          // x17 = vector, x16 = syndrome if it is an exception; both are below the stack
+    str x16, [sp, #-24]
+    mrs x16, tpidr_el1
+    ldr x16, [x16, #CPU_ACTIVATION]
+    stp x0, x1, [x16, #A_X]
+    stp x2, x3, [x16, #A_X + 8 * 2]
+    stp x4, x5, [x16, #A_X + 8 * 4]
+    stp x6, x7, [x16, #A_X + 8 * 6]
+    stp x8, x9, [x16, #A_X + 8 * 8]
+    stp x10, x11, [x16, #A_X + 8 * 10]
+    stp x12, x13, [x16, #A_X + 8 * 12]
+    stp x14, x15, [x16, #A_X + 8 * 14]
+    ldp x0, x1, [sp, #-16]
+    stp x0, x1, [x16, #A_X + 8 * 16]
+    str x18, [x16, #A_X + 8 * 18]
+    SAVE_PRESERVED x16
+    SAVE_PLACE x16
+    mrs x9, spsr_el1
+    str x9, [x16, #A_FLAGS]
+    mov w9, #FRAME_FULL
+    strb w9, [x16, #A_FRAME]
+    mov x13, x17
+    ldr x14, [sp, #-24]
+    mov x29, xzr
+    mov x30, xzr
+    ACQUIRE wait_for_trap
+    mov x0, x13
+    mov x1, x14
+    bl trap_from_user               // (vector, syndrome): does not return
+    brk #0
+trap_kernel:                        // x0 = vector: the idle CPU, or a preemption point; anything else is a bug
+    mov x3, sp
+    mrs x16, tpidr_el1
+    ldr x9, [x16, #CPU_STACK]
+    cmp x0, #INTERRUPT
+    b.ne trap_fatal
+    mov sp, x9
+    mov x13, x0
+    mov x14, x3
+    ldrb w10, [x16, #CPU_QUIET]
+    cbz w10, 1f                     // it has the lock
+    ACQUIRE wait_for_trap
+    mrs x16, tpidr_el1
+    strb wzr, [x16, #CPU_QUIET]
+1:
+lock_taken_in_a_window:
+    mov x0, x13
+    mov x3, x14
+    mov x1, xzr
+    mrs x2, elr_el1
+    mov x4, x29
+    bl trap_from_nucleus            // (vector, syndrome, pc, sp, frame pointer): does not return
+    brk #0
+trap_fatal:                         // on a stack of its own: that of the CPU may be the cause
+    adrp x9, fatal_stack_top
+    add x9, x9, :lo12:fatal_stack_top
+    mov sp, x9
+    mrs x1, esr_el1
+    mrs x2, elr_el1
+    mov x4, x29
+    bl trap_from_nucleus            // does not return
+    brk #0
+
+// A preemption point: interrupts that wait come now, to `trap_kernel`, which does not come back. The lock stays ours.
+.globl interrupt_window, pass_lock, go_on_afresh
+go_on_afresh:
+    EMPTY_STACK
+    bl go_on
+    brk #0
+interrupt_window:
+lock_given_at_a_window:             // nobody wants it
+    msr daifclr, #2
+    isb                             // what waits is taken before the next instruction (Arm ARM D1.3.6)
+    msr daifset, #2
+lock_taken_after_a_window:
+    ret
+pass_lock:                          // to those who wait for it
+    stp x29, x30, [sp, #-16]!
+    RELEASE
+    ACQUIRE lock_wait
+    ldp x29, x30, [sp], #16
+    ret
+// The idle CPU: interrupts come to `trap_kernel`, which does not come back here.
+.globl idle_wait
+idle_wait:
+    EMPTY_STACK
+    mov w9, #1
+    add x10, x16, #CPU_QUIET
+    stlrb w9, [x10]
+    RELEASE
+    msr daifclr, #2
+1:  wfi
+    b 1b
+.section .bss
+.balign 16
+.skip 4096
+fatal_stack_top:
+.text

@@ -1,0 +1,144 @@
+//! What the device tree says of the devices that the nucleus itself uses (Devicetree Specification, release 0.4, and the
+//! bindings named below).
+
+use super::memory::DIRECT;
+use crate::pointer::Nucleus;
+use abi::MAX_CPUS;
+use abi::boot::Region;
+use devicetree::{Found, HEADER_BYTES, Range, Tree};
+
+/// How the firmware is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Conduit {
+    /// HVC.
+    Hypervisor,
+    /// SMC.
+    Monitor,
+}
+
+/// Interrupt lines that are known by how they are triggered.
+pub const LINES: usize = 256;
+
+/// See the module.
+pub struct Firmware {
+    /// The lowest frame of RAM.
+    pub first_frame: usize,
+    /// Registers of a PL011.
+    pub serial: Option<Range>,
+    /// The version of the interrupt controller's architecture; 0: there is none that we know.
+    pub version: u8,
+    /// The controller's ranges: distributor, then CPU interface (version 2) or redistributors (version 3).
+    pub controller: [Range; 2],
+    /// Number of the virtual timer's interrupt.
+    pub timer: u32,
+    /// Lines whose interrupts are edges, one bit each.
+    pub edges: [u64; LINES / 64],
+    /// How to call PSCI.
+    pub psci: Option<Conduit>,
+    /// The emulator says that it has semihosting.
+    pub semihosting: bool,
+    /// MPIDR_EL1 of CPUs that can be used.
+    pub cpus: [u64; MAX_CPUS],
+    /// How many of them are meant.
+    pub cpu_count: usize,
+    /// CPUs that are more than there is room for.
+    pub left_out: u64,
+}
+
+const NOWHERE: Range = Range { start: 0, bytes: 0 };
+
+static FIRMWARE: Nucleus<Firmware> = Nucleus::new(Firmware {
+    first_frame: 0,
+    serial: None,
+    version: 0,
+    controller: [NOWHERE; 2],
+    timer: 0,
+    edges: [0; LINES / 64],
+    psci: None,
+    semihosting: false,
+    cpus: [0; MAX_CPUS],
+    cpu_count: 0,
+    left_out: 0,
+});
+
+/// What was found.
+#[inline(always)]
+pub fn get() -> &'static mut Firmware {
+    FIRMWARE.get()
+}
+
+/// The tree at a physical address, which the boot page tables map, and its place.
+pub fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
+    if physical == 0 || !physical.is_multiple_of(8) {
+        return Err(devicetree::Error::NoTree.text());
+    }
+    let at = (DIRECT + physical as usize) as *const u8;
+    // SAFETY: the loader says that a tree is there; the first GiB of RAM is mapped, and nobody writes there yet. That the
+    // header is followed by as much as it says is the loader's word.
+    let bytes = unsafe {
+        let bytes = devicetree::total_bytes(core::slice::from_raw_parts(at, HEADER_BYTES)).map_err(devicetree::Error::text)?;
+        core::slice::from_raw_parts(at, bytes)
+    };
+    let tree = Tree::new(bytes).map_err(devicetree::Error::text)?;
+    Ok((tree, Region { start: physical, bytes: bytes.len() as u64 }))
+}
+
+/// First cell of an interrupt: 0 = shared by all CPUs, 1 = each CPU's own (GIC binding, "arm,gic-v3").
+const SHARED: u32 = 0;
+/// Bits of the third cell: triggered by edges.
+const EDGES: u32 = 3;
+/// Interrupts of a timer: secure, non-secure, virtual, hypervisor's ("arm,armv8-timer").
+const VIRTUAL: usize = 2;
+/// Number of the first interrupt of each CPU's own that is none of software's.
+const FIRST_OWN: u32 = 16;
+
+/// Notes what of the tree the nucleus needs.
+pub fn note(tree: &Tree<'_>) {
+    let firmware = get();
+    tree.walk(|found| {
+        note_device(firmware, found);
+        None::<()>
+    });
+}
+
+fn note_device(firmware: &mut Firmware, found: &Found<'_>) {
+    note_edges(firmware, found);
+    if found.strings("device_type").next() == Some(b"cpu") {
+        if let Some(identity) = found.registers_of_cpu().filter(|_| found.is_enabled()) {
+            match firmware.cpus.get_mut(firmware.cpu_count) {
+                Some(place) => (*place, firmware.cpu_count) = (identity, firmware.cpu_count + 1),
+                None => firmware.left_out += 1,
+            }
+        }
+    } else if found.is_compatible(&["arm,gic-v3"]) {
+        note_controller(firmware, found, 3);
+    } else if found.is_compatible(&["arm,cortex-a15-gic", "arm,gic-400", "arm,cortex-a9-gic"]) {
+        note_controller(firmware, found, 2);
+    } else if found.is_compatible(&["arm,armv8-timer", "arm,armv7-timer"]) {
+        firmware.timer = found.cell("interrupts", 3 * VIRTUAL + 1).map_or(0, |number| number.saturating_add(FIRST_OWN));
+    } else if found.is_compatible(&["arm,psci-1.0", "arm,psci-0.2"]) {
+        firmware.psci = match found.strings("method").next() {
+            Some(b"hvc") => Some(Conduit::Hypervisor),
+            Some(b"smc") => Some(Conduit::Monitor),
+            _ => None,
+        };
+    } else if found.is_compatible(&["arm,pl011"]) && found.is_enabled() && firmware.serial.is_none() {
+        firmware.serial = found.registers(0);
+    }
+}
+
+fn note_controller(firmware: &mut Firmware, found: &Found<'_>, version: u8) {
+    if let (Some(first), Some(second)) = (found.registers(0), found.registers(1)) {
+        (firmware.version, firmware.controller) = (version, [first, second]);
+    }
+}
+
+fn note_edges(firmware: &mut Firmware, found: &Found<'_>) {
+    for index in 0..8 {
+        let cells = [0, 1, 2].map(|cell| found.cell("interrupts", 3 * index + cell));
+        let [Some(SHARED), Some(line), Some(flags)] = cells else { continue };
+        if let Some(word) = firmware.edges.get_mut(line as usize / 64).filter(|_| flags & EDGES != 0) {
+            *word |= 1 << (line % 64);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Addresses of the nucleus, small instructions, the end.
+
+use super::firmware::{self, Conduit};
+use core::arch::asm;
+
+/// All RAM is mapped from here on (not executable; image text read-only), and registers that the nucleus uses.
+pub const DIRECT: usize = 0xffff_8000_0000_0000;
+/// The image is linked here; it is loaded anywhere in RAM.
+pub const IMAGE: usize = 0xffff_ffff_8000_0000;
+/// Bytes of the system call instruction.
+pub const SYSTEM_CALL_BYTES: u64 = 4;
+/// Bytes of RAM, from [`first_frame`] on, that the boot page tables reach.
+pub const BOOT_MAPPED: usize = 1 << 30;
+/// Ports of I/O space: there is none.
+pub const PORTS: u64 = 0;
+
+unsafe extern "C" {
+    static boot_base: usize;
+}
+
+/// Where the image was loaded.
+pub fn base() -> usize {
+    // SAFETY: written once, by the first instructions.
+    unsafe { boot_base }
+}
+
+/// The lowest frame that may be RAM.
+#[inline(always)]
+pub fn first_frame() -> usize {
+    firmware::get().first_frame
+}
+
+/// Physical address of something in the image or the direct map.
+pub fn physical(address: usize) -> usize {
+    if address >= IMAGE { address - IMAGE + base() } else { address - DIRECT }
+}
+
+/// Whether a physical address is one of the interrupt controller: the nucleus's alone.
+pub fn is_of_interrupts(physical: u64) -> bool {
+    firmware::get().controller.iter().any(|range| (range.start..range.start + range.bytes).contains(&physical))
+}
+
+/// Fills a page with zeros.
+///
+/// # Safety
+/// The page is the caller's alone.
+#[inline(always)]
+pub unsafe fn clear_page(address: usize) {
+    // SAFETY: by contract. `init` of the layer's `processor` refuses processors whose DC ZVA clears other than 64 bytes.
+    unsafe {
+        asm!(
+            "2:", "dc zva, {at}", "add {at}, {at}, #64", "dc zva, {at}", "add {at}, {at}, #64",
+            "dc zva, {at}", "add {at}, {at}, #64", "dc zva, {at}", "add {at}, {at}, #64",
+            "cmp {at}, {end}", "b.lo 2b",
+            at = inout(reg) address => _, end = in(reg) address + 4096, options(nostack)
+        )
+    }
+}
+
+/// Reads a byte from I/O space, of which there is none.
+///
+/// # Safety
+/// None is needed: no entry for ports can be made.
+pub unsafe fn port_read(_: u16) -> u8 {
+    0
+}
+
+/// Writes a byte to I/O space, of which there is none.
+///
+/// # Safety
+/// As for [`port_read`].
+pub unsafe fn port_write(_: u16, _: u8) {}
+
+/// Reads four bytes from I/O space, of which there is none.
+///
+/// # Safety
+/// As for [`port_read`].
+pub unsafe fn port_read_long(_: u16) -> u32 {
+    0
+}
+
+/// Writes four bytes to I/O space, of which there is none.
+///
+/// # Safety
+/// As for [`port_read`].
+pub unsafe fn port_write_long(_: u16, _: u32) {}
+
+/// Writes bytes to the emulator's debug console, where that is connected.
+pub fn debug_console(_: &[u8]) {}
+
+/// "ADP_Stopped_ApplicationExit", with a status (Semihosting for AArch32 and AArch64, SYS_EXIT, 0x18).
+const APPLICATION_EXIT: u64 = 0x2_0026;
+/// PSCI SYSTEM_OFF (DEN 0022, 5.10).
+const SYSTEM_OFF: u64 = 0x8400_0008;
+
+/// Stops the machine; in an emulator that says on the command line that it has semihosting with this status.
+pub fn stop_machine(value: u32) -> ! {
+    if firmware::get().semihosting {
+        let block = [APPLICATION_EXIT, value as u64];
+        // SAFETY: the emulator ends here.
+        unsafe { asm!("hlt #0xf000", in("x0") 0x18u64, in("x1") &block, options(nostack)) }
+    }
+    psci(SYSTEM_OFF, [0; 3]);
+    loop {
+        // SAFETY: nothing is left to do.
+        unsafe { asm!("msr daifset, #0xf", "wfi", options(nomem, nostack)) }
+    }
+}
+
+/// Calls the firmware (SMC Calling Convention, DEN 0028, 2.6); nothing without firmware.
+pub fn psci(function: u64, arguments: [u64; 3]) -> Option<u64> {
+    let [first, second, third] = arguments;
+    let mut result = function;
+    // SAFETY: what the firmware is asked for is the caller's to answer for; it changes no register but these.
+    unsafe {
+        match firmware::get().psci? {
+            Conduit::Hypervisor => asm!("hvc #0", inout("x0") result, inout("x1") first => _, inout("x2") second => _,
+                inout("x3") third => _, clobber_abi("C"), options(nostack)),
+            Conduit::Monitor => asm!("smc #0", inout("x0") result, inout("x1") first => _, inout("x2") second => _,
+                inout("x3") third => _, clobber_abi("C"), options(nostack)),
+        }
+    }
+    Some(result)
+}

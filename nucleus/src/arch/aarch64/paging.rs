@@ -1,0 +1,345 @@
+//! Entries of page tables (Arm ARM D8.3: VMSAv8-64, 4 KiB, four levels), the upper half, which all spaces share through
+//! TTBR1_EL1, and what the processor is told. The tables of users are `crate::space`.
+//!
+//! Each space has an identifier (ASID) of its own while it lives; it stands in its root, as TTBR0_EL1 takes it. So loading
+//! a root drops no translation, and what gets weaker is dropped by broadcast on all CPUs, whatever they run.
+
+use super::firmware;
+use super::memory::{DIRECT, IMAGE, physical};
+use super::processor::read;
+use crate::account::{self, Account};
+use crate::domain::Domain;
+use crate::frames::{self, FRAME, Frame, Use};
+use crate::pointer::{Nucleus, Ref};
+use crate::space::{Memory, boot_table, boot_walk, index, make_archive_directory, table};
+use crate::{cpu, info, ledger};
+use abi::Error;
+use abi::boot::{BootInfo, Region};
+use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
+use core::arch::asm;
+
+const VALID: u64 = 1;
+/// Of levels 0 to 2: a table; of level 3: a page.
+const TABLE: u64 = 2;
+/// Attribute 1 of MAIR_EL1: device memory, nGnRE; attribute 0 is normal, write-back.
+const REGISTERS: u64 = 1 << 2;
+const USER: u64 = 1 << 6;
+const READ_ONLY: u64 = 1 << 7;
+const INNER_SHAREABLE: u64 = 3 << 8;
+const ACCESSED: u64 = 1 << 10;
+/// Translations are those of the ASID.
+const NOT_GLOBAL: u64 = 1 << 11;
+/// Privileged, unprivileged execute never.
+const PXN: u64 = 1 << 53;
+const UXN: u64 = 1 << 54;
+const NO_EXECUTE: u64 = PXN | UXN;
+const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
+/// What every entry of the nucleus's for memory has.
+const OWN: u64 = VALID | ACCESSED | INNER_SHAREABLE | UXN;
+
+/// MAIR_EL1: see [`REGISTERS`].
+pub const MAIR: u64 = 0x04ff;
+/// TCR_EL1 but for what depends on the processor (`boot.s`): 48 bits each half, write-back, inner shareable, 4 KiB.
+pub const TCR: u64 = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | 2 << 30;
+
+/// Where the ASID stands in a root.
+const ASID_SHIFT: u32 = 48;
+const ASIDS: usize = 1 << 16;
+
+struct Own {
+    /// Root of the upper half.
+    upper: Frame,
+    /// The root of no space.
+    empty: Frame,
+    /// Bits of ASIDs that are taken. 0 is that of no space.
+    taken: [u64; ASIDS / 64],
+    /// How many the processor has.
+    asids: usize,
+    /// Where the search for a free one begins.
+    next: usize,
+}
+
+static OWN_TABLES: Nucleus<Own> = Nucleus::new(Own { upper: 0, empty: 0, taken: [0; ASIDS / 64], asids: 256, next: 1 });
+
+unsafe extern "C" {
+    static image_start: u8;
+    static image_init: u8;
+    static image_text: u8;
+    static image_rodata: u8;
+    static image_data: u8;
+    static image_end: u8;
+    static boot_stack_guard: u8;
+    fn boot_switch(root: u64);
+}
+
+fn symbol(place: &u8) -> usize {
+    place as *const u8 as usize
+}
+
+/// Bytes of the image in physical memory, boot section included.
+pub fn image() -> Region {
+    // SAFETY: symbols of the link script; only their addresses are used.
+    let (start, end) = unsafe { (symbol(&image_start), symbol(&image_end)) };
+    Region { start: physical(start) as u64, bytes: (end - start) as u64 }
+}
+
+/// What of the image is used no more once the final tables are loaded: the code and tables that
+/// led there, and the page below the stack, which is not mapped as such.
+pub fn boot_parts() -> [Region; 2] {
+    let guard = physical(&raw const boot_stack_guard as usize) as u64;
+    // SAFETY: a symbol of the link script; only its address is used.
+    let init = physical(unsafe { symbol(&image_init) }) as u64;
+    let start = image().start;
+    [Region { start, bytes: init - start }, Region { start: guard, bytes: FRAME as u64 }]
+}
+
+/// Unmaps what of the image only boots, which nobody runs any more.
+pub fn end_init() -> Region {
+    // SAFETY: symbols of the link script; only their addresses are used.
+    let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
+    for page in (init..text).step_by(FRAME) {
+        if let Ok(last) = boot_walk(OWN_TABLES.get().upper, page, 0) {
+            table(last)[index(page as u64, 0)] = 0;
+        }
+    }
+    forget_all();
+    Region { start: physical(init) as u64, bytes: (text - init) as u64 }
+}
+
+/// The frame of a table or page.
+#[inline(always)]
+pub fn frame_of(entry: u64) -> Frame {
+    ((entry & ADDRESS) >> 12) as Frame
+}
+
+/// The frame of a root.
+#[inline(always)]
+pub fn root_frame(root: u64) -> Frame {
+    frame_of(root)
+}
+
+/// The entry for a table of users.
+#[inline(always)]
+pub fn user_table(frame: Frame) -> u64 {
+    (frame as u64) << 12 | VALID | TABLE
+}
+
+/// The entry for a table of the nucleus.
+#[inline(always)]
+pub fn nucleus_table(frame: Frame) -> u64 {
+    (frame as u64) << 12 | VALID | TABLE
+}
+
+/// The last-level entry for a page of users with these rights (`MAP_READ` and the like).
+#[inline(always)]
+pub fn user_page(frame: Frame, rights: u64, memory: Memory) -> u64 {
+    let writable = if rights & MAP_WRITE != 0 { 0 } else { READ_ONLY };
+    let executable = if rights & MAP_EXECUTE != 0 { 0 } else { UXN };
+    let kind = if memory == Memory::Registers { REGISTERS } else { 0 };
+    (frame as u64) << 12 | VALID | TABLE | USER | INNER_SHAREABLE | ACCESSED | NOT_GLOBAL | PXN | writable | executable | kind
+}
+
+/// The rights in a last-level entry of users.
+#[inline(always)]
+pub fn rights_of(entry: u64) -> u64 {
+    MAP_READ
+        | if entry & READ_ONLY == 0 { MAP_WRITE } else { 0 }
+        | if entry & UXN == 0 { MAP_EXECUTE } else { 0 }
+}
+
+/// A last-level entry of users without these rights.
+#[inline(always)]
+pub fn without(mut entry: u64, rights: u64) -> u64 {
+    if rights & MAP_WRITE != 0 {
+        entry |= READ_ONLY;
+    }
+    if rights & MAP_EXECUTE != 0 {
+        entry |= UXN;
+    }
+    entry
+}
+
+/// What a last-level entry of users maps.
+#[inline(always)]
+pub fn memory_of(entry: u64) -> Memory {
+    if entry & REGISTERS != 0 { Memory::Registers } else { Memory::Ram }
+}
+
+/// Entries that were free and are used now are seen by the processor from here on (Arm ARM D8.2.6): the walks of who uses
+/// them come after leaving the nucleus, which synchronises.
+#[inline(always)]
+pub fn settle() {
+    // SAFETY: a barrier.
+    unsafe { asm!("dsb ishst", options(nostack, preserves_flags)) }
+}
+
+/// What was written into a frame is what instructions are fetched from, on all CPUs (Arm ARM B2.4.4, D7.5): the data is cleaned
+/// to where both meet, and what was fetched before is dropped. Of that all is, as caches of instructions may have several
+/// names for one place.
+pub fn publish(frame: Frame) {
+    const DATA_NEEDS_NOTHING: u64 = 1 << 28;
+    let kind = read!("ctr_el0");
+    let line = 4usize << (kind >> 16 & 0xf);
+    let start = frames::address_of(frame);
+    // SAFETY: maintenance of caches only costs time.
+    unsafe {
+        if kind & DATA_NEEDS_NOTHING == 0 {
+            for at in (start..start + FRAME).step_by(line) {
+                asm!("dc cvau, {}", in(reg) at, options(nostack, preserves_flags));
+            }
+        }
+        asm!("dsb ish", "ic ialluis", "dsb ish", "isb", options(nostack, preserves_flags));
+    }
+}
+
+/// Replaces the boot tables by the final upper half: RAM not executable, image text read-only.
+pub fn init(info: &BootInfo) -> Result<(), &'static str> {
+    let root = boot_table()?;
+    // SAFETY: symbols of the link script; only their addresses are used.
+    let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
+    // SAFETY: as above.
+    let (rodata, data, end) = unsafe { (symbol(&image_rodata), symbol(&image_data), symbol(&image_end)) };
+    let rights = |address: usize| match address {
+        address if address < rodata => READ_ONLY,
+        address if address < data => READ_ONLY | PXN,
+        _ => PXN,
+    };
+    let guard = &raw const boot_stack_guard as usize;
+    // An overflow of the kernel stack meets the guard, and the vectors leave it before they tell of it.
+    for page in (init..end).step_by(FRAME).filter(|page| *page != guard) {
+        map(root, page, physical(page) as u64 | rights(page))?;
+    }
+    let (first, last) = (physical(init), physical(data));
+    for region in &info.ram[..info.regions] {
+        let mut at = (region.start as usize).next_multiple_of(FRAME);
+        let top = (region.start + region.bytes) as usize / FRAME * FRAME;
+        while at < top {
+            let large = at % (1 << 21) == 0 && at + (1 << 21) <= top && (at + (1 << 21) <= first || at >= last);
+            let read_only = if at >= first && at < last { READ_ONLY } else { 0 };
+            let entry = at as u64 | read_only | PXN;
+            if large {
+                let directory = boot_walk(root, DIRECT + at, 1)?;
+                table(directory)[index((DIRECT + at) as u64, 1)] = entry | OWN;
+                at += 1 << 21;
+            } else {
+                map(root, DIRECT + at, entry)?;
+                at += FRAME;
+            }
+        }
+    }
+    let own = OWN_TABLES.get();
+    (own.upper, own.empty) = (root, boot_table()?);
+    // ID_AA64MMFR0_EL1.ASIDBits.
+    own.asids = if read!("id_aa64mmfr0_el1") >> 4 & 0xf == 2 { ASIDS } else { 256 };
+    own.taken[0] = 1;
+    let function = physical(boot_switch as *const () as usize);
+    // SAFETY: the boot tables map that function where it is, and the final ones map all that is used from here on.
+    unsafe {
+        let switch: extern "C" fn(u64) = core::mem::transmute(function);
+        switch((root as u64) << 12);
+    }
+    leave_space();
+    map_registers(info)?;
+    make_archive_directory(info.archive)
+}
+
+fn map(root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
+    table(boot_walk(root, address, 0)?)[index(address as u64, 0)] = entry | OWN | TABLE;
+    Ok(())
+}
+
+/// Maps registers that the nucleus uses, where the direct map has no RAM.
+fn map_registers(info: &BootInfo) -> Result<(), &'static str> {
+    let firmware = firmware::get();
+    for range in firmware.controller.iter().chain(firmware.serial.iter()).filter(|range| range.bytes != 0) {
+        let (start, end) = (range.start / FRAME as u64 * FRAME as u64, range.start.saturating_add(range.bytes));
+        let is_ram = |region: &Region| start < region.start + region.bytes && region.start < end;
+        if end > 1 << 40 || end - start > 1 << 26 || info.ram[..info.regions].iter().any(is_ram) {
+            return Err("the device tree has registers at an impossible place");
+        }
+        for page in (start..end).step_by(FRAME) {
+            map(OWN_TABLES.get().upper, DIRECT + page as usize, page | REGISTERS | PXN)?;
+        }
+    }
+    settle();
+    // SAFETY: what was mapped can be used from here on.
+    unsafe { asm!("isb", options(nostack)) }
+    if let Some(serial) = firmware.serial {
+        super::serial::init(DIRECT + serial.start as usize);
+    }
+    Ok(())
+}
+
+/// Drops all translations, on all CPUs.
+fn forget_all() {
+    // SAFETY: only costs time.
+    unsafe { asm!("dsb ishst", "tlbi vmalle1is", "dsb ish", "isb", options(nostack)) }
+}
+
+/// Loads the root of a space.
+#[inline(always)]
+pub fn load_root(root: u64) {
+    info::counters().root_writes += 1;
+    // SAFETY: a root has nothing but what is the space's. Nothing of users is touched before the nucleus is left, which
+    // synchronises.
+    unsafe { asm!("msr ttbr0_el1, {}", in(reg) root, options(nostack)) }
+}
+
+/// Loads the root of no space: this CPU is in no domain.
+pub fn leave_space() {
+    let mut cpu = cpu::this();
+    (cpu.domain, cpu.table, cpu.limit) = (None, 0, 0);
+    load_root((OWN_TABLES.get().empty as u64) << 12);
+    // SAFETY: a barrier.
+    unsafe { asm!("isb", options(nostack)) }
+}
+
+/// An empty space charged to `account`.
+pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
+    let frame = account.allocate_clear(Use::Kernel)?;
+    match take_asid() {
+        Some(asid) => {
+            settle();
+            Ok((frame as u64) << 12 | (asid as u64) << ASID_SHIFT)
+        }
+        None => {
+            account::release(frame, 0);
+            Err(Error::LimitReached)
+        }
+    }
+}
+
+/// A free ASID: the first from `next` on, looked for word by word.
+fn take_asid() -> Option<usize> {
+    let own = OWN_TABLES.get();
+    let words = own.asids / 64;
+    let first = own.next / 64;
+    let word = (0..words).map(|step| (first + step) % words).find(|word| own.taken[*word] != u64::MAX)?;
+    let asid = word * 64 + (!own.taken[word]).trailing_zeros() as usize;
+    own.taken[word] |= 1 << (asid % 64);
+    own.next = asid;
+    Some(asid)
+}
+
+/// A root will not be used any more: what the processors have of it is dropped, and its ASID is free.
+pub fn forget_root(root: u64) {
+    let asid = (root >> ASID_SHIFT) as usize;
+    // SAFETY: only costs time.
+    unsafe {
+        asm!("dsb ishst", "tlbi aside1is, {}", "dsb ish", "isb", in(reg) (asid as u64) << ASID_SHIFT, options(nostack))
+    }
+    OWN_TABLES.get().taken[asid / 64] &= !(1 << (asid % 64));
+}
+
+/// Drops the translation of a page of a domain wherever a processor can have it, entries of upper levels that led there
+/// included (Arm ARM D8.14).
+pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
+    const PAGES: u64 = (1 << 44) - 1;
+    info::counters().invalidations += 1;
+    let what = domain.root >> ASID_SHIFT << ASID_SHIFT | (address >> 12 & PAGES);
+    // SAFETY: only costs time.
+    unsafe { asm!("dsb ishst", "tlbi vae1is, {}", "dsb ish", "isb", in(reg) what, options(nostack)) }
+    ledger::paid(address);
+}
+
+const _: () = assert!(IMAGE > DIRECT);

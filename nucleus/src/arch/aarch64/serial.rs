@@ -1,0 +1,44 @@
+//! The machine's serial port, for the nucleus's last words (panics). `console` owns it otherwise.
+//!
+//! A PL011 (Arm PrimeCell UART, DDI 0183, chapter 3), found in the device tree. Before the final page tables are loaded there is
+//! none, and last words are lost.
+
+use crate::pointer::Nucleus;
+
+const DATA: usize = 0;
+const FLAGS: usize = 0x18;
+/// In the flags: no room.
+const FULL: u32 = 1 << 5;
+
+/// Where its registers are mapped; 0 = nowhere.
+static REGISTERS: Nucleus<usize> = Nucleus::new(0);
+
+/// Uses the registers mapped at `address`.
+pub fn init(address: usize) {
+    *REGISTERS.get() = address;
+}
+
+/// Writes bytes, polling.
+pub fn write(bytes: &[u8]) {
+    for byte in bytes {
+        if *byte == b'\n' {
+            send(b'\r');
+        }
+        send(*byte);
+    }
+}
+
+fn send(byte: u8) {
+    let registers = *REGISTERS.get();
+    if registers == 0 {
+        return;
+    }
+    // SAFETY: the registers of the serial line; in a panic nobody else runs any more.
+    unsafe {
+        let mut patience = 100_000;
+        while ((registers + FLAGS) as *const u32).read_volatile() & FULL != 0 && patience > 0 {
+            patience -= 1;
+        }
+        ((registers + DATA) as *mut u32).write_volatile(byte as u32);
+    }
+}

@@ -1,0 +1,123 @@
+//! Processor state that most domains do not have: floating-point registers.
+//!
+//! They belong to the activation. They are saved whenever another activation becomes current, never carried over a
+//! crossing, and the unit is off while an activation without such state runs. Domains that have none pay one test of a
+//! flag for it (`Cpu::special`). The thread pointer is a register that users write as they like, and is saved as such.
+//!
+//! Arm ARM D19.2.33 (CPACR_EL1.FPEN), C5.2 (FPCR, FPSR).
+
+use super::processor::CPACR_FPEN;
+use crate::activation::Activation;
+use crate::cpu;
+use crate::pointer::Ref;
+use core::arch::asm;
+
+/// V0 to V31, then FPSR and FPCR.
+#[repr(C, align(64))]
+pub struct FpuState {
+    vectors: [u64; 64],
+    status: u64,
+    control: u64,
+}
+
+impl FpuState {
+    /// All registers clear: round to nearest, no exception is trapped.
+    pub fn reset(&mut self) {
+        self.vectors.fill(0);
+        (self.status, self.control) = (0, 0);
+    }
+}
+
+/// Turns the unit off.
+pub fn init() {
+    turn_off();
+}
+
+fn turn_off() {
+    // SAFETY: a control bit that only concerns the unit.
+    unsafe { asm!("msr cpacr_el1, xzr", "isb", options(nostack, nomem)) }
+}
+
+fn turn_on() {
+    // SAFETY: as above.
+    unsafe { asm!("msr cpacr_el1, {}", "isb", in(reg) CPACR_FPEN, options(nostack, nomem)) }
+}
+
+core::arch::global_asm!(
+    ".globl fpu_save, fpu_load",
+    ".arch_extension fp",
+    ".arch_extension simd",
+    "fpu_save:",
+    "stp q0, q1, [x0]", "stp q2, q3, [x0, #32]", "stp q4, q5, [x0, #64]", "stp q6, q7, [x0, #96]",
+    "stp q8, q9, [x0, #128]", "stp q10, q11, [x0, #160]", "stp q12, q13, [x0, #192]", "stp q14, q15, [x0, #224]",
+    "stp q16, q17, [x0, #256]", "stp q18, q19, [x0, #288]", "stp q20, q21, [x0, #320]", "stp q22, q23, [x0, #352]",
+    "stp q24, q25, [x0, #384]", "stp q26, q27, [x0, #416]", "stp q28, q29, [x0, #448]", "stp q30, q31, [x0, #480]",
+    "mrs x1, fpsr", "mrs x2, fpcr", "add x0, x0, #512", "stp x1, x2, [x0]", "ret",
+    "fpu_load:",
+    "ldp q0, q1, [x0]", "ldp q2, q3, [x0, #32]", "ldp q4, q5, [x0, #64]", "ldp q6, q7, [x0, #96]",
+    "ldp q8, q9, [x0, #128]", "ldp q10, q11, [x0, #160]", "ldp q12, q13, [x0, #192]", "ldp q14, q15, [x0, #224]",
+    "ldp q16, q17, [x0, #256]", "ldp q18, q19, [x0, #288]", "ldp q20, q21, [x0, #320]", "ldp q22, q23, [x0, #352]",
+    "ldp q24, q25, [x0, #384]", "ldp q26, q27, [x0, #416]", "ldp q28, q29, [x0, #448]", "ldp q30, q31, [x0, #480]",
+    "add x0, x0, #512", "ldp x1, x2, [x0]", "msr fpsr, x1", "msr fpcr, x2", "ret",
+);
+
+unsafe extern "C" {
+    fn fpu_save(state: *mut FpuState);
+    fn fpu_load(state: *const FpuState);
+}
+
+/// Makes the processor's special state the one of `activation`, which becomes current.
+#[cold]
+pub fn load(activation: Ref<Activation>) {
+    let mut cpu = cpu::this();
+    let next = activation.fpu.map(|_| activation);
+    if cpu.fpu != next || cpu.fpu_is_stale {
+        save();
+        match activation.fpu {
+            Some(state) => {
+                forget_elsewhere(activation);
+                turn_on();
+                // SAFETY: the area lives as long as its activation, and is aligned; the unit is on.
+                unsafe { fpu_load(state.pointer()) }
+            }
+            None => turn_off(),
+        }
+        (cpu.fpu, cpu.fpu_is_stale) = (next, false);
+    }
+    cpu.special = cpu.fpu.is_some() as u8;
+}
+
+/// Writes the loaded floating-point registers to whom they belong. A CPU that may be held up does so before: others may
+/// go on with what ran there.
+pub fn save() {
+    if let Some(state) = cpu::this().fpu.and_then(|owner| owner.fpu) {
+        // SAFETY: the area lives as long as its activation, and is aligned; the unit is on while somebody's registers
+        // are loaded.
+        unsafe { fpu_save(state.pointer()) }
+    }
+}
+
+/// The running activation has this thread pointer from now on.
+pub fn set_pointer(mut activation: Ref<Activation>, pointer: u64) {
+    activation.registers.pointer = pointer;
+    // SAFETY: the users' own register.
+    unsafe { asm!("msr tpidr_el0, {}", in(reg) pointer, options(nostack, nomem)) }
+}
+
+/// What another CPU has loaded of `activation` is not its state any more.
+fn forget_elsewhere(activation: Ref<Activation>) {
+    let own = cpu::this();
+    for mut other in cpu::all().filter(|cpu| cpu.fpu == Some(activation) && *cpu != own) {
+        (other.fpu, other.fpu_is_stale, other.special) = (None, true, 1);
+    }
+}
+
+/// `activation` goes, and its state with it.
+pub fn forget(activation: Ref<Activation>) {
+    forget_elsewhere(activation);
+    let mut own = cpu::this();
+    if own.fpu == Some(activation) {
+        own.fpu = None;
+        turn_off();
+    }
+}

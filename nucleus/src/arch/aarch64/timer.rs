@@ -1,0 +1,88 @@
+//! Time: the virtual counter (ticks), which is the same on all CPUs, and each CPU's virtual timer (Arm ARM D12.1, D12.2).
+//!
+//! There is no periodic tick. The timer is armed for the earliest moment that somebody asked for; a
+//! moment that is no longer wanted costs one early interrupt.
+
+use super::processor::read;
+use crate::cpu;
+use crate::pointer::Nucleus;
+use core::arch::asm;
+
+struct Clock {
+    start: u64,
+    /// Nanoseconds per tick, in 2^-32.
+    nanoseconds: u64,
+    /// Ticks per second.
+    frequency: u64,
+}
+
+static CLOCK: Nucleus<Clock> = Nucleus::new(Clock { start: 0, nanoseconds: 1 << 32, frequency: 1_000_000_000 });
+
+/// Of a counter whose frequency the firmware did not tell: that of the architecture's example.
+const USUAL_FREQUENCY: u64 = 62_500_000;
+
+/// Ticks.
+#[inline(always)]
+pub fn now() -> u64 {
+    read!("cntvct_el0")
+}
+
+/// Learns how fast the counter is.
+pub fn init() {
+    let clock = CLOCK.get();
+    clock.frequency = match read!("cntfrq_el0") {
+        0 => USUAL_FREQUENCY,
+        frequency => frequency,
+    };
+    clock.start = now();
+    clock.nanoseconds = (1_000_000_000u64 << 32) / clock.frequency;
+}
+
+/// Nanoseconds since boot.
+pub fn nanoseconds() -> u64 {
+    let clock = CLOCK.get();
+    (((now() - clock.start) as u128 * clock.nanoseconds as u128) >> 32) as u64
+}
+
+/// The tick of a moment in nanoseconds since boot, rounded up; a moment out of range is never.
+pub fn ticks(nanoseconds: u64) -> u64 {
+    let clock = CLOCK.get();
+    let ticks = ((nanoseconds as u128) << 32) / clock.nanoseconds as u128 + 1;
+    u64::try_from(ticks).map_or(u64::MAX, |ticks| ticks.saturating_add(clock.start))
+}
+
+/// Ticks as nanoseconds.
+pub fn to_nanoseconds(ticks: u64) -> u64 {
+    ((ticks as u128 * CLOCK.get().nanoseconds as u128) >> 32) as u64
+}
+
+/// Microseconds as ticks.
+pub fn from_microseconds(microseconds: u64) -> u64 {
+    let ticks = microseconds as u128 * CLOCK.get().frequency as u128 / 1_000_000;
+    u64::try_from(ticks).unwrap_or(u64::MAX)
+}
+
+/// An interrupt comes to this CPU at `moment` (ticks) or before.
+#[inline(always)]
+pub fn arm_no_later_than(moment: u64) {
+    if moment < cpu::this().armed {
+        arm(moment);
+    }
+}
+
+/// Enabled, not masked.
+const ON: u64 = 1;
+
+#[cold]
+fn arm(moment: u64) {
+    cpu::this().armed = moment;
+    // SAFETY: only makes an interrupt come, for which there is a handler.
+    unsafe { asm!("msr cntv_cval_el0, {}", "msr cntv_ctl_el0, {}", "isb", in(reg) moment, in(reg) ON, options(nostack)) }
+}
+
+/// The timer's interrupt came: it is level-triggered, and ends when the timer is off.
+pub fn fired() {
+    // SAFETY: only stops the timer.
+    unsafe { asm!("msr cntv_ctl_el0, xzr", "isb", options(nostack)) }
+    cpu::this().armed = u64::MAX;
+}
