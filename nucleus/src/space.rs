@@ -65,8 +65,8 @@ pub fn make_archive_directory(archive: Region) -> Result<(), &'static str> {
     if pages == 0 || pages > 512 * 512 || !archive.start.is_multiple_of(FRAME as u64) {
         return Err("the boot archive is empty, larger than a GiB, or not at a page");
     }
-    // Frame 0 belongs to nobody: a shadow in which no page has a mapping.
-    frames::clear(0);
+    // A shadow in which no page has a mapping.
+    let shadow = frames::address_of(paging::zeros());
     let directory = boot_table()?;
     let mut last = 0;
     for (group, entry) in table(directory).iter_mut().enumerate() {
@@ -76,7 +76,7 @@ pub fn make_archive_directory(archive: Region) -> Result<(), &'static str> {
                 let page = (group * 512 + index).min(pages - 1);
                 *entry = paging::user_page((archive.start as usize / FRAME) + page, MAP_READ, Memory::Ram);
             }
-            frames::record(last).set_shadow(DIRECT);
+            frames::record(last).set_shadow(shadow);
             frames::record(last).count = 512;
         }
         *entry = paging::user_table(last);

@@ -10,9 +10,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The bare target of this ISA.
-pub const TARGET: &str = "x86_64-unknown-none";
-
 /// Cargo said that it cannot build; it has explained itself.
 #[derive(Debug)]
 pub struct BuildFailed(pub String);
@@ -47,7 +44,7 @@ impl From<bool> for Checks {
 /// Builds the nucleus and tells where its ELF file is.
 pub fn nucleus(project: &Project, checks: Checks) -> Result<PathBuf> {
     let mut command = Command::new("cargo");
-    command.args(["build", "--release", "--package", "nucleus", "--target", TARGET]);
+    command.args(["build", "--release", "--package", "nucleus", "--target", project.isa.nucleus_target()]);
     let folder = match checks {
         Checks::Off => "nucleus",
         Checks::On => {
@@ -63,8 +60,8 @@ pub fn nucleus(project: &Project, checks: Checks) -> Result<PathBuf> {
             "nucleus-traced"
         }
     };
-    let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"].map(String::from);
-    let folder = cargo(project, command, folder, &flags, "the nucleus")?;
+    let target = project.isa.nucleus_target();
+    let folder = cargo(project, command, (folder, target), &project.isa.nucleus_flags(), "the nucleus")?;
     Ok(folder.join("nucleus"))
 }
 
@@ -103,7 +100,7 @@ pub fn programs(project: &Project, programs: &BTreeSet<Program>) -> Result<Progr
 fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> Result<PathBuf> {
     let script = project.root.join("runtime/link.ld");
     let mut command = Command::new("cargo");
-    command.args(["build", "--release", "--target", TARGET]);
+    command.args(["build", "--release", "--target", project.isa.target()]);
     for (package, features) in programs {
         command.args(["--package", package]);
         for feature in features {
@@ -121,7 +118,7 @@ fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> 
         format!("-Clink-arg=-T{}", script.display()),
         format!("--cfg=link_script=\"{:x}\"", hash(&read(&script)?)),
     ];
-    cargo(project, command, folder, &flags, "a component or program")
+    cargo(project, command, (folder, project.isa.target()), &flags, "a component or program")
 }
 
 /// Builds the emulator's plugin that counts instructions, for this computer; tells where it is.
@@ -159,8 +156,15 @@ pub fn peer_init(project: &Project) -> Result<PathBuf> {
     Ok(folder.join(target).join("release/peer-init"))
 }
 
-fn cargo(project: &Project, mut command: Command, folder: &str, flags: &[String], what: &str) -> Result<PathBuf> {
-    let target = project.target.join(folder);
+/// Runs cargo with these flags in a folder of their own, for a target; tells where the programs are.
+fn cargo(
+    project: &Project,
+    mut command: Command,
+    (folder, triple): (&str, &str),
+    flags: &[String],
+    what: &str,
+) -> Result<PathBuf> {
+    let target = project.target.join(project.isa.folder()).join(folder);
     command
         .current_dir(&project.root)
         .arg("--target-dir")
@@ -172,7 +176,7 @@ fn cargo(project: &Project, mut command: Command, folder: &str, flags: &[String]
     if !status.success() {
         return Err(BuildFailed(what.into()).into());
     }
-    Ok(target.join(TARGET).join("release"))
+    Ok(target.join(triple).join("release"))
 }
 
 /// FNV-1a; only to notice changes.

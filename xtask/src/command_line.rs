@@ -1,5 +1,6 @@
 //! What can be typed after `./x`.
 
+use crate::isa::Isa;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -187,6 +188,15 @@ pub struct MachineOptions {
     /// Memory of the machine: K, M or G
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub memory: String,
+    /// Instruction set of the machine
+    #[arg(long, value_name = "ISA", default_value = "x86_64")]
+    pub arch: Isa,
+    /// Another board than the usual one, as QEMU takes it: virt,gic-version=2
+    #[arg(long, value_name = "BOARD")]
+    pub board: Option<String>,
+    /// Another processor than the usual one, as QEMU takes it: max
+    #[arg(long, value_name = "PROCESSOR")]
+    pub cpu: Option<String>,
     /// CPUs of the machine, 1 to 64. They run at the same time if this computer has as many, and else, or with
     /// --icount, take turns
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]

@@ -50,7 +50,7 @@ pub fn converse<T: Send>(
     limit: Duration,
     work: impl FnOnce(&Conversation) -> Result<T> + Send,
 ) -> (Result<T>, String) {
-    let mut command = command();
+    let mut command = command(crate::isa::Isa::default());
     command.args(arguments).args(["-serial", "stdio", "-monitor", "none"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = match Running::start(command) {

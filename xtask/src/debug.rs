@@ -9,7 +9,7 @@ use anyhow::Result;
 
 /// Boots, halts before the first instruction, and says how to attach gdb.
 pub fn debug(project: &Project, options: &DebugOptions) -> Result<u8> {
-    install::emulator()?;
+    install::emulator(project.isa)?;
     let image = image_of(project, &options.machine, options.exec.as_deref())?;
     let machine = Machine { gdb_port: Some(options.port), ..machine_of(&options.machine) };
     eprintln!("\nThe machine halts before its first instruction. In a second terminal, in this folder:\n");

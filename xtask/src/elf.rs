@@ -22,6 +22,22 @@ pub fn strip(file: &[u8]) -> Result<Vec<u8>> {
     Ok(kept)
 }
 
+/// What loads of the file, from physical address 0 on; what has no bytes in it is left out at the end.
+pub fn flat(file: &[u8]) -> Result<Vec<u8>> {
+    let header = FileHeader64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let endian = LittleEndian;
+    let segments = header.program_headers(endian, file).context("bad program headers")?;
+    let mut image = Vec::new();
+    for segment in segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD) {
+        let data = segment.data(endian, file).ok().context("a segment lies outside of the file")?;
+        let start = segment.p_paddr(endian) as usize;
+        ensure!(start <= 1 << 24, "a segment is to be loaded at {start:#x}, far from the others");
+        image.resize(image.len().max(start + data.len()), 0);
+        image[start..start + data.len()].copy_from_slice(data);
+    }
+    Ok(image)
+}
+
 /// Functions of the file, as sorted lines `hexadecimal address, space, name`.
 pub fn symbols(file: &[u8]) -> Result<String> {
     let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;

@@ -2,7 +2,7 @@
 
 use crate::http;
 use crate::image::Image;
-use crate::install::QEMU;
+use crate::isa::Isa;
 use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;
 use std::fmt;
@@ -28,6 +28,10 @@ pub struct Machine {
     pub memory: String,
     /// CPUs, 1 to 64.
     pub cpus: u32,
+    /// Another board than the usual one, as QEMU takes it: `virt,gic-version=2`.
+    pub board: Option<String>,
+    /// Another processor than the usual one.
+    pub cpu: Option<String>,
     /// One tick per instruction, the same in every run.
     pub icount: bool,
     /// Several CPUs take turns, even if this computer has as many.
@@ -55,6 +59,8 @@ impl Machine {
         Self {
             memory: memory.into(),
             cpus: 1,
+            board: None,
+            cpu: None,
             icount: false,
             turns: false,
             gdb_port: None,
@@ -161,18 +167,14 @@ impl std::error::Error for TimedOut {}
 
 /// Arguments of the emulator for this image and machine, without those of the console.
 pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
-    let mut words: Vec<String> =
-        ["-M q35 -cpu max -display none -no-reboot -nic none", "-device isa-debug-exit,iobase=0xf4,iosize=4"]
-            .iter()
-            .flat_map(|part| part.split(' ').map(String::from))
-            .collect();
+    let mut words = image.isa.board(machine.board.as_deref(), machine.cpu.as_deref());
     let mut pair = |option: &str, value: String| words.extend([option.to_string(), value]);
     pair("-accel", accelerator(machine).into());
     pair("-m", machine.memory.clone());
     pair("-smp", machine.cpus.to_string());
     pair("-kernel", image.nucleus.display().to_string());
     pair("-initrd", image.archive.display().to_string());
-    let append = format!("{} {}", image.command_line, machine.append);
+    let append = [image.isa.command_line(), &image.command_line, &machine.append].map(str::trim).join(" ");
     pair("-append", append.trim().to_string());
     if let Some(forwards) = &image.forwards {
         let forwards: String = forwards.iter().map(|forward| format!(",{forward}")).collect();
@@ -233,12 +235,13 @@ fn datagrams([machine, other]: &[PathBuf; 2]) -> String {
 /// Boots and waits for the end. Returns how it ended and what the console printed, without carriage
 /// returns before line ends (nothing for [`Console::Terminal`]).
 pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Option<Duration>) -> Result<(End, Vec<u8>)> {
-    let mut command = command();
+    let isa = image.isa;
+    let mut command = command(isa);
     command.args(arguments(image, machine)).stderr(Stdio::piped());
     let (steps, echo) = match console {
         Console::Terminal => {
             command.args(["-serial", "mon:stdio"]);
-            return terminal(command, limit).map(|end| (end, Vec::new()));
+            return terminal(isa, command, limit).map(|end| (end, Vec::new()));
         }
         Console::Streams => {
             command.stdin(Stdio::inherit());
@@ -261,7 +264,7 @@ pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Optio
     let exit = running.wait(limit, Typist { steps, input, output: output.clone(), seen: 0 });
     let complaints = running.complaints();
     let _ = printer.join();
-    let end = exit?.map_or(Ok(End::TimedOut), |status| end_of(status, &complaints))?;
+    let end = exit?.map_or(Ok(End::TimedOut), |status| end_of(isa, status, &complaints))?;
     let output = std::mem::take(&mut *output.lock());
     Ok((end, output))
 }
@@ -274,7 +277,7 @@ pub fn boot_for<T: Send>(
     limit: Duration,
     work: impl FnOnce(&AtomicBool) -> Result<T> + Send,
 ) -> Result<T> {
-    let mut command = command();
+    let mut command = command(Isa::default());
     command.args(arguments).args(["-serial", "stdio", "-monitor", "none"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = Running::start(command)?;
@@ -303,19 +306,20 @@ pub fn boot_for<T: Send>(
 }
 
 /// The emulator's command. Where `setpriv` is at hand the emulator ends with us, however we end.
-pub(crate) fn command() -> Command {
+pub(crate) fn command(isa: Isa) -> Command {
+    let emulator = isa.emulator();
     let tied = ["--pdeathsig", "KILL"];
     let works = Command::new("setpriv").args(tied).arg("true").stderr(Stdio::null()).status();
     if works.is_ok_and(|status| status.success()) {
         let mut command = Command::new("setpriv");
-        command.args(tied).arg(QEMU);
+        command.args(tied).arg(emulator);
         return command;
     }
-    Command::new(QEMU)
+    Command::new(emulator)
 }
 
 /// The terminal belongs to the guest; a time limit must leave it as it was.
-fn terminal(command: Command, limit: Option<Duration>) -> Result<End> {
+fn terminal(isa: Isa, command: Command, limit: Option<Duration>) -> Result<End> {
     let settings = Command::new("stty").arg("-g").stdin(Stdio::inherit()).output();
     let mut running = Running::start(command)?;
     let exit = running.wait(limit, Typist { steps: &[], input: None, output: Collected::default(), seen: 0 });
@@ -326,7 +330,7 @@ fn terminal(command: Command, limit: Option<Duration>) -> Result<End> {
         // The emulator restores the terminal itself unless it was ended by the limit.
         let _ = Command::new("stty").arg(settings.trim()).status();
     }
-    exit?.map_or(Ok(End::TimedOut), |status| end_of(status, &complaints))
+    exit?.map_or(Ok(End::TimedOut), |status| end_of(isa, status, &complaints))
 }
 
 /// The emulator while it runs; it ends with this value.
@@ -337,7 +341,7 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(mut command: Command) -> Result<Self> {
-        let mut child = command.spawn().with_context(|| format!("cannot start {QEMU}"))?;
+        let mut child = command.spawn().context("cannot start the emulator")?;
         let complaints = child.stderr.take().map(|mut stderr| {
             thread::spawn(move || {
                 let mut bytes = Vec::new();
@@ -452,9 +456,9 @@ impl Collected {
 }
 
 /// What the emulator's exit means: the guest's status `v` makes it end with `2 v + 1`.
-fn end_of(status: ExitStatus, complaints: &str) -> Result<End> {
+fn end_of(isa: Isa, status: ExitStatus, complaints: &str) -> Result<End> {
     let own: Vec<&str> =
-        complaints.lines().filter(|line| line.starts_with(QEMU) && !line.contains("warning:")).collect();
+        complaints.lines().filter(|line| line.starts_with(isa.emulator()) && !line.contains("warning:")).collect();
     match status.code() {
         // Status 0 of the guest and a refusal of the emulator look alike but for its complaint.
         Some(1) if !own.is_empty() => bail!("the emulator refuses to start:\n{}", own.join("\n")),
@@ -471,7 +475,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     fn end(code: i32, complaints: &str) -> Result<End> {
-        end_of(ExitStatus::from_raw(code << 8), complaints)
+        end_of(Isa::default(), ExitStatus::from_raw(code << 8), complaints)
     }
 
     #[test]
@@ -481,10 +485,10 @@ mod tests {
         assert_eq!(end(255, "").unwrap(), End::Status(127));
         assert_eq!(end(0, "").unwrap(), End::Reset);
         assert!(end(2, "").is_err());
-        let refusal = format!("{QEMU}: -m 1X: no size");
+        let refusal = format!("{}: -m 1X: no size", Isa::default().emulator());
         assert!(end(1, &refusal).unwrap_err().to_string().contains("-m 1X"));
-        assert_eq!(end(1, &format!("{QEMU}: warning: TCG doesn't support it")).unwrap(), End::Status(0));
-        assert!(end_of(ExitStatus::from_raw(9), "").unwrap_err().to_string().contains("signal"));
+        assert_eq!(end(1, &format!("{}: warning: TCG doesn't support it", Isa::default().emulator())).unwrap(), End::Status(0));
+        assert!(end_of(Isa::default(), ExitStatus::from_raw(9), "").unwrap_err().to_string().contains("signal"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::build::{self, Checks, Program, Programs};
 use crate::elf;
+use crate::isa::Isa;
 use crate::forward::{Forward, Protocol, WEB};
 use crate::project::{Project, Scratch, read, read_text, write};
 use abi::boot::{ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH, SYSTEM_PATH};
@@ -24,8 +25,11 @@ pub struct System {
 
 /// What the emulator needs to boot.
 pub struct Image {
-    /// The nucleus's ELF file, symbols included; or another kernel.
+    /// The nucleus's file as the emulator takes it: on x86-64 the ELF file, symbols included, elsewhere what is loaded of it;
+    /// or another kernel.
     pub nucleus: PathBuf,
+    /// What it runs on.
+    pub isa: Isa,
     /// The boot archive.
     pub archive: PathBuf,
     /// The nucleus's command line.
@@ -47,6 +51,7 @@ impl Image {
         let forwards = Some(Vec::new());
         Ok(Self {
             nucleus: kernel.into(),
+            isa: project.isa,
             archive: file,
             command_line: command_line.into(),
             forwards,
@@ -220,8 +225,14 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
     write(&archive, &writer.finish()?)?;
     // The nucleus may be built anew while the emulator starts: it gets a copy.
     let copy = scratch.file("nucleus");
-    fs::copy(&nucleus, &copy).with_context(|| format!("cannot copy {}", nucleus.display()))?;
-    Ok(Image { nucleus: copy, archive, command_line, forwards: None, entropy: false, _scratch: scratch })
+    match project.isa {
+        Isa::X86_64 => {
+            fs::copy(&nucleus, &copy).with_context(|| format!("cannot copy {}", nucleus.display()))?;
+        }
+        // The emulator gives a device tree and an archive only to files that begin with the header of an arm64 image.
+        Isa::Aarch64 => write(&copy, &elf::flat(&read(&nucleus)?)?)?,
+    }
+    Ok(Image { nucleus: copy, isa: project.isa, archive, command_line, forwards: None, entropy: false, _scratch: scratch })
 }
 
 fn program(programs: &Programs, program: &Program) -> Result<Vec<u8>> {

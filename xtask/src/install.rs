@@ -1,37 +1,37 @@
 //! The emulator and the browser, where they are missing.
 
+use crate::isa::Isa;
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 
-/// The emulator's command.
-pub const QEMU: &str = "qemu-system-x86_64";
-
 /// Makes sure that the emulator is there: installs it on Debian and its kin, else says what to install.
-pub fn emulator() -> Result<()> {
-    if starts(QEMU, "--version") {
+pub fn emulator(isa: Isa) -> Result<()> {
+    let (command, package) = (isa.emulator(), isa.package());
+    if starts(command, "--version") {
         return Ok(());
     }
     if !starts("apt-get", "--version") {
         bail!(
-            "Cairn runs in the emulator QEMU, and `{QEMU}` is not installed. Its package is called\n  \
-             qemu-system-x86       on Debian, Ubuntu and Fedora (there also qemu-system-x86-core)\n  \
-             qemu-system-x86       on Arch Linux\n  \
-             qemu-x86              on openSUSE\n  \
+            "Cairn runs in the emulator QEMU, and `{command}` is not installed. Its package is called\n  \
+             {package}       on Debian, Ubuntu and Fedora (there also {package}-core)\n  \
+             {package}       on Arch Linux (there also qemu-system-aarch64)\n  \
+             {}              on openSUSE\n  \
              qemu                  in Homebrew and Nix\n\
-             Install it and type the same command again."
+             Install it and type the same command again.",
+            package.replace("-system", "")
         );
     }
     let mut prefix: Vec<&str> = Vec::new();
     if !is_root() {
         prefix.push("sudo");
     }
-    eprintln!("Cairn runs in the emulator QEMU, which is not installed here: installing the package qemu-system-x86");
-    eprintln!("with `{}`.", [&prefix[..], &["apt-get install qemu-system-x86"]].concat().join(" "));
+    eprintln!("Cairn runs in the emulator QEMU, which is not installed here: installing the package {package}");
+    eprintln!("with `{}`.", [&prefix[..], &[&format!("apt-get install {package}")]].concat().join(" "));
     apt(&prefix, &["update", "-qq"])?;
-    apt(&prefix, &["install", "-y", "-qq", "--no-install-recommends", "qemu-system-x86"])?;
-    if !starts(QEMU, "--version") {
-        bail!("the package qemu-system-x86 was installed, but `{QEMU}` does not start");
+    apt(&prefix, &["install", "-y", "-qq", "--no-install-recommends", package])?;
+    if !starts(command, "--version") {
+        bail!("the package {package} was installed, but `{command}` does not start");
     }
     Ok(())
 }

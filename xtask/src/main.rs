@@ -26,6 +26,7 @@ mod graph;
 mod http;
 mod image;
 mod install;
+mod isa;
 mod new;
 mod project;
 mod run;
@@ -39,9 +40,15 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let command = CommandLine::parse().command;
-    let result = project::Project::find().and_then(|project| match command {
-        Command::Run(options) => run::run(&project, &options),
-        Command::Debug(options) => debug::debug(&project, &options),
+    let result = project::Project::find().and_then(|mut project| match command {
+        Command::Run(options) => {
+            project.isa = options.machine.arch;
+            run::run(&project, &options)
+        }
+        Command::Debug(options) => {
+            project.isa = options.machine.arch;
+            debug::debug(&project, &options)
+        }
         Command::Bench(options) => bench::bench(&project, &options),
         Command::New(New::Component(options)) => new::component(&project, &options),
         Command::Graph(options) => graph::graph(&project, &options),

@@ -1,5 +1,6 @@
 //! Where things lie.
 
+use crate::isa::Isa;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ pub struct Project {
     pub root: PathBuf,
     /// `CARGO_TARGET_DIR`, or `target` in the repository.
     pub target: PathBuf,
+    /// For what is built.
+    pub isa: Isa,
 }
 
 impl Project {
@@ -22,7 +25,7 @@ impl Project {
             bail!("{} is not the root of Cairn's repository: start this tool as ./x", root.display());
         }
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-        Ok(Self { target: root.join(target), root })
+        Ok(Self { target: root.join(target), root, isa: Isa::default() })
     }
 
     /// The folder of a crate that makes a program for Cairn.
@@ -108,7 +111,7 @@ mod tests {
     #[test]
     fn scratch_folders_differ_and_go() {
         let target = std::env::temp_dir().join(format!("cairn-test-{}", std::process::id()));
-        let project = Project { root: target.clone(), target: target.clone() };
+        let project = Project { root: target.clone(), target: target.clone(), isa: Isa::default() };
         // No process has this number: Linux counts to 4,194,304.
         let leftover = target.join("run/99999999-0");
         fs::create_dir_all(&leftover).unwrap();
@@ -127,7 +130,7 @@ mod tests {
     #[test]
     fn names_of_crates_do_not_climb() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf();
-        let project = Project { target: root.join("target"), root };
+        let project = Project { target: root.join("target"), root, isa: Isa::default() };
         assert_eq!(project.bare_program("components", "../nucleus"), None);
         assert_eq!(project.bare_program("components", ""), None);
         assert_eq!(project.bare_program("components", "no-such"), None);

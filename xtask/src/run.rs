@@ -18,7 +18,7 @@ const EXEC_SECONDS: f64 = 300.0;
 pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     let seconds = options.timeout.or(options.exec.is_some().then_some(EXEC_SECONDS));
     let limit = seconds.map(Duration::try_from_secs_f64).transpose().context("--timeout takes seconds, as 60")?;
-    install::emulator()?;
+    install::emulator(project.isa)?;
     let image = image_of(project, &options.machine, options.exec.as_deref())?;
     let machine = Machine { icount: options.icount, ..machine_of(&options.machine) };
     if let Some(port) = image.web().map(|web| web.host) {
@@ -66,7 +66,13 @@ pub fn image_of(project: &Project, options: &MachineOptions, exec: Option<&str>)
 
 /// The machine that these options ask for.
 pub fn machine_of(options: &MachineOptions) -> Machine {
-    Machine { cpus: options.cpus, append: options.append.clone(), ..Machine::new(&options.memory) }
+    Machine {
+        cpus: options.cpus,
+        append: options.append.clone(),
+        board: options.board.clone(),
+        cpu: options.cpu.clone(),
+        ..Machine::new(&options.memory)
+    }
 }
 
 /// Frames of a memory size such as `64M`.

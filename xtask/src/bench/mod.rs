@@ -110,7 +110,7 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     if budgets.is_empty() && !wanted_besides(several::SPEED_UP, options) {
         bail!("no row of tests/budgets.toml matches `{}`", options.filter.as_deref().unwrap_or_default());
     }
-    install::emulator()?;
+    install::emulator(crate::isa::Isa::default())?;
     let mut measured = measure_network(project, &budgets)?;
     let elsewhere = |name: &str| network::ROWS.contains(&name) || several::ROWS.contains(&name);
     if budgets.iter().any(|budget| !elsewhere(&budget.name)) {

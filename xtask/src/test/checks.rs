@@ -2,7 +2,6 @@
 
 use super::report::{Report, tail};
 use super::scan::lines_with_word;
-use crate::build::TARGET;
 use crate::project::{Project, read_text};
 use crate::workspace::{Package, Workspace};
 use anyhow::{Context, Result, bail};
@@ -32,7 +31,7 @@ pub fn lints(project: &Project, workspace: &Workspace, report: &mut Report) {
     report.run("lints: bare", || {
         let mut command = clippy(project, "lints-bare");
         command.args(workspace.bare().flat_map(|package| ["--package", &package.name]));
-        command.args(["--target", TARGET, "--", "-D", "warnings"]);
+        command.args(["--target", project.isa.target(), "--", "-D", "warnings"]);
         quietly(project, command)
     });
     report.run("lints: nucleus, checked", || {
@@ -43,7 +42,7 @@ pub fn lints(project: &Project, workspace: &Workspace, report: &mut Report) {
             "--features",
             "checked,trace",
             "--target",
-            TARGET,
+            project.isa.nucleus_target(),
             "--",
             "-D",
             "warnings",

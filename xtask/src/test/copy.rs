@@ -11,7 +11,7 @@ use std::process::Command;
 /// differ are written, so that cargo builds nothing twice.
 pub fn tree(project: &Project) -> Result<Project> {
     let folder = project.target.join("copy");
-    let copy = Project { root: folder.join("tree"), target: folder.join("target") };
+    let copy = Project { root: folder.join("tree"), target: folder.join("target"), isa: project.isa };
     let mut command = Command::new("git");
     command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(&project.root);
     let output = command.output().context("cannot start git")?;

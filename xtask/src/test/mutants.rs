@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_list_fits_the_tree() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let project = Project { target: root.join("target"), root };
+        let project = Project { target: root.join("target"), root, isa: crate::isa::Isa::default() };
         let (mutants, boot_tests) = (list(&project)?, boot::read_all(&project)?);
         assert!(mutants.len() >= 40, "{} are too few", mutants.len());
         let names: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();

@@ -204,7 +204,7 @@ mod tests {
             let found = methods.iter().any(|((of, _), name)| of == interface && name == method);
             assert!(found, "{interface}.{method}");
         }
-        let project = Project { target: root.join("target"), root };
+        let project = Project { target: root.join("target"), root, isa: crate::isa::Isa::default() };
         for (program, interfaces) in
             [("netd", &["Connection", "Listener"][..]), ("virtio-net", &["Nic"]), ("ramfs", &["FileSystem"])]
         {

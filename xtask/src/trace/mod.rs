@@ -93,7 +93,7 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
             bail!("{} cannot be written: there is no folder {}", file.display(), folder.display());
         }
     }
-    install::emulator()?;
+    install::emulator(crate::isa::Isa::default())?;
     let commands = options.commands.join(" ");
     let work = match &options.web {
         Some(path) => Work::Page(path),

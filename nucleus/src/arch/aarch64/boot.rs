@@ -28,6 +28,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
         }
     }
     firmware::note(&tree);
+    super::paging::show_serial();
     tree.walk(|found| {
         if found.strings("device_type").next() == Some(b"memory") && found.is_enabled() {
             (0..MAX_REGIONS).map_while(|index| found.registers(index)).for_each(|range| {

@@ -141,7 +141,7 @@ boot_mmu_on:
 
 // (root of the upper half): the tables of the upper half are changed for others. Runs where it was loaded, through the lower
 // half; meanwhile nothing of the upper half is walked, and nothing of it is kept (Arm ARM D8.14.1: break before make).
-.globl boot_switch
+.globl boot_switch, boot_level1
 boot_switch:
     mrs x1, tcr_el1
     orr x2, x1, #1 << 23            // EPD1
@@ -158,7 +158,8 @@ boot_switch:
 .ltorg
 .balign 4096
 boot_level0: .fill 512, 8, 0
-boot_level1: .fill 512, 8, 0
+boot_level1:
+    .fill 512, 8, 0
 boot_level1_image: .fill 512, 8, 0
 boot_level2: .fill 512, 8, 0
 .section .data

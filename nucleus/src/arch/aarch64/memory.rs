@@ -93,10 +93,11 @@ const APPLICATION_EXIT: u64 = 0x2_0026;
 /// PSCI SYSTEM_OFF (DEN 0022, 5.10).
 const SYSTEM_OFF: u64 = 0x8400_0008;
 
-/// Stops the machine; in an emulator that says on the command line that it has semihosting with this status.
+/// Stops the machine; in an emulator that says on the command line that it has semihosting with status `2 * value + 1`.
 pub fn stop_machine(value: u32) -> ! {
     if firmware::get().semihosting {
-        let block = [APPLICATION_EXIT, value as u64];
+        // As the exit device of the other ISA has it: no end of the emulator's own looks like it.
+        let block = [APPLICATION_EXIT, 2 * value as u64 + 1];
         // SAFETY: the emulator ends here.
         unsafe { asm!("hlt #0xf000", in("x0") 0x18u64, in("x1") &block, options(nostack)) }
     }

@@ -32,7 +32,6 @@ const NOT_GLOBAL: u64 = 1 << 11;
 /// Privileged, unprivileged execute never.
 const PXN: u64 = 1 << 53;
 const UXN: u64 = 1 << 54;
-const NO_EXECUTE: u64 = PXN | UXN;
 const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
 /// What every entry of the nucleus's for memory has.
 const OWN: u64 = VALID | ACCESSED | INNER_SHAREABLE | UXN;
@@ -69,6 +68,7 @@ unsafe extern "C" {
     static image_data: u8;
     static image_end: u8;
     static boot_stack_guard: u8;
+    static mut boot_level1: [u64; 512];
     fn boot_switch(root: u64);
 }
 
@@ -110,6 +110,11 @@ pub fn end_init() -> Region {
 #[inline(always)]
 pub fn frame_of(entry: u64) -> Frame {
     ((entry & ADDRESS) >> 12) as Frame
+}
+
+/// A frame full of zeros, for good.
+pub fn zeros() -> Frame {
+    OWN_TABLES.get().empty
 }
 
 /// The frame of a root.
@@ -196,7 +201,7 @@ pub fn publish(frame: Frame) {
 pub fn init(info: &BootInfo) -> Result<(), &'static str> {
     let root = boot_table()?;
     // SAFETY: symbols of the link script; only their addresses are used.
-    let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
+    let init = unsafe { symbol(&image_init) };
     // SAFETY: as above.
     let (rodata, data, end) = unsafe { (symbol(&image_rodata), symbol(&image_data), symbol(&image_end)) };
     let rights = |address: usize| match address {
@@ -246,6 +251,22 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
 fn map(root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
     table(boot_walk(root, address, 0)?)[index(address as u64, 0)] = entry | OWN | TABLE;
     Ok(())
+}
+
+/// Maps the GiB with the serial port's registers in the boot tables' direct map, if no RAM that is used by then lies in it.
+pub fn show_serial() {
+    let Some(serial) = firmware::get().serial.filter(|serial| serial.start < 1 << 39) else { return };
+    let place = (serial.start >> 30) as usize;
+    // SAFETY: a table of `boot.s`, whose entries that are 0 lead nowhere.
+    unsafe {
+        let entry = (&raw mut boot_level1).cast::<u64>().add(place);
+        if entry.read() != 0 {
+            return;
+        }
+        entry.write_volatile((place as u64) << 30 | REGISTERS | PXN | OWN);
+        asm!("dsb ishst", "isb", options(nostack));
+    }
+    super::serial::init(DIRECT + serial.start as usize);
 }
 
 /// Maps registers that the nucleus uses, where the direct map has no RAM.

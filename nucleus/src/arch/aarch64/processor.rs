@@ -68,12 +68,13 @@ pub fn init() {
 
 /// Loads everything: vectors, protection, the counters that users may read.
 pub fn load() {
+    let mut control = read!("sctlr_el1") | SCTLR_WXN;
+    // ID_AA64MMFR1_EL1.PAN (FEAT_PAN): set now and at every exception.
+    let protects = read!("id_aa64mmfr1_el1") >> 20 & 0xf != 0;
     // SAFETY: the vectors are complete. W^X holds in the final tables; the nucleus touches no user page.
     unsafe {
         asm!("msr vbar_el1, {}", in(reg) &raw const vectors, options(nostack));
-        let mut control = read!("sctlr_el1") | SCTLR_WXN;
-        // ID_AA64MMFR1_EL1.PAN (FEAT_PAN): set now and at every exception.
-        if read!("id_aa64mmfr1_el1") >> 20 & 0xf != 0 {
+        if protects {
             control &= !SCTLR_SPAN;
             asm!(".inst 0xd500419f", options(nostack)); // msr pan, #1
         }

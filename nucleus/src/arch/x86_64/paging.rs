@@ -79,6 +79,14 @@ pub fn frame_of(entry: u64) -> Frame {
     ((entry & ADDRESS) >> 12) as Frame
 }
 
+/// A frame full of zeros, for good.
+#[unsafe(link_section = ".init")]
+pub fn zeros() -> Frame {
+    // Frame 0 belongs to nobody.
+    frames::clear(0);
+    0
+}
+
 /// The frame of a root.
 #[inline(always)]
 pub fn root_frame(root: u64) -> Frame {

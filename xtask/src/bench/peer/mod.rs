@@ -41,7 +41,7 @@ pub fn compare(project: &Project, options: &BenchOptions) -> Result<u8> {
     if !network::ALL_ROWS.iter().any(|name| wanted(name)) {
         bail!("no row of the network matches `{filter}`: there are {}", network::ALL_ROWS.join(", "));
     }
-    install::emulator()?;
+    install::emulator(crate::isa::Isa::default())?;
     let budgets = budgets(&read_text(&project.root.join("tests/budgets.toml"))?)?;
     let budgets: Vec<Budget> = budgets
         .into_iter()

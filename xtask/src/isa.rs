@@ -1,0 +1,86 @@
+//! What differs between the ISAs that Cairn runs on, for the host tool.
+
+use clap::ValueEnum;
+
+/// An instruction set architecture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Isa {
+    /// x86-64
+    #[default]
+    #[value(name = "x86_64")]
+    X86_64,
+    /// AArch64
+    #[value(name = "aarch64")]
+    Aarch64,
+}
+
+impl Isa {
+    /// The target for which the nucleus is compiled: without floating point.
+    pub fn nucleus_target(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64-unknown-none",
+            Self::Aarch64 => "aarch64-unknown-none-softfloat",
+        }
+    }
+
+    /// The target for which components and programs are compiled.
+    pub fn target(self) -> &'static str {
+        self.nucleus_target()
+    }
+
+    /// Flags of the nucleus: it is linked where it runs, in the last 2 GiB of the address space.
+    pub fn nucleus_flags(self) -> Vec<String> {
+        let flags: &[&str] = match self {
+            Self::X86_64 => &["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"],
+            Self::Aarch64 => &["-Crelocation-model=static", "-Cforce-frame-pointers=yes"],
+        };
+        flags.iter().map(|flag| (*flag).to_string()).collect()
+    }
+
+    /// The folder for what is built, below the target folder: that of x86-64 is the target folder itself.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Self::X86_64 => "",
+            Self::Aarch64 => "aarch64",
+        }
+    }
+
+    /// The emulator's command.
+    pub fn emulator(self) -> &'static str {
+        match self {
+            Self::X86_64 => "qemu-system-x86_64",
+            Self::Aarch64 => "qemu-system-aarch64",
+        }
+    }
+
+    /// The package with the emulator, by Debian's name.
+    pub fn package(self) -> &'static str {
+        match self {
+            Self::X86_64 => "qemu-system-x86",
+            Self::Aarch64 => "qemu-system-arm",
+        }
+    }
+
+    /// The emulator's arguments for the board; `board` and `cpu` prevail over the usual ones where the ISA has several.
+    pub fn board(self, board: Option<&str>, cpu: Option<&str>) -> Vec<String> {
+        let (usual_board, usual_cpu) = match self {
+            Self::X86_64 => ("q35", "max"),
+            Self::Aarch64 => ("virt,gic-version=3", "cortex-a72"),
+        };
+        let mut words = vec!["-M", board.unwrap_or(usual_board), "-cpu", cpu.unwrap_or(usual_cpu)];
+        words.extend(["-display", "none", "-no-reboot", "-nic", "none"]);
+        match self {
+            Self::X86_64 => words.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]),
+            Self::Aarch64 => words.extend(["-semihosting-config", "enable=on,target=native"]),
+        }
+        words.into_iter().map(String::from).collect()
+    }
+
+    /// Words that the nucleus is told about the emulator.
+    pub fn command_line(self) -> &'static str {
+        match self {
+            Self::X86_64 => "",
+            Self::Aarch64 => "semihosting",
+        }
+    }
+}
