@@ -1,6 +1,10 @@
 //! One folder per ISA, the same names in each. Everything else in this crate is portable.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
+#[cfg(target_arch = "aarch64")]
+pub use aarch64::*;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::*;

@@ -1,0 +1,66 @@
+//! AArch64. The registers are those of `abi::registers`.
+
+use crate::{enter, enter_one_of_several, refused};
+use abi::sched::{RUN, Ring, SEVERAL_CPUS};
+use abi::{layout, op};
+use core::arch::{asm, global_asm};
+
+// Both are entered with the ring in x6, the first where there is one CPU.
+global_asm!(
+    ".balign 16",
+    ".globl _start",
+    "_start:",
+    "mov x2, x6",
+    "b {enter}",
+    ".org _start + {several}",
+    "mov x3, x6",
+    "b {enter_one_of_several}",
+    enter = sym enter,
+    enter_one_of_several = sym enter_one_of_several,
+    several = const SEVERAL_CPUS,
+);
+
+/// `DISPATCH`: lets a thread run, or hands it to a CPU. Of the first it comes back only with a refusal.
+#[inline(always)]
+pub fn call(what: u64, number: usize) -> u64 {
+    let status;
+    // SAFETY: the system call touches no memory of this domain.
+    unsafe {
+        asm!(
+            "svc #0",
+            inlateout("x8") op::DISPATCH * layout::ENTRY_BYTES => status,
+            inlateout("x0") what => _, inlateout("x1") number => _,
+            lateout("x2") _, lateout("x3") _, lateout("x4") _, lateout("x5") _, lateout("x6") _, lateout("x7") _,
+            lateout("x9") _, lateout("x10") _, lateout("x11") _, lateout("x12") _, lateout("x13") _, lateout("x14") _,
+            lateout("x15") _, lateout("x16") _, lateout("x17") _, lateout("x18") _,
+            options(nostack),
+        );
+    }
+    status
+}
+
+/// Lets a thread run; on a refusal goes on with [`refused`]. What that needs waits on the stack, which costs less than
+/// registers that are kept.
+#[inline(always)]
+pub fn run(number: usize, ring: *mut Ring) -> ! {
+    // SAFETY: the system call touches no memory of this domain and keeps the stack pointer, and nothing on the stack is used
+    // any more: the function that is called never returns.
+    unsafe {
+        asm!(
+            "stp x1, x2, [sp, #-16]!",
+            "svc #0",
+            "ldp x0, x2, [sp], #16",
+            "mov x1, x8",
+            "bl {refused}",
+            refused = sym refused,
+            in("x8") op::DISPATCH * layout::ENTRY_BYTES, in("x0") RUN, in("x1") number, in("x2") ring,
+            options(noreturn),
+        );
+    }
+}
+
+/// Ends the domain: the standby takes over.
+pub fn die() -> ! {
+    // SAFETY: an invalid instruction.
+    unsafe { asm!("udf #0", options(noreturn)) }
+}

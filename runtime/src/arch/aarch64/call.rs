@@ -1,0 +1,90 @@
+//! Calls to servers, returns from them, and semaphores.
+
+use core::arch::asm;
+
+use abi::layout::{ENTRY_BYTES, RETURN};
+use abi::{Control, Error, op};
+
+use super::system_call;
+use crate::message::{Words, check};
+
+/// Traverses the portal at `index` with five words and a control word, and gives what came back:
+/// status, words, control word.
+///
+/// # Safety
+/// `index` must not be a kernel operation that breaks what the compiler relies on; the message area
+/// is read and written by the nucleus as `control` says.
+#[inline(always)]
+pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words, Control) {
+    let status: u64;
+    let [mut word0, mut word1, mut word2, mut word3, mut word4] = words;
+    let mut control = control.0;
+    // SAFETY: the caller vouches for the portal; the registers are those of `abi::registers`.
+    unsafe {
+        system_call!(
+            inlateout("x8") index * ENTRY_BYTES => status,
+            inlateout("x0") word0, inlateout("x1") word1, inlateout("x2") word2, inlateout("x3") control,
+            inlateout("x4") word3, inlateout("x5") word4,
+        );
+    }
+    (status, [word0, word1, word2, word3, word4], Control(control))
+}
+
+/// Returns to the caller of the running activation. Comes back only if the nucleus refuses to
+/// return (no caller, or the delegated entry cannot be given): then with the reason.
+///
+/// # Safety
+/// The activation's stack is used anew by its next call: nothing on it may be referred to by others.
+#[inline(always)]
+pub unsafe fn leave(words: Words, control: Control) -> u64 {
+    // SAFETY: as the caller says; a refused return leaves the stack alone.
+    unsafe { call(RETURN, words, control).0 }
+}
+
+/// P or V on the semaphore at `index`: the first word says which, the others are P's deadline and who
+/// holds what is waited for.
+/// Safe: a semaphore touches no memory, and an entry of another kind that is mistaken for one gets two
+/// words and neither bytes nor a delegation. A kernel operation would be another matter, so small
+/// indices are refused.
+#[inline(always)]
+pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<(), Error> {
+    if index < abi::layout::PAGE_FAULT[0] {
+        return Err(Error::WrongKind);
+    }
+    let status: u64;
+    // SAFETY: not a kernel operation; the registers are those of `abi::registers`. The memory clobber
+    // (no `nomem`) keeps what the semaphore protects on its side of it.
+    unsafe {
+        system_call!(
+            inlateout("x8") index * ENTRY_BYTES => status,
+            inlateout("x0") what => _, inlateout("x1") deadline => _, inlateout("x2") holder => _,
+            inlateout("x3") 0u64 => _, lateout("x4") _, lateout("x5") _,
+        );
+    }
+    check(status)
+}
+
+/// V on a semaphore, then the end of the running thread, without touching the stack in between: who
+/// wakes may reuse it.
+///
+/// # Safety
+/// Nothing on the stack may be needed any more.
+pub unsafe fn thread_exit_after_v(semaphore: usize) -> ! {
+    // SAFETY: as the caller says; EXIT does not come back.
+    unsafe {
+        asm!(
+            "svc #0",
+            "mov x8, {exit}",
+            "mov x0, xzr",
+            "svc #0",
+            "udf #0",
+            exit = const op::EXIT * ENTRY_BYTES,
+            in("x8") semaphore * ENTRY_BYTES,
+            in("x0") op::V,
+            in("x1") 0,
+            in("x2") 0,
+            in("x3") 0,
+            options(noreturn, nostack)
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! AArch64: the system call, the places where the nucleus enters a domain, and the stack register.
+//!
+//! The binding of words to registers is [`abi::registers`]. A system call destroys `x6`, `x7` and `x9` to `x18`; a kernel
+//! operation answers in word 0 and clears the other words, so the stubs give all of them up. `x19` to `x30` survive.
+
+mod call;
+mod enter;
+mod operation;
+mod random;
+
+pub use call::{call, leave, semaphore, thread_exit_after_v};
+pub use enter::{program_entry, service_entry, thread_entry, word_entry};
+pub use operation::{operation0, operation1, operation2, operation3, operation4, operation5, operation6, question};
+pub use random::RandomInstruction;
+
+use core::arch::asm;
+
+/// `svc` with the registers that every system call destroys.
+macro_rules! system_call {
+    ($($operands:tt)*) => {
+        core::arch::asm!(
+            "svc #0",
+            $($operands)*
+            lateout("x6") _, lateout("x7") _, lateout("x9") _, lateout("x10") _, lateout("x11") _, lateout("x12") _,
+            lateout("x13") _, lateout("x14") _, lateout("x15") _, lateout("x16") _, lateout("x17") _, lateout("x18") _,
+            options(nostack)
+        )
+    };
+}
+use system_call;
+
+/// The stack pointer.
+#[inline(always)]
+pub fn stack_pointer() -> u64 {
+    let value;
+    // SAFETY: only copies a register.
+    unsafe { asm!("mov {}, sp", out(reg) value, options(nomem, nostack, preserves_flags)) };
+    value
+}
+
+/// Tells the compiler that system calls may read and write what `pointer` leads to, although no system
+/// call names it. Without this a `&mut` to the message area counts as untouched by them.
+#[inline(always)]
+pub fn expose<T>(pointer: *mut T) {
+    // SAFETY: no instructions; the compiler may not assume so.
+    unsafe { asm!("/* {} */", in(reg) pointer, options(nostack, preserves_flags)) };
+}
+
+/// The counter of cycles. What a tick is depends on the machine (in an emulator that counts them, an instruction).
+#[inline(always)]
+pub fn ticks() -> u64 {
+    let value;
+    // SAFETY: only reads a counter, which the nucleus lets users read.
+    unsafe { asm!("mrs {}, pmccntr_el0", out(reg) value, options(nostack, preserves_flags)) };
+    value
+}
+
+/// Tells the CPU that this is a waiting loop.
+pub fn relax() {
+    // SAFETY: a hint. (`core::hint::spin_loop` is a barrier here, which does not let others run.)
+    unsafe { asm!("yield", options(nomem, nostack, preserves_flags)) };
+}
