@@ -201,7 +201,7 @@ pub fn publish(frame: Frame) {
 pub fn init(info: &BootInfo) -> Result<(), &'static str> {
     let root = boot_table()?;
     // SAFETY: symbols of the link script; only their addresses are used.
-    let init = unsafe { symbol(&image_init) };
+    let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
     // SAFETY: as above.
     let (rodata, data, end) = unsafe { (symbol(&image_rodata), symbol(&image_data), symbol(&image_end)) };
     let rights = |address: usize| match address {
@@ -214,7 +214,7 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
     for page in (init..end).step_by(FRAME).filter(|page| *page != guard) {
         map(root, page, physical(page) as u64 | rights(page))?;
     }
-    let (first, last) = (physical(init), physical(data));
+    let (first, last) = (physical(text), physical(data));
     for region in &info.ram[..info.regions] {
         let mut at = (region.start as usize).next_multiple_of(FRAME);
         let top = (region.start + region.bytes) as usize / FRAME * FRAME;

@@ -15,6 +15,11 @@ pub use random::RandomInstruction;
 
 use core::arch::asm;
 
+use loader::Machine;
+
+/// What programs for this ISA say that they are for.
+pub const MACHINE: Machine = Machine::AArch64;
+
 /// `svc` with the registers that every system call destroys.
 macro_rules! system_call {
     ($($operands:tt)*) => {
