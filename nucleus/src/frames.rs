@@ -389,7 +389,7 @@ pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
     let first = memory::first_frame();
     let frames = (top as usize / FRAME).checked_sub(first).ok_or("RAM ends before it begins")?;
     let bytes = (frames * size_of::<Record>()).next_multiple_of(FRAME);
-    let start = place(ram, bytes as u64, &[image, info.archive]).ok_or("no room for the frame records")?;
+    let start = place(ram, bytes as u64, &[image, info.archive, memory::device_tree()]).ok_or("no room for the frame records")?;
     let records = Region { start, bytes: bytes as u64 };
     let allocator = ALLOCATOR.get();
     allocator.records = (DIRECT + start as usize) as *mut Record;
@@ -420,7 +420,7 @@ fn take_ram(info: &BootInfo, taken: [Region; 2], within: core::ops::Range<usize>
         for frame in first..last {
             let at = Region { start: (frame * FRAME) as u64, bytes: FRAME as u64 };
             allocator.total += 1;
-            if overlaps(at, info.archive) {
+            if overlaps(at, info.archive) || overlaps(at, memory::device_tree()) {
                 record(frame as Frame).used = Use::Archive;
                 allocator.boot += 1;
             } else if taken.iter().chain([&start::page()]).any(|taken| overlaps(at, *taken)) || at.start < 0x1000 {

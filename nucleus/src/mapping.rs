@@ -187,6 +187,18 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
         .inspect_err(|_| space::prune(domain, address))
 }
 
+/// Maps a page of the device tree; gives where that begins in its first page, and its bytes.
+pub fn map_tree_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64, Error> {
+    let tree = memory::device_tree();
+    if tree.bytes == 0 {
+        return Err(Error::Empty);
+    }
+    let (first, last) = (tree.start / 4096, (tree.start + tree.bytes - 1) / 4096);
+    let frame = first.checked_add(page).filter(|frame| *frame <= last).ok_or(Error::BadArgument)?;
+    map_archive_page(domain, address, frame as Frame, MAP_READ)?;
+    Ok(tree.start % 4096 | tree.bytes << 12)
+}
+
 /// Maps a page of device registers as original, not cached, charged to the domain's account.
 pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Result<(), Error> {
     const PHYSICAL_END: u64 = 1 << 40;

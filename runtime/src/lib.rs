@@ -7,6 +7,7 @@
 
 pub mod arch;
 pub mod connection;
+pub mod device;
 pub mod entry;
 #[cfg(all(feature = "alloc", target_os = "none"))]
 mod heap;

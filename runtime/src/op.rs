@@ -389,6 +389,13 @@ pub fn machine_device(machine: Entry, physical: u64, address: u64) -> Result {
     unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_DEVICE, physical, address) }.map(drop)
 }
 
+/// Maps a page of the device tree at a free address of ours; gives where that begins in its first page, and its bytes.
+pub fn machine_tree(machine: Entry, page: u64, address: u64) -> Result<(usize, usize)> {
+    // SAFETY: a destination in use is refused.
+    let value = unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_TREE, page, address) }?;
+    Ok((value as usize & 0xfff, value as usize >> 12))
+}
+
 /// Physical address of a page of ours.
 pub fn machine_physical(machine: Entry, address: u64) -> Result<u64> {
     // SAFETY: only looks.

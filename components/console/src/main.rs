@@ -31,7 +31,7 @@ use runtime::server::{self, Serve};
 use runtime::sync::{Condvar, Mutex};
 use terminal::{Event, Input};
 
-use uart::{FIFO_BYTES, Uart};
+use uart::Uart;
 
 runtime::entry!(main);
 
@@ -54,7 +54,7 @@ struct State {
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
-    uart: Uart::new(Entry::IO_PORTS),
+    uart: Uart::new(),
     input: Input::new(),
     echo: Vec::new(),
     interrupt: None,
@@ -74,14 +74,15 @@ impl State {
         if !self.uart.can_send() {
             return 0;
         }
+        let burst = self.uart.burst();
         let uart = &mut self.uart;
-        terminal::send(bytes, FIFO_BYTES, |byte| uart.send(byte))
+        terminal::send(bytes, burst, |byte| uart.send(byte))
     }
 
     /// Sends echo. It has `\r` in it already.
     fn send_echo(&mut self) {
         while !self.echo.is_empty() && self.uart.can_send() {
-            let count = self.echo.len().min(FIFO_BYTES);
+            let count = self.echo.len().min(self.uart.burst());
             for byte in self.echo.drain(..count) {
                 self.uart.send(byte);
             }

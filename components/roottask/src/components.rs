@@ -1,8 +1,8 @@
 //! Starting components, watching them, and restarting them by the policy of the description.
 
-use crate::{fail, load, memory, parent, records, schedulers, services, vault};
-use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
-use abi::rights::{self, ALL};
+use crate::{fail, load, memory, parent, records, schedulers, services, tree, vault};
+use abi::layout::{self, DEVICE, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
+use abi::rights::{self, ALL, MAP_READ, MAP_WRITE};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -51,8 +51,16 @@ const SIGMA0_DIED: &str = "sigma0 died";
 
 static PLAN: Once<Plan> = Once::new();
 static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
-/// Component, its interrupt line, its ports.
-type Devices = (u16, Option<Entry>, Option<Entry>);
+/// What a component has of a device.
+#[derive(Clone, Copy, Default)]
+struct Devices {
+    /// Whose it is.
+    number: u16,
+    interrupt: Option<Entry>,
+    ports: Option<Entry>,
+    /// Where we have its page of registers.
+    registers: Option<u64>,
+}
 
 static DEVICES: Mutex<Vec<Devices>> = Mutex::new(Vec::new());
 static PARENT_SERVICE: AtomicUsize = AtomicUsize::new(0);
@@ -261,7 +269,11 @@ fn equip(component: &Component, running: &Running) -> Result<(), String> {
         let to = Entry(system::MEMORY_INDEX);
         op::entry_copy(memory::SIGMA0_DOMAIN, Entry::SPECIAL, domain, to, rights::USE).map_err(text)?;
     }
-    let (interrupt, ports) = devices(component)?;
+    let Devices { interrupt, ports, registers, .. } = devices(component)?;
+    if let Some(registers) = registers {
+        // SAFETY: nothing here refers to what stands in that page.
+        unsafe { op::map(domain, registers, DEVICE, 0, MAP_READ | MAP_WRITE) }.map_err(text)?;
+    }
     for (entry, index) in [(interrupt, Entry::INTERRUPT), (ports, Entry::IO_PORTS)] {
         if let Some(entry) = entry {
             op::entry_copy(Entry::OWN, entry, domain, index, ALL).map_err(text)?;
@@ -276,23 +288,32 @@ fn equip(component: &Component, running: &Running) -> Result<(), String> {
     Ok(())
 }
 
-/// The component's interrupt line and ports: made once, kept over restarts.
-fn devices(component: &Component) -> Result<(Option<Entry>, Option<Entry>), String> {
-    let mut devices = DEVICES.lock();
-    if let Some((_, interrupt, ports)) = devices.iter().find(|(number, ..)| *number == component.number) {
-        return Ok((*interrupt, *ports));
+/// The component's interrupt line, and its ports or registers: made once, kept over restarts.
+fn devices(component: &Component) -> Result<Devices, String> {
+    let mut all = DEVICES.lock();
+    if let Some(devices) = all.iter().find(|devices| devices.number == component.number) {
+        return Ok(*devices);
     }
     let text = |error: abi::Error| error.to_string();
-    let interrupt = match component.interrupt {
-        Some(line) => Some(op::machine_interrupt(Entry::SPECIAL, line.into()).map_err(text)?),
-        None => None,
-    };
-    let ports = match component.io_ports {
-        Some((first, count)) => Some(op::machine_ports(Entry::SPECIAL, first, count).map_err(text)?),
-        None => None,
-    };
-    devices.push((component.number, interrupt, ports));
-    Ok((interrupt, ports))
+    let mut devices = Devices { number: component.number, ..Devices::default() };
+    let mut line = component.interrupt.map(u64::from);
+    match component.tree.and_then(tree::find) {
+        Some(device) => {
+            let device = device?;
+            devices.registers = Some(tree::map(&device, component.number)?);
+            line = device.line;
+        }
+        None => {
+            if let Some((first, count)) = component.io_ports {
+                devices.ports = Some(op::machine_ports(Entry::SPECIAL, first, count).map_err(text)?);
+            }
+        }
+    }
+    if let Some(line) = line {
+        devices.interrupt = Some(op::machine_interrupt(Entry::SPECIAL, line).map_err(text)?);
+    }
+    all.push(devices);
+    Ok(devices)
 }
 
 /// Ends the component whose domain has this number, for a component that asks. What the description does

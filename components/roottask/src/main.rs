@@ -25,6 +25,7 @@ mod parent;
 mod records;
 mod schedulers;
 mod services;
+mod tree;
 mod vault;
 
 use abi::boot::SYSTEM_PATH;

@@ -55,6 +55,8 @@ pub const STACK_BYTES: u64 = 0x8000;
 pub const NEAR_STACKS: usize = 8;
 /// Free for the component: a few pages that it fills for others, for which there is a page table already.
 pub const WINDOW: u64 = 0xc_0000;
+/// Registers of the device that the system description gives a component, on machines with a device tree: one page.
+pub const DEVICE: u64 = 0xc_f000;
 /// The main thread's stack: its lowest page is never mapped; it ends at [`STARTUP_PAGE`].
 pub const MAIN_STACK_START: u64 = 0xd_0000;
 /// Top of the main thread's stack.

@@ -200,3 +200,7 @@ pub const MACHINE_DEVICE: u64 = 5;
 /// `MACHINE`: physical address of the page at the caller's address `value`, for devices that read and write
 /// memory. Needs CONTROL. `NotMapped`, `BadAddress`.
 pub const MACHINE_PHYSICAL: u64 = 6;
+/// `MACHINE`: maps page number `value` of the device tree, for reading, in the caller, at the address in word 3 ->
+/// `offset of its begin in the first page | bytes << 12`. Needs CONTROL. `Empty` on a machine that has none, `BadArgument`
+/// behind its end, `BadAddress`, `Occupied`, `AccountExhausted`.
+pub const MACHINE_TREE: u64 = 7;

@@ -96,7 +96,8 @@ pub fn total_bytes(header: &[u8]) -> Result<usize, Error> {
 impl<'a> Tree<'a> {
     /// Looks at all of a tree.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
-        let bytes = bytes.get(..total_bytes(bytes)?).ok_or(Error::CutOff)?;
+        // Loaders leave room behind: all that counts must be there, not all that the header says.
+        let bytes = &bytes[..total_bytes(bytes)?.min(bytes.len())];
         let field = |at| cell(bytes, at).ok_or(Error::CutOff);
         // "Last compatible version": 16 and 17 have the same structure.
         if field(24)? > 17 || field(20)? < 16 {
@@ -104,7 +105,7 @@ impl<'a> Tree<'a> {
         }
         let part = |start: u32, length: u32| {
             let start = start as usize;
-            bytes.get(start..start + length as usize).ok_or(Error::CutOff)
+            bytes.get(start..start.saturating_add(length as usize)).ok_or(Error::CutOff)
         };
         let structure = match field(20)? {
             // Without a size of the structure: up to the end.
@@ -114,6 +115,12 @@ impl<'a> Tree<'a> {
         let tree = Self { structure, strings: part(field(12)?, field(32)?)? };
         tree.check()?;
         Ok(tree)
+    }
+
+    /// Bytes from the header to the last one that counts.
+    pub fn used_bytes(bytes: &[u8]) -> usize {
+        let end = |start, length| Some(cell(bytes, start)? as usize + cell(bytes, length)? as usize);
+        end(8, 36).max(end(12, 32)).unwrap_or(0).min(bytes.len())
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -153,7 +160,7 @@ impl<'a> Tree<'a> {
                     let length = cell(self.structure, *at).ok_or(Error::CutOff)? as usize;
                     let name = cell(self.structure, *at + 4).ok_or(Error::CutOff)? as usize;
                     let name = self.strings.get(name..).and_then(text).ok_or(Error::CutOff)?;
-                    let value = self.structure.get(*at + 8..*at + 8 + length).ok_or(Error::CutOff)?;
+                    let value = self.structure.get(*at + 8..(*at + 8).saturating_add(length)).ok_or(Error::CutOff)?;
                     *at = (*at + 8 + length).next_multiple_of(4);
                     Token::Property { name, value }
                 }

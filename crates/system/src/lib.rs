@@ -56,7 +56,7 @@ mod view;
 pub use view::{Arguments, Component, Components, Error, ErrorKind, Portal, Portals, Program, Programs, System};
 
 /// Version of the compiled form.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Begins the compiled form.
 pub const MAGIC: &[u8; 8] = b"CAIRNSYS";
 /// Bytes of the header.
@@ -159,4 +159,5 @@ impl Restart {
 pub(crate) const FLAG_FPU: u8 = 1;
 pub(crate) const FLAG_TRUSTED: u8 = 2;
 pub(crate) const FLAG_CPUS: u8 = 4;
+pub(crate) const FLAG_TREE: u8 = 8;
 pub(crate) const FLAG_INSPECT: u8 = 1;

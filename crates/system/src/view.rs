@@ -1,7 +1,7 @@
 //! The reader of the compiled form: a checked view and iterators over it.
 
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TRUSTED, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS,
     MAX_NAME_BYTES, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
 };
 use abi::layout::{FIRST_FREE, MAX_TABLE_ORDER, TABLE_ENTRIES};
@@ -45,6 +45,8 @@ pub struct Component<'a> {
     pub interrupt: Option<u8>,
     /// Its I/O ports: first and number.
     pub io_ports: Option<(u16, u16)>,
+    /// On a machine with a device tree: what its device is compatible with.
+    pub tree: Option<&'a str>,
     /// Its portal table has `layout::TABLE_ENTRIES` << this entries.
     pub table_order: u8,
     /// The CPUs on which its threads may run: a bit for each. `None`: all.
@@ -309,6 +311,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let (portal_count, argument_count) = (fields.u8()?, fields.u8()?);
     let cpus = if flags & FLAG_CPUS != 0 { Some(fields.u64()?) } else { None };
     let (name, binary) = (fields.name()?, fields.name()?);
+    let tree = if flags & FLAG_TREE != 0 { Some(fields.string()?) } else { None };
     let portals = fields.repeated(portal_count, |fields| fields.portal().map(|_| ()))?;
     let arguments = fields.repeated(argument_count, |fields| fields.string().map(|_| ()))?;
     if !fields.bytes.is_empty() {
@@ -317,7 +320,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let bad = account == 0
         || priority > max_priority
         || max_priority as usize >= abi::PRIORITIES
-        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS) != 0
+        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE) != 0
         || cpus == Some(0)
         || interrupt != NO_INTERRUPT && interrupt >= INTERRUPT_LINES
         || table_order as usize > MAX_TABLE_ORDER
@@ -341,6 +344,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         restarts_per_minute,
         interrupt: (interrupt != NO_INTERRUPT).then_some(interrupt),
         io_ports: (port_count != 0).then_some((first_port, port_count)),
+        tree,
         table_order,
         cpus,
         portals,

@@ -2,7 +2,7 @@
 
 use super::{ComponentText, Plan, ProgramText};
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TRUSTED, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
 };
 use abi::layout::FIRST_FREE;
 use std::vec::Vec;
@@ -42,7 +42,8 @@ impl Plan<'_> {
         };
         let flags = if component.fpu { FLAG_FPU } else { 0 }
             | if component.trusted { FLAG_TRUSTED } else { 0 }
-            | if component.cpus.is_some() { FLAG_CPUS } else { 0 };
+            | if component.cpus.is_some() { FLAG_CPUS } else { 0 }
+            | if component.tree.is_some() { FLAG_TREE } else { 0 };
         let (first_port, ports) = component.io_ports.as_ref().map_or((0, 0), |ports| ports.value);
         let mut record = Vec::new();
         record.extend_from_slice(&account.to_le_bytes());
@@ -64,6 +65,9 @@ impl Plan<'_> {
         }
         string(&mut record, &component.name.value);
         string(&mut record, &component.binary.value);
+        if let Some(tree) = &component.tree {
+            string(&mut record, &tree.value);
+        }
         for (place, portal) in component.portals.iter().enumerate() {
             let target = self.number(&portal.value.0).unwrap_or(NOBODY);
             record.extend_from_slice(&((FIRST_FREE + place) as u16).to_le_bytes());

@@ -94,6 +94,8 @@ pub struct ComponentText {
     pub interrupt: Option<At<u8>>,
     /// I/O ports: first, number.
     pub io_ports: Option<At<(u16, u16)>>,
+    /// On a machine with a device tree: what its device is compatible with.
+    pub tree: Option<At<String>>,
     /// Portals: component and service.
     pub portals: Vec<At<(String, String)>>,
     /// Order of the portal table.

@@ -137,7 +137,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let restart = keys.require(reader, "restart", "write restart = \"always\", \"never\" or \"reboot\"");
     let restart = restart
         .and_then(|value| reader.choice(value, "restart", &Restart::ALL.map(|restart| (restart.text(), restart))));
-    let (interrupt, io_ports) = keys.take("devices").map(|value| devices(reader, value)).unwrap_or_default();
+    let (interrupt, io_ports, tree) = keys.take("devices").map(|value| devices(reader, value)).unwrap_or_default();
     let cpus = keys.take("cpus").map(|value| cpus(reader, value));
     let portals = texts(reader, keys.take("portals"), "portals").into_iter().map(portal).collect();
     let features = texts(reader, keys.take("features"), "features").into_iter().map(|text| text.value).collect();
@@ -158,6 +158,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         restarts_per_minute: restarts?.value,
         interrupt,
         io_ports,
+        tree,
         portals,
         table_order: table_order?.value,
         cpus: cpus.map_or(Some(None), |cpus| cpus.map(Some))?,
@@ -175,7 +176,7 @@ fn account_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<Account>>
     Some(At { value: Account::Frames(frames.value as u32), line: frames.line })
 }
 
-type Devices = (Option<At<u8>>, Option<At<(u16, u16)>>);
+type Devices = (Option<At<u8>>, Option<At<(u16, u16)>>, Option<At<String>>);
 
 fn devices(reader: &mut Reader<'_>, value: &Value<'_>) -> Devices {
     let Some(mut keys) = Keys::of(reader, value, "`devices`") else { return Devices::default() };
@@ -183,8 +184,9 @@ fn devices(reader: &mut Reader<'_>, value: &Value<'_>) -> Devices {
     let interrupt = interrupt.and_then(|value| reader.number(value, "irq", 0, u64::from(INTERRUPT_LINES) - 1));
     let interrupt = interrupt.map(|line| At { value: line.value as u8, line: line.line });
     let ports = keys.take("ports").and_then(|value| ports(reader, value));
+    let tree = keys.take("tree").and_then(|value| reader.text(value, "tree", "what the device is compatible with"));
     keys.finish(reader);
-    (interrupt, ports)
+    (interrupt, ports, tree)
 }
 
 fn ports(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<(u16, u16)>> {

@@ -20,6 +20,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
         command_line: empty,
     };
     let noted = firmware::get();
+    noted.tree = place;
     if let Some(chosen) = tree.find("/chosen") {
         let command_line = chosen.strings("bootargs").next().unwrap_or_default();
         noted.semihosting = command_line.split(|byte| *byte == b' ').any(|word| word == SEMIHOSTING);
@@ -53,7 +54,6 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     if info.archive.bytes == 0 {
         return Err("the loader gave no boot archive");
     }
-    let _ = place;
     Ok(info)
 }
 

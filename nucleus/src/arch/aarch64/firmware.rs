@@ -23,6 +23,8 @@ pub const LINES: usize = 256;
 pub struct Firmware {
     /// The lowest frame of RAM.
     pub first_frame: usize,
+    /// The device tree, as far as it counts.
+    pub tree: Region,
     /// Registers of a PL011.
     pub serial: Option<Range>,
     /// The version of the interrupt controller's architecture; 0: there is none that we know.
@@ -49,6 +51,7 @@ const NOWHERE: Range = Range { start: 0, bytes: 0 };
 
 static FIRMWARE: Nucleus<Firmware> = Nucleus::new(Firmware {
     first_frame: 0,
+    tree: Region { start: 0, bytes: 0 },
     serial: None,
     version: 0,
     controller: [NOWHERE; 2],
@@ -80,7 +83,7 @@ pub fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
         core::slice::from_raw_parts(at, bytes)
     };
     let tree = Tree::new(bytes).map_err(devicetree::Error::text)?;
-    Ok((tree, Region { start: physical, bytes: bytes.len() as u64 }))
+    Ok((tree, Region { start: physical, bytes: Tree::used_bytes(bytes) as u64 }))
 }
 
 /// First cell of an interrupt: 0 = shared by all CPUs, 1 = each CPU's own (GIC binding, "arm,gic-v3").

@@ -1,6 +1,7 @@
 //! Addresses of the nucleus, small instructions, the end.
 
 use super::firmware::{self, Conduit};
+use abi::boot::Region;
 use core::arch::asm;
 
 /// All RAM is mapped from here on (not executable; image text read-only), and registers that the nucleus uses.
@@ -28,6 +29,11 @@ pub fn base() -> usize {
 #[inline(always)]
 pub fn first_frame() -> usize {
     firmware::get().first_frame
+}
+
+/// The device tree.
+pub fn device_tree() -> Region {
+    firmware::get().tree
 }
 
 /// Physical address of something in the image or the direct map.

@@ -1,5 +1,6 @@
 //! Addresses of the nucleus, model-specific registers, small instructions.
 
+use abi::boot::Region;
 use core::arch::asm;
 
 /// All RAM is mapped from here on (not executable; image text read-only).
@@ -22,6 +23,12 @@ pub const PORTS: u64 = 0x1_0000;
 #[inline(always)]
 pub const fn first_frame() -> usize {
     0
+}
+
+/// The device tree: there is none.
+#[inline(always)]
+pub const fn device_tree() -> Region {
+    Region { start: 0, bytes: 0 }
 }
 
 /// Physical address of something in the image or the direct map.

@@ -8,7 +8,7 @@ use runtime::entry::Entry;
 use runtime::op;
 
 /// Bytes that fit into an empty transmit FIFO.
-pub const FIFO_BYTES: usize = 16;
+pub const BURST: usize = 16;
 
 /// Receive and transmit.
 const DATA: u64 = 0;
@@ -26,12 +26,12 @@ const RECEIVED: u8 = 1;
 const EMPTY: u8 = 2;
 
 /// The device.
-pub struct Uart {
+pub struct Ns16550 {
     ports: Entry,
     enabled: u8,
 }
 
-impl Uart {
+impl Ns16550 {
     /// The device behind this entry.
     pub const fn new(ports: Entry) -> Self {
         Self { ports, enabled: 0 }
@@ -74,7 +74,7 @@ impl Uart {
         op::port_read(self.ports, LINE_STATUS).is_ok_and(|status| status & 0x40 != 0)
     }
 
-    /// Sends up to [`FIFO_BYTES`] bytes after [`Uart::can_send`] said yes.
+    /// Sends up to [`BURST`] bytes after [`Self::can_send`] said yes.
     pub fn send(&mut self, byte: u8) {
         let _ = op::port_write(self.ports, DATA, byte);
     }

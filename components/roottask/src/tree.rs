@@ -1,0 +1,66 @@
+//! Devices on machines that describe themselves with a device tree.
+
+use abi::PAGE_BYTES;
+use abi::layout::FREE_START;
+use alloc::string::{String, ToString};
+use devicetree::Tree;
+use runtime::sync::Mutex;
+use runtime::{Entry, op};
+
+/// Where the tree is mapped.
+const TREE: u64 = FREE_START;
+/// Where pages of registers are mapped, one for each component that has a device.
+const REGISTERS: u64 = FREE_START + (devicetree::MAX_BYTES + PAGE_BYTES) as u64;
+/// First cell of an interrupt that all CPUs share; its second is the line (binding "arm,gic-v3").
+const SHARED: u32 = 0;
+
+/// What a device is, to who gives it away.
+#[derive(Clone, Copy, Debug)]
+pub struct Device {
+    /// Address of its first page of registers.
+    pub registers: u64,
+    /// Its interrupt line.
+    pub line: Option<u64>,
+}
+
+/// Where the tree begins in its first page, and its bytes, once it is mapped.
+static PLACE: Mutex<Option<(usize, usize)>> = Mutex::new(None);
+
+/// The tree, mapped; `None` on a machine that has none.
+fn tree() -> Option<Result<Tree<'static>, String>> {
+    let mut place = PLACE.lock();
+    let (offset, bytes) = match *place {
+        Some(place) => place,
+        None => {
+            let found = op::machine_tree(Entry::SPECIAL, 0, TREE).ok()?;
+            let pages = (found.0 + found.1).div_ceil(PAGE_BYTES) as u64;
+            for page in 1..pages {
+                if let Err(error) = op::machine_tree(Entry::SPECIAL, page, TREE + page * PAGE_BYTES as u64) {
+                    return Some(Err(error.to_string()));
+                }
+            }
+            *place.insert(found)
+        }
+    };
+    // SAFETY: mapped just now or before, for ever and for reading only.
+    let bytes = unsafe { core::slice::from_raw_parts((TREE as usize + offset) as *const u8, bytes) };
+    Some(Tree::new(bytes).map_err(|error| error.text().to_string()))
+}
+
+/// The first device that is compatible with this; `None` on a machine without a device tree.
+pub fn find(compatible: &str) -> Option<Result<Device, String>> {
+    Some(tree()?.and_then(|tree| {
+        let found = tree.walk(|found| (found.is_compatible(&[compatible]) && found.is_enabled()).then_some(*found));
+        let found = found.ok_or_else(|| alloc::format!("the device tree has no {compatible}"))?;
+        let registers = found.registers(0).ok_or_else(|| alloc::format!("{compatible} has no registers"))?;
+        let line = found.cell("interrupts", 1).filter(|_| found.cell("interrupts", 0) == Some(SHARED));
+        Ok(Device { registers: registers.start, line: line.map(u64::from) })
+    }))
+}
+
+/// Maps a device's first page of registers here, once; tells where.
+pub fn map(device: &Device, number: u16) -> Result<u64, String> {
+    let address = REGISTERS + u64::from(number) * PAGE_BYTES as u64;
+    op::machine_device(Entry::SPECIAL, device.registers & !0xfff, address).map_err(|error| error.to_string())?;
+    Ok(address)
+}
