@@ -121,10 +121,11 @@ leave_refused:                      // every other register still holds what the
 .macro ACQUIRE wait                 // changes x9 to x12, and what `wait` changes
     adrp x9, NUCLEUS_LOCK
     add x9, x9, :lo12:NUCLEUS_LOCK
-1:  ldaxr w10, [x9]
+.Lagain_\@:
+    ldaxr w10, [x9]
     add w11, w10, #1
     stxr w12, w11, [x9]
-    cbnz w12, 1b
+    cbnz w12, .Lagain_\@
     tbnz w10, #31, lock_taken_\@
     bl \wait
 lock_taken_\@:
@@ -133,17 +134,18 @@ lock_taken_\@:
 lock_given_\@:
     adrp x9, NUCLEUS_LOCK
     add x9, x9, :lo12:NUCLEUS_LOCK
-1:  ldxr w10, [x9]
+.Lagain_\@:
+    ldxr w10, [x9]
     sub w11, w10, #1
     stlxr w12, w11, [x9]
-    cbnz w12, 1b
+    cbnz w12, .Lagain_\@
     cmp w10, #0
-    b.le 2f
+    b.le .Lgiven_\@
     add x9, x9, #LOCK_SERVED
     ldr w10, [x9]
     add w10, w10, #1
     stlr w10, [x9]
-2:
+.Lgiven_\@:
 .endm
 .if MEASURED || TRACED
 .error "measuring and tracing are not written for AArch64 yet"
