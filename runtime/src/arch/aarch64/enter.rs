@@ -20,7 +20,8 @@ use crate::server::{Serve, ServeWord, Whole, serve, serve_word};
 pub unsafe extern "C" fn program_entry() -> ! {
     naked_asm!(
         "stp xzr, x6, [sp, #-16]",
-        "stp xzr, xzr, [sp, #-32]!",
+        "str xzr, [sp, #-24]",
+        "sub sp, sp, #32",
         "bl {start}",
         "udf #0",
         start = sym crate::program::start,
@@ -35,7 +36,8 @@ pub unsafe extern "C" fn program_entry() -> ! {
 pub unsafe extern "C" fn thread_entry() -> ! {
     naked_asm!(
         "stp xzr, x6, [sp, #-16]",
-        "stp xzr, xzr, [sp, #-32]!",
+        "str xzr, [sp, #-24]",
+        "sub sp, sp, #32",
         "bl {start}",
         "udf #0",
         start = sym crate::thread::start,
