@@ -162,9 +162,8 @@ pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u6
         return Err(Error::Occupied);
     }
     let outcome = account.allocate_clear(Use::User).and_then(|frame| {
-        original(account, domain, address)
-            .map(|mapping| slot.set(frame, rights, Some(mapping)))
-            .inspect_err(|_| account::release(frame, 0))
+        let entry = space::entry(frame, rights, Memory::Ram);
+        original(account, domain, address, slot, entry).inspect_err(|_| account::release(frame, 0))
     });
     if outcome.is_err() {
         space::prune(domain, address);
@@ -182,9 +181,8 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
     if slot.is_used() {
         return Err(Error::Occupied);
     }
-    original(domain.account, domain, address)
-        .map(|mapping| slot.set(frame, rights, Some(mapping)))
-        .inspect_err(|_| space::prune(domain, address))
+    let entry = space::entry(frame, rights, Memory::Ram);
+    original(domain.account, domain, address, slot, entry).inspect_err(|_| space::prune(domain, address))
 }
 
 /// Maps a page of the device tree; gives where that begins in its first page, and its bytes.
@@ -211,17 +209,16 @@ pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Resu
     if slot.is_used() {
         return Err(Error::Occupied);
     }
-    original(domain.account, domain, address)
-        .map(|mapping| slot.set_memory(frame, MAP_READ | MAP_WRITE, Memory::Registers, Some(mapping)))
-        .inspect_err(|_| space::prune(domain, address))
+    let entry = space::entry(frame, MAP_READ | MAP_WRITE, Memory::Registers);
+    original(domain.account, domain, address, slot, entry).inspect_err(|_| space::prune(domain, address))
 }
 
-#[inline(never)]
-fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64) -> Result<Ref<Mapping>, Error> {
+fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot, entry: u64) -> Result<(), Error> {
     let mapping: Ref<Mapping> = slab::allocate(account)?;
     mapping.node_reference().root();
     mapping.enlist(domain, address);
-    Ok(mapping)
+    slot.set(entry, Some(mapping));
+    Ok(())
 }
 
 /// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights; with `grant`
@@ -251,12 +248,12 @@ pub fn map_page(
     if slot.is_used() {
         return Err(Error::Occupied);
     }
-    let (frame, memory) = (origin.frame(), origin.memory());
+    let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
         origin.clear(from, source);
         parent.delist();
         parent.enlist(to, destination);
-        slot.set_memory(frame, rights, memory, Some(parent));
+        slot.set(entry, Some(parent));
         return Ok(());
     }
     let made = slab::allocate::<Mapping>(from.account).and_then(|mapping| {
@@ -269,7 +266,7 @@ pub fn map_page(
     match made {
         Ok(mapping) => {
             mapping.enlist(to, destination);
-            slot.set_memory(frame, rights, memory, Some(mapping));
+            slot.set(entry, Some(mapping));
             Ok(())
         }
         Err(error) => {

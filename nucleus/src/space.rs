@@ -255,6 +255,15 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
     }
 }
 
+/// The last-level entry for a frame. What is executed from it is what was written into it until now.
+#[inline(always)]
+pub fn entry(frame: Frame, rights: u64, memory: Memory) -> u64 {
+    if rights & MAP_EXECUTE != 0 {
+        paging::publish(frame);
+    }
+    paging::user_page(frame, rights, memory)
+}
+
 impl Slot {
     /// Whether a page is mapped.
     pub fn is_used(&self) -> bool {
@@ -292,19 +301,11 @@ impl Slot {
         // SAFETY: the entry is used, so this is zero or a live mapping.
         unsafe { Ref::link(if compressed == 0 { 0 } else { DIRECT + (compressed << 6) }) }
     }
-    /// Maps a frame of RAM in this free slot.
-    pub fn set(&self, frame: Frame, rights: u64, mapping: Link<Mapping>) {
-        self.set_memory(frame, rights, Memory::Ram, mapping);
-    }
-    /// Maps a frame in this free slot.
-    #[inline(always)]
-    pub fn set_memory(&self, frame: Frame, rights: u64, memory: Memory, mapping: Link<Mapping>) {
-        if rights & MAP_EXECUTE != 0 {
-            paging::publish(frame);
-        }
+    /// Maps a frame in this free slot: what [`entry`] made of it.
+    pub fn set(&self, entry: u64, mapping: Link<Mapping>) {
         *self.shadow() = mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32);
         frames::record(self.table()).count += 1;
-        self.write(paging::user_page(frame, rights, memory));
+        self.write(entry);
         paging::settle();
     }
     /// What is mapped here.
@@ -330,7 +331,7 @@ impl Slot {
 
 /// Maps a page that stays the nucleus's (a message area), writable.
 pub fn map_nucleus_page(domain: Ref<Domain>, address: u64, frame: Frame) -> Result<(), Error> {
-    find_or_make(domain, address)?.set(frame, MAP_READ | MAP_WRITE, None);
+    find_or_make(domain, address)?.set(entry(frame, MAP_READ | MAP_WRITE, Memory::Ram), None);
     Ok(())
 }
 
