@@ -23,6 +23,8 @@ pub mod sync;
 pub mod table;
 pub mod thread;
 pub mod time;
+#[cfg(feature = "alloc")]
+pub mod tree;
 
 pub use abi;
 pub use connection::{Connection, Direct};

@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+mod host;
 mod pci;
 mod service;
 
@@ -27,7 +28,7 @@ fn main() -> u8 {
 }
 
 fn start() -> Result<(), String> {
-    let found = pci::enumerate();
+    let found = pci::enumerate()?;
     for found in &found {
         runtime::log!("{}: device {:08x}", found.function.place(), found.configuration.id());
     }

@@ -1,11 +1,16 @@
-//! Configuration space of PCI through the ports 0xcf8 and 0xcfc (PCI Local Bus 3.0, 3.2.2.3.2), bus 0. What stands in
-//! it is judged by the crate `pci`.
+//! Configuration space of PCI, bus 0: through the ports 0xcf8 and 0xcfc (PCI Local Bus 3.0, 3.2.2.3.2), or, on machines with
+//! a device tree, in memory (PCI Express 3.0, 7.2.2). What stands in it is judged by the crate `pci`.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use pci::place::place;
+use pci::region::masks;
 use pci::{Activity, Configuration, Copy, register};
+use runtime::sync::Once;
 use runtime::{Entry, op};
+
+use crate::host::Host;
 
 const ADDRESS: u64 = 0;
 const DATA: u64 = 4;
@@ -13,8 +18,8 @@ const DATA: u64 = 4;
 /// One function of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Function {
-    device: u32,
-    function: u32,
+    pub(crate) device: u32,
+    pub(crate) function: u32,
 }
 
 /// A function, and what its configuration said before anybody had it.
@@ -25,9 +30,27 @@ pub struct Found {
     pub configuration: Copy,
 }
 
+/// How the machine's only host bridge is reached.
+enum Bridge {
+    Ports,
+    Memory(Host),
+}
+
+static BRIDGE: Once<Bridge> = Once::new();
+
+fn bridge() -> &'static Bridge {
+    BRIDGE.get().unwrap_or(&Bridge::Ports)
+}
+
 /// Every function there is on bus 0.
-pub fn enumerate() -> Vec<Found> {
+pub fn enumerate() -> Result<Vec<Found>, String> {
     const SEVERAL: u32 = 1 << 23;
+    let mut free = None;
+    if let Some(host) = Host::find() {
+        let host = host?;
+        free = Some(host.free);
+        BRIDGE.get_or_make(|| Bridge::Memory(host));
+    }
     let mut found = Vec::new();
     for device in 0..32 {
         let first = Function { device, function: 0 };
@@ -36,21 +59,30 @@ pub fn enumerate() -> Vec<Found> {
         }
         let functions = if first.read(register::HEADER) & SEVERAL != 0 { 8 } else { 1 };
         let all = (0..functions).map(|function| Function { device, function });
-        found.extend(
-            all.filter(|function| function.exists())
-                .map(|function| Found { function, configuration: Copy::take(&function) }),
-        );
+        for function in all.filter(|function| function.exists()) {
+            if let Some(free) = &mut free {
+                // No firmware did.
+                place(&function, masks(&function), free);
+            }
+            found.push(Found { function, configuration: Copy::take(&function) });
+        }
     }
-    found
+    Ok(found)
 }
 
 impl Configuration for Function {
     fn read(&self, register: u8) -> u32 {
+        if let Bridge::Memory(host) = bridge() {
+            return host.read(*self, register);
+        }
         self.select(register);
         op::port_read_long(Entry::IO_PORTS, DATA).unwrap_or(u32::MAX)
     }
 
     fn write(&self, register: u8, value: u32) {
+        if let Bridge::Memory(host) = bridge() {
+            return host.write(*self, register, value);
+        }
         self.select(register);
         // The ports are ours, or nothing was found.
         let _ = op::port_write_long(Entry::IO_PORTS, DATA, value);
@@ -77,8 +109,11 @@ impl Function {
         activity.set(&self);
     }
 
-    /// Its line of the I/O APIC.
+    /// Its interrupt line.
     pub fn line(self, configuration: &Copy) -> Option<u64> {
-        pci::line(self.device, configuration.pin())
+        match bridge() {
+            Bridge::Ports => pci::line(self.device, configuration.pin()),
+            Bridge::Memory(host) => host.line(self.device, configuration.pin()),
+        }
     }
 }

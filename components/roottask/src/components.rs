@@ -1,6 +1,6 @@
 //! Starting components, watching them, and restarting them by the policy of the description.
 
-use crate::{fail, load, memory, parent, records, schedulers, services, tree, vault};
+use crate::{fail, load, memory, parent, records, schedulers, services, vault};
 use abi::layout::{self, DEVICE, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
 use abi::rights::{self, ALL, MAP_READ, MAP_WRITE};
 use alloc::format;
@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use interfaces::parent::{Force, ParentError};
-use runtime::Entry;
+use runtime::{Entry, tree};
 use runtime::op::{self, Schedule, clock};
 use runtime::sync::{Mutex, Once};
 use system::{Account, Component, Restart, Special, System};

@@ -25,7 +25,6 @@ mod parent;
 mod records;
 mod schedulers;
 mod services;
-mod tree;
 mod vault;
 
 use abi::boot::SYSTEM_PATH;

@@ -9,8 +9,10 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod pci;
 mod walk;
 
+pub use pci::Window;
 pub use walk::{Found, Range};
 
 const MAGIC: u32 = 0xd00d_feed;

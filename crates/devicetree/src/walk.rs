@@ -34,7 +34,7 @@ struct Bus<'a> {
 }
 
 /// A number of one or two cells; of more the last two count.
-fn number(bytes: &[u8], at: usize, cells: usize) -> Option<u64> {
+pub(crate) fn number(bytes: &[u8], at: usize, cells: usize) -> Option<u64> {
     let mut value = 0;
     for index in 0..cells {
         value = value << 32 | cell(bytes, at + 4 * index)? as u64;
@@ -86,6 +86,11 @@ impl<'a> Found<'a> {
     /// How many nodes are above it.
     pub fn depth(&self) -> usize {
         self.depth
+    }
+
+    /// Cells of an address on the bus that it is on.
+    pub(crate) fn parent_address_cells(&self) -> usize {
+        self.above[..self.depth].last().map_or(2, |bus| bus.address_cells)
     }
 
     /// Whether the node right above it is called so.

@@ -10,6 +10,7 @@
 extern crate std;
 
 mod copy;
+pub mod place;
 pub mod region;
 #[cfg(test)]
 mod tests;

@@ -1,18 +1,23 @@
-//! Devices on machines that describe themselves with a device tree.
+//! Devices on machines that describe themselves with a device tree, for who has the machine.
+
+extern crate alloc;
 
 use abi::PAGE_BYTES;
-use abi::layout::FREE_START;
+use abi::layout::ARCHIVE;
 use alloc::string::{String, ToString};
-use devicetree::Tree;
-use runtime::sync::Mutex;
-use runtime::{Entry, op};
+pub use devicetree;
+use devicetree::{Found, Tree};
+use crate::sync::Mutex;
+use crate::{Entry, op};
 
 /// Where the tree is mapped.
-const TREE: u64 = FREE_START;
+const TREE: u64 = ARCHIVE - 0x1000_0000;
 /// Where pages of registers are mapped, one for each component that has a device.
-const REGISTERS: u64 = FREE_START + (devicetree::MAX_BYTES + PAGE_BYTES) as u64;
+const REGISTERS: u64 = TREE + 0x100_0000;
+/// Free for who maps registers of its own.
+pub const MORE_REGISTERS: u64 = TREE + 0x200_0000;
 /// First cell of an interrupt that all CPUs share; its second is the line (binding "arm,gic-v3").
-const SHARED: u32 = 0;
+pub const SHARED: u32 = 0;
 
 /// What a device is, to who gives it away.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +32,7 @@ pub struct Device {
 static PLACE: Mutex<Option<(usize, usize)>> = Mutex::new(None);
 
 /// The tree, mapped; `None` on a machine that has none.
-fn tree() -> Option<Result<Tree<'static>, String>> {
+pub fn tree() -> Option<Result<Tree<'static>, String>> {
     let mut place = PLACE.lock();
     let (offset, bytes) = match *place {
         Some(place) => place,
@@ -47,11 +52,16 @@ fn tree() -> Option<Result<Tree<'static>, String>> {
     Some(Tree::new(bytes).map_err(|error| error.text().to_string()))
 }
 
+/// The first device in `tree` that is compatible with this.
+pub fn device<'a>(tree: &Tree<'a>, compatible: &str) -> Result<Found<'a>, String> {
+    let found = tree.walk(|found| (found.is_compatible(&[compatible]) && found.is_enabled()).then_some(*found));
+    found.ok_or_else(|| alloc::format!("the device tree has no {compatible}"))
+}
+
 /// The first device that is compatible with this; `None` on a machine without a device tree.
 pub fn find(compatible: &str) -> Option<Result<Device, String>> {
     Some(tree()?.and_then(|tree| {
-        let found = tree.walk(|found| (found.is_compatible(&[compatible]) && found.is_enabled()).then_some(*found));
-        let found = found.ok_or_else(|| alloc::format!("the device tree has no {compatible}"))?;
+        let found = device(&tree, compatible)?;
         let registers = found.registers(0).ok_or_else(|| alloc::format!("{compatible} has no registers"))?;
         let line = found.cell("interrupts", 1).filter(|_| found.cell("interrupts", 0) == Some(SHARED));
         Ok(Device { registers: registers.start, line: line.map(u64::from) })

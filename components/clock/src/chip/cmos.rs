@@ -1,4 +1,4 @@
-//! The clock chip at its two ports, and its interrupt.
+//! The clock chip of a PC at its two ports, and its interrupt.
 
 use alloc::format;
 use alloc::string::{String, ToString};
