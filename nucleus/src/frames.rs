@@ -389,7 +389,8 @@ pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
     let first = memory::first_frame();
     let frames = (top as usize / FRAME).checked_sub(first).ok_or("RAM ends before it begins")?;
     let bytes = (frames * size_of::<Record>()).next_multiple_of(FRAME);
-    let start = place(ram, bytes as u64, &[image, info.archive, memory::device_tree()]).ok_or("no room for the frame records")?;
+    let start = place(ram, bytes as u64, &[image, info.archive, memory::device_tree()])
+        .ok_or("no room for the frame records")?;
     let records = Region { start, bytes: bytes as u64 };
     let allocator = ALLOCATOR.get();
     allocator.records = (DIRECT + start as usize) as *mut Record;

@@ -2,13 +2,13 @@
 
 extern crate alloc;
 
+use crate::sync::Mutex;
+use crate::{Entry, op};
 use abi::PAGE_BYTES;
 use abi::layout::ARCHIVE;
 use alloc::string::{String, ToString};
 pub use devicetree;
 use devicetree::{Found, Tree};
-use crate::sync::Mutex;
-use crate::{Entry, op};
 
 /// Where the tree is mapped.
 const TREE: u64 = ARCHIVE - 0x1000_0000;

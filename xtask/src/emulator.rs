@@ -487,7 +487,10 @@ mod tests {
         assert!(end(2, "").is_err());
         let refusal = format!("{}: -m 1X: no size", Isa::default().emulator());
         assert!(end(1, &refusal).unwrap_err().to_string().contains("-m 1X"));
-        assert_eq!(end(1, &format!("{}: warning: TCG doesn't support it", Isa::default().emulator())).unwrap(), End::Status(0));
+        assert_eq!(
+            end(1, &format!("{}: warning: TCG doesn't support it", Isa::default().emulator())).unwrap(),
+            End::Status(0)
+        );
         assert!(end_of(Isa::default(), ExitStatus::from_raw(9), "").unwrap_err().to_string().contains("signal"));
     }
 

@@ -2,8 +2,8 @@
 
 use crate::build::{self, Checks, Program, Programs};
 use crate::elf;
-use crate::isa::Isa;
 use crate::forward::{Forward, Protocol, WEB};
+use crate::isa::Isa;
 use crate::project::{Project, Scratch, read, read_text, write};
 use abi::boot::{ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH, SYSTEM_PATH};
 use anyhow::{Context, Result, bail};
@@ -232,7 +232,15 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
         // The emulator gives a device tree and an archive only to files that begin with the header of an arm64 image.
         Isa::Aarch64 => write(&copy, &elf::flat(&read(&nucleus)?)?)?,
     }
-    Ok(Image { nucleus: copy, isa: project.isa, archive, command_line, forwards: None, entropy: false, _scratch: scratch })
+    Ok(Image {
+        nucleus: copy,
+        isa: project.isa,
+        archive,
+        command_line,
+        forwards: None,
+        entropy: false,
+        _scratch: scratch,
+    })
 }
 
 fn program(programs: &Programs, program: &Program) -> Result<Vec<u8>> {

@@ -8,9 +8,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use interfaces::parent::{Force, ParentError};
-use runtime::{Entry, tree};
 use runtime::op::{self, Schedule, clock};
 use runtime::sync::{Mutex, Once};
+use runtime::{Entry, tree};
 use system::{Account, Component, Restart, Special, System};
 
 /// Nanoseconds that a component has to publish what others need of it.

@@ -5,10 +5,10 @@ use abi::PAGE_BYTES;
 use abi::layout::{ARCHIVE, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::rights::{MAP_READ, MAP_WRITE};
 use alloc::string::{String, ToString};
-use loader::startup::{Contents, write};
 use loader::Program;
-use runtime::arch::MACHINE;
+use loader::startup::{Contents, write};
 use runtime::Entry;
+use runtime::arch::MACHINE;
 use system::Component;
 
 const PAGE: u64 = PAGE_BYTES as u64;

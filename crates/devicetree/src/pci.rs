@@ -25,7 +25,8 @@ impl<'a> Found<'a> {
         let (parent, size) = (self.parent_address_cells(), 2);
         let entry = 4 * (CELLS + parent + size);
         value.chunks_exact(entry).filter_map(move |window| {
-            let cpu = Range { start: number(window, 4 * CELLS, parent)?, bytes: number(window, 4 * (CELLS + parent), size)? };
+            let cpu =
+                Range { start: number(window, 4 * CELLS, parent)?, bytes: number(window, 4 * (CELLS + parent), size)? };
             cpu.start.checked_add(cpu.bytes)?;
             Some(Window { space: cell(window, 0)? >> 24 & 3, bus: number(window, 4, 2)?, cpu })
         })
@@ -46,7 +47,8 @@ impl<'a> Found<'a> {
             let cells = controller.cell("#interrupt-cells", 0)?.min(4) as usize;
             let start = at + 20 + 4 * address;
             if key == wanted.map(Some) {
-                return (cells >= 3).then(|| Some([cell(map, start)?, cell(map, start + 4)?, cell(map, start + 8)?]))?;
+                return (cells >= 3)
+                    .then(|| Some([cell(map, start)?, cell(map, start + 4)?, cell(map, start + 8)?]))?;
             }
             at = start + 4 * cells;
         }

@@ -2,7 +2,8 @@
 
 use super::{ComponentText, Plan, ProgramText};
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY,
+    REST, VERSION,
 };
 use abi::layout::FIRST_FREE;
 use std::vec::Vec;

@@ -12,13 +12,8 @@ const SEMIHOSTING: &[u8] = b"semihosting";
 pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     let (tree, place) = firmware::tree(start_info)?;
     let empty = Region { start: 0, bytes: 0 };
-    let mut info = BootInfo {
-        ram: [empty; MAX_REGIONS],
-        regions: 0,
-        archive: empty,
-        firmware: start_info,
-        command_line: empty,
-    };
+    let mut info =
+        BootInfo { ram: [empty; MAX_REGIONS], regions: 0, archive: empty, firmware: start_info, command_line: empty };
     let noted = firmware::get();
     noted.tree = place;
     if let Some(chosen) = tree.find("/chosen") {
@@ -49,7 +44,8 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
         }
         None::<()>
     });
-    let lowest = info.ram[..info.regions].iter().map(|region| region.start).min().ok_or("the device tree names no RAM")?;
+    let lowest =
+        info.ram[..info.regions].iter().map(|region| region.start).min().ok_or("the device tree names no RAM")?;
     noted.first_frame = lowest as usize / crate::frames::FRAME;
     if info.archive.bytes == 0 {
         return Err("the loader gave no boot archive");

@@ -174,4 +174,5 @@ boot_stack_guard:                   // never mapped once the final tables are lo
 .skip 8192
 .globl boot_stack_top
 boot_stack_top:
+.skip 16                            // zeros; see `entry.s`
 .text

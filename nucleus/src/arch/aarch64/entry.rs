@@ -56,7 +56,6 @@ assembly! { "entry.s";
     FRAME_WORDS = activation::Frame::Words as u8,
     FRAME_CALL = activation::Frame::Call as u8,
     FRAME_FULL = activation::Frame::Full as u8,
-    STATE_FREE = activation::State::Free as u8,
     STATE_TOP = activation::State::Top as u8,
     STATE_CALLING = activation::State::Calling as u8,
     D_PAIR = offset_of!(Domain, pair),
@@ -69,7 +68,6 @@ assembly! { "entry.s";
     T_NUMBER = offset_of!(Thread, number),
     T_TOP = offset_of!(Thread, top),
     S_COUNT = offset_of!(Semaphore, count),
-    E_OBJECT = offset_of!(Entry, object),
     E_RIGHTS = offset_of!(Entry, node.rights),
     E_WORD0 = offset_of!(Entry, word0),
     E_PAIRS = offset_of!(Entry, pairs),
@@ -86,7 +84,8 @@ assembly! { "entry.s";
 
 /// What `entry.s` loads and stores as pairs, and more.
 const _: () = assert!(
-    offset_of!(Activation, state) == offset_of!(Activation, frame) + 1
+    activation::State::Free as u8 == 0
+        && offset_of!(Activation, state) == offset_of!(Activation, frame) + 1
         && offset_of!(Activation, depth) == offset_of!(Activation, frame) + 2
         && offset_of!(Activation, registers.sp) == offset_of!(Activation, registers.pc) + 8
         && offset_of!(Activation, registers.pointer) == offset_of!(Activation, registers.flags) + 8
@@ -94,6 +93,9 @@ const _: () = assert!(
         && offset_of!(Cpu, table) == offset_of!(Cpu, activation) + 8
         && offset_of!(Cpu, limit) == offset_of!(Cpu, table) + 8
         && offset_of!(Cpu, domain) == offset_of!(Cpu, limit) + 8
+        && offset_of!(Cpu, thread) == offset_of!(Cpu, domain) + 8
+        && offset_of!(Entry, code) == 0
+        && offset_of!(Entry, object) == 8
         && offset_of!(Domain, limit) == offset_of!(Domain, table) + 8
         && offset_of!(Entry, word1) == offset_of!(Entry, word0) + 8
 );

@@ -5,7 +5,7 @@
 // comes before the first state is overwritten. x6, x7 and x9 to x18 are destroyed by a system call: they are used here, and
 // leave as zeros.
 //
-// Through all of it: x16 = the CPU's block, x8 = the entry, x15 = the activation.
+// Through all of it: x16 = the CPU's block, x8 = the entry, x14 = its object, x15 = the activation.
 
 .text
 .macro ERET                         // no instruction behind it is executed ahead (Arm ARM D1.4.4; SB is not everywhere)
@@ -13,13 +13,28 @@
     dsb nsh
     isb
 .endm
-.macro CLEAR registers:vararg
-    .irp register, \registers
-    mov \register, xzr
-    .endr
+// The 16 bytes above a CPU's stack are zeros: two registers are cleared by loading them.
+.macro CLEAR first, second
+    ldp \first, \second, [sp]
+.endm
+.macro CLEAR_SCRATCH                // x6, x7 apart: what a system call destroys
+    CLEAR x9, x10
+    CLEAR x11, x12
+    CLEAR x13, x14
+    CLEAR x15, x16
+    CLEAR x17, x18
+.endm
+.macro CLEAR_PRESERVED
+    CLEAR x19, x20
+    CLEAR x21, x22
+    CLEAR x23, x24
+    CLEAR x25, x26
+    CLEAR x27, x28
+    CLEAR x29, x30
 .endm
 .macro LEAVE                        // what else a system call destroys is clear
-    CLEAR x6, x7, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
+    CLEAR x6, x7
+    CLEAR_SCRATCH
     ERET
 .endm
 
@@ -72,7 +87,7 @@ vectors:
     b.hi bad_index
     and x8, x8, x15
     add x8, x8, x17
-    ldr x17, [x8]
+    ldp x17, x14, [x8]              // code, object
     br x17
     VECTOR
     stp x16, x17, [sp, #-16]
@@ -113,7 +128,8 @@ no_right:
 bad_argument:
     mov x8, #E_BAD_ARGUMENT
 leave_refused:                      // every other register still holds what the user had in it
-    CLEAR x14, x15, x16, x17
+    CLEAR x14, x15
+    CLEAR x16, x17
     ERET
 
 // The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `parallel`.
@@ -203,7 +219,8 @@ op_thread_id:
     ldr x17, [x16, #CPU_THREAD]
     ldrh w0, [x17, #T_NUMBER]
     mov x8, xzr
-    CLEAR x15, x16, x17
+    CLEAR x14, x15
+    CLEAR x16, x17
     ERET
 
 // A semaphore entry: word 0 = P or V. The count is that of the crate `parallel`.
@@ -218,55 +235,51 @@ entry_semaphore:
     .endif
     tst w17, #R_USE
     b.eq no_right
-    ldr x17, [x8, #E_OBJECT]
     .if S_COUNT != 0
-    add x17, x17, #S_COUNT
+    .error "the count comes first"
     .endif
-1:  ldaxr x15, [x17]
+1:  ldaxr x15, [x14]
     subs x15, x15, #1
     b.mi 4f
-    stxr w14, x15, [x17]
-    cbnz w14, 1b
+    stxr w17, x15, [x14]
+    cbnz w17, 1b
     mov x8, xzr
-    CLEAR x14, x15, x16, x17
+    CLEAR x14, x15
+    CLEAR x16, x17
     ERET
 2:  tst w17, #R_WRITE
     b.eq no_right
-    ldr x17, [x8, #E_OBJECT]
-    .if S_COUNT != 0
-    add x17, x17, #S_COUNT
-    .endif
-3:  ldxr x15, [x17]
+3:  ldxr x15, [x14]
     add x15, x15, #1
-    stlxr w14, x15, [x17]
-    cbnz w14, 3b
+    stlxr w17, x15, [x14]
+    cbnz w17, 3b
     cmp x15, #0
     b.le 5f
     mov x8, xzr
-    CLEAR x14, x15, x16, x17
+    CLEAR x14, x15
+    CLEAR x16, x17
     ERET
 4:  clrex                           // there is no token: nothing was done
     SAVE_LIGHT
     ACQUIRE wait_to_take
     mov w9, #FRAME_LIGHT
     strb w9, [x15, #A_FRAME]
-    ldr x0, [x8, #E_OBJECT]
+    mov x0, x14
     bl semaphore_wait               // (semaphore, deadline, holder); returns only when it need not wait
     b leave_light
 5:  SAVE_LIGHT
     mov w9, #FRAME_LIGHT
     strb w9, [x15, #A_FRAME]
-    ldr x13, [x8, #E_OBJECT]
     ACQUIRE wait_to_give
-    mov x0, x13
+    mov x0, x14
     bl semaphore_wake
     b leave_light
 
-// ---- waiting for the lock, x15 = activation, x8 = entry, x13 = semaphore if any; what the activation has saved is such
+// ---- waiting for the lock, x15 = activation, x8 = entry, x14 = its object; what the activation has saved is such
 // that it can go on from there, should another CPU change what runs here meanwhile ----
 .macro WAIT_TO_REPEAT code          // the system call is made again, unless nothing changed
     stp x8, x15, [sp, #-32]!
-    str x30, [sp, #16]
+    stp x14, x30, [sp, #16]
     SAVE_WORDS
     ldr x9, [x15, #A_PC]
     sub x9, x9, #SYSTEM_CALL_BYTES
@@ -275,7 +288,7 @@ entry_semaphore:
     adrp x1, \code
     add x1, x1, :lo12:\code
     bl lock_wait_with               // (entry, its code): returns if both are as they were
-    ldr x30, [sp, #16]
+    ldp x14, x30, [sp, #16]
     ldp x8, x15, [sp], #32
     mrs x16, tpidr_el1
     ldr x9, [x15, #A_PC]
@@ -300,7 +313,7 @@ wait_for_return:
 wait_to_take:
     WAIT_TO_REPEAT entry_semaphore
 wait_to_give:                       // a V that was made
-    str x13, [x16, #CPU_SETTLES]
+    str x14, [x16, #CPU_SETTLES]
     str xzr, [x15, #A_X + 8 * 8]
     str xzr, [x15, #A_X]
     b lock_wait_given               // does not return
@@ -326,8 +339,7 @@ op_light:
     ACQUIRE wait_for_light
     mov w9, #FRAME_LIGHT
     strb w9, [x15, #A_FRAME]
-    ldr x9, [x8, #E_OBJECT]
-    blr x9
+    blr x14
 leave_light:                        // same activation; Rust preserved what a function preserves
     RELEASE
     mov x8, x0
@@ -339,7 +351,9 @@ leave_light:                        // same activation; Rust preserved what a fu
     msr sp_el0, x10
     msr spsr_el1, xzr
     ldr x30, [x15, #A_X + 8 * 30]
-    CLEAR x1, x2, x3, x4, x5
+    CLEAR x1, x2
+    CLEAR x3, x4
+    mov x5, xzr
     LEAVE
 
 // As `op_light` for DISPATCH, which comes back only with a refusal: the seat keeps nothing else.
@@ -349,8 +363,7 @@ op_dispatch:
     SAVE_PLACE x15
     str x30, [x15, #A_X + 8 * 30]
     ACQUIRE wait_for_dispatch
-    ldr x9, [x8, #E_OBJECT]
-    blr x9
+    blr x14
     b leave_light
 
 // Kernel operations that may restart: all words are kept in the activation; argument = the activation.
@@ -360,8 +373,7 @@ op_full:
     SAVE_WORDS
     ACQUIRE wait_for_full
     mov x0, x15
-    ldr x9, [x8, #E_OBJECT]
-    blr x9
+    blr x14
     b leave_light
 
 // ---- call: table-driven, general form: new stack, all registers kept for the caller and cleared ----
@@ -370,14 +382,12 @@ op_full:
 entry_call:
     SAVE_LIGHT
     cbnz x3, call_slow              // bytes, delegation or flags
-    ldr x17, [x16, #CPU_DOMAIN]
-    ldr x14, [x8, #E_OBJECT]        // the callee
-    ldr x13, [x8, #E_PAIRS]         // both label-pair ids
-    ldr w12, [x17, #D_PAIR]
-    cmp w12, w13
-    b.ne call_slow
-    ldr w12, [x14, #D_PAIR]
-    cmp x12, x13, lsr #32
+    ldp x17, x18, [x16, #CPU_DOMAIN] // and the thread; x14 is the callee
+    ldp w13, w12, [x8, #E_PAIRS]    // both label-pair ids
+    ldr w11, [x17, #D_PAIR]
+    ldr w10, [x14, #D_PAIR]
+    cmp w11, w13
+    ccmp w10, w12, #0, eq
     b.ne call_slow
     ldr x13, [x16, #CPU_SLOT]
     add x11, x14, x13               // what the callee has on this CPU
@@ -388,12 +398,10 @@ entry_call:
     orr w10, w10, w9                // a death, an FPU: the long way
     cbnz w10, call_slow
     ldr w10, [x15, #A_FRAME]        // frame, state, depth (high half)
-    mov w9, #(MAX_DEPTH - 1) << 16
-    cmp w10, w9
+    cmp w10, #(MAX_DEPTH - 1) << 4, lsl #12
     b.hs call_slow
-    ldr x9, [x16, #CPU_THREAD]
     str x15, [x12, #A_CALLER]
-    str x9, [x12, #A_THREAD]        // before the state: other CPUs may look at both without holding this one up
+    str x18, [x12, #A_THREAD]       // before the state: other CPUs may look at both without holding this one up
     add w10, w10, #1 << 16
     str w10, [x12, #A_FRAME]        // the callee is the top, as the caller was
     ldr x10, [x12, #A_NEXT]
@@ -401,7 +409,7 @@ entry_call:
     mov w10, #FRAME_CALL | STATE_CALLING << 8
     strh w10, [x15, #A_FRAME]
     str x12, [x15, #A_CALLEE]
-    str x12, [x9, #T_TOP]
+    str x12, [x18, #T_TOP]
     add x10, x17, x13
     ldr x9, [x10, #D_CROSSINGS]
     add x9, x9, #1
@@ -417,8 +425,9 @@ entry_call:
     msr sp_el0, x9
     msr spsr_el1, xzr
     msr tpidr_el0, xzr
-    CLEAR x7, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
-    CLEAR x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, x29, x30
+    mov x7, xzr
+    CLEAR_SCRATCH
+    CLEAR_PRESERVED
     ERET
 call_slow:
     SAVE_WORDS
@@ -430,7 +439,7 @@ call_slow:
 
 // ---- return: entry 0 of every table ----
 .macro RETURN_TO_CALLER             // x15 = activation, x14 = its caller; or the long way, with nothing changed
-    ldr x13, [x16, #CPU_DOMAIN]
+    ldp x13, x18, [x16, #CPU_DOMAIN] // and the thread
     ldr x12, [x13, #D_WAITERS]
     cbnz x12, return_slow
     ldr x12, [x14, #A_DOMAIN]
@@ -443,12 +452,10 @@ call_slow:
     ldr x10, [x11, #D_POOL]
     str x10, [x15, #A_NEXT]
     str x15, [x11, #D_POOL]
-    mov w10, #STATE_FREE
-    strb w10, [x15, #A_STATE]
+    strb wzr, [x15, #A_STATE]       // free
     mov w10, #STATE_TOP
     strb w10, [x14, #A_STATE]
-    ldr x10, [x16, #CPU_THREAD]
-    str x14, [x10, #T_TOP]
+    str x14, [x18, #T_TOP]
     ldp x10, x11, [x12, #D_TABLE]
     stp x14, x10, [x16, #CPU_ACTIVATION]
     stp x11, x12, [x16, #CPU_LIMIT]
@@ -499,7 +506,9 @@ leave_to_light:                     // status and word 0, the rest cleared
     LOAD_PRESERVED x0
     ldr x8, [x0, #A_X + 8 * 8]
     ldr x0, [x0, #A_X]
-    CLEAR x1, x2, x3, x4, x5
+    CLEAR x1, x2
+    CLEAR x3, x4
+    mov x5, xzr
     LEAVE
 leave_to_words:                     // status, all words, control; at a thread's start the message area
     EMPTY_STACK
@@ -511,7 +520,8 @@ leave_to_words:                     // status, all words, control; at a thread's
     ldp x4, x5, [x0, #A_X + 8 * 4]
     ldp x2, x3, [x0, #A_X + 8 * 2]
     ldp x0, x1, [x0, #A_X]
-    CLEAR x7, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
+    mov x7, xzr
+    CLEAR_SCRATCH
     ERET
 leave_to_entry:                     // a seat: x1, x2 = its words 0 and 1; word 2 = the CPU's number
     EMPTY_STACK
@@ -525,8 +535,11 @@ leave_to_entry:                     // a seat: x1, x2 = its words 0 and 1; word 
     mov x0, x1
     mov x1, x2
     ldrb w2, [x16, #CPU_NUMBER]
-    CLEAR x3, x4, x5, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
-    CLEAR x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, x29, x30
+    CLEAR x3, x4
+    CLEAR x5, x7
+    mov x8, xzr
+    CLEAR_SCRATCH
+    CLEAR_PRESERVED
     ERET
 leave_to_service:                   // a called activation: x1 = where, x2 = badge, x3 = words 0 to 4, x4 = control
     mov x13, x3                     // on the stack, which is as it was
@@ -547,8 +560,9 @@ leave_to_service:                   // a called activation: x1 = where, x2 = bad
     mov x3, x4
     mov x4, x18
     mov x5, x13
-    CLEAR x7, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18
-    CLEAR x19, x20, x21, x22, x23, x24, x25, x26, x27, x28, x29, x30
+    mov x7, xzr
+    CLEAR_SCRATCH
+    CLEAR_PRESERVED
     ERET
 leave_to_full:                      // everything
     EMPTY_STACK

@@ -79,7 +79,8 @@ pub fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
     // SAFETY: the loader says that a tree is there; the first GiB of RAM is mapped, and nobody writes there yet. That the
     // header is followed by as much as it says is the loader's word.
     let bytes = unsafe {
-        let bytes = devicetree::total_bytes(core::slice::from_raw_parts(at, HEADER_BYTES)).map_err(devicetree::Error::text)?;
+        let bytes =
+            devicetree::total_bytes(core::slice::from_raw_parts(at, HEADER_BYTES)).map_err(devicetree::Error::text)?;
         core::slice::from_raw_parts(at, bytes)
     };
     let tree = Tree::new(bytes).map_err(devicetree::Error::text)?;

@@ -141,15 +141,23 @@ pub fn user_page(frame: Frame, rights: u64, memory: Memory) -> u64 {
     let writable = if rights & MAP_WRITE != 0 { 0 } else { READ_ONLY };
     let executable = if rights & MAP_EXECUTE != 0 { 0 } else { UXN };
     let kind = if memory == Memory::Registers { REGISTERS } else { 0 };
-    (frame as u64) << 12 | VALID | TABLE | USER | INNER_SHAREABLE | ACCESSED | NOT_GLOBAL | PXN | writable | executable | kind
+    (frame as u64) << 12
+        | VALID
+        | TABLE
+        | USER
+        | INNER_SHAREABLE
+        | ACCESSED
+        | NOT_GLOBAL
+        | PXN
+        | writable
+        | executable
+        | kind
 }
 
 /// The rights in a last-level entry of users.
 #[inline(always)]
 pub fn rights_of(entry: u64) -> u64 {
-    MAP_READ
-        | if entry & READ_ONLY == 0 { MAP_WRITE } else { 0 }
-        | if entry & UXN == 0 { MAP_EXECUTE } else { 0 }
+    MAP_READ | if entry & READ_ONLY == 0 { MAP_WRITE } else { 0 } | if entry & UXN == 0 { MAP_EXECUTE } else { 0 }
 }
 
 /// A last-level entry of users without these rights.

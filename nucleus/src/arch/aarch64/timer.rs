@@ -77,7 +77,9 @@ const ON: u64 = 1;
 fn arm(moment: u64) {
     cpu::this().armed = moment;
     // SAFETY: only makes an interrupt come, for which there is a handler.
-    unsafe { asm!("msr cntv_cval_el0, {}", "msr cntv_ctl_el0, {}", "isb", in(reg) moment, in(reg) ON, options(nostack)) }
+    unsafe {
+        asm!("msr cntv_cval_el0, {}", "msr cntv_ctl_el0, {}", "isb", in(reg) moment, in(reg) ON, options(nostack))
+    }
 }
 
 /// The timer's interrupt came: it is level-triggered, and ends when the timer is off.

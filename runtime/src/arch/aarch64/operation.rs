@@ -148,7 +148,13 @@ pub unsafe fn operation4<const INDEX: usize>(word0: u64, word1: u64, word2: u64,
 /// The operation must not break what the compiler relies on: memory of ours that it unmaps, maps or
 /// lets run is the caller's to answer for.
 #[inline(always)]
-pub unsafe fn operation5<const INDEX: usize>(word0: u64, word1: u64, word2: u64, word3: u64, word4: u64) -> Result<u64, Error> {
+pub unsafe fn operation5<const INDEX: usize>(
+    word0: u64,
+    word1: u64,
+    word2: u64,
+    word3: u64,
+    word4: u64,
+) -> Result<u64, Error> {
     let (status, value);
     // SAFETY: the caller vouches for the operation; the registers are those of `abi::registers`.
     unsafe {
@@ -171,7 +177,14 @@ pub unsafe fn operation5<const INDEX: usize>(word0: u64, word1: u64, word2: u64,
 /// The operation must not break what the compiler relies on: memory of ours that it unmaps, maps or
 /// lets run is the caller's to answer for.
 #[inline(always)]
-pub unsafe fn operation6<const INDEX: usize>(word0: u64, word1: u64, word2: u64, word3: u64, word4: u64, word5: u64) -> Result<u64, Error> {
+pub unsafe fn operation6<const INDEX: usize>(
+    word0: u64,
+    word1: u64,
+    word2: u64,
+    word3: u64,
+    word4: u64,
+    word5: u64,
+) -> Result<u64, Error> {
     let (status, value);
     // SAFETY: the caller vouches for the operation; the registers are those of `abi::registers`.
     unsafe {
