@@ -49,6 +49,8 @@ boot_at_el1:
     cmp x0, x4
     b.lo 1b
     dsb sy
+    adrp x0, boot_level0
+    mov x1, x0
     bl boot_mmu_on
     ldr x9, =boot_high
     br x9
@@ -68,76 +70,6 @@ boot_high:
     mov x29, xzr
     mov x30, xzr
     b boot_rust
-
-// From EL2 to EL1, to the return address (Arm ARM D1.3, D19.2): nothing that EL1 does is trapped, timers and counters are its
-// own.
-boot_leave_el2:
-    mov x9, #1 << 31                // HCR_EL2: EL1 is AArch64; keys and instructions of pointer authentication are not trapped
-    orr x9, x9, #3 << 40
-    msr hcr_el2, x9
-    mov x9, #3                      // CNTHCTL_EL2: physical counter and timer
-    msr cnthctl_el2, x9
-    msr cntvoff_el2, xzr
-    mov x9, #0x33ff                 // CPTR_EL2: floating point is not trapped
-    msr cptr_el2, x9
-    msr hstr_el2, xzr
-    msr vttbr_el2, xzr
-    mrs x9, id_aa64dfr0_el1         // MDCR_EL2: all counters are EL1's, if there is a unit
-    ubfx x10, x9, #8, #4
-    mov x9, xzr
-    cbz x10, 1f
-    cmp x10, #15
-    b.eq 1f
-    mrs x9, pmcr_el0
-    ubfx x9, x9, #11, #5
-1:  msr mdcr_el2, x9
-    mrs x9, midr_el1
-    msr vpidr_el2, x9
-    mrs x9, mpidr_el1
-    msr vmpidr_el2, x9
-    mrs x9, id_aa64pfr0_el1         // GIC: the system registers are EL1's (IHI 0069, 12.2.21)
-    ubfx x9, x9, #24, #4
-    cbz x9, 2f
-    mrs x9, S3_4_C12_C9_5           // ICC_SRE_EL2
-    orr x9, x9, #0xf
-    msr S3_4_C12_C9_5, x9
-    isb
-    msr S3_4_C12_C11_0, xzr         // ICH_HCR_EL2
-2:  ldr x9, =BOOT_SCTLR
-    msr sctlr_el1, x9
-    mov x9, #0x3c5                  // EL1h, nothing is taken
-    msr spsr_el2, x9
-    msr elr_el2, x30
-    eret
-
-// Tables, attributes and caches on: goes on at the return address. x0 to x15 are used.
-boot_mmu_on:
-    adrp x0, boot_level0
-    mov x1, #MAIR
-    msr mair_el1, x1
-    ldr x1, =TCR
-    mrs x2, id_aa64mmfr0_el1
-    and x3, x2, #0xf                // sizes of physical addresses have the same numbers; of more than 48 bits no use is made
-    cmp x3, #5
-    mov x4, #5
-    csel x3, x3, x4, lo
-    orr x1, x1, x3, lsl #32
-    ubfx x3, x2, #4, #4             // address-space identifiers of 16 bits, if there are
-    cmp x3, #2
-    cset x3, eq
-    orr x1, x1, x3, lsl #36
-    msr tcr_el1, x1
-    msr ttbr0_el1, x0
-    msr ttbr1_el1, x0
-    isb
-    tlbi vmalle1
-    ic iallu
-    dsb nsh
-    isb
-    ldr x1, =SCTLR
-    msr sctlr_el1, x1
-    isb
-    ret
 
 // (root of the upper half): the tables of the upper half are changed for others. Runs where it was loaded, through the lower
 // half; meanwhile nothing of the upper half is walked, and nothing of it is kept (Arm ARM D8.14.1: break before make).

@@ -1,4 +1,4 @@
-//! The assembly of `entry.s` and `boot.s`, with the offsets and constants that it uses.
+//! The assembly of `entry.s`, `boot.s` and `start.s`, with the offsets and constants that it uses.
 
 use crate::activation::{self, Activation};
 use crate::cpu::Cpu;
@@ -21,6 +21,8 @@ assembly! { "boot.s";
     MAIR = super::paging::MAIR,
     TCR = super::paging::TCR,
 }
+
+core::arch::global_asm!(include_str!("start.s"));
 
 assembly! { "entry.s";
     CPU_ACTIVATION = offset_of!(Cpu, activation),

@@ -418,6 +418,7 @@ entry_call:
     ldp x13, x17, [x14, #D_TABLE]
     stp x12, x13, [x16, #CPU_ACTIVATION]
     stp x17, x14, [x16, #CPU_LIMIT]
+    dmb ish                         // see `cpu::others`: what this CPU is in is seen before it reads entries there
     ldr x13, [x14, #D_ROOT]
     msr ttbr0_el1, x13
     ldp x9, x6, [x12, #A_STACK]     // and the message area
@@ -459,6 +460,7 @@ call_slow:
     ldp x10, x11, [x12, #D_TABLE]
     stp x14, x10, [x16, #CPU_ACTIVATION]
     stp x11, x12, [x16, #CPU_LIMIT]
+    dmb ish                         // as in a call
     ldr x10, [x12, #D_ROOT]
     msr ttbr0_el1, x10
 .endm

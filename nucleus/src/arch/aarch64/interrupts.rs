@@ -10,11 +10,11 @@ use core::arch::asm;
 /// Lines that can be taken.
 pub const LINES: usize = KNOWN_LINES;
 /// Number of the interrupt of line 0.
-pub const FIRST_LINE: u32 = 32;
+pub(super) const FIRST_LINE: u32 = 32;
 /// Number of interrupts from other CPUs.
-pub const OTHER_CPU: u32 = 1;
+pub(super) const OTHER_CPU: u32 = 1;
 /// Numbers from here on are none.
-pub const SPURIOUS: u32 = 1020;
+pub(super) const SPURIOUS: u32 = 1020;
 
 struct Controller {
     version: u8,
@@ -67,7 +67,7 @@ fn load(address: usize) -> u32 {
 }
 
 /// MPIDR_EL1 in 32 bits: the four affinities.
-pub fn short(identity: u64) -> u32 {
+pub(super) fn short(identity: u64) -> u32 {
     (identity & 0xff_ffff | (identity >> 32 & 0xff) << 24) as u32
 }
 
@@ -230,7 +230,7 @@ pub fn is_level(line: usize) -> bool {
 }
 
 /// Takes the interrupt that waits; [`SPURIOUS`] or more if there is none.
-pub fn claim() -> u32 {
+pub(super) fn claim() -> u32 {
     let controller = CONTROLLER.get();
     if controller.version == 3 {
         let number = read!("S3_0_C12_C12_0") as u32;
@@ -243,7 +243,7 @@ pub fn claim() -> u32 {
 }
 
 /// The interrupt was taken; what [`claim`] gave.
-pub fn complete(claimed: u32) {
+pub(super) fn complete(claimed: u32) {
     let controller = CONTROLLER.get();
     if controller.version == 3 {
         // SAFETY: ends what `claim` began.

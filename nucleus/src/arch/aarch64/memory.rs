@@ -20,7 +20,7 @@ unsafe extern "C" {
 }
 
 /// Where the image was loaded.
-pub fn base() -> usize {
+pub(super) fn base() -> usize {
     // SAFETY: written once, by the first instructions.
     unsafe { boot_base }
 }
@@ -115,7 +115,7 @@ pub fn stop_machine(value: u32) -> ! {
 }
 
 /// Calls the firmware (SMC Calling Convention, DEN 0028, 2.6); nothing without firmware.
-pub fn psci(function: u64, arguments: [u64; 3]) -> Option<u64> {
+pub(super) fn psci(function: u64, arguments: [u64; 3]) -> Option<u64> {
     let [first, second, third] = arguments;
     let mut result = function;
     // SAFETY: what the firmware is asked for is the caller's to answer for; it changes no register but these.

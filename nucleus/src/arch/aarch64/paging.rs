@@ -37,9 +37,9 @@ const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
 const OWN: u64 = VALID | ACCESSED | INNER_SHAREABLE | UXN;
 
 /// MAIR_EL1: see [`REGISTERS`].
-pub const MAIR: u64 = 0x04ff;
+pub(super) const MAIR: u64 = 0x04ff;
 /// TCR_EL1 but for what depends on the processor (`boot.s`): 48 bits each half, write-back, inner shareable, 4 KiB.
-pub const TCR: u64 = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | 2 << 30;
+pub(super) const TCR: u64 = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | 2 << 30;
 
 /// Where the ASID stands in a root.
 const ASID_SHIFT: u32 = 48;
@@ -262,7 +262,7 @@ fn map(root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
 }
 
 /// Maps the GiB with the serial port's registers in the boot tables' direct map, if no RAM that is used by then lies in it.
-pub fn show_serial() {
+pub(super) fn show_serial() {
     let Some(serial) = firmware::get().serial.filter(|serial| serial.start < 1 << 39) else { return };
     let place = (serial.start >> 30) as usize;
     // SAFETY: a table of `boot.s`, whose entries that are 0 lead nowhere.
@@ -299,6 +299,44 @@ fn map_registers(info: &BootInfo) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Where the areas of CPUs are mapped: behind the image's own tables.
+const AREAS: usize = IMAGE + 0x40_0000;
+
+/// Maps frames for the area of a CPU at this offset, behind a page that stays empty; gives the address.
+pub(super) fn map_area(offset: usize, count: usize) -> Result<usize, &'static str> {
+    let start = AREAS + offset + FRAME;
+    for page in 0..count {
+        let frame = boot_table()?;
+        map(OWN_TABLES.get().upper, start + page * FRAME, (frame as u64) << 12 | PXN)?;
+    }
+    settle();
+    // SAFETY: what was mapped can be used from here on.
+    unsafe { asm!("isb", options(nostack)) }
+    Ok(start)
+}
+
+/// Tables in which the GiB of the image is mapped where it is, for CPUs that begin; and those of the upper half.
+pub(super) fn begin_start() -> Result<[u64; 2], &'static str> {
+    let (root, below) = (boot_table()?, boot_table()?);
+    let at = physical(IMAGE) as u64;
+    table(root)[index(at, 3)] = nucleus_table(below);
+    // Not global: it is of no space, and forgotten with it.
+    table(below)[index(at, 2)] = at >> 30 << 30 | VALID | ACCESSED | INNER_SHAREABLE | READ_ONLY | NOT_GLOBAL | UXN;
+    settle();
+    Ok([(root as u64) << 12, (OWN_TABLES.get().upper as u64) << 12])
+}
+
+/// Ends [`begin_start`].
+pub(super) fn end_start([root, _]: [u64; 2]) {
+    forget_all();
+    let root = frame_of(root);
+    let below = table(root).iter().find(|entry| **entry != 0).map(|entry| frame_of(*entry));
+    for frame in [Some(root), below].into_iter().flatten() {
+        frames::release(frame, 0);
+        frames::uncount_boot(1);
+    }
+}
+
 /// Drops all translations, on all CPUs.
 fn forget_all() {
     // SAFETY: only costs time.
@@ -311,7 +349,7 @@ pub fn load_root(root: u64) {
     info::counters().root_writes += 1;
     // SAFETY: a root has nothing but what is the space's. Nothing of users is touched before the nucleus is left, which
     // synchronises.
-    unsafe { asm!("msr ttbr0_el1, {}", in(reg) root, options(nostack)) }
+    unsafe { asm!("dmb ish", "msr ttbr0_el1, {}", in(reg) root, options(nostack)) }
 }
 
 /// Loads the root of no space: this CPU is in no domain.

@@ -6,16 +6,16 @@ use crate::pointer::Ref;
 use core::arch::asm;
 
 /// SCTLR_EL1 without MMU and caches (Arm ARM D19.2.118): what reads as one in the first version of the architecture.
-pub const SCTLR_OFF: u64 = 1 << 29 | 1 << 28 | 1 << 23 | 1 << 22 | 1 << 20 | 1 << 11;
+pub(super) const SCTLR_OFF: u64 = 1 << 29 | 1 << 28 | 1 << 23 | 1 << 22 | 1 << 20 | 1 << 11;
 /// SCTLR_EL1 in use: MMU, caches, stack alignment checks; EL0 may wait for events and clear by DC ZVA, not wait for
 /// interrupts, mask any, maintain caches, or read their type; no setting of flags of old instructions.
-pub const SCTLR: u64 = SCTLR_OFF | 1 << 18 | 1 << 14 | 1 << 12 | 1 << 8 | 1 << 7 | 1 << 4 | 1 << 3 | 1 << 2 | 1;
+pub(super) const SCTLR: u64 = SCTLR_OFF | 1 << 18 | 1 << 14 | 1 << 12 | 1 << 8 | 1 << 7 | 1 << 4 | 1 << 3 | 1 << 2 | 1;
 /// What is writable is never executed. Only with the final tables.
 const SCTLR_WXN: u64 = 1 << 19;
 /// PAN stays as it is when an exception is taken, instead of being set.
 const SCTLR_SPAN: u64 = 1 << 23;
 /// EL0 and EL1 do not trap when they use the floating-point unit.
-pub const CPACR_FPEN: u64 = 3 << 20;
+pub(super) const CPACR_FPEN: u64 = 3 << 20;
 
 /// Makes `cpu` the block of this CPU.
 pub fn load_block(cpu: Ref<Cpu>) {

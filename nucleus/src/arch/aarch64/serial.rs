@@ -14,7 +14,7 @@ const FULL: u32 = 1 << 5;
 static REGISTERS: Nucleus<usize> = Nucleus::new(0);
 
 /// Uses the registers mapped at `address`.
-pub fn init(address: usize) {
+pub(super) fn init(address: usize) {
     *REGISTERS.get() = address;
 }
 

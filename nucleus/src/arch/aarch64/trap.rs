@@ -5,9 +5,9 @@ use super::{firmware, interrupts, timer};
 use crate::{cpu, deadline, fault, info, interrupt, schedule, trace};
 
 /// Vectors from here on are no exceptions of ESR_EL1.EC.
-pub const INTERRUPT: u64 = 64;
+pub(super) const INTERRUPT: u64 = 64;
 /// SError.
-pub const SYSTEM_ERROR: u64 = 65;
+pub(super) const SYSTEM_ERROR: u64 = 65;
 
 /// ESR_EL1.EC (Arm ARM D19.2.37): instruction and data aborts of users.
 const FETCH_ABORT: u64 = 0x20;
