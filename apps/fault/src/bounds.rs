@@ -4,7 +4,6 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use runtime::abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
@@ -290,7 +289,7 @@ fn own_removal() -> Result<String, String> {
     START.store(0, Ordering::SeqCst);
     let mut child = Child::new().map_err(text)?;
     let domain = child.give(Entry::DOMAIN, rights::ALL).map_err(text)?;
-    let code = remove_ourselves as *const () as u64;
+    let code = crate::arch::remove_ourselves as *const () as u64;
     let schedule = 8 | 1_000 << 8;
     child.begins(op::THREAD_NEW as u64, [domain, code, 0, child.entry().0 as u64, schedule, 0]).map_err(text)?;
     match child.ends_within(PATIENCE)? {
@@ -316,36 +315,7 @@ fn own_removal() -> Result<String, String> {
 }
 
 /// 1: the thread below may begin; 2: it has begun; 3: it was not removed.
-static START: AtomicU64 = AtomicU64::new(0);
-
-/// A thread that waits for [`START`] and removes the entry that its argument is.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn remove_ourselves() -> ! {
-    naked_asm!(
-        "mov rbx, rdi",
-        "2:",
-        "mov eax, {yields}",
-        "xor r10d, r10d",
-        "syscall",
-        "cmp qword ptr [rip + {start}], 1",
-        "jne 2b",
-        "inc qword ptr [rip + {start}]",
-        "mov eax, {remove}",
-        "xor edi, edi",
-        "mov rsi, rbx",
-        "xor r10d, r10d",
-        "syscall",
-        "inc qword ptr [rip + {start}]",
-        "3:",
-        "mov eax, {yields}",
-        "xor r10d, r10d",
-        "syscall",
-        "jmp 3b",
-        yields = const op::YIELD * layout::ENTRY_BYTES,
-        remove = const op::ENTRY_REMOVE * layout::ENTRY_BYTES,
-        start = sym START,
-    )
-}
+pub static START: AtomicU64 = AtomicU64::new(0);
 
 /// Each mapping is derived from the one before; the nucleus ends that at a fixed depth.
 fn map_deep() -> Result<String, String> {

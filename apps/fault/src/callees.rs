@@ -25,7 +25,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("callee-exits", "a callee ends its thread instead of returning", exits),
     Crime::tried("callee-dies", "a callee dies of a page fault", || dies(READ, status::PAGE_FAULT)),
     Crime::tried("callee-overflows", "a callee overflows its stack", || dies(OVERFLOW, status::PAGE_FAULT)),
-    Crime::tried("callee-halts", "a callee runs a privileged instruction", || dies(HALT, status::EXCEPTION + 13)),
+    Crime::tried("callee-halts", "a callee runs a privileged instruction", || dies(HALT, crate::arch::HALTED)),
     Crime::tried("callee-panics", "a callee panics", || {
         dies(PANIC, status::KILLED + runtime::program::STATUS_OF_PANIC)
     }),
@@ -82,7 +82,7 @@ impl Serve for Victim {
             EXIT => op::exit(0),
             READ => deaths::read(0),
             OVERFLOW => drop(deaths::recurse(core::hint::black_box(1))),
-            HALT => deaths::halt(),
+            HALT => crate::arch::halt(),
             PANIC => panic!("on purpose"),
             KILL => drop(op::domain_kill(Entry::OWN, 9)),
             SPIN => loop {

@@ -1,15 +1,16 @@
 //! A domain that does what it is told: it runs a few instructions of this program.
 
 use alloc::vec::Vec;
-use core::arch::naked_asm;
 
 use runtime::abi::layout::{ENTRY_BYTES, PAGE_FAULT};
 use runtime::abi::rights::{MAP_EXECUTE, MAP_READ};
-use runtime::abi::{Error, NEVER, PAGE_BYTES, op as abi_op, rights};
+use runtime::abi::{Error, PAGE_BYTES, rights};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::{Entry, interface::Failure};
 use tool::inspect;
+
+use crate::arch::{one_call, ping_pong, read, read_again};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// How long a child may take, in nanoseconds.
@@ -68,7 +69,7 @@ impl Child {
         op::entry_copy(Entry::OWN, entry, self.entry(), Entry::OWN, rights).map(|entry| entry.0 as u64)
     }
 
-    fn start(&mut self, code: unsafe extern "sysv64" fn() -> !, words: &[u64]) -> Result<(), Error> {
+    fn start(&mut self, code: unsafe extern "C" fn() -> !, words: &[u64]) -> Result<(), Error> {
         // SAFETY: no child reads it now; ours is the only thread.
         let told = unsafe { (&raw mut TOLD).as_mut_unchecked() };
         told.0[..words.len()].copy_from_slice(words);
@@ -156,107 +157,4 @@ impl Child {
         let newest = domains.iter().rfind(|(name, _)| name == "victim").ok_or("the child is not listed")?;
         if newest.1.state == 1 { Ok(newest.1.status) } else { Err("the child lives") }
     }
-}
-
-/// Word 0: address of system call register and words 0 to 5. Ends with the status.
-///
-/// # Safety
-/// Only for the first thread of a child.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn one_call() -> ! {
-    naked_asm!(
-        "mov rbx, rdi",
-        "mov rax, [rbx]",
-        "mov rdi, [rbx + 8]",
-        "mov rsi, [rbx + 16]",
-        "mov rdx, [rbx + 24]",
-        "mov r8, [rbx + 32]",
-        "mov r9, [rbx + 40]",
-        "mov r10, [rbx + 48]",
-        "syscall",
-        "mov rdi, rax",
-        "mov eax, {exit}",
-        "syscall",
-        "ud2",
-        exit = const abi_op::EXIT * ENTRY_BYTES,
-    )
-}
-
-/// Word 0: address of the address to read. Ends with what is there.
-///
-/// # Safety
-/// Only for the first thread of a child.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn read() -> ! {
-    naked_asm!(
-        "mov rdi, [rdi]",
-        "mov rdi, [rdi]",
-        "mov eax, {exit}",
-        "syscall",
-        "ud2",
-        exit = const abi_op::EXIT * ENTRY_BYTES,
-    )
-}
-
-/// A pager that needs one: it reads at the address that its badge is.
-///
-/// # Safety
-/// Only as a service of a child.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn read_again() -> ! {
-    naked_asm!("mov rdi, [rax]", "ud2")
-}
-
-/// See [`Child::plays`].
-///
-/// # Safety
-/// Only for the first thread of a child.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn ping_pong() -> ! {
-    naked_asm!(
-        "mov rbx, rdi",
-        "mov r12, [rbx + 24]",
-        "mov r13, [rbx + 32]",
-        "2:",
-        "mov rax, [rbx]",
-        "mov edi, {p}",
-        "mov rsi, {never}",
-        "xor edx, edx",
-        "xor r10d, r10d",
-        "syscall",
-        "test rax, rax",
-        "jnz 3f",
-        "mov rdi, [rbx + 16]",
-        "mov rsi, r12",
-        "mov rdx, r13",
-        "xor r8d, r8d",
-        "mov r9d, {read}",
-        "xor r10d, r10d",
-        "mov eax, {map}",
-        "syscall",
-        "test rax, rax",
-        "jnz 3f",
-        "add r12, {step}",
-        "add r13, {step}",
-        "mov rax, [rbx + 8]",
-        "mov edi, {v}",
-        "xor esi, esi",
-        "xor edx, edx",
-        "xor r10d, r10d",
-        "syscall",
-        "test rax, rax",
-        "jz 2b",
-        "3:",
-        "mov rdi, rax",
-        "mov eax, {exit}",
-        "syscall",
-        "ud2",
-        p = const abi_op::P,
-        v = const abi_op::V,
-        never = const NEVER as i64,
-        read = const MAP_READ,
-        map = const abi_op::MAP * ENTRY_BYTES,
-        exit = const abi_op::EXIT * ENTRY_BYTES,
-        step = const 2 * PAGE_BYTES,
-    )
 }

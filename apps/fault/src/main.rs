@@ -21,6 +21,7 @@
 
 extern crate alloc;
 
+mod arch;
 mod bounds;
 mod callees;
 mod child;
@@ -133,8 +134,9 @@ domain, or are tried in many ways: fault tells what came of it.
 
 fn crimes() -> impl Iterator<Item = &'static Crime> {
     let groups = [
+        arch::DEATHS,
         deaths::ALL,
-        refusals::HARMLESS,
+        arch::HARMLESS,
         refusals::ALL,
         bounds::ALL,
         bounds::TRIED,

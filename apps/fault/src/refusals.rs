@@ -1,9 +1,8 @@
 //! Crimes that the nucleus refuses: each tells with which error.
 
 use alloc::vec::Vec;
-use core::arch::asm;
 
-use runtime::abi::{Control, Error, MESSAGE_BYTES, layout, op, rights};
+use runtime::abi::{Control, Error, MESSAGE_BYTES, layout, rights};
 use runtime::entry::Owned;
 use runtime::{Entry, arch, op as operation};
 
@@ -108,15 +107,6 @@ pub const ALL: &[Crime] = &[
     }),
 ];
 
-/// Crimes that change nothing: flags that the nucleus must not inherit, bits that it must not look at.
-pub const HARMLESS: &[Crime] = &[
-    Crime::harmless("odd-index", "index register that is no multiple of an entry", odd_index),
-    Crime::harmless("trap-flag", "single-step flag set across a system call", || with_flag(1 << 8)),
-    Crime::harmless("direction-flag", "direction flag set across a system call", || with_flag(1 << 10)),
-    Crime::harmless("alignment-flag", "alignment-check flag set across a system call", || with_flag(1 << 18)),
-    Crime::harmless("nested-flag", "nested-task flag set across a system call", || with_flag(1 << 14)),
-];
-
 /// Rights of a mapping.
 fn op_rights(bits: u64) -> u64 {
     bits & (op_rights_all())
@@ -129,20 +119,6 @@ const fn op_rights_all() -> u64 {
 fn traverse(index: usize) -> Outcome {
     // SAFETY: nothing stands at these indices.
     Error::from_status(unsafe { arch::call(index, [0; 5], Control(0)) }.0)
-}
-
-fn odd_index() -> Outcome {
-    let status: u64;
-    // SAFETY: the nucleus refuses what is no index.
-    unsafe {
-        asm!(
-            "syscall",
-            inout("rax") op::CLOCK * layout::ENTRY_BYTES + 1 => status,
-            out("rcx") _, out("r11") _, out("rdi") _, out("rsi") _, out("rdx") _,
-            out("r8") _, out("r9") _, inout("r10") 0u64 => _,
-        );
-    }
-    Error::from_status(status)
 }
 
 fn map(to: Entry, source: u64, destination: u64, order: u64, rights: u64) -> Outcome {
@@ -180,24 +156,4 @@ fn deep_copy() -> Outcome {
         operation::entry_remove(Entry::OWN, victim?)?;
     }
     outcome
-}
-
-/// A system call with a flag set: the clock must still go forward, and the flag must not hurt.
-fn with_flag(flag: u64) -> Outcome {
-    let before = operation::clock();
-    let after: u64;
-    // SAFETY: the clock operation touches no memory; the flags are cleared again.
-    unsafe {
-        asm!(
-            "pushfq", "or [rsp], {flag}", "popfq",
-            "syscall",
-            "pushfq", "and qword ptr [rsp], {clear}", "popfq", "cld",
-            flag = in(reg) flag,
-            clear = const !(1i32 << 10 | 1 << 14 | 1 << 18),
-            inout("rax") op::CLOCK * layout::ENTRY_BYTES => _,
-            out("rdi") after,
-            out("rcx") _, out("r11") _, out("rsi") _, out("rdx") _, out("r8") _, out("r9") _, out("r10") _,
-        );
-    }
-    if after >= before { Ok(()) } else { Err(Error::BadArgument) }
 }

@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+mod arch;
 mod child;
 mod counts;
 mod minion;

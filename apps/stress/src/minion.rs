@@ -5,8 +5,6 @@
 //! same addresses; it touches its stack (one page), the counts ([`crate::counts`]) and nothing else, so it works
 //! without heap, data and message area.
 
-use core::arch::naked_asm;
-
 use runtime::abi::{Control, NEVER, layout, op, rights};
 use runtime::arch;
 
@@ -35,31 +33,6 @@ pub const WINDOW_PAGES: u64 = 32;
 /// Actions of one call at most.
 const ACTIONS: usize = 4;
 
-/// A call to a minion arrives here.
-///
-/// # Safety
-/// Only the nucleus enters here, at the top of an empty stack.
-#[unsafe(naked)]
-pub unsafe extern "sysv64" fn service_entry() -> ! {
-    naked_asm!(
-        "mov rcx, rax",
-        "sub rsp, 8",
-        "push r10",
-        "call {serve}",
-        "ud2",
-        serve = sym serve,
-    )
-}
-
-/// A minion's thread starts here, also when it is set back to its beginning.
-///
-/// # Safety
-/// Only the nucleus enters here, at the top of an empty stack.
-#[unsafe(naked)]
-pub unsafe extern "sysv64" fn thread_entry() -> ! {
-    naked_asm!("call {live}", "ud2", live = sym live)
-}
-
 #[inline(always)]
 fn call(row: usize, index: u64, words: [u64; 5], control: u64) -> u64 {
     // SAFETY: no operation that is used here touches this stack.
@@ -80,7 +53,7 @@ fn clock() -> u64 {
 }
 
 /// Runs the script and answers, whatever the answer may bring along.
-extern "sysv64" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64, _: u64, control: u64) -> ! {
+pub extern "C" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64, _: u64, control: u64) -> ! {
     // A fault that comes again brings the same words: the answer is another one.
     let mut random = Random(seed ^ clock());
     let received = Control(control).delegated() as u64;
@@ -103,7 +76,7 @@ extern "sysv64" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64
 }
 
 /// Runs scripts for ever.
-extern "sysv64" fn live(seed: u64) -> ! {
+pub extern "C" fn live(seed: u64) -> ! {
     let mut random = Random(seed);
     loop {
         let depth = if random.once_in(16) { 40 } else { 0 };

@@ -17,7 +17,7 @@ use runtime::{arch, op as operation};
 use crate::child::{Child, PAGE};
 use crate::counts::{COUNTS, Counts};
 use crate::histogram;
-use crate::minion::{self, LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, WINDOW, WINDOW_PAGES};
+use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, WINDOW, WINDOW_PAGES};
 use crate::random::Random;
 
 /// Indices of our table from here on.
@@ -245,7 +245,7 @@ impl Storm {
 
     /// Its service, and our portal to it.
     fn open(&self, child: &mut Child, minion: u64) {
-        let entry = minion::service_entry as *const () as u64;
+        let entry = crate::arch::service_entry as *const () as u64;
         let flags = if child.random.once_in(4) { 0 } else { op::SERVICE_DEADLINE };
         child.call(op::SERVICE_NEW, [domain(minion), entry, flags, SERVICE, 0, 0]);
         child.call(op::ENTRY_COPY, [domain(minion), SERVICE, 0, service(minion), rights::ALL.into(), 0]);
@@ -275,7 +275,7 @@ impl Storm {
     /// A thread of its own.
     fn animate(&self, child: &mut Child, minion: u64) {
         child.call(op::ENTRY_REMOVE, [0, thread(minion), 0, 0, 0, 0]);
-        let entry = minion::thread_entry as *const () as u64;
+        let entry = crate::arch::thread_entry as *const () as u64;
         let schedule = (1 + child.random.below(PRIORITY)) | (20 + child.random.below(100)) << 8;
         let seed = child.random.any();
         let words = [domain(minion), entry, stack_top(activations(minion)), seed, schedule, thread(minion)];
@@ -313,7 +313,7 @@ impl Storm {
                 }
             }
             7 => {
-                let entry = minion::thread_entry as *const () as u64;
+                let entry = crate::arch::thread_entry as *const () as u64;
                 child.call(op::THREAD_EX_REGS, [thread(minion), entry, stack_top(activations(minion)), 0, 0, 0]);
             }
             8 => {

@@ -75,10 +75,11 @@ vectors:
     // Of users.
     VECTOR
     stp x16, x17, [sp, #-16]        // above the stack there is nothing, and no interrupt comes
+    // Of all classes of exceptions that users can raise only SVC has bit 4 and not bit 3, as long as debug exceptions are off
+    // (D19.2.37; `processor::load` writes MDSCR_EL1).
     mrs x16, esr_el1
-    ubfx x17, x16, #26, #6
-    cmp x17, #0x15                  // SVC
-    b.ne trap_user
+    tbz w16, #26 + 4, trap_class
+    tbnz w16, #26 + 3, trap_class
     mrs x16, tpidr_el1
     // A domain with a table of 2^n entries has LIMIT = bytes of the table - 64: the bound and, as a mask, the
     // guard against speculation past it.
@@ -587,6 +588,8 @@ restore_full:
     ERET
 
 // ---- traps ----
+trap_class:
+    ubfx x17, x16, #26, #6
 trap_user:                          // x17 = vector, x16 = syndrome if it is an exception; both are below the stack
     str x16, [sp, #-24]
     mrs x16, tpidr_el1

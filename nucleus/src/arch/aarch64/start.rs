@@ -84,7 +84,8 @@ pub fn start_others(_: &BootInfo) -> Result<(), &'static str> {
             cpu::join(block);
         } else {
             let (number, identity) = (Part::Number(number as u64), Part::Hex(identity as u64));
-            let parts = [Part::Text("nucleus: CPU "), number, Part::Text(" ("), identity, Part::Text(") did not start")];
+            let parts =
+                [Part::Text("nucleus: CPU "), number, Part::Text(" ("), identity, Part::Text(") did not start")];
             log::line(&parts);
             if answer == Some(0) {
                 return Err("a CPU that was started did not come: it could come later, when its tables are gone");
