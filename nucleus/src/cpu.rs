@@ -324,17 +324,6 @@ pub fn hold_up_thread(thread: Ref<Thread>) {
     }
 }
 
-/// Translations of `domain` got weaker: other CPUs that may have them forget them before they use any.
-#[inline(always)]
-pub fn shoot_down(domain: Ref<Domain>) {
-    for mut other in others() {
-        if other.domain == Some(domain) {
-            hold_up(other);
-            other.flush = true;
-        }
-    }
-}
-
 impl Ref<Cpu> {
     /// The CPU runs no thread any more; it finds out when it gets the lock.
     pub fn leave_thread(mut self) {

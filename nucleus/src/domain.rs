@@ -26,7 +26,8 @@ pub const SLOW_DEAD: u8 = 1;
 /// `Domain::slow`: its activations have floating-point state.
 pub const SLOW_FPU: u8 = 2;
 
-/// `Domain::slow`: an activation has a thread pointer.
+/// `Domain::slow`: an activation has a thread pointer, where crossings do not keep that anyway.
+#[allow(dead_code, reason = "on some ISAs it is a register like others")]
 pub const SLOW_POINTER: u8 = 4;
 
 /// `Domain::slow`: an activation waits for what another one holds.

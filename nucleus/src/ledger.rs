@@ -77,6 +77,7 @@ pub fn paid(address: u64) {
 }
 
 /// The processor dropped all translations of users.
+#[allow(dead_code, reason = "where spaces have identifiers none does so")]
 pub fn all_paid() {
     if cfg!(feature = "checked") {
         cpu::this().debts.count = 0;

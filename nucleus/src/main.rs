@@ -36,6 +36,7 @@ mod table;
 mod thread;
 mod trace;
 
+use copy as _;
 use log::Part;
 
 unsafe extern "C" {

@@ -5,6 +5,8 @@
 //! crate, except what can pull memory away from under its own feet.
 #![no_std]
 
+use copy as _;
+
 pub mod arch;
 pub mod connection;
 pub mod device;

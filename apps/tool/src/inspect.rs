@@ -169,30 +169,6 @@ pub fn log(mut position: u64, mut take: impl FnMut(&[u8])) -> Result<u64, Refusa
 
 /// What a status word of a dead domain means, for people.
 pub fn status(status: u64) -> String {
-    const EXCEPTIONS: [&str; 22] = [
-        "division error",
-        "single step",
-        "non-maskable interrupt",
-        "breakpoint",
-        "overflow",
-        "bound range exceeded",
-        "undefined instruction",
-        "floating point not available",
-        "double fault",
-        "coprocessor overrun",
-        "invalid task state",
-        "segment not present",
-        "stack fault (address not canonical)",
-        "privileged instruction or address not canonical",
-        "page fault",
-        "reserved exception",
-        "floating-point error",
-        "unaligned access",
-        "machine check",
-        "vector floating-point error",
-        "virtualisation exception",
-        "control protection",
-    ];
     match status {
         0..=255 => alloc::format!("exit {status}"),
         info::status::KILLED..info::status::EXCEPTION => match status - info::status::KILLED {
@@ -201,7 +177,7 @@ pub fn status(status: u64) -> String {
         },
         info::status::EXCEPTION..info::status::PAGE_FAULT => {
             let vector = status - info::status::EXCEPTION;
-            match EXCEPTIONS.get(vector as usize) {
+            match runtime::arch::exception(vector) {
                 Some(text) => alloc::format!("exception: {text}"),
                 None => alloc::format!("exception {vector}"),
             }

@@ -242,34 +242,14 @@ fn wait(number: u64, name: &str, interactive: bool) -> u64 {
     }
 }
 
-/// What a status word means, for people. Exceptions of AMD64: volume 2 of its manual, section 8.2.
+/// What a status word means, for people.
 pub fn cause(ended: u64) -> String {
-    const EXCEPTIONS: [&str; 18] = [
-        "division error",
-        "single step",
-        "non-maskable interrupt",
-        "breakpoint",
-        "overflow",
-        "bound range exceeded",
-        "undefined instruction",
-        "floating-point unit not available",
-        "double fault",
-        "coprocessor overrun",
-        "invalid task state",
-        "segment not present",
-        "stack address not canonical",
-        "privileged instruction, or an address that is not canonical",
-        "page fault",
-        "reserved exception",
-        "floating-point error",
-        "unaligned access",
-    ];
     match ended {
         0..=255 => alloc::format!("exit {ended}"),
         status::EXCEPTION..status::PAGE_FAULT => {
             let vector = ended - status::EXCEPTION;
-            match EXCEPTIONS.get(vector as usize) {
-                Some(text) => (*text).into(),
+            match runtime::arch::exception(vector) {
+                Some(text) => text.into(),
                 None => alloc::format!("exception {vector}"),
             }
         }

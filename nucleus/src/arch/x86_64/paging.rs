@@ -299,7 +299,18 @@ pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
         unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
         ledger::paid(address);
     }
-    cpu::shoot_down(domain);
+    shoot_down(domain);
+}
+
+/// Translations of `domain` got weaker: other CPUs that may have them forget them before they use any.
+#[inline(always)]
+fn shoot_down(domain: Ref<Domain>) {
+    for mut other in cpu::others() {
+        if other.domain == Some(domain) {
+            cpu::hold_up(other);
+            other.flush = true;
+        }
+    }
 }
 
 const _: () = assert!(IMAGE > DIRECT);

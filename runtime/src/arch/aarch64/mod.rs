@@ -65,3 +65,23 @@ pub fn relax() {
     // SAFETY: a hint. (`core::hint::spin_loop` is a barrier here, which does not let others run.)
     unsafe { asm!("yield", options(nomem, nostack, preserves_flags)) };
 }
+
+/// What an exception is, for people: classes of ESR_EL1 (Arm ARM D19.2.37).
+pub fn exception(vector: u64) -> Option<&'static str> {
+    Some(match vector {
+        0x00 => "undefined or privileged instruction",
+        0x01 => "instruction that waits",
+        0x07 => "floating-point unit not available",
+        0x0d => "branch to where none may lead",
+        0x0e => "illegal execution state",
+        0x18 => "privileged register or instruction",
+        0x19 | 0x1d => "vector unit not available",
+        0x1c => "pointer authentication failed",
+        0x20 | 0x24 => "unaligned access, or no memory there",
+        0x22 => "jump to an address that is not aligned",
+        0x26 => "stack pointer not aligned",
+        0x2c => "floating-point error",
+        0x3c => "breakpoint",
+        _ => return None,
+    })
+}

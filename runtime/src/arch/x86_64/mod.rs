@@ -49,3 +49,32 @@ pub fn ticks() -> u64 {
 pub fn relax() {
     core::hint::spin_loop();
 }
+
+/// What an exception is, for people (AMD64, volume 2, 8.2).
+pub fn exception(vector: u64) -> Option<&'static str> {
+    const TEXTS: [&str; 22] = [
+        "division error",
+        "single step",
+        "non-maskable interrupt",
+        "breakpoint",
+        "overflow",
+        "bound range exceeded",
+        "undefined instruction",
+        "floating-point unit not available",
+        "double fault",
+        "coprocessor overrun",
+        "invalid task state",
+        "segment not present",
+        "stack address not canonical",
+        "privileged instruction, or an address that is not canonical",
+        "page fault",
+        "reserved exception",
+        "floating-point error",
+        "unaligned access",
+        "machine check",
+        "vector floating-point error",
+        "virtualisation exception",
+        "control protection",
+    ];
+    TEXTS.get(usize::try_from(vector).ok()?).copied()
+}
