@@ -136,8 +136,7 @@ leave_refused:                      // every other register still holds what the
 // The nucleus lock: `count` says how many have it or want it, minus one; behind it `served`. See the crate `parallel`.
 // What is done with the lock lies between symbols `lock_taken_*` and `lock_given_*`, which `./x bench` counts between.
 .macro ACQUIRE wait                 // changes x9 to x12, and what `wait` changes
-    adrp x9, NUCLEUS_LOCK
-    add x9, x9, :lo12:NUCLEUS_LOCK
+    adr x9, NUCLEUS_LOCK
 .Lagain_\@:
     ldaxr w10, [x9]
     add w11, w10, #1
@@ -149,15 +148,13 @@ lock_taken_\@:
 .endm
 .macro RELEASE                      // changes x9 to x12
 lock_given_\@:
-    adrp x9, NUCLEUS_LOCK
-    add x9, x9, :lo12:NUCLEUS_LOCK
+    adr x9, NUCLEUS_LOCK
 .Lagain_\@:
     ldxr w10, [x9]
     sub w11, w10, #1
     stlxr w12, w11, [x9]
     cbnz w12, .Lagain_\@
-    cmp w10, #0
-    b.le .Lgiven_\@
+    tbnz w11, #31, .Lgiven_\@
     add x9, x9, #LOCK_SERVED
     ldr w10, [x9]
     add w10, w10, #1
@@ -286,8 +283,7 @@ entry_semaphore:
     sub x9, x9, #SYSTEM_CALL_BYTES
     str x9, [x15, #A_PC]
     mov x0, x8
-    adrp x1, \code
-    add x1, x1, :lo12:\code
+    adr x1, \code
     bl lock_wait_with               // (entry, its code): returns if both are as they were
     ldp x14, x30, [sp, #16]
     ldp x8, x15, [sp], #32
@@ -361,7 +357,9 @@ leave_light:                        // same activation; Rust preserved what a fu
 .globl op_dispatch
 op_dispatch:
     ldr x15, [x16, #CPU_ACTIVATION]
-    SAVE_PLACE x15
+    mrs x9, elr_el1
+    mrs x10, sp_el0
+    stp x9, x10, [x15, #A_PC]
     str x30, [x15, #A_X + 8 * 30]
     ACQUIRE wait_for_dispatch
     blr x14
