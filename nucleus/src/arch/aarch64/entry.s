@@ -298,8 +298,13 @@ entry_semaphore:
 .endm
 wait_for_light:
     WAIT_TO_REPEAT op_light
-wait_for_dispatch:
-    SAVE_PRESERVED x15
+wait_for_dispatch:                  // x30 was saved before it led here
+    stp x19, x20, [x15, #A_X + 8 * 19]
+    stp x21, x22, [x15, #A_X + 8 * 21]
+    stp x23, x24, [x15, #A_X + 8 * 23]
+    stp x25, x26, [x15, #A_X + 8 * 25]
+    stp x27, x28, [x15, #A_X + 8 * 27]
+    str x29, [x15, #A_X + 8 * 29]
     WAIT_TO_REPEAT op_dispatch
 wait_for_full:
     WAIT_TO_REPEAT op_full
