@@ -1,15 +1,14 @@
 //! How fast two clocks run, from short measurements of the same stretch of a third one.
 //!
-//! A machine that is an emulated one may stand still at any instant, between the readings of two clocks, too, while all
-//! clocks go on. So each measurement reads one clock, the *outer* one, before and after the other: what disturbs it makes
-//! the outer count larger, and the inner one as well if it comes between its readings. The smallest outer count is the
-//! least disturbed one. The inner count alone says nothing: it is as short as ever when the machine stands still
-//! just outside of its readings, and a timer set by such a pair would be late by as much.
+//! A machine that is an emulated one may stand still at any instant while all clocks go on: in the stretch, which is then
+//! longer for both; between the readings of the two clocks, so that one of them counts more; before the first reading,
+//! when the stretch has begun, so that both count less. So neither the shortest nor the longest measurement is the right one.
+//! But those that nothing disturbed are all alike, in both counts, and no others are: two that agree are believed.
 #![no_std]
 #![forbid(unsafe_code)]
 
 /// What two clocks counted during the same stretch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Measurement {
     /// The clock that is read last at the begin and first at the end.
     pub inner: u64,
@@ -27,18 +26,16 @@ impl Measurement {
     }
 }
 
-/// Measures until the least disturbed measurement so far is confirmed by another one, at most `most` times.
-pub fn undisturbed(most: u32, mut measure: impl FnMut() -> Measurement) -> Measurement {
-    let mut best = measure();
-    for _ in 1..most {
-        let other = measure();
-        let agrees = other.agrees_with(best);
-        if other.outer < best.outer {
-            best = other;
+/// Measures until two agree, at most `MOST` times; if none do, gives the one in the middle.
+pub fn undisturbed<const MOST: usize>(mut measure: impl FnMut() -> Measurement) -> Measurement {
+    let mut all = [Measurement::default(); MOST];
+    for count in 0..MOST {
+        let new = measure();
+        if all[..count].iter().any(|earlier| earlier.agrees_with(new)) {
+            return new;
         }
-        if agrees {
-            break;
-        }
+        all[count] = new;
     }
-    best
+    all.sort_unstable_by_key(|measurement| measurement.outer);
+    all[MOST / 2]
 }

@@ -28,7 +28,7 @@ pub fn now() -> u64 {
 }
 
 /// Measurements at most.
-const MEASURED: u32 = 64;
+const MEASURED: usize = 32;
 
 /// Ticks (inner) and timer counts (outer) of a millisecond of the interval timer (8254, channel 2), or of more if the
 /// machine, when it is an emulated one, stood still meanwhile.
@@ -50,7 +50,7 @@ fn measure() -> Measurement {
 
 /// Measures both counters.
 pub fn init() {
-    let Measurement { inner: ticks, outer: counts } = clockrate::undisturbed(MEASURED, measure);
+    let Measurement { inner: ticks, outer: counts } = clockrate::undisturbed::<MEASURED>(measure);
     interrupts::start_timer(0);
     let clock = CLOCK.get();
     let ticks = ticks.max(1000);
