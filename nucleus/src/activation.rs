@@ -3,6 +3,7 @@
 //! An activation is *free* in its domain's pool, or the *top* of a thread's chain, or *calling*: then
 //! `callee` is the next one up and `caller` leads back. How its registers are kept says `frame`.
 
+use crate::arch::registers::Registers;
 use crate::arch::special::{self, FpuState};
 use crate::arch::{entry, memory, paging};
 use crate::cpu;
@@ -13,34 +14,9 @@ use crate::mapping::Mapping;
 use crate::pointer::{Link, Ref};
 use crate::semaphore::Semaphore;
 use crate::thread::Thread;
-use crate::{account, slab};
+use crate::{account, slab, space};
 use abi::Error;
 use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
-
-/// Saved user registers. What of them counts says [`Frame`].
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct Registers {
-    pub rip: u64,
-    pub rsp: u64,
-    pub rbx: u64,
-    pub rbp: u64,
-    pub r12: u64,
-    pub r13: u64,
-    pub r14: u64,
-    pub r15: u64,
-    pub rax: u64,
-    pub rcx: u64,
-    pub rdx: u64,
-    pub rsi: u64,
-    pub rdi: u64,
-    pub r8: u64,
-    pub r9: u64,
-    pub r10: u64,
-    pub r11: u64,
-    pub flags: u64,
-}
 
 /// Which of the saved registers count.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,7 +85,7 @@ pub struct Activation {
     pub receive: u16,
     /// While it waits: the number of the thread to which it lent its priority; 0 = none.
     pub raised: u16,
-    /// Thread pointer (FS base).
+    /// Thread pointer.
     pub pointer: u64,
     /// Floating-point registers, if its domain has them.
     pub fpu: Link<FpuState>,
@@ -166,9 +142,9 @@ pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error
     }
     let message = MESSAGE_START + (slot * frames::FRAME) as u64;
     let frame = domain.account.allocate_clear(Use::Kernel)?;
-    let made = paging::map_nucleus_page(domain, message, frame).and_then(|()| {
+    let made = space::map_nucleus_page(domain, message, frame).and_then(|()| {
         slab::allocate_as_it_is::<Activation>(domain.account)
-            .inspect_err(|_| paging::unmap_nucleus_page(domain, message))
+            .inspect_err(|_| space::unmap_nucleus_page(domain, message))
     });
     match made {
         Ok(activation) => {
@@ -176,7 +152,7 @@ pub fn new(mut domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error
                 Ok(fpu) => fpu,
                 Err(error) => {
                     slab::free(activation);
-                    paging::unmap_nucleus_page(domain, message);
+                    space::unmap_nucleus_page(domain, message);
                     account::release(frame, 0);
                     return Err(error);
                 }
@@ -256,7 +232,7 @@ fn delist(activation: Ref<Activation>) {
 pub fn release(activation: Ref<Activation>) {
     let mut domain = activation.domain;
     domain.message_slots &= !(1 << ((activation.message - MESSAGE_START) as usize / frames::FRAME));
-    paging::unmap_nucleus_page(domain, activation.message);
+    space::unmap_nucleus_page(domain, activation.message);
     account::release(frames::frame_of(activation.message_kernel), 0);
     if let Some(state) = activation.fpu {
         special::forget(activation);
@@ -284,23 +260,20 @@ impl Ref<Activation> {
             Ok(value) => (0, value),
             Err(error) => (error as u64, 0),
         };
-        (self.registers.rax, self.registers.rdi) = (status, value);
+        self.registers.set_result(status, value);
         self.frame = Frame::Light;
     }
     /// Words 0 to 4 as saved.
     pub fn words(self) -> [u64; 5] {
-        let saved = &self.registers;
-        [saved.rdi, saved.rsi, saved.rdx, saved.r8, saved.r9]
+        self.registers.words()
     }
     /// Sets words 0 to 4 and the control word.
     pub fn set_words(mut self, words: [u64; 5], control: u64) {
-        let saved = &mut self.registers;
-        [saved.rdi, saved.rsi, saved.rdx, saved.r8, saved.r9] = words;
-        saved.r10 = control;
+        self.registers.set_words(words, control);
     }
     /// The system call is made again when this activation runs next.
     pub fn repeat_system_call(mut self) {
-        self.registers.rip -= memory::SYSTEM_CALL_BYTES;
+        self.registers.pc -= memory::SYSTEM_CALL_BYTES;
         self.frame = Frame::Words;
     }
     /// Enters a scheduler's seat anew with two words; it is current.
@@ -358,9 +331,8 @@ impl Ref<Activation> {
     /// error that kept the fault from being handled, or 0 if its handler gave up. A page fault without a code: it ended
     /// without an answer.
     pub fn condemn(mut self, status: u64, [which, code, error]: [u64; 3]) {
-        let saved = &mut self.registers;
-        (saved.rdi, saved.rsi, saved.rcx, saved.rdx) = (status, 0, 0, which);
-        (saved.r8, saved.r9) = (code, error);
+        self.registers.set_words([status, 0, which, code, error], 0);
+        self.registers.set_status(0);
         self.frame = Frame::Condemned;
     }
     /// The operation starts anew when it is made next.

@@ -21,7 +21,7 @@ use abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES, NEVER, op};
 /// The call did not take the fast path of `entry.s`: words and control are in the caller's frame.
 #[unsafe(no_mangle)]
 extern "C" fn call_slowly(mut caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
-    let control = Control(caller.registers.r10);
+    let control = Control(caller.registers.control());
     let refused = match deadline_of(caller, entry, control) {
         Ok(deadline) => {
             let frame = if deadline == 0 { Frame::Call } else { Frame::Bounded };
@@ -34,7 +34,7 @@ extern "C" fn call_slowly(mut caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     };
     trace::refused(caller, entry, refused);
     caller.set_result(Err(refused));
-    caller.registers.r10 = 0;
+    caller.registers.set_control(0);
     caller.leave()
 }
 
@@ -168,7 +168,7 @@ fn fetch(domain: Ref<Domain>) -> Link<Activation> {
 /// The return did not take the fast path of `entry.s`.
 #[unsafe(no_mangle)]
 extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
-    let control = Control(callee.registers.r10);
+    let control = Control(callee.registers.control());
     let Some(mut caller) = callee.caller else {
         match callee.thread {
             Some(thread) if thread.carries_orphans => end_orphan(thread, callee),
@@ -197,7 +197,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
         }
     } else {
         caller.set_words(words, Control::bytes(control.length()).delegate(received, 0).0);
-        caller.registers.rax = 0;
+        caller.registers.set_status(0);
         caller.frame = Frame::Words;
     }
     resume_top(thread)
@@ -558,7 +558,7 @@ pub fn stop_waiting(mut activation: Ref<Activation>) {
             domain.waiters.remove(activation);
             if activation.frame == Frame::Words {
                 // The call is not made again.
-                activation.registers.rip += memory::SYSTEM_CALL_BYTES;
+                activation.registers.pc += memory::SYSTEM_CALL_BYTES;
             }
         }
         Wait::Orphans => {

@@ -7,7 +7,7 @@
 //! once was not quiet before, so there is nothing to find.
 
 use crate::activation::Activation;
-use crate::arch::{interrupts, paging};
+use crate::arch::{interrupts, processor};
 use crate::domain::Domain;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::schedule::Seat;
@@ -196,7 +196,7 @@ pub fn init_first() {
     let mut first = FIRST.reference();
     first.own = Some(first);
     ALL.get().cpus[0] = Some(first);
-    crate::arch::descriptors::load_block(first);
+    processor::load_block(first);
 }
 
 /// The machine says that it has this CPU besides the first; gives its number, if there is one left.
@@ -225,7 +225,7 @@ pub fn join(cpu: Ref<Cpu>) {
 /// The block of this CPU.
 #[inline(always)]
 pub fn this() -> Ref<Cpu> {
-    crate::arch::descriptors::block()
+    processor::block()
 }
 
 /// The CPU with this number, if it is there.
@@ -297,7 +297,7 @@ pub fn hold_up(mut other: Ref<Cpu>) {
         this().counts.halts += 1;
         kick(other);
     };
-    other.quiet.hold_up(send, core::hint::spin_loop);
+    other.quiet.hold_up(send, processor::relax);
     if let Some(semaphore) = other.settles.take() {
         semaphore.settle();
     }
@@ -347,7 +347,7 @@ impl Ref<Cpu> {
         if self.flush {
             self.flush = false;
             if let Some(domain) = self.domain {
-                paging::load_root(domain.root);
+                crate::arch::paging::load_root(domain.root);
             }
         }
     }

@@ -16,7 +16,7 @@ use crate::queue::Queue;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{self, Thread};
-use crate::{cpu, info, operation, removal, schedule, slab, trace};
+use crate::{cpu, info, operation, removal, schedule, slab, space, trace};
 use abi::layout::{ENTRY_BYTES, MAX_TABLE_ORDER, TABLE_ENTRIES};
 use abi::rights::Kind;
 use abi::{Error, MAX_CPUS};
@@ -193,7 +193,7 @@ pub fn new(
     let thread = match thread::new_empty(domain, 0, timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS)) {
         Ok(thread) => thread,
         Err(error) => {
-            paging::free_root(domain);
+            space::free_root(domain);
             account::release(table, table_order);
             release(domain);
             return Err(error);
@@ -415,7 +415,7 @@ impl Ref<Domain> {
         if let Some(semaphore) = self.death_semaphore {
             semaphore.drop_hold();
         }
-        paging::free_root(self);
+        space::free_root(self);
         account::release(frames::frame_of(self.table), self.table_order as usize);
         let all = ALL.get();
         if all.cursor == Some(self) {

@@ -1,6 +1,7 @@
 //! Faults of users: calls through the upcall portals of the faulting domain's own table.
 
-use crate::activation::{Activation, Registers};
+use crate::activation::Activation;
+use crate::arch::registers::Registers;
 use crate::cpu;
 use crate::domain;
 use crate::log::{self, Part};
@@ -18,7 +19,7 @@ pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
     trace::page_fault(activation, address, code);
     let range = activation.domain.ranges.iter().position(|(start, end)| (*start..*end).contains(&address));
     let error = match range {
-        Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.rip, code, 0, 0], 0),
+        Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.pc, code, 0, 0], 0),
         None => Error::Empty,
     };
     activation.condemn(status::PAGE_FAULT, [address, code, error as u64]);
@@ -31,9 +32,9 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
     trace::exception(activation, vector, code);
     let saved = activation.registers;
     // SAFETY: the message area is a page of the nucleus.
-    unsafe { (activation.message_kernel as *mut crate::activation::Registers).write(saved) };
-    let bytes = size_of::<crate::activation::Registers>();
-    let error = upcall(activation, EXCEPTION, [vector, code, saved.rip, saved.rsp, 0], bytes);
+    unsafe { (activation.message_kernel as *mut Registers).write(saved) };
+    let bytes = size_of::<Registers>();
+    let error = upcall(activation, EXCEPTION, [vector, code, saved.pc, saved.sp, 0], bytes);
     activation.condemn(status::EXCEPTION + vector, [vector, code, error as u64]);
     condemned(activation)
 }
@@ -58,39 +59,47 @@ fn area(activation: Ref<Activation>) -> &'static mut [u8] {
 }
 
 /// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, and done, and
-/// the activation is left, each in a stretch of its own. After an interrupt it goes on here; how far it got says `rcx`.
+/// the activation is left, each in a stretch of its own. After an interrupt it goes on here; how far it got says the
+/// status that is saved. The words are those of [`Ref::condemn`].
 pub fn condemned(mut activation: Ref<Activation>) -> ! {
     loop {
         schedule::pause();
-        let saved = activation.registers;
-        let done = (saved.rsi as usize).min(MESSAGE_BYTES);
+        let (step, words) = (activation.registers.status(), activation.registers.words());
+        let [status, length, ..] = words;
+        let done = (length as usize).min(MESSAGE_BYTES);
         let (line, rest) = area(activation).split_at_mut(done);
-        match saved.rcx {
-            0 => {
-                activation.registers.rsi = log::compose(&domain::death_line(&activation.domain, saved.rdi), rest) as u64
+        let written = match step {
+            0 => log::compose(&domain::death_line(&activation.domain, status), rest),
+            1 => compose_reason(activation.registers.pc, words, rest),
+            2 => {
+                domain::tell_death(activation.domain, status, Some(line));
+                0
             }
-            1 => activation.registers.rsi += compose_reason(&saved, rest) as u64,
-            2 => domain::tell_death(activation.domain, saved.rdi, Some(line)),
-            3 => domain::die(activation.domain, saved.rdi),
+            3 => {
+                domain::die(activation.domain, status);
+                0
+            }
             _ => domain::leave_dead(),
-        }
-        activation.registers.rcx += 1;
+        };
+        let [status, _, which, code, error] = words;
+        activation.registers.set_words([status, (done + written) as u64, which, code, error], 0);
+        activation.registers.set_status(step + 1);
     }
 }
 
-fn compose_reason(saved: &Registers, bytes: &mut [u8]) -> usize {
-    let pc = Part::Hex(saved.rip);
-    let Err(error) = Error::from_status(saved.r9) else {
+fn compose_reason(pc: u64, [died, _, which, code, error]: [u64; 5], bytes: &mut [u8]) -> usize {
+    let pc = Part::Hex(pc);
+    let Err(error) = Error::from_status(error) else {
         return log::compose(&[Part::Text(": its handler gave up, pc "), pc], bytes);
     };
-    if saved.r8 == 0 && saved.rdi == status::PAGE_FAULT {
+    if code == 0 && died == status::PAGE_FAULT {
         return log::compose(&[Part::Text(": its handler ended without an answer, pc "), pc], bytes);
     }
-    let (what, which) = match saved.rdi {
-        status::PAGE_FAULT => (": page fault at ", Part::Hex(saved.rdx)),
-        _ => (": exception ", Part::Number(saved.rdx)),
+    let (what, which) = match died {
+        status::PAGE_FAULT => (": page fault at ", Part::Hex(which)),
+        _ => (": exception ", Part::Number(which)),
     };
-    let code = Part::Hex(saved.r8);
+    let code = Part::Hex(code);
     let [what, at, with, why, error] = [what, ", pc ", ", code ", ": ", error.text()].map(Part::Text);
     log::compose(&[what, which, at, pc, with, code, why, error], bytes)
 }

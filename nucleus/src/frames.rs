@@ -73,6 +73,7 @@ fn links(frame: Frame) -> &'static mut Links {
 }
 
 struct Allocator {
+    /// Of the frames from [`memory::first_frame`] on.
     records: *mut Record,
     frames: usize,
     lists: [Frame; ORDERS],
@@ -87,9 +88,6 @@ struct Allocator {
 
 /// Frames that are loose from the start.
 const LOOSE: usize = 256;
-
-/// Frames that the boot page tables reach: the first GiB.
-const BOOT_MAPPED: usize = (1 << 30) / FRAME;
 
 /// Clear frames kept at hand.
 const CLEARED: usize = 64;
@@ -110,11 +108,12 @@ static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
 #[inline(always)]
 pub fn record(frame: Frame) -> &'static mut Record {
     let allocator = ALLOCATOR.get();
-    if frame >= allocator.frames {
+    let place = frame.wrapping_sub(memory::first_frame());
+    if place >= allocator.frames {
         outside(frame)
     }
     // SAFETY: the array has `frames` records and lives for ever.
-    unsafe { &mut *allocator.records.add(frame) }
+    unsafe { &mut *allocator.records.add(place) }
 }
 
 /// The records of 2^order frames of RAM from one on.
@@ -122,22 +121,23 @@ pub fn record(frame: Frame) -> &'static mut Record {
 pub fn records(frame: Frame, order: usize) -> &'static mut [Record] {
     let allocator = ALLOCATOR.get();
     let count = 1 << order;
-    if frame + count > allocator.frames {
+    let place = frame.wrapping_sub(memory::first_frame());
+    if place + count > allocator.frames {
         outside(frame)
     }
     // SAFETY: as in `record`.
-    unsafe { core::slice::from_raw_parts_mut(allocator.records.add(frame), count) }
+    unsafe { core::slice::from_raw_parts_mut(allocator.records.add(place), count) }
 }
 
-/// Whether there may be RAM at a frame: it lies below the end of RAM.
+/// Whether there may be RAM at a frame: it lies between the begin and the end of RAM.
 pub fn is_ram(frame: Frame) -> bool {
-    frame < ALLOCATOR.get().frames
+    frame.wrapping_sub(memory::first_frame()) < ALLOCATOR.get().frames
 }
 
 /// Whether a frame is one that may be RAM, also of what firmware keeps behind the end of what it leaves to us.
 pub fn may_be_ram(frame: Frame) -> bool {
     const FIRMWARE: usize = (1 << 20) / FRAME;
-    frame < ALLOCATOR.get().frames.next_multiple_of(FIRMWARE)
+    frame.wrapping_sub(memory::first_frame()) < ALLOCATOR.get().frames.next_multiple_of(FIRMWARE)
 }
 
 /// Whether a frame of RAM is used for this.
@@ -241,7 +241,7 @@ impl Allocator {
         self.free += 1 << order;
         while order + 1 < ORDERS {
             let buddy = frame ^ (1 << order);
-            if buddy >= self.frames || buddy == 0 {
+            if !is_ram(buddy) || buddy == 0 {
                 break;
             }
             let entry = record(buddy);
@@ -386,7 +386,8 @@ pub fn numbers() -> (usize, usize, usize) {
 pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
     let ram = &info.ram[..info.regions];
     let top = ram.iter().map(|region| region.start + region.bytes).max().ok_or("the loader names no RAM")?;
-    let frames = (top as usize) / FRAME;
+    let first = memory::first_frame();
+    let frames = (top as usize / FRAME).checked_sub(first).ok_or("RAM ends before it begins")?;
     let bytes = (frames * size_of::<Record>()).next_multiple_of(FRAME);
     let start = place(ram, bytes as u64, &[image, info.archive]).ok_or("no room for the frame records")?;
     let records = Region { start, bytes: bytes as u64 };
@@ -395,7 +396,7 @@ pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
     allocator.frames = frames;
     // SAFETY: `place` found these bytes in RAM, apart from image and archive.
     unsafe { core::ptr::write_bytes(allocator.records as *mut u8, 0, bytes) };
-    take_ram(info, [image, records], 0..BOOT_MAPPED);
+    take_ram(info, [image, records], first..first + memory::BOOT_MAPPED / FRAME);
     Ok(())
 }
 
@@ -404,7 +405,8 @@ pub fn init_rest(info: &BootInfo, image: Region) {
     let allocator = ALLOCATOR.get();
     let bytes = (allocator.frames * size_of::<Record>()).next_multiple_of(FRAME);
     let records = Region { start: physical(allocator.records as usize) as u64, bytes: bytes as u64 };
-    take_ram(info, [image, records], BOOT_MAPPED..allocator.frames);
+    let first = memory::first_frame();
+    take_ram(info, [image, records], first + memory::BOOT_MAPPED / FRAME..first + allocator.frames);
     for frame in (0..LOOSE).map_while(|_| allocator.allocate(0)) {
         ALLOCATOR.get().give_one(frame);
     }

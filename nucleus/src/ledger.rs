@@ -61,10 +61,7 @@ impl Owed {
 
     /// Pays: drops the translation wherever a processor can have it.
     pub fn invalidate(self) {
-        if cpu::this().domain == Some(self.domain) {
-            paging::invalidate_page(self.address);
-        }
-        cpu::shoot_down(self.domain);
+        paging::invalidate_page(self.domain, self.address);
     }
 }
 

@@ -5,12 +5,12 @@
 
 use crate::account;
 use crate::activation;
-use crate::arch::paging;
+use crate::arch::registers::Registers;
 use crate::domain::{self, Domain};
 use crate::frames::{self, FRAME};
 use crate::pointer::Ref;
 use crate::table::Content;
-use crate::{mapping, panic, schedule, thread};
+use crate::{mapping, panic, schedule, space, thread};
 use abi::boot::{BootInfo, ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH};
 use abi::layout::{self, MAIN_STACK_TOP};
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_READ, MAP_WRITE};
@@ -74,7 +74,7 @@ fn draw(domain: Ref<Domain>, page: u64, rights: u64) -> Result<(), &'static str>
 }
 
 fn write(domain: Ref<Domain>, address: u64, bytes: &[u8]) -> Result<(), &'static str> {
-    let slot = paging::find(domain, address).ok_or("a segment is not mapped")?;
+    let slot = space::find(domain, address).ok_or("a segment is not mapped")?;
     let target = frames::address_of(slot.frame()) + (address as usize & (FRAME - 1));
     // SAFETY: within the frame, which was just drawn.
     unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target as *mut u8, bytes.len()) };
@@ -137,9 +137,9 @@ pub fn start_components(info: &BootInfo) -> Result<Ref<thread::Thread>, &'static
     let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
     let place = roottask.place(layout::FIRST_FREE).map_err(abi::Error::text)?;
     crate::chain::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;
-    paging::show_archive(roottask).map_err(abi::Error::text)?;
+    space::show_archive(roottask).map_err(abi::Error::text)?;
     schedule::set_boot_successor(second);
     Ok(first)
 }
 
-const _: () = assert!(size_of::<activation::Activation>() <= 448);
+const _: () = assert!(size_of::<activation::Activation>() <= size_of::<Registers>() + 304);

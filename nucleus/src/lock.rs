@@ -1,6 +1,6 @@
 //! The one nucleus lock. `entry.s` takes it where the long ways begin and gives it back where they end.
 
-use crate::arch::{entry, special, timer};
+use crate::arch::{entry, processor, special, timer};
 use crate::pointer::Ref;
 use crate::table::Entry;
 use crate::{cpu, schedule};
@@ -32,7 +32,7 @@ extern "C" fn lock_wait_here() {
     let mut cpu = cpu::this();
     let start = timer::now();
     special::save();
-    cpu.quiet.wait(&NUCLEUS_LOCK, core::hint::spin_loop);
+    cpu.quiet.wait(&NUCLEUS_LOCK, processor::relax);
     let waited = timer::now() - start;
     cpu.counts.lock_waits += 1;
     cpu.counts.lock_waited += waited;

@@ -31,6 +31,7 @@ mod removal;
 mod schedule;
 mod semaphore;
 mod slab;
+mod space;
 mod table;
 mod thread;
 mod trace;
@@ -64,7 +65,7 @@ fn boot(start_info: u64) -> Result<pointer::Ref<thread::Thread>, &'static str> {
     arch::paging::init(&info)?;
     frames::init_rest(&info, arch::paging::image());
     cpu::this().stack = &raw const boot_stack_top as usize;
-    arch::descriptors::init();
+    arch::processor::init();
     for part in arch::paging::boot_parts() {
         frames::give_image_part(part);
     }

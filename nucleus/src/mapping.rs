@@ -7,11 +7,11 @@
 use crate::account::{self, Account};
 use crate::activation::Activation;
 use crate::arch::memory;
-use crate::arch::paging::{self, Slot};
 use crate::domain::Domain;
 use crate::frames::{self, Frame, Use};
 use crate::pointer::{Link, Ref};
 use crate::slab;
+use crate::space::{self, Memory, Slot};
 use crate::table::Node;
 use abi::Error;
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START};
@@ -104,7 +104,7 @@ impl Ref<Mapping> {
 
     /// Ends this mapping, which has no descendants.
     fn end(self) {
-        let Some(slot) = paging::find(self.domain, self.address) else { return };
+        let Some(slot) = space::find(self.domain, self.address) else { return };
         let frame = slot.frame();
         slot.clear(self.domain, self.address);
         if self.node_reference().is_original() && frames::is_of(frame, Use::User) {
@@ -120,7 +120,7 @@ impl Ref<Mapping> {
 
     /// Takes `rights` away from this mapping.
     fn reduce(self, rights: u64) {
-        if let Some(slot) = paging::find(self.domain, self.address) {
+        if let Some(slot) = space::find(self.domain, self.address) {
             slot.reduce(self.domain, self.address, rights);
         }
     }
@@ -157,15 +157,16 @@ impl Ref<Mapping> {
 /// Draws one clear frame charged to `account` and maps it as original. Charged: frame and node to
 /// `account`, page tables to the domain's.
 pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u64) -> Result<(), Error> {
-    let slot = paging::find_or_make(domain, address)?;
+    let slot = space::find_or_make(domain, address)?;
     if slot.is_used() {
         return Err(Error::Occupied);
     }
     let outcome = account.allocate_clear(Use::User).and_then(|frame| {
-        original(account, domain, address, slot, frame, rights).inspect_err(|_| account::release(frame, 0))
+        let entry = space::entry(frame, rights, Memory::Ram);
+        original(account, domain, address, slot, entry).inspect_err(|_| account::release(frame, 0))
     });
     if outcome.is_err() {
-        paging::prune(domain, address);
+        space::prune(domain, address);
     }
     outcome
 }
@@ -176,11 +177,12 @@ pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights:
     if frames::record(frame).used != Use::Archive || rights & MAP_WRITE != 0 {
         return Err(Error::NoRight);
     }
-    let slot = paging::find_or_make(domain, address)?;
+    let slot = space::find_or_make(domain, address)?;
     if slot.is_used() {
         return Err(Error::Occupied);
     }
-    original(domain.account, domain, address, slot, frame, rights).inspect_err(|_| paging::prune(domain, address))
+    let entry = space::entry(frame, rights, Memory::Ram);
+    original(domain.account, domain, address, slot, entry).inspect_err(|_| space::prune(domain, address))
 }
 
 /// Maps a page of device registers as original, not cached, charged to the domain's account.
@@ -191,28 +193,19 @@ pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Resu
     if !physical.is_multiple_of(4096) || physical >= PHYSICAL_END || is_other {
         return Err(Error::BadArgument);
     }
-    let slot = paging::find_or_make(domain, address)?;
+    let slot = space::find_or_make(domain, address)?;
     if slot.is_used() {
         return Err(Error::Occupied);
     }
-    original(domain.account, domain, address, slot, frame, MAP_READ | MAP_WRITE)
-        .inspect_err(|_| paging::prune(domain, address))?;
-    slot.forbid_caching();
-    Ok(())
+    let entry = space::entry(frame, MAP_READ | MAP_WRITE, Memory::Registers);
+    original(domain.account, domain, address, slot, entry).inspect_err(|_| space::prune(domain, address))
 }
 
-fn original(
-    account: Ref<Account>,
-    domain: Ref<Domain>,
-    address: u64,
-    slot: Slot,
-    frame: Frame,
-    rights: u64,
-) -> Result<(), Error> {
+fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot, entry: u64) -> Result<(), Error> {
     let mapping: Ref<Mapping> = slab::allocate(account)?;
     mapping.node_reference().root();
     mapping.enlist(domain, address);
-    slot.set(frame, rights, Some(mapping));
+    slot.set(entry, Some(mapping));
     Ok(())
 }
 
@@ -226,7 +219,7 @@ pub fn map_page(
     rights: u64,
     grant: bool,
 ) -> Result<(), Error> {
-    let origin = paging::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
+    let origin = space::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     let Some(parent) = origin.mapping() else {
         // The nucleus's own: of these only the boot archive may be seen by others.
         return if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
@@ -239,19 +232,16 @@ pub fn map_page(
             return Err(Error::NoRight);
         }
     }
-    let slot = paging::find_or_make(to, destination)?;
+    let slot = space::find_or_make(to, destination)?;
     if slot.is_used() {
         return Err(Error::Occupied);
     }
-    let (frame, uncached) = (origin.frame(), origin.is_uncached());
+    let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
         origin.clear(from, source);
         parent.delist();
         parent.enlist(to, destination);
-        slot.set(frame, rights, Some(parent));
-        if uncached {
-            slot.forbid_caching();
-        }
+        slot.set(entry, Some(parent));
         return Ok(());
     }
     let made = slab::allocate::<Mapping>(from.account).and_then(|mapping| {
@@ -264,14 +254,11 @@ pub fn map_page(
     match made {
         Ok(mapping) => {
             mapping.enlist(to, destination);
-            slot.set(frame, rights, Some(mapping));
-            if uncached {
-                slot.forbid_caching();
-            }
+            slot.set(entry, Some(mapping));
             Ok(())
         }
         Err(error) => {
-            paging::prune(to, destination);
+            space::prune(to, destination);
             Err(error)
         }
     }
@@ -282,7 +269,7 @@ const STEPS_OF_AN_END: u32 = 4;
 
 /// Unmaps or reduces one page for `visitor`; `steps` counts down. True when done, false to go on later.
 pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, rights: u64, steps: &mut u32) -> bool {
-    let Some(mapping) = paging::find(domain, address).and_then(|slot| slot.mapping()) else { return true };
+    let Some(mapping) = space::find(domain, address).and_then(|slot| slot.mapping()) else { return true };
     if rights & MAP_READ == 0 {
         if !mapping.reduce_descendants(visitor, rights, steps) {
             return false;

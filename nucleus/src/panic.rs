@@ -1,7 +1,7 @@
 //! The end: what went wrong, a symbolised backtrace, and the machine stops with a failing status.
 
 use crate::arch::memory::{self, IMAGE};
-use crate::arch::serial;
+use crate::arch::{processor, serial};
 use crate::pointer::Nucleus;
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
@@ -29,10 +29,7 @@ impl Write for Line {
 #[panic_handler]
 fn panic(info: &PanicInfo) -> ! {
     let _ = writeln!(Line, "\nnucleus: {info}");
-    let frame: usize;
-    // SAFETY: only reads a register.
-    unsafe { core::arch::asm!("mov {}, rbp", out(reg) frame, options(nostack, nomem)) }
-    backtrace(frame)
+    backtrace(processor::frame_pointer())
 }
 
 /// A trap in the nucleus itself.

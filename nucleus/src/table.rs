@@ -11,7 +11,7 @@ use crate::pointer::{Link, Ref};
 use abi::layout::{ENTRY_BYTES, FIRST_FREE};
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_DERIVATION};
-use core::sync::atomic::{Ordering, compiler_fence};
+use core::sync::atomic::{Ordering, fence};
 
 /// A node of a derivation tree.
 #[repr(C)]
@@ -150,7 +150,7 @@ impl Ref<Entry> {
         (self.word0, self.word1, self.pairs) = (content.word0, content.word1, content.pairs);
         (self.node.kind, self.node.rights, self.node.flags) = (content.kind as u8, content.rights, content.flags);
         // Release: another CPU that finds the code finds the rest.
-        compiler_fence(Ordering::Release);
+        fence(Ordering::Release);
         self.code = match content.kind {
             Kind::Call => entry::entry_call as *const () as usize,
             Kind::Semaphore => entry::entry_semaphore as *const () as usize,

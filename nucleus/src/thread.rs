@@ -122,16 +122,16 @@ pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<
     Ok(thread)
 }
 
-/// A thread at `rip` in `home`, not yet ready.
+/// A thread at `pc` in `home`, not yet ready.
 pub fn new(
     home: Ref<Domain>,
-    rip: u64,
+    pc: u64,
     stack: u64,
     argument: u64,
     priority: u8,
     slice: u64,
 ) -> Result<Ref<Thread>, Error> {
-    activation::check_address(rip)?;
+    activation::check_address(pc)?;
     let mut activation = activation::new(home, stack)?;
     let mut thread = match new_empty(home, priority, slice) {
         Ok(thread) => thread,
@@ -142,8 +142,7 @@ pub fn new(
     };
     (activation.bottom, activation.state, activation.thread) = (true, State::Top, Some(thread));
     let message = activation.message;
-    let saved = &mut activation.registers;
-    (saved.rip, saved.rsp, saved.rbx) = (rip, stack, message);
+    activation.registers.set_start(pc, stack, message);
     activation.set_words([argument, 0, 0, 0, 0], 0);
     activation.frame = activation::Frame::Words;
     (thread.top, thread.bottom) = (Some(activation), Some(activation));

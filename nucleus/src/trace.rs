@@ -7,7 +7,7 @@
 //! Short ways leave records too, without the nucleus lock: the records have a lock of their own, which is taken last.
 
 use crate::activation::Activation;
-use crate::arch::{memory, timer};
+use crate::arch::{memory, processor, timer};
 use crate::cpu;
 use crate::domain::Domain;
 use crate::pointer::{Link, Nucleus, Ref};
@@ -62,7 +62,7 @@ fn here(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) -> Re
 #[inline(never)]
 fn write(mut record: Record, unseen: u64) {
     if !LOCK.announce() {
-        LOCK.wait(core::hint::spin_loop);
+        LOCK.wait(processor::relax);
     }
     let (start, own) = (timer::now(), OWN.get());
     own.last = own.last.max(start.wrapping_sub(own.spent));

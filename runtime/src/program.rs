@@ -103,7 +103,7 @@ fn cairn_program() -> u64 {
 }
 
 /// First Rust code of a program.
-pub(crate) extern "sysv64" fn start(argument: u64) -> ! {
+pub(crate) extern "C" fn start(argument: u64) -> ! {
     // The two components that the nucleus starts itself have no startup page.
     if argument == STARTUP_PAGE {
         read(argument);

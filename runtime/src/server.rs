@@ -27,7 +27,7 @@ pub trait Serve {
 
 /// First Rust code of a call; the argument order is made by the entry code of the ISA. It leaves by
 /// itself, so nothing is restored.
-pub(crate) extern "sysv64" fn serve<S: Serve>(
+pub(crate) extern "C" fn serve<S: Serve>(
     word0: u64,
     word1: u64,
     word2: u64,
@@ -84,7 +84,7 @@ impl<S: ServeWord> Serve for Whole<S> {
 }
 
 /// First Rust code of a call to a [`ServeWord`]; argument order as for [`serve`].
-pub(crate) extern "sysv64" fn serve_word<S: ServeWord>(
+pub(crate) extern "C" fn serve_word<S: ServeWord>(
     word0: u64,
     word1: u64,
     word2: u64,

@@ -80,7 +80,7 @@ impl Slot {
 }
 
 /// First Rust code of a thread: the record's spare word says which function runs.
-pub(crate) extern "sysv64" fn start(argument: u64) -> ! {
+pub(crate) extern "C" fn start(argument: u64) -> ! {
     let record = top();
     // SAFETY: `spawn` wrote a function of this type there.
     let function: fn(usize) = unsafe { core::mem::transmute(record.spare.get() as *const ()) };

@@ -5,8 +5,9 @@ use abi::{Error, NEVER, PAGE_BYTES, info, rights};
 use interface::{Delegate, Failure};
 use interfaces::process::ProcessError;
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
+use loader::Program;
 use loader::startup::{self, Contents, Startup};
-use loader::{Machine, Program};
+use runtime::arch::MACHINE;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op::{self, Schedule};
@@ -95,7 +96,7 @@ impl Child {
     ) -> Result<(Self, u64), ProcessError> {
         let mut head = [0; loader::program::HEAD_BYTES];
         let length = source.read(0, &mut head)?;
-        let program = Program::parse(&head[..length], source.bytes(), Machine::X86_64).map_err(|error| {
+        let program = Program::parse(&head[..length], source.bytes(), MACHINE).map_err(|error| {
             runtime::log!("{}: {error}", launch.name);
             ProcessError::NotAProgram
         })?;

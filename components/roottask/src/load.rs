@@ -5,9 +5,10 @@ use abi::PAGE_BYTES;
 use abi::layout::{ARCHIVE, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::rights::{MAP_READ, MAP_WRITE};
 use alloc::string::{String, ToString};
+use loader::Program;
 use loader::startup::{Contents, write};
-use loader::{Machine, Program};
 use runtime::Entry;
+use runtime::arch::MACHINE;
 use system::Component;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -15,7 +16,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 /// Loads a component's executable into its domain; gives what its file says.
 pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<Program, String> {
     let file = memory::file(&alloc::format!("boot/{}", component.binary))?;
-    let program = Program::parse(file, file.len() as u64, Machine::X86_64).map_err(|error| error.to_string())?;
+    let program = Program::parse(file, file.len() as u64, MACHINE).map_err(|error| error.to_string())?;
     for segment in program.segments() {
         for page in 0..segment.pages {
             let shared = segment.shared(page).and_then(|start| file.get(start as usize));

@@ -1,6 +1,6 @@
 //! The scheduler of one CPU: fixed priorities, round robin within one.
 //!
-//! The nucleus enters at `_start` with an event, a thread word, the number of the CPU, and the ring in rbx; every entry
+//! The nucleus enters at `_start` with an event, a thread word, the number of the CPU, and the ring; every entry
 //! begins anew on the same stack and ends with `DISPATCH`. All state is in [`Instance`], which is complete after every
 //! entry. A number whose thread ended meanwhile is refused by the nucleus and dropped here.
 //!
@@ -13,28 +13,15 @@
 #![no_std]
 #![no_main]
 
-use abi::sched::{Board, Event, IDLE, RING_SLOTS, RUN, Ring, SEVERAL_CPUS, STACK_BYTES, ThreadWord, hand_to};
-use abi::{Error, layout, op};
-use core::arch::{asm, global_asm};
+mod arch;
+
+use abi::sched::{Board, Event, IDLE, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
+use abi::{Error, layout};
+use arch::{call, run};
 use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
 use scheduling::policy::{Instance, World};
 use scheduling::queues::Queues;
-
-// Both are entered with the ring in rbx, the first where there is one CPU.
-global_asm!(
-    ".balign 16",
-    ".globl _start",
-    "_start:",
-    "mov rdx, rbx",
-    "jmp {enter}",
-    ".org _start + {several}",
-    "mov rcx, rbx",
-    "jmp {enter_one_of_several}",
-    enter = sym enter,
-    enter_one_of_several = sym enter_one_of_several,
-    several = const SEVERAL_CPUS,
-);
 
 /// All of the memory that this domain writes, for the only flow of control that it has.
 #[repr(C, align(4096))]
@@ -50,23 +37,6 @@ const _: () = assert!(size_of::<Own>() <= abi::PAGE_BYTES);
 unsafe impl Sync for Own {}
 
 static OWN: Own = Own { stack: UnsafeCell::new([0; STACK_BYTES as usize]), instance: UnsafeCell::new(Instance::new()) };
-
-/// `DISPATCH`: lets a thread run, or hands it to a CPU. Of the first it comes back only with a refusal.
-#[inline(always)]
-fn call(what: u64, number: usize) -> u64 {
-    let status;
-    // SAFETY: the system call touches no memory of this domain.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") op::DISPATCH * layout::ENTRY_BYTES => status,
-            inlateout("rdi") what => _, inlateout("rsi") number => _,
-            lateout("rdx") _, lateout("rcx") _, lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
-            options(nostack),
-        );
-    }
-    status
-}
 
 /// Lets a thread run; comes back only with a refusal.
 #[inline(always)]
@@ -87,28 +57,6 @@ fn dispatch_wrongly(ring: *mut Ring) {
         dispatch(IDLE);
     } else {
         dispatch(NOBODY[round % NOBODY.len()]);
-    }
-}
-
-/// Lets a thread run; on a refusal goes on with [`refused`]. No register is kept for that, which costs less where it counts.
-#[inline(always)]
-fn run(number: usize, ring: *mut Ring) -> ! {
-    // SAFETY: the system call touches no memory of this domain and keeps the stack pointer, and nothing on the stack is used
-    // any more: the function that is called never returns.
-    unsafe {
-        asm!(
-            "push rsi",
-            "push rdx",
-            "syscall",
-            "pop rdx",
-            "pop rdi",
-            "mov rsi, rax",
-            "and rsp, -16",
-            "call {refused}",
-            refused = sym refused,
-            in("rax") op::DISPATCH * layout::ENTRY_BYTES, in("rdi") RUN, in("rsi") number, in("rdx") ring,
-            options(noreturn),
-        );
     }
 }
 
@@ -241,6 +189,5 @@ extern "C" fn enter_one_of_several(event: u64, word: u64, cpu: u64, ring: *mut R
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
-    // SAFETY: an invalid instruction ends the domain; the standby takes over.
-    unsafe { asm!("ud2", options(noreturn)) }
+    arch::die()
 }

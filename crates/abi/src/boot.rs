@@ -23,8 +23,9 @@ pub struct BootInfo {
     pub regions: usize,
     /// The boot archive (cpio, newc).
     pub archive: Region,
-    /// ACPI root pointer, 0 if unknown.
-    pub rsdp: u64,
+    /// What the firmware tells of the machine: the physical address of the ACPI root pointer or of the device tree, 0 if
+    /// unknown.
+    pub firmware: u64,
     /// Command line: physical address and bytes.
     pub command_line: Region,
 }

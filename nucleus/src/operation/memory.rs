@@ -1,8 +1,8 @@
 //! Operations on memory.
 
 use super::{Operands, Outcome, STEPS, Stop, have_clear};
-use crate::arch::paging;
 use crate::mapping::{check_flexpage, check_rights, draw as draw_page, map_page, unmap_page};
+use crate::space;
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES};
 
@@ -54,7 +54,7 @@ pub fn unmap(operands: &Operands) -> Outcome {
     let mut steps = STEPS;
     let mut page = progress(operands, pages);
     loop {
-        page += paging::unmapped_pages(domain, address + page * PAGE);
+        page += space::unmapped_pages(domain, address + page * PAGE);
         if page >= pages {
             return Ok(0);
         }

@@ -155,7 +155,7 @@ fn have_clear(operands: &Operands, frames: usize) {
         let mut activation = operands.0;
         activation.repeat_system_call();
         schedule::preemption_point();
-        activation.registers.rip += memory_layout::SYSTEM_CALL_BYTES;
+        activation.registers.pc += memory_layout::SYSTEM_CALL_BYTES;
     }
 }
 
@@ -165,7 +165,7 @@ fn have_block(operands: &Operands, order: u64) {
         let mut activation = operands.0;
         activation.repeat_system_call();
         schedule::preemption_point();
-        activation.registers.rip += memory_layout::SYSTEM_CALL_BYTES;
+        activation.registers.pc += memory_layout::SYSTEM_CALL_BYTES;
     }
 }
 
@@ -179,8 +179,7 @@ impl Operands {
     }
     /// Word 0 to 5.
     pub fn word(&self, index: usize) -> u64 {
-        let saved = &self.0.registers;
-        [saved.rdi, saved.rsi, saved.rdx, saved.r8, saved.r9, saved.r10][index]
+        self.0.registers.word(index)
     }
     /// A word as index of a table.
     pub fn index(&self, word: usize) -> usize {

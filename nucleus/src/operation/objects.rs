@@ -2,13 +2,13 @@
 
 use super::running::check_schedule;
 use super::{Operands, Outcome, Stop, have_block, have_clear};
-use crate::arch::{memory, paging};
+use crate::arch::memory;
 use crate::domain::{self as domains, Domain};
 use crate::pointer::Ref;
 use crate::semaphore::Semaphore;
 use crate::table::Content;
 use crate::thread::{self, Thread};
-use crate::{activation, chain, cpu, interrupt, log, mapping, schedule, slab, trace};
+use crate::{activation, chain, cpu, interrupt, log, mapping, schedule, slab, space, trace};
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
@@ -188,7 +188,7 @@ pub fn machine(operands: &Operands) -> Outcome {
         }
         op::MACHINE_PORTS => {
             let (first, count) = (value & 0xffff, value >> 16);
-            if count == 0 || first + count > 0x1_0000 {
+            if count == 0 || first + count > memory::PORTS {
                 return Err(Error::BadArgument.into());
             }
             let (mut place, index) = operands.own().vacancy(operands.index(3))?;
@@ -205,7 +205,7 @@ pub fn machine(operands: &Operands) -> Outcome {
         }
         op::MACHINE_ARCHIVE => {
             have_clear(operands, 1);
-            paging::show_archive(operands.domain(2, rights::WRITE)?)?;
+            space::show_archive(operands.domain(2, rights::WRITE)?)?;
             Ok(0)
         }
         op::MACHINE_DEVICE => {
@@ -218,7 +218,7 @@ pub fn machine(operands: &Operands) -> Outcome {
         op::MACHINE_PHYSICAL => {
             operands.entry(0, Kind::Machine, rights::CONTROL)?;
             mapping::check_flexpage(value, 0)?;
-            let slot = paging::find(operands.own(), value).filter(paging::Slot::is_used).ok_or(Error::NotMapped)?;
+            let slot = space::find(operands.own(), value).filter(space::Slot::is_used).ok_or(Error::NotMapped)?;
             Ok((slot.frame() * PAGE_BYTES) as u64)
         }
         _ => Err(Error::BadArgument.into()),

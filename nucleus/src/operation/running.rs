@@ -107,7 +107,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     if was_calling {
         chain::split_above(bottom);
     }
-    let old = bottom.registers.rip;
+    let old = bottom.registers.pc;
     bottom.forget_progress();
     if thread.runs == Runs::Blocked {
         chain::stop_waiting(bottom);
@@ -119,10 +119,10 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
         bottom.set_result(Err(Error::Cancelled));
     }
     if pc != NEVER {
-        bottom.registers.rip = pc;
+        bottom.registers.pc = pc;
     }
     if stack != NEVER {
-        bottom.registers.rsp = stack;
+        bottom.registers.sp = stack;
     }
     thread.top = Some(bottom);
     chain::look_anew(thread);
@@ -183,7 +183,7 @@ pub extern "C" fn log(bytes: u64, _: u64) -> Reply {
 
 pub extern "C" fn activation_set(what: u64, value: u64) -> Reply {
     let cpu = cpu::this();
-    let (Some(mut activation), Some(mut domain)) = (cpu.activation, cpu.domain) else {
+    let (Some(mut activation), Some(domain)) = (cpu.activation, cpu.domain) else {
         return Err(Error::NotRunnable).into();
     };
     match what {
@@ -197,9 +197,7 @@ pub extern "C" fn activation_set(what: u64, value: u64) -> Reply {
             if let Err(error) = activation::check_address(value) {
                 return Err(error).into();
             }
-            domain.slow |= domain::SLOW_POINTER;
-            activation.pointer = value;
-            special::load(activation);
+            special::set_pointer(activation, value);
         }
         _ => return Err(Error::BadArgument).into(),
     }

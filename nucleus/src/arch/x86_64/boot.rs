@@ -46,7 +46,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     }
     let empty = Region { start: 0, bytes: 0 };
     let mut info =
-        BootInfo { ram: [empty; MAX_REGIONS], regions: 0, archive: empty, rsdp: start.rsdp, command_line: empty };
+        BootInfo { ram: [empty; MAX_REGIONS], regions: 0, archive: empty, firmware: start.rsdp, command_line: empty };
     for index in 0..start.memory_entries as u64 {
         let entry: &MemoryEntry = at(start.memory_map + index * size_of::<MemoryEntry>() as u64);
         if entry.kind == RAM && info.regions < MAX_REGIONS {

@@ -38,8 +38,8 @@ assembly! { "entry.s";
     CPU_LONGEST_BY = offset_of!(Cpu, longest_by),
     MEASURED = cfg!(feature = "measured") as u8,
     TRACED = cfg!(feature = "trace") as u8,
-    A_RIP = offset_of!(Activation, registers.rip),
-    A_RSP = offset_of!(Activation, registers.rsp),
+    A_RIP = offset_of!(Activation, registers.pc),
+    A_RSP = offset_of!(Activation, registers.sp),
     A_RBX = offset_of!(Activation, registers.rbx),
     A_RBP = offset_of!(Activation, registers.rbp),
     A_R12 = offset_of!(Activation, registers.r12),
@@ -98,8 +98,8 @@ assembly! { "entry.s";
     E_NO_RIGHT = Error::NoRight as u64,
     E_BAD_ARGUMENT = Error::BadArgument as u64,
     MAX_DEPTH = abi::MAX_DEPTH,
-    USER_CS = super::descriptors::USER_CODE,
-    USER_SS = super::descriptors::USER_DATA,
+    USER_CS = super::processor::USER_CODE,
+    USER_SS = super::processor::USER_DATA,
 }
 
 const _: () = assert!(

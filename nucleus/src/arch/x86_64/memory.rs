@@ -13,6 +13,17 @@ pub const IO_APIC: usize = 0xffff_ffff_803f_f000;
 /// Bytes of the system call instruction.
 pub const SYSTEM_CALL_BYTES: u64 = 2;
 
+/// Bytes of RAM, from [`first_frame`] on, that the boot page tables reach.
+pub const BOOT_MAPPED: usize = 1 << 30;
+/// Ports of I/O space.
+pub const PORTS: u64 = 0x1_0000;
+
+/// The lowest frame that may be RAM.
+#[inline(always)]
+pub const fn first_frame() -> usize {
+    0
+}
+
 /// Physical address of something in the image or the direct map.
 pub fn physical(address: usize) -> usize {
     if address >= IMAGE { address - IMAGE } else { address - DIRECT }

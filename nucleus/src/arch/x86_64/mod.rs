@@ -1,12 +1,13 @@
 //! x86-64.
 
-mod acpi;
 pub mod boot;
-pub mod descriptors;
 pub mod entry;
+mod firmware;
 pub mod interrupts;
 pub mod memory;
 pub mod paging;
+pub mod processor;
+pub mod registers;
 pub mod serial;
 pub mod special;
 pub mod start;

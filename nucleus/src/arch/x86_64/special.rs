@@ -9,6 +9,7 @@
 use super::memory;
 use crate::activation::Activation;
 use crate::cpu;
+use crate::domain;
 use crate::pointer::Ref;
 use core::arch::asm;
 
@@ -92,6 +93,14 @@ pub fn save() {
         // are loaded.
         unsafe { asm!("fxsave64 [{}]", in(reg) state.pointer(), options(nostack)) }
     }
+}
+
+/// The running activation has this thread pointer from now on.
+pub fn set_pointer(mut activation: Ref<Activation>, pointer: u64) {
+    let mut domain = activation.domain;
+    domain.slow |= domain::SLOW_POINTER;
+    activation.pointer = pointer;
+    load(activation);
 }
 
 /// What another CPU has loaded of `activation` is not its state any more.

@@ -1,8 +1,8 @@
 //! Starting the other CPUs (Intel SDM volume 3, 9.4: INIT, then start-up interrupts), one after the other.
 
-use super::descriptors::{self, Tables};
 use super::memory::DIRECT;
-use super::{acpi, interrupts, paging, special, timer};
+use super::processor::{self, Tables};
+use super::{firmware, interrupts, paging, special, timer};
 use crate::cpu::{self, Cpu};
 use crate::frames::{self, FRAME};
 use crate::log::{self, Part};
@@ -51,7 +51,7 @@ fn wait(microseconds: u64, until: impl Fn() -> bool) -> bool {
         if until() {
             return true;
         }
-        core::hint::spin_loop();
+        processor::relax();
     }
     until()
 }
@@ -62,7 +62,7 @@ fn wait(microseconds: u64, until: impl Fn() -> bool) -> bool {
 pub fn start_others(info: &BootInfo) -> Result<(), &'static str> {
     let first = interrupts::identity();
     let mut left_out = 0;
-    let is_list = acpi::cpus(info.rsdp, |identity| {
+    let is_list = firmware::cpus(info.firmware, |identity| {
         if identity != first && cpu::announce(identity).is_none() {
             left_out += 1;
         }
@@ -163,10 +163,10 @@ fn tables_of(area: Ref<Area>) -> Ref<Tables> {
 
 /// Where a CPU comes from `start.s`, on its own stack.
 extern "C" fn begin(block: Ref<Cpu>) -> ! {
-    descriptors::load_block(block);
+    processor::load_block(block);
     // SAFETY: the block is in an area, and knows where it lies there.
     let area: Ref<Area> = unsafe { Ref::new((block.address() - core::mem::offset_of!(Area, cpu)) as *mut Area) };
-    descriptors::load(tables_of(area));
+    processor::load(tables_of(area));
     special::init();
     interrupts::init_local();
     lock::join();

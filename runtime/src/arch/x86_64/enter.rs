@@ -17,7 +17,7 @@ use crate::server::{Serve, ServeWord, Whole, serve, serve_word};
 /// Only the nucleus enters here.
 #[unsafe(naked)]
 #[cfg_attr(target_os = "none", unsafe(export_name = "_start"), unsafe(link_section = ".text._start"))]
-pub unsafe extern "sysv64" fn program_entry() -> ! {
+pub unsafe extern "C" fn program_entry() -> ! {
     naked_asm!(
         "mov [rsp - 8], rbx",
         "mov qword ptr [rsp - 16], 0",
@@ -34,7 +34,7 @@ pub unsafe extern "sysv64" fn program_entry() -> ! {
 /// # Safety
 /// Only the nucleus enters here, on a stack that [`crate::thread`] prepared.
 #[unsafe(naked)]
-pub unsafe extern "sysv64" fn thread_entry() -> ! {
+pub unsafe extern "C" fn thread_entry() -> ! {
     naked_asm!(
         "mov [rsp - 8], rbx",
         "mov qword ptr [rsp - 16], 0",
@@ -52,7 +52,7 @@ pub unsafe extern "sysv64" fn thread_entry() -> ! {
 /// # Safety
 /// Only the nucleus enters here, on the stack of a pool activation.
 #[unsafe(naked)]
-pub unsafe extern "sysv64" fn service_entry<S: Serve>() -> ! {
+pub unsafe extern "C" fn service_entry<S: Serve>() -> ! {
     naked_asm!(
         "mov [rsp - 8], rbx",
         "mov qword ptr [rsp - 16], 0",
@@ -74,7 +74,7 @@ pub unsafe extern "sysv64" fn service_entry<S: Serve>() -> ! {
 /// # Safety
 /// Only the nucleus enters here, on the stack of a pool activation.
 #[unsafe(naked)]
-pub unsafe extern "sysv64" fn word_entry<S: ServeWord>() -> ! {
+pub unsafe extern "C" fn word_entry<S: ServeWord>() -> ! {
     naked_asm!(
         "test r10d, 0xffff0000",
         "jnz {whole}",

@@ -15,6 +15,11 @@ pub use random::RandomInstruction;
 
 use core::arch::asm;
 
+use loader::Machine;
+
+/// What programs for this ISA say that they are for.
+pub const MACHINE: Machine = Machine::X86_64;
+
 /// The stack pointer.
 #[inline(always)]
 pub fn stack_pointer() -> u64 {

@@ -109,6 +109,21 @@ pub fn load_block(cpu: Ref<Cpu>) {
     }
 }
 
+/// Tells the CPU that this is a waiting loop.
+#[inline(always)]
+pub fn relax() {
+    core::hint::spin_loop();
+}
+
+/// The frame pointer: the next one stands where it points to, and the return address behind.
+#[inline(always)]
+pub fn frame_pointer() -> usize {
+    let frame;
+    // SAFETY: only reads a register.
+    unsafe { asm!("mov {}, rbp", out(reg) frame, options(nostack, nomem)) }
+    frame
+}
+
 /// The block of this CPU.
 #[inline(always)]
 pub fn block() -> Ref<Cpu> {

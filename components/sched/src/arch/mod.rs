@@ -1,0 +1,6 @@
+//! Where the nucleus enters, and the one system call: one file per ISA, the same names in each.
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::{call, die, run};

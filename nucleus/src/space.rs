@@ -1,0 +1,343 @@
+//! Spaces: the tables that say what a domain sees, four levels of 512 entries. What an entry looks like, and what the
+//! processor must be told, says `arch::paging`.
+//!
+//! The record of a page-table frame counts its live entries, so that empty tables go at once and
+//! destroying a space costs what is mapped. A last-level table has a shadow of 512 words: the mapping
+//! of each entry that is used, compressed.
+
+use crate::account::{self, Account};
+use crate::arch::memory::DIRECT;
+use crate::arch::paging::{self, root_frame};
+use crate::cpu;
+use crate::domain::Domain;
+use crate::frames::{self, FRAME, Frame, Use};
+use crate::ledger::Owed;
+use crate::mapping::Mapping;
+use crate::pointer::{Link, Nucleus, Ref};
+use crate::slab;
+use abi::Error;
+use abi::boot::Region;
+use abi::layout::ARCHIVE;
+use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
+
+/// What lies at a mapped page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// RAM, or a part of the boot archive.
+    Ram,
+    /// Registers of a device: nothing of them is cached.
+    Registers,
+}
+
+/// A table of any level.
+pub type Table = [u64; 512];
+type Shadow = [u32; 512];
+
+/// Entry of the last level for one page, in the direct map.
+#[derive(Clone, Copy)]
+pub struct Slot(*mut u64);
+
+/// The directory of page tables that every domain which sees the boot archive has in common.
+static ARCHIVE_DIRECTORY: Nucleus<Frame> = Nucleus::new(0);
+
+/// The table in a frame.
+pub fn table(frame: Frame) -> &'static mut Table {
+    // SAFETY: the frame is a page table, reached under the nucleus lock.
+    unsafe { &mut *(frames::address_of(frame) as *mut Table) }
+}
+
+/// The place of an address in a table; level 0 is the last.
+pub fn index(address: u64, level: u32) -> usize {
+    (address >> (12 + 9 * level) & 511) as usize
+}
+
+fn shadow(frame: Frame) -> &'static mut Shadow {
+    // SAFETY: last-level tables are made with a shadow, which goes with them.
+    unsafe { &mut *(frames::record(frame).shadow() as *mut Shadow) }
+}
+
+/// The tables for [`show_archive`]. All entries of theirs are used, those behind the archive's end by its
+/// last page and its last table: so nothing else can be mapped there, and no table of it is ever empty.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
+pub fn make_archive_directory(archive: Region) -> Result<(), &'static str> {
+    let pages = (archive.bytes as usize).div_ceil(FRAME);
+    if pages == 0 || pages > 512 * 512 || !archive.start.is_multiple_of(FRAME as u64) {
+        return Err("the boot archive is empty, larger than a GiB, or not at a page");
+    }
+    // A shadow in which no page has a mapping.
+    let shadow = frames::address_of(paging::zeros());
+    let directory = boot_table()?;
+    let mut last = 0;
+    for (group, entry) in table(directory).iter_mut().enumerate() {
+        if group * 512 < pages {
+            last = boot_table()?;
+            for (index, entry) in table(last).iter_mut().enumerate() {
+                let page = (group * 512 + index).min(pages - 1);
+                *entry = paging::user_page((archive.start as usize / FRAME) + page, MAP_READ, Memory::Ram);
+            }
+            frames::record(last).set_shadow(shadow);
+            frames::record(last).count = 512;
+        }
+        *entry = paging::user_table(last);
+    }
+    frames::record(directory).count = 512;
+    *ARCHIVE_DIRECTORY.get() = directory;
+    Ok(())
+}
+
+/// Shows a domain the boot archive at `layout::ARCHIVE`.
+pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
+    let root = root_frame(domain.root);
+    let entry = &mut table(root)[index(ARCHIVE, 3)];
+    let upper = if *entry != 0 { paging::frame_of(*entry) } else { make::<3>(domain, ARCHIVE, root, entry)? };
+    let entry = &mut table(upper)[index(ARCHIVE, 2)];
+    if *entry != 0 {
+        return Err(Error::Occupied);
+    }
+    *entry = paging::user_table(*ARCHIVE_DIRECTORY.get());
+    paging::settle();
+    frames::record(upper).count += 1;
+    Ok(())
+}
+
+/// Frees the root of a space in which nothing is mapped any more but the boot archive.
+pub fn free_root(domain: Ref<Domain>) {
+    hide_archive(domain);
+    if cpu::this().domain == Some(domain) {
+        paging::leave_space();
+    }
+    paging::forget_root(domain.root);
+    account::release(root_frame(domain.root), 0);
+}
+
+/// Ends [`show_archive`], in a domain that goes.
+fn hide_archive(domain: Ref<Domain>) {
+    let upper = table(root_frame(domain.root))[index(ARCHIVE, 3)];
+    if upper == 0 {
+        return;
+    }
+    let upper = paging::frame_of(upper);
+    let entry = &mut table(upper)[index(ARCHIVE, 2)];
+    if paging::frame_of(*entry) == *ARCHIVE_DIRECTORY.get() {
+        *entry = 0;
+        frames::record(upper).count -= 1;
+        Owed::new(domain, ARCHIVE).invalidate();
+        prune(domain, ARCHIVE);
+    }
+}
+
+/// A clear table for the nucleus.
+pub fn boot_table() -> Result<Frame, &'static str> {
+    let frame = frames::allocate(0).ok_or("no frame for the nucleus's page tables")?;
+    frames::clear(frame);
+    frames::count_boot(1);
+    Ok(frame)
+}
+
+/// The table of level `last + 1`'s entry for an address, in tables of the nucleus; missing ones are made.
+pub fn boot_walk(root: Frame, address: usize, last: u32) -> Result<Frame, &'static str> {
+    let mut at = root;
+    for level in (last + 1..4).rev() {
+        let entry = &mut table(at)[index(address as u64, level)];
+        if *entry == 0 {
+            *entry = paging::nucleus_table(boot_table()?);
+        }
+        at = paging::frame_of(*entry);
+    }
+    Ok(at)
+}
+
+/// The slot of a user address, if its table is there.
+#[inline]
+pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
+    let mut at = root_frame(domain.root);
+    for level in (1..4).rev() {
+        let entry = table(at)[index(address, level)];
+        if entry == 0 {
+            return None;
+        }
+        at = paging::frame_of(entry);
+    }
+    Some(slot(at, address))
+}
+
+/// Pages from `address` on for which there is no last-level table; 0 if there is one.
+pub fn unmapped_pages(domain: Ref<Domain>, address: u64) -> u64 {
+    let mut at = root_frame(domain.root);
+    for level in (1..4).rev() {
+        let entry = table(at)[index(address, level)];
+        if entry == 0 {
+            let pages = 1 << (9 * level);
+            return pages - (address >> 12) % pages;
+        }
+        at = paging::frame_of(entry);
+    }
+    0
+}
+
+fn slot(frame: Frame, address: u64) -> Slot {
+    Slot(&raw mut table(frame)[index(address, 0)])
+}
+
+/// The slot of a user address; missing tables are made and charged to the domain's account. After an
+/// error, or when nothing is put into the slot, [`prune`] takes empty tables away again.
+#[inline]
+pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
+    let at = below::<3>(domain, address, root_frame(domain.root))?;
+    let at = below::<2>(domain, address, at)?;
+    Ok(slot(below::<1>(domain, address, at)?, address))
+}
+
+/// The table below one of `LEVEL`.
+#[inline(always)]
+fn below<const LEVEL: u32>(domain: Ref<Domain>, address: u64, at: Frame) -> Result<Frame, Error> {
+    let entry = &mut table(at)[index(address, LEVEL)];
+    if *entry != 0 { Ok(paging::frame_of(*entry)) } else { make::<LEVEL>(domain, address, at, entry) }
+}
+
+/// A table for an empty `entry`, which is in the table `above`.
+fn make<const LEVEL: u32>(domain: Ref<Domain>, address: u64, above: Frame, entry: &mut u64) -> Result<Frame, Error> {
+    let made = if LEVEL == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
+    match made {
+        Ok(frame) => {
+            *entry = paging::user_table(frame);
+            frames::record(above).count += 1;
+            Ok(frame)
+        }
+        Err(error) => {
+            prune(domain, address);
+            Err(error)
+        }
+    }
+}
+
+fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
+    let frame = account.allocate_clear(Use::Kernel)?;
+    match slab::allocate_as_it_is::<Shadow>(account) {
+        Ok(shadow) => frames::record(frame).set_shadow(shadow.address()),
+        Err(error) => {
+            account::release(frame, 0);
+            return Err(error);
+        }
+    }
+    Ok(frame)
+}
+
+/// Frees the tables on the way to `address` that have no entries.
+pub fn prune(domain: Ref<Domain>, address: u64) {
+    let mut path = [0 as Frame; 4];
+    path[3] = root_frame(domain.root);
+    let mut lowest = 3;
+    while lowest > 0 {
+        let entry = table(path[lowest])[index(address, lowest as u32)];
+        if entry == 0 {
+            break;
+        }
+        lowest -= 1;
+        path[lowest] = paging::frame_of(entry);
+    }
+    for level in lowest..3 {
+        if frames::record(path[level]).count != 0 {
+            return;
+        }
+        if level == 0 {
+            // SAFETY: the shadow was made with the table.
+            slab::free(unsafe { Ref::<Shadow>::new(shadow(path[0])) });
+        }
+        table(path[level + 1])[index(address, level as u32 + 1)] = 0;
+        frames::record(path[level + 1]).count -= 1;
+        // The processor may keep entries of upper levels: an invalidation of any page they led to drops
+        // them (Intel SDM volume 3, 4.10.4.1).
+        Owed::new(domain, address).invalidate();
+        // It has no entry any more: all of it is zero.
+        account::release_table(domain.account, path[level]);
+    }
+}
+
+/// The last-level entry for a frame. What is executed from it is what was written into it until now.
+#[inline(always)]
+pub fn entry(frame: Frame, rights: u64, memory: Memory) -> u64 {
+    if rights & MAP_EXECUTE != 0 {
+        paging::publish(frame);
+    }
+    paging::user_page(frame, rights, memory)
+}
+
+impl Slot {
+    /// Whether a page is mapped.
+    pub fn is_used(&self) -> bool {
+        self.read() != 0
+    }
+    fn table(&self) -> Frame {
+        frames::frame_of(self.0 as usize)
+    }
+    /// What the table's shadow says of it.
+    fn shadow(&self) -> &'static mut u32 {
+        &mut shadow(self.table())[self.0 as usize / size_of::<u64>() % 512]
+    }
+    fn read(&self) -> u64 {
+        // SAFETY: an entry of a live table.
+        unsafe { *self.0 }
+    }
+    fn write(&self, value: u64) {
+        // SAFETY: an entry of a live table; the processor reads it at any time.
+        unsafe { self.0.write_volatile(value) }
+    }
+    /// The frame mapped.
+    pub fn frame(&self) -> Frame {
+        paging::frame_of(self.read())
+    }
+    /// `MAP_READ` and the like.
+    pub fn rights(&self) -> u64 {
+        paging::rights_of(self.read())
+    }
+    /// The mapping, unless the page is the nucleus's own.
+    pub fn mapping(&self) -> Link<Mapping> {
+        if !self.is_used() {
+            return None;
+        }
+        let compressed = *self.shadow() as usize;
+        // SAFETY: the entry is used, so this is zero or a live mapping.
+        unsafe { Ref::link(if compressed == 0 { 0 } else { DIRECT + (compressed << 6) }) }
+    }
+    /// Maps a frame in this free slot: what [`entry`] made of it.
+    pub fn set(&self, entry: u64, mapping: Link<Mapping>) {
+        *self.shadow() = mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32);
+        frames::record(self.table()).count += 1;
+        self.write(entry);
+        paging::settle();
+    }
+    /// What is mapped here.
+    pub fn memory(&self) -> Memory {
+        paging::memory_of(self.read())
+    }
+    /// Ends what is mapped here.
+    pub fn clear(&self, domain: Ref<Domain>, address: u64) {
+        self.write(0);
+        frames::record(self.table()).count -= 1;
+        Owed::new(domain, address).invalidate();
+        prune(domain, address);
+    }
+    /// Takes rights away.
+    pub fn reduce(&self, domain: Ref<Domain>, address: u64, rights: u64) {
+        let entry = paging::without(self.read(), rights);
+        if entry != self.read() {
+            self.write(entry);
+            Owed::new(domain, address).invalidate();
+        }
+    }
+}
+
+/// Maps a page that stays the nucleus's (a message area), writable.
+pub fn map_nucleus_page(domain: Ref<Domain>, address: u64, frame: Frame) -> Result<(), Error> {
+    find_or_make(domain, address)?.set(entry(frame, MAP_READ | MAP_WRITE, Memory::Ram), None);
+    Ok(())
+}
+
+/// Ends [`map_nucleus_page`].
+pub fn unmap_nucleus_page(domain: Ref<Domain>, address: u64) {
+    if let Some(slot) = find(domain, address).filter(Slot::is_used) {
+        slot.clear(domain, address);
+    }
+}
