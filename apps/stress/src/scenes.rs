@@ -85,6 +85,7 @@ impl Child {
                 }
             }
             11 => self.properties(),
+            12 => self.small_account(),
             _ => self.call_ourselves(stage),
         }
     }
@@ -116,6 +117,21 @@ impl Child {
         for level in (0..levels).rev() {
             self.remove(OWN + level);
         }
+    }
+
+    /// An account that is too small for whatever is made of it, and has to give what it has not.
+    fn small_account(&mut self) {
+        let (account, place) = (OWN, OWN + 1);
+        let frames = self.random.below(3);
+        self.call(op::ACCOUNT_NEW, [self.account, frames, account, 0, 0, 0]);
+        for _ in 0..2 {
+            if self.call(op::DOMAIN_NEW, [account, 0, 0, place, NAME, 0]) == 0 {
+                self.remove(place);
+            }
+        }
+        self.call(op::ACCOUNT_NEW, [account, 8, place, 0, 0, 0]);
+        self.call(op::ACCOUNT_MOVE, [account, self.account, 8, 0, 0, 0]);
+        self.remove(account);
     }
 
     /// More activations than a domain may have.

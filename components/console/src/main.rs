@@ -90,9 +90,14 @@ impl State {
         self.uart.interrupt_when_empty(!self.echo.is_empty());
     }
 
-    fn interrupted(&mut self) {
+    /// Reads that wait come back without anything.
+    fn end_reads(&mut self) {
         self.epoch += 1;
         READABLE.notify_all();
+    }
+
+    fn interrupted(&mut self) {
+        self.end_reads();
         if let Some(semaphore) = &self.interrupt {
             // The shell may be gone; the next one brings another semaphore.
             let _ = op::v(semaphore.entry());
@@ -113,8 +118,7 @@ impl State {
 fn read(mode: terminal::Mode, into: &mut [u8]) -> Result<usize, ConsoleError> {
     let mut state = STATE.lock();
     if mode == terminal::Mode::Raw && state.waiting > 0 {
-        state.epoch += 1;
-        READABLE.notify_all();
+        state.end_reads();
     }
     state.set_mode(mode);
     let epoch = state.epoch;
@@ -187,7 +191,9 @@ impl ConsoleServer for Console {
             Mode::Cooked => terminal::Mode::Cooked,
             Mode::Raw => terminal::Mode::Raw,
         };
-        STATE.lock().set_mode(mode);
+        let mut state = STATE.lock();
+        state.end_reads();
+        state.set_mode(mode);
         Ok(())
     }
 

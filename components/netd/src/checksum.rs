@@ -6,18 +6,27 @@ use smoltcp::wire::{EthernetFrame, EthernetProtocol, IpProtocol, Ipv4Packet, Ipv
 const IN_TCP: usize = 16;
 const IN_UDP: usize = 6;
 
+/// Bytes of one round of the loop.
+const BLOCK: usize = 128;
+
 /// The sum of bytes as big-endian pairs, folded to 16 bits.
 fn sum(bytes: &[u8]) -> u16 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    // Carries gather above the lower 64 bits.
-    let mut total: u128 = words.iter().map(|word| u128::from(u64::from_ne_bytes(*word))).sum();
+    let (mut total, mut carry) = (0u64, false);
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    for block in blocks {
+        for word in block.as_chunks().0 {
+            (total, carry) = total.carrying_add(u64::from_ne_bytes(*word), carry);
+        }
+    }
+    let (words, rest) = rest.as_chunks();
+    for word in words {
+        (total, carry) = total.carrying_add(u64::from_ne_bytes(*word), carry);
+    }
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
-    total += u128::from(u64::from_ne_bytes(last));
-    let total = fold((total >> 64) as u64) as u64 + u64::from(fold(total as u64));
-    // The order of bytes makes no difference until the end (RFC 1071, 2 B).
-    let folded = fold(total);
-    u16::from_be(folded)
+    let (total, carry) = total.carrying_add(u64::from_ne_bytes(last), carry);
+    // The order of bytes makes no difference until the end (RFC 1071, 2 B), nor does where a carry is added (2 A).
+    u16::from_be(fold(u64::from(fold(total)) + u64::from(carry)))
 }
 
 const fn fold(mut total: u64) -> u16 {

@@ -144,12 +144,16 @@ fn pipeline(session: &mut Session, pipeline: &Pipeline, running: &Running) {
         }
     }
     let last = pipeline.commands.len() - 1;
+    let had_console = session.interactive && !started.is_empty();
     for (index, number, name) in started {
         let status = wait(number, &name, session.interactive);
         running.lock().retain(|running| *running != number);
         if index == last {
             session.status = status;
         }
+    }
+    if had_console {
+        terminal::take_back();
     }
 }
 

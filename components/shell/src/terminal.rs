@@ -81,8 +81,13 @@ pub fn hand_over() {
     let semaphore = INTERRUPT.load(Ordering::Relaxed);
     if semaphore != 0 {
         lend(Entry(semaphore));
-        let _ = CONSOLE.set_mode(Mode::Cooked);
+        take_back();
     }
+}
+
+/// After a program that had the console: if it died while it read, what is typed next is not for it.
+pub fn take_back() {
+    let _ = CONSOLE.set_mode(Mode::Cooked);
 }
 
 /// Gives the console the semaphore that it raises at Ctrl-C.

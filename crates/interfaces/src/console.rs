@@ -26,7 +26,8 @@ pub trait Console {
     /// V on this semaphore whenever the person types the interrupt character in cooked mode; a
     /// semaphore given earlier is let go.
     fn set_interrupt_semaphore(&self, semaphore: Delegate) -> Result<(), ConsoleError>;
-    /// Whether the line discipline (echo, erase, interrupt character) is at work while nobody reads.
+    /// Whether the line discipline (echo, erase, interrupt character) is at work while nobody reads. The terminal
+    /// changes hands: reads that wait end as interrupted, also those that go on for nobody since their program died.
     fn set_mode(&self, mode: Mode) -> Result<(), ConsoleError>;
     /// Waits until all that was written has left the machine.
     fn flush(&self) -> Result<(), ConsoleError>;

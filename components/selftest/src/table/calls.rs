@@ -10,8 +10,9 @@ use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Entry, message, op};
 
-use super::child::{ANSWER, Child, Page, Program};
+use super::child::{Child, Page, Program};
 use super::places::{PATIENCE, Turn, Victim, When, code, pin, play, told, until, vacant};
+use super::programs::ANSWER;
 use super::{Case, one_of, text};
 use crate::hold;
 use crate::pagers::status;
@@ -80,7 +81,7 @@ impl Serve for Hold {
             SLEEP => drop(op::p(Entry(GATE.load(Ordering::SeqCst) as usize), NEVER)),
             RUN => {
                 while OPEN.load(Ordering::SeqCst) == 0 {
-                    core::hint::spin_loop();
+                    core::hint::black_box(());
                 }
             }
             _ => {}
@@ -311,7 +312,7 @@ fn deadline(turn: &mut Turn) -> Result<(), &'static str> {
             // The gate opens at about the same time.
             let end = op::clock() + early;
             while op::clock() < end {
-                core::hint::spin_loop();
+                core::hint::black_box(());
             }
             turn.delay();
             gate.open(1)?;

@@ -1,19 +1,17 @@
-//! Small domains without a stack: they serve calls, make one, run, read, or write.
+//! Small domains without a stack, which run [`programs`].
 
-use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::{ENTRY_BYTES, STACKS_START};
 use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES, op as abi_op};
 use runtime::entry::Owned;
-use runtime::op::{self, Schedule};
+use runtime::op;
 use runtime::{Entry, table};
 
-use super::places::PRIORITY;
+use super::places::SCHEDULE;
+use super::programs::{self, PLACE, word};
 
-/// Where a child sees the first page that is shown to it; the second one follows.
-pub const PLACE: u64 = 0x5000_0000;
 const PAGE: u64 = PAGE_BYTES as u64;
 
 /// A page of words that several domains see.
@@ -29,81 +27,6 @@ impl Page {
     }
 }
 
-/// A service. Word 0: 0 = returns at once; 1 = P on the semaphore at index word 1, then returns;
-/// 2 = runs until the first word of the page at [`PLACE`] is not 0. The answer is [`ANSWER`].
-///
-/// # Safety
-/// Only as a service of a child.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn serve() -> ! {
-    naked_asm!(
-        "test edi, edi",
-        "jz 3f",
-        "cmp edi, 1",
-        "jne 2f",
-        "mov eax, esi",
-        "imul eax, eax, {entry}",
-        "xor edi, edi",
-        "mov rsi, -1",
-        "xor edx, edx",
-        "xor r10d, r10d",
-        "syscall",
-        "jmp 3f",
-        "2:",
-        "pause",
-        "cmp qword ptr [{place}], 0",
-        "je 2b",
-        "3:",
-        "mov edi, {answer}",
-        "xor r10d, r10d",
-        "xor eax, eax",
-        "syscall",
-        "ud2",
-        entry = const ENTRY_BYTES,
-        place = const PLACE,
-        answer = const ANSWER,
-    )
-}
-
-/// What a child's service answers.
-pub const ANSWER: u64 = 77;
-
-/// A thread that calls the portal at index argument mod 65,536 with the 16 bits above as word 0 and the 32 bits
-/// above those as word 1, and ends its domain with the status of the call.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn call() -> ! {
-    naked_asm!(
-        "movzx eax, di",
-        "imul eax, eax, {entry}",
-        "mov rsi, rdi",
-        "shr rsi, 32",
-        "shr edi, 16",
-        "xor edx, edx",
-        "xor r8d, r8d",
-        "xor r9d, r9d",
-        "xor r10d, r10d",
-        "syscall",
-        "mov rdi, rax",
-        "mov eax, {exit}",
-        "syscall",
-        "ud2",
-        entry = const ENTRY_BYTES,
-        exit = const abi_op::EXIT * ENTRY_BYTES,
-    )
-}
-
-/// A thread that reads the word at its argument for ever, and writes what it read to the page after it, and how often.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn read() -> ! {
-    naked_asm!("2:", "mov rax, [rdi]", "mov [rdi + 4096], rax", "inc qword ptr [rdi + 4104]", "jmp 2b")
-}
-
-/// A thread that counts in the word at its argument for ever.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn write() -> ! {
-    naked_asm!("2:", "inc rcx", "mov [rdi], rcx", "jmp 2b")
-}
-
 /// What a thread of a child runs.
 #[derive(Clone, Copy)]
 pub enum Program {
@@ -113,6 +36,61 @@ pub enum Program {
     Read,
     /// Writes to the first page for ever.
     Write,
+    /// Makes the system calls that the block with this number says.
+    Ask(usize),
+    /// Keeps the floating-point registers that the block with this number says.
+    Keep(usize),
+    /// Uses a floating-point register.
+    Touch,
+}
+
+/// A system call as a block says it: index, words 0 and 1, control.
+#[derive(Clone, Copy)]
+pub struct Question(pub usize, pub u64, pub u64, pub u64);
+
+/// Bytes from one block to the next.
+const BLOCK: u64 = 128;
+
+/// One word of a block on the second page of a child.
+pub fn block(page: &'static Page, number: usize, word: usize) -> &'static AtomicU64 {
+    &page.0[number * (BLOCK as usize / 8) + word]
+}
+
+/// Clears a block, and says what there is to do.
+pub fn set_block(page: &'static Page, number: usize, seed: u64, question: Option<Question>) {
+    for place in 0..BLOCK as usize / 8 {
+        block(page, number, place).store(0, Ordering::SeqCst);
+    }
+    block(page, number, word::SEED).store(seed, Ordering::SeqCst);
+    if let Some(Question(index, first, second, control)) = question {
+        let words = [(index * ENTRY_BYTES) as u64, first, second, control];
+        for (place, value) in [word::CALL, word::FIRST, word::SECOND, word::CONTROL].into_iter().zip(words) {
+            block(page, number, place).store(value, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Where a child sees a block: the argument of who runs it, and word 0 of a call that does.
+pub const fn block_address(number: usize) -> u64 {
+    PLACE + PAGE + number as u64 * BLOCK
+}
+
+/// Whether the domains that are made have floating-point registers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    None,
+    Floating,
+}
+
+/// What a child's service runs.
+#[derive(Clone, Copy)]
+pub enum Service {
+    /// See [`programs::serve`].
+    Serve,
+    /// As [`Program::Ask`] with the block at word 0, and returns when that says so.
+    Ask,
+    /// As [`Program::Keep`], in the same way.
+    Keep,
 }
 
 /// A domain of ours. Let go, its threads go first.
@@ -124,14 +102,18 @@ pub struct Child {
 impl Child {
     /// With so many activations, whose threads run on the CPUs `cpus`.
     pub fn new(account: Entry, activations: usize, cpus: u64) -> Result<Self, Error> {
-        let domain = Owned::new(op::domain_new(account, 0, 0, "victim")?);
+        Self::with(Unit::None, account, activations, cpus)
+    }
+
+    /// As [`Self::new`], with or without floating-point registers.
+    pub fn with(unit: Unit, account: Entry, activations: usize, cpus: u64) -> Result<Self, Error> {
+        let flags = if unit == Unit::Floating { abi_op::DOMAIN_FPU } else { 0 };
+        let domain = Owned::new(op::domain_new(account, 0, flags, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         op::domain_set_cpus(domain.entry(), cpus)?;
-        let codes =
-            [serve as *const () as u64, call as *const () as u64, read as *const () as u64, write as *const () as u64];
-        for code in codes {
-            for page in [code, code + 128] {
+        for (code, bytes) in programs::all() {
+            for page in [code, code + bytes] {
                 let page = page & !(PAGE - 1);
                 // SAFETY: code of ours, which may be read and executed.
                 match unsafe { op::map(domain.entry(), page, page, 0, MAP_READ | MAP_EXECUTE) } {
@@ -164,10 +146,19 @@ impl Child {
 
     /// Its service, which needs activations, and a call entry of ours to it, which goes with what we have of the service.
     pub fn portal(&self) -> Result<(Owned, Owned), Error> {
-        // SAFETY: the code is made for this.
-        let service = unsafe {
-            op::service_new_at(self.domain.entry(), serve as *const () as u64, abi_op::SERVICE_DEADLINE, Entry(0))?
+        self.portal_to(Service::Serve)
+    }
+
+    /// As [`Self::portal`], to another service.
+    pub fn portal_to(&self, service: Service) -> Result<(Owned, Owned), Error> {
+        let code = match service {
+            Service::Serve => programs::serve as *const (),
+            Service::Ask => programs::ask as *const (),
+            Service::Keep => programs::keep as *const (),
         };
+        // SAFETY: the code is made for this.
+        let service =
+            unsafe { op::service_new_at(self.domain.entry(), code as u64, abi_op::SERVICE_DEADLINE, Entry(0))? };
         let copy = table::allocate()?;
         op::entry_copy(self.domain.entry(), service, Entry::OWN, copy, rights::ALL)?;
         let portal = Owned::new(table::allocate()?);
@@ -191,14 +182,16 @@ impl Child {
     pub fn start(&self, program: Program) -> Result<Owned, Error> {
         let (code, argument) = match program {
             Program::Call(portal, word, index) => {
-                (call as *const (), portal.0 as u64 | word << 16 | (index.0 as u64) << 32)
+                (programs::call as *const (), portal.0 as u64 | word << 16 | (index.0 as u64) << 32)
             }
-            Program::Read => (read as *const (), PLACE),
-            Program::Write => (write as *const (), PLACE),
+            Program::Read => (programs::read as *const (), PLACE),
+            Program::Write => (programs::write as *const (), PLACE),
+            Program::Ask(block) => (programs::ask as *const (), block_address(block)),
+            Program::Keep(block) => (programs::keep as *const (), block_address(block)),
+            Program::Touch => (programs::touch as *const (), PLACE),
         };
-        let schedule = Schedule { priority: PRIORITY, slice: 1_000 };
         // SAFETY: the code is made for this and uses no stack.
-        unsafe { op::thread_new(self.domain.entry(), code as u64, 0, argument, schedule) }.map(Owned::new)
+        unsafe { op::thread_new(self.domain.entry(), code as u64, 0, argument, SCHEDULE) }.map(Owned::new)
     }
 
     /// Waits until it has died.
@@ -215,7 +208,13 @@ impl Child {
 /// Lets a thread that runs [`Program::Read`] go on with [`Program::Write`].
 pub fn send_to_write(thread: Entry) -> Result<(), Error> {
     // SAFETY: not in our domain; both use the same register.
-    unsafe { op::thread_ex_regs(thread, write as *const () as u64, abi::NEVER) }.map(drop)
+    unsafe { op::thread_ex_regs(thread, programs::write as *const () as u64, abi::NEVER) }.map(drop)
+}
+
+/// Lets a thread go on with [`programs::mark`], wherever it was.
+pub fn send_to_mark(thread: Entry) -> Result<(), Error> {
+    // SAFETY: not in our domain; it counts on no register.
+    unsafe { op::thread_ex_regs(thread, programs::mark as *const () as u64, abi::NEVER) }.map(drop)
 }
 
 /// Takes rights to a page of ours from all who got it from us.

@@ -6,18 +6,26 @@
 //! the seed. Each asserts the exact result (of a race, that it is one of those that one of the two orders has), and after each
 //! round no frame may be lost. With one CPU there are only the variants (0, 0).
 
+mod asking;
 mod calls;
 #[allow(unsafe_code)]
 mod child;
+mod floating;
 mod places;
+#[allow(unsafe_code)]
+mod programs;
+mod revoked;
 mod running;
+mod schedulers;
 mod waits;
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use abi::Error;
+use runtime::op;
 
 use places::{Chance, Turn, When};
 
@@ -48,7 +56,8 @@ fn one_of(result: u64, allowed: &[u64]) -> Result<(), &'static str> {
 }
 
 fn cases() -> impl Iterator<Item = &'static Case> {
-    calls::CASES.iter().chain(waits::CASES).chain(running::CASES)
+    let others = floating::CASES.iter().chain(revoked::CASES).chain(schedulers::CASES);
+    calls::CASES.iter().chain(waits::CASES).chain(running::CASES).chain(asking::CASES).chain(others)
 }
 
 /// What is asked for.
@@ -91,6 +100,7 @@ fn try_all(wanted: &Wanted<'_>, say: &impl Fn(&str)) -> Result<(), String> {
     }
     let mut chance = Chance::new(wanted.seed);
     let mut base = 0;
+    let mut took: BTreeMap<&str, u64> = BTreeMap::new();
     for round in 1..=wanted.rounds {
         // Fisher and Yates.
         for last in (1..variants.len()).rev() {
@@ -100,6 +110,7 @@ fn try_all(wanted: &Wanted<'_>, say: &impl Fn(&str)) -> Result<(), String> {
             let (case, (actor, victim), when) = variant;
             let mut turn =
                 Turn { actor: *actor, victim: *victim, when: *when, chance: Chance::new(chance.below(1 << 31)) };
+            let start = op::clock();
             places::pin(turn.actor).map_err(text).and_then(|()| (case.run)(&mut turn)).map_err(|what| {
                 format!(
                     "{}, actor on {actor}, victim on {victim}, {}, round {round}: FAILED: {what}\n",
@@ -107,6 +118,7 @@ fn try_all(wanted: &Wanted<'_>, say: &impl Fn(&str)) -> Result<(), String> {
                     when.name()
                 )
             })?;
+            *took.entry(case.name).or_default() += op::clock() - start;
         }
         match round {
             1 => base = frames()?,
@@ -121,7 +133,8 @@ fn try_all(wanted: &Wanted<'_>, say: &impl Fn(&str)) -> Result<(), String> {
     }
     for case in cases().filter(|case| case.name.contains(wanted.case)) {
         let count = variants.iter().filter(|(of, ..)| core::ptr::eq(*of, case)).count();
-        say(&format!("{}: {count} variants ok\n", case.name));
+        let mean = took.get(case.name).copied().unwrap_or(0) / wanted.rounds / count.max(1) as u64 / 1000;
+        say(&format!("{}: {count} variants ok, {mean} us each\n", case.name));
     }
     say(&format!("table: {} variants, {} rounds, seed {}: ok\n", variants.len(), wanted.rounds, wanted.seed));
     Ok(())

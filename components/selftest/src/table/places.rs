@@ -8,11 +8,11 @@ use runtime::op::{self, Schedule};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, table};
 
-/// Priority and slice of all that take part.
+/// Priority and slice of all that take part. Slices are short: who runs without end keeps others of its CPU waiting.
 pub const PRIORITY: u8 = 8;
-const SCHEDULE: Schedule = Schedule { priority: PRIORITY, slice: 1_000 };
+pub const SCHEDULE: Schedule = Schedule { priority: PRIORITY, slice: 100 };
 /// Nanoseconds after which something that must happen has not happened.
-pub const PATIENCE: u64 = 4_000_000_000;
+pub const PATIENCE: u64 = 20_000_000_000;
 const MICROSECOND: u64 = 1_000;
 
 /// When the act takes place.
@@ -70,9 +70,10 @@ pub struct Turn {
 impl Turn {
     /// Lets a little time pass: nothing, or up to 40 microseconds.
     pub fn delay(&mut self) {
+        // Here and elsewhere no instruction that pauses: it would make the emulator slow.
         let end = op::clock() + self.chance.below(2) * self.chance.below(40 * MICROSECOND);
         while op::clock() < end {
-            core::hint::spin_loop();
+            core::hint::black_box(());
         }
     }
 }
@@ -90,19 +91,25 @@ pub fn pin_thread(thread: Entry, cpu: usize) -> Result<(), Error> {
 /// Waits until something holds.
 pub fn until(condition: impl Fn() -> bool, otherwise: &'static str) -> Result<(), &'static str> {
     let end = op::clock() + PATIENCE;
-    let mut looks = 0;
+    // Who sleeps leaves the nucleus lock, and this computer's time if it is an emulator, to those for whom it waits.
+    let mut nap = 10 * MICROSECOND;
+    op::yield_now();
     while !condition() {
         if op::clock() > end {
             return Err(otherwise);
         }
-        looks += 1;
-        if looks % 8 == 0 {
-            thread::sleep(20 * MICROSECOND).map_err(|error| error.text())?;
-        } else {
-            op::yield_now();
-        }
+        thread::sleep(nap).map_err(|error| error.text())?;
+        nap = (2 * nap).min(160 * MICROSECOND);
     }
     Ok(())
+}
+
+/// Lets so much time pass that whatever runs on another CPU does something.
+pub fn pause() {
+    let end = op::clock() + 30 * MICROSECOND;
+    while op::clock() < end {
+        core::hint::black_box(());
+    }
 }
 
 /// What the nucleus tells of a thread.
@@ -150,6 +157,7 @@ const RUNS: u64 = u64::MAX;
 struct Side {
     number: AtomicU64,
     go: AtomicU64,
+    began: AtomicU64,
     result: AtomicU64,
 }
 
@@ -162,14 +170,33 @@ pub struct Victim {
 impl Victim {
     /// One that will do something on a CPU; it gives a number below `u64::MAX`.
     pub fn new(cpu: usize, work: impl FnOnce() -> u64 + Send + 'static) -> Result<Self, &'static str> {
-        let side = Arc::new(Side { number: AtomicU64::new(0), go: AtomicU64::new(0), result: AtomicU64::new(RUNS) });
+        Self::begin(cpu, false, work)
+    }
+
+    /// One that does not sleep until it may begin: it begins at once.
+    fn alert(cpu: usize, work: impl FnOnce() -> u64 + Send + 'static) -> Result<Self, &'static str> {
+        Self::begin(cpu, true, work)
+    }
+
+    fn begin(cpu: usize, is_alert: bool, work: impl FnOnce() -> u64 + Send + 'static) -> Result<Self, &'static str> {
+        let side = Arc::new(Side {
+            number: AtomicU64::new(0),
+            go: AtomicU64::new(0),
+            began: AtomicU64::new(0),
+            result: AtomicU64::new(RUNS),
+        });
         let its = side.clone();
         let thread = thread::spawn(move || {
             let pinned = pin(cpu);
             its.number.store(op::thread_id(), Ordering::SeqCst);
             while its.go.load(Ordering::SeqCst) == 0 {
-                op::yield_now();
+                if is_alert {
+                    op::yield_now();
+                } else if thread::sleep(10 * MICROSECOND).is_err() {
+                    break;
+                }
             }
+            its.began.store(1, Ordering::SeqCst);
             let result = pinned.map_or(9999, |()| work());
             its.result.store(result, Ordering::SeqCst);
         })
@@ -200,7 +227,8 @@ impl Victim {
     /// Waits until it is in a chain so deep, and waits or runs there.
     pub fn is_inside(&self, depth: u64, asleep: bool) -> Result<(), &'static str> {
         let number = self.number();
-        let is = || told(number).is_some_and(|told| told.depth == depth && (!asleep || told.is_blocked));
+        let began = || self.side.began.load(Ordering::SeqCst) != 0;
+        let is = || began() && told(number).is_some_and(|told| told.depth == depth && (!asleep || told.is_blocked));
         until(is, "the victim does not come to where it should be")
     }
 
@@ -224,7 +252,8 @@ pub fn play(
     work: impl FnOnce() -> u64 + Send + 'static,
     act: impl FnOnce(&Victim) -> Result<(), &'static str>,
 ) -> Result<Victim, &'static str> {
-    let victim = Victim::new(turn.victim, work)?;
+    let victim =
+        if turn.when == When::Race { Victim::alert(turn.victim, work) } else { Victim::new(turn.victim, work) }?;
     match turn.when {
         When::Before => act(&victim)?,
         When::Asleep | When::Busy => {

@@ -12,7 +12,7 @@ use runtime::op::Schedule;
 use runtime::{Entry, op};
 
 use super::child::{self, Child, Page, Program};
-use super::places::{PATIENCE, PRIORITY, Turn, Victim, When, pin_thread, told, until};
+use super::places::{PATIENCE, PRIORITY, Turn, Victim, When, pause, pin_thread, told, until};
 use super::{Case, text};
 use crate::hold;
 use crate::pagers::status;
@@ -189,10 +189,7 @@ fn stopped(turn: &mut Turn, stop: Stop) -> Result<(), &'static str> {
     if stop == Stop::Kill {
         hold(child.has_died() && status()? == 0x105, "it did not die as it should")?;
     }
-    let end = op::clock() + 30_000;
-    while op::clock() < end {
-        core::hint::spin_loop();
-    }
+    pause();
     hold(look(source, 0) == SECRET, "it runs still")
 }
 

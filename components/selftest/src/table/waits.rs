@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::{Error, NEVER, rights};
+use alloc::sync::Arc;
 use runtime::entry::Owned;
 use runtime::{Entry, op};
 
@@ -19,16 +20,18 @@ pub const CASES: &[Case] = &[
     Case { name: "removal of a semaphore against P", whens: &[Before, Asleep, After, Race], run: removed },
     Case { name: "P and V from both sides", whens: &[Busy], run: both },
     Case { name: "an interrupt against P", whens: &[Before, Asleep, Race], run: interrupt },
+    Case { name: "an interrupt bound elsewhere", whens: &[Before, Asleep, Race], run: rebound },
 ];
 
-const MICROSECOND: u64 = 1_000;
+pub const MICROSECOND: u64 = 1_000;
 
-fn semaphore() -> Result<Owned, &'static str> {
+/// One of ours, without a token.
+pub fn semaphore() -> Result<Owned, &'static str> {
     op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(text)
 }
 
 /// How many tokens a semaphore has left.
-fn tokens(semaphore: Entry) -> u64 {
+pub fn tokens(semaphore: Entry) -> u64 {
     let mut count = 0;
     while op::p(semaphore, 0).is_ok() {
         count += 1;
@@ -141,18 +144,25 @@ fn both(turn: &mut Turn) -> Result<(), &'static str> {
     hold(taken + tokens(entry) == 2 * ROUNDS, "a token was lost or made")
 }
 
+/// Registers of the serial line: which interrupts it gives, which one it gives.
+const ENABLE: u64 = 1;
+const WHICH: u64 = 2;
+const READY_TO_SEND: u8 = 2;
+
+/// The serial line gives no interrupt any more.
+fn quiet() -> Result<(), &'static str> {
+    op::port_write(Entry::IO_PORTS, ENABLE, 0).map_err(text)?;
+    op::port_read(Entry::IO_PORTS, WHICH).map_err(text)?;
+    op::interrupt_enable(Entry::INTERRUPT).map_err(text)
+}
+
 /// The serial line says that it is ready to send, by interrupt; its semaphore wakes whoever waits.
 fn interrupt(turn: &mut Turn) -> Result<(), &'static str> {
-    const ENABLE: u64 = 1;
-    const WHICH: u64 = 2;
-    const READY_TO_SEND: u8 = 2;
-    static BOUND: AtomicU64 = AtomicU64::new(0);
     let semaphore = semaphore()?;
     let entry = semaphore.entry();
     let ports = Entry::IO_PORTS;
     // Whoever acts drives the line now, whoever drove it before.
     op::interrupt_bind(Entry::INTERRUPT, entry).map_err(text)?;
-    BOUND.fetch_add(1, Ordering::SeqCst);
     let victim = play(
         turn,
         1,
@@ -160,10 +170,82 @@ fn interrupt(turn: &mut Turn) -> Result<(), &'static str> {
         |_| op::port_write(ports, ENABLE, READY_TO_SEND).map_err(text),
     )?;
     let result = victim.finish()?;
-    op::port_write(ports, ENABLE, 0).map_err(text)?;
-    op::port_read(ports, WHICH).map_err(text)?;
-    op::interrupt_enable(Entry::INTERRUPT).map_err(text)?;
+    quiet()?;
     pin(turn.actor).map_err(text)?;
     hold(result == 0, "the interrupt woke nobody")?;
     until(|| tokens(entry) == 0, "interrupts go on")
+}
+
+/// The serial line gives interrupts while it is bound to one semaphore and then to the other, and so goes from CPU to CPU:
+/// each comes to one of them, and what is not bound gets none.
+fn rebound(turn: &mut Turn) -> Result<(), &'static str> {
+    const TIMES: u64 = 20;
+    let (first, second) = (semaphore()?, semaphore()?);
+    let (here, there) = (first.entry(), second.entry());
+    let bind = |to| op::interrupt_bind(Entry::INTERRUPT, to);
+    bind(here).map_err(text)?;
+    if turn.when != Race {
+        // Who waits at what was bound before is left alone.
+        let when = turn.when;
+        let victim = play(
+            turn,
+            1,
+            move || code(op::p(here, if when == Before { op::clock() + 50 * MICROSECOND } else { NEVER })),
+            |_| {
+                bind(there).map_err(text)?;
+                op::port_write(Entry::IO_PORTS, ENABLE, READY_TO_SEND).map_err(text)
+            },
+        )?;
+        op::p(there, op::clock() + PATIENCE).map_err(|_| "the interrupt woke nobody")?;
+        quiet()?;
+        if when == Asleep {
+            hold(!victim.is_done(), "it woke who waits at the old one")?;
+            op::v(here).map_err(text)?;
+        }
+        let result = victim.finish()?;
+        hold(result == if when == Before { Error::Timeout as u64 } else { 0 }, "another result")?;
+        pin(turn.actor).map_err(text)?;
+        return hold(tokens(here) == 0, "an interrupt at the old one");
+    }
+    let enough = Arc::new(AtomicU64::new(0));
+    let its = enough.clone();
+    // It binds from its CPU, too, and gives the interrupts.
+    let victim = Victim::new(turn.victim, move || {
+        let mut round = 0;
+        while round < TIMES || its.load(Ordering::SeqCst) == 0 {
+            let interrupts = || -> Result<(), Error> {
+                if round % 4 == 0 {
+                    bind(here)?;
+                    op::yield_now();
+                }
+                op::port_write(Entry::IO_PORTS, ENABLE, READY_TO_SEND)?;
+                let end = op::clock() + PATIENCE;
+                // To one of them it comes.
+                while op::p(here, 0).is_err() && op::p(there, 0).is_err() {
+                    if op::clock() > end {
+                        return Err(Error::Timeout);
+                    }
+                    op::yield_now();
+                }
+                op::port_write(Entry::IO_PORTS, ENABLE, 0)?;
+                op::port_read(Entry::IO_PORTS, WHICH).map(drop)
+            };
+            if let Err(error) = interrupts() {
+                return error as u64;
+            }
+            round += 1;
+        }
+        0
+    })?;
+    victim.go();
+    for bound in 0..TIMES {
+        bind(if bound % 2 == 0 { there } else { here }).map_err(text)?;
+        turn.delay();
+        op::yield_now();
+    }
+    enough.store(1, Ordering::SeqCst);
+    let result = victim.finish()?;
+    quiet()?;
+    hold(result == 0, "an interrupt came to neither")?;
+    hold(tokens(here) + tokens(there) == 0, "an interrupt came twice")
 }

@@ -3,6 +3,7 @@
 use super::memory::{IO_APIC, LOCAL_APIC, port_write, read_msr, write_msr};
 use crate::cpu;
 use crate::pointer::Nucleus;
+use core::arch::asm;
 
 /// Vector of interrupt line 0.
 pub const FIRST_LINE: usize = 32;
@@ -69,7 +70,7 @@ fn command(identity: u32, low: u32) {
     unsafe {
         if *EXTENDED.get() {
             // What was written before is seen by who takes the interrupt (volume 3, 11.12.3).
-            core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+            asm!("mfence", "lfence", options(nostack));
             return write_msr(MSR_X2APIC + COMMAND as u32 / 16, (identity as u64) << 32 | low as u64);
         }
     }

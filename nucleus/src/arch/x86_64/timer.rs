@@ -8,6 +8,7 @@ use super::interrupts;
 use super::memory::{port_read, port_write};
 use crate::cpu;
 use crate::pointer::Nucleus;
+use clockrate::Measurement;
 
 struct Clock {
     start: u64,
@@ -27,11 +28,11 @@ pub fn now() -> u64 {
 }
 
 /// Measurements at most.
-const MEASURED: u32 = 64;
+const MEASURED: usize = 32;
 
-/// Ticks and timer counts of a millisecond of the interval timer (8254, channel 2), or of more if the machine,
-/// when it is an emulated one, stood still meanwhile.
-fn measure() -> (u64, u32) {
+/// Ticks (inner) and timer counts (outer) of a millisecond of the interval timer (8254, channel 2), or of more if the
+/// machine, when it is an emulated one, stood still meanwhile.
+fn measure() -> Measurement {
     const COUNTS: u32 = 1_193_182 / 1000;
     // SAFETY: the ports of the 8254 and its gate; nothing else uses them.
     unsafe {
@@ -42,28 +43,20 @@ fn measure() -> (u64, u32) {
         interrupts::start_timer(u32::MAX);
         let start = now();
         while port_read(0x61) & 0x20 == 0 {}
-        (now() - start, u32::MAX - interrupts::timer_left())
+        let inner = now() - start;
+        Measurement { inner, outer: (u32::MAX - interrupts::timer_left()) as u64 }
     }
 }
 
-/// Measures both counters until the two shortest measurements agree to one part in 128.
+/// Measures both counters.
 pub fn init() {
-    let mut shortest = measure();
-    for _ in 1..MEASURED {
-        let other = measure();
-        let agrees = other.0.abs_diff(shortest.0) <= shortest.0 >> 7;
-        shortest = shortest.min(other);
-        if agrees {
-            break;
-        }
-    }
-    let (ticks, counts) = shortest;
+    let Measurement { inner: ticks, outer: counts } = clockrate::undisturbed::<MEASURED>(measure);
     interrupts::start_timer(0);
     let clock = CLOCK.get();
     let ticks = ticks.max(1000);
     clock.start = now();
     clock.nanoseconds = (1_000_000u64 << 32) / ticks;
-    clock.counts = ((counts.max(1) as u64) << 32) / ticks;
+    clock.counts = (counts.max(1) << 32) / ticks;
     clock.ticks_per_microsecond = (ticks / 1000).max(1);
 }
 

@@ -1,0 +1,41 @@
+//! How fast two clocks run, from short measurements of the same stretch of a third one.
+//!
+//! A machine that is an emulated one may stand still at any instant while all clocks go on: in the stretch, which is then
+//! longer for both; between the readings of the two clocks, so that one of them counts more; before the first reading,
+//! when the stretch has begun, so that both count less. So neither the shortest nor the longest measurement is the right one.
+//! But those that nothing disturbed are all alike, in both counts, and no others are: two that agree are believed.
+#![no_std]
+#![forbid(unsafe_code)]
+
+/// What two clocks counted during the same stretch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Measurement {
+    /// The clock that is read last at the begin and first at the end.
+    pub inner: u64,
+    /// The clock that is read around the other one.
+    pub outer: u64,
+}
+
+/// Two measurements agree to one part in this.
+const EXACT_TO: u64 = 128;
+
+impl Measurement {
+    fn agrees_with(self, other: Self) -> bool {
+        let close = |one: u64, other: u64| one.abs_diff(other) <= one.min(other) / EXACT_TO;
+        close(self.inner, other.inner) && close(self.outer, other.outer)
+    }
+}
+
+/// Measures until two agree, at most `MOST` times; if none do, gives the one in the middle.
+pub fn undisturbed<const MOST: usize>(mut measure: impl FnMut() -> Measurement) -> Measurement {
+    let mut all = [Measurement::default(); MOST];
+    for count in 0..MOST {
+        let new = measure();
+        if all[..count].iter().any(|earlier| earlier.agrees_with(new)) {
+            return new;
+        }
+        all[count] = new;
+    }
+    all.sort_unstable_by_key(|measurement| measurement.outer);
+    all[MOST / 2]
+}
