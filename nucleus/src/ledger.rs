@@ -66,12 +66,27 @@ impl Owed {
 }
 
 /// The processor dropped its translation of `address`.
+#[allow(dead_code, reason = "see `paid_by_all`")]
 pub fn paid(address: u64) {
     if cfg!(feature = "checked") {
         let debts = &mut cpu::this().debts;
         while let Some(place) = debts.addresses[..debts.count].iter().position(|debt| *debt == address) {
             debts.count -= 1;
             debts.addresses[place] = debts.addresses[debts.count];
+        }
+    }
+}
+
+/// All processors dropped their translations of `address`, where one tells all. They are held up if they owed it.
+#[allow(dead_code, reason = "on some ISAs each drops its own")]
+pub fn paid_by_all(address: u64) {
+    if cfg!(feature = "checked") {
+        for mut cpu in cpu::all() {
+            let debts = &mut cpu.debts;
+            while let Some(place) = debts.addresses[..debts.count].iter().position(|debt| *debt == address) {
+                debts.count -= 1;
+                debts.addresses[place] = debts.addresses[debts.count];
+            }
         }
     }
 }

@@ -108,7 +108,7 @@ fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> 
         }
     }
     // Cargo does not know that the link script is an input: its hash among the flags tells it.
-    let flags = [
+    let mut flags = vec![
         "-Crelocation-model=static".to_string(),
         // Symbols of generic functions tell their types: `./x trace` finds the names of services in them.
         "-Csymbol-mangling-version=v0".to_string(),
@@ -118,6 +118,7 @@ fn group_of_programs(project: &Project, folder: &str, programs: &[&Program]) -> 
         format!("-Clink-arg=-T{}", script.display()),
         format!("--cfg=link_script=\"{:x}\"", hash(&read(&script)?)),
     ];
+    flags.extend(project.isa.program_flags().iter().map(|flag| (*flag).to_string()));
     cargo(project, command, (folder, project.isa.target()), &flags, "a component or program")
 }
 

@@ -114,6 +114,9 @@ pub struct GraphOptions {
     ./x test --mutants               each sabotage of tests/mutants.toml must turn its test red\n\n\
     The last line is `N passed, N failed`.")]
 pub struct TestOptions {
+    /// Instruction set of the machine for boot tests
+    #[arg(long, value_name = "ISA", default_value = "x86_64")]
+    pub arch: Isa,
     /// Tests or groups; none = everything
     pub names: Vec<String>,
     /// Also the long forms

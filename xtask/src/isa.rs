@@ -37,6 +37,15 @@ impl Isa {
         flags.iter().map(|flag| (*flag).to_string()).collect()
     }
 
+    /// Flags of programs besides those that all have.
+    pub fn program_flags(self) -> &'static [&'static str] {
+        match self {
+            Self::X86_64 => &[],
+            // The linker's own is 64 KiB: files would be mostly holes.
+            Self::Aarch64 => &["-Clink-arg=-zmax-page-size=4096"],
+        }
+    }
+
     /// The folder for what is built, below the target folder: that of x86-64 is the target folder itself.
     pub fn folder(self) -> &'static str {
         match self {

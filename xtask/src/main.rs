@@ -54,7 +54,10 @@ fn main() -> ExitCode {
         Command::Graph(options) => graph::graph(&project, &options),
         Command::Trace(options) => trace::trace(&project, &options),
         Command::Pictures => test::browser::pictures(&project),
-        Command::Test(options) => test::test(&project, &options),
+        Command::Test(options) => {
+            project.isa = options.arch;
+            test::test(&project, &options)
+        }
     });
     match result {
         Ok(status) => ExitCode::from(status),

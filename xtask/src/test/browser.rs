@@ -47,7 +47,7 @@ fn with_browser<T: Send>(
     cpus: u32,
     work: impl FnOnce(&mut Browser, &str) -> Result<T> + Send,
 ) -> Result<T> {
-    install::emulator(crate::isa::Isa::default())?;
+    install::emulator(project.isa)?;
     let system = System::read(project, Path::new(SYSTEM))?;
     let image = image::make(project, &system, Checks::Off, frames_of(MEMORY)?, Some(EXEC))?;
     let port = image.web().context("the machine has no web server")?.host;

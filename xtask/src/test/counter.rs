@@ -31,7 +31,7 @@ const HALTED: Duration = Duration::from_millis(50);
 /// Runs it.
 pub fn check(project: &Project, report: &mut Report) {
     report.run("counter", || {
-        install::emulator(crate::isa::Isa::default())?;
+        install::emulator(project.isa)?;
         let scratch = project.scratch()?;
         let firmware = scratch.file("firmware");
         write(&firmware, &image())?;
@@ -42,7 +42,7 @@ pub fn check(project: &Project, report: &mut Report) {
         Ok(())
     });
     report.run("counter: holds", || {
-        install::emulator(crate::isa::Isa::default())?;
+        install::emulator(project.isa)?;
         let scratch = project.scratch()?;
         let firmware = scratch.file("firmware");
         write(&firmware, &two_processors())?;

@@ -116,15 +116,15 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     let mut names = BTreeSet::new();
     chosen.retain(|case| names.insert(case.name()));
     if !chosen.is_empty() {
-        install::emulator(crate::isa::Isa::default())?;
+        install::emulator(project.isa)?;
         boot::run(project, &chosen, &mut report);
     }
     if wants("transcript") {
-        install::emulator(crate::isa::Isa::default())?;
+        install::emulator(project.isa)?;
         book::transcript(project, &mut report);
     }
     if wants("tutorial") {
-        install::emulator(crate::isa::Isa::default())?;
+        install::emulator(project.isa)?;
         book::tutorial(project, &mut report);
     }
     if named(browser::NAME) || all && options.soak {

@@ -406,7 +406,7 @@ pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
     let what = domain.root >> ASID_SHIFT << ASID_SHIFT | (address >> 12 & PAGES);
     // SAFETY: only costs time.
     unsafe { asm!("dsb ishst", "tlbi vae1is, {}", "dsb ish", "isb", in(reg) what, options(nostack)) }
-    ledger::paid(address);
+    ledger::paid_by_all(address);
 }
 
 const _: () = assert!(IMAGE > DIRECT);
