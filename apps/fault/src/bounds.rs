@@ -13,12 +13,11 @@ use runtime::thread::{self, Thread};
 use runtime::{Entry, op as operation};
 
 use crate::Crime;
+use crate::arch::{KERNEL, NON_CANONICAL};
 use crate::child::{Child, PATIENCE};
 
 type Outcome = Result<(), Error>;
 
-const KERNEL: u64 = 0xffff_8000_0000_0000;
-const NON_CANONICAL: u64 = 0x8000_0000_0000;
 const PAGE: u64 = PAGE_BYTES as u64;
 const CODE: u64 = layout::PROGRAM_START;
 /// Where victims get pages.

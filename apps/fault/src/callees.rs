@@ -25,7 +25,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("callee-exits", "a callee ends its thread instead of returning", exits),
     Crime::tried("callee-dies", "a callee dies of a page fault", || dies(READ, status::PAGE_FAULT)),
     Crime::tried("callee-overflows", "a callee overflows its stack", || dies(OVERFLOW, status::PAGE_FAULT)),
-    Crime::tried("callee-halts", "a callee runs a privileged instruction", || dies(HALT, crate::arch::HALTED)),
+    Crime::tried("callee-halts", "a callee runs a privileged instruction", || dies(HALT, crate::arch::HALT_STATUS)),
     Crime::tried("callee-panics", "a callee panics", || {
         dies(PANIC, status::KILLED + runtime::program::STATUS_OF_PANIC)
     }),

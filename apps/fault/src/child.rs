@@ -10,7 +10,7 @@ use runtime::op::{self, Schedule};
 use runtime::{Entry, interface::Failure};
 use tool::inspect;
 
-use crate::arch::{one_call, ping_pong, read, read_again};
+use crate::arch;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// How long a child may take, in nanoseconds.
@@ -37,12 +37,8 @@ impl Child {
         let domain = Owned::new(op::domain_new(Entry::ACCOUNT, 0, 0, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
-        for code in [
-            one_call as *const () as u64,
-            ping_pong as *const () as u64,
-            read as *const () as u64,
-            read_again as *const () as u64,
-        ] {
+        for code in arch::CODE {
+            let code = *code as *const () as u64;
             let first = code & !(PAGE - 1);
             // It may reach into the next page.
             for page in [first, first + PAGE] {
@@ -69,7 +65,8 @@ impl Child {
         op::entry_copy(Entry::OWN, entry, self.entry(), Entry::OWN, rights).map(|entry| entry.0 as u64)
     }
 
-    fn start(&mut self, code: unsafe extern "C" fn() -> !, words: &[u64]) -> Result<(), Error> {
+    /// Starts a child that runs `code`, which finds the address of `words` in word 0.
+    pub fn start(&mut self, code: unsafe extern "C" fn() -> !, words: &[u64]) -> Result<(), Error> {
         // SAFETY: no child reads it now; ours is the only thread.
         let told = unsafe { (&raw mut TOLD).as_mut_unchecked() };
         told.0[..words.len()].copy_from_slice(words);
@@ -90,7 +87,7 @@ impl Child {
     /// As [`Self::calls`], and does not wait.
     pub fn begins(&mut self, index: u64, words: [u64; 6]) -> Result<(), Error> {
         let [a, b, c, d, e, f] = words;
-        self.start(one_call, &[index * ENTRY_BYTES as u64, a, b, c, d, e, f])
+        self.start(arch::one_call, &[index * ENTRY_BYTES as u64, a, b, c, d, e, f])
     }
 
     /// Starts a child that for ever waits for `semaphore`, maps the page at `source` into `domain` at
@@ -105,12 +102,12 @@ impl Child {
         destination: u64,
     ) -> Result<(), Error> {
         let bytes = ENTRY_BYTES as u64;
-        self.start(ping_pong, &[semaphore * bytes, done * bytes, domain, source, destination])
+        self.start(arch::ping_pong, &[semaphore * bytes, done * bytes, domain, source, destination])
     }
 
     /// Starts a child that reads a word and ends with it as status.
     pub fn reads(&mut self, address: u64) -> Result<(), Error> {
-        self.start(read, &[address])
+        self.start(arch::read, &[address])
     }
 
     /// Waits for its death, so many nanoseconds at most; gives what it died with, if it did.
@@ -139,7 +136,7 @@ impl Child {
             // SAFETY: another domain's; its code uses no stack.
             unsafe { op::activation_new(self.entry(), 0, Entry::OWN)? };
         }
-        let address = read_again as *const () as u64;
+        let address = arch::read_again as *const () as u64;
         // SAFETY: another domain's.
         let service = unsafe { op::service_new_at(self.entry(), address, 0, Entry::OWN)? };
         let place = Owned::new(runtime::table::allocate()?);

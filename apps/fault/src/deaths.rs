@@ -1,23 +1,26 @@
-//! Crimes for which a domain dies. Each function commits one and, if the machine lets it, comes back.
+//! Crimes for which a domain dies. Each function commits one and, if the machine lets it, comes back. Those of one ISA
+//! alone are in [`crate::arch`].
 
 use crate::Crime;
-use crate::arch::{RETURN, jump};
+use crate::arch::{self, NON_CANONICAL, jump};
 
 /// An address that belongs to the nucleus.
-const KERNEL: u64 = 0xffff_8000_0010_0000;
+const KERNEL: u64 = arch::KERNEL + 0x10_0000;
 
 /// A page of data with an instruction in it.
 #[repr(align(4096))]
 struct DataPage {
-    _code: [u32; 1024],
+    _code: [[u8; 4]; 1024],
 }
-static mut DATA: DataPage = DataPage { _code: [RETURN; 1024] };
+static mut DATA: DataPage = DataPage { _code: [arch::BARE_RETURN; 1024] };
 
-/// All that are crimes everywhere, with what they are.
+/// All of them, with what they are.
 pub const ALL: &[Crime] = &[
     Crime::death("kernel-read", "read of a nucleus address", || read(KERNEL)),
     Crime::death("kernel-write", "write to a nucleus address", || write(KERNEL)),
     Crime::death("kernel-jump", "jump to a nucleus address", || jump(KERNEL)),
+    Crime::death("non-canonical", "read of a non-canonical address", || read(NON_CANONICAL)),
+    Crime::death("non-canonical-jump", "jump to a non-canonical address", || jump(NON_CANONICAL)),
     Crime::death("null", "read of address 0", || read(0)),
     Crime::death("null-write", "write to address 0", || write(0)),
     Crime::death("null-jump", "jump to address 0", || jump(0)),
@@ -26,7 +29,7 @@ pub const ALL: &[Crime] = &[
     Crime::death("write-constant", "write to what may only be read", || write(crate::bounds::constant())),
     Crime::death("execute-data", "jump to data", || jump(&raw const DATA as u64)),
     Crime::death("execute-stack", "jump to the stack", || {
-        let code = [RETURN; 4];
+        let code = [arch::BARE_RETURN; 4];
         jump(core::hint::black_box(&code).as_ptr() as u64);
     }),
     Crime::death("execute-heap", "jump to the heap", || jump(runtime::abi::layout::PROGRAM_END)),
@@ -37,12 +40,12 @@ pub const ALL: &[Crime] = &[
 ];
 
 pub fn read(address: u64) {
-    // SAFETY: none; that is what this program is for. The same holds for every block in this file.
+    // SAFETY: none; that is what this program is for.
     unsafe { core::hint::black_box(core::ptr::read_volatile(core::hint::black_box(address as *const u8))) };
 }
 
 fn write(address: u64) {
-    // SAFETY: see the first.
+    // SAFETY: none; that is what this program is for.
     unsafe { core::ptr::write_volatile(core::hint::black_box(address as *mut u8), 0xcc) };
 }
 

@@ -12,7 +12,7 @@
 //! | [`hoards`] | of those who take all there is and never give it back |
 //! | [`images`] | of files that are no programs |
 //!
-//! [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
+//! [`arch`] has those of one ISA alone, [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
 //!
 //! `fault --all` commits all of those that leave us alive and says whether the errors are the right ones. Unsafe
 //! code is the purpose here.
@@ -134,8 +134,9 @@ domain, or are tried in many ways: fault tells what came of it.
 
 fn crimes() -> impl Iterator<Item = &'static Crime> {
     let groups = [
-        arch::DEATHS,
         deaths::ALL,
+        arch::DEATHS,
+        refusals::HARMLESS,
         arch::HARMLESS,
         refusals::ALL,
         bounds::ALL,

@@ -7,6 +7,7 @@ use runtime::entry::Owned;
 use runtime::{Entry, arch, op as operation};
 
 use crate::Crime;
+use crate::arch::{KERNEL, NON_CANONICAL};
 
 type Outcome = Result<(), Error>;
 
@@ -44,10 +45,10 @@ pub const ALL: &[Crime] = &[
         map(Entry::DOMAIN, layout::PROGRAM_START, 0x5000_0000, 0, op_rights(1))
     }),
     Crime::refusal("map-kernel", "mapping of a nucleus address", Error::BadAddress, || {
-        with_child(|child| map(child, 0xffff_8000_0000_0000, 0x5000_0000, 0, op_rights(1)))
+        with_child(|child| map(child, KERNEL, 0x5000_0000, 0, op_rights(1)))
     }),
     Crime::refusal("map-non-canonical", "mapping to a non-canonical address", Error::BadAddress, || {
-        with_child(|child| map(child, layout::PROGRAM_START, 0x8000_0000_0000, 0, op_rights(1)))
+        with_child(|child| map(child, layout::PROGRAM_START, NON_CANONICAL, 0, op_rights(1)))
     }),
     Crime::refusal("map-unaligned", "mapping of an address that is not that of a page", Error::BadAddress, || {
         with_child(|child| map(child, layout::PROGRAM_START + 8, 0x5000_0000, 0, op_rights(1)))
@@ -106,6 +107,12 @@ pub const ALL: &[Crime] = &[
         operation::machine_stop(Entry(NEVER_USED), 0)
     }),
 ];
+
+/// Crimes that change nothing: bits that the nucleus must not look at.
+pub const HARMLESS: &[Crime] =
+    &[Crime::harmless("odd-index", "index register that is no multiple of an entry", || {
+        Error::from_status(crate::arch::odd_index())
+    })];
 
 /// Rights of a mapping.
 fn op_rights(bits: u64) -> u64 {

@@ -7,6 +7,7 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | [`arch`] | what is an ISA's own |
 //! | [`child`] | drawing calls and making them |
 //! | [`scenes`] | short sequences for what single calls hardly meet |
 //! | [`storm`], [`minion`] | domains that call each other, map to each other and die |

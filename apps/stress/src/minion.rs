@@ -52,7 +52,7 @@ fn clock() -> u64 {
     unsafe { arch::call(op::CLOCK, [0; 5], Control(0)) }.1[0]
 }
 
-/// Runs the script and answers, whatever the answer may bring along.
+/// Runs the script and answers, whatever the answer may bring along. [`crate::arch::service_entry`] comes here.
 pub extern "C" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64, _: u64, control: u64) -> ! {
     // A fault that comes again brings the same words: the answer is another one.
     let mut random = Random(seed ^ clock());
@@ -75,7 +75,7 @@ pub extern "C" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64,
     end()
 }
 
-/// Runs scripts for ever.
+/// Runs scripts for ever. [`crate::arch::thread_entry`] comes here.
 pub extern "C" fn live(seed: u64) -> ! {
     let mut random = Random(seed);
     loop {

@@ -1,4 +1,4 @@
-//! Crimes in the processor's own words: one file per ISA, the same names in each.
+//! Crimes and code of children that are an ISA's own: one folder per ISA, the same names in each.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;

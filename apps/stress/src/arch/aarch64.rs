@@ -10,7 +10,13 @@ use crate::minion::{live, serve};
 /// Only the nucleus enters here, at the top of an empty stack.
 #[unsafe(naked)]
 pub unsafe extern "C" fn service_entry() -> ! {
-    naked_asm!("mov x6, x3", "mov x3, x8", "bl {serve}", "udf #0", serve = sym serve)
+    naked_asm!(
+        "mov x6, x3",
+        "mov x3, x8",
+        "bl {serve}",
+        "udf #0",
+        serve = sym serve,
+    )
 }
 
 /// A minion's thread starts here, also when it is set back to its beginning.

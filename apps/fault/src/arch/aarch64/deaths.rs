@@ -1,0 +1,92 @@
+//! Crimes for which a domain dies. What an instruction does that EL0 may not use says the Arm ARM with the instruction or
+//! register: it is undefined, or trapped by a bit that the nucleus has not set.
+
+use core::arch::asm;
+
+use super::NON_CANONICAL;
+use crate::Crime;
+use runtime::abi::info::status::EXCEPTION;
+
+/// A crime that is one instruction, or some that need nothing from outside.
+macro_rules! instruction {
+    ($name:literal, $what:literal, $($code:literal),+) => {
+        Crime::death($name, $what, || {
+            // SAFETY: none; that is what this program is for. The same holds for every block in this file.
+            unsafe { asm!($($code),+, out("x0") _, out("x1") _) }
+        })
+    };
+}
+
+/// All of them, with what they are.
+pub const DEATHS: &[Crime] = &[
+    Crime::death("wait", "privileged instruction: wait for an interrupt", halt),
+    instruction!("mask", "privileged instruction: interrupts off", "msr daifset, #2"),
+    instruction!("root", "privileged instruction: write of the page-table root", "msr ttbr0_el1, xzr"),
+    instruction!("vectors", "privileged instruction: write of the vectors' address", "msr vbar_el1, xzr"),
+    instruction!("control", "privileged instruction: write of the system control register", "msr sctlr_el1, xzr"),
+    instruction!("block", "privileged instruction: write of the nucleus's thread pointer", "msr tpidr_el1, xzr"),
+    instruction!("protection", "privileged instruction: protection from user memory off", ".inst 0xd500409f"),
+    instruction!("leave", "privileged instruction: return from an exception", "eret"),
+    instruction!("invalidate", "privileged instruction: translations invalidated", "tlbi vmalle1"),
+    instruction!("cache-set", "privileged instruction: a cache invalidated by set and way", "dc isw, xzr"),
+    instruction!("cache-line", "a cache line cleaned without the right", "adr x0, .", "dc civac, x0"),
+    instruction!("cache-code", "an instruction cache line invalidated without the right", "adr x0, .", "ic ivau, x0"),
+    instruction!("cache-type", "the type of the caches read without the right", "mrs x0, ctr_el0"),
+    instruction!("counters", "control of the performance counters without the right", "msr pmcr_el0, xzr"),
+    instruction!("timer", "use of a timer without the right", "msr cntv_ctl_el0, xzr"),
+    instruction!("physical-counter", "read of the physical counter without the right", "mrs x0, cntpct_el0"),
+    instruction!("hypervisor", "a call to a hypervisor", "mov x0, #0x84000000", "hvc #0"),
+    instruction!(
+        "monitor",
+        "a call to the firmware: the machine off",
+        "mov x0, #0x84000000",
+        "add x0, x0, #8",
+        "smc #0"
+    ),
+    instruction!(
+        "semihosting",
+        "a halting debug instruction: the emulator asked to end",
+        "mov x0, #0x18",
+        "mov x1, xzr",
+        "hlt #0xf000"
+    ),
+    instruction!("debug-state", "debug instruction: debug state of EL1", "dcps1"),
+    instruction!("debug-control", "debug instruction: stepping switched on", "msr mdscr_el1, xzr"),
+    instruction!("debug-point", "debug instruction: a hardware breakpoint", "msr dbgbcr0_el1, xzr"),
+    Crime::death("non-canonical-stack", "push with a non-canonical stack pointer", || {
+        // SAFETY: see the first.
+        unsafe { asm!("mov sp, {}", "str x0, [sp, #-16]!", in(reg) NON_CANONICAL + 0x1000, options(noreturn)) }
+    }),
+    instruction!("misaligned-exclusive", "an exclusive access that is not aligned", "sub x0, sp, #23", "ldxr x0, [x0]"),
+    instruction!("misaligned-acquire", "an ordered access that is not aligned", "sub x0, sp, #23", "ldar x0, [x0]"),
+    instruction!("misaligned-jump", "jump to an address that is not aligned", "adr x0, .", "add x0, x0, #2", "br x0"),
+    instruction!("undefined", "undefined instruction", "udf #0"),
+    instruction!("breakpoint", "breakpoint", "brk #1"),
+    instruction!(
+        "fpu",
+        "floating-point instruction in a domain without floating point",
+        ".inst 0x9e6703e0" // As a number, as those that follow: assemblers know them for some processors only.
+    ),
+    instruction!("sve", "instruction of the scalable vector extension", ".inst 0x2518e3e0"),
+    instruction!("sme", "instruction of the scalable matrix extension", ".inst 0xd503477f"),
+];
+
+/// A page's content that returns at once when it is executed.
+pub const BARE_RETURN: [u8; 4] = 0xd65f_03c0u32.to_le_bytes();
+
+/// A privileged instruction.
+pub fn halt() {
+    // SAFETY: see the first.
+    unsafe { asm!("wfi") }
+}
+
+/// What a domain dies with that runs [`halt`]: class 1 of ESR_EL1 (Arm ARM D19.2.37), WFI is trapped.
+pub const HALT_STATUS: u64 = EXCEPTION + 1;
+/// What a domain dies with that runs what the processor does not know: class 0.
+pub const UNDEFINED_STATUS: u64 = EXCEPTION;
+
+/// Calls what stands at an address.
+pub fn jump(address: u64) {
+    // SAFETY: see the first.
+    unsafe { asm!("blr {}", in(reg) address, clobber_abi("C")) };
+}

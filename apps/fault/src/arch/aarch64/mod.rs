@@ -1,0 +1,15 @@
+//! AArch64. The registers are those of `abi::registers`.
+
+mod child;
+mod deaths;
+mod refusals;
+
+pub use child::{CODE, one_call, ping_pong, read, read_again};
+use deaths::UNDEFINED_STATUS;
+pub use deaths::{BARE_RETURN, DEATHS, HALT_STATUS, halt, jump};
+pub use refusals::{HARMLESS, odd_index};
+
+/// The first address that belongs to the nucleus.
+pub const KERNEL: u64 = 0xffff_8000_0000_0000;
+/// The first address that no translation can have.
+pub const NON_CANONICAL: u64 = 0x1_0000_0000_0000;

@@ -1,0 +1,113 @@
+//! What children run; see [`crate::child`].
+
+use core::arch::naked_asm;
+
+use runtime::abi::layout::ENTRY_BYTES;
+use runtime::abi::rights::MAP_READ;
+use runtime::abi::{NEVER, PAGE_BYTES, op};
+
+/// All code of children.
+pub const CODE: &[unsafe extern "C" fn() -> !] = &[one_call, ping_pong, read, read_again];
+
+/// Word 0: address of system call register and words 0 to 5. Ends with the status.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn one_call() -> ! {
+    naked_asm!(
+        "mov rbx, rdi",
+        "mov rax, [rbx]",
+        "mov rdi, [rbx + 8]",
+        "mov rsi, [rbx + 16]",
+        "mov rdx, [rbx + 24]",
+        "mov r8, [rbx + 32]",
+        "mov r9, [rbx + 40]",
+        "mov r10, [rbx + 48]",
+        "syscall",
+        "mov rdi, rax",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// Word 0: address of the address to read. Ends with what is there.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn read() -> ! {
+    naked_asm!(
+        "mov rdi, [rdi]",
+        "mov rdi, [rdi]",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// A pager that needs one: it reads at the address that its badge is.
+///
+/// # Safety
+/// Only as a service of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn read_again() -> ! {
+    naked_asm!("mov rdi, [rax]", "ud2")
+}
+
+/// See [`crate::child::Child::plays`].
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn ping_pong() -> ! {
+    naked_asm!(
+        "mov rbx, rdi",
+        "mov r12, [rbx + 24]",
+        "mov r13, [rbx + 32]",
+        "2:",
+        "mov rax, [rbx]",
+        "mov edi, {p}",
+        "mov rsi, {never}",
+        "xor edx, edx",
+        "xor r10d, r10d",
+        "syscall",
+        "test rax, rax",
+        "jnz 3f",
+        "mov rdi, [rbx + 16]",
+        "mov rsi, r12",
+        "mov rdx, r13",
+        "xor r8d, r8d",
+        "mov r9d, {read}",
+        "xor r10d, r10d",
+        "mov eax, {map}",
+        "syscall",
+        "test rax, rax",
+        "jnz 3f",
+        "add r12, {step}",
+        "add r13, {step}",
+        "mov rax, [rbx + 8]",
+        "mov edi, {v}",
+        "xor esi, esi",
+        "xor edx, edx",
+        "xor r10d, r10d",
+        "syscall",
+        "test rax, rax",
+        "jz 2b",
+        "3:",
+        "mov rdi, rax",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        p = const op::P,
+        v = const op::V,
+        never = const NEVER as i64,
+        read = const MAP_READ,
+        map = const op::MAP * ENTRY_BYTES,
+        exit = const op::EXIT * ENTRY_BYTES,
+        step = const 2 * PAGE_BYTES,
+    )
+}

@@ -1,0 +1,50 @@
+//! States that must not hurt the nucleus.
+
+use core::arch::asm;
+
+use crate::Crime;
+use runtime::abi::{Error, layout, op};
+use runtime::op as operation;
+
+/// All of them, with what they are.
+pub const HARMLESS: &[Crime] = &[
+    Crime::harmless("trap-flag", "single-step flag set across a system call", || with_flag(1 << 8)),
+    Crime::harmless("direction-flag", "direction flag set across a system call", || with_flag(1 << 10)),
+    Crime::harmless("alignment-flag", "alignment-check flag set across a system call", || with_flag(1 << 18)),
+    Crime::harmless("nested-flag", "nested-task flag set across a system call", || with_flag(1 << 14)),
+];
+
+/// The status of a system call whose index register is no multiple of an entry.
+pub fn odd_index() -> u64 {
+    let status: u64;
+    // SAFETY: the nucleus refuses what is no index.
+    unsafe {
+        asm!(
+            "syscall",
+            inout("rax") op::CLOCK * layout::ENTRY_BYTES + 1 => status,
+            out("rcx") _, out("r11") _, out("rdi") _, out("rsi") _, out("rdx") _,
+            out("r8") _, out("r9") _, inout("r10") 0u64 => _,
+        );
+    }
+    status
+}
+
+/// A system call with a flag set: the clock must still go forward, and the flag must not hurt.
+fn with_flag(flag: u64) -> Result<(), Error> {
+    let before = operation::clock();
+    let after: u64;
+    // SAFETY: the clock operation touches no memory; the flags are cleared again.
+    unsafe {
+        asm!(
+            "pushfq", "or [rsp], {flag}", "popfq",
+            "syscall",
+            "pushfq", "and qword ptr [rsp], {clear}", "popfq", "cld",
+            flag = in(reg) flag,
+            clear = const !(1i32 << 10 | 1 << 14 | 1 << 18),
+            inout("rax") op::CLOCK * layout::ENTRY_BYTES => _,
+            out("rdi") after,
+            out("rcx") _, out("r11") _, out("rsi") _, out("rdx") _, out("r8") _, out("r9") _, out("r10") _,
+        );
+    }
+    if after >= before { Ok(()) } else { Err(Error::BadArgument) }
+}
