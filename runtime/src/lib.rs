@@ -19,6 +19,7 @@ pub mod op;
 #[cfg(target_os = "none")]
 mod panic;
 pub mod program;
+pub mod serial;
 pub mod server;
 pub mod stream;
 pub mod sync;

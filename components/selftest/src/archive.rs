@@ -1,14 +1,13 @@
 //! The boot archive in a domain's space: seen, passed on, executed, never written; and gone with the domain.
 
-use core::arch::naked_asm;
-
-use abi::layout::{ARCHIVE, ENTRY_BYTES};
+use abi::layout::ARCHIVE;
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Error, PAGE_BYTES, op as abi_op};
+use abi::{Error, PAGE_BYTES};
 use runtime::Entry;
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 
+use crate::arch::children;
 use crate::{Check, frames, hold};
 
 pub const CHECKS: &[Check] = &[
@@ -85,20 +84,10 @@ fn passed_on() -> Result<(), &'static str> {
     hold(frames()? == before, "frames were lost")
 }
 
-/// Writes where it is told, and ends well if it can.
-///
-/// # Safety
-/// Only for the thread of a child.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn write() -> ! {
-    naked_asm!("mov [rdi], rdi", "xor edi, edi", "mov eax, {exit}", "syscall", "ud2",
-        exit = const abi_op::EXIT * ENTRY_BYTES)
-}
-
 fn written() -> Result<(), &'static str> {
     show_us()?;
     let text = |error: Error| error.text();
-    let code = write as *const () as u64;
+    let code = children::write as *const () as u64;
     for (place, shown) in [(ARCHIVE, true), (PLACE, false)] {
         let reader = domain()?;
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);

@@ -1,11 +1,15 @@
 //! Registers, physical addresses and ports: for who has the machine, and never anything of RAM.
 
 use abi::layout::{FREE_START, PROGRAM_START, USER_END};
-use abi::rights::{self, MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, NEVER, PAGE_BYTES};
 use runtime::entry::Owned;
 use runtime::{Entry, op};
 
+use crate::arch::{
+    self,
+    devices::{Machine, machine},
+};
 use crate::{Check, frames, hold};
 
 pub const CHECKS: &[Check] = &[
@@ -13,17 +17,12 @@ pub const CHECKS: &[Check] = &[
     ("what is no page of registers is refused, and so is a place that is none", refused),
     ("registers are mapped, mapped on, and gone", registers),
     ("the physical address of a page", physical),
-    ("four ports at once are all the entry's", ports),
+    ("four ports at once are all the entry's", arch::devices::ports),
 ];
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// Where a page is mapped.
 const PLACE: u64 = FREE_START + (1 << 30);
-/// RAM of the machine that the boot test has.
-const RAM: u64 = 64 << 20;
-/// Where the firmware shows the configuration of the emulated machine's devices, and what the first one says of itself.
-const CONFIGURATION: u64 = 0xb000_0000;
-const HOST_BRIDGE: u32 = 0x29c0_8086;
 
 fn text(error: Error) -> &'static str {
     error.text()
@@ -41,50 +40,51 @@ fn take_back(address: u64) -> Result<(), &'static str> {
 /// The nucleus, its page tables and records, the boot archive, free frames, everybody's pages, and what firmware keeps.
 fn ram() -> Result<(), &'static str> {
     let before = frames()?;
-    for page in 0..RAM / PAGE {
-        hold(map(page * PAGE, PLACE) == Err(Error::BadArgument), "a page of RAM was mapped")?;
+    for page in machine()?.ram.step_by(PAGE_BYTES) {
+        hold(map(page, PLACE) == Err(Error::BadArgument), "a page of RAM was mapped")?;
     }
     hold(frames()? == before, "frames were lost")
 }
 
 fn refused() -> Result<(), &'static str> {
-    map(CONFIGURATION, PLACE).map_err(text)?;
+    let Machine { registers, nucleus, .. } = machine()?;
+    map(registers, PLACE).map_err(text)?;
     let before = frames()?;
     // Beyond what a processor reaches, also where the upper bits would fall off a page-table entry.
     let own = op::machine_physical(Entry::SPECIAL, PROGRAM_START).map_err(text)?;
     let beyond = [40, 46, 47, 48, 51, 52, 63].map(|bit| 1 << bit);
     for high in beyond {
-        for low in [0, own, CONFIGURATION] {
+        for low in [0, own, registers] {
             hold(map(high | low, PLACE + PAGE) == Err(Error::BadArgument), "an address that is none was mapped")?;
         }
     }
-    for physical in [CONFIGURATION + 1, CONFIGURATION + PAGE / 2, own + 1, NEVER, NEVER - PAGE + 1] {
+    for physical in [registers + 1, registers + PAGE / 2, own + 1, NEVER, NEVER - PAGE + 1] {
         hold(map(physical, PLACE + PAGE) == Err(Error::BadArgument), "what is no page was mapped")?;
     }
-    // I/O APIC, timer, local APIC, and where interrupts are written to.
-    for physical in (0xfec0_0000..0xfef0_0000_u64).step_by(PAGE_BYTES) {
+    for physical in nucleus.into_iter().flat_map(|range| range.step_by(PAGE_BYTES)) {
         hold(map(physical, PLACE + PAGE) == Err(Error::BadArgument), "the nucleus's own registers were mapped")?;
     }
     let nowhere = [PLACE + 1, USER_END, 1 << 47, 0xffff_8000_0000_0000, NEVER - PAGE + 1, NEVER];
     for address in nowhere {
-        hold(map(CONFIGURATION, address) == Err(Error::BadAddress), "registers at an address that is none")?;
+        hold(map(registers, address) == Err(Error::BadAddress), "registers at an address that is none")?;
     }
     for address in [PLACE, PROGRAM_START] {
-        hold(map(CONFIGURATION, address) == Err(Error::Occupied), "registers over something else")?;
+        hold(map(registers, address) == Err(Error::Occupied), "registers over something else")?;
     }
     hold(frames()? == before, "frames were lost")?;
     take_back(PLACE)
 }
 
 fn registers() -> Result<(), &'static str> {
+    let Machine { registers, first_word, .. } = machine()?;
     // The page tables that it needs stay for the next time.
-    map(CONFIGURATION, PLACE).map_err(text)?;
+    map(registers, PLACE).map_err(text)?;
     take_back(PLACE)?;
     let before = frames()?;
-    map(CONFIGURATION, PLACE).map_err(text)?;
+    map(registers, PLACE).map_err(text)?;
     // SAFETY: a page was mapped there.
     let found = unsafe { (PLACE as *const u32).read_volatile() };
-    hold(found == HOST_BRIDGE, "not the registers that were asked for")?;
+    hold(found == first_word, "not the registers that were asked for")?;
     let account = Owned::new(op::account_new(Entry::OWN, 32).map_err(text)?);
     let other = Owned::new(op::domain_new(account.entry(), 0, 0, "other").map_err(text)?);
     // SAFETY: nothing here refers to the page.
@@ -99,11 +99,12 @@ fn registers() -> Result<(), &'static str> {
 }
 
 fn physical() -> Result<(), &'static str> {
+    let Machine { ram, registers, .. } = machine()?;
     let of = |address| op::machine_physical(Entry::SPECIAL, address);
     let own = of(PROGRAM_START).map_err(text)?;
-    hold(own.is_multiple_of(PAGE) && (PAGE..RAM).contains(&own), "not a page of RAM")?;
-    map(CONFIGURATION + PAGE, PLACE).map_err(text)?;
-    hold(of(PLACE) == Ok(CONFIGURATION + PAGE), "not where the registers are")?;
+    hold(own.is_multiple_of(PAGE) && own != 0 && ram.contains(&own), "not a page of RAM")?;
+    map(registers + PAGE, PLACE).map_err(text)?;
+    hold(of(PLACE) == Ok(registers + PAGE), "not where the registers are")?;
     take_back(PLACE)?;
     hold(of(PLACE) == Err(Error::NotMapped), "the address of nothing")?;
     hold(of(FREE_START + (2 << 30)) == Err(Error::NotMapped), "the address of nothing, without a table")?;
@@ -111,26 +112,4 @@ fn physical() -> Result<(), &'static str> {
         hold(of(address) == Err(Error::BadAddress), "the address of what is no page")?;
     }
     Ok(())
-}
-
-fn ports() -> Result<(), &'static str> {
-    let read = |ports: &Owned, offset| op::port_read_long(ports.entry(), offset);
-    let write = |ports: &Owned, offset| op::port_write_long(ports.entry(), offset, 0);
-    // Address and data of the devices' configuration.
-    let eight = Owned::new(op::machine_ports(Entry::SPECIAL, 0xcf8, 8).map_err(text)?);
-    op::port_write_long(eight.entry(), 0, 1 << 31).map_err(text)?;
-    hold(read(&eight, 0) == Ok(1 << 31), "four bytes written are not read again")?;
-    hold(read(&eight, 4) == Ok(HOST_BRIDGE), "not four bytes")?;
-    for offset in [5, 6, 7, 8, 1 << 16, (1 << 32) - 4, NEVER - 3, NEVER] {
-        hold(read(&eight, offset) == Err(Error::BadArgument), "ports beyond the entry's were read")?;
-        hold(write(&eight, offset) == Err(Error::BadArgument), "ports beyond the entry's were written")?;
-    }
-    for count in 1..4 {
-        let few = Owned::new(op::machine_ports(Entry::SPECIAL, 0xcf8, count).map_err(text)?);
-        hold(read(&few, 0) == Err(Error::BadArgument), "more ports than there are were read")?;
-        hold(write(&few, 0) == Err(Error::BadArgument), "more ports than there are were written")?;
-    }
-    let look = Owned::new(op::entry_duplicate(eight.entry(), rights::READ).map_err(text)?);
-    hold(read(&look, 0) == Err(Error::NoRight) && write(&look, 0) == Err(Error::NoRight), "without the right")?;
-    hold(op::port_read_long(Entry::SPECIAL, 0) == Err(Error::WrongKind), "the machine is no ports")
 }

@@ -11,6 +11,8 @@
 extern crate alloc;
 
 #[allow(unsafe_code)]
+mod arch;
+#[allow(unsafe_code)]
 mod archive;
 mod calls;
 mod deadlines;
@@ -28,32 +30,19 @@ mod services;
 mod share;
 mod table;
 mod threads;
-#[allow(unsafe_code)]
 mod vectors;
 
 use alloc::format;
 use alloc::string::String;
-use core::fmt::{self, Write};
+use core::fmt::Write;
 
 use interfaces::process::ProcessClient;
 use raw::{activation_in, map_code, start_nowhere};
+use runtime::serial::Serial;
 use runtime::stream::Stream;
 use runtime::{Arguments, Connection, Entry, op};
 
 runtime::entry!(main);
-
-/// The serial line, polled: nobody else uses it here.
-struct Serial;
-
-impl Write for Serial {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
-            while op::port_read(Entry::IO_PORTS, 5).map_err(|_| fmt::Error)? & 0x20 == 0 {}
-            op::port_write(Entry::IO_PORTS, 0, byte).map_err(|_| fmt::Error)?;
-        }
-        Ok(())
-    }
-}
 
 /// A check: its name and what it finds wrong.
 type Check = (&'static str, fn() -> Result<(), &'static str>);
@@ -64,7 +53,7 @@ fn main(arguments: Arguments) {
     if chosen("order") {
         for line in order::lines() {
             let line = line.unwrap_or_else(|error| report("order", Err(error.text()), &mut failed));
-            let _ = Serial.write_str(&line);
+            let _ = Serial::new().write_str(&line);
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("table") {
@@ -72,7 +61,7 @@ fn main(arguments: Arguments) {
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("share") {
         let line = share::line().unwrap_or_else(|error| report("share", Err(error.text()), &mut failed));
-        let _ = Serial.write_str(&line);
+        let _ = Serial::new().write_str(&line);
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("burden") {
         let count = arguments.clone().filter_map(|argument| argument.parse().ok()).next();
@@ -97,7 +86,7 @@ fn main(arguments: Arguments) {
             .chain(devices::CHECKS)
         {
             let line = report(name, check(), &mut failed);
-            let _ = Serial.write_str(&line);
+            let _ = Serial::new().write_str(&line);
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     }
@@ -109,7 +98,7 @@ fn try_table(arguments: &Arguments) -> u64 {
     let after = |name: &str| arguments.clone().skip_while(|argument| *argument != name).nth(1);
     let number = |name, otherwise| after(name).map_or(Ok(otherwise), str::parse);
     let say = |line: &str| {
-        let _ = Serial.write_str(line);
+        let _ = Serial::new().write_str(line);
     };
     if arguments.clone().any(|argument| argument == "--list") {
         table::list(say);

@@ -1,11 +1,10 @@
 //! Children whose page faults come to us: answered, refused, never answered, answered with a lie.
 
-use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use abi::layout::{ENTRY_BYTES, PAGE_FAULT};
+use abi::layout::PAGE_FAULT;
 use abi::rights::{MAP_EXECUTE, MAP_READ};
-use abi::{Error, PAGE_BYTES, info, op as abi_op};
+use abi::{Error, PAGE_BYTES, info};
 use interface::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
@@ -13,6 +12,7 @@ use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Entry, thread};
 
+use crate::arch::children;
 use crate::{Check, frames, hold};
 
 pub const CHECKS: &[Check] = &[
@@ -63,21 +63,6 @@ impl Serve for Pager {
     }
 }
 
-/// What the child runs: reads, and ends with what it read as status.
-///
-/// # Safety
-/// Only for the thread of a child, in which nothing but this page is mapped.
-#[unsafe(naked)]
-unsafe extern "sysv64" fn run() -> ! {
-    naked_asm!(
-        "mov rdi, [rdi]",
-        "mov eax, {exit}",
-        "syscall",
-        "ud2",
-        exit = const abi_op::EXIT * ENTRY_BYTES,
-    )
-}
-
 /// A child that reads at [`PLACE`]. Let go, the thread is removed first, then what is left.
 struct Victim {
     _thread: Owned,
@@ -91,7 +76,7 @@ impl Victim {
         let domain = Owned::new(op::domain_new(Entry::OWN, 0, 0, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
-        let code = run as *const () as u64;
+        let code = children::read as *const () as u64;
         let start = code & !(PAGE_BYTES as u64 - 1);
         // SAFETY: code of ours, which may be read and executed.
         unsafe { op::map(domain.entry(), start, start, 0, MAP_READ | MAP_EXECUTE)? };

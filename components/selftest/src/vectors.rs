@@ -1,6 +1,5 @@
 //! Floating-point registers: kept over switches, clear at the entry of a service, back after a call.
 
-use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::Control;
@@ -10,6 +9,7 @@ use runtime::server::{self, Serve};
 use runtime::thread::Thread;
 use runtime::{Entry, message, op, table};
 
+use crate::arch::vectors::{CLEAR, expected, get, set};
 use crate::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
@@ -17,34 +17,6 @@ pub const CHECKS: &[Check] = &[
     ("a service finds vector registers clear, its caller finds its own", call),
     ("a new thread finds vector registers clear", fresh),
 ];
-
-/// XMM0, XMM15, MXCSR and the x87 control word.
-type Registers = [u64; 4];
-
-fn set(value: u64) {
-    let control = 0x1f80u32 | (value as u32 & 3) << 13;
-    // SAFETY: this domain may use the unit, and compiled code does not.
-    unsafe {
-        asm!("movq xmm0, {0}", "movq xmm15, {1}", "ldmxcsr [{2}]", in(reg) value, in(reg) !value, in(reg) &control);
-    }
-}
-
-fn get() -> Registers {
-    let (first, last): (u64, u64);
-    let (mut control, mut word) = (0u32, 0u16);
-    // SAFETY: as above.
-    unsafe {
-        asm!("movq {0}, xmm0", "movq {1}, xmm15", "stmxcsr [{2}]", "fnstcw [{3}]",
-            out(reg) first, out(reg) last, in(reg) &mut control, in(reg) &mut word);
-    }
-    [first, last, control.into(), word.into()]
-}
-
-const fn expected(value: u64) -> Registers {
-    [value, !value, 0x1f80 | (value & 3) << 13, 0x37f]
-}
-
-const CLEAR: Registers = [0, 0, 0x1f80, 0x37f];
 
 fn switches() -> Result<(), &'static str> {
     static WRONG: AtomicU64 = AtomicU64::new(0);

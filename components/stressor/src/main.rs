@@ -14,10 +14,11 @@ mod calls;
 
 use abi::{Error, NEVER, info, op as abi_op};
 use alloc::vec::Vec;
-use core::fmt::{self, Write};
+use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use runtime::Entry;
 use runtime::op::{self, Schedule};
+use runtime::serial::Serial;
 use runtime::thread::Thread;
 use stress::histogram::{Excuses, Histogram};
 
@@ -39,19 +40,6 @@ const TRIED: [usize; 6] =
     [abi_op::DRAW, abi_op::INTERRUPT_BIND, abi_op::PORT, abi_op::INFO, abi_op::MACHINE, abi_op::DISPATCH];
 /// Errors that nobody else can get.
 const SPECIAL: [Error; 3] = [Error::NoFrames, Error::Again, Error::NotRunnable];
-
-/// The serial line, polled: nobody else uses it here.
-struct Serial;
-
-impl Write for Serial {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
-            while op::port_read(Entry::IO_PORTS, 5).map_err(|_| fmt::Error)? & 0x20 == 0 {}
-            op::port_write(Entry::IO_PORTS, 0, byte).map_err(|_| fmt::Error)?;
-        }
-        Ok(())
-    }
-}
 
 /// A word of a record of the nucleus.
 fn told(what: u64, word: usize) -> u64 {
@@ -94,7 +82,7 @@ fn main() -> u8 {
 
     let mut missing: Vec<_> = TRIED.iter().filter_map(|row| counts.fails_too_often(*row)).collect();
     missing.extend(SPECIAL.iter().filter_map(|error| counts.comes_too_rarely(*error, DEMAND)));
-    let mut serial = Serial;
+    let mut serial = Serial::new();
     for line in counts.show(&Excuses { rows: &[], errors: &[] }) {
         let _ = writeln!(serial, "{line}");
     }

@@ -233,11 +233,3 @@ pub fn take_from(child: &Child) -> Result<(), Error> {
 pub fn set_thread_pointer(word: &'static AtomicU64) -> Result<(), Error> {
     op::activation_set(abi_op::ACTIVATION_THREAD_POINTER, core::ptr::from_ref(word) as u64)
 }
-
-/// The word that the thread pointer points to.
-pub fn pointed_to() -> u64 {
-    let word;
-    // SAFETY: the caller has set the thread pointer to a word.
-    unsafe { core::arch::asm!("mov {}, fs:[0]", out(reg) word) };
-    word
-}

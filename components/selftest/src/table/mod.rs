@@ -12,8 +12,7 @@ mod calls;
 mod child;
 mod floating;
 mod places;
-#[allow(unsafe_code)]
-mod programs;
+pub mod programs;
 mod revoked;
 mod running;
 mod schedulers;

@@ -208,7 +208,7 @@ fn moved(turn: &mut Turn) -> Result<(), &'static str> {
         }
         let mut count = 0;
         while ENOUGH.load(Ordering::SeqCst) == 0 {
-            if child::pointed_to() != SECRET {
+            if crate::arch::programs::pointed_to() != SECRET {
                 return 2;
             }
             count += 1;

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use abi::{Error, NEVER, rights};
 use alloc::sync::Arc;
 use runtime::entry::Owned;
+use runtime::serial::Serial;
 use runtime::{Entry, op};
 
 use super::places::{PATIENCE, Turn, Victim, When, code, pin, play, until};
@@ -144,15 +145,9 @@ fn both(turn: &mut Turn) -> Result<(), &'static str> {
     hold(taken + tokens(entry) == 2 * ROUNDS, "a token was lost or made")
 }
 
-/// Registers of the serial line: which interrupts it gives, which one it gives.
-const ENABLE: u64 = 1;
-const WHICH: u64 = 2;
-const READY_TO_SEND: u8 = 2;
-
 /// The serial line gives no interrupt any more.
 fn quiet() -> Result<(), &'static str> {
-    op::port_write(Entry::IO_PORTS, ENABLE, 0).map_err(text)?;
-    op::port_read(Entry::IO_PORTS, WHICH).map_err(text)?;
+    Serial::new().be_quiet().map_err(text)?;
     op::interrupt_enable(Entry::INTERRUPT).map_err(text)
 }
 
@@ -160,14 +155,14 @@ fn quiet() -> Result<(), &'static str> {
 fn interrupt(turn: &mut Turn) -> Result<(), &'static str> {
     let semaphore = semaphore()?;
     let entry = semaphore.entry();
-    let ports = Entry::IO_PORTS;
+    let mut line = Serial::new();
     // Whoever acts drives the line now, whoever drove it before.
     op::interrupt_bind(Entry::INTERRUPT, entry).map_err(text)?;
     let victim = play(
         turn,
         1,
         move || code(op::p(entry, op::clock() + PATIENCE)),
-        |_| op::port_write(ports, ENABLE, READY_TO_SEND).map_err(text),
+        |_| line.interrupt_when_ready().map_err(text),
     )?;
     let result = victim.finish()?;
     quiet()?;
@@ -193,7 +188,7 @@ fn rebound(turn: &mut Turn) -> Result<(), &'static str> {
             move || code(op::p(here, if when == Before { op::clock() + 50 * MICROSECOND } else { NEVER })),
             |_| {
                 bind(there).map_err(text)?;
-                op::port_write(Entry::IO_PORTS, ENABLE, READY_TO_SEND).map_err(text)
+                Serial::new().interrupt_when_ready().map_err(text)
             },
         )?;
         op::p(there, op::clock() + PATIENCE).map_err(|_| "the interrupt woke nobody")?;
@@ -211,14 +206,14 @@ fn rebound(turn: &mut Turn) -> Result<(), &'static str> {
     let its = enough.clone();
     // It binds from its CPU, too, and gives the interrupts.
     let victim = Victim::new(turn.victim, move || {
-        let mut round = 0;
+        let (mut round, mut line) = (0, Serial::new());
         while round < TIMES || its.load(Ordering::SeqCst) == 0 {
-            let interrupts = || -> Result<(), Error> {
+            let mut interrupts = || -> Result<(), Error> {
                 if round % 4 == 0 {
                     bind(here)?;
                     op::yield_now();
                 }
-                op::port_write(Entry::IO_PORTS, ENABLE, READY_TO_SEND)?;
+                line.interrupt_when_ready()?;
                 let end = op::clock() + PATIENCE;
                 // To one of them it comes.
                 while op::p(here, 0).is_err() && op::p(there, 0).is_err() {
@@ -227,8 +222,8 @@ fn rebound(turn: &mut Turn) -> Result<(), &'static str> {
                     }
                     op::yield_now();
                 }
-                op::port_write(Entry::IO_PORTS, ENABLE, 0)?;
-                op::port_read(Entry::IO_PORTS, WHICH).map(drop)
+                line.be_quiet()?;
+                line.was_served()
             };
             if let Err(error) = interrupts() {
                 return error as u64;

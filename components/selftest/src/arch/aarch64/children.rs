@@ -1,0 +1,24 @@
+//! What children run that see one page of this program, and have no stack.
+
+use core::arch::naked_asm;
+
+use abi::layout::ENTRY_BYTES;
+use abi::op;
+
+/// Writes where it is told, and ends well if it can.
+///
+/// # Safety
+/// Only for the thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn write() -> ! {
+    naked_asm!("str x0, [x0]", "mov x0, xzr", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
+}
+
+/// Reads where it is told, and ends with what it read as status.
+///
+/// # Safety
+/// Only for the thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn read() -> ! {
+    naked_asm!("ldr x0, [x0]", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
+}

@@ -1,0 +1,288 @@
+//! What runs in children of the table; see [`crate::table::programs`].
+
+use core::arch::naked_asm;
+
+use abi::layout::{ENTRY_BYTES, RETURN};
+use abi::op;
+
+use crate::table::programs::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, word};
+
+/// Code and bytes of all.
+pub fn all() -> [(u64, u64); 8] {
+    [
+        (serve as *const () as u64, 128),
+        (call as *const () as u64, 128),
+        (read as *const () as u64, 64),
+        (write as *const () as u64, 64),
+        (ask as *const () as u64, 256),
+        (keep as *const () as u64, 2048),
+        (mark as *const () as u64, 64),
+        (touch as *const () as u64, 64),
+    ]
+}
+
+/// A service. Word 0: 0 = returns at once; 1 = P on the semaphore at index word 1, then returns;
+/// 2 = runs until the first word of the page at [`PLACE`] is not 0. The answer is [`ANSWER`].
+///
+/// # Safety
+/// Only as a service of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn serve() -> ! {
+    naked_asm!(
+        "cbz w0, 3f",
+        "cmp w0, #1",
+        "b.ne 2f",
+        "mov w8, {entry}",
+        "mul w8, w1, w8",
+        "mov x0, {p}",
+        "mov x1, #-1",
+        "mov x2, xzr",
+        "mov x3, xzr",
+        "svc #0",
+        "b 3f",
+        "2:",
+        "mov x9, {place}",
+        "4:",
+        "yield",
+        "ldr x10, [x9]",
+        "cbz x10, 4b",
+        "3:",
+        "mov x0, {answer}",
+        "mov x3, xzr",
+        "mov x8, {leave}",
+        "svc #0",
+        "udf #0",
+        entry = const ENTRY_BYTES,
+        p = const op::P,
+        place = const PLACE,
+        answer = const ANSWER,
+        leave = const RETURN * ENTRY_BYTES,
+    )
+}
+
+/// A thread that calls the portal at index argument mod 65,536 with the 16 bits above as word 0 and the 32 bits
+/// above those as word 1, and ends its domain with the status of the call.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn call() -> ! {
+    naked_asm!(
+        "and x8, x0, #0xffff",
+        "mov x9, {entry}",
+        "mul x8, x8, x9",
+        "lsr x1, x0, #32",
+        "ubfx x0, x0, #16, #16",
+        "mov x2, xzr",
+        "mov x3, xzr",
+        "mov x4, xzr",
+        "mov x5, xzr",
+        "svc #0",
+        "mov x0, x8",
+        "mov x8, {exit}",
+        "svc #0",
+        "udf #0",
+        entry = const ENTRY_BYTES,
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// A thread that reads the word at its argument for ever, and writes what it read to the page after it, and how often.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn read() -> ! {
+    naked_asm!(
+        "2:",
+        "ldr x9, [x0]",
+        "str x9, [x0, #4096]",
+        "ldr x9, [x0, #4104]",
+        "add x9, x9, #1",
+        "str x9, [x0, #4104]",
+        "b 2b",
+    )
+}
+
+/// A thread that counts in the word at its argument for ever.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn write() -> ! {
+    naked_asm!("2:", "add x9, x9, #1", "str x9, [x0]", "b 2b")
+}
+
+/// Makes the system call of the block at its argument (or word 0) again and again, and counts, until the block says stop.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn ask() -> ! {
+    naked_asm!(
+        "mov x19, x0",
+        "2:",
+        "ldr x9, [x19]",
+        "add x9, x9, #1",
+        "str x9, [x19]",
+        "ldr x9, [x19, #8 * {stop}]",
+        "cbnz x9, 3f",
+        "ldr x8, [x19, #8 * {call}]",
+        "ldr x0, [x19, #8 * {first}]",
+        "ldr x1, [x19, #8 * {second}]",
+        "ldr x3, [x19, #8 * {control}]",
+        "mov x2, xzr",
+        "mov x4, xzr",
+        "mov x5, xzr",
+        "svc #0",
+        "str x8, [x19, #8 * {status}]",
+        "b 2b",
+        // A return, of which there is a refusal if nobody called.
+        "3:",
+        "mov x9, #1",
+        "str x9, [x19, #8 * {ended}]",
+        "mov x0, {answer}",
+        "mov x3, xzr",
+        "mov x8, {leave}",
+        "svc #0",
+        "mov x0, xzr",
+        "mov x8, {exit}",
+        "svc #0",
+        "udf #0",
+        stop = const word::STOP,
+        call = const word::CALL,
+        first = const word::FIRST,
+        second = const word::SECOND,
+        control = const word::CONTROL,
+        status = const word::STATUS,
+        ended = const word::ENDED,
+        answer = const ANSWER,
+        leave = const RETURN * ENTRY_BYTES,
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// Looks whether its floating-point registers are clear, then sets them to what its block says, and looks again and again whether
+/// they are that; makes the block's system call meanwhile, if there is one (not 0).
+///
+/// # Safety
+/// Only in a child with floating-point registers.
+#[unsafe(naked)]
+pub unsafe extern "C" fn keep() -> ! {
+    naked_asm!(
+        ".arch_extension fp",
+        "mov x19, x0",
+        "mov x20, {not_clear}",
+        ".irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31",
+        "fmov x9, d\\number",
+        "cbnz x9, 9f",
+        ".endr",
+        "mov x20, {rounding}",
+        "mrs x9, fpcr",
+        "cbnz x9, 9f",
+        "mrs x9, fpsr",
+        "cbnz x9, 9f",
+        // From here on x21 has the seed, and x22 what FPCR is to be: how to round is part of the seed.
+        "ldr x21, [x19, #8 * {seed}]",
+        "mov x9, x21",
+        ".irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31",
+        "fmov d\\number, x9",
+        "add x9, x9, #1",
+        ".endr",
+        "and x22, x21, #3",
+        "lsl x22, x22, #22",
+        "msr fpcr, x22",
+        "2:",
+        "mov x10, x21",
+        "mov x20, #1",
+        ".irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31",
+        "fmov x9, d\\number",
+        "cmp x9, x10",
+        "b.ne 9f",
+        "add x10, x10, #1",
+        "add x20, x20, #1",
+        ".endr",
+        "mov x20, {rounding}",
+        "mrs x9, fpcr",
+        "cmp x9, x22",
+        "b.ne 9f",
+        "ldr x9, [x19]",
+        "add x9, x9, #1",
+        "str x9, [x19]",
+        "ldr x9, [x19, #8 * {stop}]",
+        "cbnz x9, 3f",
+        "ldr x8, [x19, #8 * {call}]",
+        "cbz x8, 2b",
+        "ldr x0, [x19, #8 * {first}]",
+        "ldr x1, [x19, #8 * {second}]",
+        "ldr x3, [x19, #8 * {control}]",
+        "mov x2, xzr",
+        "mov x4, xzr",
+        "mov x5, xzr",
+        "svc #0",
+        "str x8, [x19, #8 * {status}]",
+        "b 2b",
+        "9:",
+        "str x20, [x19, #8 * {wrong}]",
+        "3:",
+        "mov x9, #1",
+        "str x9, [x19, #8 * {ended}]",
+        "mov x0, {answer}",
+        "mov x3, xzr",
+        "mov x8, {leave}",
+        "svc #0",
+        "mov x0, xzr",
+        "mov x8, {exit}",
+        "svc #0",
+        "udf #0",
+        not_clear = const NOT_CLEAR,
+        rounding = const ROUNDING,
+        wrong = const word::WRONG,
+        seed = const word::SEED,
+        stop = const word::STOP,
+        call = const word::CALL,
+        first = const word::FIRST,
+        second = const word::SECOND,
+        control = const word::CONTROL,
+        status = const word::STATUS,
+        ended = const word::ENDED,
+        answer = const ANSWER,
+        leave = const RETURN * ENTRY_BYTES,
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// A thread that writes [`MARK`] to the first page for ever. Entered elsewhere than at its begin, it faults.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn mark() -> ! {
+    naked_asm!(
+        "2:",
+        "mov x9, {place}",
+        "mov x10, {mark}",
+        "str x10, [x9]",
+        "mov x9, xzr",
+        "b 2b",
+        place = const PLACE,
+        mark = const MARK,
+    )
+}
+
+/// A thread that uses a floating-point register, and then writes to the word at its argument for ever.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn touch() -> ! {
+    naked_asm!(".arch_extension fp", "fmov x9, d0", "2:", "str x9, [x0]", "b 2b")
+}
+
+/// The word that the thread pointer points to.
+pub fn pointed_to() -> u64 {
+    let word;
+    // SAFETY: the caller has set the thread pointer to a word.
+    unsafe { core::arch::asm!("mrs {0}, tpidr_el0", "ldr {0}, [{0}]", out(reg) word) };
+    word
+}

@@ -1,0 +1,262 @@
+//! What runs in children of the table; see [`crate::table::programs`].
+
+use core::arch::naked_asm;
+
+use abi::layout::ENTRY_BYTES;
+use abi::op;
+
+use crate::table::programs::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, word};
+
+/// Code and bytes of all.
+pub fn all() -> [(u64, u64); 8] {
+    [
+        (serve as *const () as u64, 128),
+        (call as *const () as u64, 128),
+        (read as *const () as u64, 64),
+        (write as *const () as u64, 64),
+        (ask as *const () as u64, 256),
+        (keep as *const () as u64, 1024),
+        (mark as *const () as u64, 64),
+        (touch as *const () as u64, 64),
+    ]
+}
+
+/// A service. Word 0: 0 = returns at once; 1 = P on the semaphore at index word 1, then returns;
+/// 2 = runs until the first word of the page at [`PLACE`] is not 0. The answer is [`ANSWER`].
+///
+/// # Safety
+/// Only as a service of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn serve() -> ! {
+    naked_asm!(
+        "test edi, edi",
+        "jz 3f",
+        "cmp edi, 1",
+        "jne 2f",
+        "mov eax, esi",
+        "imul eax, eax, {entry}",
+        "xor edi, edi",
+        "mov rsi, -1",
+        "xor edx, edx",
+        "xor r10d, r10d",
+        "syscall",
+        "jmp 3f",
+        "2:",
+        "cmp qword ptr [{place}], 0",
+        "je 2b",
+        "3:",
+        "mov edi, {answer}",
+        "xor r10d, r10d",
+        "xor eax, eax",
+        "syscall",
+        "ud2",
+        entry = const ENTRY_BYTES,
+        place = const PLACE,
+        answer = const ANSWER,
+    )
+}
+
+/// A thread that calls the portal at index argument mod 65,536 with the 16 bits above as word 0 and the 32 bits
+/// above those as word 1, and ends its domain with the status of the call.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn call() -> ! {
+    naked_asm!(
+        "movzx eax, di",
+        "imul eax, eax, {entry}",
+        "mov rsi, rdi",
+        "shr rsi, 32",
+        "shr edi, 16",
+        "xor edx, edx",
+        "xor r8d, r8d",
+        "xor r9d, r9d",
+        "xor r10d, r10d",
+        "syscall",
+        "mov rdi, rax",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        entry = const ENTRY_BYTES,
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// A thread that reads the word at its argument for ever, and writes what it read to the page after it, and how often.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn read() -> ! {
+    naked_asm!("2:", "mov rax, [rdi]", "mov [rdi + 4096], rax", "inc qword ptr [rdi + 4104]", "jmp 2b")
+}
+
+/// A thread that counts in the word at its argument for ever.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn write() -> ! {
+    naked_asm!("2:", "inc rcx", "mov [rdi], rcx", "jmp 2b")
+}
+
+/// Makes the system call of the block at its argument (or word 0) again and again, and counts, until the block says stop.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn ask() -> ! {
+    naked_asm!(
+        "mov r12, rdi",
+        "2:",
+        "inc qword ptr [r12]",
+        "cmp qword ptr [r12 + 8 * {stop}], 0",
+        "jne 3f",
+        "mov rax, [r12 + 8 * {call}]",
+        "mov rdi, [r12 + 8 * {first}]",
+        "mov rsi, [r12 + 8 * {second}]",
+        "mov r10, [r12 + 8 * {control}]",
+        "xor edx, edx",
+        "xor r8d, r8d",
+        "xor r9d, r9d",
+        "syscall",
+        "mov [r12 + 8 * {status}], rax",
+        "jmp 2b",
+        // A return, of which there is a refusal if nobody called.
+        "3:",
+        "mov qword ptr [r12 + 8 * {ended}], 1",
+        "mov edi, {answer}",
+        "xor r10d, r10d",
+        "xor eax, eax",
+        "syscall",
+        "xor edi, edi",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        stop = const word::STOP,
+        call = const word::CALL,
+        first = const word::FIRST,
+        second = const word::SECOND,
+        control = const word::CONTROL,
+        status = const word::STATUS,
+        ended = const word::ENDED,
+        answer = const ANSWER,
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// Looks whether its floating-point registers are clear, then sets them to what its block says, and looks again and again whether
+/// they are that; makes the block's system call meanwhile, if there is one (not 0).
+///
+/// # Safety
+/// Only in a child with floating-point registers.
+#[unsafe(naked)]
+pub unsafe extern "C" fn keep() -> ! {
+    naked_asm!(
+        "mov r12, rdi",
+        ".irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+        "movq rax, xmm\\number",
+        "mov ebp, {not_clear}",
+        "test rax, rax",
+        "jnz 9f",
+        ".endr",
+        "mov ebp, {rounding}",
+        "stmxcsr [r12 + 120]",
+        "cmp dword ptr [r12 + 120], 0x1f80",
+        "jne 9f",
+        // From here on r13 has the seed, and r14 what MXCSR is to be: how to round is part of the seed.
+        "mov r13, [r12 + 8 * {seed}]",
+        "mov rax, r13",
+        ".irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+        "movq xmm\\number, rax",
+        "inc rax",
+        ".endr",
+        "mov r14d, r13d",
+        "and r14d, 3",
+        "shl r14d, 13",
+        "or r14d, 0x1f80",
+        "mov [r12 + 120], r14d",
+        "ldmxcsr [r12 + 120]",
+        "2:",
+        "mov rcx, r13",
+        "mov ebp, 1",
+        ".irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15",
+        "movq rax, xmm\\number",
+        "cmp rax, rcx",
+        "jne 9f",
+        "inc rcx",
+        "inc ebp",
+        ".endr",
+        "mov ebp, {rounding}",
+        "stmxcsr [r12 + 120]",
+        "cmp [r12 + 120], r14d",
+        "jne 9f",
+        "inc qword ptr [r12]",
+        "cmp qword ptr [r12 + 8 * {stop}], 0",
+        "jne 3f",
+        "mov rax, [r12 + 8 * {call}]",
+        "test rax, rax",
+        "jz 2b",
+        "mov rdi, [r12 + 8 * {first}]",
+        "mov rsi, [r12 + 8 * {second}]",
+        "mov r10, [r12 + 8 * {control}]",
+        "xor edx, edx",
+        "xor r8d, r8d",
+        "xor r9d, r9d",
+        "syscall",
+        "mov [r12 + 8 * {status}], rax",
+        "jmp 2b",
+        "9:",
+        "mov [r12 + 8 * {wrong}], rbp",
+        "3:",
+        "mov qword ptr [r12 + 8 * {ended}], 1",
+        "mov edi, {answer}",
+        "xor r10d, r10d",
+        "xor eax, eax",
+        "syscall",
+        "xor edi, edi",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        not_clear = const NOT_CLEAR,
+        rounding = const ROUNDING,
+        wrong = const word::WRONG,
+        seed = const word::SEED,
+        stop = const word::STOP,
+        call = const word::CALL,
+        first = const word::FIRST,
+        second = const word::SECOND,
+        control = const word::CONTROL,
+        status = const word::STATUS,
+        ended = const word::ENDED,
+        answer = const ANSWER,
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// A thread that writes [`MARK`] to the first page for ever. Entered elsewhere than at its begin, it faults.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn mark() -> ! {
+    naked_asm!("2:", "mov qword ptr [{place}], {mark}", "jmp 2b", place = const PLACE, mark = const MARK)
+}
+
+/// A thread that uses a floating-point register, and then writes to the word at its argument for ever.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn touch() -> ! {
+    naked_asm!("movq rax, xmm0", "2:", "mov [rdi], rax", "jmp 2b")
+}
+
+/// The word that the thread pointer points to.
+pub fn pointed_to() -> u64 {
+    let word;
+    // SAFETY: the caller has set the thread pointer to a word.
+    unsafe { core::arch::asm!("mov {}, fs:[0]", out(reg) word) };
+    word
+}

@@ -1,0 +1,91 @@
+//! The serial line of a component that has it to itself, in a system without `console`: tests. It sends byte by byte and
+//! waits for the device each time. The device is a 16550 behind ports, or a PL011 with registers in memory
+//! ([`crate::device`]), whichever the system description gave us.
+
+use core::fmt;
+
+use abi::Error;
+use abi::rights::Kind;
+
+use crate::entry::Entry;
+use crate::{device, op};
+
+/// 16550 (PC16550D, 8.0): data; interrupt enable; interrupt identification; line status.
+mod ports {
+    pub const DATA: u64 = 0;
+    pub const ENABLE: u64 = 1;
+    pub const IDENTIFICATION: u64 = 2;
+    pub const LINE_STATUS: u64 = 5;
+    pub const SENDS: u8 = 0x20;
+    pub const READY_TO_SEND: u8 = 2;
+}
+
+/// PL011 (DDI 0183, 3.3): data; flags; interrupt mask.
+mod registers {
+    pub const DATA: usize = 0;
+    pub const FLAGS: usize = 0x18;
+    pub const MASK: usize = 0x38;
+    pub const FULL: u32 = 1 << 5;
+    pub const READY_TO_SEND: u32 = 1 << 5;
+}
+
+/// The serial line.
+#[derive(Clone, Copy, Debug)]
+pub struct Serial {
+    has_ports: bool,
+}
+
+impl Serial {
+    /// The line that we were given.
+    pub fn new() -> Self {
+        let kind = op::entry_info(Entry::OWN, Entry::IO_PORTS).map(|(kind, _)| kind);
+        Self { has_ports: kind == Ok(Kind::IoPorts) }
+    }
+
+    /// Sends a byte when the device takes it.
+    pub fn send(&mut self, byte: u8) -> Result<(), Error> {
+        if self.has_ports {
+            while op::port_read(Entry::IO_PORTS, ports::LINE_STATUS)? & ports::SENDS == 0 {}
+            return op::port_write(Entry::IO_PORTS, ports::DATA, byte);
+        }
+        while device::read(registers::FLAGS) & registers::FULL != 0 {}
+        device::write(registers::DATA, byte.into());
+        Ok(())
+    }
+
+    /// From now on the device interrupts when it is ready to send; that it is, when bytes were sent before.
+    pub fn interrupt_when_ready(&mut self) -> Result<(), Error> {
+        if self.has_ports {
+            return op::port_write(Entry::IO_PORTS, ports::ENABLE, ports::READY_TO_SEND);
+        }
+        device::write(registers::MASK, registers::READY_TO_SEND);
+        Ok(())
+    }
+
+    /// From now on the device does not interrupt.
+    pub fn be_quiet(&mut self) -> Result<(), Error> {
+        if self.has_ports {
+            op::port_write(Entry::IO_PORTS, ports::ENABLE, 0)?;
+            return op::port_read(Entry::IO_PORTS, ports::IDENTIFICATION).map(drop);
+        }
+        device::write(registers::MASK, 0);
+        Ok(())
+    }
+
+    /// An interrupt was served, and another one may come: a line that is no edge gives none before. (A PL011's is none.)
+    pub fn was_served(&mut self) -> Result<(), Error> {
+        if self.has_ports { Ok(()) } else { op::interrupt_enable(Entry::INTERRUPT) }
+    }
+}
+
+impl Default for Serial {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Write for Serial {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes().try_for_each(|byte| self.send(byte)).map_err(|_| fmt::Error)
+    }
+}
