@@ -6,6 +6,8 @@ use runtime::abi::layout::ENTRY_BYTES;
 use runtime::abi::rights::MAP_READ;
 use runtime::abi::{NEVER, PAGE_BYTES, op};
 
+use crate::bounds::START;
+
 /// All code of children.
 pub const CODE: &[unsafe extern "C" fn() -> !] = &[
     one_call,
@@ -111,5 +113,43 @@ pub unsafe extern "C" fn ping_pong() -> ! {
         map = const op::MAP * ENTRY_BYTES,
         exit = const op::EXIT * ENTRY_BYTES,
         step = const 2 * PAGE_BYTES,
+    )
+}
+
+/// A thread that waits for [`crate::bounds::START`] and removes the entry that its argument is.
+///
+/// # Safety
+/// Only for a thread of ours that owns nothing.
+#[unsafe(naked)]
+pub unsafe extern "C" fn remove_ourselves() -> ! {
+    naked_asm!(
+        "mov x19, x0",
+        "adrp x20, {start}",
+        "add x20, x20, :lo12:{start}",
+        "2:",
+        "mov x8, {yields}",
+        "mov x3, xzr",
+        "svc #0",
+        "ldr x9, [x20]",
+        "cmp x9, #1",
+        "b.ne 2b",
+        "add x9, x9, #1",
+        "str x9, [x20]",
+        "mov x8, {remove}",
+        "mov x0, xzr",
+        "mov x1, x19",
+        "mov x3, xzr",
+        "svc #0",
+        "ldr x9, [x20]",
+        "add x9, x9, #1",
+        "str x9, [x20]",
+        "3:",
+        "mov x8, {yields}",
+        "mov x3, xzr",
+        "svc #0",
+        "b 3b",
+        yields = const op::YIELD * ENTRY_BYTES,
+        remove = const op::ENTRY_REMOVE * ENTRY_BYTES,
+        start = sym START,
     )
 }

@@ -6,6 +6,8 @@ use runtime::abi::layout::ENTRY_BYTES;
 use runtime::abi::rights::MAP_READ;
 use runtime::abi::{NEVER, PAGE_BYTES, op};
 
+use crate::bounds::START;
+
 /// All code of children.
 pub const CODE: &[unsafe extern "C" fn() -> !] = &[one_call, ping_pong, read, read_again];
 
@@ -109,5 +111,37 @@ pub unsafe extern "C" fn ping_pong() -> ! {
         map = const op::MAP * ENTRY_BYTES,
         exit = const op::EXIT * ENTRY_BYTES,
         step = const 2 * PAGE_BYTES,
+    )
+}
+
+/// A thread that waits for [`crate::bounds::START`] and removes the entry that its argument is.
+///
+/// # Safety
+/// Only for a thread of ours that owns nothing.
+#[unsafe(naked)]
+pub unsafe extern "C" fn remove_ourselves() -> ! {
+    naked_asm!(
+        "mov rbx, rdi",
+        "2:",
+        "mov eax, {yields}",
+        "xor r10d, r10d",
+        "syscall",
+        "cmp qword ptr [rip + {start}], 1",
+        "jne 2b",
+        "inc qword ptr [rip + {start}]",
+        "mov eax, {remove}",
+        "xor edi, edi",
+        "mov rsi, rbx",
+        "xor r10d, r10d",
+        "syscall",
+        "inc qword ptr [rip + {start}]",
+        "3:",
+        "mov eax, {yields}",
+        "xor r10d, r10d",
+        "syscall",
+        "jmp 3b",
+        yields = const op::YIELD * ENTRY_BYTES,
+        remove = const op::ENTRY_REMOVE * ENTRY_BYTES,
+        start = sym START,
     )
 }
