@@ -133,5 +133,5 @@ unsafe extern "C" {
     pub fn op_thread_id();
     pub fn op_light();
     pub fn op_full();
-    pub static vectors: [u8; 2048];
+    pub(super) static vectors: [u8; 2048];
 }

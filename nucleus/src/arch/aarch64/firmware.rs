@@ -9,7 +9,7 @@ use devicetree::{Found, HEADER_BYTES, Range, Tree};
 
 /// How the firmware is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Conduit {
+pub(super) enum Conduit {
     /// HVC.
     Hypervisor,
     /// SMC.
@@ -17,10 +17,10 @@ pub enum Conduit {
 }
 
 /// Interrupt lines that are known by how they are triggered.
-pub const LINES: usize = 256;
+pub(super) const LINES: usize = 256;
 
 /// See the module.
-pub struct Firmware {
+pub(super) struct Firmware {
     /// The lowest frame of RAM.
     pub first_frame: usize,
     /// The device tree, as far as it counts.
@@ -66,12 +66,12 @@ static FIRMWARE: Nucleus<Firmware> = Nucleus::new(Firmware {
 
 /// What was found.
 #[inline(always)]
-pub fn get() -> &'static mut Firmware {
+pub(super) fn get() -> &'static mut Firmware {
     FIRMWARE.get()
 }
 
 /// The tree at a physical address, which the boot page tables map, and its place.
-pub fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
+pub(super) fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
     if physical == 0 || !physical.is_multiple_of(8) {
         return Err(devicetree::Error::NoTree.text());
     }
@@ -97,7 +97,7 @@ const VIRTUAL: usize = 2;
 const FIRST_OWN: u32 = 16;
 
 /// Notes what of the tree the nucleus needs.
-pub fn note(tree: &Tree<'_>) {
+pub(super) fn note(tree: &Tree<'_>) {
     let firmware = get();
     tree.walk(|found| {
         note_device(firmware, found);

@@ -67,7 +67,7 @@ pub fn init() {
 }
 
 /// Loads everything: vectors, protection, the counters that users may read.
-pub fn load() {
+pub(super) fn load() {
     let mut control = read!("sctlr_el1") | SCTLR_WXN;
     // ID_AA64MMFR1_EL1.PAN (FEAT_PAN): set now and at every exception.
     let protects = read!("id_aa64mmfr1_el1") >> 20 & 0xf != 0;

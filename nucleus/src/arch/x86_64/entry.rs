@@ -129,7 +129,7 @@ unsafe extern "C" {
     pub fn op_dispatch();
     /// Sleeps until an interrupt.
     pub fn idle_wait() -> !;
-    pub fn system_call_entry();
+    pub(super) fn system_call_entry();
     pub fn entry_empty();
     pub fn entry_revoked();
     pub fn entry_wrong_kind();
@@ -139,5 +139,5 @@ unsafe extern "C" {
     pub fn op_thread_id();
     pub fn op_light();
     pub fn op_full();
-    pub static trap_stubs: [u8; 4096];
+    pub(super) static trap_stubs: [u8; 4096];
 }

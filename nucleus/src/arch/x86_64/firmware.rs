@@ -46,7 +46,7 @@ fn find_madt(rsdp: u64) -> Option<&'static [u8]> {
 }
 
 /// Calls `found` with the local APIC's identity of each CPU that can be used; false if there is no list.
-pub fn cpus(rsdp: u64, mut found: impl FnMut(u32)) -> bool {
+pub(super) fn cpus(rsdp: u64, mut found: impl FnMut(u32)) -> bool {
     let Some(madt) = (rsdp != 0).then(|| find_madt(rsdp)).flatten() else { return false };
     let mut rest = madt.get(ENTRIES..).unwrap_or_default();
     while let [kind, length, ..] = *rest {

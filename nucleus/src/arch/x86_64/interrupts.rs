@@ -6,15 +6,15 @@ use crate::pointer::Nucleus;
 use core::arch::asm;
 
 /// Vector of interrupt line 0.
-pub const FIRST_LINE: usize = 32;
+pub(super) const FIRST_LINE: usize = 32;
 /// Interrupt lines of the I/O APIC.
 pub const LINES: usize = 24;
 /// Vector of the timer.
-pub const TIMER: usize = 0xe0;
+pub(super) const TIMER: usize = 0xe0;
 /// Vector of interrupts from other CPUs.
-pub const OTHER_CPU: usize = 0xe1;
+pub(super) const OTHER_CPU: usize = 0xe1;
 /// Vector of interrupts that are none.
-pub const SPURIOUS: usize = 0xff;
+pub(super) const SPURIOUS: usize = 0xff;
 
 const IDENTITY: usize = 0x20;
 const COMMAND: usize = 0x300;
@@ -85,12 +85,12 @@ pub fn send(identity: u32) {
 }
 
 /// Resets a CPU, which then waits for [`send_start`].
-pub fn send_init(identity: u32) {
+pub(super) fn send_init(identity: u32) {
     command(identity, ASSERT | INIT);
 }
 
 /// A CPU begins at a page of the first MiB.
-pub fn send_start(identity: u32, page: u32) {
+pub(super) fn send_start(identity: u32, page: u32) {
     command(identity, ASSERT | START | page);
 }
 
@@ -153,16 +153,16 @@ pub fn is_level(line: usize) -> bool {
 }
 
 /// The interrupt was taken.
-pub fn acknowledge() {
+pub(super) fn acknowledge() {
     write(0xb0, 0);
 }
 
 /// Starts the one-shot timer with this many counts; 0 stops it.
-pub fn start_timer(counts: u32) {
+pub(super) fn start_timer(counts: u32) {
     write(0x380, counts);
 }
 
 /// Counts left.
-pub fn timer_left() -> u32 {
+pub(super) fn timer_left() -> u32 {
     read(0x390)
 }

@@ -8,9 +8,9 @@ pub const DIRECT: usize = 0xffff_8000_0000_0000;
 /// The image is linked here plus its physical address.
 pub const IMAGE: usize = 0xffff_ffff_8000_0000;
 /// Registers of the local and the I/O interrupt controller: the last pages that the image's own table reaches.
-pub const LOCAL_APIC: usize = 0xffff_ffff_803f_e000;
+pub(super) const LOCAL_APIC: usize = 0xffff_ffff_803f_e000;
 /// See [`LOCAL_APIC`].
-pub const IO_APIC: usize = 0xffff_ffff_803f_f000;
+pub(super) const IO_APIC: usize = 0xffff_ffff_803f_f000;
 /// Bytes of the system call instruction.
 pub const SYSTEM_CALL_BYTES: u64 = 2;
 
@@ -60,7 +60,7 @@ const MSR_FS_BASE: u32 = 0xc000_0100;
 ///
 /// # Safety
 /// As the register demands (Intel SDM volume 4).
-pub unsafe fn write_msr(register: u32, value: u64) {
+pub(super) unsafe fn write_msr(register: u32, value: u64) {
     // SAFETY: by contract.
     unsafe {
         asm!("wrmsr", in("ecx") register, in("eax") value as u32, in("edx") (value >> 32) as u32, options(nostack))
@@ -71,7 +71,7 @@ pub unsafe fn write_msr(register: u32, value: u64) {
 ///
 /// # Safety
 /// The register exists.
-pub unsafe fn read_msr(register: u32) -> u64 {
+pub(super) unsafe fn read_msr(register: u32) -> u64 {
     let (low, high): (u32, u32);
     // SAFETY: by contract.
     unsafe { asm!("rdmsr", in("ecx") register, out("eax") low, out("edx") high, options(nostack, nomem)) }
@@ -79,7 +79,7 @@ pub unsafe fn read_msr(register: u32) -> u64 {
 }
 
 /// Loads the user's thread pointer, which was checked.
-pub fn load_thread_pointer(pointer: u64) {
+pub(super) fn load_thread_pointer(pointer: u64) {
     // SAFETY: a canonical user address.
     unsafe { write_msr(MSR_FS_BASE, pointer) }
 }

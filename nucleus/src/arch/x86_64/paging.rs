@@ -221,7 +221,7 @@ pub fn leave_space() {
 const AREAS: usize = 0xffff_ffff_8040_0000;
 
 /// Maps frames for the area of a CPU at this offset, behind a page that stays empty; gives the address.
-pub fn map_area(offset: usize, count: usize) -> Result<usize, &'static str> {
+pub(super) fn map_area(offset: usize, count: usize) -> Result<usize, &'static str> {
     let start = AREAS + offset + FRAME;
     for page in 0..count {
         let frame = boot_table()?;
@@ -232,7 +232,7 @@ pub fn map_area(offset: usize, count: usize) -> Result<usize, &'static str> {
 }
 
 /// Maps firmware memory, for good and for reading, where the direct map has no RAM. Nothing if it lies beyond what can be.
-pub fn show_firmware(start: u64, length: usize) -> Option<()> {
+pub(super) fn show_firmware(start: u64, length: usize) -> Option<()> {
     const END: u64 = 1 << 40;
     let end = start.checked_add(length as u64).filter(|end| *end <= END)?;
     let root = UPPER_HALF.get().root;
@@ -247,7 +247,7 @@ pub fn show_firmware(start: u64, length: usize) -> Option<()> {
 }
 
 /// Maps the page at which CPUs begin where it is; gives the root for them, which lies below 4 GiB.
-pub fn begin_start(page: usize) -> Result<u64, &'static str> {
+pub(super) fn begin_start(page: usize) -> Result<u64, &'static str> {
     let root = UPPER_HALF.get().root;
     if root >= 1 << 20 {
         return Err("the nucleus's tables lie too high for other CPUs");
@@ -257,7 +257,7 @@ pub fn begin_start(page: usize) -> Result<u64, &'static str> {
 }
 
 /// Ends [`begin_start`].
-pub fn end_start() {
+pub(super) fn end_start() {
     let mut at = UPPER_HALF.get().root;
     for level in (1..4).rev() {
         let entry = &mut table(at)[0];

@@ -11,9 +11,9 @@ use core::arch::asm;
 use core::mem::offset_of;
 
 /// Selector of user code, with privilege 3.
-pub const USER_CODE: u16 = 0x2b;
+pub(super) const USER_CODE: u16 = 0x2b;
 /// Selector of user data, with privilege 3.
-pub const USER_DATA: u16 = 0x23;
+pub(super) const USER_DATA: u16 = 0x23;
 const KERNEL_CODE: u16 = 0x08;
 const TASK: u16 = 0x30;
 
@@ -37,7 +37,7 @@ struct TaskState {
 
 /// What each CPU has of its own.
 #[repr(C)]
-pub struct Tables {
+pub(super) struct Tables {
     stacks: Stacks,
     task: TaskState,
     segments: [u64; 8],
@@ -45,7 +45,7 @@ pub struct Tables {
 
 impl Tables {
     /// Before [`init`].
-    pub const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             stacks: Stacks([[0; STACK_BYTES]; 6]),
             task: TaskState {
@@ -151,7 +151,7 @@ pub fn init() {
 }
 
 /// Loads everything, with the CPU's own tables and interrupts off.
-pub fn load(mut tables: Ref<Tables>) {
+pub(super) fn load(mut tables: Ref<Tables>) {
     for index in 0..6 {
         let stack = tables.stacks.0[index].as_ptr() as u64 + STACK_BYTES as u64;
         tables.task.interrupt_stacks[index] = stack;

@@ -83,7 +83,7 @@ pub fn halt() {
 /// What a domain dies with that runs [`halt`]: class 1 of ESR_EL1 (Arm ARM D19.2.37), WFI is trapped.
 pub const HALT_STATUS: u64 = EXCEPTION + 1;
 /// What a domain dies with that runs what the processor does not know: class 0.
-pub const UNDEFINED_STATUS: u64 = EXCEPTION;
+pub(super) const UNDEFINED_STATUS: u64 = EXCEPTION;
 
 /// Calls what stands at an address.
 pub fn jump(address: u64) {
