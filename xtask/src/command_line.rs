@@ -39,6 +39,8 @@ pub enum Command {
     Debug(DebugOptions),
     /// Draw a system description as a picture (SVG)
     Graph(GraphOptions),
+    /// Count the lines of code that all ISAs share, and those that each has for itself
+    Lines(LinesOptions),
     /// Record who calls whom, and when what runs, for https://ui.perfetto.dev
     Trace(TraceOptions),
     /// Make the README's pictures from a running system, with Chromium
@@ -100,6 +102,18 @@ pub struct GraphOptions {
     /// Where the picture goes
     #[arg(long, value_name = "FILE", default_value = "default.svg")]
     pub output: PathBuf,
+}
+
+/// `./x lines`
+#[derive(Args, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x lines           each crate\n  \
+    ./x lines nucleus   each file of the nucleus\n\n\
+    A line counts if something other than a comment stands on it, and if it is none of a test.")]
+pub struct LinesOptions {
+    /// The files of this crate only: its folder, such as apps/fault
+    #[arg(value_name = "CRATE")]
+    pub name: Option<String>,
 }
 
 /// `./x test`

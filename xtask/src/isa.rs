@@ -15,6 +15,17 @@ pub enum Isa {
 }
 
 impl Isa {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
+
+    /// What it is called here and in folders.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64",
+            Self::Aarch64 => "aarch64",
+        }
+    }
+
     /// The target for which the nucleus is compiled: without floating point.
     pub fn nucleus_target(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@
 //! | [`emulator`] | QEMU: installing, starting, input, output, time limit, exit status |
 //! | [`forward`] | ports of this host that lead to the machine |
 //! | [`counter`] | the emulator's plugin that counts instructions |
-//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`new`] | the commands |
+//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`new`] | the commands |
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -27,9 +27,11 @@ mod http;
 mod image;
 mod install;
 mod isa;
+mod lines;
 mod new;
 mod project;
 mod run;
+mod scan;
 mod test;
 mod trace;
 mod workspace;
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::bench(&project, &options),
         Command::New(New::Component(options)) => new::component(&project, &options),
         Command::Graph(options) => graph::graph(&project, &options),
+        Command::Lines(options) => lines::lines(&project, &options),
         Command::Trace(options) => trace::trace(&project, &options),
         Command::Pictures => test::browser::pictures(&project),
         Command::Test(options) => {

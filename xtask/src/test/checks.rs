@@ -1,8 +1,8 @@
 //! Format, lints, and the rules about `unsafe` and dependencies.
 
 use super::report::{Report, tail};
-use super::scan::lines_with_word;
 use crate::project::{Project, read_text};
+use crate::scan::lines_with_word;
 use crate::workspace::{Package, Workspace};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;

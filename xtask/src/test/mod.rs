@@ -28,7 +28,6 @@ mod promises;
 #[cfg(test)]
 mod ready;
 mod report;
-mod scan;
 mod systems;
 mod time_server;
 pub mod traced;

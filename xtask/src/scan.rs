@@ -1,9 +1,10 @@
-//! Is the word `unsafe` in the code of a Rust file, and not only in its comments and texts?
+//! What of a Rust file is code, and what comments and texts. Assembly may be looked at in the same way: its comments begin
+//! as those of Rust do.
 
 /// Lines, from 1, in which `word` stands as code.
 pub fn lines_with_word(source: &str, word: &str) -> Vec<usize> {
     let mut found = Vec::new();
-    let code = without_comments_and_texts(source);
+    let code = without_comments(source, Texts::Blank);
     for (number, line) in code.lines().enumerate() {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         let stands_alone = |at: usize| {
@@ -18,23 +19,37 @@ pub fn lines_with_word(source: &str, word: &str) -> Vec<usize> {
     found
 }
 
-/// The source with comments, texts and characters replaced by spaces; lines stay where they are.
-fn without_comments_and_texts(source: &str) -> String {
+/// What becomes of texts and characters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Texts {
+    /// They stay.
+    Kept,
+    /// They become spaces.
+    Blank,
+}
+
+/// The source with comments replaced by spaces, and texts and characters, too; lines stay where they are. Of other letters
+/// than those of ASCII nothing is left.
+pub fn without_comments(source: &str, texts: Texts) -> String {
     let bytes = source.as_bytes();
     let mut kept = String::with_capacity(source.len());
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
+        let mut becomes = Texts::Blank;
         let end = at
             + if rest.starts_with(b"//") {
                 rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len())
             } else if rest.starts_with(b"/*") {
                 block_comment(rest)
             } else if let Some(length) = raw_text(rest, at.checked_sub(1).map(|before| bytes[before])) {
+                becomes = texts;
                 length
             } else if rest[0] == b'"' {
+                becomes = texts;
                 text(rest)
             } else if rest[0] == b'\'' {
+                becomes = texts;
                 character(rest)
             } else {
                 kept.push(if rest[0].is_ascii() { rest[0] as char } else { ' ' });
@@ -42,7 +57,11 @@ fn without_comments_and_texts(source: &str) -> String {
                 continue;
             };
         let skipped = &bytes[at..end.min(bytes.len())];
-        kept.extend(skipped.iter().map(|&byte| if byte == b'\n' { '\n' } else { ' ' }));
+        kept.extend(skipped.iter().map(|&byte| match byte {
+            b'\n' => '\n',
+            byte if becomes == Texts::Kept && byte.is_ascii() => byte as char,
+            _ => ' ',
+        }));
         at = end;
     }
     kept
