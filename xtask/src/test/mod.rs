@@ -5,6 +5,7 @@
 //! | `format`, `lints` | rustfmt and clippy over host and bare crates |
 //! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml` |
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
+//! | `isa` | the portable crates compile against an ISA of stubs, `tests/isa` |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
 //! | `counter` | the emulator's plugin counts every instruction once |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, with one CPU and with several |
@@ -22,8 +23,15 @@ mod copy;
 mod counter;
 mod figures;
 mod host;
+mod isa;
+#[cfg(test)]
+mod items;
 mod load;
 mod mutants;
+#[cfg(test)]
+mod parity;
+#[cfg(test)]
+mod portable;
 mod promises;
 #[cfg(test)]
 mod ready;
@@ -43,12 +51,13 @@ use report::Report;
 use std::collections::BTreeSet;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 13] = [
+const GROUPS: [&str; 14] = [
     "format",
     "unsafe",
     "dependencies",
     "systems",
     "lints",
+    isa::NAME,
     "host",
     "counter",
     "boot",
@@ -100,6 +109,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants("lints") {
         checks::lints(project, &workspace, &mut report);
+    }
+    if wants(isa::NAME) {
+        isa::check(project, &mut report);
     }
     let host_names: Vec<&str> = options.names.iter().map(String::as_str).filter(|name| name.contains("::")).collect();
     if wants("host") || !host_names.is_empty() {

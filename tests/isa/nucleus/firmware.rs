@@ -1,0 +1,1 @@
+//! What the firmware tells of the machine: private to an ISA.

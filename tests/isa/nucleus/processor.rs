@@ -1,0 +1,29 @@
+//! The block of each CPU, and the registers that say how the processor behaves.
+
+use crate::cpu::Cpu;
+use crate::pointer::Ref;
+
+/// Makes `cpu` the block of this CPU.
+pub fn load_block(cpu: Ref<Cpu>) {
+    unimplemented!()
+}
+
+/// Tells the CPU that this is a waiting loop.
+pub fn relax() {
+    unimplemented!()
+}
+
+/// The frame pointer: the next one stands where it points to, and the return address behind.
+pub fn frame_pointer() -> usize {
+    unimplemented!()
+}
+
+/// The block of this CPU.
+pub fn block() -> Ref<Cpu> {
+    unimplemented!()
+}
+
+/// Loads everything on the first CPU, with interrupts off: where traps and system calls go, and what users may do.
+pub fn init() {
+    unimplemented!()
+}

@@ -1,0 +1,41 @@
+//! Calls to servers, returns from them, and semaphores.
+
+use crate::message::Words;
+use abi::{Control, Error};
+
+/// Traverses the portal at `index` with five words and a control word, and gives what came back:
+/// status, words, control word.
+///
+/// # Safety
+/// `index` must not be a kernel operation that breaks what the compiler relies on; the message area
+/// is read and written by the nucleus as `control` says.
+pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words, Control) {
+    unimplemented!()
+}
+
+/// Returns to the caller of the running activation. Comes back only if the nucleus refuses to
+/// return (no caller, or the delegated entry cannot be given): then with the reason.
+///
+/// # Safety
+/// The activation's stack is used anew by its next call: nothing on it may be referred to by others.
+pub unsafe fn leave(words: Words, control: Control) -> u64 {
+    unimplemented!()
+}
+
+/// P or V on the semaphore at `index`: the first word says which, the others are P's deadline and who
+/// holds what is waited for.
+/// Safe: a semaphore touches no memory, and an entry of another kind that is mistaken for one gets two
+/// words and neither bytes nor a delegation. A kernel operation would be another matter, so small
+/// indices are refused.
+pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<(), Error> {
+    unimplemented!()
+}
+
+/// V on a semaphore, then the end of the running thread, without touching the stack in between: who
+/// wakes may reuse it.
+///
+/// # Safety
+/// Nothing on the stack may be needed any more.
+pub unsafe fn thread_exit_after_v(semaphore: usize) -> ! {
+    unimplemented!()
+}

@@ -1,0 +1,44 @@
+//! An ISA of stubs, as that of the nucleus: `./x test isa` compiles the portable runtime against it.
+//!
+//! The binding of words to registers would be one of [`abi::registers`].
+
+use loader::Machine;
+
+mod call;
+mod enter;
+mod operation;
+mod random;
+
+pub use call::{call, leave, semaphore, thread_exit_after_v};
+pub use enter::{program_entry, service_entry, thread_entry, word_entry};
+pub use operation::{operation0, operation1, operation2, operation3, operation4, operation5, operation6, question};
+pub use random::RandomInstruction;
+
+/// What programs for this ISA say that they are for.
+pub const MACHINE: Machine = Machine::X86_64;
+
+/// The stack pointer.
+pub fn stack_pointer() -> u64 {
+    unimplemented!()
+}
+
+/// Tells the compiler that system calls may read and write what `pointer` leads to, although no system
+/// call names it. Without this a `&mut` to the message area counts as untouched by them.
+pub fn expose<T>(pointer: *mut T) {
+    unimplemented!()
+}
+
+/// A counter that users may read. What a tick is depends on the machine (in an emulator that counts them, an instruction).
+pub fn ticks() -> u64 {
+    unimplemented!()
+}
+
+/// Tells the CPU that this is a waiting loop.
+pub fn relax() {
+    unimplemented!()
+}
+
+/// What the processor's number of an exception means, for people.
+pub fn exception(number: u64) -> Option<&'static str> {
+    unimplemented!()
+}
