@@ -9,13 +9,13 @@ mod tree;
 
 use crate::command_line::LinesOptions;
 use crate::isa::Isa;
-use crate::project::Project;
+use crate::project::{Project, read_text};
+use crate::test::STUBS;
 use crate::workspace::Workspace;
 use anyhow::{Result, bail};
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, Table, presets};
 use std::collections::BTreeMap;
-use tree::{Module, modules};
+use tree::{Module, about, modules};
 
 /// Lines of something: those that all ISAs share, and those of each, in the order of [`Isa::ALL`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -75,13 +75,22 @@ pub fn lines(project: &Project, options: &LinesOptions) -> Result<u8> {
     let Some(folder) = crates.get(name).or_else(|| crates.get(&format!("components/{name}"))) else {
         bail!("there is no crate in the folder {name}; ./x lines lists them");
     };
-    print!("{}", modules_of(&modules(folder)?));
+    let mut modules = modules(folder)?;
+    for module in modules.iter_mut().filter(|module| module.isa.is_some()) {
+        // The stubs say it of all ISAs.
+        let below = module.name.trim_start_matches("arch/");
+        let stub = project.root.join(STUBS).join(name).join(format!("{below}.rs"));
+        if stub.is_file() {
+            module.about = about(&read_text(&stub)?);
+        }
+    }
+    print!("{}", modules_of(&modules));
     Ok(0)
 }
 
 fn table(first: &str, columns: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY);
+    table.load_preset(presets::NOTHING);
     table.set_header([first].iter().chain(columns));
     for index in 1..=columns.len() {
         if let Some(column) = table.column_mut(index) {
@@ -117,8 +126,11 @@ fn modules_of(modules: &[Module]) -> String {
     let mut separate: BTreeMap<&str, (&str, [usize; Isa::ALL.len()])> = BTreeMap::new();
     for module in modules {
         if let Some(index) = module.isa.and_then(|isa| Isa::ALL.iter().position(|other| *other == isa)) {
-            let row = separate.entry(&module.name).or_insert((&module.about, [0; Isa::ALL.len()]));
-            row.1[index] += module.lines;
+            let (about, lines) = separate.entry(&module.name).or_default();
+            lines[index] += module.lines;
+            if about.is_empty() {
+                *about = &module.about;
+            }
         }
     }
     let mut text = String::new();

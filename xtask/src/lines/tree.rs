@@ -66,13 +66,17 @@ fn module(source: &Path, path: &Path) -> Result<Module> {
     let text = read_text(path)?;
     let place = path.strip_prefix(source).unwrap_or(path);
     let lines = if is(path, "rs") { of_rust(&text) } else { of_assembly(&text) };
-    let about =
-        text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).take_while(|line| !line.is_empty());
-    let about: Vec<&str> = about.collect();
-    let about = about.join(" ");
-    let about = about.split_once(". ").map_or(about.trim_end_matches('.'), |(first, _)| first).to_string();
     let (name, isa) = owner(place);
-    Ok(Module { name, about, isa, chooses: place.ends_with("arch/mod.rs"), lines })
+    Ok(Module { name, about: about(&text), isa, chooses: place.ends_with("arch/mod.rs"), lines })
+}
+
+/// The first sentence of what a file says about itself, without what it refers to in brackets.
+pub fn about(text: &str) -> String {
+    let lines =
+        text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).take_while(|line| !line.is_empty());
+    let text = lines.collect::<Vec<_>>().join(" ");
+    let first = text.split_once(". ").map_or(text.trim_end_matches('.'), |(first, _)| first);
+    first.split_once(" (").map_or(first, |(before, _)| before).to_string()
 }
 
 /// The name of a file, and whose it is.
@@ -112,6 +116,13 @@ mod tests {
         assert_eq!(modules.iter().filter(|module| module.chooses).count(), 1);
         assert!(modules.iter().all(|module| !module.about.contains('\n')));
         Ok(())
+    }
+
+    #[test]
+    fn the_first_sentence_tells_what_a_file_is() {
+        assert_eq!(about("//! Entries\n//! of tables (SDM). More.\n//!\n//! And more.\n\nuse a;"), "Entries of tables");
+        assert_eq!(about("//! One."), "One");
+        assert_eq!(about("use a;"), "");
     }
 
     #[test]

@@ -47,6 +47,7 @@ use crate::project::Project;
 use crate::workspace::Workspace;
 use anyhow::{Result, bail};
 use cases::Case;
+pub use isa::STUBS;
 use report::Report;
 use std::collections::BTreeSet;
 
