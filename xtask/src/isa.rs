@@ -1,16 +1,19 @@
 //! What differs between the ISAs that Cairn runs on, for the host tool.
 
 use clap::ValueEnum;
+use serde::Deserialize;
 
 /// An instruction set architecture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize)]
 pub enum Isa {
     /// x86-64
     #[default]
     #[value(name = "x86_64")]
+    #[serde(rename = "x86_64")]
     X86_64,
     /// AArch64
     #[value(name = "aarch64")]
+    #[serde(rename = "aarch64")]
     Aarch64,
 }
 

@@ -31,6 +31,7 @@ use super::{figures, load, wire};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
 use crate::image::{self, System};
+use crate::isa::Isa;
 use crate::project::{Project, read_text};
 use crate::run::frames_of;
 use crate::trace::{self, Run};
@@ -80,6 +81,8 @@ pub struct TestFile {
     timeout: f64,
     #[serde(default = "default_memory")]
     memory: String,
+    /// What it shows is of this ISA only.
+    isa: Option<Isa>,
     /// With how many CPUs it runs; `None` = as usual.
     pub cpus: Option<Vec<u32>>,
     /// Why it runs with one CPU only.
@@ -147,7 +150,7 @@ const NEVER: &str = "nucleus panic";
 /// What a run prints if this computer did not get what it should.
 const UNSERVED: &str = "host: failed";
 
-/// Reads all boot tests, sorted by name.
+/// Reads all boot tests that are about this ISA, sorted by name.
 pub fn read_all(project: &Project) -> Result<Vec<BootTest>> {
     let folder = project.root.join("tests/boot");
     let mut tests = Vec::new();
@@ -164,7 +167,9 @@ pub fn read_all(project: &Project) -> Result<Vec<BootTest>> {
         let file: TestFile =
             toml::from_str(&read_text(&path)?).with_context(|| format!("boot test {}", path.display()))?;
         file.check_cpus().with_context(|| format!("boot test {}", path.display()))?;
-        tests.push(BootTest { name: name.into(), file });
+        if file.isa.is_none_or(|isa| isa == project.isa) {
+            tests.push(BootTest { name: name.into(), file });
+        }
     }
     tests.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(tests)
