@@ -194,7 +194,7 @@ pub fn map_tree_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64
     let (first, last) = (tree.start / 4096, (tree.start + tree.bytes - 1) / 4096);
     let frame = first.checked_add(page).filter(|frame| *frame <= last).ok_or(Error::BadArgument)?;
     map_archive_page(domain, address, frame as Frame, MAP_READ)?;
-    Ok(tree.start % 4096 | tree.bytes << 12)
+    Ok((tree.start % 4096) | (tree.bytes << 12))
 }
 
 /// Maps a page of device registers as original, not cached, charged to the domain's account.

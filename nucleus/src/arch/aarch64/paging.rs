@@ -227,7 +227,7 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
         let mut at = (region.start as usize).next_multiple_of(FRAME);
         let top = (region.start + region.bytes) as usize / FRAME * FRAME;
         while at < top {
-            let large = at % (1 << 21) == 0 && at + (1 << 21) <= top && (at + (1 << 21) <= first || at >= last);
+            let large = at.is_multiple_of(1 << 21) && at + (1 << 21) <= top && (at + (1 << 21) <= first || at >= last);
             let read_only = if at >= first && at < last { READ_ONLY } else { 0 };
             let entry = at as u64 | read_only | PXN;
             if large {
