@@ -39,8 +39,9 @@ fn take_back(address: u64) -> Result<(), &'static str> {
 
 /// The nucleus, its page tables and records, the boot archive, free frames, everybody's pages, and what firmware keeps.
 fn ram() -> Result<(), &'static str> {
+    let machine = machine()?;
     let before = frames()?;
-    for page in machine()?.ram.step_by(PAGE_BYTES) {
+    for page in machine.ram.step_by(PAGE_BYTES) {
         hold(map(page, PLACE) == Err(Error::BadArgument), "a page of RAM was mapped")?;
     }
     hold(frames()? == before, "frames were lost")

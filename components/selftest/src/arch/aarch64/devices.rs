@@ -24,7 +24,7 @@ pub struct Machine {
 }
 
 /// Where the tree is mapped.
-const TREE: u64 = FREE_START + (2 << 30);
+const TREE: u64 = FREE_START + (3 << 30);
 /// The emulated machine has several of these, one after the other; each begins with this word (VIRTIO 1.2, 4.2.2).
 const TRANSPORT: &str = "virtio,mmio";
 const MAGIC: u32 = u32::from_le_bytes(*b"virt");
