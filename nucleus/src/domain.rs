@@ -363,8 +363,9 @@ impl Ref<Domain> {
     /// Removes a bounded part of what the domain, which is dead, has; true when it is gone.
     pub fn remove_step(mut self) -> bool {
         if let Some(other) = cpu::others().find(|other| other.domain == Some(self)) {
-            // It is about to leave, or sleeps there.
+            // It is about to leave, or sleeps there. CPUs of an emulator take turns.
             cpu::kick(other);
+            core::hint::spin_loop();
             return false;
         }
         if chain::wake_waiter(self) {
