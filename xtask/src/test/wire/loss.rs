@@ -14,7 +14,7 @@ const WORSE: Faults = Faults { lost: 10, doubled: 5, late: 15 };
 /// Each loss costs a second: the longest page has to come in time.
 const BETTER: Faults = Faults { lost: 3, doubled: 5, late: 15 };
 /// One page may take so long.
-const PATIENCE: Duration = Duration::from_secs(25);
+const PATIENCE: Duration = Duration::from_secs(100);
 
 struct Asked {
     bytes: usize,
