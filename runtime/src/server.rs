@@ -168,6 +168,11 @@ pub fn publish_service(name: &str, service: Entry) -> Result<(), Failure<ParentE
 /// Makes activations and a service, and publishes it. Gives the service, for minting call entries.
 pub fn publish<S: Serve>(name: &str, count: usize) -> Result<Entry, Failure<ParentError>> {
     activations(count).map_err(Failure::Transport)?;
+    publish_new::<S>(name)
+}
+
+/// As [`publish`], of a server that has its activations.
+pub fn publish_new<S: Serve>(name: &str) -> Result<Entry, Failure<ParentError>> {
     let service = service::<S>().map_err(Failure::Transport)?;
     publish_service(name, service)?;
     Ok(service)

@@ -252,7 +252,7 @@ fn start() -> Result<Entry, Failure<ParentError>> {
     STATE.lock().uart.start().map_err(Failure::Transport)?;
     op::interrupt_bind(Entry::INTERRUPT, semaphore).map_err(Failure::Transport)?;
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
-    server::publish_service("console", server::service::<Console>().map_err(Failure::Transport)?)?;
+    server::publish_new::<Console>("console")?;
     // What was typed before we listened.
     handle_interrupt();
     Ok(semaphore)

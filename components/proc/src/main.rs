@@ -190,5 +190,5 @@ fn start() -> Result<(), Failure<ParentError>> {
     let parent = server::service::<Parent>().map_err(Failure::Transport)?;
     PARENT.store(parent.0, Ordering::Relaxed);
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
-    server::publish_service("proc", server::service::<Processes>().map_err(Failure::Transport)?)
+    server::publish_new::<Processes>("proc").map(drop)
 }

@@ -94,8 +94,7 @@ fn start() -> Result<(), String> {
     let service = server::service::<FileService>().map_err(|error| error.to_string())?;
     SERVICE.store(service.0, Ordering::Relaxed);
     server::publish_service("ramfs", service).map_err(|error| error.to_string())?;
-    let pipes = server::service::<PipeService>().map_err(|error| error.to_string())?;
-    server::publish_service("pipes", pipes).map_err(|error| error.to_string())
+    server::publish_new::<PipeService>("pipes").map(drop).map_err(|error| error.to_string())
 }
 
 /// Puts the files of the archive into the tree. After a kill in the middle the next instance does it

@@ -13,10 +13,10 @@ use runtime::sync::{Mutex, Once};
 use runtime::{Entry, tree};
 use system::{Account, Component, Restart, Special, System};
 
-/// Nanoseconds that a component has to publish what others need of it: the machine may be slow.
-const PATIENCE: u64 = 60_000_000_000;
-/// After so many the log tells who waits.
-const NEWS: u64 = 5_000_000_000;
+/// Nanoseconds after which a component that has not published what others need of it is late.
+const PATIENCE: u64 = 5_000_000_000;
+/// As many does the whole system wait for it at the start: the machine may be slow.
+const AT_START: u64 = 60_000_000_000;
 /// Nanoseconds until a component that found no memory is tried again, and until nothing else is left to try.
 const AGAIN: u64 = 50_000_000;
 const RESTART: u64 = 60_000_000_000;
@@ -204,7 +204,7 @@ pub fn start_all() -> Result<(), String> {
 
 /// Waits until whatever the component has portals to is published.
 fn wait_for_portals(component: &Component) -> Result<(), String> {
-    let (deadline, mut news) = (clock() + PATIENCE, clock() + NEWS);
+    let (deadline, mut news) = (clock() + AT_START, clock() + PATIENCE);
     for portal in component.portals() {
         while !services::is_published(portal.component, portal.service) {
             if op::p(plan().events, news).is_err() {
@@ -212,7 +212,7 @@ fn wait_for_portals(component: &Component) -> Result<(), String> {
                     return Err(format!("{}: nobody published {}", component.name, portal.service));
                 }
                 runtime::log!("{} waits until {} is published", component.name, portal.service);
-                news += NEWS;
+                news += PATIENCE;
             }
             services::register_new();
             tend();

@@ -6,11 +6,11 @@ use core::sync::atomic::Ordering;
 use abi::{Control, Error, NEVER, op as abi_op};
 use alloc::vec::Vec;
 use runtime::entry::Owned;
-use runtime::{Entry, message, op};
+use runtime::{Entry, op};
 
-use super::child::{self, Child, Page, Program, Question, Service, block, block_address, set_block};
+use super::child::{self, Child, Page, Program, Question, Service, block, call, set_block};
 use super::places::{Turn, Victim, When, pause, pin_thread, until};
-use super::programs::{ANSWER, MARK, word};
+use super::programs::{MARK, word};
 use super::{Case, text};
 use crate::hold;
 
@@ -206,12 +206,3 @@ fn orphans(turn: &mut Turn) -> Result<(), &'static str> {
 
 /// Which of the questions is the wait.
 const WAIT: usize = 3;
-
-/// Calls a service that asks what a block says; 0, or the number of an error, or 1000 for a wrong answer.
-fn call(portal: Entry, number: usize, control: Control) -> u64 {
-    match message::call(portal, [block_address(number), 0, 0, 0, 0], control) {
-        Ok((words, _)) if words[0] == ANSWER => 0,
-        Ok(_) => 1000,
-        Err(error) => error as u64,
-    }
-}

@@ -4,13 +4,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::{ENTRY_BYTES, STACKS_START};
 use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Error, PAGE_BYTES, op as abi_op};
+use abi::{Control, Error, PAGE_BYTES, op as abi_op};
 use runtime::entry::Owned;
 use runtime::op;
-use runtime::{Entry, table};
+use runtime::{Entry, message, table};
 
 use super::places::SCHEDULE;
-use super::programs::{self, PLACE, word};
+use super::programs::{self, ANSWER, PLACE, word};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -73,6 +73,15 @@ pub fn set_block(page: &'static Page, number: usize, seed: u64, question: Option
 /// Where a child sees a block: the argument of who runs it, and word 0 of a call that does.
 pub const fn block_address(number: usize) -> u64 {
     PLACE + PAGE + number as u64 * BLOCK
+}
+
+/// Calls a service that does what a block says; 0, or the number of an error, or 1000 for a wrong answer.
+pub fn call(portal: Entry, number: usize, control: Control) -> u64 {
+    match message::call(portal, [block_address(number), 0, 0, 0, 0], control) {
+        Ok((words, _)) if words[0] == ANSWER => 0,
+        Ok(_) => 1000,
+        Err(error) => error as u64,
+    }
 }
 
 /// Whether the domains that are made have floating-point registers.

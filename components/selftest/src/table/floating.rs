@@ -6,11 +6,11 @@ use abi::info::status::EXCEPTION;
 use abi::{Control, Error, NEVER, op as abi_op};
 use alloc::vec::Vec;
 use runtime::entry::Owned;
-use runtime::{Entry, message, op};
+use runtime::{Entry, op};
 
-use super::child::{Child, Page, Program, Question, Service, Unit, block, block_address, set_block};
+use super::child::{Child, Page, Program, Question, Service, Unit, block, block_address, call, set_block};
 use super::places::{Turn, Victim, When, pin_thread, until};
-use super::programs::{ANSWER, NOT_CLEAR, ROUNDING, word};
+use super::programs::{NOT_CLEAR, ROUNDING, word};
 use super::{Case, text};
 use crate::hold;
 use crate::pagers::status;
@@ -230,12 +230,3 @@ fn removed(turn: &mut Turn) -> Result<(), &'static str> {
 
 /// Vector of the exception of who uses a unit that is off.
 const NOT_AVAILABLE: u64 = 7;
-
-/// Calls a service that keeps the registers of a block; 0, or the number of an error, or 1000 for a wrong answer.
-fn call(portal: Entry, number: usize, control: Control) -> u64 {
-    match message::call(portal, [block_address(number), 0, 0, 0, 0], control) {
-        Ok((words, _)) if words[0] == ANSWER => 0,
-        Ok(_) => 1000,
-        Err(error) => error as u64,
-    }
-}
