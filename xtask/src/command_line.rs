@@ -1,6 +1,6 @@
 //! What can be typed after `./x`.
 
-use crate::isa::Isa;
+use crate::isa::{Boards, Isa};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -123,14 +123,19 @@ pub struct LinesOptions {
     ./x test format lints            two groups\n  \
     ./x test shell-ls                one boot test, tests/boot/shell-ls.toml, with each number of CPUs\n  \
     ./x test shell-ls@2              the same with two CPUs only\n  \
+    ./x test aarch64:shell-ls@2      and only on AArch64\n  \
+    ./x test boot --arch aarch64     all boot tests on AArch64\n  \
     ./x test boot --cpus 8           all boot tests with eight CPUs, but those that are about one\n  \
     ./x test cpio::read::tests::bad_magic\n  \
     ./x test --mutants               each sabotage of tests/mutants.toml must turn its test red\n\n\
     The last line is `N passed, N failed`.")]
 pub struct TestOptions {
-    /// Instruction set of the machine for boot tests
-    #[arg(long, value_name = "ISA", default_value = "x86_64")]
-    pub arch: Isa,
+    /// Only this instruction set, for what is compiled for machines or runs on them [default: each]
+    #[arg(long, value_name = "ISA")]
+    pub arch: Option<Isa>,
+    /// Boards for boot tests on AArch64, which has two: GICv3 with all that processors offer, and GICv2 with an old one
+    #[arg(long, value_name = "WHICH", default_value = "usual")]
+    pub boards: Boards,
     /// Tests or groups; none = everything
     pub names: Vec<String>,
     /// Also the long forms

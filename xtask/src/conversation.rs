@@ -1,6 +1,7 @@
 //! A machine whose shell is talked to while something else is done.
 
 use crate::emulator::{Collected, Running, command};
+use crate::isa::Isa;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::process::{ChildStdin, Stdio};
@@ -46,11 +47,12 @@ impl Conversation {
 /// Starts a machine with these arguments, has `work` done with its console, then ends it. Gives what `work` gave, and
 /// all that was printed.
 pub fn converse<T: Send>(
+    isa: Isa,
     arguments: &[String],
     limit: Duration,
     work: impl FnOnce(&Conversation) -> Result<T> + Send,
 ) -> (Result<T>, String) {
-    let mut command = command(crate::isa::Isa::default());
+    let mut command = command(isa);
     command.args(arguments).args(["-serial", "stdio", "-monitor", "none"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = match Running::start(command) {

@@ -273,11 +273,12 @@ pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Optio
 /// `work` is told when its time is over or the machine has ended by itself. The error of a `work` that
 /// fails shows what the console printed last.
 pub fn boot_for<T: Send>(
+    isa: Isa,
     arguments: &[String],
     limit: Duration,
     work: impl FnOnce(&AtomicBool) -> Result<T> + Send,
 ) -> Result<T> {
-    let mut command = command(Isa::default());
+    let mut command = command(isa);
     command.args(arguments).args(["-serial", "stdio", "-monitor", "none"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = Running::start(command)?;

@@ -17,6 +17,19 @@ pub enum Isa {
     Aarch64,
 }
 
+/// As many as the older interrupt controller knows.
+const GICV2_CPUS: u32 = 8;
+
+/// On which of an ISA's boards tests run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Boards {
+    /// Tests with one CPU on the new one, tests with several on the old one
+    #[default]
+    Usual,
+    /// The other way round
+    Swapped,
+}
+
 impl Isa {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::X86_64, Self::Aarch64];
@@ -97,6 +110,17 @@ impl Isa {
             Self::Aarch64 => words.extend(["-semihosting-config", "enable=on,target=native"]),
         }
         words.into_iter().map(String::from).collect()
+    }
+
+    /// Board and processor for tests: on AArch64 one with all that is new and one with what is old, so that each test runs on
+    /// both, with one CPU and with several.
+    pub fn tested_board(self, cpus: u32, boards: Boards) -> (Option<&'static str>, Option<&'static str>) {
+        let new = (cpus == 1) == (boards == Boards::Usual) || cpus > GICV2_CPUS;
+        match self {
+            Self::X86_64 => (None, None),
+            Self::Aarch64 if new => (Some("virt,gic-version=3,mte=on"), Some("max")),
+            Self::Aarch64 => (Some("virt,gic-version=2"), Some("cortex-a53")),
+        }
     }
 
     /// Words that the nucleus is told about the emulator.

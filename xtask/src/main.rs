@@ -57,10 +57,7 @@ fn main() -> ExitCode {
         Command::Lines(options) => lines::lines(&project, &options),
         Command::Trace(options) => trace::trace(&project, &options),
         Command::Pictures => test::browser::pictures(&project),
-        Command::Test(options) => {
-            project.isa = options.arch;
-            test::test(&project, &options)
-        }
+        Command::Test(options) => test::test(&project, &options),
     });
     match result {
         Ok(status) => ExitCode::from(status),

@@ -28,6 +28,11 @@ impl Project {
         Ok(Self { target: root.join(target), root, isa: Isa::default() })
     }
 
+    /// The same, to build for this ISA.
+    pub fn on(&self, isa: Isa) -> Self {
+        Self { isa, ..self.clone() }
+    }
+
     /// The folder of a crate that makes a program for Cairn.
     pub fn bare_program(&self, group: &str, name: &str) -> Option<PathBuf> {
         let folder = self.root.join(group).join(name);

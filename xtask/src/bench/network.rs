@@ -77,7 +77,7 @@ pub fn measure(
     let ports = Ports::free()?;
     image.forwards = Some(ports.forwards());
     let machine = Machine { counter: Some(plugin.argument()), ..machine };
-    emulator::boot_for(&emulator::arguments(&image, &machine), limit, |over| {
+    emulator::boot_for(image.isa, &emulator::arguments(&image, &machine), limit, |over| {
         let counter = plugin.connect(over)?;
         Session { counter, ports: &ports, over }.rows(wanted)
     })

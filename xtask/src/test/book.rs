@@ -1,8 +1,8 @@
 //! What the documents say comes true: the tutorial is done step by step in a copy of the tree, and the
 //! README's transcript is typed and compared.
 
-use super::copy;
 use super::report::{Report, tail};
+use super::{cases, copy};
 use crate::build::Checks;
 use crate::emulator::{self, Console, End, Machine, Step};
 use crate::image::{self, System};
@@ -16,7 +16,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Names of the two tests.
-pub const NAMES: [&str; 2] = ["tutorial", "transcript"];
+pub const NAMES: [&str; 2] = ["tutorial", TRANSCRIPT];
+/// The one that is done on each ISA.
+pub const TRANSCRIPT: &str = "transcript";
 
 /// Done one after the other in the same copy.
 const TUTORIALS: [&str; 3] = ["docs/book/first-component.md", "docs/book/driver.md", "docs/book/network-service.md"];
@@ -60,9 +62,9 @@ fn do_as_told(project: &Project, copy: &Project, chapter: &str) -> Result<()> {
     Ok(())
 }
 
-/// The README's transcript.
+/// The README's transcript, on the project's ISA.
 pub fn transcript(project: &Project, report: &mut Report) {
-    report.run("transcript", || {
+    report.run(&cases::on(project.isa, TRANSCRIPT), || {
         let expected = marked_block(&read_text(&project.root.join(README))?, "<!-- transcript -->")?;
         let steps = expected.iter().filter_map(|line| step(line)).collect::<Result<Vec<_>>>()?;
         if steps.is_empty() {

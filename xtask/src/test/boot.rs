@@ -1,179 +1,32 @@
-//! Boot tests: one short file each in `tests/boot/`.
-//!
-//! ```toml
-//! about = "ls shows the folders of the boot archive"
-//! exec = "ls /"
-//! expect = ["bin", "/^boot/"]     # in this order; a text is a whole line, /…/ is sought in the lines
-//! refuse = ["/panic/"]            # nowhere; a panic of the nucleus is refused always
-//! rising = ["/line (\d+) ok/ 50"] # these numbers come in order from 1 on, to 50 at least; one may come again
-//! same = ["/^free +(\\d+)/"]      # what the group finds is the same wherever it is found, twice at least
-//! distinct = ["/^([0-9a-f]+)$/"]  # what the group finds is never the same twice, and is found twice at least
-//! status = 0
-//! ```
-//! It runs once for each number of CPUs: see [`super::cases`] for the keys `cpus` and `one_cpu`.
-//!
-//! Further keys with their defaults: `system = "systems/default.toml"`, `memory = "64M"`,
-//! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`
-//! (no entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
-//! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), `wire = "name"`
-//! (the other end of the network is a scenario of [`super::wire`], which types and ends the machine; with
-//! `icount = false`), and for conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`. With
-//! `fetch = "/path"` a step first asks the web server, and the answer becomes a line of the output; `figures = true`
-//! compares what was fetched ([`figures`]). With `host = "scenario"` a step first has this computer do something with
-//! the machine ([`load`]), which adds lines that begin with `host: `; both with `icount = false`.
-//! A table `[trace]` makes it a traced run: see [`traced`](super::traced).
+//! Runs boot tests and judges what they print: see [`super::file`].
 
-use super::cases::Case;
+use super::cases::{self, Case};
+use super::file::{StepText, TestFile};
 use super::report::{Report, tail};
 use super::time_server::{self, TimeServer};
-use super::traced::{self, Expected};
+use super::traced;
 use super::{figures, load, wire};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
 use crate::image::{self, System};
-use crate::isa::Isa;
-use crate::project::{Project, read_text};
+use crate::install;
+use crate::isa::{Boards, Isa};
+use crate::project::Project;
 use crate::run::frames_of;
 use crate::trace::{self, Run};
 use anyhow::{Context, Result, bail};
 use regex::Regex;
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A boot test.
-pub struct BootTest {
-    /// Name of its file, without extension.
-    pub name: String,
-    /// What the file says.
-    pub file: TestFile,
-}
-
-/// What stands in the file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TestFile {
-    /// What it shows, in a line.
-    pub about: String,
-    #[serde(default = "default_system")]
-    system: PathBuf,
-    exec: Option<String>,
-    #[serde(default)]
-    steps: Vec<StepText>,
-    #[serde(default)]
-    expect: Vec<String>,
-    #[serde(default)]
-    refuse: Vec<String>,
-    #[serde(default)]
-    rising: Vec<String>,
-    #[serde(default)]
-    same: Vec<String>,
-    #[serde(default)]
-    distinct: Vec<String>,
-    #[serde(default)]
-    status: u8,
-    #[serde(default = "default_timeout")]
-    timeout: f64,
-    #[serde(default = "default_memory")]
-    memory: String,
-    /// What it shows is of this ISA only.
-    isa: Option<Isa>,
-    /// With how many CPUs it runs; `None` = as usual.
-    pub cpus: Option<Vec<u32>>,
-    /// Why it runs with one CPU only.
-    pub one_cpu: Option<String>,
-    /// With several CPUs, these run at the same time: no run is like the other. Otherwise they take turns: other tests
-    /// run meanwhile, and who waits for a lock whose holder has no CPU of this computer waits long.
-    #[serde(default)]
-    at_once: bool,
-    #[serde(default = "yes")]
-    checked: bool,
-    #[serde(default = "yes")]
-    icount: bool,
-    /// Runs only with `--soak`, or when named.
-    #[serde(default)]
-    pub soak: bool,
-    #[serde(default)]
-    append: String,
-    #[serde(default)]
-    without_entropy: bool,
-    /// A time server runs on the host; its port stands for `TIME_PORT` in `exec`.
-    #[serde(default)]
-    time_server: bool,
-    #[serde(default)]
-    emulator: Vec<String>,
-    /// What was fetched agrees with what was printed before and after.
-    #[serde(default)]
-    figures: bool,
-    /// The run is traced, and this is what the trace must show.
-    trace: Option<Expected>,
-    /// What the other end of the wire does, a scenario of [`super::wire`].
-    wire: Option<String>,
-}
-
-impl TestFile {
-    /// Which nucleus it runs.
-    fn checks(&self) -> Checks {
-        if self.trace.is_some() { Checks::Traced } else { self.checked.into() }
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StepText {
-    after: String,
-    send: String,
-    fetch: Option<String>,
-    host: Option<String>,
-}
-
-fn default_system() -> PathBuf {
-    "systems/default.toml".into()
-}
-fn default_timeout() -> f64 {
-    60.0
-}
-fn default_memory() -> String {
-    "64M".into()
-}
-fn yes() -> bool {
-    true
-}
-
 /// What no run may print: the nucleus is never to panic.
 const NEVER: &str = "nucleus panic";
 /// What a run prints if this computer did not get what it should.
 const UNSERVED: &str = "host: failed";
-
-/// Reads all boot tests that are about this ISA, sorted by name.
-pub fn read_all(project: &Project) -> Result<Vec<BootTest>> {
-    let folder = project.root.join("tests/boot");
-    let mut tests = Vec::new();
-    if !folder.is_dir() {
-        return Ok(tests);
-    }
-    for entry in fs::read_dir(&folder).context("cannot list tests/boot")? {
-        let path = entry?.path();
-        let (Some(name), Some("toml")) =
-            (path.file_stem().and_then(|name| name.to_str()), path.extension().and_then(|name| name.to_str()))
-        else {
-            continue;
-        };
-        let file: TestFile =
-            toml::from_str(&read_text(&path)?).with_context(|| format!("boot test {}", path.display()))?;
-        file.check_cpus().with_context(|| format!("boot test {}", path.display()))?;
-        if file.isa.is_none_or(|isa| isa == project.isa) {
-            tests.push(BootTest { name: name.into(), file });
-        }
-    }
-    tests.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(tests)
-}
 
 /// Everything that the tests need, built.
 struct Built {
@@ -181,14 +34,15 @@ struct Built {
     programs: Programs,
 }
 
-fn build(project: &Project, tests: &[&BootTest]) -> Result<Built> {
-    let paths: BTreeSet<&PathBuf> = tests.iter().map(|test| &test.file.system).collect();
+/// Builds for the project's ISA what the tests on it need.
+fn build(project: &Project, tests: &[&TestFile]) -> Result<Built> {
+    let paths: BTreeSet<&PathBuf> = tests.iter().map(|test| &test.system).collect();
     let systems = paths.into_iter().map(|path| System::read(project, path)).collect::<Result<Vec<_>>>()?;
     for system in &systems {
         system.plan(project, None)?;
     }
     let programs: BTreeSet<Program> = systems.iter().flat_map(System::programs).collect();
-    let checks: BTreeSet<Checks> = tests.iter().map(|test| test.file.checks()).collect();
+    let checks: BTreeSet<Checks> = tests.iter().map(|test| test.checks()).collect();
     let nuclei = checks.into_iter().map(|checks| Ok((checks, build::nucleus(project, checks)?)));
     let nuclei: BTreeMap<Checks, PathBuf> = nuclei.collect::<Result<_>>()?;
     if let Some(traced) = nuclei.get(&Checks::Traced) {
@@ -198,14 +52,20 @@ fn build(project: &Project, tests: &[&BootTest]) -> Result<Built> {
 }
 
 /// Builds once, then runs the cases, as many at a time as this computer has CPUs.
-pub fn run(project: &Project, cases: &[Case<'_>], report: &mut Report) {
-    let start = Instant::now();
-    let tests: Vec<&BootTest> = cases.iter().map(|case| case.test).collect();
-    let built = match build(project, &tests) {
-        Ok(built) => built,
-        Err(error) => return report.add("boot: build", start.elapsed(), Err(error)),
-    };
-    report.add("boot: build", start.elapsed(), Ok(()));
+pub fn run(project: &Project, cases: &[Case<'_>], boards: Boards, report: &mut Report) {
+    let mut builds = BTreeMap::new();
+    for isa in Isa::ALL {
+        let tests: Vec<&TestFile> =
+            cases.iter().filter(|case| case.test.isa == isa).map(|case| &case.test.file).collect();
+        if tests.is_empty() {
+            continue;
+        }
+        let start = Instant::now();
+        let built = install::emulator(isa).and_then(|()| build(&project.on(isa), &tests));
+        let built = built.map(|built| builds.insert(isa, built)).map(|_| ());
+        report.add(&cases::on(isa, "boot: build"), start.elapsed(), built);
+    }
+    let builds = &builds;
     let waiting = Mutex::new(cases.iter());
     let report = Mutex::new(report);
     let workers = thread::available_parallelism().map_or(1, usize::from).min(cases.len());
@@ -215,8 +75,10 @@ pub fn run(project: &Project, cases: &[Case<'_>], report: &mut Report) {
                 loop {
                     let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
                     let Some(case) = next else { break };
+                    // What was not built has been reported.
+                    let Some(built) = builds.get(&case.test.isa) else { continue };
                     let start = Instant::now();
-                    let result = run_one(project, &built, case);
+                    let result = run_one(&project.on(case.test.isa), built, case, boards);
                     if let Ok(mut report) = report.lock() {
                         let (result, found) = match result {
                             Ok(found) => (Ok(()), found),
@@ -233,12 +95,13 @@ pub fn run(project: &Project, cases: &[Case<'_>], report: &mut Report) {
 
 /// Does this one case pass? An error if it cannot be built.
 pub fn passes(project: &Project, case: &Case<'_>) -> Result<bool> {
-    let built = build(project, &[case.test])?;
-    Ok(run_one(project, &built, case).is_ok())
+    let project = &project.on(case.test.isa);
+    let built = build(project, &[&case.test.file])?;
+    Ok(run_one(project, &built, case, Boards::default()).is_ok())
 }
 
 /// Gives what this computer found while it used the machine.
-fn run_one(project: &Project, built: &Built, case: &Case<'_>) -> Result<Vec<String>> {
+fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) -> Result<Vec<String>> {
     let (test, cpus) = (&case.test.file, case.cpus);
     let mut system = System::read(project, &test.system)?;
     let prepared = test.wire.as_ref().map(|_| wire::prepare(project, &mut system)).transpose()?;
@@ -257,8 +120,11 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>) -> Result<Vec<Stri
         (exec, _) => exec.clone(),
     };
     let image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, exec.as_deref())?;
+    let (board, cpu) = project.isa.tested_board(cpus, boards);
     let machine = Machine {
         cpus,
+        board: test.board.clone().or(board.map(String::from)),
+        cpu: test.cpu.clone().or(cpu.map(String::from)),
         icount: test.icount && !(test.at_once && cpus > 1),
         turns: !test.at_once,
         append: test.append.clone(),

@@ -55,7 +55,9 @@ fn with_browser<T: Send>(
     // A clock of instructions: a busy host is not taken for a dead scheduler. While all waits it goes on with the host's.
     let clock = ["-icount", "shift=0,sleep=on"].map(String::from).to_vec();
     let machine = Machine { cpus, emulator: clock, ..Machine::new(MEMORY) };
-    emulator::boot_for(&emulator::arguments(&image, &machine), LIMIT, |_| work(&mut Browser::start(project)?, &address))
+    emulator::boot_for(image.isa, &emulator::arguments(&image, &machine), LIMIT, |_| {
+        work(&mut Browser::start(project)?, &address)
+    })
 }
 
 /// The test.

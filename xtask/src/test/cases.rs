@@ -1,16 +1,32 @@
-//! With how many CPUs each boot test runs: each number is a case of its own, named `TEST` with one CPU and `TEST@2`
-//! with two.
+//! On which machines each boot test runs. Each ISA and each number of CPUs is a case of its own:
+//!
+//! | name | machine |
+//! |---|---|
+//! | `TEST`, `TEST@2` | x86-64 with one CPU, with two |
+//! | `aarch64:TEST`, `aarch64:TEST@2` | AArch64 with one, with two; by [`Isa::tested_board`] these are other boards |
+//!
+//! `TEST` alone on the command line means all of them.
 //!
 //! A test that says nothing runs with [`USUAL`]. One that is about a single CPU says why (`one_cpu`); others may
 //! ask for other numbers (`cpus = [1, 2, 8]`).
 
-use super::boot::{BootTest, TestFile};
+use super::file::{BootTest, TestFile};
+use crate::isa::Isa;
 use anyhow::{Result, bail, ensure};
 
 /// CPUs of the machines of a test that does not say.
 pub const USUAL: &[u32] = &[1, 2];
 /// What the nucleus can use.
 const MAX_CPUS: u32 = 64;
+
+/// Which cases are wanted; `None` = each.
+#[derive(Clone, Copy, Default)]
+pub struct Wanted {
+    /// Of this ISA only.
+    pub isa: Option<Isa>,
+    /// With so many CPUs only.
+    pub cpus: Option<u32>,
+}
 
 /// A boot test with a number of CPUs.
 #[derive(Clone, Copy)]
@@ -24,15 +40,17 @@ pub struct Case<'t> {
 impl<'t> Case<'t> {
     /// As it is reported, and named on the command line.
     pub fn name(&self) -> String {
+        let name = on(self.test.isa, &self.test.name);
         match self.cpus {
-            1 => self.test.name.clone(),
-            cpus => format!("{}@{cpus}", self.test.name),
+            1 => name,
+            cpus => format!("{name}@{cpus}"),
         }
     }
 
-    /// The cases of a test; with `only`, the one with so many CPUs, if that fits.
-    pub fn of(test: &'t BootTest, only: Option<u32>) -> Vec<Self> {
-        let cpus = match only {
+    /// The cases of a test that are wanted; a number of CPUs for which it does not ask is one if it fits.
+    pub fn of(test: &'t BootTest, wanted: Wanted) -> Vec<Self> {
+        let cpus = match wanted.cpus {
+            _ if wanted.isa.is_some_and(|isa| isa != test.isa) => Vec::new(),
             None => test.file.cpus().to_vec(),
             Some(cpus) if fits(&test.file, cpus) => vec![cpus],
             Some(_) => Vec::new(),
@@ -41,21 +59,45 @@ impl<'t> Case<'t> {
     }
 
     /// All cases of all tests.
-    pub fn all(tests: &'t [BootTest], only: Option<u32>) -> Vec<Self> {
-        tests.iter().flat_map(|test| Self::of(test, only)).collect()
+    pub fn all(tests: &'t [BootTest], wanted: Wanted) -> Vec<Self> {
+        tests.iter().flat_map(|test| Self::of(test, wanted)).collect()
     }
 
-    /// What a name means: a test's cases, or with `@` and a number the one with so many CPUs, though the test may not ask
-    /// for it. None if there is no such test, or it does not run so.
-    pub fn called(tests: &'t [BootTest], name: &str, only: Option<u32>) -> Vec<Self> {
-        let (name, only) = match name.split_once('@') {
-            None => (name, only),
-            Some((test, cpus)) => match cpus.parse() {
-                Ok(cpus) if only.is_none_or(|only| only == cpus) => (test, Some(cpus)),
-                _ => return Vec::new(),
-            },
+    /// What a name means: a test's cases; with `@` and a number those with so many CPUs, though the test may not ask
+    /// for it; with `ISA:` before it those on that ISA. None if there is no such test, or it does not run so.
+    pub fn called(tests: &'t [BootTest], name: &str, wanted: Wanted) -> Vec<Self> {
+        let Some((test, named)) = parts(name) else { return Vec::new() };
+        let (Some(isa), Some(cpus)) = (both(wanted.isa, named.isa), both(wanted.cpus, named.cpus)) else {
+            return Vec::new();
         };
-        tests.iter().filter(|test| test.name == name).flat_map(|test| Self::of(test, only)).collect()
+        let wanted = Wanted { isa, cpus };
+        tests.iter().filter(|it| it.name == test).flat_map(|test| Self::of(test, wanted)).collect()
+    }
+}
+
+/// What a test is called on an ISA: with the ISA's name, if it is not the first one.
+pub fn on(isa: Isa, name: &str) -> String {
+    if isa == Isa::default() { name.into() } else { format!("{}:{name}", isa.name()) }
+}
+
+/// The test that a name names, and what else it says; `None` if that has no meaning.
+pub fn parts(name: &str) -> Option<(&str, Wanted)> {
+    let (isa, name) = match name.split_once(':') {
+        None => (None, name),
+        Some((isa, name)) => (Some(Isa::ALL.into_iter().find(|it| it.name() == isa)?), name),
+    };
+    let (name, cpus) = match name.split_once('@') {
+        None => (name, None),
+        Some((name, cpus)) => (name, Some(cpus.parse().ok()?)),
+    };
+    Some((name, Wanted { isa, cpus }))
+}
+
+/// What satisfies two wishes; `None` if nothing does.
+fn both<T: PartialEq>(one: Option<T>, other: Option<T>) -> Option<Option<T>> {
+    match (one, other) {
+        (Some(one), Some(other)) if one != other => None,
+        (one, other) => Some(one.or(other)),
     }
 }
 
@@ -103,12 +145,12 @@ mod tests {
     fn test(text: &str) -> Result<BootTest> {
         let file: TestFile = toml::from_str(&format!("about = \"\"\n{text}"))?;
         file.check_cpus()?;
-        Ok(BootTest { name: "ls".into(), file })
+        Ok(BootTest { name: "ls".into(), isa: Isa::X86_64, file })
     }
 
-    fn names(text: &str, only: Option<u32>) -> Vec<String> {
+    fn names(text: &str, cpus: Option<u32>) -> Vec<String> {
         let test = test(text).unwrap();
-        Case::of(&test, only).iter().map(Case::name).collect()
+        Case::of(&test, Wanted { isa: None, cpus }).iter().map(Case::name).collect()
     }
 
     #[test]
@@ -131,19 +173,25 @@ mod tests {
 
     #[test]
     fn a_name_is_that_of_a_case_or_of_all() {
-        let tests = [test("cpus = [1, 2]").unwrap()];
-        let called = |name, only| {
-            let cases = Case::called(&tests, name, only);
+        let on = |isa| BootTest { isa, ..test("cpus = [1, 2]").unwrap() };
+        let tests = Isa::ALL.map(on);
+        let called = |name, isa, cpus| {
+            let cases = Case::called(&tests, name, Wanted { isa, cpus });
             cases.iter().map(Case::name).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(called("ls", None), "ls ls@2");
-        assert_eq!(called("ls@2", None), "ls@2");
-        assert_eq!(called("ls@4", None), "ls@4");
-        assert_eq!(called("ls@1", None), "ls");
-        assert_eq!(called("ls", Some(8)), "ls@8");
-        for (name, only) in [("l", None), ("ls@", None), ("ls@x", None), ("ls@65", None), ("ls@2", Some(1))] {
-            assert_eq!(called(name, only), "", "{name} {only:?}");
+        assert_eq!(called("ls", None, None), "ls ls@2 aarch64:ls aarch64:ls@2");
+        assert_eq!(called("ls@2", None, None), "ls@2 aarch64:ls@2");
+        assert_eq!(called("ls@4", None, None), "ls@4 aarch64:ls@4");
+        assert_eq!(called("ls@1", None, None), "ls aarch64:ls");
+        assert_eq!(called("ls", None, Some(8)), "ls@8 aarch64:ls@8");
+        assert_eq!(called("aarch64:ls", None, None), "aarch64:ls aarch64:ls@2");
+        assert_eq!(called("x86_64:ls@2", None, None), "ls@2");
+        assert_eq!(called("ls", Some(Isa::Aarch64), Some(2)), "aarch64:ls@2");
+        for name in ["l", "ls@", "ls@x", "ls@65", "m68k:ls", "aarch64:", "ls:aarch64", "ls::aarch64"] {
+            assert_eq!(called(name, None, None), "", "{name}");
         }
+        assert_eq!(called("ls@2", None, Some(1)), "");
+        assert_eq!(called("aarch64:ls", Some(Isa::X86_64), None), "");
     }
 
     #[test]

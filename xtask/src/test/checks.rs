@@ -1,6 +1,8 @@
 //! Format, lints, and the rules about `unsafe` and dependencies.
 
+use super::cases;
 use super::report::{Report, tail};
+use crate::isa::Isa;
 use crate::project::{Project, read_text};
 use crate::scan::lines_with_word;
 use crate::workspace::{Package, Workspace};
@@ -21,20 +23,25 @@ pub fn format(project: &Project, report: &mut Report) {
 }
 
 /// `cargo clippy -D warnings` over host crates, bare crates, and the nucleus with its checks.
-pub fn lints(project: &Project, workspace: &Workspace, report: &mut Report) {
+pub fn lints(project: &Project, workspace: &Workspace, isas: &[Isa], report: &mut Report) {
     report.run("lints: host", || {
         let mut command = clippy(project, "lints-host");
         command.args(workspace.host().flat_map(|package| ["--package", &package.name]));
         command.args(["--all-targets", "--", "-D", "warnings"]);
         quietly(project, command)
     });
-    report.run("lints: bare", || {
+    isas.iter().for_each(|isa| bare_lints(&project.on(*isa), workspace, report));
+}
+
+/// The same over what is compiled for the project's ISA.
+fn bare_lints(project: &Project, workspace: &Workspace, report: &mut Report) {
+    report.run(&cases::on(project.isa, "lints: bare"), || {
         let mut command = clippy(project, "lints-bare");
         command.args(workspace.bare().flat_map(|package| ["--package", &package.name]));
         command.args(["--target", project.isa.target(), "--", "-D", "warnings"]);
         quietly(project, command)
     });
-    report.run("lints: nucleus, checked", || {
+    report.run(&cases::on(project.isa, "lints: nucleus, checked"), || {
         let mut command = clippy(project, "lints-bare");
         command.args([
             "--package",

@@ -63,7 +63,7 @@ fn machine(firmware: &Path, plugin: &str, more: &[&str]) -> Vec<String> {
 fn run(project: &Project, firmware: &Path) -> Result<u64> {
     let plugin = Plugin::make(project)?;
     let words = machine(firmware, &plugin.argument(), &[]);
-    emulator::boot_for(&words, LIMIT, |over: &AtomicBool| {
+    emulator::boot_for(crate::isa::Isa::default(), &words, LIMIT, |over: &AtomicBool| {
         let mut counter = plugin.connect(over)?;
         loop {
             let before = counter.instructions()?;
@@ -131,7 +131,7 @@ fn holds(project: &Project, firmware: &Path) -> Result<Holds> {
     };
     let watch = Watch::make(project, &places)?;
     let words = machine(firmware, &watch.argument(), &["-smp", "2", "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
-    emulator::boot_for(&words, LIMIT, |over: &AtomicBool| {
+    emulator::boot_for(crate::isa::Isa::default(), &words, LIMIT, |over: &AtomicBool| {
         while !over.load(Ordering::Relaxed) {
             thread::sleep(HALTED);
         }

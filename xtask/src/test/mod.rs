@@ -2,13 +2,13 @@
 //!
 //! | group | what |
 //! |---|---|
-//! | `format`, `lints` | rustfmt and clippy over host and bare crates |
+//! | `format`, `lints` | rustfmt and clippy over host and bare crates, these for each ISA |
 //! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml` |
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
 //! | `isa` | the portable crates compile against an ISA of stubs, `tests/isa` |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
 //! | `counter` | the emulator's plugin counts every instruction once |
-//! | `boot` | `tests/boot/*.toml`, each in its own emulator, with one CPU and with several |
+//! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
@@ -22,6 +22,7 @@ mod checks;
 mod copy;
 mod counter;
 mod figures;
+mod file;
 mod host;
 mod isa;
 #[cfg(test)]
@@ -43,10 +44,11 @@ mod wire;
 
 use crate::command_line::TestOptions;
 use crate::install;
+use crate::isa::Isa;
 use crate::project::Project;
 use crate::workspace::Workspace;
 use anyhow::{Result, bail};
-use cases::Case;
+use cases::{Case, Wanted};
 pub use isa::STUBS;
 use report::Report;
 use std::collections::BTreeSet;
@@ -72,28 +74,31 @@ const GROUPS: [&str; 14] = [
 /// Runs the tests; the exit status is 0 if all passed.
 pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     let workspace = Workspace::read(project)?;
-    let boot_tests = boot::read_all(project)?;
+    let boot_tests = file::read_all(project)?;
     if options.list {
         list(project, &boot_tests)?;
         return Ok(0);
     }
     let named = |name: &str| options.names.iter().any(|other| other == name);
     let mutants = if options.mutants { mutants::list(project)? } else { Vec::new() };
-    let called = |name: &str| Case::called(&boot_tests, name, options.cpus);
+    let wanted = Wanted { isa: options.arch, cpus: options.cpus };
+    let called = |name: &str| Case::called(&boot_tests, name, wanted);
+    let isas: Vec<Isa> = Isa::ALL.into_iter().filter(|isa| options.arch.is_none_or(|only| only == *isa)).collect();
     let unknown = options.names.iter().find(|name| {
         let is_mutant = mutants.iter().any(|mutant| mutant.name == **name);
         let is_test = name.contains("::") || !called(name).is_empty();
         !GROUPS.contains(&name.as_str()) && !is_test && !is_mutant
     });
     if let Some(unknown) = unknown {
-        if let Some(test) = boot_tests.iter().find(|test| Some(test.name.as_str()) == unknown.split('@').next()) {
-            let why = test.file.one_cpu.as_deref().unwrap_or("its `cpus` are others");
-            bail!("the boot test `{unknown}` does not run with this number of CPUs: {why}");
+        let meant = cases::parts(unknown).and_then(|(name, _)| boot_tests.iter().find(|test| test.name == name));
+        if let Some(test) = meant {
+            let why = test.file.one_cpu.as_deref().unwrap_or("its `isa` or its `cpus` are others");
+            bail!("the boot test `{unknown}` does not run on this ISA, or not with this number of CPUs: {why}");
         }
         bail!("no test or group is called `{unknown}`; `./x test --list` lists them");
     }
     let all = options.names.is_empty() && !options.mutants;
-    let all_cases = all && options.cpus.is_none();
+    let all_cases = all && options.cpus.is_none() && options.arch.is_none();
     let wants = |group: &str| all || named(group);
     let mut report = Report::new();
     if wants("format") {
@@ -109,7 +114,7 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         systems::check(project, &workspace, &mut report);
     }
     if wants("lints") {
-        checks::lints(project, &workspace, &mut report);
+        checks::lints(project, &workspace, &isas, &mut report);
     }
     if wants(isa::NAME) {
         isa::check(project, &mut report);
@@ -122,18 +127,19 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if wants("counter") {
         counter::check(project, &mut report);
     }
-    let usual = Case::all(&boot_tests, options.cpus).into_iter();
+    let usual = Case::all(&boot_tests, wanted).into_iter();
     let usual = usual.filter(|case| wants("boot") && (options.soak || !case.test.file.soak));
     let mut chosen: Vec<_> = usual.chain(options.names.iter().flat_map(|name| called(name))).collect();
     let mut names = BTreeSet::new();
     chosen.retain(|case| names.insert(case.name()));
     if !chosen.is_empty() {
-        install::emulator(project.isa)?;
-        boot::run(project, &chosen, &mut report);
+        boot::run(project, &chosen, options.boards, &mut report);
     }
     if wants("transcript") {
-        install::emulator(project.isa)?;
-        book::transcript(project, &mut report);
+        for isa in isas {
+            install::emulator(isa)?;
+            book::transcript(&project.on(isa), &mut report);
+        }
     }
     if wants("tutorial") {
         install::emulator(project.isa)?;
@@ -153,11 +159,11 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     Ok(report.finish())
 }
 
-fn list(project: &Project, boot_tests: &[boot::BootTest]) -> Result<()> {
+fn list(project: &Project, boot_tests: &[file::BootTest]) -> Result<()> {
     println!("groups: {}", GROUPS.join(", "));
     println!("boot tests (tests/boot):");
     for test in boot_tests {
-        let cases: Vec<String> = Case::of(test, None).iter().map(Case::name).collect();
+        let cases: Vec<String> = Case::of(test, Wanted::default()).iter().map(Case::name).collect();
         println!("  {:32} {}{}", cases.join(" "), test.file.about, if test.file.soak { " (soak)" } else { "" });
     }
     println!("mutants (tests/mutants.toml):");

@@ -4,9 +4,9 @@
 //! runs there. A mutant that does not build proves nothing: it is a mistake of the list, as is one whose
 //! test is red without it.
 
-use super::cases::Case;
+use super::cases::{Case, Wanted};
 use super::report::Report;
-use super::{boot, copy, host};
+use super::{boot, copy, file, host};
 use crate::build::hash;
 use crate::project::{Project, read_text, write};
 use anyhow::{Context, Result, bail};
@@ -27,7 +27,7 @@ pub struct Mutant {
     file: PathBuf,
     find: String,
     replace: String,
-    /// The test that must turn red: a boot test (with its fewest CPUs, or as `name@2` with two), or a host test as `crate::path`.
+    /// The test that must turn red: a boot test (on x86-64 with its fewest CPUs, or as `name@2` with two, as `aarch64:name` on AArch64), or a host test as `crate::path`.
     pub test: String,
 }
 
@@ -110,9 +110,9 @@ fn passes(copy: &Project, test: &str) -> Result<bool> {
     if test.contains("::") {
         return host::passes(copy, test);
     }
-    let tests = boot::read_all(copy)?;
-    // A test's name alone means its first case, which is the one with the fewest CPUs.
-    let cases = Case::called(&tests, test, None);
+    let tests = file::read_all(copy)?;
+    // A test's name alone means its first case, which is the one on x86-64 with the fewest CPUs.
+    let cases = Case::called(&tests, test, Wanted::default());
     boot::passes(copy, cases.first().with_context(|| format!("there is no boot test `{test}`"))?)
 }
 
@@ -137,7 +137,7 @@ mod tests {
     fn the_list_fits_the_tree() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let project = Project { target: root.join("target"), root, isa: crate::isa::Isa::default() };
-        let (mutants, boot_tests) = (list(&project)?, boot::read_all(&project)?);
+        let (mutants, boot_tests) = (list(&project)?, file::read_all(&project)?);
         assert!(mutants.len() >= 40, "{} are too few", mutants.len());
         let names: BTreeSet<&str> = mutants.iter().map(|mutant| mutant.name.as_str()).collect();
         assert_eq!(names.len(), mutants.len(), "two have the same name");
@@ -160,7 +160,8 @@ mod tests {
                 "{}: no sabotage of a line",
                 mutant.name
             );
-            let exists = mutant.test.contains("::") || !Case::called(&boot_tests, &mutant.test, None).is_empty();
+            let exists =
+                mutant.test.contains("::") || !Case::called(&boot_tests, &mutant.test, Wanted::default()).is_empty();
             assert!(exists, "{}: there is no test `{}`", mutant.name, mutant.test);
         }
         Ok(())

@@ -157,9 +157,10 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
         }
         Work::Page(path) => {
             let web = image.web().context("a page needs a system with a network; systems/default.toml is one")?;
-            let (begin, end) = emulator::boot_for(&emulator::arguments(&image, &machine), run.limit, |over| {
-                page(web, path.trim_start_matches('/'), &file, over)
-            })?;
+            let (begin, end) =
+                emulator::boot_for(image.isa, &emulator::arguments(&image, &machine), run.limit, |over| {
+                    page(web, path.trim_start_matches('/'), &file, over)
+                })?;
             (Window::Bytes(if run.from_boot { 0 } else { begin }, end), 0)
         }
     };

@@ -117,7 +117,7 @@ fn start(
     let link = Link::open(&ours, &theirs, seed)?;
     let machine = Machine { wire: Some([theirs, ours]), ..machine };
     let arguments = emulator::arguments(image, &machine);
-    Ok(conversation::converse(&arguments, limit, |console| {
+    Ok(conversation::converse(image.isa, &arguments, limit, |console| {
         let mut host = Host::new(link, console, seed);
         host.wait_for_machine()
             .and_then(|()| scenario(&mut host))
