@@ -65,13 +65,11 @@ pub enum Wait {
 /// See the module.
 #[repr(C)]
 pub struct Activation {
-    /// Saved registers.
-    pub registers: Registers,
     /// How they are saved.
     pub frame: Frame,
     /// Where it is.
     pub state: State,
-    /// Activations below it in its chain. `entry.s` moves frame, state and depth as one.
+    /// Activations below it in its chain. `entry.s` moves frame, state and depth as one, to the begin of the activation.
     pub depth: u16,
     /// It may always be first in a chain, never in the pool.
     pub bottom: bool,
@@ -85,6 +83,8 @@ pub struct Activation {
     pub receive: u16,
     /// While it waits: the number of the thread to which it lent its priority; 0 = none.
     pub raised: u16,
+    /// Saved registers.
+    pub registers: Registers,
     /// Thread pointer.
     pub pointer: u64,
     /// Floating-point registers, if its domain has them.
@@ -95,10 +95,10 @@ pub struct Activation {
     pub previous: Link<Activation>,
     /// Who called.
     pub caller: Link<Activation>,
-    /// Who was called.
-    pub callee: Link<Activation>,
     /// Whose chain this is in; nothing for an orphan that waits for its domain's orphan thread.
     pub thread: Link<Thread>,
+    /// Who was called.
+    pub callee: Link<Activation>,
     /// Where it runs.
     pub domain: Ref<Domain>,
     /// Top of its user stack.

@@ -73,7 +73,7 @@ fn wait_for_activation(mut caller: Ref<Activation>, entry: Ref<Entry>, deadline:
     (caller.wait, caller.waits_on) = (Wait::Pool, callee.address());
     callee.waiters.append(caller);
     // Who is on the short way back from there may not have seen that somebody waits now; afterwards they all see it.
-    cpu::hold_up_where(|other| other.domain == Some(callee));
+    cpu::hold_up_where(|other| other.domain_there() == Some(callee));
     if cpu::several() && callee.shares().any(|share| share.pool.is_some()) {
         callee.waiters.remove(caller);
         caller.wait = Wait::No;

@@ -15,12 +15,17 @@ use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{Runs, Thread};
 use abi::{Error, MAX_CPUS, MAX_THREADS};
-use core::sync::atomic::{Ordering, fence};
+use core::sync::atomic::{AtomicUsize, Ordering, fence};
 use parallel::quiet::Quiet;
 
 /// What runs on a CPU, and where its stack is. The fields up to `settles` are used by `entry.s`.
 #[repr(C)]
 pub struct Cpu {
+    /// The running domain. It is written before the root of its space is loaded: who weakens a space can rely on it. It comes first
+    /// for `entry.s`; what it is on another CPU tells [`Ref::domain_there`].
+    pub domain: Link<Domain>,
+    /// The running thread; while `sched` runs, none.
+    pub thread: Link<Thread>,
     /// This block.
     pub own: Link<Cpu>,
     /// Where the running flow of control keeps its registers.
@@ -29,10 +34,6 @@ pub struct Cpu {
     pub table: usize,
     /// See `table`.
     pub limit: usize,
-    /// The running domain. It is written before the root of its space is loaded: who weakens a space can rely on it.
-    pub domain: Link<Domain>,
-    /// The running thread; while `sched` runs, none.
-    pub thread: Link<Thread>,
     /// Top of the one kernel stack.
     pub stack: usize,
     /// One word for the first instructions of a trap.
@@ -121,12 +122,12 @@ impl Cpu {
     /// A CPU on which nothing runs.
     pub const fn new() -> Self {
         Self {
+            domain: None,
+            thread: None,
             own: None,
             activation: None,
             table: 0,
             limit: 0,
-            domain: None,
-            thread: None,
             stack: 0,
             scratch: 0,
             entry: None,
@@ -270,7 +271,8 @@ pub fn all() -> impl Iterator<Item = Ref<Cpu>> {
 }
 
 /// All but this one. What this CPU wrote before is seen by those of them that do not yet stand in its way: the fence
-/// pairs with the serialising write of the root, or the locked instruction, that every way into a space has.
+/// pairs with the write of the root, which is serialising, or of the domain, before which and the next system call's
+/// first load nothing is reordered (`arch::entry`).
 #[inline(always)]
 pub fn others() -> impl Iterator<Item = Ref<Cpu>> {
     let own = this();
@@ -325,6 +327,14 @@ pub fn hold_up_thread(thread: Ref<Thread>) {
 }
 
 impl Ref<Cpu> {
+    /// The domain in which another CPU is; its short ways change it meanwhile. What that CPU did before is seen from here on.
+    pub fn domain_there(self) -> Link<Domain> {
+        // SAFETY: an aligned word of a block, which lives for ever. Domains go only with the lock, and when no CPU is in them.
+        unsafe {
+            let domain = &raw mut (*self.pointer()).domain;
+            Ref::link(AtomicUsize::from_ptr(domain.cast()).load(Ordering::Acquire))
+        }
+    }
     /// The CPU runs no thread any more; it finds out when it gets the lock.
     pub fn leave_thread(mut self) {
         self.thread = None;

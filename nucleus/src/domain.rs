@@ -5,7 +5,7 @@
 
 use crate::account::{self, Account};
 use crate::activation::{self, Activation, State};
-use crate::arch::{entry, paging, timer};
+use crate::arch::{entry, paging, processor, timer};
 use crate::chain;
 use crate::frames::{self, FRAME, Frame, Use};
 use crate::log::{self, Part};
@@ -362,10 +362,10 @@ impl Ref<Domain> {
 
     /// Removes a bounded part of what the domain, which is dead, has; true when it is gone.
     pub fn remove_step(mut self) -> bool {
-        if let Some(other) = cpu::others().find(|other| other.domain == Some(self)) {
+        if let Some(other) = cpu::others().find(|other| other.domain_there() == Some(self)) {
             // It is about to leave, or sleeps there. CPUs of an emulator take turns.
             cpu::kick(other);
-            core::hint::spin_loop();
+            processor::relax();
             return false;
         }
         if chain::wake_waiter(self) {

@@ -1,7 +1,7 @@
 //! The ledger of owed TLB invalidations.
 //!
 //! Whoever takes rights out of a page table holds an [`Owed`] until `invalidate` consumes it. A checked
-//! build writes each debt of each CPU in that space down, strikes it out when the processor is really told
+//! build writes each debt of each CPU down, strikes it out when the processor is really told
 //! (`paid`, `all_paid`), and panics when the nucleus is left with one: the emulator never shows a stale
 //! translation, only the ledger does.
 
@@ -20,39 +20,51 @@ pub struct Owed {
 /// How many a CPU can owe in a checked build.
 const MOST: usize = if cfg!(feature = "checked") { 32 } else { 1 };
 
-/// What a CPU owes.
+/// What a CPU owes: roots of spaces, and addresses there.
 pub struct Debts {
-    addresses: [u64; MOST],
+    owed: [(u64, u64); MOST],
     count: usize,
 }
 
 impl Debts {
     /// Nothing.
     pub const fn new() -> Self {
-        Self { addresses: [0; MOST], count: 0 }
+        Self { owed: [(0, 0); MOST], count: 0 }
     }
 
-    fn add(&mut self, address: u64) {
-        assert!(self.count < self.addresses.len(), "too many owed invalidations");
-        self.addresses[self.count] = address;
+    fn add(&mut self, root: u64, address: u64) {
+        assert!(self.count < self.owed.len(), "too many owed invalidations");
+        self.owed[self.count] = (root, address);
         self.count += 1;
+    }
+
+    fn strike_out(&mut self, is_paid: impl Fn((u64, u64)) -> bool) {
+        while let Some(place) = self.owed[..self.count].iter().position(|debt| is_paid(*debt)) {
+            self.count -= 1;
+            self.owed[place] = self.owed[self.count];
+        }
     }
 }
 
 impl Owed {
-    /// The translation of `address` in the space of `domain` got weaker. CPUs in another space owe nothing: loading a root
-    /// drops all translations.
+    /// The translation of `address` in the space of `domain` got weaker. Where translations are kept while another space is loaded
+    /// ([`paging::KEEPS_TRANSLATIONS`]) any CPU may have it, and this one, which tells all, owes it. Otherwise those owe it
+    /// that are in the space: loading a root drops all translations.
     pub fn new(domain: Ref<Domain>, address: u64) -> Self {
         if cfg!(feature = "checked") {
-            let own = cpu::this();
-            if own.domain == Some(domain) {
-                cpu::this().debts.add(address);
+            let (mut own, root) = (cpu::this(), domain.root);
+            if paging::KEEPS_TRANSLATIONS {
+                own.debts.add(root, address);
+                return Self { domain, address };
             }
-            for mut other in cpu::others().filter(|other| other.domain == Some(domain)) {
+            if own.domain == Some(domain) {
+                own.debts.add(root, address);
+            }
+            for mut other in cpu::others().filter(|other| other.domain_there() == Some(domain)) {
                 // It could change the space, and so pay, without being seen.
                 cpu::hold_up(other);
                 if other.domain == Some(domain) && other.debts.count < MOST {
-                    other.debts.add(address);
+                    other.debts.add(root, address);
                 }
             }
         }
@@ -65,37 +77,17 @@ impl Owed {
     }
 }
 
-/// The processor dropped its translation of `address`.
-#[allow(dead_code, reason = "see `paid_by_all`")]
-pub fn paid(address: u64) {
+/// The translation of `address` in the space with this root is dropped, as far as this CPU owed it.
+pub fn paid(root: u64, address: u64) {
     if cfg!(feature = "checked") {
-        let debts = &mut cpu::this().debts;
-        while let Some(place) = debts.addresses[..debts.count].iter().position(|debt| *debt == address) {
-            debts.count -= 1;
-            debts.addresses[place] = debts.addresses[debts.count];
-        }
+        cpu::this().debts.strike_out(|debt| debt == (root, address));
     }
 }
 
-/// All processors dropped their translations of `address`, where one tells all. They are held up if they owed it.
-#[allow(dead_code, reason = "on some ISAs each drops its own")]
-pub fn paid_by_all(address: u64) {
+/// All translations of the space with this root are dropped; of any space with `None`.
+pub fn all_paid(root: Option<u64>) {
     if cfg!(feature = "checked") {
-        for mut cpu in cpu::all() {
-            let debts = &mut cpu.debts;
-            while let Some(place) = debts.addresses[..debts.count].iter().position(|debt| *debt == address) {
-                debts.count -= 1;
-                debts.addresses[place] = debts.addresses[debts.count];
-            }
-        }
-    }
-}
-
-/// The processor dropped all translations of users.
-#[allow(dead_code, reason = "where spaces have identifiers none does so")]
-pub fn all_paid() {
-    if cfg!(feature = "checked") {
-        cpu::this().debts.count = 0;
+        cpu::this().debts.strike_out(|debt| root.is_none_or(|root| debt.0 == root));
     }
 }
 
@@ -107,7 +99,7 @@ pub fn check_before_leaving() {
             debts.count == 0,
             "leaving the nucleus with {} owed invalidations, one of {:#x}",
             debts.count,
-            debts.addresses[0]
+            debts.owed[0].1
         );
     }
 }

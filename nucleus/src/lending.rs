@@ -10,7 +10,7 @@ use crate::domain::SLOW_LENT;
 use crate::pointer::{Link, Ref};
 use crate::schedule;
 use crate::thread::{Runs, Thread, by_number};
-use core::sync::atomic::{Ordering, compiler_fence};
+use core::sync::atomic::{Ordering, fence};
 
 /// Locks whose holders wait for each other, followed from one waiter.
 const MAX_FOLLOWED: usize = 8;
@@ -76,7 +76,7 @@ fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
     if activation.state == State::Free {
         return None;
     }
-    compiler_fence(Ordering::Acquire);
+    fence(Ordering::Acquire);
     let thread = activation.thread;
     if cfg!(feature = "checked") && thread.is_some_and(|thread| by_number(thread.number as usize) != Some(thread)) {
         panic!("an activation is in the chain of a thread that is gone");

@@ -19,6 +19,7 @@ use abi::Error;
 use abi::boot::Region;
 use abi::layout::ARCHIVE;
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// What lies at a mapped page.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -176,6 +177,12 @@ pub fn unmapped_pages(domain: Ref<Domain>, address: u64) -> u64 {
     0
 }
 
+/// Writes an entry, which processors read at any time: whatever they find there, they find what was written into it before.
+fn set(entry: &mut u64, value: u64) {
+    // SAFETY: an aligned word.
+    unsafe { AtomicU64::from_ptr(entry).store(value, Ordering::Release) }
+}
+
 fn slot(frame: Frame, address: u64) -> Slot {
     Slot(&raw mut table(frame)[index(address, 0)])
 }
@@ -201,7 +208,7 @@ fn make<const LEVEL: u32>(domain: Ref<Domain>, address: u64, above: Frame, entry
     let made = if LEVEL == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
     match made {
         Ok(frame) => {
-            *entry = paging::user_table(frame);
+            set(entry, paging::user_table(frame));
             frames::record(above).count += 1;
             Ok(frame)
         }
@@ -281,8 +288,8 @@ impl Slot {
         unsafe { *self.0 }
     }
     fn write(&self, value: u64) {
-        // SAFETY: an entry of a live table; the processor reads it at any time.
-        unsafe { self.0.write_volatile(value) }
+        // SAFETY: an entry of a live table.
+        set(unsafe { &mut *self.0 }, value);
     }
     /// The frame mapped.
     pub fn frame(&self) -> Frame {

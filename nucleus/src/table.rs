@@ -172,7 +172,8 @@ impl Ref<Entry> {
         let code = if kind == Kind::Revoked { entry::entry_revoked } else { entry::entry_empty };
         self.code = code as *const () as usize;
         let address = self.address();
-        cpu::hold_up_where(|other| (other.table..=other.table + other.limit).contains(&address));
+        let has_it = |domain: Ref<Domain>| (domain.table..=domain.table + domain.limit).contains(&address);
+        cpu::hold_up_where(|other| other.domain_there().is_some_and(has_it));
     }
     /// Revokes one entry derived from this one; false if there was none.
     pub fn revoke_one(self) -> bool {

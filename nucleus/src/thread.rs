@@ -25,6 +25,8 @@ pub enum Runs {
 /// See the module.
 #[repr(C)]
 pub struct Thread {
+    /// The end of its chain. It comes first for `entry.s`.
+    pub top: Link<Activation>,
     /// Its number: what `sched` names. 0 for the seat of a scheduler.
     pub number: u16,
     /// 0 (lowest) to 63, what was lent to it included.
@@ -43,8 +45,6 @@ pub struct Thread {
     pub is_first: bool,
     /// The CPU on which it runs, or whose scheduler has it or gets it.
     pub cpu: Ref<Cpu>,
-    /// The end of its chain.
-    pub top: Link<Activation>,
     /// The begin of its chain.
     pub bottom: Link<Activation>,
     /// Slice in ticks.
@@ -191,8 +191,8 @@ pub fn free(thread: Ref<Thread>) {
 impl Ref<Thread> {
     /// As `sched` sees it.
     pub fn word(self) -> u64 {
-        // SAFETY: number, priority and `pinned` are its first four bytes.
-        unsafe { self.pointer().cast::<u32>().read() as u64 }
+        // SAFETY: number, priority and `pinned` are four bytes in a row, aligned as such.
+        unsafe { (&raw const (*self.pointer()).number).cast::<u32>().read() as u64 }
     }
     /// It may run on these CPUs, of which at least one is there.
     pub fn set_cpus(mut self, cpus: u64) {
@@ -218,8 +218,8 @@ impl Ref<Thread> {
 
 /// What [`Ref::word`] counts on.
 const _: () = assert!(
-    offset_of!(Thread, number) == 0
-        && offset_of!(Thread, priority) == 2
-        && offset_of!(Thread, pinned) == 3
+    offset_of!(Thread, number).is_multiple_of(4)
+        && offset_of!(Thread, priority) == offset_of!(Thread, number) + 2
+        && offset_of!(Thread, pinned) == offset_of!(Thread, number) + 3
         && ThreadWord::new(1, 2).pinned().0 == 0x0102_0001
 );

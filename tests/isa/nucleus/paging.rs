@@ -101,6 +101,9 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     unimplemented!()
 }
 
+/// Translations of a space are kept while another is loaded.
+pub const KEEPS_TRANSLATIONS: bool = false;
+
 /// A root will not be used any more.
 pub fn forget_root(_: u64) {
     unimplemented!()

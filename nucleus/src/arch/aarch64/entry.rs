@@ -28,7 +28,6 @@ assembly! { "entry.s";
     CPU_ACTIVATION = offset_of!(Cpu, activation),
     CPU_TABLE = offset_of!(Cpu, table),
     CPU_LIMIT = offset_of!(Cpu, limit),
-    CPU_DOMAIN = offset_of!(Cpu, domain),
     CPU_THREAD = offset_of!(Cpu, thread),
     CPU_STACK = offset_of!(Cpu, stack),
     CPU_SLOT = offset_of!(Cpu, slot),
@@ -68,8 +67,8 @@ assembly! { "entry.s";
     D_TABLE = offset_of!(Domain, table),
     D_ROOT = offset_of!(Domain, root),
     T_NUMBER = offset_of!(Thread, number),
-    T_TOP = offset_of!(Thread, top),
     S_COUNT = offset_of!(Semaphore, count),
+    E_OBJECT = offset_of!(Entry, object),
     E_RIGHTS = offset_of!(Entry, node.rights),
     E_WORD0 = offset_of!(Entry, word0),
     E_PAIRS = offset_of!(Entry, pairs),
@@ -94,10 +93,12 @@ const _: () = assert!(
         && offset_of!(Activation, message) == offset_of!(Activation, stack) + 8
         && offset_of!(Cpu, table) == offset_of!(Cpu, activation) + 8
         && offset_of!(Cpu, limit) == offset_of!(Cpu, table) + 8
-        && offset_of!(Cpu, domain) == offset_of!(Cpu, limit) + 8
-        && offset_of!(Cpu, thread) == offset_of!(Cpu, domain) + 8
+        && offset_of!(Cpu, domain) == 0
+        && offset_of!(Cpu, thread) == 8
+        && offset_of!(Activation, frame) == 0
+        && offset_of!(Activation, thread) == offset_of!(Activation, caller) + 8
+        && offset_of!(Thread, top) == 0
         && offset_of!(Entry, code) == 0
-        && offset_of!(Entry, object) == 8
         && offset_of!(Domain, limit) == offset_of!(Domain, table) + 8
         && offset_of!(Entry, word1) == offset_of!(Entry, word0) + 8
 );

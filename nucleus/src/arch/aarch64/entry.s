@@ -6,6 +6,11 @@
 // leave as zeros.
 //
 // Through all of it: x16 = the CPU's block, x8 = the entry, x14 = its object, x15 = the activation.
+//
+// Other CPUs look at what the short ways change (the book, chapter CPUs, "The orders"). So an entry's code is loaded before the
+// rest of it, acquiring, and three words are stored releasing, each first in its structure: the state of an activation
+// that is called, the thread's top, and last the CPU's domain. A load that acquires is not made before an earlier store
+// that releases (Arm ARM B2.3.8, barrier-ordered-before): who is in a domain was seen there before it reads an entry.
 
 .text
 .macro ERET                         // no instruction behind it is executed ahead (Arm ARM D1.4.4; SB is not everywhere)
@@ -88,7 +93,7 @@ vectors:
     b.hi bad_index
     and x8, x8, x15
     add x8, x8, x17
-    ldp x17, x14, [x8]              // code, object
+    ldar x17, [x8]                  // code
     br x17
     VECTOR
     stp x16, x17, [sp, #-16]
@@ -224,6 +229,7 @@ op_thread_id:
 // A semaphore entry: word 0 = P or V. The count is that of the crate `parallel`.
 .globl entry_semaphore
 entry_semaphore:
+    ldr x14, [x8, #E_OBJECT]
     ldrb w17, [x8, #E_RIGHTS]
     cmp x0, #1
     b.eq 2f
@@ -337,6 +343,7 @@ wait_for_trap:                      // all registers are saved; x13, x14 are kep
 // Kernel operations that never restart: words 0 1 2 5 3 4 are the six arguments of a C function.
 .globl op_light
 op_light:
+    ldr x14, [x8, #E_OBJECT]
     SAVE_LIGHT
     ACQUIRE wait_for_light
     mov w9, #FRAME_LIGHT
@@ -361,6 +368,7 @@ leave_light:                        // same activation; Rust preserved what a fu
 // As `op_light` for DISPATCH, which comes back only with a refusal: the seat keeps nothing else.
 .globl op_dispatch
 op_dispatch:
+    ldr x14, [x8, #E_OBJECT]
     ldr x15, [x16, #CPU_ACTIVATION]
     mrs x9, elr_el1
     mrs x10, sp_el0
@@ -373,6 +381,7 @@ op_dispatch:
 // Kernel operations that may restart: all words are kept in the activation; argument = the activation.
 .globl op_full
 op_full:
+    ldr x14, [x8, #E_OBJECT]
     SAVE_LIGHT
     SAVE_WORDS
     ACQUIRE wait_for_full
@@ -386,7 +395,8 @@ op_full:
 entry_call:
     SAVE_LIGHT
     cbnz x3, call_slow              // bytes, delegation or flags
-    ldp x17, x18, [x16, #CPU_DOMAIN] // and the thread; x14 is the callee
+    ldr x14, [x8, #E_OBJECT]        // the callee
+    ldp x17, x18, [x16]             // domain and thread
     ldp w13, w12, [x8, #E_PAIRS]    // both label-pair ids
     ldr w11, [x17, #D_PAIR]
     ldr w10, [x14, #D_PAIR]
@@ -404,16 +414,15 @@ entry_call:
     ldr w10, [x15, #A_FRAME]        // frame, state, depth (high half)
     cmp w10, #(MAX_DEPTH - 1) << 4, lsl #12
     b.hs call_slow
-    str x15, [x12, #A_CALLER]
-    str x18, [x12, #A_THREAD]       // before the state: other CPUs may look at both without holding this one up
+    stp x15, x18, [x12, #A_CALLER]  // and the thread
     add w10, w10, #1 << 16
-    str w10, [x12, #A_FRAME]        // the callee is the top, as the caller was
+    stlr w10, [x12]                 // the callee is the top, as the caller was; caller and thread are seen before
     ldr x10, [x12, #A_NEXT]
     str x10, [x11, #D_POOL]
     mov w10, #FRAME_CALL | STATE_CALLING << 8
     strh w10, [x15, #A_FRAME]
     str x12, [x15, #A_CALLEE]
-    str x12, [x18, #T_TOP]
+    stlr x12, [x18]                 // top of the thread
     add x10, x17, x13
     ldr x9, [x10, #D_CROSSINGS]
     add x9, x9, #1
@@ -421,8 +430,8 @@ entry_call:
     ldp x10, x8, [x8, #E_WORD0]     // entry address, badge: whoever empties the entry relies on our being in its table until now
     ldp x13, x17, [x14, #D_TABLE]
     stp x12, x13, [x16, #CPU_ACTIVATION]
-    stp x17, x14, [x16, #CPU_LIMIT]
-    dmb ish                         // see `cpu::others`: what this CPU is in is seen before it reads entries there
+    str x17, [x16, #CPU_LIMIT]
+    stlr x14, [x16]                 // the domain
     ldr x13, [x14, #D_ROOT]
     msr ttbr0_el1, x13
     ldp x9, x6, [x12, #A_STACK]     // and the message area
@@ -444,7 +453,7 @@ call_slow:
 
 // ---- return: entry 0 of every table ----
 .macro RETURN_TO_CALLER             // x15 = activation, x14 = its caller; or the long way, with nothing changed
-    ldp x13, x18, [x16, #CPU_DOMAIN] // and the thread
+    ldp x13, x18, [x16]             // domain and thread
     ldr x12, [x13, #D_WAITERS]
     cbnz x12, return_slow
     ldr x12, [x14, #A_DOMAIN]
@@ -460,11 +469,11 @@ call_slow:
     strb wzr, [x15, #A_STATE]       // free
     mov w10, #STATE_TOP
     strb w10, [x14, #A_STATE]
-    str x14, [x18, #T_TOP]
+    str x14, [x18]
     ldp x10, x11, [x12, #D_TABLE]
     stp x14, x10, [x16, #CPU_ACTIVATION]
-    stp x11, x12, [x16, #CPU_LIMIT]
-    dmb ish                         // as in a call
+    str x11, [x16, #CPU_LIMIT]
+    stlr x12, [x16]                 // the domain; the pool is seen before
     ldr x10, [x12, #D_ROOT]
     msr ttbr0_el1, x10
 .endm

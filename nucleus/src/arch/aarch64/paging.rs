@@ -41,6 +41,9 @@ pub(super) const MAIR: u64 = 0x04ff;
 /// TCR_EL1 but for what depends on the processor (`boot.s`): 48 bits each half, write-back, inner shareable, 4 KiB.
 pub(super) const TCR: u64 = 16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | 2 << 30;
 
+/// Translations of a space are kept while another is loaded.
+pub const KEEPS_TRANSLATIONS: bool = true;
+
 /// Where the ASID stands in a root.
 const ASID_SHIFT: u32 = 48;
 const ASIDS: usize = 1 << 16;
@@ -349,7 +352,7 @@ pub fn load_root(root: u64) {
     info::counters().root_writes += 1;
     // SAFETY: a root has nothing but what is the space's. Nothing of users is touched before the nucleus is left, which
     // synchronises.
-    unsafe { asm!("dmb ish", "msr ttbr0_el1, {}", in(reg) root, options(nostack)) }
+    unsafe { asm!("msr ttbr0_el1, {}", in(reg) root, options(nostack)) }
 }
 
 /// Loads the root of no space: this CPU is in no domain.
@@ -395,6 +398,7 @@ pub fn forget_root(root: u64) {
     unsafe {
         asm!("dsb ishst", "tlbi aside1is, {}", "dsb ish", "isb", in(reg) (asid as u64) << ASID_SHIFT, options(nostack))
     }
+    ledger::all_paid(Some(root));
     OWN_TABLES.get().taken[asid / 64] &= !(1 << (asid % 64));
 }
 
@@ -406,7 +410,7 @@ pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
     let what = domain.root >> ASID_SHIFT << ASID_SHIFT | (address >> 12 & PAGES);
     // SAFETY: only costs time.
     unsafe { asm!("dsb ishst", "tlbi vae1is, {}", "dsb ish", "isb", in(reg) what, options(nostack)) }
-    ledger::paid_by_all(address);
+    ledger::paid(domain.root, address);
 }
 
 const _: () = assert!(IMAGE > DIRECT);

@@ -21,10 +21,14 @@ static CLOCK: Nucleus<Clock> = Nucleus::new(Clock { start: 0, nanoseconds: 1 << 
 /// Of a counter whose frequency the firmware did not tell: that of the architecture's example.
 const USUAL_FREQUENCY: u64 = 62_500_000;
 
-/// Ticks.
+/// Ticks. What comes later here, or on another CPU after this one was heard of, never reads less (Arm ARM D12.1.2: the counter may be
+/// read ahead, but not past the barrier).
 #[inline(always)]
 pub fn now() -> u64 {
-    read!("cntvct_el0")
+    let ticks;
+    // SAFETY: only waits for what came before.
+    unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) }
+    ticks
 }
 
 /// Learns how fast the counter is.

@@ -207,7 +207,7 @@ pub fn load_root(root: u64) {
     info::counters().root_writes += 1;
     // SAFETY: every root has the nucleus's upper half.
     unsafe { asm!("mov cr3, {}", in(reg) root, options(nostack)) }
-    ledger::all_paid();
+    ledger::all_paid(None);
 }
 
 /// Loads the nucleus's own root: this CPU is in no domain.
@@ -288,6 +288,9 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     Ok((frame as u64) << 12)
 }
 
+/// Loading a root drops the translations of all others: nothing of users is global.
+pub const KEEPS_TRANSLATIONS: bool = false;
+
 /// A root will not be used any more.
 pub fn forget_root(_: u64) {}
 
@@ -297,7 +300,7 @@ pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
         info::counters().invalidations += 1;
         // SAFETY: only costs time.
         unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
-        ledger::paid(address);
+        ledger::paid(domain.root, address);
     }
     shoot_down(domain);
 }
@@ -306,7 +309,7 @@ pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
 #[inline(always)]
 fn shoot_down(domain: Ref<Domain>) {
     for mut other in cpu::others() {
-        if other.domain == Some(domain) {
+        if other.domain_there() == Some(domain) {
             cpu::hold_up(other);
             other.flush = true;
         }
