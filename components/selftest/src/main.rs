@@ -26,6 +26,7 @@ mod order;
 mod pagers;
 #[allow(unsafe_code)]
 mod raw;
+mod registers;
 mod services;
 mod share;
 mod table;
@@ -79,6 +80,7 @@ fn main(arguments: Arguments) {
             .chain(calls::CHECKS)
             .chain(deadlines::CHECKS)
             .chain(vectors::CHECKS)
+            .chain(registers::CHECKS)
             .chain(pagers::CHECKS)
             .chain(limits::CHECKS)
             .chain(archive::CHECKS)

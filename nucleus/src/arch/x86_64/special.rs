@@ -62,7 +62,8 @@ fn turn_off() {
 #[cold]
 pub fn load(activation: Ref<Activation>) {
     let mut cpu = cpu::this();
-    if cpu.pointer != activation.pointer {
+    // Whoever ran may have cleared the base that is the same for both, by a selector (Intel SDM, MOV).
+    if cpu.pointer | activation.pointer != 0 {
         cpu.pointer = activation.pointer;
         memory::load_thread_pointer(activation.pointer);
     }

@@ -2,5 +2,6 @@
 
 pub mod children;
 pub mod devices;
+pub mod fill;
 pub mod programs;
 pub mod vectors;

@@ -1,0 +1,183 @@
+//! A small domain that runs the program of `arch::fill`, and its block.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use abi::layout::{ENTRY_BYTES, STACKS_START};
+use abi::rights::{self, MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::{Error, PAGE_BYTES, layout, op as abi_op};
+use runtime::entry::Owned;
+use runtime::op::{self, Schedule};
+use runtime::{Entry, table};
+
+use super::{State, WORDS, area, word};
+use crate::arch::fill;
+
+const PAGE: u64 = PAGE_BYTES as u64;
+/// Where a child sees the program, its block, and where nothing is until it faults there.
+const CODE: u64 = 0x6000_0000;
+pub const BLOCK: u64 = 0x5000_0000;
+pub const FAULT: u64 = 0x5800_0000;
+/// Top of the stack of a service.
+const STACK: u64 = STACKS_START + 0x1000;
+/// All have the same priority, so that they take turns; slices are short.
+const SCHEDULE: Schedule = Schedule { priority: 8, slice: 100 };
+/// Nanoseconds after which what must happen has not happened.
+pub const PATIENCE: u64 = 2_000_000_000;
+
+/// What a child and we see.
+#[repr(align(4096))]
+struct Page([AtomicU64; PAGE_BYTES / 8]);
+
+/// As many as there are children at a time.
+static BLOCKS: [Page; 4] = [const { Page([const { AtomicU64::new(0) }; PAGE_BYTES / 8]) }; 4];
+/// What is brought where a child faults.
+static BROUGHT: Page = Page([const { AtomicU64::new(0) }; PAGE_BYTES / 8]);
+
+/// A domain with a block. Let go, its thread goes first.
+pub struct Child {
+    thread: Option<Owned>,
+    pub domain: Owned,
+    died: Owned,
+    number: usize,
+    unit: bool,
+}
+
+impl Child {
+    /// A child whose registers are to be these: `change` adds what the event needs. With or without floating point.
+    pub fn new(number: usize, unit: bool, event: u64, change: impl FnOnce(&mut State)) -> Result<Self, Error> {
+        let domain = Owned::new(op::domain_new(Entry::OWN, 0, if unit { abi_op::DOMAIN_FPU } else { 0 }, "victim")?);
+        let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
+        op::domain_set_death_semaphore(domain.entry(), died.entry())?;
+        let child = Self { thread: None, domain, died, number, unit };
+        child.words().iter().for_each(|word| word.store(0, Ordering::SeqCst));
+        let mut given = fill::given(7 * number as u64 + 3, BLOCK);
+        given[fill::PLACE] = FAULT;
+        change(&mut given);
+        for (place, value) in given.into_iter().enumerate() {
+            child.words()[area::GIVEN / 8 + place].store(value, Ordering::SeqCst);
+        }
+        child.set(word::UNIT, unit.into());
+        child.set(word::EVENT, event);
+        child.map(child.words().as_ptr() as u64, BLOCK, MAP_READ | MAP_WRITE)?;
+        child.map(fill::pages()[0], CODE, MAP_READ | MAP_EXECUTE)?;
+        Ok(child)
+    }
+
+    fn map(&self, source: u64, destination: u64, rights: u64) -> Result<(), Error> {
+        // A page is there only once it was touched.
+        // SAFETY: of ours, and may be read.
+        unsafe { core::ptr::read_volatile(source as *const u8) };
+        // SAFETY: code, or words that are atomic.
+        unsafe { op::map(self.domain.entry(), source, destination, 0, rights) }
+    }
+
+    fn words(&self) -> &'static [AtomicU64; PAGE_BYTES / 8] {
+        &BLOCKS[self.number].0
+    }
+
+    /// A word of the block.
+    pub fn get(&self, word: usize) -> u64 {
+        self.words()[WORDS / 8 + word].load(Ordering::SeqCst)
+    }
+
+    fn set(&self, word: usize, value: u64) {
+        self.words()[WORDS / 8 + word].store(value, Ordering::SeqCst);
+    }
+
+    /// A state of the block, by where it is.
+    pub fn state(&self, place: usize) -> State {
+        core::array::from_fn(|index| self.words()[place / 8 + index].load(Ordering::SeqCst))
+    }
+
+    /// Whether it has floating-point registers.
+    pub fn has_unit(&self) -> bool {
+        self.unit
+    }
+
+    /// Its thread begins.
+    pub fn start(&mut self) -> Result<(), Error> {
+        let [code, _] = fill::entries();
+        // SAFETY: another domain; the program is made for this.
+        let thread = unsafe { op::thread_new(self.domain.entry(), CODE + code, 0, BLOCK, SCHEDULE)? };
+        self.thread = Some(Owned::new(thread));
+        Ok(())
+    }
+
+    /// What it called, or waits for, is cancelled.
+    pub fn cancel(&self) -> Result<(), Error> {
+        self.thread.as_ref().map_or(Err(Error::Empty), |thread| op::thread_cancel(thread.entry()))
+    }
+
+    /// Who waits goes on.
+    pub fn release(&self) {
+        self.set(word::GO, self.state(area::GIVEN)[fill::GO]);
+    }
+
+    /// Its service, whose badge is the place of the block; a call entry to it for `caller`, at this index or any.
+    pub fn portal_for(&self, caller: &Child, index: Entry) -> Result<(Owned, Entry), Error> {
+        let [_, code] = fill::entries();
+        // SAFETY: another domain's; the program is made for this and uses no stack.
+        let service = unsafe {
+            op::activation_new(self.domain.entry(), STACK, Entry::OWN)?;
+            op::service_new_at(self.domain.entry(), CODE + code, 0, Entry::OWN)?
+        };
+        let copy = Owned::new(table::allocate()?);
+        op::entry_copy(self.domain.entry(), service, Entry::OWN, copy.entry(), rights::ALL)?;
+        let portal = op::portal_new(caller.domain.entry(), copy.entry(), BLOCK, index, 0)?;
+        Ok((copy, portal))
+    }
+
+    /// Its exceptions, or page faults, go to a service of ours.
+    pub fn handled_by(&self, service: Entry, index: usize) -> Result<(), Error> {
+        op::portal_new(self.domain.entry(), service, self.number as u64, Entry(index), 0)?;
+        if index == layout::EXCEPTION { Ok(()) } else { self.faults_go(FAULT) }
+    }
+
+    /// Its page faults in the page go to its first pager.
+    pub fn faults_go(&self, place: u64) -> Result<(), Error> {
+        op::domain_set_fault_range(self.domain.entry(), 0, place, place + PAGE)
+    }
+
+    /// Waits for its end.
+    pub fn ends(&self) -> Result<(), &'static str> {
+        op::p(self.died.entry(), op::clock() + PATIENCE).map_err(|_| "a child does not end")
+    }
+
+    /// Whether an address is one of its program.
+    pub fn is_code(address: u64) -> bool {
+        (CODE..CODE + PAGE).contains(&address)
+    }
+
+    /// Whether an address is that of a message area.
+    pub fn is_area(address: u64) -> bool {
+        (layout::MESSAGE_START..layout::MESSAGE_END).contains(&address) && address.is_multiple_of(PAGE)
+    }
+
+    /// Whether its registers are those of an entry: the message area, and the top of the stack (0: of a thread).
+    pub fn is_place(area: u64, stack: u64, is_service: bool) -> bool {
+        Self::is_area(area) && stack == if is_service { STACK } else { 0 }
+    }
+}
+
+/// Brings a page where a child of this domain faults.
+pub fn bring(domain: Entry) -> Result<(), Error> {
+    let page = BROUGHT.0.as_ptr() as u64;
+    BROUGHT.0[0].fetch_add(1, Ordering::SeqCst);
+    // SAFETY: atomic words.
+    unsafe { op::map(domain, page, FAULT, 0, MAP_READ | MAP_WRITE) }
+}
+
+/// Puts the program without the instruction that there is not in place of the one with it.
+pub fn mend(domain: Entry) -> Result<(), Error> {
+    // SAFETY: another domain's page; the program is the same but for that instruction.
+    unsafe {
+        op::unmap(domain, CODE, 0, MAP_READ | UNMAP_SELF)?;
+        core::ptr::read_volatile(fill::pages()[1] as *const u8);
+        op::map(domain, fill::pages()[1], CODE, 0, MAP_READ | MAP_EXECUTE)
+    }
+}
+
+/// The system call register for an index.
+pub const fn call(index: usize) -> u64 {
+    (index * ENTRY_BYTES) as u64
+}

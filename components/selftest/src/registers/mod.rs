@@ -1,0 +1,412 @@
+//! Every register that a user has, over everything that can come between two of its instructions: none may be lost, and none
+//! may show what others had in it (Härtig and others, Asbestos on ARM, warn of the one register that a port forgets).
+//!
+//! Children fill all of their registers with numbers of their own (`arch::fill`), let one thing happen, and write down what
+//! they find; and what they found when they began.
+
+#[allow(unsafe_code)]
+mod child;
+
+use abi::layout::{EXCEPTION, PAGE_FAULT, RETURN};
+use abi::{Control, Error, NEVER, op as abi_op};
+use alloc::vec::Vec;
+use core::sync::atomic::AtomicU64;
+use interface::{Reply, Request};
+use runtime::entry::Owned;
+use runtime::server::{self, Serve};
+use runtime::sync::Mutex;
+use runtime::{Entry, message, op, table, thread};
+
+use crate::arch::fill::{self, AREA, CONTROL, FLAGS, GENERAL, INDEX, OWN, PRESERVED, STACK, WORDS_AT};
+use crate::arch::vectors::set;
+use crate::{Check, frames, hold};
+use child::{BLOCK, Child, FAULT, call};
+
+/// Registers as a child writes them down, in the order of its ISA.
+pub type State = [u64; 128];
+
+/// Where in a block which state is, in bytes.
+pub mod area {
+    /// When the program began.
+    pub const FIRST: usize = 0;
+    /// What it fills its registers with.
+    pub const GIVEN: usize = 1024;
+    /// What it finds in the end.
+    pub const SEEN: usize = 2048;
+}
+
+/// Where the words of a block begin, in bytes.
+pub const WORDS: usize = 3072;
+
+/// Words of a block.
+pub mod word {
+    /// 1: it has floating-point registers.
+    pub const UNIT: usize = 0;
+    /// What is to happen.
+    pub const EVENT: usize = 1;
+    /// Not 0: who waits goes on.
+    pub const GO: usize = 2;
+    /// 1: all registers are about to be filled.
+    pub const BEGUN: usize = 3;
+    /// 1: what was found is written down.
+    pub const DONE: usize = 4;
+}
+
+/// What happens between filling the registers and looking at them.
+pub mod event {
+    /// A system call.
+    pub const ASK: u64 = 0;
+    /// A page fault.
+    pub const FAULT: u64 = 1;
+    /// An instruction that there is not.
+    pub const TRAP: u64 = 2;
+    /// It waits, running, until it is told to go on.
+    pub const SPIN: u64 = 3;
+}
+
+pub const CHECKS: &[Check] = &[
+    ("a page fault keeps every register", || for_both(page_fault)),
+    ("an exception that is handled keeps every register", || for_both(exception)),
+    ("threads that take turns keep every register", turns),
+    ("a new thread sees no register of others", || for_both(fresh)),
+    ("system calls keep what they say and show nothing else", || for_both(system_calls)),
+    ("a call shows nothing but words, either way", calls),
+    ("who is called by the nucleus sees nothing but its words", || for_both(upcall)),
+    ("a call that is cut off keeps every register of both", || for_both(cut_off)),
+    ("a thread pointer is not another's to spoil", pointer),
+];
+
+fn text(error: Error) -> &'static str {
+    error.text()
+}
+
+/// With and without floating-point registers, each twice: the second time no frame may be lost.
+fn for_both(check: fn(bool) -> Result<(), &'static str>) -> Result<(), &'static str> {
+    for unit in [false, true] {
+        check(unit)?;
+        let before = frames()?;
+        check(unit)?;
+        hold(frames()? == before, "frames were lost")?;
+    }
+    Ok(())
+}
+
+/// Another value in a register is an error that names it.
+fn same(seen: &State, expected: &State, index: usize) -> Result<(), &'static str> {
+    hold(fill::counts(seen, index) == fill::counts(expected, index), fill::name(index))
+}
+
+/// Everything is as it was filled.
+fn kept(child: &Child) -> Result<(), &'static str> {
+    hold(child.get(word::DONE) == 1, "a child did not come to its end")?;
+    let (given, seen) = (child.state(area::GIVEN), child.state(area::SEEN));
+    fill::compared(child.has_unit()).try_for_each(|index| same(&seen, &given, index))
+}
+
+/// Whether a register that is left with something holds the child's own: nothing, what it had there, where it is, its message
+/// area, its flags.
+fn is_own(value: u64, index: usize, given: &State) -> bool {
+    let is_ours = Child::is_code(value) || Child::is_area(value) || fill::flags_are_own(value, given[FLAGS]);
+    value == 0 || value == given[index] || is_ours
+}
+
+/// When it began there was nothing but these words, a control word, the message area and the stack.
+fn told(child: &Child, is_service: bool, words: [u64; 5], control: u64) -> Result<(), &'static str> {
+    let (first, given) = (child.state(area::FIRST), child.state(area::GIVEN));
+    hold(Child::is_place(first[AREA], first[STACK], is_service), "no message area, or another stack")?;
+    let expected: State = core::array::from_fn(|index| match index {
+        AREA | STACK => first[index],
+        INDEX => {
+            if is_service {
+                BLOCK
+            } else {
+                0
+            }
+        }
+        CONTROL => control,
+        index if OWN.contains(&index) && is_own(first[index], index, &given) => first[index],
+        index => WORDS_AT.iter().position(|at| *at == index).map_or(fill::clear(index), |word| words[word]),
+    });
+    fill::compared(child.has_unit()).try_for_each(|index| same(&first, &expected, index))
+}
+
+/// After a system call with this status: what is kept is, what may be its own is, and the rest is words or nothing. Words that
+/// are `None` are anything.
+fn answered(child: &Child, status: u64, words: [Option<u64>; 5], control: u64) -> Result<(), &'static str> {
+    hold(child.get(word::DONE) == 1, "a child did not come to its end")?;
+    let (given, seen) = (child.state(area::GIVEN), child.state(area::SEEN));
+    hold(fill::flags_are_own(seen[FLAGS], given[FLAGS]), "flags")?;
+    let expected: State = core::array::from_fn(|index| match index {
+        index if PRESERVED.contains(&index) || index > FLAGS => given[index],
+        FLAGS => seen[FLAGS],
+        INDEX => status,
+        CONTROL => control,
+        index if OWN.contains(&index) && is_own(seen[index], index, &given) => seen[index],
+        index => match WORDS_AT.iter().position(|at| *at == index) {
+            Some(word) => words[word].unwrap_or(seen[index]),
+            None => 0,
+        },
+    });
+    fill::compared(child.has_unit()).try_for_each(|index| same(&seen, &expected, index))
+}
+
+/// Domains of the children whose faults come to us, by number.
+static FAULTING: Mutex<[Option<Entry>; 4]> = Mutex::new([None; 4]);
+
+/// Mends what went wrong, and leaves registers that are its own.
+struct Mender;
+
+impl Serve for Mender {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        set(request.badge + 1);
+        let domain = FAULTING.lock().get(request.badge as usize).copied().flatten();
+        let mended = match domain {
+            Some(domain) if request.words[0] == FAULT => child::bring(domain),
+            Some(domain) => child::mend(domain),
+            None => Err(Error::Empty),
+        };
+        Reply::word(mended.is_err().into())
+    }
+}
+
+fn mender() -> Result<Entry, Error> {
+    static SERVICE: Mutex<Option<Entry>> = Mutex::new(None);
+    let mut service = SERVICE.lock();
+    if service.is_none() {
+        server::activations(1)?;
+        *service = Some(server::service::<Mender>()?);
+    }
+    service.ok_or(Error::Empty)
+}
+
+fn mended(unit: bool, event: u64, index: usize) -> Result<(), &'static str> {
+    let mut child = Child::new(0, unit, event, |_| ()).map_err(text)?;
+    FAULTING.lock()[0] = Some(child.domain.entry());
+    child.handled_by(mender().map_err(text)?, index).map_err(text)?;
+    child.start().map_err(text)?;
+    child.ends()?;
+    kept(&child)
+}
+
+fn page_fault(unit: bool) -> Result<(), &'static str> {
+    mended(unit, event::FAULT, PAGE_FAULT[0])
+}
+
+fn exception(unit: bool) -> Result<(), &'static str> {
+    mended(unit, event::TRAP, EXCEPTION)
+}
+
+/// Four that run without end, with and without floating-point registers, are interrupted again and again.
+fn turns() -> Result<(), &'static str> {
+    let mut children = Vec::new();
+    for number in 0..4 {
+        children.push(Child::new(number, number % 2 == 1, event::SPIN, |_| ()).map_err(text)?);
+    }
+    for child in &mut children {
+        child.start().map_err(text)?;
+    }
+    thread::sleep(20_000_000).map_err(text)?;
+    hold(children.iter().all(|child| child.get(word::BEGUN) == 1), "one did not have its turn")?;
+    children.iter().for_each(Child::release);
+    for child in &children {
+        child.ends()?;
+        kept(child)?;
+    }
+    Ok(())
+}
+
+fn fresh(unit: bool) -> Result<(), &'static str> {
+    let mut child = Child::new(0, unit, event::SPIN, |_| ()).map_err(text)?;
+    child.release();
+    child.start().map_err(text)?;
+    child.ends()?;
+    told(&child, false, [BLOCK, 0, 0, 0, 0], 0)
+}
+
+/// One system call: its index and words as registers, control or word 5; its result.
+fn asks(
+    unit: bool,
+    index: u64,
+    words: [u64; 6],
+    meanwhile: impl FnOnce(&Child) -> Result<(), Error>,
+) -> Result<Child, &'static str> {
+    let mut child = Child::new(0, unit, event::ASK, |given| {
+        given[INDEX] = index;
+        WORDS_AT.iter().zip(words).for_each(|(at, word)| given[*at] = word);
+        given[CONTROL] = words[5];
+    })
+    .map_err(text)?;
+    meanwhile(&child).map_err(text)?;
+    child.start().map_err(text)?;
+    Ok(child)
+}
+
+/// What an operation answers: a status, a value, nothing else.
+fn value(child: &Child, status: u64, value: Option<u64>) -> Result<(), &'static str> {
+    child.ends()?;
+    answered(child, status, [value, Some(0), Some(0), Some(0), Some(0)], 0)
+}
+
+/// What is done, or refused, before anything was saved: status, word 0, and the rest is as it was, or nothing.
+fn short(child: &Child, status: u64, value: Option<u64>) -> Result<(), &'static str> {
+    child.ends()?;
+    let (given, mut seen) = (child.state(area::GIVEN), child.state(area::SEEN));
+    hold(child.get(word::DONE) == 1 && seen[INDEX] == status, "another result of a short system call")?;
+    hold(fill::flags_are_own(seen[FLAGS], given[FLAGS]), "flags")?;
+    hold(value.is_none_or(|value| seen[WORDS_AT[0]] == value), "another value of a short system call")?;
+    (seen[INDEX], seen[FLAGS], seen[WORDS_AT[0]]) = (given[INDEX], given[FLAGS], given[WORDS_AT[0]]);
+    let is_right = |index: usize| {
+        let may_be_clear = index < GENERAL && !PRESERVED.contains(&index);
+        may_be_clear && (seen[index] == 0 || OWN.contains(&index) && is_own(seen[index], index, &given))
+    };
+    fill::compared(child.has_unit()).filter(|index| !is_right(*index)).try_for_each(|index| same(&seen, &given, index))
+}
+
+fn refused(child: &Child, error: Error) -> Result<(), &'static str> {
+    short(child, error as u64, Some(child.state(area::GIVEN)[WORDS_AT[0]]))
+}
+
+fn system_calls(unit: bool) -> Result<(), &'static str> {
+    let nothing = |_: &Child| Ok(());
+    let ask = |index: usize, words: [u64; 6]| asks(unit, call(index), words, nothing);
+    // Others fill their registers meanwhile.
+    let mut other = Child::new(1, !unit, event::SPIN, |_| ()).map_err(text)?;
+    other.start().map_err(text)?;
+    short(&ask(abi_op::THREAD_ID, [1, 2, 3, 4, 5, 6])?, 0, None)?;
+    value(&ask(abi_op::CLOCK, [1, 2, 3, 4, 5, 6])?, 0, None)?;
+    value(&ask(abi_op::YIELD, [0; 6])?, 0, Some(0))?;
+    value(&ask(abi_op::ENTRY_INFO, [0, abi_op::CLOCK as u64, 0, 0, 0, 0])?, 0, None)?;
+    value(&ask(abi_op::MAP, [0, 1, 2, 0, 1, 0])?, Error::WouldCycle as u64, Some(0))?;
+    value(&ask(abi_op::UNMAP, [0, FAULT, 0, 1, 0, 0])?, 0, Some(0))?;
+    value(&ask(RETURN, [0; 6])?, Error::NoCaller as u64, Some(0))?;
+    refused(&ask(1 << 40, [0; 6])?, Error::BadIndex)?;
+    refused(&ask(abi::layout::TABLE_ENTRIES - 1, [0; 6])?, Error::Empty)?;
+    semaphores(unit)?;
+    other.release();
+    other.ends()?;
+    kept(&other)
+}
+
+/// P and V: done at once, refused, and after a wait.
+fn semaphores(unit: bool) -> Result<(), &'static str> {
+    const PLACE: Entry = Entry(50);
+    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 1).map_err(text)?);
+    let ask = |words: [u64; 6]| {
+        asks(unit, call(PLACE.0), words, |child| {
+            let all = abi::rights::ALL;
+            op::entry_copy(Entry::OWN, semaphore.entry(), child.domain.entry(), PLACE, all).map(drop)
+        })
+    };
+    short(&ask([abi_op::P, NEVER, 0, 4, 5, 6])?, 0, None)?;
+    value(&ask([abi_op::P, 0, 0, 0, 0, 0])?, Error::Timeout as u64, Some(0))?;
+    short(&ask([abi_op::V, 2, 3, 4, 5, 6])?, 0, None)?;
+    refused(&ask([9, 0, 0, 0, 0, 0])?, Error::BadArgument)?;
+    op::p(semaphore.entry(), 0).map_err(text)?;
+    let waits = ask([abi_op::P, NEVER, 0, 0, 0, 0])?;
+    thread::sleep(1_000_000).map_err(text)?;
+    hold(waits.get(word::BEGUN) == 1 && waits.get(word::DONE) == 0, "it does not wait")?;
+    op::v(semaphore.entry()).map_err(text)?;
+    value(&waits, 0, Some(0))
+}
+
+/// Calls between domains with and without floating-point registers; the long way, too.
+fn calls() -> Result<(), &'static str> {
+    for (caller, callee) in [(false, false), (false, true), (true, false), (true, true)] {
+        for bytes in [0, 16] {
+            called(caller, callee, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn called(caller: bool, callee: bool, bytes: u64) -> Result<(), &'static str> {
+    const PLACE: Entry = Entry(50);
+    let words = [11, 22, 33, 44, 55];
+    let answer = [66, 77, 88, 99, 110];
+    let callee = Child::new(1, callee, event::ASK, |given| {
+        (given[INDEX], given[CONTROL]) = (call(RETURN), bytes);
+        WORDS_AT.iter().zip(answer).for_each(|(at, word)| given[*at] = word);
+    })
+    .map_err(text)?;
+    let mut service = None;
+    let [a, b, c, d, e] = words;
+    let caller = asks(caller, call(PLACE.0), [a, b, c, d, e, bytes], |caller| {
+        service = Some(callee.portal_for(caller, PLACE)?);
+        Ok(())
+    })?;
+    caller.ends()?;
+    told(&callee, true, words, bytes)?;
+    answered(&caller, 0, answer.map(Some), bytes)
+}
+
+/// A page fault of one goes to another, who finds nothing but what a fault tells.
+fn upcall(unit: bool) -> Result<(), &'static str> {
+    let mut faulting = Child::new(0, !unit, event::FAULT, |_| ()).map_err(text)?;
+    // It gives up.
+    let pager = Child::new(1, unit, event::ASK, |given| {
+        (given[INDEX], given[CONTROL], given[WORDS_AT[0]]) = (call(RETURN), 0, 1);
+    })
+    .map_err(text)?;
+    let service = pager.portal_for(&faulting, Entry(PAGE_FAULT[0])).map_err(text)?;
+    faulting.faults_go(FAULT).map_err(text)?;
+    faulting.start().map_err(text)?;
+    faulting.ends()?;
+    drop(service);
+    let first = pager.state(area::FIRST);
+    let [address, pc, code] = [0, 1, 2].map(|word| first[WORDS_AT[word]]);
+    // A write by a user where nothing is.
+    hold(address == FAULT && Child::is_code(pc) && code == 6, "another page fault")?;
+    told(&pager, true, [address, pc, code, 0, 0], 0)
+}
+
+/// A caller stops waiting for who runs with all registers filled: both go on.
+fn cut_off(unit: bool) -> Result<(), &'static str> {
+    const PLACE: Entry = Entry(50);
+    let callee = Child::new(1, unit, event::SPIN, |_| ()).map_err(text)?;
+    let mut service = None;
+    let caller = asks(unit, call(PLACE.0), [1, 2, 3, 4, 5, 0], |caller| {
+        service = Some(callee.portal_for(caller, PLACE)?);
+        Ok(())
+    })?;
+    thread::sleep(1_000_000).map_err(text)?;
+    hold(callee.get(word::BEGUN) == 1, "it was not called")?;
+    caller.cancel().map_err(text)?;
+    value(&caller, Error::Cancelled as u64, Some(0))?;
+    thread::sleep(1_000_000).map_err(text)?;
+    callee.release();
+    let end = op::clock() + child::PATIENCE;
+    while callee.get(word::DONE) == 0 && op::clock() < end {
+        thread::sleep(100_000).map_err(text)?;
+    }
+    kept(&callee)
+}
+
+static POINTED_TO: AtomicU64 = AtomicU64::new(42);
+
+fn set_pointer() -> Result<(), Error> {
+    op::activation_set(abi_op::ACTIVATION_THREAD_POINTER, POINTED_TO.as_ptr() as u64)
+}
+
+/// Has the thread pointer of its caller, and spoils it.
+struct Spoiler;
+
+impl Serve for Spoiler {
+    fn serve(_: &mut Request<'_>) -> Reply {
+        let set = set_pointer();
+        fill::spoil_pointer();
+        Reply::word(set.is_err().into())
+    }
+}
+
+/// Two have the same thread pointer; one of them spoils its own.
+fn pointer() -> Result<(), &'static str> {
+    server::activations(1).map_err(text)?;
+    let service = Owned::new(server::service::<Spoiler>().map_err(text)?);
+    let portal = Owned::new(table::allocate().map_err(text)?);
+    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+    set_pointer().map_err(text)?;
+    let spoilt = message::call(portal.entry(), [0; 5], Control(0)).map_err(text)?.0[0];
+    hold(spoilt == 0, "the thread pointer was not set")?;
+    hold(crate::arch::programs::pointed_to() == 42, "another's thread pointer is gone")?;
+    op::activation_set(abi_op::ACTIVATION_THREAD_POINTER, 0).map_err(text)
+}
