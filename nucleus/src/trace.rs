@@ -18,16 +18,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use parallel::lock::Lock;
 use trace::{Kind, MAX_CPUS, Record, VERSION, text};
 
-/// Ticks of a record before the first and after the second look at the clock, in instructions: those of a lock that is
-/// free included.
-const UNSEEN: u64 = 27;
-
-/// Those that a crossing on the short way takes besides, the registers that it keeps included.
-#[cfg(feature = "trace")]
-const UNSEEN_OF_CROSSING: u64 = 41;
-
 struct Own {
-    /// Ticks spent on writing, by all CPUs: their clock is one, and counts the instructions of all.
+    /// Instructions spent on writing, by all CPUs: their clock is one, and counts the instructions of all.
     spent: u64,
     /// Time of the last record: those that follow each other at once are not in the wrong order.
     last: u64,
@@ -48,7 +40,7 @@ fn interrupted() -> &'static AtomicBool {
 #[inline(always)]
 fn record(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) {
     if cfg!(feature = "trace") {
-        write(here(kind, thread, domain, operands), UNSEEN);
+        write(here(kind, thread, domain, operands), timer::UNSEEN[0]);
     }
 }
 
@@ -64,11 +56,11 @@ fn write(mut record: Record, unseen: u64) {
     if !LOCK.announce() {
         LOCK.wait(processor::relax);
     }
-    let (start, own) = (timer::now(), OWN.get());
+    let (start, own) = (timer::instructions(), OWN.get());
     own.last = own.last.max(start.wrapping_sub(own.spent));
     record.time = own.last;
     memory::debug_console(&record.encode());
-    own.spent += timer::now() - start + unseen;
+    own.spent += timer::instructions() - start + unseen;
     LOCK.release();
 }
 
@@ -116,7 +108,7 @@ pub fn thread_gone(number: u16) {
 #[inline(always)]
 pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool) {
     if cfg!(feature = "trace") {
-        write(of_call(caller, entry, word0, upcall), UNSEEN);
+        write(of_call(caller, entry, word0, upcall), timer::UNSEEN[0]);
     }
 }
 
@@ -143,7 +135,7 @@ pub fn refused(caller: Ref<Activation>, entry: Ref<Entry>, error: Error) {
 #[inline(always)]
 pub fn back(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
     if cfg!(feature = "trace") {
-        write(of_return(thread, top, caller), UNSEEN);
+        write(of_return(thread, top, caller), timer::UNSEEN[0]);
     }
 }
 
@@ -178,7 +170,7 @@ pub fn run(thread: Ref<Thread>) {
     if cfg!(feature = "trace") {
         // A chain that is cut off while it runs on another CPU goes on there, with another thread.
         let run = here(Kind::Run, thread.number, thread.top.map(|top| top.domain), [0, 0]);
-        write(Record { cpu: thread.cpu.number, ..run }, UNSEEN);
+        write(Record { cpu: thread.cpu.number, ..run }, timer::UNSEEN[0]);
     }
 }
 
@@ -257,12 +249,12 @@ pub fn log(activation: Ref<Activation>, line: &[u8]) {
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 extern "C" fn trace_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64) {
-    write(of_call(caller, entry, word0, false), UNSEEN + UNSEEN_OF_CROSSING);
+    write(of_call(caller, entry, word0, false), timer::UNSEEN.iter().sum());
 }
 
 /// From `entry.s`: a return on the short way.
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 extern "C" fn trace_return(top: Ref<Activation>, caller: Ref<Activation>) {
-    write(of_return(top.thread, top, caller), UNSEEN + UNSEEN_OF_CROSSING);
+    write(of_return(top.thread, top, caller), timer::UNSEEN.iter().sum());
 }

@@ -54,6 +54,7 @@ pub enum Command {
     ./x trace ls /                   the program, from the prompt to the end of the machine\n  \
     ./x trace 'cat /etc/motd | wc'   several programs\n  \
     ./x trace --boot                 from reset to the prompt\n  \
+    ./x trace --arch aarch64 ls /    the same on AArch64\n  \
     ./x trace --web /index.html                        \
     one request: driver, network, web server, files\n\n\
     Prints how often who called whom, and writes a file that https://ui.perfetto.dev opens.\n\
@@ -82,6 +83,9 @@ pub struct TraceOptions {
     /// Memory of the machine: K, M or G
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub memory: String,
+    /// Instruction set of the machine
+    #[arg(long, value_name = "ISA", default_value = "x86_64")]
+    pub arch: Isa,
     /// CPUs of the machine
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: u32,
@@ -94,8 +98,12 @@ pub struct TraceOptions {
 #[derive(Args, Clone)]
 #[command(after_help = "Examples:\n  \
     ./x graph                                          draws systems/default.toml into default.svg\n  \
-    ./x graph --system systems/minimal.toml --output minimal.svg")]
+    ./x graph --system systems/minimal.toml --output minimal.svg\n  \
+    ./x graph --arch aarch64 --output arm.svg          what is given to whom where there is a tree of devices")]
 pub struct GraphOptions {
+    /// Instruction set of the machine: it says which devices components get
+    #[arg(long, value_name = "ISA", default_value = "x86_64")]
+    pub arch: Isa,
     /// The system description
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,
@@ -174,12 +182,15 @@ pub struct NewOptions {
 #[derive(Args, Clone)]
 #[command(after_help = "Examples:\n  \
     ./x bench\n  \
-    ./x bench --filter page-fault\n  \
+    ./x bench --arch aarch64 --filter page-fault\n  \
     ./x bench --json bench.json      (rows: name, value, unit, budget, arch, counts)\n  \
     ./x bench --peer linux           (rows of the network only; fetches Debian's packages, installs nothing)\n\n\
     Counted are guest instructions in the emulator: the same in every run. They are not cycles; the\n\
     counts below a value are of what costs more on hardware. The status is 1 if a budget is broken.")]
 pub struct BenchOptions {
+    /// Instruction set of the machine [default: each]
+    #[arg(long, value_name = "ISA")]
+    pub arch: Option<Isa>,
     /// Also write the rows to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

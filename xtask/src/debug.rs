@@ -13,9 +13,11 @@ pub fn debug(project: &Project, options: &DebugOptions) -> Result<u8> {
     let image = image_of(project, &options.machine, options.exec.as_deref())?;
     let machine = Machine { gdb_port: Some(options.port), ..machine_of(&options.machine) };
     eprintln!("\nThe machine halts before its first instruction. In a second terminal, in this folder:\n");
-    eprintln!("  gdb -ex 'target remote :{}' {}\n", options.port, image.nucleus.display());
+    let gdb = project.isa.debugger();
+    eprintln!("  {gdb} -ex 'target remote :{}' {}\n", options.port, image.elf.display());
     eprintln!("Useful there: `hbreak nucleus::main` (a hardware breakpoint: paging is still off), `continue`, `bt`.");
-    eprintln!("Symbols of a component: `add-symbol-file {}/programs/.../release/NAME`.", project.target.display());
+    let programs = project.target.join(project.isa.folder()).join("programs").join(project.isa.target());
+    eprintln!("Symbols of a component: `add-symbol-file {}/release/NAME`.", programs.display());
     eprintln!("Here, Ctrl-A, then X leaves the emulator.\n");
     match emulator::boot(&image, &machine, Console::Terminal, None)?.0 {
         End::Status(status) => Ok(status),

@@ -183,7 +183,7 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
         pair("-device", "virtio-net-pci,disable-legacy=on,netdev=net0".into());
     }
     if let Some(trace) = &machine.trace {
-        pair("-debugcon", format!("file:{}", trace.display()));
+        image.isa.debug_console(trace).into_iter().for_each(|(option, value)| pair(option, value));
     }
     if image.entropy && !machine.without_entropy {
         pair("-device", "virtio-rng-pci,disable-legacy=on".into());

@@ -6,6 +6,7 @@
 
 use crate::command_line::GraphOptions;
 use crate::image::System;
+use crate::isa::Isa;
 use crate::project::{Project, write};
 use anyhow::Result;
 use std::fmt::Write as _;
@@ -26,7 +27,7 @@ pub fn graph(project: &Project, options: &GraphOptions) -> Result<u8> {
     let system = System::read(project, &options.system)?;
     system.plan(project, None)?;
     let title = options.system.display().to_string();
-    write(&options.output, draw(&title, &system.description).as_bytes())?;
+    write(&options.output, draw(&title, &system.description, project.isa).as_bytes())?;
     println!("{} shows {title}", options.output.display());
     Ok(0)
 }
@@ -76,7 +77,7 @@ fn place(description: &Description) -> (Vec<Placed<'_>>, usize, usize) {
 }
 
 /// The picture as text.
-fn draw(title: &str, description: &Description) -> String {
+fn draw(title: &str, description: &Description, isa: Isa) -> String {
     let (placed, width, floor) = place(description);
     let height = floor + 110;
     let mut svg = String::new();
@@ -106,7 +107,7 @@ fn draw(title: &str, description: &Description) -> String {
         }
     }
     for placed in &placed {
-        add(&boxed(placed));
+        add(&boxed(placed, isa));
     }
     add(&format!(
         r#"<rect class="nucleus" x="{MARGIN}" y="{floor}" width="{}" height="44" rx="8"/>"#,
@@ -119,7 +120,7 @@ fn draw(title: &str, description: &Description) -> String {
     svg
 }
 
-fn boxed(placed: &Placed) -> String {
+fn boxed(placed: &Placed, isa: Isa) -> String {
     let component = placed.component;
     let (x, y) = (placed.x, placed.y);
     let kind = if is_base(component) { "base" } else { "service" };
@@ -138,8 +139,15 @@ fn boxed(placed: &Placed) -> String {
     if component.special.value != Special::None {
         has.push(component.special.value.text().to_string());
     }
-    has.extend(component.interrupt.as_ref().map(|line| format!("irq {}", line.value)));
-    has.extend(component.io_ports.as_ref().map(|ports| format!("ports {:#x}+{}", ports.value.0, ports.value.1)));
+    match isa {
+        Isa::X86_64 => {
+            has.extend(component.interrupt.as_ref().map(|line| format!("irq {}", line.value)));
+            has.extend(
+                component.io_ports.as_ref().map(|ports| format!("ports {:#x}+{}", ports.value.0, ports.value.1)),
+            );
+        }
+        Isa::Aarch64 => has.extend(component.tree.as_ref().map(|tree| format!("device {}", tree.value))),
+    }
     has.extend(component.cpus.as_ref().map(|cpus| format!("CPU {}", numbers(cpus.value))));
     if component.fpu {
         has.push("fpu".to_string());
@@ -215,7 +223,7 @@ restart = "reboot"
 name = "disk"
 account = "1M"
 restart = "always"
-devices = { irq = 4, ports = [0x3f8, 8] }
+devices = { irq = 4, ports = [0x3f8, 8], tree = "arm,pl011" }
 [[component]]
 name = "web"
 account = 3
@@ -224,7 +232,13 @@ portals = ["disk/blocks"]
 "#;
 
     fn picture() -> String {
-        draw("a <b> & \"c\"", &Description::read(TEXT).expect("a description"))
+        draw("a <b> & \"c\"", &Description::read(TEXT).expect("a description"), Isa::X86_64)
+    }
+
+    #[test]
+    fn devices_are_those_of_the_machine() {
+        let picture = draw("a", &Description::read(TEXT).expect("a description"), Isa::Aarch64);
+        assert!(picture.contains(">device arm,pl011<") && !picture.contains("irq 4"), "{picture}");
     }
 
     #[test]
@@ -254,7 +268,7 @@ portals = ["disk/blocks"]
         let description = Description::read(&read("systems/default.toml")?).expect("a description");
         let shown = read("docs/book/pictures/default.svg")?;
         assert_eq!(
-            draw("systems/default.toml", &description),
+            draw("systems/default.toml", &description, Isa::X86_64),
             shown,
             "`./x graph --output docs/book/pictures/default.svg`"
         );

@@ -28,6 +28,8 @@ pub struct Image {
     /// The nucleus's file as the emulator takes it: on x86-64 the ELF file, symbols included, elsewhere what is loaded of it;
     /// or another kernel.
     pub nucleus: PathBuf,
+    /// The nucleus's ELF file, symbols included; or the other kernel.
+    pub elf: PathBuf,
     /// What it runs on.
     pub isa: Isa,
     /// The boot archive.
@@ -51,6 +53,7 @@ impl Image {
         let forwards = Some(Vec::new());
         Ok(Self {
             nucleus: kernel.into(),
+            elf: kernel.into(),
             isa: project.isa,
             archive: file,
             command_line: command_line.into(),
@@ -224,16 +227,20 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
     let archive = scratch.file("boot.cpio");
     write(&archive, &writer.finish()?)?;
     // The nucleus may be built anew while the emulator starts: it gets a copy.
-    let copy = scratch.file("nucleus");
-    match project.isa {
-        Isa::X86_64 => {
-            fs::copy(&nucleus, &copy).with_context(|| format!("cannot copy {}", nucleus.display()))?;
-        }
+    let elf = scratch.file("nucleus");
+    fs::copy(&nucleus, &elf).with_context(|| format!("cannot copy {}", nucleus.display()))?;
+    let loaded = match project.isa {
+        Isa::X86_64 => elf.clone(),
         // The emulator gives a device tree and an archive only to files that begin with the header of an arm64 image.
-        Isa::Aarch64 => write(&copy, &elf::flat(&read(&nucleus)?)?)?,
-    }
+        Isa::Aarch64 => {
+            let flat = scratch.file("nucleus.image");
+            write(&flat, &elf::flat(&read(&elf)?)?)?;
+            flat
+        }
+    };
     Ok(Image {
-        nucleus: copy,
+        nucleus: loaded,
+        elf,
         isa: project.isa,
         archive,
         command_line,

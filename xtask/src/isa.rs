@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use serde::Deserialize;
+use std::path::Path;
 
 /// An instruction set architecture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize)]
@@ -97,6 +98,15 @@ impl Isa {
         }
     }
 
+    /// The debugger's command: that of this computer knows its own ISA only.
+    pub fn debugger(self) -> &'static str {
+        let own = match self {
+            Self::X86_64 => cfg!(target_arch = "x86_64"),
+            Self::Aarch64 => cfg!(target_arch = "aarch64"),
+        };
+        if own { "gdb" } else { "gdb-multiarch" }
+    }
+
     /// The emulator's arguments for the board; `board` and `cpu` prevail over the usual ones where the ISA has several.
     pub fn board(self, board: Option<&str>, cpu: Option<&str>) -> Vec<String> {
         let (usual_board, usual_cpu) = match self {
@@ -120,6 +130,18 @@ impl Isa {
             Self::X86_64 => (None, None),
             Self::Aarch64 if new => (Some("virt,gic-version=3,mte=on"), Some("max")),
             Self::Aarch64 => (Some("virt,gic-version=2"), Some("cortex-a53")),
+        }
+    }
+
+    /// The emulator's options that lead what the nucleus writes to the debug console into a file.
+    pub fn debug_console(self, file: &Path) -> Vec<(&'static str, String)> {
+        let file = file.display().to_string().replace(',', ",,");
+        match self {
+            Self::X86_64 => vec![("-debugcon", format!("file:{file}"))],
+            Self::Aarch64 => vec![
+                ("-chardev", format!("file,id=trace,path={file}")),
+                ("-semihosting-config", "enable=on,target=native,chardev=trace".into()),
+            ],
         }
     }
 

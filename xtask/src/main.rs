@@ -53,9 +53,15 @@ fn main() -> ExitCode {
         }
         Command::Bench(options) => bench::bench(&project, &options),
         Command::New(New::Component(options)) => new::component(&project, &options),
-        Command::Graph(options) => graph::graph(&project, &options),
+        Command::Graph(options) => {
+            project.isa = options.arch;
+            graph::graph(&project, &options)
+        }
         Command::Lines(options) => lines::lines(&project, &options),
-        Command::Trace(options) => trace::trace(&project, &options),
+        Command::Trace(options) => {
+            project.isa = options.arch;
+            trace::trace(&project, &options)
+        }
         Command::Pictures => test::browser::pictures(&project),
         Command::Test(options) => test::test(&project, &options),
     });

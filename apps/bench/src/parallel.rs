@@ -5,8 +5,8 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use runtime::arch::relax;
 
 use runtime::abi::layout::HEAP_END;
 use runtime::abi::{Control, MAX_CPUS, PAGE_BYTES};
@@ -76,7 +76,7 @@ pub fn call_often(cpu: usize, meeting: &Meeting, count: u64, between: impl Fn())
 
 /// After each call the next CPU has its turn.
 fn call_in_turns(cpu: usize, meeting: &Meeting) -> Result<(), String> {
-    call_often(cpu, meeting, CALLS, spin_loop)
+    call_often(cpu, meeting, CALLS, relax)
 }
 
 /// Semaphores between two domains, of which one is on CPU 0 and one on the last: there and back.
@@ -125,13 +125,13 @@ fn all_pages(others: &[usize]) -> Result<u64, String> {
         sum += take_away(|| {
             TOLD.store(page, Ordering::Release);
             while READ.load(Ordering::Acquire) < page * others.len() as u64 {
-                spin_loop();
+                relax();
             }
             // None is in the nucleus any more: each goes round.
             for &cpu in others {
                 let before = BEATS[cpu].load(Ordering::Relaxed);
                 while BEATS[cpu].load(Ordering::Relaxed) < before + 2 {
-                    spin_loop();
+                    relax();
                 }
             }
         })?;
@@ -166,7 +166,7 @@ fn reader(cpu: usize) {
             READ.fetch_add(1, Ordering::AcqRel);
         }
         BEATS[cpu].fetch_add(1, Ordering::Relaxed);
-        spin_loop();
+        relax();
     }
 }
 

@@ -6,8 +6,8 @@
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU64, Ordering};
+use runtime::arch::relax;
 
 use runtime::arch::ticks;
 use runtime::entry::Entry;
@@ -38,7 +38,7 @@ impl Meeting {
             self.began.store(ticks(), Ordering::Release);
         }
         while self.began.load(Ordering::Acquire) == 0 {
-            spin_loop();
+            relax();
         }
         work();
         if self.done.fetch_add(1, Ordering::AcqRel) + 1 == self.expected {

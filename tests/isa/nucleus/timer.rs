@@ -8,6 +8,15 @@ pub fn now() -> u64 {
     unimplemented!()
 }
 
+/// Instructions, in an emulator that counts them: the clock of traces.
+pub fn instructions() -> u64 {
+    unimplemented!()
+}
+
+/// Instructions of a record in a trace that come before the first and after the second look at that clock, those of a lock
+/// that is free included; and those that a crossing on the short way takes besides, with the registers that it keeps.
+pub const UNSEEN: [u64; 2] = [0; 2];
+
 /// Finds out how long a tick is.
 pub fn init() {
     unimplemented!()

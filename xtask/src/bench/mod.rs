@@ -2,11 +2,12 @@
 //! compares what it prints with `tests/budgets.toml`.
 //!
 //! What a request from the host costs is measured by [`network`], with another counter; what takes several CPUs by
-//! [`several`].
+//! [`several`]. Each ISA is measured by itself; what a row may cost there is what [`budget::Budget::on`] makes of the file.
 //!
 //! The program prints lines `bench NAME VALUE UNIT [key=value …]`; the pairs are counts of what costs
 //! more on hardware than an instruction (writes of the page-table root, TLB invalidations).
 
+mod budget;
 pub mod client;
 mod network;
 mod peer;
@@ -18,12 +19,14 @@ use crate::counter::Plugin;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::image::{self, Image, System};
 use crate::install;
+use crate::isa::Isa;
 use crate::project::{Project, read, read_text, write};
 use crate::{elf, run};
 use anyhow::{Context, Result, bail};
+use budget::{Budget, Peer};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -42,40 +45,6 @@ const NUCLEUS: &str = "nucleus";
 const INTERRUPTS_OFF: &str = "interrupts-off";
 /// What runs there.
 const UNDER_STRESS: &str = "stress --count 100000; bench --interrupts-off";
-
-/// A row of `tests/budgets.toml`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Budget {
-    name: String,
-    text: String,
-    unit: String,
-    budget: u64,
-    /// No more than so many times the best of the peers.
-    times_peer: Option<f64>,
-    #[serde(default)]
-    peers: Vec<Peer>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Peer {
-    who: String,
-    value: u64,
-}
-
-impl Budget {
-    fn best_peer(&self) -> Option<u64> {
-        self.peers.iter().map(|peer| peer.value).min()
-    }
-
-    /// What is wrong if this is more than the peers allow.
-    fn worse_than_peers(&self, value: u64) -> Option<String> {
-        let (times, best) = (self.times_peer?, self.best_peer()?);
-        let ratio = value as f64 / best as f64;
-        (ratio > times).then(|| format!("{}: {ratio:.2} times the best peer, which may be {times:.2}", self.name))
-    }
-}
 
 /// Something that was measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,13 +73,48 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     if let Some(PeerName::Linux) = options.peer {
         return peer::compare(project, options);
     }
-    let budgets = budgets(&read_text(&project.root.join("tests/budgets.toml"))?)?;
+    let isas: Vec<Isa> = options.arch.map_or(Isa::ALL.to_vec(), |isa| vec![isa]);
+    let mut all = Vec::new();
+    let mut problems = 0;
+    for isa in isas {
+        let results = on(&Project { isa, ..project.clone() }, options)?;
+        println!("{}\n{}", isa.name(), table(&results.budgets, &results.measured));
+        let found = found_problems(&results.budgets, &results.measured);
+        for line in results.notes.iter().chain(&found) {
+            println!("{line}");
+        }
+        println!("{}: {} rows, {} problems\n", isa.name(), results.budgets.len(), found.len());
+        problems += found.len();
+        all.push(results);
+    }
+    if let Some(path) = &options.json {
+        let rows: Vec<Row<'_>> = all.iter().flat_map(rows).collect();
+        let mut text = serde_json::to_string_pretty(&rows)?;
+        text.push('\n');
+        write(path, text.as_bytes())?;
+    }
+    println!("{} rows, {problems} problems", all.iter().map(|results| results.budgets.len()).sum::<usize>());
+    Ok(u8::from(problems > 0))
+}
+
+/// What was measured on an ISA.
+struct Results {
+    isa: Isa,
+    budgets: Vec<Budget>,
+    measured: Vec<Measurement>,
+    notes: Vec<String>,
+}
+
+/// Measures on the project's ISA.
+fn on(project: &Project, options: &BenchOptions) -> Result<Results> {
+    let isa = project.isa;
+    let budgets = budget::read(&read_text(&project.root.join("tests/budgets.toml"))?, isa)?;
     let wanted = |name: &str| options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
     let budgets: Vec<Budget> = budgets.into_iter().filter(|budget| wanted(&budget.name)).collect();
-    if budgets.is_empty() && !wanted_besides(several::SPEED_UP, options) {
+    if budgets.is_empty() && !wanted(several::SPEED_UP) {
         bail!("no row of tests/budgets.toml matches `{}`", options.filter.as_deref().unwrap_or_default());
     }
-    install::emulator(crate::isa::Isa::default())?;
+    install::emulator(isa)?;
     let mut measured = measure_network(project, &budgets)?;
     let elsewhere = |name: &str| network::ROWS.contains(&name) || several::ROWS.contains(&name);
     if budgets.iter().any(|budget| !elsewhere(&budget.name)) {
@@ -121,38 +125,11 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     let of_several = several::measure(project, &system, &of_several, &measured);
     measured.extend(of_several.rows);
     let mut notes = of_several.notes;
-    if wanted_besides(several::SPEED_UP, options) {
+    if wanted(several::SPEED_UP) {
         notes.extend(several::speed_up(project, &system));
     }
-    let measured: Vec<_> = measured.into_iter().filter(|row| wanted(&row.name)).collect();
-    let problems = problems(&budgets, &measured);
-    println!("{}", table(&budgets, &measured));
-    for line in notes.iter().chain(&problems) {
-        println!("{line}");
-    }
-    if let Some(path) = &options.json {
-        let rows: Vec<Row<'_>> = rows(&budgets, &measured).collect();
-        let mut text = serde_json::to_string_pretty(&rows)?;
-        text.push('\n');
-        write(path, text.as_bytes())?;
-    }
-    println!("{} rows, {} problems", budgets.len(), problems.len());
-    Ok(u8::from(!problems.is_empty()))
-}
-
-/// Is this wanted, which is no row?
-fn wanted_besides(name: &str, options: &BenchOptions) -> bool {
-    options.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()))
-}
-
-fn budgets(text: &str) -> Result<Vec<Budget>> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct File {
-        row: Vec<Budget>,
-    }
-    let file: File = toml::from_str(text).context("tests/budgets.toml")?;
-    Ok(file.row)
+    measured.retain(|row| wanted(&row.name));
+    Ok(Results { isa, budgets, measured, notes })
 }
 
 /// Measures what the default machine can, which has one CPU.
@@ -162,7 +139,7 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
     let machine = || Machine { icount: true, ..Machine::new(MEMORY) };
     let (image, output) = boot(project, &system, Checks::Off, machine(), format!("bench {filter}").trim())?;
     let mut measured = parse(&output)?;
-    let bytes = elf::section_bytes(&read(&image.nucleus)?, &[".text", ".rodata"])?;
+    let bytes = elf::section_bytes(&read(&image.elf)?, &[".text", ".rodata"])?;
     measured.push(Measurement { name: NUCLEUS.into(), value: bytes, unit: "bytes".into(), counts: BTreeMap::new() });
     if INTERRUPTS_OFF.contains(filter) {
         let (_, output) = boot(project, &system, Checks::Measured, machine(), UNDER_STRESS)?;
@@ -247,7 +224,7 @@ fn find<'m>(measured: &'m [Measurement], name: &str) -> Option<&'m Measurement> 
 }
 
 /// What is wrong, one line each.
-fn problems(budgets: &[Budget], measured: &[Measurement]) -> Vec<String> {
+fn found_problems(budgets: &[Budget], measured: &[Measurement]) -> Vec<String> {
     let mut problems = Vec::new();
     for budget in budgets {
         let (name, most, unit) = (&budget.name, budget.budget, &budget.unit);
@@ -270,16 +247,16 @@ fn problems(budgets: &[Budget], measured: &[Measurement]) -> Vec<String> {
     problems
 }
 
-fn rows<'a>(budgets: &'a [Budget], measured: &'a [Measurement]) -> impl Iterator<Item = Row<'a>> {
-    budgets.iter().filter_map(|budget| {
-        let found = find(measured, &budget.name)?;
+fn rows(results: &Results) -> impl Iterator<Item = Row<'_>> {
+    results.budgets.iter().filter_map(|budget| {
+        let found = find(&results.measured, &budget.name)?;
         Some(Row {
             name: &budget.name,
             text: &budget.text,
             value: found.value,
             unit: &budget.unit,
             budget: budget.budget,
-            arch: "x86_64",
+            arch: results.isa.name(),
             counts: &found.counts,
             peers: &budget.peers,
         })
@@ -296,8 +273,7 @@ fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
         for (key, count) in found.iter().flat_map(|found| &found.counts) {
             ours += &format!("\n{count} {key}");
         }
-        let peers: Vec<String> =
-            budget.peers.iter().map(|peer| format!("{} {}", peer.who, grouped(peer.value))).collect();
+        let peers: Vec<String> = budget.peers.iter().map(Peer::shown).collect();
         let best = budget.best_peer();
         let ratio = match (found, best) {
             (Some(found), Some(best)) => format!("{:.2}", found.value as f64 / best as f64),
@@ -350,8 +326,12 @@ mod tests {
     const BUDGETS: &str = "[[row]]\nname = \"call\"\ntext = \"a call\"\nunit = \"instructions\"\nbudget = 150\n\
                            peers = [{ who = \"NOVA\", value = 283 }]\n";
 
+    fn budgets(text: &str) -> Vec<Budget> {
+        budget::read(text, Isa::X86_64).unwrap()
+    }
+
     fn verdict(output: &str) -> Vec<String> {
-        problems(&budgets(BUDGETS).unwrap(), &parse(output).unwrap())
+        found_problems(&budgets(BUDGETS), &parse(output).unwrap())
     }
 
     #[test]
@@ -377,31 +357,20 @@ mod tests {
     #[test]
     fn peers_bound_as_well() {
         let text = format!("{BUDGETS}times_peer = 0.5\n");
-        let verdict = |output| problems(&budgets(&text).unwrap(), &parse(output).unwrap());
+        let verdict = |output| found_problems(&budgets(&text), &parse(output).unwrap());
         assert!(verdict("bench call 141 instructions").is_empty());
         assert_eq!(verdict("bench call 142 instructions"), ["call: 0.50 times the best peer, which may be 0.50"]);
-        let table = table(&budgets(&text).unwrap(), &parse("bench call 142 instructions").unwrap());
+        let table = table(&budgets(&text), &parse("bench call 142 instructions").unwrap());
         assert!(table.to_string().contains("BROKEN"));
     }
 
     #[test]
     fn the_table_shows_ratio_and_verdict() {
-        let text = table(&budgets(BUDGETS).unwrap(), &parse("bench call 142 instructions root_writes=2").unwrap());
+        let text = table(&budgets(BUDGETS), &parse("bench call 142 instructions root_writes=2").unwrap());
         let text = text.to_string();
         for part in ["142", "150", "NOVA 283", "0.50", "ok", "2 root_writes"] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
-    }
-
-    #[test]
-    fn budgets_of_the_tree_can_be_read() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/budgets.toml");
-        let rows = budgets(&std::fs::read_to_string(path).unwrap()).unwrap();
-        assert!(rows.iter().any(|row| row.name == NUCLEUS));
-        let mut names: Vec<_> = rows.iter().map(|row| &row.name).collect();
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), rows.len());
     }
 
     #[test]

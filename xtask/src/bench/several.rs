@@ -126,7 +126,7 @@ fn http(project: &Project, measured: &[Measurement]) -> Result<Measurement> {
 /// The longest time that a CPU holds the nucleus lock, of four, and where it does.
 fn lock(project: &Project, system: &System) -> Result<(Measurement, String)> {
     let image = image::make(project, system, Checks::Off, run::frames_of(MEMORY)?, Some(STRESS))?;
-    let nucleus = read(&image.nucleus)?;
+    let nucleus = read(&image.elf)?;
     let places = |prefix| elf::addresses(&nucleus, prefix);
     let places = Places { from: NUCLEUS_FROM, taken: places("lock_taken")?, given: places("lock_given")? };
     let watch = Watch::make(project, &places)?;

@@ -93,7 +93,7 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
             bail!("{} cannot be written: there is no folder {}", file.display(), folder.display());
         }
     }
-    install::emulator(crate::isa::Isa::default())?;
+    install::emulator(project.isa)?;
     let commands = options.commands.join(" ");
     let work = match &options.web {
         Some(path) => Work::Page(path),

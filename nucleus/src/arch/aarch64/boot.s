@@ -21,6 +21,17 @@ boot_begin:
     b.ne boot_at_el1
     bl boot_leave_el2
 boot_at_el1:
+    mrs x9, id_aa64dfr0_el1         // the counter of cycles begins, if there is one; see `processor`
+    ubfx x9, x9, #8, #4
+    cbz x9, 1f
+    cmp x9, #15
+    b.eq 1f
+    msr pmccfiltr_el0, xzr
+    mov x9, #1 << 31
+    msr pmcntenset_el0, x9
+    mov x9, #PMCR
+    msr pmcr_el0, x9
+1:
     // ---- tables: entries of level 0 for both halves are in one ----
     adrp x0, boot_level0
     adrp x1, boot_level1

@@ -20,6 +20,7 @@ assembly! { "boot.s";
     SCTLR = super::processor::SCTLR,
     MAIR = super::paging::MAIR,
     TCR = super::paging::TCR,
+    PMCR = super::processor::PMCR,
 }
 
 core::arch::global_asm!(include_str!("start.s"));
@@ -34,6 +35,10 @@ assembly! { "entry.s";
     CPU_QUIET = offset_of!(Cpu, quiet),
     CPU_NUMBER = offset_of!(Cpu, number),
     CPU_SETTLES = offset_of!(Cpu, settles),
+    CPU_ENTERED = offset_of!(Cpu, entered),
+    CPU_ENTERED_BY = offset_of!(Cpu, entered_by),
+    CPU_LONGEST = offset_of!(Cpu, longest),
+    CPU_LONGEST_BY = offset_of!(Cpu, longest_by),
     LOCK_SERVED = crate::lock::BYTES_BEFORE_SERVED,
     SYSTEM_CALL_BYTES = super::memory::SYSTEM_CALL_BYTES,
     INTERRUPT = super::trap::INTERRUPT,

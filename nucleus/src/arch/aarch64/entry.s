@@ -166,9 +166,75 @@ lock_given_\@:
     stlr w10, [x9]
 .Lgiven_\@:
 .endm
-.if MEASURED || TRACED
-.error "measuring and tracing are not written for AArch64 yet"
-.endif
+// A measuring build keeps the longest time with the lock, from taking it to giving it back.
+.macro MEASURE_BEGIN by             // changes x9, x10
+    .if MEASURED
+    mrs x10, tpidr_el1
+    str \by, [x10, #CPU_ENTERED_BY]
+    mrs x9, pmccntr_el0
+    str x9, [x10, #CPU_ENTERED]
+    .endif
+.endm
+.macro MEASURE_CALL                 // x8 = entry; changes x9 to x11
+    .if MEASURED
+    ldr x11, [x16, #CPU_TABLE]
+    sub x11, x8, x11
+    MEASURE_BEGIN x11
+    .endif
+.endm
+.macro MEASURE_END                  // changes x9 to x12
+    .if MEASURED
+    mrs x9, pmccntr_el0
+    mrs x12, tpidr_el1
+    ldr x10, [x12, #CPU_ENTERED]
+    cbz x10, .Lend_\@
+    sub x9, x9, x10
+    ldr x11, [x12, #CPU_LONGEST]
+    cmp x9, x11
+    b.ls .Lend_\@
+    str x9, [x12, #CPU_LONGEST]
+    ldr x10, [x12, #CPU_ENTERED_BY]
+    str x10, [x12, #CPU_LONGEST_BY]
+.Lend_\@:
+    .endif
+.endm
+.macro MEASURE_ON                   // the same operation goes on: an odd number; changes x9 to x11
+    .if MEASURED
+    mrs x10, tpidr_el1
+    ldr x11, [x10, #CPU_ENTERED_BY]
+    orr x11, x11, #1
+    MEASURE_BEGIN x11
+    .endif
+.endm
+// A tracing build tells of each call and return on the short way, too: with all registers kept but flags.
+.macro TRACE_CROSSING function, first, second
+    .if TRACED
+    stp x0, x1, [sp, #-160]!
+    stp x2, x3, [sp, #16]
+    stp x4, x5, [sp, #32]
+    stp x6, x7, [sp, #48]
+    stp x8, x9, [sp, #64]
+    stp x10, x11, [sp, #80]
+    stp x12, x13, [sp, #96]
+    stp x14, x15, [sp, #112]
+    stp x16, x17, [sp, #128]
+    stp x18, x30, [sp, #144]
+    mov x2, x0
+    mov x0, \first
+    mov x1, \second
+    bl \function
+    ldp x18, x30, [sp, #144]
+    ldp x16, x17, [sp, #128]
+    ldp x14, x15, [sp, #112]
+    ldp x12, x13, [sp, #96]
+    ldp x10, x11, [sp, #80]
+    ldp x8, x9, [sp, #64]
+    ldp x6, x7, [sp, #48]
+    ldp x4, x5, [sp, #32]
+    ldp x2, x3, [sp, #16]
+    ldp x0, x1, [sp], #160
+    .endif
+.endm
 .macro SAVE_PRESERVED a
     stp x19, x20, [\a, #A_X + 8 * 19]
     stp x21, x22, [\a, #A_X + 8 * 21]
@@ -266,6 +332,7 @@ entry_semaphore:
 4:  clrex                           // there is no token: nothing was done
     SAVE_LIGHT
     ACQUIRE wait_to_take
+    MEASURE_CALL
     mov w9, #FRAME_LIGHT
     strb w9, [x15, #A_FRAME]
     mov x0, x14
@@ -275,6 +342,7 @@ entry_semaphore:
     mov w9, #FRAME_LIGHT
     strb w9, [x15, #A_FRAME]
     ACQUIRE wait_to_give
+    MEASURE_CALL
     mov x0, x14
     bl semaphore_wake
     b leave_light
@@ -346,10 +414,12 @@ op_light:
     ldr x14, [x8, #E_OBJECT]
     SAVE_LIGHT
     ACQUIRE wait_for_light
+    MEASURE_CALL
     mov w9, #FRAME_LIGHT
     strb w9, [x15, #A_FRAME]
     blr x14
 leave_light:                        // same activation; Rust preserved what a function preserves
+    MEASURE_END
     RELEASE
     mov x8, x0
     mov x0, x1
@@ -375,6 +445,7 @@ op_dispatch:
     stp x9, x10, [x15, #A_PC]
     str x30, [x15, #A_X + 8 * 30]
     ACQUIRE wait_for_dispatch
+    MEASURE_CALL
     blr x14
     b leave_light
 
@@ -385,6 +456,7 @@ op_full:
     SAVE_LIGHT
     SAVE_WORDS
     ACQUIRE wait_for_full
+    MEASURE_CALL
     mov x0, x15
     blr x14
     b leave_light
@@ -414,6 +486,7 @@ entry_call:
     ldr w10, [x15, #A_FRAME]        // frame, state, depth (high half)
     cmp w10, #(MAX_DEPTH - 1) << 4, lsl #12
     b.hs call_slow
+    TRACE_CROSSING trace_call, x15, x8
     stp x15, x18, [x12, #A_CALLER]  // and the thread
     add w10, w10, #1 << 16
     stlr w10, [x12]                 // the callee is the top, as the caller was; caller and thread are seen before
@@ -446,6 +519,7 @@ entry_call:
 call_slow:
     SAVE_WORDS
     ACQUIRE wait_for_call
+    MEASURE_CALL
     mov x0, x15
     mov x1, x8
     bl call_slowly                  // (caller's activation, entry): does not return
@@ -461,6 +535,7 @@ call_slow:
     ldrb w10, [x13, #D_SLOW]
     orr w11, w11, w10
     cbnz w11, return_slow
+    TRACE_CROSSING trace_return, x15, x14
     ldr x11, [x16, #CPU_SLOT]
     add x11, x13, x11
     ldr x10, [x11, #D_POOL]
@@ -503,6 +578,7 @@ return_slow:
     SAVE_LIGHT
     SAVE_WORDS
     ACQUIRE wait_for_return
+    MEASURE_CALL
     mov x0, x15
     bl return_slowly                // (activation): does not return
     brk #0
@@ -516,6 +592,7 @@ return_slow:
 .globl leave_to_light, leave_to_words, leave_to_entry, leave_to_service, leave_to_full
 leave_to_light:                     // status and word 0, the rest cleared
     EMPTY_STACK
+    MEASURE_END
     RELEASE
     LOAD_PLACE x0
     LOAD_PRESERVED x0
@@ -527,6 +604,7 @@ leave_to_light:                     // status and word 0, the rest cleared
     LEAVE
 leave_to_words:                     // status, all words, control; at a thread's start the message area
     EMPTY_STACK
+    MEASURE_END
     RELEASE
     LOAD_PLACE x0
     LOAD_PRESERVED x0
@@ -540,6 +618,7 @@ leave_to_words:                     // status, all words, control; at a thread's
     ERET
 leave_to_entry:                     // a seat: x1, x2 = its words 0 and 1; word 2 = the CPU's number
     EMPTY_STACK
+    MEASURE_END
     RELEASE
     ldr x9, [x0, #A_ENTRY]
     msr elr_el1, x9
@@ -562,6 +641,7 @@ leave_to_service:                   // a called activation: x1 = where, x2 = bad
     ldp x17, x18, [x13, #16]
     ldr x13, [x13, #32]
     EMPTY_STACK
+    MEASURE_END
     RELEASE
     msr elr_el1, x1
     mov x8, x2
@@ -581,6 +661,7 @@ leave_to_service:                   // a called activation: x1 = where, x2 = bad
     ERET
 leave_to_full:                      // everything
     EMPTY_STACK
+    MEASURE_END
     RELEASE
 restore_full:
     LOAD_PLACE x0
@@ -628,6 +709,7 @@ trap_user:                          // x17 = vector, x16 = syndrome if it is an 
     mov x29, xzr
     mov x30, xzr
     ACQUIRE wait_for_trap
+    MEASURE_BEGIN x13
     mov x0, x13
     mov x1, x14
     bl trap_from_user               // (vector, syndrome): does not return
@@ -648,6 +730,7 @@ trap_kernel:                        // x0 = vector: the idle CPU, or a preemptio
     strb wzr, [x16, #CPU_QUIET]
 1:
 lock_taken_in_a_window:
+    MEASURE_BEGIN x13
     mov x0, x13
     mov x3, x14
     mov x1, xzr
@@ -672,22 +755,27 @@ go_on_afresh:
     bl go_on
     brk #0
 interrupt_window:
+    MEASURE_END
 lock_given_at_a_window:             // nobody wants it
     msr daifclr, #2
     isb                             // what waits is taken before the next instruction (Arm ARM D1.3.6)
     msr daifset, #2
 lock_taken_after_a_window:
+    MEASURE_ON
     ret
 pass_lock:                          // to those who wait for it
     stp x29, x30, [sp, #-16]!
+    MEASURE_END
     RELEASE
     ACQUIRE lock_wait
+    MEASURE_ON
     ldp x29, x30, [sp], #16
     ret
 // The idle CPU: interrupts come to `trap_kernel`, which does not come back here.
 .globl idle_wait
 idle_wait:
     EMPTY_STACK
+    MEASURE_END
     mov w9, #1
     add x10, x16, #CPU_QUIET
     stlrb w9, [x10]

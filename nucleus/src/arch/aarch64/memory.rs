@@ -91,8 +91,16 @@ pub unsafe fn port_read_long(_: u16) -> u32 {
 /// As for [`port_read`].
 pub unsafe fn port_write_long(_: u16, _: u32) {}
 
-/// Writes bytes to the emulator's debug console, where that is connected.
-pub fn debug_console(_: &[u8]) {}
+/// Writes bytes to the emulator's debug console, where that is connected (Semihosting for AArch32 and AArch64,
+/// SYS_WRITEC, 0x03).
+pub fn debug_console(bytes: &[u8]) {
+    if firmware::get().semihosting {
+        for byte in bytes {
+            // SAFETY: the emulator says that it answers; it writes nothing but x0.
+            unsafe { asm!("hlt #0xf000", inout("x0") 3u64 => _, in("x1") byte, options(nostack, readonly)) }
+        }
+    }
+}
 
 /// "ADP_Stopped_ApplicationExit", with a status (Semihosting for AArch32 and AArch64, SYS_EXIT, 0x18).
 const APPLICATION_EXIT: u64 = 0x2_0026;

@@ -87,16 +87,37 @@ pub(super) fn load() {
     init_counters();
 }
 
+/// PMCR_EL0: the counter of cycles has 64 bits and counts (LC, E; Arm ARM D13.5).
+pub(super) const PMCR: u64 = 1 << 6 | 1;
+
+/// Whether there is a unit with such a counter.
+fn has_counter() -> bool {
+    !matches!(read!("id_aa64dfr0_el1") >> 8 & 0xf, 0 | 15)
+}
+
+/// What the counter of cycles says; 0 without one.
+#[inline(always)]
+pub(super) fn cycles() -> u64 {
+    if has_counter() { read!("pmccntr_el0") } else { 0 }
+}
+
 /// The counter of cycles counts always, for users, too (Arm ARM D13.5; PMUSERENR_EL0.CR: reading it only).
 fn init_counters() {
-    let version = read!("id_aa64dfr0_el1") >> 8 & 0xf;
-    if version == 0 || version == 15 {
+    if !has_counter() {
         return;
     }
-    // SAFETY: the unit is there; only the counter of cycles is used: LC, C, E; all levels; enabled; readable.
+    // SAFETY: the unit is there; only the counter of cycles is used: at all levels; enabled; readable.
     unsafe {
         asm!("msr pmccfiltr_el0, xzr", "msr pmcntenset_el0, {counter}", "msr pmcr_el0, {control}",
-            "msr pmuserenr_el0, {user}", "isb", counter = in(reg) 1u64 << 31, control = in(reg) 0x45u64,
+            "msr pmuserenr_el0, {user}", "isb", counter = in(reg) 1u64 << 31, control = in(reg) PMCR,
             user = in(reg) 4u64, options(nostack));
+    }
+}
+
+/// The counter of cycles goes on from here: about where that of the first CPU is.
+pub(super) fn set_cycles(cycles: u64) {
+    if has_counter() {
+        // SAFETY: as above.
+        unsafe { asm!("msr pmccntr_el0, {}", in(reg) cycles, options(nostack, nomem)) }
     }
 }

@@ -10,6 +10,7 @@ use crate::{lock, schedule};
 use abi::MAX_CPUS;
 use abi::boot::{BootInfo, Region};
 use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 const CPU_ON: u64 = 0xc400_0003;
 
@@ -26,6 +27,9 @@ struct Area {
 const AREA_BYTES: usize = 8 * FRAME;
 const AREA_FRAMES: usize = size_of::<Area>().div_ceil(FRAME);
 const _: () = assert!((AREA_FRAMES + 1) * FRAME <= AREA_BYTES);
+
+/// What the first CPU's counter of cycles said when another was started.
+static CYCLES: AtomicU64 = AtomicU64::new(0);
 
 /// Microseconds until a CPU must be there.
 const PATIENCE: u64 = 200_000;
@@ -78,6 +82,7 @@ pub fn start_others(_: &BootInfo) -> Result<(), &'static str> {
         write_words([tables[0], tables[1], block.stack as u64, block.address() as u64, begin as *const () as u64]);
         // The affinities as MPIDR_EL1 has them.
         let target = (identity & 0xff_ffff) as u64 | (identity as u64 >> 24) << 32;
+        CYCLES.store(processor::cycles(), Ordering::Relaxed);
         let answer = psci(CPU_ON, [target, physical(start_entry as *const () as usize) as u64, 0]);
         // Quiet: it waits for the lock, which we have.
         if answer == Some(0) && wait(|| block.quiet.is_quiet()) {
@@ -128,6 +133,7 @@ fn make_area(number: usize, identity: u32) -> Result<Ref<Cpu>, &'static str> {
 extern "C" fn begin(block: Ref<Cpu>) -> ! {
     processor::load_block(block);
     processor::load();
+    processor::set_cycles(CYCLES.load(Ordering::Relaxed));
     special::init();
     interrupts::init_local();
     lock::join();

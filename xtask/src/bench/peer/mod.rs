@@ -6,7 +6,8 @@
 mod debian;
 mod linux;
 
-use super::{Budget, Measurement, budgets, find, grouped, measure_network, network, problems, right};
+use super::budget::{self, Budget};
+use super::{Measurement, find, found_problems, grouped, measure_network, network, right};
 use crate::command_line::BenchOptions;
 use crate::counter::Plugin;
 use crate::emulator::Machine;
@@ -42,7 +43,7 @@ pub fn compare(project: &Project, options: &BenchOptions) -> Result<u8> {
         bail!("no row of the network matches `{filter}`: there are {}", network::ALL_ROWS.join(", "));
     }
     install::emulator(crate::isa::Isa::default())?;
-    let budgets = budgets(&read_text(&project.root.join("tests/budgets.toml"))?)?;
+    let budgets = budget::read(&read_text(&project.root.join("tests/budgets.toml"))?, project.isa)?;
     let budgets: Vec<Budget> = budgets
         .into_iter()
         .filter(|budget| network::ROWS.contains(&budget.name.as_str()) && wanted(&budget.name))
@@ -59,7 +60,7 @@ pub fn compare(project: &Project, options: &BenchOptions) -> Result<u8> {
     for package in &unpacked.packages {
         println!("  {} {}", package.name, package.version);
     }
-    let problems = problems(&budgets, &cairn);
+    let problems = found_problems(&budgets, &cairn);
     for problem in &problems {
         println!("{problem}");
     }
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn both_stand_side_by_side() {
         let budgets = "[[row]]\nname = \"http-get\"\ntext = \"a page\"\nunit = \"instructions\"\nbudget = 40000\n";
-        let budgets = crate::bench::budgets(budgets).unwrap();
+        let budgets = crate::bench::budget::read(budgets, crate::isa::Isa::X86_64).unwrap();
         let cairn = parse("bench http-get 20000 instructions").unwrap();
         let linux = parse("bench http-get 80000 instructions\nbench tcp-echo 30000 instructions").unwrap();
         let rows = rows(&budgets, &cairn, &linux);

@@ -1,0 +1,128 @@
+//! The rows of `tests/budgets.toml`, and what becomes of them on each ISA.
+
+use super::grouped;
+use crate::isa::Isa;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+/// What may be measured, and what it costs elsewhere.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    pub name: String,
+    pub text: String,
+    pub unit: String,
+    pub budget: u64,
+    /// No more than so many times the best of the peers.
+    pub times_peer: Option<f64>,
+    /// What was measured of others on this ISA; in the file on x86-64.
+    #[serde(default)]
+    pub peers: Vec<Peer>,
+    /// What was measured of others on AArch64.
+    #[serde(default)]
+    aarch64_peers: Vec<Peer>,
+}
+
+/// Somebody else, and what it costs there.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    who: String,
+    value: u64,
+}
+
+/// A short way of AArch64 may take so many instructions more: what x86-64 does with operands in memory takes loads.
+const SHORT_WAYS_TAKE_MORE: u64 = 10;
+/// What is a short way: a row whose budget on x86-64 is below this, in instructions.
+const SHORT: u64 = 60;
+/// All other rows of AArch64 may take so many per cent of what they may on x86-64.
+const PER_CENT: u64 = 115;
+
+impl Budget {
+    /// The row on an ISA: the file tells what it may cost on x86-64.
+    fn on(self, isa: Isa) -> Self {
+        match isa {
+            Isa::X86_64 => self,
+            Isa::Aarch64 => {
+                let budget = match self.unit.as_str() {
+                    // One number of that ISA over another.
+                    "percent" => self.budget,
+                    "instructions" if self.budget < SHORT => self.budget + SHORT_WAYS_TAKE_MORE,
+                    _ => self.budget * PER_CENT / 100,
+                };
+                Self { budget, peers: self.aarch64_peers, aarch64_peers: Vec::new(), ..self }
+            }
+        }
+    }
+
+    /// What the best of the peers needs.
+    pub fn best_peer(&self) -> Option<u64> {
+        self.peers.iter().map(|peer| peer.value).min()
+    }
+
+    /// What is wrong if this is more than the peers allow.
+    pub fn worse_than_peers(&self, value: u64) -> Option<String> {
+        let (times, best) = (self.times_peer?, self.best_peer()?);
+        let ratio = value as f64 / best as f64;
+        (ratio > times).then(|| format!("{}: {ratio:.2} times the best peer, which may be {times:.2}", self.name))
+    }
+}
+
+impl Peer {
+    /// For a table.
+    pub fn shown(&self) -> String {
+        format!("{} {}", self.who, grouped(self.value))
+    }
+}
+
+/// The rows of such a file on an ISA.
+pub fn read(text: &str, isa: Isa) -> Result<Vec<Budget>> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        row: Vec<Budget>,
+    }
+    let file: File = toml::from_str(text).context("tests/budgets.toml")?;
+    Ok(file.row.into_iter().map(|row| row.on(isa)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_of_the_tree_can_be_read() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/budgets.toml");
+        let rows = read(&std::fs::read_to_string(path).unwrap(), Isa::X86_64).unwrap();
+        assert!(rows.iter().any(|row| row.name == super::super::NUCLEUS));
+        let mut names: Vec<_> = rows.iter().map(|row| &row.name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), rows.len());
+    }
+
+    #[test]
+    fn rows_on_each_isa() {
+        let row = |unit: &str, budget: u64| {
+            let text = format!(
+                "[[row]]\nname = \"r\"\ntext = \"t\"\nunit = \"{unit}\"\nbudget = {budget}\n\
+                 peers = [{{ who = \"a\", value = 3 }}]\naarch64_peers = [{{ who = \"b\", value = 5 }}]\n"
+            );
+            Isa::ALL.map(|isa| read(&text, isa).unwrap().remove(0))
+        };
+        for (unit, x86_64, aarch64) in [
+            ("instructions", 20, 30),
+            ("instructions", 59, 69),
+            ("instructions", 60, 69),
+            ("instructions", 150, 172),
+            ("instructions", 240, 276),
+            ("instructions/KiB", 6000, 6900),
+            ("bytes", 100_000, 115_000),
+            ("percent", 105, 105),
+        ] {
+            let [first, second] = row(unit, x86_64);
+            assert_eq!((first.budget, first.best_peer()), (x86_64, Some(3)), "{unit}");
+            assert_eq!((second.budget, second.best_peer()), (aarch64, Some(5)), "{unit}");
+        }
+    }
+}
