@@ -50,8 +50,7 @@ impl<'a> File<'a> {
 
     /// Makes the file, or empties it.
     pub fn create(path: &'a str, flags: u64) -> Result<Self, Refusal> {
-        let account = Delegate::entry(Entry::ACCOUNT.0, rights::COPY | rights::READ | rights::WRITE);
-        let entry = FILE_SYSTEM.create(path, TRUNCATE | flags, account)?;
+        let entry = FILE_SYSTEM.create(path, TRUNCATE | flags, own_account())?;
         Ok(Self(FileClient(Connection::opened(Path { path, flags: WRITE }, entry.into()))))
     }
 
@@ -103,6 +102,29 @@ pub fn directory(path: &str) -> Result<Vec<Named>, Refusal> {
         }
         position = next;
     }
+}
+
+/// Makes a directory.
+pub fn make_directory(path: &str) -> Result<(), Refusal> {
+    FILE_SYSTEM.make_directory(path, own_account())
+}
+
+/// Makes a directory and those above it that are missing.
+pub fn make_directories(path: &str) -> Result<(), Refusal> {
+    let ends = path.bytes().enumerate().skip(1).filter(|(_, byte)| *byte == b'/').map(|(at, _)| at);
+    for end in ends.chain([path.len()]) {
+        match make_directory(&path[..end]) {
+            Ok(()) => {}
+            Err(Failure::Refused(FileError::Exists)) if stat(&path[..end])?.kind == Kind::Directory => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Who pays for what this program makes.
+fn own_account() -> Delegate {
+    Delegate::entry(Entry::ACCOUNT.0, rights::COPY | rights::READ | rights::WRITE)
 }
 
 /// What is known about a path.

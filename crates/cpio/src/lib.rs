@@ -41,6 +41,8 @@ pub(crate) const MAGIC: &[u8; 6] = b"070701";
 pub(crate) const TRAILER: &str = "TRAILER!!!";
 /// Type bits of a mode.
 pub(crate) const TYPE_MASK: u32 = 0o170_000;
+/// Permissions to execute.
+pub(crate) const EXECUTABLE: u32 = 0o111;
 /// A folder.
 pub(crate) const TYPE_FOLDER: u32 = 0o040_000;
 /// A regular file.

@@ -1,6 +1,6 @@
 //! The reader: an iterator over members, and lookup by name.
 
-use crate::{HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER, TYPE_MASK};
+use crate::{EXECUTABLE, HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER, TYPE_MASK};
 
 /// An archive that is still only bytes.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,8 @@ pub struct Entry<'a> {
     pub name: &'a str,
     /// What it is.
     pub kind: Kind,
+    /// A file that somebody may execute.
+    pub executable: bool,
     /// Its content; empty for a folder.
     pub data: &'a [u8],
     /// Where `data` begins in the archive, in bytes.
@@ -84,7 +86,7 @@ impl ErrorKind {
 
 impl core::fmt::Display for Error {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "boot archive, byte {}: {}", self.offset, self.kind.text())
+        write!(f, "archive, byte {}: {}", self.offset, self.kind.text())
     }
 }
 
@@ -234,8 +236,9 @@ fn member(archive: &[u8], start: usize) -> Result<Member<'_>, ErrorKind> {
         _ => return Err(ErrorKind::BadType),
     };
     let link = if numbers[2] > 1 && kind == Kind::File { numbers[0] } else { 0 };
+    let executable = kind == Kind::File && mode & EXECUTABLE != 0;
     let end = padded(archive, offset + size)?;
-    Ok(Member::Entry(Entry { name, kind, data, offset, link }, end))
+    Ok(Member::Entry(Entry { name, kind, executable, data, offset, link }, end))
 }
 
 /// `bytes[start..start + length]` or `Truncated`; both operands are far below overflow.

@@ -2,7 +2,7 @@
 //! page of the archive, so that their pages can be mapped.
 
 use crate::read::is_relative_path;
-use crate::{HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER};
+use crate::{EXECUTABLE, HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
@@ -38,10 +38,10 @@ pub enum WriteError {
 impl core::fmt::Display for WriteError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            WriteError::BadName(name) => write!(f, "`{name}` cannot be the name of a file in the boot archive"),
-            WriteError::Duplicate(name) => write!(f, "the boot archive would hold `{name}` twice"),
-            WriteError::NoFile(name) => write!(f, "the boot archive has no file `{name}` that could have two names"),
-            WriteError::TooLong => write!(f, "the boot archive would exceed {MAX_ARCHIVE_BYTES} bytes"),
+            WriteError::BadName(name) => write!(f, "`{name}` cannot be the name of a file in an archive"),
+            WriteError::Duplicate(name) => write!(f, "the archive would hold `{name}` twice"),
+            WriteError::NoFile(name) => write!(f, "the archive has no file `{name}` that could have two names"),
+            WriteError::TooLong => write!(f, "the archive would exceed {MAX_ARCHIVE_BYTES} bytes"),
         }
     }
 }
@@ -63,7 +63,7 @@ impl Writer {
     /// Adds a regular file that may be executed.
     pub fn executable(&mut self, name: &str, data: &[u8]) -> Result<(), WriteError> {
         self.check_name(name)?;
-        self.member(name, self.names.len(), TYPE_FILE | 0o755, data)
+        self.member(name, self.names.len(), TYPE_FILE | 0o644 | EXECUTABLE, data)
     }
 
     /// Adds a regular file.
@@ -97,7 +97,7 @@ impl Writer {
     /// Adds a folder. Folders need not be added for the files in them.
     pub fn folder(&mut self, name: &str) -> Result<(), WriteError> {
         self.check_name(name)?;
-        self.member(name, self.names.len(), TYPE_FOLDER | 0o755, &[])
+        self.member(name, self.names.len(), TYPE_FOLDER | 0o644 | EXECUTABLE, &[])
     }
 
     /// Ends the archive and hands out its bytes.
