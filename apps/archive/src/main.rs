@@ -45,7 +45,13 @@ fn main() -> u8 {
         "c" => create(&directory),
         "x" => each_member(|entry| extract(&directory, entry)),
         "t" => each_member(|entry| {
-            let kind = if entry.kind == Member::Folder { 'd' } else if entry.executable { 'x' } else { '-' };
+            let kind = if entry.kind == Member::Folder {
+                'd'
+            } else if entry.executable {
+                'x'
+            } else {
+                '-'
+            };
             println!("{kind}  {:>8}  {}", entry.data.len(), entry.name);
             Ok(())
         }),

@@ -3,8 +3,10 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
-use interfaces::random::{DEVICE, MAX_RANDOM, PROCESSOR, RandomClient};
+use interfaces::random::{DEVICE, MAX_RANDOM, PROCESSOR, RandomClient, RandomError};
 use runtime::connection::{Connection, Name};
+use runtime::interface::Failure;
+use runtime::{op, thread};
 use tool::{Arguments, print, println};
 
 runtime::entry!(main);
@@ -20,6 +22,9 @@ Prints random bytes in hexadecimal digits, 32 to a line; 16 bytes if no number i
 
 static RANDOM: RandomClient<Connection<Name<'static>>> = RandomClient(Connection::named("random"));
 
+/// How long a seed is waited for, and how long between two questions, in nanoseconds.
+const PATIENCE: u64 = 2_000_000_000;
+const PAUSE: u64 = 20_000_000;
 /// Bytes of a line.
 const LINE: usize = 32;
 
@@ -42,7 +47,7 @@ fn main() -> u8 {
         let mut bytes = [0; LINE];
         let line = &mut bytes[..LINE.min(usize::try_from(missing).unwrap_or(LINE))];
         const { assert!(LINE <= MAX_RANDOM) };
-        match RANDOM.fill(line) {
+        match fill(line) {
             Ok(got) if got == line.len() => {}
             Ok(_) => return arguments.fail("random", "fewer bytes came than were asked for"),
             Err(error) => return arguments.fail("random", error),
@@ -54,6 +59,19 @@ fn main() -> u8 {
         missing -= line.len() as u64;
     }
     0
+}
+
+/// Fills a line; soon after the start it may take a moment until there is a seed.
+fn fill(line: &mut [u8]) -> Result<usize, Failure<RandomError>> {
+    let end = op::clock() + PATIENCE;
+    loop {
+        match RANDOM.fill(line) {
+            Err(Failure::Refused(RandomError::NotReady)) if op::clock() < end => {
+                thread::sleep(PAUSE).map_err(Failure::Transport)?;
+            }
+            answer => return answer,
+        }
+    }
 }
 
 fn show_sources(arguments: &Arguments) -> u8 {

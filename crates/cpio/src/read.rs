@@ -1,6 +1,9 @@
 //! The reader: an iterator over members, and lookup by name.
 
-use crate::{EXECUTABLE, HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER, TYPE_MASK};
+use crate::{
+    EXECUTABLE, HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER,
+    TYPE_MASK,
+};
 
 /// An archive that is still only bytes.
 #[derive(Clone, Copy, Debug)]

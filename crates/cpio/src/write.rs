@@ -2,7 +2,9 @@
 //! page of the archive, so that their pages can be mapped.
 
 use crate::read::is_relative_path;
-use crate::{EXECUTABLE, HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER};
+use crate::{
+    EXECUTABLE, HEADER_BYTES, MAGIC, MAX_ARCHIVE_BYTES, MAX_NAME_BYTES, PAGE, TRAILER, TYPE_FILE, TYPE_FOLDER,
+};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;

@@ -10,6 +10,7 @@
 //! | `counter` | the emulator's plugin counts every instruction once |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
+//! | `travel` | a tree of files goes from one ISA to the other and back |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
 //! | `promises` | `docs/promises.md`: each test named there exists and has passed |
@@ -40,6 +41,7 @@ mod report;
 mod systems;
 mod time_server;
 pub mod traced;
+mod travel;
 mod wire;
 
 use crate::command_line::TestOptions;
@@ -54,7 +56,7 @@ use report::Report;
 use std::collections::BTreeSet;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 14] = [
+const GROUPS: [&str; 15] = [
     "format",
     "unsafe",
     "dependencies",
@@ -66,6 +68,7 @@ const GROUPS: [&str; 14] = [
     "boot",
     "transcript",
     "tutorial",
+    travel::NAME,
     "browser",
     "mutants",
     "promises",
@@ -144,6 +147,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if wants("tutorial") {
         install::emulator(project.isa)?;
         book::tutorial(project, &mut report);
+    }
+    if wants(travel::NAME) {
+        travel::check(project, &mut report);
     }
     if named(browser::NAME) || all && options.soak {
         browser::check(project, &mut report);

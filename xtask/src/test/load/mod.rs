@@ -12,11 +12,12 @@ mod slow;
 
 use crate::emulator::{Watch, Work};
 use crate::project::Project;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Files that this computer and 2,000 connections of a test need open.
 const OPEN_FILES: u32 = 8192;
@@ -48,6 +49,15 @@ impl Site {
     pub fn index(&self) -> &[u8] {
         self.files.get("/").map_or(&[], Vec::as_slice)
     }
+}
+
+/// The file at a path of the web server.
+pub fn page(port: u16, path: &str, until: Instant) -> Result<Vec<u8>> {
+    let mut client = client::Client::connect(port)?;
+    client.send(client::request("GET", path, "").as_bytes())?;
+    let answer = client.answer(until, false)?;
+    ensure!(answer.status == 200, "{path}: status {}", answer.status);
+    Ok(answer.body)
 }
 
 /// The work that a boot test asks for.
