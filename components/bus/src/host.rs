@@ -26,6 +26,10 @@ impl Host {
     pub fn find() -> Option<Result<Self, String>> {
         Some(tree::tree()?.and_then(|tree| {
             let found = tree::device(&tree, KIND)?;
+            // What drivers share with their devices is memory as all other, in caches (Devicetree Specification 0.4, 2.3.9).
+            if found.property("dma-coherent").is_none() {
+                return Err("devices behind the PCI host bridge do not see what caches hold (no dma-coherent)".into());
+            }
             let space = found.registers(0).filter(|range| range.bytes >= PAGES * PAGE_BYTES as u64);
             let space = space.ok_or_else(|| String::from("the PCI host bridge has no configuration space"))?;
             // Addresses of the bus are those of the CPU: so drivers take them.
