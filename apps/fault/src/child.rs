@@ -34,7 +34,12 @@ pub struct Child {
 impl Child {
     /// A domain in which this program's code for children can run, on our account.
     pub fn new() -> Result<Self, Error> {
-        let domain = Owned::new(op::domain_new(Entry::ACCOUNT, 0, 0, "victim")?);
+        Self::with_flags(0)
+    }
+
+    /// As [`Self::new`], with flags of `DOMAIN_NEW`.
+    pub fn with_flags(flags: u64) -> Result<Self, Error> {
+        let domain = Owned::new(op::domain_new(Entry::ACCOUNT, 0, flags, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         for code in arch::CODE {

@@ -2,14 +2,17 @@
 
 use abi::layout::{FREE_START, PROGRAM_START, USER_END};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Error, NEVER, PAGE_BYTES};
+use abi::{Error, NEVER, PAGE_BYTES, info};
+use runtime::Entry;
 use runtime::entry::Owned;
-use runtime::{Entry, op};
+use runtime::op::{self, Schedule};
 
+use crate::arch::children::{ODD, read};
 use crate::arch::{
     self,
     devices::{Machine, machine},
 };
+use crate::pagers::status;
 use crate::{Check, frames, hold};
 
 pub const CHECKS: &[Check] = &[
@@ -17,6 +20,7 @@ pub const CHECKS: &[Check] = &[
     ("what is no page of registers is refused, and so is a place that is none", refused),
     ("registers are mapped, mapped on, and gone", registers),
     ("the physical address of a page", physical),
+    ("odd accesses to registers hurt nobody else", odd),
     ("four ports at once are all the entry's", arch::devices::ports),
 ];
 
@@ -96,6 +100,55 @@ fn registers() -> Result<(), &'static str> {
     take_back(PLACE)?;
     given(MAP_READ).err().filter(|error| *error == Error::NotMapped).ok_or("the page is still there")?;
     drop((other, account));
+    hold(frames()? == before, "frames were lost")
+}
+
+/// A child that runs `code`, at an offset of a page of registers; what it died with, if it did.
+fn touches(page: u64, code: unsafe extern "C" fn() -> !, offset: u64) -> Result<u64, &'static str> {
+    map(page, PLACE).map_err(text)?;
+    let domain = Owned::new(op::domain_new(Entry::OWN, 0, 0, "victim").map_err(text)?);
+    let died = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    op::domain_set_death_semaphore(domain.entry(), died.entry()).map_err(text)?;
+    let code = code as *const () as u64;
+    let first = code & !(PAGE - 1);
+    for page in [first, first + PAGE] {
+        // SAFETY: code of ours, which may be read and executed.
+        unsafe {
+            (page as *const u8).read_volatile();
+            op::map(domain.entry(), page, page, 0, MAP_READ | MAP_EXECUTE).map_err(text)?;
+        }
+    }
+    // SAFETY: nothing here refers to the page.
+    unsafe { op::map(domain.entry(), PLACE, PLACE, 0, MAP_READ | MAP_WRITE) }.map_err(text)?;
+    let schedule = Schedule { priority: 8, slice: 1_000 };
+    // SAFETY: another domain; the code is made for this and uses no stack.
+    let thread = unsafe { op::thread_new(domain.entry(), code, 0, PLACE + offset, schedule) };
+    let thread = Owned::new(thread.map_err(text)?);
+    op::p(died.entry(), op::clock() + 1_000_000_000).map_err(|_| "the child does not end")?;
+    let status = status()?;
+    drop((thread, domain, died));
+    take_back(PLACE)?;
+    Ok(status)
+}
+
+/// Accesses that are not aligned, reach over the page's end, or are of a kind that no device knows: if the processor cannot make
+/// them, who tries dies alone.
+fn odd() -> Result<(), &'static str> {
+    let Machine { registers, nothing, .. } = machine()?;
+    let try_all = || {
+        for (code, offset) in ODD {
+            let status = touches(registers, *code, *offset)?;
+            // Of the page's last four bytes the next four are missing.
+            let reaches_over = offset + 8 > PAGE;
+            hold(!reaches_over || status == info::status::PAGE_FAULT, "it read beyond the page")?;
+        }
+        let Some(nothing) = nothing else { return Ok(()) };
+        let died = touches(nothing, read, 0)? & !0xff;
+        hold(died == info::status::EXCEPTION, "it read what is not there")
+    };
+    try_all()?;
+    let before = frames()?;
+    try_all()?;
     hold(frames()? == before, "frames were lost")
 }
 

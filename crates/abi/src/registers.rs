@@ -26,6 +26,8 @@
 //! | x19 to x30, sp, TPIDR_EL0 | preserved | preserved; at an entry: 0, sp = top of the stack |
 //! | x6 x7, x9 to x18, flags | destroyed | destroyed |
 //!
+//! TPIDRRO_EL0, which users cannot write, tells what the processor has: [`AARCH64_RANDOM`].
+//!
 //! The instruction is `svc`, with any number. Words and control are the arguments of a C function in the order 0 1 2 control 3 4
 //! on both.
 
@@ -41,3 +43,5 @@ pub const AARCH64_WORDS: [&str; 5] = ["x0", "x1", "x2", "x4", "x5"];
 pub const AARCH64_CONTROL: &str = "x3";
 /// AArch64: the register of the index, the status and the badge.
 pub const AARCH64_INDEX: &str = "x8";
+/// AArch64, in TPIDRRO_EL0: the processor has the instruction RNDR (FEAT_RNG).
+pub const AARCH64_RANDOM: u64 = 1;

@@ -3,6 +3,7 @@
 use super::entry::vectors;
 use crate::cpu::Cpu;
 use crate::pointer::Ref;
+use abi::registers::AARCH64_RANDOM;
 use core::arch::asm;
 
 /// SCTLR_EL1 without MMU and caches (Arm ARM D19.2.118): what reads as one in the first version of the architecture.
@@ -14,6 +15,10 @@ pub(super) const SCTLR: u64 = SCTLR_OFF | 1 << 18 | 1 << 14 | 1 << 12 | 1 << 8 |
 const SCTLR_WXN: u64 = 1 << 19;
 /// PAN stays as it is when an exception is taken, instead of being set.
 const SCTLR_SPAN: u64 = 1 << 23;
+/// EL0 does not reach registers and instructions that are the processor's maker's own (FEAT_TIDCP1).
+const SCTLR_TIDCP: u64 = 1 << 63;
+/// MDSCR_EL1: EL0 does not reach the debugger's channel (TDCC); breakpoints, watchpoints and steps are off.
+const DEBUG_CLOSED: u64 = 1 << 12;
 /// EL0 and EL1 do not trap when they use the floating-point unit.
 pub(super) const CPACR_FPEN: u64 = 3 << 20;
 
@@ -71,6 +76,10 @@ pub(super) fn load() {
     let mut control = read!("sctlr_el1") | SCTLR_WXN;
     // ID_AA64MMFR1_EL1.PAN (FEAT_PAN): set now and at every exception.
     let protects = read!("id_aa64mmfr1_el1") >> 20 & 0xf != 0;
+    // ID_AA64MMFR1_EL1.TIDCP1.
+    if read!("id_aa64mmfr1_el1") >> 52 & 0xf != 0 {
+        control |= SCTLR_TIDCP;
+    }
     // SAFETY: the vectors are complete. W^X holds in the final tables; the nucleus touches no user page.
     unsafe {
         asm!("msr vbar_el1, {}", in(reg) &raw const vectors, options(nostack));
@@ -79,12 +88,52 @@ pub(super) fn load() {
             asm!(".inst 0xd500419f", options(nostack)); // msr pan, #1
         }
         asm!("msr sctlr_el1, {}", "isb", in(reg) control, options(nostack));
-        // No debugging of users by themselves; breakpoints and steps are off.
-        asm!("msr mdscr_el1, xzr", "msr oslar_el1, xzr", options(nostack));
+        // No debugging of users by themselves.
+        asm!("msr mdscr_el1, {}", "msr oslar_el1, xzr", in(reg) DEBUG_CLOSED, options(nostack));
+        // What users read there, and cannot write.
+        asm!("msr tpidrro_el0, {}", in(reg) features(), options(nostack));
         // CNTKCTL_EL1: EL0 reads the virtual counter, nothing else of the timers.
         asm!("msr cntkctl_el1, {}", in(reg) 2u64, options(nostack));
     }
     init_counters();
+    init_keys();
+}
+
+/// What users may know of this processor (`abi::registers`): ID_AA64ISAR0_EL1.RNDR.
+fn features() -> u64 {
+    if read!("id_aa64isar0_el1") >> 60 != 0 { AARCH64_RANDOM } else { 0 }
+}
+
+/// Nothing that was there before is left to be found out: the keys of pointer authentication, which only PACGA uses (SCTLR_EL1
+/// has the others switched off, so that they do nothing), are the same for all and no secret; see docs/decisions/011. The
+/// monitors of activity (AMUSERENR_EL0, by number) are closed to users.
+fn init_keys() {
+    // ID_AA64ISAR1_EL1: APA, API, GPA, GPI; ID_AA64ISAR2_EL1 (by number): GPA3, APA3.
+    const KEYS: u64 = 0xff << 4 | 0xff << 24;
+    const KEYS_3: u64 = 0xff << 8;
+    if read!("id_aa64isar1_el1") & KEYS != 0 || read!("S3_0_C0_C6_2") & KEYS_3 != 0 {
+        // SAFETY: the keys are there, and the nucleus uses none: APIA, APIB, APDA, APDB, APGA, two words each.
+        unsafe {
+            asm!(
+                "msr S3_0_C2_C1_0, xzr",
+                "msr S3_0_C2_C1_1, xzr",
+                "msr S3_0_C2_C1_2, xzr",
+                "msr S3_0_C2_C1_3, xzr",
+                "msr S3_0_C2_C2_0, xzr",
+                "msr S3_0_C2_C2_1, xzr",
+                "msr S3_0_C2_C2_2, xzr",
+                "msr S3_0_C2_C2_3, xzr",
+                "msr S3_0_C2_C3_0, xzr",
+                "msr S3_0_C2_C3_1, xzr",
+                options(nostack)
+            );
+        }
+    }
+    // ID_AA64PFR0_EL1.AMU.
+    if read!("id_aa64pfr0_el1") >> 44 & 0xf != 0 {
+        // SAFETY: closes what is there to users.
+        unsafe { asm!("msr S3_3_C13_C2_3, xzr", options(nostack)) }
+    }
 }
 
 /// PMCR_EL0: the counter of cycles has 64 bits and counts (LC, E; Arm ARM D13.5).

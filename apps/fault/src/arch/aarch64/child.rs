@@ -17,6 +17,12 @@ pub const CODE: &[unsafe extern "C" fn() -> !] = &[
     super::refusals::timing_flag,
     super::refusals::bypass_flag,
     super::refusals::tag_flag,
+    super::refusals::tags,
+    super::refusals::pointer_keys,
+    super::refusals::hints,
+    super::refusals::wide,
+    super::refusals::wait_for_events,
+    super::refusals::make_events,
 ];
 
 /// Word 0: address of system call register and words 0 to 5. Ends with the status.

@@ -4,8 +4,8 @@ use core::arch::asm;
 
 use crate::Crime;
 use crate::child::{Child, PATIENCE};
-use runtime::abi::{Error, layout, op};
-use runtime::op as operation;
+use runtime::abi::{Error, NEVER, layout, op};
+use runtime::{Entry, op as operation};
 
 /// All of them, with what they are. Which bits of the processor state a user can set depends on the processor.
 pub const HARMLESS: &[Crime] = &[
@@ -14,8 +14,14 @@ pub const HARMLESS: &[Crime] = &[
     Crime::harmless("timing-flag", "data-independent timing asked for across a system call", || state(timing_flag)),
     Crime::harmless("bypass-flag", "speculative bypasses allowed across a system call", || state(bypass_flag)),
     Crime::harmless("tag-flag", "tag checks switched off across a system call", || state(tag_flag)),
+    Crime::harmless("tags", "tags of memory made, written and read", || state(tags)),
+    Crime::harmless("pointer-keys", "pointers signed with keys that nobody gave", || state(pointer_keys)),
+    Crime::harmless("hints", "all instructions that are hints", || state(hints)),
+    Crime::harmless("unit-wide", "wide vectors in a domain that has floating point", wide_vectors),
     Crime::harmless("misaligned", "words that are not aligned, in memory that is no device's", misaligned),
     Crime::harmless("event-flood", "waits for events that never come", event_flood),
+    Crime::harmless("event-share", "waits for events by others, who get no more time for it", event_share),
+    Crime::harmless("event-noise", "events for all CPUs, without end", event_noise),
 ];
 
 /// The status of a system call whose index register is no multiple of an entry.
@@ -90,6 +96,178 @@ macro_rules! with_bit {
 with_bit!(timing_flag, ".inst 0xd503415f");
 with_bit!(bypass_flag, ".inst 0xd503413f");
 with_bit!(tag_flag, ".inst 0xd503419f");
+
+/// Ends with 0 if nothing that is a tag's has an effect: tags are switched off (SCTLR_EL1.ATA0), so that they read as zero, and
+/// writes of them do nothing. A processor without tags does not know the instructions. X6 = a page that may be written.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn tags() -> ! {
+    core::arch::naked_asm!(
+        ".arch_extension memtag",
+        "mov x9, #42",
+        "str x9, [x6]",
+        "irg x10, x6",
+        "cmp x10, x6",
+        "b.ne 2f",
+        "addg x10, x6, #0, #5",
+        "stg x10, [x6]",
+        "st2g x10, [x6]",
+        "mov x11, x6",
+        "ldg x11, [x6]",
+        "cmp x11, x6",
+        "b.ne 2f",
+        "ldr x9, [x6]",
+        "cmp x9, #42",
+        "b.ne 2f",
+        "stzg x10, [x6]",
+        "ldr x0, [x6]",
+        "b 3f",
+        "2:",
+        "mov x0, #1",
+        "3:",
+        "mov x8, {exit}",
+        "svc #0",
+        "udf #0",
+        exit = const op::EXIT * layout::ENTRY_BYTES,
+    )
+}
+
+/// Ends with 0 if signing leaves a pointer as it is, so that nobody gets one signed with keys that others share.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn pointer_keys() -> ! {
+    core::arch::naked_asm!(
+        ".arch_extension pauth",
+        "mov x30, x6",
+        "paciasp",
+        "cmp x30, x6",
+        "b.ne 2f",
+        "autiasp",
+        "mov x17, x6",
+        "pacib1716",
+        "cmp x17, x6",
+        "b.ne 2f",
+        // From here on unknown to processors without.
+        "mov x9, x6",
+        "pacia x9, x6",
+        "pacib x9, x6",
+        "pacda x9, x6",
+        "pacdb x9, x6",
+        "autia x9, x6",
+        "cmp x9, x6",
+        "b.ne 2f",
+        "pacga x9, x6, x6",
+        "mov x0, xzr",
+        "b 3f",
+        "2:",
+        "mov x0, #1",
+        "3:",
+        "mov x8, {exit}",
+        "svc #0",
+        "udf #0",
+        exit = const op::EXIT * layout::ENTRY_BYTES,
+    )
+}
+
+/// All hints but the two that wait for interrupts: 2 is tried elsewhere, 3 is WFI.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn hints() -> ! {
+    core::arch::naked_asm!(
+        ".set number, 4",
+        ".rept 124",
+        "hint #number",
+        ".set number, number + 1",
+        ".endr",
+        "mov x0, xzr",
+        "mov x8, {exit}",
+        "svc #0",
+        "udf #0",
+        exit = const op::EXIT * layout::ENTRY_BYTES,
+    )
+}
+
+/// An instruction of the scalable vector extension (CNTB).
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn wide() -> ! {
+    core::arch::naked_asm!(
+        ".inst 0x0420e3e0",
+        "mov x0, xzr",
+        "mov x8, {exit}",
+        "svc #0",
+        "udf #0",
+        exit = const op::EXIT * layout::ENTRY_BYTES,
+    )
+}
+
+/// Waits for events for ever.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn wait_for_events() -> ! {
+    core::arch::naked_asm!("2:", "wfe", "b 2b")
+}
+
+/// Makes events for ever.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn make_events() -> ! {
+    core::arch::naked_asm!("2:", "sev", "b 2b")
+}
+
+/// Vectors wider than those that are saved cannot be used, with the unit neither.
+fn wide_vectors() -> Result<(), Error> {
+    let mut child = Child::with_flags(op::DOMAIN_FPU)?;
+    child.start(wide, &[])?;
+    match child.ends_within(PATIENCE) {
+        Ok(Some(super::UNDEFINED_STATUS | super::WIDE_STATUS)) => Ok(()),
+        _ => Err(Error::NotRunnable),
+    }
+}
+
+/// How far we come in some milliseconds, beside who runs `code` on the same CPU at our priority, if anybody.
+fn progress(code: Option<unsafe extern "C" fn() -> !>) -> Result<u64, Error> {
+    const SCHEDULE: operation::Schedule = operation::Schedule { priority: 8, slice: 1_000 };
+    const TIME: u64 = 10_000_000;
+    const FIRST: u64 = 1;
+    let mut child = Child::new()?;
+    operation::domain_set_cpus(child.entry(), FIRST)?;
+    let own = operation::thread_schedule_on(Entry::OWN, SCHEDULE, FIRST)?;
+    let begun = code.map_or(Ok(()), |code| child.start(code, &[]));
+    let end = operation::clock() + TIME;
+    let mut count = 0;
+    while operation::clock() < end {
+        count += 1;
+    }
+    operation::thread_schedule_on(Entry::OWN, own, NEVER)?;
+    begun.map(|()| count)
+}
+
+/// Beside who waits for events, or makes them, we get a half at least, of which this takes a quarter for enough.
+fn half(code: unsafe extern "C" fn() -> !) -> Result<(), Error> {
+    let (alone, beside) = (progress(None)?, progress(Some(code))?);
+    if beside >= alone / 4 { Ok(()) } else { Err(Error::Busy) }
+}
+
+fn event_share() -> Result<(), Error> {
+    half(wait_for_events)
+}
+
+fn event_noise() -> Result<(), Error> {
+    half(make_events)
+}
 
 fn misaligned() -> Result<(), Error> {
     let bytes = core::hint::black_box([1u8, 2, 3, 4, 5, 6, 7, 8, 9]);

@@ -22,3 +22,25 @@ pub unsafe extern "C" fn write() -> ! {
 pub unsafe extern "C" fn read() -> ! {
     naked_asm!("ldr x0, [x0]", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
 }
+
+/// Takes an exclusive hold of a word.
+///
+/// # Safety
+/// Only for the thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn hold_word() -> ! {
+    naked_asm!("ldxr x0, [x0]", "clrex", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
+}
+
+/// Clears a line of the cache, where there is none of it.
+///
+/// # Safety
+/// Only for the thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn clear() -> ! {
+    naked_asm!("dc zva, x0", "mov x0, xzr", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
+}
+
+/// What is tried with registers of a device, and where in the page: see [`crate::devices`].
+pub const ODD: &[(unsafe extern "C" fn() -> !, u64)] =
+    &[(read, 1), (read, 6), (read, 0xffc), (hold_word, 0), (hold_word, 4), (clear, 0x800)];

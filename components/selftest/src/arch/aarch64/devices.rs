@@ -19,6 +19,8 @@ pub struct Machine {
     pub registers: u64,
     /// What stands first in it.
     pub first_word: u32,
+    /// Where nothing answers, and who reads dies; `None`: who reads gets ones.
+    pub nothing: Option<u64>,
     /// Registers that are the nucleus's alone.
     pub nucleus: Vec<Range<u64>>,
 }
@@ -28,6 +30,8 @@ const TREE: u64 = FREE_START + (3 << 30);
 /// The emulated machine has several of these, one after the other; each begins with this word (VIRTIO 1.2, 4.2.2).
 const TRANSPORT: &str = "virtio,mmio";
 const MAGIC: u32 = u32::from_le_bytes(*b"virt");
+/// Above all RAM and registers of the emulated machine, below what its smallest processor reaches.
+const NOTHING: u64 = 3 << 37;
 /// Bindings of the Generic Interrupt Controller, and how many of its ranges are the nucleus's: distributor, then CPU
 /// interface (version 2) or redistributors (version 3).
 const CONTROLLERS: [&str; 3] = ["arm,gic-v3", "arm,gic-400", "arm,cortex-a15-gic"];
@@ -71,6 +75,7 @@ pub fn machine() -> Result<Machine, &'static str> {
         ram: memory.ok_or("no RAM")?,
         registers: registers.ok_or("no virtio transport")?,
         first_word: MAGIC,
+        nothing: Some(NOTHING),
         nucleus,
     })
 }

@@ -22,3 +22,6 @@ pub unsafe extern "C" fn write() -> ! {
 pub unsafe extern "C" fn read() -> ! {
     naked_asm!("mov rdi, [rdi]", "mov eax, {exit}", "syscall", "ud2", exit = const op::EXIT * ENTRY_BYTES)
 }
+
+/// What is tried with registers of a device, and where in the page: see [`crate::devices`].
+pub const ODD: &[(unsafe extern "C" fn() -> !, u64)] = &[(read, 1), (read, 6), (read, 0xffc)];

@@ -17,6 +17,8 @@ pub struct Machine {
     pub registers: u64,
     /// What stands first in it.
     pub first_word: u32,
+    /// Where nothing answers, and who reads dies; `None`: who reads gets ones.
+    pub nothing: Option<u64>,
     /// Registers that are the nucleus's alone.
     pub nucleus: Vec<Range<u64>>,
 }
@@ -29,7 +31,13 @@ pub fn machine() -> Result<Machine, &'static str> {
     // I/O APIC, timer, local APIC, and where interrupts are written to.
     let interrupts = 0xfec0_0000..0xfef0_0000;
     // The firmware shows the configuration of the emulated machine's devices there.
-    Ok(Machine { ram: 0..64 << 20, registers: 0xb000_0000, first_word: HOST_BRIDGE, nucleus: [interrupts].into() })
+    Ok(Machine {
+        ram: 0..64 << 20,
+        registers: 0xb000_0000,
+        first_word: HOST_BRIDGE,
+        nothing: None,
+        nucleus: [interrupts].into(),
+    })
 }
 
 /// Entries for ports reach these and no others.
