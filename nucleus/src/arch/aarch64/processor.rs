@@ -105,7 +105,7 @@ fn features() -> u64 {
 }
 
 /// Nothing that was there before is left to be found out: the keys of pointer authentication, which only PACGA uses (SCTLR_EL1
-/// has the others switched off, so that they do nothing), are the same for all and no secret; see docs/decisions/011. The
+/// has the others switched off, so that they do nothing), are the same for all and no secret; see docs/decisions/011-pointers-and-tags.md. The
 /// monitors of activity (AMUSERENR_EL0, by number) are closed to users.
 fn init_keys() {
     // ID_AA64ISAR1_EL1: APA, API, GPA, GPI; ID_AA64ISAR2_EL1 (by number): GPA3, APA3.
