@@ -35,9 +35,6 @@ const NUMBERS_PASSED: u64 = 64;
 /// Entries of a table looked at by one operation.
 const ENTRIES_PASSED: usize = 32;
 
-/// Bytes of the log that one operation tells.
-const LOG_PIECE: usize = 256;
-
 /// The counters, to be counted up.
 pub fn counters() -> &'static mut Counters {
     COUNTERS.get()
@@ -76,7 +73,7 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
         }
         info::LOG => {
             // SAFETY: the message area is a page of the nucleus.
-            let area = unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, LOG_PIECE) };
+            let area = unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, info::LOG_BYTES) };
             Ok(log::read(position, area))
         }
         info::COUNTERS => {

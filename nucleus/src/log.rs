@@ -3,6 +3,7 @@
 use crate::arch::timer;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::semaphore::Semaphore;
+use abi::info::LOG_BYTES;
 
 const BYTES: usize = 16384;
 
@@ -164,11 +165,14 @@ pub fn set_semaphore(semaphore: Ref<Semaphore>) {
     }
 }
 
-/// Copies from byte `position` since boot on; what was overwritten is skipped. Gives the position after.
+/// Copies from byte `position` since boot on and gives the position after; see `abi::info::LOG`.
 pub fn read(position: u64, into: &mut [u8]) -> u64 {
     let log = LOG.get();
     let oldest = log.written.saturating_sub(BYTES as u64);
-    let at = position.clamp(oldest, log.written);
+    if position < oldest {
+        return oldest.max(position + LOG_BYTES as u64 + 1);
+    }
+    let at = position.min(log.written);
     let start = at as usize % BYTES;
     let count = into.len().min((log.written - at) as usize).min(BYTES - start);
     into[..count].copy_from_slice(&log.bytes[start..start + count]);

@@ -352,13 +352,19 @@ const RECORD_BYTES: usize = 256;
 /// `look`, together with the next position.
 pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8], u64) -> R) -> Result<R> {
     let enter = |_| {
-        // SAFETY: the nucleus writes into the area, which is free meanwhile.
-        let next = unsafe { operation3::<{ op::INFO }>(machine.word(), what, position) }?;
-        let count = match what {
-            info::LOG => next.saturating_sub(position).min(abi::MESSAGE_BYTES as u64) as usize,
-            _ => RECORD_BYTES,
-        };
-        Ok((next, count))
+        let mut position = position;
+        loop {
+            // SAFETY: the nucleus writes into the area, which is free meanwhile.
+            let next = unsafe { operation3::<{ op::INFO }>(machine.word(), what, position) }?;
+            if what != info::LOG {
+                return Ok((next, RECORD_BYTES));
+            }
+            let count = next.saturating_sub(position) as usize;
+            if count <= info::LOG_BYTES {
+                return Ok((next, count));
+            }
+            position = next;
+        }
     };
     message::transfer(&[], enter, |next, bytes| look(bytes, next))
 }

@@ -94,7 +94,7 @@ impl ProcessServer for Processes {
             }
             into[..count].copy_from_slice(&bytes[..count]);
             // A buffer shorter than the log's answer: the rest is asked for again.
-            let next = if what == info::LOG && bytes.len() > count { position + count as u64 } else { next };
+            let next = if what == info::LOG { next - (bytes.len() - count) as u64 } else { next };
             Ok((count, next))
         });
         match told {

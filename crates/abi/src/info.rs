@@ -9,9 +9,12 @@ pub const DOMAIN: u64 = 0;
 pub const THREAD: u64 = 1;
 /// One [`Frames`] record.
 pub const FRAMES: u64 = 2;
-/// Up to 256 bytes of the kernel log; position counts bytes since boot, result = position after them
-/// (also when nothing is new).
+/// Up to [`LOG_BYTES`] of the kernel log; position counts bytes since boot, result = position after them
+/// (also when nothing is new). What was at the position may be overwritten: then nothing is told, and the result, from which to
+/// go on, is more than so many bytes away.
 pub const LOG: u64 = 3;
+/// See [`LOG`].
+pub const LOG_BYTES: usize = 256;
 /// One [`Counters`] record.
 pub const COUNTERS: u64 = 4;
 /// One [`Portal`] record: of each domain, newest first, the entries that are calls, services left out. A position
