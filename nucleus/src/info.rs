@@ -73,7 +73,8 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
         }
         info::LOG => {
             // SAFETY: the message area is a page of the nucleus.
-            let area = unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, info::LOG_BYTES) };
+            let area =
+                unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, info::LOG_BYTES) };
             Ok(log::read(position, area))
         }
         info::COUNTERS => {
