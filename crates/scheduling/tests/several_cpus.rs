@@ -72,6 +72,31 @@ fn equal_threads_beside_a_higher_one_are_equal() {
 }
 
 #[test]
+fn a_hundred_beside_one_that_wakes_all_the_time_are_equal() {
+    // It runs for so many ticks, and waits for so many; somebody is preempted each time.
+    for (burst, pause) in [(0, 1), (1, 1), (0, 2), (1, 3), (0, 7), (1, 9), (2, 13), (5, 30)] {
+        let mut machine = Machine::new(2);
+        machine.hogs(100, 8);
+        let driver = machine.thread(0, 30, u64::MAX);
+        let slices = |machine: &mut Machine, slices: u64| {
+            for _ in 0..(slices * SLICE * 100 / 2).div_ceil(burst + pause) {
+                machine.wake(driver);
+                machine.run(burst);
+                let cpu = machine.nucleus.threads[driver].cpu;
+                assert_eq!(machine.running(cpu), Some(driver));
+                machine.block(cpu);
+                machine.run(pause);
+            }
+        };
+        slices(&mut machine, 4);
+        let before = machine.used()[..100].to_vec();
+        slices(&mut machine, 40);
+        let spread = machine.spread(&before);
+        assert!(spread <= 0.05, "{burst} of {} ticks: spread {spread}", burst + pause);
+    }
+}
+
+#[test]
 fn a_pair_that_wakes_each_other_meets_on_one_cpu() {
     for cpus in [2, 4, 8] {
         let mut machine = Machine::new(cpus);
