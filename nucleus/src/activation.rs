@@ -281,7 +281,7 @@ impl Ref<Activation> {
     pub fn leave_to_entry(self, word0: u64, word1: u64) -> ! {
         crate::ledger::check_before_leaving();
         // SAFETY: entry and stack were checked when the seat was taken; all other registers are cleared.
-        unsafe { entry::leave_to_entry(self.address(), word0, word1) }
+        unsafe { entry::leave_to_entry(word0, word1, self.address()) }
     }
     /// Enters a service in this activation, which was just called and is current.
     #[inline(always)]
@@ -326,6 +326,20 @@ impl Ref<Activation> {
                 Frame::Condemned => crate::fault::condemned(self),
             }
         }
+    }
+    /// As [`Self::leave`], when the frame is light most of the time: nothing else is looked at then.
+    #[inline(always)]
+    pub fn leave_lightly(self) -> ! {
+        crate::ledger::check_before_leaving();
+        if self.frame != Frame::Light {
+            self.leave_with_more()
+        }
+        // SAFETY: as above.
+        unsafe { entry::leave_to_light(self.address()) }
+    }
+    #[inline(never)]
+    fn leave_with_more(self) -> ! {
+        self.leave()
     }
     /// When it goes on, its domain dies with this status. Why: the address or vector, the processor's code, and the
     /// error that kept the fault from being handled, or 0 if its handler gave up. A page fault without a code: it ended

@@ -323,7 +323,7 @@ pub fn resume_top(thread: Ref<Thread>) -> ! {
     match thread.top {
         Some(top) if !top.is_special() => {
             top.make_current_plainly();
-            top.leave()
+            top.leave_lightly()
         }
         _ => unwind(thread),
     }

@@ -40,8 +40,8 @@ pub struct Cpu {
     pub scratch: usize,
     /// The entry of the last operation on a semaphore.
     pub entry: Link<Entry>,
-    /// Where this CPU's part is in each domain: its number times the size of one.
-    pub slot: usize,
+    /// Where this CPU's share is of each domain: bytes from the domain on.
+    pub share: usize,
     /// In a measuring build: the time of the last entry, and of what (index * 64, or 0x1000 + vector).
     pub entered: u64,
     /// See `entered`.
@@ -116,6 +116,7 @@ pub struct Counts {
     pub lock_waits: u64,
     pub lock_waited: u64,
     pub lock_longest: u64,
+    pub root_writes: u64,
 }
 
 impl Cpu {
@@ -131,7 +132,7 @@ impl Cpu {
             stack: 0,
             scratch: 0,
             entry: None,
-            slot: 0,
+            share: crate::domain::share_at(0),
             entered: 0,
             entered_by: 0,
             longest: 0,
@@ -168,6 +169,7 @@ impl Cpu {
                 lock_waits: 0,
                 lock_waited: 0,
                 lock_longest: 0,
+                root_writes: 0,
             },
             posted: [0; MAX_THREADS],
             debts: crate::ledger::Debts::new(),

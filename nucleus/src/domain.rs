@@ -55,6 +55,11 @@ pub struct Share {
     pub crossings: u64,
 }
 
+/// Bytes from a domain to the share of the CPU with this number.
+pub const fn share_at(number: usize) -> usize {
+    size_of::<Domain>() + number * size_of::<Share>()
+}
+
 /// See the module. The fields up to `waiters` are used by `entry.s`, and the shares behind.
 #[repr(C)]
 pub struct Domain {

@@ -82,6 +82,7 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
             let longest = cpu::all().map(|cpu| (cpu.longest, cpu.longest_by)).max();
             (counters().longest, counters().longest_by) = longest.unwrap_or_default();
             counters().dispatches = cpu::all().map(|cpu| cpu.counts.dispatches).sum();
+            counters().root_writes = cpu::all().map(|cpu| cpu.counts.root_writes).sum();
             write(activation, *counters());
             Ok(0)
         }

@@ -185,8 +185,9 @@ pub extern "C" fn yield_(_: u64, _: u64) -> Reply {
     let (Some(thread), Some(seat)) = (cpu.thread.filter(|thread| !is_seat(*thread)), &cpu.seat) else {
         return Err(Error::NotRunnable).into();
     };
-    if let Some(activation) = cpu.activation {
-        activation.set_result(Ok(0));
+    if let Some(mut activation) = cpu.activation {
+        // Its frame is light: it made an operation that is.
+        activation.registers.set_result(0, 0);
     }
     let now = timer::now();
     trace::stop(thread, Event::Yielded as u64);
@@ -235,16 +236,16 @@ fn enter_seat(seat: &Seat, event: Event, word: u64, now: u64) -> ! {
     timer::arm_no_later_than(cpu.patience_ends);
     cpu.thread = Some(seat.thread);
     if seat.activation.is_special() {
-        enter_specially(seat.activation, event, word)
+        enter_specially(event as u64, word, seat.activation)
     }
     seat.activation.make_current_plainly();
     seat.activation.leave_to_entry(event as u64, word)
 }
 
 #[inline(never)]
-fn enter_specially(seat: Ref<Activation>, event: Event, word: u64) -> ! {
+fn enter_specially(event: u64, word: u64, seat: Ref<Activation>) -> ! {
     seat.make_current();
-    seat.leave_to_entry(event as u64, word)
+    seat.leave_to_entry(event, word)
 }
 
 /// Before a scheduler took its seat only one thread runs; when it ends, its successor does.

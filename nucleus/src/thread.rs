@@ -212,11 +212,18 @@ impl Ref<Thread> {
     /// Whether it is ready and may run on its CPU. One comparison.
     #[inline(always)]
     pub fn can_run(self) -> bool {
-        self.runs as u16 | (self.moves as u16) << 8 == Runs::Ready as u16
+        // SAFETY: both are bytes, side by side and aligned as such.
+        let both = unsafe { (&raw const (*self.pointer()).runs).cast::<u16>().read() };
+        both == Runs::Ready as u16
     }
 }
 
-/// What [`Ref::word`] counts on.
+/// What [`Ref::word`] and [`Ref::can_run`] count on.
+const _: () = assert!(
+    offset_of!(Thread, runs).is_multiple_of(2)
+        && offset_of!(Thread, moves) == offset_of!(Thread, runs) + 1
+        && cfg!(target_endian = "little")
+);
 const _: () = assert!(
     offset_of!(Thread, number).is_multiple_of(4)
         && offset_of!(Thread, priority) == offset_of!(Thread, number) + 2

@@ -10,7 +10,7 @@ unsafe extern "C" {
     /// Resumes with every register.
     pub fn leave_to_full(activation: usize) -> !;
     /// Enters a scheduler's seat with words 0 and 1, and the number of this CPU as word 2.
-    pub fn leave_to_entry(activation: usize, word0: u64, word1: u64) -> !;
+    pub fn leave_to_entry(word0: u64, word1: u64, activation: usize) -> !;
     /// Enters a called activation: what a called service finds in its registers says `abi::registers`.
     pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 5], control: u64) -> !;
     /// Lets waiting interrupts in; comes back only if there is none.

@@ -31,7 +31,7 @@ assembly! { "entry.s";
     CPU_LIMIT = offset_of!(Cpu, limit),
     CPU_THREAD = offset_of!(Cpu, thread),
     CPU_STACK = offset_of!(Cpu, stack),
-    CPU_SLOT = offset_of!(Cpu, slot),
+    CPU_SHARE = offset_of!(Cpu, share),
     CPU_QUIET = offset_of!(Cpu, quiet),
     CPU_NUMBER = offset_of!(Cpu, number),
     CPU_SETTLES = offset_of!(Cpu, settles),
@@ -65,10 +65,9 @@ assembly! { "entry.s";
     STATE_TOP = activation::State::Top as u8,
     STATE_CALLING = activation::State::Calling as u8,
     D_PAIR = offset_of!(Domain, pair),
-    D_POOL = size_of::<Domain>() + offset_of!(domain::Share, pool),
     D_WAITERS = offset_of!(Domain, waiters),
     D_SLOW = offset_of!(Domain, slow),
-    D_CROSSINGS = size_of::<Domain>() + offset_of!(domain::Share, crossings),
+    S_CROSSINGS = offset_of!(domain::Share, crossings),
     D_TABLE = offset_of!(Domain, table),
     D_ROOT = offset_of!(Domain, root),
     T_NUMBER = offset_of!(Thread, number),
@@ -104,6 +103,7 @@ const _: () = assert!(
         && offset_of!(Activation, thread) == offset_of!(Activation, caller) + 8
         && offset_of!(Thread, top) == 0
         && offset_of!(Entry, code) == 0
+        && offset_of!(domain::Share, pool) == 0
         && offset_of!(Domain, limit) == offset_of!(Domain, table) + 8
         && offset_of!(Entry, word1) == offset_of!(Entry, word0) + 8
 );
@@ -116,7 +116,7 @@ unsafe extern "C" {
     /// Resumes with every register.
     pub fn leave_to_full(activation: usize) -> !;
     /// Enters a scheduler's seat; see `entry.s`.
-    pub fn leave_to_entry(activation: usize, word0: u64, word1: u64) -> !;
+    pub fn leave_to_entry(word0: u64, word1: u64, activation: usize) -> !;
     /// Enters a called activation; see `entry.s`.
     pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 5], control: u64) -> !;
     /// Lets waiting interrupts in; comes back only if there is none.

@@ -333,14 +333,12 @@ entry_semaphore:
     SAVE_LIGHT
     ACQUIRE wait_to_take
     MEASURE_CALL
-    mov w9, #FRAME_LIGHT
-    strb w9, [x15, #A_FRAME]
+    strb wzr, [x15, #A_FRAME]       // light
     mov x0, x14
     bl semaphore_wait               // (semaphore, deadline, holder); returns only when it need not wait
     b leave_light
 5:  SAVE_LIGHT
-    mov w9, #FRAME_LIGHT
-    strb w9, [x15, #A_FRAME]
+    strb wzr, [x15, #A_FRAME]       // light
     ACQUIRE wait_to_give
     MEASURE_CALL
     mov x0, x14
@@ -409,14 +407,16 @@ wait_for_trap:                      // all registers are saved; x13, x14 are kep
     ret
 
 // Kernel operations that never restart: words 0 1 2 5 3 4 are the six arguments of a C function.
+.if FRAME_LIGHT != 0
+.error "a light frame is cleared"
+.endif
 .globl op_light
 op_light:
     ldr x14, [x8, #E_OBJECT]
     SAVE_LIGHT
     ACQUIRE wait_for_light
     MEASURE_CALL
-    mov w9, #FRAME_LIGHT
-    strb w9, [x15, #A_FRAME]
+    strb wzr, [x15, #A_FRAME]       // light
     blr x14
 leave_light:                        // same activation; Rust preserved what a function preserves
     MEASURE_END
@@ -475,9 +475,8 @@ entry_call:
     cmp w11, w13
     ccmp w10, w12, #0, eq
     b.ne call_slow
-    ldr x13, [x16, #CPU_SLOT]
-    add x11, x14, x13               // what the callee has on this CPU
-    ldr x12, [x11, #D_POOL]
+    ldr x13, [x16, #CPU_SHARE]
+    ldr x12, [x14, x13]             // of what the callee has on this CPU the pool
     cbz x12, call_slow
     ldrb w10, [x17, #D_SLOW]
     ldrb w9, [x14, #D_SLOW]
@@ -491,15 +490,15 @@ entry_call:
     add w10, w10, #1 << 16
     stlr w10, [x12]                 // the callee is the top, as the caller was; caller and thread are seen before
     ldr x10, [x12, #A_NEXT]
-    str x10, [x11, #D_POOL]
+    str x10, [x14, x13]
     mov w10, #FRAME_CALL | STATE_CALLING << 8
     strh w10, [x15, #A_FRAME]
     str x12, [x15, #A_CALLEE]
     stlr x12, [x18]                 // top of the thread
     add x10, x17, x13
-    ldr x9, [x10, #D_CROSSINGS]
+    ldr x9, [x10, #S_CROSSINGS]
     add x9, x9, #1
-    str x9, [x10, #D_CROSSINGS]
+    str x9, [x10, #S_CROSSINGS]
     ldp x10, x8, [x8, #E_WORD0]     // entry address, badge: whoever empties the entry relies on our being in its table until now
     ldp x13, x17, [x14, #D_TABLE]
     stp x12, x13, [x16, #CPU_ACTIVATION]
@@ -536,11 +535,10 @@ call_slow:
     orr w11, w11, w10
     cbnz w11, return_slow
     TRACE_CROSSING trace_return, x15, x14
-    ldr x11, [x16, #CPU_SLOT]
-    add x11, x13, x11
-    ldr x10, [x11, #D_POOL]
+    ldr x11, [x16, #CPU_SHARE]
+    ldr x10, [x13, x11]             // the pool
     str x10, [x15, #A_NEXT]
-    str x15, [x11, #D_POOL]
+    str x15, [x13, x11]
     strb wzr, [x15, #A_STATE]       // free
     mov w10, #STATE_TOP
     strb w10, [x14, #A_STATE]
@@ -616,18 +614,16 @@ leave_to_words:                     // status, all words, control; at a thread's
     mov x7, xzr
     CLEAR_SCRATCH
     ERET
-leave_to_entry:                     // a seat: x1, x2 = its words 0 and 1; word 2 = the CPU's number
+leave_to_entry:                     // x2 = a seat's activation, x0, x1 = its words 0 and 1; word 2 = the CPU's number
     EMPTY_STACK
     MEASURE_END
     RELEASE
-    ldr x9, [x0, #A_ENTRY]
+    ldr x9, [x2, #A_ENTRY]
     msr elr_el1, x9
-    ldp x9, x6, [x0, #A_STACK]
+    ldp x9, x6, [x2, #A_STACK]
     msr sp_el0, x9
     msr spsr_el1, xzr
     msr tpidr_el0, xzr
-    mov x0, x1
-    mov x1, x2
     ldrb w2, [x16, #CPU_NUMBER]
     CLEAR x3, x4
     CLEAR x5, x7

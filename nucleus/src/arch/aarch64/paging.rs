@@ -349,7 +349,7 @@ fn forget_all() {
 /// Loads the root of a space.
 #[inline(always)]
 pub fn load_root(root: u64) {
-    info::counters().root_writes += 1;
+    cpu::this().counts.root_writes += 1;
     // SAFETY: a root has nothing but what is the space's. Nothing of users is touched before the nucleus is left, which
     // synchronises.
     unsafe { asm!("msr ttbr0_el1, {}", in(reg) root, options(nostack)) }

@@ -124,7 +124,7 @@ fn make_area(number: usize, identity: u32) -> Result<Ref<Cpu>, &'static str> {
     };
     block.own = Some(block);
     (block.number, block.identity) = (number as u8, identity);
-    block.slot = number * size_of::<crate::domain::Share>();
+    block.share = crate::domain::share_at(number);
     block.stack = address + 2 * FRAME;
     Ok(block)
 }

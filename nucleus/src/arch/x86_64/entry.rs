@@ -26,7 +26,7 @@ assembly! { "entry.s";
     CPU_STACK = offset_of!(Cpu, stack),
     CPU_SCRATCH = offset_of!(Cpu, scratch),
     CPU_ENTRY = offset_of!(Cpu, entry),
-    CPU_SLOT = offset_of!(Cpu, slot),
+    CPU_SHARE = offset_of!(Cpu, share),
     CPU_QUIET = offset_of!(Cpu, quiet),
     CPU_NUMBER = offset_of!(Cpu, number),
     CPU_SETTLES = offset_of!(Cpu, settles),
@@ -74,10 +74,10 @@ assembly! { "entry.s";
     STATE_TOP = activation::State::Top as u8,
     STATE_CALLING = activation::State::Calling as u8,
     D_PAIR = offset_of!(Domain, pair),
-    D_POOL = size_of::<Domain>() + offset_of!(domain::Share, pool),
+    S_POOL = offset_of!(domain::Share, pool),
     D_WAITERS = offset_of!(Domain, waiters),
     D_SLOW = offset_of!(Domain, slow),
-    D_CROSSINGS = size_of::<Domain>() + offset_of!(domain::Share, crossings),
+    S_CROSSINGS = offset_of!(domain::Share, crossings),
     D_TABLE = offset_of!(Domain, table),
     D_LIMIT = offset_of!(Domain, limit),
     D_ROOT = offset_of!(Domain, root),
@@ -115,7 +115,7 @@ unsafe extern "C" {
     /// Resumes with every register.
     pub fn leave_to_full(activation: usize) -> !;
     /// Enters a scheduler's seat; see `entry.s`.
-    pub fn leave_to_entry(activation: usize, word0: u64, word1: u64) -> !;
+    pub fn leave_to_entry(word0: u64, word1: u64, activation: usize) -> !;
     /// Enters a called activation; see `entry.s`.
     pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 5], control: u64) -> !;
     /// Lets waiting interrupts in; comes back only if there is none.

@@ -332,8 +332,8 @@ entry_call:
     shr rcx, 32
     cmp ecx, [rbp + D_PAIR]
     jne call_slow
-    mov r13, gs:[CPU_SLOT]
-    mov r12, [rbp + r13 + D_POOL]
+    mov r13, gs:[CPU_SHARE]
+    mov r12, [rbp + r13 + S_POOL]
     test r12, r12
     jz call_slow
     movzx ecx, byte ptr [rbx + D_SLOW]
@@ -349,11 +349,11 @@ entry_call:
     add ecx, 1 << 16
     mov [r12 + A_FRAME], ecx        # the callee is the top, as the caller was
     mov rcx, [r12 + A_NEXT]
-    mov [rbp + r13 + D_POOL], rcx
+    mov [rbp + r13 + S_POOL], rcx
     mov word ptr [r11 + A_FRAME], FRAME_CALL | STATE_CALLING << 8
     mov [r11 + A_CALLEE], r12
     mov [r14 + T_TOP], r12
-    inc qword ptr [rbx + r13 + D_CROSSINGS]
+    inc qword ptr [rbx + r13 + S_CROSSINGS]
     mov rcx, [rax + E_WORD0]        # entry address
     mov rax, [rax + E_WORD1]        # badge: whoever empties the entry relies on our being in its table until now
     mov gs:[CPU_ACTIVATION], r12
@@ -391,11 +391,11 @@ call_slow:
     movzx r13d, byte ptr [rbx + D_SLOW]     # where it was called from stays in rcx
     or r13b, [rbp + D_SLOW]
     jnz return_spoiled
-    mov r13, gs:[CPU_SLOT]
+    mov r13, gs:[CPU_SHARE]
     TRACE_CROSSING trace_return, r11, rax
-    mov r12, [rbp + r13 + D_POOL]
+    mov r12, [rbp + r13 + S_POOL]
     mov [r11 + A_NEXT], r12
-    mov [rbp + r13 + D_POOL], r11
+    mov [rbp + r13 + S_POOL], r11
     mov byte ptr [r11 + A_STATE], STATE_FREE
     mov byte ptr [rax + A_STATE], STATE_TOP
     mov rcx, gs:[CPU_THREAD]
@@ -478,18 +478,16 @@ leave_to_words:                     # status, all words, control
     mov r10, [rdi + A_R10]
     mov rdi, [rdi + A_RDI]
     LEAVE
-leave_to_entry:                     # a seat: rsi, rdx = its words 0 and 1; word 2 = the CPU's number
+leave_to_entry:                     # rdx = a seat's activation, rdi, rsi = its words 0 and 1; word 2 = the CPU's number
     .if MEASURED
     mov r8, rdx
     MEASURE_END
     mov rdx, r8
     .endif
     RELEASE
-    mov rcx, [rdi + A_ENTRY]
-    mov rsp, [rdi + A_STACK]
-    mov rbx, [rdi + A_MESSAGE]
-    mov rdi, rsi
-    mov rsi, rdx
+    mov rcx, [rdx + A_ENTRY]
+    mov rsp, [rdx + A_STACK]
+    mov rbx, [rdx + A_MESSAGE]
     movzx edx, byte ptr gs:[CPU_NUMBER]
     xor eax, eax
     xor ebp, ebp

@@ -204,7 +204,7 @@ fn boot_map_large(root: Frame, address: usize, entry: u64) -> Result<(), &'stati
 
 /// Loads the root of a space; without address-space identifiers this forgets every user translation.
 pub fn load_root(root: u64) {
-    info::counters().root_writes += 1;
+    cpu::this().counts.root_writes += 1;
     // SAFETY: every root has the nucleus's upper half.
     unsafe { asm!("mov cr3, {}", in(reg) root, options(nostack)) }
     ledger::all_paid(None);

@@ -72,8 +72,7 @@ pub unsafe extern "C" fn service_entry<S: Serve>() -> ! {
 #[unsafe(naked)]
 pub unsafe extern "C" fn word_entry<S: ServeWord>() -> ! {
     naked_asm!(
-        "tst x3, #0xffff0000",
-        "b.ne {whole}",
+        "cbnz x3, {whole}",
         "stp xzr, x6, [sp, #-16]",
         "sub sp, sp, #32",
         "mov x3, x8",
