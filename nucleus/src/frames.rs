@@ -59,6 +59,10 @@ pub struct Record {
     pub count: u16,
 }
 
+/// Bytes that the nucleus keeps of each frame.
+#[allow(dead_code, reason = "x86-64 takes the loader's word for how much RAM there is")]
+pub const RECORD_BYTES: usize = size_of::<Record>();
+
 const _: () = assert!(size_of::<Record>() == 8);
 
 /// Where a free block stands in the list of its order: in its first bytes.

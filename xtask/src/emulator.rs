@@ -49,6 +49,8 @@ pub struct Machine {
     pub without_entropy: bool,
     /// Further arguments of the emulator; they prevail over ours.
     pub emulator: Vec<String>,
+    /// What is loaded in place of kernel, archive and command line, as the emulator takes it.
+    pub loaded: Option<Vec<String>>,
     /// The network's other end is this process: the sockets of the machine and of us, for frames.
     pub wire: Option<[PathBuf; 2]>,
 }
@@ -69,6 +71,7 @@ impl Machine {
             append: String::new(),
             without_entropy: false,
             emulator: Vec::new(),
+            loaded: None,
             wire: None,
         }
     }
@@ -172,10 +175,12 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
     pair("-accel", accelerator(machine).into());
     pair("-m", machine.memory.clone());
     pair("-smp", machine.cpus.to_string());
-    pair("-kernel", image.nucleus.display().to_string());
-    pair("-initrd", image.archive.display().to_string());
     let append = [image.isa.command_line(), &image.command_line, &machine.append].map(str::trim).join(" ");
-    pair("-append", append.trim().to_string());
+    if machine.loaded.is_none() {
+        pair("-kernel", image.nucleus.display().to_string());
+        pair("-initrd", image.archive.display().to_string());
+        pair("-append", append.trim().to_string());
+    }
     if let Some(forwards) = &image.forwards {
         let forwards: String = forwards.iter().map(|forward| format!(",{forward}")).collect();
         let other_end = machine.wire.as_ref().map_or_else(|| format!("user,id=net0{forwards}"), datagrams);
@@ -203,6 +208,7 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
         pair("-gdb", format!("tcp:127.0.0.1:{port}"));
         words.push("-S".into());
     }
+    words.extend(machine.loaded.iter().flatten().cloned());
     words.extend_from_slice(&machine.emulator);
     words
 }
@@ -265,7 +271,11 @@ pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Optio
     let complaints = running.complaints();
     let _ = printer.join();
     let end = exit?.map_or(Ok(End::TimedOut), |status| end_of(isa, status, &complaints))?;
-    let output = std::mem::take(&mut *output.lock());
+    let mut output = std::mem::take(&mut *output.lock());
+    if machine.loaded.is_some() {
+        // Where nothing tells of a serial line last words go to the emulator, which writes them there.
+        output.extend_from_slice(complaints.as_bytes());
+    }
     Ok((end, output))
 }
 

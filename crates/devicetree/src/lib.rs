@@ -9,9 +9,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod memory;
 mod pci;
 mod walk;
 
+pub use memory::{MAX_RANGES, Memory};
 pub use pci::Window;
 pub use walk::{Found, Range};
 
@@ -44,6 +46,8 @@ pub enum Error {
     Token,
     /// More than [`MAX_DEPTH`] nodes in each other.
     TooDeep,
+    /// Memory is reserved at a place that cannot be told.
+    Reserved,
 }
 
 impl Error {
@@ -56,6 +60,7 @@ impl Error {
             Self::Version => "the device tree has a version that is not understood",
             Self::Token => "the device tree is malformed",
             Self::TooDeep => "the device tree is too deep",
+            Self::Reserved => "the device tree reserves memory at an address that cannot be told",
         }
     }
 }
@@ -76,6 +81,8 @@ pub(crate) fn text(bytes: &[u8]) -> Option<&[u8]> {
 pub struct Tree<'a> {
     structure: &'a [u8],
     strings: &'a [u8],
+    /// The memory reservation block (5.3).
+    reserved: &'a [u8],
 }
 
 /// One token of the structure.
@@ -114,9 +121,26 @@ impl<'a> Tree<'a> {
             16 => bytes.get(field(8)? as usize..).ok_or(Error::CutOff)?,
             _ => part(field(8)?, field(36)?)?,
         };
-        let tree = Self { structure, strings: part(field(12)?, field(32)?)? };
+        let reserved = bytes.get(field(16)? as usize..).ok_or(Error::CutOff)?;
+        let tree = Self { structure, strings: part(field(12)?, field(32)?)?, reserved };
         tree.check()?;
         Ok(tree)
+    }
+
+    /// What can be read of a tree that was refused, up to where it is damaged: for last words about it. `None` if that is
+    /// nothing. Of such a tree nothing must be believed.
+    pub fn remains(bytes: &'a [u8]) -> Option<Self> {
+        let part = |start| bytes.get(cell(bytes, start)? as usize..);
+        (cell(bytes, 0)? == MAGIC).then_some(())?;
+        Some(Self { structure: part(8)?, strings: part(12)?, reserved: &[] })
+    }
+
+    /// Memory that is not to be used, besides that of nodes (5.3).
+    pub fn reservations(&self) -> impl Iterator<Item = Range> + use<'a> {
+        self.reserved.chunks_exact(16).map_while(|entry| {
+            let range = Range { start: walk::number(entry, 0, 2)?, bytes: walk::number(entry, 8, 2)? };
+            (range.bytes != 0).then_some(range)
+        })
     }
 
     /// Bytes from the header to the last one that counts.

@@ -11,6 +11,13 @@ pub struct Range {
     pub bytes: u64,
 }
 
+impl Range {
+    /// Where it ends.
+    pub fn end(self) -> u64 {
+        self.start.saturating_add(self.bytes)
+    }
+}
+
 /// A node with its properties, and how the buses above it translate addresses.
 #[derive(Clone, Copy)]
 pub struct Found<'a> {

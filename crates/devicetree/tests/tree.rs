@@ -1,6 +1,6 @@
 //! Trees that are as they should be, and all kinds that are not.
 
-use devicetree::{Error, MAX_BYTES, MAX_DEPTH, Range, Tree, total_bytes};
+use devicetree::{Error, MAX_BYTES, MAX_DEPTH, Memory, Range, Tree, total_bytes};
 use proptest::prelude::*;
 
 /// Writes a tree.
@@ -202,6 +202,53 @@ fn what_is_no_tree() {
     assert_eq!(total_bytes(&good[..8]), Ok(good.len()));
 }
 
+/// Memory that overlaps, and is reserved by a block before the nodes and by nodes.
+#[test]
+fn memory_that_overlaps_and_is_reserved() {
+    let memory = |name: &str, cells: &[u32], writer: Writer| {
+        writer.begin(name).bytes("device_type", b"memory\0").cells("reg", cells).end()
+    };
+    let reserved = |ranges: bool| {
+        let writer = Writer::default().begin("").cells("#address-cells", &[1]).cells("#size-cells", &[1]);
+        let writer = memory("memory@1000", &[0x1000, 0x3000, 0x2000, 0x4000], writer);
+        let writer = memory("memory@5000", &[0x5000, 0x3000], writer);
+        let writer = writer.begin("reserved-memory").cells("#address-cells", &[1]).cells("#size-cells", &[1]);
+        let writer = if ranges { writer.bytes("ranges", &[]) } else { writer };
+        writer.begin("a@2000").cells("reg", &[0x2000, 0x800]).end().end().end().finish()
+    };
+    let mut bytes = reserved(true);
+    // The block of reservations: one entry, and its end.
+    let block = bytes.len() as u32;
+    bytes[16..20].copy_from_slice(&block.to_be_bytes());
+    bytes.extend([0x7000u64, 0x1000, 0, 0].iter().flat_map(|word| word.to_be_bytes()));
+    let total = bytes.len() as u32;
+    bytes[4..8].copy_from_slice(&total.to_be_bytes());
+    let found = Memory::of(&Tree::new(&bytes).unwrap(), 0x1800..0x7800).unwrap();
+    let mut ranges = found.ranges().to_vec();
+    ranges.sort_by_key(|range| range.start);
+    let bytes_of = ranges.iter().map(|range| range.bytes).sum::<u64>();
+    assert!(ranges.windows(2).all(|two| two[0].end() <= two[1].start));
+    assert_eq!((ranges[0], bytes_of), (Range { start: 0x1800, bytes: 0x800 }, 0x6000 - 0x800 - 0x800));
+    assert_eq!(found.left_out(), 0x800 + 0x800);
+    let unreadable = reserved(false);
+    assert_eq!(Memory::of(&Tree::new(&unreadable).unwrap(), 0..u64::MAX).err(), Some(Error::Reserved));
+}
+
+#[test]
+fn what_remains_of_a_tree_can_be_read() {
+    let mut bytes = board();
+    // A token that there is not, in place of the end of the last node but one.
+    let last = bytes.len() - 4;
+    let end = bytes[..last].windows(4).rposition(|word| word == 2u32.to_be_bytes()).unwrap();
+    bytes[end..end + 4].copy_from_slice(&[0, 0, 0, 7]);
+    assert_eq!(Tree::new(&bytes).err(), Some(Error::Token));
+    let remains = Tree::remains(&bytes).unwrap();
+    assert!(
+        remains.walk(|found| found.is_compatible(&["arm,pl011"]).then_some(found.registers(0))).flatten().is_some()
+    );
+    assert!(Tree::remains(&[]).is_none() && Tree::remains(&bytes[4..]).is_none());
+}
+
 #[test]
 fn no_part_of_a_tree_is_one() {
     let good = board();
@@ -213,6 +260,8 @@ fn no_part_of_a_tree_is_one() {
 
 /// Asks for everything; nothing may panic or run for ever.
 fn ask(tree: &Tree<'_>) {
+    let _ = (Memory::of(tree, 0..u64::MAX).map(|memory| memory.ranges().len()), tree.reservations().count());
+    let _ = (tree.find("/chosen"), tree.with_phandle(7));
     tree.walk(|found| {
         for name in ["reg", "ranges", "compatible", "interrupt-map", "interrupts", "#address-cells"] {
             let _ = (found.property(name), found.number(name), found.cell(name, 2), found.strings(name).count());
@@ -236,6 +285,9 @@ proptest! {
         if let Ok(tree) = Tree::new(&bytes) {
             ask(&tree);
         }
+        if let Some(remains) = Tree::remains(&bytes) {
+            ask(&remains);
+        }
     }
 
     #[test]
@@ -243,8 +295,12 @@ proptest! {
         let mut writer = Writer::default();
         words.iter().for_each(|word| writer.word(*word));
         writer.strings.push(0);
-        if let Ok(tree) = Tree::new(&writer.finish()) {
+        let bytes = writer.finish();
+        if let Ok(tree) = Tree::new(&bytes) {
             ask(&tree);
+        }
+        if let Some(remains) = Tree::remains(&bytes) {
+            ask(&remains);
         }
     }
 }

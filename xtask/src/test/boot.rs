@@ -5,7 +5,7 @@ use super::file::{StepText, TestFile};
 use super::report::{Report, tail};
 use super::time_server::{self, TimeServer};
 use super::traced;
-use super::{figures, load, wire};
+use super::{figures, load, trees, wire};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
 use crate::image::{self, System};
@@ -121,7 +121,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
     };
     let image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, exec.as_deref())?;
     let (board, cpu) = project.isa.tested_board(cpus, boards);
-    let machine = Machine {
+    let mut machine = Machine {
         cpus,
         board: test.board.clone().or(board.map(String::from)),
         cpu: test.cpu.clone().or(cpu.map(String::from)),
@@ -132,6 +132,10 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         emulator: test.emulator.clone(),
         ..Machine::new(&test.memory)
     };
+    let scratch = project.scratch()?;
+    if !test.tree.is_empty() {
+        machine.loaded = Some(trees::loaded(&image, &machine, &test.tree, &scratch)?);
+    }
     let step = |step: &StepText| -> Result<Step> {
         let after = regex::bytes::Regex::new(&step.after).context("bad `after`")?;
         let fetch = match &step.fetch {

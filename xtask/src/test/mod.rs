@@ -42,6 +42,7 @@ mod systems;
 mod time_server;
 pub mod traced;
 mod travel;
+mod trees;
 mod wire;
 
 use crate::command_line::TestOptions;

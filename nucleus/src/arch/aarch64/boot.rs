@@ -2,11 +2,12 @@
 //! memory, 3.6 chosen, 5.3 memory reservation).
 
 use super::firmware;
+use super::memory::BOOT_MAPPED;
+use super::processor::read;
+use crate::frames::{FRAME, RECORD_BYTES};
+use crate::log::{self, Part};
 use abi::boot::{BootInfo, MAX_REGIONS, Region};
-use devicetree::Found;
-
-/// A word of the command line: the emulator takes calls from the machine.
-const SEMIHOSTING: &[u8] = b"semihosting";
+use devicetree::{Memory, Range, Tree};
 
 /// Reads the device tree at `start_info`.
 pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
@@ -16,65 +17,53 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
         BootInfo { ram: [empty; MAX_REGIONS], regions: 0, archive: empty, firmware: start_info, command_line: empty };
     let noted = firmware::get();
     noted.tree = place;
-    if let Some(chosen) = tree.find("/chosen") {
-        let command_line = chosen.strings("bootargs").next().unwrap_or_default();
-        noted.semihosting = command_line.split(|byte| *byte == b' ').any(|word| word == SEMIHOSTING);
-        if let (Some(start), Some(end)) = (chosen.number("linux,initrd-start"), chosen.number("linux,initrd-end")) {
-            info.archive = Region { start, bytes: end.saturating_sub(start) };
-        }
+    noted.semihosting = firmware::says_semihosting(&tree);
+    if let Some(chosen) = tree.find("/chosen")
+        && let (Some(start), Some(end)) = (chosen.number("linux,initrd-start"), chosen.number("linux,initrd-end"))
+    {
+        info.archive = Region { start, bytes: end.saturating_sub(start) };
     }
     firmware::note(&tree);
     super::paging::show_serial();
-    tree.walk(|found| {
-        if found.strings("device_type").next() == Some(b"memory") && found.is_enabled() {
-            (0..MAX_REGIONS).map_while(|index| found.registers(index)).for_each(|range| {
-                if range.bytes != 0 && info.regions < MAX_REGIONS {
-                    info.ram[info.regions] = Region { start: range.start, bytes: range.bytes };
-                    info.regions += 1;
-                }
-            });
-        }
-        None::<()>
-    });
-    tree.walk(|found| {
-        if is_reserved(found) {
-            (0..MAX_REGIONS).map_while(|index| found.registers(index)).for_each(|range| {
-                take_out(&mut info, Region { start: range.start, bytes: range.bytes });
-            });
-        }
-        None::<()>
-    });
-    let lowest =
-        info.ram[..info.regions].iter().map(|region| region.start).min().ok_or("the device tree names no RAM")?;
-    noted.first_frame = lowest as usize / crate::frames::FRAME;
+    let image = super::paging::image();
+    // The boot tables map the GiB with the image.
+    let first = image.start / BOOT_MAPPED as u64 * BOOT_MAPPED as u64;
+    noted.first_frame = first as usize / FRAME;
+    let ram = ram(&tree, first)?;
+    for (place, range) in info.ram.iter_mut().zip(ram.ranges()) {
+        *place = Region { start: range.start, bytes: range.bytes };
+        info.regions += 1;
+    }
     if info.archive.bytes == 0 {
         return Err("the loader gave no boot archive");
+    }
+    for (region, error) in [
+        (image, "the device tree has no RAM where the nucleus was loaded, or reserves it"),
+        (info.archive, "the device tree has no RAM where the boot archive is, or reserves it"),
+    ] {
+        if !ram.holds(Range { start: region.start, bytes: region.bytes }) {
+            return Err(error);
+        }
     }
     Ok(info)
 }
 
-/// Whether a node is one of memory that is not to be used.
-fn is_reserved(found: &Found<'_>) -> bool {
-    found.depth() == 2 && found.is_below("reserved-memory") && found.is_enabled()
-}
+const _: () = assert!(devicetree::MAX_RANGES <= MAX_REGIONS);
 
-/// Takes memory out of the RAM.
-fn take_out(info: &mut BootInfo, taken: Region) {
-    let end = taken.start.saturating_add(taken.bytes);
-    for index in 0..info.regions {
-        let region = info.ram[index];
-        let region_end = region.start.saturating_add(region.bytes);
-        if end <= region.start || taken.start >= region_end {
-            continue;
-        }
-        let before = Region { start: region.start, bytes: taken.start.saturating_sub(region.start) };
-        let after = Region { start: end, bytes: region_end.saturating_sub(end) };
-        info.ram[index] = before;
-        if before.bytes == 0 {
-            info.ram[index] = after;
-        } else if after.bytes != 0 && info.regions < MAX_REGIONS {
-            info.ram[info.regions] = after;
-            info.regions += 1;
-        }
+/// The memory that is used: from `first` on, where the processor (ID_AA64MMFR0_EL1.PARange) and the direct map reach, and as far as half
+/// of what the boot tables map has room for records.
+fn ram(tree: &Tree<'_>, first: u64) -> Result<Memory, &'static str> {
+    const BITS: [u32; 5] = [32, 36, 40, 42, 44];
+    const DIRECT_BITS: u32 = 46;
+    let reached = BITS.get(read!("id_aa64mmfr0_el1") as usize & 0xf).copied().unwrap_or(DIRECT_BITS);
+    let most = (BOOT_MAPPED / 2 / RECORD_BYTES * FRAME) as u64;
+    let memory = Memory::of(tree, first..(first + most).min(1 << reached)).map_err(devicetree::Error::text)?;
+    if memory.left_out() != 0 {
+        let megabytes = Part::Number(memory.left_out() >> 20);
+        log::line(&[Part::Text("nucleus: RAM that is not used, in MiB: "), megabytes]);
     }
+    if memory.ranges().is_empty() {
+        return Err("the device tree names no RAM that can be used");
+    }
+    Ok(memory)
 }

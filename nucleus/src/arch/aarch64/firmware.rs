@@ -31,6 +31,9 @@ pub(super) struct Firmware {
     pub version: u8,
     /// The controller's ranges: distributor, then CPU interface (version 2) or redistributors (version 3).
     pub controller: [Range; 2],
+    /// What else of the controller there is, which the nucleus does not use and gives to nobody: who has its translation of
+    /// messages has it write anywhere.
+    pub others: [Range; OTHERS],
     /// Number of the virtual timer's interrupt.
     pub timer: u32,
     /// Lines whose interrupts are edges, one bit each.
@@ -47,6 +50,8 @@ pub(super) struct Firmware {
     pub left_out: u64,
 }
 
+/// Ranges besides the two of the controller.
+const OTHERS: usize = 16;
 const NOWHERE: Range = Range { start: 0, bytes: 0 };
 
 static FIRMWARE: Nucleus<Firmware> = Nucleus::new(Firmware {
@@ -55,6 +60,7 @@ static FIRMWARE: Nucleus<Firmware> = Nucleus::new(Firmware {
     serial: None,
     version: 0,
     controller: [NOWHERE; 2],
+    others: [NOWHERE; OTHERS],
     timer: 0,
     edges: [0; LINES / 64],
     psci: None,
@@ -72,6 +78,8 @@ pub(super) fn get() -> &'static mut Firmware {
 
 /// The tree at a physical address, which the boot page tables map, and its place.
 pub(super) fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
+    // As long as nothing tells how last words are said and the machine is stopped: see `memory::emulator`.
+    get().semihosting = true;
     if physical == 0 || !physical.is_multiple_of(8) {
         return Err(devicetree::Error::NoTree.text());
     }
@@ -83,8 +91,30 @@ pub(super) fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static st
             devicetree::total_bytes(core::slice::from_raw_parts(at, HEADER_BYTES)).map_err(devicetree::Error::text)?;
         core::slice::from_raw_parts(at, bytes)
     };
-    let tree = Tree::new(bytes).map_err(devicetree::Error::text)?;
-    Ok((tree, Region { start: physical, bytes: Tree::used_bytes(bytes) as u64 }))
+    match Tree::new(bytes) {
+        Ok(tree) => Ok((tree, Region { start: physical, bytes: Tree::used_bytes(bytes) as u64 })),
+        Err(error) => {
+            prepare_last_words(bytes);
+            Err(error.text())
+        }
+    }
+}
+
+/// Of a damaged tree: where a serial line is, and how the machine stops.
+#[cold]
+fn prepare_last_words(bytes: &'static [u8]) {
+    let Some(remains) = Tree::remains(bytes) else { return };
+    note(&remains);
+    super::paging::show_serial();
+}
+
+/// A word of the command line: the emulator takes calls from the machine.
+const SEMIHOSTING: &[u8] = b"semihosting";
+
+/// Whether the command line has it.
+pub(super) fn says_semihosting(tree: &Tree<'_>) -> bool {
+    let command_line = tree.find("/chosen").and_then(|chosen| chosen.strings("bootargs").next()).unwrap_or_default();
+    command_line.split(|byte| *byte == b' ').any(|word| word == SEMIHOSTING)
 }
 
 /// First cell of an interrupt: 0 = shared by all CPUs, 1 = each CPU's own (GIC binding, "arm,gic-v3").
@@ -95,6 +125,8 @@ const EDGES: u32 = 3;
 const VIRTUAL: usize = 2;
 /// Number of the first interrupt of each CPU's own that is none of software's.
 const FIRST_OWN: u32 = 16;
+/// How many of these there are.
+const OWN: u32 = 16;
 
 /// Notes what of the tree the nucleus needs.
 pub(super) fn note(tree: &Tree<'_>) {
@@ -116,10 +148,17 @@ fn note_device(firmware: &mut Firmware, found: &Found<'_>) {
         }
     } else if found.is_compatible(&["arm,gic-v3"]) {
         note_controller(firmware, found, 3);
-    } else if found.is_compatible(&["arm,cortex-a15-gic", "arm,gic-400", "arm,cortex-a9-gic"]) {
+    } else if found.is_compatible(&["arm,cortex-a15-gic", "arm,gic-400"]) {
         note_controller(firmware, found, 2);
+    } else if found.is_compatible(&["arm,gic-v3-its", "arm,gic-v2m-frame"]) {
+        if let Some(range) = found.registers(0) {
+            note_other(firmware, range);
+        }
     } else if found.is_compatible(&["arm,armv8-timer", "arm,armv7-timer"]) {
-        firmware.timer = found.cell("interrupts", 3 * VIRTUAL + 1).map_or(0, |number| number.saturating_add(FIRST_OWN));
+        firmware.timer = found
+            .cell("interrupts", 3 * VIRTUAL + 1)
+            .filter(|number| *number < OWN)
+            .map_or(0, |number| number + FIRST_OWN);
     } else if found.is_compatible(&["arm,psci-1.0", "arm,psci-0.2"]) {
         firmware.psci = match found.strings("method").next() {
             Some(b"hvc") => Some(Conduit::Hypervisor),
@@ -127,13 +166,22 @@ fn note_device(firmware: &mut Firmware, found: &Found<'_>) {
             _ => None,
         };
     } else if found.is_compatible(&["arm,pl011"]) && found.is_enabled() && firmware.serial.is_none() {
-        firmware.serial = found.registers(0);
+        firmware.serial = found.registers(0).filter(|range| range.bytes != 0);
     }
 }
 
 fn note_controller(firmware: &mut Firmware, found: &Found<'_>, version: u8) {
     if let (Some(first), Some(second)) = (found.registers(0), found.registers(1)) {
         (firmware.version, firmware.controller) = (version, [first, second]);
+    }
+    (2..OTHERS).map_while(|index| found.registers(index)).for_each(|range| note_other(firmware, range));
+}
+
+/// Of more than there is room for, the last place takes all up to the end: nobody gets them.
+fn note_other(firmware: &mut Firmware, range: Range) {
+    match firmware.others.iter_mut().find(|place| place.bytes == 0) {
+        Some(place) => *place = range,
+        None => firmware.others[OTHERS - 1] = Range { start: 0, bytes: u64::MAX },
     }
 }
 

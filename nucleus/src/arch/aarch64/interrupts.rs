@@ -3,6 +3,7 @@
 use super::firmware::{self, LINES as KNOWN_LINES};
 use super::memory::DIRECT;
 use super::processor::{read, relax};
+use super::timer;
 use crate::cpu;
 use crate::pointer::Nucleus;
 use core::arch::asm;
@@ -36,6 +37,9 @@ const TARGETS: usize = 0x800;
 const TRIGGER: usize = 0xc00;
 const SOFTWARE: usize = 0xf00;
 const ROUTE: usize = 0x6000;
+const PENDING: usize = 0x200;
+/// Which version of the architecture it is: in bits 4 to 7 of a register (12.9.29, 12.11.32; of version 2 IHI 0048, 4.3.18).
+const KINDS: [usize; 4] = [0, 0xfe8, 0xfe8, 0xffe8];
 /// In the control register of version 3: a write is not seen everywhere yet.
 const PENDING_WRITE: u32 = 1 << 31;
 /// Priority of all: less urgent than the mask, which lets all through.
@@ -104,6 +108,11 @@ pub fn init() {
     }
     [controller.distributor, controller.second] = firmware.controller.map(|range| DIRECT + range.start as usize);
     let distributor = controller.distributor;
+    let kind = load(distributor + KINDS[controller.version as usize]) >> 4 & 0xf;
+    // Version 4 is version 3 with more.
+    if !matches!((controller.version, kind), (3, 3 | 4) | (2, 2)) {
+        panic!("no interrupt controller is where the device tree says (its identification says {kind})");
+    }
     write(distributor + CONTROL, 0);
     wait_for_write(distributor);
     // GICD_TYPER.ITLinesNumber.
@@ -127,8 +136,30 @@ pub fn init() {
     // Version 3: affinity routing, groups of all kinds; version 2: the one group there is.
     write(distributor + CONTROL, if controller.version == 3 { 1 << 4 | 3 } else { 1 });
     wait_for_write(distributor);
-    init_local();
+    try_timer(prepare_local());
     cpu::name_first(identity());
+}
+
+/// Part of a second after which the timer's interrupt must have been seen.
+const PATIENCE: u64 = 100;
+
+/// Whether the timer's interrupt is the one that the device tree says: without it nothing would ever end. `own`: registers of
+/// this CPU's own interrupts.
+fn try_timer(own: usize) {
+    let number = firmware::get().timer;
+    if number == 0 {
+        panic!("the device tree has no timer that we know (arm,armv8-timer, with a virtual one)");
+    }
+    let is_pending = || load(own + PENDING) >> number & 1 != 0;
+    let end = timer::now() + read!("cntfrq_el0") / PATIENCE;
+    timer::ask();
+    while !is_pending() {
+        if timer::now() > end {
+            panic!("the timer's interrupt is not number {number}, as the device tree says");
+        }
+        relax();
+    }
+    timer::fired();
 }
 
 fn wait_for_write(distributor: usize) {
@@ -141,6 +172,11 @@ fn wait_for_write(distributor: usize) {
 
 /// Enables what of the controller is this CPU's.
 pub fn init_local() {
+    prepare_local();
+}
+
+/// As [`init_local`]; gives where the registers of the CPU's own interrupts are.
+fn prepare_local() -> usize {
     let own = match CONTROLLER.get().version {
         3 => init_local_three(),
         _ => init_local_two(),
@@ -151,6 +187,7 @@ pub fn init_local() {
     }
     write(own + DISABLE, !(1 << timer | 1 << OTHER_CPU));
     write(own + ENABLE, 1 << timer | 1 << OTHER_CPU);
+    own
 }
 
 fn init_local_two() -> usize {

@@ -3,6 +3,7 @@
 use super::firmware::{self, Conduit};
 use abi::boot::Region;
 use core::arch::asm;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// All RAM is mapped from here on (not executable; image text read-only), and registers that the nucleus uses.
 pub const DIRECT: usize = 0xffff_8000_0000_0000;
@@ -43,7 +44,8 @@ pub fn physical(address: usize) -> usize {
 
 /// Whether a physical address is one of the interrupt controller: the nucleus's alone.
 pub fn is_of_interrupts(physical: u64) -> bool {
-    firmware::get().controller.iter().any(|range| (range.start..range.start + range.bytes).contains(&physical))
+    let firmware = firmware::get();
+    firmware.controller.iter().chain(&firmware.others).any(|range| (range.start..range.end()).contains(&physical))
 }
 
 /// Fills a page with zeros.
@@ -107,14 +109,38 @@ const APPLICATION_EXIT: u64 = 0x2_0026;
 /// PSCI SYSTEM_OFF (DEN 0022, 5.10).
 const SYSTEM_OFF: u64 = 0x8400_0008;
 
+/// Writes a character (SYS_WRITEC, 0x03).
+const WRITE: u64 = 3;
+/// Ends the emulator (SYS_EXIT, 0x18).
+const EXIT: u64 = 0x18;
+
+/// Set while the emulator is asked.
+static ASKS: AtomicBool = AtomicBool::new(false);
+
+/// Asks the emulator, if there is one that takes calls. Without the instruction is undefined: the trap says so, asks again, and
+/// is not heard.
+fn emulator(what: u64, argument: u64) {
+    let firmware = firmware::get();
+    if ASKS.swap(true, Ordering::Relaxed) {
+        firmware.semihosting = false;
+    }
+    if firmware.semihosting {
+        // SAFETY: the nucleus has nothing of its own there, but for what it says and when it ends.
+        unsafe { asm!("hlt #0xf000", inout("x0") what => _, in("x1") argument, options(nostack)) }
+    }
+    ASKS.store(false, Ordering::Relaxed);
+}
+
+/// Last words where no serial line is known.
+pub(super) fn tell_emulator(byte: u8) {
+    emulator(WRITE, &raw const byte as u64);
+}
+
 /// Stops the machine; in an emulator that says on the command line that it has semihosting with status `2 * value + 1`.
 pub fn stop_machine(value: u32) -> ! {
-    if firmware::get().semihosting {
-        // As the exit device of the other ISA has it: no end of the emulator's own looks like it.
-        let block = [APPLICATION_EXIT, 2 * value as u64 + 1];
-        // SAFETY: the emulator ends here.
-        unsafe { asm!("hlt #0xf000", in("x0") 0x18u64, in("x1") &block, options(nostack)) }
-    }
+    // As the exit device of the other ISA has it: no end of the emulator's own looks like it.
+    let block = [APPLICATION_EXIT, 2 * value as u64 + 1];
+    emulator(EXIT, &raw const block as u64);
     psci(SYSTEM_OFF, [0; 3]);
     loop {
         // SAFETY: nothing is left to do.

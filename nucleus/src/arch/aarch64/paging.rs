@@ -17,6 +17,7 @@ use abi::Error;
 use abi::boot::{BootInfo, Region};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use core::arch::asm;
+use devicetree::Range;
 
 const VALID: u64 = 1;
 /// Of levels 0 to 2: a table; of level 3: a page.
@@ -280,25 +281,30 @@ pub(super) fn show_serial() {
     super::serial::init(DIRECT + serial.start as usize);
 }
 
-/// Maps registers that the nucleus uses, where the direct map has no RAM.
+/// Maps registers that the nucleus uses, where the direct map has no RAM: first those with which it can say what is wrong with
+/// others.
 fn map_registers(info: &BootInfo) -> Result<(), &'static str> {
     let firmware = firmware::get();
-    for range in firmware.controller.iter().chain(firmware.serial.iter()).filter(|range| range.bytes != 0) {
-        let (start, end) = (range.start / FRAME as u64 * FRAME as u64, range.start.saturating_add(range.bytes));
-        let is_ram = |region: &Region| start < region.start + region.bytes && region.start < end;
-        if end > 1 << 40 || end - start > 1 << 26 || info.ram[..info.regions].iter().any(is_ram) {
-            return Err("the device tree has registers at an impossible place");
-        }
-        for page in (start..end).step_by(FRAME) {
-            map(OWN_TABLES.get().upper, DIRECT + page as usize, page | REGISTERS | PXN)?;
-        }
+    super::serial::init(0);
+    if let Some(serial) = firmware.serial {
+        map_range(info, serial)?;
+        super::serial::init(DIRECT + serial.start as usize);
+    }
+    firmware.controller.iter().filter(|range| range.bytes != 0).try_for_each(|range| map_range(info, *range))
+}
+
+fn map_range(info: &BootInfo, range: Range) -> Result<(), &'static str> {
+    let (start, end) = (range.start / FRAME as u64 * FRAME as u64, range.end());
+    let is_ram = |region: &Region| start < region.start + region.bytes && region.start < end;
+    if end > 1 << 40 || end - start > 1 << 26 || info.ram[..info.regions].iter().any(is_ram) {
+        return Err("the device tree has registers at an impossible place");
+    }
+    for page in (start..end).step_by(FRAME) {
+        map(OWN_TABLES.get().upper, DIRECT + page as usize, page | REGISTERS | PXN)?;
     }
     settle();
     // SAFETY: what was mapped can be used from here on.
     unsafe { asm!("isb", options(nostack)) }
-    if let Some(serial) = firmware.serial {
-        super::serial::init(DIRECT + serial.start as usize);
-    }
     Ok(())
 }
 

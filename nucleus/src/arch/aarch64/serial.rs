@@ -1,7 +1,7 @@
 //! The machine's serial port, for the nucleus's last words (panics). `console` owns it otherwise.
 //!
 //! A PL011 (Arm PrimeCell UART, DDI 0183, chapter 3), found in the device tree. Before the final page tables are loaded there is
-//! none, and last words are lost.
+//! none; last words are told to the emulator then, if there is one, and are lost otherwise.
 
 use crate::pointer::Nucleus;
 
@@ -31,7 +31,7 @@ pub fn write(bytes: &[u8]) {
 fn send(byte: u8) {
     let registers = *REGISTERS.get();
     if registers == 0 {
-        return;
+        return super::memory::tell_emulator(byte);
     }
     // SAFETY: the registers of the serial line; in a panic nobody else runs any more.
     unsafe {

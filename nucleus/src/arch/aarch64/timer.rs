@@ -96,6 +96,11 @@ fn arm(moment: u64) {
     }
 }
 
+/// Asks for an interrupt now.
+pub(super) fn ask() {
+    arm(0);
+}
+
 /// The timer's interrupt came: it is level-triggered, and ends when the timer is off.
 pub fn fired() {
     // SAFETY: only stops the timer.

@@ -36,6 +36,8 @@ const NOTHING: u64 = 3 << 37;
 /// interface (version 2) or redistributors (version 3).
 const CONTROLLERS: [&str; 3] = ["arm,gic-v3", "arm,gic-400", "arm,cortex-a15-gic"];
 const RANGES: usize = 2;
+/// What makes interrupts of messages.
+const MESSAGES: [&str; 2] = ["arm,gic-v3-its", "arm,gic-v2m-frame"];
 
 /// Where the tree begins in its first page, and its bytes, once it is mapped.
 static FOUND: Mutex<Option<(usize, usize)>> = Mutex::new(None);
@@ -71,6 +73,12 @@ pub fn machine() -> Result<Machine, &'static str> {
     let controller = controller.ok_or("no interrupt controller that is known")?;
     let nucleus: Vec<_> = (0..RANGES).filter_map(|index| range(&controller, index)).collect();
     hold(nucleus.len() == RANGES, "an interrupt controller without registers")?;
+    let mut nucleus = nucleus;
+    tree.walk(|found| {
+        nucleus.extend(range(found, 0).filter(|_| found.is_compatible(&MESSAGES)));
+        None::<()>
+    });
+    hold(nucleus.len() > RANGES, "an interrupt controller that takes no messages")?;
     Ok(Machine {
         ram: memory.ok_or("no RAM")?,
         registers: registers.ok_or("no virtio transport")?,
