@@ -72,9 +72,14 @@ impl Serial {
         Ok(())
     }
 
+    /// Does the device ask until it is served? Then it asks again whoever is bound to its line meanwhile; an edge comes once.
+    pub fn asks_until_served(&self) -> bool {
+        !self.has_ports
+    }
+
     /// An interrupt was served, and another one may come: a line that is no edge gives none before. (A PL011's is none.)
     pub fn was_served(&mut self) -> Result<(), Error> {
-        if self.has_ports { Ok(()) } else { op::interrupt_enable(Entry::INTERRUPT) }
+        if self.asks_until_served() { op::interrupt_enable(Entry::INTERRUPT) } else { Ok(()) }
     }
 }
 

@@ -17,6 +17,9 @@ use tool::inspect::PROC;
 use crate::Crime;
 
 const PATH: &str = "/tmp/damaged";
+/// Machines, as ELF headers name them: a program of one becomes one of the other.
+const X86_64: u8 = 62;
+const AARCH64: u8 = 183;
 
 /// All of them: each has its own cause in the log.
 pub const ALL: &[Crime] = &[
@@ -25,7 +28,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("image-short", "a program that ends in its header", || damaged(|image| image.truncate(63))),
     Crime::tried("image-cut", "a program that ends in a segment", || damaged(|image| image.truncate(4100))),
     Crime::tried("image-32-bit", "a program of 32 bits", || damaged(|image| image[4] = 1)),
-    Crime::tried("image-machine", "a program for another machine", || damaged(|image| image[18] = 183)),
+    Crime::tried("image-machine", "a program for another machine", || damaged(|image| image[18] ^= X86_64 ^ AARCH64)),
     Crime::tried("image-headers", "a program whose headers are elsewhere", || {
         damaged(|image| put(image, 32, u64::MAX - 8))
     }),
