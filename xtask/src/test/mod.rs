@@ -10,6 +10,7 @@
 //! | `counter` | the emulator's plugin counts every instruction once |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
+//! | `overflow` | the nucleus survives no recursion without end, and says so |
 //! | `travel` | a tree of files goes from one ISA to the other and back |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
@@ -30,6 +31,7 @@ mod isa;
 mod items;
 mod load;
 mod mutants;
+mod overflow;
 #[cfg(test)]
 mod parity;
 #[cfg(test)]
@@ -57,7 +59,7 @@ use report::Report;
 use std::collections::BTreeSet;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 15] = [
+const GROUPS: [&str; 16] = [
     "format",
     "unsafe",
     "dependencies",
@@ -69,6 +71,7 @@ const GROUPS: [&str; 15] = [
     "boot",
     "transcript",
     "tutorial",
+    overflow::NAME,
     travel::NAME,
     "browser",
     "mutants",
@@ -140,14 +143,17 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         boot::run(project, &chosen, options.boards, &mut report);
     }
     if wants("transcript") {
-        for isa in isas {
-            install::emulator(isa)?;
-            book::transcript(&project.on(isa), &mut report);
+        for isa in &isas {
+            install::emulator(*isa)?;
+            book::transcript(&project.on(*isa), &mut report);
         }
     }
     if wants("tutorial") {
         install::emulator(project.isa)?;
         book::tutorial(project, &mut report);
+    }
+    if wants(overflow::NAME) {
+        isas.iter().for_each(|isa| overflow::check(&project.on(*isa), &mut report));
     }
     if wants(travel::NAME) {
         travel::check(project, &mut report);
