@@ -49,7 +49,8 @@ fn backtrace(mut frame: usize) -> ! {
         if pc < IMAGE {
             break;
         }
-        name(pc);
+        // The call may be the last instruction of its function.
+        name(pc - 1);
         frame = next;
     }
     memory::stop_machine(STATUS)

@@ -15,7 +15,7 @@ pub fn debug(project: &Project, options: &DebugOptions) -> Result<u8> {
     eprintln!("\nThe machine halts before its first instruction. In a second terminal, in this folder:\n");
     let gdb = project.isa.debugger();
     eprintln!("  {gdb} -ex 'target remote :{}' {}\n", options.port, image.elf.display());
-    eprintln!("Useful there: `hbreak nucleus::main` (a hardware breakpoint: paging is still off), `continue`, `bt`.");
+    eprintln!("Useful there: `hbreak boot_rust` (a hardware breakpoint: paging is still off), `continue`, `bt`.");
     let programs = project.target.join(project.isa.folder()).join("programs").join(project.isa.target());
     eprintln!("Symbols of a component: `add-symbol-file {}/release/NAME`.", programs.display());
     eprintln!("Here, Ctrl-A, then X leaves the emulator.\n");

@@ -16,6 +16,8 @@ use crate::peer::{self, PEER};
 const ROUNDS: u64 = 10_000;
 /// Rounds before counting starts.
 const WARM_UP: u64 = 100;
+/// Bytes of a message.
+const MESSAGE: usize = 64;
 
 /// What is measured went wrong: there is no number then. A loop that calls this costs a compare and a
 /// branch per round, as any caller's check of the status does.
@@ -98,6 +100,25 @@ pub fn ping_pong_on(cpu: Option<usize>) -> Result<Row, String> {
         return Err(alloc::format!("{} switches in {ROUNDS} rounds", counts.dispatches));
     }
     Ok(counts.per_operation(Row::instructions(value), ROUNDS))
+}
+
+/// A message of 64 bytes to the peer, and another one back, as components send them.
+pub fn message() -> Result<Row, String> {
+    peer::start()?;
+    let (mut sent, mut back) = ([0x5a; MESSAGE], [0; MESSAGE]);
+    let mut turns = || match PEER.turn(&sent, &mut back) {
+        Ok(MESSAGE) => {
+            sent[0] = !sent[0];
+            back[0] == sent[0]
+        }
+        _ => false,
+    };
+    if !(0..WARM_UP).all(|_| turns()) {
+        return Err("a wrong answer".into());
+    }
+    let mut right = true;
+    let (value, counts) = counted(|| average(ROUNDS, || right &= turns()))?;
+    if right { Ok(counts.per_operation(Row::instructions(value), ROUNDS)) } else { Err("a wrong answer".into()) }
 }
 
 /// Yields to a thread of the peer, which yields back: two switches per round.

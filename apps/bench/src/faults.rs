@@ -50,6 +50,32 @@ pub fn warm() -> Result<Row, String> {
     Ok(Row::instructions(per_round(sum, REPETITIONS * WARM)))
 }
 
+/// A page comes, is written and read word by word, and is given back: as Table 6.2 of the paper Asbestos on ARM has it.
+pub fn used() -> Result<Row, String> {
+    let text = |error: Error| error.to_string();
+    // The table stays.
+    pages::touch(PLACE, 1, PAGE);
+    let mut sum = 0;
+    let mut right = true;
+    let mut work = || {
+        for _ in 0..REPETITIONS {
+            thread::sleep(REST)?;
+            let start = ticks();
+            for page in 1..=WARM {
+                right &= pages::fill(PLACE + page * PAGE) == pages::FILLED;
+                pages::give_back(PLACE + page * PAGE)?;
+            }
+            sum += ticks() - start;
+        }
+        Ok(())
+    };
+    let (done, counts): (Result<(), Error>, Counted) = counted(&mut work)?;
+    done.map_err(text)?;
+    pages::give_back(PLACE).map_err(text)?;
+    let row = Row::instructions(per_round(sum, REPETITIONS * WARM));
+    if right { Ok(counts.per_operation(row, REPETITIONS * WARM)) } else { Err("a page lost what was written".into()) }
+}
+
 /// Page table absent, frame cleared in the fault.
 pub fn cold() -> Result<Row, String> {
     let mut sum = 0;

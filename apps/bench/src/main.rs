@@ -72,6 +72,8 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("semaphore", crossings::semaphore),
     ("page-fault", faults::warm),
     ("page-fault-cold", faults::cold),
+    ("memory", faults::used),
+    ("message", crossings::message),
     ("ping-pong", crossings::ping_pong),
     ("yield", crossings::yield_to_peer),
     ("thread", objects::thread),

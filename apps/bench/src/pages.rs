@@ -1,5 +1,7 @@
 //! The unsafe part: pages that are touched, moved and given back.
 
+use core::hint::black_box;
+
 use runtime::abi::rights::{MAP_READ, UNMAP_SELF};
 use runtime::abi::{Error, PAGE_BYTES};
 use runtime::entry::Entry;
@@ -20,6 +22,22 @@ pub fn touch(start: u64, count: u64, stride: u64) {
         // SAFETY: the pager brings the page, and no Rust object lies there.
         unsafe { core::ptr::write_volatile((start + page * stride) as *mut u64, 1) };
     }
+}
+
+/// Words of four bytes in a page.
+const WORDS: usize = PAGE_BYTES / 4;
+/// What [`fill`] gives.
+pub const FILLED: u32 = (WORDS * (WORDS - 1) / 2) as u32;
+
+/// Writes each word of a page, and reads them again; gives their sum.
+#[inline(never)]
+pub fn fill(page: u64) -> u32 {
+    // SAFETY: as above; any bytes are words.
+    let words = unsafe { core::slice::from_raw_parts_mut(page as *mut u32, WORDS) };
+    for (number, word) in words.iter_mut().enumerate() {
+        *word = number as u32;
+    }
+    black_box(words).iter().sum()
 }
 
 /// Reads a word of a page that is there.

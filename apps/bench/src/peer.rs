@@ -51,6 +51,8 @@ pub trait Peer {
     /// Starts a thread that `count` times waits for semaphore 0 and raises semaphore 1, on one of these CPUs (a bit
     /// for each; 0 = on any).
     fn answer(&self, count: u64, cpus: u64) -> Result<(), PeerError>;
+    /// Gives the bytes back, the first one inverted.
+    fn turn(&self, bytes: &[u8], into: &mut [u8]) -> Result<usize, PeerError>;
     /// Starts a thread that yields `count` times.
     fn give_way(&self, count: u64) -> Result<(), PeerError>;
 }
@@ -157,6 +159,15 @@ impl PeerServer for Server {
                 }
             }
         })
+    }
+
+    fn turn(&self, _badge: u64, bytes: &[u8], into: &mut [u8]) -> Result<usize, PeerError> {
+        let into = into.get_mut(..bytes.len()).ok_or(PeerError::Failed)?;
+        into.copy_from_slice(bytes);
+        if let Some(first) = into.first_mut() {
+            *first = !*first;
+        }
+        Ok(bytes.len())
     }
 
     fn give_way(&self, _badge: u64, count: u64) -> Result<(), PeerError> {

@@ -10,6 +10,7 @@
 mod budget;
 pub mod client;
 mod network;
+mod paper;
 mod peer;
 mod several;
 
@@ -86,6 +87,12 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
         println!("{}: {} rows, {} problems\n", isa.name(), results.budgets.len(), found.len());
         problems += found.len();
         all.push(results);
+    }
+    if let Some(table) = paper::table(&all) {
+        println!("{table}");
+        let found = paper::problems(&all, &read_text(&project.root.join(paper::BOOK))?);
+        found.iter().for_each(|line| println!("{line}"));
+        problems += found.len();
     }
     if let Some(path) = &options.json {
         let rows: Vec<Row<'_>> = all.iter().flat_map(rows).collect();
