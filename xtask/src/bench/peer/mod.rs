@@ -37,6 +37,9 @@ struct Row<'a> {
 
 /// Measures both and prints; the exit status is 1 if a budget is broken.
 pub fn compare(project: &Project, options: &BenchOptions) -> Result<u8> {
+    if options.arch.is_some_and(|isa| isa != project.isa) {
+        bail!("Linux is measured on {} only: leave --arch out", project.isa.name());
+    }
     let filter = options.filter.as_deref().unwrap_or_default();
     let wanted = |name: &str| network::ALL_ROWS.contains(&name) && name.contains(filter);
     if !network::ALL_ROWS.iter().any(|name| wanted(name)) {
