@@ -107,7 +107,23 @@ pub fn end_init() -> Region {
         }
     }
     forget_all();
+    if cfg!(feature = "checked") {
+        audit(OWN_TABLES.get().upper, 3);
+    }
     Region { start: physical(init) as u64, bytes: (text - init) as u64 }
+}
+
+/// Panics unless everything in a table of the upper half, and below, is the nucleus's alone, never executed by users, and either written
+/// or executed.
+fn audit(frame: Frame, level: usize) {
+    for entry in table(frame).iter().copied().filter(|entry| entry & VALID != 0) {
+        if level > 0 && entry & TABLE != 0 {
+            audit(frame_of(entry), level - 1);
+        } else {
+            let is_harmless = entry & READ_ONLY != 0 || entry & PXN != 0;
+            assert!(entry & USER == 0 && entry & UXN != 0 && is_harmless, "a page of the nucleus: {entry:#x}");
+        }
+    }
 }
 
 /// The frame of a table or page.

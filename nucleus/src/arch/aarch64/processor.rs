@@ -99,6 +99,14 @@ pub(super) fn load() {
     init_keys();
 }
 
+/// Panics unless what protects the nucleus from users' memory is on, as on every way in from them.
+pub(super) fn audit() {
+    let protects = read!("id_aa64mmfr1_el1") >> 20 & 0xf != 0;
+    // PSTATE.PAN, by number.
+    assert!(!protects || read!("S3_0_C4_C2_3") >> 22 & 1 != 0, "the nucleus could reach memory of users");
+    assert!(read!("sctlr_el1") & SCTLR_WXN != 0, "what is written could be executed");
+}
+
 /// What users may know of this processor (`abi::registers`): ID_AA64ISAR0_EL1.RNDR.
 fn features() -> u64 {
     if read!("id_aa64isar0_el1") >> 60 != 0 { AARCH64_RANDOM } else { 0 }

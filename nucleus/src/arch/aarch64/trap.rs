@@ -1,6 +1,6 @@
 //! Traps: faults, exceptions, interrupts.
 
-use super::processor::read;
+use super::processor::{self, read};
 use super::{firmware, interrupts, timer};
 use crate::{cpu, deadline, fault, info, interrupt, schedule, trace};
 
@@ -44,6 +44,9 @@ fn page_fault_code(vector: u64, syndrome: u64) -> Option<u64> {
 /// From user mode; all registers are in the running activation.
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_user(vector: u64, syndrome: u64) -> ! {
+    if cfg!(feature = "checked") {
+        processor::audit();
+    }
     if cpu::this().disturbed {
         // While it waited for the lock. A fault comes again if it is one that goes on.
         if vector >= INTERRUPT {
