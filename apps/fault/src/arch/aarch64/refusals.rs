@@ -112,6 +112,8 @@ pub unsafe extern "C" fn tags() -> ! {
         "cmp x10, x6",
         "b.ne 2f",
         "addg x10, x6, #0, #5",
+        "cmp x10, x6",
+        "b.ne 2f",
         "stg x10, [x6]",
         "st2g x10, [x6]",
         "mov x11, x6",
