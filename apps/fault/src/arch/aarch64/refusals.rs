@@ -76,7 +76,7 @@ macro_rules! with_bit {
         /// # Safety
         /// Only for the first thread of a child.
         #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() -> ! {
+        pub(super) unsafe extern "C" fn $name() -> ! {
             core::arch::naked_asm!(
                 $code,
                 "mov x8, {clock}",
@@ -103,7 +103,7 @@ with_bit!(tag_flag, ".inst 0xd503419f");
 /// # Safety
 /// Only for the first thread of a child.
 #[unsafe(naked)]
-pub unsafe extern "C" fn tags() -> ! {
+pub(super) unsafe extern "C" fn tags() -> ! {
     core::arch::naked_asm!(
         ".arch_extension memtag",
         "mov x9, #42",
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn tags() -> ! {
 /// # Safety
 /// Only for the first thread of a child.
 #[unsafe(naked)]
-pub unsafe extern "C" fn pointer_keys() -> ! {
+pub(super) unsafe extern "C" fn pointer_keys() -> ! {
     core::arch::naked_asm!(
         ".arch_extension pauth",
         "mov x30, x6",
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn pointer_keys() -> ! {
 /// # Safety
 /// Only for the first thread of a child.
 #[unsafe(naked)]
-pub unsafe extern "C" fn hints() -> ! {
+pub(super) unsafe extern "C" fn hints() -> ! {
     core::arch::naked_asm!(
         ".set number, 4",
         ".rept 124",
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn hints() -> ! {
 /// # Safety
 /// Only for the first thread of a child.
 #[unsafe(naked)]
-pub unsafe extern "C" fn wide() -> ! {
+pub(super) unsafe extern "C" fn wide() -> ! {
     core::arch::naked_asm!(
         ".inst 0x0420e3e0",
         "mov x0, xzr",
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn wide() -> ! {
 /// # Safety
 /// Only for the first thread of a child.
 #[unsafe(naked)]
-pub unsafe extern "C" fn wait_for_events() -> ! {
+pub(super) unsafe extern "C" fn wait_for_events() -> ! {
     core::arch::naked_asm!("2:", "wfe", "b 2b")
 }
 
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn wait_for_events() -> ! {
 /// # Safety
 /// Only for the first thread of a child.
 #[unsafe(naked)]
-pub unsafe extern "C" fn make_events() -> ! {
+pub(super) unsafe extern "C" fn make_events() -> ! {
     core::arch::naked_asm!("2:", "sev", "b 2b")
 }
 

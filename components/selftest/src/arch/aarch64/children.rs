@@ -28,7 +28,7 @@ pub unsafe extern "C" fn read() -> ! {
 /// # Safety
 /// Only for the thread of a child.
 #[unsafe(naked)]
-pub unsafe extern "C" fn hold_word() -> ! {
+pub(super) unsafe extern "C" fn hold_word() -> ! {
     naked_asm!("ldxr x0, [x0]", "clrex", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
 }
 
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn hold_word() -> ! {
 /// # Safety
 /// Only for the thread of a child.
 #[unsafe(naked)]
-pub unsafe extern "C" fn clear() -> ! {
+pub(super) unsafe extern "C" fn clear() -> ! {
     naked_asm!("dc zva, x0", "mov x0, xzr", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
 }
 
