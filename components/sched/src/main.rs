@@ -17,7 +17,7 @@ mod arch;
 
 use abi::sched::{Board, Event, IDLE, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
 use abi::{Error, layout};
-use arch::{call, run};
+use arch::{call, go_on_slowly, run};
 use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
 use scheduling::policy::{Instance, World};
@@ -80,14 +80,15 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
         {
             run(number, ring)
         }
-        enter_slowly(Event::Choose as u64, woken, ring, ThreadWord(0))
+        go_on_slowly(Event::Choose as u64, woken, ring, ThreadWord(0))
     }
-    enter_slowly(event, ThreadWord(0), ring, current)
+    go_on_slowly(event, ThreadWord(0), ring, current)
 }
 
 /// The rest of [`enter`]; `woken` was taken from the ring before.
 #[inline(never)]
-fn enter_slowly(event: u64, woken: ThreadWord, ring: *mut Ring, current: ThreadWord) -> ! {
+extern "C" fn enter_slowly(event: u64, woken: u64, ring: *mut Ring, current: u64) -> ! {
+    let [woken, current] = [woken, current].map(|word| ThreadWord(word as u32));
     // SAFETY: as above; who called this uses its reference no more.
     let queues = unsafe { &mut (*OWN.instance.get()).queues };
     queues.append(woken);

@@ -101,7 +101,9 @@ impl Instance {
     /// A thread yields while nothing is unread: gives who runs next, if that can be said at once.
     #[inline(always)]
     pub fn yielded(&mut self, word: ThreadWord, board: &Board) -> Option<usize> {
-        if board.idle.load(Relaxed) != 0 || self.rank != level_of(word.priority()) as u32 + 1 {
+        // Who runs may be in a queue: see `Queues::prepend`.
+        let is_queued = self.queues.level(word.number()).is_some();
+        if board.idle.load(Relaxed) != 0 || self.rank != level_of(word.priority()) as u32 + 1 || is_queued {
             return None;
         }
         self.add(word, Queues::append_new);

@@ -129,10 +129,11 @@ impl Queues {
         found
     }
 
-    /// Puts a thread at the head of its queue.
+    /// Puts a thread at the head of its queue, unless it is in it. It is in that of another priority if it ended or had
+    /// nothing to do when its turn should have come, and runs now though it was never taken: an orphan's thread.
     pub fn prepend(&mut self, word: ThreadWord) {
         let number = word.number() % MAX_THREADS;
-        if number == 0 || self.level[number] != 0 {
+        if number == 0 || self.level[number] != 0 && !self.leaves(number, word) {
             return;
         }
         self.prepend_at(number, level_of(word.priority()));
@@ -168,12 +169,13 @@ impl Queues {
         number
     }
 
-    /// As appending a thread that is in no queue and taking, if what is taken has its priority and is not itself.
+    /// As appending and taking, if the thread is in no queue and what is taken has its priority and is not itself. It may be in
+    /// one: see [`Self::prepend`]. `word` is that of a thread.
     #[inline(always)]
     pub fn rotate(&mut self, word: ThreadWord) -> Option<usize> {
         let (last, level) = (word.number() % MAX_THREADS, level_of(word.priority()));
         // Its level is not empty, and the highest that is not.
-        if last == 0 || self.filled >> level != 1 {
+        if self.level[last] != 0 || self.filled >> level != 1 {
             return None;
         }
         let number = self.head[level] as usize % MAX_THREADS;

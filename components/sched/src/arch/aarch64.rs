@@ -1,7 +1,7 @@
 //! AArch64. The registers are those of `abi::registers`.
 
-use crate::{enter, enter_one_of_several, refused};
-use abi::sched::{RUN, Ring, SEVERAL_CPUS};
+use crate::{enter, enter_one_of_several, enter_slowly, refused};
+use abi::sched::{RUN, Ring, SEVERAL_CPUS, ThreadWord};
 use abi::{layout, op};
 use core::arch::{asm, global_asm};
 
@@ -54,6 +54,20 @@ pub fn run(number: usize, ring: *mut Ring) -> ! {
             "bl {refused}",
             refused = sym refused,
             in("x8") op::DISPATCH * layout::ENTRY_BYTES, in("x0") RUN, in("x1") number, in("x2") ring,
+            options(noreturn),
+        );
+    }
+}
+
+/// Goes on with [`enter_slowly`] by a jump: who calls saves where to come back to before it is known that it calls.
+#[inline(always)]
+pub fn go_on_slowly(event: u64, woken: ThreadWord, ring: *mut Ring, current: ThreadWord) -> ! {
+    // SAFETY: a function that never returns gets its arguments where it expects them, and nothing on the stack is used any more.
+    unsafe {
+        asm!(
+            "b {slowly}",
+            slowly = sym enter_slowly,
+            in("x0") event, in("x1") u64::from(woken.0), in("x2") ring, in("x3") u64::from(current.0),
             options(noreturn),
         );
     }

@@ -1,7 +1,7 @@
 //! x86-64. The registers are those of `abi::registers`.
 
-use crate::{enter, enter_one_of_several, refused};
-use abi::sched::{RUN, Ring, SEVERAL_CPUS};
+use crate::{enter, enter_one_of_several, enter_slowly, refused};
+use abi::sched::{RUN, Ring, SEVERAL_CPUS, ThreadWord};
 use abi::{layout, op};
 use core::arch::{asm, global_asm};
 
@@ -57,6 +57,12 @@ pub fn run(number: usize, ring: *mut Ring) -> ! {
             options(noreturn),
         );
     }
+}
+
+/// Goes on with [`enter_slowly`].
+#[inline(always)]
+pub fn go_on_slowly(event: u64, woken: ThreadWord, ring: *mut Ring, current: ThreadWord) -> ! {
+    enter_slowly(event, woken.0.into(), ring, current.0.into())
 }
 
 /// Ends the domain: the standby takes over.
