@@ -37,7 +37,7 @@ runtime::entry!(main);
 /// Activations that serve: those that may wait, and some for the others.
 const ACTIVATIONS: usize = table::MAX_WAITING + 4;
 /// Pages of stack that a call takes: to start a program, messages are put together beside the launch.
-const STACK_PAGES: u64 = 3;
+const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES;
 
 static PARENT: AtomicUsize = AtomicUsize::new(0);
 

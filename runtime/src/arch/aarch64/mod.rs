@@ -20,6 +20,9 @@ use loader::Machine;
 /// What programs for this ISA say that they are for.
 pub const MACHINE: Machine = Machine::AArch64;
 
+/// Pages of stack that the deepest calls of a server take: those that put messages together beside another call.
+pub const DEEP_STACK_PAGES: u64 = 3;
+
 /// `svc` with the registers that every system call destroys.
 macro_rules! system_call {
     ($($operands:tt)*) => {

@@ -20,6 +20,9 @@ use loader::Machine;
 /// What programs for this ISA say that they are for.
 pub const MACHINE: Machine = Machine::X86_64;
 
+/// Pages of stack that the deepest calls of a server take: those that put messages together beside another call.
+pub const DEEP_STACK_PAGES: u64 = 2;
+
 /// The stack pointer.
 #[inline(always)]
 pub fn stack_pointer() -> u64 {
