@@ -67,13 +67,11 @@ fn machine(project: &Project, commands: &str, brought: Option<&[u8]>) -> Result<
     let memory = "64M";
     let image = image::make(project, &system, Checks::On, frames_of(memory)?, None)?;
     let port = image.web().context("the system has no web server")?.host;
-    let (fetched, place) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(None)));
-    let keep = (fetched.clone(), place.clone());
+    let fetched = Arc::new(Mutex::new(None));
+    let place = fetched.clone();
     let work = Work(Arc::new(move |watch| {
-        match load::page(port, "/tree.cpio", watch.until) {
-            Ok(bytes) => *keep.0.lock().unwrap_or_else(PoisonError::into_inner) = bytes,
-            Err(error) => *keep.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(error),
-        }
+        let answer = load::page(port, "/tree.cpio", watch.until);
+        *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         String::new()
     }));
     let step = |after: &str, send: String, work| -> Result<Step> {
@@ -86,13 +84,11 @@ fn machine(project: &Project, commands: &str, brought: Option<&[u8]>) -> Result<
     let machine = Machine::new(memory);
     let (end, output) = emulator::boot(&image, &machine, Console::Steps { steps: &steps, echo: false }, Some(LIMIT))?;
     let output = String::from_utf8_lossy(&output).into_owned();
-    if let Some(error) = place.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Err(error).context(output);
-    }
     if end != End::Status(0) {
         bail!("the machine ended with {end:?}\n{output}");
     }
-    let bytes = std::mem::take(&mut *fetched.lock().unwrap_or_else(PoisonError::into_inner));
+    let answer = fetched.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let bytes = answer.context("nothing was fetched")?.with_context(|| output.clone())?;
     Ok((bytes, output))
 }
 

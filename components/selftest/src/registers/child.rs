@@ -24,6 +24,24 @@ const SCHEDULE: Schedule = Schedule { priority: 8, slice: 100 };
 /// Nanoseconds after which what must happen has not happened.
 pub const PATIENCE: u64 = 2_000_000_000;
 
+// Of `arch::fill`.
+unsafe extern "C" {
+    static fill_broken: u8;
+    static fill_mended: u8;
+    static fill_thread: u8;
+    static fill_service: u8;
+}
+
+/// The page of the program, with an instruction that there is not, and without it.
+fn pages() -> [u64; 2] {
+    [&raw const fill_broken as u64, &raw const fill_mended as u64]
+}
+
+/// Where in the page threads and services begin.
+fn entries() -> [u64; 2] {
+    [&raw const fill_thread as u64, &raw const fill_service as u64].map(|entry| entry - pages()[0])
+}
+
 /// What a child and we see.
 #[repr(align(4096))]
 struct Page([AtomicU64; PAGE_BYTES / 8]);
@@ -59,7 +77,7 @@ impl Child {
         child.set(word::UNIT, unit.into());
         child.set(word::EVENT, event);
         child.map(child.words().as_ptr() as u64, BLOCK, MAP_READ | MAP_WRITE)?;
-        child.map(fill::pages()[0], CODE, MAP_READ | MAP_EXECUTE)?;
+        child.map(pages()[0], CODE, MAP_READ | MAP_EXECUTE)?;
         Ok(child)
     }
 
@@ -96,7 +114,7 @@ impl Child {
 
     /// Its thread begins.
     pub fn start(&mut self) -> Result<(), Error> {
-        let [code, _] = fill::entries();
+        let [code, _] = entries();
         // SAFETY: another domain; the program is made for this.
         let thread = unsafe { op::thread_new(self.domain.entry(), CODE + code, 0, BLOCK, SCHEDULE)? };
         self.thread = Some(Owned::new(thread));
@@ -115,7 +133,7 @@ impl Child {
 
     /// Its service, whose badge is the place of the block; a call entry to it for `caller`, at this index or any.
     pub fn portal_for(&self, caller: &Child, index: Entry) -> Result<(Owned, Entry), Error> {
-        let [_, code] = fill::entries();
+        let [_, code] = entries();
         // SAFETY: another domain's; the program is made for this and uses no stack.
         let service = unsafe {
             op::activation_new(self.domain.entry(), STACK, Entry::OWN)?;
@@ -172,8 +190,8 @@ pub fn mend(domain: Entry) -> Result<(), Error> {
     // SAFETY: another domain's page; the program is the same but for that instruction.
     unsafe {
         op::unmap(domain, CODE, 0, MAP_READ | UNMAP_SELF)?;
-        core::ptr::read_volatile(fill::pages()[1] as *const u8);
-        op::map(domain, fill::pages()[1], CODE, 0, MAP_READ | MAP_EXECUTE)
+        core::ptr::read_volatile(pages()[1] as *const u8);
+        op::map(domain, pages()[1], CODE, 0, MAP_READ | MAP_EXECUTE)
     }
 }
 

@@ -97,119 +97,99 @@ with_bit!(timing_flag, ".inst 0xd503415f");
 with_bit!(bypass_flag, ".inst 0xd503413f");
 with_bit!(tag_flag, ".inst 0xd503419f");
 
-/// Ends with 0 if nothing that is a tag's has an effect: tags are switched off (SCTLR_EL1.ATA0), so that they read as zero, and
-/// writes of them do nothing. A processor without tags does not know the instructions. X6 = a page that may be written.
-///
-/// # Safety
-/// Only for the first thread of a child.
-#[unsafe(naked)]
-pub(super) unsafe extern "C" fn tags() -> ! {
-    core::arch::naked_asm!(
-        ".arch_extension memtag",
-        "mov x9, #42",
-        "str x9, [x6]",
-        "irg x10, x6",
-        "cmp x10, x6",
-        "b.ne 2f",
-        "addg x10, x6, #0, #5",
-        "cmp x10, x6",
-        "b.ne 2f",
-        "stg x10, [x6]",
-        "st2g x10, [x6]",
-        "mov x11, x6",
-        "ldg x11, [x6]",
-        "cmp x11, x6",
-        "b.ne 2f",
-        "ldr x9, [x6]",
-        "cmp x9, #42",
-        "b.ne 2f",
-        "stzg x10, [x6]",
-        "ldr x0, [x6]",
-        "b 3f",
-        "2:",
-        "mov x0, #1",
-        "3:",
-        "mov x8, {exit}",
-        "svc #0",
-        "udf #0",
-        exit = const op::EXIT * layout::ENTRY_BYTES,
-    )
+/// What a child runs that ends with x0 as status, or at 2 with 1.
+macro_rules! attempt {
+    ($(#[$about:meta])* $name:ident, $($line:literal),* $(,)?) => {
+        $(#[$about])*
+        ///
+        /// # Safety
+        /// Only for the first thread of a child.
+        #[unsafe(naked)]
+        pub(super) unsafe extern "C" fn $name() -> ! {
+            core::arch::naked_asm!(
+                $($line,)*
+                "b 3f",
+                "2:",
+                "mov x0, #1",
+                "3:",
+                "mov x8, {exit}",
+                "svc #0",
+                "udf #0",
+                exit = const op::EXIT * layout::ENTRY_BYTES,
+            )
+        }
+    };
 }
 
-/// Ends with 0 if signing leaves a pointer as it is, so that nobody gets one signed with keys that others share.
-///
-/// # Safety
-/// Only for the first thread of a child.
-#[unsafe(naked)]
-pub(super) unsafe extern "C" fn pointer_keys() -> ! {
-    core::arch::naked_asm!(
-        ".arch_extension pauth",
-        "mov x30, x6",
-        "paciasp",
-        "cmp x30, x6",
-        "b.ne 2f",
-        "autiasp",
-        "mov x17, x6",
-        "pacib1716",
-        "cmp x17, x6",
-        "b.ne 2f",
-        // From here on unknown to processors without.
-        "mov x9, x6",
-        "pacia x9, x6",
-        "pacib x9, x6",
-        "pacda x9, x6",
-        "pacdb x9, x6",
-        "autia x9, x6",
-        "cmp x9, x6",
-        "b.ne 2f",
-        "pacga x9, x6, x6",
-        "mov x0, xzr",
-        "b 3f",
-        "2:",
-        "mov x0, #1",
-        "3:",
-        "mov x8, {exit}",
-        "svc #0",
-        "udf #0",
-        exit = const op::EXIT * layout::ENTRY_BYTES,
-    )
-}
+attempt!(
+    /// Ends with 0 if nothing that is a tag's has an effect: tags are switched off (SCTLR_EL1.ATA0), so that they read as zero, and
+    /// writes of them do nothing. A processor without tags does not know the instructions. X6 = a page that may be written.
+    tags,
+    ".arch_extension memtag",
+    "mov x9, #42",
+    "str x9, [x6]",
+    "irg x10, x6",
+    "cmp x10, x6",
+    "b.ne 2f",
+    "addg x10, x6, #0, #5",
+    "cmp x10, x6",
+    "b.ne 2f",
+    "stg x10, [x6]",
+    "st2g x10, [x6]",
+    "mov x11, x6",
+    "ldg x11, [x6]",
+    "cmp x11, x6",
+    "b.ne 2f",
+    "ldr x9, [x6]",
+    "cmp x9, #42",
+    "b.ne 2f",
+    "stzg x10, [x6]",
+    "ldr x0, [x6]",
+);
 
-/// All hints but the two that wait for interrupts: 2 is tried elsewhere, 3 is WFI.
-///
-/// # Safety
-/// Only for the first thread of a child.
-#[unsafe(naked)]
-pub(super) unsafe extern "C" fn hints() -> ! {
-    core::arch::naked_asm!(
-        ".set number, 4",
-        ".rept 124",
-        "hint #number",
-        ".set number, number + 1",
-        ".endr",
-        "mov x0, xzr",
-        "mov x8, {exit}",
-        "svc #0",
-        "udf #0",
-        exit = const op::EXIT * layout::ENTRY_BYTES,
-    )
-}
+attempt!(
+    /// Ends with 0 if signing leaves a pointer as it is, so that nobody gets one signed with keys that others share.
+    pointer_keys,
+    ".arch_extension pauth",
+    "mov x30, x6",
+    "paciasp",
+    "cmp x30, x6",
+    "b.ne 2f",
+    "autiasp",
+    "mov x17, x6",
+    "pacib1716",
+    "cmp x17, x6",
+    "b.ne 2f",
+    // From here on unknown to processors without.
+    "mov x9, x6",
+    "pacia x9, x6",
+    "pacib x9, x6",
+    "pacda x9, x6",
+    "pacdb x9, x6",
+    "autia x9, x6",
+    "cmp x9, x6",
+    "b.ne 2f",
+    "pacga x9, x6, x6",
+    "mov x0, xzr",
+);
 
-/// An instruction of the scalable vector extension (CNTB).
-///
-/// # Safety
-/// Only for the first thread of a child.
-#[unsafe(naked)]
-pub(super) unsafe extern "C" fn wide() -> ! {
-    core::arch::naked_asm!(
-        ".inst 0x0420e3e0",
-        "mov x0, xzr",
-        "mov x8, {exit}",
-        "svc #0",
-        "udf #0",
-        exit = const op::EXIT * layout::ENTRY_BYTES,
-    )
-}
+attempt!(
+    /// All hints but the two that wait for interrupts: 2 is tried elsewhere, 3 is WFI.
+    hints,
+    ".set number, 4",
+    ".rept 124",
+    "hint #number",
+    ".set number, number + 1",
+    ".endr",
+    "mov x0, xzr",
+);
+
+attempt!(
+    /// An instruction of the scalable vector extension (CNTB).
+    wide,
+    ".inst 0x0420e3e0",
+    "mov x0, xzr",
+);
 
 /// Waits for events for ever.
 ///

@@ -117,23 +117,6 @@ pub fn flags_are_own(flags: u64, given: u64) -> bool {
     flags == 0 || flags == given
 }
 
-unsafe extern "C" {
-    static fill_broken: u8;
-    static fill_mended: u8;
-    static fill_thread: u8;
-    static fill_service: u8;
-}
-
-/// The page of the program, with an instruction that there is not, and without it.
-pub fn pages() -> [u64; 2] {
-    [&raw const fill_broken as u64, &raw const fill_mended as u64]
-}
-
-/// Where in the page threads and services begin.
-pub fn entries() -> [u64; 2] {
-    [&raw const fill_thread as u64, &raw const fill_service as u64].map(|entry| entry - pages()[0])
-}
-
 /// Spoils the thread pointer of the running thread.
 pub fn spoil_pointer() {
     // SAFETY: nobody uses it.
