@@ -14,6 +14,7 @@ extern crate alloc;
 mod arch;
 #[allow(unsafe_code)]
 mod archive;
+mod bytes;
 mod calls;
 mod deadlines;
 #[allow(unsafe_code)]
@@ -75,8 +76,9 @@ fn main(arguments: Arguments) {
         }
         let _ = ProcessClient(Connection::named("proc")).stop_machine(failed);
     } else {
-        for (name, check) in threads::CHECKS
+        for (name, check) in bytes::CHECKS
             .iter()
+            .chain(threads::CHECKS)
             .chain(calls::CHECKS)
             .chain(deadlines::CHECKS)
             .chain(vectors::CHECKS)

@@ -78,7 +78,7 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     let mut all = Vec::new();
     let mut problems = 0;
     for isa in isas {
-        let results = on(&Project { isa, ..project.clone() }, options)?;
+        let results = on(&project.on(isa), options)?;
         println!("{}\n{}", isa.name(), table(&results.budgets, &results.measured));
         let found = found_problems(&results.budgets, &results.measured);
         for line in results.notes.iter().chain(&found) {

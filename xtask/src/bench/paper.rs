@@ -1,7 +1,6 @@
 //! Table 6.2 of the paper Asbestos on ARM (pages of 4 KiB), and the same of Cairn: what its five benchmarks cost on both ISAs, and
 //! how many times as much on ARM.
 
-use super::budget::Budget;
 use super::{Results, find, grouped, right};
 use crate::isa::Isa;
 use comfy_table::Table;
@@ -35,7 +34,6 @@ const TABLE: [Theirs; 5] = [
 fn values(all: &[Results], name: &str) -> Option<[u64; 2]> {
     let value = |isa| {
         let results = all.iter().find(|results| results.isa == isa)?;
-        results.budgets.iter().find(|budget: &&Budget| budget.name == name)?;
         Some(find(&results.measured, name)?.value)
     };
     Some([value(Isa::X86_64)?, value(Isa::Aarch64)?])
