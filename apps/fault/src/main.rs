@@ -11,6 +11,7 @@
 //! | [`storms`] | by as many at once as there can be |
 //! | [`hoards`] | of those who take all there is and never give it back |
 //! | [`images`] | of files that are no programs |
+//! | [`frames`] | to the driver of the network |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
 //!
@@ -27,6 +28,7 @@ mod callees;
 mod child;
 mod deaths;
 mod exhaustion;
+mod frames;
 mod hoards;
 mod images;
 mod launch;
@@ -147,6 +149,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         storms::ALL,
         hoards::ALL,
         images::ALL,
+        frames::ALL,
     ];
     groups.into_iter().flatten()
 }

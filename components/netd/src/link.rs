@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
-use interfaces::nic::{MAX_BATCH, MAX_FRAME, NicClient};
+use interfaces::nic::{LENGTH_BYTES, MAX_BATCH, MAX_FRAME, NicClient, split_frame};
 use runtime::connection::{Connection, Name};
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
@@ -40,11 +40,8 @@ pub struct Ethernet {
     pub batch: Box<[u8]>,
     /// Where the frame stands in it that came and was not looked at yet; empty = there is none.
     pub arrived: Range<usize>,
-    outgoing: Box<[u8]>,
-    /// Frames that were sent.
-    pub sent: u64,
-    /// Frames that the driver did not take.
-    pub lost: u64,
+    /// What goes to the driver.
+    pub outgoing: Outgoing,
 }
 
 /// A buffer for what the driver gives at once.
@@ -61,52 +58,80 @@ impl Ethernet {
     /// The next of the frames in the first `bytes` of the batch is the one that came; `at` is where its length stands.
     /// Gives where that of the next one does.
     pub fn advance(&mut self, at: usize, bytes: usize) -> Option<usize> {
-        let (length, rest) = self.batch.get(at..bytes)?.split_first_chunk::<2>()?;
-        let length = usize::from(u16::from_le_bytes(*length));
-        self.arrived = at + 2..at + 2 + length.min(rest.len());
-        Some(self.arrived.end)
+        let (frame, rest) = split_frame(self.batch.get(at..bytes)?)?;
+        let end = bytes - rest.len();
+        self.arrived = end - frame.len()..end;
+        Some(end)
     }
 
     /// With nothing in it.
     pub fn new() -> Self {
-        Self { batch: batch(), arrived: 0..0, outgoing: vec![0; MAX_FRAME].into_boxed_slice(), sent: 0, lost: 0 }
+        Self {
+            batch: batch(),
+            arrived: 0..0,
+            outgoing: Outgoing { batch: batch(), bytes: 0, frames: 0, sent: 0, lost: 0 },
+        }
     }
 }
 
-/// Room for a frame that goes out.
-pub struct Outgoing<'a> {
-    frame: &'a mut [u8],
-    sent: &'a mut u64,
-    lost: &'a mut u64,
+/// Frames that go out, gathered until the batch is full or the work that makes them is done: a call to the driver costs
+/// about as much as a frame.
+pub struct Outgoing {
+    batch: Box<[u8]>,
+    /// What is in it.
+    bytes: usize,
+    frames: u64,
+    /// Frames that were sent.
+    pub sent: u64,
+    /// Frames that the driver did not take.
+    pub lost: u64,
 }
 
-impl TxToken for Outgoing<'_> {
+impl Outgoing {
+    /// Gives the driver what was gathered.
+    #[inline]
+    pub fn flush(&mut self) {
+        if self.bytes > 0 {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        // What the driver cannot send is lost, as on any wire.
+        let sent = driver().send(&self.batch[..self.bytes]).unwrap_or(0);
+        self.sent += sent;
+        self.lost += self.frames.saturating_sub(sent);
+        (self.bytes, self.frames) = (0, 0);
+    }
+}
+
+impl TxToken for &mut Outgoing {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, work: F) -> R {
-        let frame = &mut self.frame[..length];
+        if self.batch.len() - self.bytes < LENGTH_BYTES + length {
+            self.flush();
+        }
+        let (before, frame) = self.batch[self.bytes..][..LENGTH_BYTES + length].split_at_mut(LENGTH_BYTES);
+        before.copy_from_slice(&(length as u16).to_le_bytes());
         let outcome = work(frame);
         checksum::fill(frame);
-        // What the driver cannot send is lost, as on any wire.
-        match driver().send(frame) {
-            Ok(()) => *self.sent += 1,
-            Err(_) => *self.lost += 1,
-        }
+        self.bytes += LENGTH_BYTES + length;
+        self.frames += 1;
         outcome
     }
 }
 
 impl Device for Ethernet {
     type RxToken<'a> = Arrived<'a>;
-    type TxToken<'a> = Outgoing<'a>;
+    type TxToken<'a> = &'a mut Outgoing;
 
-    fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Outgoing<'_>)> {
+    fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, &mut Outgoing)> {
         let arrived = core::mem::take(&mut self.arrived);
-        let Self { batch, outgoing, sent, lost, .. } = self;
-        let frame = batch.get(arrived).filter(|frame| !frame.is_empty())?;
-        Some((Arrived(frame), Outgoing { frame: outgoing, sent, lost }))
+        let frame = self.batch.get(arrived).filter(|frame| !frame.is_empty())?;
+        Some((Arrived(frame), &mut self.outgoing))
     }
 
-    fn transmit(&mut self, _: Instant) -> Option<Outgoing<'_>> {
-        Some(Outgoing { frame: &mut self.outgoing, sent: &mut self.sent, lost: &mut self.lost })
+    fn transmit(&mut self, _: Instant) -> Option<&mut Outgoing> {
+        Some(&mut self.outgoing)
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

@@ -396,10 +396,11 @@ impl Stack {
         first.min(self.common_deadline).min(sweep).min(time + LONGEST_WAIT)
     }
 
-    /// After a call: what was sent from here to here arrives, and the main thread hears of timers that are due
-    /// before it looks again.
+    /// After a call: what was sent from here to here arrives, frames leave, and the main thread hears of timers that are
+    /// due before it looks again.
     pub fn finish_call(&mut self) {
         self.settle_unsettled();
+        self.link.outgoing.flush();
         let first = self.timers.first().map_or(u64::MAX, |(deadline, _)| *deadline).min(self.common_deadline);
         if first < self.waits_until {
             self.waits_until = first;
@@ -459,6 +460,7 @@ pub fn run() -> ! {
             }
             stack.settle_unsettled();
             deadline = stack.run_timers();
+            stack.link.outgoing.flush();
             stack.waits_until = deadline;
         }
         bytes = match link::driver().receive(deadline, &mut batch) {

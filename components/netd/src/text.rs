@@ -17,7 +17,7 @@ pub fn interfaces(stack: &Stack) -> String {
     }
     line(format_args!(
         "          {} frames received, {} sent, {} lost; {} connections found no room\n",
-        stack.counters.received, stack.link.sent, stack.link.lost, stack.counters.refused
+        stack.counters.received, stack.link.outgoing.sent, stack.link.outgoing.lost, stack.counters.refused
     ));
     line(format_args!("local\n"));
     for address in stack.local.ip_addrs() {

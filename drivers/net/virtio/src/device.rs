@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use bitflags::bitflags;
 use interface::Delegate;
 use interfaces::bus::BusClient;
-use interfaces::nic::MAX_FRAME;
+use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicError, split_frame};
 use runtime::Direct;
 use virtio::{Memory, memory};
 use virtio_drivers::PAGE_SIZE;
@@ -109,14 +109,13 @@ impl Device {
 
     /// Takes frames that came, each behind its length, as long as there is room for the longest; gives their bytes.
     pub fn receive_all(&mut self, into: &mut [u8]) -> usize {
-        const LENGTH: usize = 2;
         let mut bytes = 0;
-        while let Some((length, room)) = into[bytes..].split_first_chunk_mut::<LENGTH>()
+        while let Some((length, room)) = into[bytes..].split_first_chunk_mut::<LENGTH_BYTES>()
             && room.len() >= MAX_FRAME
             && let Some(count) = self.receive(&mut room[..MAX_FRAME])
         {
             *length = (count as u16).to_le_bytes();
-            bytes += LENGTH + count;
+            bytes += LENGTH_BYTES + count;
         }
         bytes
     }
@@ -151,8 +150,26 @@ impl Device {
         }
     }
 
-    /// Sends a frame of at most [`MAX_FRAME`] bytes; whether there was room.
-    pub fn send(&mut self, frame: &[u8]) -> bool {
+    /// Sends the frames of a batch, as long as there is room, and takes them from it; gives how many.
+    pub fn send_all(&mut self, batch: &mut &[u8]) -> Result<u64, NicError> {
+        let mut sent = 0;
+        while !batch.is_empty() {
+            let first = split_frame(batch).filter(|(frame, _)| (MIN_FRAME..=MAX_FRAME).contains(&frame.len()));
+            let (frame, rest) = first.ok_or(NicError::BadFrame)?;
+            if !self.send(frame) {
+                break;
+            }
+            sent += 1;
+            *batch = rest;
+        }
+        if sent > 0 && self.sending.should_notify() {
+            self.transport.notify(TRANSMIT);
+        }
+        Ok(sent)
+    }
+
+    /// Puts a frame of at most [`MAX_FRAME`] bytes into the queue; whether there was room.
+    fn send(&mut self, frame: &[u8]) -> bool {
         if self.free.is_empty() || self.sending.available_desc() == 0 {
             self.reclaim();
         }
@@ -167,9 +184,6 @@ impl Device {
                 self.free.push(buffer);
                 return false;
             }
-        }
-        if self.sending.should_notify() {
-            self.transport.notify(TRANSMIT);
         }
         true
     }

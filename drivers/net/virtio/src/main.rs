@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use device::Device;
 use interface::{Delegate, Reply, Request};
 use interfaces::bus::BusClient;
-use interfaces::nic::{MAX_FRAME, NicError, NicServer};
+use interfaces::nic::{NicError, NicServer};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Direct, Entry, op, thread};
@@ -83,18 +83,17 @@ impl NicServer for Nic {
         with(|device| device.address())
     }
 
-    fn send(&self, _badge: u64, frame: &[u8]) -> Result<(), NicError> {
-        if frame.len() > MAX_FRAME {
-            return Err(NicError::TooLong);
-        }
+    fn send(&self, _badge: u64, mut batch: &[u8]) -> Result<u64, NicError> {
+        let mut sent = 0;
         // A device that is busy makes room soon: what is lost comes again only after a second.
         for _ in 0..TRIES {
-            if with(|device| device.send(frame))? {
-                return Ok(());
+            sent += with(|device| device.send_all(&mut batch))??;
+            if batch.is_empty() {
+                return Ok(sent);
             }
             thread::sleep(PAUSE).map_err(|_| NicError::Failed)?;
         }
-        Err(NicError::Busy)
+        if sent == 0 { Err(NicError::Busy) } else { Ok(sent) }
     }
 
     fn receive(&self, _badge: u64, deadline: u64, into: &mut [u8]) -> Result<usize, NicError> {
