@@ -197,10 +197,10 @@ fn called(turn: &mut Turn) -> Result<(), &'static str> {
 /// One whose registers are loaded goes: who has none sees nothing of them, who comes next finds clear ones, and those
 /// of all others stay.
 fn removed(turn: &mut Turn) -> Result<(), &'static str> {
-    const TIMES: usize = 2;
     let others = child(0)?;
-    for _ in 0..TIMES {
-        let rivals = rivals(turn, &others, 1)?;
+    // With nobody else who has some, who has none comes next.
+    for alone in [true, false] {
+        let rivals = if alone { Vec::new() } else { rivals(turn, &others, 1)? };
         let child = child(0)?;
         begin(turn, 0, None);
         let thread = child.start(Program::Keep(0)).map_err(text)?;
@@ -209,6 +209,8 @@ fn removed(turn: &mut Turn) -> Result<(), &'static str> {
             until(|| count(0) > 0, "it does not begin")?;
         }
         turn.delay();
+        // A domain keeps what its last thread had until it goes.
+        let _kept = (!alone).then_some(child);
         drop(thread);
         let before = count(0);
         let without = Child::new(Entry::OWN, 0, 1 << turn.victim).map_err(text)?;
