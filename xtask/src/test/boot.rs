@@ -65,28 +65,31 @@ pub fn run(project: &Project, cases: &[Case<'_>], boards: Boards, report: &mut R
         let built = built.map(|built| builds.insert(isa, built)).map(|_| ());
         report.add(&cases::on(isa, "boot: build"), start.elapsed(), built);
     }
-    let builds = &builds;
-    let waiting = Mutex::new(cases.iter());
     let report = Mutex::new(report);
+    let run = |case: &Case<'_>| {
+        // What was not built has been reported.
+        let Some(built) = builds.get(&case.test.isa) else { return };
+        let start = Instant::now();
+        let result = run_one(&project.on(case.test.isa), built, case, boards);
+        if let Ok(mut report) = report.lock() {
+            let (result, found) = match result {
+                Ok(found) => (Ok(()), found),
+                Err(error) => (Err(error), Vec::new()),
+            };
+            report.add(&case.name(), start.elapsed(), result);
+            found.iter().for_each(|line| println!("      {line}"));
+        }
+    };
+    // CPUs that run at the same time need all of this computer: beside others they wait for each other's turns.
+    let (alone, together): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.at_once());
+    alone.into_iter().for_each(run);
+    let waiting = Mutex::new(together.into_iter());
     let workers = thread::available_parallelism().map_or(1, usize::from).min(cases.len());
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                loop {
-                    let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
-                    let Some(case) = next else { break };
-                    // What was not built has been reported.
-                    let Some(built) = builds.get(&case.test.isa) else { continue };
-                    let start = Instant::now();
-                    let result = run_one(&project.on(case.test.isa), built, case, boards);
-                    if let Ok(mut report) = report.lock() {
-                        let (result, found) = match result {
-                            Ok(found) => (Ok(()), found),
-                            Err(error) => (Err(error), Vec::new()),
-                        };
-                        report.add(&case.name(), start.elapsed(), result);
-                        found.iter().for_each(|line| println!("      {line}"));
-                    }
+                while let Some(case) = waiting.lock().ok().and_then(|mut waiting| waiting.next()) {
+                    run(case);
                 }
             });
         }
@@ -125,7 +128,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         cpus,
         board: test.board.clone().or(board.map(String::from)),
         cpu: test.cpu.clone().or(cpu.map(String::from)),
-        icount: test.icount && !(test.at_once && cpus > 1),
+        icount: test.icount && !case.at_once(),
         turns: !test.at_once,
         append: test.append.clone(),
         without_entropy: test.without_entropy,

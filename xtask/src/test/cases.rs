@@ -47,6 +47,11 @@ impl<'t> Case<'t> {
         }
     }
 
+    /// Whether its CPUs run at the same time.
+    pub fn at_once(&self) -> bool {
+        self.test.file.at_once && self.cpus > 1
+    }
+
     /// The cases of a test that are wanted; a number of CPUs for which it does not ask is one if it fits.
     pub fn of(test: &'t BootTest, wanted: Wanted) -> Vec<Self> {
         let cpus = match wanted.cpus {

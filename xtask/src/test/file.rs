@@ -82,8 +82,8 @@ pub struct TestFile {
     pub cpus: Option<Vec<u32>>,
     /// Why it runs with one CPU only.
     pub one_cpu: Option<String>,
-    /// With several CPUs, these run at the same time: no run is like the other. Otherwise they take turns: other tests
-    /// run meanwhile, and who waits for a lock whose holder has no CPU of this computer waits long.
+    /// With several CPUs, these run at the same time: no run is like the other, and no other test runs meanwhile, as who waits
+    /// for a lock whose holder has no CPU of this computer waits long. Otherwise they take turns.
     #[serde(default)]
     pub at_once: bool,
     #[serde(default = "yes")]
