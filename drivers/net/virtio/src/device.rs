@@ -153,19 +153,22 @@ impl Device {
     /// Sends the frames of a batch, as long as there is room, and takes them from it; gives how many.
     pub fn send_all(&mut self, batch: &mut &[u8]) -> Result<u64, NicError> {
         let mut sent = 0;
-        while !batch.is_empty() {
+        let outcome = loop {
+            if batch.is_empty() {
+                break Ok(sent);
+            }
             let first = split_frame(batch).filter(|(frame, _)| (MIN_FRAME..=MAX_FRAME).contains(&frame.len()));
-            let (frame, rest) = first.ok_or(NicError::BadFrame)?;
+            let Some((frame, rest)) = first else { break Err(NicError::BadFrame) };
             if !self.send(frame) {
-                break;
+                break Ok(sent);
             }
             sent += 1;
             *batch = rest;
-        }
+        };
         if sent > 0 && self.sending.should_notify() {
             self.transport.notify(TRANSMIT);
         }
-        Ok(sent)
+        outcome
     }
 
     /// Puts a frame of at most [`MAX_FRAME`] bytes into the queue; whether there was room.
