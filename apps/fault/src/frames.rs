@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use interface::Failure;
-use interfaces::nic::{MAX_FRAME, MIN_FRAME, NicClient, NicError};
+use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicClient, NicError};
 use runtime::Connection;
 
 use crate::Crime;
@@ -32,8 +32,8 @@ fn all() -> Result<String, String> {
     for (lengths, right) in BATCHES {
         let mut bytes = 0;
         for (said, there) in lengths {
-            buffer[bytes..bytes + 2].copy_from_slice(&(*said as u16).to_le_bytes());
-            bytes += 2 + there;
+            buffer[bytes..bytes + LENGTH_BYTES].copy_from_slice(&(*said as u16).to_le_bytes());
+            bytes += LENGTH_BYTES + there;
         }
         let outcome = match driver.send(&buffer[..bytes]) {
             Ok(sent) => Ok(sent),

@@ -59,6 +59,6 @@ fn judge(output: &str, end: &End) -> Result<()> {
     let (sp, address) = (sp?, address?);
     ensure!(sp.abs_diff(address) < PAGE, "that is not the end of the stack");
     let named = output.lines().filter(|line| line.contains("nucleus::loader::overflow + ")).count();
-    ensure!(named >= 5, "the backtrace names the function {named} times");
+    ensure!(named >= 9, "the backtrace names the function {named} times");
     Ok(())
 }

@@ -115,7 +115,7 @@ pub fn ships_nothing(shipped: &Path, traced: &Path) -> Result<()> {
     };
     let shipped = functions(shipped)?;
     ensure!(shipped.is_empty(), "the nucleus that ships has functions of the one that traces: {shipped:?}");
-    ensure!(!functions(traced)?.is_empty(), "the nucleus that traces has not the functions that this looks for");
+    ensure!(functions(traced)?.len() >= 3, "the nucleus that traces has not the functions that this looks for");
     Ok(())
 }
 
