@@ -27,10 +27,23 @@ pub struct Account {
     pub partial: Frame,
     depth: u16,
     ownerless: bool,
+    /// Numbers of threads in use by domains that it pays for, and by those that its children pay for.
+    numbers: u16,
+    /// How many there may be.
+    most_numbers: u16,
 }
 
-static ROOT: Nucleus<Account> =
-    Nucleus::new(Account { limit: 0, used: 0, passed: 0, parent: None, partial: 0, depth: 0, ownerless: false });
+static ROOT: Nucleus<Account> = Nucleus::new(Account {
+    limit: 0,
+    used: 0,
+    passed: 0,
+    parent: None,
+    partial: 0,
+    depth: 0,
+    ownerless: false,
+    numbers: 0,
+    most_numbers: u16::MAX,
+});
 
 static CHARGED: Nucleus<usize> = Nucleus::new(0);
 
@@ -106,8 +119,28 @@ impl Ref<Account> {
         frames::record(frame).charge(self, used);
     }
 
-    /// A child with `limit` frames taken from this account.
-    pub fn new_child(mut self, limit: usize) -> Result<Ref<Account>, Error> {
+    /// One more thread gets a number: it counts here and in all accounts above, at most `MAX_DEPTH` of them.
+    pub fn take_number(self) -> Result<(), Error> {
+        if self.up().any(|account| account.numbers >= account.most_numbers) {
+            return Err(Error::LimitReached);
+        }
+        self.up().for_each(|mut account| account.numbers += 1);
+        Ok(())
+    }
+
+    /// A thread gives its number back.
+    pub fn release_number(self) {
+        self.up().for_each(|mut account| account.numbers -= 1);
+    }
+
+    /// This account and all above.
+    fn up(self) -> impl Iterator<Item = Ref<Account>> {
+        core::iter::successors(Some(self), |account| account.parent)
+    }
+
+    /// A child with `limit` frames taken from this account; it pays for at most so many `numbers` of threads, 0 = as many as
+    /// this one.
+    pub fn new_child(mut self, limit: usize, numbers: u64) -> Result<Ref<Account>, Error> {
         if self.depth == MAX_DEPTH {
             return Err(Error::TooDeep);
         }
@@ -120,6 +153,7 @@ impl Ref<Account> {
         self.used += limit;
         self.passed += limit;
         (child.limit, child.parent, child.depth) = (limit, Some(self), self.depth + 1);
+        child.most_numbers = if numbers == 0 { u16::MAX } else { numbers.min(u16::MAX as u64) as u16 };
         Ok(child)
     }
 

@@ -14,7 +14,7 @@ use crate::mapping::Mapping;
 use crate::pointer::{Link, Ref};
 use crate::semaphore::Semaphore;
 use crate::thread::Thread;
-use crate::{account, slab, space};
+use crate::{account, lending, slab, space};
 use abi::Error;
 use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
 
@@ -83,6 +83,13 @@ pub struct Activation {
     pub receive: u16,
     /// While it waits: the number of the thread to which it lent its priority; 0 = none.
     pub raised: u16,
+    /// While it waits: the priority that it lends.
+    pub amount: u8,
+    /// The priority that its chain has because of it, at least: by the ceiling of the portal that led here, or, at the bottom of
+    /// an orphan, that of the thread from which it was cut off.
+    pub base: u8,
+    /// Its number in its domain, from 1: that of its message area.
+    pub number: u8,
     /// Saved registers.
     pub registers: Registers,
     /// Thread pointer.
@@ -184,6 +191,7 @@ fn enlist(
     domain.activation_count += 1;
     (activation.domain, activation.stack) = (domain, stack);
     (activation.message, activation.message_kernel, activation.fpu) = (message, message_kernel, fpu);
+    activation.number = ((message - MESSAGE_START) as usize / frames::FRAME) as u8 + 1;
     activation.reset_fpu();
     activation.domain_next = domain.activations;
     domain.activations = Some(activation);
@@ -225,13 +233,14 @@ fn delist(activation: Ref<Activation>) {
         }
     }
     activation.forget_cursor();
+    lending::set_lent(activation, 0);
     domain.activation_count -= 1;
 }
 
 /// Frees an activation that is in no list any more.
 pub fn release(activation: Ref<Activation>) {
     let mut domain = activation.domain;
-    domain.message_slots &= !(1 << ((activation.message - MESSAGE_START) as usize / frames::FRAME));
+    domain.message_slots &= !(1 << (activation.number - 1));
     space::unmap_nucleus_page(domain, activation.message);
     account::release(frames::frame_of(activation.message_kernel), 0);
     if let Some(state) = activation.fpu {
@@ -242,10 +251,6 @@ pub fn release(activation: Ref<Activation>) {
 }
 
 impl Ref<Activation> {
-    /// Its number in its domain, from 1: that of its message area.
-    pub fn number(self) -> u8 {
-        ((self.message - MESSAGE_START) as usize / frames::FRAME) as u8 + 1
-    }
     /// Floating-point registers, if there are any, are as at a start; they are not the loaded ones.
     pub fn reset_fpu(self) {
         if let Some(mut state) = self.fpu {

@@ -1,8 +1,12 @@
 //! Chains of activations: the long way of call and return, delegation, and the split.
 //!
 //! A split cuts a chain between a lower and an upper share. The lower part gets an error and goes on
-//! with the thread; the upper part is an orphan: it goes on on the orphan thread of its lowest domain,
-//! or waits in that domain's queue until the thread is free, and ends at its return. Nothing is allocated.
+//! with the thread; the upper part is an orphan: it goes on on the orphan thread of its lowest domain, and
+//! ends at its return. The orphans of a domain take turns on that thread, slice by slice, and one that waits leaves it
+//! to the others: else an orphan that waits for a lock would keep the one that holds the lock from running. Nothing is allocated.
+//!
+//! Invariant: an orphan without a thread waits for something, `Wait::Orphans` if that is its turn. The chain of an orphan thread
+//! never waits.
 
 use crate::activation::{Activation, Frame, State, Wait};
 use crate::arch::{memory, timer};
@@ -10,7 +14,7 @@ use crate::cpu;
 use crate::domain::Domain;
 use crate::operation::STEPS;
 use crate::pointer::{Link, Ref};
-use crate::table::{Content, Entry};
+use crate::table::{CEILING_SHIFT, Content, Entry};
 use crate::thread::{Runs, Thread};
 use crate::{deadline, info, lending, schedule, trace};
 use abi::info::status;
@@ -80,6 +84,7 @@ fn wait_for_activation(mut caller: Ref<Activation>, entry: Ref<Entry>, deadline:
         caller.leave()
     }
     deadline::set(caller, deadline);
+    lending::begin_at_pool(caller, callee);
     schedule::block_current()
 }
 
@@ -111,7 +116,7 @@ fn call(
     if callee.is_dead() {
         return Err(Error::PeerDied);
     }
-    if entry.pairs != caller.domain.pair as u64 | (callee.pair as u64) << 32 {
+    if entry.allowed_pairs() != caller.domain.pair as u64 | (callee.pair as u64) << 32 {
         return Err(Error::Flow);
     }
     if caller.depth as usize + 1 >= MAX_DEPTH {
@@ -134,6 +139,10 @@ fn call(
     copy_message(caller, activation, control.length());
     let mut thread = caller.thread.ok_or(Error::NotRunnable)?;
     (thread.top, activation.thread) = (Some(activation), Some(thread));
+    let ceiling = entry.ceiling();
+    if ceiling != 0 {
+        lending::raise(thread, activation, ceiling);
+    }
     if deadline != 0 {
         deadline::set(caller, deadline);
     }
@@ -242,7 +251,9 @@ fn unlink_top(mut thread: Ref<Thread>, mut top: Ref<Activation>, mut caller: Ref
 fn release(mut activation: Ref<Activation>) {
     let domain = activation.domain;
     let mut share = domain.share();
-    (activation.state, activation.next, activation.lent) = (State::Free, share.pool, 0);
+    activation.base = 0;
+    lending::set_lent(activation, 0);
+    (activation.state, activation.next) = (State::Free, share.pool);
     share.pool = Some(activation);
     if domain.waiters.head.is_some() {
         wake_waiter(domain);
@@ -254,13 +265,17 @@ pub fn wake_waiter(mut domain: Ref<Domain>) -> bool {
     let Some(mut waiter) = domain.waiters.take() else { return false };
     waiter.wait = Wait::No;
     deadline::clear(waiter);
-    match waiter.thread {
-        Some(thread) => {
-            schedule::make_ready(thread);
-        }
-        None => unpark(waiter),
-    }
+    resume(waiter);
     true
+}
+
+/// The top of a chain waits no more; true if it precedes what runs here.
+#[inline(always)]
+pub fn resume(top: Ref<Activation>) -> bool {
+    match top.thread {
+        Some(thread) => schedule::make_ready(thread),
+        None => resume_orphan(top),
+    }
 }
 
 /// Copies or mints the entry that goes along with a message. Gives the receiver's index.
@@ -273,7 +288,7 @@ fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, u
     let source = from.place(control.delegated())?;
     if control.0 & Control::MINT != 0 {
         let source = from.entry(control.delegated(), Kind::Service, rights::USE)?;
-        make_call_entry(source, badge, domain, place)?;
+        make_call_entry(source, badge, 0, domain, place)?;
     } else {
         copy_entry(from.entry(control.delegated(), source.kind(), 0)?, control.delegated_rights(), place)?;
     }
@@ -301,8 +316,14 @@ pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(),
     place.fill(content, Some(source))
 }
 
-/// Makes a call entry for `domain` from a service.
-pub fn make_call_entry(service: Ref<Entry>, badge: u64, domain: Ref<Domain>, place: Ref<Entry>) -> Result<(), Error> {
+/// Makes a call entry for `domain` from a service; calls through it have at least the priority `ceiling`.
+pub fn make_call_entry(
+    service: Ref<Entry>,
+    badge: u64,
+    ceiling: u8,
+    domain: Ref<Domain>,
+    place: Ref<Entry>,
+) -> Result<(), Error> {
     // SAFETY: a service's object is its domain.
     let callee: Ref<Domain> = unsafe { service.object_as() };
     let content = Content {
@@ -311,7 +332,7 @@ pub fn make_call_entry(service: Ref<Entry>, badge: u64, domain: Ref<Domain>, pla
         object: service.object,
         word0: service.word0,
         word1: badge,
-        flags: service.node.flags,
+        flags: service.node.flags | (ceiling as u32) << CEILING_SHIFT,
         pairs: domain.pair as u64 | (callee.pair as u64) << 32,
     };
     place.fill(content, Some(service))
@@ -378,7 +399,7 @@ fn take_off_orphan(mut thread: Ref<Thread>, mut last: Ref<Activation>) {
     adopt_next(thread);
 }
 
-/// The idle orphan thread takes the next chain of its domain's queue.
+/// The orphan thread, which has no chain, takes the next one of its domain's queue.
 fn adopt_next(thread: Ref<Thread>) -> bool {
     let mut home = thread.home;
     let Some(mut top) = home.orphans.take() else { return false };
@@ -390,7 +411,51 @@ fn adopt_next(thread: Ref<Thread>) -> bool {
 fn adopt(mut thread: Ref<Thread>, top: Ref<Activation>) {
     thread.top = Some(top);
     thread.bottom = set_thread(top, Some(thread));
+    (thread.fresh, thread.left) = (true, thread.slice);
     lending::settle(thread);
+}
+
+/// The orphan thread lets go of its chain.
+fn put_down(mut thread: Ref<Thread>, top: Ref<Activation>) {
+    trace::cut(thread, None);
+    set_thread(top, None);
+    (thread.top, thread.bottom) = (None, None);
+}
+
+/// The chain of an orphan thread, which has stopped, waits: the next orphan has its turn.
+pub fn leave_waiting(thread: Ref<Thread>) {
+    if let Some(top) = thread.top {
+        put_down(thread, top);
+    }
+    if adopt_next(thread) {
+        schedule::make_ready(thread);
+    }
+}
+
+/// The chain of an orphan thread, which does not run, waits behind the others of its domain, if there are any: the first of
+/// those has its turn.
+pub fn take_turns(thread: Ref<Thread>) {
+    if let Some(top) = thread.top.filter(|_| thread.home.orphans.head.is_some()) {
+        put_down(thread, top);
+        park(top, thread.home);
+        adopt_next(thread);
+    }
+}
+
+/// An orphan that waits for its turn has what somebody of this priority waits for: the next turn is its own, and comes at once
+/// if the orphan that has one now does not rank higher.
+pub fn hasten(top: Ref<Activation>, priority: u8) {
+    let mut home = top.awaited_domain();
+    home.orphans.remove(top);
+    home.orphans.prepend(top);
+    let Some(mut thread) = home.orphan_thread.filter(|thread| thread.priority <= priority) else { return };
+    if thread.runs == Runs::Ready {
+        take_turns(thread);
+        schedule::post_again(thread);
+    } else {
+        thread.priority = priority;
+        schedule::interrupt(thread.cpu);
+    }
 }
 
 /// Sets the thread of a whole chain, from its top down; gives the bottom.
@@ -406,8 +471,10 @@ fn set_thread(top: Ref<Activation>, thread: Link<Thread>) -> Link<Activation> {
     Some(activation)
 }
 
-/// An orphan without a thread can go on: its domain's orphan thread takes it now or later.
-pub fn unpark(top: Ref<Activation>) {
+/// An orphan without a thread can go on: its domain's orphan thread takes it now or later. True if it precedes what runs
+/// here.
+#[cold]
+fn resume_orphan(top: Ref<Activation>) -> bool {
     let mut bottom = top;
     while let Some(caller) = bottom.caller {
         bottom = caller;
@@ -416,16 +483,22 @@ pub fn unpark(top: Ref<Activation>) {
     match domain.orphan_thread {
         Some(thread) if thread.top.is_none() => {
             adopt(thread, top);
-            schedule::make_ready(thread);
+            schedule::make_ready(thread)
         }
-        _ => park(top, domain),
+        _ => {
+            park(top, domain);
+            false
+        }
     }
 }
 
-/// An orphan waits for the orphan thread of `domain`.
+/// An orphan waits for its turn on the orphan thread of `domain`, which looks at its queue when it is dispatched.
 fn park(mut top: Ref<Activation>, mut domain: Ref<Domain>) {
     (top.wait, top.waits_on) = (Wait::Orphans, domain.address());
     domain.orphans.append(top);
+    if let Some(mut thread) = domain.orphan_thread {
+        thread.moves = true;
+    }
 }
 
 /// Cuts the chain above `lower`, which is calling. Afterwards `lower` is the top of its thread, which
@@ -452,14 +525,13 @@ pub fn split_above(mut lower: Ref<Activation>) {
         thread.top = Some(lower);
         lending::settle(thread);
     }
+    // It goes on as urgently as before.
+    let base = thread.map_or(0, |thread| thread.bottom.map_or(0, |bottom| bottom.base).max(thread.own_priority));
+    upper.base = upper.base.max(base.min(upper.domain.max_priority));
     let runs = thread.map_or(Runs::Blocked, |thread| thread.runs);
     let runs_on = thread.filter(|thread| thread.runs == Runs::Running).map(|thread| thread.cpu);
-    match upper.domain.orphan_thread.filter(|orphan| orphan.top.is_none()) {
+    match upper.domain.orphan_thread.filter(|orphan| orphan.top.is_none() && !waiting) {
         Some(mut orphan) => {
-            if let Some(thread) = thread {
-                // It goes on as urgently as before.
-                orphan.own_priority = thread.own_priority.min(orphan.home.max_priority);
-            }
             adopt(orphan, top);
             if let Some(mut cpu) = runs_on {
                 let now = timer::now();
@@ -467,7 +539,7 @@ pub fn split_above(mut lower: Ref<Activation>) {
                 orphan.slice_end = now + orphan.slice;
                 cpu.thread = Some(orphan);
                 trace::run(orphan);
-            } else if !waiting {
+            } else {
                 schedule::make_ready(orphan);
             }
         }
@@ -509,15 +581,12 @@ pub fn cut_out(mut activation: Ref<Activation>) {
         (caller.callee, caller.state) = (None, State::Top);
         deadline::clear(caller);
         fail_call(caller, Error::PeerDied);
-        match thread {
-            Some(mut thread) => {
-                trace::cut(thread, Some(caller));
-                thread.top = Some(caller);
-                look_anew(thread);
-                schedule::make_ready(thread);
-            }
-            None => unpark(caller),
+        if let Some(mut thread) = thread {
+            trace::cut(thread, Some(caller));
+            thread.top = Some(caller);
+            look_anew(thread);
         }
+        resume(caller);
     } else if let Some(mut thread) = thread {
         trace::cut(thread, None);
         (thread.top, thread.bottom) = (None, None);
@@ -578,12 +647,7 @@ pub fn time_out(activation: Ref<Activation>) {
         stop_waiting(activation);
     }
     fail_call(activation, Error::Timeout);
-    match activation.thread {
-        Some(thread) => {
-            schedule::make_ready(thread);
-        }
-        None => unpark(activation),
-    }
+    resume(activation);
 }
 
 /// A called activation ends without returning: its caller gets `PeerDied`.

@@ -17,9 +17,10 @@ use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{self, Thread};
 use crate::{cpu, info, operation, removal, schedule, slab, space, trace};
+use abi::info::status;
 use abi::layout::{ENTRY_BYTES, MAX_TABLE_ORDER, TABLE_ENTRIES};
 use abi::rights::Kind;
-use abi::{Error, MAX_CPUS};
+use abi::{Error, MAX_CPUS, MAX_SLICE_MICROSECONDS};
 
 /// `Domain::slow`: the domain is dead.
 pub const SLOW_DEAD: u8 = 1;
@@ -30,7 +31,7 @@ pub const SLOW_FPU: u8 = 2;
 #[allow(dead_code, reason = "on some ISAs it is a register like others")]
 pub const SLOW_POINTER: u8 = 4;
 
-/// `Domain::slow`: an activation waits for what another one holds.
+/// `Domain::slow`: a priority is lent to one of its activations.
 pub const SLOW_LENT: u8 = 8;
 
 /// The pair of labels that every domain has until there are labels.
@@ -75,6 +76,8 @@ pub struct Domain {
     pub slow: u8,
     /// Highest priority of its threads.
     pub max_priority: u8,
+    /// Longest slice of its threads, in microseconds.
+    pub max_slice: u32,
     /// Where the search for a free index begins.
     pub free_hint: u16,
     /// Callers that wait for one.
@@ -103,6 +106,8 @@ pub struct Domain {
     pub activation_count: u32,
     /// How many threads started here.
     pub thread_count: u32,
+    /// Activations to which a priority is lent.
+    pub lent: u32,
     /// An activation that was freed, kept for the next.
     pub spare: Link<Activation>,
     /// Message areas in use, one bit each.
@@ -121,6 +126,8 @@ pub struct Domain {
     pub entry: Link<Entry>,
     /// Removal: table entries below this are empty.
     pub removal_cursor: u32,
+    /// Removal: a domain in the table, which goes first.
+    inner: Link<Domain>,
     table_order: u8,
     depth: u8,
     maker: Link<Domain>,
@@ -213,6 +220,7 @@ pub fn new(
     info::counters().domains += 1;
     (domain.number, domain.parent, domain.name) = (all.count, maker.map_or(0, |maker| maker.number), name);
     (domain.maker, domain.depth, domain.max_priority) = (maker, depth, maker.map_or(63, |maker| maker.max_priority));
+    domain.max_slice = maker.map_or(MAX_SLICE_MICROSECONDS as u32, |maker| maker.max_slice);
     domain.next = all.first;
     if let Some(mut next) = domain.next {
         next.previous = Some(domain);
@@ -360,13 +368,34 @@ impl Ref<Domain> {
         }
         false
     }
+    /// Whether its maker is known, and not `other`; the nucleus made the first domains, which have none.
+    pub fn is_made_by_another_than(self, other: Ref<Domain>) -> bool {
+        self == other || self.maker.is_some_and(|maker| maker != other)
+    }
     /// The next of all domains.
     pub fn next_domain(self) -> Link<Domain> {
         self.next
     }
 
-    /// Removes a bounded part of what the domain, which is dead, has; true when it is gone.
-    pub fn remove_step(mut self) -> bool {
+    /// Removes a bounded part of what the domain, which is dead, has; true when it is gone. A domain in its table goes first,
+    /// and those in that one's: at most [`MAX_NESTING`].
+    pub fn remove_step(self) -> bool {
+        let (mut outer, mut innermost) = (None, self);
+        while let Some(inner) = innermost.inner {
+            (outer, innermost) = (Some(innermost), inner);
+        }
+        let entry = innermost.entry;
+        let is_gone = innermost.remove_own_step();
+        let (true, Some(mut outer)) = (is_gone, outer) else { return is_gone };
+        outer.inner = None;
+        if let Some(entry) = entry {
+            entry.vacate(Kind::Empty);
+        }
+        false
+    }
+
+    /// As [`Self::remove_step`], of one domain; what it finds in the table is removed by the steps to come.
+    fn remove_own_step(mut self) -> bool {
         if let Some(other) = cpu::others().find(|other| other.domain_there() == Some(self)) {
             // It is about to leave, or sleeps there. CPUs of an emulator take turns.
             cpu::kick(other);
@@ -408,7 +437,17 @@ impl Ref<Domain> {
                 return true;
             };
             let vacant = place.is_vacant() || place.kind() == Kind::Operation;
-            if vacant || removal::remove_step(place) {
+            if place.kind() == Kind::Domain && place.node_reference().is_original() {
+                if !place.revoke_one() {
+                    // SAFETY: the kind was checked.
+                    let inner: Ref<Domain> = unsafe { place.object_as() };
+                    if inner.is_dead() {
+                        self.inner = Some(inner);
+                    } else {
+                        die_step(inner, status::KILLED);
+                    }
+                }
+            } else if vacant || removal::remove_step(place) {
                 self.removal_cursor += 1;
             }
             if !vacant {

@@ -1,73 +1,148 @@
-//! Priority lending: who waits for a lock lends its priority to the thread that holds it.
+//! Priority lending: a thread that waits for what others hold lends them its priority.
 //!
-//! A lock is the runtime's; the nucleus only hears, with P, which activation of the waiter's own domain holds
-//! it. An activation has the highest priority lent to it until the lender stops waiting, and its thread
-//! runs with the highest of its own and those of its chain. A thread that waits itself passes it on. While
-//! anybody waits so, returns from the domain take the long way, which takes back what was lent to those that leave.
+//! - A lock is the runtime's; the nucleus only learns, with P, which activation of the waiter's own domain holds it.
+//! - A caller that waits for an activation of a domain lends to those that are in use there and could go on.
+//! - The ceiling of a portal is lent to the activation that is called, for the length of the call.
+//!
+//! An activation has the highest priority lent to it until the lender stops waiting or it returns, and its thread runs with
+//! the highest of its own and those of its chain. What waits itself passes it on. While anything is lent in a domain,
+//! returns from there take the slow path, which takes back what was lent to those that leave.
 
 use crate::activation::{Activation, State, Wait};
-use crate::domain::SLOW_LENT;
+use crate::chain;
+use crate::domain::{Domain, SLOW_LENT};
 use crate::pointer::{Link, Ref};
 use crate::schedule;
 use crate::thread::{Runs, Thread, by_number};
 use core::sync::atomic::{Ordering, fence};
 
-/// Locks whose holders wait for each other, followed from one waiter.
+/// Waits that are followed from one waiter.
 const MAX_FOLLOWED: usize = 8;
+
+/// Activations of a pool that a caller looks at, the newest first, and those of them that it lends to.
+const MAX_LOOKED_AT: usize = 64;
+const MAX_LENT_TO: usize = 4;
 
 /// The running activation begins to wait for what activation `holder` (from 1) of its domain has.
 pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
-    let priority = thread.priority;
     waiter.lends = u8::try_from(holder).unwrap_or(0);
-    if waiter.lends != 0 {
-        let mut domain = waiter.domain;
-        domain.slow |= SLOW_LENT;
+    waiter.amount = thread.priority;
+    if let Some(holder) = held_by(waiter) {
+        lend(waiter, holder, thread.priority);
     }
-    let mut lender = waiter;
-    for _ in 0..MAX_FOLLOWED {
-        let Some(mut holder) = held_by(lender) else { return };
-        holder.lent = holder.lent.max(priority);
-        let Some(mut thread) = thread_of(holder).filter(|thread| thread.priority < priority) else { return };
-        thread.priority = priority;
-        lender.raised = thread.number;
-        if thread.runs == Runs::Ready {
-            return schedule::post_again(thread);
+}
+
+/// The running activation begins to wait for one of `callee`, whose CPUs are stopped.
+pub fn begin_at_pool(mut waiter: Ref<Activation>, callee: Ref<Domain>) {
+    let Some(thread) = waiter.thread else { return };
+    waiter.amount = thread.priority;
+    let mut left = MAX_LENT_TO;
+    let mut next = callee.activations;
+    for _ in 0..MAX_LOOKED_AT {
+        let Some(activation) = next.filter(|_| left > 0) else { return };
+        next = activation.domain_next;
+        if activation.state != State::Free && !activation.bottom && is_lower(activation, thread.priority) {
+            lend(waiter, activation, thread.priority);
+            left -= 1;
         }
-        let Some(top) = thread.top.filter(|top| top.wait == Wait::Semaphore && top.lends != 0) else { return };
-        lender = top;
     }
+}
+
+/// Whether an activation in use could go on sooner with this priority.
+fn is_lower(activation: Ref<Activation>, priority: u8) -> bool {
+    let goes_on = |top: Ref<Activation>| match top.wait {
+        Wait::No | Wait::Pool | Wait::Orphans => true,
+        Wait::Semaphore => top.lends != 0,
+    };
+    match activation.thread {
+        Some(thread) => thread.priority < priority && thread.top.is_some_and(goes_on),
+        None => goes_on(top_of(activation)),
+    }
+}
+
+/// Lends `priority` to an activation, and to what its chain waits for in turn.
+fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8) {
+    for _ in 0..MAX_FOLLOWED {
+        let (thread, state) = (thread_of(holder), holder.state);
+        if state == State::Free {
+            return;
+        }
+        set_lent(holder, holder.lent.max(priority));
+        let mut top = match thread {
+            Some(mut thread) if thread.priority < priority => {
+                thread.priority = priority;
+                lender.raised = thread.number;
+                if thread.runs == Runs::Ready {
+                    return schedule::post_again(thread);
+                }
+                let Some(top) = thread.top else { return };
+                top
+            }
+            Some(_) => return,
+            None => top_of(holder),
+        };
+        let next = match top.wait {
+            Wait::Orphans => return chain::hasten(top, priority),
+            Wait::Semaphore => held_by(top),
+            Wait::Pool => top.awaited_domain().activations.filter(|first| !first.bottom),
+            Wait::No => return,
+        };
+        top.amount = top.amount.max(priority);
+        let Some(next) = next else { return };
+        (lender, holder) = (top, next);
+    }
+}
+
+/// A call by a portal with a ceiling begins: its thread has at least that priority until it returns.
+#[cold]
+pub fn raise(mut thread: Ref<Thread>, mut called: Ref<Activation>, ceiling: u8) {
+    called.base = ceiling;
+    set_lent(called, ceiling);
+    thread.priority = thread.priority.max(ceiling);
 }
 
 /// `waiter` waits no more.
 pub fn end(mut waiter: Ref<Activation>) {
     let number = core::mem::take(&mut waiter.lends);
-    // It may be out of the holder's activation by now, by a short way on another CPU.
+    // It may be out of the holder's activation by now, by a fast path on another CPU.
     let raised = by_number(core::mem::take(&mut waiter.raised) as usize);
-    let mut domain = waiter.domain;
-    let (mut holder, mut lent, mut others) = (None, 0, false);
+    let (mut holder, mut lent) = (None, 0);
     // As many as a domain has activations.
-    let mut next = domain.activations;
+    let mut next = waiter.domain.activations;
     while let Some(activation) = next {
-        if activation.number() == number {
+        if activation.number == number {
             holder = Some(activation);
         }
-        if activation.lends != 0 {
-            others = true;
-            if activation.lends == number {
-                lent = lent.max(activation.thread.map_or(0, |thread| thread.priority));
-            }
+        if activation.lends == number {
+            lent = lent.max(activation.thread.map_or(activation.amount, |thread| thread.priority));
         }
         next = activation.domain_next;
     }
-    if !others {
-        domain.slow &= !SLOW_LENT;
-    }
-    let changed = holder.filter(|holder| holder.lent != lent);
-    if let Some(mut holder) = changed {
-        holder.lent = lent;
+    let changed = holder.filter(|holder| holder.lent != lent.max(holder.base));
+    if let Some(holder) = changed {
+        set_lent(holder, lent.max(holder.base));
     }
     let now = changed.and_then(thread_of);
     [raised, now].into_iter().flatten().for_each(settle);
+}
+
+/// Sets what is lent to an activation. A domain in which anything is lent has `SLOW_LENT`.
+#[inline(always)]
+pub fn set_lent(mut activation: Ref<Activation>, priority: u8) {
+    let before = core::mem::replace(&mut activation.lent, priority);
+    if (before == 0) != (priority == 0) {
+        count_lent(activation.domain, priority != 0);
+    }
+}
+
+#[cold]
+fn count_lent(mut domain: Ref<Domain>, more: bool) {
+    domain.lent = if more { domain.lent + 1 } else { domain.lent - 1 };
+    if domain.lent == 0 {
+        domain.slow &= !SLOW_LENT;
+    } else {
+        domain.slow |= SLOW_LENT;
+    }
 }
 
 /// The thread in whose chain an activation is. Of one in the pool, what it says is no longer so. Another CPU may take it out of
@@ -84,12 +159,21 @@ fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
     thread
 }
 
-/// A thread's priority is the highest of its own and what was lent to its chain, which `MAX_DEPTH` bounds.
+/// The top of the chain of an activation, which `MAX_DEPTH` bounds.
+fn top_of(activation: Ref<Activation>) -> Ref<Activation> {
+    let mut top = activation;
+    while let (State::Calling, Some(callee)) = (top.state, top.callee) {
+        top = callee;
+    }
+    top
+}
+
+/// A thread's priority is the highest of its own and those of its chain, which `MAX_DEPTH` bounds.
 pub fn settle(mut thread: Ref<Thread>) {
     let mut priority = thread.own_priority;
     let mut next = thread.top;
     while let Some(activation) = next {
-        priority = priority.max(activation.lent);
+        priority = priority.max(activation.lent).max(activation.base);
         next = activation.caller;
     }
     thread.priority = priority;
@@ -98,7 +182,7 @@ pub fn settle(mut thread: Ref<Thread>) {
 /// The activation that holds what `lender` waits for.
 fn held_by(lender: Ref<Activation>) -> Link<Activation> {
     let mut next = lender.domain.activations.filter(|_| lender.lends != 0);
-    while let Some(activation) = next.filter(|activation| activation.number() != lender.lends) {
+    while let Some(activation) = next.filter(|activation| activation.number != lender.lends) {
         next = activation.domain_next;
     }
     next

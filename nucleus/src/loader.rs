@@ -129,7 +129,7 @@ pub fn start_components(info: &BootInfo) -> Result<Ref<thread::Thread>, &'static
     };
     panic::set_symbols(file(SYMBOLS_PATH).unwrap_or(&[]));
     let root = account::root();
-    let account = root.new_child(SIGMA0_FRAMES).map_err(abi::Error::text)?;
+    let account = root.new_child(SIGMA0_FRAMES, 0).map_err(abi::Error::text)?;
     let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 0, STACK_PAGES[0])?;
     put(sigma0, layout::SPECIAL, Kind::Memory, 0)?;
     let (roottask, second) = start(b"roottask", file(ROOTTASK_PATH)?, root, info.archive.bytes, STACK_PAGES[1])?;

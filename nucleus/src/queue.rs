@@ -21,6 +21,15 @@ impl Queue {
         }
         self.tail = Some(activation);
     }
+    /// Puts `activation` before the first.
+    pub fn prepend(&mut self, mut activation: Ref<Activation>) {
+        (activation.next, activation.previous) = (self.head, None);
+        match self.head {
+            Some(mut head) => head.previous = Some(activation),
+            None => self.tail = Some(activation),
+        }
+        self.head = Some(activation);
+    }
     /// Takes the first.
     pub fn take(&mut self) -> Link<Activation> {
         let mut first = self.head?;

@@ -2,13 +2,12 @@
 
 use crate::account::Account;
 use crate::chain;
-use crate::domain::{self, Domain};
+use crate::domain::Domain;
 use crate::pointer::Ref;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{self, Thread};
 use crate::{activation, interrupt};
-use abi::info::status;
 use abi::rights::Kind;
 
 /// Does a bounded part of emptying `entry` with all that was derived from it; true when it is empty.
@@ -33,7 +32,6 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
         Kind::Domain => {
             // SAFETY: the kind says what the object is.
             let domain: Ref<Domain> = unsafe { entry.object_as() };
-            domain::die(domain, status::KILLED);
             domain.remove_step()
         }
         Kind::Thread => {

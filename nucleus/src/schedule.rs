@@ -109,7 +109,7 @@ pub fn make_ready(mut thread: Ref<Thread>) -> bool {
 
 /// Posts a ready thread and interrupts what it precedes on its CPU; true if that is here.
 fn hand_in(thread: Ref<Thread>) -> bool {
-    let mut home = thread.cpu;
+    let home = thread.cpu;
     if home.seat.is_none() {
         // Its CPU has no scheduler, or lost it while the thread waited.
         return SEATS.get().taken != 0 && move_away(thread);
@@ -117,13 +117,19 @@ fn hand_in(thread: Ref<Thread>) -> bool {
     post(thread);
     let precedes =
         home.idle || home.thread.is_some_and(|current| !is_seat(current) && thread.priority > current.priority);
-    home.preempt |= precedes;
-    if precedes && home != cpu::this() {
-        cpu::this().counts.wakes += 1;
-        cpu::kick(home);
-        return false;
+    if precedes {
+        interrupt(home);
     }
-    precedes
+    precedes && home == cpu::this()
+}
+
+/// What runs on a CPU gives way to `sched`, here when the running operation ends.
+pub fn interrupt(mut cpu: Ref<Cpu>) {
+    cpu.preempt = true;
+    if cpu != cpu::this() {
+        cpu::this().counts.wakes += 1;
+        cpu::kick(cpu);
+    }
 }
 
 /// A light operation that ends with success gives way to what precedes it now.
@@ -170,12 +176,12 @@ fn give_way_to_nobody(cpu: Ref<Cpu>) -> ! {
 }
 
 /// A thread goes to a CPU that has a scheduler, if possible one on which it may run; true if it precedes what runs here.
-pub fn move_away(mut thread: Ref<Thread>) -> bool {
+pub fn move_away(thread: Ref<Thread>) -> bool {
     let seated = |cpu: &Ref<Cpu>| cpu.seat.is_some();
     let allowed = |cpu: &Ref<Cpu>| thread.may_run_on(*cpu);
     let found = cpu::all().find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all().find(seated));
     let Some(cpu) = found else { return false };
-    (thread.cpu, thread.moves) = (cpu, false);
+    thread.go_to(cpu);
     thread.runs == Runs::Ready && hand_in(thread)
 }
 
@@ -202,6 +208,9 @@ pub fn block_current() -> ! {
     if let Some(thread) = cpu::this().thread.filter(|thread| !is_seat(*thread)) {
         trace::stop(thread, 0);
         stop(thread, Runs::Blocked, now);
+        if thread.carries_orphans {
+            chain::leave_waiting(thread);
+        }
     }
     match &cpu::this().seat {
         Some(seat) => enter_seat(seat, Event::Choose, 0, now),
@@ -294,6 +303,10 @@ pub extern "C" fn dispatch(what: u64, number: u64) -> Reply {
             run(thread)
         }
         Some(thread) if thread.moves && thread.runs == Runs::Ready && thread.cpu == cpu => {
+            if thread.carries_orphans {
+                cpu.counts.dispatches += 1;
+                run_orphan(thread)
+            }
             move_away(thread);
         }
         _ => {}
@@ -302,13 +315,24 @@ pub extern "C" fn dispatch(what: u64, number: u64) -> Reply {
     Err(Error::NotRunnable).into()
 }
 
+/// As [`run`], of an orphan thread: whoever had its turn goes behind the orphans that wait for theirs.
+#[cold]
+fn run_orphan(mut thread: Ref<Thread>) -> ! {
+    if !thread.fresh {
+        chain::take_turns(thread);
+    }
+    thread.fresh = false;
+    thread.moves = thread.home.orphans.head.is_some();
+    run(thread)
+}
+
 /// A scheduler hands a ready thread that was taken out of its ring to another one, or takes it.
 #[cold]
 fn hand_over_to(what: u64, number: u64) -> Result<u64, Error> {
     let target = (what as usize).wrapping_sub(hand_to(0) as usize);
     let mut target = cpu::of(target).filter(|cpu| cpu.seat.is_some()).ok_or(Error::BadArgument)?;
     let found = thread::by_number(number as usize).filter(|thread| thread.runs == Runs::Ready);
-    let mut thread = found.ok_or(Error::NotRunnable)?;
+    let thread = found.ok_or(Error::NotRunnable)?;
     if !thread.may_run_on(target) {
         return Err(Error::BadArgument);
     }
@@ -317,7 +341,7 @@ fn hand_over_to(what: u64, number: u64) -> Result<u64, Error> {
     if thread.cpu.seat.is_some_and(|seat| seat.ring().holds(posted as u32, is_same)) {
         return Err(Error::NotRunnable);
     }
-    (thread.cpu, thread.moves) = (target, false);
+    thread.go_to(target);
     target.counts.received += 1;
     hand_in(thread);
     Ok(0)

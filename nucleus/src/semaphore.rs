@@ -7,7 +7,7 @@ use crate::cpu::several;
 use crate::pointer::Ref;
 use crate::queue::Queue;
 use crate::thread::Thread;
-use crate::{cpu, deadline, lending, schedule, slab};
+use crate::{chain, cpu, deadline, lending, schedule, slab};
 use abi::{Error, NEVER};
 use parallel::tokens::Tokens;
 
@@ -124,7 +124,7 @@ impl Ref<Semaphore> {
     fn serve_first(mut self) -> bool {
         let Some(activation) = self.waiters.take() else { return false };
         self.waiting -= 1;
-        activation.end_wait(Ok(0)).is_some_and(schedule::make_ready)
+        activation.end_wait(Ok(0))
     }
 
     fn queue(mut self, mut activation: Ref<Activation>) {
@@ -151,9 +151,7 @@ impl Ref<Semaphore> {
     pub fn dismiss_one(self) -> bool {
         let Some(activation) = self.waiters.head else { return false };
         self.give_up(activation);
-        if let Some(thread) = activation.end_wait(Err(Error::PeerDied)) {
-            schedule::make_ready(thread);
-        }
+        activation.end_wait(Err(Error::PeerDied));
         true
     }
 
@@ -182,8 +180,9 @@ impl Ref<Semaphore> {
 }
 
 impl Ref<Activation> {
-    /// The wait is over with this result; gives the thread that can go on, if the chain has one.
-    pub fn end_wait(mut self, result: Result<u64, Error>) -> crate::pointer::Link<crate::thread::Thread> {
+    /// The wait is over with this result; true if whoever waited precedes what runs here.
+    #[inline(always)]
+    fn end_wait(mut self, result: Result<u64, Error>) -> bool {
         self.wait = Wait::No;
         self.set_result(result);
         if self.lends != 0 {
@@ -192,9 +191,6 @@ impl Ref<Activation> {
         if self.deadline != 0 {
             deadline::clear(self);
         }
-        if self.thread.is_none() {
-            crate::chain::unpark(self);
-        }
-        self.thread
+        chain::resume(self)
     }
 }

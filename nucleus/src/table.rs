@@ -81,7 +81,7 @@ pub struct Entry {
     pub word0: u64,
     /// Calls: the badge.
     pub word1: u64,
-    /// Calls: label-pair ids of caller and callee (high half) for which the flow is allowed.
+    /// Calls: label-pair ids of caller and callee (high half) for which the flow is allowed, or the mark of a ceiling.
     pub pairs: u64,
 }
 
@@ -105,6 +105,9 @@ pub struct Content {
     pub pairs: u64,
 }
 
+/// Places of a table that one step of the search for a free one looks at.
+pub const PLACES_LOOKED_AT: usize = 32;
+
 impl Content {
     /// An original of `kind` with all rights.
     pub fn original(kind: Kind, object: usize) -> Self {
@@ -112,7 +115,20 @@ impl Content {
     }
 }
 
+/// In the flags of a call entry, above those of its service: the ceiling of its calls.
+pub const CEILING_SHIFT: u32 = 8;
+/// In the pairs of a call entry with a ceiling: so they are nobody's, and its calls take the slow path.
+const CEILING_MARK: u64 = 1 << 31;
+
 impl Ref<Entry> {
+    /// Calls: label-pair ids of caller and callee (high half) for which the flow is allowed.
+    pub fn allowed_pairs(self) -> u64 {
+        self.pairs & !CEILING_MARK
+    }
+    /// Calls: the priority that a call has at least; 0 = its caller's.
+    pub fn ceiling(self) -> u8 {
+        (self.node.flags >> CEILING_SHIFT) as u8
+    }
     /// The node inside.
     pub fn node_reference(self) -> Ref<Node> {
         // SAFETY: a field of a live object.
@@ -147,7 +163,8 @@ impl Ref<Entry> {
             None => node.root(),
         }
         self.object = content.object;
-        (self.word0, self.word1, self.pairs) = (content.word0, content.word1, content.pairs);
+        let mark = if content.flags >> CEILING_SHIFT != 0 { CEILING_MARK } else { 0 };
+        (self.word0, self.word1, self.pairs) = (content.word0, content.word1, content.pairs | mark);
         (self.node.kind, self.node.rights, self.node.flags) = (content.kind as u8, content.rights, content.flags);
         // Release: another CPU that finds the code finds the rest.
         fence(Ordering::Release);
@@ -213,24 +230,24 @@ impl Ref<Domain> {
             })
         }
     }
-    /// The entry to fill: `index`, or with 0 a free one.
-    pub fn vacancy(mut self, index: usize) -> Result<(Ref<Entry>, usize), Error> {
-        if index != 0 {
-            let entry = self.place(index)?;
-            if index < abi::layout::PAGE_FAULT[0] || !entry.is_vacant() {
-                return Err(Error::Occupied);
-            }
-            return Ok((entry, index));
+    /// The entry to fill at `index`.
+    pub fn vacancy(self, index: usize) -> Result<(Ref<Entry>, usize), Error> {
+        let entry = self.place(index)?;
+        if index < abi::layout::PAGE_FAULT[0] || !entry.is_vacant() {
+            return Err(Error::Occupied);
         }
-        let entries = self.table_entries();
-        for step in 0..entries - FIRST_FREE {
-            let index = FIRST_FREE + (self.free_hint as usize + step) % (entries - FIRST_FREE);
-            let entry = self.place(index)?;
-            if entry.kind() == Kind::Empty {
-                self.free_hint = (index - FIRST_FREE) as u16 + 1;
-                return Ok((entry, index));
+        Ok((entry, index))
+    }
+    /// A free entry among the next places behind the one where the last search ended.
+    pub fn find_vacancy(mut self) -> Option<(Ref<Entry>, usize)> {
+        for _ in 0..PLACES_LOOKED_AT {
+            let index = self.free_hint as usize;
+            let entry = self.place(index).ok().filter(|_| index >= FIRST_FREE);
+            self.free_hint = if entry.is_some() { index as u16 + 1 } else { FIRST_FREE as u16 };
+            if let Some(entry) = entry.filter(|entry| entry.node.kind == Kind::Empty as u8) {
+                return Some((entry, index));
             }
         }
-        Err(Error::TableFull)
+        None
     }
 }

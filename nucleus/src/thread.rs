@@ -35,7 +35,8 @@ pub struct Thread {
     pinned: u8,
     /// Whether it can run.
     pub runs: Runs,
-    /// It runs where it may not run any more, and goes to another CPU when it is dispatched next.
+    /// The nucleus has more to do when it is dispatched next: it runs where it may not run any more, and goes to another CPU; or it
+    /// carries an orphan while others wait for their turn.
     pub moves: bool,
     /// It carries the orphans of its domain.
     pub carries_orphans: bool,
@@ -43,6 +44,8 @@ pub struct Thread {
     pub ended: bool,
     /// When it ends, its home domain does.
     pub is_first: bool,
+    /// The orphan that it carries has not run since it has its turn.
+    pub fresh: bool,
     /// The CPU on which it runs, or whose scheduler has it or gets it.
     pub cpu: Ref<Cpu>,
     /// The begin of its chain.
@@ -105,10 +108,14 @@ fn take_number() -> Option<u16> {
 /// A thread with nothing to run yet, charged to `home`.
 pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<Thread>, Error> {
     let mut thread: Ref<Thread> = slab::allocate(home.account)?;
-    let Some(number) = take_number() else {
-        slab::free(thread);
-        return Err(Error::LimitReached);
-    };
+    let taken = home.account.take_number();
+    let number = taken.and_then(|()| {
+        take_number().ok_or_else(|| {
+            home.account.release_number();
+            Error::LimitReached
+        })
+    });
+    let number = number.inspect_err(|_| slab::free(thread))?;
     NUMBERS.get().threads[number as usize] = Some(thread);
     (thread.number, thread.priority, thread.runs) = (number, priority, Runs::Blocked);
     (thread.slice, thread.left, thread.own_priority) = (slice, slice, priority);
@@ -155,12 +162,14 @@ pub fn new(
 pub fn free_first(mut home: Ref<Domain>) {
     let Some(thread) = home.threads else { return };
     home.threads = thread.home_next;
-    free_number(thread.number);
+    free_number(thread);
     home.thread_count -= 1;
     slab::free(thread);
 }
 
-fn free_number(number: u16) {
+fn free_number(thread: Ref<Thread>) {
+    let number = thread.number;
+    thread.home.account.release_number();
     trace::thread_gone(number);
     let numbers = NUMBERS.get();
     numbers.threads[number as usize] = None;
@@ -183,7 +192,7 @@ pub fn free(thread: Ref<Thread>) {
         }
         previous = candidate.home_next;
     }
-    free_number(thread.number);
+    free_number(thread);
     home.thread_count -= 1;
     slab::free(thread);
 }
@@ -208,6 +217,11 @@ impl Ref<Thread> {
     /// Whether it may run on this CPU.
     pub fn may_run_on(self, cpu: Ref<Cpu>) -> bool {
         self.cpus >> cpu.number & 1 != 0
+    }
+    /// It belongs to this CPU from now on.
+    pub fn go_to(mut self, cpu: Ref<Cpu>) {
+        self.cpu = cpu;
+        self.moves &= self.carries_orphans;
     }
     /// Whether it is ready and may run on its CPU. One comparison.
     #[inline(always)]

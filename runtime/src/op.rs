@@ -91,6 +91,12 @@ pub fn domain_set_cpus(domain: Entry, cpus: u64) -> Result {
     unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_CPUS, cpus) }.map(drop)
 }
 
+/// The longest slice of the domain's threads, in microseconds.
+pub fn domain_set_max_slice(domain: Entry, microseconds: u64) -> Result {
+    // SAFETY: touches no memory of ours.
+    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_MAX_SLICE, microseconds) }.map(drop)
+}
+
 /// Where a scheduler sits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seat {
@@ -115,8 +121,13 @@ pub unsafe fn domain_set_scheduler(domain: Entry, seat: Seat, entry: u64, stack_
 
 /// A new account filled with `frames` from its parent.
 pub fn account_new(parent: Entry, frames: u64) -> Result<Entry> {
+    account_new_with(parent, frames, 0)
+}
+
+/// As [`account_new`]; it pays for at most so many numbers of threads.
+pub fn account_new_with(parent: Entry, frames: u64, numbers: u64) -> Result<Entry> {
     // SAFETY: changes nothing in this domain but an entry.
-    table::fill(|index| unsafe { operation3::<{ op::ACCOUNT_NEW }>(parent.word(), frames, index.word()) })
+    table::fill(|index| unsafe { operation5::<{ op::ACCOUNT_NEW }>(parent.word(), frames, index.word(), numbers, 0) })
 }
 
 /// Moves unused frames between an account and its parent.

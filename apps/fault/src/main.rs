@@ -162,6 +162,7 @@ fn main() -> u8 {
         ["--call"] => return callees::call(),
         ["--storm", first] => return storms::part(first),
         ["--threads"] => return storms::fill(),
+        ["--nothing"] => return 0,
         _ => {}
     }
     let Some(kind) = arguments.one("KIND") else { return USAGE };

@@ -5,8 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use runtime::abi::Error;
 use runtime::abi::layout::{MAX_ACTIVATIONS, PROGRAM_START};
-use runtime::abi::{Error, MAX_THREADS};
 use runtime::entry::{Entry, Owned};
 use runtime::op;
 use runtime::thread::Thread;
@@ -18,13 +18,13 @@ use crate::launch::Process;
 pub const ALL: &[Crime] = &[
     Crime::tried("deadline-storm", "hundreds of threads wait for the same instants", deadlines),
     Crime::tried("activation-storm", "more activations than a domain can have", activations),
-    Crime::tried("thread-storm", "more threads than there can be", threads),
+    Crime::tried("thread-storm", "more threads than a program can have", threads),
 ];
 
 const MILLISECOND: u64 = 1_000_000;
 /// Domains, and threads in each.
 const DOMAINS: usize = 4;
-const THREADS: usize = 100;
+const THREADS: usize = 90;
 const DEADLINES: u64 = 5;
 const BETWEEN: u64 = 20 * MILLISECOND;
 const LOW: op::Schedule = op::Schedule { priority: 0, slice: 1_000 };
@@ -131,5 +131,7 @@ pub fn fill() -> u8 {
             Err(error) => break error,
         }
     };
-    if threads.len() > MAX_THREADS / 2 { refused as u8 } else { u8::MAX }
+    // Whoever takes all of its numbers takes none of others'.
+    let others = Process::start("another", &["--nothing"], 0).and_then(Process::wait);
+    if threads.len() >= THREADS && others == Ok(0) { refused as u8 } else { u8::MAX }
 }

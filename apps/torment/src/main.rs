@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+mod clients;
 mod files;
 mod load;
 mod only;
@@ -30,6 +31,7 @@ runtime::entry!(main);
 const HELP: &str = "\
 usage: torment COMPONENT [--kills N] [--seed N]
        torment --only [--kills N] [--seed N] [--pause MS] COMPONENT...
+       torment --clients [--rounds N] [--seed N] [SERVICE...]
 
 Kills a component N times (50) at random instants, while threads write and read
 files, print, look names up, start programs, sleep and yield. Ends well if the
@@ -39,6 +41,10 @@ acknowledged is lost. The instants follow from the seed (1).
 With --only nothing else is done, and each of the components is killed N times,
 in random order: what happens to whoever uses them is for others to see. From
 one kill to the next pass up to twice MS (400) milliseconds.
+
+With --clients nothing is killed but clients: threads that call a service are
+killed, cancelled, and run into deadlines at random instants, N rounds (10) for
+each service, and a fresh client must be answered soon after each.
 ";
 
 /// Nanoseconds until everything must go on after a kill.
@@ -53,6 +59,12 @@ fn main() -> u8 {
     let mut arguments = Arguments::new("torment", HELP);
     if arguments.flag("--only") {
         return only::torment(arguments);
+    }
+    if arguments.flag("--clients") {
+        return clients::torment(arguments);
+    }
+    if let ["--client", service] = arguments.words() {
+        return clients::client(service);
     }
     let numbers = arguments.number("--kills").and_then(|kills| Ok((kills, arguments.number("--seed")?)));
     let Ok((kills, seed)) = numbers else { return tool::USAGE };

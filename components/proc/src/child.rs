@@ -17,6 +17,8 @@ use crate::window;
 
 /// Frames of a program's account if nobody says another number: 4 MiB.
 const USUAL_FRAMES: u64 = 1024;
+/// Numbers of threads that a program, and what it makes, may have.
+const THREADS: u64 = 128;
 /// Entries of a program's portal table if its launch names no other number. A table costs four frames per 256
 /// entries, to be cleared at the start and searched at the end.
 const USUAL_ENTRIES: u32 = 128;
@@ -101,7 +103,7 @@ impl Child {
             ProcessError::NotAProgram
         })?;
         let frames = if limits.frames == 0 { USUAL_FRAMES } else { limits.frames };
-        let account = Owned::new(op::account_new(Entry::ACCOUNT, frames).map_err(nucleus)?);
+        let account = Owned::new(op::account_new_with(Entry::ACCOUNT, frames, THREADS).map_err(nucleus)?);
         let table_order = table_order(launch.table_entries);
         let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
         let number = newest_domain();

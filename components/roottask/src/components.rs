@@ -141,7 +141,7 @@ fn frames_of(component: &Component) -> Result<u64, String> {
 /// A domain with an account of its own and nothing in it.
 pub fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
     let text = |error: abi::Error| error.to_string();
-    let account = op::account_new(Entry::OWN, frames_of(component)?).map_err(text)?;
+    let account = op::account_new_with(Entry::OWN, frames_of(component)?, component.threads.into()).map_err(text)?;
     let flags = if component.fpu { abi::op::DOMAIN_FPU } else { 0 }
         | if component.trusted { abi::op::DOMAIN_TRUSTED } else { 0 };
     let domain = match op::domain_new(account, component.table_order.into(), flags, component.name) {
@@ -157,6 +157,7 @@ pub fn make_domain(component: &Component, number: u16) -> Result<Running, String
     let outcome = memory::manage_account(account).and_then(|ticket| {
         running.ticket = ticket;
         op::domain_set_max_priority(domain, component.max_priority.into()).map_err(text)?;
+        op::domain_set_max_slice(domain, u64::from(component.max_slice) * 1_000).map_err(text)?;
         if let Some(cpus) = component.cpus {
             schedulers::restrict(domain, cpus)?;
         }

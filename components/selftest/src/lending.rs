@@ -1,6 +1,7 @@
 //! Priorities lent to calls: as long as they are served, and only then. Without floating point, so that returns
-//! could take the short way.
+//! could take the fast path.
 
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::MAX_ACTIVATIONS;
@@ -15,8 +16,13 @@ use runtime::{Connection, Entry, message, table};
 
 use crate::{Check, hold};
 
-pub const CHECKS: &[Check] =
-    &[("what is lent to a call goes when the call ends", taken_back), ("a call that has ended is lent nothing", ended)];
+pub const CHECKS: &[Check] = &[
+    ("what is lent to a call goes when the call ends", taken_back),
+    ("a call that has ended is lent nothing", ended),
+    ("a call through a portal with a ceiling has that priority, and only the call", ceiling),
+    ("a caller that waits for an activation lends to those that have one, and to what they wait for", pool),
+    ("an orphan that has what is waited for has its turn at once", orphan),
+];
 
 const MILLISECOND: u64 = 1_000_000;
 const LOW: u8 = 4;
@@ -68,9 +74,14 @@ fn call(_: usize) {
 /// Makes what the checks need, and keeps it while `work` goes on.
 fn with_service(work: fn() -> Result<(), &'static str>) -> Result<(), &'static str> {
     server::activations(1).map_err(text)?;
-    let service = Owned::new(server::service::<Linger>().map_err(text)?);
+    with_portal::<Linger>(0, work)
+}
+
+/// As [`with_service`], without a new activation.
+fn with_portal<S: Serve>(ceiling: u64, work: fn() -> Result<(), &'static str>) -> Result<(), &'static str> {
+    let service = Owned::new(server::service::<S>().map_err(text)?);
     let portal = Owned::new(table::allocate().map_err(text)?);
-    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), ceiling).map_err(text)?;
     let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     PORTAL.store(portal.entry().0 as u64, Ordering::SeqCst);
     NEVER.store(never.entry().0 as u64, Ordering::SeqCst);
@@ -111,5 +122,132 @@ fn ended() -> Result<(), &'static str> {
             hold(waited == Err(Error::Timeout), "the wait did not end at its deadline")?;
         }
         Ok(())
+    })
+}
+
+fn until(done: impl Fn() -> bool, what: &'static str) -> Result<(), &'static str> {
+    let deadline = op::clock() + 2_000 * MILLISECOND;
+    while !done() {
+        hold(op::clock() < deadline, what)?;
+        thread::sleep(MILLISECOND / 10).map_err(text)?;
+    }
+    Ok(())
+}
+
+fn ceiling() -> Result<(), &'static str> {
+    with_portal::<Linger>(HIGH.into(), || {
+        let caller = start(LOW, call)?;
+        until(|| SERVES.load(Ordering::SeqCst) != 0, "nobody is called")?;
+        let raised = priority(CALLER.load(Ordering::SeqCst));
+        caller.join();
+        hold(raised == HIGH.into(), "the call is not raised")?;
+        hold(AFTERWARDS.load(Ordering::SeqCst) == LOW.into(), "the caller kept it")
+    })
+}
+
+/// The thread that spins; it holds what the call of [`Waits`] waits for.
+static SPINS: AtomicU64 = AtomicU64::new(0);
+static SPINNER: AtomicU64 = AtomicU64::new(0);
+
+/// Waits for what another activation holds.
+struct Waits;
+
+impl Serve for Waits {
+    fn serve(_: &mut Request<'_>) -> Reply {
+        SERVES.store(message::activation() as u64 + 1, Ordering::SeqCst);
+        let holder = SPINNER.load(Ordering::SeqCst) as u32;
+        let _ = op::p_lending(entry(&NEVER), op::clock() + 200 * MILLISECOND, holder);
+        Reply::word(0)
+    }
+}
+
+fn spin(_: usize) {
+    SPINNER.store(message::activation() as u64 + 1, Ordering::SeqCst);
+    let end = op::clock() + 100 * MILLISECOND;
+    SPINS.store(op::thread_id(), Ordering::SeqCst);
+    while op::clock() < end {}
+}
+
+fn pool() -> Result<(), &'static str> {
+    with_portal::<Waits>(0, || {
+        SPINS.store(0, Ordering::SeqCst);
+        let spinner = start(1, spin)?;
+        until(|| SPINS.load(Ordering::SeqCst) != 0, "nobody spins")?;
+        // All activations are in calls that wait for what the spinner has.
+        let busy = || message::call(entry(&PORTAL), [0; 5], Control(Control::NO_WAIT)) == Err(Error::Busy);
+        let mut callers = Vec::new();
+        while callers.len() < MAX_ACTIVATIONS {
+            callers.push(start(LOW, call)?);
+            SERVES.store(0, Ordering::SeqCst);
+            let is_full = || priority(SPINS.load(Ordering::SeqCst)) != 1 && SERVES.load(Ordering::SeqCst) == 0;
+            thread::sleep(MILLISECOND).map_err(text)?;
+            if is_full() {
+                break;
+            }
+        }
+        let lent_by_callers = priority(SPINS.load(Ordering::SeqCst));
+        let caller = start(HIGH, |_| drop(message::call(entry(&PORTAL), [0; 5], Control(0))))?;
+        thread::sleep(2 * MILLISECOND).map_err(text)?;
+        let (lent, was_busy) = (priority(SPINS.load(Ordering::SeqCst)), busy());
+        spinner.join();
+        callers.into_iter().for_each(Thread::join);
+        caller.join();
+        hold(was_busy, "an activation was free")?;
+        hold(lent_by_callers == LOW.into(), "the calls lend nothing")?;
+        hold(lent == HIGH.into(), "the caller that waits lends nothing")
+    })
+}
+
+/// What each of two orphans has done.
+static TURNS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+static ORPHAN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+const ROUNDS: usize = 40;
+static STOP: AtomicU64 = AtomicU64::new(0);
+
+/// Counts, and waits for nothing.
+struct Counts;
+
+impl Serve for Counts {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let number = request.words[1] as usize % 2;
+        ORPHAN[number].store(message::activation() as u64 + 1, Ordering::SeqCst);
+        while STOP.load(Ordering::SeqCst) == 0 {
+            TURNS[number].fetch_add(1, Ordering::SeqCst);
+        }
+        ORPHAN[number].store(0, Ordering::SeqCst);
+        Reply::word(0)
+    }
+}
+
+fn orphan() -> Result<(), &'static str> {
+    server::activations(1).map_err(text)?;
+    with_portal::<Counts>(0, || {
+        STOP.store(0, Ordering::SeqCst);
+        for number in 0..2 {
+            let caller = Thread::start_with(
+                |number| drop(message::call(entry(&PORTAL), [0, number as u64, 0, 0, 0], Control(0))),
+                number,
+                Schedule { priority: LOW, slice: 1_000 },
+            )
+            .map_err(text)?;
+            until(|| ORPHAN[number].load(Ordering::SeqCst) != 0, "nobody is called")?;
+            op::thread_cancel(caller.entry()).map_err(text)?;
+            caller.join();
+        }
+        // Slices are five times as long as these waits: without lending the other one would have its turn half of the time.
+        let (mut waits, mut turns) = (0, 0);
+        for round in 0..ROUNDS {
+            let number = round % 2;
+            let before = TURNS[number].load(Ordering::SeqCst);
+            let holder = ORPHAN[number].load(Ordering::SeqCst) as u32;
+            let waited = op::p_lending(entry(&NEVER), op::clock() + 2 * MILLISECOND, holder);
+            waits += usize::from(waited == Err(Error::Timeout));
+            turns += usize::from(TURNS[number].load(Ordering::SeqCst) != before);
+        }
+        STOP.store(1, Ordering::SeqCst);
+        until(|| ORPHAN.iter().all(|orphan| orphan.load(Ordering::SeqCst) == 0), "an orphan does not end")?;
+        hold(waits == ROUNDS, "another end of a wait")?;
+        // This computer may be busy otherwise.
+        hold(turns >= ROUNDS * 3 / 4, "the orphan has no turn")
     })
 }

@@ -41,6 +41,8 @@ pub const MAX_CPUS: usize = 64;
 pub const MAX_THREADS: usize = 512;
 /// Priorities are 0 (lowest) to this minus one.
 pub const PRIORITIES: usize = 64;
+/// Microseconds of the longest slice that a thread can have.
+pub const MAX_SLICE_MICROSECONDS: u64 = 1_000_000;
 /// A deadline that never comes.
 pub const NEVER: u64 = u64::MAX;
 

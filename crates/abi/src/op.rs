@@ -25,7 +25,8 @@ pub const DOMAIN_NEW: usize = 5;
 pub const DOMAIN_KILL: usize = 6;
 /// `(domain, what, a, b, c)`: sets one of [`SET_FAULT_RANGE`] and the like. Needs CONTROL.
 pub const DOMAIN_SET: usize = 7;
-/// `(parent account, frames, index to fill) -> index`: an account filled from the parent's.
+/// `(parent account, frames, index to fill, numbers) -> index`: an account filled from the parent's. The domains that it, and
+/// accounts made from it, pay for have at most so many numbers of threads, 0 = as many as the parent's may.
 /// `AccountExhausted`, `TooDeep`.
 pub const ACCOUNT_NEW: usize = 8;
 /// `(from account, to account, frames)`: moves unused frames; one must be the parent of the other.
@@ -39,7 +40,8 @@ pub const ACTIVATION_NEW: usize = 10;
 /// fill) -> index`: a thread that starts there. `AccountExhausted`, `BadAddress`, `BadArgument`, `LimitReached`.
 pub const THREAD_NEW: usize = 11;
 /// `(thread, priority | slice in microseconds << 8, CPUs) -> old priority`; thread 0 = the running one. Needs
-/// CONTROL. A thread cannot be raised above its domain's highest priority. CPUs: a bit for each on which it may
+/// CONTROL. A thread cannot be raised above the highest priority of its domain or of the caller's, nor get a longer slice than
+/// the longest of both; thread 0 in a call is the caller's, and is refused (`NoRight`). CPUs: a bit for each on which it may
 /// run, 0 = as before; it must be able to run on one that is there and that its domain may use. `BadArgument`,
 /// `NoRight`.
 pub const THREAD_SCHEDULE: usize = 12;
@@ -69,8 +71,9 @@ pub const UNMAP: usize = 18;
 pub const DRAW: usize = 19;
 /// `(domain, entry address, flags, index to fill) -> index`: an entry point of the domain.
 pub const SERVICE_NEW: usize = 20;
-/// `(to domain, service, badge, index to fill, 0) -> index`: a call entry for that domain to the
-/// service. Needs USE on the service. `Occupied`, `TableFull`, `TooDeep`; word 4 is for a ceiling priority.
+/// `(to domain, service, badge, index to fill, ceiling) -> index`: a call entry for that domain to the
+/// service. A call has at least the priority `ceiling`, until it returns. Needs USE on the service. `Occupied`, `TableFull`,
+/// `TooDeep`, `BadArgument` (no priority), `NoRight` (above the caller's highest).
 pub const PORTAL_NEW: usize = 21;
 /// `(account, count, index to fill) -> index`: a semaphore. `AccountExhausted`, `BadArgument`.
 pub const SEMAPHORE_NEW: usize = 22;
@@ -150,7 +153,8 @@ pub const DOMAIN_TRUSTED: u64 = 2;
 /// `DOMAIN_SET`: `(slot 0..4, start, end)`: page faults in start..end go to the upcall portal at
 /// `layout::PAGE_FAULT[slot]`.
 pub const SET_FAULT_RANGE: u64 = 0;
-/// `DOMAIN_SET`: `(semaphore)`: V on it when the domain dies. Needs WRITE on it.
+/// `DOMAIN_SET`: `(semaphore)`: V on it when the domain dies. Needs WRITE on it. Only for the domain's maker, or, of a domain that
+/// the nucleus made, for another one: else `NoRight`.
 pub const SET_DEATH_SEMAPHORE: u64 = 1;
 /// `DOMAIN_SET`: `(1 = as standby | cpu << 8, entry address, stack top) -> message area`: the domain takes the
 /// scheduler's seat of that CPU, or stands by for all CPUs; the message area of the seat is the ring
@@ -163,6 +167,10 @@ pub const SET_MAX_PRIORITY: u64 = 3;
 /// `DOMAIN_SET`: `(CPUs)`: a bit for each CPU on which its threads, and those of domains made by it from now on,
 /// may run. `BadArgument` if none of them is there, `NoRight` if the caller's domain may not use them all.
 pub const SET_CPUS: u64 = 4;
+
+/// `DOMAIN_SET`: `(microseconds)`: the longest slice that its threads, and those of domains made by it from now on, may have.
+/// `BadArgument` (0, or above [`crate::MAX_SLICE_MICROSECONDS`]), `NoRight` (above the caller's own).
+pub const SET_MAX_SLICE: u64 = 5;
 
 /// `SERVICE_NEW`: calls may carry a deadline.
 pub const SERVICE_DEADLINE: u64 = 1;

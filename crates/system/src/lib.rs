@@ -33,6 +33,7 @@
 //! | 1 | order of its portal table |
 //! | 2, 2 | first I/O port, number of ports |
 //! | 1, 1 | portals, arguments |
+//! | 2, 2 | longest slice in milliseconds, numbers of threads (0 = as many as there are) |
 //! | 8 | only if CPUs are given: a bit for each |
 //! | string, string | name, binary |
 //! | 2, 2, string | each portal: index, component, service |
@@ -56,7 +57,7 @@ mod view;
 pub use view::{Arguments, Component, Components, Error, ErrorKind, Portal, Portals, Program, Programs, System};
 
 /// Version of the compiled form.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Begins the compiled form.
 pub const MAGIC: &[u8; 8] = b"CAIRNSYS";
 /// Bytes of the header.
@@ -67,6 +68,8 @@ pub const REST: u32 = u32::MAX;
 pub const NOBODY: u16 = u16::MAX;
 /// Bytes of the longest name: what `DOMAIN_NEW` takes.
 pub const MAX_NAME_BYTES: usize = 16;
+/// Milliseconds of the longest slice that a description can allow.
+pub const MAX_SLICE: u16 = (abi::MAX_SLICE_MICROSECONDS / 1_000) as u16;
 /// Most components of a system.
 pub const MAX_COMPONENTS: usize = 64;
 /// Interrupt lines there can be.

@@ -2,7 +2,7 @@
 
 use crate::{
     Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, HEADER_BYTES, INTERRUPT_LINES, MAGIC,
-    MAX_COMPONENTS, MAX_NAME_BYTES, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
+    MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
 };
 use abi::layout::{FIRST_FREE, MAX_TABLE_ORDER, TABLE_ENTRIES};
 
@@ -31,6 +31,10 @@ pub struct Component<'a> {
     pub priority: u8,
     /// Highest priority of its threads.
     pub max_priority: u8,
+    /// Milliseconds of the longest slice of its threads, and of those of domains that it makes.
+    pub max_slice: u16,
+    /// Numbers of threads that domains on its account may have; 0 = as many as there are.
+    pub threads: u16,
     /// It uses floating point.
     pub fpu: bool,
     /// It is outside of the flow rules.
@@ -309,6 +313,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let table_order = fields.u8()?;
     let (first_port, port_count) = (fields.u16()?, fields.u16()?);
     let (portal_count, argument_count) = (fields.u8()?, fields.u8()?);
+    let (max_slice, threads) = (fields.u16()?, fields.u16()?);
     let cpus = if flags & FLAG_CPUS != 0 { Some(fields.u64()?) } else { None };
     let (name, binary) = (fields.name()?, fields.name()?);
     let tree = if flags & FLAG_TREE != 0 { Some(fields.string()?) } else { None };
@@ -320,6 +325,8 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let bad = account == 0
         || priority > max_priority
         || max_priority as usize >= abi::PRIORITIES
+        || max_slice == 0
+        || max_slice > MAX_SLICE
         || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE) != 0
         || cpus == Some(0)
         || interrupt != NO_INTERRUPT && interrupt >= INTERRUPT_LINES
@@ -337,6 +344,8 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         account: if account == REST { Account::Rest } else { Account::Frames(account) },
         priority,
         max_priority,
+        max_slice,
+        threads,
         fpu: flags & FLAG_FPU != 0,
         trusted: flags & FLAG_TRUSTED != 0,
         special,

@@ -46,6 +46,8 @@ priority = 20
 max_priority = 30
 restart = "always"
 restarts_per_minute = 60
+max_slice = 20
+threads = 100
 portals = ["console"]
 table_order = 2
 cpus = [63, 0]
@@ -111,6 +113,7 @@ fn everything_written_is_read() {
     assert_eq!(shell.arguments().collect::<Vec<_>>(), ["-i", "/etc/exec"]);
     let ramfs = system.component("ramfs").unwrap();
     assert_eq!((ramfs.account, ramfs.priority, ramfs.max_priority), (Account::Frames(1024), 20, 30));
+    assert_eq!((ramfs.max_slice, ramfs.threads), (20, 100));
     assert_eq!((ramfs.restart, ramfs.restarts_per_minute, ramfs.table_order), (Restart::Always, 60, 2));
     assert_eq!(ramfs.cpus, Some(1 << 63 | 1));
     assert_eq!((ramfs.interrupt, ramfs.io_ports, ramfs.special), (None, None, Special::None));
@@ -164,6 +167,8 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 10, 3), ErrorKind::BadValue);
     assert_eq!(with(record + 12, 24), ErrorKind::BadValue);
     assert_eq!(with(record + 13, 7), ErrorKind::BadValue);
+    // The longest slice: 10 + 256 * 200 milliseconds.
+    assert_eq!(with(record + 21, 200), ErrorKind::BadValue);
     // The CPUs of ramfs stand before its name: none at all.
     let cpus = place(&good, "ramfs") - 8;
     let mut without = good.clone();

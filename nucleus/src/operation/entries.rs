@@ -7,14 +7,14 @@ use crate::table::Content;
 use crate::{activation, chain, domain, removal};
 use abi::info::status;
 use abi::rights::{self, Kind};
-use abi::{Error, layout, op};
+use abi::{Error, PRIORITIES, layout, op};
 
 pub fn copy(operands: &Operands) -> Outcome {
     let from = operands.domain(0, rights::USE)?;
     let to = operands.domain(2, rights::WRITE)?;
     let source = from.place(operands.index(1))?;
     let mask = u8::try_from(operands.word(4)).map_err(|_| Error::BadArgument)?;
-    let (place, index) = to.vacancy(operands.index(3))?;
+    let (place, index) = operands.vacancy(to, 3)?;
     chain::copy_entry(source, mask, place)?;
     Ok(index as u64)
 }
@@ -76,7 +76,7 @@ pub fn service_new(operands: &Operands) -> Outcome {
     if flags & !op::SERVICE_DEADLINE != 0 {
         return Err(Error::BadArgument.into());
     }
-    let (place, index) = domain.vacancy(operands.index(3))?;
+    let (place, index) = operands.vacancy(domain, 3)?;
     let content = Content { word0: address, flags: flags as u32, ..Content::original(Kind::Service, domain.address()) };
     place.fill(content, None)?;
     Ok(index as u64)
@@ -85,8 +85,15 @@ pub fn service_new(operands: &Operands) -> Outcome {
 pub fn portal_new(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::WRITE)?;
     let service = operands.entry(1, Kind::Service, rights::USE)?;
-    let (place, index) = domain.vacancy(operands.index(3))?;
-    chain::make_call_entry(service, operands.word(2), domain, place)?;
+    let ceiling = operands.word(4);
+    if ceiling >= PRIORITIES as u64 {
+        return Err(Error::BadArgument.into());
+    }
+    if ceiling > operands.own().max_priority as u64 {
+        return Err(Error::NoRight.into());
+    }
+    let (place, index) = operands.vacancy(domain, 3)?;
+    chain::make_call_entry(service, operands.word(2), ceiling as u8, domain, place)?;
     Ok(index as u64)
 }
 

@@ -12,7 +12,7 @@ use crate::cpu;
 use crate::domain::{self, Domain};
 use crate::pointer::Ref;
 use crate::semaphore::{Reply, Semaphore};
-use crate::table::Entry;
+use crate::table::{Entry, PLACES_LOOKED_AT};
 use crate::{frames, info, schedule};
 use abi::Error;
 use abi::rights::Kind;
@@ -20,6 +20,9 @@ use abi::sched::Event;
 
 /// Steps (pages, entries, activations) between two preemption points.
 pub const STEPS: u32 = 5;
+
+/// In the progress of an operation: it looked for a free place once. Below, progress is an index.
+pub const LOOKED: usize = 1 << 16;
 
 /// An operation that ends at once, with words 0 1 2 5 3 4.
 type Light = extern "C" fn(u64, u64, u64, u64, u64, u64) -> Reply;
@@ -206,6 +209,20 @@ impl Operands {
         }
         // SAFETY: the kind was checked.
         Ok(unsafe { self.entry(word, Kind::Account, rights)?.object_as() })
+    }
+    /// The place that an index to fill names: a free one of `domain`, or with 0 the next that is free. That is looked for in
+    /// steps: the progress of the operation counts them, in units of [`LOOKED`].
+    pub fn vacancy(&self, domain: Ref<Domain>, word: usize) -> Result<(Ref<Entry>, usize), Stop> {
+        if self.word(word) != 0 {
+            return Ok(domain.vacancy(self.index(word))?);
+        }
+        if let Some(found) = domain.find_vacancy() {
+            return Ok(found);
+        }
+        let mut activation = self.0;
+        activation.progress += LOOKED as u64;
+        let looked_at = activation.progress as usize / LOOKED * PLACES_LOOKED_AT;
+        Err(if looked_at < domain.table_entries() { Stop::Repeat } else { Error::TableFull.into() })
     }
     /// A semaphore operand.
     pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Error> {

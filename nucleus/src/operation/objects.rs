@@ -1,7 +1,7 @@
 //! Operations that make objects and change them.
 
 use super::running::check_schedule;
-use super::{Operands, Outcome, Stop, have_block, have_clear};
+use super::{LOOKED, Operands, Outcome, Stop, have_block, have_clear};
 use crate::arch::memory;
 use crate::domain::{self as domains, Domain};
 use crate::pointer::Ref;
@@ -12,17 +12,17 @@ use crate::{activation, chain, cpu, interrupt, log, mapping, schedule, slab, spa
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
-use abi::{Error, PAGE_BYTES, PRIORITIES, op};
+use abi::{Error, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
 use parallel::tokens::Tokens;
 
 pub fn domain_new(operands: &Operands) -> Outcome {
-    if operands.0.progress != 0 {
-        return grow_table(operands, operands.0.progress as usize);
+    if let index @ 1.. = operands.0.progress as usize % LOOKED {
+        return grow_table(operands, index);
     }
     have_clear(operands, 1);
     have_block(operands, operands.word(1));
     let account = operands.account(0, rights::WRITE)?;
-    let (mut place, index) = operands.own().vacancy(operands.index(3))?;
+    let (mut place, index) = operands.vacancy(operands.own(), 3)?;
     let mut name = [0; 16];
     name[..8].copy_from_slice(&operands.word(4).to_le_bytes());
     name[8..].copy_from_slice(&operands.word(5).to_le_bytes());
@@ -62,6 +62,10 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             domain.ranges[a as usize] = (b, c);
         }
         op::SET_DEATH_SEMAPHORE => {
+            // Else a domain could die unheard of, by itself or through another one that it gave its entry to.
+            if domain.is_made_by_another_than(operands.own()) {
+                return Err(Error::NoRight.into());
+            }
             let semaphore = operands.semaphore(2, rights::WRITE)?;
             semaphore.hold();
             if let Some(old) = domain.death_semaphore.replace(semaphore) {
@@ -89,6 +93,15 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             }
             domain.max_priority = a as u8;
         }
+        op::SET_MAX_SLICE => {
+            if a == 0 || a > MAX_SLICE_MICROSECONDS {
+                return Err(Error::BadArgument.into());
+            }
+            if a > operands.own().max_slice as u64 {
+                return Err(Error::NoRight.into());
+            }
+            domain.max_slice = a as u32;
+        }
         _ => return Err(Error::BadArgument.into()),
     }
     Ok(0)
@@ -97,8 +110,8 @@ pub fn domain_set(operands: &Operands) -> Outcome {
 pub fn account_new(operands: &Operands) -> Outcome {
     let parent = operands.account(0, rights::WRITE)?;
     let frames = usize::try_from(operands.word(1)).map_err(|_| Error::BadArgument)?;
-    let (place, index) = operands.own().vacancy(operands.index(2))?;
-    let account = parent.new_child(frames)?;
+    let (place, index) = operands.vacancy(operands.own(), 2)?;
+    let account = parent.new_child(frames, operands.word(3))?;
     place.fill(Content::original(Kind::Account, account.address()), None)?;
     Ok(index as u64)
 }
@@ -135,9 +148,8 @@ pub fn activation_new(operands: &Operands) -> Outcome {
 
 pub fn thread_new(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
-    let (place, index) = operands.own().vacancy(operands.index(5))?;
-    let highest = domain.max_priority.min(operands.own().max_priority);
-    let (priority, slice) = check_schedule(operands.word(4), highest)?;
+    let (place, index) = operands.vacancy(operands.own(), 5)?;
+    let (priority, slice) = check_schedule(operands.word(4), [domain, operands.own()])?;
     let (pc, stack, argument) = (operands.word(1), operands.word(2), operands.word(3));
     have_room(operands, domain);
     let mut thread: Ref<Thread> = thread::new(domain, pc, stack, argument, priority, slice)?;
@@ -153,7 +165,7 @@ pub fn semaphore_new(operands: &Operands) -> Outcome {
     if count > i64::MAX / 2 {
         return Err(Error::BadArgument.into());
     }
-    let (place, index) = operands.own().vacancy(operands.index(2))?;
+    let (place, index) = operands.vacancy(operands.own(), 2)?;
     let mut semaphore: Ref<Semaphore> = slab::allocate(account)?;
     semaphore.count = Tokens::new(count);
     place.fill(Content::original(Kind::Semaphore, semaphore.address()), None)?;
@@ -179,7 +191,7 @@ pub fn machine(operands: &Operands) -> Outcome {
             memory::stop_machine((value & 0x7f) as u32)
         }
         op::MACHINE_INTERRUPT => {
-            let (mut place, index) = operands.own().vacancy(operands.index(3))?;
+            let (mut place, index) = operands.vacancy(operands.own(), 3)?;
             let line = usize::try_from(value).map_err(|_| Error::BadArgument)?;
             interrupt::take(line)?;
             place.fill(Content::original(Kind::Interrupt, 0), None)?;
@@ -191,7 +203,7 @@ pub fn machine(operands: &Operands) -> Outcome {
             if count == 0 || first + count > memory::PORTS {
                 return Err(Error::BadArgument.into());
             }
-            let (mut place, index) = operands.own().vacancy(operands.index(3))?;
+            let (mut place, index) = operands.vacancy(operands.own(), 3)?;
             place.fill(Content::original(Kind::IoPorts, 0), None)?;
             place.word0 = value;
             Ok(index as u64)

@@ -3,13 +3,17 @@
 use super::{Operands, Outcome};
 use crate::activation;
 use crate::arch::{memory, special, timer};
+use crate::domain::Domain;
 use crate::log::{self as kernel_log, Part};
 use crate::pointer::Ref;
 use crate::semaphore::Reply;
 use crate::thread::{Runs, Thread};
 use crate::{chain, cpu, domain, info as records, lending, schedule, trace};
 use abi::rights::{self, Kind};
-use abi::{Error, MESSAGE_BYTES, NEVER, PRIORITIES, op};
+use abi::{Error, MAX_SLICE_MICROSECONDS, MESSAGE_BYTES, NEVER, PRIORITIES, op};
+
+/// Microseconds of a slice if nobody says another number.
+const USUAL_SLICE: u64 = 10_000;
 
 pub extern "C" fn clock(_: u64, _: u64) -> Reply {
     Ok(timer::nanoseconds()).into()
@@ -34,16 +38,18 @@ pub extern "C" fn exit(status: u64, _: u64) -> Reply {
     schedule::block_current()
 }
 
-/// Checks `priority | slice in microseconds << 8`; a slice of 0 means 10 ms.
-pub fn check_schedule(word: u64, highest: u8) -> Result<(u8, u64), Error> {
+/// Checks `priority | slice in microseconds << 8` for a thread of the first domain, set by the second; a slice of 0 means
+/// 10 ms, or the longest of that domain if that is shorter.
+pub fn check_schedule(word: u64, [home, setter]: [Ref<Domain>; 2]) -> Result<(u8, u64), Error> {
     let (priority, slice) = (word & 0xff, word >> 8);
-    if priority as usize >= PRIORITIES || slice > 1_000_000 {
+    if priority as usize >= PRIORITIES || slice > MAX_SLICE_MICROSECONDS {
         return Err(Error::BadArgument);
     }
-    if priority > highest as u64 {
+    let longest = home.max_slice.min(setter.max_slice) as u64;
+    if priority > home.max_priority.min(setter.max_priority) as u64 || slice > longest {
         return Err(Error::NoRight);
     }
-    Ok((priority as u8, timer::from_microseconds(if slice == 0 { 10_000 } else { slice })))
+    Ok((priority as u8, timer::from_microseconds(if slice == 0 { longest.min(USUAL_SLICE) } else { slice })))
 }
 
 fn thread_operand(operands: &Operands) -> Result<Ref<Thread>, Error> {
@@ -55,6 +61,10 @@ fn thread_operand(operands: &Operands) -> Result<Ref<Thread>, Error> {
 }
 
 pub fn thread_schedule(operands: &Operands) -> Outcome {
+    // In a call the running thread is its caller's.
+    if operands.word(0) == 0 && !operands.0.bottom {
+        return Err(Error::NoRight.into());
+    }
     let mut thread = thread_operand(operands)?;
     if schedule::is_seat(thread) {
         return Err(Error::NotRunnable.into());
@@ -64,7 +74,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
         wanted => cpu::check_mask(wanted, thread.home.cpus)?,
     };
     let old = thread.own_priority as u64;
-    (thread.own_priority, thread.slice) = check_schedule(operands.word(1), thread.home.max_priority)?;
+    (thread.own_priority, thread.slice) = check_schedule(operands.word(1), [thread.home, operands.own()])?;
     thread.left = thread.slice;
     lending::settle(thread);
     if cpus != 0 {

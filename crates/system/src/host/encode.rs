@@ -61,6 +61,8 @@ impl Plan<'_> {
         record.extend_from_slice(&first_port.to_le_bytes());
         record.extend_from_slice(&ports.to_le_bytes());
         record.extend_from_slice(&[component.portals.len() as u8, component.arguments.len() as u8]);
+        record.extend_from_slice(&component.max_slice.to_le_bytes());
+        record.extend_from_slice(&component.threads.to_le_bytes());
         if let Some(cpus) = &component.cpus {
             record.extend_from_slice(&cpus.value.to_le_bytes());
         }

@@ -80,6 +80,10 @@ pub struct ComponentText {
     pub priority: At<u8>,
     /// Highest priority of its threads.
     pub max_priority: At<u8>,
+    /// Milliseconds of the longest slice of its threads.
+    pub max_slice: u16,
+    /// Numbers of threads that domains on its account may have; 0 = as many as there are.
+    pub threads: u16,
     /// It uses floating point.
     pub fpu: bool,
     /// It is outside of the flow rules.

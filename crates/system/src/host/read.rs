@@ -2,7 +2,7 @@
 
 use super::keys::{Keys, Reader, Value};
 use super::{At, ComponentText, Description, Problem, ProgramText};
-use crate::{Account, INTERRUPT_LINES, Restart, Special};
+use crate::{Account, INTERRUPT_LINES, MAX_SLICE, Restart, Special};
 use std::format;
 use std::string::{String, ToString};
 use std::vec;
@@ -13,6 +13,8 @@ use toml::de::{DeTable, DeValue};
 const DEFAULT_RESERVE: u64 = 1024;
 /// Restarts per minute when the description does not say.
 const DEFAULT_RESTARTS: u8 = 10;
+/// Milliseconds of the longest slice of a component that names none.
+const DEFAULT_SLICE: u16 = 10;
 
 impl Description {
     /// Reads the text of a description.
@@ -125,6 +127,12 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let max_priority = byte(&mut keys, "max_priority", default, most);
     let restarts = byte(&mut keys, "restarts_per_minute", DEFAULT_RESTARTS, 250);
     let table_order = byte(&mut keys, "table_order", 0, abi::layout::MAX_TABLE_ORDER as u64);
+    let mut number = |keys: &mut Keys<'_, '_>, key, default: u16, least: u64, most: u64| {
+        let Some(value) = keys.take(key) else { return Some(default) };
+        reader.number(value, key, least, most).map(|number| number.value as u16)
+    };
+    let max_slice = number(&mut keys, "max_slice", DEFAULT_SLICE, 1, MAX_SLICE.into());
+    let threads = number(&mut keys, "threads", 0, 1, abi::MAX_THREADS as u64 - 1);
     let mut flag = |keys: &mut Keys<'_, '_>, key| match keys.take(key) {
         Some(value) => reader.boolean(value, key),
         None => Some(false),
@@ -151,6 +159,8 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         account: account?,
         priority: priority?,
         max_priority: max_priority?,
+        max_slice: max_slice?,
+        threads: threads?,
         fpu: fpu?,
         trusted: trusted?,
         special: special?,
