@@ -80,7 +80,9 @@ pub struct Cpu {
     pub fpu: Link<Activation>,
     /// Its scheduler.
     pub seat: Option<Seat>,
-    /// That scheduler's ring.
+    /// The number of the thread from which on its scheduler is still to get those that are ready; 0 = it has them all.
+    pub hands_over: u16,
+    /// That scheduler's ring, or while it has not all of them one that always holds something unread.
     pub ring: *mut abi::sched::Ring,
     /// When the scheduler must have dispatched (ticks).
     pub patience_ends: u64,
@@ -152,6 +154,7 @@ impl Cpu {
             pointer: 0,
             fpu: None,
             seat: None,
+            hands_over: 0,
             ring: core::ptr::null_mut(),
             patience_ends: u64::MAX,
             chances: 0,

@@ -1,7 +1,7 @@
 //! Priority lending: a thread that waits for what others hold lends them its priority.
 //!
 //! - A lock is the runtime's; the nucleus only learns, with P, which activation of the waiter's own domain holds it.
-//! - A caller that waits for an activation of a domain lends to those that are in use there and could go on.
+//! - A caller that waits for an activation of a domain lends to one that is in use there and could go on.
 //! - The ceiling of a portal is lent to the activation that is called, for the length of the call.
 //!
 //! An activation has the highest priority lent to it until the lender stops waiting or it returns, and its thread runs with
@@ -19,9 +19,8 @@ use core::sync::atomic::{Ordering, fence};
 /// Waits that are followed from one waiter.
 const MAX_FOLLOWED: usize = 8;
 
-/// Activations of a pool that a caller looks at, the newest first, and those of them that it lends to.
-const MAX_LOOKED_AT: usize = 64;
-const MAX_LENT_TO: usize = 4;
+/// Activations of a pool that a caller looks at, the newest first.
+const MAX_LOOKED_AT: usize = 48;
 
 /// The running activation begins to wait for what activation `holder` (from 1) of its domain has.
 pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
@@ -32,31 +31,34 @@ pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
     }
 }
 
-/// The running activation begins to wait for one of `callee`, whose CPUs are stopped.
+/// The running activation begins to wait for one of `callee`, whose CPUs are stopped. One that is free is enough: it lends to the
+/// first that waits for nothing but its turn, else to the first whose wait can be followed.
 pub fn begin_at_pool(mut waiter: Ref<Activation>, callee: Ref<Domain>) {
     let Some(thread) = waiter.thread else { return };
     waiter.amount = thread.priority;
-    let mut left = MAX_LENT_TO;
-    let mut next = callee.activations;
+    let (mut found, mut next) = (None, callee.activations);
     for _ in 0..MAX_LOOKED_AT {
-        let Some(activation) = next.filter(|_| left > 0) else { return };
+        let Some(activation) = next else { break };
         next = activation.domain_next;
-        if activation.state != State::Free && !activation.bottom && is_lower(activation, thread.priority) {
-            lend(waiter, activation, thread.priority);
-            left -= 1;
+        if activation.state == State::Free || activation.bottom {
+            continue;
+        }
+        let top = match activation.thread {
+            Some(thread) if thread.priority >= waiter.amount => continue,
+            Some(thread) => thread.top.unwrap_or(activation),
+            None => top_of(activation),
+        };
+        match top.wait {
+            Wait::Semaphore if top.lends == 0 => {}
+            Wait::Semaphore | Wait::Pool => found = found.or(Some(activation)),
+            Wait::No | Wait::Orphans => {
+                found = Some(activation);
+                break;
+            }
         }
     }
-}
-
-/// Whether an activation in use could go on sooner with this priority.
-fn is_lower(activation: Ref<Activation>, priority: u8) -> bool {
-    let goes_on = |top: Ref<Activation>| match top.wait {
-        Wait::No | Wait::Pool | Wait::Orphans => true,
-        Wait::Semaphore => top.lends != 0,
-    };
-    match activation.thread {
-        Some(thread) => thread.priority < priority && thread.top.is_some_and(goes_on),
-        None => goes_on(top_of(activation)),
+    if let Some(activation) = found {
+        lend(waiter, activation, waiter.amount);
     }
 }
 
@@ -114,7 +116,7 @@ pub fn end(mut waiter: Ref<Activation>) {
             holder = Some(activation);
         }
         if activation.lends == number {
-            lent = lent.max(activation.thread.map_or(activation.amount, |thread| thread.priority));
+            lent = lent.max(activation.amount);
         }
         next = activation.domain_next;
     }

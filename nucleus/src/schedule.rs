@@ -19,7 +19,7 @@ use crate::thread::{self, Runs, Thread};
 use crate::{deadline, frames, info, slab, trace};
 use abi::sched::{Event, IDLE, RUN, Ring as SharedRing, ThreadWord, hand_to};
 use abi::{Error, MAX_DEPTH, MAX_THREADS};
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, Ordering};
 use parallel::ring::Ring;
 
 /// Microseconds that `sched` may take between being entered and dispatching.
@@ -73,6 +73,19 @@ fn words_of(ring: *mut SharedRing) -> Ring<'static> {
         }
     }
 }
+
+/// Whether a ring holds what its scheduler has not read.
+#[inline(always)]
+fn is_unread(ring: *mut SharedRing) -> bool {
+    // SAFETY: as above, of the first two words.
+    unsafe {
+        let [written, read] = [&raw mut (*ring).written, &raw mut (*ring).read].map(|word| AtomicU32::from_ptr(word));
+        written.load(Ordering::Acquire) != read.load(Ordering::Relaxed)
+    }
+}
+
+/// `Cpu::ring` while threads are still to be handed over: never read to the end.
+static UNREAD: [AtomicU32; 2] = [AtomicU32::new(1), AtomicU32::new(0)];
 
 impl Seat {
     fn ring(&self) -> Ring<'static> {
@@ -289,7 +302,10 @@ pub extern "C" fn dispatch(what: u64, number: u64) -> Reply {
     if what != RUN {
         return hand_over_to(what, number).into();
     }
-    if words_of(cpu.ring).is_unread() {
+    if is_unread(cpu.ring) {
+        if cpu.hands_over != 0 {
+            hand_over_step(cpu);
+        }
         info::counters().again += 1;
         return Err(Error::Again).into();
     }
@@ -372,7 +388,7 @@ fn idle() -> ! {
             break;
         }
     }
-    if cpu.seat.is_some_and(|seat| seat.ring().is_unread()) {
+    if cpu.seat.is_some() && is_unread(cpu.ring) {
         wake_up()
     }
     cpu.disturbed = false;
@@ -450,13 +466,11 @@ fn window() {
 pub fn after_interrupt() -> ! {
     let mut cpu = cpu::this();
     if cpu.idle {
-        match &cpu.seat {
-            Some(seat) if seat.ring().is_unread() => wake_up(),
-            _ => {
-                cpu::rest(false);
-                idle()
-            }
+        if cpu.seat.is_some() && is_unread(cpu.ring) {
+            wake_up()
         }
+        cpu::rest(false);
+        idle()
     }
     let now = timer::now();
     let Some(thread) = cpu.thread else { enter(Event::Choose, 0) };
@@ -522,7 +536,6 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     if target != cpu::this() {
         cpu::hold_up(target);
     }
-    target.ring = ring;
     match target.seat.replace(seat) {
         Some(old) if target.thread == Some(old.thread) => {
             // It runs there; what it chooses comes to nothing.
@@ -552,18 +565,34 @@ fn retire(mut seat: Seat) {
     slab::free(seat.thread);
 }
 
-/// Tells the new scheduler of a CPU every thread of that CPU that is ready.
-fn hand_over(target: Ref<Cpu>) {
-    for number in 1..thread::numbers_used() {
-        if let Some(thread) = thread::by_number(number)
-            && thread.cpu == target
-            && thread.runs == Runs::Ready
-        {
-            post(thread);
-        }
-    }
+/// The new scheduler of a CPU is to get every thread of that CPU that is ready, and those of CPUs that have no scheduler: a
+/// few whenever it dispatches, before it may.
+fn hand_over(mut target: Ref<Cpu>) {
+    target.hands_over = 1;
+    target.ring = (&raw const UNREAD).cast_mut().cast();
     if target != cpu::this() {
         cpu::kick(target);
+    }
+}
+
+/// Numbers of threads that one step of a hand-over looks at.
+const HANDED_OVER: usize = 16;
+
+#[cold]
+fn hand_over_step(mut cpu: Ref<Cpu>) {
+    let first = cpu.hands_over as usize;
+    let end = thread::numbers_used().min(first + HANDED_OVER);
+    for number in first..end {
+        match thread::by_number(number).filter(|thread| thread.runs == Runs::Ready) {
+            Some(thread) if thread.cpu == cpu => post(thread),
+            Some(thread) if thread.cpu.seat.is_none() => drop(move_away(thread)),
+            _ => {}
+        }
+    }
+    cpu.hands_over = end as u16;
+    if end == thread::numbers_used() {
+        cpu.hands_over = 0;
+        cpu.ring = cpu.seat.map_or(core::ptr::null_mut(), |seat| seat.ring);
     }
 }
 
@@ -577,7 +606,6 @@ pub fn domain_died(domain: Ref<Domain>) {
     for mut cpu in cpu::all() {
         let Some(seat) = cpu.seat.filter(|seat| seat.domain == domain) else { continue };
         cpu.seat = seats.standby.take();
-        cpu.ring = cpu.seat.map_or(core::ptr::null_mut(), |seat| seat.ring);
         cpu.patience_ends = u64::MAX;
         info::counters().standby += 1;
         if cpu.thread == Some(seat.thread) {
@@ -605,12 +633,8 @@ pub fn domain_died(domain: Ref<Domain>) {
 fn leave_to_others(cpu: Ref<Cpu>) {
     let number = Part::Number(cpu.number as u64);
     log::line(&[Part::Text("the scheduler died and no standby is there: nothing runs any more on CPU "), number]);
-    for number in 1..thread::numbers_used() {
-        if let Some(thread) = thread::by_number(number).filter(|thread| thread.cpu == cpu)
-            && thread.runs != Runs::Running
-        {
-            move_away(thread);
-        }
+    if let Some(heir) = cpu::all().find(|cpu| cpu.seat.is_some()) {
+        hand_over(heir);
     }
     if cpu != cpu::this() {
         cpu::kick(cpu);

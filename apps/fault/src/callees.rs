@@ -55,6 +55,7 @@ const AGAIN: u64 = 9;
 const ODD: u64 = 10;
 const DEEP: u64 = 11;
 const FINISHED: u64 = 12;
+const LOWER: u64 = 13;
 
 const MILLISECOND: u64 = 1_000_000;
 const NAME: &str = "fault-victim";
@@ -92,6 +93,10 @@ impl Serve for Victim {
             // SAFETY: refused.
             ODD => return Reply::word(unsafe { arch::leave([0; 5], Control(MESSAGE_BYTES as u64 + 1)) }),
             DEEP => return Reply::word(descend(operand)),
+            LOWER => {
+                let lowest = op::Schedule { priority: 0, slice: 1_000 };
+                return Reply::word(op::thread_schedule(Entry::OWN, lowest).map_or_else(|error| error as u64, |_| 0));
+            }
             FINISHED => return Reply::word(FINISHED_COUNT.load(Ordering::SeqCst)),
             _ => {}
         }
@@ -322,6 +327,12 @@ fn deep() -> Result<String, String> {
     server.answers()?;
     server.end()?;
     Ok(format!("refused at depth {}: {}", end >> 32, Error::TooDeep))
+}
+
+/// A callee sets the priority of the thread that runs in it: ours.
+pub fn lowers_caller() -> Result<(), Error> {
+    let Ok(server) = Server::start() else { return Ok(()) };
+    Error::from_status(server.call(LOWER, 0)?)
 }
 
 fn caller_dies() -> Result<String, String> {

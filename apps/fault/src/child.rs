@@ -31,6 +31,34 @@ pub struct Child {
     died: Owned,
 }
 
+/// Maps this program's code for children, and what it reads, into a domain.
+pub fn equip(domain: Entry) -> Result<(), Error> {
+    for code in arch::CODE {
+        let code = *code as *const () as u64;
+        let first = code & !(PAGE - 1);
+        // It may reach into the next page.
+        for page in [first, first + PAGE] {
+            // SAFETY: code, which may be read and executed.
+            match unsafe { op::map(domain, page, page, 0, MAP_READ | MAP_EXECUTE) } {
+                Ok(()) | Err(Error::Occupied | Error::NotMapped) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    let told = &raw const TOLD as u64;
+    // SAFETY: words that are written between the runs of children only.
+    unsafe { op::map(domain, told, told, 0, MAP_READ) }
+}
+
+/// Starts a thread that runs `code` in a domain that was [equipped](equip); it finds the address of `words` in word 0.
+pub fn start_in(domain: Entry, code: unsafe extern "C" fn() -> !, words: &[u64]) -> Result<Owned, Error> {
+    // SAFETY: no child reads it now; ours is the only thread.
+    let told = unsafe { (&raw mut TOLD).as_mut_unchecked() };
+    told.0[..words.len()].copy_from_slice(words);
+    // SAFETY: another domain; the code is made for this and uses no stack.
+    unsafe { op::thread_new(domain, code as *const () as u64, 0, told as *mut _ as u64, SCHEDULE) }.map(Owned::new)
+}
+
 impl Child {
     /// A domain in which this program's code for children can run, on our account.
     pub fn new() -> Result<Self, Error> {
@@ -42,21 +70,7 @@ impl Child {
         let domain = Owned::new(op::domain_new(Entry::ACCOUNT, 0, flags, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
-        for code in arch::CODE {
-            let code = *code as *const () as u64;
-            let first = code & !(PAGE - 1);
-            // It may reach into the next page.
-            for page in [first, first + PAGE] {
-                // SAFETY: code, which may be read and executed.
-                match unsafe { op::map(domain.entry(), page, page, 0, MAP_READ | MAP_EXECUTE) } {
-                    Ok(()) | Err(Error::Occupied | Error::NotMapped) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        let told = &raw const TOLD as u64;
-        // SAFETY: words that are written between the runs of children only.
-        unsafe { op::map(domain.entry(), told, told, 0, MAP_READ)? };
+        equip(domain.entry())?;
         Ok(Self { threads: Vec::new(), domain, died })
     }
 
@@ -72,13 +86,7 @@ impl Child {
 
     /// Starts a child that runs `code`, which finds the address of `words` in word 0.
     pub fn start(&mut self, code: unsafe extern "C" fn() -> !, words: &[u64]) -> Result<(), Error> {
-        // SAFETY: no child reads it now; ours is the only thread.
-        let told = unsafe { (&raw mut TOLD).as_mut_unchecked() };
-        told.0[..words.len()].copy_from_slice(words);
-        // SAFETY: another domain; the code is made for this and uses no stack.
-        let thread =
-            unsafe { op::thread_new(self.entry(), code as *const () as u64, 0, told as *mut _ as u64, SCHEDULE)? };
-        self.threads.push(Owned::new(thread));
+        self.threads.push(start_in(self.entry(), code, words)?);
         Ok(())
     }
 

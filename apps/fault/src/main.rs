@@ -5,10 +5,12 @@
 //! | [`deaths`] | for which a domain dies |
 //! | [`refusals`] | that the nucleus refuses with an error, and states that must not hurt it |
 //! | [`bounds`] | refused, too: addresses, sizes, cycles |
+//! | [`rule`] | of those who want more than their makers allow |
 //! | [`exhaustion`] | with an account that has too few frames, every number of them |
 //! | [`callees`] | of those who are called |
 //! | [`pagers`] | of those who should bring pages |
 //! | [`storms`] | by as many at once as there can be |
+//! | [`long`] | that make a loop of the nucleus as long as it can be |
 //! | [`hoards`] | of those who take all there is and never give it back |
 //! | [`images`] | of files that are no programs |
 //! | [`frames`] | to the driver of the network |
@@ -32,8 +34,10 @@ mod frames;
 mod hoards;
 mod images;
 mod launch;
+mod long;
 mod pagers;
 mod refusals;
+mod rule;
 mod storms;
 
 use alloc::string::String;
@@ -143,10 +147,12 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         refusals::ALL,
         bounds::ALL,
         bounds::TRIED,
+        rule::ALL,
         exhaustion::ALL,
         callees::ALL,
         pagers::ALL,
         storms::ALL,
+        long::ALL,
         hoards::ALL,
         images::ALL,
         frames::ALL,
@@ -163,6 +169,8 @@ fn main() -> u8 {
         ["--storm", first] => return storms::part(first),
         ["--threads"] => return storms::fill(),
         ["--nothing"] => return 0,
+        ["--spin"] => return long::spin(),
+        [what @ ("--pool-full" | "--wait-many")] => return long::part(what),
         _ => {}
     }
     let Some(kind) = arguments.one("KIND") else { return USAGE };

@@ -14,7 +14,7 @@
 //! ISA only says which and why, `isa = { aarch64 = "its registers" }`. A table `[aarch64]` replaces keys there.
 //!
 //! Further keys with their defaults: `board` and `cpu` (as the emulator takes them; else those of [`super::cases`]), `system = "systems/default.toml"`, `memory = "64M"`,
-//! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`
+//! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `measured = false` (with the nucleus that keeps its longest stretch with interrupts off), `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`
 //! (no entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
 //! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), `wire = "name"`
 //! (the other end of the network is a scenario of [`super::wire`], which types and ends the machine; with
@@ -88,6 +88,9 @@ pub struct TestFile {
     pub at_once: bool,
     #[serde(default = "yes")]
     pub checked: bool,
+    /// With the nucleus that keeps its longest stretch with interrupts off.
+    #[serde(default)]
+    pub measured: bool,
     #[serde(default = "yes")]
     pub icount: bool,
     /// Runs only with `--soak`, or when named.
@@ -138,7 +141,11 @@ impl TestFile {
 
     /// Which nucleus it runs.
     pub fn checks(&self) -> Checks {
-        if self.trace.is_some() { Checks::Traced } else { self.checked.into() }
+        match &self.trace {
+            Some(_) => Checks::Traced,
+            None if self.measured => Checks::Measured,
+            None => self.checked.into(),
+        }
     }
 }
 
