@@ -11,8 +11,9 @@
 use crate::account::Account;
 use crate::arch::memory::{self, DIRECT, physical};
 use crate::arch::start;
+use crate::log::{self, Part};
 use crate::pointer::{Nucleus, Ref};
-use abi::boot::{BootInfo, Region};
+use abi::boot::{BootInfo, MAX_REGIONS, Region};
 
 /// Bytes of a frame.
 pub const FRAME: usize = 4096;
@@ -21,6 +22,18 @@ pub const ORDERS: usize = 11;
 
 /// Number of a frame: physical address / 4096; 0 means none (frame 0 is never used).
 pub type Frame = usize;
+
+/// RAM beyond is not used: accounts, mappings and tables are known by their address / 64, in 32 bits.
+pub const RAM_END: u64 = 64 << 32;
+
+/// Reports RAM that is not used.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
+pub fn report_left_out(bytes: u64) {
+    if bytes != 0 {
+        log::line(&[Part::Text("nucleus: RAM that is not used, in MiB: "), Part::Number(bytes >> 20)]);
+    }
+}
 
 /// What a frame is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,15 +78,15 @@ pub const RECORD_BYTES: usize = size_of::<Record>();
 
 const _: () = assert!(size_of::<Record>() == 8);
 
-/// Where a free block stands in the list of its order: in its first bytes.
-struct Links {
-    next: Frame,
-    previous: Frame,
-}
-
-fn links(frame: Frame) -> &'static mut Links {
+/// The neighbours of a free block in the list of its order: the next, and the one before. They stand in the records of its
+/// first two frames, so that memory which nobody uses is not touched; of a single frame in its first bytes.
+fn links(frame: Frame, order: usize) -> [&'static mut u32; 2] {
+    if order > 0 {
+        let [first, second, ..] = records(frame, order) else { outside(frame) };
+        return [&mut first.owner, &mut second.owner];
+    }
     // SAFETY: the frame is free, and in the direct map.
-    unsafe { &mut *(address_of(frame) as *mut Links) }
+    unsafe { (*(address_of(frame) as *mut [u32; 2])).each_mut() }
 }
 
 struct Allocator {
@@ -88,6 +101,8 @@ struct Allocator {
     cleared_count: usize,
     /// First of the loose frames.
     loose: Frame,
+    /// What the loader says is RAM.
+    ram: [Region; MAX_REGIONS],
 }
 
 /// Frames that are loose from the start.
@@ -106,6 +121,7 @@ static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
     cleared: [0; CLEARED],
     cleared_count: 0,
     loose: 0,
+    ram: [Region { start: 0, bytes: 0 }; MAX_REGIONS],
 });
 
 /// The record of a frame of RAM.
@@ -133,15 +149,18 @@ pub fn records(frame: Frame, order: usize) -> &'static mut [Record] {
     unsafe { core::slice::from_raw_parts_mut(allocator.records.add(place), count) }
 }
 
-/// Whether there may be RAM at a frame: it lies between the begin and the end of RAM.
+/// Whether a frame has a record: it lies between the begin and the end of RAM, perhaps in a hole.
 pub fn is_ram(frame: Frame) -> bool {
     frame.wrapping_sub(memory::first_frame()) < ALLOCATOR.get().frames
 }
 
-/// Whether a frame is one that may be RAM, also of what firmware keeps behind the end of what it leaves to us.
+/// Whether a frame lies in a MiB that has RAM. Firmware keeps memory beside what it leaves to us; the holes between
+/// regions of RAM are for registers of devices.
 pub fn may_be_ram(frame: Frame) -> bool {
-    const FIRMWARE: usize = (1 << 20) / FRAME;
-    frame.wrapping_sub(memory::first_frame()) < ALLOCATOR.get().frames.next_multiple_of(FIRMWARE)
+    const FIRMWARE: u64 = 1 << 20;
+    let at = (frame * FRAME) as u64 / FIRMWARE;
+    let has = |ram: &Region| (ram.start / FIRMWARE..(ram.start + ram.bytes).div_ceil(FIRMWARE)).contains(&at);
+    ALLOCATOR.get().ram.iter().any(has)
 }
 
 /// Whether a frame of RAM is used for this.
@@ -193,22 +212,24 @@ impl Allocator {
         let head = self.lists[order];
         let entry = record(frame);
         (entry.used, entry.order) = (Use::Free, order as u8);
-        (links(frame).next, links(frame).previous) = (head, 0);
+        let [next, previous] = links(frame, order);
+        (*next, *previous) = (head as u32, 0);
         if head != 0 {
-            links(head).previous = frame;
+            *links(head, order)[1] = frame as u32;
         }
         self.lists[order] = frame;
     }
 
     fn unlink(&mut self, frame: Frame) {
-        let Links { next, previous } = *links(frame);
+        let order = record(frame).order as usize;
+        let [next, previous] = links(frame, order).map(|link| *link as Frame);
         if next != 0 {
-            links(next).previous = previous;
+            *links(next, order)[1] = previous as u32;
         }
         if previous != 0 {
-            links(previous).next = next;
+            *links(previous, order)[0] = next as u32;
         } else {
-            self.lists[record(frame).order as usize] = next;
+            self.lists[order] = next;
         }
         record(frame).used = Use::Inside;
     }
@@ -230,13 +251,13 @@ impl Allocator {
         if frame == 0 {
             return self.allocate(0);
         }
-        self.loose = links(frame).next;
+        self.loose = *links(frame, 0)[0] as Frame;
         self.free -= 1;
         Some(frame)
     }
 
     fn give_one(&mut self, frame: Frame) {
-        links(frame).next = self.loose;
+        *links(frame, 0)[0] = self.loose as u32;
         self.loose = frame;
         self.free += 1;
     }
@@ -297,7 +318,7 @@ pub fn join_some(order: usize) -> bool {
     for _ in 0..JOINED {
         if allocator.loose != 0 {
             let frame = allocator.loose;
-            allocator.loose = links(frame).next;
+            allocator.loose = *links(frame, 0)[0] as Frame;
             allocator.free -= 1;
             allocator.release(frame, 0);
         } else if let Some(count) = allocator.cleared_count.checked_sub(1) {
@@ -399,6 +420,7 @@ pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
     let allocator = ALLOCATOR.get();
     allocator.records = (DIRECT + start as usize) as *mut Record;
     allocator.frames = frames;
+    allocator.ram = info.ram;
     // SAFETY: `place` found these bytes in RAM, apart from image and archive.
     unsafe { core::ptr::write_bytes(allocator.records as *mut u8, 0, bytes) };
     take_ram(info, [image, records], first..first + memory::BOOT_MAPPED / FRAME);
@@ -417,22 +439,35 @@ pub fn init_rest(info: &BootInfo, image: Region) {
     }
 }
 
-fn take_ram(info: &BootInfo, taken: [Region; 2], within: core::ops::Range<usize>) {
+/// Hands over the RAM `within`, in blocks that are as large as can be; what is kept is counted.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
+fn take_ram(info: &BootInfo, [image, records]: [Region; 2], within: core::ops::Range<usize>) {
     let allocator = ALLOCATOR.get();
+    let kept = [info.archive, memory::device_tree(), image, records, start::page()];
+    let kept = kept.map(|kept| kept.start as usize / FRAME..((kept.start + kept.bytes) as usize).div_ceil(FRAME));
     for region in &info.ram[..info.regions] {
-        let first = (region.start as usize).div_ceil(FRAME).max(1).max(within.start);
+        let mut frame = (region.start as usize).div_ceil(FRAME).max(1).max(within.start);
         let last = ((region.start + region.bytes) as usize / FRAME).min(within.end);
-        for frame in first..last {
-            let at = Region { start: (frame * FRAME) as u64, bytes: FRAME as u64 };
-            allocator.total += 1;
-            if overlaps(at, info.archive) || overlaps(at, memory::device_tree()) {
-                record(frame as Frame).used = Use::Archive;
-                allocator.boot += 1;
-            } else if taken.iter().chain([&start::page()]).any(|taken| overlaps(at, *taken)) || at.start < 0x1000 {
-                allocator.boot += 1;
-            } else {
-                allocator.release(frame as Frame, 0);
-            }
+        while frame < last {
+            let order = match kept.iter().position(|kept| kept.contains(&frame)) {
+                Some(place) => {
+                    // Archive and device tree.
+                    if place < 2 {
+                        record(frame).used = Use::Archive;
+                    }
+                    allocator.boot += 1;
+                    0
+                }
+                None => {
+                    let end = kept.iter().map(|kept| kept.start).filter(|start| *start > frame).fold(last, usize::min);
+                    let order = frame.trailing_zeros().min((end - frame).ilog2()).min(ORDERS as u32 - 1);
+                    allocator.release(frame, order as usize);
+                    order
+                }
+            };
+            frame += 1 << order;
+            allocator.total += 1 << order;
         }
     }
 }

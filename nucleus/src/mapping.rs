@@ -237,10 +237,11 @@ pub fn map_page(
         return if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
     };
     if rights & !origin.rights() != 0 {
-        // Execute from a page that is only readable here is not ours to give; a grant may turn writable
+        // Execute from a page that is only readable here is not ours to give; a grant may turn writable RAM
         // into executable, as the page is gone here, if nobody else has it: that is how a loader publishes code.
         let node = parent.node_reference();
-        if !(grant && origin.rights() & MAP_WRITE != 0 && node.is_original() && node.descendant().is_none()) {
+        let alone = node.is_original() && node.descendant().is_none();
+        if !(grant && origin.rights() & MAP_WRITE != 0 && origin.memory() == Memory::Ram && alone) {
             return Err(Error::NoRight);
         }
     }

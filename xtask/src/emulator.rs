@@ -472,7 +472,11 @@ fn end_of(isa: Isa, status: ExitStatus, complaints: &str) -> Result<End> {
         complaints.lines().filter(|line| line.starts_with(isa.emulator()) && !line.contains("warning:")).collect();
     match status.code() {
         // Status 0 of the guest and a refusal of the emulator look alike but for its complaint.
-        Some(1) if !own.is_empty() => bail!("the emulator refuses to start:\n{}", own.join("\n")),
+        Some(1) if !own.is_empty() => {
+            let is_memory = own.iter().any(|line| line.contains("cannot set up guest memory"));
+            let why = if is_memory { "\nThis computer has too little memory for such a machine." } else { "" };
+            bail!("the emulator refuses to start:\n{}{why}", own.join("\n"))
+        }
         Some(code @ 1..=255) if code % 2 == 1 => Ok(End::Status((code / 2) as u8)),
         Some(0) => Ok(End::Reset),
         Some(code) => bail!("the emulator ended with status {code}\n{complaints}"),
@@ -498,6 +502,8 @@ mod tests {
         assert!(end(2, "").is_err());
         let refusal = format!("{}: -m 1X: no size", Isa::default().emulator());
         assert!(end(1, &refusal).unwrap_err().to_string().contains("-m 1X"));
+        let memory = format!("{}: cannot set up guest memory 'ram': no", Isa::default().emulator());
+        assert!(end(1, &memory).unwrap_err().to_string().contains("too little memory"));
         assert_eq!(
             end(1, &format!("{}: warning: TCG doesn't support it", Isa::default().emulator())).unwrap(),
             End::Status(0)

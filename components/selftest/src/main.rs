@@ -132,8 +132,15 @@ fn hold(condition: bool, what: &'static str) -> Result<(), &'static str> {
 
 /// Free frames of the machine.
 fn frames() -> Result<u64, &'static str> {
-    let free =
-        |bytes: &[u8]| bytes.get(16..24).and_then(|bytes| bytes.first_chunk()).map(|free| u64::from_le_bytes(*free));
-    let free = op::info(Entry::SPECIAL, runtime::abi::info::FRAMES, 0, |bytes, _| free(bytes));
-    free.map_err(|error| error.text())?.ok_or("no record")
+    frames_record().map(|[_, _, free, _]| free)
+}
+
+/// Frames of the machine: all, charged, free, taken at boot.
+fn frames_record() -> Result<[u64; 4], &'static str> {
+    let record = |bytes: &[u8]| {
+        let words = bytes.as_chunks().0.first_chunk::<4>()?;
+        Some(words.map(u64::from_le_bytes))
+    };
+    let found = op::info(Entry::SPECIAL, runtime::abi::info::FRAMES, 0, |bytes, _| record(bytes));
+    found.map_err(|error| error.text())?.ok_or("no record")
 }

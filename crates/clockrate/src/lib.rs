@@ -36,6 +36,7 @@ pub fn undisturbed<const MOST: usize>(mut measure: impl FnMut() -> Measurement) 
         }
         all[count] = new;
     }
-    all.sort_unstable_by_key(|measurement| measurement.outer);
-    all[MOST / 2]
+    // Sorting them would take more code than the rest of the nucleus's clocks together.
+    let below = |one: &&Measurement| all.iter().filter(|other| other.outer < one.outer).count();
+    all.iter().filter(|one| below(one) <= MOST / 2).max_by_key(|one| one.outer).copied().unwrap_or_default()
 }

@@ -4,8 +4,7 @@
 use super::firmware;
 use super::memory::BOOT_MAPPED;
 use super::processor::read;
-use crate::frames::{FRAME, RECORD_BYTES};
-use crate::log::{self, Part};
+use crate::frames::{self, FRAME, RECORD_BYTES};
 use abi::boot::{BootInfo, MAX_REGIONS, Region};
 use devicetree::{Memory, Range, Tree};
 
@@ -57,11 +56,9 @@ fn ram(tree: &Tree<'_>, first: u64) -> Result<Memory, &'static str> {
     const DIRECT_BITS: u32 = 46;
     let reached = BITS.get(read!("id_aa64mmfr0_el1") as usize & 0xf).copied().unwrap_or(DIRECT_BITS);
     let most = (BOOT_MAPPED / 2 / RECORD_BYTES * FRAME) as u64;
-    let memory = Memory::of(tree, first..(first + most).min(1 << reached)).map_err(devicetree::Error::text)?;
-    if memory.left_out() != 0 {
-        let megabytes = Part::Number(memory.left_out() >> 20);
-        log::line(&[Part::Text("nucleus: RAM that is not used, in MiB: "), megabytes]);
-    }
+    let memory = Memory::of(tree, first..(first + most).min(1 << reached).min(frames::RAM_END))
+        .map_err(devicetree::Error::text)?;
+    frames::report_left_out(memory.left_out());
     if memory.ranges().is_empty() {
         return Err("the device tree names no RAM that can be used");
     }

@@ -16,6 +16,7 @@ const LOCAL_X2APIC: u8 = 9;
 const ENABLED: u32 = 1;
 
 /// Bytes of firmware memory, if they can be mapped.
+#[unsafe(link_section = ".init")]
 fn bytes(physical: u64, length: usize) -> Option<&'static [u8]> {
     paging::show_firmware(physical, length)?;
     // SAFETY: just mapped, for good; nobody writes there.

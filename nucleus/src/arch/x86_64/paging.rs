@@ -167,19 +167,20 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
     }
     boot_map(root, LOCAL_APIC, 0xfee0_0000 | WRITABLE | NO_EXECUTE | NOT_CACHED)?;
     boot_map(root, IO_APIC, 0xfec0_0000 | WRITABLE | NO_EXECUTE | NOT_CACHED)?;
-    let top = info.ram[..info.regions].iter().map(|region| region.start + region.bytes).max().unwrap_or(0) as usize;
     let (first, last) = (physical(text), physical(data));
-    let mut at = 0;
-    while at < top {
-        let large = at % (1 << 21) == 0 && (at + (1 << 21) <= first || at >= last);
-        let writable = if at >= first && at < last { 0 } else { WRITABLE };
-        let entry = at as u64 | writable | NO_EXECUTE;
-        if large {
-            boot_map_large(root, DIRECT + at, entry)?;
-            at += 1 << 21;
-        } else {
-            boot_map(root, DIRECT + at, entry)?;
-            at += FRAME;
+    for region in &info.ram[..info.regions] {
+        let mut at = region.start as usize & !((1 << 21) - 1);
+        while at < (region.start + region.bytes) as usize {
+            let large = at % (1 << 21) == 0 && (at + (1 << 21) <= first || at >= last);
+            let writable = if at >= first && at < last { 0 } else { WRITABLE };
+            let entry = at as u64 | writable | NO_EXECUTE;
+            if large {
+                boot_map_large(root, DIRECT + at, entry)?;
+                at += 1 << 21;
+            } else {
+                boot_map(root, DIRECT + at, entry)?;
+                at += FRAME;
+            }
         }
     }
     let upper_half = UPPER_HALF.get();
@@ -192,11 +193,13 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
     make_archive_directory(info.archive)
 }
 
+#[unsafe(link_section = ".init")]
 fn boot_map(root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
     table(boot_walk(root, address, 0)?)[index(address as u64, 0)] = entry | PRESENT;
     Ok(())
 }
 
+#[unsafe(link_section = ".init")]
 fn boot_map_large(root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
     table(boot_walk(root, address, 1)?)[index(address as u64, 1)] = entry | PRESENT | LARGE;
     Ok(())
@@ -232,6 +235,7 @@ pub(super) fn map_area(offset: usize, count: usize) -> Result<usize, &'static st
 }
 
 /// Maps firmware memory, for good and for reading, where the direct map has no RAM. Nothing if it lies beyond what can be.
+#[unsafe(link_section = ".init")]
 pub(super) fn show_firmware(start: u64, length: usize) -> Option<()> {
     const END: u64 = 1 << 40;
     let end = start.checked_add(length as u64).filter(|end| *end <= END)?;

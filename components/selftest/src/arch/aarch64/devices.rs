@@ -14,7 +14,7 @@ use crate::hold;
 /// What there is at physical addresses.
 pub struct Machine {
     /// RAM.
-    pub ram: Range<u64>,
+    pub ram: Vec<Range<u64>>,
     /// A page of registers that may be given away, as the one behind it.
     pub registers: u64,
     /// What stands first in it.
@@ -80,7 +80,7 @@ pub fn machine() -> Result<Machine, &'static str> {
     });
     hold(nucleus.len() > RANGES, "an interrupt controller that takes no messages")?;
     Ok(Machine {
-        ram: memory.ok_or("no RAM")?,
+        ram: [memory.ok_or("no RAM")?].into(),
         registers: registers.ok_or("no virtio transport")?,
         first_word: MAGIC,
         nothing: Some(NOTHING),

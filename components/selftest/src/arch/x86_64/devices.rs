@@ -2,17 +2,17 @@
 
 use core::ops::Range;
 
-use abi::{Error, NEVER, rights};
+use abi::{Error, NEVER, PAGE_BYTES, rights};
 use alloc::vec::Vec;
 use runtime::entry::Owned;
 use runtime::{Entry, op};
 
-use crate::hold;
+use crate::{frames_record, hold};
 
 /// What there is at physical addresses.
 pub struct Machine {
     /// RAM.
-    pub ram: Range<u64>,
+    pub ram: Vec<Range<u64>>,
     /// A page of registers that may be given away, as the one behind it.
     pub registers: u64,
     /// What stands first in it.
@@ -26,18 +26,21 @@ pub struct Machine {
 /// What the emulated machine's host bridge, the first device, says of itself.
 const HOST_BRIDGE: u32 = 0x29c0_8086;
 
+/// Where devices of the emulated machine have their registers, at the lowest.
+const DEVICES: u64 = 0xb000_0000;
+
 /// This one.
 pub fn machine() -> Result<Machine, &'static str> {
     // I/O APIC, timer, local APIC, and where interrupts are written to.
     let interrupts = 0xfec0_0000..0xfef0_0000;
+    // Of much memory the emulator puts two GiB below devices, and the rest above 4 GiB; firmware keeps some.
+    let [frames, ..] = frames_record()?;
+    let bytes = (frames * PAGE_BYTES as u64).next_multiple_of(1 << 20);
+    let low = if bytes < DEVICES { bytes } else { 2 << 30 };
+    let high = (4 << 30)..(4 << 30) + (bytes - low);
+    let ram = [0..low, high].into_iter().filter(|range| !range.is_empty()).collect();
     // The firmware shows the configuration of the emulated machine's devices there.
-    Ok(Machine {
-        ram: 0..64 << 20,
-        registers: 0xb000_0000,
-        first_word: HOST_BRIDGE,
-        nothing: None,
-        nucleus: [interrupts].into(),
-    })
+    Ok(Machine { ram, registers: DEVICES, first_word: HOST_BRIDGE, nothing: None, nucleus: [interrupts].into() })
 }
 
 /// Entries for ports reach these and no others.
