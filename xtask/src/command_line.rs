@@ -80,9 +80,9 @@ pub struct TraceOptions {
     /// The system description
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,
-    /// Memory of the machine: K, M or G
-    #[arg(long, value_name = "SIZE", default_value = "64M")]
-    pub memory: String,
+    /// Memory of the machine: K, M or G [default: 64M, or what the system needs for so many CPUs]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
     /// Instruction set of the machine
     #[arg(long, value_name = "ISA", default_value = "x86_64")]
     pub arch: Isa,
@@ -218,9 +218,9 @@ pub struct MachineOptions {
     /// System description: which components run, and with what
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,
-    /// Memory of the machine: K, M or G
-    #[arg(long, value_name = "SIZE", default_value = "64M")]
-    pub memory: String,
+    /// Memory of the machine: K, M or G [default: 64M, or what the system needs for so many CPUs]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
     /// Instruction set of the machine
     #[arg(long, value_name = "ISA", default_value = "x86_64")]
     pub arch: Isa,

@@ -4,14 +4,14 @@ use crate::command_line::DebugOptions;
 use crate::emulator::{self, Console, End, Machine};
 use crate::install;
 use crate::project::Project;
-use crate::run::{image_of, machine_of};
+use crate::run::prepare;
 use anyhow::Result;
 
 /// Boots, halts before the first instruction, and says how to attach gdb.
 pub fn debug(project: &Project, options: &DebugOptions) -> Result<u8> {
     install::emulator(project.isa)?;
-    let image = image_of(project, &options.machine, options.exec.as_deref())?;
-    let machine = Machine { gdb_port: Some(options.port), ..machine_of(&options.machine) };
+    let (image, machine) = prepare(project, &options.machine, options.exec.as_deref())?;
+    let machine = Machine { gdb_port: Some(options.port), ..machine };
     eprintln!("\nThe machine halts before its first instruction. In a second terminal, in this folder:\n");
     let gdb = project.isa.debugger();
     eprintln!("  {gdb} -ex 'target remote :{}' {}\n", options.port, image.elf.display());

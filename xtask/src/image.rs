@@ -44,6 +44,40 @@ pub struct Image {
     _scratch: Scratch,
 }
 
+/// How large a machine is.
+#[derive(Clone, Copy)]
+pub struct Size {
+    /// Frames of memory.
+    pub frames: u64,
+    /// CPUs.
+    pub cpus: u32,
+}
+
+impl Size {
+    /// From a memory size such as `64M`.
+    pub fn of(memory: &str, cpus: u32) -> Result<Self> {
+        let frames = system::host::size_in_frames(memory);
+        let frames =
+            frames.with_context(|| format!("memory is a size such as {USUAL_MEMORY}, and \"{memory}\" is none"))?;
+        Ok(Self { frames, cpus })
+    }
+}
+
+/// Memory of a machine when nobody says.
+pub const USUAL_MEMORY: &str = "64M";
+
+/// Memory, as QEMU takes it, for a machine with so many CPUs: what is wanted, or what is usual, or, if the system needs more
+/// for them, a multiple of 16 MiB.
+pub fn memory_for(system: &System, wanted: Option<&str>, cpus: u32) -> Result<String> {
+    const STEP: u64 = 16;
+    let needed = system.description.frames_needed(cpus);
+    Ok(match wanted {
+        Some(wanted) => wanted.into(),
+        None if needed <= Size::of(USUAL_MEMORY, cpus)?.frames => USUAL_MEMORY.into(),
+        None => format!("{}M", needed.div_ceil(STEP * 256) * STEP),
+    })
+}
+
 impl Image {
     /// Another kernel with its first file system.
     pub fn foreign(project: &Project, kernel: &Path, archive: &[u8], command_line: &str) -> Result<Self> {
@@ -77,10 +111,10 @@ impl System {
         Ok(Self { path: path.into(), description })
     }
 
-    /// Checks it against the tree and a machine with `memory_frames`.
-    pub fn plan(&self, project: &Project, memory_frames: Option<u64>) -> Result<Plan<'_>> {
+    /// Checks it against the tree and a machine; `None` = the one that it names itself.
+    pub fn plan(&self, project: &Project, machine: Option<Size>) -> Result<Plan<'_>> {
         let folder = self.folder(project);
-        let tree = Tree { project, folder, memory_frames };
+        let tree = Tree { project, folder, machine };
         self.description.check(&tree).map_err(|problems| report(&self.path, &problems))
     }
 
@@ -126,7 +160,7 @@ fn report(path: &Path, problems: &[Problem]) -> anyhow::Error {
 struct Tree<'a> {
     project: &'a Project,
     folder: PathBuf,
-    memory_frames: Option<u64>,
+    machine: Option<Size>,
 }
 
 impl Surroundings for Tree<'_> {
@@ -140,19 +174,16 @@ impl Surroundings for Tree<'_> {
         self.folder.join(path).exists()
     }
     fn memory_frames(&self) -> Option<u64> {
-        self.memory_frames
+        self.machine.map(|machine| machine.frames)
+    }
+    fn cpus(&self) -> u32 {
+        self.machine.map_or(1, |machine| machine.cpus)
     }
 }
 
 /// Builds everything that `system` needs and packs it. `exec` = commands for the shell.
-pub fn make(
-    project: &Project,
-    system: &System,
-    checks: Checks,
-    memory_frames: u64,
-    exec: Option<&str>,
-) -> Result<Image> {
-    let plan = system.plan(project, Some(memory_frames))?;
+pub fn make(project: &Project, system: &System, checks: Checks, machine: Size, exec: Option<&str>) -> Result<Image> {
+    let plan = system.plan(project, Some(machine))?;
     let nucleus = build::nucleus(project, checks)?;
     let programs = build::programs(project, &system.programs())?;
     pack(project, system, &plan, nucleus, &programs, exec)

@@ -4,7 +4,7 @@ use crate::build::Checks;
 use crate::command_line::{MachineOptions, RunOptions};
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::forward::Forward;
-use crate::image::{self, Image, System};
+use crate::image::{self, Image, Size, System, USUAL_MEMORY};
 use crate::install;
 use crate::project::{Project, write};
 use anyhow::{Context, Result, bail};
@@ -19,8 +19,8 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     let seconds = options.timeout.or(options.exec.is_some().then_some(EXEC_SECONDS));
     let limit = seconds.map(Duration::try_from_secs_f64).transpose().context("--timeout takes seconds, as 60")?;
     install::emulator(project.isa)?;
-    let image = image_of(project, &options.machine, options.exec.as_deref())?;
-    let machine = Machine { icount: options.icount, ..machine_of(&options.machine) };
+    let (image, machine) = prepare(project, &options.machine, options.exec.as_deref())?;
+    let machine = Machine { icount: options.icount, ..machine };
     if let Some(port) = image.web().map(|web| web.host) {
         eprintln!("http://localhost:{port}/ leads to Cairn's web server.");
     }
@@ -46,37 +46,38 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     }
 }
 
-/// The image that these options ask for.
-pub fn image_of(project: &Project, options: &MachineOptions, exec: Option<&str>) -> Result<Image> {
+/// Memory for a machine, as [`image::memory_for`] has it; says so if it is not the usual.
+pub fn memory_for(system: &System, wanted: Option<&str>, cpus: u32) -> Result<String> {
+    let memory = image::memory_for(system, wanted, cpus)?;
+    if wanted.is_none() && memory != USUAL_MEMORY {
+        eprintln!("{cpus} CPUs need more memory than the usual {USUAL_MEMORY}: the machine has {memory}.");
+    }
+    Ok(memory)
+}
+
+/// The image and the machine that these options ask for.
+pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) -> Result<(Image, Machine)> {
     let checks = match (options.checked, options.measured) {
         (true, _) => Checks::On,
         (_, true) => Checks::Measured,
         _ => Checks::Off,
     };
-    if options.nucleus_only {
-        return image::nucleus_only(project, checks);
-    }
-    let system = System::read(project, &options.system)?;
-    let mut image = image::make(project, &system, checks, frames_of(&options.memory)?, exec)?;
-    if let Some(forwards) = &mut image.forwards {
-        *forwards = vec![Forward::usual()?];
-    }
-    Ok(image)
-}
-
-/// The machine that these options ask for.
-pub fn machine_of(options: &MachineOptions) -> Machine {
-    Machine {
-        cpus: options.cpus,
+    let (wanted, cpus) = (options.memory.as_deref(), options.cpus);
+    let machine = |memory: &str| Machine {
+        cpus,
         append: options.append.clone(),
         board: options.board.clone(),
         cpu: options.cpu.clone(),
-        ..Machine::new(&options.memory)
+        ..Machine::new(memory)
+    };
+    if options.nucleus_only {
+        return Ok((image::nucleus_only(project, checks)?, machine(wanted.unwrap_or(USUAL_MEMORY))));
     }
-}
-
-/// Frames of a memory size such as `64M`.
-pub fn frames_of(memory: &str) -> Result<u64> {
-    let frames = system::host::size_in_frames(memory);
-    frames.with_context(|| format!("--memory takes a size such as 64M, and \"{memory}\" is none"))
+    let system = System::read(project, &options.system)?;
+    let memory = memory_for(&system, wanted, cpus)?;
+    let mut image = image::make(project, &system, checks, Size::of(&memory, cpus)?, exec)?;
+    if let Some(forwards) = &mut image.forwards {
+        *forwards = vec![Forward::usual()?];
+    }
+    Ok((image, machine(&memory)))
 }

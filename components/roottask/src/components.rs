@@ -197,10 +197,24 @@ pub fn start_all() -> Result<(), String> {
             continue;
         }
         wait_for_portals(&component)?;
-        start(&component).map_err(|error| format!("{}: {error}", component.name))?;
+        start(&component).map_err(|error| format!("{}: {error}{}", component.name, shortage()))?;
         services::register_new();
     }
     Ok(())
+}
+
+/// For the reason why something does not start: what is missing, if the accounts do not fit the machine.
+fn shortage() -> String {
+    let cpus = records::cpus().0.count_ones();
+    let frames = |component: Component| component.account.frames_of_all(component.special, cpus);
+    let needed: u64 = plan().system.components().map(frames).sum();
+    let there = [records::first(), records::own()].map(|number| records::limit(number).unwrap_or(0)).iter().sum();
+    match needed.checked_sub(there) {
+        None | Some(0) => String::new(),
+        Some(missing) => {
+            format!("; for {cpus} CPU(s) the accounts of the description need {} KiB of memory more", 4 * missing)
+        }
+    }
 }
 
 /// Waits until whatever the component has portals to is published.

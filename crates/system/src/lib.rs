@@ -88,6 +88,17 @@ pub enum Account {
     Rest,
 }
 
+impl Account {
+    /// Frames of all instances that a machine with so many CPUs has: a scheduler runs on each, and one more stands by.
+    pub fn frames_of_all(self, special: Special, cpus: u32) -> u64 {
+        match self {
+            Self::Frames(frames) if special == Special::Scheduler => u64::from(frames) * (u64::from(cpus) + 1),
+            Self::Frames(frames) => frames.into(),
+            Self::Rest => 0,
+        }
+    }
+}
+
 /// What stands at `layout::SPECIAL` of a component's portal table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {

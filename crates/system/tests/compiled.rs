@@ -20,6 +20,9 @@ impl Surroundings for Everything {
     fn memory_frames(&self) -> Option<u64> {
         None
     }
+    fn cpus(&self) -> u32 {
+        1
+    }
 }
 
 const TEXT: &str = r#"

@@ -22,6 +22,9 @@ impl Surroundings for Tree {
     fn memory_frames(&self) -> Option<u64> {
         None
     }
+    fn cpus(&self) -> u32 {
+        1
+    }
 }
 
 fn folder() -> PathBuf {
@@ -64,7 +67,7 @@ fn each_mistake_gets_its_error() {
 
 #[test]
 fn more_memory_or_less_changes_the_verdict() {
-    struct Sized(u64);
+    struct Sized(u64, u32);
     impl Surroundings for Sized {
         fn has_component(&self, _: &str) -> bool {
             true
@@ -78,10 +81,18 @@ fn more_memory_or_less_changes_the_verdict() {
         fn memory_frames(&self) -> Option<u64> {
             Some(self.0)
         }
+        fn cpus(&self) -> u32 {
+            self.1
+        }
     }
     let text = fs::read_to_string(folder().join("good.toml")).unwrap();
     let description = Description::read(&text).unwrap();
-    // 1,024 reserved, 64 + 256 + 32 + 64 + 64 in accounts.
-    assert!(description.check(&Sized(1504)).is_ok());
-    assert!(description.check(&Sized(1503)).is_err());
+    // 1,024 reserved, 64 + 256 + 64 + 64 in accounts, and 32 for each of two schedulers.
+    assert!(description.check(&Sized(1536, 1)).is_ok());
+    assert!(description.check(&Sized(1535, 1)).is_err());
+    // A further CPU has a scheduler, and costs the nucleus 5.
+    assert!(description.check(&Sized(1536 + 63 * 37, 64)).is_ok());
+    let problems = description.check(&Sized(1535 + 63 * 37, 64)).unwrap_err();
+    assert!(problems[0].cause.contains("with 64 CPUs the accounts and the reserve sum up to 3867 frames"));
+    assert!(problems[0].remedy.contains("the memory 16M or larger"));
 }

@@ -17,12 +17,12 @@ mod several;
 use crate::build::Checks;
 use crate::command_line::{BenchOptions, Peer as PeerName};
 use crate::counter::Plugin;
+use crate::elf;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
-use crate::image::{self, Image, System};
+use crate::image::{self, Image, Size, System};
 use crate::install;
 use crate::isa::Isa;
 use crate::project::{Project, read, read_text, write};
-use crate::{elf, run};
 use anyhow::{Context, Result, bail};
 use budget::{Budget, Peer};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
@@ -173,7 +173,7 @@ fn network_image(project: &Project) -> Result<Image> {
     write(&page, &network::page())?;
     let mut system = System::read(project, Path::new(NETWORK_SYSTEM))?;
     system.add_file(&format!("www/{}", network::PAGE), &page);
-    image::make(project, &system, Checks::Off, run::frames_of(MEMORY)?, Some(NETWORK_COMMAND))
+    image::make(project, &system, Checks::Off, Size::of(MEMORY, 1)?, Some(NETWORK_COMMAND))
 }
 
 /// Boots this build with these commands; gives the image and what they printed.
@@ -184,7 +184,7 @@ fn boot(
     machine: Machine,
     commands: &str,
 ) -> Result<(Image, String)> {
-    let image = image::make(project, system, checks, run::frames_of(MEMORY)?, Some(commands))?;
+    let image = image::make(project, system, checks, Size::of(MEMORY, machine.cpus)?, Some(commands))?;
     let output = output_of(&image, &machine, commands)?;
     Ok((image, output))
 }

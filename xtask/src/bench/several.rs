@@ -11,9 +11,8 @@ use crate::build::Checks;
 use crate::counter::{Holds, Places, Plugin, Watch};
 use crate::elf;
 use crate::emulator::{self, Machine};
-use crate::image::{self, System};
+use crate::image::{self, Size, System};
 use crate::project::{Project, read};
-use crate::run;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -125,7 +124,7 @@ fn http(project: &Project, measured: &[Measurement]) -> Result<Measurement> {
 
 /// The longest time that a CPU holds the nucleus lock, of four, and where it does.
 fn lock(project: &Project, system: &System) -> Result<(Measurement, String)> {
-    let image = image::make(project, system, Checks::Off, run::frames_of(MEMORY)?, Some(STRESS))?;
+    let image = image::make(project, system, Checks::Off, Size::of(MEMORY, 4)?, Some(STRESS))?;
     let nucleus = read(&image.elf)?;
     let places = |prefix| elf::addresses(&nucleus, prefix);
     let places = Places { from: NUCLEUS_FROM, taken: places("lock_taken")?, given: places("lock_given")? };

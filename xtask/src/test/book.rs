@@ -5,9 +5,8 @@ use super::report::{Report, tail};
 use super::{cases, copy};
 use crate::build::Checks;
 use crate::emulator::{self, Console, End, Machine, Step};
-use crate::image::{self, System};
+use crate::image::{self, Size, System};
 use crate::project::{Project, read_text, write};
-use crate::run::frames_of;
 use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;
 use std::fs;
@@ -72,7 +71,7 @@ pub fn transcript(project: &Project, report: &mut Report) {
         }
         let system = System::read(project, Path::new("systems/default.toml"))?;
         let memory = "64M";
-        let image = image::make(project, &system, Checks::On, frames_of(memory)?, None)?;
+        let image = image::make(project, &system, Checks::On, Size::of(memory, 1)?, None)?;
         let machine = Machine { icount: true, ..Machine::new(memory) };
         let console = Console::Steps { steps: &steps, echo: false };
         let (end, output) = emulator::boot(&image, &machine, console, Some(LIMIT))?;

@@ -8,11 +8,10 @@ use super::traced;
 use super::{figures, load, trees, wire};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
-use crate::image::{self, System};
+use crate::image::{self, Size, System};
 use crate::install;
 use crate::isa::{Boards, Isa};
 use crate::project::Project;
-use crate::run::frames_of;
 use crate::trace::{self, Run};
 use anyhow::{Context, Result, bail};
 use regex::Regex;
@@ -108,11 +107,12 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
     let (test, cpus) = (&case.test.file, case.cpus);
     let mut system = System::read(project, &test.system)?;
     let prepared = test.wire.as_ref().map(|_| wire::prepare(project, &mut system)).transpose()?;
-    let plan = system.plan(project, Some(frames_of(&test.memory)?))?;
+    let memory = image::memory_for(&system, test.memory.as_deref(), cpus)?;
+    let plan = system.plan(project, Some(Size::of(&memory, cpus)?))?;
     let nucleus = built.nuclei.get(&test.checks()).context("the nucleus was not built")?;
     let limit = Duration::try_from_secs_f64(test.timeout * f64::from(cpus)).context("bad `timeout`")?;
     if let Some(expected) = &test.trace {
-        let (memory, work) = (&test.memory, expected.work(test.exec.as_deref())?);
+        let (memory, work) = (&memory, expected.work(test.exec.as_deref())?);
         let run = Run { system: &system, memory, cpus, work, from_boot: false, echo: false, limit };
         expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status, cpus)?;
         return Ok(Vec::new());
@@ -133,7 +133,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         append: test.append.clone(),
         without_entropy: test.without_entropy,
         emulator: test.emulator.clone(),
-        ..Machine::new(&test.memory)
+        ..Machine::new(&memory)
     };
     let scratch = project.scratch()?;
     if !test.tree.is_empty() {

@@ -9,10 +9,9 @@ use super::report::Report;
 use crate::browser::{Browser, Scheme, Screen};
 use crate::build::Checks;
 use crate::emulator::{self, Machine};
-use crate::image::{self, System};
+use crate::image::{self, Size, System};
 use crate::install;
 use crate::project::{Project, read_text, write};
-use crate::run::frames_of;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::Path;
@@ -49,7 +48,7 @@ fn with_browser<T: Send>(
 ) -> Result<T> {
     install::emulator(project.isa)?;
     let system = System::read(project, Path::new(SYSTEM))?;
-    let image = image::make(project, &system, Checks::Off, frames_of(MEMORY)?, Some(EXEC))?;
+    let image = image::make(project, &system, Checks::Off, Size::of(MEMORY, cpus)?, Some(EXEC))?;
     let port = image.web().context("the machine has no web server")?.host;
     let address = format!("http://localhost:{port}");
     // A clock of instructions: a busy host is not taken for a dead scheduler. While all waits it goes on with the host's.

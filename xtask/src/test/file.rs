@@ -13,7 +13,7 @@
 //! It runs on each ISA, once for each number of CPUs: see [`super::cases`] for the keys `cpus` and `one_cpu`. What it shows of one
 //! ISA only says which and why, `isa = { aarch64 = "its registers" }`. A table `[aarch64]` replaces keys there.
 //!
-//! Further keys with their defaults: `board` and `cpu` (as the emulator takes them; else those of [`super::cases`]), `system = "systems/default.toml"`, `memory = "64M"`,
+//! Further keys with their defaults: `board` and `cpu` (as the emulator takes them; else those of [`super::cases`]), `system = "systems/default.toml"`, `memory = "64M"` (or as much as the system needs for so many CPUs),
 //! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `measured = false` (with the nucleus that keeps its longest stretch with interrupts off), `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`
 //! (no entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
 //! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), `wire = "name"`
@@ -70,8 +70,8 @@ pub struct TestFile {
     pub status: u8,
     #[serde(default = "default_timeout")]
     pub timeout: f64,
-    #[serde(default = "default_memory")]
-    pub memory: String,
+    /// `None` = as usual, or what the system needs for so many CPUs.
+    pub memory: Option<String>,
     /// What it shows is of this ISA only, for this reason.
     isa: Option<BTreeMap<Isa, String>>,
     /// Another board than the usual one.
@@ -163,9 +163,6 @@ fn default_system() -> PathBuf {
 }
 fn default_timeout() -> f64 {
     60.0
-}
-fn default_memory() -> String {
-    "64M".into()
 }
 fn yes() -> bool {
     true

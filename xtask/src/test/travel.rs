@@ -5,11 +5,10 @@ use super::load;
 use super::report::Report;
 use crate::build::Checks;
 use crate::emulator::{self, Console, End, Machine, Step, Work};
-use crate::image::{self, System};
+use crate::image::{self, Size, System};
 use crate::install;
 use crate::isa::Isa;
 use crate::project::{Project, write};
-use crate::run::frames_of;
 use anyhow::{Context, Result, bail, ensure};
 use cpio::{Archive, Kind};
 use regex::bytes::Regex;
@@ -65,7 +64,7 @@ fn machine(project: &Project, commands: &str, brought: Option<&[u8]>) -> Result<
         system.add_file("home/tree.cpio", &file);
     }
     let memory = "64M";
-    let image = image::make(project, &system, Checks::On, frames_of(memory)?, None)?;
+    let image = image::make(project, &system, Checks::On, Size::of(memory, 1)?, None)?;
     let port = image.web().context("the system has no web server")?.host;
     let fetched = Arc::new(Mutex::new(None));
     let place = fetched.clone();

@@ -26,10 +26,10 @@ use crate::build::{self, Checks, Programs};
 use crate::command_line::TraceOptions;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::forward::Forward;
-use crate::image::{self, Image, System};
+use crate::image::{self, Image, Size, System};
 use crate::install;
 use crate::project::{Project, read, write};
-use crate::run::frames_of;
+use crate::run::memory_for;
 use anyhow::{Context, Result, bail};
 pub use labels::Labels;
 use std::fs;
@@ -101,11 +101,11 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
     };
     let system = &System::read(project, &options.system)?;
     // Before anything is built: what is wrong with the description.
-    system.plan(project, Some(frames_of(&options.memory)?))?;
+    let memory = &memory_for(system, options.memory.as_deref(), options.cpus)?;
+    system.plan(project, Some(Size::of(memory, options.cpus)?))?;
     let nucleus = build::nucleus(project, Checks::Traced)?;
     let programs = build::programs(project, &system.programs())?;
-    let run =
-        Run { system, memory: &options.memory, cpus: options.cpus, work, from_boot: options.boot, echo: true, limit };
+    let run = Run { system, memory, cpus: options.cpus, work, from_boot: options.boot, echo: true, limit };
     let traced = record(project, &run, nucleus, &programs)?;
     write(&options.output, traced.json().as_bytes())?;
     if let Some(picture) = &options.svg {
@@ -143,7 +143,7 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
         Work::Commands(commands) => Some(commands),
         Work::Page(_) => None,
     };
-    let plan = run.system.plan(project, Some(frames_of(run.memory)?))?;
+    let plan = run.system.plan(project, Some(Size::of(run.memory, run.cpus)?))?;
     let image = image::pack(project, run.system, &plan, nucleus, programs, exec)?;
     let labels = Labels::of(project, run.system, programs)?;
     let scratch = project.scratch()?;

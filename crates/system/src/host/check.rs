@@ -18,6 +18,8 @@ pub trait Surroundings {
     fn has_file(&self, path: &str) -> bool;
     /// Frames of the machine, if they are not those of the description.
     fn memory_frames(&self) -> Option<u64>;
+    /// CPUs of the machine.
+    fn cpus(&self) -> u32;
 }
 
 /// A description that was checked, and the order in which its components start.
@@ -32,10 +34,20 @@ pub struct Plan<'d> {
 /// The components without which nothing runs, in the order in which they must start, with what each must hold.
 const REQUIRED: [(&str, Special); 3] =
     [("sigma0", Special::Memory), ("roottask", Special::Standby), ("sched", Special::Scheduler)];
+/// Frames that each CPU after the first costs the nucleus, at most: its stack, its block, its tables, and what they are
+/// mapped with.
+const FRAMES_OF_A_CPU: u64 = 5;
 /// The component that every later one can reach.
 const NAMES: &str = "names";
 
 impl Description {
+    /// Frames that a machine with so many CPUs must have: the reserve and all accounts.
+    pub fn frames_needed(&self, cpus: u32) -> u64 {
+        let account = |component: &ComponentText| component.account.value.frames_of_all(component.special.value, cpus);
+        let accounts: u64 = self.components.iter().map(account).sum();
+        self.reserved_frames + FRAMES_OF_A_CPU * u64::from(cpus.saturating_sub(1)) + accounts
+    }
+
     /// Checks everything and finds the start order.
     pub fn check(&self, surroundings: &dyn Surroundings) -> Result<Plan<'_>, Vec<Problem>> {
         let mut checker = Checker { description: self, surroundings, problems: Vec::new() };
@@ -238,27 +250,28 @@ impl<'a> Checker<'a> {
     fn accounts(&mut self) {
         let description = self.description;
         let total = self.surroundings.memory_frames().unwrap_or(description.memory_frames.value);
-        let mut sum = description.reserved_frames;
         let mut rest: Option<&str> = None;
-        for component in &description.components {
+        for component in description.components.iter().filter(|component| component.account.value == Account::Rest) {
             let name = component.name.value.as_str();
-            match component.account.value {
-                Account::Frames(frames) => sum += u64::from(frames),
-                Account::Rest => {
-                    if let Some(other) = rest.replace(name) {
-                        let cause = format!("account = \"rest\" is given to `{other}` and to `{name}`");
-                        self.problem(component.account.line, cause, "only one can get what the others leave");
-                    }
-                }
+            if let Some(other) = rest.replace(name) {
+                let cause = format!("account = \"rest\" is given to `{other}` and to `{name}`");
+                self.problem(component.account.line, cause, "only one can get what the others leave");
             }
         }
+        let cpus = self.surroundings.cpus();
+        let sum = description.frames_needed(cpus);
         if sum > total {
             let cause = format!(
-                "the accounts and the reserve sum up to {sum} frames ({} KiB), but the machine has {total} ({} KiB)",
+                "with {cpus} CPU{} the accounts and the reserve sum up to {sum} frames ({} KiB), but the machine has \
+                 {total} ({} KiB)",
+                if cpus == 1 { "" } else { "s" },
                 sum * 4,
                 total * 4
             );
-            let remedy = "make accounts smaller, or the memory larger (`size` here, `--memory` when running)";
+            let remedy = format!(
+                "make accounts smaller, or the memory {}M or larger (`size` here, `--memory` when running)",
+                sum.div_ceil(256)
+            );
             self.problem(description.memory_frames.line, cause, remedy);
         }
     }
