@@ -58,7 +58,8 @@ const FINISHED: u64 = 12;
 const LOWER: u64 = 13;
 
 const MILLISECOND: u64 = 1_000_000;
-const NAME: &str = "fault-victim";
+/// Under which the callee is found.
+pub const NAME: &str = "fault-victim";
 /// As many as a chain can have, and some.
 const ACTIVATIONS: usize = MAX_DEPTH + 4;
 
@@ -176,6 +177,16 @@ fn open() -> Result<Owned, String> {
         thread::sleep(MILLISECOND).map_err(|error| error.to_string())?;
     }
     Err("the callee cannot be reached".to_string())
+}
+
+/// Starts the callee for another crime.
+pub fn victim() -> Result<(Process, Owned), String> {
+    Server::start().map(|server| (server.process, server.entry))
+}
+
+/// Asks a callee.
+pub fn ask(entry: Entry, what: u64, operand: u64) -> Result<u64, Error> {
+    Server::ask(entry, what, operand)
 }
 
 impl Server {

@@ -12,11 +12,16 @@ pub struct Process(Option<u64>);
 impl Process {
     /// Starts `/bin/fault` under a name, with arguments and entries for its table.
     pub fn start(name: &str, arguments: &[&str], table_entries: u32) -> Result<Self, String> {
+        Self::start_with(name, arguments, table_entries, 0)
+    }
+
+    /// The same with an account of so many frames (0 = as usual).
+    pub fn start_with(name: &str, arguments: &[&str], table_entries: u32, frames: u64) -> Result<Self, String> {
         let contents = Contents { table_entries, schedule: 0, name, streams: ["null", "console", "console"] };
         let mut page = [0; PAGE_BYTES / 8];
         let words = core::iter::once("fault").chain(arguments.iter().copied());
         let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;
-        let number = PROC.spawn("/bin/fault", &page[..used], 0, 0).map_err(|error| error.to_string())?;
+        let number = PROC.spawn("/bin/fault", &page[..used], frames, 0).map_err(|error| error.to_string())?;
         Ok(Self(Some(number)))
     }
 

@@ -11,6 +11,7 @@
 //! | [`pagers`] | of those who should bring pages |
 //! | [`storms`] | by as many at once as there can be |
 //! | [`long`] | that make a loop of the nucleus as long as it can be |
+//! | [`names`] | of those who want to be found under a name that is not theirs |
 //! | [`hoards`] | of those who take all there is and never give it back |
 //! | [`images`] | of files that are no programs |
 //! | [`frames`] | to the driver of the network |
@@ -35,6 +36,7 @@ mod hoards;
 mod images;
 mod launch;
 mod long;
+mod names;
 mod pagers;
 mod refusals;
 mod rule;
@@ -154,6 +156,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         storms::ALL,
         long::ALL,
         hoards::ALL,
+        names::ALL,
         images::ALL,
         frames::ALL,
     ];
@@ -166,6 +169,7 @@ fn main() -> u8 {
     match arguments.words() {
         ["--serve"] => return callees::serve(),
         ["--call"] => return callees::call(),
+        ["--hoard", own] => return names::hoarder(own),
         ["--storm", first] => return storms::part(first),
         ["--threads"] => return storms::fill(),
         ["--nothing"] => return 0,

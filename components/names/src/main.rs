@@ -1,8 +1,9 @@
 //! The name service: from a name to a call entry.
 //!
-//! A table of names, each with a copy of the service that was registered under it and the badge of
-//! who did so. `open` mints a call entry with badge 0 from the copy. Nothing here outlives the
-//! component: when it restarts, `roottask` registers again what was published to it.
+//! A table of names, each with a copy of the service that was registered under it. `open` mints a call entry with
+//! badge 0 from the copy. Only `roottask` registers, and is known by a badge that `open` never mints: who may have a
+//! name is decided there. Nothing here outlives the component: when it restarts, `roottask` registers again what was
+//! published to it.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -12,7 +13,8 @@ extern crate alloc;
 mod table;
 
 use interface::{Delegate, Delegated, Reply, Request};
-use interfaces::names::{NamesError, NamesServer};
+use interfaces::names::{NamesError, NamesServer, ROOTTASK};
+use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 
@@ -33,9 +35,16 @@ impl Serve for Names {
     }
 }
 
+/// Refuses everyone but `roottask`.
+fn allow(badge: u64) -> Result<(), NamesError> {
+    if badge == ROOTTASK { Ok(()) } else { Err(NamesError::NotAllowed) }
+}
+
 impl NamesServer for Names {
     fn register(&self, badge: u64, name: &str, service: Delegated) -> Result<(), NamesError> {
-        TABLE.lock().register(badge, name, service.into())
+        let service = Owned::new(service.into());
+        allow(badge)?;
+        TABLE.lock().register(name, service)
     }
 
     fn open(&self, _badge: u64, name: &str) -> Result<Delegate, NamesError> {
@@ -47,7 +56,8 @@ impl NamesServer for Names {
     }
 
     fn unregister(&self, badge: u64, name: &str) -> Result<(), NamesError> {
-        TABLE.lock().unregister(badge, name)
+        allow(badge)?;
+        TABLE.lock().unregister(name)
     }
 }
 

@@ -6,22 +6,18 @@ use alloc::vec::Vec;
 
 use abi::rights::Kind;
 use interfaces::listing::{Record, Writer};
-use interfaces::names::{MAX_NAME, NamesError};
+use interfaces::names::{MAX_NAMES, NamesError, is_name};
 use runtime::entry::{Entry, Owned};
 use runtime::op;
 
-/// Names there can be; each holds an index of the portal table.
-const MAX_NAMES: usize = 64;
-
 struct Name {
     text: String,
-    owner: u64,
     service: Owned,
 }
 
 /// Services that were replaced and are kept a little longer: a concurrent `open` may still be on its
 /// way out with the index of one, which must not stand for another service meanwhile.
-const RETIRED: usize = 16;
+const RETIRED: usize = 8;
 
 /// All names, in the order of their registration.
 pub struct Table {
@@ -39,11 +35,9 @@ impl Table {
         self.names.iter().position(|known| known.text == name)
     }
 
-    /// Registers a service; the same owner may replace it, and anybody one that is dead.
-    pub fn register(&mut self, owner: u64, name: &str, service: Entry) -> Result<(), NamesError> {
-        let service = Owned::new(service);
-        let proper = (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());
-        if !proper {
+    /// Registers a service, or replaces it.
+    pub fn register(&mut self, name: &str, service: Owned) -> Result<(), NamesError> {
+        if !is_name(name) {
             return Err(NamesError::BadName);
         }
         if !alive(service.entry()) {
@@ -51,22 +45,14 @@ impl Table {
         }
         match self.find(name) {
             Some(index) => {
-                let known = &mut self.names[index];
-                if known.owner != owner && alive(known.service.entry()) {
-                    return Err(NamesError::Taken);
-                }
-                known.owner = owner;
-                let old = core::mem::replace(&mut known.service, service);
+                let old = core::mem::replace(&mut self.names[index].service, service);
                 self.retire(old);
             }
             None => {
                 if self.names.len() >= MAX_NAMES {
-                    self.names.retain(|known| alive(known.service.entry()));
-                }
-                if self.names.len() >= MAX_NAMES {
                     return Err(NamesError::Full);
                 }
-                self.names.push(Name { text: name.to_string(), owner, service });
+                self.names.push(Name { text: name.to_string(), service });
             }
         }
         Ok(())
@@ -81,11 +67,8 @@ impl Table {
     }
 
     /// Takes a name back.
-    pub fn unregister(&mut self, owner: u64, name: &str) -> Result<(), NamesError> {
+    pub fn unregister(&mut self, name: &str) -> Result<(), NamesError> {
         let index = self.find(name).ok_or(NamesError::NotFound)?;
-        if self.names[index].owner != owner {
-            return Err(NamesError::Taken);
-        }
         let name = self.names.remove(index);
         self.retire(name.service);
         Ok(())
@@ -104,7 +87,7 @@ impl Table {
         let start = usize::try_from(position).unwrap_or(usize::MAX).min(self.names.len());
         for (index, known) in self.names.iter().enumerate().skip(start) {
             let tag = u8::from(alive(known.service.entry()));
-            if !writer.push(Record { tag, value: known.owner, name: known.text.as_bytes() }) {
+            if !writer.push(Record { tag, value: 0, name: known.text.as_bytes() }) {
                 return (writer.used(), index as u64);
             }
         }

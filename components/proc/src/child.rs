@@ -1,5 +1,7 @@
 //! Making a domain for a program: each step has its undoing, so that a spawn that fails leaves nothing.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::{Error, NEVER, PAGE_BYTES, info, rights};
 use interface::{Delegate, Failure};
@@ -221,7 +223,7 @@ fn domain_record(below: u64) -> Option<info::Domain> {
 /// component may make one meanwhile, so the parent is compared.
 fn newest_domain() -> u64 {
     let mut below = 0;
-    let own = own_domain();
+    let own = OWN.load(Ordering::Relaxed);
     while let Some(record) = domain_record(below) {
         if record.parent == own {
             return record.number;
@@ -231,22 +233,15 @@ fn newest_domain() -> u64 {
     NEVER
 }
 
-/// Our own domain's number: the newest domain that has our name.
-fn own_domain() -> u64 {
-    use core::sync::atomic::{AtomicU64, Ordering};
-    static OWN: AtomicU64 = AtomicU64::new(0);
-    match OWN.load(Ordering::Relaxed) {
-        0 => {
-            let mut below = 0;
-            while let Some(record) = domain_record(below) {
-                if record.state == 0 && record.name.starts_with(b"proc\0") {
-                    OWN.store(record.number, Ordering::Relaxed);
-                    return record.number;
-                }
-                below = record.number;
-            }
-            0
-        }
-        number => number,
-    }
+/// Our own domain's number.
+static OWN: AtomicU64 = AtomicU64::new(0);
+
+/// Notes our own domain: the one in which this thread started, which must be our first. Its name says nothing, programs
+/// can have the same.
+pub fn note_own_domain() {
+    let home = op::info(Entry::SPECIAL, info::THREAD, op::thread_id() - 1, |bytes, _| {
+        // Words of the record: number in 0, home in 1.
+        bytes.get(8..16)?.try_into().ok().map(u64::from_le_bytes)
+    });
+    OWN.store(home.ok().flatten().unwrap_or(0), Ordering::Relaxed);
 }

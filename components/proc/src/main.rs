@@ -132,25 +132,23 @@ impl Serve for Parent {
 impl ParentServer for Parent {
     fn publish(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
         let service = Owned::new(service.into());
-        if table::is_published_by_another(badge, name) {
-            return Err(ParentError::Taken);
-        }
         let delegate = Delegate::entry(service.entry().0, abi::rights::ALL);
-        // Our parent registers it, and again when the name service is restarted.
-        ParentClient(Direct(Entry::PARENT)).publish(name, delegate).map_err(|error| match error {
-            Failure::Refused(error) => error,
-            _ => ParentError::NotAllowed,
-        })?;
-        // What the others have is derived from ours.
-        table::keep(badge, name, service);
-        Ok(())
+        table::reserve_name(badge, name)?;
+        // Our parent registers it, and again when the name service is restarted. What the others have is derived
+        // from ours.
+        let outcome = ParentClient(Direct(Entry::PARENT)).publish_for_program(name, delegate).map_err(refused);
+        table::keep(badge, name, outcome.is_ok().then_some(service));
+        outcome
     }
 
-    fn equip(&self, badge: u64, domain: Delegated) -> Result<(), ParentError> {
-        // Our parent does it: it knows the name service, and when that is restarted.
-        let domain = Owned::new(domain.into());
-        let _ = badge;
-        equip(domain.entry()).map_err(|_| ParentError::NotAllowed)
+    fn publish_for_program(&self, _badge: u64, _name: &str, _service: Delegated) -> Result<(), ParentError> {
+        // Programs start no programs of their own: we do, for them.
+        Err(ParentError::NotAllowed)
+    }
+
+    fn equip(&self, _badge: u64, _domain: Delegated) -> Result<(), ParentError> {
+        // Nobody counts the domains that programs make. They can copy their own portal.
+        Err(ParentError::NotAllowed)
     }
 
     fn vault(&self, _badge: u64) -> Result<Delegate, ParentError> {
@@ -164,10 +162,15 @@ impl ParentServer for Parent {
 
     fn restarts(&self, _badge: u64, after: u64) -> Result<(u64, u64), ParentError> {
         // What we start is not started again by anybody: only our parent has something to tell.
-        ParentClient(Direct(Entry::PARENT)).restarts(after).map_err(|error| match error {
-            Failure::Refused(error) => error,
-            _ => ParentError::NotAllowed,
-        })
+        ParentClient(Direct(Entry::PARENT)).restarts(after).map_err(refused)
+    }
+}
+
+/// What our parent refused, as our own refusal.
+fn refused(error: Failure<ParentError>) -> ParentError {
+    match error {
+        Failure::Refused(error) => error,
+        _ => ParentError::NotAllowed,
     }
 }
 
@@ -186,6 +189,7 @@ fn main() -> u8 {
 }
 
 fn start() -> Result<(), Failure<ParentError>> {
+    child::note_own_domain();
     table::death();
     let parent = server::service::<Parent>().map_err(Failure::Transport)?;
     PARENT.store(parent.0, Ordering::Relaxed);

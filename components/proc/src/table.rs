@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use abi::NEVER;
 use interfaces::listing::{Record, Writer};
+use interfaces::parent::{MAX_PROGRAM_SERVICES, ParentError};
 use interfaces::pipes::PipesClient;
 use interfaces::process::ProcessError;
 use loader::startup::Startup;
@@ -35,8 +36,8 @@ struct Process {
     name: String,
     /// Pipes that end with it: number, and whether it is the writing end.
     pipes: Vec<(u64, bool)>,
-    /// What it published, by name.
-    services: Vec<(String, Owned)>,
+    /// What it published, by name; nothing while it is being published.
+    services: Vec<(String, Option<Owned>)>,
     state: State,
 }
 
@@ -61,6 +62,12 @@ pub fn death() -> Entry {
 impl Table {
     fn find(&mut self, number: u64) -> Option<usize> {
         self.processes.iter().position(|process| process.number == number)
+    }
+
+    /// The services of a process. A call may come from one that is dead already: it has none.
+    fn services(&mut self, number: u64) -> Option<&mut Vec<(String, Option<Owned>)>> {
+        let process = self.processes.iter_mut().find(|process| process.number == number)?;
+        matches!(process.state, State::Running(_)).then_some(&mut process.services)
     }
 
     /// A number for a new process.
@@ -112,21 +119,34 @@ pub fn spawn(path: &str, launch: &[u8], limits: Limits) -> Result<u64, ProcessEr
     }
 }
 
-/// Keeps a service that a process published, as long as the process lives.
-pub fn keep(number: u64, name: &str, service: Owned) {
+/// Keeps a name for a process that is going to publish a service under it, as long as the process lives.
+pub fn reserve_name(number: u64, name: &str) -> Result<(), ParentError> {
     let mut table = TABLE.lock();
-    if let Some(index) = table.find(number) {
-        let services = &mut table.processes[index].services;
-        services.retain(|(known, _)| known != name);
-        services.push((name.to_string(), service));
+    let mut others = table.processes.iter().filter(|process| process.number != number);
+    if others.any(|process| process.services.iter().any(|(known, _)| known == name)) {
+        return Err(ParentError::Taken);
     }
+    let services = table.services(number).ok_or(ParentError::NotAllowed)?;
+    if services.iter().all(|(known, _)| known != name) {
+        if services.len() >= MAX_PROGRAM_SERVICES {
+            return Err(ParentError::Full);
+        }
+        services.push((name.to_string(), None));
+    }
+    Ok(())
 }
 
-/// Whether a process other than this one, which lives, published this name.
-pub fn is_published_by_another(number: u64, name: &str) -> bool {
-    let table = TABLE.lock();
-    let mut others = table.processes.iter().filter(|process| process.number != number);
-    others.any(|process| process.services.iter().any(|(known, _)| known == name))
+/// Keeps the service that was published under a name, or lets the name go if none was. The service of a process that
+/// died meanwhile goes.
+pub fn keep(number: u64, name: &str, service: Option<Owned>) {
+    let mut table = TABLE.lock();
+    let Some(services) = table.services(number) else { return };
+    let Some(place) = services.iter().position(|(known, _)| known == name) else { return };
+    match service {
+        Some(service) => services[place].1 = Some(service),
+        None if services[place].1.is_none() => drop(services.swap_remove(place)),
+        None => {}
+    }
 }
 
 /// Waits for the end of a process; gives its status and forgets it.

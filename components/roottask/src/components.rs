@@ -111,10 +111,18 @@ pub fn restarts(after: u64) -> (u64, u64) {
 
 /// Every component gets a portal to the name service.
 pub fn connect_all_to_names() {
-    let all: Vec<(u16, Entry)> = RUNNING.lock().iter().map(|running| (running.number, running.domain)).collect();
-    for (number, domain) in all {
-        services::connect_names(domain, u64::from(number) + 1);
-    }
+    let all: Vec<Entry> = RUNNING.lock().iter().map(|running| running.domain).collect();
+    all.into_iter().for_each(services::connect_names);
+}
+
+/// Whether a component has the whole machine, and so may do for its programs what only it can know to be right.
+pub fn holds_machine(number: u16) -> bool {
+    plan().system.component_number(number).is_some_and(|component| component.special == Special::Machine)
+}
+
+/// The number of the component to which the description gives this name of a service.
+pub fn owner_of(service: &str) -> Option<u16> {
+    plan().system.owner_of(service).map(|owner| owner.number)
 }
 
 fn is_boot_component(component: &Component) -> bool {
@@ -277,7 +285,7 @@ fn equip(component: &Component, running: &Running) -> Result<(), String> {
     let (domain, badge) = (running.domain, u64::from(running.number) + 1);
     let asks = parent::badge(running.number, running.instance);
     op::portal_new(domain, parent_service(), asks, Entry::PARENT, 0).map_err(text)?;
-    services::connect_names(domain, badge);
+    services::connect_names(domain);
     if component.special == Special::Machine {
         op::entry_copy(Entry::OWN, Entry::SPECIAL, domain, Entry::SPECIAL, ALL).map_err(text)?;
     }
@@ -346,7 +354,7 @@ pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
         all.find(|component| component.number == number || number == STANDBY && component.special == Special::Scheduler)
     };
     // Who holds the machine could stop it as well.
-    if find(asks).is_none_or(|component| component.special != Special::Machine) {
+    if !holds_machine(asks) {
         return Err(ParentError::NotAllowed);
     }
     let boot = [(records::first(), memory::SIGMA0_DOMAIN), (records::own(), Entry::DOMAIN)];

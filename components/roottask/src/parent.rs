@@ -1,16 +1,15 @@
 //! The interface `Parent`: what components ask of who started them. The badge says which component asks
 //! and which instance of it: what an instance asked for before it died must not happen to the next one.
 
+use crate::services::Publisher;
 use crate::{components, services, vault};
 use alloc::string::{String, ToString};
 use interface::{Delegate, Delegated, Reply, Request};
+use interfaces::names::is_name;
 use interfaces::parent::{Force, ParentError, ParentServer};
 use interfaces::vault::VaultServer;
-use runtime::Entry;
+use runtime::entry::Owned;
 use runtime::server::{self, Serve};
-
-/// Longest name of a service.
-const MAX_NAME: usize = 64;
 
 /// Set in badges that are vaults.
 const VAULT: u64 = 1 << 63;
@@ -55,32 +54,19 @@ pub fn serve(activations: usize) -> Result<(), String> {
 
 impl ParentServer for Parent {
     fn publish(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
-        let entry = Entry::from(service);
-        if name.is_empty() || name.len() > MAX_NAME || name.contains(char::is_control) {
-            services::remove(entry);
-            return Err(ParentError::BadName);
-        }
-        if components::domain_of_instance(instance_of(badge)).is_none() {
-            // It is dead, or not started to the end: `publish` comes from a thread of it, so it is dead.
-            services::remove(entry);
-            return Err(ParentError::NotAllowed);
-        }
-        if let Err(error) = services::publish(component_of(badge), name, entry) {
-            services::remove(entry);
-            return Err(error);
-        }
-        // Found under its name from now on, unless the name service is being restarted.
-        services::register(name);
-        components::wake();
-        Ok(())
+        publish(badge, name, service, Publisher::Component)
     }
 
     fn vault(&self, badge: u64) -> Result<Delegate, ParentError> {
         Ok(Delegate::mint(components::parent_service().0, VAULT | badge))
     }
 
-    fn equip(&self, _badge: u64, domain: Delegated) -> Result<(), ParentError> {
-        services::equip(Entry::from(domain));
+    fn equip(&self, badge: u64, domain: Delegated) -> Result<(), ParentError> {
+        let domain = Owned::new(domain.into());
+        if !components::holds_machine(component_of(badge)) {
+            return Err(ParentError::NotAllowed);
+        }
+        services::equip(domain);
         Ok(())
     }
 
@@ -91,4 +77,32 @@ impl ParentServer for Parent {
     fn restarts(&self, _badge: u64, after: u64) -> Result<(u64, u64), ParentError> {
         Ok(components::restarts(after))
     }
+
+    fn publish_for_program(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
+        publish(badge, name, service, Publisher::Program)
+    }
+}
+
+/// Publishes what this caller may publish.
+fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> Result<(), ParentError> {
+    let service = Owned::new(service.into());
+    if !is_name(name) {
+        return Err(ParentError::BadName);
+    }
+    let asks = component_of(badge);
+    // A call of an instance that is dead must not happen to the one that runs.
+    if components::domain_of_instance(instance_of(badge)).is_none() {
+        return Err(ParentError::NotAllowed);
+    }
+    match (publisher, components::owner_of(name)) {
+        (Publisher::Component, Some(owner)) if owner == asks => {}
+        (Publisher::Program, None) if components::holds_machine(asks) => {}
+        (_, Some(_)) => return Err(ParentError::Taken),
+        (_, None) => return Err(ParentError::NotAllowed),
+    }
+    services::publish(asks, name, service, publisher)?;
+    // Found under its name from now on, unless the name service is being restarted.
+    services::register(name);
+    components::wake();
+    Ok(())
 }

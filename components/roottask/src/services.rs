@@ -1,8 +1,8 @@
-//! Services that components published, and the call entries that others get to them.
+//! Services that components and programs published, and the call entries that others get to them.
 //!
-//! A service is known by its name, which belongs to the component that published it first. It is
-//! registered with `names`, and put where the system description says that a component has a portal to it;
-//! both again when either side restarts. `proc` publishes here what its programs publish.
+//! The names of components' services are theirs by the system description, whether they run or not; a program may have
+//! any other name while it lives. A service is registered with `names`, and put where the description says that a
+//! component has a portal to it; both again when either side restarts. `proc` publishes here what its programs publish.
 
 use crate::components;
 use abi::layout::NAMES;
@@ -10,10 +10,11 @@ use abi::rights::{ALL, Kind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use interface::Delegate;
-use interfaces::names::NamesClient;
+use interfaces::names::{MAX_NAMES, NamesClient, ROOTTASK};
 use interfaces::parent::ParentError;
 use interfaces::stream::StreamClient;
 use runtime::Direct;
+use runtime::entry::Owned;
 use runtime::sync::Mutex;
 use runtime::{Entry, op, table};
 
@@ -21,36 +22,36 @@ use runtime::{Entry, op, table};
 const NAME_SERVICE: &str = "names";
 /// The terminal's.
 const CONSOLE: &str = "console";
-/// Badges of domains that components made, in `names`: from here on.
-const FIRST_GUEST: u64 = 1000;
-/// Names there can be.
-const MAX_SERVICES: usize = 128;
+/// Names that all programs can have together: components always find room besides.
+const MAX_PROGRAM_NAMES: usize = MAX_NAMES - system::MAX_SERVICES;
 
-/// A name, which belongs to the component that published it first, also while that is being restarted.
+/// Whose service it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Publisher {
+    /// The component's own, under a name that the description gives it.
+    Component,
+    /// A program's that the component started.
+    Program,
+}
+
 struct Service {
     name: String,
     component: u16,
+    publisher: Publisher,
     /// Nothing while the component is dead.
     entry: Option<Entry>,
     registered: bool,
 }
 
-/// A domain that a component made and that gets a portal to `names`.
-struct Guest {
-    domain: Entry,
-    badge: u64,
-}
-
 struct State {
     services: Vec<Service>,
-    guests: Vec<Guest>,
-    next_badge: u64,
+    /// Domains that components made and that get a portal to `names`.
+    guests: Vec<Owned>,
     /// Our own portal to `names` leads to the one that runs.
     is_connected: bool,
 }
 
-static STATE: Mutex<State> =
-    Mutex::new(State { services: Vec::new(), guests: Vec::new(), next_badge: FIRST_GUEST, is_connected: false });
+static STATE: Mutex<State> = Mutex::new(State { services: Vec::new(), guests: Vec::new(), is_connected: false });
 
 /// Held while an entry is passed to `names`, and while one is removed: its index must not stand for another
 /// service meanwhile. Taken before [`STATE`].
@@ -59,6 +60,22 @@ static REGISTERING: Mutex<()> = Mutex::new(());
 impl State {
     fn names(&self) -> Option<Entry> {
         self.services.iter().find(|service| service.name == NAME_SERVICE)?.entry
+    }
+
+    fn program_names(&self) -> usize {
+        self.services.iter().filter(|service| service.publisher == Publisher::Program).count()
+    }
+
+    /// Forgets what programs published that are dead; gives the names.
+    fn take_dead_programs(&mut self) -> Vec<String> {
+        let is_dead =
+            |service: &mut Service| service.publisher == Publisher::Program && !service.entry.is_some_and(is_alive);
+        let gone = self.services.extract_if(.., is_dead);
+        gone.map(|service| {
+            service.entry.into_iter().for_each(remove);
+            service.name
+        })
+        .collect()
     }
 }
 
@@ -72,33 +89,37 @@ fn is_alive(entry: Entry) -> bool {
     matches!(op::entry_info(Entry::OWN, entry), Ok((Kind::Service, _)))
 }
 
-/// Notes a service; one of the same name by the same component is replaced. `register_new` registers it.
-pub fn publish(component: u16, name: &str, entry: Entry) -> Result<(), ParentError> {
+/// Notes a service; one of the same name is replaced. `register_new` registers it. Whether the component may have the
+/// name is the caller's to know.
+pub fn publish(component: u16, name: &str, service: Owned, publisher: Publisher) -> Result<(), ParentError> {
     let _registering = REGISTERING.lock();
     let mut state = STATE.lock();
-    if let Some(service) = state.services.iter_mut().find(|service| service.name == name) {
-        if service.component != component {
+    if let Some(known) = state.services.iter_mut().find(|known| known.name == name) {
+        if known.component != component && known.entry.is_some_and(is_alive) {
             return Err(ParentError::Taken);
         }
-        let old = service.entry.replace(entry);
-        service.registered = false;
+        let old = known.entry.replace(service.leak());
+        known.component = component;
+        known.registered = false;
         old.into_iter().for_each(remove);
         return Ok(());
     }
-    if state.services.len() >= MAX_SERVICES {
-        // What programs published is published by who started them, and dies with them.
-        state.services.retain(|service| {
-            let dead = service.component == component && service.entry.is_none_or(|entry| !is_alive(entry));
-            if dead {
-                service.entry.into_iter().for_each(remove);
-            }
-            !dead
-        });
+    if publisher == Publisher::Program && state.program_names() >= MAX_PROGRAM_NAMES {
+        let gone = state.take_dead_programs();
+        let is_connected = state.is_connected;
+        drop(state);
+        for name in gone.iter().filter(|_| is_connected) {
+            // A name service that is just dying takes its table along.
+            let _ = NamesClient(Direct(Entry::NAMES)).unregister(name);
+        }
+        state = STATE.lock();
+        if state.program_names() >= MAX_PROGRAM_NAMES {
+            return Err(ParentError::Full);
+        }
     }
-    if state.services.len() >= MAX_SERVICES {
-        return Err(ParentError::Full);
-    }
-    state.services.push(Service { name: name.to_string(), component, entry: Some(entry), registered: false });
+    let entry = Some(service.leak());
+    let name = name.to_string();
+    state.services.push(Service { name, component, publisher, entry, registered: false });
     Ok(())
 }
 
@@ -133,34 +154,25 @@ pub fn connect(domain: Entry, index: usize, component: u16, name: &str, badge: u
     entry.is_some_and(|entry| op::portal_new(domain, entry, badge, Entry(index), 0).is_ok())
 }
 
-/// Gives a domain its portal to `names`, if there is a name service.
-pub fn connect_names(domain: Entry, badge: u64) {
-    let state = STATE.lock();
-    if let Some(names) = state.names() {
-        let _ = op::portal_new(domain, names, badge, Entry(NAMES), 0);
+/// Gives a domain its portal to `names`, if there is a name service. Only ours may write the table of names.
+pub fn connect_names(domain: Entry) {
+    if let Some(names) = STATE.lock().names() {
+        give_names(domain, names);
     }
 }
 
+fn give_names(domain: Entry, names: Entry) {
+    let badge = if domain == Entry::OWN { ROOTTASK } else { 0 };
+    let _ = op::portal_new(domain, names, badge, Entry(NAMES), 0);
+}
+
 /// A domain that a component made gets a portal to `names`, now and after each restart of it.
-pub fn equip(domain: Entry) {
-    let badge = {
-        let mut state = STATE.lock();
-        state.next_badge += 1;
-        state.next_badge
-    };
-    connect_names(domain, badge);
+pub fn equip(domain: Owned) {
+    connect_names(domain.entry());
     let mut state = STATE.lock();
     // Those whose domain is gone make room.
-    let mut place = 0;
-    while place < state.guests.len() {
-        if is_gone(state.guests[place].domain) {
-            let gone = state.guests.swap_remove(place);
-            remove(gone.domain);
-        } else {
-            place += 1;
-        }
-    }
-    state.guests.push(Guest { domain, badge });
+    state.guests.retain(|guest| !is_gone(guest.entry()));
+    state.guests.push(domain);
 }
 
 fn is_gone(domain: Entry) -> bool {
@@ -179,12 +191,12 @@ pub fn register_new() {
         new.map(|service| service.name.clone()).collect()
     };
     if pending.iter().any(|name| name == NAME_SERVICE) {
-        connect_names(Entry::OWN, 0);
+        connect_names(Entry::OWN);
         STATE.lock().is_connected = true;
         components::connect_all_to_names();
-        let guests: Vec<(Entry, u64)> = STATE.lock().guests.iter().map(|guest| (guest.domain, guest.badge)).collect();
-        for (domain, badge) in guests {
-            connect_names(domain, badge);
+        let state = STATE.lock();
+        if let Some(names) = state.names() {
+            state.guests.iter().for_each(|guest| give_names(guest.entry(), names));
         }
     }
     for name in pending {

@@ -135,17 +135,30 @@ impl ServeWord for Nobody {
 fn taken() -> Result<(), &'static str> {
     let service = Owned::new(server::word_service::<Nobody>().map_err(|error| error.text())?);
     let delegate = || Delegate::entry(service.entry().0, server::SERVICE_RIGHTS);
+    // As ourselves, and with the badge that those have who open it by its name.
     let names = NamesClient(Direct(Entry::NAMES));
-    hold(names.register("console", delegate()) == Err(Failure::Refused(NamesError::Taken)), "names gives it away")?;
-    hold(names.unregister("console") == Err(Failure::Refused(NamesError::Taken)), "names takes it back")?;
+    let opened = Owned::new(names.open("names").map_err(say)?.into());
+    for names in [names, NamesClient(Direct(opened.entry()))] {
+        for name in ["console", "selftest", "nobody"] {
+            let not_allowed = Err(Failure::Refused(NamesError::NotAllowed));
+            hold(names.register(name, delegate()) == not_allowed, "names gives it away")?;
+            hold(names.unregister(name) == not_allowed, "names takes it back")?;
+        }
+    }
     let parent = ParentClient(Direct(Entry::PARENT));
-    hold(
-        parent.publish("console", delegate()) == Err(Failure::Refused(ParentError::Taken)),
-        "the parent gives it away",
-    )?;
-    hold(parent.publish("", delegate()) == Err(Failure::Refused(ParentError::BadName)), "an empty name is one")?;
+    let refused = |name, error| parent.publish(name, delegate()) == Err(Failure::Refused(error));
+    hold(refused("console", ParentError::Taken), "the parent gives it away")?;
+    hold(refused("nobody", ParentError::NotAllowed), "the parent gives what the description does not")?;
+    hold(refused("", ParentError::BadName) && refused("a b", ParentError::BadName), "what is no name is one")?;
+    for name in ["console", "selftest", "nobody"] {
+        hold(parent.publish_for_program(name, delegate()).is_err(), "it has programs")?;
+    }
+    let domain = Delegate::entry(Entry::DOMAIN.0, abi::rights::ALL);
+    hold(parent.equip(domain) == Err(Failure::Refused(ParentError::NotAllowed)), "it has domains")?;
     parent.publish("selftest", delegate()).map_err(say)?;
-    parent.publish("selftest", delegate()).map_err(say)
+    parent.publish("selftest", delegate()).map_err(say)?;
+    // The names are where they were.
+    names_now()
 }
 
 fn drawing() -> Result<(), &'static str> {

@@ -2,8 +2,17 @@
 
 use interface::{codes, interface};
 
+/// The badge of `roottask`, whose portal it makes itself. No call entry that somebody gets by a name has it.
+pub const ROOTTASK: u64 = u64::MAX;
+/// Names there can be: those of components and those of programs.
+pub const MAX_NAMES: usize = 64;
 /// Bytes of the longest name.
 pub const MAX_NAME: usize = 64;
+
+/// Whether a service may be called so.
+pub fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
 
 codes! {
     /// Why the name service refused.
@@ -11,21 +20,21 @@ codes! {
         1 NotFound "no service of this name"
         2 BadName "not a valid service name"
         3 Full "too many names"
-        4 Taken "the name belongs to somebody else"
-        5 Gone "the service died"
+        4 Gone "the service died"
+        5 NotAllowed "only roottask gives and takes names: publish through your parent"
     }
 }
 
-/// The name service.
+/// The name service. Its table is written by [`ROOTTASK`] alone.
 #[interface]
 pub trait Names {
-    /// Registers a service of the caller's under a name; the same caller may replace it.
+    /// Registers a service under a name, or replaces it. Only for [`ROOTTASK`].
     fn register(&self, name: &str, service: Delegate) -> Result<(), NamesError>;
     /// A call entry to the service, with badge 0.
     fn open(&self, name: &str) -> Result<Delegated, NamesError>;
     /// Names from a position on (0 at first), as [`crate::listing::Listing`] reads them. Gives bytes
     /// and the next position, 0 after the last.
     fn list(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), NamesError>;
-    /// Takes a name of the caller's back.
+    /// Takes a name back. Only for [`ROOTTASK`].
     fn unregister(&self, name: &str) -> Result<(), NamesError>;
 }

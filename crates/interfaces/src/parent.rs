@@ -7,14 +7,17 @@ codes! {
     pub enum ParentError {
         1 BadName "not a valid service name"
         2 NotAllowed "the system description does not let this component do it"
-        3 Full "too many services"
+        3 Full "as many names as there can be, or as one program may have"
         4 NoVault "this component keeps nothing over its death"
         5 NoSuchComponent "no component that runs has this domain"
         6 Essential "a component without which the machine stops"
         7 StaysDead "a component that nobody starts again"
-        8 Taken "the name belongs to another component"
+        8 Taken "the name belongs to a component, or to another program"
     }
 }
+
+/// Names that one program can have.
+pub const MAX_PROGRAM_SERVICES: usize = 4;
 
 scalar_enum! {
     /// How sure the one is who ends a component.
@@ -27,7 +30,8 @@ scalar_enum! {
 /// Who created this domain. The badge says who asks.
 #[interface]
 pub trait Parent {
-    /// Publishes a service under a name; it stays known when the name service restarts.
+    /// Publishes a service under a name; it stays known when the name service restarts. Of `roottask`: a name that
+    /// the system description gives to the caller.
     fn publish(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
     /// The component's own vault: a call entry of [`crate::vault::Vault`].
     fn vault(&self) -> Result<Delegated, ParentError>;
@@ -40,4 +44,7 @@ pub trait Parent {
     /// The component with the lowest number of a domain above `after`: that number, and how often the component
     /// was started again since boot. Zeros if there is none.
     fn restarts(&self, after: u64) -> Result<(u64, u64), ParentError>;
+    /// As `publish`, for a program of the caller's: never a name that the description gives to a component, whether it
+    /// runs or not. Only for who may stop the machine.
+    fn publish_for_program(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
 }

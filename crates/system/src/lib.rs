@@ -32,12 +32,13 @@
 //! | 1 | interrupt line, 255 = none |
 //! | 1 | order of its portal table |
 //! | 2, 2 | first I/O port, number of ports |
-//! | 1, 1 | portals, arguments |
+//! | 1, 1, 1 | portals, arguments, services |
 //! | 2, 2 | longest slice in milliseconds, numbers of threads (0 = as many as there are) |
 //! | 8 | only if CPUs are given: a bit for each |
 //! | string, string | name, binary |
 //! | 2, 2, string | each portal: index, component, service |
 //! | string | each argument |
+//! | string | each service |
 //!
 //! | bytes | program |
 //! |---|---|
@@ -54,7 +55,9 @@ extern crate std;
 pub mod host;
 mod view;
 
-pub use view::{Arguments, Component, Components, Error, ErrorKind, Portal, Portals, Program, Programs, System};
+pub use view::{
+    Arguments, Component, Components, Error, ErrorKind, Portal, Portals, Program, Programs, Services, System,
+};
 
 /// Version of the compiled form.
 pub const VERSION: u32 = 4;
@@ -72,6 +75,8 @@ pub const MAX_NAME_BYTES: usize = 16;
 pub const MAX_SLICE: u16 = (abi::MAX_SLICE_MICROSECONDS / 1_000) as u16;
 /// Most components of a system.
 pub const MAX_COMPONENTS: usize = 64;
+/// Most names of services that all components of a system have together; programs have as many besides.
+pub const MAX_SERVICES: usize = 32;
 /// Interrupt lines there can be.
 pub const INTERRUPT_LINES: u8 = 24;
 /// Where a component with [`Special::Trial`] finds the memory: an index that is otherwise unused.

@@ -43,7 +43,7 @@ pub struct Component<'a> {
     pub special: Special,
     /// What its death means.
     pub restart: Restart,
-    /// Deaths within a minute after which `Restart::Always` gives up.
+    /// Deaths within a minute that `Restart::Always` answers at once.
     pub restarts_per_minute: u8,
     /// Its interrupt line.
     pub interrupt: Option<u8>,
@@ -57,6 +57,7 @@ pub struct Component<'a> {
     pub cpus: Option<u64>,
     portals: &'a [u8],
     arguments: &'a [u8],
+    services: &'a [u8],
 }
 
 /// A portal that a component finds in its table when it starts.
@@ -181,6 +182,11 @@ impl<'a> System<'a> {
         Ok(Self { components, programs, component_count, program_count, shell })
     }
 
+    /// The component to which the description gives this name of a service.
+    pub fn owner_of(&self, service: &str) -> Option<Component<'a>> {
+        self.components().find(|component| component.services().any(|name| name == service))
+    }
+
     /// The components in the order in which they start.
     pub const fn components(&self) -> Components<'a> {
         Components { rest: Fields { bytes: self.components }, number: 0, count: self.component_count }
@@ -216,6 +222,11 @@ impl<'a> Component<'a> {
     /// Its arguments, without its name.
     pub const fn arguments(&self) -> Arguments<'a> {
         Arguments { rest: Fields { bytes: self.arguments } }
+    }
+
+    /// The names that it alone may publish services under.
+    pub const fn services(&self) -> Services<'a> {
+        Services { rest: Fields { bytes: self.services } }
     }
 
     fn check(&self) -> Result<(), ErrorKind> {
@@ -300,6 +311,20 @@ impl<'a> Iterator for Arguments<'a> {
     }
 }
 
+/// Iterator over the names of a component's services.
+#[derive(Clone, Debug)]
+pub struct Services<'a> {
+    rest: Fields<'a>,
+}
+
+impl<'a> Iterator for Services<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        self.rest.name().ok()
+    }
+}
+
 /// Takes the record of the component with this number.
 fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, ErrorKind> {
     let mut fields = rest.record()?;
@@ -312,13 +337,14 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let interrupt = fields.u8()?;
     let table_order = fields.u8()?;
     let (first_port, port_count) = (fields.u16()?, fields.u16()?);
-    let (portal_count, argument_count) = (fields.u8()?, fields.u8()?);
+    let (portal_count, argument_count, service_count) = (fields.u8()?, fields.u8()?, fields.u8()?);
     let (max_slice, threads) = (fields.u16()?, fields.u16()?);
     let cpus = if flags & FLAG_CPUS != 0 { Some(fields.u64()?) } else { None };
     let (name, binary) = (fields.name()?, fields.name()?);
     let tree = if flags & FLAG_TREE != 0 { Some(fields.string()?) } else { None };
     let portals = fields.repeated(portal_count, |fields| fields.portal().map(|_| ()))?;
     let arguments = fields.repeated(argument_count, |fields| fields.string().map(|_| ()))?;
+    let services = fields.repeated(service_count, |fields| fields.name().map(|_| ()))?;
     if !fields.bytes.is_empty() {
         return Err(ErrorKind::BadLength);
     }
@@ -358,6 +384,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         cpus,
         portals,
         arguments,
+        services,
     })
 }
 

@@ -60,6 +60,7 @@ name = "console"
 account = 64
 restart = "never"
 devices = { irq = 4, ports = [0x3f8, 8] }
+services = ["console", "lines"]
 
 [[component]]
 name = "sigma0"
@@ -79,6 +80,7 @@ name = "sched"
 account = 32
 special = "scheduler"
 restart = "always"
+services = []
 "#;
 
 fn compiled() -> Vec<u8> {
@@ -124,6 +126,11 @@ fn everything_written_is_read() {
     assert_eq!(console.cpus, None);
     assert_eq!((console.interrupt, console.io_ports), (Some(4), Some((0x3f8, 8))));
     assert_eq!((console.restart, console.portals().count()), (Restart::Never, 0));
+    assert_eq!(console.services().collect::<Vec<_>>(), ["console", "lines"]);
+    assert_eq!(ramfs.services().collect::<Vec<_>>(), ["ramfs"]);
+    assert_eq!(system.component("sched").unwrap().services().count(), 0);
+    let owner = |service| system.owner_of(service).map(|owner| owner.name);
+    assert_eq!((owner("lines"), owner("shell"), owner("sched")), (Some("console"), Some("shell"), None));
     let sigma0 = system.component("sigma0").unwrap();
     assert_eq!((sigma0.special, sigma0.trusted, sigma0.restart), (Special::Memory, true, Restart::Reboot));
     let programs: Vec<_> =
@@ -171,7 +178,7 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 12, 24), ErrorKind::BadValue);
     assert_eq!(with(record + 13, 7), ErrorKind::BadValue);
     // The longest slice: 10 + 256 * 200 milliseconds.
-    assert_eq!(with(record + 21, 200), ErrorKind::BadValue);
+    assert_eq!(with(record + 22, 200), ErrorKind::BadValue);
     // The CPUs of ramfs stand before its name: none at all.
     let cpus = place(&good, "ramfs") - 8;
     let mut without = good.clone();
@@ -183,7 +190,7 @@ fn each_cause_has_its_error() {
     assert_eq!(with(place(&good, "shell"), 17), ErrorKind::BadString);
     assert_eq!(with(name + 1, 0xff), ErrorKind::BadString);
     // The portal `lines` of the shell, number 5: index 49 and component 3 stand before its name.
-    let portal = place(&good, "lines") - 4;
+    let portal = good.windows(5).rposition(|window| window == b"lines").unwrap() - 5;
     assert_eq!(&good[portal..portal + 4], [49, 0, 3, 0]);
     assert_eq!(with(portal, 48), ErrorKind::BadValue);
     assert_eq!(with(portal, 64), ErrorKind::BadValue);
@@ -207,6 +214,7 @@ proptest! {
             for component in system.components() {
                 prop_assert!(component.portals().all(|portal| portal.component < component.number));
                 component.arguments().for_each(drop);
+                component.services().for_each(drop);
             }
             system.programs().for_each(drop);
         }

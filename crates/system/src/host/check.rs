@@ -1,7 +1,7 @@
 //! Does the description fit together, and with the tree and machine it is meant for?
 
 use super::{At, ComponentText, Description, Problem};
-use crate::{Account, MAX_COMPONENTS, MAX_NAME_BYTES, Restart, Special};
+use crate::{Account, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SERVICES, Restart, Special};
 use abi::layout::{FIRST_FREE, TABLE_ENTRIES};
 use std::collections::BTreeMap;
 use std::format;
@@ -55,6 +55,7 @@ impl Description {
         checker.required();
         checker.binaries();
         checker.priorities_and_restarts();
+        checker.services();
         checker.portals();
         checker.devices();
         checker.specials();
@@ -68,6 +69,15 @@ impl Description {
         problems.sort();
         Err(problems)
     }
+}
+
+/// What names look like.
+const NAME_REMEDY: &str = "names have 1 to 16 letters, digits, `-`, `_` or `.`, and do not begin with a dot";
+
+fn is_name(name: &str) -> bool {
+    let fits = (1..=MAX_NAME_BYTES).contains(&name.len());
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    fits && plain && !name.starts_with('.')
 }
 
 struct Checker<'a> {
@@ -98,11 +108,8 @@ impl<'a> Checker<'a> {
     fn unique(&mut self, what: &str, names: impl Iterator<Item = &'a At<String>>) {
         let mut lines = BTreeMap::new();
         for name in names {
-            let fits = (1..=MAX_NAME_BYTES).contains(&name.value.len());
-            let plain = name.value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-            if !fits || !plain || name.value.starts_with('.') {
-                let remedy = "names have 1 to 16 letters, digits, `-`, `_` or `.`, and do not begin with a dot";
-                self.problem(name.line, format!("\"{}\" cannot name a {what}", name.value), remedy);
+            if !is_name(&name.value) {
+                self.problem(name.line, format!("\"{}\" cannot name a {what}", name.value), NAME_REMEDY);
             } else if let Some(first) = lines.insert(name.value.as_str(), name.line) {
                 let cause = format!("a second {what} is called `{}`; the first stands in line {first}", name.value);
                 self.problem(name.line, cause, "rename or remove one of them");
@@ -177,22 +184,49 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The names of services: each has one owner, whoever runs.
+    fn services(&mut self) {
+        let mut owners = BTreeMap::new();
+        for component in &self.description.components {
+            let name = component.name.value.as_str();
+            for service in &component.services {
+                let text = service.value.as_str();
+                // `names` tells what is wrong with the name of a component.
+                let is_new = text != name;
+                if is_new && !is_name(text) {
+                    let cause = format!("component `{name}`: \"{text}\" cannot name a service");
+                    self.problem(service.line, cause, NAME_REMEDY);
+                } else if let Some(other) = owners.insert(text, name) {
+                    if is_new || other != name {
+                        let cause = format!("the service `{text}` is given to `{other}` and to `{name}`");
+                        self.problem(service.line, cause, "a name has one owner: rename or remove one of them");
+                    }
+                } else if owners.len() == MAX_SERVICES + 1 {
+                    let cause = format!("more than {MAX_SERVICES} names of services");
+                    let remedy = "write services = [] where a component offers none; its own name counts otherwise";
+                    self.problem(service.line, cause, remedy);
+                }
+            }
+        }
+    }
+
     fn portals(&mut self) {
         for component in &self.description.components {
             let name = &component.name.value;
             let mut seen = BTreeMap::new();
             for portal in &component.portals {
                 let (target, service) = &portal.value;
-                if !(1..=MAX_NAME_BYTES).contains(&service.len()) {
-                    let cause = format!("component `{name}`: \"{service}\" cannot name a service");
-                    self.problem(portal.line, cause, "names of services have 1 to 16 bytes");
-                }
                 if target == name {
                     let cause = format!("component `{name}` asks for a portal to itself");
                     self.problem(portal.line, cause, "call the function instead");
                 } else if self.find(target).is_none() {
                     let cause = format!("component `{name}` asks for a portal to `{target}`, which is no component");
                     self.problem(portal.line, cause, format!("add [[component]] `{target}`, or correct the name"));
+                } else if self.find(target).is_some_and(|owner| owner.services.iter().all(|own| own.value != *service))
+                {
+                    let cause = format!("component `{name}`: `{target}` has no service called `{service}`");
+                    let remedy = format!("correct the name, or add it to `services` of `{target}`");
+                    self.problem(portal.line, cause, remedy);
                 }
                 if seen.insert(portal.value.clone(), portal.line).is_some() {
                     let cause = format!("component `{name}` asks twice for a portal to `{target}/{service}`");

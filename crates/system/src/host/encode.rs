@@ -60,7 +60,8 @@ impl Plan<'_> {
         ]);
         record.extend_from_slice(&first_port.to_le_bytes());
         record.extend_from_slice(&ports.to_le_bytes());
-        record.extend_from_slice(&[component.portals.len() as u8, component.arguments.len() as u8]);
+        let counts = [component.portals.len(), component.arguments.len(), component.services.len()];
+        record.extend(counts.map(|count| count as u8));
         record.extend_from_slice(&component.max_slice.to_le_bytes());
         record.extend_from_slice(&component.threads.to_le_bytes());
         if let Some(cpus) = &component.cpus {
@@ -79,6 +80,9 @@ impl Plan<'_> {
         }
         for argument in &component.arguments {
             string(&mut record, argument);
+        }
+        for service in &component.services {
+            string(&mut record, &service.value);
         }
         record
     }

@@ -92,7 +92,7 @@ pub struct ComponentText {
     pub special: At<Special>,
     /// What its death means.
     pub restart: At<Restart>,
-    /// Restarts allowed per minute.
+    /// Deaths within a minute that are answered at once.
     pub restarts_per_minute: u8,
     /// Interrupt line.
     pub interrupt: Option<At<u8>>,
@@ -108,6 +108,8 @@ pub struct ComponentText {
     pub cpus: Option<At<u64>>,
     /// Arguments.
     pub arguments: Vec<String>,
+    /// Names that it alone may publish services under.
+    pub services: Vec<At<String>>,
 }
 
 /// A program as it was written.

@@ -150,9 +150,11 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let portals = texts(reader, keys.take("portals"), "portals").into_iter().map(portal).collect();
     let features = texts(reader, keys.take("features"), "features").into_iter().map(|text| text.value).collect();
     let arguments = texts(reader, keys.take("args"), "args").into_iter().map(|text| text.value).collect();
+    let services = keys.take("services").map(|value| texts(reader, Some(value), "services"));
     keys.finish(reader);
     let name = name?;
     Some(ComponentText {
+        services: services.unwrap_or_else(|| vec![name.clone()]),
         binary: binary.unwrap_or_else(|| Some(name.clone()))?,
         name,
         features,

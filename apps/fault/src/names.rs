@@ -1,0 +1,205 @@
+//! Crimes of those who want to be found under somebody else's name, or under every name there is.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use interface::{Delegate, Failure};
+use interfaces::names::{MAX_NAMES, NamesClient, NamesError};
+use interfaces::parent::{MAX_PROGRAM_SERVICES, ParentClient, ParentError};
+use interfaces::process::Force;
+use interfaces::random::RandomClient;
+use runtime::connection::{Connection, Direct, Name};
+use runtime::entry::Owned;
+use runtime::server::{self, ServeWord};
+use runtime::{Entry, op, thread};
+use tool::inspect::{self, PROC};
+
+use crate::Crime;
+use crate::callees;
+use crate::launch::Process;
+
+/// All of them. They need a system with `randomd`.
+pub const ALL: &[Crime] = &[
+    Crime::tried("name-table", "writes the table of names with the badge that an open by name gives", table),
+    Crime::tried("name-component", "publishes under the names of components", component),
+    Crime::tried("name-restarting", "publishes under a component's name while that is started again", restarting),
+    Crime::tried("name-program", "publishes under the name of another program", program),
+    Crime::tried("name-hoard", "takes as many names as it can, alone and with others", hoard),
+    Crime::tried("name-others", "asks for what only the parent of programs may", others),
+];
+
+/// Names of components, of the default system and others.
+const COMPONENTS: [&str; 14] = [
+    "sigma0", "roottask", "sched", "names", "console", "ramfs", "pipes", "bus", "nic", "entropy", "time", "random",
+    "net", "proc",
+];
+/// So many programs that take all the names they can take all that programs may have.
+const HOARDERS: usize = MAX_NAMES / 2 / MAX_PROGRAM_SERVICES;
+const MILLISECOND: u64 = 1_000_000;
+
+/// A service that answers with what it has.
+struct Impostor;
+
+impl ServeWord for Impostor {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        IMPOSTOR
+    }
+}
+
+const IMPOSTOR: u64 = 666;
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+fn service() -> Result<Owned, String> {
+    server::word_service::<Impostor>().map(Owned::new).map_err(text)
+}
+
+fn give(service: &Owned) -> Delegate {
+    Delegate::entry(service.entry().0, server::SERVICE_RIGHTS)
+}
+
+/// Publishes; the refusal, if it is one.
+fn publish(name: &str, service: &Owned) -> Result<(), Failure<ParentError>> {
+    ParentClient(Direct(Entry::PARENT)).publish(name, give(service))
+}
+
+fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Result<(), String> {
+    if is == right { Ok(()) } else { Err(format!("{what}: {is:?} instead of {right:?}")) }
+}
+
+const TAKEN: Result<(), Failure<ParentError>> = Err(Failure::Refused(ParentError::Taken));
+const FULL: Result<(), Failure<ParentError>> = Err(Failure::Refused(ParentError::Full));
+
+/// The services that a client uses are who they were.
+fn all_is_well() -> Result<(), String> {
+    RandomClient(Connection::named("random")).sources().map_err(|error| format!("random: {error}"))?;
+    inspect::domains().map_err(|error| format!("proc: {error}"))?;
+    let mut bytes = [0; 1];
+    let files = interfaces::file::FileSystemClient(Connection::named("ramfs"));
+    files.read_directory("/", 0, &mut bytes).map_err(|error| format!("ramfs: {error}")).map(drop)
+}
+
+fn table() -> Result<String, String> {
+    let service = service()?;
+    let ours = NamesClient(Direct(Entry::NAMES));
+    let opened = Owned::new(ours.open("names").map_err(text)?.into());
+    let refused = Err(Failure::Refused(NamesError::NotAllowed));
+    for names in [ours, NamesClient(Direct(opened.entry()))] {
+        for name in COMPONENTS.into_iter().chain(["nobody"]) {
+            expect(name, names.register(name, give(&service)), refused)?;
+            expect(name, names.unregister(name), refused)?;
+        }
+    }
+    all_is_well()?;
+    Ok(format!("refused: {}", NamesError::NotAllowed))
+}
+
+fn component() -> Result<String, String> {
+    let service = service()?;
+    for name in COMPONENTS {
+        expect(name, publish(name, &service), TAKEN)?;
+    }
+    all_is_well()?;
+    Ok(format!("refused: {}", ParentError::Taken))
+}
+
+fn restarting() -> Result<String, String> {
+    const KILLS: usize = 20;
+    let service = service()?;
+    for _ in 0..KILLS {
+        // It may be just being started: then that is the instant to try.
+        if let Ok(victim) = inspect::only(&inspect::domains().map_err(text)?, "randomd") {
+            PROC.kill_domain(victim, Force::Gentle).map_err(text)?;
+        }
+        for _ in 0..10 {
+            expect("random", publish("random", &service), TAKEN)?;
+            thread::sleep(MILLISECOND / 5).map_err(text)?;
+        }
+    }
+    all_is_well()?;
+    Ok(format!("killed it {KILLS} times; refused each time: {}", ParentError::Taken))
+}
+
+fn program() -> Result<String, String> {
+    let service = service()?;
+    server::activations(1).map_err(text)?;
+    let (victim, _) = callees::victim()?;
+    expect("while it lives", publish(callees::NAME, &service), TAKEN)?;
+    victim.kill()?;
+    publish(callees::NAME, &service).map_err(|error| format!("when it is dead: {error}"))?;
+    let found = Owned::new(NamesClient(Direct(Entry::NAMES)).open(callees::NAME).map_err(text)?.into());
+    expect("the call", callees::ask(found.entry(), 0, 0), Ok(IMPOSTOR))?;
+    Ok(format!("refused while it lives: {}; free when it is dead", ParentError::Taken))
+}
+
+/// Publishes as many names as one program can.
+fn take(service: &Owned, own: &str) -> Result<(), String> {
+    for number in 0..MAX_PROGRAM_SERVICES {
+        publish(&hoarded(own, number), service).map_err(|error| format!("name {number}: {error}"))?;
+    }
+    expect("one more", publish(&hoarded(own, MAX_PROGRAM_SERVICES), service), FULL)?;
+    // A new service under an old name is no new name.
+    publish(&hoarded(own, 0), service).map_err(|error| format!("the first again: {error}"))
+}
+
+fn hoarded(own: &str, number: usize) -> String {
+    format!("hoard-{own}-{number}")
+}
+
+/// Is one of those who take all.
+pub fn hoarder(own: &str) -> u8 {
+    match service().and_then(|service| take(&service, own).map(|()| service)) {
+        Ok(_service) => server::park(),
+        Err(_) => 1,
+    }
+}
+
+/// Waits until a service of this name is there.
+fn found(name: &str) -> Result<(), String> {
+    let deadline = op::clock() + 5000 * MILLISECOND;
+    while Connection::new(Name(name)).entry().is_err() {
+        if op::clock() > deadline {
+            return Err(format!("nobody publishes {name}"));
+        }
+        thread::sleep(MILLISECOND).map_err(text)?;
+    }
+    Ok(())
+}
+
+fn hoard() -> Result<String, String> {
+    let service = service()?;
+    // Those of an earlier time are not asked for again: they must make room by themselves.
+    take(&service, &op::clock().to_string())?;
+    // Another program is served all the same.
+    callees::victim()?.0.kill()?;
+    let mut hoarders = Vec::new();
+    for own in 1..HOARDERS {
+        let own = own.to_string();
+        hoarders.push(Process::start_with("hoarder", &["--hoard", &own], 0, 256)?);
+        found(&hoarded(&own, MAX_PROGRAM_SERVICES - 1))?;
+    }
+    let last = Process::start_with("hoarder", &["--hoard", "last"], 0, 256)?;
+    expect("one program too many", last.wait(), Ok(1))?;
+    // Components have their names all the same.
+    let victim = inspect::only(&inspect::domains().map_err(text)?, "names")?;
+    PROC.kill_domain(victim, Force::Gentle).map_err(text)?;
+    all_is_well()?;
+    hoarders.into_iter().try_for_each(|hoarder| hoarder.kill().map(drop))?;
+    callees::victim()?.0.kill()?;
+    Ok(format!("refused after {MAX_PROGRAM_SERVICES}: {}", ParentError::Full))
+}
+
+fn others() -> Result<String, String> {
+    let parent = ParentClient(Direct(Entry::PARENT));
+    let service = service()?;
+    let refused = Err(Failure::Refused(ParentError::NotAllowed));
+    expect("for a program", parent.publish_for_program("fault-other", give(&service)), refused)?;
+    let domain = Delegate::entry(Entry::DOMAIN.0, runtime::abi::rights::ALL);
+    expect("a portal for a domain", parent.equip(domain), refused)?;
+    let own = Connection::new(Name("fault-other")).entry().map(drop);
+    expect("its name", own, Err(runtime::abi::Error::Empty))?;
+    Ok(format!("refused: {}", ParentError::NotAllowed))
+}
