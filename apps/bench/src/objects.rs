@@ -3,11 +3,10 @@
 use alloc::string::{String, ToString};
 use alloc::vec;
 
-use interface::Delegate;
 use interfaces::file::{FileClient, TRUNCATE};
 use interfaces::sigma0::Sigma0Client;
 use runtime::abi::layout::FREE_START;
-use runtime::abi::rights::{self, MAP_GRANT, MAP_READ, MAP_WRITE};
+use runtime::abi::rights::{MAP_GRANT, MAP_READ, MAP_WRITE};
 use runtime::abi::{Error, PAGE_BYTES};
 use runtime::arch::ticks;
 use runtime::connection::Direct;
@@ -91,8 +90,7 @@ pub fn file() -> Result<Row, String> {
 fn one_file(contents: &[u8], back: &mut [u8]) -> Result<(), String> {
     const PATH: &str = "/tmp/bench";
     let text = |error: interfaces::Failure<_>| error.to_string();
-    let account = Delegate::entry(Entry::ACCOUNT.0, rights::COPY | rights::READ | rights::WRITE);
-    let entry = Owned::new(FILE_SYSTEM.create(PATH, TRUNCATE, account).map_err(text)?.into());
+    let entry = Owned::new(FILE_SYSTEM.create(PATH, TRUNCATE).map_err(text)?.into());
     let file = FileClient(Direct(entry.entry()));
     let written = file.write(0, contents).map_err(text)?;
     let read = file.read(0, back).map_err(text)?;

@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-use interface::{Delegate, Failure};
+use interface::Failure;
 use interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
 use interfaces::process::ProcessError;
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
@@ -71,7 +71,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("exhaust-memory", "many pages drawn with too few frames", memory),
     Crime::tried("exhaust-nothing", "services, portals and copies without any frame", nothing),
     Crime::tried("exhaust-spawn", "a program started with too few frames", spawn),
-    Crime::tried("exhaust-file", "a file written with too few frames", file),
+    Crime::tried("exhaust-file", "a file that takes all the room for files", file),
     Crime::death("exhaust-fault", "a page of the heap touched without any frame", fault),
 ];
 
@@ -378,46 +378,36 @@ fn spawn() -> Result<String, String> {
     ))
 }
 
-/// Pages of files stay in the file system, which uses them again. So this takes frames once for as many pages, and
-/// none later.
+/// One file takes all the room that files have: it is refused more, and so is every other; removing it gives all back.
 fn file() -> Result<String, String> {
     const PATH: &str = "/tmp/exhausted";
-    const PAGES: u64 = 40;
-    let attempt = |account: Entry| -> Result<(), Failure<FileError>> {
-        let delegate = Delegate::entry(account.0, rights::ALL);
-        let file = Owned::new(FILE_SYSTEM.create(PATH, WRITE | TRUNCATE, delegate)?.into());
+    const OTHER: &str = "/tmp/other";
+    let room = || FILE_SYSTEM.room().map_err(|error| error.to_string());
+    let fill = |path: &str| -> Result<Failure<FileError>, String> {
+        let file = FILE_SYSTEM.create(path, WRITE | TRUNCATE).map_err(|error| error.to_string())?;
+        let file = Owned::new(file.into());
         let client = FileClient(Direct(file.entry()));
-        let bytes = [b'x'; 512];
         let mut offset = 0;
-        while offset < PAGES * PAGE {
-            offset += client.write(offset, &bytes)? as u64;
+        loop {
+            match client.write(offset, &[b'x'; 2048]) {
+                Ok(count) => offset += count as u64,
+                Err(error) => return Ok(error),
+            }
         }
-        Ok(())
     };
-    let mut needed = None;
-    for frames in 0..=MOST {
-        let account = operation::account_new(Entry::ACCOUNT, frames).map(Owned::new).map_err(text)?;
-        match attempt(account.entry()) {
-            Ok(()) => needed = Some(frames),
-            Err(Failure::Refused(FileError::NoSpace)) => {}
-            Err(error) => return Err(format!("with {frames} frames: {error}")),
-        }
-        match FILE_SYSTEM.remove(PATH) {
-            Ok(()) | Err(Failure::Refused(FileError::NotFound)) => {}
-            Err(error) => return Err(error.to_string()),
-        }
-        if let Some(frames) = needed {
-            return Ok(match frames {
-                0 => "needs no frame".to_string(),
-                _ => format!(
-                    "refused with 0 to {} frames: {}; done with {frames}",
-                    frames - 1,
-                    interface::Code::text(FileError::NoSpace)
-                ),
-            });
-        }
+    let clear = || [PATH, OTHER].into_iter().try_for_each(|path| FILE_SYSTEM.remove(path));
+    // The first time directories and tables grow.
+    let _ = (fill(PATH)?, fill(OTHER)?);
+    clear().map_err(|error| error.to_string())?;
+    let before = room()?.0;
+    let refusals = [fill(PATH)?, fill(OTHER)?];
+    let (used, limit) = room()?;
+    clear().map_err(|error| error.to_string())?;
+    let after = room()?.0;
+    if refusals != [Failure::Refused(FileError::NoSpace); 2] || used != limit || after != before {
+        return Err(format!("{refusals:?} with {used} of {limit} pages; {before} pages before, {after} afterwards"));
     }
-    Err(format!("{MOST} frames do not suffice"))
+    Ok(format!("refused when files have all their pages: {}; all back when it was removed", refusals[0]))
 }
 
 fn fault() {

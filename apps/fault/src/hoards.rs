@@ -6,17 +6,22 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use interface::{Delegate, Failure};
+use interfaces::file::{FileClient, FileError, WRITE};
+use interfaces::process::{KEPT, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::abi::rights;
 use runtime::entry::Owned;
+use runtime::stream::FILE_SYSTEM;
 use runtime::{Direct, Entry, op};
 use sockets::{Endpoint, NetError, Session};
 
-use crate::Crime;
+use crate::{Crime, launch};
 
 /// All of them. `sockets` needs a system with a network.
 pub const ALL: &[Crime] = &[
     Crime::tried("tickets", "tickets of the source of memory that stay behind", tickets),
+    Crime::tried("session", "all room for files, and all memory and places for programs", session),
+    Crime::tried("kept", "the part kept for the shell, asked for by a program", kept),
     Crime::tried("sockets", "connections on an account with too few frames, every number of them", connections),
 ];
 
@@ -70,4 +75,62 @@ fn many(to: Endpoint, refused: u64) -> Result<String, String> {
         return Err(format!("{} connections with {ENOUGH} frames: {cause}", streams.len()));
     }
     Ok(format!("refused with 0 to {refused} frames, and after {} connections with {ENOUGH}: {cause}", streams.len()))
+}
+
+/// While this file is there, those that hold memory do.
+const HELD: &str = "/tmp/held";
+/// This one takes all the room for files.
+const FULL: &str = "/tmp/full";
+/// Frames with which they are started: as many as usual, then what is left.
+const SIZES: [u64; 4] = [0, 256, 96, 48];
+
+/// Takes all room for files and then starts programs until none can be started any more. They live until [`HELD`] is
+/// removed.
+fn session() -> Result<String, String> {
+    let say = |error: Failure<FileError>| error.to_string();
+    drop(Owned::new(FILE_SYSTEM.create(HELD, WRITE).map_err(say)?.into()));
+    let file = Owned::new(FILE_SYSTEM.create(FULL, WRITE).map_err(say)?.into());
+    let file = FileClient(Direct(file.entry()));
+    let mut offset = 0;
+    let full = loop {
+        match file.write(offset, &[1; 2048]) {
+            Ok(count) => offset += count as u64,
+            Err(error) => break error,
+        }
+    };
+    let (mut count, mut refusals) = (0, Vec::new());
+    for frames in SIZES {
+        let refusal = loop {
+            match launch::holder(&format!("held-{count}"), frames) {
+                Ok(_) => count += 1,
+                Err(error) => break error,
+            }
+        };
+        refusals.push(refusal.to_string());
+    }
+    refusals.dedup();
+    tool::println!("session: files: {full}; {count} programs, then: {}", refusals.join(", "));
+    while FILE_SYSTEM.stat(HELD).is_ok() {
+        // What others give back is ours, too.
+        for frames in SIZES {
+            let _ = launch::holder("held", frames);
+        }
+        let _ = runtime::thread::sleep(20_000_000);
+    }
+    Ok("let go".to_string())
+}
+
+/// What is started so: holds what it has.
+pub fn hold() -> u8 {
+    while FILE_SYSTEM.stat(HELD).is_ok() {
+        let _ = runtime::thread::sleep(20_000_000);
+    }
+    0
+}
+
+fn kept() -> Result<String, String> {
+    match launch::holder("kept", KEPT) {
+        Err(error @ Failure::Refused(ProcessError::NotAllowed)) => Ok(format!("refused: {error}")),
+        other => Err(format!("{other:?}")),
+    }
 }

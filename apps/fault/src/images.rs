@@ -4,13 +4,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use interface::{Delegate, Failure};
+use interface::Failure;
 use interfaces::file::{EXECUTABLE, FileClient, FileError, TRUNCATE, WRITE};
 use interfaces::process::ProcessError;
 use loader::startup::{self, Contents};
-use runtime::abi::{PAGE_BYTES, layout, rights};
+use runtime::abi::{PAGE_BYTES, layout};
 use runtime::connection::Direct;
-use runtime::entry::{Entry, Owned};
+use runtime::entry::Owned;
 use runtime::stream::FILE_SYSTEM;
 use tool::inspect::PROC;
 
@@ -89,8 +89,7 @@ fn whole() -> Result<Vec<u8>, Failure<FileError>> {
 }
 
 fn write(image: &[u8]) -> Result<(), Failure<FileError>> {
-    let delegate = Delegate::entry(Entry::ACCOUNT.0, rights::ALL);
-    let file = Owned::new(FILE_SYSTEM.create(PATH, WRITE | TRUNCATE | EXECUTABLE, delegate)?.into());
+    let file = Owned::new(FILE_SYSTEM.create(PATH, WRITE | TRUNCATE | EXECUTABLE)?.into());
     let file = FileClient(Direct(file.entry()));
     let mut done = 0;
     while done < image.len() {

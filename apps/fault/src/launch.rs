@@ -2,9 +2,25 @@
 
 use alloc::string::{String, ToString};
 
+use interface::Failure;
+use interfaces::process::ProcessError;
 use loader::startup::{self, Contents};
 use runtime::abi::PAGE_BYTES;
 use tool::inspect::PROC;
+
+fn spawn(name: &str, arguments: &[&str], table_entries: u32, frames: u64) -> Result<u64, Failure<ProcessError>> {
+    let contents = Contents { table_entries, schedule: 0, name, streams: ["null", "console", "console"] };
+    let mut page = [0; PAGE_BYTES / 8];
+    let words = core::iter::once("fault").chain(arguments.iter().copied());
+    let used =
+        startup::write(&mut page, &contents, words, [], []).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
+    PROC.spawn("/bin/fault", &page[..used], frames, 0)
+}
+
+/// Starts one that holds what it has, with so many frames; it outlives us.
+pub fn holder(name: &str, frames: u64) -> Result<u64, Failure<ProcessError>> {
+    spawn(name, &["--hold"], 0, frames)
+}
 
 /// A process. It is ended when this goes.
 pub struct Process(Option<u64>);
@@ -17,12 +33,7 @@ impl Process {
 
     /// The same with an account of so many frames (0 = as usual).
     pub fn start_with(name: &str, arguments: &[&str], table_entries: u32, frames: u64) -> Result<Self, String> {
-        let contents = Contents { table_entries, schedule: 0, name, streams: ["null", "console", "console"] };
-        let mut page = [0; PAGE_BYTES / 8];
-        let words = core::iter::once("fault").chain(arguments.iter().copied());
-        let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;
-        let number = PROC.spawn("/bin/fault", &page[..used], frames, 0).map_err(|error| error.to_string())?;
-        Ok(Self(Some(number)))
+        Ok(Self(Some(spawn(name, arguments, table_entries, frames).map_err(|error| error.to_string())?)))
     }
 
     /// Its number.

@@ -171,6 +171,7 @@ fn main() -> u8 {
         ["--call"] => return callees::call(),
         ["--hoard", own] => return names::hoarder(own),
         ["--storm", first] => return storms::part(first),
+        ["--hold"] => return hoards::hold(),
         ["--threads"] => return storms::fill(),
         ["--nothing"] => return 0,
         ["--spin"] => return long::spin(),

@@ -24,7 +24,7 @@ pub const ALL: &[Crime] = &[
 const MILLISECOND: u64 = 1_000_000;
 /// Domains, and threads in each.
 const DOMAINS: usize = 4;
-const THREADS: usize = 90;
+const THREADS: usize = 70;
 const DEADLINES: u64 = 5;
 const BETWEEN: u64 = 20 * MILLISECOND;
 const LOW: op::Schedule = op::Schedule { priority: 0, slice: 1_000 };

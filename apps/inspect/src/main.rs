@@ -5,6 +5,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`cpus`] | CPUs |
+//! | [`df`] | room for files |
 //! | [`dmesg`] | the kernel log |
 //! | [`domains`], [`ps`] | domains: what the nucleus keeps for each, and what they use |
 //! | [`frames`] | where every frame is |
@@ -18,6 +19,7 @@
 extern crate alloc;
 
 mod cpus;
+mod df;
 mod dmesg;
 mod domains;
 mod frames;
@@ -33,8 +35,9 @@ runtime::entry!(main);
 /// A program: its name, its help, and what it does with its arguments.
 struct Program(&'static str, &'static str, fn(Arguments) -> u8);
 
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 9] = [
     Program("cpus", cpus::HELP, cpus::main),
+    Program("df", df::HELP, df::main),
     Program("dmesg", dmesg::HELP, dmesg::main),
     Program("domains", domains::HELP, domains::main),
     Program("frames", frames::HELP, frames::main),

@@ -3,10 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use runtime::abi::{MESSAGE_BYTES, rights};
+use runtime::abi::MESSAGE_BYTES;
 use runtime::connection::Connection;
-use runtime::entry::Entry;
-use runtime::interface::{Delegate, Failure};
+use runtime::interface::Failure;
 use runtime::interfaces::file::{FileClient, FileError, Kind, Stat, TRUNCATE, WRITE};
 use runtime::interfaces::listing::Listing;
 use runtime::stream::{FILE_SYSTEM, Path};
@@ -50,7 +49,7 @@ impl<'a> File<'a> {
 
     /// Makes the file, or empties it.
     pub fn create(path: &'a str, flags: u64) -> Result<Self, Refusal> {
-        let entry = FILE_SYSTEM.create(path, TRUNCATE | flags, own_account())?;
+        let entry = FILE_SYSTEM.create(path, TRUNCATE | flags)?;
         Ok(Self(FileClient(Connection::opened(Path { path, flags: WRITE }, entry.into()))))
     }
 
@@ -106,7 +105,7 @@ pub fn directory(path: &str) -> Result<Vec<Named>, Refusal> {
 
 /// Makes a directory.
 pub fn make_directory(path: &str) -> Result<(), Refusal> {
-    FILE_SYSTEM.make_directory(path, own_account())
+    FILE_SYSTEM.make_directory(path)
 }
 
 /// Makes a directory and those above it that are missing.
@@ -120,11 +119,6 @@ pub fn make_directories(path: &str) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-/// Who pays for what this program makes.
-fn own_account() -> Delegate {
-    Delegate::entry(Entry::ACCOUNT.0, rights::COPY | rights::READ | rights::WRITE)
 }
 
 /// What is known about a path.

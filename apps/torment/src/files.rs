@@ -8,10 +8,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use runtime::abi::rights;
 use runtime::connection::Connection;
-use runtime::entry::Entry;
-use runtime::interface::{Delegate, Failure};
+use runtime::interface::Failure;
 use runtime::interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
 use runtime::stream::{FILE_SYSTEM, Path};
 
@@ -45,10 +43,6 @@ pub struct Files {
     records: u64,
 }
 
-fn account() -> Delegate {
-    Delegate::entry(Entry::ACCOUNT.0, rights::COPY | rights::READ | rights::WRITE)
-}
-
 fn path(file: usize, renamed: bool) -> String {
     format!("{FOLDER}/{}{file}", if renamed { "renamed-" } else { "file-" })
 }
@@ -59,7 +53,7 @@ fn byte(version: u64, offset: u64) -> u8 {
 }
 
 fn create(path: &str) -> Result<FileClient<Connection<Path<'_>>>, String> {
-    let entry = FILE_SYSTEM.create(path, TRUNCATE, account()).map_err(tell("create"))?;
+    let entry = FILE_SYSTEM.create(path, TRUNCATE).map_err(tell("create"))?;
     Ok(FileClient(Connection::opened(Path { path, flags: WRITE }, entry.into())))
 }
 
@@ -83,7 +77,7 @@ fn read(path: &str) -> Result<Vec<u8>, String> {
 impl Files {
     /// An empty folder.
     pub fn new(random: Random) -> Result<Self, String> {
-        match FILE_SYSTEM.make_directory(FOLDER, account()) {
+        match FILE_SYSTEM.make_directory(FOLDER) {
             Ok(()) | Err(Failure::Refused(FileError::Exists)) => {}
             Err(error) => return Err(format!("{FOLDER}: {error}")),
         }

@@ -1,11 +1,11 @@
 //! Making a domain for a program: each step has its undoing, so that a spawn that fails leaves nothing.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::{Error, NEVER, PAGE_BYTES, info, rights};
 use interface::{Delegate, Failure};
-use interfaces::process::ProcessError;
+use interfaces::process::{KEPT, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::Program;
 use loader::startup::{self, Contents, Startup};
@@ -21,6 +21,38 @@ use crate::window;
 const USUAL_FRAMES: u64 = 1024;
 /// Numbers of threads that a program, and what it makes, may have.
 const THREADS: u64 = 128;
+/// Numbers of threads that all programs but one may have together: fewer than the description gives us.
+const THREADS_OF_ALL: u64 = 320;
+/// Frames of ours that no program gets: for the table of processes and what starting one takes for a moment.
+const OWN_FRAMES: u64 = 128;
+/// Frames kept for one command of the shell: enough to list, end and remove.
+const KEPT_FRAMES: u64 = 320;
+/// Of these the account itself takes some.
+const KEPT_FOR_ACCOUNT: u64 = 2;
+
+/// The account of all programs but one, and of that one.
+static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
+static KEPT_ACCOUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Divides our account, once, when we have all that we need from the start.
+pub fn divide_account() -> Result<(), Error> {
+    let own = domain_record(OWN.load(Ordering::Relaxed) + 1).ok_or(Error::Empty)?;
+    let left = (own.limit - own.charged).saturating_sub(OWN_FRAMES + KEPT_FRAMES);
+    KEPT_ACCOUNT.store(op::account_new(Entry::ACCOUNT, KEPT_FRAMES)?.0, Ordering::Relaxed);
+    PROGRAMS.store(op::account_new_with(Entry::ACCOUNT, left, THREADS_OF_ALL)?.0, Ordering::Relaxed);
+    Ok(())
+}
+
+/// An account for a program with such limits.
+fn account(limits: Limits) -> Result<Entry, Error> {
+    let (from, frames) = match limits.frames {
+        KEPT => (&KEPT_ACCOUNT, KEPT_FRAMES - KEPT_FOR_ACCOUNT),
+        0 => (&PROGRAMS, USUAL_FRAMES),
+        frames => (&PROGRAMS, frames),
+    };
+    op::account_new_with(Entry(from.load(Ordering::Relaxed)), frames, THREADS)
+}
+
 /// Entries of a program's portal table if its launch names no other number. A table costs four frames per 256
 /// entries, to be cleared at the start and searched at the end.
 const USUAL_ENTRIES: u32 = 128;
@@ -32,7 +64,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 /// What a program may have; 0 = as usual.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    /// Frames of its account.
+    /// Frames of its account, or [`KEPT`].
     pub frames: u64,
     /// A bit for each CPU on which its threads may run.
     pub cpus: u64,
@@ -104,8 +136,7 @@ impl Child {
             runtime::log!("{}: {error}", launch.name);
             ProcessError::NotAProgram
         })?;
-        let frames = if limits.frames == 0 { USUAL_FRAMES } else { limits.frames };
-        let account = Owned::new(op::account_new_with(Entry::ACCOUNT, frames, THREADS).map_err(nucleus)?);
+        let account = Owned::new(account(limits).map_err(nucleus)?);
         let table_order = table_order(launch.table_entries);
         let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
         let number = newest_domain();

@@ -7,8 +7,12 @@
 //! | [`file`] | where the program comes from |
 //! | [`window`] | the unsafe part |
 //!
-//! Each program is a domain of its own with an account of its own, filled from ours. Its domain, its
-//! account and all that was drawn from it are gone when `wait` answers.
+//! Each program is a domain of its own with an account of its own. Its domain, its account and all that was drawn
+//! from it are gone when `wait` answers.
+//!
+//! Our own account is divided at the start: what we need ourselves, a part that is kept for one command of the shell,
+//! and the rest, from which all other programs' accounts are filled. So programs that hold everything that they can
+//! get stop neither us nor the person who wants to end them.
 #![no_std]
 #![no_main]
 
@@ -24,7 +28,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use abi::info;
 use interface::{Delegate, Delegated, Failure, Reply, Request};
 use interfaces::parent::{ParentClient, ParentError, ParentServer};
-use interfaces::process::{Force, ProcessError, ProcessServer};
+use interfaces::process::{Force, KEPT, ProcessError, ProcessServer};
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
@@ -60,7 +64,11 @@ impl Serve for Processes {
 }
 
 impl ProcessServer for Processes {
-    fn spawn(&self, _badge: u64, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<u64, ProcessError> {
+    fn spawn(&self, badge: u64, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<u64, ProcessError> {
+        // Who found us by our name has badge 0.
+        if frames == KEPT && badge == 0 {
+            return Err(ProcessError::NotAllowed);
+        }
         table::spawn(path, launch, Limits { frames, cpus })
     }
 
@@ -194,5 +202,6 @@ fn start() -> Result<(), Failure<ParentError>> {
     let parent = server::service::<Parent>().map_err(Failure::Transport)?;
     PARENT.store(parent.0, Ordering::Relaxed);
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
+    child::divide_account().map_err(Failure::Transport)?;
     server::publish_new::<Processes>("proc").map(drop)
 }

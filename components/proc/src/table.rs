@@ -7,7 +7,7 @@ use abi::NEVER;
 use interfaces::listing::{Record, Writer};
 use interfaces::parent::{MAX_PROGRAM_SERVICES, ParentError};
 use interfaces::pipes::PipesClient;
-use interfaces::process::ProcessError;
+use interfaces::process::{KEPT, ProcessError};
 use loader::startup::Startup;
 use runtime::connection::{Connection, Name};
 use runtime::entry::{Entry, Owned};
@@ -70,15 +70,15 @@ impl Table {
         matches!(process.state, State::Running(_)).then_some(&mut process.services)
     }
 
-    /// A number for a new process.
-    fn reserve(&mut self, launch: &Startup<'_>) -> Result<u64, ProcessError> {
+    /// A number for a new process, of which there can be so many.
+    fn reserve(&mut self, launch: &Startup<'_>, most: usize) -> Result<u64, ProcessError> {
         let ended = self.processes.iter().filter(|process| matches!(process.state, State::Ended(_))).count();
         if ended > MAX_ENDED
             && let Some(oldest) = self.processes.iter().position(|p| matches!(p.state, State::Ended(_)))
         {
             self.processes.remove(oldest);
         }
-        if self.processes.len() >= MAX_PROCESSES {
+        if self.processes.len() >= most {
             return Err(ProcessError::TooMany);
         }
         self.last += 1;
@@ -102,7 +102,8 @@ pub fn spawn(path: &str, launch: &[u8], limits: Limits) -> Result<u64, ProcessEr
     let launch = Startup::read(launch).map_err(|_| ProcessError::BadLaunch)?;
     let source = Source::open(path)?;
     let _spawning = SPAWNING.lock();
-    let number = TABLE.lock().reserve(&launch)?;
+    let most = MAX_PROCESSES + usize::from(limits.frames == KEPT);
+    let number = TABLE.lock().reserve(&launch, most)?;
     let made = Child::new(&source, &launch, limits, number);
     let mut table = TABLE.lock();
     let Some(index) = table.find(number) else { return Err(ProcessError::NoSuchProcess) };

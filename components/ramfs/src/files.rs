@@ -7,12 +7,12 @@
 use alloc::string::String;
 
 use filetree::{Error, Kind, Node, Tree, normalize};
-use interface::{Delegate, Delegated};
+use interface::Delegate;
 use interfaces::file::{
     EXCLUSIVE, EXECUTABLE, FileError, FileServer, FileSystemServer, Kind as NodeKind, Stat, TRUNCATE, WRITE,
 };
 use interfaces::listing::{Record, Writer};
-use runtime::entry::{Entry, Owned};
+use runtime::entry::Entry;
 use runtime::op;
 use runtime::sync::Mutex;
 
@@ -20,6 +20,9 @@ use crate::memory::Memory;
 
 /// The tree; there from the first call on.
 pub static TREE: Mutex<Option<Tree<Memory>>> = Mutex::new(None);
+
+/// All pages of the tree are charged to the vault's account.
+const PAYER: u32 = 0;
 
 /// In a badge: bits of the inode, then of the generation.
 const INODE_BITS: u32 = 24;
@@ -72,22 +75,6 @@ fn with<R>(work: impl FnOnce(&mut Tree<Memory>) -> Result<R, Error>) -> Result<R
     }
 }
 
-/// Does something that may need pages, paid for by the account that came along.
-fn with_payer<R>(
-    account: Delegated,
-    work: impl FnOnce(&mut Tree<Memory>, u32) -> Result<(R, bool), Error>,
-) -> Result<R, FileError> {
-    let account = Owned::new(account.into());
-    let mut tree = TREE.lock();
-    let tree = tree.as_mut().ok_or(FileError::BadReference)?;
-    let payer = tree.pages_mut().accounts.keep(account).ok_or(FileError::NoAccount)?;
-    let result = work(tree, payer);
-    if !matches!(result, Ok((_, true))) {
-        tree.pages_mut().accounts.forget(payer);
-    }
-    result.map(|(value, _)| value).map_err(refusal)
-}
-
 /// The path as the tree takes it, if it is not that already, as most are: without `.` and `..`.
 fn plain(path: &str) -> Option<String> {
     // Only names that begin with a dot need a closer look.
@@ -107,21 +94,17 @@ impl FileServer for Files {
 
     fn write(&self, badge: u64, offset: u64, bytes: &[u8]) -> Result<usize, FileError> {
         let node = writable(badge)?;
-        with(|tree| {
-            let payer = tree.payer(node)?;
-            tree.write(node, offset, bytes, op::clock(), payer)
-        })
+        with(|tree| tree.write(node, offset, bytes, op::clock(), PAYER))
     }
 
     fn append(&self, badge: u64, bytes: &[u8]) -> Result<u64, FileError> {
         let node = writable(badge)?;
         with(|tree| {
             let end = tree.stat(node)?.size;
-            let payer = tree.payer(node)?;
             let now = op::clock();
-            let written = tree.write(node, end, bytes, now, payer)?;
+            let written = tree.write(node, end, bytes, now, PAYER)?;
             if written < bytes.len() {
-                tree.truncate(node, end, now, payer)?;
+                tree.truncate(node, end, now, PAYER)?;
                 return Err(Error::NoSpace);
             }
             Ok(end + written as u64)
@@ -134,10 +117,7 @@ impl FileServer for Files {
 
     fn truncate(&self, badge: u64, size: u64) -> Result<(), FileError> {
         let node = writable(badge)?;
-        with(|tree| {
-            let payer = tree.payer(node)?;
-            tree.truncate(node, size, op::clock(), payer)
-        })
+        with(|tree| tree.truncate(node, size, op::clock(), PAYER))
     }
 }
 
@@ -176,26 +156,25 @@ impl FileSystemServer for FileSystem {
                 return Err(Error::IsADirectory);
             }
             if flags & TRUNCATE != 0 && flags & WRITE != 0 {
-                let payer = tree.payer(node)?;
-                tree.truncate(node, 0, op::clock(), payer)?;
+                tree.truncate(node, 0, op::clock(), PAYER)?;
             }
             Ok(node)
         })?;
         self.entry(node, flags & WRITE != 0)
     }
 
-    fn create(&self, _badge: u64, path: &str, flags: u64, account: Delegated) -> Result<Delegate, FileError> {
+    fn create(&self, _badge: u64, path: &str, flags: u64) -> Result<Delegate, FileError> {
         let normal = plain(path);
         let path = normal.as_deref().unwrap_or(path).as_bytes();
-        let node = with_payer(account, |tree, payer| {
+        let node = with(|tree| {
             let (directory, name) = tree.walk_parent(path)?;
             let now = op::clock();
-            match tree.create(directory, name, Kind::File, now, payer) {
+            match tree.create(directory, name, Kind::File, now, PAYER) {
                 Ok(node) => {
                     if flags & EXECUTABLE != 0 {
                         tree.set_executable(node, true)?;
                     }
-                    Ok((node, true))
+                    Ok(node)
                 }
                 Err(Error::Exists) if flags & EXCLUSIVE == 0 => {
                     let node = tree.lookup(directory, name)?;
@@ -203,10 +182,10 @@ impl FileSystemServer for FileSystem {
                         return Err(Error::IsADirectory);
                     }
                     if flags & TRUNCATE != 0 {
-                        tree.truncate(node, 0, now, payer)?;
+                        tree.truncate(node, 0, now, PAYER)?;
                         tree.set_executable(node, flags & EXECUTABLE != 0)?;
                     }
-                    Ok((node, false))
+                    Ok(node)
                 }
                 Err(error) => Err(error),
             }
@@ -214,15 +193,15 @@ impl FileSystemServer for FileSystem {
         self.entry(node, true)
     }
 
-    fn make_directory(&self, _badge: u64, path: &str, account: Delegated) -> Result<(), FileError> {
+    fn make_directory(&self, _badge: u64, path: &str) -> Result<(), FileError> {
         let normal = plain(path);
         let path = normal.as_deref().unwrap_or(path).as_bytes();
-        with_payer(account, |tree, payer| {
+        with(|tree| {
             if path.iter().all(|byte| *byte == b'/') {
                 return Err(Error::Exists);
             }
             let (directory, name) = tree.walk_parent(path)?;
-            tree.create(directory, name, Kind::Directory, op::clock(), payer).map(|_| ((), true))
+            tree.create(directory, name, Kind::Directory, op::clock(), PAYER).map(drop)
         })
     }
 
@@ -240,7 +219,7 @@ impl FileSystemServer for FileSystem {
         with(|tree| {
             let (old, name) = tree.walk_parent(from.as_bytes())?;
             let (new, new_name) = tree.walk_parent(to.as_bytes())?;
-            tree.rename(old, name, new, new_name, 0)
+            tree.rename(old, name, new, new_name, PAYER)
         })
     }
 
@@ -276,5 +255,8 @@ impl FileSystemServer for FileSystem {
             let node = tree.walk(path)?;
             stat(tree, node)
         })
+    }
+    fn room(&self, _badge: u64) -> Result<(u64, u64), FileError> {
+        with(|tree| Ok((tree.used().into(), tree.pages().limit())))
     }
 }

@@ -4,7 +4,6 @@
 //! | module | what |
 //! |---|---|
 //! | [`memory`] | the pages of the tree |
-//! | [`accounts`] | who pays for them |
 //! | [`files`] | interfaces `FileSystem` and `File` |
 //! | [`pipes`] | interface `Pipes` |
 //!
@@ -14,7 +13,6 @@
 
 extern crate alloc;
 
-mod accounts;
 mod files;
 mod memory;
 mod pipes;

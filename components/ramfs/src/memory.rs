@@ -9,16 +9,14 @@ use alloc::vec::Vec;
 
 use abi::{PAGE_BYTES, layout};
 use filetree::{Error, Pages};
-use interface::{Delegate, Failure};
+use interface::Failure;
 use interfaces::vault::{VaultClient, VaultError};
 use runtime::connection::Direct;
 
-use crate::accounts::Accounts;
-
 /// Where the vault is mapped.
 const START: u64 = layout::FREE_START;
-/// Pages there can be: 4 GiB of them, so that the number of an inode fits a badge.
-const MAX_PAGES: u32 = 1 << 20;
+/// Pages there can be at most: 4 GiB of them, so that the number of an inode fits a badge.
+const MAX_PAGES: u64 = 1 << 20;
 
 /// The memory of the tree.
 pub struct Memory {
@@ -26,15 +24,18 @@ pub struct Memory {
     /// One bit per page: is it mapped?
     mapped: Vec<u64>,
     archive: &'static [u8],
-    /// Who pays for what.
-    pub accounts: Accounts,
+    /// Pages there can be.
+    limit: u64,
 }
 
 impl Memory {
     /// Maps all pages that the vault holds.
     pub fn open(vault: VaultClient<Direct>, archive: &'static [u8]) -> Result<Self, Failure<VaultError>> {
-        let mut memory = Self { vault, mapped: Vec::new(), archive, accounts: Accounts::new() };
-        let pages = memory.vault.pages()?.min(u64::from(MAX_PAGES)) as u32;
+        let limit = vault.limit()?.min(MAX_PAGES);
+        // From now on no page needs memory of ours.
+        let mapped = alloc::vec![0; limit.div_ceil(64) as usize];
+        let mut memory = Self { vault, mapped, archive, limit };
+        let pages = memory.vault.pages()?.min(limit) as u32;
         for page in 0..pages {
             if memory.vault.existing(page.into(), address(page))? {
                 memory.set_mapped(page, true);
@@ -43,15 +44,17 @@ impl Memory {
         Ok(memory)
     }
 
+    /// Pages there can be.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
     fn is_mapped(&self, page: u32) -> bool {
         self.mapped.get(page as usize / 64).is_some_and(|word| word & 1 << (page % 64) != 0)
     }
 
     fn set_mapped(&mut self, page: u32, mapped: bool) {
         let word = page as usize / 64;
-        if self.mapped.len() <= word {
-            self.mapped.resize(word + 1, 0);
-        }
         let bit = 1 << (page % 64);
         self.mapped[word] = if mapped { self.mapped[word] | bit } else { self.mapped[word] & !bit };
     }
@@ -110,24 +113,20 @@ impl Pages for Memory {
         compiler_fence(Ordering::SeqCst);
     }
 
-    fn populate(&mut self, page: u32, payer: u32) -> Result<(), Error> {
+    fn populate(&mut self, page: u32, _payer: u32) -> Result<(), Error> {
         if self.is_mapped(page) {
             return Ok(());
         }
-        if page >= MAX_PAGES {
+        if u64::from(page) >= self.limit {
             return Err(Error::NoSpace);
         }
-        let account = self.accounts.account(payer);
-        let delegate = Delegate::entry(account.0, abi::rights::ALL);
-        match self.vault.page(page.into(), address(page), delegate) {
+        match self.vault.page(page.into(), address(page)) {
             Ok(_) => {
                 self.set_mapped(page, true);
                 Ok(())
             }
             Err(error) => {
-                if !matches!(error, Failure::Refused(VaultError::NoMemory)) {
-                    runtime::log!("vault page {page}: {error}");
-                }
+                runtime::log!("vault page {page}: {error}");
                 Err(Error::NoSpace)
             }
         }

@@ -146,6 +146,12 @@ fn frames_of(component: &Component) -> Result<u64, String> {
     }
 }
 
+/// Frames of the account of a component's vault.
+pub fn vault_frames(number: u64) -> u64 {
+    let component = plan().system.component_number(number as u16);
+    component.map_or(0, |component| component.vault.into())
+}
+
 /// A domain with an account of its own and nothing in it.
 pub fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
     let text = |error: abi::Error| error.to_string();
@@ -214,7 +220,8 @@ pub fn start_all() -> Result<(), String> {
 /// For the reason why something does not start: what is missing, if the accounts do not fit the machine.
 fn shortage() -> String {
     let cpus = records::cpus().0.count_ones();
-    let frames = |component: Component| component.account.frames_of_all(component.special, cpus);
+    let frames =
+        |component: Component| u64::from(component.vault) + component.account.frames_of_all(component.special, cpus);
     let needed: u64 = plan().system.components().map(frames).sum();
     let there = [records::first(), records::own()].map(|number| records::limit(number).unwrap_or(0)).iter().sum();
     match needed.checked_sub(there) {

@@ -1,13 +1,12 @@
 //! Memory that outlives the component that uses it.
 //!
-//! The frames are ours (originals in our space, charged to the account that came with the request); the
-//! component has them mapped. After a restart the new instance has the same pages mapped again.
+//! The frames are ours (originals in our space), charged to an account that the vault alone has and that the
+//! description limits; the component has them mapped. After a restart the new instance has the same pages mapped again.
 
 use crate::{components, memory, services};
 use abi::PAGE_BYTES;
 use abi::rights::{MAP_READ, MAP_WRITE};
-use alloc::collections::BTreeSet;
-use interface::Delegated;
+use alloc::collections::{BTreeMap, BTreeSet};
 use interfaces::vault::{VaultError, VaultServer};
 use runtime::sync::Mutex;
 use runtime::{Entry, op};
@@ -15,11 +14,15 @@ use runtime::{Entry, op};
 /// Vaults of component n begin here plus n times [`VAULT_BYTES`].
 const START: u64 = 0x10_0000_0000;
 const VAULT_BYTES: u64 = 1 << 32;
-/// Pages of one vault.
+/// Most pages of one vault.
 const MAX_PAGES: u64 = VAULT_BYTES / PAGE_BYTES as u64;
+/// Of so many frames of a vault's account one is kept for the records of its mappings.
+const RECORDS: u64 = 32;
 
 /// Pages there are: component and index. Held while one is made, mapped or released.
 static PAGES: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+/// The ticket of each vault's account, by component. Made with its first page, kept for ever. Taken after [`PAGES`].
+static TICKETS: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
 
 /// The interface, for one instance of a component. A call that an instance made before it died finds that
 /// it is not the one that runs, and does nothing.
@@ -33,6 +36,21 @@ pub struct Vault {
 /// Waits until no call is at work. Those that come for an instance that is not the one that runs do nothing.
 pub fn settle() {
     drop(PAGES.lock());
+}
+
+/// The ticket with which pages of a component's vault are drawn.
+fn ticket(component: u64) -> Result<u64, VaultError> {
+    let mut tickets = TICKETS.lock();
+    if let Some(ticket) = tickets.get(&component) {
+        return Ok(*ticket);
+    }
+    let account = op::account_new(Entry::OWN, components::vault_frames(component)).map_err(|_| VaultError::NoMemory)?;
+    let ticket = memory::manage_account(account).map_err(|_| {
+        services::remove(account);
+        VaultError::NoMemory
+    })?;
+    tickets.insert(component, ticket);
+    Ok(ticket)
 }
 
 fn address_of(component: u64, index: u64) -> u64 {
@@ -53,8 +71,14 @@ impl Vault {
         )
     }
 
-    fn make(&self, index: u64, address: u64, account: Entry) -> Result<bool, VaultError> {
-        if index >= MAX_PAGES {
+    /// Pages there can be.
+    fn most(&self) -> u64 {
+        let frames = components::vault_frames(self.component);
+        (frames - frames.div_ceil(RECORDS)).min(MAX_PAGES)
+    }
+
+    fn make(&self, index: u64, address: u64) -> Result<bool, VaultError> {
+        if index >= self.most() {
             return Err(VaultError::TooMany);
         }
         let mut pages = PAGES.lock();
@@ -62,10 +86,7 @@ impl Vault {
         let place = address_of(self.component, index);
         let is_new = !pages.contains(&(self.component, index));
         if is_new {
-            let ticket = memory::manage_account(account).map_err(|_| VaultError::NoMemory)?;
-            let drawn = memory::draw_for(ticket, place);
-            memory::forget(ticket);
-            drawn.map_err(|_| VaultError::NoMemory)?;
+            memory::draw_for(ticket(self.component)?, place).map_err(|_| VaultError::NoMemory)?;
             pages.insert((self.component, index));
         }
         if let Err(error) = self.share(domain, index, address) {
@@ -80,11 +101,8 @@ impl Vault {
 }
 
 impl VaultServer for Vault {
-    fn page(&self, _badge: u64, index: u64, address: u64, account: Delegated) -> Result<bool, VaultError> {
-        let account = Entry::from(account);
-        let outcome = self.make(index, address, account);
-        services::remove(account);
-        outcome
+    fn page(&self, _badge: u64, index: u64, address: u64) -> Result<bool, VaultError> {
+        self.make(index, address)
     }
 
     fn existing(&self, _badge: u64, index: u64, address: u64) -> Result<bool, VaultError> {
@@ -110,5 +128,8 @@ impl VaultServer for Vault {
         let pages = PAGES.lock();
         let of_component = (self.component, 0)..=(self.component, u64::MAX);
         Ok(pages.range(of_component).next_back().map_or(0, |(_, index)| index + 1))
+    }
+    fn limit(&self, _badge: u64) -> Result<u64, VaultError> {
+        Ok(self.most())
     }
 }

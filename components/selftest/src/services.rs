@@ -49,10 +49,6 @@ fn say<E: Code>(failure: Failure<E>) -> &'static str {
     }
 }
 
-fn account() -> Delegate {
-    Delegate::entry(Entry::ACCOUNT.0, rights::COPY | rights::READ | rights::WRITE)
-}
-
 fn names() -> Result<(), &'static str> {
     // With several CPUs we may run before the others have published what they serve.
     let mut verdict = Ok(());
@@ -79,7 +75,7 @@ fn files() -> &'static FileSystemClient<Connection<runtime::connection::Name<'st
 }
 
 fn file() -> Result<(), &'static str> {
-    let opened = Owned::new(files().create("/tmp/selftest", TRUNCATE, account()).map_err(say)?.into());
+    let opened = Owned::new(files().create("/tmp/selftest", TRUNCATE).map_err(say)?.into());
     let file = FileClient(Direct(opened.entry()));
     let bytes: Vec<u8> = (0..4096u32).map(|number| (number % 251) as u8).collect();
     for page in 0..3 {
@@ -97,7 +93,7 @@ fn file() -> Result<(), &'static str> {
     files().remove("/tmp/renamed").map_err(say)?;
     let stale = || file.stat() == Err(Failure::Refused(FileError::Stale));
     hold(stale(), "a removed file goes on")?;
-    let next = Owned::new(files().create("/tmp/next", TRUNCATE, account()).map_err(say)?.into());
+    let next = Owned::new(files().create("/tmp/next", TRUNCATE).map_err(say)?.into());
     hold(stale(), "a removed file is the next one")?;
     drop(next);
     files().remove("/tmp/next").map_err(say)
@@ -107,7 +103,7 @@ fn errors() -> Result<(), &'static str> {
     let refused = |result: Result<_, _>, error| result == Err(Failure::Refused(error));
     hold(refused(files().stat("/nowhere"), FileError::NotFound), "a file that does not exist")?;
     hold(refused(files().stat("/etc/nowhere/x"), FileError::NotFound), "a folder that does not exist")?;
-    let made = files().make_directory("/etc", account());
+    let made = files().make_directory("/etc");
     hold(made == Err(Failure::Refused(FileError::Exists)), "a folder that exists")
 }
 
@@ -230,7 +226,7 @@ fn pipe() -> Result<(), &'static str> {
 }
 
 fn streams() -> Result<(), &'static str> {
-    drop(Owned::new(files().create("/tmp/stream", TRUNCATE, account()).map_err(say)?.into()));
+    drop(Owned::new(files().create("/tmp/stream", TRUNCATE).map_err(say)?.into()));
     Stream::new("append:/tmp/stream").write_all(b"one ").map_err(say)?;
     Stream::new("append:/tmp/stream").write_all(b"two").map_err(say)?;
     let input = Stream::input("file:/tmp/stream");

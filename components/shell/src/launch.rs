@@ -3,12 +3,14 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use abi::{PAGE_BYTES, rights};
-use interface::{Delegate, Failure};
+use abi::PAGE_BYTES;
+use interface::Failure;
 use interfaces::file::TRUNCATE;
-use interfaces::process::ProcessError;
+use interfaces::process::{KEPT, ProcessClient, ProcessError};
 use loader::startup::{self, Contents};
-use runtime::entry::{Entry, Owned};
+use runtime::connection::Direct;
+use runtime::entry::Owned;
+use runtime::program;
 use runtime::stream::{FILE_SYSTEM, Stream};
 use shellparse::{Command, RedirectionKind};
 
@@ -102,11 +104,10 @@ fn is_assignment(word: &shellparse::Word) -> bool {
 }
 
 fn open(path: &str, kind: RedirectionKind) -> Result<(), Failure<interfaces::file::FileError>> {
-    let account = Delegate::entry(Entry::ACCOUNT.0, rights::COPY | rights::READ | rights::WRITE);
     let file = match kind {
         RedirectionKind::Input => FILE_SYSTEM.open(path, 0),
-        RedirectionKind::Output | RedirectionKind::Error => FILE_SYSTEM.create(path, TRUNCATE, account),
-        RedirectionKind::Append | RedirectionKind::ErrorAppend => FILE_SYSTEM.create(path, 0, account),
+        RedirectionKind::Output | RedirectionKind::Error => FILE_SYSTEM.create(path, TRUNCATE),
+        RedirectionKind::Append | RedirectionKind::ErrorAppend => FILE_SYSTEM.create(path, 0),
     }?;
     drop(Owned::new(file.into()));
     Ok(())
@@ -122,6 +123,8 @@ pub struct Launch<'a> {
     pub environment: &'a [String],
     /// A bit for each CPU on which it may run; 0 = all.
     pub cpus: u64,
+    /// It may have the part that is kept for a command in the foreground.
+    pub may_use_kept: bool,
 }
 
 /// The prefix that says on which CPUs a program may run.
@@ -154,7 +157,16 @@ pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<u64, Failure<Proc
     let environment = launch.environment.iter().map(String::as_str);
     let used = startup::write(&mut page, &contents, arguments, environment, [])
         .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
-    let spawn = |path: &str| PROC.spawn(path, &page[..used], 0, launch.cpus);
+    let spawn = |path: &str| match PROC.spawn(path, &page[..used], 0, launch.cpus) {
+        // Others hold all that there is for programs: a person must be able to look, end them and remove files.
+        Err(Failure::Refused(ProcessError::NoMemory | ProcessError::TooMany)) if launch.may_use_kept => {
+            match program::portal("proc") {
+                Some(proc) => ProcessClient(Direct(proc)).spawn(path, &page[..used], KEPT, launch.cpus),
+                None => Err(Failure::Refused(ProcessError::NoMemory)),
+            }
+        }
+        other => other,
+    };
     if command.contains('/') {
         return spawn(&session.absolute(command));
     }

@@ -70,6 +70,7 @@ pub fn script(session: &mut Session, text: &str) {
 fn background(session: &mut Session, list: List, title: String) {
     let mut copy = session.clone();
     let interactive = core::mem::replace(&mut copy.interactive, false);
+    copy.background = true;
     match jobs::start(title, move |running| {
         self::list(&mut copy, &list, running);
         copy.leave.unwrap_or(copy.status)
@@ -202,7 +203,13 @@ fn start(
         MISUNDERSTOOD
     })?;
     let Some(name) = words.first() else { return Ok(Started::Done(0, String::new())) };
-    let launch = Launch { words, streams: &streams, environment: &session.environment(), cpus };
+    let launch = Launch {
+        words,
+        streams: &streams,
+        environment: &session.environment(),
+        cpus,
+        may_use_kept: !session.background,
+    };
     match launch::spawn(session, &launch) {
         Ok(number) => Ok(Started::Process(number, name.clone())),
         Err(Failure::Refused(ProcessError::NotFound)) => {

@@ -24,6 +24,8 @@ pub struct Session {
     pub status: u64,
     /// Is there a person at the console?
     pub interactive: bool,
+    /// Does it run in the background?
+    pub background: bool,
     /// `exit` was called with this status.
     pub leave: Option<u64>,
     /// Lines typed, oldest first.
@@ -40,6 +42,7 @@ impl Session {
             directory: "/".to_string(),
             status: 0,
             interactive,
+            background: false,
             leave: None,
             history: Vec::new(),
         }

@@ -29,6 +29,20 @@ impl<P: Pages> Tree<P> {
         self.super_word(COUNT) as u32
     }
 
+    /// Pages in use: those that were ever used without those that are free or given back. Walks along their lists.
+    pub fn used(&self) -> u32 {
+        let length = |first: u64, next: &dyn Fn(u32) -> u64| {
+            core::iter::successors(Some(first as u32), |page| Some(next(*page) as u32))
+                .take_while(|page| *page != 0)
+                .count()
+        };
+        let free: usize = (0..CLASSES)
+            .map(|class| length(self.super_word(FREE_PAGES + class), &|page| self.pages.load(page, 0)))
+            .sum();
+        let holes = length(self.super_word(HOLES), &|page| self.table(page) >> TABLE_SHIFT);
+        self.count() - (free + holes) as u32
+    }
+
     /// A page for this payer, with anything in it.
     pub(crate) fn allocate(&mut self, payer: u32) -> Result<u32, Error> {
         let list = FREE_PAGES + payer as usize % CLASSES;

@@ -15,14 +15,12 @@ codes! {
         5 NotEmpty "the directory is not empty"
         6 BadName "not a valid name"
         7 NameTooLong "the name is too long"
-        8 NoSpace "the account that pays is exhausted"
+        8 NoSpace "no room for files is left: df shows how much there is, rm makes some"
         9 TooLarge "the file would be too large"
         10 Stale "the file was removed"
         11 Invalid "the root, or a directory into itself"
         12 BadReference "damaged: refers to bytes outside the archive"
         13 ReadOnly "opened for reading only"
-        14 NoAccount "no account came along to pay for it"
-        15 LimitReached "too many accounts pay for files already"
     }
 }
 
@@ -72,15 +70,16 @@ pub trait File {
     fn truncate(&self, size: u64) -> Result<(), FileError>;
 }
 
-/// A tree of files. Paths are absolute, with `/` between names.
+/// A tree of files. Paths are absolute, with `/` between names. What files take is charged to the account of their
+/// own that the system description gives them, never to a program's: see `room`.
 #[interface]
 pub trait FileSystem {
     /// Opens a file that exists: a call entry of [`File`].
     fn open(&self, path: &str, flags: u64) -> Result<Delegated, FileError>;
-    /// Opens a file for writing, made if it does not exist; the account pays for what it will hold.
-    fn create(&self, path: &str, flags: u64, account: Delegate) -> Result<Delegated, FileError>;
+    /// Opens a file for writing, made if it does not exist.
+    fn create(&self, path: &str, flags: u64) -> Result<Delegated, FileError>;
     /// Makes a directory.
-    fn make_directory(&self, path: &str, account: Delegate) -> Result<(), FileError>;
+    fn make_directory(&self, path: &str) -> Result<(), FileError>;
     /// Removes a file or an empty directory.
     fn remove(&self, path: &str) -> Result<(), FileError>;
     /// Moves a node; what stands at the new name and is of its kind (and empty) is replaced.
@@ -90,4 +89,6 @@ pub trait FileSystem {
     fn read_directory(&self, path: &str, position: u64, into: &mut [u8]) -> Result<(usize, u64), FileError>;
     /// What is known about a node.
     fn stat(&self, path: &str) -> Result<Stat, FileError>;
+    /// Pages of 4 KiB that files and directories take, and pages that they can take.
+    fn room(&self) -> Result<(u64, u64), FileError>;
 }

@@ -24,11 +24,15 @@ codes! {
     }
 }
 
+/// `Process::spawn`, instead of a number of frames: the part of memory that is kept for one command in the foreground, so
+/// that it starts whatever programs hold. Only for a component that the system description gives a portal to `proc`.
+pub const KEPT: u64 = u64::MAX;
+
 /// Programs.
 #[interface]
 pub trait Process {
     /// Starts a program from a file. `launch` holds arguments, environment and streams
-    /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = the usual; `cpus` has a bit for each
+    /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = the usual, or [`KEPT`]; `cpus` has a bit for each
     /// CPU on which its threads may run, 0 = on all. Gives its number.
     fn spawn(&self, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<u64, ProcessError>;
     /// Waits until the process ends; gives its status (`abi::info::status`) and forgets it.

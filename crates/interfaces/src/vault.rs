@@ -6,10 +6,10 @@ use interface::{codes, interface};
 codes! {
     /// Why the vault refused.
     pub enum VaultError {
-        1 NoMemory "the account that should pay is exhausted, or there is no memory"
+        1 NoMemory "the account of the vault is exhausted, or there is no memory"
         2 BadAddress "not the address of a free page"
         3 TooMany "the vault has no page of this index"
-        4 NoSuchPage "there is no such page yet and no account to make one"
+        4 NoSuchPage "there is no such page"
     }
 }
 
@@ -17,12 +17,14 @@ codes! {
 #[interface]
 pub trait Vault {
     /// Maps the page of this index, writable, at an address of the caller. A page that does not exist
-    /// yet is drawn clear and charged to the account that comes along. Gives whether it is new.
-    fn page(&self, index: u64, address: u64, account: Delegate) -> Result<bool, VaultError>;
+    /// yet is drawn clear and charged to the vault's own account. Gives whether it is new.
+    fn page(&self, index: u64, address: u64) -> Result<bool, VaultError>;
     /// Maps a page that exists; gives whether it does.
     fn existing(&self, index: u64, address: u64) -> Result<bool, VaultError>;
     /// Unmaps the page and gives its frame back.
     fn release(&self, index: u64) -> Result<(), VaultError>;
     /// One more than the highest index of a page that exists.
     fn pages(&self) -> Result<u64, VaultError>;
+    /// How many pages there can be: indices are below this.
+    fn limit(&self) -> Result<u64, VaultError>;
 }

@@ -26,7 +26,7 @@
 //! |---|---|
 //! | 4 | account in frames ([`REST`] = all that remains) |
 //! | 1, 1 | priority, highest priority |
-//! | 1 | flags: 1 = FPU, 2 = trusted, 4 = CPUs are given |
+//! | 1 | flags: 1 = FPU, 2 = trusted, 4 = CPUs are given, 8 = a device of the tree, 16 = it has a vault |
 //! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby, 5 trial, 6 inspect |
 //! | 1, 1 | restart: 0 always, 1 never, 2 reboot; restarts allowed per minute |
 //! | 1 | interrupt line, 255 = none |
@@ -35,6 +35,7 @@
 //! | 1, 1, 1 | portals, arguments, services |
 //! | 2, 2 | longest slice in milliseconds, numbers of threads (0 = as many as there are) |
 //! | 8 | only if CPUs are given: a bit for each |
+//! | 4 | only if it has a vault: frames of its account |
 //! | string, string | name, binary |
 //! | 2, 2, string | each portal: index, component, service |
 //! | string | each argument |
@@ -179,4 +180,5 @@ pub(crate) const FLAG_FPU: u8 = 1;
 pub(crate) const FLAG_TRUSTED: u8 = 2;
 pub(crate) const FLAG_CPUS: u8 = 4;
 pub(crate) const FLAG_TREE: u8 = 8;
+pub(crate) const FLAG_VAULT: u8 = 16;
 pub(crate) const FLAG_INSPECT: u8 = 1;

@@ -1,8 +1,8 @@
 //! The reader of the compiled form: a checked view and iterators over it.
 
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, HEADER_BYTES, INTERRUPT_LINES, MAGIC,
-    MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, HEADER_BYTES, INTERRUPT_LINES,
+    MAGIC, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
 };
 use abi::layout::{FIRST_FREE, MAX_TABLE_ORDER, TABLE_ENTRIES};
 
@@ -55,6 +55,8 @@ pub struct Component<'a> {
     pub table_order: u8,
     /// The CPUs on which its threads may run: a bit for each. `None`: all.
     pub cpus: Option<u64>,
+    /// Frames of the account of what it keeps over its death; 0 = it keeps nothing.
+    pub vault: u32,
     portals: &'a [u8],
     arguments: &'a [u8],
     services: &'a [u8],
@@ -340,6 +342,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let (portal_count, argument_count, service_count) = (fields.u8()?, fields.u8()?, fields.u8()?);
     let (max_slice, threads) = (fields.u16()?, fields.u16()?);
     let cpus = if flags & FLAG_CPUS != 0 { Some(fields.u64()?) } else { None };
+    let vault = if flags & FLAG_VAULT != 0 { fields.u32()? } else { 0 };
     let (name, binary) = (fields.name()?, fields.name()?);
     let tree = if flags & FLAG_TREE != 0 { Some(fields.string()?) } else { None };
     let portals = fields.repeated(portal_count, |fields| fields.portal().map(|_| ()))?;
@@ -353,8 +356,9 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         || max_priority as usize >= abi::PRIORITIES
         || max_slice == 0
         || max_slice > MAX_SLICE
-        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE) != 0
+        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE | FLAG_VAULT) != 0
         || cpus == Some(0)
+        || (vault == 0) == (flags & FLAG_VAULT != 0)
         || interrupt != NO_INTERRUPT && interrupt >= INTERRUPT_LINES
         || table_order as usize > MAX_TABLE_ORDER
         || first_port as usize + port_count as usize > 0x1_0000
@@ -382,6 +386,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         tree,
         table_order,
         cpus,
+        vault,
         portals,
         arguments,
         services,

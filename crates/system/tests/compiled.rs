@@ -54,6 +54,7 @@ threads = 100
 portals = ["console"]
 table_order = 2
 cpus = [63, 0]
+vault = "2M"
 
 [[component]]
 name = "console"
@@ -120,10 +121,10 @@ fn everything_written_is_read() {
     assert_eq!((ramfs.account, ramfs.priority, ramfs.max_priority), (Account::Frames(1024), 20, 30));
     assert_eq!((ramfs.max_slice, ramfs.threads), (20, 100));
     assert_eq!((ramfs.restart, ramfs.restarts_per_minute, ramfs.table_order), (Restart::Always, 60, 2));
-    assert_eq!(ramfs.cpus, Some(1 << 63 | 1));
+    assert_eq!((ramfs.cpus, ramfs.vault), (Some(1 << 63 | 1), 512));
     assert_eq!((ramfs.interrupt, ramfs.io_ports, ramfs.special), (None, None, Special::None));
     let console = system.component("console").unwrap();
-    assert_eq!(console.cpus, None);
+    assert_eq!((console.cpus, console.vault), (None, 0));
     assert_eq!((console.interrupt, console.io_ports), (Some(4), Some((0x3f8, 8))));
     assert_eq!((console.restart, console.portals().count()), (Restart::Never, 0));
     assert_eq!(console.services().collect::<Vec<_>>(), ["console", "lines"]);
@@ -172,19 +173,21 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 2, 0), ErrorKind::BadValue);
     assert_eq!(with(record + 6, 64), ErrorKind::BadValue);
     assert_eq!(with(record + 7, 64), ErrorKind::BadValue);
-    assert_eq!(with(record + 8, 16), ErrorKind::BadValue);
+    assert_eq!(with(record + 8, 32), ErrorKind::BadValue);
     assert_eq!(with(record + 9, Special::ALL.len() as u8), ErrorKind::BadValue);
     assert_eq!(with(record + 10, 3), ErrorKind::BadValue);
     assert_eq!(with(record + 12, 24), ErrorKind::BadValue);
     assert_eq!(with(record + 13, 7), ErrorKind::BadValue);
     // The longest slice: 10 + 256 * 200 milliseconds.
     assert_eq!(with(record + 22, 200), ErrorKind::BadValue);
-    // The CPUs of ramfs stand before its name: none at all.
-    let cpus = place(&good, "ramfs") - 8;
+    // The CPUs of ramfs and the frames of its vault stand before its name: none at all.
+    let cpus = place(&good, "ramfs") - 12;
     let mut without = good.clone();
     without[cpus..cpus + 8].fill(0);
     assert_eq!(good[cpus..cpus + 8], (1u64 << 63 | 1).to_le_bytes());
     assert_eq!(kind(&without), ErrorKind::BadValue);
+    assert_eq!(good[cpus + 8..cpus + 12], 512u32.to_le_bytes());
+    assert_eq!(with(cpus + 9, 0), ErrorKind::BadValue);
     let name = place(&good, "sigma0");
     assert_eq!(with(name, 0), ErrorKind::BadString);
     assert_eq!(with(place(&good, "shell"), 17), ErrorKind::BadString);

@@ -43,7 +43,10 @@ const NAMES: &str = "names";
 impl Description {
     /// Frames that a machine with so many CPUs must have: the reserve and all accounts.
     pub fn frames_needed(&self, cpus: u32) -> u64 {
-        let account = |component: &ComponentText| component.account.value.frames_of_all(component.special.value, cpus);
+        let account = |component: &ComponentText| {
+            component.account.value.frames_of_all(component.special.value, cpus)
+                + u64::from(component.vault.unwrap_or(0))
+        };
         let accounts: u64 = self.components.iter().map(account).sum();
         self.reserved_frames + FRAMES_OF_A_CPU * u64::from(cpus.saturating_sub(1)) + accounts
     }

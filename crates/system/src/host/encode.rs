@@ -2,8 +2,8 @@
 
 use super::{ComponentText, Plan, ProgramText};
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY,
-    REST, VERSION,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, HEADER_BYTES, MAGIC, NO_INTERRUPT,
+    NOBODY, REST, VERSION,
 };
 use abi::layout::FIRST_FREE;
 use std::vec::Vec;
@@ -44,7 +44,8 @@ impl Plan<'_> {
         let flags = if component.fpu { FLAG_FPU } else { 0 }
             | if component.trusted { FLAG_TRUSTED } else { 0 }
             | if component.cpus.is_some() { FLAG_CPUS } else { 0 }
-            | if component.tree.is_some() { FLAG_TREE } else { 0 };
+            | if component.tree.is_some() { FLAG_TREE } else { 0 }
+            | if component.vault.is_some() { FLAG_VAULT } else { 0 };
         let (first_port, ports) = component.io_ports.as_ref().map_or((0, 0), |ports| ports.value);
         let mut record = Vec::new();
         record.extend_from_slice(&account.to_le_bytes());
@@ -66,6 +67,9 @@ impl Plan<'_> {
         record.extend_from_slice(&component.threads.to_le_bytes());
         if let Some(cpus) = &component.cpus {
             record.extend_from_slice(&cpus.value.to_le_bytes());
+        }
+        if let Some(frames) = component.vault {
+            record.extend_from_slice(&frames.to_le_bytes());
         }
         string(&mut record, &component.name.value);
         string(&mut record, &component.binary.value);

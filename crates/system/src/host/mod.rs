@@ -106,6 +106,8 @@ pub struct ComponentText {
     pub table_order: u8,
     /// The CPUs on which its threads may run: a bit for each. `None`: all.
     pub cpus: Option<At<u64>>,
+    /// Frames of the account of what it keeps over its death.
+    pub vault: Option<u32>,
     /// Arguments.
     pub arguments: Vec<String>,
     /// Names that it alone may publish services under.

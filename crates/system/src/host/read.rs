@@ -147,6 +147,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         .and_then(|value| reader.choice(value, "restart", &Restart::ALL.map(|restart| (restart.text(), restart))));
     let (interrupt, io_ports, tree) = keys.take("devices").map(|value| devices(reader, value)).unwrap_or_default();
     let cpus = keys.take("cpus").map(|value| cpus(reader, value));
+    let vault = keys.take("vault").map(|value| reader.frames(value, "vault", ""));
     let portals = texts(reader, keys.take("portals"), "portals").into_iter().map(portal).collect();
     let features = texts(reader, keys.take("features"), "features").into_iter().map(|text| text.value).collect();
     let arguments = texts(reader, keys.take("args"), "args").into_iter().map(|text| text.value).collect();
@@ -174,6 +175,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         portals,
         table_order: table_order?.value,
         cpus: cpus.map_or(Some(None), |cpus| cpus.map(Some))?,
+        vault: vault.map_or(Some(None), |frames| frames.map(|frames| Some(frames.value as u32)))?,
         arguments,
     })
 }
