@@ -83,7 +83,7 @@ pub struct Activation {
     pub receive: u16,
     /// While it waits: the number of the thread to which it lent its priority; 0 = none.
     pub raised: u16,
-    /// While it waits: the priority that it lends.
+    /// While it waits: the priority that it lends; for the orphan thread of its domain: the one with which it waits.
     pub amount: u8,
     /// The priority that its chain has because of it, at least: by the ceiling of the portal that led here, or, at the bottom of
     /// an orphan, that of the thread from which it was cut off.

@@ -432,22 +432,24 @@ pub fn leave_waiting(thread: Ref<Thread>) {
     }
 }
 
-/// The chain of an orphan thread, which does not run, waits behind the others of its domain, if there are any: the first of
-/// those has its turn.
+/// The chain of an orphan thread, which does not run, waits for its next turn if an orphan of its domain waits that ranks no lower:
+/// that has its turn now.
 pub fn take_turns(thread: Ref<Thread>) {
-    if let Some(top) = thread.top.filter(|_| thread.home.orphans.head.is_some()) {
+    let next = thread.home.orphans.head.filter(|next| next.amount >= thread.priority);
+    if let (Some(top), true) = (thread.top, next.is_some()) {
         put_down(thread, top);
         park(top, thread.home);
         adopt_next(thread);
     }
 }
 
-/// An orphan that waits for its turn has what somebody of this priority waits for: the next turn is its own, and comes at once
-/// if the orphan that has one now does not rank higher.
-pub fn hasten(top: Ref<Activation>, priority: u8) {
+/// An orphan that waits for its turn has what somebody of this priority waits for: it ranks so, before others that do, and has
+/// its turn at once if the orphan that has one now does not rank higher.
+pub fn hasten(mut top: Ref<Activation>, priority: u8) {
     let mut home = top.awaited_domain();
     home.orphans.remove(top);
-    home.orphans.prepend(top);
+    top.amount = top.amount.max(priority);
+    home.orphans.insert(top, |other| other.amount <= top.amount);
     let Some(mut thread) = home.orphan_thread.filter(|thread| thread.priority <= priority) else { return };
     if thread.runs == Runs::Ready {
         take_turns(thread);
@@ -492,10 +494,12 @@ fn resume_orphan(top: Ref<Activation>) -> bool {
     }
 }
 
-/// An orphan waits for its turn on the orphan thread of `domain`, which looks at its queue when it is dispatched.
+/// An orphan waits for its turn on the orphan thread of `domain`, which looks at its queue when it is dispatched: the highest
+/// first, those that rank the same in turn.
 fn park(mut top: Ref<Activation>, mut domain: Ref<Domain>) {
     (top.wait, top.waits_on) = (Wait::Orphans, domain.address());
-    domain.orphans.append(top);
+    top.amount = lending::priority_of(top);
+    domain.orphans.insert(top, |other| other.amount < top.amount);
     if let Some(mut thread) = domain.orphan_thread {
         thread.moves = true;
     }

@@ -170,15 +170,19 @@ fn top_of(activation: Ref<Activation>) -> Ref<Activation> {
     top
 }
 
-/// A thread's priority is the highest of its own and those of its chain, which `MAX_DEPTH` bounds.
+/// A thread's priority is the highest of its own and those of its chain.
 pub fn settle(mut thread: Ref<Thread>) {
-    let mut priority = thread.own_priority;
-    let mut next = thread.top;
+    thread.priority = thread.own_priority.max(thread.top.map_or(0, priority_of));
+}
+
+/// The highest priority of a chain, which `MAX_DEPTH` bounds.
+pub fn priority_of(top: Ref<Activation>) -> u8 {
+    let (mut priority, mut next) = (0, Some(top));
     while let Some(activation) = next {
         priority = priority.max(activation.lent).max(activation.base);
         next = activation.caller;
     }
-    thread.priority = priority;
+    priority
 }
 
 /// The activation that holds what `lender` waits for.

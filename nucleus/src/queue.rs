@@ -21,14 +21,18 @@ impl Queue {
         }
         self.tail = Some(activation);
     }
-    /// Puts `activation` before the first.
-    pub fn prepend(&mut self, mut activation: Ref<Activation>) {
-        (activation.next, activation.previous) = (self.head, None);
-        match self.head {
-            Some(mut head) => head.previous = Some(activation),
-            None => self.tail = Some(activation),
+    /// Puts `activation` before the first for which `yields` holds, or at the end.
+    pub fn insert(&mut self, mut activation: Ref<Activation>, yields: impl Fn(Ref<Activation>) -> bool) {
+        let mut next = self.head;
+        while let Some(other) = next.filter(|other| !yields(*other)) {
+            next = other.next;
         }
-        self.head = Some(activation);
+        let Some(mut next) = next else { return self.append(activation) };
+        (activation.next, activation.previous) = (Some(next), next.previous);
+        match next.previous.replace(activation) {
+            Some(mut previous) => previous.next = Some(activation),
+            None => self.head = Some(activation),
+        }
     }
     /// Takes the first.
     pub fn take(&mut self) -> Link<Activation> {

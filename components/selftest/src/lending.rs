@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::MAX_ACTIVATIONS;
-use abi::{Control, Error, info};
+use abi::{Control, Error, NEVER as NEVER_ENDS, info};
 use interface::{Reply, Request};
 use interfaces::process::ProcessClient;
 use runtime::entry::Owned;
@@ -198,18 +198,20 @@ fn pool() -> Result<(), &'static str> {
     })
 }
 
-/// What each of two orphans has done.
-static TURNS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-static ORPHAN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-const ROUNDS: usize = 40;
+/// Orphans: what each has done, and the activation that each is in, from 1.
+const ORPHANS: usize = 3;
+static TURNS: [AtomicU64; ORPHANS] = [const { AtomicU64::new(0) }; ORPHANS];
+static ORPHAN: [AtomicU64; ORPHANS] = [const { AtomicU64::new(0) }; ORPHANS];
 static STOP: AtomicU64 = AtomicU64::new(0);
+/// Above the orphans and below who waits for one of them.
+const MIDDLE: u8 = 8;
 
 /// Counts, and waits for nothing.
 struct Counts;
 
 impl Serve for Counts {
     fn serve(request: &mut Request<'_>) -> Reply {
-        let number = request.words[1] as usize % 2;
+        let number = request.words[1] as usize % ORPHANS;
         ORPHAN[number].store(message::activation() as u64 + 1, Ordering::SeqCst);
         while STOP.load(Ordering::SeqCst) == 0 {
             TURNS[number].fetch_add(1, Ordering::SeqCst);
@@ -219,13 +221,22 @@ impl Serve for Counts {
     }
 }
 
+/// Keeps a CPU from everybody below.
+fn keep_busy(cpu: usize) {
+    // A machine with fewer CPUs keeps it where it is.
+    let _ = op::thread_schedule_on(Entry::OWN, Schedule { priority: MIDDLE, slice: 1_000 }, 1 << cpu);
+    while STOP.load(Ordering::SeqCst) == 0 {}
+}
+
 fn orphan() -> Result<(), &'static str> {
-    server::activations(1).map_err(text)?;
+    server::activations(2).map_err(text)?;
     with_portal::<Counts>(0, || {
         STOP.store(0, Ordering::SeqCst);
-        for number in 0..2 {
+        for number in 0..ORPHANS {
             let caller = Thread::start_with(
-                |number| drop(message::call(entry(&PORTAL), [0, number as u64, 0, 0, 0], Control(0))),
+                |number| {
+                    let _ = message::call(entry(&PORTAL), [0, number as u64, 0, 0, 0], Control(0));
+                },
                 number,
                 Schedule { priority: LOW, slice: 1_000 },
             )
@@ -234,20 +245,30 @@ fn orphan() -> Result<(), &'static str> {
             op::thread_cancel(caller.entry()).map_err(text)?;
             caller.join();
         }
-        // Slices are five times as long as these waits: without lending the other one would have its turn half of the time.
-        let (mut waits, mut turns) = (0, 0);
-        for round in 0..ROUNDS {
-            let number = round % 2;
-            let before = TURNS[number].load(Ordering::SeqCst);
-            let holder = ORPHAN[number].load(Ordering::SeqCst) as u32;
-            let waited = op::p_lending(entry(&NEVER), op::clock() + 2 * MILLISECOND, holder);
-            waits += usize::from(waited == Err(Error::Timeout));
-            turns += usize::from(TURNS[number].load(Ordering::SeqCst) != before);
-        }
+        let busy = [0, 1].map(|cpu| Thread::start_with(keep_busy, cpu, Schedule { priority: MIDDLE, slice: 1_000 }));
+        // The last first: whichever has its turn now, one of them is neither that nor the next.
+        let outcome = (0..ORPHANS).rev().try_for_each(waited_for);
         STOP.store(1, Ordering::SeqCst);
+        busy.into_iter().flatten().for_each(Thread::join);
         until(|| ORPHAN.iter().all(|orphan| orphan.load(Ordering::SeqCst) == 0), "an orphan does not end")?;
-        hold(waits == ROUNDS, "another end of a wait")?;
-        // This computer may be busy otherwise.
-        hold(turns >= ROUNDS * 3 / 4, "the orphan has no turn")
+        outcome
     })
+}
+
+/// An orphan goes on, past those that keep the CPUs busy and past other orphans, when somebody waits for it.
+fn waited_for(number: usize) -> Result<(), &'static str> {
+    let lender = Thread::start_with(
+        |number| {
+            let holder = ORPHAN[number].load(Ordering::SeqCst) as u32;
+            let _ = op::p_lending(entry(&NEVER), NEVER_ENDS, holder);
+        },
+        number,
+        Schedule { priority: HIGH, slice: 1_000 },
+    )
+    .map_err(text)?;
+    let before = TURNS[number].load(Ordering::SeqCst);
+    let outcome = until(|| TURNS[number].load(Ordering::SeqCst) > before + 100, "the orphan has no turn");
+    op::v(entry(&NEVER)).map_err(text)?;
+    lender.join();
+    outcome
 }

@@ -171,7 +171,7 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
     for region in &info.ram[..info.regions] {
         let mut at = region.start as usize & !((1 << 21) - 1);
         while at < (region.start + region.bytes) as usize {
-            let large = at % (1 << 21) == 0 && (at + (1 << 21) <= first || at >= last);
+            let large = at.is_multiple_of(1 << 21) && (at + (1 << 21) <= first || at >= last);
             let writable = if at >= first && at < last { 0 } else { WRITABLE };
             let entry = at as u64 | writable | NO_EXECUTE;
             if large {
