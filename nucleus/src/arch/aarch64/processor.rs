@@ -71,9 +71,13 @@ pub fn init() {
     load();
 }
 
-/// Loads everything: vectors, protection, the counters that users may read.
+/// Loads everything: vectors, protection, the counters that users may read. Each register is written in full: nothing stays of what
+/// firmware or a loader left there.
 pub(super) fn load() {
-    let mut control = read!("sctlr_el1") | SCTLR_WXN;
+    if cfg!(feature = "checked") {
+        spoil();
+    }
+    let mut control = SCTLR | SCTLR_WXN;
     // ID_AA64MMFR1_EL1.PAN (FEAT_PAN): set now and at every exception.
     let protects = read!("id_aa64mmfr1_el1") >> 20 & 0xf != 0;
     // ID_AA64MMFR1_EL1.TIDCP1.
@@ -91,12 +95,27 @@ pub(super) fn load() {
         // No debugging of users by themselves.
         asm!("msr mdscr_el1, {}", "msr oslar_el1, xzr", in(reg) DEBUG_CLOSED, options(nostack));
         // What users read there, and cannot write.
-        asm!("msr tpidrro_el0, {}", in(reg) features(), options(nostack));
+        asm!("msr tpidrro_el0, {}", "msr contextidr_el1, xzr", in(reg) features(), options(nostack));
         // CNTKCTL_EL1: EL0 reads the virtual counter, nothing else of the timers.
         asm!("msr cntkctl_el1, {}", in(reg) 2u64, options(nostack));
     }
     init_counters();
     init_keys();
+}
+
+/// In a checked build: leaves registers that users can feel as firmware could. SCTLR_EL1: EL0 may wait for interrupts, mask them,
+/// maintain caches and read their type; CNTKCTL_EL1 and PMUSERENR_EL0: it may use all timers and counters, all of which count.
+fn spoil() {
+    let control = SCTLR | 1 << 26 | 1 << 16 | 1 << 15 | 1 << 9;
+    // SAFETY: nothing uses what is written before it is written again; the unit of counters is there.
+    unsafe {
+        asm!("msr sctlr_el1, {control}", "msr mdscr_el1, {debug}", "msr tpidrro_el0, {all}", "msr cntkctl_el1, {timers}",
+            "isb", control = in(reg) control, debug = in(reg) 1u64 << 15, all = in(reg) !AARCH64_RANDOM,
+            timers = in(reg) 0x303u64, options(nostack));
+        if has_counter() {
+            asm!("msr pmuserenr_el0, {0}", "msr pmcntenset_el0, {0}", in(reg) 0x8000_000fu64, options(nostack));
+        }
+    }
 }
 
 /// Panics unless what protects the nucleus from users' memory is on, as on every way in from them.
@@ -165,9 +184,10 @@ fn init_counters() {
     }
     // SAFETY: the unit is there; only the counter of cycles is used: at all levels; enabled; readable.
     unsafe {
-        asm!("msr pmccfiltr_el0, xzr", "msr pmcntenset_el0, {counter}", "msr pmcr_el0, {control}",
-            "msr pmuserenr_el0, {user}", "isb", counter = in(reg) 1u64 << 31, control = in(reg) PMCR,
-            user = in(reg) 4u64, options(nostack));
+        asm!("msr pmccfiltr_el0, xzr", "msr pmcntenclr_el0, {all}", "msr pmintenclr_el1, {all}",
+            "msr pmcntenset_el0, {counter}", "msr pmcr_el0, {control}", "msr pmuserenr_el0, {user}", "isb",
+            all = in(reg) u64::from(u32::MAX), counter = in(reg) 1u64 << 31, control = in(reg) PMCR, user = in(reg) 4u64,
+            options(nostack));
     }
 }
 

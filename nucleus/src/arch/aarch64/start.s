@@ -59,7 +59,19 @@ boot_leave_el2:
     msr S3_4_C12_C9_5, x9
     isb
     msr S3_4_C12_C11_0, xzr         // ICH_HCR_EL2
-2:  ldr x9, =BOOT_SCTLR
+2:  mrs x9, id_aa64mmfr0_el1        // fine-grained traps: HFGRTR_EL2, HFGWTR_EL2, HFGITR_EL2, HDFGRTR_EL2, HDFGWTR_EL2
+    ubfx x9, x9, #56, #4
+    cbz x9, 3f
+    msr S3_4_C1_C1_4, xzr
+    msr S3_4_C1_C1_5, xzr
+    msr S3_4_C1_C1_6, xzr
+    msr S3_4_C3_C1_4, xzr
+    msr S3_4_C3_C1_5, xzr
+3:  mrs x9, id_aa64mmfr1_el1        // HCRX_EL2
+    ubfx x9, x9, #40, #4
+    cbz x9, 4f
+    msr S3_4_C1_C2_2, xzr
+4:  ldr x9, =BOOT_SCTLR
     msr sctlr_el1, x9
     mov x9, #0x3c5                  // EL1h, nothing is taken
     msr spsr_el2, x9

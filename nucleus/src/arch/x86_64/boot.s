@@ -28,17 +28,15 @@ boot_entry:
     add edi, 8
     dec ecx
     jnz 1b
-    mov eax, cr4
-    or eax, 0x20                    # PAE
+    mov eax, 0x20                   # PAE; nothing that was there before
     mov cr4, eax
     mov eax, offset boot_pml4
     mov cr3, eax
     mov ecx, 0xc0000080             # EFER: LME, NXE, SCE
-    rdmsr
-    or eax, 0x901
+    mov eax, 0x901
+    xor edx, edx
     wrmsr
-    mov eax, cr0
-    or eax, 0x80010001              # PG, WP, PE
+    mov eax, 0x80010011             # PG, WP, ET, PE
     mov cr0, eax
     lgdt [boot_gdt_pointer]
     ljmp 8, offset boot_long

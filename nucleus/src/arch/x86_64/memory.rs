@@ -54,7 +54,7 @@ pub unsafe fn clear_page(address: usize) {
     }
 }
 
-const MSR_FS_BASE: u32 = 0xc000_0100;
+pub(super) const MSR_FS_BASE: u32 = 0xc000_0100;
 
 /// Writes a model-specific register.
 ///

@@ -4,7 +4,7 @@
 //! verified component, can write. No 32-bit user code segment exists.
 
 use super::entry::{system_call_entry, trap_stubs};
-use super::memory::{read_msr, write_msr};
+use super::memory::{MSR_FS_BASE, read_msr, write_msr};
 use crate::cpu::Cpu;
 use crate::pointer::{Nucleus, Ref};
 use core::arch::asm;
@@ -69,12 +69,28 @@ const SEGMENTS: [u64; 6] =
 static FIRST: Nucleus<Tables> = Nucleus::new(Tables::new());
 static GATES: Nucleus<[[u64; 2]; 256]> = Nucleus::new([[0; 2]; 256]);
 
+const MSR_SYSENTER: [u32; 3] = [0x174, 0x175, 0x176];
+const MSR_DEBUG: u32 = 0x1d9;
+const MSR_PAT: u32 = 0x277;
 const MSR_EFER: u32 = 0xc000_0080;
 const MSR_STAR: u32 = 0xc000_0081;
 const MSR_LSTAR: u32 = 0xc000_0082;
+const MSR_CSTAR: u32 = 0xc000_0083;
 const MSR_FMASK: u32 = 0xc000_0084;
 const MSR_GS_BASE: u32 = 0xc000_0101;
 const MSR_KERNEL_GS_BASE: u32 = 0xc000_0102;
+const MSR_TSC_AUX: u32 = 0xc000_0103;
+
+/// System calls, long mode and no-execute, and nothing else.
+const EFER: u64 = 1 | 1 << 8 | 1 << 10 | 1 << 11;
+/// As after a reset: index 3 is not cached.
+const PAT: u64 = 0x0007_0406_0007_0406;
+/// Paging, write protection, errors of the floating-point unit as exceptions; the unit is off. No alignment checks for users,
+/// caches on.
+const CR0: u64 = 1 << 31 | 1 << 16 | 1 << 5 | 1 << 4 | 1 << 3 | 1 << 1 | 1;
+/// PAE, FXSAVE and SSE with their exceptions. Of what users could feel besides, nothing: no counters by RDPMC, no bases by
+/// WRGSBASE, no XSAVE, no protection keys, no CET, no user interrupts; the time-stamp counter is read by all.
+const CR4: u64 = 1 << 5 | 1 << 9 | 1 << 10;
 
 /// Flags that a system call clears: TF, IF, DF, IOPL, NT, AC and the arithmetic ones need no care.
 const CLEARED_FLAGS: u64 = 1 << 8 | 1 << 9 | 1 << 10 | 3 << 12 | 1 << 14 | 1 << 18;
@@ -170,38 +186,99 @@ pub(super) fn load(mut tables: Ref<Tables>) {
         asm!("lgdt [{}]", in(reg) &segment_table, options(nostack));
         asm!("lidt [{}]", in(reg) &gate_table, options(nostack));
         asm!("ltr {:x}", in(reg) TASK, options(nostack));
-        asm!("mov ss, {0:e}", "mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", in(reg) 0, options(nostack));
-        write_msr(MSR_EFER, read_msr(MSR_EFER) | 1);
-        write_msr(MSR_STAR, (KERNEL_CODE as u64) << 32 | 0x18 << 48);
-        write_msr(MSR_LSTAR, system_call_entry as *const () as u64);
-        write_msr(MSR_FMASK, CLEARED_FLAGS);
+        asm!("mov ss, {0:e}", "mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", "lldt {0:x}", in(reg) 0, options(nostack));
     }
+    if cfg!(feature = "checked") {
+        spoil();
+    }
+    write_registers();
     load_block(cpu);
-    protect();
+    if cfg!(feature = "checked") {
+        audit();
+    }
 }
 
-/// Turns on what the processor has of SMEP, SMAP and UMIP, and disables the floating-point unit.
-fn protect() {
+/// Writes every register that users can feel, in full: nothing stays of what firmware or a loader left there.
+fn write_registers() {
+    let system_calls = [
+        (MSR_EFER, EFER),
+        (MSR_STAR, (KERNEL_CODE as u64) << 32 | 0x18 << 48),
+        (MSR_LSTAR, system_call_entry as *const () as u64),
+        (MSR_FMASK, CLEARED_FLAGS),
+        (MSR_PAT, PAT),
+    ];
+    let [code, stack, entry] = MSR_SYSENTER;
+    let unused = [code, stack, entry, MSR_DEBUG, MSR_CSTAR, MSR_FS_BASE].map(|register| (register, 0));
     let features = core::arch::x86_64::__cpuid_count(7, 0);
-    // SAFETY: bits that CPUID names; the nucleus touches no user page and uses no floating point.
+    let has = [(features.ebx >> 7, CR4_SMEP), (features.ebx >> 20, CR4_SMAP), (features.ecx >> 2, CR4_UMIP)];
+    let control = has.iter().filter(|(present, _)| present & 1 != 0).fold(CR4, |control, (_, bit)| control | bit);
+    // SAFETY: these registers are there in every processor of this ISA, TSC_AUX if CPUID says so; the nucleus touches no user
+    // page and uses no floating point.
     unsafe {
-        let mut control: u64;
-        asm!("mov {}, cr4", out(reg) control, options(nostack, nomem));
-        for (present, bit) in
-            [(features.ebx >> 7 & 1, CR4_SMEP), (features.ebx >> 20 & 1, CR4_SMAP), (features.ecx >> 2 & 1, CR4_UMIP)]
-        {
-            if present != 0 {
-                control |= bit;
-            }
+        for (register, value) in system_calls.into_iter().chain(unused) {
+            write_msr(register, value);
+        }
+        if has_auxiliary() {
+            write_msr(MSR_TSC_AUX, 0);
         }
         asm!("mov cr4, {}", in(reg) control, options(nostack));
-        let mut control: u64;
-        asm!("mov {}, cr0", out(reg) control, options(nostack, nomem));
-        control |= 1 << 3 | 1 << 5 | 1 << 16;
-        control &= !(1 << 2);
-        control |= 1 << 1;
-        asm!("mov cr0, {}", in(reg) control, options(nostack));
+        asm!("mov cr0, {}", in(reg) CR0, options(nostack));
+        // No breakpoints (Intel SDM volume 3, 18.2).
+        asm!("mov dr7, {0}", "mov dr6, {1}", "mov dr0, {2}", "mov dr1, {2}", "mov dr2, {2}", "mov dr3, {2}",
+            in(reg) 0x400u64, in(reg) 0xffff_0ff0u64, in(reg) 0u64, options(nostack));
     }
+}
+
+/// RDTSCP or RDPID shows users TSC_AUX.
+fn has_auxiliary() -> bool {
+    core::arch::x86_64::__cpuid(0x8000_0001).edx >> 27 & 1 != 0
+        || core::arch::x86_64::__cpuid_count(7, 0).ecx >> 22 & 1 != 0
+}
+
+/// What firmware could have left, and what must stand there instead: for a checked build. TSC_AUX is the last.
+const LEFT: [(u32, u64, u64); 10] = [
+    (0x174, 0x2b, 0),
+    (0x175, 0x1_0000, 0),
+    (0x176, 0x1_0000, 0),
+    (0x277, 0x0606_0606_0606_0606, 0x0007_0406_0007_0406),
+    (0xc000_0080, 0x4d01, 0xd01),
+    (0xc000_0083, 0x1_0000, 0),
+    (0xc000_0084, 0, 0x4_7700),
+    (0xc000_0100, 0x1_0000, 0),
+    (0xc000_0102, 0x1_0000, 0),
+    (0xc000_0103, 0x77, 0),
+];
+
+fn left() -> impl Iterator<Item = (u32, u64, u64)> {
+    LEFT.into_iter().take(LEFT.len() - usize::from(!has_auxiliary()))
+}
+
+/// In a checked build: leaves registers as firmware could.
+fn spoil() {
+    // SAFETY: nothing uses what is written before it is written again; CR4.TSD, PCE and DE, CR0.AM, a breakpoint at a user's address.
+    unsafe {
+        left().for_each(|(register, spoilt, _)| write_msr(register, spoilt));
+        asm!("mov {0}, cr4", "or {0}, {1}", "mov cr4, {0}", "mov {0}, cr0", "or {0}, {2}", "mov cr0, {0}", "mov dr0, {3}",
+            "mov dr7, {4}", out(reg) _, const 1 << 2 | 1 << 3 | 1 << 8, const 1 << 18, in(reg) 0x1_0000u64,
+            in(reg) 0x401u64, options(nostack));
+    }
+}
+
+/// Panics unless nothing of it is left.
+fn audit() {
+    let (cr4, cr0, dr7, dr0, ldt): (u64, u64, u64, u64, u64);
+    // SAFETY: only reads.
+    unsafe {
+        for (register, _, right) in left() {
+            let found = read_msr(register);
+            assert!(found == right, "register {register:#x}: {found:#x}");
+        }
+        asm!("mov {}, cr4", "mov {}, cr0", "mov {}, dr7", "mov {}, dr0", "sldt {}", out(reg) cr4, out(reg) cr0,
+            out(reg) dr7, out(reg) dr0, out(reg) ldt, options(nostack, nomem));
+    }
+    let may = 1 << 5 | 1 << 9 | 1 << 10 | CR4_UMIP | CR4_SMEP | CR4_SMAP;
+    assert!(cr4 & !may == 0 && cr4 & 0x620 == 0x620, "CR4: {cr4:#x}");
+    assert!(cr0 == 0x8001_003b && dr7 == 0x400 && dr0 == 0 && ldt == 0, "{cr0:#x} {dr7:#x} {dr0:#x} {ldt:#x}");
 }
 
 #[repr(C, packed)]

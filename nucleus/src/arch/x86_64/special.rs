@@ -13,12 +13,7 @@ use crate::domain;
 use crate::pointer::Ref;
 use core::arch::asm;
 
-const CR0_MONITOR: u64 = 1 << 1;
-const CR0_EMULATE: u64 = 1 << 2;
 const CR0_SWITCHED: u64 = 1 << 3;
-const CR0_NUMERIC_ERROR: u64 = 1 << 5;
-const CR4_FXSR: u64 = 1 << 9;
-const CR4_EXCEPTIONS: u64 = 1 << 10;
 
 /// x87 and SSE registers as FXSAVE lays them out.
 #[repr(C, align(64))]
@@ -37,20 +32,16 @@ impl FpuState {
     }
 }
 
-/// Turns the unit off, and lets it be used when it is on.
+/// What x87 pointers lead to that are nobody's.
+static NOTHING: u32 = 0;
+
+/// Turns the unit off.
 pub fn init() {
-    // SAFETY: control bits that only concern the unit.
-    unsafe {
-        let (mut cr0, mut cr4): (u64, u64);
-        asm!("mov {}, cr0", "mov {}, cr4", out(reg) cr0, out(reg) cr4, options(nostack, nomem));
-        cr0 = (cr0 | CR0_MONITOR | CR0_SWITCHED | CR0_NUMERIC_ERROR) & !CR0_EMULATE;
-        cr4 |= CR4_FXSR | CR4_EXCEPTIONS;
-        asm!("mov cr0, {}", "mov cr4, {}", in(reg) cr0, in(reg) cr4, options(nostack, nomem));
-    }
+    turn_off();
 }
 
 fn turn_off() {
-    // SAFETY: as in `init`.
+    // SAFETY: a control bit that only concerns the unit.
     unsafe {
         let cr0: u64;
         asm!("mov {}, cr0", out(reg) cr0, options(nostack, nomem));
@@ -73,10 +64,12 @@ pub fn load(activation: Ref<Activation>) {
         match activation.fpu {
             Some(state) => {
                 forget_elsewhere(activation);
+                // Processors of AMD save and restore the pointers to the last x87 instruction and its operand only while an
+                // exception is pending (APM volume 5, FXRSTOR): an instruction of ours takes the place of another's.
                 // SAFETY: the area lives as long as its activation, and is aligned.
                 unsafe {
-                    asm!("clts", options(nostack, nomem));
-                    asm!("fxrstor64 [{}]", in(reg) state.pointer(), options(nostack));
+                    asm!("clts", "fnclex", "emms", "fild dword ptr [rip + {nothing}]", "fxrstor64 [{state}]",
+                        nothing = sym NOTHING, state = in(reg) state.pointer(), options(nostack));
                 }
             }
             None => turn_off(),

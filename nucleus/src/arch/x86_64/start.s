@@ -26,17 +26,15 @@ start_protected:
     mov ax, 16
     mov ds, ax
     mov ss, ax
-    mov eax, cr4
-    or eax, 0x20                    # PAE
+    mov eax, 0x20                   # PAE; nothing that was there before
     mov cr4, eax
     mov eax, [AT_ROOT]
     mov cr3, eax
     mov ecx, 0xc0000080             # EFER: LME, NXE, SCE
-    rdmsr
-    or eax, 0x901
+    mov eax, 0x901
+    xor edx, edx
     wrmsr
-    mov eax, cr0
-    or eax, 0x80010001              # PG, WP, PE
+    mov eax, 0x80010011             # PG, WP, ET, PE
     mov cr0, eax
     .byte 0xea
     .long PAGE + start_long - start_code

@@ -58,6 +58,39 @@ pub const DEATHS: &[Crime] = &[
         // SAFETY: see the first.
         unsafe { asm!("movaps xmm0, xmm0") }
     }),
+    Crime::death("local-selector", "a segment of the local descriptor table, which is none", || {
+        // SAFETY: see the first.
+        unsafe { asm!("mov fs, {:x}", in(reg) 0x0f) }
+    }),
+    Crime::death("local-selector-last", "the last segment of the local descriptor table", || {
+        // SAFETY: see the first.
+        unsafe { asm!("mov gs, {:x}", in(reg) 0xffff) }
+    }),
+    Crime::death("local-call", "far call through the local descriptor table", || {
+        let place = [0u32, 0x0f];
+        // SAFETY: see the first.
+        unsafe { asm!("call fword ptr [{}]", in(reg) place.as_ptr()) }
+    }),
+    Crime::death("sysenter", "the system call of another mode, which is not set up", || {
+        // SAFETY: see the first.
+        unsafe { asm!("sysenter") }
+    }),
+    Crime::death("counters", "counters of events", || {
+        // SAFETY: see the first.
+        unsafe { asm!("rdpmc", in("ecx") 0, out("eax") _, out("edx") _) }
+    }),
+    Crime::death("base", "the base of GS", || {
+        // SAFETY: see the first.
+        unsafe { asm!("wrgsbase {}", in(reg) NON_CANONICAL - 1) }
+    }),
+    Crime::death("extended-state", "the register that says which state is saved", || {
+        // SAFETY: see the first.
+        unsafe { asm!("xgetbv", in("ecx") 0, out("eax") _, out("edx") _) }
+    }),
+    Crime::death("keys", "the register of protection keys", || {
+        // SAFETY: see the first.
+        unsafe { asm!(".byte 0x0f, 0x01, 0xee", in("ecx") 0, out("eax") _, out("edx") _) }
+    }),
 ];
 
 /// A page's content that returns at once when it is executed.

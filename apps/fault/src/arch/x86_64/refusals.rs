@@ -12,6 +12,19 @@ pub const HARMLESS: &[Crime] = &[
     Crime::harmless("direction-flag", "direction flag set across a system call", || with_flag(1 << 10)),
     Crime::harmless("alignment-flag", "alignment-check flag set across a system call", || with_flag(1 << 18)),
     Crime::harmless("nested-flag", "nested-task flag set across a system call", || with_flag(1 << 14)),
+    Crime::harmless("alignment", "a word that is not aligned, with the alignment-check flag", unaligned),
+    Crime::harmless("auxiliary", "what the system left beside the time-stamp counter: nothing", || {
+        let auxiliary: u32;
+        // SAFETY: only reads.
+        unsafe { asm!("rdtscp", out("ecx") auxiliary, out("eax") _, out("edx") _) }
+        nothing(auxiliary.into())
+    }),
+    Crime::harmless("local-rights", "asking for a segment of the local descriptor table, which is none", || {
+        let found: u32;
+        // SAFETY: only asks.
+        unsafe { asm!("lar {:e}, {:e}", inout(reg) 0 => found, in(reg) 0x0f) }
+        nothing(found.into())
+    }),
 ];
 
 /// The status of a system call whose index register is no multiple of an entry.
@@ -27,6 +40,22 @@ pub fn odd_index() -> u64 {
         );
     }
     status
+}
+
+fn nothing(found: u64) -> Result<(), Error> {
+    if found == 0 { Ok(()) } else { Err(Error::BadArgument) }
+}
+
+fn unaligned() -> Result<(), Error> {
+    let words = [0u64; 2];
+    let found: u64;
+    // SAFETY: within the words; the flag is cleared again.
+    unsafe {
+        asm!("pushfq", "or qword ptr [rsp], {flag}", "popfq", "mov {found}, [{words} + 1]", "pushfq",
+            "and qword ptr [rsp], {clear}", "popfq", words = in(reg) words.as_ptr(), found = out(reg) found,
+            flag = const 1 << 18, clear = const !(1i32 << 18))
+    }
+    nothing(found)
 }
 
 /// A system call with a flag set: the clock must still go forward, and the flag must not hurt.
