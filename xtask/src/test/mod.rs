@@ -10,6 +10,7 @@
 //! | `counter` | the emulator's plugin counts every instruction once |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
+//! | `nmi` | an NMI at the first instruction of the nucleus finds its way, on x86-64 |
 //! | `overflow` | the nucleus survives no recursion without end, and says so |
 //! | `travel` | a tree of files goes from one ISA to the other and back |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
@@ -59,7 +60,7 @@ use report::Report;
 use std::collections::BTreeSet;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 16] = [
+const GROUPS: [&str; 17] = [
     "format",
     "unsafe",
     "dependencies",
@@ -72,6 +73,7 @@ const GROUPS: [&str; 16] = [
     "transcript",
     "tutorial",
     overflow::NAME,
+    overflow::NMI,
     travel::NAME,
     "browser",
     "mutants",
@@ -151,6 +153,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if wants("tutorial") {
         install::emulator(project.isa)?;
         book::tutorial(project, &mut report);
+    }
+    if wants(overflow::NMI) && isas.contains(&Isa::X86_64) {
+        overflow::check_nmi(&project.on(Isa::X86_64), &mut report);
     }
     if wants(overflow::NAME) {
         isas.iter().for_each(|isa| overflow::check(&project.on(*isa), &mut report));

@@ -1,19 +1,26 @@
 //! The kernel stack has an end: in a copy of the tree the nucleus is made to call itself without end. It meets the page below its
 //! stack, which is never mapped, tells so from another stack, with the names of its functions, and the machine stops.
+//!
+//! On x86-64 an NMI can come between the instruction of a system call and `swapgs`, while GS is still the user's: in another copy
+//! an instruction that raises one stands there, and the nucleus tells that place.
 
 use super::report::Report;
 use super::{cases, copy};
 use crate::build::Checks;
+use crate::elf;
 use crate::emulator::{self, Console, End, Machine};
-use crate::image;
+use crate::image::{self, Image, Size, System, USUAL_MEMORY};
 use crate::install;
-use crate::project::{Project, read_text, write};
-use anyhow::{Context, Result, ensure};
+use crate::project::{Project, read, read_text, write};
+use anyhow::{Context, Result, bail, ensure};
 use regex::Regex;
+use std::path::Path;
 use std::time::Duration;
 
 /// Name of the test, which runs on each ISA.
 pub const NAME: &str = "overflow";
+/// Name of the other test, which runs on x86-64.
+pub const NMI: &str = "nmi";
 
 /// Time for the machine.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -38,21 +45,50 @@ fn overflow(depth: u64) -> u64 {
 pub fn check(project: &Project, report: &mut Report) {
     report.run(&cases::on(project.isa, NAME), || {
         install::emulator(project.isa)?;
-        let copy = copy::tree(project)?;
-        let file = copy.root.join(FILE);
-        let text = read_text(&file)?;
-        ensure!(text.matches(FIND).count() == 1, "{FILE} has changed: this test must follow it");
-        write(&file, (text.replace(FIND, REPLACE) + FUNCTION).as_bytes())?;
-        let image = image::nucleus_only(&copy, Checks::On)?;
-        let console = Console::Steps { steps: &[], echo: false };
-        let (end, output) = emulator::boot(&image, &Machine::new("64M"), console, Some(LIMIT))?;
-        let output = String::from_utf8_lossy(&output);
-        judge(&output, &end).with_context(|| format!("it printed\n{output}"))
+        let copy = changed(project, FILE, FIND, REPLACE, FUNCTION)?;
+        boot(&image::nucleus_only(&copy, Checks::On)?, judge)
     });
 }
 
-fn judge(output: &str, end: &End) -> Result<()> {
-    ensure!(*end == End::Status(PANIC), "it ended with {end:?}");
+/// Runs the other test.
+pub fn check_nmi(project: &Project, report: &mut Report) {
+    const FILE: &str = "nucleus/src/arch/x86_64/entry.s";
+    const INT_BYTES: u64 = 2;
+    const ENTRY: &str = "system_call_entry:\n    swapgs\n";
+    report.run(NMI, || {
+        install::emulator(project.isa)?;
+        let copy = changed(project, FILE, ENTRY, "system_call_entry:\n    int 2\n    swapgs\n", "")?;
+        let system = System::read(&copy, Path::new("systems/minimal.toml"))?;
+        let image = image::make(&copy, &system, Checks::On, Size::of(USUAL_MEMORY, 1)?, None)?;
+        boot(&image, |output| {
+            let entry = elf::addresses(&read(&image.elf)?, "system_call_entry")?;
+            let place = entry.first().context("no entry of system calls")? + INT_BYTES;
+            ensure!(output.contains(&format!("nucleus: trap 2, code 0x0, pc {place:#x}, ")), "its place is not told");
+            Ok(())
+        })
+    });
+}
+
+/// A copy of the tree with one change of a file, and more at its end.
+fn changed(project: &Project, file: &str, find: &str, replace: &str, more: &str) -> Result<Project> {
+    let copy = copy::tree(project)?;
+    let path = copy.root.join(file);
+    let text = read_text(&path)?;
+    ensure!(text.matches(find).count() == 1, "{file} has changed: this test must follow it");
+    write(&path, (text.replace(find, replace) + more).as_bytes())?;
+    Ok(copy)
+}
+
+/// Boots what panics, and has what it printed judged.
+fn boot(image: &Image, judge: impl Fn(&str) -> Result<()>) -> Result<()> {
+    let console = Console::Steps { steps: &[], echo: false };
+    let (end, output) = emulator::boot(image, &Machine::new(USUAL_MEMORY), console, Some(LIMIT))?;
+    let output = String::from_utf8_lossy(&output);
+    let ended = || if end == End::Status(PANIC) { Ok(()) } else { bail!("it ended with {end:?}") };
+    ended().and_then(|()| judge(&output)).with_context(|| format!("it printed\n{output}"))
+}
+
+fn judge(output: &str) -> Result<()> {
     let trap = Regex::new(r"nucleus: trap \d+, code \S+, pc \S+, sp 0x([0-9a-f]+), address 0x([0-9a-f]+)")?;
     let found = trap.captures(output).context("no trap is told of")?;
     let [sp, address] = [1, 2].map(|group| u64::from_str_radix(&found[group], 16));

@@ -98,6 +98,7 @@ assembly! { "entry.s";
     E_NO_RIGHT = Error::NoRight as u64,
     E_BAD_ARGUMENT = Error::BadArgument as u64,
     MAX_DEPTH = abi::MAX_DEPTH,
+    GS_BASE = super::processor::MSR_GS_BASE,
     USER_CS = super::processor::USER_CODE,
     USER_SS = super::processor::USER_DATA,
 }

@@ -613,7 +613,14 @@ trap_kernel:                        # the idle CPU, or a preemption point; anyth
     push 2
     popfq
     mov rdi, [rsp]
-    mov rsi, [rsp + 8]
+    cmp rdi, 32
+    jae 2f
+    mov ecx, GS_BASE                # an NMI or a machine check may come before `swapgs` of an entry, or after that of an exit
+    rdmsr
+    test edx, edx                   # users' base is 0: they cannot write it; that of the nucleus lies in the upper half
+    js 2f
+    swapgs
+2:  mov rsi, [rsp + 8]
     mov rdx, [rsp + 16]
     mov rcx, [rsp + 40]
     mov r8, rbp

@@ -77,7 +77,7 @@ const MSR_STAR: u32 = 0xc000_0081;
 const MSR_LSTAR: u32 = 0xc000_0082;
 const MSR_CSTAR: u32 = 0xc000_0083;
 const MSR_FMASK: u32 = 0xc000_0084;
-const MSR_GS_BASE: u32 = 0xc000_0101;
+pub(super) const MSR_GS_BASE: u32 = 0xc000_0101;
 const MSR_KERNEL_GS_BASE: u32 = 0xc000_0102;
 const MSR_TSC_AUX: u32 = 0xc000_0103;
 
