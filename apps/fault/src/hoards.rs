@@ -7,7 +7,7 @@ use core::net::Ipv4Addr;
 
 use interface::{Delegate, Failure};
 use interfaces::file::{FileClient, FileError, WRITE};
-use interfaces::process::{KEPT, ProcessError};
+use interfaces::process::{Force, KEPT, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use runtime::abi::rights;
 use runtime::entry::Owned;
@@ -15,31 +15,83 @@ use runtime::stream::FILE_SYSTEM;
 use runtime::{Direct, Entry, op};
 use sockets::{Endpoint, NetError, Session};
 
+use tool::inspect::{self, PROC};
+
 use crate::{Crime, launch};
 
 /// All of them. `sockets` needs a system with a network.
 pub const ALL: &[Crime] = &[
-    Crime::tried("tickets", "tickets of the source of memory that stay behind", tickets),
+    Crime::tried("tickets", "more tickets of the source of memory than a program may have", tickets),
+    Crime::tried("all-tickets", "the same by several programs, while components die", all_tickets),
     Crime::tried("session", "all room for files, and all memory and places for programs", session),
     Crime::tried("kept", "the part kept for the shell, asked for by a program", kept),
     Crime::tried("sockets", "connections on an account with too few frames, every number of them", connections),
 ];
 
-/// More than half of those that there are: twice is once too often, unless they go with who took them.
-const TICKETS: usize = 60;
+/// Tickets that a program may have.
+const TICKETS: usize = 8;
 
-fn tickets() -> Result<String, String> {
+/// Takes tickets until they are refused; gives how many those were.
+fn take() -> Result<usize, String> {
     let memory = Sigma0Client(Direct(Entry::SIGMA0));
-    for number in 0..TICKETS {
-        let account = Owned::new(op::account_new(Entry::OWN, 0).map_err(|error| error.to_string())?);
-        let handed = Delegate::entry(account.entry().0, rights::ALL);
-        match memory.manage_account(handed) {
-            Ok(_) => {}
-            Err(Failure::Refused(Sigma0Error::Full)) => return Err(format!("none is left after {number}")),
+    let account = Owned::new(op::account_new(Entry::OWN, 0).map_err(|error| error.to_string())?);
+    let mut taken = 0;
+    loop {
+        match memory.manage_account(Delegate::entry(account.entry().0, rights::ALL)) {
+            Ok(_) => taken += 1,
+            Err(Failure::Refused(Sigma0Error::Full)) => return Ok(taken),
             Err(error) => return Err(error.to_string()),
         }
     }
-    Ok(format!("took {TICKETS} and kept them"))
+}
+
+fn tickets() -> Result<String, String> {
+    match (take()?, take()?) {
+        (TICKETS, 0) => {
+            Ok(format!("refused after {TICKETS}, which stay: {}", interface::Code::text(Sigma0Error::Full)))
+        }
+        other => Err(format!("{other:?} of {TICKETS}")),
+    }
+}
+
+/// What is started so: takes tickets, and waits.
+pub fn take_and_wait() -> u8 {
+    let _ = take();
+    loop {
+        let _ = runtime::thread::sleep(1_000_000_000);
+    }
+}
+
+/// All tickets that there are for what programs make are taken, by several of them. Meanwhile schedulers and another
+/// component die, and programs are started.
+fn all_tickets() -> Result<String, String> {
+    const PROGRAMS: usize = 4;
+    const PAUSE: u64 = 50_000_000;
+    let pause = || {
+        let _ = runtime::thread::sleep(PAUSE);
+    };
+    let made = (0..PROGRAMS).map(|_| launch::Process::small("greedy", &["--tickets"]));
+    let _greedy = made.collect::<Result<Vec<_>, _>>()?;
+    pause();
+    if take()? != 0 {
+        return Err("they did not take all".to_string());
+    }
+    for round in 0..10 {
+        let domains = inspect::domains().map_err(|error| error.to_string())?;
+        for (name, domain) in domains.iter().filter(|(name, _)| name == "sched" || name == "randomd" && round == 0) {
+            match PROC.kill_domain(domain.number, Force::Gentle) {
+                Ok(()) | Err(Failure::Refused(ProcessError::NoSuchDomain)) => pause(),
+                Err(error) => return Err(format!("{name}: {error}")),
+            }
+        }
+        launch::Process::small("started", &["tickets"])?.wait()?;
+    }
+    let domains = inspect::domains().map_err(|error| error.to_string())?;
+    let count = |wanted: &str| domains.iter().filter(|(name, domain)| name == wanted && domain.state == 0).count();
+    if count("sched") < 2 || count("randomd") != 1 || count("greedy") != PROGRAMS {
+        return Err("somebody did not come back".to_string());
+    }
+    Ok("none is left for programs; schedulers and a component came back, programs started".to_string())
 }
 
 /// Frames that a connection needs at most.

@@ -36,6 +36,11 @@ impl Process {
         Ok(Self(Some(spawn(name, arguments, table_entries, frames).map_err(|error| error.to_string())?)))
     }
 
+    /// As [`Process::start`], with a small account.
+    pub fn small(name: &str, arguments: &[&str]) -> Result<Self, String> {
+        Ok(Self(Some(spawn(name, arguments, 0, 256).map_err(|error| error.to_string())?)))
+    }
+
     /// Its number.
     pub fn number(&self) -> u64 {
         self.0.unwrap_or(0)

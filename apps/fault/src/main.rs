@@ -171,6 +171,7 @@ fn main() -> u8 {
         ["--call"] => return callees::call(),
         ["--hoard", own] => return names::hoarder(own),
         ["--storm", first] => return storms::part(first),
+        ["--tickets"] => return hoards::take_and_wait(),
         ["--hold"] => return hoards::hold(),
         ["--threads"] => return storms::fill(),
         ["--nothing"] => return 0,

@@ -70,7 +70,11 @@ pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, S
         unsafe { op::domain_set_scheduler(running.domain, seat, entry, stack + STACK_BYTES) }
             .map_err(|error| error.to_string())
     });
-    finish(&mut running, outcome).map(|()| running)
+    finish(&mut running, outcome)?;
+    // It has no heap and no stack to be paged.
+    memory::forget(running.ticket);
+    running.ticket = 0;
+    Ok(running)
 }
 
 /// The threads of a domain may run on these CPUs only. Those that are not there do not count.

@@ -20,8 +20,8 @@ use abi::{Error, NEVER};
 use runtime::arch::{service_entry, word_entry};
 use runtime::{Entry, op, table};
 
-/// Activations: calls that are served at the same time.
-const ACTIVATIONS: u64 = 2;
+/// Activations: one call is served at a time, so a ticket cannot change hands under another call.
+const ACTIVATIONS: u64 = 1;
 /// Where `roottask` finds the two services in this domain's table.
 const SERVICE: Entry = Entry(layout::FIRST_FREE);
 const PAGER: Entry = Entry(layout::FIRST_FREE + 1);

@@ -34,8 +34,8 @@ impl ServeWord for Pager {
         if words[2] & PROTECTION != 0 || is_guard(address) {
             return GIVE_UP;
         }
-        let Some((account, domain)) = tickets::managed(badge) else { return GIVE_UP };
-        match op::draw(Entry::SPECIAL, account, domain, address, 0, MAP_READ | MAP_WRITE) {
+        let Some(domain) = tickets::managed(badge) else { return GIVE_UP };
+        match op::draw(Entry::SPECIAL, domain, domain, address, 0, MAP_READ | MAP_WRITE) {
             // Another thread of the domain may have been faster.
             Ok(()) | Err(Error::Occupied) => RESUME,
             Err(_) => GIVE_UP,

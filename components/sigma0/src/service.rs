@@ -5,7 +5,7 @@ use abi::{Error, layout};
 use interface::{Delegated, Reply, Request};
 use interfaces::sigma0::{Sigma0Error, Sigma0Server};
 use runtime::server::Serve;
-use runtime::{Entry, message, op, table};
+use runtime::{Entry, message, op};
 
 /// The service.
 pub struct Service;
@@ -35,20 +35,14 @@ fn draw(account: Entry, domain: Entry, address: u64, order: u64, rights: u64) ->
     op::draw(Entry::SPECIAL, account, domain, address, order, rights).map_err(told)
 }
 
-/// Takes an entry out of our table again.
-fn remove(entry: Entry) {
-    let _ = op::entry_remove(Entry::OWN, entry);
-    table::free(entry);
-}
-
 impl Sigma0Server for Service {
     fn draw(&self, badge: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error> {
-        let (account, domain) = tickets::managed(badge).ok_or(Sigma0Error::NotManaged)?;
-        draw(account, domain, address, order, rights)
+        let domain = tickets::managed(badge).ok_or(Sigma0Error::NotManaged)?;
+        draw(domain, domain, address, order, rights)
     }
 
     fn draw_for(&self, badge: u64, ticket: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error> {
-        let (_, domain) = tickets::managed(badge).ok_or(Sigma0Error::NotManaged)?;
+        let domain = tickets::managed(badge).ok_or(Sigma0Error::NotManaged)?;
         let account = tickets::account_of(badge, ticket).ok_or(Sigma0Error::NotManaged)?;
         draw(account, domain, address, order, rights)
     }
@@ -56,7 +50,7 @@ impl Sigma0Server for Service {
     fn manage_account(&self, badge: u64, account: Delegated) -> Result<u64, Sigma0Error> {
         let account = Entry::from(account);
         tickets::take(badge, account).ok_or_else(|| {
-            remove(account);
+            tickets::remove(account);
             Sigma0Error::Full
         })
     }
@@ -64,7 +58,7 @@ impl Sigma0Server for Service {
     fn manage_domain(&self, badge: u64, ticket: u64, heap: u64, domain: Delegated) -> Result<(), Sigma0Error> {
         let domain = Entry::from(domain);
         if !tickets::set_domain(badge, ticket, domain) {
-            remove(domain);
+            tickets::remove(domain);
             return Err(Sigma0Error::NotManaged);
         }
         equip(domain, ticket, heap).map_err(told)

@@ -66,7 +66,7 @@ pub const MAP: usize = 17;
 /// all mappings derived from these pages; with `UNMAP_SELF` these too. Unmapped pages are skipped.
 pub const UNMAP: usize = 18;
 /// `(memory, account, domain, address, order, rights)`: draws 2^order clear frames charged to the
-/// account and maps them as originals in the domain. `AccountExhausted`, `NoFrames`, `Occupied`,
+/// account and maps them as originals in the domain. A domain as account stands for its own account. `AccountExhausted`, `NoFrames`, `Occupied`,
 /// `BadAddress`, `NoRight`. Pages before the failing one stay mapped.
 pub const DRAW: usize = 19;
 /// `(domain, entry address, flags, index to fill) -> index`: an entry point of the domain.

@@ -11,7 +11,7 @@ codes! {
         4 BadAddress "not aligned, or outside of what may be mapped"
         5 BadRights "writable and executable, or no rights that exist"
         6 NotManaged "not a domain that this caller handed over"
-        7 Full "too many domains"
+        7 Full "as many domains or accounts as this caller may hand over"
         8 Failed "the nucleus refused an entry"
     }
 }
@@ -23,9 +23,11 @@ pub trait Sigma0 {
     fn draw(&self, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
     /// The same, charged to an account that the caller handed over with `manage_account`.
     fn draw_for(&self, ticket: u64, address: u64, order: u64, rights: u64) -> Result<(), Sigma0Error>;
-    /// For loaders, first half: hands over a new domain's account; gives the ticket for the second.
+    /// For loaders, first half: hands over a new domain's account; gives the ticket for the second. Components and programs
+    /// have numbers of tickets that do not take room from each other; each program has 8, those of the domains that it
+    /// makes included (`Full`).
     fn manage_account(&self, account: Delegate) -> Result<u64, Sigma0Error>;
-    /// Second half: hands over the domain itself. From now on its page faults in its heap, which begins at
+    /// Second half: hands over the domain itself, whose own account pays from here on. From now on its page faults in its heap, which begins at
     /// the page `heap`, and in its stacks are served, and its entry `SIGMA0` leads here.
     fn manage_domain(&self, ticket: u64, heap: u64, domain: Delegate) -> Result<(), Sigma0Error>;
     /// Lets go of both; the loader does this before it removes the domain.

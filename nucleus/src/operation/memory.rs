@@ -72,7 +72,10 @@ pub fn unmap(operands: &Operands) -> Outcome {
 pub fn draw(operands: &Operands) -> Outcome {
     have_clear(operands, 4);
     operands.entry(0, Kind::Memory, rights::USE)?;
-    let account = operands.account(1, rights::WRITE)?;
+    let account = match operands.domain(1, rights::WRITE) {
+        Ok(payer) => payer.account,
+        Err(_) => operands.account(1, rights::WRITE)?,
+    };
     let domain = operands.domain(2, rights::WRITE)?;
     let (address, order) = (operands.word(3), operands.word(4));
     let kept = check_rights(operands.word(5))?;
