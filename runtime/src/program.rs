@@ -26,6 +26,9 @@ const DEFAULT_SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
 /// Exit status of a program that panicked.
 pub const STATUS_OF_PANIC: u64 = 101;
 
+/// Exit status of a driver that found no device: it is not started again.
+pub const STATUS_OF_NO_DEVICE: u64 = 100;
+
 /// Exit status of a program that printed to a stream which nobody reads any more.
 pub const STATUS_OF_CLOSED: u64 = 141;
 

@@ -47,6 +47,8 @@ pub struct Machine {
     pub append: String,
     /// No device that gives randomness, though the system has a driver for it.
     pub without_entropy: bool,
+    /// No network device, though the system has a driver for it.
+    pub without_network: bool,
     /// Further arguments of the emulator; they prevail over ours.
     pub emulator: Vec<String>,
     /// What is loaded in place of kernel, archive and command line, as the emulator takes it.
@@ -70,6 +72,7 @@ impl Machine {
             trace: None,
             append: String::new(),
             without_entropy: false,
+            without_network: false,
             emulator: Vec::new(),
             loaded: None,
             wire: None,
@@ -181,7 +184,7 @@ pub fn arguments(image: &Image, machine: &Machine) -> Vec<String> {
         pair("-initrd", image.archive.display().to_string());
         pair("-append", append.trim().to_string());
     }
-    if let Some(forwards) = &image.forwards {
+    if let Some(forwards) = image.forwards.as_ref().filter(|_| !machine.without_network) {
         let forwards: String = forwards.iter().map(|forward| format!(",{forward}")).collect();
         let other_end = machine.wire.as_ref().map_or_else(|| format!("user,id=net0{forwards}"), datagrams);
         pair("-netdev", other_end);

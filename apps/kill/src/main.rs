@@ -3,6 +3,7 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+use runtime::interfaces::parent::State;
 use runtime::interfaces::process::Force;
 use tool::inspect::{self, PROC};
 use tool::{Arguments, parse};
@@ -36,6 +37,11 @@ fn main() -> u8 {
         let number = match parse(word).map_or_else(|| inspect::only(&domains, word), Ok) {
             Ok(number) => number,
             Err(cause) => {
+                let cause = match inspect::state(word) {
+                    Ok(State::Waits) => "it does not run; it is started later",
+                    Ok(State::Dead) => "it does not run, and nobody starts it again",
+                    _ => cause,
+                };
                 status = arguments.fail(word, cause);
                 continue;
             }

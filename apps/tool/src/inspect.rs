@@ -7,7 +7,7 @@ use runtime::Entry;
 use runtime::abi::info;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::interface::Failure;
-use runtime::interfaces::parent::{ParentClient, ParentError};
+use runtime::interfaces::parent::{ParentClient, ParentError, State};
 use runtime::interfaces::process::{ProcessClient, ProcessError};
 use snapshot::record;
 
@@ -74,6 +74,11 @@ pub fn restarts() -> Result<Vec<(u64, u64)>, Failure<ParentError>> {
             _ => return Ok(all),
         }
     }
+}
+
+/// What becomes of the component with this name.
+pub fn state(component: &str) -> Result<State, Failure<ParentError>> {
+    ParentClient(Direct(Entry::PARENT)).state(component)
 }
 
 /// All call entries: whom each domain can call.

@@ -27,7 +27,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::info;
 use interface::{Delegate, Delegated, Failure, Reply, Request};
-use interfaces::parent::{ParentClient, ParentError, ParentServer};
+use interfaces::parent::{ParentClient, ParentError, ParentServer, State};
 use interfaces::process::{Force, KEPT, ProcessError, ProcessServer};
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
@@ -171,6 +171,10 @@ impl ParentServer for Parent {
     fn restarts(&self, _badge: u64, after: u64) -> Result<(u64, u64), ParentError> {
         // What we start is not started again by anybody: only our parent has something to tell.
         ParentClient(Direct(Entry::PARENT)).restarts(after).map_err(refused)
+    }
+
+    fn state(&self, _badge: u64, component: &str) -> Result<State, ParentError> {
+        ParentClient(Direct(Entry::PARENT)).state(component).map_err(refused)
     }
 }
 

@@ -1,26 +1,27 @@
 //! Starting components, watching them, and restarting them by the policy of the description.
+//!
+//! What is to be started waits in a list until its time has come and what it has portals to is published. The main loop
+//! starts one after the other and never waits for any: calls are served, and others are watched, meanwhile.
 
 use crate::{fail, load, memory, parent, records, schedulers, services, vault};
+use abi::NEVER;
 use abi::layout::{self, DEVICE, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
 use abi::rights::{self, ALL, MAP_READ, MAP_WRITE};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use interfaces::parent::{Force, ParentError};
+use interfaces::parent::{Force, ParentError, State};
 use runtime::op::{self, Schedule, clock};
+use runtime::program::STATUS_OF_NO_DEVICE;
 use runtime::sync::{Mutex, Once};
 use runtime::{Entry, tree};
+use system::restarts::History;
 use system::{Account, Component, Restart, Special, System};
 
-/// Nanoseconds after which a component that has not published what others need of it is late.
+/// Nanoseconds for which a component at the start of the system holds up those after it, until what it has portals to is
+/// published.
 const PATIENCE: u64 = 5_000_000_000;
-/// As many does the whole system wait for it at the start: the machine may be slow.
-const AT_START: u64 = 60_000_000_000;
-/// Nanoseconds until a component that found no memory is tried again, and until nothing else is left to try.
-const AGAIN: u64 = 50_000_000;
-const RESTART: u64 = 60_000_000_000;
-const MINUTE: u64 = 60_000_000_000;
 /// Frames kept back for `roottask` itself when a component gets the rest.
 const RESERVE: u64 = 512;
 /// Number of the record of the standby scheduler.
@@ -37,10 +38,35 @@ pub struct Running {
     thread: Option<Entry>,
     /// What draws frames for it.
     pub ticket: u64,
-    /// When it died within the last minute.
-    deaths: Vec<u64>,
+    life: Life,
+}
+
+/// What is known of a component, from one instance to the next.
+#[derive(Clone, Copy, Default)]
+struct Life {
+    history: History,
+    /// When this instance was started.
+    started: u64,
     /// How often it was started again since boot.
     restarts: u64,
+    /// This instance published a service.
+    has_published: bool,
+    /// Somebody who may asked for the end of this instance: that is no sign that it fails.
+    is_killed: bool,
+}
+
+/// A component that is to be started.
+struct Pending {
+    number: u16,
+    life: Life,
+    /// Not before.
+    due: u64,
+    /// Whether it ran before.
+    ran: bool,
+    /// When it first could have been started, but for a service that it has a portal to; 0 = not yet.
+    waits_since: u64,
+    /// Why it could not be started the last time.
+    cause: String,
 }
 
 struct Plan {
@@ -53,6 +79,8 @@ const SIGMA0_DIED: &str = "sigma0 died";
 
 static PLAN: Once<Plan> = Once::new();
 static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
+/// In the order in which they are tried. What is in neither list stays dead.
+static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 /// What a component has of a device.
 #[derive(Clone, Copy, Default)]
 struct Devices {
@@ -106,7 +134,24 @@ pub fn domain_of_instance(instance: u64) -> Option<Entry> {
 pub fn restarts(after: u64) -> (u64, u64) {
     let running = RUNNING.lock();
     let later = running.iter().filter(|running| running.instance > after);
-    later.min_by_key(|running| running.instance).map_or((0, 0), |running| (running.instance, running.restarts))
+    later.min_by_key(|running| running.instance).map_or((0, 0), |running| (running.instance, running.life.restarts))
+}
+
+/// This instance of a component published a service.
+pub fn note_published(instance: u64) {
+    if let Some(running) = RUNNING.lock().iter_mut().find(|running| running.instance == instance) {
+        running.life.has_published = true;
+    }
+}
+
+/// What becomes of the component with this name.
+pub fn state(name: &str) -> Result<State, ParentError> {
+    let component = plan().system.component(name).ok_or(ParentError::NoSuchComponent)?;
+    if is_boot_component(&component) || domain_of(component.number).is_some() {
+        return Ok(State::Runs);
+    }
+    let waits = PENDING.lock().iter().any(|pending| pending.number == component.number);
+    Ok(if waits { State::Waits } else { State::Dead })
 }
 
 /// Every component gets a portal to the name service.
@@ -123,6 +168,10 @@ pub fn holds_machine(number: u16) -> bool {
 /// The number of the component to which the description gives this name of a service.
 pub fn owner_of(service: &str) -> Option<u16> {
     plan().system.owner_of(service).map(|owner| owner.number)
+}
+
+fn is_scheduler(component: &Component) -> bool {
+    component.special == Special::Scheduler
 }
 
 fn is_boot_component(component: &Component) -> bool {
@@ -166,14 +215,13 @@ pub fn make_domain(component: &Component, number: u16) -> Result<Running, String
         }
     };
     let instance = records::newest_child().unwrap_or(0);
-    let mut running =
-        Running { number, instance, domain, account, thread: None, ticket: 0, deaths: Vec::new(), restarts: 0 };
+    let mut running = Running { number, instance, domain, account, thread: None, ticket: 0, life: Life::default() };
     let outcome = memory::manage_account(account).and_then(|ticket| {
         running.ticket = ticket;
         op::domain_set_max_priority(domain, component.max_priority.into()).map_err(text)?;
         op::domain_set_max_slice(domain, u64::from(component.max_slice) * 1_000).map_err(text)?;
         if let Some(cpus) = component.cpus {
-            schedulers::restrict(domain, cpus)?;
+            schedulers::restrict(domain, cpus).map_err(text)?;
         }
         op::domain_set_death_semaphore(domain, plan().events).map_err(text)?;
         op::entry_copy(Entry::OWN, account, domain, Entry(layout::ACCOUNT), ALL).map_err(text)?;
@@ -204,54 +252,134 @@ fn remove(running: &mut Running) {
     services::remove(running.account);
 }
 
-/// Starts everything else, in the order of the description.
-pub fn start_all() -> Result<(), String> {
-    for component in plan().system.components() {
-        if is_boot_component(&component) || component.special == Special::Scheduler {
+/// From now on everything else is started, in the order of the description.
+pub fn begin() {
+    let others = plan().system.components();
+    let others = others.filter(|other| !is_boot_component(other) && other.special != Special::Scheduler);
+    PENDING.lock().extend(others.map(|component| Pending {
+        number: component.number,
+        life: Life::default(),
+        due: 0,
+        ran: false,
+        waits_since: 0,
+        cause: String::new(),
+    }));
+}
+
+/// Starts what is due; gives when there is something to do again.
+pub fn start_due() -> u64 {
+    loop {
+        let (next, due) = next_due();
+        let Some(mut pending) = due else { return next };
+        let Some(component) = component_of(pending.number) else { continue };
+        if let Some(cause) = component.cpus.and_then(schedulers::impossible) {
+            give_up(&component, &cause);
             continue;
         }
-        wait_for_portals(&component)?;
-        start(&component).map_err(|error| format!("{}: {error}{}", component.name, shortage()))?;
-        services::register_new();
+        let mut life = pending.life;
+        life.restarts += u64::from(pending.ran);
+        let outcome = match component.special {
+            // The standby took the seat when the scheduler died: what is new stands by, as a rule.
+            Special::Scheduler => {
+                schedulers::seat(&component, pending.number, schedulers::vacancy()).map(|mut running| {
+                    running.life = Life { started: clock(), ..life };
+                    RUNNING.lock().push(running);
+                })
+            }
+            _ => start(&component, life),
+        };
+        let Err(cause) = outcome else {
+            services::register_new();
+            continue;
+        };
+        // Of a system that does not fit the machine any part may be missing, for good.
+        if let Some(missing) = shortage().filter(|_| !pending.ran) {
+            fail(&format!("{}: {cause}{missing}", component.name));
+        }
+        match component.restart {
+            Restart::Reboot | Restart::Never => give_up(&component, &cause),
+            // What others keep for a dead instance is still charged to its account, for example. They let go when they
+            // notice that it is gone, or die themselves.
+            Restart::Always => {
+                pending.due = clock() + pending.life.history.failed();
+                if pending.cause != cause {
+                    runtime::log!("{} cannot be started yet: {cause}", component.name);
+                    pending.cause = cause;
+                }
+                PENDING.lock().insert(0, pending);
+            }
+        }
     }
-    Ok(())
 }
 
 /// For the reason why something does not start: what is missing, if the accounts do not fit the machine.
-fn shortage() -> String {
+fn shortage() -> Option<String> {
     let cpus = records::cpus().0.count_ones();
     let frames =
         |component: Component| u64::from(component.vault) + component.account.frames_of_all(component.special, cpus);
     let needed: u64 = plan().system.components().map(frames).sum();
     let there = [records::first(), records::own()].map(|number| records::limit(number).unwrap_or(0)).iter().sum();
-    match needed.checked_sub(there) {
-        None | Some(0) => String::new(),
-        Some(missing) => {
-            format!("; for {cpus} CPU(s) the accounts of the description need {} KiB of memory more", 4 * missing)
-        }
+    let missing = needed.checked_sub(there).filter(|missing| *missing != 0)?;
+    Some(format!("; for {cpus} CPU(s) the accounts of the description need {} KiB of memory more", 4 * missing))
+}
+
+/// A component stays dead, or the machine stops if nothing works without it.
+fn give_up(component: &Component, cause: &str) {
+    match component.restart {
+        Restart::Reboot => fail(&format!("{}: {cause}", component.name)),
+        _ => runtime::log!("{} stays dead: {cause}", component.name),
     }
 }
 
-/// Waits until whatever the component has portals to is published.
-fn wait_for_portals(component: &Component) -> Result<(), String> {
-    let (deadline, mut news) = (clock() + AT_START, clock() + PATIENCE);
-    for portal in component.portals() {
-        while !services::is_published(portal.component, portal.service) {
-            if op::p(plan().events, news).is_err() {
-                if news >= deadline {
-                    return Err(format!("{}: nobody published {}", component.name, portal.service));
-                }
-                runtime::log!("{} waits until {} is published", component.name, portal.service);
-                news += PATIENCE;
+/// Takes what can be started now, if there is something; when to look again.
+fn next_due() -> (u64, Option<Pending>) {
+    let now = clock();
+    let mut next = NEVER;
+    let mut all = PENDING.lock();
+    for place in 0..all.len() {
+        let pending = &mut all[place];
+        if pending.due > now {
+            next = next.min(pending.due);
+            continue;
+        }
+        let Some((provider, service)) = component_of(pending.number).and_then(|component| missing(&component)) else {
+            return (now, Some(all.remove(place)));
+        };
+        if pending.waits_since == 0 {
+            pending.waits_since = now.max(1);
+        }
+        // Then everybody starts who can do without.
+        let end = pending.waits_since + PATIENCE;
+        if now < end {
+            next = next.min(end);
+            if !pending.ran && domain_of(provider).is_some() {
+                break;
             }
-            services::register_new();
-            tend();
+        } else if pending.cause.is_empty() {
+            pending.cause = format!("{service} is not published");
+            let name = component_of(pending.number).map_or("", |component| component.name);
+            runtime::log!("{name} waits until {service} is published");
         }
     }
-    Ok(())
+    (next, None)
 }
 
-fn start(component: &Component) -> Result<(), String> {
+/// A service that the component has a portal to and that is not published, and whose it is.
+fn missing(component: &Component<'static>) -> Option<(u16, &'static str)> {
+    let mut portals = component.portals().map(|portal| (portal.component, portal.service));
+    portals.find(|(provider, service)| !services::is_published(*provider, service))
+}
+
+/// The component that a number means.
+fn component_of(number: u16) -> Option<Component<'static>> {
+    let is_it = |component: &Component| match number {
+        STANDBY => component.special == Special::Scheduler,
+        number => component.number == number,
+    };
+    plan().system.components().find(is_it)
+}
+
+fn start(component: &Component, life: Life) -> Result<(), String> {
     let mut running = make_domain(component, component.number)?;
     let outcome = equip(component, &running).and_then(|()| {
         let entries = (TABLE_ENTRIES << component.table_order) as u32;
@@ -269,6 +397,7 @@ fn start(component: &Component) -> Result<(), String> {
     };
     // Its first thread may precede us: what it asks for must find it among those that run.
     let domain = running.domain;
+    running.life = Life { started: clock(), ..life };
     RUNNING.lock().push(running);
     runtime::log!("started {}", component.name);
     // SAFETY: entry, stack and startup page are those of the new domain.
@@ -356,10 +485,6 @@ fn devices(component: &Component) -> Result<Devices, String> {
 /// not start again is ended only by force. If the machine stops for it, it does before this answers: who asked could
 /// otherwise stop it first, for another reason.
 pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
-    let find = |number: u16| {
-        let mut all = plan().system.components();
-        all.find(|component| component.number == number || number == STANDBY && component.special == Special::Scheduler)
-    };
     // Who holds the machine could stop it as well.
     if !holds_machine(asks) {
         return Err(ParentError::NotAllowed);
@@ -375,9 +500,9 @@ pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
         op::domain_kill(entry, 0).map_err(|_| ParentError::NoSuchComponent)?;
         fail(SIGMA0_DIED);
     }
-    let running = RUNNING.lock();
-    let victim = running.iter().find(|running| running.instance == domain).ok_or(ParentError::NoSuchComponent)?;
-    let component = find(victim.number);
+    let mut running = RUNNING.lock();
+    let victim = running.iter_mut().find(|running| running.instance == domain).ok_or(ParentError::NoSuchComponent)?;
+    let component = component_of(victim.number);
     match component.as_ref().map(|component| component.restart) {
         Some(Restart::Always) => {}
         Some(Restart::Never) if force == Force::Gentle => return Err(ParentError::StaysDead),
@@ -385,6 +510,7 @@ pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
         _ => {}
     }
     op::domain_kill(victim.domain, 0).map_err(|_| ParentError::NoSuchComponent)?;
+    victim.life.is_killed = true;
     match component.filter(|component| component.restart == Restart::Reboot) {
         Some(component) => fail(&format!("{} died", component.name)),
         None => Ok(()),
@@ -410,72 +536,44 @@ pub fn tend() {
 }
 
 fn bury(mut dead: Running) {
-    let is_standby = dead.number == STANDBY;
-    let mut components = plan().system.components();
-    let component = components
-        .find(|component| component.number == dead.number || is_standby && component.special == Special::Scheduler);
-    let Some(component) = component else { return };
+    let Some(component) = component_of(dead.number) else { return };
+    let name = component.name;
+    let status = records::status(dead.instance);
     services::withdraw(dead.number);
     // Calls that it was in go on without it: no new one of its begins from now on, and this waits for
     // the one that may be changing the vault.
     vault::settle();
     remove(&mut dead);
-    let now = clock();
-    dead.deaths.retain(|time| now - time < MINUTE);
-    dead.deaths.push(now);
-    let too_often = dead.deaths.len() > component.restarts_per_minute.into();
     match component.restart {
-        Restart::Never => runtime::log!("{} died and stays dead", component.name),
-        Restart::Always if !too_often => restart(&component, dead),
-        Restart::Always => fail(&format!("{} died {} times within a minute", component.name, dead.deaths.len())),
-        Restart::Reboot => fail(&format!("{} died", component.name)),
+        Restart::Reboot => fail(&format!("{name} died")),
+        Restart::Always if status != Some(STATUS_OF_NO_DEVICE) => {}
+        Restart::Always => return give_up(&component, "there is no device for it"),
+        Restart::Never => return give_up(&component, "nobody starts it again"),
     }
+    let now = clock();
+    let mut life = dead.life;
+    let did_nothing = !life.has_published && component.services().next().is_some() && !is_scheduler(&component);
+    let at_once = if did_nothing { 0 } else { component.restarts_per_minute };
+    let delay = if life.is_killed { 0 } else { life.history.died(life.started, now, at_once.into()) };
+    match delay {
+        0 => runtime::log!("restarting {name}"),
+        delay => runtime::log!("restarting {name} in {} ms", delay / 1_000_000),
+    }
+    life.has_published = false;
+    life.is_killed = false;
+    // First of all: whatever waits for its first start can wait a little longer.
+    let (number, due) = (dead.number, now + delay);
+    PENDING.lock().insert(0, Pending { number, life, due, ran: true, waits_since: 0, cause: String::new() });
 }
 
-fn restart(component: &Component, dead: Running) {
-    let number = dead.number;
-    runtime::log!("restarting {}", component.name);
-    let deadline = clock() + RESTART;
-    loop {
-        let outcome = match component.special {
-            // The standby took the seat when the scheduler died: what is new stands by, as a rule.
-            Special::Scheduler => {
-                schedulers::seat(component, number, schedulers::vacancy()).map(|running| RUNNING.lock().push(running))
-            }
-            _ => start(component),
-        };
-        let Err(error) = outcome else { break };
-        if clock() > deadline {
-            fail(&format!("{} cannot be restarted: {error}", component.name));
-        }
-        // What others keep for the dead instance is still charged to its account. They let go when they notice that it
-        // is gone, or die themselves.
-        let _ = op::p(plan().events, clock() + AGAIN);
-        tend();
-    }
-    // There may be several schedulers of one number: the newest is the one that was started.
-    let mut running = RUNNING.lock();
-    let same = running.iter_mut().filter(|running| running.number == number);
-    if let Some(running) = same.max_by_key(|running| running.instance) {
-        running.deaths = dead.deaths;
-        running.restarts = dead.restarts + 1;
-    }
-    drop(running);
-    reconnect(component.number);
-}
-
-/// Waits until a restarted component published what it did, and makes the portals of others again.
-fn reconnect(number: u16) {
+/// Portals of the description to this service are made again.
+pub fn connect(number: u16, service: &str) {
     for holder in plan().system.components() {
-        for portal in holder.portals().filter(|portal| portal.component == number) {
-            let deadline = clock() + PATIENCE;
-            while !services::is_published(number, portal.service) && op::p(plan().events, deadline).is_ok() {}
+        for portal in holder.portals().filter(|portal| portal.component == number && portal.service == service) {
             if let Some(domain) = domain_of(holder.number) {
                 let badge = u64::from(holder.number) + 1;
                 services::connect(domain, portal.index.into(), number, portal.service, badge);
             }
         }
     }
-    services::register_new();
-    wake();
 }

@@ -27,9 +27,9 @@ mod schedulers;
 mod services;
 mod vault;
 
+use abi::Error;
 use abi::boot::SYSTEM_PATH;
 use abi::rights::ALL;
-use abi::{Error, NEVER};
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -103,10 +103,12 @@ fn start() -> Result<core::convert::Infallible, String> {
     op::domain_set_death_semaphore(memory::SIGMA0_DOMAIN, events).map_err(|error| format!("sigma0: {error}"))?;
     parent::serve(ACTIVATIONS)?;
     components::start_schedulers()?;
-    components::start_all()?;
+    components::begin();
     loop {
-        let _ = op::p(events, NEVER);
         services::register_new();
+        services::connect_new();
         components::tend();
+        let next = components::start_due();
+        let _ = op::p(events, next);
     }
 }

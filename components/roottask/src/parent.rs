@@ -6,7 +6,7 @@ use crate::{components, services, vault};
 use alloc::string::{String, ToString};
 use interface::{Delegate, Delegated, Reply, Request};
 use interfaces::names::is_name;
-use interfaces::parent::{Force, ParentError, ParentServer};
+use interfaces::parent::{Force, ParentError, ParentServer, State};
 use interfaces::vault::VaultServer;
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
@@ -78,6 +78,10 @@ impl ParentServer for Parent {
         Ok(components::restarts(after))
     }
 
+    fn state(&self, _badge: u64, component: &str) -> Result<State, ParentError> {
+        components::state(component)
+    }
+
     fn publish_for_program(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
         publish(badge, name, service, Publisher::Program)
     }
@@ -101,6 +105,7 @@ fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> 
         (_, None) => return Err(ParentError::NotAllowed),
     }
     services::publish(asks, name, service, publisher)?;
+    components::note_published(instance_of(badge));
     // Found under its name from now on, unless the name service is being restarted.
     services::register(name);
     components::wake();

@@ -14,6 +14,7 @@ struct Domain {
     number: u64,
     parent: u64,
     is_named_as_we_are: bool,
+    status: u64,
     charged: u64,
     limit: u64,
 }
@@ -24,11 +25,12 @@ fn below(number: u64) -> Option<Domain> {
         let word = |index: usize| -> Option<u64> {
             Some(u64::from_le_bytes(bytes.get(index * 8..index * 8 + 8)?.try_into().ok()?))
         };
-        // Words of the record: number, parent, name in 2 and 3, charged in 6, limit in 7.
+        // Words of the record: number, parent, name in 2 and 3, status in 5, charged in 6, limit in 7.
         Some(Domain {
             number: word(0)?,
             parent: word(1)?,
             is_named_as_we_are: bytes.get(16..24) == Some(b"roottask"),
+            status: word(5)?,
             charged: word(6)?,
             limit: word(7)?,
         })
@@ -61,6 +63,11 @@ pub fn first() -> u64 {
 /// Limit of the account of the domain with this number.
 pub fn limit(number: u64) -> Option<u64> {
     below(number + 1).filter(|domain| domain.number == number).map(|domain| domain.limit)
+}
+
+/// The status with which the domain with this number died, while it is not removed.
+pub fn status(number: u64) -> Option<u64> {
+    below(number + 1).filter(|domain| domain.number == number).map(|domain| domain.status)
 }
 
 /// Frames left in our own account.

@@ -77,15 +77,17 @@ pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, S
     Ok(running)
 }
 
-/// The threads of a domain may run on these CPUs only. Those that are not there do not count.
-pub fn restrict(domain: Entry, wanted: u64) -> Result<(), String> {
+/// Why what may run on these CPUs only can run nowhere. Those that are not there do not count.
+pub fn impossible(wanted: u64) -> Option<String> {
+    if wanted & cpus() != 0 {
+        return None;
+    }
+    let numbers: Vec<String> = numbers(wanted).map(|cpu| cpu.to_string()).collect();
+    Some(format!("it may run on CPU {} only, of which none is there", numbers.join(", ")))
+}
+
+/// The threads of a domain may run on these CPUs only.
+pub fn restrict(domain: Entry, wanted: u64) -> Result<(), abi::Error> {
     let there = wanted & cpus();
-    if there == 0 {
-        let numbers: Vec<String> = numbers(wanted).map(|cpu| cpu.to_string()).collect();
-        return Err(format!("it may run on CPU {} only, of which none is there", numbers.join(", ")));
-    }
-    if there == cpus() {
-        return Ok(());
-    }
-    op::domain_set_cpus(domain, there).map_err(|error| error.to_string())
+    if there == cpus() { Ok(()) } else { op::domain_set_cpus(domain, there) }
 }

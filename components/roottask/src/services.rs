@@ -41,6 +41,8 @@ struct Service {
     /// Nothing while the component is dead.
     entry: Option<Entry>,
     registered: bool,
+    /// Portals of the description lead to it.
+    is_connected: bool,
 }
 
 struct State {
@@ -101,6 +103,7 @@ pub fn publish(component: u16, name: &str, service: Owned, publisher: Publisher)
         let old = known.entry.replace(service.leak());
         known.component = component;
         known.registered = false;
+        known.is_connected = false;
         old.into_iter().for_each(remove);
         return Ok(());
     }
@@ -119,7 +122,7 @@ pub fn publish(component: u16, name: &str, service: Owned, publisher: Publisher)
     }
     let entry = Some(service.leak());
     let name = name.to_string();
-    state.services.push(Service { name, component, publisher, entry, registered: false });
+    state.services.push(Service { name, component, publisher, entry, registered: false, is_connected: false });
     Ok(())
 }
 
@@ -177,6 +180,21 @@ pub fn equip(domain: Owned) {
 
 fn is_gone(domain: Entry) -> bool {
     op::entry_info(domain, Entry(NAMES)).is_err()
+}
+
+/// Makes the portals of the description to services that came since. Only the main loop does, which also starts those who
+/// have such portals.
+pub fn connect_new() {
+    let new: Vec<(u16, String)> = {
+        let mut state = STATE.lock();
+        let new = state.services.iter_mut().filter(|service| service.entry.is_some() && !service.is_connected);
+        new.map(|service| {
+            service.is_connected = true;
+            (service.component, service.name.clone())
+        })
+        .collect()
+    };
+    new.iter().for_each(|(component, name)| components::connect(*component, name));
 }
 
 /// Registers with `names` what is not registered yet. A name service that came just now gets portals

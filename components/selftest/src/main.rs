@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -28,6 +28,7 @@ mod pagers;
 #[allow(unsafe_code)]
 mod raw;
 mod registers;
+mod restarts;
 mod services;
 mod share;
 mod table;
@@ -42,7 +43,7 @@ use interfaces::process::ProcessClient;
 use raw::{activation_in, map_code, start_nowhere};
 use runtime::serial::Serial;
 use runtime::stream::Stream;
-use runtime::{Arguments, Connection, Entry, op};
+use runtime::{Arguments, Connection, Entry, op, program};
 
 runtime::entry!(main);
 
@@ -68,6 +69,8 @@ fn main(arguments: Arguments) {
     } else if chosen("burden") {
         let count = arguments.clone().filter_map(|argument| argument.parse().ok()).next();
         let _ = share::burden(count.unwrap_or(1));
+    } else if chosen("restarts") {
+        program::exit(restarts::run(arguments.clone().nth(2).unwrap_or("")).into());
     } else if chosen("services") {
         let console = Stream::new("console");
         for (name, check) in services::CHECKS.iter().chain(lending::CHECKS).chain([&deadlines::CAME_BACK]) {

@@ -27,6 +27,15 @@ scalar_enum! {
     }
 }
 
+scalar_enum! {
+    /// What becomes of a component.
+    pub enum State {
+        0 Runs "it runs"
+        1 Waits "it does not run; it is started later"
+        2 Dead "it does not run, and nobody starts it again"
+    }
+}
+
 /// Who created this domain. The badge says who asks.
 #[interface]
 pub trait Parent {
@@ -44,6 +53,8 @@ pub trait Parent {
     /// The component with the lowest number of a domain above `after`: that number, and how often the component
     /// was started again since boot. Zeros if there is none.
     fn restarts(&self, after: u64) -> Result<(u64, u64), ParentError>;
+    /// What becomes of the component with this name.
+    fn state(&self, component: &str) -> Result<State, ParentError>;
     /// As `publish`, for a program of the caller's: never a name that the description gives to a component, whether it
     /// runs or not. Only for who may stop the machine.
     fn publish_for_program(&self, name: &str, service: Delegate) -> Result<(), ParentError>;

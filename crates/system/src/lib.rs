@@ -28,7 +28,7 @@
 //! | 1, 1 | priority, highest priority |
 //! | 1 | flags: 1 = FPU, 2 = trusted, 4 = CPUs are given, 8 = a device of the tree, 16 = it has a vault |
 //! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby, 5 trial, 6 inspect |
-//! | 1, 1 | restart: 0 always, 1 never, 2 reboot; restarts allowed per minute |
+//! | 1, 1 | restart: 0 always, 1 never, 2 reboot; deaths per minute answered at once |
 //! | 1 | interrupt line, 255 = none |
 //! | 1 | order of its portal table |
 //! | 2, 2 | first I/O port, number of ports |
@@ -49,11 +49,12 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "host")]
+#[cfg(any(test, feature = "host"))]
 extern crate std;
 
 #[cfg(feature = "host")]
 pub mod host;
+pub mod restarts;
 mod view;
 
 pub use view::{
@@ -154,7 +155,7 @@ impl Special {
 /// What happens when a component dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// `roottask` starts it again, unless it died too often within a minute: then as [`Restart::Reboot`].
+    /// `roottask` starts it again, after a while if it dies again and again: see [`restarts`].
     Always = 0,
     /// It stays dead.
     Never = 1,

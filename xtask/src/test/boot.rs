@@ -132,6 +132,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         turns: !test.at_once,
         append: test.append.clone(),
         without_entropy: test.without_entropy,
+        without_network: test.without_network,
         emulator: test.emulator.clone(),
         ..Machine::new(&memory)
     };

@@ -14,8 +14,8 @@
 //! ISA only says which and why, `isa = { aarch64 = "its registers" }`. A table `[aarch64]` replaces keys there.
 //!
 //! Further keys with their defaults: `board` and `cpu` (as the emulator takes them; else those of [`super::cases`]), `system = "systems/default.toml"`, `memory = "64M"` (or as much as the system needs for so many CPUs),
-//! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `measured = false` (with the nucleus that keeps its longest stretch with interrupts off), `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`
-//! (no entropy device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
+//! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `measured = false` (with the nucleus that keeps its longest stretch with interrupts off), `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`,
+//! `without_network = false` (no such device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
 //! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), `wire = "name"`
 //! (the other end of the network is a scenario of [`super::wire`], which types and ends the machine; with
 //! `icount = false`), and for conversations instead of `exec`: `steps = [{ after = "regex", send = "text" }]`. With
@@ -100,6 +100,9 @@ pub struct TestFile {
     pub append: String,
     #[serde(default)]
     pub without_entropy: bool,
+    /// The machine has no network device.
+    #[serde(default)]
+    pub without_network: bool,
     /// A time server runs on the host; its port stands for `TIME_PORT` in `exec`.
     #[serde(default)]
     pub time_server: bool,

@@ -2,7 +2,7 @@
 //!
 //! It has what the bus gave it: the device's registers, its interrupt, and frames that the bus keeps. Frames
 //! of Ethernet come and go by calls ([`interfaces::nic`]); who receives waits here for the interrupt, so
-//! there is no thread of its own.
+//! there is no thread of its own. A machine without such a device is no mistake: the driver says so and ends.
 #![no_std]
 #![no_main]
 
@@ -14,12 +14,12 @@ use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use device::Device;
-use interface::{Delegate, Reply, Request};
-use interfaces::bus::BusClient;
+use interface::{Delegate, Failure, Reply, Request};
+use interfaces::bus::{BusClient, BusError};
 use interfaces::nic::{NicError, NicServer};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
-use runtime::{Direct, Entry, op, thread};
+use runtime::{Direct, Entry, op, program, thread};
 
 runtime::entry!(main);
 
@@ -50,10 +50,17 @@ fn main() -> u8 {
 }
 
 fn start() -> Result<(), String> {
-    let bus = runtime::program::portal("bus").ok_or("no portal to the bus")?;
+    let bus = program::portal("bus").ok_or("no portal to the bus")?;
     let bus = BusClient(Direct(bus));
     let domain = Delegate::entry(Entry::DOMAIN.0, abi::rights::WRITE);
-    bus.claim(DEVICE, domain).map_err(|error| error.to_string())?;
+    match bus.claim(DEVICE, domain) {
+        Ok(()) => {}
+        Err(Failure::Refused(BusError::NotFound)) => {
+            runtime::log!("this machine has no virtio network device");
+            program::exit(program::STATUS_OF_NO_DEVICE);
+        }
+        Err(error) => return Err(error.to_string()),
+    }
     let line: Entry = bus.interrupt().map_err(|error| error.to_string())?.into();
     // Nobody raises it: it tells the bus of our end.
     let life = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;

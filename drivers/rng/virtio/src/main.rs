@@ -1,7 +1,7 @@
 //! Driver of virtio entropy devices (virtio 1.2, 5.4) over PCI, with the crate `virtio-drivers`.
 //!
 //! Whoever asks waits here for the interrupt, so there is no thread of its own. A machine without such a device
-//! is no mistake: the driver says so and serves nothing.
+//! is no mistake: the driver says so and ends.
 #![no_std]
 #![no_main]
 
@@ -18,7 +18,7 @@ use interfaces::bus::{BusClient, BusError};
 use interfaces::entropy::{EntropyError, EntropyServer, MAX_ENTROPY};
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
-use runtime::{Direct, Entry, op};
+use runtime::{Direct, Entry, op, program};
 
 runtime::entry!(main);
 
@@ -42,12 +42,12 @@ fn main() -> u8 {
 }
 
 fn start() -> Result<(), String> {
-    let bus = BusClient(Direct(runtime::program::portal("bus").ok_or("no portal to the bus")?));
+    let bus = BusClient(Direct(program::portal("bus").ok_or("no portal to the bus")?));
     match bus.claim(DEVICE, Delegate::entry(Entry::DOMAIN.0, abi::rights::WRITE)) {
         Ok(()) => {}
         Err(Failure::Refused(BusError::NotFound)) => {
             runtime::log!("this machine has no virtio entropy device");
-            return Ok(());
+            program::exit(program::STATUS_OF_NO_DEVICE);
         }
         Err(error) => return Err(error.to_string()),
     }

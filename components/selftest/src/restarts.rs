@@ -1,0 +1,46 @@
+//! Components that do not last, for the boot tests of restarts: `restarts dies`, `restarts no-device`, `restarts fragile`.
+
+use interface::{Reply, Request};
+use interfaces::file::{FileError, FileServer, Kind, Stat};
+use runtime::program::{self, STATUS_OF_NO_DEVICE};
+use runtime::server::{self, Serve};
+
+/// Is such a component.
+pub fn run(how: &str) -> u8 {
+    match how {
+        "dies" => 3,
+        "no-device" => program::exit(STATUS_OF_NO_DEVICE),
+        _ => server::park_if(server::publish::<Fragile>(program::name(), 2).map(drop)),
+    }
+}
+
+/// A server that dies of some methods: of one that may be repeated, and of one that may not.
+struct Fragile;
+
+impl Serve for Fragile {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Fragile.dispatch(request)
+    }
+}
+
+impl FileServer for Fragile {
+    fn read(&self, _badge: u64, _offset: u64, _into: &mut [u8]) -> Result<usize, FileError> {
+        panic!("read")
+    }
+
+    fn write(&self, _badge: u64, _offset: u64, bytes: &[u8]) -> Result<usize, FileError> {
+        Ok(bytes.len())
+    }
+
+    fn append(&self, _badge: u64, _bytes: &[u8]) -> Result<u64, FileError> {
+        panic!("append")
+    }
+
+    fn stat(&self, _badge: u64) -> Result<Stat, FileError> {
+        Ok(Stat { size: 0, kind: Kind::File, executable: false, modified: 0 })
+    }
+
+    fn truncate(&self, _badge: u64, _size: u64) -> Result<(), FileError> {
+        Ok(())
+    }
+}
