@@ -186,7 +186,9 @@ fn pool() -> Result<(), &'static str> {
             }
         }
         let lent_by_callers = priority(SPINS.load(Ordering::SeqCst));
-        let caller = start(HIGH, |_| drop(message::call(entry(&PORTAL), [0; 5], Control(0))))?;
+        let caller = start(HIGH, |_| {
+            let _ = message::call(entry(&PORTAL), [0; 5], Control(0));
+        })?;
         thread::sleep(2 * MILLISECOND).map_err(text)?;
         let (lent, was_busy) = (priority(SPINS.load(Ordering::SeqCst)), busy());
         spinner.join();
