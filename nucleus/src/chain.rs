@@ -114,7 +114,8 @@ fn call(
         return Err(Error::BadArgument);
     }
     if callee.is_dead() {
-        return Err(Error::PeerDied);
+        // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
+        return Err(Error::Revoked);
     }
     if entry.allowed_pairs() != caller.domain.pair as u64 | (callee.pair as u64) << 32 {
         return Err(Error::Flow);

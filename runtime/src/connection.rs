@@ -1,13 +1,14 @@
 //! Transports: how generated clients reach their servers.
 //!
 //! [`Direct`] calls through one entry and reports what happens. [`Connection`] knows how to get its
-//! entry: when the server dies it opens a new one and repeats the call, for a bounded time. That is right
-//! because the interfaces are made so that repeating a call does no harm.
+//! entry: when the server is gone it opens a new one, for a bounded time. A call that was not carried is made until it is.
+//! A call that a server died in is made once more, if its interface says that this does no harm; the second time, or
+//! else, the client gets `PeerDied`: it may be the call that the server dies of.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::{Control, Error};
-use interface::{Answer, Delegated, Failure, Protocol, Transport, Words};
+use interface::{Again, Answer, Delegated, Failure, Protocol, Transport, Words};
 use interfaces::names::{NamesClient, NamesError};
 
 use crate::entry::Owned;
@@ -24,13 +25,20 @@ pub struct Direct(pub Entry);
 
 impl Transport for Direct {
     #[inline(always)]
-    fn call(&self, words: Words, control: Control) -> Result<Answer, Error> {
+    fn call(&self, words: Words, control: Control, _: Again) -> Result<Answer, Error> {
         let (words, control) = message::call(self.0, words, control)?;
         message::received(control);
         Ok(Answer { words, control })
     }
 
-    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error> {
+    fn call_bytes(
+        &self,
+        words: Words,
+        control: Control,
+        _: Again,
+        send: &[&[u8]],
+        receive: &mut [u8],
+    ) -> Result<Answer, Error> {
         let (words, control) = message::call_bytes(self.0, words, control, send, receive)?;
         message::received(control);
         Ok(Answer { words, control })
@@ -143,37 +151,59 @@ impl<S: Source> Connection<S> {
         }
     }
 
-    /// Runs a call until it is carried, or time is up.
+    /// Runs a call until it is carried, or time is up; once more, if a server died in it and `again` allows it.
     #[inline]
-    fn insist(&self, mut call: impl FnMut(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
+    fn insist(&self, again: Again, mut call: impl FnMut(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
+        let mut died = again == Again::Harmful;
         let index = self.entry.load(Ordering::Acquire);
         if index != 0 {
             match call(Direct(Entry(index))) {
-                Err(error) if is_passing(error) => self.retire(Entry(index)),
-                result => return result,
-            }
-        }
-        self.insist_longer(&mut call)
-    }
-
-    #[cold]
-    fn insist_longer(&self, call: &mut dyn FnMut(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
-        let deadline = op::clock().saturating_add(PATIENCE);
-        loop {
-            let entry = self.entry();
-            let result = match entry {
-                Ok(entry) => call(Direct(entry)),
-                Err(error) => Err(error),
-            };
-            match result {
-                Err(error) if is_passing(error) && op::clock() < deadline => {
-                    if let Ok(entry) = entry {
-                        self.retire(entry);
+                Err(error) if is_passing(error) => {
+                    self.retire(Entry(index));
+                    if error == Error::PeerDied && core::mem::replace(&mut died, true) {
+                        return Err(error);
                     }
-                    thread::sleep(PAUSE)?;
                 }
                 result => return result,
             }
+        }
+        self.insist_longer(died, &mut call)
+    }
+
+    /// `died`: the next server that dies in it was the last.
+    #[cold]
+    fn insist_longer(
+        &self,
+        mut died: bool,
+        call: &mut dyn FnMut(Direct) -> Result<Answer, Error>,
+    ) -> Result<Answer, Error> {
+        // To open does no harm; but it may be that which a server dies of.
+        let mut died_opening = false;
+        let mut deadline = op::clock().saturating_add(PATIENCE);
+        loop {
+            let entry = self.entry();
+            let (result, died) = match entry {
+                Ok(entry) => (call(Direct(entry)), &mut died),
+                Err(error) => (Err(error), &mut died_opening),
+            };
+            let error = match result {
+                Err(error) if is_passing(error) => error,
+                result => return result,
+            };
+            if let Ok(entry) = entry {
+                self.retire(entry);
+            }
+            let now = op::clock();
+            if error == Error::PeerDied {
+                if core::mem::replace(died, true) {
+                    return Err(error);
+                }
+                // It was there, for however long.
+                deadline = now.saturating_add(PATIENCE);
+            } else if now >= deadline {
+                return Err(error);
+            }
+            thread::sleep(PAUSE)?;
         }
     }
 }
@@ -195,12 +225,19 @@ impl<S: Source> Once<'_, S> {
 
 impl<S: Source> Transport for Once<'_, S> {
     #[inline]
-    fn call(&self, words: Words, control: Control) -> Result<Answer, Error> {
-        self.try_once(|entry| entry.call(words, control))
+    fn call(&self, words: Words, control: Control, again: Again) -> Result<Answer, Error> {
+        self.try_once(|entry| entry.call(words, control, again))
     }
 
-    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error> {
-        self.try_once(|entry| entry.call_bytes(words, control, send, receive))
+    fn call_bytes(
+        &self,
+        words: Words,
+        control: Control,
+        again: Again,
+        send: &[&[u8]],
+        receive: &mut [u8],
+    ) -> Result<Answer, Error> {
+        self.try_once(|entry| entry.call_bytes(words, control, again, send, receive))
     }
 
     fn prepare_receive(&self) -> Result<(), Error> {
@@ -214,12 +251,19 @@ impl<S: Source> Transport for Once<'_, S> {
 
 impl<S: Source> Transport for Connection<S> {
     #[inline]
-    fn call(&self, words: Words, control: Control) -> Result<Answer, Error> {
-        self.insist(|entry| entry.call(words, control))
+    fn call(&self, words: Words, control: Control, again: Again) -> Result<Answer, Error> {
+        self.insist(again, |entry| entry.call(words, control, again))
     }
 
-    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error> {
-        self.insist(|entry| entry.call_bytes(words, control, send, receive))
+    fn call_bytes(
+        &self,
+        words: Words,
+        control: Control,
+        again: Again,
+        send: &[&[u8]],
+        receive: &mut [u8],
+    ) -> Result<Answer, Error> {
+        self.insist(again, |entry| entry.call_bytes(words, control, again, send, receive))
     }
 
     fn prepare_receive(&self) -> Result<(), Error> {

@@ -7,7 +7,7 @@
 use core::fmt;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use interface::Failure;
+use interface::{Failure, Protocol};
 use interfaces::file::{FileClient, FileError, FileSystemClient, WRITE};
 use interfaces::pipes::{PipeError, PipesClient};
 use interfaces::stream::{StreamClient, StreamError};
@@ -36,9 +36,12 @@ pub struct Path<'a> {
 
 impl Source for Path<'_> {
     fn open(&self) -> Result<Entry, abi::Error> {
-        match FILE_SYSTEM.open(self.path, self.flags) {
+        // Whoever opens insists.
+        match FileSystemClient(FILE_SYSTEM.0.once()).open(self.path, self.flags) {
             Ok(delegated) => Ok(delegated.into()),
             Err(Failure::Transport(error)) => Err(error),
+            // Of a server that dies just now the entry cannot be delivered.
+            Err(Failure::Protocol(Protocol::NotDelivered)) => Err(abi::Error::Empty),
             Err(_) => Err(abi::Error::NotMapped),
         }
     }

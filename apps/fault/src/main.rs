@@ -11,6 +11,7 @@
 //! | [`pagers`] | of those who should bring pages |
 //! | [`storms`] | by as many at once as there can be |
 //! | [`long`] | that make a loop of the nucleus as long as it can be |
+//! | [`fragile`] | of those who call what a server dies of |
 //! | [`names`] | of those who want to be found under a name that is not theirs |
 //! | [`hoards`] | of those who take all there is and never give it back |
 //! | [`images`] | of files that are no programs |
@@ -31,6 +32,7 @@ mod callees;
 mod child;
 mod deaths;
 mod exhaustion;
+mod fragile;
 mod frames;
 mod hoards;
 mod images;
@@ -157,6 +159,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         long::ALL,
         hoards::ALL,
         names::ALL,
+        fragile::ALL,
         images::ALL,
         frames::ALL,
     ];

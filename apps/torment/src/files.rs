@@ -1,8 +1,8 @@
 //! Files that are written, grown, cut, renamed, removed and compared.
 //!
 //! What a file should hold follows from its number, its version and its length, so it needs no memory.
-//! An operation whose server dies is repeated by the connection: it may be done twice, so a removal may
-//! find nothing left and a record may stand twice. What it may not be is acknowledged and not done.
+//! An operation whose server dies is repeated: it may be done twice, so a removal may find nothing left and a record may
+//! stand twice. What it may not be is acknowledged and not done.
 
 use alloc::format;
 use alloc::string::String;
@@ -13,7 +13,7 @@ use runtime::interface::Failure;
 use runtime::interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
 use runtime::stream::{FILE_SYSTEM, Path};
 
-use crate::load::tell;
+use crate::load::{again, tell};
 use crate::random::Random;
 
 const FOLDER: &str = "/tmp/torment";
@@ -53,7 +53,7 @@ fn byte(version: u64, offset: u64) -> u8 {
 }
 
 fn create(path: &str) -> Result<FileClient<Connection<Path<'_>>>, String> {
-    let entry = FILE_SYSTEM.create(path, TRUNCATE).map_err(tell("create"))?;
+    let entry = again(|| FILE_SYSTEM.create(path, TRUNCATE)).map_err(tell("create"))?;
     Ok(FileClient(Connection::opened(Path { path, flags: WRITE }, entry.into())))
 }
 
@@ -67,7 +67,7 @@ fn read(path: &str) -> Result<Vec<u8>, String> {
     let mut all = Vec::new();
     let mut block = [0; 4000];
     loop {
-        match file.read(all.len() as u64, &mut block).map_err(tell(path))? {
+        match again(|| file.read(all.len() as u64, &mut block)).map_err(tell(path))? {
             0 => return Ok(all),
             count => all.extend_from_slice(&block[..count]),
         }
@@ -77,7 +77,7 @@ fn read(path: &str) -> Result<Vec<u8>, String> {
 impl Files {
     /// An empty folder.
     pub fn new(random: Random) -> Result<Self, String> {
-        match FILE_SYSTEM.make_directory(FOLDER) {
+        match again(|| FILE_SYSTEM.make_directory(FOLDER)) {
             Ok(()) | Err(Failure::Refused(FileError::Exists)) => {}
             Err(error) => return Err(format!("{FOLDER}: {error}")),
         }
@@ -112,7 +112,7 @@ impl Files {
         let mut at = start;
         while at < end {
             let bytes: Vec<u8> = (at..end.min(at + 4000)).map(|offset| byte(version, offset)).collect();
-            let count = file.write(at, &bytes).map_err(tell(path))?;
+            let count = again(|| file.write(at, &bytes)).map_err(tell(path))?;
             if count == 0 || count > bytes.len() {
                 return Err(format!("{path}: {count} bytes of {} were taken", bytes.len()));
             }
@@ -142,14 +142,14 @@ impl Files {
     fn cut(&mut self, number: usize, expected: Expected) -> Result<(), String> {
         let length = self.random.below(expected.length + 1);
         let path = path(number, expected.renamed);
-        open(&path).truncate(length).map_err(tell(&path))?;
+        again(|| open(&path).truncate(length)).map_err(tell(&path))?;
         self.expected[number] = Some(Expected { length, ..expected });
         self.compare(number)
     }
 
     fn rename(&mut self, number: usize, expected: Expected) -> Result<(), String> {
         let (from, to) = (path(number, expected.renamed), path(number, !expected.renamed));
-        match FILE_SYSTEM.rename(&from, &to) {
+        match again(|| FILE_SYSTEM.rename(&from, &to)) {
             // Repeated after it was done: there is nothing to rename any more.
             Ok(()) | Err(Failure::Refused(FileError::NotFound)) => {}
             Err(error) => return Err(format!("{from} to {to}: {error}")),
@@ -161,7 +161,7 @@ impl Files {
 
     fn remove(&mut self, number: usize, expected: Expected) -> Result<(), String> {
         let path = path(number, expected.renamed);
-        match FILE_SYSTEM.remove(&path) {
+        match again(|| FILE_SYSTEM.remove(&path)) {
             Ok(()) | Err(Failure::Refused(FileError::NotFound)) => {}
             Err(error) => return Err(format!("{path}: {error}")),
         }
@@ -170,7 +170,7 @@ impl Files {
     }
 
     fn is_gone(&self, path: &str) -> Result<(), String> {
-        match FILE_SYSTEM.stat(path) {
+        match again(|| FILE_SYSTEM.stat(path)) {
             Err(Failure::Refused(FileError::NotFound)) => Ok(()),
             other => Err(format!("{path} should be gone: {other:?}")),
         }
@@ -198,7 +198,7 @@ impl Files {
         }
         self.records += 1;
         let record = format!("record {:8}\n", self.records);
-        open(RECORDS).append(record.as_bytes()).map(drop).map_err(tell(RECORDS))
+        again(|| open(RECORDS).append(record.as_bytes())).map(drop).map_err(tell(RECORDS))
     }
 
     /// Each record that was acknowledged stands there once or, after a repetition, twice in a row.
@@ -229,7 +229,7 @@ impl Files {
                 self.remove(number, expected)?;
             }
         }
-        FILE_SYSTEM.remove(RECORDS).map_err(tell(RECORDS))?;
-        FILE_SYSTEM.remove(FOLDER).map_err(tell(FOLDER))
+        again(|| FILE_SYSTEM.remove(RECORDS)).map_err(tell(RECORDS))?;
+        again(|| FILE_SYSTEM.remove(FOLDER)).map_err(tell(FOLDER))
     }
 }

@@ -10,6 +10,7 @@ use runtime::abi::Error;
 use runtime::connection::{Connection, Name};
 use runtime::interface::{Failure, Reply, Request};
 use runtime::interfaces::parent::ParentError;
+use runtime::interfaces::process::ProcessError;
 use runtime::interfaces::stream::{StreamClient, StreamError, StreamServer};
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};
@@ -105,6 +106,16 @@ pub fn tell<E: Display>(what: &str) -> impl Fn(E) -> String {
     move |error| format!("{what}: {error}")
 }
 
+/// Repeats a call that the server died in. It is we who kill servers, so it is not the call's fault, however often.
+pub fn again<R, E>(mut call: impl FnMut() -> Result<R, Failure<E>>) -> Result<R, Failure<E>> {
+    loop {
+        match call() {
+            Err(Failure::Transport(Error::PeerDied)) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
 fn files(load: &Load, mut random: Random) -> Result<(), String> {
     let mut files = Files::new(Random(random.next()))?;
     while go_on() {
@@ -122,7 +133,7 @@ fn console(load: &Load, mut random: Random) -> Result<(), String> {
     while go_on() {
         number += 1;
         let line = format!("torment: line {number} {}ok\n", "-".repeat(random.below(40) as usize));
-        let count = console.write(line.as_bytes()).map_err(tell("write"))?;
+        let count = again(|| console.write(line.as_bytes())).map_err(tell("write"))?;
         if count != line.len() {
             return Err(format!("{count} bytes of {} were taken", line.len()));
         }
@@ -161,7 +172,7 @@ fn names(load: &Load, mut random: Random) -> Result<(), String> {
         // New connections each time: each first call looks the name up.
         let length = random.below(100) as usize;
         let own = StreamClient(Connection::named("torment"));
-        let count = own.write(&[b'x'; 100][..length]).map_err(tell("torment"))?;
+        let count = again(|| own.write(&[b'x'; 100][..length])).map_err(tell("torment"))?;
         if count != length {
             return Err(format!("{count} bytes came back instead of {length}"));
         }
@@ -193,7 +204,13 @@ fn programs(load: &Load, mut random: Random) -> Result<(), String> {
         let fails = random.once_in(2);
         let path = if fails { "/bin/false" } else { "/bin/true" };
         let used = write(&mut launch, &contents, [path], [], []).map_err(|error| error.to_string())?;
-        let process = PROC.spawn(path, &launch[..used], 0, 0).map_err(tell("spawn"))?;
+        let process = loop {
+            match PROC.spawn(path, &launch[..used], 0, 0) {
+                // The file server died twice while it was read.
+                Err(Failure::Refused(ProcessError::Unreadable)) => {}
+                outcome => break outcome.map_err(tell("spawn"))?,
+            }
+        };
         let status = PROC.wait(process).map_err(tell("wait"))?;
         if status != u64::from(fails) {
             return Err(format!("{path} ended with {status}"));

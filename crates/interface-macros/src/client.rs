@@ -26,7 +26,7 @@ pub fn generate(interface: &Interface) -> TokenStream {
 }
 
 fn method(method: &Method) -> TokenStream {
-    let Method { number, name, parameters, error, returns, attributes } = method;
+    let Method { number, name, parameters, error, returns, attributes, .. } = method;
     let docs = docs(attributes);
     let names: Vec<_> = parameters.iter().map(|parameter| &parameter.name).collect();
     let types = parameters.iter().map(|parameter| {
@@ -73,11 +73,12 @@ fn method(method: &Method) -> TokenStream {
 
     let receive =
         returns.delegated.then(|| quote!(self.0.prepare_receive().map_err(::interface::Failure::Transport)?;));
+    let again = again(method);
     let call = if method.uses_area() {
         with_area(method, &words, &control)
     } else {
         quote! {
-            let answer = self.0.call([#(#words),*], #control).map_err(::interface::Failure::Transport)?;
+            let answer = self.0.call([#(#words),*], #control, #again).map_err(::interface::Failure::Transport)?;
         }
     };
     let result = result(method);
@@ -93,8 +94,14 @@ fn method(method: &Method) -> TokenStream {
     }
 }
 
+/// What comes of a second call.
+fn again(method: &Method) -> TokenStream {
+    if method.is_repeatable { quote!(::interface::Again::Harmless) } else { quote!(::interface::Again::Harmful) }
+}
+
 /// The call of a method that uses the message area.
 fn with_area(method: &Method, words: &[TokenStream], control: &TokenStream) -> TokenStream {
+    let again = again(method);
     let overflow = method.overflow();
     let overflowing = method.parameters.iter().filter_map(|parameter| {
         let (name, ty) = (&parameter.name, &parameter.ty);
@@ -139,7 +146,7 @@ fn with_area(method: &Method, words: &[TokenStream], control: &TokenStream) -> T
         #values
         let answer = self
             .0
-            .call_bytes([#(#words),*], #control, &[#(#pieces),*], receive)
+            .call_bytes([#(#words),*], #control, #again, &[#(#pieces),*], receive)
             .map_err(::interface::Failure::Transport)?;
     }
 }

@@ -24,6 +24,8 @@ pub struct Interface {
 pub struct Method {
     pub number: u64,
     pub attributes: Vec<Attribute>,
+    /// It does no harm to call it again when a server died in it: `#[repeatable]`.
+    pub is_repeatable: bool,
     pub name: Ident,
     pub parameters: Vec<Parameter>,
     pub returns: Returns,
@@ -111,6 +113,7 @@ impl Method {
         Ok(Self {
             number,
             attributes: function.attrs.clone(),
+            is_repeatable: function.attrs.iter().any(|attribute| attribute.path().is_ident("repeatable")),
             name: signature.ident.clone(),
             parameters,
             returns,

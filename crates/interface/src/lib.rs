@@ -18,6 +18,8 @@
 //! the bytes for the `&mut [u8]`: as many as the result counts if it begins with a `usize`, else as
 //! many as the capacity.
 //!
+//! A method with `#[repeatable]` does no harm if it is called again after a server died in it; a transport may do that.
+//!
 //! The dispatcher checks all of it (method, lengths, text, ranges of scalars) and answers what is wrong
 //! with a [`Protocol`] code. It cannot panic on any message.
 #![no_std]
@@ -41,4 +43,4 @@ pub use message::{Reply, Request, Words};
 pub use scalar::{Returns, Scalar};
 #[doc(hidden)]
 pub use support::{answered, check, delegated, overflow, refused, room};
-pub use transport::{Answer, Transport};
+pub use transport::{Again, Answer, Transport};

@@ -13,14 +13,30 @@ pub struct Answer {
     pub control: Control,
 }
 
+/// What comes of it if a call is made again in which a server died: the trait of the interface says so with `#[repeatable]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Again {
+    /// No harm.
+    Harmless,
+    /// It may be done twice.
+    Harmful,
+}
+
 /// Carries calls to one server.
 pub trait Transport {
     /// A call of words alone.
-    fn call(&self, words: Words, control: Control) -> Result<Answer, Error>;
+    fn call(&self, words: Words, control: Control, again: Again) -> Result<Answer, Error>;
 
     /// A call with bytes: the pieces of `send` one after the other; what comes back goes to `receive`
     /// as far as it fits. The caller has seen to it that the pieces fit into a message.
-    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error>;
+    fn call_bytes(
+        &self,
+        words: Words,
+        control: Control,
+        again: Again,
+        send: &[&[u8]],
+        receive: &mut [u8],
+    ) -> Result<Answer, Error>;
 
     /// Makes sure that a delegated entry can come back.
     fn prepare_receive(&self) -> Result<(), Error>;
@@ -31,12 +47,19 @@ pub trait Transport {
 
 impl<T: Transport + ?Sized> Transport for &T {
     #[inline]
-    fn call(&self, words: Words, control: Control) -> Result<Answer, Error> {
-        (**self).call(words, control)
+    fn call(&self, words: Words, control: Control, again: Again) -> Result<Answer, Error> {
+        (**self).call(words, control, again)
     }
     #[inline]
-    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error> {
-        (**self).call_bytes(words, control, send, receive)
+    fn call_bytes(
+        &self,
+        words: Words,
+        control: Control,
+        again: Again,
+        send: &[&[u8]],
+        receive: &mut [u8],
+    ) -> Result<Answer, Error> {
+        (**self).call_bytes(words, control, again, send, receive)
     }
     fn prepare_receive(&self) -> Result<(), Error> {
         (**self).prepare_receive()

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use abi::{Control, Error, MESSAGE_BYTES};
 use interface::{
-    Answer, Code, Delegate, Delegated, Failure, Protocol, Reply, Request, Transport, Words, codes, interface,
+    Again, Answer, Code, Delegate, Delegated, Failure, Protocol, Reply, Request, Transport, Words, codes, interface,
     returns_struct, scalar_enum,
 };
 use proptest::prelude::*;
@@ -39,6 +39,7 @@ returns_struct! {
 #[interface]
 pub trait Sample {
     /// Adds.
+    #[repeatable]
     fn add(&self, a: u64, b: u8) -> Result<u64, SampleError>;
     /// Nothing either way.
     fn nothing(&self) -> Result<(), SampleError>;
@@ -47,6 +48,7 @@ pub trait Sample {
     /// Text and bytes in.
     fn put(&self, name: &str, at: u64, bytes: &[u8]) -> Result<usize, SampleError>;
     /// Bytes out, counted.
+    #[repeatable]
     fn get(&self, name: &str, into: &mut [u8]) -> Result<usize, SampleError>;
     /// Bytes out, whole.
     fn fill(&self, byte: u8, into: &mut [u8]) -> Result<Facts, SampleError>;
@@ -152,6 +154,7 @@ struct Loopback {
     server: Server,
     area: RefCell<[u8; MESSAGE_BYTES]>,
     sent: Cell<Words>,
+    again: Cell<Option<Again>>,
     discarded: Cell<usize>,
     reply: Cell<Option<Reply>>,
 }
@@ -162,6 +165,7 @@ impl Loopback {
             server: Server::default(),
             area: RefCell::new([0xee; MESSAGE_BYTES]),
             sent: Cell::default(),
+            again: Cell::default(),
             discarded: Cell::default(),
             reply: Cell::default(),
         }
@@ -169,11 +173,19 @@ impl Loopback {
 }
 
 impl Transport for &Loopback {
-    fn call(&self, words: Words, control: Control) -> Result<Answer, Error> {
-        self.call_bytes(words, control, &[], &mut [])
+    fn call(&self, words: Words, control: Control, again: Again) -> Result<Answer, Error> {
+        self.call_bytes(words, control, again, &[], &mut [])
     }
-    fn call_bytes(&self, words: Words, control: Control, send: &[&[u8]], receive: &mut [u8]) -> Result<Answer, Error> {
+    fn call_bytes(
+        &self,
+        words: Words,
+        control: Control,
+        again: Again,
+        send: &[&[u8]],
+        receive: &mut [u8],
+    ) -> Result<Answer, Error> {
         self.sent.set(words);
+        self.again.set(Some(again));
         let mut area = self.area.borrow_mut();
         let bytes = send.concat();
         area[..bytes.len()].copy_from_slice(&bytes);
@@ -195,6 +207,20 @@ impl Transport for &Loopback {
     fn discard(&self, delegated: Delegated) {
         self.discarded.set(delegated.0);
     }
+}
+
+#[test]
+fn the_transport_hears_what_may_be_repeated() {
+    let loopback = Loopback::new();
+    let client = SampleClient(&loopback);
+    let again = |done: bool| (done, loopback.again.take());
+    assert_eq!(again(client.add(2, 2).is_ok()), (true, Some(Again::Harmless)));
+    assert_eq!(again(client.nothing().is_ok()), (true, Some(Again::Harmful)));
+    let _ = client.get("name", &mut [0; 4]);
+    assert_eq!(loopback.again.take(), Some(Again::Harmless));
+    let _ = client.put("name", 0, b"bytes");
+    assert_eq!(loopback.again.take(), Some(Again::Harmful));
+    assert_eq!(SAMPLE_LAYOUT.matches(", repeatable").count(), 2);
 }
 
 #[test]

@@ -18,17 +18,23 @@ scalar_enum! {
 pub trait Console {
     /// Waits until there is something and reads at most what fits: a line, or part of one; 0 is the end
     /// of file that the person typed. Cooked, whatever others do.
+    #[repeatable]
     fn read(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
     /// Writes; gives how many bytes were taken, at least one.
+    #[repeatable]
     fn write(&self, bytes: &[u8]) -> Result<usize, ConsoleError>;
     /// As `read`, each byte as it comes and without echo.
+    #[repeatable]
     fn read_raw(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
     /// V on this semaphore whenever the person types the interrupt character in cooked mode; a
     /// semaphore given earlier is let go.
+    #[repeatable]
     fn set_interrupt_semaphore(&self, semaphore: Delegate) -> Result<(), ConsoleError>;
     /// Whether the line discipline (echo, erase, interrupt character) is at work while nobody reads. The terminal
     /// changes hands: reads that wait end as interrupted, also those that go on for nobody since their program died.
+    #[repeatable]
     fn set_mode(&self, mode: Mode) -> Result<(), ConsoleError>;
     /// Waits until all that was written has left the machine.
+    #[repeatable]
     fn flush(&self) -> Result<(), ConsoleError>;
 }

@@ -18,5 +18,6 @@ pub const MAX_ENTROPY: usize = 64;
 pub trait Entropy {
     /// Fills the buffer as far as the device gives something at once; gives how many bytes, at least one of a
     /// buffer that is not empty. Waits for the device for a second.
+    #[repeatable]
     fn fill(&self, into: &mut [u8]) -> Result<usize, EntropyError>;
 }

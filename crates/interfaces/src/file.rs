@@ -59,14 +59,18 @@ pub const EXECUTABLE: u64 = 1 << 3;
 #[interface]
 pub trait File {
     /// Reads from an offset; gives how many bytes there were, 0 = at the end.
+    #[repeatable]
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, FileError>;
     /// Writes at an offset; gives how many bytes were taken. A gap reads as zeros.
+    #[repeatable]
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<usize, FileError>;
     /// Writes at the end, whole; gives the file's size afterwards.
     fn append(&self, bytes: &[u8]) -> Result<u64, FileError>;
     /// What is known about the file.
+    #[repeatable]
     fn stat(&self) -> Result<Stat, FileError>;
     /// Cuts the file, or lengthens it with zeros.
+    #[repeatable]
     fn truncate(&self, size: u64) -> Result<(), FileError>;
 }
 
@@ -75,6 +79,7 @@ pub trait File {
 #[interface]
 pub trait FileSystem {
     /// Opens a file that exists: a call entry of [`File`].
+    #[repeatable]
     fn open(&self, path: &str, flags: u64) -> Result<Delegated, FileError>;
     /// Opens a file for writing, made if it does not exist.
     fn create(&self, path: &str, flags: u64) -> Result<Delegated, FileError>;
@@ -86,8 +91,10 @@ pub trait FileSystem {
     fn rename(&self, from: &str, to: &str) -> Result<(), FileError>;
     /// Entries of a directory from a position on (0 at first), as [`crate::listing::Listing`] reads
     /// them: tag = kind, value = size. Gives bytes and the next position, 0 after the last.
+    #[repeatable]
     fn read_directory(&self, path: &str, position: u64, into: &mut [u8]) -> Result<(usize, u64), FileError>;
     /// What is known about a node.
+    #[repeatable]
     fn stat(&self, path: &str) -> Result<Stat, FileError>;
     /// Pages of 4 KiB that files and directories take, and pages that they can take.
     fn room(&self) -> Result<(u64, u64), FileError>;

@@ -29,12 +29,16 @@ codes! {
 #[interface]
 pub trait Names {
     /// Registers a service under a name, or replaces it. Only for [`ROOTTASK`].
+    #[repeatable]
     fn register(&self, name: &str, service: Delegate) -> Result<(), NamesError>;
     /// A call entry to the service, with badge 0.
+    #[repeatable]
     fn open(&self, name: &str) -> Result<Delegated, NamesError>;
     /// Names from a position on (0 at first), as [`crate::listing::Listing`] reads them. Gives bytes
     /// and the next position, 0 after the last.
+    #[repeatable]
     fn list(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), NamesError>;
     /// Takes a name back. Only for [`ROOTTASK`].
+    #[repeatable]
     fn unregister(&self, name: &str) -> Result<(), NamesError>;
 }

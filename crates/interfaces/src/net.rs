@@ -117,10 +117,13 @@ returns_struct! {
 pub trait Net {
     /// Opens a session: a call entry of [`Session`]. The account pays for the buffers of its sockets; when it
     /// vanishes with its owner, so does the session.
+    #[repeatable]
     fn open(&self, account: Delegate) -> Result<Delegated, NetError>;
     /// Interfaces, addresses, counters, in text: a piece from a position on.
+    #[repeatable]
     fn interfaces(&self, position: u64, into: &mut [u8]) -> Result<usize, NetError>;
     /// Sockets, in text, a line each, from a position on. Gives bytes and the next position, 0 after the last.
+    #[repeatable]
     fn sockets(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), NetError>;
 }
 

@@ -33,14 +33,18 @@ pub fn split_frame(batch: &[u8]) -> Option<(&[u8], &[u8])> {
 #[interface]
 pub trait Nic {
     /// The hardware address, lowest byte first.
+    #[repeatable]
     fn address(&self) -> Result<u64, NicError>;
     /// Sends a batch of frames, each behind its length; waits a little for room. What finds none is lost, as on any
     /// wire, and so is what stands behind a frame that is no whole one. Gives how many were sent.
+    #[repeatable]
     fn send(&self, batch: &[u8]) -> Result<u64, NicError>;
     /// Waits for frames until an absolute time. Gives a batch of as many as there are and fit, and its bytes; 0 = none
     /// came, `wake` was called, or somebody else receives since. A frame finds room for sure if there is some for the
     /// longest.
+    #[repeatable]
     fn receive(&self, deadline: u64, into: &mut [u8]) -> Result<usize, NicError>;
     /// Ends a wait in `receive`.
+    #[repeatable]
     fn wake(&self) -> Result<(), NicError>;
 }

@@ -41,8 +41,10 @@ scalar_enum! {
 pub trait Parent {
     /// Publishes a service under a name; it stays known when the name service restarts. Of `roottask`: a name that
     /// the system description gives to the caller.
+    #[repeatable]
     fn publish(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
     /// The component's own vault: a call entry of [`crate::vault::Vault`].
+    #[repeatable]
     fn vault(&self) -> Result<Delegated, ParentError>;
     /// A domain that the caller made gets its portal to `names` (`layout::NAMES`), now and after every
     /// restart of the name service. What stands there before must be empty.
@@ -52,10 +54,13 @@ pub trait Parent {
     fn kill(&self, domain: u64, force: Force) -> Result<(), ParentError>;
     /// The component with the lowest number of a domain above `after`: that number, and how often the component
     /// was started again since boot. Zeros if there is none.
+    #[repeatable]
     fn restarts(&self, after: u64) -> Result<(u64, u64), ParentError>;
     /// What becomes of the component with this name.
+    #[repeatable]
     fn state(&self, component: &str) -> Result<State, ParentError>;
     /// As `publish`, for a program of the caller's: never a name that the description gives to a component, whether it
     /// runs or not. Only for who may stop the machine.
+    #[repeatable]
     fn publish_for_program(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
 }

@@ -38,13 +38,17 @@ pub trait Process {
     /// Waits until the process ends; gives its status (`abi::info::status`) and forgets it.
     fn wait(&self, process: u64) -> Result<u64, ProcessError>;
     /// Ends a process.
+    #[repeatable]
     fn kill(&self, process: u64) -> Result<(), ProcessError>;
     /// Processes from a position on (0 at first), as [`crate::listing::Listing`] reads them: tag = 0
     /// running, 1 ended; value = number; name = program. Gives bytes and the next position, 0 after the last.
+    #[repeatable]
     fn list(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError>;
     /// A record or bytes of `abi::info` (what, position as there). Gives bytes and the next position.
+    #[repeatable]
     fn inspect(&self, what: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError>;
     /// Stops the machine with an exit status, 0 to 127.
+    #[repeatable]
     fn stop_machine(&self, status: u64) -> Result<(), ProcessError>;
     /// Ends a program or a component by the number of its domain, as `ps` shows it. A component that is
     /// not started again is ended only by force.

@@ -21,7 +21,9 @@ pub const DEVICE: u64 = 2;
 #[interface]
 pub trait Random {
     /// Fills the buffer, up to [`MAX_RANDOM`] bytes; gives how many.
+    #[repeatable]
     fn fill(&self, into: &mut [u8]) -> Result<usize, RandomError>;
     /// The sources that contributed since the start ([`PROCESSOR`], [`DEVICE`]), and how often it was seeded.
+    #[repeatable]
     fn sources(&self) -> Result<(u64, u64), RandomError>;
 }

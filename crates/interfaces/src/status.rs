@@ -16,7 +16,9 @@ codes! {
 pub trait Status {
     /// Takes a snapshot: its number and its bytes. One that was begun within the last hundredth of a second may be
     /// given to several.
+    #[repeatable]
     fn take(&self) -> Result<(u64, u64), StatusError>;
     /// Bytes of a snapshot from an offset on; gives how many, 0 at the end.
+    #[repeatable]
     fn read(&self, snapshot: u64, offset: u64, into: &mut [u8]) -> Result<usize, StatusError>;
 }

@@ -17,7 +17,9 @@ codes! {
 #[interface]
 pub trait Stream {
     /// Waits until there is something and reads at most what fits; 0 is the end.
+    #[repeatable]
     fn read(&self, into: &mut [u8]) -> Result<usize, StreamError>;
     /// Writes; gives how many bytes were taken, at least one.
+    #[repeatable]
     fn write(&self, bytes: &[u8]) -> Result<usize, StreamError>;
 }

@@ -36,8 +36,10 @@ returns_struct! {
 #[interface]
 pub trait Time {
     /// The offset.
+    #[repeatable]
     fn offset(&self) -> Result<Offset, TimeError>;
     /// Sets the offset, which may be off by `error` nanoseconds. Only for who has a portal by the system
     /// description.
+    #[repeatable]
     fn set(&self, offset: u64, error: u64) -> Result<(), TimeError>;
 }

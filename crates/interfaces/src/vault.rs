@@ -20,10 +20,12 @@ pub trait Vault {
     /// yet is drawn clear and charged to the vault's own account. Gives whether it is new.
     fn page(&self, index: u64, address: u64) -> Result<bool, VaultError>;
     /// Maps a page that exists; gives whether it does.
+    #[repeatable]
     fn existing(&self, index: u64, address: u64) -> Result<bool, VaultError>;
     /// Unmaps the page and gives its frame back.
     fn release(&self, index: u64) -> Result<(), VaultError>;
     /// One more than the highest index of a page that exists.
+    #[repeatable]
     fn pages(&self) -> Result<u64, VaultError>;
     /// How many pages there can be: indices are below this.
     fn limit(&self) -> Result<u64, VaultError>;

@@ -191,17 +191,13 @@ fn end_callee(turn: &mut Turn, end: End) -> Result<(), &'static str> {
         drop(child.take());
     }
     let result = victim.finish()?;
-    let gone: &[u64] = match end {
-        End::Kill if turn.when != Race => &[Error::PeerDied as u64],
-        // The call may not have begun yet.
-        _ => &[Error::Revoked as u64, Error::PeerDied as u64],
-    };
     match turn.when {
-        Before if end != End::Kill => hold(result == Error::Revoked as u64, "the portal is not revoked"),
-        Before | Asleep | Busy => hold(result == Error::PeerDied as u64, "no dead peer"),
+        // It was not carried.
+        Before => hold(result == Error::Revoked as u64, "the portal is not revoked"),
+        Asleep | Busy => hold(result == Error::PeerDied as u64, "no dead peer"),
         After => hold(result == 0, "another result"),
         Race if mode == RETURN && result == 0 => Ok(()),
-        Race => one_of(result, gone),
+        Race => one_of(result, &[Error::Revoked as u64, Error::PeerDied as u64]),
     }
 }
 
