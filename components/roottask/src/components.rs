@@ -276,6 +276,13 @@ pub fn start_due() -> u64 {
             give_up(&component, &cause);
             continue;
         }
+        // Of a system that does not fit the machine any part may be missing, for good: told as soon as it can be.
+        if !pending.ran
+            && services::has_console()
+            && let Some(reason) = shortage()
+        {
+            fail(&reason);
+        }
         let mut life = pending.life;
         life.restarts += u64::from(pending.ran);
         let outcome = match component.special {
@@ -292,10 +299,6 @@ pub fn start_due() -> u64 {
             services::register_new();
             continue;
         };
-        // Of a system that does not fit the machine any part may be missing, for good.
-        if let Some(missing) = shortage().filter(|_| !pending.ran) {
-            fail(&format!("{}: {cause}{missing}", component.name));
-        }
         match component.restart {
             Restart::Reboot | Restart::Never => give_up(&component, &cause),
             // What others keep for a dead instance is still charged to its account, for example. They let go when they
@@ -312,7 +315,7 @@ pub fn start_due() -> u64 {
     }
 }
 
-/// For the reason why something does not start: what is missing, if the accounts do not fit the machine.
+/// Why this machine is too small for the accounts of the description, if it is.
 fn shortage() -> Option<String> {
     let cpus = records::cpus().0.count_ones();
     let frames =
@@ -320,7 +323,7 @@ fn shortage() -> Option<String> {
     let needed: u64 = plan().system.components().map(frames).sum();
     let there = [records::first(), records::own()].map(|number| records::limit(number).unwrap_or(0)).iter().sum();
     let missing = needed.checked_sub(there).filter(|missing| *missing != 0)?;
-    Some(format!("; for {cpus} CPU(s) the accounts of the description need {} KiB of memory more", 4 * missing))
+    Some(format!("too little memory: for {cpus} CPU(s) the accounts of the description need {} KiB more", 4 * missing))
 }
 
 /// A component stays dead, or the machine stops if nothing works without it.

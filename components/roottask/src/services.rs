@@ -243,6 +243,11 @@ pub fn register(name: &str) {
     }
 }
 
+/// Whether people can be told something.
+pub fn has_console() -> bool {
+    STATE.lock().services.iter().any(|service| service.name == CONSOLE && service.entry.is_some())
+}
+
 /// Tells people on the console, if it can be reached.
 pub fn tell_console(pieces: &[&[u8]]) {
     let console = {
