@@ -159,7 +159,8 @@ fn hold(_: usize) {
 fn with_holder(work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let never = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     NEVER_RAISED.store(never.entry().0, Ordering::SeqCst);
-    (HOLDER.store(0, Ordering::SeqCst), DONE.store(0, Ordering::SeqCst));
+    HOLDER.store(0, Ordering::SeqCst);
+    DONE.store(0, Ordering::SeqCst);
     // The oldest activations are looked at last.
     let holder = Thread::start_with(hold, 0, LOW).map_err(text)?;
     while HOLDER.load(Ordering::SeqCst) == 0 {
