@@ -234,6 +234,7 @@ impl Allocator {
         record(frame).used = Use::Inside;
     }
 
+    #[inline(never)]
     fn allocate(&mut self, order: usize) -> Option<Frame> {
         let mut found = (order..ORDERS).find(|&order| self.lists[order] != 0)?;
         let frame = self.lists[found];
@@ -246,6 +247,7 @@ impl Allocator {
         Some(frame)
     }
 
+    #[inline(always)]
     fn take_one(&mut self) -> Option<Frame> {
         let frame = self.loose;
         if frame == 0 {
