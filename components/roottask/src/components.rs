@@ -81,6 +81,8 @@ static PLAN: Once<Plan> = Once::new();
 static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
 /// In the order in which they are tried. What is in neither list stays dead.
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
+/// The component that is being started: taken from the second list, and not yet in the first.
+static STARTING: AtomicUsize = AtomicUsize::new(0);
 /// What a component has of a device.
 #[derive(Clone, Copy, Default)]
 struct Devices {
@@ -151,7 +153,8 @@ pub fn state(name: &str) -> Result<State, ParentError> {
         return Ok(State::Runs);
     }
     let waits = PENDING.lock().iter().any(|pending| pending.number == component.number);
-    Ok(if waits { State::Waits } else { State::Dead })
+    let starts = STARTING.load(Ordering::Relaxed) == component.number.into();
+    Ok(if waits || starts { State::Waits } else { State::Dead })
 }
 
 /// Every component gets a portal to the name service.
@@ -346,6 +349,7 @@ fn next_due() -> (u64, Option<Pending>) {
             continue;
         }
         let Some((provider, service)) = component_of(pending.number).and_then(|component| missing(&component)) else {
+            STARTING.store(pending.number.into(), Ordering::Relaxed);
             return (now, Some(all.remove(place)));
         };
         if pending.waits_since == 0 {
@@ -364,6 +368,7 @@ fn next_due() -> (u64, Option<Pending>) {
             runtime::log!("{name} waits until {service} is published");
         }
     }
+    STARTING.store(0, Ordering::Relaxed);
     (next, None)
 }
 
