@@ -241,7 +241,7 @@ pub fn die(mut domain: Ref<Domain>, status: u64) {
     trace::died(domain);
     info::counters().deaths += 1;
     if status != 0 {
-        tell_death(domain, status, None);
+        tell_death(domain, status, &[]);
     }
     leave_all(domain);
     schedule::domain_died(domain);
@@ -264,28 +264,21 @@ fn leave_all(domain: Ref<Domain>) {
 pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
     let tells = !domain.death_told;
     if tells {
-        tell_death(domain, status, None);
+        tell_death(domain, status, &[]);
     } else {
         die(domain, status);
     }
     !tells
 }
 
-/// Says in the log, once, that the domain dies, and why if that was put together before.
-pub fn tell_death(mut domain: Ref<Domain>, status: u64, line: Option<&[u8]>) {
+/// Says in the log, once, that the domain dies, and why if that is known.
+pub fn tell_death(mut domain: Ref<Domain>, status: u64, why: &[Part]) {
     if core::mem::replace(&mut domain.death_told, true) {
         return;
     }
-    match line {
-        Some(line) => log::line(&[Part::Foreign(line)]),
-        None => log::line(&death_line(&domain, status)),
-    }
-}
-
-/// How the line about a death begins.
-pub fn death_line(domain: &Ref<Domain>, status: u64) -> [Part<'_>; 6] {
     let (number, name, status) = (Part::Number(domain.number), Part::Foreign(domain.name_bytes()), Part::Hex(status));
-    [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status]
+    let line = [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status];
+    log::line_in(domain.log_part(), &line, why);
 }
 
 /// The running thread is in a domain that died: goes on with its caller, or lets others run.
@@ -351,6 +344,14 @@ impl Ref<Domain> {
     /// Whether nothing runs here any more.
     pub fn is_dead(self) -> bool {
         self.slow & SLOW_DEAD != 0
+    }
+    /// Whether it is a program or made by one: neither of the nucleus, nor a component.
+    pub fn is_program(self) -> bool {
+        self.depth > 1
+    }
+    /// The part of the log for lines about it.
+    pub fn log_part(self) -> usize {
+        if self.is_program() { log::PROGRAMS } else { log::SYSTEM }
     }
     /// The name, whatever its maker wrote.
     pub fn name_bytes(&self) -> &[u8] {

@@ -4,13 +4,13 @@ use crate::activation::Activation;
 use crate::arch::registers::Registers;
 use crate::cpu;
 use crate::domain;
-use crate::log::{self, Part};
+use crate::log::Part;
 use crate::pointer::Ref;
 use crate::{chain, info, schedule, trace};
 use abi::info::status;
 use abi::layout::{EXCEPTION, PAGE_FAULT};
 use abi::rights::Kind;
-use abi::{Control, Error, MESSAGE_BYTES};
+use abi::{Control, Error};
 
 /// A page fault at `address`: the portal of the first range that holds it is called with
 /// `(address, instruction pointer, error code)`; word 0 of its answer is 0 to try again.
@@ -52,54 +52,35 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
     chain::upcall(activation, entry, words, Control::bytes(bytes))
 }
 
-/// The message area of an activation whose domain needs it no more.
-fn area(activation: Ref<Activation>) -> &'static mut [u8] {
-    // SAFETY: a page of the nucleus; the reference is not kept.
-    unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, MESSAGE_BYTES) }
-}
-
-/// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, and done, and
-/// the activation is left, each in a stretch of its own. After an interrupt it goes on here; how far it got says the
-/// status that is saved. The words are those of [`Ref::condemn`].
+/// The domain of the running activation, which is condemned, dies: that is told, done, and the activation is left, each in
+/// a stretch of its own. After an interrupt it goes on here; how far it got says the status that is saved. The words are
+/// those of [`Ref::condemn`]; like the rest of what is told they are where no user can write.
 pub fn condemned(mut activation: Ref<Activation>) -> ! {
     loop {
         schedule::pause();
         let (step, words) = (activation.registers.status(), activation.registers.words());
-        let [status, length, ..] = words;
-        let done = (length as usize).min(MESSAGE_BYTES);
-        let (line, rest) = area(activation).split_at_mut(done);
-        let written = match step {
-            0 => log::compose(&domain::death_line(&activation.domain, status), rest),
-            1 => compose_reason(activation.registers.pc, words, rest),
-            2 => {
-                domain::tell_death(activation.domain, status, Some(line));
-                0
-            }
-            3 => {
-                domain::die(activation.domain, status);
-                0
-            }
+        match step {
+            0 => domain::tell_death(activation.domain, words[0], &reason(activation.registers.pc, words)),
+            1 => domain::die(activation.domain, words[0]),
             _ => domain::leave_dead(),
-        };
-        let [status, _, which, code, error] = words;
-        activation.registers.set_words([status, (done + written) as u64, which, code, error], 0);
+        }
+        activation.registers.set_words(words, 0);
         activation.registers.set_status(step + 1);
     }
 }
 
-fn compose_reason(pc: u64, [died, _, which, code, error]: [u64; 5], bytes: &mut [u8]) -> usize {
-    let pc = Part::Hex(pc);
-    let Err(error) = Error::from_status(error) else {
-        return log::compose(&[Part::Text(": its handler gave up, pc "), pc], bytes);
-    };
+/// Why, as the end of a line.
+fn reason(pc: u64, [died, _, which, code, error]: [u64; 5]) -> [Part<'static>; 8] {
+    let [at, with, why] = [", pc ", ", code ", ": "].map(Part::Text);
+    let (none, pc) = (Part::Text(""), Part::Hex(pc));
+    let short = |text| [Part::Text(text), none, at, pc, none, none, none, none];
+    let Err(error) = Error::from_status(error) else { return short(": its handler gave up") };
     if code == 0 && died == status::PAGE_FAULT {
-        return log::compose(&[Part::Text(": its handler ended without an answer, pc "), pc], bytes);
+        return short(": its handler ended without an answer");
     }
     let (what, which) = match died {
         status::PAGE_FAULT => (": page fault at ", Part::Hex(which)),
         _ => (": exception ", Part::Number(which)),
     };
-    let code = Part::Hex(code);
-    let [what, at, with, why, error] = [what, ", pc ", ", code ", ": ", error.text()].map(Part::Text);
-    log::compose(&[what, which, at, pc, with, code, why, error], bytes)
+    [Part::Text(what), which, at, pc, with, Part::Hex(code), why, Part::Text(error.text())]
 }

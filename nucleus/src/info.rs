@@ -71,11 +71,11 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
             write(activation, info::Frames { total: total as u64, charged, free: free as u64, boot: boot as u64 });
             Ok(0)
         }
-        info::LOG => {
+        info::LOG | info::LOG_PROGRAMS => {
             // SAFETY: the message area is a page of the nucleus.
             let area =
                 unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, info::LOG_BYTES) };
-            Ok(log::read(position, area))
+            Ok(log::read(if what == info::LOG { log::SYSTEM } else { log::PROGRAMS }, position, area))
         }
         info::COUNTERS => {
             counters().uptime = timer::nanoseconds();

@@ -1,4 +1,5 @@
-//! The kernel log: the last 16 KiB of lines, for `dmesg`.
+//! The kernel log, for `dmesg`: the last 12 KiB of lines of nucleus and components, and 4 KiB about programs. So what
+//! programs say and die of pushes out nothing else.
 
 use crate::arch::timer;
 use crate::pointer::{Link, Nucleus, Ref};
@@ -6,14 +7,35 @@ use crate::semaphore::Semaphore;
 use abi::info::LOG_BYTES;
 
 const BYTES: usize = 16384;
+/// Bytes of the part for nucleus and components.
+const SYSTEM_BYTES: usize = 12288;
+
+/// The part of the log for nucleus and components.
+pub const SYSTEM: usize = 0;
+/// The part for programs.
+pub const PROGRAMS: usize = 1;
 
 struct Log {
     bytes: [u8; BYTES],
-    written: u64,
+    /// Bytes ever written to each part.
+    written: [u64; 2],
     semaphore: Link<Semaphore>,
 }
 
-static LOG: Nucleus<Log> = Nucleus::new(Log { bytes: [0; BYTES], written: 0, semaphore: None });
+static LOG: Nucleus<Log> = Nucleus::new(Log { bytes: [0; BYTES], written: [0; 2], semaphore: None });
+
+/// A part of the log.
+struct Ring<'a> {
+    bytes: &'a mut [u8],
+    written: &'a mut u64,
+}
+
+impl Log {
+    fn ring(&mut self, part: usize) -> Ring<'_> {
+        let (system, programs) = self.bytes.split_at_mut(SYSTEM_BYTES);
+        Ring { bytes: if part == SYSTEM { system } else { programs }, written: &mut self.written[part] }
+    }
+}
 
 /// A part of a line.
 #[derive(Clone, Copy)]
@@ -44,9 +66,27 @@ fn printable(bytes: [u8; 8]) -> [u8; 8] {
     ((word & !(dots * 0xff)) | (dots * b'.' as u64)).to_le_bytes()
 }
 
-/// Where the parts of a line go.
-trait Sink {
-    fn put(&mut self, text: &[u8]);
+/// Eight bytes of a domain's name: what is not graphic ASCII, and what could end a signature, becomes a dot; zeros stay.
+pub fn name(word: u64) -> u64 {
+    let low = word & !HIGH;
+    // The highest bit of each byte: whether it is another one than this.
+    let is_not = |byte: u8| ((low ^ ONES * byte as u64) + !HIGH) | word;
+    let graphic = (low + ONES * (0x7f - b' ' as u64)) & is_not(b':') & is_not(b'#') & is_not(0x7f);
+    let dots = ((word | !graphic) & is_not(0) & HIGH) >> 7;
+    (word & !(dots * 0xff)) | (dots * b'.' as u64)
+}
+
+impl Ring<'_> {
+    fn put(&mut self, text: &[u8]) {
+        let start = *self.written as usize % self.bytes.len();
+        *self.written += text.len() as u64;
+        // Round the end, if it reaches so far: no line is as long as a part.
+        let (text, rest) = text.split_at(text.len().min(self.bytes.len() - start));
+        self.bytes[start..start + text.len()].copy_from_slice(text);
+        if !rest.is_empty() {
+            self.bytes[..rest.len()].copy_from_slice(rest);
+        }
+    }
 
     fn put_part(&mut self, part: &Part) {
         match part {
@@ -84,42 +124,6 @@ trait Sink {
     }
 }
 
-impl Sink for Log {
-    fn put(&mut self, text: &[u8]) {
-        let start = self.written as usize % BYTES;
-        self.written += text.len() as u64;
-        // Round the end, if it reaches so far: no line is as long as the log.
-        let (text, rest) = text.split_at(text.len().min(BYTES - start));
-        self.bytes[start..start + text.len()].copy_from_slice(text);
-        if !rest.is_empty() {
-            self.bytes[..rest.len()].copy_from_slice(rest);
-        }
-    }
-}
-
-/// A text in some page.
-struct Page<'a> {
-    bytes: &'a mut [u8],
-    length: usize,
-}
-
-impl Sink for Page<'_> {
-    fn put(&mut self, text: &[u8]) {
-        if let Some(place) = self.bytes.get_mut(self.length..self.length + text.len()) {
-            place.copy_from_slice(text);
-            self.length += text.len();
-        }
-    }
-}
-
-/// Writes parts of a line into a page, to be told later as [`Part::Foreign`]; gives their length. What does not fit is
-/// left out.
-pub fn compose(parts: &[Part], bytes: &mut [u8]) -> usize {
-    let mut page = Page { bytes, length: 0 };
-    parts.iter().for_each(|part| page.put_part(part));
-    page.length
-}
-
 /// Eight hexadecimal digits, all at once: the nibbles are spread over the bytes of a word.
 fn hex_digits(number: u32) -> [u8; 8] {
     let mut word = number as u64;
@@ -141,18 +145,24 @@ fn digits(number: u32) -> [u8; 8] {
     (word + 0x3030_3030_3030_3030).to_le_bytes()
 }
 
-/// Appends a line with the time before it. No formatting machinery: this happens with interrupts off.
+/// Appends a line to the part for nucleus and components.
 pub fn line(parts: &[Part]) {
-    let log = LOG.get();
+    line_in(SYSTEM, parts, &[]);
+}
+
+/// Appends a line with the time before it to a part of the log. No formatting machinery: this happens with interrupts off.
+pub fn line_in(part: usize, parts: &[Part], more: &[Part]) {
+    let mut ring = LOG.get().ring(part);
     let microseconds = timer::nanoseconds() / 1000;
     let mut fraction = *b".______] ";
     fraction[1..7].copy_from_slice(&digits((microseconds % 1_000_000) as u32)[2..]);
-    log.put(b"[");
-    log.put_number(microseconds / 1_000_000);
-    log.put(&fraction);
-    parts.iter().for_each(|part| log.put_part(part));
-    log.put(b"\n");
-    if let Some(semaphore) = log.semaphore {
+    ring.put(b"[");
+    ring.put_number(microseconds / 1_000_000);
+    ring.put(&fraction);
+    parts.iter().for_each(|part| ring.put_part(part));
+    more.iter().for_each(|part| ring.put_part(part));
+    ring.put(b"\n");
+    if let Some(semaphore) = LOG.get().semaphore {
         semaphore.signal();
     }
 }
@@ -165,16 +175,17 @@ pub fn set_semaphore(semaphore: Ref<Semaphore>) {
     }
 }
 
-/// Copies from byte `position` since boot on and gives the position after; see `abi::info::LOG`.
-pub fn read(position: u64, into: &mut [u8]) -> u64 {
-    let log = LOG.get();
-    let oldest = log.written.saturating_sub(BYTES as u64);
+/// Copies from byte `position` since boot on of a part of the log and gives the position after; see `abi::info::LOG`.
+pub fn read(part: usize, position: u64, into: &mut [u8]) -> u64 {
+    let ring = LOG.get().ring(part);
+    let (written, bytes) = (*ring.written, ring.bytes.len());
+    let oldest = written.saturating_sub(bytes as u64);
     if position < oldest {
         return oldest.max(position + LOG_BYTES as u64 + 1);
     }
-    let at = position.min(log.written);
-    let start = at as usize % BYTES;
-    let count = into.len().min((log.written - at) as usize).min(BYTES - start);
-    into[..count].copy_from_slice(&log.bytes[start..start + count]);
+    let at = position.min(written);
+    let start = at as usize % bytes;
+    let count = into.len().min((written - at) as usize).min(bytes - start);
+    into[..count].copy_from_slice(&ring.bytes[start..start + count]);
     at + count as u64
 }

@@ -1,23 +1,36 @@
-//! The heap: grows upwards from where the program ends, a few pages at a time; the pages come by page fault and
-//! are charged to this domain's account. When that is exhausted, the fault ends the domain.
+//! The heap: grows upwards from where the program ends. Its pages are asked of `sigma0` before they are used, and charged
+//! to this domain's account: when that is exhausted, the allocation fails, and nobody dies of a page fault.
+//!
+//! A server can have a part of its heap kept ([`keep`]), with which the calls that are under way are finished when no page
+//! can be had any more. Once it is used, calls that need memory are refused until it is there again; see `server`.
 
 use core::alloc::GlobalAlloc;
 use core::alloc::Layout;
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 
+use core::sync::atomic::Ordering;
+
+use abi::PAGE_BYTES;
 use abi::layout::HEAP_END;
+use abi::rights::{MAP_READ, MAP_WRITE};
+use interface::Failure;
+use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use talc::DefaultBinning;
 use talc::base::Talc;
 use talc::base::binning::Binning;
 use talc::source::Source;
 
+use crate::connection::Direct;
+use crate::server::SHORT;
 use crate::sync::RawMutex;
+use crate::{Entry, program};
 
-/// The heap grows by multiples of this: each page still comes only when it is touched.
-const STEP: u64 = 0x4000;
-/// What the allocator needs besides the bytes asked for: its lists at the first growth, and tags.
-const MARGIN: u64 = 0x1000;
+/// The heap grows by multiples of this.
+const PAGE: u64 = PAGE_BYTES as u64;
+/// What the allocator needs besides the bytes asked for: its lists at the first growth, then tags.
+const FIRST_MARGIN: u64 = 0x800;
+const MARGIN: u64 = 0x40;
 
 /// Hands out the address range.
 #[derive(Debug)]
@@ -30,41 +43,120 @@ struct Range {
 // SAFETY: uses neither an allocator nor anything that allocates.
 unsafe impl Source for Range {
     fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
-        let bytes = (layout.size() as u64).checked_add(layout.align() as u64 + MARGIN).ok_or(())?;
-        let bytes = bytes.checked_next_multiple_of(STEP).ok_or(())?;
-        // The first blocks lie in the last page of the program.
-        let start =
-            if talc.source.end == 0 { crate::program::image_end().next_multiple_of(16) } else { talc.source.end };
-        let end = start.checked_add(bytes).filter(|end| *end <= HEAP_END).ok_or(())?;
+        // The first blocks lie in the last page of the program, which is there.
+        let (start, first, margin) = match talc.source.end {
+            0 => (program::image_end().next_multiple_of(16), program::heap_start(), FIRST_MARGIN),
+            end => (end, end, MARGIN),
+        };
+        let bytes = (layout.size() as u64).checked_add(layout.align() as u64 + margin).ok_or(())?;
+        let end = start.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(PAGE)).ok_or(())?;
+        if end > HEAP_END {
+            return Err(());
+        }
+        draw(first, end)?;
         talc.source.end = end;
         talc.source.claimed = match talc.source.claimed.take() {
             // SAFETY: the range up to HEAP_END belongs to this allocator alone; `claimed` is the end
             // that it last gave.
             Some(old) => Some(unsafe { talc.extend(old, end as *mut u8) }),
             // SAFETY: as above.
-            None => unsafe { talc.claim(start as *mut u8, bytes as usize) },
+            None => unsafe { talc.claim(start as *mut u8, (end - start) as usize) },
         };
         talc.source.claimed.map(drop).ok_or(())
     }
 }
 
+/// Draws the pages from `first` to `end`.
+#[cold]
+#[inline(never)]
+fn draw(first: u64, end: u64) -> Result<(), ()> {
+    (first..end).step_by(PAGE_BYTES).try_for_each(|page| {
+        match Sigma0Client(Direct(Entry::SIGMA0)).draw(page, 0, MAP_READ | MAP_WRITE) {
+            // There from an earlier attempt that came to nothing.
+            Ok(()) | Err(Failure::Refused(Sigma0Error::Occupied)) => Ok(()),
+            Err(_) => Err(()),
+        }
+    })
+}
+
+/// The allocator, and what is kept of it.
+struct State {
+    talc: Talc<Range, DefaultBinning>,
+    /// How much is kept; nothing of size 0.
+    layout: Layout,
+    kept: Option<NonNull<u8>>,
+}
+
+impl State {
+    /// Allocates, with what is kept if need be. The layout is not empty.
+    fn allocate(&mut self, layout: Layout) -> Option<NonNull<u8>> {
+        // SAFETY: not empty, says the caller.
+        unsafe { self.talc.allocate(layout) }.or_else(|| self.allocate_of_kept(layout))
+    }
+
+    /// As [`State::allocate`], from what is kept, which is used then.
+    #[cold]
+    #[inline(never)]
+    fn allocate_of_kept(&mut self, layout: Layout) -> Option<NonNull<u8>> {
+        let kept = self.kept.take()?;
+        SHORT.store((&raw const KEEP_AGAIN).cast_mut(), Ordering::Relaxed);
+        // SAFETY: allocated with this layout, and nobody's any more.
+        unsafe { self.talc.deallocate(kept.as_ptr(), self.layout) };
+        // SAFETY: as above.
+        unsafe { self.talc.allocate(layout) }
+    }
+
+    /// Keeps as much as is to be kept; whether that is there.
+    fn keep(&mut self) -> bool {
+        if self.kept.is_none() {
+            // SAFETY: who sets the layout sets no empty one.
+            self.kept = unsafe { self.talc.allocate(self.layout) };
+        }
+        if self.kept.is_some() {
+            SHORT.store(core::ptr::null_mut(), Ordering::Relaxed);
+        }
+        self.kept.is_some()
+    }
+}
+
+/// What `server` calls when the kept part was used.
+static KEEP_AGAIN: fn() -> bool = || HEAP.with(State::keep);
+
+/// Has so many bytes kept from now on; see the module. False if they cannot be had.
+pub fn keep(bytes: usize) -> bool {
+    let Ok(layout) = Layout::from_size_align(bytes.max(1), 16) else { return false };
+    HEAP.with(|state| {
+        if state.kept.is_none() {
+            state.layout = layout;
+        }
+        state.keep()
+    })
+}
+
 /// The allocator behind the runtime's mutex.
 struct Heap {
     lock: RawMutex,
-    talc: UnsafeCell<Talc<Range, DefaultBinning>>,
+    state: UnsafeCell<State>,
 }
 
 // SAFETY: used under the lock only.
 unsafe impl Sync for Heap {}
 
 #[global_allocator]
-static HEAP: Heap = Heap { lock: RawMutex::new(), talc: UnsafeCell::new(Talc::new(Range { end: 0, claimed: None })) };
+static HEAP: Heap = Heap {
+    lock: RawMutex::new(),
+    state: UnsafeCell::new(State {
+        talc: Talc::new(Range { end: 0, claimed: None }),
+        layout: Layout::new::<u8>(),
+        kept: None,
+    }),
+};
 
 impl Heap {
-    fn with<R>(&self, work: impl FnOnce(&mut Talc<Range, DefaultBinning>) -> R) -> R {
+    fn with<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
         self.lock.lock();
         // SAFETY: under the lock.
-        let result = work(unsafe { &mut *self.talc.get() });
+        let result = work(unsafe { &mut *self.state.get() });
         self.lock.unlock();
         result
     }
@@ -72,18 +164,21 @@ impl Heap {
 
 // SAFETY: the allocator does what `GlobalAlloc` asks; the mutex makes it safe for several threads.
 unsafe impl GlobalAlloc for Heap {
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's layout is not empty.
-        self.with(|talc| unsafe { talc.allocate(layout) }).map_or(core::ptr::null_mut(), NonNull::as_ptr)
+        // The caller's layout is not empty.
+        self.with(|state| state.allocate(layout)).map_or(core::ptr::null_mut(), NonNull::as_ptr)
     }
 
+    #[inline(never)]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the caller has it from `alloc` with this layout.
-        self.with(|talc| unsafe { talc.deallocate(pointer, layout) });
+        self.with(|state| unsafe { state.talc.deallocate(pointer, layout) });
     }
 
+    #[inline(never)]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let in_place = self.with(|talc| {
+        let in_place = self.with(|State { talc, .. }| {
             if size <= layout.size() {
                 // SAFETY: the caller has it from `alloc` with this layout; the size is not zero.
                 unsafe { talc.shrink(pointer, layout, size) };

@@ -8,17 +8,23 @@ use crate::message;
 pub struct Log {
     line: [u8; 200],
     used: usize,
+    about: u64,
 }
 
 impl Log {
     /// An empty line.
     pub const fn new() -> Self {
-        Self { line: [0; 200], used: 0 }
+        Self { line: [0; 200], used: 0, about: 0 }
+    }
+
+    /// An empty line about what a program did: programs' lines make room for it, not those of components.
+    pub const fn about_program() -> Self {
+        Self { line: [0; 200], used: 0, about: abi::op::ABOUT_PROGRAM }
     }
 
     fn flush(&mut self) {
         if self.used > 0 {
-            bytes(&self.line[..self.used]);
+            append(&self.line[..self.used], self.about);
             self.used = 0;
         }
     }
@@ -51,9 +57,13 @@ impl Drop for Log {
 
 /// Appends bytes to the kernel log; at most a message area of them.
 pub fn bytes(bytes: &[u8]) {
+    append(bytes, 0);
+}
+
+fn append(bytes: &[u8], about: u64) {
     let bytes = &bytes[..bytes.len().min(abi::MESSAGE_BYTES)];
     // A log that cannot be written has nobody left to tell.
-    let _ = message::transfer(&[bytes], |count| crate::op::log(count).map(|()| ((), 0)), |(), _| ());
+    let _ = message::transfer(&[bytes], |count| crate::op::log(count, about).map(|()| ((), 0)), |(), _| ());
 }
 
 /// Writes a line to the kernel log; the domain's name is put before it.
@@ -62,6 +72,16 @@ macro_rules! log {
     ($($argument:tt)*) => {{
         use ::core::fmt::Write as _;
         let mut log = $crate::log::Log::new();
+        let _ = ::core::writeln!(log, $($argument)*);
+    }};
+}
+
+/// As [`log!`], for what a program did: a line of which it could cause many.
+#[macro_export]
+macro_rules! log_about_program {
+    ($($argument:tt)*) => {{
+        use ::core::fmt::Write as _;
+        let mut log = $crate::log::Log::about_program();
         let _ = ::core::writeln!(log, $($argument)*);
     }};
 }

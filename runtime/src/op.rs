@@ -367,7 +367,7 @@ pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8]
         loop {
             // SAFETY: the nucleus writes into the area, which is free meanwhile.
             let next = unsafe { operation3::<{ op::INFO }>(machine.word(), what, position) }?;
-            if what != info::LOG {
+            if what != info::LOG && what != info::LOG_PROGRAMS {
                 return Ok((next, RECORD_BYTES));
             }
             let count = next.saturating_sub(position) as usize;
@@ -435,9 +435,9 @@ pub fn machine_log_semaphore(machine: Entry, semaphore: Entry) -> Result {
 }
 
 /// Appends the first `bytes` of the message area to the kernel log; see [`crate::log`].
-pub fn log(bytes: usize) -> Result {
+pub fn log(bytes: usize, about: u64) -> Result {
     // SAFETY: only reads the area.
-    unsafe { operation1::<{ op::LOG }>(bytes as u64) }.map(drop)
+    unsafe { operation2::<{ op::LOG }>(bytes as u64, about) }.map(drop)
 }
 
 /// Sets a property of the running activation. The receive index is kept by [`message`].

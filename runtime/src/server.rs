@@ -5,6 +5,7 @@
 //! mutexes. The main thread then has nothing more to do and [`park`]s.
 
 use core::marker::PhantomData;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use abi::{Control, Error, MESSAGE_BYTES, rights};
 use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request};
@@ -23,6 +24,29 @@ use crate::{Entry, arch, message, op, table};
 pub trait Serve {
     /// Handles one call.
     fn serve(request: &mut Request<'_>) -> Reply;
+
+    /// Whether this call may allocate. One that may is refused with [`Protocol::NoMemory`] while the part of the heap that
+    /// is kept ([`keep_memory`]) is not there. What frees memory, or takes none, should work then too.
+    fn needs_memory(_request: &Request<'_>) -> bool {
+        true
+    }
+}
+
+/// Set while the kept part of the heap is used: the function that keeps it again, if it can. The heap sets it, so that
+/// servers without one do not carry it.
+pub(crate) static SHORT: AtomicPtr<fn() -> bool> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Keeps so many bytes of the heap for calls that are under way when no page can be had any more: at least what all
+/// activations together allocate in a call. False if they cannot be had.
+pub fn keep_memory(bytes: usize) -> bool {
+    crate::heap::keep(bytes)
+}
+
+/// Whether the kept part of the heap is used and cannot be kept again.
+#[inline]
+fn is_short() -> bool {
+    // SAFETY: null, or a static of the heap's.
+    unsafe { SHORT.load(Ordering::Relaxed).as_ref() }.is_some_and(|keep_again| !keep_again())
 }
 
 /// First Rust code of a call; the argument order is made by the entry code of the ISA. It leaves by
@@ -50,7 +74,8 @@ pub(crate) extern "C" fn serve<S: Serve>(
     let words = [word0, word1, word2, word3, word4];
     let lent = &top.lent;
     let mut request = Request { badge, words, length: control.length().min(MESSAGE_BYTES), delegated, area, lent };
-    let reply = S::serve(&mut request);
+    let is_refused = is_short() && S::needs_memory(&request);
+    let reply = if is_refused { Protocol::NoMemory.reply() } else { S::serve(&mut request) };
     if let Some(left) = request.delegated {
         remove(left.into());
     }

@@ -80,7 +80,7 @@ fn own(domain: &info::Domain, domains: &[(String, info::Domain)]) -> u64 {
 /// The number that stands between two texts in the kernel log.
 fn noted(before: &str, after: &str) -> Result<u64, String> {
     let mut log = Vec::new();
-    inspect::log(0, |bytes| log.extend_from_slice(bytes)).map_err(|error| error.to_string())?;
+    inspect::log(info::LOG, 0, |bytes| log.extend_from_slice(bytes)).map_err(|error| error.to_string())?;
     let log = String::from_utf8_lossy(&log);
     let number = log.lines().find_map(|line| {
         let (_, rest) = line.split_once(before)?;

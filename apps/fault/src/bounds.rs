@@ -151,10 +151,10 @@ pub const ALL: &[Crime] = &[
         operation::thread_schedule(Entry::OWN, operation::Schedule { priority: 0, slice: u32::MAX }).map(drop)
     }),
     Crime::refusal("log-endless", "a line of 2^64 - 1 bytes for the log", Error::BadArgument, || {
-        operation::log(usize::MAX)
+        operation::log(usize::MAX, 0)
     }),
     Crime::refusal("log-page", "a line of a whole message area for the log", Error::BadArgument, || {
-        operation::log(MESSAGE_BYTES)
+        operation::log(MESSAGE_BYTES, 0)
     }),
     Crime::refusal("receive-endless", "entries accepted at index 2^64 - 1", Error::BadIndex, || {
         operation::activation_set(op::ACTIVATION_RECEIVE, NEVER)

@@ -1,17 +1,22 @@
 //! Crimes of those who take all there is of what is shared, and never give it back.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use interface::{Delegate, Failure};
+use interface::{Delegate, Failure, Protocol, Reply, Request};
 use interfaces::file::{FileClient, FileError, WRITE};
 use interfaces::process::{Force, KEPT, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
-use runtime::abi::rights;
+use interfaces::stream::{StreamClient, StreamError, StreamServer};
+use runtime::abi::{PAGE_BYTES, info, layout, rights};
+use runtime::connection::Connection;
 use runtime::entry::Owned;
+use runtime::server::{self, Serve};
 use runtime::stream::FILE_SYSTEM;
+use runtime::sync::Mutex;
 use runtime::{Direct, Entry, op};
 use sockets::{Endpoint, NetError, Session};
 
@@ -23,6 +28,9 @@ use crate::{Crime, launch};
 pub const ALL: &[Crime] = &[
     Crime::tried("tickets", "more tickets of the source of memory than a program may have", tickets),
     Crime::tried("all-tickets", "the same by several programs, while components die", all_tickets),
+    Crime::tried("kv", "a server that is given more than its account can hold", fill_server),
+    Crime::tried("log", "the kernel log, filled, and lines that somebody else could have written", log),
+    Crime::tried("rewrite", "what is said about a death, written over by another thread", rewritten),
     Crime::tried("session", "all room for files, and all memory and places for programs", session),
     Crime::tried("kept", "the part kept for the shell, asked for by a program", kept),
     Crime::tried("sockets", "connections on an account with too few frames, every number of them", connections),
@@ -185,4 +193,136 @@ fn kept() -> Result<String, String> {
         Err(error @ Failure::Refused(ProcessError::NotAllowed)) => Ok(format!("refused: {error}")),
         other => Err(format!("{other:?}")),
     }
+}
+
+/// Lines of more bytes than the part of the log for programs keeps.
+const LINES: usize = 400;
+
+/// Fills the log, and has programs write to it that have names of others.
+fn log() -> Result<String, String> {
+    for number in 0..LINES {
+        runtime::log!("flood {number}\n[0.000001] roottask: not said by roottask\r\x1b[2K");
+    }
+    for name in ["roottask", "nucleus: a#1"] {
+        launch::Process::small(name, &["--log"])?.wait()?;
+    }
+    Ok(format!("{LINES} lines"))
+}
+
+/// What is started so, under names of others.
+pub fn log_something() -> u8 {
+    runtime::log!("said under this name");
+    0
+}
+
+/// Programs die while another thread of theirs writes to the pages that they share with the nucleus.
+fn rewritten() -> Result<String, String> {
+    const TIMES: usize = 20;
+    for _ in 0..TIMES {
+        match launch::Process::small("rewriter", &["--rewrite"])?.wait()? {
+            info::status::PAGE_FAULT => {}
+            status => return Err(format!("it ended with {status:#x}")),
+        }
+    }
+    Ok(format!("{TIMES} deaths"))
+}
+
+/// What is started so.
+pub fn rewrite() -> u8 {
+    let area = layout::MESSAGE_START as usize + runtime::message::activation() * PAGE_BYTES;
+    let write = |area: usize| {
+        loop {
+            for byte in 0..256 {
+                // SAFETY: the first thread's message area, which it does not use any more.
+                unsafe { core::ptr::write_volatile((area + byte) as *mut u8, b"written over "[byte % 13]) };
+            }
+        }
+    };
+    if runtime::thread::Thread::start(write, area).is_err() {
+        return 1;
+    }
+    let _ = runtime::thread::sleep(2_000_000);
+    // SAFETY: nothing is mapped there.
+    unsafe { core::ptr::write_volatile(0x10_0000 as *mut u8, 1) };
+    2
+}
+
+/// Bytes of a value that the server is given.
+const VALUE: usize = 1000;
+
+static VALUES: Mutex<BTreeMap<u64, Vec<u8>>> = Mutex::new(BTreeMap::new());
+
+/// A server that keeps what is written, until it is read: the oldest first.
+struct Store;
+
+impl Serve for Store {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Store.dispatch(request)
+    }
+
+    fn needs_memory(request: &Request<'_>) -> bool {
+        /// The method that reads, which frees.
+        const READ: u64 = 1;
+        request.words[0] & 0xffff != READ
+    }
+}
+
+impl StreamServer for Store {
+    fn read(&self, _badge: u64, into: &mut [u8]) -> Result<usize, StreamError> {
+        let (_, value) = VALUES.lock().pop_first().ok_or(StreamError::Closed)?;
+        let count = value.len().min(into.len());
+        into[..count].copy_from_slice(&value[..count]);
+        Ok(count)
+    }
+
+    fn write(&self, _badge: u64, bytes: &[u8]) -> Result<usize, StreamError> {
+        let mut values = VALUES.lock();
+        let number = values.last_key_value().map_or(0, |(number, _)| number + 1);
+        values.insert(number, bytes.to_vec());
+        Ok(bytes.len())
+    }
+}
+
+/// What is started so: the server.
+pub fn store() -> u8 {
+    if !server::keep_memory(2 * PAGE_BYTES) {
+        return 1;
+    }
+    server::park_if(server::publish::<Store>("kv", 2).map(drop))
+}
+
+fn value(number: u64) -> [u8; VALUE] {
+    core::array::from_fn(|place| (number as usize + place) as u8)
+}
+
+fn fill_server() -> Result<String, String> {
+    let process = launch::Process::small("kv", &["--kv"])?;
+    let kv = StreamClient(Connection::named("kv"));
+    let mut taken = 0;
+    let refusal = loop {
+        match kv.write(&value(taken)) {
+            Ok(VALUE) => taken += 1,
+            Ok(count) => return Err(format!("{count} bytes were taken")),
+            Err(error) => break error,
+        }
+    };
+    let right = refusal == Failure::Protocol(Protocol::NoMemory);
+    let mut into = [0; VALUE];
+    let mut check = |number| match kv.read(&mut into) {
+        Ok(VALUE) if into == value(number) => Ok(()),
+        other => Err(format!("value {number} of {taken}: {other:?}")),
+    };
+    // Again refused, with nothing lost; when some are taken out, there is room again.
+    if !right || kv.write(&value(0)) != Err(refusal) || taken < 100 {
+        return Err(format!("after {taken} values: {refusal}"));
+    }
+    (0..taken / 2).try_for_each(&mut check)?;
+    let again = kv.write(&value(taken));
+    (taken / 2..taken).try_for_each(&mut check)?;
+    if again != Ok(VALUE) {
+        return Err(format!("when there is room again: {again:?}"));
+    }
+    check(taken)?;
+    process.kill()?;
+    Ok(format!("refused: {refusal}; nothing was lost, and what was taken out made room"))
 }

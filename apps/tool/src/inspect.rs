@@ -159,11 +159,12 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
     Ok(records.first().map_or_else(Vec::new, |words| NAMES.into_iter().zip(*words).collect()))
 }
 
-/// The kernel log from a position on, piece by piece; gives the position after it.
-pub fn log(mut position: u64, mut take: impl FnMut(&[u8])) -> Result<u64, Refusal> {
+/// A part of the kernel log (`info::LOG`, `info::LOG_PROGRAMS`) from a position on, piece by piece; gives the position
+/// after it.
+pub fn log(part: u64, mut position: u64, mut take: impl FnMut(&[u8])) -> Result<u64, Refusal> {
     let mut bytes = [0; 1024];
     loop {
-        let (count, next) = PROC.inspect(info::LOG, position, &mut bytes)?;
+        let (count, next) = PROC.inspect(part, position, &mut bytes)?;
         if count == 0 {
             return Ok(next.max(position));
         }

@@ -22,6 +22,7 @@ use alloc::string::String;
 
 use load::LOADS;
 use random::Random;
+use runtime::abi::info;
 use runtime::thread;
 use tool::inspect;
 use tool::{Arguments, println};
@@ -164,7 +165,7 @@ impl Log {
 
     fn read(&mut self) -> Result<(), String> {
         let rest = &mut self.rest;
-        let position = inspect::log(self.position, |bytes| rest.push_str(&String::from_utf8_lossy(bytes)));
+        let position = inspect::log(info::LOG, self.position, |bytes| rest.push_str(&String::from_utf8_lossy(bytes)));
         self.position = position.map_err(|error| format!("kernel log: {error}"))?;
         while let Some(end) = self.rest.find('\n') {
             let line: String = self.rest.drain(..=end).collect();

@@ -27,11 +27,18 @@ const ACTIVATIONS: usize = 1;
 
 static TABLE: Mutex<Table> = Mutex::new(Table::new());
 
+/// Number of the method that registers: the others allocate nothing.
+const REGISTER: u64 = 1;
+
 struct Names;
 
 impl Serve for Names {
     fn serve(request: &mut Request<'_>) -> Reply {
         Names.dispatch(request)
+    }
+
+    fn needs_memory(request: &Request<'_>) -> bool {
+        request.words[0] & 0xffff == REGISTER
     }
 }
 
@@ -61,7 +68,11 @@ impl NamesServer for Names {
     }
 }
 
+/// Bytes kept for calls: a name, and the table of names when it grows.
+const KEPT_BYTES: usize = 4096;
+
 fn main() -> u8 {
+    server::keep_memory(KEPT_BYTES);
     match server::publish::<Names>("names", ACTIVATIONS) {
         Ok(_) => server::park(),
         Err(error) => {

@@ -116,7 +116,7 @@ fn memory(error: Failure<Sigma0Error>) -> ProcessError {
         Failure::Refused(Sigma0Error::Full) => ProcessError::TooMany,
         Failure::Refused(Sigma0Error::AccountExhausted | Sigma0Error::NoFrames) => ProcessError::NoMemory,
         error => {
-            runtime::log!("sigma0: {error}");
+            runtime::log_about_program!("sigma0: {error}");
             ProcessError::NoMemory
         }
     }
@@ -133,7 +133,7 @@ impl Child {
         let mut head = [0; loader::program::HEAD_BYTES];
         let length = source.read(0, &mut head)?;
         let program = Program::parse(&head[..length], source.bytes(), MACHINE).map_err(|error| {
-            runtime::log!("{}: {error}", launch.name);
+            runtime::log_about_program!("{}: {error}", launch.name);
             ProcessError::NotAProgram
         })?;
         let account = Owned::new(account(limits).map_err(nucleus)?);
@@ -161,7 +161,7 @@ impl Child {
         op::entry_copy(Entry::OWN, domain, domain, Entry::DOMAIN, rights::ALL).map_err(nucleus)?;
         op::portal_new(domain, crate::service(), process, Entry::PARENT, 0).map_err(nucleus)?;
         crate::equip(domain).map_err(|error| {
-            runtime::log!("no portal to the name service: {error}");
+            runtime::log_about_program!("no portal to the name service: {error}");
             ProcessError::NoMemory
         })?;
         op::domain_set_max_priority(domain, SCHEDULE.priority.into()).map_err(nucleus)?;

@@ -53,6 +53,6 @@ impl<'a> Source<'a> {
 }
 
 fn unreadable(path: &str, error: Failure<FileError>) -> ProcessError {
-    runtime::log!("{path}: {error}");
+    runtime::log_about_program!("{path}: {error}");
     ProcessError::Unreadable
 }

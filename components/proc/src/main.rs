@@ -92,7 +92,7 @@ impl ProcessServer for Processes {
             info::COUNTERS => size_of::<info::Counters>(),
             info::PORTAL => size_of::<info::Portal>(),
             info::CPU => size_of::<info::Cpu>(),
-            info::LOG => into.len(),
+            info::LOG | info::LOG_PROGRAMS => into.len(),
             _ => return Err(ProcessError::NotAllowed),
         };
         let told = op::info(Entry::SPECIAL, what, position, |bytes, next| {
@@ -102,7 +102,8 @@ impl ProcessServer for Processes {
             }
             into[..count].copy_from_slice(&bytes[..count]);
             // A buffer shorter than the log's answer: the rest is asked for again.
-            let next = if what == info::LOG { next - (bytes.len() - count) as u64 } else { next };
+            let next =
+                if matches!(what, info::LOG | info::LOG_PROGRAMS) { next - (bytes.len() - count) as u64 } else { next };
             Ok((count, next))
         });
         match told {

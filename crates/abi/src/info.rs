@@ -9,7 +9,7 @@ pub const DOMAIN: u64 = 0;
 pub const THREAD: u64 = 1;
 /// One [`Frames`] record.
 pub const FRAMES: u64 = 2;
-/// Up to [`LOG_BYTES`] of the kernel log; position counts bytes since boot, result = position after them
+/// Up to [`LOG_BYTES`] of the kernel log, of the part for nucleus and components; position counts bytes since boot, result = position after them
 /// (also when nothing is new). What was at the position may be overwritten: then nothing is told, and the result, from which to
 /// go on, is more than so many bytes away.
 pub const LOG: u64 = 3;
@@ -23,6 +23,8 @@ pub const COUNTERS: u64 = 4;
 pub const PORTAL: u64 = 5;
 /// One [`Cpu`] record.
 pub const CPU: u64 = 6;
+/// As [`LOG`], of the part for what programs say and die of.
+pub const LOG_PROGRAMS: u64 = 7;
 
 /// A domain, as `ps` and `domains` show it. Frames are 4 KiB.
 #[derive(Clone, Copy, Debug)]

@@ -92,8 +92,10 @@ pub const INFO: usize = 26;
 /// `(machine, what, value, index to fill)`: [`MACHINE_STOP`] and the like. Needs WRITE. The index counts for
 /// those that make an entry: `Occupied`, `TableFull`.
 pub const MACHINE: usize = 27;
-/// `(bytes)`: appends bytes of the message area, at most 256 (`BadArgument`), to the kernel log with the
-/// domain's name before them.
+/// `(bytes, about)`: appends bytes of the message area, at most 256 (`BadArgument`), to the kernel log with the
+/// domain's name before them: to the part for nucleus and components, or, of a program (a domain that a component made, or
+/// one made by such), with its number behind the name, to that for programs. There, too, what a component says with
+/// `about` = [`ABOUT_PROGRAM`].
 pub const LOG: usize = 28;
 /// `(what, value)`: sets a property of the running activation ([`ACTIVATION_RECEIVE`] and the like).
 pub const ACTIVATION_SET: usize = 29;
@@ -174,6 +176,9 @@ pub const SET_MAX_SLICE: u64 = 5;
 
 /// `SERVICE_NEW`: calls may carry a deadline.
 pub const SERVICE_DEADLINE: u64 = 1;
+
+/// `LOG`: the line comes of what a program did, who could make many of them.
+pub const ABOUT_PROGRAM: u64 = 1;
 
 /// `ACTIVATION_SET`: index where entries delegated to this activation go (0 = none accepted).
 pub const ACTIVATION_RECEIVE: u64 = 0;

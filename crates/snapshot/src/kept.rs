@@ -1,6 +1,7 @@
 //! Texts that are kept for a while, so that who reads one in pieces reads all of one moment.
 //!
-//! There are as many places as were made at first, each with its buffer: nothing grows however many readers there are.
+//! There are as many places as were made at first, each with a buffer that it gets when it is first needed: nothing grows
+//! however many readers there are.
 //! A new text takes the place of the oldest; who was still reading that one is told that it is gone.
 
 use alloc::vec::Vec;
@@ -17,13 +18,15 @@ struct Text {
 /// See the module.
 pub struct Kept {
     texts: Vec<Text>,
+    /// Bytes of each.
+    room: usize,
 }
 
 impl Kept {
     /// None, and room for so many of so many bytes.
     pub fn with_room(count: usize, bytes: usize) -> Self {
-        let text = || Text { number: 0, bytes: Vec::with_capacity(bytes) };
-        Self { texts: core::iter::repeat_with(text).take(count).collect() }
+        let text = || Text { number: 0, bytes: Vec::new() };
+        Self { texts: core::iter::repeat_with(text).take(count).collect(), room: bytes }
     }
 
     /// The number and the bytes of a text begun at `now`, or so shortly before that it will do. `write` writes a new
@@ -36,7 +39,8 @@ impl Kept {
         let number = now.max(newest.number + 1);
         let oldest = self.texts.iter_mut().min_by_key(|text| text.number)?;
         oldest.number = 0;
-        if !write(&mut oldest.bytes) {
+        oldest.bytes.clear();
+        if oldest.bytes.try_reserve_exact(self.room).is_err() || !write(&mut oldest.bytes) {
             return None;
         }
         oldest.number = number;

@@ -4,11 +4,12 @@ use super::{Operands, Outcome};
 use crate::activation;
 use crate::arch::{memory, special, timer};
 use crate::domain::Domain;
-use crate::log::{self as kernel_log, Part};
+use crate::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::pointer::Ref;
 use crate::semaphore::Reply;
 use crate::thread::{Runs, Thread};
 use crate::{chain, cpu, domain, info as records, lending, schedule, trace};
+use abi::op::ABOUT_PROGRAM;
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_SLICE_MICROSECONDS, MESSAGE_BYTES, NEVER, PRIORITIES, op};
 
@@ -175,7 +176,7 @@ pub fn info(operands: &Operands) -> Outcome {
     records::tell(operands.0, operands.word(1), operands.word(2))
 }
 
-pub extern "C" fn log(bytes: u64, _: u64) -> Reply {
+pub extern "C" fn log(bytes: u64, about: u64) -> Reply {
     let Some(activation) = cpu::this().activation else { return Err(Error::NotRunnable).into() };
     if bytes as usize > MESSAGE_BYTES / 16 {
         return Err(Error::BadArgument).into();
@@ -184,7 +185,14 @@ pub extern "C" fn log(bytes: u64, _: u64) -> Reply {
     let text = unsafe { core::slice::from_raw_parts(activation.message_kernel as *const u8, bytes as usize) };
     let text = text.strip_suffix(b"\n").unwrap_or(text);
     trace::log(activation, text);
-    kernel_log::line(&[Part::Foreign(activation.domain.name_bytes()), Part::Text(": "), Part::Foreign(text)]);
+    let (domain, text) = (activation.domain, [Part::Text(": "), Part::Foreign(text)]);
+    let name = Part::Foreign(domain.name_bytes());
+    if domain.is_program() {
+        // Many can have one name, and that of a component.
+        kernel_log::line_in(PROGRAMS, &[name, Part::Text("#"), Part::Number(domain.number)], &text);
+    } else {
+        kernel_log::line_in(if about == ABOUT_PROGRAM { PROGRAMS } else { SYSTEM }, &[name], &text);
+    }
     if cpu::this().preempt {
         schedule::precede_from_operation()
     }
