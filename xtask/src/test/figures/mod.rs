@@ -281,7 +281,7 @@ DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  CPUS  NAME
      1       0  alive     68K    256K        1          0  all   sigma0
      2       0  alive  24044K  61972K        1        144  all   roottask
      5       1  alive    252K   2048K        1        100  all   ramfs
-     6       1  alive   4356K  20480K        1         50  all   proc
+     6       1  alive    260K  20480K        1         50  all   proc
      9       6  alive    100K   4096K        1          3  all   ps
 DOMAIN  PAGES  ACTIVATIONS  TABLE  LABELS  RESTARTS  NAME
      1      9            3    256       1         -  sigma0
@@ -314,7 +314,7 @@ DOMAIN  PARENT  STATE  MEMORY   LIMIT  THREADS  CROSSINGS  CPUS  NAME
      1       0  alive     68K    256K        1          0  all   sigma0
      2       0  alive  24044K  61972K        1        144  all   roottask
      5       1  alive    260K   2048K        1        120  all   ramfs
-     6       1  alive   4356K  20480K        1         70  all   proc
+     6       1  alive    260K  20480K        1         70  all   proc
     13       6  alive    100K   4096K        1          3  all   ps
 DOMAIN  PAGES  ACTIVATIONS  TABLE  LABELS  RESTARTS  NAME
      1      9            3    256       1         -  sigma0
@@ -371,7 +371,7 @@ cairn:/$ exit
             ("\"total\":16253", "\"total\":16254"),
             ("\"boot\":760", "\"boot\":761"),
             ("\"charged\":1221,\"free\":15032", "\"charged\":1222,\"free\":15032"),
-            ("\"charged\":1221,\"free\":15032", "\"charged\":1219,\"free\":15034"),
+            ("\"charged\":1221,\"free\":15032", "\"charged\":1000,\"free\":15253"),
             ("\"name\":\"ramfs\"", "\"name\":\"ramft\""),
             ("\"number\":5,\"parent\":1", "\"number\":5,\"parent\":0"),
             ("\"alive\":true,\"charged\":64", "\"alive\":false,\"charged\":64"),
