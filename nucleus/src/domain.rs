@@ -241,7 +241,7 @@ pub fn die(mut domain: Ref<Domain>, status: u64) {
     trace::died(domain);
     info::counters().deaths += 1;
     if status != 0 {
-        tell_death(domain, status, &[]);
+        tell_death(domain, status, 0);
     }
     leave_all(domain);
     schedule::domain_died(domain);
@@ -264,21 +264,24 @@ fn leave_all(domain: Ref<Domain>) {
 pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
     let tells = !domain.death_told;
     if tells {
-        tell_death(domain, status, &[]);
+        tell_death(domain, status, 0);
     } else {
         die(domain, status);
     }
     !tells
 }
 
-/// Says in the log, once, that the domain dies, and why if that is known.
-pub fn tell_death(mut domain: Ref<Domain>, status: u64, why: &[Part]) {
-    if core::mem::replace(&mut domain.death_told, true) {
-        return;
+/// Says in the log, once, that the domain dies, and why if `owner` has put that together.
+pub fn tell_death(mut domain: Ref<Domain>, status: u64, owner: usize) {
+    if !core::mem::replace(&mut domain.death_told, true) && !log::finish(domain.log_part(), owner) {
+        log::line_in(domain.log_part(), &death_line(&domain, status), &[]);
     }
+}
+
+/// How the line about a death begins.
+pub fn death_line(domain: &Ref<Domain>, status: u64) -> [Part<'_>; 6] {
     let (number, name, status) = (Part::Number(domain.number), Part::Foreign(domain.name_bytes()), Part::Hex(status));
-    let line = [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status];
-    log::line_in(domain.log_part(), &line, why);
+    [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status]
 }
 
 /// The running thread is in a domain that died: goes on with its caller, or lets others run.

@@ -4,7 +4,7 @@ use crate::activation::Activation;
 use crate::arch::registers::Registers;
 use crate::cpu;
 use crate::domain;
-use crate::log::Part;
+use crate::log::{self, Part};
 use crate::pointer::Ref;
 use crate::{chain, info, schedule, trace};
 use abi::info::status;
@@ -52,16 +52,19 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
     chain::upcall(activation, entry, words, Control::bytes(bytes))
 }
 
-/// The domain of the running activation, which is condemned, dies: that is told, done, and the activation is left, each in
-/// a stretch of its own. After an interrupt it goes on here; how far it got says the status that is saved. The words are
-/// those of [`Ref::condemn`]; like the rest of what is told they are where no user can write.
+/// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, and done, and
+/// the activation is left, each in a stretch of its own. After an interrupt it goes on here; how far it got says the
+/// status that is saved. The words are those of [`Ref::condemn`]. Nothing of this stands where a user can write.
 pub fn condemned(mut activation: Ref<Activation>) -> ! {
     loop {
         schedule::pause();
         let (step, words) = (activation.registers.status(), activation.registers.words());
+        let owner = activation.address();
         match step {
-            0 => domain::tell_death(activation.domain, words[0], &reason(activation.registers.pc, words)),
-            1 => domain::die(activation.domain, words[0]),
+            0 => log::begin(owner, &domain::death_line(&activation.domain, words[0])),
+            1 => log::go_on(owner, &reason(activation.registers.pc, words)),
+            2 => domain::tell_death(activation.domain, words[0], owner),
+            3 => domain::die(activation.domain, words[0]),
             _ => domain::leave_dead(),
         }
         activation.registers.set_words(words, 0);
