@@ -75,8 +75,6 @@ pub struct Activation {
     pub bottom: bool,
     /// What it waits for.
     pub wait: Wait,
-    /// While it waits: the activation of its domain that holds what it waits for; 0 = nobody known.
-    pub lends: u8,
     /// Highest priority lent to it.
     pub lent: u8,
     /// Index where delegated entries go; 0 = none are accepted.
@@ -90,6 +88,8 @@ pub struct Activation {
     pub base: u8,
     /// Its number in its domain, from 1: that of its message area.
     pub number: u8,
+    /// It may be the `holder` of others.
+    pub is_holder: bool,
     /// Saved registers.
     pub registers: Registers,
     /// Thread pointer.
@@ -114,6 +114,8 @@ pub struct Activation {
     pub message: u64,
     /// See `message`.
     pub message_kernel: usize,
+    /// While it waits: the activation of its domain that holds what it waits for, to which it lends its priority.
+    pub holder: Link<Activation>,
     /// The semaphore or domain it waits on.
     pub waits_on: usize,
     /// When its wait or its call ends, in ticks; 0 = never.

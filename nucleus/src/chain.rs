@@ -623,7 +623,7 @@ pub fn stop_waiting(mut activation: Ref<Activation>) {
     match activation.wait {
         Wait::Semaphore => {
             activation.semaphore().give_up(activation);
-            if activation.lends != 0 {
+            if activation.holder.is_some() {
                 lending::end(activation);
             }
         }

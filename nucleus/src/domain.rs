@@ -16,7 +16,7 @@ use crate::queue::Queue;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{self, Thread};
-use crate::{cpu, info, operation, removal, schedule, slab, space, trace};
+use crate::{cpu, info, lending, operation, removal, schedule, slab, space, trace};
 use abi::info::status;
 use abi::layout::{ENTRY_BYTES, MAX_TABLE_ORDER, TABLE_ENTRIES};
 use abi::rights::Kind;
@@ -414,6 +414,9 @@ impl Ref<Domain> {
             return false;
         }
         if let Some(activation) = self.activations {
+            if lending::forget(activation) {
+                return false;
+            }
             let was_free = activation.state == State::Free;
             chain::cut_out(activation);
             if was_free {

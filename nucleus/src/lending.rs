@@ -19,73 +19,70 @@ use core::sync::atomic::{Ordering, fence};
 /// Waits that are followed from one waiter.
 const MAX_FOLLOWED: usize = 8;
 
-/// Activations of a pool that a caller looks at, the newest first.
-const MAX_LOOKED_AT: usize = 48;
+/// Activations in use that one waiter looks at: of a pool, the newest first, and of the chains of orphans.
+const MAX_LOOKED_AT: u32 = 32;
 
 /// The running activation begins to wait for what activation `holder` (from 1) of its domain has.
 pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
-    waiter.lends = u8::try_from(holder).unwrap_or(0);
     waiter.amount = thread.priority;
-    if let Some(holder) = held_by(waiter) {
-        lend(waiter, holder, thread.priority);
+    let mut found = waiter.domain.activations;
+    while let Some(activation) = found.filter(|activation| activation.number as u64 != holder) {
+        found = activation.domain_next;
+    }
+    waiter.holder = found;
+    if let Some(mut holder) = found {
+        holder.is_holder = true;
+        lend(waiter, holder, thread.priority, MAX_LOOKED_AT);
     }
 }
 
 /// The running activation begins to wait for one of `callee`, whose CPUs are stopped. One that is free is enough: it lends to the
-/// first that waits for nothing but its turn, else to the first whose wait can be followed.
+/// first that could go on with this priority, or whose wait can be followed.
 pub fn begin_at_pool(mut waiter: Ref<Activation>, callee: Ref<Domain>) {
     let Some(thread) = waiter.thread else { return };
     waiter.amount = thread.priority;
-    let (mut found, mut next) = (None, callee.activations);
-    for _ in 0..MAX_LOOKED_AT {
-        let Some(activation) = next else { break };
+    let (mut next, mut steps) = (callee.activations, MAX_LOOKED_AT);
+    while let Some(activation) = next.filter(|_| steps > 0) {
         next = activation.domain_next;
         if activation.state == State::Free || activation.bottom {
             continue;
         }
+        steps -= 1;
         let top = match activation.thread {
             Some(thread) if thread.priority >= waiter.amount => continue,
-            Some(thread) => thread.top.unwrap_or(activation),
-            None => top_of(activation),
+            Some(thread) => thread.top,
+            None => top_of(activation, &mut steps),
         };
-        match top.wait {
-            Wait::Semaphore if top.lends == 0 => {}
-            Wait::Semaphore | Wait::Pool => found = found.or(Some(activation)),
-            Wait::No | Wait::Orphans => {
-                found = Some(activation);
-                break;
-            }
+        if top.is_some_and(|top| top.wait != Wait::Semaphore || top.holder.is_some()) {
+            return lend(waiter, activation, waiter.amount, MAX_LOOKED_AT);
         }
-    }
-    if let Some(activation) = found {
-        lend(waiter, activation, waiter.amount);
     }
 }
 
 /// Lends `priority` to an activation, and to what its chain waits for in turn.
-fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8) {
+fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, mut steps: u32) {
     for _ in 0..MAX_FOLLOWED {
         let (thread, state) = (thread_of(holder), holder.state);
         if state == State::Free {
             return;
         }
         set_lent(holder, holder.lent.max(priority));
-        let mut top = match thread {
+        let top = match thread {
             Some(mut thread) if thread.priority < priority => {
                 thread.priority = priority;
                 lender.raised = thread.number;
                 if thread.runs == Runs::Ready {
                     return schedule::post_again(thread);
                 }
-                let Some(top) = thread.top else { return };
-                top
+                thread.top
             }
             Some(_) => return,
-            None => top_of(holder),
+            None => top_of(holder, &mut steps),
         };
+        let Some(mut top) = top else { return };
         let next = match top.wait {
             Wait::Orphans => return chain::hasten(top, priority),
-            Wait::Semaphore => held_by(top),
+            Wait::Semaphore => top.holder,
             Wait::Pool => top.awaited_domain().activations.filter(|first| !first.bottom),
             Wait::No => return,
         };
@@ -103,19 +100,15 @@ pub fn raise(mut thread: Ref<Thread>, mut called: Ref<Activation>, ceiling: u8) 
     thread.priority = thread.priority.max(ceiling);
 }
 
-/// `waiter` waits no more.
+/// `waiter`, which lends, waits no more.
 pub fn end(mut waiter: Ref<Activation>) {
-    let number = core::mem::take(&mut waiter.lends);
+    let holder = waiter.holder.take();
     // It may be out of the holder's activation by now, by a fast path on another CPU.
     let raised = by_number(core::mem::take(&mut waiter.raised) as usize);
-    let (mut holder, mut lent) = (None, 0);
     // As many as a domain has activations.
-    let mut next = waiter.domain.activations;
+    let (mut lent, mut next) = (0, waiter.domain.activations);
     while let Some(activation) = next {
-        if activation.number == number {
-            holder = Some(activation);
-        }
-        if activation.lends == number {
+        if activation.holder == holder {
             lent = lent.max(activation.amount);
         }
         next = activation.domain_next;
@@ -161,13 +154,14 @@ fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
     thread
 }
 
-/// The top of the chain of an activation, which `MAX_DEPTH` bounds.
-fn top_of(activation: Ref<Activation>) -> Ref<Activation> {
+/// The top of the chain of an activation, if it is no more than `steps` away; they count down.
+fn top_of(activation: Ref<Activation>, steps: &mut u32) -> Link<Activation> {
     let mut top = activation;
     while let (State::Calling, Some(callee)) = (top.state, top.callee) {
+        *steps = steps.checked_sub(1)?;
         top = callee;
     }
-    top
+    Some(top)
 }
 
 /// A thread's priority is the highest of its own and those of its chain.
@@ -185,11 +179,12 @@ pub fn priority_of(top: Ref<Activation>) -> u8 {
     priority
 }
 
-/// The activation that holds what `lender` waits for.
-fn held_by(lender: Ref<Activation>) -> Link<Activation> {
-    let mut next = lender.domain.activations.filter(|_| lender.lends != 0);
-    while let Some(activation) = next.filter(|activation| activation.number != lender.lends) {
+/// An activation is to go, and holds nothing any more that others wait for. False if it did not before.
+pub fn forget(mut holder: Ref<Activation>) -> bool {
+    let mut next = holder.domain.activations.filter(|_| holder.is_holder);
+    while let Some(mut activation) = next {
+        activation.holder = activation.holder.filter(|held_by| *held_by != holder);
         next = activation.domain_next;
     }
-    next
+    core::mem::take(&mut holder.is_holder)
 }

@@ -70,7 +70,7 @@ fn printable(bytes: [u8; 8]) -> [u8; 8] {
 pub fn name(word: u64) -> u64 {
     let low = word & !HIGH;
     // The highest bit of each byte: whether it is another one than this.
-    let is_not = |byte: u8| ((low ^ ONES * byte as u64) + !HIGH) | word;
+    let is_not = |byte: u8| ((low ^ (ONES * byte as u64)) + !HIGH) | word;
     let graphic = (low + ONES * (0x7f - b' ' as u64)) & is_not(b':') & is_not(b'#') & is_not(0x7f);
     let dots = ((word | !graphic) & is_not(0) & HIGH) >> 7;
     (word & !(dots * 0xff)) | (dots * b'.' as u64)

@@ -7,7 +7,7 @@ use crate::pointer::Ref;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{self, Thread};
-use crate::{activation, interrupt};
+use crate::{activation, interrupt, lending};
 use abi::rights::Kind;
 
 /// Does a bounded part of emptying `entry` with all that was derived from it; true when it is empty.
@@ -66,6 +66,9 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
 /// The first activation of a thread goes, then the thread; what it called goes on as an orphan.
 fn remove_thread_step(thread: Ref<Thread>) -> bool {
     if let Some(bottom) = thread.bottom {
+        if lending::forget(bottom) {
+            return false;
+        }
         chain::cut_out(bottom);
         activation::free(bottom);
         return false;

@@ -185,7 +185,7 @@ impl Ref<Activation> {
     fn end_wait(mut self, result: Result<u64, Error>) -> bool {
         self.wait = Wait::No;
         self.set_result(result);
-        if self.lends != 0 {
+        if self.holder.is_some() {
             lending::end(self);
         }
         if self.deadline != 0 {

@@ -87,21 +87,15 @@ pub const ALL: &[Crime] = &[
     }),
     Crime::refusal("numbers", "more threads than an account has numbers for", Error::LimitReached, || {
         let account = Owned::new(op::account_new_with(Entry::ACCOUNT, 100, 3)?);
-        // A second round finds what the first gave back.
-        for _ in 0..2 {
-            let victim = Owned::new(op::domain_new(account.entry(), 0, 0, "victim")?);
-            let _one = Owned::new(new_thread(victim.entry(), LOW)?);
-            let _two = Owned::new(new_thread(victim.entry(), LOW)?);
-            let refused = [new_thread(victim.entry(), LOW), op::domain_new(account.entry(), 0, 0, "victim")];
-            if refused != [Err(Error::LimitReached); 2] {
+        // An account below has no more than the one above. Each round finds what the one before gave back.
+        let below = Owned::new(op::account_new_with(account.entry(), 50, 100)?);
+        for paying in [&account, &account, &below] {
+            let outcome = use_up_numbers(paying.entry());
+            if outcome != Ok([Err(Error::LimitReached); 2]) {
                 return Ok(());
             }
         }
-        // An account below has no more than the one above.
-        let below = Owned::new(op::account_new_with(account.entry(), 50, 100)?);
-        let victim = Owned::new(op::domain_new(below.entry(), 0, 0, "victim")?);
-        let _threads = [Owned::new(new_thread(victim.entry(), LOW)?), Owned::new(new_thread(victim.entry(), LOW)?)];
-        new_thread(victim.entry(), LOW).map(drop)
+        Err(Error::LimitReached)
     }),
 ];
 
@@ -123,6 +117,14 @@ fn new_thread(domain: Entry, schedule: Schedule) -> Result<Entry, Error> {
 
 fn thread_in(domain: Entry, schedule: Schedule) -> Outcome {
     new_thread(domain, schedule).map(Owned::new).map(drop)
+}
+
+/// Takes three numbers; gives what comes of one more, for a thread and for a domain.
+fn use_up_numbers(account: Entry) -> Result<[Outcome; 2], Error> {
+    let victim = Owned::new(op::domain_new(account, 0, 0, "victim")?);
+    let _threads = [Owned::new(new_thread(victim.entry(), LOW)?), Owned::new(new_thread(victim.entry(), LOW)?)];
+    let one_more = [new_thread(victim.entry(), LOW), op::domain_new(account, 0, 0, "victim")];
+    Ok(one_more.map(|made| made.map(Owned::new).map(drop)))
 }
 
 fn with_victim(work: impl FnOnce(Entry) -> Outcome) -> Outcome {

@@ -72,6 +72,8 @@ struct Pending {
 struct Plan {
     system: System<'static>,
     events: Entry,
+    /// A bit for each component that has the whole machine: looking that up in the description takes thousands of instructions.
+    machines: u64,
 }
 
 /// Why the machine stops then.
@@ -103,7 +105,9 @@ fn plan() -> &'static Plan {
 
 /// Keeps the description and the semaphore of events.
 pub fn init(system: System<'static>, events: Entry) {
-    PLAN.get_or_make(|| Plan { system, events });
+    let machines = system.components().filter(|component| component.special == Special::Machine);
+    let machines = machines.fold(0, |machines, component| machines | 1 << component.number);
+    PLAN.get_or_make(|| Plan { system, events, machines });
 }
 
 /// The service that components find at `layout::PARENT`.
@@ -165,7 +169,7 @@ pub fn connect_all_to_names() {
 
 /// Whether a component has the whole machine, and so may do for its programs what only it can know to be right.
 pub fn holds_machine(number: u16) -> bool {
-    plan().system.component_number(number).is_some_and(|component| component.special == Special::Machine)
+    plan().machines.checked_shr(number.into()).is_some_and(|bits| bits & 1 != 0)
 }
 
 /// The number of the component to which the description gives this name of a service.

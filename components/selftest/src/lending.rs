@@ -142,6 +142,19 @@ fn ceiling() -> Result<(), &'static str> {
         caller.join();
         hold(raised == HIGH.into(), "the call is not raised")?;
         hold(AFTERWARDS.load(Ordering::SeqCst) == LOW.into(), "the caller kept it")
+    })?;
+    // The next call in the same activation has no ceiling; its priority is reckoned anew when a lender has gone.
+    with_portal::<Linger>(0, || {
+        let caller = start(LOW, call)?;
+        until(|| SERVES.load(Ordering::SeqCst) != 0, "nobody is called again")?;
+        let lender = start(MIDDLE, |_| {
+            let holder = SERVES.load(Ordering::SeqCst) as u32;
+            let _ = op::p_lending(entry(&NEVER), op::clock() + MILLISECOND, holder);
+        })?;
+        lender.join();
+        let kept = priority(CALLER.load(Ordering::SeqCst));
+        caller.join();
+        hold(kept == LOW.into(), "the activation kept it")
     })
 }
 
@@ -234,7 +247,7 @@ fn orphan() -> Result<(), &'static str> {
     server::activations(2).map_err(text)?;
     with_portal::<Counts>(0, || {
         STOP.store(0, Ordering::SeqCst);
-        for number in 0..ORPHANS {
+        for (number, orphan) in ORPHAN.iter().enumerate() {
             let caller = Thread::start_with(
                 |number| {
                     let _ = message::call(entry(&PORTAL), [0, number as u64, 0, 0, 0], Control(0));
@@ -243,7 +256,7 @@ fn orphan() -> Result<(), &'static str> {
                 Schedule { priority: LOW, slice: 1_000 },
             )
             .map_err(text)?;
-            until(|| ORPHAN[number].load(Ordering::SeqCst) != 0, "nobody is called")?;
+            until(|| orphan.load(Ordering::SeqCst) != 0, "nobody is called")?;
             op::thread_cancel(caller.entry()).map_err(text)?;
             caller.join();
         }
