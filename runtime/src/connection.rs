@@ -85,6 +85,8 @@ pub struct Connection<S> {
     /// The entry before this one, if any. It is kept until the next one fails: another activation may
     /// still be about to call through its index.
     retired: AtomicUsize,
+    /// See [`Self::epoch`].
+    epoch: AtomicUsize,
 }
 
 impl Connection<Name<'static>> {
@@ -97,12 +99,17 @@ impl Connection<Name<'static>> {
 impl<S> Connection<S> {
     /// To what the source opens.
     pub const fn new(source: S) -> Self {
-        Self { source, entry: AtomicUsize::new(0), retired: AtomicUsize::new(0) }
+        Self { source, entry: AtomicUsize::new(0), retired: AtomicUsize::new(0), epoch: AtomicUsize::new(0) }
     }
 
     /// Starts with an entry that is open already.
     pub const fn opened(source: S, entry: Entry) -> Self {
-        Self { source, entry: AtomicUsize::new(entry.0), retired: AtomicUsize::new(0) }
+        Self { source, entry: AtomicUsize::new(entry.0), retired: AtomicUsize::new(0), epoch: AtomicUsize::new(0) }
+    }
+
+    /// How often the server was found dead: whoever left something with it can see whether that is gone.
+    pub fn epoch(&self) -> usize {
+        self.epoch.load(Ordering::Acquire)
     }
 
     /// Where it comes from.
@@ -144,6 +151,7 @@ impl<S: Source> Connection<S> {
     /// This entry leads nowhere any more.
     fn retire(&self, entry: Entry) {
         if self.entry.compare_exchange(entry.0, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            self.epoch.fetch_add(1, Ordering::AcqRel);
             match self.retired.swap(entry.0, Ordering::AcqRel) {
                 0 => {}
                 index => drop(Owned::new(Entry(index))),
@@ -154,14 +162,14 @@ impl<S: Source> Connection<S> {
     /// Runs a call until it is carried, or time is up; once more, if a server died in it and `again` allows it.
     #[inline]
     fn insist(&self, again: Again, mut call: impl FnMut(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
-        let mut died = again == Again::Harmful;
+        let mut died = again != Again::Harmless;
         let index = self.entry.load(Ordering::Acquire);
         if index != 0 {
             match call(Direct(Entry(index))) {
                 Err(error) if is_passing(error) => {
                     self.retire(Entry(index));
-                    if error == Error::PeerDied && core::mem::replace(&mut died, true) {
-                        return Err(error);
+                    if again == Again::Meaningless || error == Error::PeerDied && core::mem::replace(&mut died, true) {
+                        return Err(Error::PeerDied);
                     }
                 }
                 result => return result,

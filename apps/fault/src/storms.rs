@@ -25,6 +25,8 @@ const MILLISECOND: u64 = 1_000_000;
 /// Domains, and threads in each.
 const DOMAINS: usize = 4;
 const THREADS: usize = 70;
+/// Frames of each.
+const FRAMES: u64 = 768;
 const DEADLINES: u64 = 5;
 const BETWEEN: u64 = 20 * MILLISECOND;
 const LOW: op::Schedule = op::Schedule { priority: 0, slice: 1_000 };
@@ -72,8 +74,9 @@ fn wait(_: usize) {
 
 fn deadlines() -> Result<String, String> {
     let first = (op::clock() + 150 * MILLISECOND).to_string();
-    let parts: Vec<_> =
-        (0..DOMAINS).map(|_| Process::start("storm", &["--storm", &first], 1024)).collect::<Result<_, _>>()?;
+    let parts: Vec<_> = (0..DOMAINS)
+        .map(|_| Process::start_with("storm", &["--storm", &first], 1024, FRAMES))
+        .collect::<Result<_, _>>()?;
     for part in parts {
         match part.wait()? {
             0 => {}

@@ -12,6 +12,7 @@ use interfaces::pipes::{PipeError, PipesClient};
 use interfaces::process::{Force, ProcessClient, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::startup::{Contents, write};
+use runtime::connection::Name;
 use runtime::entry::Owned;
 use runtime::server::{self, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
@@ -35,6 +36,7 @@ pub const CHECKS: &[Check] = &[
     ("a program runs and its status arrives", program),
     ("a program that does not exist is refused", no_program),
     ("a server that was killed is reached again", killed),
+    ("what a server that was killed does not know any more is told once", forgotten),
 ];
 
 /// How often, and at what intervals in nanoseconds, what may still be starting is looked for.
@@ -273,6 +275,23 @@ fn domain(name: &str) -> Result<u64, &'static str> {
         }
         position = next;
     }
+}
+
+/// A pipe goes with its server: who writes to it is told so, and does not write to whatever has its number by then.
+fn forgotten() -> Result<(), &'static str> {
+    static PIPES: Connection<Name<'static>> = Connection::named("pipes");
+    let pipes = PipesClient(&PIPES);
+    let lost = pipes.create().map_err(say)?;
+    hold(pipes.write(lost, b"lost").map_err(say)? == 4, "the pipe takes nothing")?;
+    let before = PIPES.epoch();
+    ProcessClient(Connection::named("proc")).kill_domain(domain("ramfs")?, Force::Gentle).map_err(say)?;
+    let told = pipes.write(lost, b"more");
+    hold(matches!(told, Err(Failure::Transport(abi::Error::PeerDied))), "nobody says that the pipe is gone")?;
+    hold(PIPES.epoch() == before + 1, "the server has no successor")?;
+    let pipe = pipes.create().map_err(say)?;
+    hold(pipes.write(pipe, b"new").map_err(say)? == 3, "the next pipe takes nothing")?;
+    pipes.close_write(pipe).map_err(say)?;
+    pipes.close_read(pipe).map_err(say)
 }
 
 fn killed() -> Result<(), &'static str> {

@@ -96,7 +96,11 @@ fn method(method: &Method) -> TokenStream {
 
 /// What comes of a second call.
 fn again(method: &Method) -> TokenStream {
-    if method.is_repeatable { quote!(::interface::Again::Harmless) } else { quote!(::interface::Again::Harmful) }
+    match (method.is_repeatable, method.is_stateful) {
+        (true, _) => quote!(::interface::Again::Harmless),
+        (_, true) => quote!(::interface::Again::Meaningless),
+        _ => quote!(::interface::Again::Harmful),
+    }
 }
 
 /// The call of a method that uses the message area.

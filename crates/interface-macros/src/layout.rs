@@ -38,7 +38,8 @@ fn describe(text: &mut String, method: &Method) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{line}");
     };
-    let repeatable = if method.is_repeatable { ", repeatable" } else { "" };
+    let stateful = if method.is_stateful { ", stateful" } else { "" };
+    let repeatable = if method.is_repeatable { ", repeatable" } else { stateful };
     line(format!("\n{} {}({}) -> {value} or {error}{repeatable}", method.number, method.name, parameters.join(", ")));
     line(format!("    call   word 0, bits 0-15: {}", method.number));
     for parameter in &method.parameters {

@@ -24,7 +24,8 @@ use quote::quote;
 
 /// Derives from `trait Name`: `NameServer` (the trait with a badge added to each method, and `dispatch`),
 /// `NameClient<T: Transport>`, and the constant `NAME_LAYOUT`. The trait itself disappears. `#[repeatable]` on a method
-/// says that it does no harm to call it again when a server died in it.
+/// says that it does no harm to call it again when a server died in it, `#[stateful]` that it means something of an earlier call,
+/// which a server that was started again does not know.
 #[proc_macro_attribute]
 pub fn interface(_arguments: TokenStream, item: TokenStream) -> TokenStream {
     let item = syn::parse_macro_input!(item as syn::ItemTrait);

@@ -26,6 +26,8 @@ pub struct Method {
     pub attributes: Vec<Attribute>,
     /// It does no harm to call it again when a server died in it: `#[repeatable]`.
     pub is_repeatable: bool,
+    /// It means something of an earlier call, which a successor does not know: `#[stateful]`.
+    pub is_stateful: bool,
     pub name: Ident,
     pub parameters: Vec<Parameter>,
     pub returns: Returns,
@@ -110,10 +112,15 @@ impl Method {
         let parameters = assign(plain)?;
         let mut returns = returns;
         returns.counts_output &= parameters.iter().any(|parameter| matches!(parameter.place, Place::Output(_)));
+        let has = |name: &str| function.attrs.iter().any(|attribute| attribute.path().is_ident(name));
+        if has("repeatable") && has("stateful") {
+            return Err(Error::new(signature.ident.span(), "a call that is not made to a successor is not repeated"));
+        }
         Ok(Self {
             number,
             attributes: function.attrs.clone(),
-            is_repeatable: function.attrs.iter().any(|attribute| attribute.path().is_ident("repeatable")),
+            is_repeatable: has("repeatable"),
+            is_stateful: has("stateful"),
             name: signature.ident.clone(),
             parameters,
             returns,

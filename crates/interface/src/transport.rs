@@ -13,13 +13,16 @@ pub struct Answer {
     pub control: Control,
 }
 
-/// What comes of it if a call is made again in which a server died: the trait of the interface says so with `#[repeatable]`.
+/// What comes of it if a call is made again, to the successor of a server that died: the trait of the interface says so with
+/// `#[repeatable]` and `#[stateful]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Again {
     /// No harm.
     Harmless,
     /// It may be done twice.
     Harmful,
+    /// It means something of an earlier call, which a server that was started again does not know: `#[stateful]`.
+    Meaningless,
 }
 
 /// Carries calls to one server.
