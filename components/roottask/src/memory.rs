@@ -103,12 +103,6 @@ pub fn make_board(cpus: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells the schedulers that a CPU rests, for one that takes its seat there and is entered only when there is something to do.
-pub fn tell_of_rest(cpu: usize) {
-    // SAFETY: the board was made before.
-    unsafe { &*(BOARD as *const Board) }.idle.fetch_or(1 << cpu, Ordering::Relaxed);
-}
-
 /// Lets `domain` use that page.
 pub fn give_board(domain: Entry) -> Result<(), String> {
     // SAFETY: whoever writes it, all of it is atomic.

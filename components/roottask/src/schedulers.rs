@@ -62,9 +62,6 @@ pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, S
         if !is_alone() {
             memory::give_board(running.domain)?;
             entry += SEVERAL_CPUS;
-            if let Seat::Cpu(cpu @ 1..) = seat {
-                memory::tell_of_rest(cpu);
-            }
         }
         // SAFETY: entry and stack were just made for this.
         unsafe { op::domain_set_scheduler(running.domain, seat, entry, stack + STACK_BYTES) }
