@@ -81,6 +81,7 @@ fn main() -> u8 {
         return 1;
     }
     let mut state = STATE.lock();
+    state.sources.wait();
     state.seed();
     if state.pool.seeds() == 0 {
         runtime::log!("no source of randomness answers yet: requests are refused until one does");

@@ -5,10 +5,14 @@ use interfaces::entropy::EntropyClient;
 use runtime::arch::RandomInstruction;
 use runtime::connection::{Direct, Name, Source};
 use runtime::entry::Owned;
-use runtime::op;
+use runtime::{op, thread};
 
 /// For the log, in the order of the pool's sources.
 pub const SOURCE_NAMES: [&str; SOURCES] = ["the processor", "the device"];
+
+/// How often the driver is looked for at the start, and nanoseconds in between.
+const TRIES: u32 = 50;
+const PAUSE: u64 = 5_000_000;
 
 /// The sources.
 pub struct Sources {
@@ -43,6 +47,18 @@ impl Sources {
     /// Nobody was asked yet.
     pub const fn new() -> Self {
         Self { device: None }
+    }
+
+    /// Waits for the driver if the processor has no numbers: a source that is not there when it is asked is asked again only
+    /// a second later, and both are started at the same time.
+    pub fn wait(&mut self) {
+        for _ in 0..TRIES {
+            if self.device.is_some() || RandomInstruction::new().is_some() {
+                return;
+            }
+            self.device = Name("entropy").open().ok().map(Owned::new);
+            let _ = thread::sleep(PAUSE);
+        }
     }
 
     /// Asks those that are due; `None` if none are.
