@@ -600,9 +600,7 @@ pub fn cut_out(mut activation: Ref<Activation>) {
         }
         thread.runs = Runs::Blocked;
         if thread.carries_orphans {
-            if adopt_next(thread) {
-                schedule::make_ready(thread);
-            }
+            leave_waiting(thread);
         } else {
             thread.ended = true;
         }

@@ -20,7 +20,7 @@ use crate::{deadline, frames, info, slab, trace};
 use abi::sched::{Event, IDLE, RUN, Ring as SharedRing, ThreadWord, hand_to};
 use abi::{Error, MAX_DEPTH, MAX_THREADS};
 use core::sync::atomic::{AtomicU32, Ordering};
-use parallel::ring::Ring;
+use parallel::ring::{self, Ring};
 
 /// Microseconds that `sched` may take between being entered and dispatching.
 const PATIENCE_MICROSECONDS: u64 = 10_000;
@@ -80,7 +80,7 @@ fn is_unread(ring: *mut SharedRing) -> bool {
     // SAFETY: as above, of the first two words.
     unsafe {
         let [written, read] = [&raw mut (*ring).written, &raw mut (*ring).read].map(|word| AtomicU32::from_ptr(word));
-        written.load(Ordering::Acquire) != read.load(Ordering::Relaxed)
+        ring::is_unread(written, read)
     }
 }
 

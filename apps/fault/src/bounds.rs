@@ -207,7 +207,7 @@ pub const TRIED: &[Crime] = &[
     Crime::tried("map-deep", "a page mapped to a child and back until it is too deep", map_deep),
 ];
 
-fn status(status: Result<u64, &'static str>) -> Outcome {
+pub fn status(status: Result<u64, &'static str>) -> Outcome {
     match status {
         Ok(status) => Error::from_status(status),
         Err(text) => {
@@ -217,7 +217,7 @@ fn status(status: Result<u64, &'static str>) -> Outcome {
     }
 }
 
-fn with_victim(work: impl FnOnce(Entry) -> Outcome) -> Outcome {
+pub fn with_victim(work: impl FnOnce(Entry) -> Outcome) -> Outcome {
     let victim = Owned::new(operation::domain_new(Entry::ACCOUNT, 0, 0, "victim")?);
     work(victim.entry())
 }

@@ -6,6 +6,7 @@ use runtime::op::{self, Schedule};
 use runtime::{Entry, server};
 
 use crate::Crime;
+use crate::bounds::{status, with_victim};
 use crate::callees;
 use crate::child::Child;
 
@@ -99,13 +100,6 @@ pub const ALL: &[Crime] = &[
     }),
 ];
 
-fn status(outcome: Result<u64, &'static str>) -> Outcome {
-    match outcome.map(Error::from_status) {
-        Ok(Err(error)) => Err(error),
-        _ => Ok(()),
-    }
-}
-
 fn schedule(thread: Entry, schedule: Schedule) -> Outcome {
     op::thread_schedule(thread, schedule).map(drop)
 }
@@ -125,11 +119,6 @@ fn use_up_numbers(account: Entry) -> Result<[Outcome; 2], Error> {
     let _threads = [Owned::new(new_thread(victim.entry(), LOW)?), Owned::new(new_thread(victim.entry(), LOW)?)];
     let one_more = [new_thread(victim.entry(), LOW), op::domain_new(account, 0, 0, "victim")];
     Ok(one_more.map(|made| made.map(Owned::new).map(drop)))
-}
-
-fn with_victim(work: impl FnOnce(Entry) -> Outcome) -> Outcome {
-    let victim = Owned::new(op::domain_new(Entry::ACCOUNT, 0, 0, "victim")?);
-    work(victim.entry())
 }
 
 struct Nothing;

@@ -53,10 +53,10 @@ impl Sources {
     /// a second later, and both are started at the same time.
     pub fn wait(&mut self) {
         for _ in 0..TRIES {
+            self.device = Name("entropy").open().ok().map(Owned::new);
             if self.device.is_some() || RandomInstruction::new().is_some() {
                 return;
             }
-            self.device = Name("entropy").open().ok().map(Owned::new);
             let _ = thread::sleep(PAUSE);
         }
     }

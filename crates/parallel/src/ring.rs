@@ -17,6 +17,12 @@ pub struct Ring<'a> {
     pub slots: &'a [AtomicU32],
 }
 
+/// Whether a ring with these counters has a word that was not read. The reader's counter is whatever the reader wrote.
+#[inline(always)]
+pub fn is_unread(written: &AtomicU32, read: &AtomicU32) -> bool {
+    written.load(Ordering::Acquire) != read.load(Ordering::Relaxed)
+}
+
 impl Ring<'_> {
     #[inline(always)]
     fn slot(&self, counter: u32) -> &AtomicU32 {
@@ -50,9 +56,9 @@ impl Ring<'_> {
         word != 0 && same(word)
     }
 
-    /// Whether there is something that was not read. The reader's counter is whatever the reader wrote.
+    /// Whether there is something that was not read.
     pub fn is_unread(&self) -> bool {
-        self.written.load(Ordering::Acquire) != self.read.load(Ordering::Relaxed)
+        is_unread(self.written, self.read)
     }
 
     /// Takes the next word; 0 if it was taken before. Nothing if all was read.
