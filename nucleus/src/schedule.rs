@@ -19,7 +19,7 @@ use crate::thread::{self, Runs, Thread};
 use crate::{deadline, frames, info, slab, trace};
 use abi::sched::{Event, IDLE, RUN, Ring as SharedRing, ThreadWord, hand_to};
 use abi::{Error, MAX_DEPTH, MAX_THREADS};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
 use parallel::ring::{self, Ring};
 
 /// Microseconds that `sched` may take between being entered and dispatching.

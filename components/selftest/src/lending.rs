@@ -14,7 +14,6 @@ use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
 use runtime::{Connection, Entry, message, table};
 
-use crate::table::places::until;
 use crate::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
@@ -124,6 +123,15 @@ fn ended() -> Result<(), &'static str> {
         }
         Ok(())
     })
+}
+
+fn until(done: impl Fn() -> bool, what: &'static str) -> Result<(), &'static str> {
+    let deadline = op::clock() + 2_000 * MILLISECOND;
+    while !done() {
+        hold(op::clock() < deadline, what)?;
+        thread::sleep(MILLISECOND / 10).map_err(text)?;
+    }
+    Ok(())
 }
 
 fn ceiling() -> Result<(), &'static str> {

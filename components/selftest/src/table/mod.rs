@@ -11,7 +11,7 @@ mod calls;
 #[allow(unsafe_code)]
 mod child;
 mod floating;
-pub mod places;
+mod places;
 pub mod programs;
 mod revoked;
 mod running;
