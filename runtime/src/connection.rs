@@ -7,12 +7,13 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use abi::rights::Kind;
 use abi::{Control, Error};
 use interface::{Again, Answer, Delegated, Failure, Protocol, Transport, Words};
 use interfaces::names::{NamesClient, NamesError};
 
 use crate::entry::Owned;
-use crate::{Entry, message, op, thread};
+use crate::{Entry, message, op, program, thread};
 
 /// How long a connection tries to reach its server, in nanoseconds.
 const PATIENCE: u64 = 5_000_000_000;
@@ -55,8 +56,32 @@ impl Transport for Direct {
 
 /// Where a connection's entry comes from.
 pub trait Source {
-    /// Gets a call entry, new each time. `Empty` = there is no such server at present.
+    /// Gets a call entry. `Empty` = there is no such server at present.
     fn open(&self) -> Result<Entry, Error>;
+    /// Lets go of one that leads nowhere any more.
+    fn close(&self, entry: Entry) {
+        drop(Owned::new(entry));
+    }
+}
+
+/// A server to which the system description, or whoever started us, gave an entry of this name; else one known by name. The
+/// entry stays ours: it is made again when the server restarts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Given(pub &'static str);
+
+impl Source for Given {
+    fn open(&self) -> Result<Entry, Error> {
+        let Some(entry) = program::portal(self.0) else { return Name(self.0).open() };
+        match op::entry_info(Entry::OWN, entry) {
+            Ok((Kind::Call, _)) => Ok(entry),
+            _ => Err(Error::Empty),
+        }
+    }
+    fn close(&self, entry: Entry) {
+        if program::portal(self.0) != Some(entry) {
+            drop(Owned::new(entry));
+        }
+    }
 }
 
 /// A server known by name.
@@ -78,7 +103,7 @@ impl Source for Name<'_> {
 
 /// An entry that is opened when first used and again when its server died.
 #[derive(Debug)]
-pub struct Connection<S> {
+pub struct Connection<S: Source> {
     source: S,
     /// 0 = not open.
     entry: AtomicUsize,
@@ -96,7 +121,7 @@ impl Connection<Name<'static>> {
     }
 }
 
-impl<S> Connection<S> {
+impl<S: Source> Connection<S> {
     /// To what the source opens.
     pub const fn new(source: S) -> Self {
         Self { source, entry: AtomicUsize::new(0), retired: AtomicUsize::new(0), epoch: AtomicUsize::new(0) }
@@ -139,7 +164,7 @@ impl<S: Source> Connection<S> {
                 match self.entry.compare_exchange(0, entry.0, Ordering::AcqRel, Ordering::Acquire) {
                     Ok(_) => Ok(entry),
                     Err(other) => {
-                        drop(Owned::new(entry));
+                        self.source.close(entry);
                         Ok(Entry(other))
                     }
                 }
@@ -154,7 +179,7 @@ impl<S: Source> Connection<S> {
             self.epoch.fetch_add(1, Ordering::AcqRel);
             match self.retired.swap(entry.0, Ordering::AcqRel) {
                 0 => {}
-                index => drop(Owned::new(Entry(index))),
+                index => self.source.close(Entry(index)),
             }
         }
     }
@@ -218,7 +243,7 @@ impl<S: Source> Connection<S> {
 
 /// A connection that is tried once: a server that is not there is not waited for.
 #[derive(Debug)]
-pub struct Once<'a, S>(&'a Connection<S>);
+pub struct Once<'a, S: Source>(&'a Connection<S>);
 
 impl<S: Source> Once<'_, S> {
     fn try_once(&self, call: impl FnOnce(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
@@ -283,11 +308,11 @@ impl<S: Source> Transport for Connection<S> {
     }
 }
 
-impl<S> Drop for Connection<S> {
+impl<S: Source> Drop for Connection<S> {
     fn drop(&mut self) {
         for index in [*self.entry.get_mut(), *self.retired.get_mut()] {
             if index != 0 {
-                drop(Owned::new(Entry(index)));
+                self.source.close(Entry(index));
             }
         }
     }

@@ -8,6 +8,7 @@
 use copy as _;
 
 pub mod arch;
+pub mod child;
 pub mod connection;
 pub mod device;
 pub mod entry;

@@ -4,8 +4,9 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::PAGE_BYTES;
-use abi::layout::STARTUP_PAGE;
+use abi::layout::{FIRST_FREE, STARTUP_PAGE};
 use loader::Startup;
+use loader::startup::ENTRY;
 
 use crate::op::{self, Schedule};
 use crate::{Entry, stream, table};
@@ -130,6 +131,9 @@ fn read(page: u64) {
             }
             for (_, index) in startup.portals() {
                 table::reserve(Entry(index.into()));
+            }
+            for (number, _) in startup.streams.iter().enumerate().filter(|(_, stream)| **stream == ENTRY) {
+                table::reserve(Entry(FIRST_FREE + number));
             }
             // SAFETY: there is no other thread yet.
             unsafe { *TOLD.0.get() = Some(startup) };

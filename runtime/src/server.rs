@@ -5,7 +5,7 @@
 //! mutexes. The main thread then has nothing more to do and [`park`]s.
 
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use abi::{Control, Error, MESSAGE_BYTES, rights};
 use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request};
@@ -180,6 +180,36 @@ pub fn service<S: Serve>() -> Result<Entry, Error> {
 pub fn service_with<S: Serve>(flags: u64) -> Result<Entry, Error> {
     // SAFETY: the entry is made for this.
     unsafe { op::service_new(arch::service_entry::<S> as *const () as u64, flags) }
+}
+
+/// A service that is made when the server starts, for minting call entries.
+#[derive(Debug)]
+pub struct Service(AtomicUsize);
+
+impl Default for Service {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Service {
+    /// Not made yet.
+    pub const fn new() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+    /// Makes it: it runs `S`.
+    pub fn make<S: Serve>(&self) -> Result<(), Error> {
+        self.0.store(service::<S>()?.0, Ordering::Relaxed);
+        Ok(())
+    }
+    /// Its entry.
+    pub fn entry(&self) -> Entry {
+        Entry(self.0.load(Ordering::Relaxed))
+    }
+    /// A call entry to it with this badge, for a reply.
+    pub fn mint(&self, badge: u64) -> Delegate {
+        Delegate::mint(self.entry().0, badge)
+    }
 }
 
 /// What a service is given to others with: they may make call entries to it and pass it on.

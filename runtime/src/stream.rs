@@ -1,18 +1,21 @@
 //! The standard streams.
 //!
-//! The startup page names them: `null`, `log` (the kernel log), `file:PATH`, `append:PATH`, `pipe:NUMBER`, or the
+//! The startup page names them: `null`, `log` (the kernel log), `file:PATH`, `append:PATH`, `pipe:NUMBER`, `entry` (a call
+//! entry that stands in our table), or the
 //! name of a server that speaks `Stream` (`console`). Pipes are served under the name `pipes`. They are opened when first used. Output is
 //! collected and written by lines. A program whose output nobody reads any more ends.
 
 use core::fmt;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+use abi::layout::FIRST_FREE;
 use interface::{Failure, Protocol};
 use interfaces::file::{FileClient, FileError, FileSystemClient, WRITE};
 use interfaces::pipes::{PipeError, PipesClient};
 use interfaces::stream::{StreamClient, StreamError};
+use loader::startup::ENTRY;
 
-use crate::connection::{Connection, Name, Source};
+use crate::connection::{Connection, Direct, Name, Source};
 use crate::sync::Mutex;
 use crate::{Entry, log, program};
 
@@ -54,6 +57,8 @@ pub enum Stream<'a> {
     Null,
     /// The kernel log.
     Log,
+    /// An entry that whoever started us had made.
+    Entry(StreamClient<Direct>),
     /// A server.
     Server(StreamClient<Connection<Name<'a>>>),
     /// A file from an offset on.
@@ -95,6 +100,7 @@ impl<'a> Stream<'a> {
     pub fn read(&self, into: &mut [u8]) -> Result<usize, Failure<StreamError>> {
         match self {
             Self::Null | Self::Log => Ok(0),
+            Self::Entry(entry) => entry.read(into),
             Self::Server(server) => server.read(into),
             Self::File(file, offset) => {
                 let count = file.read(offset.load(Ordering::Relaxed), into).map_err(of_file)?;
@@ -115,6 +121,7 @@ impl<'a> Stream<'a> {
                 log::bytes(bytes);
                 Ok(bytes.len())
             }
+            Self::Entry(entry) => entry.write(bytes),
             Self::Server(server) => server.write(bytes),
             Self::File(file, offset) => {
                 let count = file.write(offset.load(Ordering::Relaxed), bytes).map_err(of_file)?;
@@ -211,7 +218,11 @@ fn stream<'p>(place: &'p mut Option<Stream<'static>>, number: usize) -> &'p Stre
     place.get_or_insert_with(|| {
         enable();
         let description = program::startup().map_or("log", |startup| startup.streams[number]);
-        if number == 0 { Stream::input(description) } else { Stream::new(description) }
+        match number {
+            _ if description == ENTRY => Stream::Entry(StreamClient(Direct(Entry(FIRST_FREE + number)))),
+            0 => Stream::input(description),
+            _ => Stream::new(description),
+        }
     })
 }
 

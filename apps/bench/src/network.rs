@@ -6,7 +6,6 @@ use core::net::{IpAddr, Ipv4Addr};
 use runtime::op;
 use runtime::thread;
 use sockets::{Endpoint, Refusal, Session, Stream};
-use tool::inspect::PROC;
 
 use crate::measure::{Row, average, counted};
 use crate::peer;
@@ -26,8 +25,7 @@ const PAUSE: u64 = 1_000_000;
 pub fn tcp_local() -> Result<Row, String> {
     let server = peer::spawn("/bin/echod", &["echod"], 0)?;
     let outcome = measure();
-    let _ = PROC.kill(server);
-    let _ = PROC.wait(server);
+    let _ = server.end();
     outcome
 }
 

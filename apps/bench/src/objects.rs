@@ -14,7 +14,6 @@ use runtime::entry::{Entry, Owned};
 use runtime::op;
 use runtime::stream::FILE_SYSTEM;
 use runtime::thread::Thread;
-use tool::inspect::PROC;
 
 use crate::measure::{Row, average, counted, per_round};
 use crate::{pages, peer};
@@ -47,7 +46,7 @@ pub fn thread() -> Result<Row, String> {
 pub fn spawn() -> Result<Row, String> {
     let mut problem = None;
     let mut once = || match peer::spawn("/bin/true", &["true"], 0) {
-        Ok(number) => match PROC.wait(number) {
+        Ok(child) => match child.wait() {
             Ok(0) => {}
             Ok(status) => problem = Some(alloc::format!("status {status}")),
             Err(error) => problem = Some(error.to_string()),

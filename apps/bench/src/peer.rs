@@ -7,9 +7,11 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use interface::{Delegate, Delegated, Reply, Request, codes, interface};
 use loader::startup::{self, Contents};
 use runtime::abi::{NEVER, PAGE_BYTES};
+use runtime::child::Child;
 use runtime::connection::{Connection, Name};
 use runtime::entry::Entry;
 use runtime::server::{self, Serve, ServeWord};
+use runtime::sync::Mutex;
 use runtime::thread::Thread;
 use runtime::{op, program};
 use tool::inspect::PROC;
@@ -67,7 +69,7 @@ static PEERS: [End; MOST] = [end_of(0), end_of(1), end_of(2), end_of(3), end_of(
 /// The first peer, with which all is done that needs but one.
 pub static PEER: &End = &PEERS[0];
 /// The peers' processes, 0 = not started.
-static PROCESSES: [AtomicU64; MOST] = [const { AtomicU64::new(0) }; MOST];
+static PROCESSES: Mutex<[Option<Child>; MOST]> = Mutex::new([const { None }; MOST]);
 
 /// Starts the first, if it is not there.
 pub fn start() -> Result<(), String> {
@@ -76,32 +78,28 @@ pub fn start() -> Result<(), String> {
 
 /// Starts one, if it is not there.
 pub fn start_number(number: usize) -> Result<&'static End, String> {
-    let (Some(process), Some(end)) = (PROCESSES.get(number), PEERS.get(number)) else {
+    let mut processes = PROCESSES.lock();
+    let (Some(process), Some(end)) = (processes.get_mut(number), PEERS.get(number)) else {
         return Err(alloc::format!("there are but {MOST} peers"));
     };
-    if process.load(Ordering::Relaxed) == 0 {
-        let started = spawn("/bin/bench", &["bench", OPTION, &number.to_string()], FRAMES)?;
-        process.store(started, Ordering::Relaxed);
+    if process.is_none() {
+        *process = Some(spawn("/bin/bench", &["bench", OPTION, &number.to_string()], FRAMES)?);
     }
     Ok(end)
 }
 
 /// Starts a program without streams, which may have so many frames; 0 = as many as is usual.
-pub fn spawn(path: &str, words: &[&str], frames: u64) -> Result<u64, String> {
+pub fn spawn(path: &str, words: &[&str], frames: u64) -> Result<Child, String> {
     let contents = Contents { table_entries: 0, schedule: 0, name: words[0], streams: ["null", "console", "console"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, words.iter().copied(), [], []).map_err(|e| e.to_string())?;
-    PROC.spawn(path, &page[..used], frames, 0).map_err(|error| error.to_string())
+    PROC.spawn(path, &page[..used], frames, 0).map(Child::from).map_err(|error| error.to_string())
 }
 
 /// Ends those that are there.
 pub fn end() {
-    for process in &PROCESSES {
-        let number = process.swap(0, Ordering::Relaxed);
-        if number != 0 {
-            let _ = PROC.kill(number);
-            let _ = PROC.wait(number);
-        }
+    for process in PROCESSES.lock().iter_mut() {
+        let _ = process.take().map(Child::end);
     }
 }
 

@@ -3,6 +3,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -14,7 +15,6 @@ use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, arch, message, op};
-use tool::inspect::PROC;
 
 use crate::Crime;
 use crate::deaths;
@@ -241,17 +241,18 @@ fn dies(how: u64, status: u64) -> Result<String, String> {
 
 fn killed() -> Result<String, String> {
     let Server { process, entry } = Server::start()?;
-    let killer = Thread::start(
-        |number| {
+    let process = Arc::new(process);
+    let killer = thread::spawn({
+        let process = process.clone();
+        move || {
             let _ = thread::sleep(5 * MILLISECOND);
-            let _ = PROC.kill(number as u64);
-        },
-        process.number() as usize,
-    );
+            process.begin_end();
+        }
+    });
     let ended = Server::ask(entry.entry(), SLEEP, 60_000 * MILLISECOND);
     killer.map_err(|error| error.to_string())?.join();
     expect("the call", ended, Err(Error::PeerDied))?;
-    expect("its status", process.wait(), Ok(status::KILLED))?;
+    expect("its status", Arc::into_inner(process).ok_or("it is still held")?.wait(), Ok(status::KILLED))?;
     Ok(format!("the call ends: {}", Error::PeerDied))
 }
 

@@ -15,6 +15,7 @@ use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::startup::{self, Contents};
 use runtime::abi::rights::{MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Error, PAGE_BYTES, info, layout, op, rights};
+use runtime::child::Child;
 use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::stream::FILE_SYSTEM;
@@ -351,7 +352,7 @@ fn spawn() -> Result<String, String> {
             let end = match PROC.spawn("/bin/true", &page[..used], frames, 0) {
                 Err(Failure::Refused(ProcessError::NoMemory)) => None,
                 Err(error) => return Err(format!("with {frames} frames: {error}")),
-                Ok(process) => Some(PROC.wait(process).map_err(|error| error.to_string())?),
+                Ok(process) => Some(Child::from(process).wait().map_err(|error| error.to_string())?),
             };
             if charged()? != before {
                 return Err(format!("with {frames} frames: not all came back"));
@@ -368,14 +369,53 @@ fn spawn() -> Result<String, String> {
     };
     // The first time the components that are part of it may grow.
     let _ = round();
+    let before = left()?;
     let (refused, frames) = round()?;
     if refused == 0 {
         return Err("never refused".to_string());
+    }
+    let after = left()?;
+    if before != after {
+        return Err(format!("{before} frames are left for programs before, {after} afterwards"));
     }
     Ok(format!(
         "refused with 1 to {refused} frames: {}; died for want of a stack with fewer than {frames}; done with {frames}",
         interface::Code::text(ProcessError::NoMemory)
     ))
+}
+
+/// Frames that are left for programs: what can be given to programs that never run.
+fn left() -> Result<u64, String> {
+    /// Of one program. Suffices to load it.
+    const SOME: u64 = 256;
+    let contents = Contents { table_entries: 0, schedule: 0, name: "held", streams: ["entry", "null", "null"] };
+    let mut page = [0; PAGE_BYTES / 8];
+    let used = startup::write(&mut page, &contents, ["held"], [], []).map_err(|error| error.to_string())?;
+    let hold = |frames: u64| match PROC.spawn("/bin/true", &page[..used], frames, 0) {
+        Err(Failure::Refused(ProcessError::NoMemory)) => Ok(None),
+        outcome => outcome.map(|child| Some(Child::from(child))).map_err(|error| error.to_string()),
+    };
+    let mut held = Vec::new();
+    while let Some(child) = hold(SOME)? {
+        held.push(child);
+    }
+    // In place of the last one, the largest that there is room for.
+    let end = |child: Child| child.end().map(drop).map_err(|error| error.to_string());
+    held.pop().map_or(Ok(()), end)?;
+    let (mut fits, mut too_many) = (SOME, 2 * SOME);
+    while too_many - fits > 1 {
+        let middle = (fits + too_many) / 2;
+        match hold(middle)? {
+            Some(child) => {
+                end(child)?;
+                fits = middle;
+            }
+            None => too_many = middle,
+        }
+    }
+    let total = held.len() as u64 * SOME + fits;
+    held.into_iter().try_for_each(end)?;
+    Ok(total)
 }
 
 /// One file takes all the room that files have: it is refused more, and so is every other; removing it gives all back.

@@ -9,6 +9,7 @@ use interfaces::file::{EXECUTABLE, FileClient, FileError, TRUNCATE, WRITE};
 use interfaces::process::ProcessError;
 use loader::startup::{self, Contents};
 use runtime::abi::{PAGE_BYTES, layout};
+use runtime::child::Child;
 use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::stream::FILE_SYSTEM;
@@ -109,6 +110,6 @@ fn run(image: &[u8]) -> Result<String, String> {
     match outcome {
         Err(Failure::Refused(error @ ProcessError::NotAProgram)) => Ok(format!("refused: {error}")),
         Err(error) => Err(error.to_string()),
-        Ok(process) => Err(format!("it ended with {:?}", PROC.wait(process))),
+        Ok(process) => Err(format!("it ended with {:?}", Child::from(process).wait())),
     }
 }

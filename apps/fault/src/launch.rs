@@ -6,24 +6,25 @@ use interface::Failure;
 use interfaces::process::ProcessError;
 use loader::startup::{self, Contents};
 use runtime::abi::PAGE_BYTES;
+use runtime::child::Child;
 use tool::inspect::PROC;
 
-fn spawn(name: &str, arguments: &[&str], table_entries: u32, frames: u64) -> Result<u64, Failure<ProcessError>> {
+fn spawn(name: &str, arguments: &[&str], table_entries: u32, frames: u64) -> Result<Child, Failure<ProcessError>> {
     let contents = Contents { table_entries, schedule: 0, name, streams: ["null", "console", "console"] };
     let mut page = [0; PAGE_BYTES / 8];
     let words = core::iter::once("fault").chain(arguments.iter().copied());
     let used =
         startup::write(&mut page, &contents, words, [], []).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
-    PROC.spawn("/bin/fault", &page[..used], frames, 0)
+    PROC.spawn("/bin/fault", &page[..used], frames, 0).map(Child::from)
 }
 
 /// Starts one that holds what it has, with so many frames; it outlives us.
-pub fn holder(name: &str, frames: u64) -> Result<u64, Failure<ProcessError>> {
+pub fn holder(name: &str, frames: u64) -> Result<Child, Failure<ProcessError>> {
     spawn(name, &["--hold"], 0, frames)
 }
 
 /// A process. It is ended when this goes.
-pub struct Process(Option<u64>);
+pub struct Process(Option<Child>);
 
 impl Process {
     /// Starts `/bin/fault` under a name, with arguments and entries for its table.
@@ -38,31 +39,29 @@ impl Process {
 
     /// As [`Process::start`], with a small account.
     pub fn small(name: &str, arguments: &[&str]) -> Result<Self, String> {
-        Ok(Self(Some(spawn(name, arguments, 0, 256).map_err(|error| error.to_string())?)))
-    }
-
-    /// Its number.
-    pub fn number(&self) -> u64 {
-        self.0.unwrap_or(0)
+        Self::start_with(name, arguments, 0, 256)
     }
 
     /// Waits for its end.
     pub fn wait(mut self) -> Result<u64, String> {
-        PROC.wait(self.0.take().unwrap_or(0)).map_err(|error| error.to_string())
+        let child = self.0.take().ok_or("nobody")?;
+        child.wait().map_err(|error| error.to_string())
+    }
+
+    /// Has its end begin.
+    pub fn begin_end(&self) {
+        let _ = self.0.as_ref().map(Child::kill);
     }
 
     /// Ends it.
-    pub fn kill(self) -> Result<u64, String> {
-        PROC.kill(self.number()).map_err(|error| error.to_string())?;
-        self.wait()
+    pub fn kill(mut self) -> Result<u64, String> {
+        let child = self.0.take().ok_or("nobody")?;
+        child.end().map_err(|error| error.to_string())
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(number) = self.0 {
-            let _ = PROC.kill(number);
-            let _ = PROC.wait(number);
-        }
+        let _ = self.0.take().map(Child::end);
     }
 }

@@ -31,6 +31,7 @@ mod bounds;
 mod callees;
 mod child;
 mod deaths;
+mod deputies;
 mod exhaustion;
 mod fragile;
 mod frames;
@@ -159,6 +160,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         long::ALL,
         hoards::ALL,
         names::ALL,
+        deputies::ALL,
         fragile::ALL,
         images::ALL,
         frames::ALL,

@@ -25,12 +25,16 @@ mod scenes;
 mod storm;
 
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use loader::startup::{self, Contents};
 use runtime::abi::PAGE_BYTES;
+use runtime::child::Child;
 use runtime::connection::{Connection, Name};
 use runtime::interfaces::pipes::PipesClient;
+use runtime::thread;
 use tool::inspect::{self, PROC};
 use tool::{Arguments, println};
 
@@ -119,7 +123,7 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
         let pipe = PIPES.create().map_err(|error| error.to_string())?;
         let seed = seed.wrapping_mul(MAX_DOMAINS).wrapping_add(child);
         match start(seed, count, pipe, frames) {
-            Ok(number) => children.push((pipe, number, seed)),
+            Ok(child) => children.push((pipe, child, seed)),
             Err(cause) => {
                 let _ = PIPES.close_read(pipe);
                 let _ = PIPES.close_write(pipe);
@@ -129,14 +133,25 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
     }
     let mut total = Histogram::empty();
     let mut status = 0;
-    for (pipe, number, seed) in children {
+    for (pipe, child, seed) in children {
         let mut text = Vec::new();
         let mut buffer = [0; 1024];
+        let ended = Arc::new(AtomicU64::new(u64::MAX));
+        // Whoever reads learns of the end by the pipe.
+        let waiter = thread::spawn({
+            let ended = ended.clone();
+            move || {
+                let _ = child.wait().map(|status| ended.store(status, Ordering::Relaxed));
+                let _ = PIPES.close_write(pipe);
+            }
+        })
+        .map_err(|error| error.to_string())?;
         while let Ok(length @ 1..) = PIPES.read(pipe, &mut buffer) {
             text.extend_from_slice(&buffer[..length]);
         }
+        waiter.join();
+        let ended = ended.load(Ordering::Relaxed);
         let _ = PIPES.close_read(pipe);
-        let ended = PROC.wait(number).map_err(|error| error.to_string())?;
         let counted = core::str::from_utf8(&text).is_ok_and(|text| total.read(text));
         if ended != 0 || !counted {
             println!("child with seed {seed}: {}", inspect::status(ended));
@@ -146,7 +161,7 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
     Ok((total, status))
 }
 
-fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<u64, String> {
+fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<Child, String> {
     let (seed, count) = (seed.to_string(), count.to_string());
     let output = alloc::format!("pipe:{pipe}");
     let contents =
@@ -154,5 +169,5 @@ fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<u64, String> {
     let words = ["stress", "--child", "--seed", &seed, "--count", &count];
     let mut page = alloc::vec![0; PAGE_BYTES / 4];
     let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;
-    PROC.spawn("/bin/stress", &page[..used], frames, 0).map_err(|error| error.to_string())
+    PROC.spawn("/bin/stress", &page[..used], frames, 0).map(Child::from).map_err(|error| error.to_string())
 }

@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 
 use runtime::Entry;
 use runtime::abi::info;
-use runtime::connection::{Connection, Direct, Name};
+use runtime::connection::{Connection, Direct, Given};
 use runtime::interface::Failure;
 use runtime::interfaces::parent::{ParentClient, ParentError, State};
 use runtime::interfaces::process::{ProcessClient, ProcessError};
 use snapshot::record;
 
 /// The program server.
-pub static PROC: ProcessClient<Connection<Name<'static>>> = ProcessClient(Connection::named("proc"));
+pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));
 
 /// Why it was not told.
 pub type Refusal = Failure<ProcessError>;

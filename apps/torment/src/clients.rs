@@ -18,6 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use loader::startup::{Contents, write};
 use runtime::abi::rights::{MAP_READ, MAP_WRITE};
 use runtime::abi::{self, Control, PAGE_BYTES};
+use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::interface::{Failure, Reply, Request};
 use runtime::interfaces::console::ConsoleClient;
@@ -233,10 +234,9 @@ fn killed(place: usize, random: &mut Random) -> Result<(), String> {
     let mut page = [0; PAGE_BYTES / 8];
     let words = ["torment", "--client", SERVERS[place].name];
     let used = write(&mut page, &contents, words, [], []).map_err(text)?;
-    let child = PROC.spawn("/bin/torment", &page[..used], 0, 0).map_err(text)?;
+    let child = PROC.spawn("/bin/torment", &page[..used], 0, 0).map(Child::from).map_err(text)?;
     thread::sleep(2 * MILLISECOND + random.below(3 * MILLISECOND)).map_err(text)?;
-    PROC.kill(child).map_err(text)?;
-    PROC.wait(child).map_err(text)?;
+    child.end().map_err(text)?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use loader::startup::{Contents, write};
 use runtime::abi::Error;
+use runtime::child::Child;
 use runtime::connection::{Connection, Name};
 use runtime::interface::{Failure, Reply, Request};
 use runtime::interfaces::parent::ParentError;
@@ -211,7 +212,7 @@ fn programs(load: &Load, mut random: Random) -> Result<(), String> {
                 outcome => break outcome.map_err(tell("spawn"))?,
             }
         };
-        let status = PROC.wait(process).map_err(tell("wait"))?;
+        let status = Child::from(process).wait().map_err(tell("wait"))?;
         if status != u64::from(fails) {
             return Err(format!("{path} ended with {status}"));
         }

@@ -76,7 +76,10 @@ pub struct Child {
     pub domain: Owned,
     /// Its number in the nucleus's lists.
     pub number: u64,
+    /// None before it runs.
     thread: Option<Owned>,
+    /// Where it begins.
+    start: u64,
     ticket: Option<u64>,
     account: Owned,
     table_order: usize,
@@ -124,12 +127,7 @@ fn memory(error: Failure<Sigma0Error>) -> ProcessError {
 
 impl Child {
     /// Makes the domain of the program in `source`, all but its thread. `process` is the badge with which it calls us.
-    pub fn new(
-        source: &Source<'_>,
-        launch: &Startup<'_>,
-        limits: Limits,
-        process: u64,
-    ) -> Result<(Self, u64), ProcessError> {
+    pub fn new(source: &Source<'_>, launch: &Startup<'_>, limits: Limits, process: u64) -> Result<Self, ProcessError> {
         let mut head = [0; loader::program::HEAD_BYTES];
         let length = source.read(0, &mut head)?;
         let program = Program::parse(&head[..length], source.bytes(), MACHINE).map_err(|error| {
@@ -140,14 +138,15 @@ impl Child {
         let table_order = table_order(launch.table_entries);
         let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
         let number = newest_domain();
-        let mut child = Self { domain: Owned::new(domain), number, thread: None, ticket: None, account, table_order };
+        let domain = Owned::new(domain);
+        let mut child = Self { domain, number, thread: None, start: program.entry, ticket: None, account, table_order };
         child.equip(process, program.end())?;
         if limits.cpus != 0 {
             op::domain_set_cpus(child.domain.entry(), limits.cpus).map_err(cpus)?;
         }
         child.load(source, &program)?;
         child.tell(launch)?;
-        Ok((child, program.entry))
+        Ok(child)
     }
 
     /// Portals and entries that every program has.
@@ -202,7 +201,7 @@ impl Child {
                 name: launch.name,
                 streams: launch.streams,
             };
-            startup::write(&mut block[0], &contents, launch.arguments(), launch.environment(), [])
+            startup::write(&mut block[0], &contents, launch.arguments(), launch.environment(), launch.portals())
                 .map(drop)
                 .map_err(|_| ProcessError::BadLaunch)
         })
@@ -222,9 +221,14 @@ impl Child {
         window::with_pages(order, draw, fill, nucleus, self.domain.entry(), address, rights)
     }
 
+    /// Whether it has not run yet.
+    pub fn is_new(&self) -> bool {
+        self.thread.is_none()
+    }
+
     /// Lets it run.
-    pub fn start(&mut self, entry: u64) -> Result<(), ProcessError> {
-        let thread = window::start_thread(self.domain.entry(), entry, MAIN_STACK_TOP, STARTUP_PAGE, SCHEDULE);
+    pub fn start(&mut self) -> Result<(), ProcessError> {
+        let thread = window::start_thread(self.domain.entry(), self.start, MAIN_STACK_TOP, STARTUP_PAGE, SCHEDULE);
         self.thread = Some(Owned::new(thread.map_err(nucleus)?));
         Ok(())
     }

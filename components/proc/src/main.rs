@@ -23,18 +23,17 @@ mod file;
 mod table;
 mod window;
 
-use core::sync::atomic::{AtomicUsize, Ordering};
-
 use abi::info;
+use abi::rights::{COPY, Kind, WRITE};
 use interface::{Delegate, Delegated, Failure, Reply, Request};
 use interfaces::parent::{ParentClient, ParentError, ParentServer, State};
-use interfaces::process::{Force, KEPT, ProcessError, ProcessServer};
+use interfaces::process::{ChildServer, Force, KEPT, ProcessError, ProcessServer};
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
-use runtime::server::{self, Serve};
+use runtime::server::{self, Serve, Service};
 
-use crate::child::Limits;
+use crate::child::{Child, Limits};
 
 runtime::entry!(main);
 
@@ -43,11 +42,13 @@ const ACTIVATIONS: usize = table::MAX_WAITING + 4;
 /// Pages of stack that a call takes: to start a program, messages are put together beside the launch.
 const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES;
 
-static PARENT: AtomicUsize = AtomicUsize::new(0);
+static PARENT: Service = Service::new();
+static PROCESSES: Service = Service::new();
+static CHILDREN: Service = Service::new();
 
 /// The service behind the portal `PARENT` of programs.
 pub fn service() -> Entry {
-    Entry(PARENT.load(Ordering::Relaxed))
+    PARENT.entry()
 }
 
 /// Has a domain given its portal to the name service.
@@ -63,21 +64,18 @@ impl Serve for Processes {
     }
 }
 
+/// Refuses who found us by our name, as everybody can: badge 0. Others have their entry from the system description, or
+/// from somebody who has.
+fn allow(badge: u64) -> Result<(), ProcessError> {
+    if badge == 0 { Err(ProcessError::NotAllowed) } else { Ok(()) }
+}
+
 impl ProcessServer for Processes {
-    fn spawn(&self, badge: u64, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<u64, ProcessError> {
-        // Who found us by our name has badge 0.
-        if frames == KEPT && badge == 0 {
-            return Err(ProcessError::NotAllowed);
+    fn spawn(&self, badge: u64, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<Delegate, ProcessError> {
+        if frames == KEPT {
+            allow(badge)?;
         }
-        table::spawn(path, launch, Limits { frames, cpus })
-    }
-
-    fn wait(&self, _badge: u64, process: u64) -> Result<u64, ProcessError> {
-        table::wait(process)
-    }
-
-    fn kill(&self, _badge: u64, process: u64) -> Result<(), ProcessError> {
-        table::kill(process)
+        table::spawn(path, launch, Limits { frames, cpus }).map(|number| CHILDREN.mint(number))
     }
 
     fn list(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
@@ -113,11 +111,13 @@ impl ProcessServer for Processes {
         }
     }
 
-    fn stop_machine(&self, _badge: u64, status: u64) -> Result<(), ProcessError> {
+    fn stop_machine(&self, badge: u64, status: u64) -> Result<(), ProcessError> {
+        allow(badge)?;
         op::machine_stop(Entry::SPECIAL, status & 0x7f).map_err(|_| ProcessError::NotAllowed)
     }
 
-    fn kill_domain(&self, _badge: u64, number: u64, force: Force) -> Result<(), ProcessError> {
+    fn kill_domain(&self, badge: u64, number: u64, force: Force) -> Result<(), ProcessError> {
+        allow(badge)?;
         if table::kill_domain(number)? {
             return Ok(());
         }
@@ -127,6 +127,51 @@ impl ProcessServer for Processes {
             Failure::Refused(ParentError::NoSuchComponent) => ProcessError::NoSuchDomain,
             _ => ProcessError::NotAllowed,
         })
+    }
+
+    fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), ProcessError> {
+        let domain = Owned::new(domain.into());
+        allow(badge)?;
+        let index = usize::try_from(index).map_or(Entry::OWN, Entry);
+        if !matches!(op::entry_info(Entry::OWN, domain.entry()), Ok((Kind::Domain, rights)) if rights & WRITE != 0) {
+            return Err(ProcessError::NotADomain);
+        }
+        op::portal_new(domain.entry(), PROCESSES.entry(), badge, index, 0).map(drop).map_err(|_| ProcessError::BadIndex)
+    }
+}
+
+/// Programs, each for whoever loaded it: the badge is its number.
+struct Children;
+
+impl Serve for Children {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Children.dispatch(request)
+    }
+}
+
+impl ChildServer for Children {
+    fn domain(&self, badge: u64) -> Result<Delegate, ProcessError> {
+        table::prepare(badge, |child| Ok(Delegate::entry(child.domain.entry().0, COPY | WRITE)))
+    }
+
+    fn start(&self, badge: u64) -> Result<(), ProcessError> {
+        table::prepare(badge, Child::start)
+    }
+
+    fn wait(&self, badge: u64) -> Result<u64, ProcessError> {
+        table::wait(badge)
+    }
+
+    fn ended(&self, badge: u64) -> Result<u64, ProcessError> {
+        table::ended(badge)
+    }
+
+    fn kill(&self, badge: u64) -> Result<(), ProcessError> {
+        table::kill(badge)
+    }
+
+    fn notify(&self, badge: u64, semaphore: Delegated) -> Result<(), ProcessError> {
+        table::notify(badge, Owned::new(semaphore.into()))
     }
 }
 
@@ -204,9 +249,13 @@ fn main() -> u8 {
 fn start() -> Result<(), Failure<ParentError>> {
     child::note_own_domain();
     table::death();
-    let parent = server::service::<Parent>().map_err(Failure::Transport)?;
-    PARENT.store(parent.0, Ordering::Relaxed);
+    let services = || {
+        PARENT.make::<Parent>()?;
+        CHILDREN.make::<Children>()?;
+        PROCESSES.make::<Processes>()
+    };
+    services().map_err(Failure::Transport)?;
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
     child::divide_account().map_err(Failure::Transport)?;
-    server::publish_new::<Processes>("proc").map(drop)
+    server::publish_service("proc", PROCESSES.entry())
 }

@@ -4,12 +4,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use abi::NEVER;
+use abi::rights::{Kind, WRITE};
 use interfaces::listing::{Record, Writer};
 use interfaces::parent::{MAX_PROGRAM_SERVICES, ParentError};
-use interfaces::pipes::PipesClient;
 use interfaces::process::{KEPT, ProcessError};
-use loader::startup::Startup;
-use runtime::connection::{Connection, Name};
+use loader::startup::{ENTRY, Startup};
 use runtime::entry::{Entry, Owned};
 use runtime::op;
 use runtime::sync::{Condvar, Mutex};
@@ -27,6 +26,7 @@ pub const MAX_WAITING: usize = 16;
 enum State {
     /// Being made.
     Starting,
+    /// There; its thread may be still to come.
     Running(Child),
     Ended(u64),
 }
@@ -34,10 +34,10 @@ enum State {
 struct Process {
     number: u64,
     name: String,
-    /// Pipes that end with it: number, and whether it is the writing end.
-    pipes: Vec<(u64, bool)>,
     /// What it published, by name; nothing while it is being published.
     services: Vec<(String, Option<Owned>)>,
+    /// Raised when it ends.
+    awaited: Option<Owned>,
     state: State,
 }
 
@@ -52,7 +52,6 @@ static ENDED: Condvar = Condvar::new();
 /// Held while a domain is made.
 static SPAWNING: Mutex<()> = Mutex::new(());
 static DEATH: runtime::sync::Once<Option<Entry>> = runtime::sync::Once::new();
-static PIPES: Connection<Name<'static>> = Connection::named("pipes");
 
 /// The semaphore that is raised when a program's domain dies.
 pub fn death() -> Entry {
@@ -62,6 +61,14 @@ pub fn death() -> Entry {
 impl Table {
     fn find(&mut self, number: u64) -> Option<usize> {
         self.processes.iter().position(|process| process.number == number)
+    }
+
+    /// The status of a process that has ended, which is forgotten.
+    fn ended(&mut self, number: u64) -> Result<u64, ProcessError> {
+        let index = self.find(number).ok_or(ProcessError::NoSuchProcess)?;
+        let State::Ended(status) = self.processes[index].state else { return Err(ProcessError::Runs) };
+        self.processes.remove(index);
+        Ok(status)
     }
 
     /// The services of a process. A call may come from one that is dead already: it has none.
@@ -82,22 +89,18 @@ impl Table {
             return Err(ProcessError::TooMany);
         }
         self.last += 1;
-        let pipes = launch.streams.iter().enumerate().filter_map(|(stream, text)| {
-            let number = text.strip_prefix("pipe:")?.parse().ok()?;
-            Some((number, stream > 0))
-        });
         self.processes.push(Process {
             number: self.last,
             name: launch.name.to_string(),
-            pipes: pipes.collect(),
             services: Vec::new(),
+            awaited: None,
             state: State::Starting,
         });
         Ok(self.last)
     }
 }
 
-/// Starts a program; gives its number.
+/// Loads a program and lets it run, if nothing is still to be made in its table; gives its number.
 pub fn spawn(path: &str, launch: &[u8], limits: Limits) -> Result<u64, ProcessError> {
     let launch = Startup::read(launch).map_err(|_| ProcessError::BadLaunch)?;
     let source = Source::open(path)?;
@@ -107,8 +110,9 @@ pub fn spawn(path: &str, launch: &[u8], limits: Limits) -> Result<u64, ProcessEr
     let made = Child::new(&source, &launch, limits, number);
     let mut table = TABLE.lock();
     let Some(index) = table.find(number) else { return Err(ProcessError::NoSuchProcess) };
-    let started = made.and_then(|(mut child, entry)| child.start(entry).map(|()| child));
-    match started {
+    let waits = launch.streams.contains(&ENTRY) || launch.portals().next().is_some();
+    let ready = made.and_then(|mut child| if waits { Ok(child) } else { child.start().map(|()| child) });
+    match ready {
         Ok(child) => {
             table.processes[index].state = State::Running(child);
             Ok(number)
@@ -150,14 +154,39 @@ pub fn keep(number: u64, name: &str, service: Option<Owned>) {
     }
 }
 
+/// Does something to a program that has not run yet.
+pub fn prepare<R>(number: u64, work: impl FnOnce(&mut Child) -> Result<R, ProcessError>) -> Result<R, ProcessError> {
+    let mut table = TABLE.lock();
+    let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
+    match &mut table.processes[index].state {
+        State::Running(child) if child.is_new() => work(child),
+        _ => Err(ProcessError::NotAllowed),
+    }
+}
+
+/// Raises this semaphore when the process ends, at once if it has ended.
+pub fn notify(number: u64, semaphore: Owned) -> Result<(), ProcessError> {
+    if !matches!(op::entry_info(Entry::OWN, semaphore.entry()), Ok((Kind::Semaphore, rights)) if rights & WRITE != 0) {
+        return Err(ProcessError::NotASemaphore);
+    }
+    let mut table = TABLE.lock();
+    let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
+    if matches!(table.processes[index].state, State::Ended(_)) {
+        drop(table);
+        let _ = op::v(semaphore.entry());
+    } else {
+        table.processes[index].awaited = Some(semaphore);
+    }
+    Ok(())
+}
+
 /// Waits for the end of a process; gives its status and forgets it.
 pub fn wait(number: u64) -> Result<u64, ProcessError> {
     let mut table = TABLE.lock();
     loop {
-        let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
-        if let State::Ended(status) = table.processes[index].state {
-            table.processes.remove(index);
-            return Ok(status);
+        match table.ended(number) {
+            Err(ProcessError::Runs) => {}
+            ended => return ended,
         }
         if table.waiting >= MAX_WAITING {
             return Err(ProcessError::Cancelled);
@@ -166,6 +195,11 @@ pub fn wait(number: u64) -> Result<u64, ProcessError> {
         table = ENDED.wait(table);
         table.waiting -= 1;
     }
+}
+
+/// The status of a process that has ended, which is forgotten.
+pub fn ended(number: u64) -> Result<u64, ProcessError> {
+    TABLE.lock().ended(number)
 }
 
 /// Ends a process.
@@ -218,7 +252,7 @@ pub fn reap() -> abi::Error {
     }
 }
 
-/// Takes away what is left of processes that ended, closes their pipes and wakes who waits for them.
+/// Takes away what is left of processes that ended, and wakes who waits for them.
 fn bury() {
     let mut dead = Vec::new();
     let mut table = TABLE.lock();
@@ -227,22 +261,23 @@ fn bury() {
         let Some(status) = child.status() else { continue };
         let state = core::mem::replace(&mut process.state, State::Starting);
         let services = core::mem::take(&mut process.services);
-        dead.push((process.number, status, core::mem::take(&mut process.pipes), (state, services)));
+        dead.push((process.number, status, (state, services)));
     }
     drop(table);
-    for (number, status, pipes, state) in dead {
+    for (number, status, state) in dead {
         // The domain and its account go before anybody learns of the end.
         drop(state);
-        for (pipe, writes) in pipes {
-            let pipes = PipesClient(&PIPES);
-            // A pipe that is gone already needs no closing.
-            let _ = if writes { pipes.close_write(pipe) } else { pipes.close_read(pipe) };
-        }
         let mut table = TABLE.lock();
-        if let Some(index) = table.find(number) {
-            table.processes[index].state = State::Ended(status);
-        }
+        let ended = table.processes.iter_mut().find(|process| process.number == number);
+        let awaited = ended.and_then(|process| {
+            process.state = State::Ended(status);
+            process.awaited.take()
+        });
         drop(table);
         ENDED.notify_all();
+        if let Some(semaphore) = awaited {
+            // Whoever handed it over may be gone.
+            let _ = op::v(semaphore.entry());
+        }
     }
 }

@@ -7,12 +7,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use abi::layout::MAX_ACTIVATIONS;
 use abi::{Control, Error, NEVER as NEVER_ENDS, info};
 use interface::{Reply, Request};
-use interfaces::process::ProcessClient;
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
-use runtime::{Connection, Entry, message, table};
+use runtime::{Entry, message, table};
 
 use crate::{Check, hold};
 
@@ -60,7 +59,7 @@ fn entry(place: &AtomicU64) -> Entry {
 /// The priority with which a thread runs, whatever was lent to it included.
 fn priority(thread: u64) -> u64 {
     let mut record = [0; size_of::<info::Thread>()];
-    let told = ProcessClient(Connection::named("proc")).inspect(info::THREAD, thread - 1, &mut record);
+    let told = crate::services::proc().inspect(info::THREAD, thread - 1, &mut record);
     let word = record[32..40].first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     told.ok().and(word).unwrap_or(u64::MAX)
 }

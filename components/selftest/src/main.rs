@@ -39,11 +39,10 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
 
-use interfaces::process::ProcessClient;
 use raw::{activation_in, map_code, start_nowhere};
 use runtime::serial::Serial;
 use runtime::stream::Stream;
-use runtime::{Arguments, Connection, Entry, op, program};
+use runtime::{Arguments, Entry, op, program};
 
 runtime::entry!(main);
 
@@ -77,7 +76,7 @@ fn main(arguments: Arguments) {
             let line = report(name, check(), &mut failed);
             let _ = console.write_all(line.as_bytes());
         }
-        let _ = ProcessClient(Connection::named("proc")).stop_machine(failed);
+        let _ = services::proc().stop_machine(failed);
     } else {
         for (name, check) in bytes::CHECKS
             .iter()

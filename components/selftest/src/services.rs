@@ -12,7 +12,8 @@ use interfaces::pipes::{PipeError, PipesClient};
 use interfaces::process::{Force, ProcessClient, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::startup::{Contents, write};
-use runtime::connection::Name;
+use runtime::child::Child;
+use runtime::connection::{Given, Name};
 use runtime::entry::Owned;
 use runtime::server::{self, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
@@ -182,7 +183,7 @@ fn drawing() -> Result<(), &'static str> {
 }
 
 fn essential() -> Result<(), &'static str> {
-    let proc = ProcessClient(Connection::named("proc"));
+    let proc = proc();
     let refused = |name, error| {
         proc.kill_domain(domain(name)?, Force::Gentle)
             .err()
@@ -239,21 +240,25 @@ fn streams() -> Result<(), &'static str> {
     files().remove("/tmp/stream").map_err(say)
 }
 
-fn launch(path: &str) -> Result<u64, Failure<ProcessError>> {
+/// By the portal that the system description gives.
+pub fn proc() -> ProcessClient<Connection<Given>> {
+    ProcessClient(Connection::new(Given("proc")))
+}
+
+fn launch(path: &str) -> Result<Child, Failure<ProcessError>> {
     let mut launch = [0; 512];
     let contents = Contents { table_entries: 0, schedule: 0, name: "", streams: ["null", "console", "console"] };
     let used = write(&mut launch, &contents, [path], [], []).unwrap_or(0);
-    ProcessClient(Connection::named("proc")).spawn(path, &launch[..used], 0, 0)
+    proc().spawn(path, &launch[..used], 0, 0).map(Child::from)
 }
 
 fn program() -> Result<(), &'static str> {
-    let process = launch("/bin/hello").map_err(say)?;
-    let status = ProcessClient(Connection::named("proc")).wait(process).map_err(say)?;
+    let status = launch("/bin/hello").and_then(|child| child.wait()).map_err(say)?;
     hold(status == 0, "another status")
 }
 
 fn no_program() -> Result<(), &'static str> {
-    hold(launch("/bin/nothing") == Err(Failure::Refused(ProcessError::NotFound)), "not refused")
+    hold(launch("/bin/nothing").err() == Some(Failure::Refused(ProcessError::NotFound)), "not refused")
 }
 
 /// The number of a living domain.
@@ -262,7 +267,7 @@ fn domain(name: &str) -> Result<u64, &'static str> {
     let offset = |field: usize, bytes: &[u8]| {
         bytes.get(field..field + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
     };
-    let proc = ProcessClient(Connection::named("proc"));
+    let proc = proc();
     loop {
         let mut bytes = [0; size_of::<info::Domain>()];
         let (_, next) = proc.inspect(info::DOMAIN, position, &mut bytes).map_err(say)?;
@@ -284,7 +289,7 @@ fn forgotten() -> Result<(), &'static str> {
     let lost = pipes.create().map_err(say)?;
     hold(pipes.write(lost, b"lost").map_err(say)? == 4, "the pipe takes nothing")?;
     let before = PIPES.epoch();
-    ProcessClient(Connection::named("proc")).kill_domain(domain("ramfs")?, Force::Gentle).map_err(say)?;
+    proc().kill_domain(domain("ramfs")?, Force::Gentle).map_err(say)?;
     let told = pipes.write(lost, b"more");
     hold(matches!(told, Err(Failure::Transport(abi::Error::PeerDied))), "nobody says that the pipe is gone")?;
     hold(PIPES.epoch() == before + 1, "the server has no successor")?;
@@ -295,7 +300,7 @@ fn forgotten() -> Result<(), &'static str> {
 }
 
 fn killed() -> Result<(), &'static str> {
-    let proc = ProcessClient(Connection::named("proc"));
+    let proc = proc();
     for round in 0..3 {
         files().stat("/etc").map_err(say)?;
         for name in ["ramfs", "names"] {

@@ -3,11 +3,15 @@
 use alloc::string::{String, ToString};
 
 use interfaces::file::Kind;
+use interfaces::parent::State;
+use interfaces::process::Force;
 use runtime::stream::FILE_SYSTEM;
 use shellparse::tokens::is_name;
+use tool::inspect;
 
+use crate::PROC;
 use crate::jobs;
-use crate::launch::PIN;
+use crate::launch::{ALLOW, PIN};
 use crate::session::Session;
 use crate::terminal::say;
 
@@ -20,8 +24,8 @@ pub struct Done {
 }
 
 /// Their names, for completion.
-pub const NAMES: [&str; 12] =
-    ["cd", "exit", "export", "fg", "help", "history", "jobs", PIN, "pwd", "set", "unset", "wait"];
+pub const NAMES: [&str; 14] =
+    [ALLOW, "cd", "exit", "export", "fg", "help", "history", "jobs", "kill", PIN, "pwd", "set", "unset", "wait"];
 
 const HELP: &str = "\
 Commands of the shell:
@@ -33,8 +37,11 @@ Commands of the shell:
   jobs                  what runs in the background
   fg [NUMBER]           waits for a background job; Ctrl-C then ends it
   wait                  waits for all background jobs
-  kill %NUMBER          ends a background job
+  kill [-f] WHAT ...    ends programs and components, by name or by number as ps
+                        shows it, and background jobs: kill %1. What cannot be
+                        started again is ended by force only: the machine may stop
   pin CPUS PROGRAM ...  runs a program on these CPUs only: pin 0,2-3 ls /
+  allow PROGRAM ...     runs a program that may end components, as kill does
   export NAME[=VALUE]   gives a variable to programs
   set [NAME=VALUE]      sets a variable, or shows all
   unset NAME            removes a variable
@@ -105,15 +112,7 @@ pub fn run(session: &mut Session, words: &[String], alone: bool) -> Option<Done>
             }
             done(status, "")
         }
-        "kill" if first.is_some_and(|word| word.starts_with('%')) => {
-            for word in arguments {
-                let number = word.strip_prefix('%').and_then(|digits| digits.parse().ok());
-                if !number.is_some_and(jobs::end) {
-                    return refuse(name, &alloc::format!("{word}: no such job"));
-                }
-            }
-            done(0, "")
-        }
+        "kill" => done(kill(arguments), ""),
         "set" | "export" => {
             for word in arguments {
                 let (variable, value) = match word.split_once('=') {
@@ -135,6 +134,44 @@ pub fn run(session: &mut Session, words: &[String], alone: bool) -> Option<Done>
         }
         _ => None,
     }
+}
+
+/// Ends what the words name; gives the status.
+fn kill(arguments: &[String]) -> u64 {
+    let (force, words) = match arguments.split_first() {
+        Some((option, words)) if option == "-f" => (Force::Forced, words),
+        _ => (Force::Gentle, arguments),
+    };
+    if words.is_empty() || words.iter().any(|word| word.starts_with('-')) {
+        say!("usage: kill [-f] PROGRAM|COMPONENT|NUMBER|%JOB...");
+        return 2;
+    }
+    let mut status = 0;
+    for word in words {
+        if let Err(cause) = end(word, force) {
+            say!("kill: {word}: {cause}");
+            status = 1;
+        }
+    }
+    status
+}
+
+fn end(word: &str, force: Force) -> Result<(), String> {
+    if let Some(job) = word.strip_prefix('%') {
+        return if job.parse().is_ok_and(jobs::end) { Ok(()) } else { Err("no such job".into()) };
+    }
+    let number = match word.parse() {
+        Ok(number) => number,
+        Err(_) => {
+            let domains = inspect::domains().map_err(|error| error.to_string())?;
+            inspect::only(&domains, word).map_err(|cause| match inspect::state(word) {
+                Ok(State::Waits) => "it does not run; it is started later",
+                Ok(State::Dead) => "it does not run, and nobody starts it again",
+                _ => cause,
+            })?
+        }
+    };
+    PROC.kill_domain(number, force).map_err(|error| error.to_string())
 }
 
 fn cd(session: &mut Session, to: Option<&str>) -> Option<Done> {

@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 use runtime::sync::{Condvar, Mutex};
 use runtime::thread;
 
-use crate::PROC;
 use crate::run::Running;
 use crate::terminal::say;
 
@@ -45,9 +44,9 @@ pub fn kill_foreground() {
 }
 
 fn kill(running: &Running) {
-    let numbers = running.lock().clone();
-    for number in numbers {
-        let _ = PROC.kill(number);
+    let programs = running.lock().clone();
+    for program in programs {
+        let _ = program.kill();
     }
 }
 

@@ -4,13 +4,14 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use abi::PAGE_BYTES;
-use interface::Failure;
+use abi::layout::FIRST_FREE;
+use abi::rights::{COPY, WRITE};
+use interface::{Delegate, Failure};
 use interfaces::file::TRUNCATE;
-use interfaces::process::{KEPT, ProcessClient, ProcessError};
+use interfaces::process::{KEPT, ProcessError};
 use loader::startup::{self, Contents};
-use runtime::connection::Direct;
+use runtime::child::Child;
 use runtime::entry::Owned;
-use runtime::program;
 use runtime::stream::{FILE_SYSTEM, Stream};
 use shellparse::{Command, RedirectionKind};
 
@@ -125,28 +126,62 @@ pub struct Launch<'a> {
     pub cpus: u64,
     /// It may have the part that is kept for a command in the foreground.
     pub may_use_kept: bool,
+    /// It may end components, as the shell may.
+    pub allowed: bool,
 }
+
+/// Where a program that is allowed to has its entry to `proc`: behind its streams.
+const PORTAL: u16 = FIRST_FREE as u16 + 3;
 
 /// The prefix that says on which CPUs a program may run.
 pub const PIN: &str = "pin";
+/// The prefix for a program that may end components.
+pub const ALLOW: &str = "allow";
 
-/// On which CPUs the words say that a program is to run (0 = all), and the program and its arguments. `Err` = why they
-/// say nothing.
-pub fn pinned(words: &[String]) -> Result<(u64, &[String]), String> {
-    match words {
-        [prefix, set, rest @ ..] if prefix == PIN && !rest.is_empty() => match rest.first() {
-            Some(own) if builtins::NAMES.contains(&own.as_str()) => {
-                Err(alloc::format!("{own} is a command of the shell: it runs where the shell does"))
+/// What prefixes say of a program.
+#[derive(Clone, Copy, Default)]
+pub struct Prefixes {
+    /// On which CPUs it is to run; 0 = all.
+    pub cpus: u64,
+    /// It may end components.
+    pub allowed: bool,
+}
+
+/// What the prefixes in front say, and the program and its arguments. `Err` = why they say nothing.
+pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
+    let (mut prefixes, mut rest) = (Prefixes::default(), words);
+    loop {
+        rest = match rest {
+            [prefix, set, rest @ ..] if prefix == PIN && prefixes.cpus == 0 && !rest.is_empty() => {
+                prefixes.cpus = cpuset::parse(set).map_err(|error| alloc::format!("{PIN}: {set}: {error}"))?;
+                rest
             }
-            _ => cpuset::parse(set).map(|cpus| (cpus, rest)).map_err(|error| alloc::format!("{set}: {error}")),
-        },
-        [prefix, ..] if prefix == PIN => Err("usage: pin CPUS PROGRAM [ARGUMENT...]; CPUS as in 0,2-3".to_string()),
-        _ => Ok((0, words)),
+            [prefix, ..] if prefix == PIN && prefixes.cpus == 0 => {
+                return Err(alloc::format!("{PIN}: usage: pin CPUS PROGRAM [ARGUMENT...]; CPUS as in 0,2-3"));
+            }
+            [prefix, rest @ ..] if prefix == ALLOW && !rest.is_empty() => {
+                prefixes.allowed = true;
+                rest
+            }
+            [prefix] if prefix == ALLOW => return Err(alloc::format!("{ALLOW}: usage: allow PROGRAM [ARGUMENT...]")),
+            [own, ..] if rest.len() < words.len() && builtins::NAMES.contains(&own.as_str()) => {
+                let prefix = &words[0];
+                return Err(alloc::format!("{prefix}: {own} is a command of the shell: it runs where the shell does"));
+            }
+            _ => return Ok((prefixes, rest)),
+        };
     }
 }
 
-/// Starts a program; gives the number of its process.
-pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<u64, Failure<ProcessError>> {
+/// Gives a program our own entry to `proc`, and lets it run.
+fn allow(child: &Child) -> Result<(), Failure<ProcessError>> {
+    let domain = child.domain()?;
+    PROC.give(Delegate::entry(domain.entry().0, COPY | WRITE), PORTAL.into())?;
+    child.start()
+}
+
+/// Starts a program.
+pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<Child, Failure<ProcessError>> {
     let Some(command) = launch.words.first() else { return Err(Failure::Refused(ProcessError::NotFound)) };
     let name = command.rsplit('/').next().unwrap_or(command);
     let [input, output, error] = &launch.streams.names;
@@ -155,17 +190,24 @@ pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<u64, Failure<Proc
     let mut page = alloc::vec![0; PAGE_BYTES - 512];
     let arguments = launch.words.iter().map(String::as_str);
     let environment = launch.environment.iter().map(String::as_str);
-    let used = startup::write(&mut page, &contents, arguments, environment, [])
+    let used = startup::write(&mut page, &contents, arguments, environment, launch.allowed.then_some(("proc", PORTAL)))
         .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
     let spawn = |path: &str| match PROC.spawn(path, &page[..used], 0, launch.cpus) {
         // Others hold all that there is for programs: a person must be able to look, end them and remove files.
         Err(Failure::Refused(ProcessError::NoMemory | ProcessError::TooMany)) if launch.may_use_kept => {
-            match program::portal("proc") {
-                Some(proc) => ProcessClient(Direct(proc)).spawn(path, &page[..used], KEPT, launch.cpus),
-                None => Err(Failure::Refused(ProcessError::NoMemory)),
-            }
+            PROC.spawn(path, &page[..used], KEPT, launch.cpus)
         }
         other => other,
+    };
+    let spawn = |path: &str| {
+        let child = Child::from(spawn(path)?);
+        match if launch.allowed { allow(&child) } else { Ok(()) } {
+            Ok(()) => Ok(child),
+            Err(error) => {
+                let _ = child.end();
+                Err(error)
+            }
+        }
     };
     if command.contains('/') {
         return spawn(&session.absolute(command));
@@ -174,7 +216,7 @@ pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<u64, Failure<Proc
     for directory in path.split(':').filter(|directory| !directory.is_empty()) {
         match spawn(&session.absolute(&alloc::format!("{directory}/{command}"))) {
             Err(Failure::Refused(ProcessError::NotFound)) => {}
-            other => return other,
+            outcome => return outcome,
         }
     }
     Err(Failure::Refused(ProcessError::NotFound))

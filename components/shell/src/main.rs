@@ -32,7 +32,7 @@ mod terminal;
 use alloc::string::String;
 
 use interfaces::process::ProcessClient;
-use runtime::connection::{Connection, Name};
+use runtime::connection::{Connection, Given};
 use runtime::stream::FILE_SYSTEM;
 
 use session::Session;
@@ -51,7 +51,7 @@ const COLUMNS: usize = 80;
 const MAX_TEXT: u64 = 64 * 1024;
 
 /// The program server.
-pub static PROC: ProcessClient<Connection<Name<'static>>> = ProcessClient(Connection::named("proc"));
+pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));
 
 fn main() -> u8 {
     match read_text(EXEC) {

@@ -4,26 +4,32 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use abi::NEVER;
 use abi::info::status;
 use interface::Failure;
 use interfaces::pipes::PipesClient;
 use interfaces::process::ProcessError;
+use runtime::child::Child;
 use runtime::connection::{Connection, Name};
+use runtime::entry::Owned;
 use runtime::sync::Mutex;
+use runtime::{Entry, op, thread};
 use shellparse::{Command, Connector, List, Pipeline, parse};
 
 use crate::launch::{self, Launch, Prepared};
 use crate::session::Session;
 use crate::terminal::say;
-use crate::{PROC, builtins, jobs, terminal};
+use crate::{builtins, jobs, terminal};
 
-/// Numbers of the processes of a list that run now.
-pub type Running = Arc<Mutex<Vec<u64>>>;
+/// The programs of a list that run now.
+pub type Running = Arc<Mutex<Vec<Arc<Child>>>>;
 
 static PIPES: PipesClient<Connection<Name<'static>>> = PipesClient(Connection::named("pipes"));
 
 /// Status of a command that cannot be understood.
 const MISUNDERSTOOD: u64 = 2;
+/// How long a wait for several programs rests that has no semaphore, in nanoseconds.
+const PAUSE: u64 = 20_000_000;
 /// Status of what was ended by Ctrl-C.
 const INTERRUPTED: u64 = 130;
 /// Status of what was killed.
@@ -120,9 +126,10 @@ fn pipeline(session: &mut Session, pipeline: &Pipeline, running: &Running) {
         let input = index.checked_sub(1).map(|before| pipes[before]);
         let output = pipes.get(index).copied();
         session.status = match start(session, command, input, output, alone) {
-            Ok(Started::Process(number, name)) => {
-                running.lock().push(number);
-                started.push((index, number, name));
+            Ok(Started::Program(child, name)) => {
+                let child = Arc::new(child);
+                running.lock().push(child.clone());
+                started.push(Program { index, child, name });
                 continue;
             }
             Ok(Started::Done(status, text)) => {
@@ -146,13 +153,16 @@ fn pipeline(session: &mut Session, pipeline: &Pipeline, running: &Running) {
     }
     let last = pipeline.commands.len() - 1;
     let had_console = session.interactive && !started.is_empty();
-    for (index, number, name) in started {
-        let status = wait(number, &name, session.interactive);
-        running.lock().retain(|running| *running != number);
-        if index == last {
+    each_end(started, |program, ended| {
+        running.lock().retain(|running| !Arc::ptr_eq(running, &program.child));
+        let read = program.index.checked_sub(1).and_then(|before| pipes.get(before));
+        read.map(|pipe| PIPES.close_read(*pipe));
+        pipes.get(program.index).map(|pipe| PIPES.close_write(*pipe));
+        let status = tell(ended, &program.name, session.interactive);
+        if program.index == last {
             session.status = status;
         }
-    }
+    });
     if had_console {
         terminal::take_back();
     }
@@ -172,9 +182,44 @@ fn feed(pipe: u64, mut bytes: &[u8]) {
     }
 }
 
+/// A program of a pipeline.
+struct Program {
+    /// Its place there.
+    index: usize,
+    child: Arc<Child>,
+    name: String,
+}
+
+type Ended = Result<u64, Failure<ProcessError>>;
+
+/// Waits for the end of all, and does something at each.
+fn each_end(mut programs: Vec<Program>, mut work: impl FnMut(&Program, Ended)) {
+    let semaphore = match &programs[..] {
+        [] => return,
+        [one] => return work(one, one.child.wait()),
+        _ => op::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new).ok(),
+    };
+    let semaphore =
+        semaphore.filter(|semaphore| programs.iter().all(|program| program.child.notify(semaphore.entry()).is_ok()));
+    while !programs.is_empty() {
+        // Without a semaphore they are asked again and again.
+        let _ = match &semaphore {
+            Some(semaphore) => op::p(semaphore.entry(), NEVER),
+            None => thread::sleep(PAUSE),
+        };
+        programs.retain(|program| match program.child.ended().transpose() {
+            None => true,
+            Some(ended) => {
+                work(program, ended);
+                false
+            }
+        });
+    }
+}
+
 enum Started {
     /// A program runs.
-    Process(u64, String),
+    Program(Child, String),
     /// A command of the shell itself: its status, and what it says to a pipe.
     Done(u64, String),
 }
@@ -198,8 +243,8 @@ fn start(
         }
         return Ok(Started::Done(done.status, done.text));
     }
-    let (cpus, words) = launch::pinned(&words).map_err(|cause| {
-        say!("shell: {}: {cause}", launch::PIN);
+    let (prefixes, words) = launch::prefixes(&words).map_err(|cause| {
+        say!("shell: {cause}");
         MISUNDERSTOOD
     })?;
     let Some(name) = words.first() else { return Ok(Started::Done(0, String::new())) };
@@ -207,11 +252,12 @@ fn start(
         words,
         streams: &streams,
         environment: &session.environment(),
-        cpus,
+        cpus: prefixes.cpus,
         may_use_kept: !session.background,
+        allowed: prefixes.allowed,
     };
     match launch::spawn(session, &launch) {
-        Ok(number) => Ok(Started::Process(number, name.clone())),
+        Ok(child) => Ok(Started::Program(child, name.clone())),
         Err(Failure::Refused(ProcessError::NotFound)) => {
             say!("shell: {name}: no such command or program (help lists them)");
             Err(127)
@@ -223,18 +269,13 @@ fn start(
     }
 }
 
-/// Waits for the end of a process and tells what it died of, if it did not end by itself.
-fn wait(number: u64, name: &str, interactive: bool) -> u64 {
-    let ended = loop {
-        match PROC.wait(number) {
-            Ok(status) => break status,
-            Err(Failure::Refused(ProcessError::Cancelled)) => {
-                let _ = runtime::thread::sleep(20_000_000);
-            }
-            Err(error) => {
-                say!("shell: {name}: {error}");
-                return 1;
-            }
+/// Tells what a program died of, if it did not end by itself; gives its status.
+fn tell(ended: Ended, name: &str, interactive: bool) -> u64 {
+    let ended = match ended {
+        Ok(status) => status,
+        Err(error) => {
+            say!("shell: {name}: {error}");
+            return 1;
         }
     };
     match ended {

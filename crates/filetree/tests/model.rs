@@ -26,6 +26,7 @@ proptest! {
             prop_assert_eq!(usage.nodes as usize, model.len() + 1);
             let present = usage.fixed + usage.content + usage.inodes + usage.free;
             prop_assert_eq!(tree.pages().present(), present as usize);
+            prop_assert_eq!(tree.used(), usage.fixed + usage.content + usage.inodes);
         }
         prop_assert_eq!(snapshot(&tree), model.clone());
         let (tree, existed) = Tree::open(tree.into_pages(), PAYER).unwrap();

@@ -28,6 +28,7 @@ pub use interface::{Code, Delegate, Delegated, Failure, Protocol};
 /// Every interface's name and layout, for the golden test and for tools.
 pub const LAYOUTS: &[(&str, &str)] = &[
     ("bus", bus::BUS_LAYOUT),
+    ("child", process::CHILD_LAYOUT),
     ("connection", net::CONNECTION_LAYOUT),
     ("console", console::CONSOLE_LAYOUT),
     ("datagrams", net::DATAGRAMS_LAYOUT),

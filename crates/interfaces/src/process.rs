@@ -21,25 +21,26 @@ codes! {
         13 NotExecutable "not marked as a program"
         14 IsADirectory "a directory"
         15 NoCpu "none of these CPUs is there"
+        16 NotASemaphore "not a semaphore that may be raised"
+        17 NotADomain "not a domain in which entries may be made"
+        18 BadIndex "not an index of that table at which an entry can be made"
+        19 Runs "it runs still"
     }
 }
 
 /// `Process::spawn`, instead of a number of frames: the part of memory that is kept for one command in the foreground, so
-/// that it starts whatever programs hold. Only for a component that the system description gives a portal to `proc`.
+/// that it starts whatever programs hold.
 pub const KEPT: u64 = u64::MAX;
 
-/// Programs.
+/// Programs. What ends others or the machine, and [`KEPT`], is for components that the system description gives a portal to
+/// `proc`, and for whom they give an entry with [`Process::give`]; the rest is for everybody.
 #[interface]
 pub trait Process {
-    /// Starts a program from a file. `launch` holds arguments, environment and streams
+    /// Loads a program from a file: a call entry of [`Child`]. `launch` holds arguments, environment, streams and portals
     /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = the usual, or [`KEPT`]; `cpus` has a bit for each
-    /// CPU on which its threads may run, 0 = on all. Gives its number.
-    fn spawn(&self, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<u64, ProcessError>;
-    /// Waits until the process ends; gives its status (`abi::info::status`) and forgets it.
-    fn wait(&self, process: u64) -> Result<u64, ProcessError>;
-    /// Ends a process.
-    #[repeatable]
-    fn kill(&self, process: u64) -> Result<(), ProcessError>;
+    /// CPU on which its threads may run, 0 = on all. It runs at once, unless `launch` names a stream or portal that is
+    /// still to be made in its table: then [`Child::start`] lets it run.
+    fn spawn(&self, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<Delegated, ProcessError>;
     /// Processes from a position on (0 at first), as [`crate::listing::Listing`] reads them: tag = 0
     /// running, 1 ended; value = number; name = program. Gives bytes and the next position, 0 after the last.
     #[repeatable]
@@ -47,10 +48,30 @@ pub trait Process {
     /// A record or bytes of `abi::info` (what, position as there). Gives bytes and the next position.
     #[repeatable]
     fn inspect(&self, what: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError>;
-    /// Stops the machine with an exit status, 0 to 127.
+    /// Stops the machine with an exit status, 0 to 127. Not for everybody.
     #[repeatable]
     fn stop_machine(&self, status: u64) -> Result<(), ProcessError>;
     /// Ends a program or a component by the number of its domain, as `ps` shows it. A component that is
-    /// not started again is ended only by force.
+    /// not started again is ended only by force. Not for everybody.
     fn kill_domain(&self, number: u64, force: Force) -> Result<(), ProcessError>;
+    /// Makes an entry like the caller's own in the table of a domain. Not for everybody.
+    fn give(&self, domain: Delegate, index: u64) -> Result<(), ProcessError>;
+}
+
+/// A program, for whoever loaded it: nobody else can wait for it, or end it by a number.
+#[interface]
+pub trait Child {
+    /// Its domain, with the rights to copy and to write, so that servers can make entries in its table. Only before it runs.
+    fn domain(&self) -> Result<Delegated, ProcessError>;
+    /// Lets it run. Once.
+    fn start(&self) -> Result<(), ProcessError>;
+    /// Waits until it ends; gives its status (`abi::info::status`) and forgets it.
+    fn wait(&self) -> Result<u64, ProcessError>;
+    /// The same without waiting: `Runs`.
+    fn ended(&self) -> Result<u64, ProcessError>;
+    /// Ends it.
+    #[repeatable]
+    fn kill(&self) -> Result<(), ProcessError>;
+    /// V on this semaphore when it ends, at once if it has ended.
+    fn notify(&self, semaphore: Delegate) -> Result<(), ProcessError>;
 }

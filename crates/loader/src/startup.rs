@@ -23,6 +23,10 @@ use abi::PAGE_BYTES;
 
 const MAGIC: &[u8; 8] = b"cairnst1";
 const HEADER_BYTES: usize = 32;
+/// A stream that is a call entry of the interface `Stream`, which stands at index `FIRST_FREE` plus the stream's number
+/// before the program runs.
+pub const ENTRY: &str = "entry";
+
 /// Strings before the arguments.
 const FIXED: usize = 4;
 
