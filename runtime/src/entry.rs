@@ -1,6 +1,7 @@
 //! Indices of our portal table as handles.
 
 use abi::layout;
+use abi::rights::Kind;
 
 use crate::{op, table};
 
@@ -27,6 +28,11 @@ impl Entry {
     pub const IO_PORTS: Entry = Entry(layout::IO_PORTS);
     /// The machine, the memory or the scheduler's seat.
     pub const SPECIAL: Entry = Entry(layout::SPECIAL);
+
+    /// Whether it is of this kind and has all of these rights.
+    pub fn is(self, kind: Kind, rights: u8) -> bool {
+        op::entry_info(Self::OWN, self).is_ok_and(|(found, has)| found == kind && has & rights == rights)
+    }
 
     /// The operand word.
     #[inline(always)]

@@ -4,13 +4,16 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 use interface::{Delegate, Failure};
+use interfaces::parent::{ParentClient, ParentError};
 use interfaces::process::{ChildClient, Force, KEPT, ProcessClient, ProcessError};
+use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::startup::{self, Contents};
 use runtime::abi::layout::FIRST_FREE;
-use runtime::abi::rights::{ALL as ALL_RIGHTS, COPY, READ};
-use runtime::abi::{Error, PAGE_BYTES, info::status};
+use runtime::abi::rights::{ALL as ALL_RIGHTS, CONTROL, COPY, READ, WRITE};
+use runtime::abi::{Error, PAGE_BYTES, info::status, layout};
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
+use runtime::server::{self, ServeWord};
 use runtime::{Entry, op};
 use tool::inspect;
 
@@ -22,6 +25,11 @@ pub const ALL: &[Crime] = &[
     Crime::tried("right-for-itself", "has the right to end others given to itself", right),
     Crime::tried("kept-part", "asks for the memory that is kept for a command of the shell", kept),
     Crime::tried("child-entries", "hands over what is no semaphore, and no domain", entries),
+    Crime::tried(
+        "other-entries",
+        "hands over what is no account, no domain and no service, or has not the right",
+        kinds,
+    ),
     Crime::tried("child-late", "changes a program that runs, and asks for an end twice", late),
 ];
 
@@ -114,6 +122,53 @@ fn entries() -> Result<String, String> {
         return Err("told twice".to_string());
     }
     Ok(format!("refused: {}", ProcessError::NotASemaphore))
+}
+
+fn kinds() -> Result<String, String> {
+    let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    let account = Owned::new(op::account_new(Entry::ACCOUNT, 20).map_err(text)?);
+    let domain = Owned::new(op::domain_new(account.entry(), 0, 0, "victim").map_err(text)?);
+    let service = Owned::new(server::word_service::<Nobody>().map_err(text)?);
+    let all = [&semaphore, &account, &domain, &service].map(Owned::entry);
+    let others = |one: &Owned| {
+        let one = one.entry();
+        all.into_iter().filter(move |other| *other != one).map(|other| (other, ALL_RIGHTS))
+    };
+    let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
+    let ticket = sigma0.manage_account(Delegate::entry(account.entry().0, ALL_RIGHTS)).map_err(text)?;
+    for (entry, rights) in others(&account).chain([(account.entry(), COPY | READ)]) {
+        let refused = sigma0.manage_account(Delegate::entry(entry.0, rights));
+        if refused != Err(Failure::Refused(Sigma0Error::NotAnAccount)) {
+            return Err(format!("an account: {refused:?}"));
+        }
+    }
+    for (entry, rights) in others(&domain).chain([(domain.entry(), COPY | WRITE), (domain.entry(), COPY | CONTROL)]) {
+        let refused = sigma0.manage_domain(ticket, layout::PROGRAM_START, Delegate::entry(entry.0, rights));
+        if refused != Err(Failure::Refused(Sigma0Error::NotADomain)) {
+            return Err(format!("a domain: {refused:?}"));
+        }
+    }
+    // The ticket is as it was.
+    let managed = sigma0.manage_domain(ticket, layout::PROGRAM_START, Delegate::entry(domain.entry().0, ALL_RIGHTS));
+    managed.and_then(|()| sigma0.forget(ticket)).map_err(text)?;
+    let parent = ParentClient(Direct(Entry::PARENT));
+    for (entry, rights) in others(&service).chain([(service.entry(), COPY | READ)]) {
+        let refused = parent.publish("kinds", Delegate::entry(entry.0, rights));
+        if refused != Err(Failure::Refused(ParentError::NotAService)) {
+            return Err(format!("a service: {refused:?}"));
+        }
+    }
+    parent.publish("kinds", Delegate::entry(service.entry().0, ALL_RIGHTS)).map_err(text)?;
+    Ok(format!("refused: {}; {}; {}", Sigma0Error::NotAnAccount, Sigma0Error::NotADomain, ParentError::NotAService))
+}
+
+/// A service that nobody asks.
+struct Nobody;
+
+impl ServeWord for Nobody {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        0
+    }
 }
 
 fn late() -> Result<String, String> {

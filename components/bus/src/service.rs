@@ -83,11 +83,6 @@ fn give(domain: Entry, source: u64, address: u64, pages: u64) -> Result<(), BusE
     Ok(())
 }
 
-/// Is it an entry of this kind, with this right?
-fn is(entry: Entry, kind: Kind, right: u8) -> bool {
-    op::entry_info(Entry::OWN, entry).is_ok_and(|(found, rights)| found == kind && rights & right == right)
-}
-
 impl State {
     /// A device for a driver that has none: the first of these that nobody has.
     fn take(&mut self, badge: u64, device: u64, domain: Owned) -> Result<(), BusError> {
@@ -122,7 +117,7 @@ impl BusServer for BusService {
             // Opened by name: only who has a portal by the system description gets a device.
             return Err(BusError::NotAllowed);
         }
-        if !is(domain.entry(), Kind::Domain, rights::WRITE) {
+        if !domain.entry().is(Kind::Domain, rights::WRITE) {
             return Err(BusError::NotADomain);
         }
         let mut state = STATE.lock();
@@ -130,7 +125,7 @@ impl BusServer for BusService {
         let Some(old) = taken.get_mut(&badge) else { return state.take(badge, device, domain) };
         let id = found.get(old.number).map(|found| u64::from(found.configuration.id()));
         // A domain that is gone has left a revoked entry.
-        if id != Some(device) || is(old.domain.entry(), Kind::Domain, rights::WRITE) {
+        if id != Some(device) || old.domain.entry().is(Kind::Domain, rights::WRITE) {
             return Err(BusError::HasDevice);
         }
         old.take_back(found);
@@ -198,7 +193,7 @@ impl BusServer for BusService {
 
     fn work(&self, badge: u64, life: Delegated) -> Result<(), BusError> {
         let life = Owned::new(life.into());
-        if !is(life.entry(), Kind::Semaphore, rights::USE) {
+        if !life.entry().is(Kind::Semaphore, rights::USE) {
             return Err(BusError::NotASemaphore);
         }
         with(badge, |device, _| {

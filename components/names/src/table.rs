@@ -8,7 +8,6 @@ use abi::rights::Kind;
 use interfaces::listing::{Record, Writer};
 use interfaces::names::{MAX_NAMES, NamesError, is_name};
 use runtime::entry::{Entry, Owned};
-use runtime::op;
 
 struct Name {
     text: String,
@@ -97,5 +96,5 @@ impl Table {
 
 /// Is the entry still a service?
 fn alive(service: Entry) -> bool {
-    matches!(op::entry_info(Entry::OWN, service), Ok((Kind::Service, _)))
+    service.is(Kind::Service, 0)
 }

@@ -133,7 +133,7 @@ impl ProcessServer for Processes {
         let domain = Owned::new(domain.into());
         allow(badge)?;
         let index = usize::try_from(index).map_or(Entry::OWN, Entry);
-        if !matches!(op::entry_info(Entry::OWN, domain.entry()), Ok((Kind::Domain, rights)) if rights & WRITE != 0) {
+        if !domain.entry().is(Kind::Domain, WRITE) {
             return Err(ProcessError::NotADomain);
         }
         op::portal_new(domain.entry(), PROCESSES.entry(), badge, index, 0).map(drop).map_err(|_| ProcessError::BadIndex)
@@ -186,6 +186,9 @@ impl Serve for Parent {
 impl ParentServer for Parent {
     fn publish(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
         let service = Owned::new(service.into());
+        if !service.entry().is(Kind::Service, server::SERVICE_RIGHTS) {
+            return Err(ParentError::NotAService);
+        }
         let delegate = Delegate::entry(service.entry().0, abi::rights::ALL);
         table::reserve_name(badge, name)?;
         // Our parent registers it, and again when the name service is restarted. What the others have is derived

@@ -166,7 +166,7 @@ pub fn prepare<R>(number: u64, work: impl FnOnce(&mut Child) -> Result<R, Proces
 
 /// Raises this semaphore when the process ends, at once if it has ended.
 pub fn notify(number: u64, semaphore: Owned) -> Result<(), ProcessError> {
-    if !matches!(op::entry_info(Entry::OWN, semaphore.entry()), Ok((Kind::Semaphore, rights)) if rights & WRITE != 0) {
+    if !semaphore.entry().is(Kind::Semaphore, WRITE) {
         return Err(ProcessError::NotASemaphore);
     }
     let mut table = TABLE.lock();

@@ -88,12 +88,15 @@ pub fn remove(entry: Entry) {
 }
 
 fn is_alive(entry: Entry) -> bool {
-    matches!(op::entry_info(Entry::OWN, entry), Ok((Kind::Service, _)))
+    entry.is(Kind::Service, runtime::server::SERVICE_RIGHTS)
 }
 
 /// Notes a service; one of the same name is replaced. `register_new` registers it. Whether the component may have the
 /// name is the caller's to know.
 pub fn publish(component: u16, name: &str, service: Owned, publisher: Publisher) -> Result<(), ParentError> {
+    if !is_alive(service.entry()) {
+        return Err(ParentError::NotAService);
+    }
     let _registering = REGISTERING.lock();
     let mut state = STATE.lock();
     if let Some(known) = state.services.iter_mut().find(|known| known.name == name) {

@@ -1,6 +1,7 @@
 //! The interface `Sigma0`. The badge is the caller's ticket; 0 is `roottask` before it has one.
 
 use crate::{PAGER, SERVICE, pager, tickets};
+use abi::rights::{CONTROL, Kind, WRITE};
 use abi::{Error, layout};
 use interface::{Delegated, Reply, Request};
 use interfaces::sigma0::{Sigma0Error, Sigma0Server};
@@ -49,18 +50,24 @@ impl Sigma0Server for Service {
 
     fn manage_account(&self, badge: u64, account: Delegated) -> Result<u64, Sigma0Error> {
         let account = Entry::from(account);
-        tickets::take(badge, account).ok_or_else(|| {
-            tickets::remove(account);
-            Sigma0Error::Full
-        })
+        let ticket = if account.is(Kind::Account, WRITE) {
+            tickets::take(badge, account).ok_or(Sigma0Error::Full)
+        } else {
+            Err(Sigma0Error::NotAnAccount)
+        };
+        ticket.inspect_err(|_| tickets::remove(account))
     }
 
     fn manage_domain(&self, badge: u64, ticket: u64, heap: u64, domain: Delegated) -> Result<(), Sigma0Error> {
         let domain = Entry::from(domain);
-        if !tickets::set_domain(badge, ticket, domain) {
-            tickets::remove(domain);
-            return Err(Sigma0Error::NotManaged);
-        }
+        let kept = if !domain.is(Kind::Domain, WRITE | CONTROL) {
+            Err(Sigma0Error::NotADomain)
+        } else if tickets::set_domain(badge, ticket, domain) {
+            Ok(())
+        } else {
+            Err(Sigma0Error::NotManaged)
+        };
+        kept.inspect_err(|_| tickets::remove(domain))?;
         equip(domain, ticket, heap).map_err(told)
     }
 

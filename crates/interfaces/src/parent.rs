@@ -13,6 +13,7 @@ codes! {
         6 Essential "a component without which the machine stops"
         7 StaysDead "a component that nobody starts again"
         8 Taken "the name belongs to a component, or to another program"
+        9 NotAService "not a service that may be passed on"
     }
 }
 

@@ -13,6 +13,8 @@ codes! {
         6 NotManaged "not a domain that this caller handed over"
         7 Full "as many domains or accounts as this caller may hand over"
         8 Failed "the nucleus refused an entry"
+        9 NotAnAccount "not an account that may be drawn from"
+        10 NotADomain "not a domain that may be changed"
     }
 }
 
