@@ -232,9 +232,10 @@ pub fn register(name: &str) {
     let pending = {
         let state = STATE.lock();
         let found = state.services.iter().find(|service| service.name == name && !service.registered);
-        found.and_then(|service| service.entry).filter(|entry| state.is_connected && is_alive(*entry))
+        let pending = found.and_then(|service| Some((service.entry?, service.publisher)));
+        pending.filter(|(entry, _)| state.is_connected && is_alive(*entry))
     };
-    let Some(entry) = pending else { return };
+    let Some((entry, publisher)) = pending else { return };
     match NamesClient(Direct(Entry::NAMES)).register(name, Delegate::entry(entry.0, ALL)) {
         Ok(()) => {
             let mut state = STATE.lock();
@@ -242,6 +243,7 @@ pub fn register(name: &str) {
                 service.registered = true;
             }
         }
+        Err(error) if publisher == Publisher::Program => runtime::log_about_program!("registering {name}: {error}"),
         Err(error) => runtime::log!("registering {name}: {error}"),
     }
 }

@@ -41,6 +41,8 @@ mod promises;
 #[cfg(test)]
 mod ready;
 mod report;
+#[cfg(test)]
+mod services;
 mod systems;
 mod time_server;
 pub mod traced;

@@ -1,4 +1,4 @@
-//! `docs/promises.md`: each test that is named there exists and has passed in this run.
+//! `docs/promises.md`, and the table of methods in the book: each test that is named there exists and has passed in this run.
 
 use super::cases::{self, Case, Wanted};
 use super::file::BootTest;
@@ -7,9 +7,15 @@ use crate::isa::Isa;
 use crate::project::{Project, read_text};
 use anyhow::{Result, bail};
 
+/// Where the promises stand.
+const PROMISES: &str = "docs/promises.md";
+/// Where it stands what each method of a service promises.
+pub const SERVICES: &str = "docs/book/services.md";
+
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
 struct Promise {
+    file: &'static str,
     line: usize,
     text: String,
     tests: Vec<String>,
@@ -18,14 +24,18 @@ struct Promise {
 /// Compares the promises with what has passed. Without `all`, tests that did not run only have to exist.
 pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, report: &mut Report) {
     let verdict = || -> Result<()> {
-        let promises = rows(&read_text(&project.root.join("docs/promises.md"))?);
-        if promises.is_empty() {
-            bail!("docs/promises.md has no row `| promise | tests |`");
+        let mut promises = Vec::new();
+        for file in [PROMISES, SERVICES] {
+            let rows = rows(file, &read_text(&project.root.join(file))?);
+            if rows.is_empty() {
+                bail!("{file} has no row `| promise | tests |`");
+            }
+            promises.extend(rows);
         }
         let mut broken = Vec::new();
         for promise in &promises {
             if promise.tests.is_empty() {
-                broken.push(format!("docs/promises.md:{}: no test holds this promise", promise.line));
+                broken.push(format!("{}:{}: no test holds this promise", promise.file, promise.line));
             }
             for test in &promise.tests {
                 let cases = Case::called(boot_tests, test, Wanted::default());
@@ -47,11 +57,8 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                 let failed = report.has_failed(test) || cases.iter().any(|case| report.has_failed(&case.name()));
                 let holds = passed || exists && skipped && !failed;
                 if !holds {
-                    let line = promise.line;
-                    broken.push(format!(
-                        "docs/promises.md:{line}: `{test}` does not exist or has not passed: {}",
-                        promise.text
-                    ));
+                    let (file, line) = (promise.file, promise.line);
+                    broken.push(format!("{file}:{line}: `{test}` does not exist or has not passed: {}", promise.text));
                 }
             }
         }
@@ -65,23 +72,27 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
     report.add("promises", start.elapsed(), verdict);
 }
 
-/// Rows of all tables, without their heads.
-fn rows(text: &str) -> Vec<Promise> {
+/// The cells of each row of all tables, without their heads, with the number of its line.
+pub fn cells(text: &str) -> Vec<(usize, Vec<&str>)> {
     let lines: Vec<&str> = text.lines().collect();
     let is_rule = |line: &&str| line.starts_with('|') && line.chars().all(|c| "|-: ".contains(c));
-    let mut rows = Vec::new();
-    for (number, line) in lines.iter().enumerate() {
-        let head = lines.get(number + 1).is_some_and(is_rule);
-        let Some(cells) = line.strip_prefix('|').and_then(|line| line.trim_end().strip_suffix('|')) else { continue };
-        let Some((text, tests)) = cells.rsplit_once('|') else { continue };
-        if head || is_rule(line) {
-            continue;
-        }
+    let rows =
+        lines.iter().enumerate().filter(|(number, line)| !is_rule(line) && !lines.get(number + 1).is_some_and(is_rule));
+    rows.filter_map(|(number, line)| {
+        let cells = line.strip_prefix('|')?.trim_end().strip_suffix('|')?;
+        Some((number + 1, cells.split('|').map(str::trim).collect()))
+    })
+    .collect()
+}
+
+/// What each row promises.
+fn rows(file: &'static str, text: &str) -> Vec<Promise> {
+    let promise = |(line, cells): (usize, Vec<&str>)| {
+        let (tests, text) = cells.split_last().filter(|(_, text)| !text.is_empty())?;
         let tests = tests.split(',').map(|test| test.trim().trim_matches('`').to_string());
-        let tests = tests.filter(|test| !test.is_empty()).collect();
-        rows.push(Promise { line: number + 1, text: text.trim().into(), tests });
-    }
-    rows
+        Some(Promise { file, line, text: text[0].into(), tests: tests.filter(|test| !test.is_empty()).collect() })
+    };
+    cells(text).into_iter().filter_map(promise).collect()
 }
 
 #[cfg(test)]
@@ -92,9 +103,9 @@ mod tests {
     fn tables_are_read() {
         let text = "# Promises\n\n| promise | tests |\n|---|---|\n| It boots. | `boots`, cpio::x |\n| Nothing | |\n";
         let expected = [
-            Promise { line: 5, text: "It boots.".into(), tests: vec!["boots".into(), "cpio::x".into()] },
-            Promise { line: 6, text: "Nothing".into(), tests: vec![] },
+            Promise { file: "f", line: 5, text: "It boots.".into(), tests: vec!["boots".into(), "cpio::x".into()] },
+            Promise { file: "f", line: 6, text: "Nothing".into(), tests: vec![] },
         ];
-        assert_eq!(rows(text), expected);
+        assert_eq!(rows("f", text), expected);
     }
 }
