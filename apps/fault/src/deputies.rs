@@ -9,7 +9,7 @@ use interfaces::process::{ChildClient, Force, KEPT, ProcessClient, ProcessError}
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::startup::{self, Contents};
 use runtime::abi::layout::FIRST_FREE;
-use runtime::abi::rights::{ALL as ALL_RIGHTS, CONTROL, COPY, READ, WRITE};
+use runtime::abi::rights::{ALL as ALL_RIGHTS, CONTROL, COPY, MAP_READ, MAP_WRITE, READ, WRITE};
 use runtime::abi::{Error, PAGE_BYTES, info::status, layout};
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
@@ -18,6 +18,7 @@ use runtime::{Entry, op};
 use tool::inspect;
 
 use crate::Crime;
+use crate::launch::Process;
 
 /// All of them.
 pub const ALL: &[Crime] = &[
@@ -30,6 +31,7 @@ pub const ALL: &[Crime] = &[
         "hands over what is no account, no domain and no service, or has not the right",
         kinds,
     ),
+    Crime::tried("other-ticket", "draws from, changes and drops another program's ticket", ticket),
     Crime::tried("child-late", "changes a program that runs, and asks for an end twice", late),
 ];
 
@@ -160,6 +162,33 @@ fn kinds() -> Result<String, String> {
     }
     parent.publish("kinds", Delegate::entry(service.entry().0, ALL_RIGHTS)).map_err(text)?;
     Ok(format!("refused: {}; {}; {}", Sigma0Error::NotAnAccount, Sigma0Error::NotADomain, ParentError::NotAService))
+}
+
+/// A ticket is of use to whoever made it alone, also if another knows its number.
+fn ticket() -> Result<String, String> {
+    let account = Owned::new(op::account_new(Entry::ACCOUNT, 20).map_err(text)?);
+    let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
+    let ticket = sigma0.manage_account(Delegate::entry(account.entry().0, ALL_RIGHTS)).map_err(text)?;
+    let ended = Process::start("thief", &["--ticket", &ticket.to_string()], 0)?.wait()?;
+    if ended != 0 {
+        return Err(format!("another program is not refused, at step {ended}"));
+    }
+    sigma0.forget(ticket).map_err(text)?;
+    Ok(format!("refused: {}", Sigma0Error::NotManaged))
+}
+
+/// `fault --ticket NUMBER`: uses a ticket of another program. Gives the step that was not refused.
+pub fn thief(number: &str) -> u8 {
+    let Ok(ticket) = number.parse() else { return 100 };
+    let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
+    let domain = Delegate::entry(Entry::DOMAIN.0, ALL_RIGHTS);
+    let outcomes = [
+        sigma0.draw_for(ticket, layout::FREE_START, 0, MAP_READ | MAP_WRITE),
+        sigma0.manage_domain(ticket, layout::PROGRAM_START, domain),
+        sigma0.forget(ticket),
+    ];
+    let refused = Err(Failure::Refused(Sigma0Error::NotManaged));
+    outcomes.into_iter().position(|outcome| outcome != refused).map_or(0, |step| step as u8 + 1)
 }
 
 /// A service that nobody asks.

@@ -176,6 +176,7 @@ fn main() -> u8 {
         ["--call"] => return callees::call(),
         ["--hoard", own] => return names::hoarder(own),
         ["--storm", first] => return storms::part(first),
+        ["--ticket", number] => return deputies::thief(number),
         ["--tickets"] => return hoards::take_and_wait(),
         ["--log"] => return hoards::log_something(),
         ["--rewrite"] => return hoards::rewrite(),
