@@ -19,6 +19,7 @@ pub mod message;
 pub mod op;
 #[cfg(target_os = "none")]
 mod panic;
+pub mod pipes;
 pub mod program;
 pub mod serial;
 pub mod server;

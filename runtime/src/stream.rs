@@ -1,8 +1,7 @@
 //! The standard streams.
 //!
-//! The startup page names them: `null`, `log` (the kernel log), `file:PATH`, `append:PATH`, `pipe:NUMBER`, `entry` (a call
-//! entry that stands in our table), or the
-//! name of a server that speaks `Stream` (`console`). Pipes are served under the name `pipes`. They are opened when first used. Output is
+//! The startup page names them: `null`, `log` (the kernel log), `file:PATH`, `append:PATH`, `entry` (a call entry that stands in our
+//! table, as to an end of a pipe), or the name of a server that speaks `Stream` (`console`). They are opened when first used. Output is
 //! collected and written by lines. A program whose output nobody reads any more ends.
 
 use core::fmt;
@@ -11,7 +10,6 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use abi::layout::FIRST_FREE;
 use interface::{Failure, Protocol};
 use interfaces::file::{FileClient, FileError, FileSystemClient, WRITE};
-use interfaces::pipes::{PipeError, PipesClient};
 use interfaces::stream::{StreamClient, StreamError};
 use loader::startup::ENTRY;
 
@@ -65,8 +63,6 @@ pub enum Stream<'a> {
     File(FileClient<Connection<Path<'a>>>, AtomicU64),
     /// The end of a file.
     Append(FileClient<Connection<Path<'a>>>),
-    /// A pipe.
-    Pipe(PipesClient<Connection<Name<'a>>>, u64),
 }
 
 impl<'a> Stream<'a> {
@@ -76,16 +72,17 @@ impl<'a> Stream<'a> {
         match description.split_once(':') {
             Some(("file", path)) => Self::File(file(path, WRITE), AtomicU64::new(0)),
             Some(("append", path)) => Self::Append(file(path, WRITE)),
-            Some(("pipe", number)) => match number.parse() {
-                Ok(number) => Self::Pipe(PipesClient(Connection::new(Name("pipes"))), number),
-                Err(_) => Self::Null,
-            },
             _ => match description {
                 "" | "log" => Self::Log,
                 "null" => Self::Null,
                 name => Self::Server(StreamClient(Connection::new(Name(name)))),
             },
         }
+    }
+
+    /// That of a call entry, as to an end of a pipe.
+    pub const fn entry(entry: Entry) -> Self {
+        Self::Entry(StreamClient(Direct(entry)))
     }
 
     /// As [`Stream::new`], for reading.
@@ -108,7 +105,6 @@ impl<'a> Stream<'a> {
                 Ok(count)
             }
             Self::Append(_) => Err(Failure::Refused(StreamError::NotReadable)),
-            Self::Pipe(pipes, number) => pipes.read(*number, into).map_err(of_pipe),
         }
     }
 
@@ -129,7 +125,6 @@ impl<'a> Stream<'a> {
                 Ok(count)
             }
             Self::Append(file) => file.append(bytes).map(|_| bytes.len()).map_err(of_file),
-            Self::Pipe(pipes, number) => pipes.write(*number, bytes).map_err(of_pipe),
         }
     }
 
@@ -149,14 +144,6 @@ fn of_file(failure: Failure<FileError>) -> Failure<StreamError> {
     failure.map(|error| match error {
         FileError::ReadOnly => StreamError::NotWritable,
         _ => StreamError::Failed,
-    })
-}
-
-fn of_pipe(failure: Failure<PipeError>) -> Failure<StreamError> {
-    failure.map(|error| match error {
-        PipeError::Closed => StreamError::Closed,
-        PipeError::Interrupted => StreamError::Interrupted,
-        PipeError::NoSuchPipe | PipeError::Full => StreamError::Failed,
     })
 }
 
@@ -219,7 +206,7 @@ fn stream<'p>(place: &'p mut Option<Stream<'static>>, number: usize) -> &'p Stre
         enable();
         let description = program::startup().map_or("log", |startup| startup.streams[number]);
         match number {
-            _ if description == ENTRY => Stream::Entry(StreamClient(Direct(Entry(FIRST_FREE + number)))),
+            _ if description == ENTRY => Stream::entry(Entry(FIRST_FREE + number)),
             0 => Stream::input(description),
             _ => Stream::new(description),
         }

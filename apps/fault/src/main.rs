@@ -14,6 +14,7 @@
 //! | [`fragile`] | of those who call what a server dies of |
 //! | [`names`] | of those who want to be found under a name that is not theirs |
 //! | [`hoards`] | of those who take all there is and never give it back |
+//! | [`pipes`] | of those who want pipes of others, or all of them, and all room for files |
 //! | [`images`] | of files that are no programs |
 //! | [`frames`] | to the driver of the network |
 //!
@@ -41,6 +42,7 @@ mod launch;
 mod long;
 mod names;
 mod pagers;
+mod pipes;
 mod refusals;
 mod rule;
 mod storms;
@@ -162,6 +164,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         names::ALL,
         deputies::ALL,
         fragile::ALL,
+        pipes::ALL,
         images::ALL,
         frames::ALL,
     ];
@@ -181,6 +184,8 @@ fn main() -> u8 {
         ["--log"] => return hoards::log_something(),
         ["--rewrite"] => return hoards::rewrite(),
         ["--kv"] => return hoards::store(),
+        ["--leave"] => return pipes::leave(),
+        ["--start-reader"] => return pipes::start_reader(),
         ["--hold"] => return hoards::hold(),
         ["--threads"] => return storms::fill(),
         ["--nothing"] => return 0,

@@ -32,8 +32,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use loader::startup::{self, Contents};
 use runtime::abi::PAGE_BYTES;
 use runtime::child::Child;
-use runtime::connection::{Connection, Name};
-use runtime::interfaces::pipes::PipesClient;
+use runtime::pipes::{self, PIPES};
+use runtime::stream::Stream;
 use runtime::thread;
 use tool::inspect::{self, PROC};
 use tool::{Arguments, println};
@@ -53,18 +53,18 @@ of memory was lost.
   --seed N     where the random numbers begin (default: 1); the same seed makes
                the same calls
   --count N    calls per domain (default: 10000)
-  --domains N  domains that do it at the same time (default: 2, at most 16)
+  --domains N  domains that do it at the same time (default: 2, at most 8)
   --frames N   frames in the account of each (default: 800)
   --demand N   fail unless a tenth of each operation succeeds and each error comes
                N times; what cannot come here is told with its reason
 ";
 
-static PIPES: PipesClient<Connection<Name<'static>>> = PipesClient(Connection::named("pipes"));
-
 /// Entries of a child's portal table: room for the things of [`child`].
 const TABLE_ENTRIES: u32 = 512;
-/// Domains at the same time.
-const MAX_DOMAINS: u64 = 16;
+/// Domains at the same time: each has a pipe.
+const MAX_DOMAINS: u64 = 8;
+/// Seeds of a run's children.
+const SEEDS: u64 = 16;
 
 fn main() -> u8 {
     let mut arguments = Arguments::new("stress", HELP);
@@ -84,7 +84,7 @@ fn main() -> u8 {
         return 0;
     }
     if !(1..=MAX_DOMAINS).contains(&domains) {
-        return arguments.wrong("--domains is 1 to 16");
+        return arguments.wrong("--domains is 1 to 8");
     }
     let before = inspect::frames();
     let (total, mut status) = match run(seed, count, domains, frames) {
@@ -121,7 +121,7 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
     let mut children = Vec::new();
     for child in 0..domains {
         let pipe = PIPES.create().map_err(|error| error.to_string())?;
-        let seed = seed.wrapping_mul(MAX_DOMAINS).wrapping_add(child);
+        let seed = seed.wrapping_mul(SEEDS).wrapping_add(child);
         match start(seed, count, pipe, frames) {
             Ok(child) => children.push((pipe, child, seed)),
             Err(cause) => {
@@ -146,7 +146,9 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
             }
         })
         .map_err(|error| error.to_string())?;
-        while let Ok(length @ 1..) = PIPES.read(pipe, &mut buffer) {
+        let end = pipes::end(pipe, 0).map_err(|error| error.to_string())?;
+        let input = Stream::entry(end.entry());
+        while let Ok(length @ 1..) = input.read(&mut buffer) {
             text.extend_from_slice(&buffer[..length]);
         }
         waiter.join();
@@ -163,11 +165,14 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
 
 fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<Child, String> {
     let (seed, count) = (seed.to_string(), count.to_string());
-    let output = alloc::format!("pipe:{pipe}");
-    let contents =
-        Contents { table_entries: TABLE_ENTRIES, schedule: 0, name: "stress", streams: ["null", &output, "console"] };
+    let streams = ["null", startup::ENTRY, "console"];
+    let contents = Contents { table_entries: TABLE_ENTRIES, schedule: 0, name: "stress", streams };
     let words = ["stress", "--child", "--seed", &seed, "--count", &count];
     let mut page = alloc::vec![0; PAGE_BYTES / 4];
     let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;
-    PROC.spawn("/bin/stress", &page[..used], frames, 0).map(Child::from).map_err(|error| error.to_string())
+    let child = Child::from(PROC.spawn("/bin/stress", &page[..used], frames, 0).map_err(|error| error.to_string())?);
+    let domain = child.domain().map_err(|error| error.to_string())?;
+    pipes::give(domain.entry(), 0, pipe).map_err(|error| error.to_string())?;
+    child.start().map_err(|error| error.to_string())?;
+    Ok(child)
 }

@@ -20,7 +20,7 @@ use runtime::abi::rights::{MAP_READ, MAP_WRITE};
 use runtime::abi::{self, Control, PAGE_BYTES};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
-use runtime::interface::{Failure, Reply, Request};
+use runtime::interface::{Delegate, Failure, Reply, Request};
 use runtime::interfaces::console::ConsoleClient;
 use runtime::interfaces::entropy::EntropyClient;
 use runtime::interfaces::names::NamesClient;
@@ -82,7 +82,7 @@ fn answered<T, E: Display>(outcome: Result<T, Failure<E>>) -> Result<(), String>
 /// All that a program reaches.
 static SERVERS: [Server; 13] = [
     Server::new("ramfs", |_| answered(FILE_SYSTEM.stat("/bin"))),
-    Server::new("pipes", |calls| answered(PipesClient(calls).close_read(u64::MAX))),
+    Server::new("pipes", |calls| answered(PipesClient(calls).open(Delegate::entry(Entry::DOMAIN.0, abi::rights::ALL)))),
     Server::new("proc", |_| answered(PROC.list(0, &mut [0; 1024]))),
     Server::new("names", |_| answered(NamesClient(Direct(Entry::NAMES)).list(0, &mut [0; 256]))),
     Server::new("sigma0", |_| answered(Sigma0Client(Direct(Entry::SIGMA0)).draw(0, 0, MAP_READ | MAP_WRITE))),

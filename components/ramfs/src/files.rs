@@ -4,8 +4,6 @@
 //! written. So nothing is kept per opening, and a file outlives a restart of this component as far as
 //! the tree does.
 
-use alloc::string::String;
-
 use filetree::{Error, Kind, Node, Tree, normalize};
 use interface::Delegate;
 use interfaces::file::{
@@ -75,13 +73,17 @@ fn with<R>(work: impl FnOnce(&mut Tree<Memory>) -> Result<R, Error>) -> Result<R
     }
 }
 
-/// The path as the tree takes it, if it is not that already, as most are: without `.` and `..`.
-fn plain(path: &str) -> Option<String> {
-    // Only names that begin with a dot need a closer look.
-    let bytes = path.as_bytes();
-    let dotted = bytes.first() == Some(&b'.') || bytes.windows(2).any(|pair| pair == b"/.");
-    let special = dotted && path.split('/').any(|part| matches!(part, ".." | "."));
-    special.then(|| normalize("/", path))
+/// Does something to the tree with a path as it takes it: without `.` and `..`, as most are already. One call after the
+/// other, so that only one path at a time takes memory.
+fn with_path<R>(path: &str, work: impl FnOnce(&mut Tree<Memory>, &[u8]) -> Result<R, Error>) -> Result<R, FileError> {
+    with(|tree| {
+        // Only names that begin with a dot need a closer look.
+        let bytes = path.as_bytes();
+        let dotted = bytes.first() == Some(&b'.') || bytes.windows(2).any(|pair| pair == b"/.");
+        let special = dotted && path.split('/').any(|part| matches!(part, ".." | "."));
+        let normal = special.then(|| normalize("/", path));
+        work(tree, normal.as_deref().unwrap_or(path).as_bytes())
+    })
 }
 
 /// An open file.
@@ -148,9 +150,7 @@ impl FileSystem {
 
 impl FileSystemServer for FileSystem {
     fn open(&self, _badge: u64, path: &str, flags: u64) -> Result<Delegate, FileError> {
-        let normal = plain(path);
-        let path = normal.as_deref().unwrap_or(path).as_bytes();
-        let node = with(|tree| {
+        let node = with_path(path, |tree, path| {
             let node = tree.walk(path)?;
             if tree.stat(node)?.kind == Kind::Directory {
                 return Err(Error::IsADirectory);
@@ -164,9 +164,7 @@ impl FileSystemServer for FileSystem {
     }
 
     fn create(&self, _badge: u64, path: &str, flags: u64) -> Result<Delegate, FileError> {
-        let normal = plain(path);
-        let path = normal.as_deref().unwrap_or(path).as_bytes();
-        let node = with(|tree| {
+        let node = with_path(path, |tree, path| {
             let (directory, name) = tree.walk_parent(path)?;
             let now = op::clock();
             match tree.create(directory, name, Kind::File, now, PAYER) {
@@ -194,9 +192,7 @@ impl FileSystemServer for FileSystem {
     }
 
     fn make_directory(&self, _badge: u64, path: &str) -> Result<(), FileError> {
-        let normal = plain(path);
-        let path = normal.as_deref().unwrap_or(path).as_bytes();
-        with(|tree| {
+        with_path(path, |tree, path| {
             if path.iter().all(|byte| *byte == b'/') {
                 return Err(Error::Exists);
             }
@@ -206,17 +202,15 @@ impl FileSystemServer for FileSystem {
     }
 
     fn remove(&self, _badge: u64, path: &str) -> Result<(), FileError> {
-        let normal = plain(path);
-        let path = normal.as_deref().unwrap_or(path).as_bytes();
-        with(|tree| {
+        with_path(path, |tree, path| {
             let (directory, name) = tree.walk_parent(path)?;
             tree.remove(directory, name)
         })
     }
 
     fn rename(&self, _badge: u64, from: &str, to: &str) -> Result<(), FileError> {
-        let (from, to) = (normalize("/", from), normalize("/", to));
         with(|tree| {
+            let (from, to) = (normalize("/", from), normalize("/", to));
             let (old, name) = tree.walk_parent(from.as_bytes())?;
             let (new, new_name) = tree.walk_parent(to.as_bytes())?;
             tree.rename(old, name, new, new_name, PAYER)
@@ -230,9 +224,7 @@ impl FileSystemServer for FileSystem {
         position: u64,
         into: &mut [u8],
     ) -> Result<(usize, u64), FileError> {
-        let normal = plain(path);
-        let path = normal.as_deref().unwrap_or(path).as_bytes();
-        with(|tree| {
+        with_path(path, |tree, path| {
             let directory = tree.walk(path)?;
             let mut writer = Writer::new(into);
             let mut position = position;
@@ -249,9 +241,7 @@ impl FileSystemServer for FileSystem {
     }
 
     fn stat(&self, _badge: u64, path: &str) -> Result<Stat, FileError> {
-        let normal = plain(path);
-        let path = normal.as_deref().unwrap_or(path).as_bytes();
-        with(|tree| {
+        with_path(path, |tree, path| {
             let node = tree.walk(path)?;
             stat(tree, node)
         })

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`memory`] | the pages of the tree |
 //! | [`files`] | interfaces `FileSystem` and `File` |
-//! | [`pipes`] | interface `Pipes` |
+//! | [`pipes`] | interfaces `Pipes` and `PipeSession`, and the ends of pipes |
 //!
 //! The tree itself, and why it survives a kill at any instant, is the crate `filetree`.
 #![no_std]
@@ -23,7 +23,6 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use filetree::{Error, Kind, Node, Tree};
 use interface::{Reply, Request};
 use interfaces::file::{FileServer, FileSystemServer};
-use interfaces::pipes::PipesServer;
 use interfaces::vault::VaultClient;
 use runtime::connection::Direct;
 use runtime::entry::Entry;
@@ -39,6 +38,10 @@ const ACTIVATIONS: usize = pipes::MAX_WAITING + 4;
 /// Pages of stack that a call takes.
 const STACK_PAGES: u64 = 1;
 
+/// Bytes of the heap kept for calls that are under way when our account is exhausted: the paths of a message are made plain,
+/// one call after the other. What pipes take is asked for in a way that can fail.
+const KEPT_BYTES: usize = abi::MESSAGE_BYTES + 512;
+
 /// Directories that are there from the start.
 const DIRECTORIES: [&str; 2] = ["tmp", "home"];
 
@@ -46,6 +49,7 @@ const DIRECTORIES: [&str; 2] = ["tmp", "home"];
 const IMPORTED: u64 = 1;
 
 static SERVICE: AtomicUsize = AtomicUsize::new(0);
+static PIPE_SERVICE: AtomicUsize = AtomicUsize::new(0);
 
 struct FileService;
 
@@ -57,18 +61,33 @@ impl Serve for FileService {
             Files.dispatch(request)
         }
     }
+
+    /// Open files take pages of the vault only.
+    fn needs_memory(request: &Request<'_>) -> bool {
+        request.badge == 0
+    }
 }
 
 struct PipeService;
 
 impl Serve for PipeService {
     fn serve(request: &mut Request<'_>) -> Reply {
-        pipes::Pipes.dispatch(request)
+        pipes::Pipes { service: Entry(PIPE_SERVICE.load(Ordering::Relaxed)) }.answer(request)
+    }
+
+    fn needs_memory(request: &Request<'_>) -> bool {
+        pipes::needs_memory(request)
     }
 }
 
 fn main() -> u8 {
-    server::park_if(start())
+    match start() {
+        Ok(()) => pipes::watch(),
+        Err(cause) => {
+            runtime::log!("{cause}");
+            1
+        }
+    }
 }
 
 fn start() -> Result<(), String> {
@@ -89,10 +108,19 @@ fn start() -> Result<(), String> {
     }
     *TREE.lock() = Some(tree);
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(|error| error.to_string())?;
-    let service = server::service::<FileService>().map_err(|error| error.to_string())?;
-    SERVICE.store(service.0, Ordering::Relaxed);
-    server::publish_service("ramfs", service).map_err(|error| error.to_string())?;
-    server::publish_new::<PipeService>("pipes").map(drop).map_err(|error| error.to_string())
+    pipes::prepare().map_err(|error| error.to_string())?;
+    if !server::keep_memory(KEPT_BYTES) {
+        return Err("no room for a heap".to_string());
+    }
+    publish::<FileService>("ramfs", &SERVICE)?;
+    publish::<PipeService>("pipes", &PIPE_SERVICE)
+}
+
+/// A service, noted before anybody can call it.
+fn publish<S: Serve>(name: &str, noted: &AtomicUsize) -> Result<(), String> {
+    let service = server::service::<S>().map_err(|error| error.to_string())?;
+    noted.store(service.0, Ordering::Relaxed);
+    server::publish_service(name, service).map_err(|error| error.to_string())
 }
 
 /// Puts the files of the archive into the tree. After a kill in the middle the next instance does it

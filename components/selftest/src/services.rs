@@ -8,13 +8,15 @@ use interfaces::file::{FileClient, FileError, FileSystemClient, Kind, TRUNCATE};
 use interfaces::listing::Listing;
 use interfaces::names::{NamesClient, NamesError};
 use interfaces::parent::{ParentClient, ParentError};
-use interfaces::pipes::{PipeError, PipesClient};
+use interfaces::pipes::PipeError;
 use interfaces::process::{Force, ProcessClient, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
+use interfaces::stream::StreamError;
 use loader::startup::{Contents, write};
 use runtime::child::Child;
-use runtime::connection::{Given, Name};
+use runtime::connection::Given;
 use runtime::entry::Owned;
+use runtime::pipes::{self, PIPES};
 use runtime::server::{self, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
 use runtime::{Connection, Direct, Entry, op, thread};
@@ -199,22 +201,23 @@ fn essential() -> Result<(), &'static str> {
 }
 
 fn pipe() -> Result<(), &'static str> {
-    let pipes = PipesClient(Connection::named("pipes"));
-    let number = pipes.create().map_err(say)?;
+    let number = PIPES.create().map_err(say)?;
+    let (reads, writes) = (pipes::end(number, 0).map_err(say)?, pipes::end(0, number).map_err(say)?);
     let writer = thread::spawn(move || {
-        let pipes = PipesClient(Connection::named("pipes"));
+        let output = Stream::entry(writes.entry());
         let mut left = 20_000usize;
         while left > 0 {
-            let Ok(count) = pipes.write(number, &[b'x'; 1000][..left.min(1000)]) else { break };
+            let Ok(count) = output.write(&[b'x'; 1000][..left.min(1000)]) else { break };
             left -= count;
         }
-        let _ = pipes.close_write(number);
+        let _ = PIPES.close_write(number);
     })
     .map_err(|error| error.text())?;
+    let input = Stream::entry(reads.entry());
     let mut total = 0;
     let mut bytes = [0; 700];
     loop {
-        match pipes.read(number, &mut bytes).map_err(say)? {
+        match input.read(&mut bytes).map_err(say)? {
             0 => break,
             count => {
                 hold(bytes[..count].iter().all(|byte| *byte == b'x'), "other bytes")?;
@@ -224,8 +227,9 @@ fn pipe() -> Result<(), &'static str> {
     }
     writer.join();
     hold(total == 20_000, "bytes were lost")?;
-    pipes.close_read(number).map_err(say)?;
-    hold(pipes.read(number, &mut bytes) == Err(Failure::Refused(PipeError::NoSuchPipe)), "the pipe is still there")
+    PIPES.close_read(number).map_err(say)?;
+    hold(input.read(&mut bytes) == Err(Failure::Refused(StreamError::NotReadable)), "the pipe is still there")?;
+    hold(PIPES.close_read(number) == Err(Failure::Refused(PipeError::NoSuchPipe)), "it can be closed again")
 }
 
 fn streams() -> Result<(), &'static str> {
@@ -282,21 +286,27 @@ fn domain(name: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// A pipe goes with its server: who writes to it is told so, and does not write to whatever has its number by then.
+/// A pipe goes with its server: whoever writes to it is told so, and so is whoever made it, who does not reach whatever
+/// has its number by then.
 fn forgotten() -> Result<(), &'static str> {
-    static PIPES: Connection<Name<'static>> = Connection::named("pipes");
-    let pipes = PipesClient(&PIPES);
-    let lost = pipes.create().map_err(say)?;
-    hold(pipes.write(lost, b"lost").map_err(say)? == 4, "the pipe takes nothing")?;
-    let before = PIPES.epoch();
+    let lost = PIPES.create().map_err(say)?;
+    let end = pipes::end(lost, lost).map_err(say)?;
+    hold(Stream::entry(end.entry()).write(b"lost").map_err(say)? == 4, "the pipe takes nothing")?;
+    let before = PIPES.0.epoch();
     proc().kill_domain(domain("ramfs")?, Force::Gentle).map_err(say)?;
-    let told = pipes.write(lost, b"more");
+    let told = Stream::entry(end.entry()).write(b"more");
+    hold(
+        matches!(told, Err(Failure::Transport(abi::Error::Revoked | abi::Error::PeerDied))),
+        "the end is still there",
+    )?;
+    let told = PIPES.close_read(lost);
     hold(matches!(told, Err(Failure::Transport(abi::Error::PeerDied))), "nobody says that the pipe is gone")?;
-    hold(PIPES.epoch() == before + 1, "the server has no successor")?;
-    let pipe = pipes.create().map_err(say)?;
-    hold(pipes.write(pipe, b"new").map_err(say)? == 3, "the next pipe takes nothing")?;
-    pipes.close_write(pipe).map_err(say)?;
-    pipes.close_read(pipe).map_err(say)
+    hold(PIPES.0.epoch() == before + 1, "the server has no successor")?;
+    let pipe = PIPES.create().map_err(say)?;
+    let end = pipes::end(0, pipe).map_err(say)?;
+    hold(Stream::entry(end.entry()).write(b"new").map_err(say)? == 3, "the next pipe takes nothing")?;
+    PIPES.close_write(pipe).map_err(say)?;
+    PIPES.close_read(pipe).map_err(say)
 }
 
 fn killed() -> Result<(), &'static str> {

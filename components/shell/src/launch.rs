@@ -9,9 +9,10 @@ use abi::rights::{COPY, WRITE};
 use interface::{Delegate, Failure};
 use interfaces::file::TRUNCATE;
 use interfaces::process::{KEPT, ProcessError};
-use loader::startup::{self, Contents};
+use loader::startup::{self, Contents, ENTRY};
 use runtime::child::Child;
 use runtime::entry::Owned;
+use runtime::pipes;
 use runtime::stream::{FILE_SYSTEM, Stream};
 use shellparse::{Command, RedirectionKind};
 
@@ -56,7 +57,7 @@ pub fn prepare(
     input: Option<u64>,
     output: Option<u64>,
 ) -> Result<Prepared, u64> {
-    let pipe = |number: u64| alloc::format!("pipe:{number}");
+    let pipe = |_| ENTRY.to_string();
     let input = input.map_or_else(|| if session.interactive { "console" } else { "null" }.to_string(), pipe);
     let output = output.map_or_else(|| "console".to_string(), pipe);
     let mut streams = Streams { names: [input, output, "console".to_string()], redirected_output: false };
@@ -128,6 +129,8 @@ pub struct Launch<'a> {
     pub may_use_kept: bool,
     /// It may end components, as the shell may.
     pub allowed: bool,
+    /// The pipes that it reads and writes; 0 = none.
+    pub pipes: (u64, u64),
 }
 
 /// Where a program that is allowed to has its entry to `proc`: behind its streams.
@@ -173,10 +176,20 @@ pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
     }
 }
 
-/// Gives a program our own entry to `proc`, and lets it run.
-fn allow(child: &Child) -> Result<(), Failure<ProcessError>> {
+/// Has made in the program's table what it is to have there, and lets it run.
+fn equip(child: &Child, launch: &Launch<'_>) -> Result<(), Failure<ProcessError>> {
+    // What is redirected needs no end.
+    let [input, output, _] = &launch.streams.names;
+    let reads = if input == ENTRY { launch.pipes.0 } else { 0 };
+    let writes = if output == ENTRY { launch.pipes.1 } else { 0 };
+    if !launch.allowed && reads | writes == 0 {
+        return Ok(());
+    }
     let domain = child.domain()?;
-    PROC.give(Delegate::entry(domain.entry().0, COPY | WRITE), PORTAL.into())?;
+    if launch.allowed {
+        PROC.give(Delegate::entry(domain.entry().0, COPY | WRITE), PORTAL.into())?;
+    }
+    pipes::give(domain.entry(), reads, writes).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
     child.start()
 }
 
@@ -201,7 +214,7 @@ pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<Child, Failure<Pr
     };
     let spawn = |path: &str| {
         let child = Child::from(spawn(path)?);
-        match if launch.allowed { allow(&child) } else { Ok(()) } {
+        match equip(&child, launch) {
             Ok(()) => Ok(child),
             Err(error) => {
                 let _ = child.end();

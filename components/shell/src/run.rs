@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 use abi::NEVER;
 use abi::info::status;
 use interface::Failure;
-use interfaces::pipes::PipesClient;
 use interfaces::process::ProcessError;
 use runtime::child::Child;
-use runtime::connection::{Connection, Name};
 use runtime::entry::Owned;
+use runtime::pipes::{self, PIPES};
+use runtime::stream::Stream;
 use runtime::sync::Mutex;
 use runtime::{Entry, op, thread};
 use shellparse::{Command, Connector, List, Pipeline, parse};
@@ -23,8 +23,6 @@ use crate::{builtins, jobs, terminal};
 
 /// The programs of a list that run now.
 pub type Running = Arc<Mutex<Vec<Arc<Child>>>>;
-
-static PIPES: PipesClient<Connection<Name<'static>>> = PipesClient(Connection::named("pipes"));
 
 /// Status of a command that cannot be understood.
 const MISUNDERSTOOD: u64 = 2;
@@ -173,12 +171,9 @@ fn close(pipe: u64) {
     let _ = PIPES.close_write(pipe);
 }
 
-fn feed(pipe: u64, mut bytes: &[u8]) {
-    while !bytes.is_empty() {
-        match PIPES.write(pipe, &bytes[..bytes.len().min(4000)]) {
-            Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
-            Err(_) => return,
-        }
+fn feed(pipe: u64, bytes: &[u8]) {
+    if let Ok(end) = pipes::end(0, pipe) {
+        let _ = Stream::entry(end.entry()).write_all(bytes);
     }
 }
 
@@ -255,6 +250,7 @@ fn start(
         cpus: prefixes.cpus,
         may_use_kept: !session.background,
         allowed: prefixes.allowed,
+        pipes: (input.unwrap_or(0), output.unwrap_or(0)),
     };
     match launch::spawn(session, &launch) {
         Ok(child) => Ok(Started::Program(child, name.clone())),

@@ -41,6 +41,8 @@ pub const LAYOUTS: &[(&str, &str)] = &[
     ("net", net::NET_LAYOUT),
     ("nic", nic::NIC_LAYOUT),
     ("parent", parent::PARENT_LAYOUT),
+    ("pipe_end", pipes::PIPE_END_LAYOUT),
+    ("pipe_session", pipes::PIPE_SESSION_LAYOUT),
     ("pipes", pipes::PIPES_LAYOUT),
     ("process", process::PROCESS_LAYOUT),
     ("query", net::QUERY_LAYOUT),
