@@ -17,6 +17,7 @@
 //! | [`pipes`] | of those who want pipes of others, or all of them, and all room for files |
 //! | [`images`] | of files that are no programs |
 //! | [`frames`] | to the driver of the network |
+//! | [`snapshots`] | of those who ask what goes on without end |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
 //!
@@ -45,6 +46,7 @@ mod pagers;
 mod pipes;
 mod refusals;
 mod rule;
+mod snapshots;
 mod storms;
 
 use alloc::string::String;
@@ -167,6 +169,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         pipes::ALL,
         images::ALL,
         frames::ALL,
+        snapshots::ALL,
     ];
     groups.into_iter().flatten()
 }

@@ -5,8 +5,9 @@
 //! | [`look`] | asks the nucleus, `roottask` and `names` |
 //!
 //! # Snapshots
-//! A snapshot is taken as a whole, under the lock, and kept as text until [`KEPT`] others were taken. All memory that
-//! may be needed is reserved at the start: however many readers there are, this component does not grow.
+//! A snapshot is taken as a whole, under the lock, and kept as text until [`KEPT`] others were taken. One serves
+//! for a second: however often it is asked, this component takes no more of them. All memory that may be needed is
+//! reserved at the start: however many readers there are, it does not grow.
 //!
 //! # Rights
 //! It holds the machine to look and for nothing else (`special = "inspect"`): it cannot stop it, and cannot call the
@@ -33,8 +34,8 @@ runtime::entry!(main);
 
 /// Activations that serve.
 const ACTIVATIONS: usize = 2;
-/// Snapshots kept.
-const KEPT: usize = 8;
+/// Snapshots kept: a reader has at least three seconds.
+const KEPT: usize = 4;
 /// Bytes of the longest text; what does not fit is left out, and the text says so.
 const TEXT_BYTES: usize = 32 << 10;
 

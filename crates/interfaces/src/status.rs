@@ -14,8 +14,8 @@ codes! {
 /// all of it is of the same moment, and readers do not disturb each other.
 #[interface]
 pub trait Status {
-    /// Takes a snapshot: its number and its bytes. One that was begun within the last hundredth of a second may be
-    /// given to several.
+    /// Takes a snapshot: its number and its bytes. One that was begun within the last second is given to all: a
+    /// snapshot costs much, and whoever asks often gets no more of it.
     #[repeatable]
     fn take(&self) -> Result<(u64, u64), StatusError>;
     /// Bytes of a snapshot from an offset on; gives how many, 0 at the end.

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 /// Nanoseconds within which one text is given to several readers.
-pub const SHARED: u64 = 10_000_000;
+pub const SHARED: u64 = 1_000_000_000;
 
 struct Text {
     /// When it was begun, in nanoseconds since boot, or a little later if that number was taken. 0 = none.
