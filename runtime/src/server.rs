@@ -44,7 +44,7 @@ pub fn keep_memory(bytes: usize) -> bool {
 
 /// Whether the kept part of the heap is used and cannot be kept again.
 #[inline]
-fn is_short() -> bool {
+pub fn is_short() -> bool {
     // SAFETY: null, or a static of the heap's.
     unsafe { SHORT.load(Ordering::Relaxed).as_ref() }.is_some_and(|keep_again| !keep_again())
 }

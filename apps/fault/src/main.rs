@@ -17,6 +17,7 @@
 //! | [`pipes`] | of those who want pipes of others, or all of them, and all room for files |
 //! | [`images`] | of files that are no programs |
 //! | [`frames`] | to the driver of the network |
+//! | [`network`] | of those who take all there is of the network |
 //! | [`snapshots`] | of those who ask what goes on without end |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
@@ -42,6 +43,7 @@ mod images;
 mod launch;
 mod long;
 mod names;
+mod network;
 mod pagers;
 mod pipes;
 mod refusals;
@@ -170,6 +172,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         images::ALL,
         frames::ALL,
         snapshots::ALL,
+        network::ALL,
     ];
     groups.into_iter().flatten()
 }
@@ -189,6 +192,8 @@ fn main() -> u8 {
         ["--kv"] => return hoards::store(),
         ["--leave"] => return pipes::leave(),
         ["--start-reader"] => return pipes::start_reader(),
+        ["--net-neighbour"] => return network::neighbour(),
+        ["--net-hog"] => return network::hog(),
         ["--hold"] => return hoards::hold(),
         ["--threads"] => return storms::fill(),
         ["--nothing"] => return 0,

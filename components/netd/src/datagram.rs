@@ -1,5 +1,6 @@
 //! UDP, ICMP echo, names: sockets of the common set.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use interfaces::net::{Endpoint, MAX_DATAGRAM, NetError, READABLE, Received};
 use smoltcp::iface::SocketHandle;
@@ -10,18 +11,17 @@ use smoltcp::wire::{DnsQueryType, Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6
 
 use crate::chance;
 use crate::demux::endpoint;
+use crate::limits::What;
+use crate::pages::Buffers;
 use crate::slots::Number;
-use crate::socket::{Datagrams, Echo, Kind, Socket};
+use crate::socket::{Datagrams, Echo, Inbox, Kind, Socket};
 use crate::stack::Stack;
 use crate::tcp::wire;
 
-/// Sockets in the common set, of all clients.
-const MAX_OTHERS: usize = 64;
-/// Queries of names at the same time.
-const MAX_QUERIES: usize = 16;
-/// Datagrams and their bytes that wait in each direction.
+/// Datagrams that wait in each direction, if their bytes fit into a page.
 const PACKETS: usize = 16;
-const BYTES: usize = 4096;
+/// What the protocol's side notes of them, in both directions.
+pub const METADATA_BYTES: usize = 2 * PACKETS * size_of::<udp::PacketMetadata>();
 /// Bytes of an echo request's header.
 const ECHO_HEADER: usize = 8;
 
@@ -37,33 +37,35 @@ impl Stack {
         Ok(number)
     }
 
-    fn room_for_other(&self) -> Result<(), NetError> {
-        if self.others.len() < MAX_OTHERS { Ok(()) } else { Err(NetError::Full) }
-    }
-
     fn port_is_free(&self, port: u16) -> bool {
         !self.ports.contains_key(&port)
     }
 
     /// Opens a UDP port.
     pub fn datagrams(&mut self, session: Number, token: u32, port: u16) -> Result<Number, NetError> {
-        if !self.port_is_free(port) || self.room_for_other().is_err() {
+        if !self.port_is_free(port) {
             self.sweep();
         }
-        self.room_for_other()?;
+        let (_, ticket) = self.claim(session, What::Port)?;
         let port = match port {
             0 => self.dynamic_port(Self::port_is_free)?,
             port if self.port_is_free(port) => port,
             _ => return Err(NetError::InUse),
         };
-        let buffer = || udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; PACKETS], vec![0; BYTES]);
-        let mut socket = udp::Socket::new(buffer(), buffer());
-        socket.bind(port).map_err(|_| NetError::BadAddress)?;
-        let handle = self.common.add(socket);
-        let number =
-            self.add_other(session, token, Kind::Datagrams(Datagrams { handle, port, local: Default::default() }))?;
-        self.ports.insert(port, number);
-        Ok(number)
+        let local = Inbox::draw(ticket)?;
+        let buffer = |page| udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; PACKETS], page);
+        let handle = self.common.add(Buffers::draw(ticket, 1, 1)?, |receive, send| {
+            let mut socket = udp::Socket::new(buffer(receive), buffer(send));
+            // Refused are the port 0 and a second time.
+            let _ = socket.bind(port);
+            socket
+        });
+        let number = self.add_other(session, token, Kind::Datagrams(Box::new(Datagrams { handle, port, local })));
+        match number {
+            Ok(number) => drop(self.ports.insert(port, number)),
+            Err(_) => self.common.remove(handle),
+        }
+        number
     }
 
     /// Sends a datagram.
@@ -84,11 +86,11 @@ impl Stack {
             return self.deliver(Endpoint::new(to.ip(), from), to.port, bytes);
         }
         self.source_for(to.ip())?;
-        let socket = self.common.get_mut::<udp::Socket<'_>>(handle);
+        let socket = self.common.set.get_mut::<udp::Socket<'_>>(handle);
         socket.send_slice(bytes, wire(to)).map_err(|_| NetError::WouldBlock)?;
         let time = self.now();
-        self.ethernet.poll_egress(time, &mut self.link, &mut self.common);
-        if self.common.get::<udp::Socket<'_>>(handle).send_queue() > 0 {
+        self.ethernet.poll_egress(time, &mut self.link, &mut self.common.set);
+        if self.common.set.get::<udp::Socket<'_>>(handle).send_queue() > 0 {
             // The neighbour is not known yet, or others were before it.
             self.settle_common();
         }
@@ -115,7 +117,7 @@ impl Stack {
         if let Some((from, bytes)) = port.local.take(into) {
             return Ok(received(from, bytes, from.port));
         }
-        let (bytes, from) = match self.common.get_mut::<udp::Socket<'_>>(port.handle).recv() {
+        let (bytes, from) = match self.common.set.get_mut::<udp::Socket<'_>>(port.handle).recv() {
             Ok((bytes, from)) => (bytes, endpoint(from.endpoint.addr, from.endpoint.port)),
             Err(_) => return Err(NetError::WouldBlock),
         };
@@ -126,16 +128,21 @@ impl Stack {
 
     /// Opens a socket for echo requests.
     pub fn echo(&mut self, session: Number, token: u32) -> Result<Number, NetError> {
-        if self.room_for_other().is_err() {
-            self.sweep();
-        }
-        self.room_for_other()?;
-        let buffer = || icmp::PacketBuffer::new(vec![icmp::PacketMetadata::EMPTY; PACKETS], vec![0; BYTES]);
-        let mut socket = icmp::Socket::new(buffer(), buffer());
+        let (_, ticket) = self.claim(session, What::Port)?;
+        let local = Inbox::draw(ticket)?;
+        let buffer = |page| icmp::PacketBuffer::new(vec![icmp::PacketMetadata::EMPTY; PACKETS], page);
         let identifier = chance::number() as u16;
-        socket.bind(icmp::Endpoint::Ident(identifier)).map_err(|_| NetError::Full)?;
-        let handle = self.common.add(socket);
-        self.add_other(session, token, Kind::Echo(Echo { handle, identifier, local: Default::default() }))
+        let handle = self.common.add(Buffers::draw(ticket, 1, 1)?, |receive, send| {
+            let mut socket = icmp::Socket::new(buffer(receive), buffer(send));
+            // Refused is a second time.
+            let _ = socket.bind(icmp::Endpoint::Ident(identifier));
+            socket
+        });
+        let number = self.add_other(session, token, Kind::Echo(Box::new(Echo { handle, identifier, local })));
+        if number.is_err() {
+            self.common.remove(handle);
+        }
+        number
     }
 
     /// Sends an echo request.
@@ -156,7 +163,7 @@ impl Stack {
             return Ok(());
         }
         let identifier = echo.identifier;
-        let socket = self.common.get_mut::<icmp::Socket<'_>>(echo.handle);
+        let socket = self.common.set.get_mut::<icmp::Socket<'_>>(echo.handle);
         let target: IpAddress = to.ip().into();
         let room = socket.send(ECHO_HEADER + bytes.len(), target).map_err(|_| NetError::WouldBlock)?;
         let sums = ChecksumCapabilities::default();
@@ -182,7 +189,7 @@ impl Stack {
         if let Some((from, bytes)) = echo.local.take(into) {
             return Ok(received(from, bytes, from.port));
         }
-        let socket = self.common.get_mut::<icmp::Socket<'_>>(echo.handle);
+        let socket = self.common.set.get_mut::<icmp::Socket<'_>>(echo.handle);
         while let Ok((packet, from)) = socket.recv() {
             // Type and sequence number stand in the same places for both (RFC 792; RFC 4443, 4.2).
             let (answer, header) = match (from, packet.get(..ECHO_HEADER)) {
@@ -203,29 +210,21 @@ impl Stack {
 
     /// Asks for a name.
     pub fn resolve(&mut self, session: Number, token: u32, name: &str, six: bool) -> Result<Number, NetError> {
-        let queries = self.others.iter().filter(|number| self.is_query(**number)).count();
-        if queries >= MAX_QUERIES || self.room_for_other().is_err() {
-            self.sweep();
-            self.room_for_other()?;
-        }
+        self.claim(session, What::Query)?;
         let kind = if six { DnsQueryType::Aaaa } else { DnsQueryType::A };
         // Identifier and port come from a generator of its own: see there.
         let mut newborn = self.newborn(false);
-        let dns = self.common.get_mut::<dns::Socket<'_>>(self.dns);
+        let dns = self.common.set.get_mut::<dns::Socket<'_>>(self.dns);
         let query = dns.start_query(newborn.context(), name, kind).map_err(|error| match error {
             StartQueryError::NoFreeSlot => NetError::Full,
             _ => NetError::BadName,
         })?;
         let number = self.add_other(session, token, Kind::Query(query));
         if number.is_err() {
-            self.common.get_mut::<dns::Socket<'_>>(self.dns).cancel_query(query);
+            self.common.set.get_mut::<dns::Socket<'_>>(self.dns).cancel_query(query);
         }
         self.settle_common();
         number
-    }
-
-    fn is_query(&self, number: Number) -> bool {
-        matches!(self.sockets.get(number), Some(Socket { kind: Kind::Query(_), .. }))
     }
 
     /// Takes the addresses of a name; the query is gone then.
@@ -233,7 +232,7 @@ impl Stack {
         let socket = self.sockets.get_mut(number).ok_or(NetError::Closed)?;
         let Kind::Query(query) = &socket.kind else { return Err(NetError::Closed) };
         let query = *query;
-        let found = match self.common.get_mut::<dns::Socket<'_>>(self.dns).get_query_result(query) {
+        let found = match self.common.set.get_mut::<dns::Socket<'_>>(self.dns).get_query_result(query) {
             Err(GetQueryResultError::Pending) => {
                 socket.armed |= READABLE;
                 return Err(NetError::WouldBlock);
@@ -241,11 +240,7 @@ impl Stack {
             other => other,
         };
         self.others.retain(|other| *other != number);
-        if let Some(socket) = self.sockets.remove(number)
-            && let Some(session) = self.sessions.get_mut(socket.session)
-        {
-            session.forget(number);
-        }
+        self.take(number);
         let found = found.map_err(|_| NetError::NotFound)?;
         let mut bytes = 0;
         for (place, address) in into.chunks_exact_mut(16).zip(&found) {
@@ -263,12 +258,12 @@ impl Stack {
     pub fn remove_other(&mut self, number: Number, kind: Kind) {
         self.others.retain(|other| *other != number);
         match kind {
-            Kind::Datagrams(Datagrams { handle, port, .. }) => {
-                self.ports.remove(&port);
-                drop(self.common.remove(handle));
+            Kind::Datagrams(own) => {
+                self.ports.remove(&own.port);
+                self.common.remove(own.handle);
             }
-            Kind::Echo(Echo { handle, .. }) => drop(self.common.remove(handle)),
-            Kind::Query(query) => self.common.get_mut::<dns::Socket<'_>>(self.dns).cancel_query(query),
+            Kind::Echo(own) => self.common.remove(own.handle),
+            Kind::Query(query) => self.common.set.get_mut::<dns::Socket<'_>>(self.dns).cancel_query(query),
             Kind::Listener(_) | Kind::Flow(_) => {}
         }
     }

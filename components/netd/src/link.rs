@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use interfaces::nic::{LENGTH_BYTES, MAX_BATCH, MAX_FRAME, NicClient, split_frame};
 use runtime::connection::{Connection, Name};
+use runtime::server;
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 
@@ -24,6 +25,8 @@ use crate::checksum;
 const LOCAL_MTU: usize = 4096;
 /// Packets on their way from here to here, at most; more are lost.
 const LOCAL_PACKETS: usize = 128;
+/// Bytes that they take.
+pub const LOCAL_BYTES: usize = LOCAL_PACKETS * (LOCAL_MTU + 64);
 
 /// A packet that came.
 pub struct Arrived<'a>(&'a [u8]);
@@ -184,11 +187,12 @@ impl Device for Local {
 
     fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Putting<'_>)> {
         let Self { queue, arrived } = self;
-        (!arrived.is_empty()).then(|| (Arrived(arrived), Putting(queue)))
+        (!arrived.is_empty() && !server::is_short()).then(|| (Arrived(arrived), Putting(queue)))
     }
 
     fn transmit(&mut self, _: Instant) -> Option<Putting<'_>> {
-        Some(Putting(&mut self.queue))
+        // While memory is short nothing is sent: what is to be is tried again.
+        (!server::is_short()).then_some(Putting(&mut self.queue))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

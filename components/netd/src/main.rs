@@ -6,8 +6,8 @@
 //! work at once on their own activation, under one lock; what they have to send leaves with them. No call waits.
 //!
 //! # What may be trusted
-//! Nothing that comes from the wire, and nothing that a client says. Buffers of connections are paid for by who
-//! has them; everything else is bounded: see the constants.
+//! Nothing that comes from the wire, and nothing that a client says. Pages of sockets are paid for by the account that their
+//! session was opened with; what else they take is bounded for each client and for all: see [`limits`].
 #![no_std]
 #![no_main]
 
@@ -15,8 +15,10 @@ extern crate alloc;
 
 mod chance;
 mod checksum;
+mod client;
 mod datagram;
 mod demux;
+mod limits;
 mod link;
 mod pages;
 mod service;
@@ -42,7 +44,17 @@ fn main() -> u8 {
     }
 }
 
+/// Bytes kept for calls that are under way when the account is exhausted, which the limits prevent.
+const KEPT_BYTES: usize = 4096;
+
 fn start() -> Result<(), String> {
+    let Some(frames) = client::open() else {
+        return Err("the machine is to be held to look and for nothing else: write special = \"inspect\"".to_string());
+    };
+    if frames < limits::FRAMES {
+        runtime::log!("the account does not pay for all that clients may have: some will be refused sooner");
+    }
+    runtime::server::keep_memory(KEPT_BYTES);
     stack::open().map_err(|error| error.to_string())?;
     service::publish()
 }

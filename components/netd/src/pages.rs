@@ -11,11 +11,13 @@ use interfaces::net::NetError;
 use interfaces::sigma0::Sigma0Client;
 use runtime::sync::Mutex;
 use runtime::{Direct, Entry, op};
+use smoltcp::iface::{SocketHandle, SocketSet, SocketStorage};
+use smoltcp::socket::AnySocket;
 
 /// Pages of one direction, at most.
 pub const MAX_PAGES: u64 = 4;
 /// Virtual pages of a pair of buffers.
-const BLOCK: u64 = 2 * MAX_PAGES;
+pub const BLOCK: u64 = 2 * MAX_PAGES;
 const PAGE: u64 = PAGE_BYTES as u64;
 
 /// Blocks that nobody has, and the first that nobody ever had.
@@ -33,7 +35,7 @@ pub struct Buffers {
 impl Buffers {
     /// Draws pages, for the account of this ticket of sigma0's.
     pub fn draw(ticket: u64, receive: u64, send: u64) -> Result<Self, NetError> {
-        if !(1..=MAX_PAGES).contains(&receive) || !(1..=MAX_PAGES).contains(&send) {
+        if !(1..=MAX_PAGES).contains(&receive) || send > MAX_PAGES {
             return Err(NetError::Full);
         }
         let block = FREE.lock().pop().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
@@ -67,7 +69,7 @@ impl Buffers {
     pub fn lend(&mut self) -> (&'static mut [u8], &'static mut [u8]) {
         assert!(!core::mem::replace(&mut self.lent, true), "buffers were lent before");
         // SAFETY: the pages were drawn for this block, stay mapped until the drop, and nobody else refers to them:
-        // they are given once. That they are not used after the drop is kept by `Held`, the only user.
+        // they are given once. That they are not used after the drop is kept by `Held` and `Common`, the only users.
         unsafe {
             (
                 core::slice::from_raw_parts_mut(self.start() as *mut u8, (self.receive * PAGE) as usize),
@@ -89,6 +91,60 @@ impl Drop for Buffers {
     }
 }
 
+/// What a connection lies in: the buffer to receive into, the one to send from, and the record of the protocol's side.
+pub type Parts = (&'static mut [u8], &'static mut [u8], &'static mut [SocketStorage<'static>]);
+
+/// Divides buffers for a connection: the record takes the end of the one to send from, of which whole segments of so many
+/// bytes are used.
+fn divide(buffers: &mut Buffers, segment: usize) -> Parts {
+    let (receive, send) = buffers.lend();
+    let record = size_of::<SocketStorage<'_>>();
+    let (send, rest) = send.split_at_mut((send.len() - record) / segment * segment);
+    let before = rest.len() - record;
+    let record = &mut rest[before..];
+    let place = record.as_mut_ptr().cast::<SocketStorage<'static>>();
+    // The buffer ends with a page, so a record at its end is aligned.
+    assert!(place.is_aligned());
+    // SAFETY: as many bytes as it has, aligned, and nobody else's.
+    let record = unsafe {
+        place.write(SocketStorage::EMPTY);
+        core::slice::from_raw_parts_mut(place, 1)
+    };
+    (receive, send, record)
+}
+
+/// Sockets in one set, some with buffers: those go after their sockets.
+pub struct Common {
+    /// The sockets. Those with buffers are put in and taken out by [`Common::add`] and [`Common::remove`] alone.
+    pub set: SocketSet<'static>,
+    buffers: Vec<(SocketHandle, Buffers)>,
+}
+
+impl Common {
+    /// None.
+    pub const fn new(set: SocketSet<'static>) -> Self {
+        Self { set, buffers: Vec::new() }
+    }
+
+    /// Puts in a socket over buffers.
+    pub fn add<T: AnySocket<'static>>(
+        &mut self,
+        mut buffers: Buffers,
+        make: impl FnOnce(&'static mut [u8], &'static mut [u8]) -> T,
+    ) -> SocketHandle {
+        let (receive, send) = buffers.lend();
+        let handle = self.set.add(make(receive, send));
+        self.buffers.push((handle, buffers));
+        handle
+    }
+
+    /// Takes a socket out, and then its buffers.
+    pub fn remove(&mut self, handle: SocketHandle) {
+        drop(self.set.remove(handle));
+        self.buffers.retain(|(other, _)| *other != handle);
+    }
+}
+
 /// A socket with the buffers in which it keeps its bytes: the socket is dropped first.
 pub struct Held<S> {
     /// The socket. Dropped before the buffers, as fields are dropped in order.
@@ -101,5 +157,10 @@ impl<S> Held<S> {
     pub fn new(mut buffers: Buffers, make: impl FnOnce(&'static mut [u8], &'static mut [u8]) -> S) -> Self {
         let (receive, send) = buffers.lend();
         Self { socket: make(receive, send), _buffers: buffers }
+    }
+
+    /// Makes a connection over buffers of which each direction has a page at least.
+    pub fn with_record(mut buffers: Buffers, segment: usize, make: impl FnOnce(Parts) -> S) -> Self {
+        Self { socket: make(divide(&mut buffers, segment)), _buffers: buffers }
     }
 }

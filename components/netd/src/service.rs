@@ -14,6 +14,8 @@ use runtime::op;
 use runtime::server::{self, Serve};
 use smoltcp::socket::tcp::RecvError;
 
+use crate::client;
+use crate::limits::What;
 use crate::session::Session as Client;
 use crate::slots::{NUMBER_BITS, Number};
 use crate::socket::{Kind, Socket, Stage};
@@ -63,18 +65,27 @@ pub fn publish() -> Result<(), String> {
     server::publish_service("net", net).map_err(|error| error.to_string())
 }
 
+/// The method that is called, by its number.
+const fn method(request: &Request<'_>) -> u64 {
+    request.words[0] & 0xffff
+}
+
+/// Services, and which of their methods free something: those work while memory is short, too.
 macro_rules! serve {
-    ($($name:ident)*) => { $(
+    ($($name:ident $($frees:pat)?,)*) => { $(
         struct $name;
         impl Serve for $name {
             fn serve(request: &mut Request<'_>) -> Reply {
                 $name.dispatch(request)
             }
+            $(fn needs_memory(request: &Request<'_>) -> bool {
+                !matches!(method(request), $frees)
+            })?
         }
     )* };
 }
 
-serve! { Net Session Listener Datagrams Echo Query }
+serve! { Net, Session 2 | 8, Listener 2, Datagrams 2 | 4, Echo 2 | 3, Query 1, }
 
 struct Connection;
 
@@ -90,6 +101,11 @@ impl Serve for Connection {
             let _ = with(|_| Ok(()));
         }
         reply
+    }
+
+    /// Reading, closing and breaking off need none.
+    fn needs_memory(request: &Request<'_>) -> bool {
+        !matches!(method(request), 1 | 4 | 5)
     }
 }
 
@@ -114,8 +130,12 @@ fn endpoint(high: u64, low: u64, port: u64) -> Result<Endpoint, NetError> {
 
 impl NetServer for Net {
     fn open(&self, _badge: u64, account: Delegated) -> Result<Delegate, NetError> {
-        let client = Client::new(Owned::new(account.into()))?;
-        with(|stack| stack.open_session(client)).map(|number| SESSION.mint(number))
+        let account = Owned::new(account.into());
+        let client = client::caller();
+        // Whoever has too many costs no more than this.
+        with(|stack| stack.have_room(client, What::Session))?;
+        let session = Client::new(client, account)?;
+        with(|stack| stack.open_session(session)).map(|number| SESSION.mint(number))
     }
 
     fn interfaces(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<usize, NetError> {

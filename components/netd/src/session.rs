@@ -1,6 +1,6 @@
 //! Clients: who pays, whom to tell, and what there is to tell.
 
-use abi::rights::Kind;
+use abi::rights::{self, Kind};
 use alloc::collections::VecDeque;
 use interface::Delegate;
 use interfaces::net::NetError;
@@ -8,13 +8,21 @@ use interfaces::sigma0::Sigma0Client;
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
 
+use crate::client::Client;
 use crate::slots::Number;
 
 /// How long a client may take to tell its semaphore, in nanoseconds.
 const FIRST: u64 = 2_000_000_000;
 
+/// Whether a client handed over an entry of this kind, to be charged or raised.
+fn check(handed: &Owned, kind: Kind) -> Result<(), NetError> {
+    if handed.entry().is(kind, rights::WRITE) { Ok(()) } else { Err(NetError::NotAllowed) }
+}
+
 /// See the module.
 pub struct Session {
+    /// Whose it is.
+    pub client: Client,
     account: Owned,
     /// The account's ticket at sigma0.
     pub ticket: u64,
@@ -31,14 +39,12 @@ pub struct Session {
 
 impl Session {
     /// Takes over an account.
-    pub fn new(account: Owned) -> Result<Self, NetError> {
-        let entry = account.entry();
-        if !matches!(op::entry_info(Entry::OWN, entry), Ok((Kind::Account, _))) {
-            return Err(NetError::NotAllowed);
-        }
-        let handed = Delegate::entry(entry.0, abi::rights::ALL);
+    pub fn new(client: Client, account: Owned) -> Result<Self, NetError> {
+        check(&account, Kind::Account)?;
+        let handed = Delegate::entry(account.entry().0, rights::ALL);
         let ticket = Sigma0Client(Direct(Entry::SIGMA0)).manage_account(handed).map_err(|_| NetError::Full)?;
         Ok(Self {
+            client,
             account,
             ticket,
             semaphore: None,
@@ -51,9 +57,7 @@ impl Session {
 
     /// Whom to tell from now on.
     pub fn set_semaphore(&mut self, semaphore: Owned) -> Result<(), NetError> {
-        if !matches!(op::entry_info(Entry::OWN, semaphore.entry()), Ok((Kind::Semaphore, _))) {
-            return Err(NetError::NotAllowed);
-        }
+        check(&semaphore, Kind::Semaphore)?;
         self.semaphore = Some(semaphore);
         self.signalled = false;
         self.signal();

@@ -9,6 +9,11 @@ pub type Number = u64;
 pub const NUMBER_BITS: u32 = 56;
 const GENERATIONS: u32 = 1 << (NUMBER_BITS - 32);
 
+/// Bytes of a place.
+pub const fn bytes<T>() -> usize {
+    size_of::<(u32, Option<T>)>() + size_of::<u32>()
+}
+
 /// See the module.
 pub struct Slots<T> {
     places: Vec<(u32, Option<T>)>,
@@ -28,9 +33,10 @@ impl<T> Slots<T> {
         self.used
     }
 
-    /// Puts something in; gives it back if there is no room.
+    /// Puts something in; gives it back if there is no room, or no memory for more places.
     pub fn insert(&mut self, value: T) -> Result<Number, T> {
-        if self.used == self.most {
+        let is_stuck = self.free.is_empty() && self.places.try_reserve(1).is_err();
+        if self.used == self.most || is_stuck {
             return Err(value);
         }
         self.used += 1;

@@ -2,19 +2,24 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
+use alloc::vec;
 use interfaces::net::{Endpoint, NetError};
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::{dns, tcp};
+use smoltcp::storage::{PacketBuffer, PacketMetadata};
 
+use crate::client::Client;
 use crate::demux::Key;
-use crate::pages::Held;
+use crate::limits::What;
+use crate::pages::{Buffers, Held};
 use crate::slots::Number;
 
 /// A socket.
 pub struct Socket {
     /// Whose it is. The session may be gone: then it lingers for the other end's sake.
     pub session: Number,
+    /// Whose limits it counts for.
+    pub client: Client,
     /// The client's word for it.
     pub token: u32,
     /// What makes an event.
@@ -28,15 +33,27 @@ pub struct Socket {
 /// What it is.
 pub enum Kind {
     /// A TCP port that is listened on.
-    Listener(Listener),
+    Listener(Box<Listener>),
     /// A TCP connection.
     Flow(Box<Flow>),
     /// A UDP port.
-    Datagrams(Datagrams),
+    Datagrams(Box<Datagrams>),
     /// ICMP echo.
-    Echo(Echo),
+    Echo(Box<Echo>),
     /// A name that is asked for.
     Query(dns::QueryHandle),
+}
+
+impl Kind {
+    /// Which limit it counts for.
+    pub const fn what(&self) -> What {
+        match self {
+            Self::Listener(_) => What::Listener,
+            Self::Flow(_) => What::Flow,
+            Self::Datagrams(_) | Self::Echo(_) => What::Port,
+            Self::Query(_) => What::Query,
+        }
+    }
 }
 
 /// A TCP port that is listened on.
@@ -114,26 +131,28 @@ pub struct Echo {
     pub local: Inbox,
 }
 
-/// Datagrams that never were on a wire.
-#[derive(Default)]
-pub struct Inbox(VecDeque<(Endpoint, Vec<u8>)>);
+/// Datagrams that never were on a wire, in a page of the client's.
+pub struct Inbox(Held<PacketBuffer<'static, Endpoint>>);
 
-/// Datagrams that an inbox holds; more are lost.
-const INBOX: usize = 8;
+/// Datagrams that an inbox holds, if their bytes fit; more are lost.
+pub const INBOX: usize = 8;
 
 impl Inbox {
+    /// An empty one, paid for by the account of this ticket.
+    pub fn draw(ticket: u64) -> Result<Self, NetError> {
+        let make = |receive, _| PacketBuffer::new(vec![PacketMetadata::EMPTY; INBOX], receive);
+        Ok(Self(Held::new(Buffers::draw(ticket, 1, 0)?, make)))
+    }
+
     /// Puts one in; whether there was room.
     pub fn put(&mut self, from: Endpoint, bytes: &[u8]) -> bool {
-        if self.0.len() == INBOX {
-            return false;
-        }
-        self.0.push_back((from, bytes.into()));
-        true
+        let room = self.0.socket.enqueue(bytes.len(), from);
+        room.map(|room| room.copy_from_slice(bytes)).is_ok()
     }
 
     /// Takes one out: from whom, and how many of its bytes fit.
     pub fn take(&mut self, into: &mut [u8]) -> Option<(Endpoint, usize)> {
-        let (from, bytes) = self.0.pop_front()?;
+        let (from, bytes) = self.0.socket.dequeue().ok()?;
         let count = bytes.len().min(into.len());
         into[..count].copy_from_slice(&bytes[..count]);
         Some((from, count))
@@ -141,6 +160,6 @@ impl Inbox {
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.socket.is_empty()
     }
 }

@@ -25,8 +25,11 @@ use smoltcp::wire::{
 };
 
 use crate::chance;
+use crate::client::{COMPONENTS, Client};
 use crate::demux::{self, Class, Key};
+use crate::limits::{self, Holders, What};
 use crate::link::{self, Ethernet, Local};
+use crate::pages::Common;
 use crate::session::Session;
 use crate::sieve;
 use crate::slots::{Number, Slots};
@@ -41,10 +44,6 @@ const SWEEP: u64 = 2_000_000_000;
 const ASK_AGAIN: core::ops::RangeInclusive<Duration> = Duration::from_millis(250)..=Duration::from_secs(10);
 /// How long a driver that is not there is left alone.
 const PAUSE: u64 = 2_000_000;
-/// Sockets of all clients.
-const MAX_SOCKETS: usize = 2600;
-/// Sessions.
-const MAX_SESSIONS: usize = 32;
 
 /// What was counted.
 #[derive(Default)]
@@ -68,7 +67,7 @@ pub struct Stack {
     /// Its device.
     pub way: Local,
     /// What knows no connection.
-    pub common: SocketSet<'static>,
+    pub common: Common,
     /// No socket: what is passed with it is answered as nobody's.
     nothing: SocketSet<'static>,
     dhcp: SocketHandle,
@@ -82,6 +81,8 @@ pub struct Stack {
     waits_until: u64,
     /// Clients.
     pub sessions: Slots<Session>,
+    /// How much of it they have.
+    pub holders: Holders,
     /// Their sockets.
     pub sockets: Slots<Socket>,
     /// Connections by their ends.
@@ -95,7 +96,7 @@ pub struct Stack {
     /// When which connection wants to be asked.
     pub timers: BTreeSet<(u64, Number)>,
     /// Closed by their clients, oldest first.
-    pub lingering: alloc::collections::VecDeque<Number>,
+    pub lingering: alloc::collections::VecDeque<(Client, Number)>,
     /// Connections that are to be settled: to which clients wrote, or for which something came.
     unsettled: Vec<Number>,
     /// See there.
@@ -152,7 +153,7 @@ pub fn open() -> Result<(), Failure<NicError>> {
         link,
         local,
         way,
-        common,
+        common: Common::new(common),
         nothing: SocketSet::new(Vec::new()),
         dhcp,
         dns,
@@ -160,8 +161,9 @@ pub fn open() -> Result<(), Failure<NicError>> {
         common_deadline: 0,
         next_sweep: 0,
         waits_until: 0,
-        sessions: Slots::new(MAX_SESSIONS),
-        sockets: Slots::new(MAX_SOCKETS),
+        sessions: Slots::new(limits::all(What::Session)),
+        holders: Holders::new(),
+        sockets: Slots::new(limits::SOCKETS),
         flows: BTreeMap::new(),
         listeners: BTreeMap::new(),
         others: Vec::new(),
@@ -193,11 +195,11 @@ impl Stack {
         match demux::frame(self.link.frame()) {
             Class::Segment(key, opens) => self.segment(key, opens, false),
             Class::Datagram(port) if self.ports.contains_key(&port) => {
-                self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common);
+                self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common.set);
                 self.tell_other(self.ports[&port]);
             }
             class => {
-                self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common);
+                self.ethernet.poll_ingress_single(self.now(), &mut self.link, &mut self.common.set);
                 self.settle_common();
                 if class == Class::Neighbor {
                     self.settle_unsent();
@@ -256,14 +258,14 @@ impl Stack {
         let time = self.now();
         self.ask_soon(time);
         self.ethernet.poll_maintenance(time);
-        while self.ethernet.poll_egress(time, &mut self.link, &mut self.common) == PollResult::SocketStateChanged {}
-        match self.common.get_mut::<dhcpv4::Socket<'_>>(self.dhcp).poll() {
+        while self.ethernet.poll_egress(time, &mut self.link, &mut self.common.set) == PollResult::SocketStateChanged {}
+        match self.common.set.get_mut::<dhcpv4::Socket<'_>>(self.dhcp).poll() {
             Some(dhcpv4::Event::Configured(lease)) => {
                 runtime::log!("address {}", lease.address);
                 let servers: Vec<IpAddress> = lease.dns_servers.iter().map(|server| (*server).into()).collect();
                 let (address, router) = (lease.address, lease.router);
                 self.set_address(Some(address), router);
-                self.common.get_mut::<dns::Socket<'_>>(self.dns).update_servers(&servers);
+                self.common.set.get_mut::<dns::Socket<'_>>(self.dns).update_servers(&servers);
             }
             Some(dhcpv4::Event::Deconfigured) => {
                 self.asks_since = time;
@@ -277,12 +279,12 @@ impl Stack {
         for place in 0..self.others.len() {
             self.tell_other(self.others[place]);
         }
-        self.common_deadline = nanoseconds(self.ethernet.poll_at(time, &self.common), self.time);
+        self.common_deadline = nanoseconds(self.ethernet.poll_at(time, &self.common.set), self.time);
     }
 
     /// How soon the next question for an address comes if this one is lost.
     fn ask_soon(&mut self, time: Instant) {
-        let dhcp = self.common.get_mut::<dhcpv4::Socket<'_>>(self.dhcp);
+        let dhcp = self.common.set.get_mut::<dhcpv4::Socket<'_>>(self.dhcp);
         let mut config = dhcp.get_retry_config();
         config.discover_timeout = (time - self.asks_since).clamp(*ASK_AGAIN.start(), *ASK_AGAIN.end());
         config.initial_request_timeout = *ASK_AGAIN.start();
@@ -325,9 +327,11 @@ impl Stack {
         let Some(socket) = self.sockets.get_mut(number) else { return };
         let readable = match &socket.kind {
             Kind::Datagrams(port) => {
-                self.common.get::<udp::Socket<'_>>(port.handle).can_recv() || !port.local.is_empty()
+                self.common.set.get::<udp::Socket<'_>>(port.handle).can_recv() || !port.local.is_empty()
             }
-            Kind::Echo(echo) => self.common.get::<icmp::Socket<'_>>(echo.handle).can_recv() || !echo.local.is_empty(),
+            Kind::Echo(echo) => {
+                self.common.set.get::<icmp::Socket<'_>>(echo.handle).can_recv() || !echo.local.is_empty()
+            }
             // Whether it is answered can only be asked once: its client asks.
             Kind::Query(_) => true,
             _ => false,
@@ -432,15 +436,63 @@ impl Stack {
                 false => self.abort(number),
             }
         }
-        self.sessions.remove(session);
+        if let Some(session) = self.sessions.remove(session) {
+            self.holders.remove(session.client, What::Session);
+        }
     }
 
     /// Opens a session.
     pub fn open_session(&mut self, session: Session) -> Result<Number, NetError> {
-        if self.sessions.len() == MAX_SESSIONS {
+        let client = session.client;
+        self.have_room(client, What::Session)?;
+        let number = self.sessions.insert(session).map_err(|_| NetError::Full)?;
+        self.holders.add(client, What::Session);
+        Ok(number)
+    }
+
+    /// Refuses a client that has as many as it may have.
+    pub fn have_room(&mut self, client: Client, what: What) -> Result<(), NetError> {
+        if self.holders.is_full(client, what) {
+            // Somebody may be gone.
             self.sweep();
+            // What only lingers makes room: the client's own, or a program's if they all have too many.
+            let is_own = self.holders.has_all(client, what);
+            let mut lingering = self.lingering.iter().filter(|_| what == What::Flow);
+            let oldest = lingering.find(|(other, _)| if is_own { *other == client } else { *other != COMPONENTS });
+            if let Some((_, oldest)) = oldest.copied() {
+                self.abort(oldest);
+            }
         }
-        self.sessions.insert(session).map_err(|_| NetError::Full)
+        self.holders.check(client, what)
+    }
+
+    /// Whose session it is, with the account's ticket, if it may have one more of these.
+    pub fn claim(&mut self, session: Number, what: What) -> Result<(Client, u64), NetError> {
+        let session = self.sessions.get(session).ok_or(NetError::Closed)?;
+        let (client, ticket) = (session.client, session.ticket);
+        self.have_room(client, what)?;
+        Ok((client, ticket))
+    }
+
+    /// Puts in a socket of a client that has room for it.
+    pub fn insert(&mut self, socket: Socket) -> Result<Number, NetError> {
+        let (client, what) = (socket.client, socket.kind.what());
+        self.holders.check(client, what)?;
+        let number = self.sockets.insert(socket).map_err(|_| NetError::Full)?;
+        self.holders.add(client, what);
+        Ok(number)
+    }
+
+    /// Takes a socket out.
+    pub fn take(&mut self, number: Number) -> Option<Socket> {
+        let socket = self.sockets.remove(number)?;
+        self.holders.remove(socket.client, socket.kind.what());
+        if socket.pending != 0
+            && let Some(session) = self.sessions.get_mut(socket.session)
+        {
+            session.forget(number);
+        }
+        Some(socket)
     }
 }
 

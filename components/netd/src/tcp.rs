@@ -1,18 +1,19 @@
 //! TCP connections: how they come, what they tell, how they end.
 
 use alloc::boxed::Box;
-use alloc::vec;
 use core::net::IpAddr;
 use interfaces::net::{Endpoint, NetError, READABLE, WRITABLE};
-use runtime::op;
-use smoltcp::iface::{PollResult, SocketSet, SocketStorage};
+use runtime::{op, server};
+use smoltcp::iface::{PollResult, SocketSet};
 use smoltcp::socket::tcp::{self, State};
 use smoltcp::time::Duration;
 use smoltcp::wire::{IpEndpoint, IpListenEndpoint};
 
 use crate::chance;
+use crate::client::{COMPONENTS, Client};
 use crate::demux::{Key, endpoint};
-use crate::pages::{Buffers, Held};
+use crate::limits::What;
+use crate::pages::{Buffers, Held, MAX_PAGES};
 use crate::slots::Number;
 use crate::socket::{Flow, Kind, Listener, Socket, Stage};
 use crate::stack::{Stack, nanoseconds};
@@ -27,8 +28,6 @@ const PATIENCE_AT_LAST: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// A connection that is not there after so many nanoseconds makes room for others.
 const OPENING: u64 = 3_000_000_000;
-/// Connections that linger after their client closed them.
-const MAX_LINGERING: usize = 256;
 /// A closed connection is forgotten after so many nanoseconds, whatever the other end does.
 const LINGERING: u64 = 30_000_000_000;
 /// Connections of one listener that wait.
@@ -39,6 +38,8 @@ const PAGES: (u64, u64) = (2, 2);
 pub const SEGMENT: usize = 1460;
 /// Ports for connections and datagrams that name none (RFC 6335, 6).
 const DYNAMIC: core::ops::RangeInclusive<u16> = 49152..=65535;
+/// Ports on which only components listen, also while none does: nobody takes a server's place while it is started again.
+const KEPT: [u16; 1] = [80];
 
 /// Whether an address leads from here to here.
 pub fn is_loopback(address: Endpoint) -> bool {
@@ -52,14 +53,12 @@ pub fn wire(endpoint: Endpoint) -> IpEndpoint {
 
 impl Flow {
     fn new(buffers: Buffers, key: Key, local: bool, stage: Stage) -> Self {
-        let held = Held::new(buffers, |receive, send| {
-            // A segment does not go over the end of the buffer: whole ones fit into it.
-            let whole = (send.len() / SEGMENT * SEGMENT).max(1);
-            let send = &mut send[..whole];
+        // A segment does not go over the end of the buffer: whole ones fit into it.
+        let held = Held::with_record(buffers, SEGMENT, |(receive, send, record)| {
             let mut socket = tcp::Socket::new(tcp::SocketBuffer::new(receive), tcp::SocketBuffer::new(send));
             socket.set_nagle_enabled(false);
             socket.set_timeout(Some(PATIENCE_AT_FIRST));
-            let mut set = SocketSet::new(vec![SocketStorage::EMPTY]);
+            let mut set = SocketSet::new(record);
             set.add(socket);
             set
         });
@@ -154,7 +153,12 @@ impl Stack {
             }
             self.abort(oldest);
         }
-        let ticket = self.sessions.get_mut(session)?.ticket;
+        if server::is_short() {
+            return None;
+        }
+        let owner = self.sessions.get(session)?;
+        let (client, ticket) = (owner.client, owner.ticket);
+        self.holders.check(client, What::Flow).ok()?;
         let buffers = Buffers::draw(ticket, pages.0, pages.1).ok()?;
         let mut flow = Flow::new(buffers, key, local, Stage::Arriving(number));
         let place = IpListenEndpoint { addr: Some(key.local.ip().into()), port: key.local.port };
@@ -168,8 +172,8 @@ impl Stack {
         if flow.tcp().state() != State::SynReceived {
             return None;
         }
-        let socket = Socket { session, token, armed: 0, pending: 0, kind: Kind::Flow(Box::new(flow)) };
-        let flow = self.sockets.insert(socket).ok()?;
+        let kind = Kind::Flow(Box::new(flow));
+        let flow = self.insert(Socket { session, client, token, armed: 0, pending: 0, kind }).ok()?;
         self.flows.insert(key, flow);
         if let Some(Socket { kind: Kind::Listener(listener), .. }) = self.sockets.get_mut(number) {
             listener.opening.push_back(flow);
@@ -266,18 +270,13 @@ impl Stack {
 
     /// Forgets a socket.
     pub fn remove(&mut self, number: Number) {
-        let Some(socket) = self.sockets.remove(number) else { return };
-        if socket.pending != 0
-            && let Some(session) = self.sessions.get_mut(socket.session)
-        {
-            session.forget(number);
-        }
+        let Some(socket) = self.take(number) else { return };
         match socket.kind {
             Kind::Flow(flow) => {
                 self.flows.remove(&flow.key);
                 self.timers.remove(&(flow.deadline, number));
                 if flow.stage == Stage::Lingering {
-                    self.lingering.retain(|other| *other != number);
+                    self.no_longer_lingers(socket.client, number);
                 }
                 if let Stage::Arriving(listener) = flow.stage
                     && let Some(Socket { kind: Kind::Listener(listener), .. }) = self.sockets.get_mut(listener)
@@ -321,13 +320,23 @@ impl Stack {
         flow.tcp().set_timeout(Some(PATIENCE_AT_LAST));
         flow.stage = Stage::Lingering;
         flow.since = self.time;
-        self.lingering.push_back(number);
-        if self.lingering.len() > MAX_LINGERING
-            && let Some(oldest) = self.lingering.pop_front()
+        let client = socket.client;
+        if self.holders.is_full(client, What::Lingering)
+            && let Some((_, oldest)) = self.lingering.iter().find(|(other, _)| *other == client).copied()
         {
             self.abort(oldest);
         }
+        self.holders.add(client, What::Lingering);
+        self.lingering.push_back((client, number));
         self.settle(number);
+    }
+
+    fn no_longer_lingers(&mut self, client: Client, number: Number) {
+        let before = self.lingering.len();
+        self.lingering.retain(|(_, other)| *other != number);
+        if self.lingering.len() < before {
+            self.holders.remove(client, What::Lingering);
+        }
     }
 
     /// Listens on a port.
@@ -339,25 +348,29 @@ impl Stack {
         backlog: u64,
         pages: (u64, u64),
     ) -> Result<Number, NetError> {
+        let (client, _) = self.claim(session, What::Listener)?;
+        let is_kept = client != COMPONENTS && KEPT.contains(&port);
         if self.listeners.contains_key(&port) {
             // Whoever had it may be gone.
             self.sweep();
         }
-        if self.listeners.contains_key(&port) {
+        if is_kept || self.listeners.contains_key(&port) {
             return Err(NetError::InUse);
         }
+        if ![pages.0, pages.1].iter().all(|pages| (1..=MAX_PAGES).contains(pages)) {
+            return Err(NetError::Full);
+        }
         let backlog = backlog.clamp(1, MAX_BACKLOG) as usize;
-        let kind =
-            Kind::Listener(Listener { port, backlog, pages, opening: Default::default(), ready: Default::default() });
-        let number = self.add(session, token, kind)?;
+        let listener = Listener { port, backlog, pages, opening: Default::default(), ready: Default::default() };
+        let number = self.add(session, token, Kind::Listener(Box::new(listener)))?;
         self.listeners.insert(port, number);
         Ok(number)
     }
 
     /// Puts a socket in, armed for reading.
     pub fn add(&mut self, session: Number, token: u32, kind: Kind) -> Result<Number, NetError> {
-        let socket = Socket { session, token, armed: READABLE, pending: 0, kind };
-        self.sockets.insert(socket).map_err(|_| NetError::Full)
+        let client = self.sessions.get(session).ok_or(NetError::Closed)?.client;
+        self.insert(Socket { session, client, token, armed: READABLE, pending: 0, kind })
     }
 
     /// The next connection of a listener.
@@ -388,12 +401,13 @@ impl Stack {
             true => remote.ip(),
             false => self.source_for(remote.ip())?,
         };
+        let (_, ticket) = self.claim(session, What::Flow)?;
         let port = self.dynamic_port(|stack, port| {
             let key = Key { remote, local: Endpoint::new(source, port) };
-            !stack.flows.contains_key(&key) && !stack.listeners.contains_key(&port)
+            // Nobody is connected with himself.
+            key.local != remote && !stack.flows.contains_key(&key) && !stack.listeners.contains_key(&port)
         })?;
         let key = Key { remote, local: Endpoint::new(source, port) };
-        let ticket = self.sessions.get_mut(session).ok_or(NetError::Closed)?.ticket;
         let mut flow = Flow::new(Buffers::draw(ticket, PAGES.0, PAGES.1)?, key, local, Stage::Connecting);
         let mut newborn = self.newborn(local);
         flow.tcp().connect(newborn.context(), wire(remote), wire(key.local)).map_err(|_| NetError::Unreachable)?;

@@ -11,6 +11,12 @@
 //! writing by a write that took less than it was offered. What happens to an armed socket makes one event and
 //! disarms it. So a reader reads until it gets less than it asked for, then waits.
 //!
+//! # Who pays, and how much there is
+//! The account of a session pays for the pages that its sockets keep bytes in: `NoMemory` when it is exhausted. Besides, a
+//! program has 4 sessions, 128 connections (those that nobody accepted yet and those that linger included), 8 listeners, 8
+//! UDP ports and echo sockets together, and 4 queries: one more is refused with `Full`. However many sessions, accounts and
+//! domains it makes, they count as its own. All programs together leave a part for components.
+//!
 //! # Addresses
 //! Two words, high and low half of an IPv6 address; IPv4 addresses are mapped (RFC 4291, 2.5.5.2). Zero stands
 //! for any. See [`Endpoint`].
@@ -115,8 +121,8 @@ returns_struct! {
 /// The network.
 #[interface]
 pub trait Net {
-    /// Opens a session: a call entry of [`Session`]. The account pays for the buffers of its sockets; when it
-    /// vanishes with its owner, so does the session.
+    /// Opens a session: a call entry of [`Session`]. The account pays for the pages of its sockets, and must be writable;
+    /// when it vanishes with its owner, so does the session. It counts for the program whose thread calls.
     #[repeatable]
     fn open(&self, account: Delegate) -> Result<Delegated, NetError>;
     /// Interfaces, addresses, counters, in text: a piece from a position on.
@@ -135,7 +141,8 @@ pub trait Session {
     /// Takes events; gives their bytes.
     fn events(&self, into: &mut [u8]) -> Result<usize, NetError>;
     /// Listens on a TCP port: a call entry of [`Listener`]. At most `backlog` connections wait to be accepted;
-    /// each has `receive` and `send` pages of buffers.
+    /// each has `receive` and `send` pages of buffers, 1 to 4. Port 80 is the web server's, also while that is away: for
+    /// programs it is `InUse`.
     fn listen(&self, token: u32, port: u64, backlog: u64, receive: u64, send: u64) -> Result<Delegated, NetError>;
     /// Begins a TCP connection: a call entry of [`Connection`], writable once it is there.
     fn connect(&self, token: u32, high: u64, low: u64, port: u64) -> Result<Delegated, NetError>;

@@ -1,0 +1,63 @@
+//! Whom a session belongs to: the program that the calling thread started in, or a component.
+//!
+//! What a program hands over does not say who it is: it can make accounts, entries and domains as it likes, and calls
+//! from each of them. Its threads cannot change where they started. So the nucleus is asked for the home of the thread that
+//! runs here, and for its makers up to `roottask`: right below that are components, below those programs. Whatever a
+//! program makes counts as itself. For that this component holds the machine to look, and for nothing else.
+
+use abi::info;
+use abi::rights::{self, Kind};
+use core::sync::atomic::{AtomicU64, Ordering};
+use runtime::{Entry, op};
+use snapshot::record;
+
+/// A program by the number of its domain.
+pub type Client = u64;
+/// All components: those of the description are trusted not to take each other's share.
+pub const COMPONENTS: Client = 0;
+/// All whose maker is gone.
+const ORPHANS: Client = u64::MAX;
+/// Domains made by each other that are followed upwards.
+const DEEPEST: usize = 32;
+
+/// Number of `roottask`'s domain.
+static ROOTTASK: AtomicU64 = AtomicU64::new(0);
+
+/// Finds `roottask`, which made us, and gives the frames of our account. `None` if the machine is not held to look and for
+/// nothing else.
+pub fn open() -> Option<u64> {
+    if op::entry_info(Entry::OWN, Entry::SPECIAL) != Ok((Kind::Machine, rights::READ)) {
+        return None;
+    }
+    let own = home().and_then(domain)?;
+    ROOTTASK.store(own.parent, Ordering::Relaxed);
+    Some(own.limit)
+}
+
+/// The domain in which the running thread started.
+fn home() -> Option<u64> {
+    let number = op::thread_id();
+    let thread = op::info(Entry::SPECIAL, info::THREAD, number - 1, |bytes, _| record::thread(bytes)).ok()??;
+    (thread.number == number).then_some(thread.home)
+}
+
+/// The domain of this number.
+fn domain(number: u64) -> Option<info::Domain> {
+    let domain = op::info(Entry::SPECIAL, info::DOMAIN, number + 1, |bytes, _| record::domain(bytes)).ok()??;
+    (domain.number == number).then_some(domain)
+}
+
+/// The client whose thread runs.
+pub fn caller() -> Client {
+    let roottask = ROOTTASK.load(Ordering::Relaxed);
+    let (mut below, mut next) = (COMPONENTS, home());
+    for _ in 0..DEEPEST {
+        let Some(found) = next.and_then(domain) else { break };
+        if found.parent == roottask {
+            return below;
+        }
+        below = found.number;
+        next = Some(found.parent);
+    }
+    ORPHANS
+}
