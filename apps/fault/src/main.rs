@@ -16,7 +16,6 @@
 //! | [`hoards`] | of those who take all there is and never give it back |
 //! | [`pipes`] | of those who want pipes of others, or all of them, and all room for files |
 //! | [`images`] | of files that are no programs |
-//! | [`frames`] | to the driver of the network |
 //! | [`network`] | of those who take all there is of the network |
 //! | [`snapshots`] | of those who ask what goes on without end |
 //!
@@ -37,7 +36,6 @@ mod deaths;
 mod deputies;
 mod exhaustion;
 mod fragile;
-mod frames;
 mod hoards;
 mod images;
 mod launch;
@@ -170,7 +168,6 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         fragile::ALL,
         pipes::ALL,
         images::ALL,
-        frames::ALL,
         snapshots::ALL,
         network::ALL,
     ];

@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use interface::{Delegate, Failure};
+use interfaces::listing::Listing;
 use interfaces::names::{MAX_NAMES, NamesClient, NamesError};
 use interfaces::parent::{MAX_PROGRAM_SERVICES, ParentClient, ParentError};
 use interfaces::process::Force;
@@ -26,6 +27,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("name-restarting", "publishes under a component's name while that is started again", restarting),
     Crime::tried("name-program", "publishes under the name of another program", program),
     Crime::tried("name-hoard", "takes as many names as it can, alone and with others", hoard),
+    Crime::tried("name-private", "opens and lists what only portals of the description lead to", private),
     Crime::tried("name-others", "asks for what only the parent of programs may", others),
 ];
 
@@ -34,6 +36,8 @@ const COMPONENTS: [&str; 14] = [
     "sigma0", "roottask", "sched", "names", "console", "ramfs", "pipes", "bus", "nic", "entropy", "time", "random",
     "net", "proc",
 ];
+/// Those of them that only portals of the description lead to.
+const PRIVATE: [&str; 3] = ["bus", "nic", "entropy"];
 /// So many programs that take all the names they can take all that programs may have.
 const HOARDERS: usize = MAX_NAMES / 2 / MAX_PROGRAM_SERVICES;
 const MILLISECOND: u64 = 1_000_000;
@@ -190,6 +194,21 @@ fn hoard() -> Result<String, String> {
     hoarders.into_iter().try_for_each(|hoarder| hoarder.kill().map(drop))?;
     callees::victim()?.0.kill()?;
     Ok(format!("refused after {MAX_PROGRAM_SERVICES}: {}", ParentError::Full))
+}
+
+fn private() -> Result<String, String> {
+    let service = service()?;
+    let names = NamesClient(Direct(Entry::NAMES));
+    let mut list = [0; 4096];
+    let (bytes, _) = names.list(0, &mut list).map_err(text)?;
+    for name in PRIVATE {
+        expect(name, names.open(name).map(drop), Err(Failure::Refused(NamesError::NotFound)))?;
+        expect(name, Listing(&list[..bytes]).any(|record| record.name == name.as_bytes()), false)?;
+        expect(name, publish(name, &service), TAKEN)?;
+    }
+    expect("names that are listed", Listing(&list[..bytes]).any(|record| record.name == b"random"), true)?;
+    all_is_well()?;
+    Ok(format!("refused: {}", NamesError::NotFound))
 }
 
 fn others() -> Result<String, String> {

@@ -22,10 +22,8 @@ use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::interface::{Delegate, Failure, Reply, Request};
 use runtime::interfaces::console::ConsoleClient;
-use runtime::interfaces::entropy::EntropyClient;
 use runtime::interfaces::names::NamesClient;
 use runtime::interfaces::net::NetClient;
-use runtime::interfaces::nic::NicClient;
 use runtime::interfaces::parent::ParentClient;
 use runtime::interfaces::pipes::PipesClient;
 use runtime::interfaces::random::RandomClient;
@@ -80,7 +78,7 @@ fn answered<T, E: Display>(outcome: Result<T, Failure<E>>) -> Result<(), String>
 }
 
 /// All that a program reaches.
-static SERVERS: [Server; 13] = [
+static SERVERS: [Server; 11] = [
     Server::new("ramfs", |_| answered(FILE_SYSTEM.stat("/bin"))),
     Server::new("pipes", |calls| answered(PipesClient(calls).open(Delegate::entry(Entry::DOMAIN.0, abi::rights::ALL)))),
     Server::new("proc", |_| answered(PROC.list(0, &mut [0; 1024]))),
@@ -89,11 +87,9 @@ static SERVERS: [Server; 13] = [
     Server::new("roottask", |_| answered(ParentClient(Direct(Entry::PARENT)).restarts(0))),
     Server::new("console", |calls| answered(ConsoleClient(calls).write(&[]))),
     Server::new("random", |calls| answered(RandomClient(calls).fill(&mut [0; 64]))),
-    Server::new("entropy", |calls| answered(EntropyClient(calls).fill(&mut [0; 8]))),
     Server::new("time", |calls| answered(TimeClient(calls).offset())),
     Server::new("status", |calls| answered(StatusClient(calls).take())),
     Server::new("net", |calls| answered(NetClient(calls).interfaces(0, &mut [0; 256]))),
-    Server::new("nic", |calls| answered(NicClient(calls).address())),
 ];
 
 static STOP: AtomicBool = AtomicBool::new(false);

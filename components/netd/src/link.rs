@@ -6,16 +6,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 use interfaces::nic::{LENGTH_BYTES, MAX_BATCH, MAX_FRAME, NicClient, split_frame};
-use runtime::connection::{Connection, Name};
+use runtime::connection::{Connection, Given, Once};
 use runtime::server;
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 
-/// The driver, by name: it may be started again at any time.
-static DRIVER: Connection<Name<'static>> = Connection::named("nic");
+/// The driver: it may be started again at any time.
+static DRIVER: Connection<Given> = Connection::new(Given("nic"));
 
 /// Calls to the driver. A driver that is not there now is not waited for.
-pub fn driver() -> NicClient<runtime::connection::Once<'static, Name<'static>>> {
+pub fn driver() -> NicClient<Once<'static, Given>> {
     NicClient(DRIVER.once())
 }
 

@@ -15,7 +15,7 @@ use interfaces::random::{DEVICE, MAX_RANDOM, PROCESSOR, RandomError, RandomServe
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 
-use sources::{SOURCE_NAMES, Sources};
+use sources::SOURCE_NAMES;
 
 runtime::entry!(main);
 
@@ -24,10 +24,9 @@ const ACTIVATIONS: usize = 2;
 
 struct State {
     pool: Pool,
-    sources: Sources,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { pool: Pool::new(), sources: Sources::new() });
+static STATE: Mutex<State> = Mutex::new(State { pool: Pool::new() });
 
 impl State {
     /// Asks sources, if it is time to.
@@ -35,7 +34,7 @@ impl State {
         let now = runtime::op::clock();
         let due = self.pool.due(now);
         let before = self.pool.contributed();
-        let Some(seeds) = self.sources.ask(due) else { return };
+        let Some(seeds) = sources::ask(due) else { return };
         let outcome = self.pool.contribute(now, seeds.given(), &seeds.salt);
         for ((name, outcome), bit) in SOURCE_NAMES.iter().zip(outcome).zip(0..) {
             match outcome {
@@ -81,7 +80,7 @@ fn main() -> u8 {
         return 1;
     }
     let mut state = STATE.lock();
-    state.sources.wait();
+    sources::wait();
     state.seed();
     if state.pool.seeds() == 0 {
         runtime::log!("no source of randomness answers yet: requests are refused until one does");

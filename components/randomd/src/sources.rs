@@ -3,8 +3,7 @@
 use chance::{Due, SEED_BYTES, SOURCES};
 use interfaces::entropy::EntropyClient;
 use runtime::arch::RandomInstruction;
-use runtime::connection::{Direct, Name, Source};
-use runtime::entry::Owned;
+use runtime::connection::{Connection, Given};
 use runtime::{op, thread};
 
 /// For the log, in the order of the pool's sources.
@@ -14,11 +13,8 @@ pub const SOURCE_NAMES: [&str; SOURCES] = ["the processor", "the device"];
 const TRIES: u32 = 50;
 const PAUSE: u64 = 5_000_000;
 
-/// The sources.
-pub struct Sources {
-    /// The driver, once it was there.
-    device: Option<Owned>,
-}
+/// The driver. It may be missing, or dead at present: nobody waits for it then.
+static DEVICE: Connection<Given> = Connection::new(Given("entropy"));
 
 /// What they gave: nothing, or a whole seed.
 pub struct Seeds {
@@ -43,58 +39,45 @@ impl Drop for Seeds {
     }
 }
 
-impl Sources {
-    /// Nobody was asked yet.
-    pub const fn new() -> Self {
-        Self { device: None }
+/// Waits for the driver if the processor has no numbers: a source that is not there when it is asked is asked again only
+/// a second later, and both are started at the same time.
+pub fn wait() {
+    for _ in 0..TRIES {
+        if RandomInstruction::new().is_some() || EntropyClient(DEVICE.once()).fill(&mut []).is_ok() {
+            return;
+        }
+        let _ = thread::sleep(PAUSE);
     }
+}
 
-    /// Waits for the driver if the processor has no numbers: a source that is not there when it is asked is asked again only
-    /// a second later, and both are started at the same time.
-    pub fn wait(&mut self) {
-        for _ in 0..TRIES {
-            self.device = Name("entropy").open().ok().map(Owned::new);
-            if self.device.is_some() || RandomInstruction::new().is_some() {
-                return;
-            }
-            let _ = thread::sleep(PAUSE);
-        }
+/// Asks those that are due; `None` if none are.
+pub fn ask(due: Due) -> Option<Seeds> {
+    let mut seeds = Seeds { bytes: [[0; SEED_BYTES]; SOURCES], count: [0; SOURCES], salt: [0; 16] };
+    if !(due.includes(0) || due.includes(1)) {
+        return None;
     }
+    if due.includes(0) && processor(&mut seeds.bytes[0]).is_some() {
+        seeds.count[0] = SEED_BYTES;
+    }
+    if due.includes(1) && device(&mut seeds.bytes[1]).is_some() {
+        seeds.count[1] = SEED_BYTES;
+    }
+    seeds.salt[..8].copy_from_slice(&runtime::arch::ticks().to_le_bytes());
+    seeds.salt[8..].copy_from_slice(&op::clock().to_le_bytes());
+    Some(seeds)
+}
 
-    /// Asks those that are due; `None` if none are.
-    pub fn ask(&mut self, due: Due) -> Option<Seeds> {
-        let mut seeds = Seeds { bytes: [[0; SEED_BYTES]; SOURCES], count: [0; SOURCES], salt: [0; 16] };
-        if !(due.includes(0) || due.includes(1)) {
-            return None;
+/// Asks the driver.
+fn device(into: &mut [u8]) -> Option<()> {
+    let client = EntropyClient(DEVICE.once());
+    let mut filled = 0;
+    while filled < into.len() {
+        match client.fill(&mut into[filled..]) {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => filled += count.min(into.len() - filled),
         }
-        if due.includes(0) && processor(&mut seeds.bytes[0]).is_some() {
-            seeds.count[0] = SEED_BYTES;
-        }
-        if due.includes(1) && self.device(&mut seeds.bytes[1]).is_some() {
-            seeds.count[1] = SEED_BYTES;
-        }
-        seeds.salt[..8].copy_from_slice(&runtime::arch::ticks().to_le_bytes());
-        seeds.salt[8..].copy_from_slice(&op::clock().to_le_bytes());
-        Some(seeds)
     }
-
-    /// Asks the driver. It may be missing, or dead at present: nobody waits for it then.
-    fn device(&mut self, into: &mut [u8]) -> Option<()> {
-        let entry = match self.device.take() {
-            Some(device) => device,
-            None => Owned::new(Name("entropy").open().ok()?),
-        };
-        let client = EntropyClient(Direct(entry.entry()));
-        let mut filled = 0;
-        while filled < into.len() {
-            match client.fill(&mut into[filled..]) {
-                Ok(0) | Err(_) => return None,
-                Ok(count) => filled += count.min(into.len() - filled),
-            }
-        }
-        self.device = Some(entry);
-        Some(())
-    }
+    Some(())
 }
 
 /// Asks the processor.

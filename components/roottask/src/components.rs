@@ -172,9 +172,9 @@ pub fn holds_machine(number: u16) -> bool {
     plan().machines.checked_shr(number.into()).is_some_and(|bits| bits & 1 != 0)
 }
 
-/// The number of the component to which the description gives this name of a service.
-pub fn owner_of(service: &str) -> Option<u16> {
-    plan().system.owner_of(service).map(|owner| owner.number)
+/// The component to which the description gives this name of a service.
+pub fn owner_of(service: &str) -> Option<Component<'static>> {
+    plan().system.owner_of(service)
 }
 
 fn is_scheduler(component: &Component) -> bool {
@@ -376,9 +376,9 @@ fn next_due() -> (u64, Option<Pending>) {
     (next, None)
 }
 
-/// A service that the component has a portal to and that is not published, and whose it is.
+/// A service that the component has a portal to, waits for, and that is not published; and whose it is.
 fn missing(component: &Component<'static>) -> Option<(u16, &'static str)> {
-    let mut portals = component.portals().map(|portal| (portal.component, portal.service));
+    let mut portals = component.portals().filter(|_| component.waits).map(|portal| (portal.component, portal.service));
     portals.find(|(provider, service)| !services::is_published(*provider, service))
 }
 

@@ -98,12 +98,13 @@ fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> 
     if components::domain_of_instance(instance_of(badge)).is_none() {
         return Err(ParentError::NotAllowed);
     }
-    match (publisher, components::owner_of(name)) {
-        (Publisher::Component, Some(owner)) if owner == asks => {}
-        (Publisher::Program, None) if components::holds_machine(asks) => {}
+    let publisher = match (publisher, components::owner_of(name)) {
+        (Publisher::Component, Some(owner)) if owner.number == asks && owner.is_private(name) => Publisher::Hidden,
+        (Publisher::Component, Some(owner)) if owner.number == asks => Publisher::Component,
+        (Publisher::Program, None) if components::holds_machine(asks) => Publisher::Program,
         (_, Some(_)) => return Err(ParentError::Taken),
         (_, None) => return Err(ParentError::NotAllowed),
-    }
+    };
     services::publish(asks, name, service, publisher)?;
     components::note_published(instance_of(badge));
     // Found under its name from now on, unless the name service is being restarted.

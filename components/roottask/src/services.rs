@@ -30,6 +30,8 @@ const MAX_PROGRAM_NAMES: usize = MAX_NAMES - system::MAX_SERVICES;
 pub enum Publisher {
     /// The component's own, under a name that the description gives it.
     Component,
+    /// The same, never registered with `names`: only portals of the description lead to it.
+    Hidden,
     /// A program's that the component started.
     Program,
 }
@@ -43,6 +45,12 @@ struct Service {
     registered: bool,
     /// Portals of the description lead to it.
     is_connected: bool,
+}
+
+impl Service {
+    fn is_to_be_registered(&self) -> bool {
+        !self.registered && self.publisher != Publisher::Hidden
+    }
 }
 
 struct State {
@@ -208,7 +216,7 @@ pub fn register_new() {
         if state.names().is_none() {
             return;
         }
-        let new = state.services.iter().filter(|service| !service.registered && service.entry.is_some());
+        let new = state.services.iter().filter(|service| service.is_to_be_registered() && service.entry.is_some());
         new.map(|service| service.name.clone()).collect()
     };
     if pending.iter().any(|name| name == NAME_SERVICE) {
@@ -231,7 +239,7 @@ pub fn register(name: &str) {
     let _registering = REGISTERING.lock();
     let pending = {
         let state = STATE.lock();
-        let found = state.services.iter().find(|service| service.name == name && !service.registered);
+        let found = state.services.iter().find(|service| service.name == name && service.is_to_be_registered());
         let pending = found.and_then(|service| Some((service.entry?, service.publisher)));
         pending.filter(|(entry, _)| state.is_connected && is_alive(*entry))
     };

@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -19,6 +19,7 @@ mod calls;
 mod deadlines;
 #[allow(unsafe_code)]
 mod devices;
+mod driver;
 mod inspect;
 mod lending;
 mod limits;
@@ -68,6 +69,12 @@ fn main(arguments: Arguments) {
     } else if chosen("burden") {
         let count = arguments.clone().filter_map(|argument| argument.parse().ok()).next();
         let _ = share::burden(count.unwrap_or(1));
+    } else if chosen("driver") {
+        for (name, check) in driver::CHECKS {
+            let line = report(name, check(), &mut failed);
+            let _ = Serial::new().write_str(&line);
+        }
+        let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("restarts") {
         program::exit(restarts::run(arguments.clone().nth(2).unwrap_or("")).into());
     } else if chosen("services") {

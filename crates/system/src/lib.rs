@@ -26,20 +26,20 @@
 //! |---|---|
 //! | 4 | account in frames ([`REST`] = all that remains) |
 //! | 1, 1 | priority, highest priority |
-//! | 1 | flags: 1 = FPU, 2 = trusted, 4 = CPUs are given, 8 = a device of the tree, 16 = it has a vault |
+//! | 1 | flags: 1 = FPU, 2 = trusted, 4 = CPUs are given, 8 = a device of the tree, 16 = it has a vault, 32 = it waits for nobody |
 //! | 1 | special entry: 0 none, 1 scheduler, 2 machine, 3 memory, 4 standby, 5 trial, 6 inspect |
 //! | 1, 1 | restart: 0 always, 1 never, 2 reboot; deaths per minute answered at once |
 //! | 1 | interrupt line, 255 = none |
 //! | 1 | order of its portal table |
 //! | 2, 2 | first I/O port, number of ports |
-//! | 1, 1, 1 | portals, arguments, services |
+//! | 1, 1, 1, 1 | portals, arguments, services, private ones of these |
 //! | 2, 2 | longest slice in milliseconds, numbers of threads (0 = as many as there are) |
 //! | 8 | only if CPUs are given: a bit for each |
 //! | 4 | only if it has a vault: frames of its account |
 //! | string, string | name, binary |
 //! | 2, 2, string | each portal: index, component, service |
 //! | string | each argument |
-//! | string | each service |
+//! | string | each service, the private ones last |
 //!
 //! | bytes | program |
 //! |---|---|
@@ -62,7 +62,7 @@ pub use view::{
 };
 
 /// Version of the compiled form.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Begins the compiled form.
 pub const MAGIC: &[u8; 8] = b"CAIRNSYS";
 /// Bytes of the header.
@@ -182,4 +182,5 @@ pub(crate) const FLAG_TRUSTED: u8 = 2;
 pub(crate) const FLAG_CPUS: u8 = 4;
 pub(crate) const FLAG_TREE: u8 = 8;
 pub(crate) const FLAG_VAULT: u8 = 16;
+pub(crate) const FLAG_WAITS_FOR_NOBODY: u8 = 32;
 pub(crate) const FLAG_INSPECT: u8 = 1;

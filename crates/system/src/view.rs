@@ -1,8 +1,9 @@
 //! The reader of the compiled form: a checked view and iterators over it.
 
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, HEADER_BYTES, INTERRUPT_LINES,
-    MAGIC, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, FLAG_WAITS_FOR_NOBODY,
+    HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST,
+    Restart, Special, VERSION,
 };
 use abi::layout::{FIRST_FREE, MAX_TABLE_ORDER, TABLE_ENTRIES};
 
@@ -57,9 +58,13 @@ pub struct Component<'a> {
     pub cpus: Option<u64>,
     /// Frames of the account of what it keeps over its death; 0 = it keeps nothing.
     pub vault: u32,
+    /// It starts when what it has portals to is published.
+    pub waits: bool,
     portals: &'a [u8],
     arguments: &'a [u8],
     services: &'a [u8],
+    /// So many of the services are not private: the first ones.
+    public: u8,
 }
 
 /// A portal that a component finds in its table when it starts.
@@ -231,6 +236,11 @@ impl<'a> Component<'a> {
         Services { rest: Fields { bytes: self.services } }
     }
 
+    /// Whether it has a service of this name to which only portals of the description lead.
+    pub fn is_private(&self, service: &str) -> bool {
+        self.services().skip(self.public.into()).any(|private| private == service)
+    }
+
     fn check(&self) -> Result<(), ErrorKind> {
         let entries = TABLE_ENTRIES << self.table_order;
         let mut previous = FIRST_FREE - 1;
@@ -340,6 +350,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let table_order = fields.u8()?;
     let (first_port, port_count) = (fields.u16()?, fields.u16()?);
     let (portal_count, argument_count, service_count) = (fields.u8()?, fields.u8()?, fields.u8()?);
+    let public = service_count.checked_sub(fields.u8()?).ok_or(ErrorKind::BadValue)?;
     let (max_slice, threads) = (fields.u16()?, fields.u16()?);
     let cpus = if flags & FLAG_CPUS != 0 { Some(fields.u64()?) } else { None };
     let vault = if flags & FLAG_VAULT != 0 { fields.u32()? } else { 0 };
@@ -356,7 +367,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         || max_priority as usize >= abi::PRIORITIES
         || max_slice == 0
         || max_slice > MAX_SLICE
-        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE | FLAG_VAULT) != 0
+        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE | FLAG_VAULT | FLAG_WAITS_FOR_NOBODY) != 0
         || cpus == Some(0)
         || (vault == 0) == (flags & FLAG_VAULT != 0)
         || interrupt != NO_INTERRUPT && interrupt >= INTERRUPT_LINES
@@ -387,9 +398,11 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         table_order,
         cpus,
         vault,
+        waits: flags & FLAG_WAITS_FOR_NOBODY == 0,
         portals,
         arguments,
         services,
+        public,
     })
 }
 

@@ -52,6 +52,7 @@ restarts_per_minute = 60
 max_slice = 20
 threads = 100
 portals = ["console"]
+waits = false
 table_order = 2
 cpus = [63, 0]
 vault = "2M"
@@ -61,7 +62,8 @@ name = "console"
 account = 64
 restart = "never"
 devices = { irq = 4, ports = [0x3f8, 8] }
-services = ["console", "lines"]
+services = ["lines", "console"]
+private = ["lines"]
 
 [[component]]
 name = "sigma0"
@@ -128,6 +130,8 @@ fn everything_written_is_read() {
     assert_eq!((console.interrupt, console.io_ports), (Some(4), Some((0x3f8, 8))));
     assert_eq!((console.restart, console.portals().count()), (Restart::Never, 0));
     assert_eq!(console.services().collect::<Vec<_>>(), ["console", "lines"]);
+    assert!(console.is_private("lines") && !console.is_private("console") && !shell.is_private("shell"));
+    assert_eq!((console.waits, ramfs.waits), (true, false));
     assert_eq!(ramfs.services().collect::<Vec<_>>(), ["ramfs"]);
     assert_eq!(system.component("sched").unwrap().services().count(), 0);
     let owner = |service| system.owner_of(service).map(|owner| owner.name);
@@ -173,13 +177,15 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 2, 0), ErrorKind::BadValue);
     assert_eq!(with(record + 6, 64), ErrorKind::BadValue);
     assert_eq!(with(record + 7, 64), ErrorKind::BadValue);
-    assert_eq!(with(record + 8, 32), ErrorKind::BadValue);
+    assert_eq!(with(record + 8, 64), ErrorKind::BadValue);
     assert_eq!(with(record + 9, Special::ALL.len() as u8), ErrorKind::BadValue);
     assert_eq!(with(record + 10, 3), ErrorKind::BadValue);
     assert_eq!(with(record + 12, 24), ErrorKind::BadValue);
     assert_eq!(with(record + 13, 7), ErrorKind::BadValue);
     // The longest slice: 10 + 256 * 200 milliseconds.
-    assert_eq!(with(record + 22, 200), ErrorKind::BadValue);
+    assert_eq!(with(record + 23, 200), ErrorKind::BadValue);
+    // More private services than services.
+    assert_eq!(with(record + 21, 2), ErrorKind::BadValue);
     // The CPUs of ramfs and the frames of its vault stand before its name: none at all.
     let cpus = place(&good, "ramfs") - 12;
     let mut without = good.clone();

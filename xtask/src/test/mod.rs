@@ -32,6 +32,7 @@ mod isa;
 mod items;
 mod load;
 mod mutants;
+mod names;
 mod overflow;
 #[cfg(test)]
 mod parity;

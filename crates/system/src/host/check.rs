@@ -210,6 +210,14 @@ impl<'a> Checker<'a> {
                     self.problem(service.line, cause, remedy);
                 }
             }
+            for private in &component.private {
+                if component.services.iter().all(|service| service.value != private.value) {
+                    let cause = format!("component `{name}`: it has no service called `{}`", private.value);
+                    let remedy =
+                        "correct the name, or add it to `services`: `private` says which of them `names` does not give";
+                    self.problem(private.line, cause, remedy);
+                }
+            }
         }
     }
 

@@ -1,11 +1,12 @@
 //! From a plan to the compiled form; see the crate's head for the layout.
 
-use super::{ComponentText, Plan, ProgramText};
+use super::{At, ComponentText, Plan, ProgramText};
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, HEADER_BYTES, MAGIC, NO_INTERRUPT,
-    NOBODY, REST, VERSION,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, FLAG_WAITS_FOR_NOBODY,
+    HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
 };
 use abi::layout::FIRST_FREE;
+use std::string::String;
 use std::vec::Vec;
 
 impl Plan<'_> {
@@ -45,7 +46,8 @@ impl Plan<'_> {
             | if component.trusted { FLAG_TRUSTED } else { 0 }
             | if component.cpus.is_some() { FLAG_CPUS } else { 0 }
             | if component.tree.is_some() { FLAG_TREE } else { 0 }
-            | if component.vault.is_some() { FLAG_VAULT } else { 0 };
+            | if component.vault.is_some() { FLAG_VAULT } else { 0 }
+            | if component.waits { 0 } else { FLAG_WAITS_FOR_NOBODY };
         let (first_port, ports) = component.io_ports.as_ref().map_or((0, 0), |ports| ports.value);
         let mut record = Vec::new();
         record.extend_from_slice(&account.to_le_bytes());
@@ -61,7 +63,9 @@ impl Plan<'_> {
         ]);
         record.extend_from_slice(&first_port.to_le_bytes());
         record.extend_from_slice(&ports.to_le_bytes());
-        let counts = [component.portals.len(), component.arguments.len(), component.services.len()];
+        let is_private = |service: &&At<String>| component.private.iter().any(|private| private.value == service.value);
+        let (private, public): (Vec<_>, Vec<_>) = component.services.iter().partition(is_private);
+        let counts = [component.portals.len(), component.arguments.len(), component.services.len(), private.len()];
         record.extend(counts.map(|count| count as u8));
         record.extend_from_slice(&component.max_slice.to_le_bytes());
         record.extend_from_slice(&component.threads.to_le_bytes());
@@ -85,7 +89,7 @@ impl Plan<'_> {
         for argument in &component.arguments {
             string(&mut record, argument);
         }
-        for service in &component.services {
+        for service in public.into_iter().chain(private) {
             string(&mut record, &service.value);
         }
         record

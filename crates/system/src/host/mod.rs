@@ -112,6 +112,10 @@ pub struct ComponentText {
     pub arguments: Vec<String>,
     /// Names that it alone may publish services under.
     pub services: Vec<At<String>>,
+    /// Those of them that only portals of the description lead to.
+    pub private: Vec<At<String>>,
+    /// It starts when what it has portals to is published.
+    pub waits: bool,
 }
 
 /// A program as it was written.

@@ -133,11 +133,12 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     };
     let max_slice = number(&mut keys, "max_slice", DEFAULT_SLICE, 1, MAX_SLICE.into());
     let threads = number(&mut keys, "threads", 0, 1, abi::MAX_THREADS as u64 - 1);
-    let mut flag = |keys: &mut Keys<'_, '_>, key| match keys.take(key) {
+    let mut flag = |keys: &mut Keys<'_, '_>, key, default| match keys.take(key) {
         Some(value) => reader.boolean(value, key),
-        None => Some(false),
+        None => Some(default),
     };
-    let (fpu, trusted) = (flag(&mut keys, "fpu"), flag(&mut keys, "trusted"));
+    let (fpu, trusted) = (flag(&mut keys, "fpu", false), flag(&mut keys, "trusted", false));
+    let waits = flag(&mut keys, "waits", true);
     let special = match keys.take("special") {
         Some(value) => reader.choice(value, "special", &Special::ALL.map(|special| (special.text(), special))),
         None => Some(At { value: Special::None, line }),
@@ -152,10 +153,13 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let features = texts(reader, keys.take("features"), "features").into_iter().map(|text| text.value).collect();
     let arguments = texts(reader, keys.take("args"), "args").into_iter().map(|text| text.value).collect();
     let services = keys.take("services").map(|value| texts(reader, Some(value), "services"));
+    let private = texts(reader, keys.take("private"), "private");
     keys.finish(reader);
     let name = name?;
     Some(ComponentText {
         services: services.unwrap_or_else(|| vec![name.clone()]),
+        private,
+        waits: waits?,
         binary: binary.unwrap_or_else(|| Some(name.clone()))?,
         name,
         features,

@@ -1,15 +1,16 @@
 //! Batches of frames that are none, for the driver of the network interface.
 
-use alloc::format;
-use alloc::string::{String, ToString};
-
 use interface::Failure;
+use interfaces::names::{NamesClient, NamesError};
 use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicClient, NicError};
-use runtime::Connection;
+use runtime::{Direct, Entry, program};
 
-use crate::Crime;
+use crate::{Check, hold};
 
-pub const ALL: &[Crime] = &[Crime::tried("frames", "batches of frames that are none, to the network's driver", all)];
+pub const CHECKS: &[Check] = &[
+    ("batches that hold no whole frames are refused, and the driver goes on", batches),
+    ("the driver has no name", name),
+];
 
 /// The frames of a batch by their lengths: those that are said, and those that stand there.
 type Lengths = &'static [(usize, usize)];
@@ -26,27 +27,24 @@ const BATCHES: [(Lengths, Result<u64, NicError>); 9] = [
     (&[(60, 60), (60, 0)], Err(NicError::BadFrame)),
 ];
 
-fn all() -> Result<String, String> {
-    let driver = NicClient(Connection::named("nic"));
+fn batches() -> Result<(), &'static str> {
+    let driver = NicClient(Direct(program::portal("nic").ok_or("no portal")?));
     let mut buffer = [0; 2 * MAX_FRAME];
-    for (lengths, right) in BATCHES {
+    // Twice: after what was refused, frames are sent as before.
+    for (lengths, right) in BATCHES.iter().chain(&BATCHES) {
         let mut bytes = 0;
-        for (said, there) in lengths {
+        for (said, there) in *lengths {
             buffer[bytes..bytes + LENGTH_BYTES].copy_from_slice(&(*said as u16).to_le_bytes());
             bytes += LENGTH_BYTES + there;
         }
-        let outcome = match driver.send(&buffer[..bytes]) {
-            Ok(sent) => Ok(sent),
-            Err(Failure::Refused(error)) => Err(error),
-            Err(error) => return Err(error.to_string()),
-        };
-        if outcome != right {
-            return Err(format!("{lengths:?}: {outcome:?}, not {right:?}"));
-        }
+        let right = right.map_err(Failure::Refused);
+        hold(driver.send(&buffer[..bytes]) == right, "another answer")?;
         buffer.fill(0);
     }
-    match driver.send(&[0]) {
-        Err(Failure::Refused(error @ NicError::BadFrame)) => Ok(format!("refused: {error}")),
-        other => Err(format!("one byte: {other:?}")),
-    }
+    hold(driver.send(&[0]) == Err(Failure::Refused(NicError::BadFrame)), "one byte is not refused")
+}
+
+fn name() -> Result<(), &'static str> {
+    let names = NamesClient(Direct(Entry::NAMES));
+    hold(names.open("nic") == Err(Failure::Refused(NamesError::NotFound)), "it has one")
 }
