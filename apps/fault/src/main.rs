@@ -18,6 +18,7 @@
 //! | [`images`] | of files that are no programs |
 //! | [`network`] | of those who take all there is of the network |
 //! | [`snapshots`] | of those who ask what goes on without end |
+//! | [`terminal`] | of those who want the terminal for themselves |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
 //!
@@ -48,6 +49,7 @@ mod refusals;
 mod rule;
 mod snapshots;
 mod storms;
+mod terminal;
 
 use alloc::string::String;
 use runtime::abi::Error;
@@ -170,6 +172,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         images::ALL,
         snapshots::ALL,
         network::ALL,
+        terminal::ALL,
     ];
     groups.into_iter().flatten()
 }

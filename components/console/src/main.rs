@@ -8,9 +8,22 @@
 //! `write` answers when its bytes are in the device, so what was acknowledged survives a kill of this
 //! component. Each call is written as a whole; programs write whole lines with one call.
 //!
+//! # Who has the terminal
+//! The badge tells: a portal of the description (the shell's) may do everything. Who found us by name may write. What
+//! [`ConsoleServer::give`] makes may write, and read while the terminal is cooked: so a program reads nothing of what the
+//! person types to the shell.
+//!
 //! # Waiting reads
 //! A reader that was killed leaves its wait behind here, and would swallow the next line. So waits end as
-//! interrupted at Ctrl-C, and when somebody (the shell at its prompt) reads raw.
+//! interrupted at Ctrl-C, and when the shell reads or sets the mode. However many wait, the shell's read finds room.
+//!
+//! # Ctrl-C
+//! Only the thread that waits for interrupts raises the shell's semaphore, without the lock, and only it removes the one before: its
+//! index stands for nothing else meanwhile.
+//!
+//! # Memory
+//! Calls allocate for what was typed only, and that is bounded: `terminal` keeps at most [`terminal::MAX_WAITING`] bytes and as
+//! many ends of lines as a line may have bytes, and echo is lost beyond [`terminal::MAX_ECHO`]. All of it fits the account.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -20,8 +33,10 @@ extern crate alloc;
 mod uart;
 
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::NEVER;
+use abi::rights::{self, Kind};
 use interface::{Delegated, Failure, Reply, Request};
 use interfaces::console::{ConsoleError, ConsoleServer, Mode};
 use interfaces::parent::ParentError;
@@ -39,17 +54,26 @@ runtime::entry!(main);
 const ACTIVATIONS: usize = MAX_WAITING + 2;
 /// Pages of stack that a call takes.
 const STACK_PAGES: u64 = 1;
-/// Calls that may wait at the same time; the others stay for output.
+/// Reads of programs that may wait at the same time; the others stay for the shell's and for output.
 const MAX_WAITING: usize = 2;
+
+/// Badge of who opened us by name.
+const BY_NAME: u64 = 0;
+/// Badge of what `give` makes. All others are portals of the description.
+const GIVEN: u64 = 1 << 63;
 
 struct State {
     uart: Uart,
     input: Input,
     /// Echo that did not fit into the device yet.
     echo: Vec<u8>,
-    interrupt: Option<Owned>,
+    /// The semaphore of the shell, until the thread that raises it takes it.
+    semaphore: Option<Owned>,
+    /// Ctrl-C was typed, and the semaphore not raised since.
+    interrupted: bool,
     /// Counts the occasions at which waiting reads end.
     epoch: u64,
+    /// Reads of programs.
     waiting: usize,
 }
 
@@ -57,10 +81,15 @@ static STATE: Mutex<State> = Mutex::new(State {
     uart: Uart::new(),
     input: Input::new(),
     echo: Vec::new(),
-    interrupt: None,
+    semaphore: None,
+    interrupted: false,
     epoch: 0,
     waiting: 0,
 });
+/// Our service.
+static SERVICE: AtomicUsize = AtomicUsize::new(0);
+/// Raised by the device's interrupt, and when there is something for the thread that waits for it.
+static EVENT: AtomicUsize = AtomicUsize::new(0);
 /// Something can be read, or waiting reads end.
 static READABLE: Condvar = Condvar::new();
 /// The device can take bytes.
@@ -96,18 +125,16 @@ impl State {
         READABLE.notify_all();
     }
 
-    fn interrupted(&mut self) {
+    fn interrupt(&mut self) {
         self.end_reads();
-        if let Some(semaphore) = &self.interrupt {
-            // The shell may be gone; the next one brings another semaphore.
-            let _ = op::v(semaphore.entry());
-        }
+        self.interrupted = true;
     }
 
     fn set_mode(&mut self, mode: terminal::Mode) {
         let Self { input, echo, .. } = self;
         if input.set_mode(mode, echo) {
-            self.interrupted();
+            self.interrupt();
+            let _ = op::v(event());
         }
         if !self.echo.is_empty() {
             self.send_echo();
@@ -115,12 +142,29 @@ impl State {
     }
 }
 
-fn read(mode: terminal::Mode, into: &mut [u8]) -> Result<usize, ConsoleError> {
+fn event() -> Entry {
+    Entry(EVENT.load(Ordering::Relaxed))
+}
+
+/// Refuses all but who has a portal of the description.
+fn allow(badge: u64) -> Result<(), ConsoleError> {
+    if badge == BY_NAME || badge == GIVEN { Err(ConsoleError::NotAllowed) } else { Ok(()) }
+}
+
+/// Is it an entry of this kind, with WRITE?
+fn is(entry: &Owned, kind: Kind) -> bool {
+    let info = op::entry_info(Entry::OWN, entry.entry());
+    info.is_ok_and(|(found, rights)| found == kind && rights & rights::WRITE != 0)
+}
+
+fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, ConsoleError> {
     let mut state = STATE.lock();
-    if mode == terminal::Mode::Raw && state.waiting > 0 {
+    if is_shell {
         state.end_reads();
+        state.set_mode(mode);
+    } else if state.input.mode() != mode {
+        return Err(ConsoleError::Interrupted);
     }
-    state.set_mode(mode);
     let epoch = state.epoch;
     loop {
         if state.epoch != epoch {
@@ -129,12 +173,12 @@ fn read(mode: terminal::Mode, into: &mut [u8]) -> Result<usize, ConsoleError> {
         if let Some(count) = state.input.read(into) {
             return Ok(count);
         }
-        if state.waiting >= MAX_WAITING {
+        if !is_shell && state.waiting >= MAX_WAITING {
             return Err(ConsoleError::Interrupted);
         }
-        state.waiting += 1;
+        state.waiting += usize::from(!is_shell);
         state = READABLE.wait(state);
-        state.waiting -= 1;
+        state.waiting -= usize::from(!is_shell);
     }
 }
 
@@ -156,8 +200,8 @@ impl Serve for Console {
 }
 
 impl ConsoleServer for Console {
-    fn read(&self, _badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
-        read(terminal::Mode::Cooked, into)
+    fn read(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
+        read(terminal::Mode::Cooked, allow(badge).is_ok(), into)
     }
 
     fn write(&self, _badge: u64, bytes: &[u8]) -> Result<usize, ConsoleError> {
@@ -177,16 +221,24 @@ impl ConsoleServer for Console {
         Ok(bytes.len())
     }
 
-    fn read_raw(&self, _badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
-        read(terminal::Mode::Raw, into)
+    fn read_raw(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
+        allow(badge)?;
+        read(terminal::Mode::Raw, true, into)
     }
 
-    fn set_interrupt_semaphore(&self, _badge: u64, semaphore: Delegated) -> Result<(), ConsoleError> {
-        STATE.lock().interrupt = Some(Owned::new(semaphore.into()));
+    fn set_interrupt_semaphore(&self, badge: u64, semaphore: Delegated) -> Result<(), ConsoleError> {
+        let semaphore = Owned::new(semaphore.into());
+        allow(badge)?;
+        if !is(&semaphore, Kind::Semaphore) {
+            return Err(ConsoleError::NotASemaphore);
+        }
+        let before = STATE.lock().semaphore.replace(semaphore);
+        drop(before);
         Ok(())
     }
 
-    fn set_mode(&self, _badge: u64, mode: Mode) -> Result<(), ConsoleError> {
+    fn set_mode(&self, badge: u64, mode: Mode) -> Result<(), ConsoleError> {
+        allow(badge)?;
         let mode = match mode {
             Mode::Cooked => terminal::Mode::Cooked,
             Mode::Raw => terminal::Mode::Raw,
@@ -206,10 +258,22 @@ impl ConsoleServer for Console {
         }
         Ok(())
     }
+
+    fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), ConsoleError> {
+        let domain = Owned::new(domain.into());
+        allow(badge)?;
+        if !is(&domain, Kind::Domain) {
+            return Err(ConsoleError::NotADomain);
+        }
+        let service = Entry(SERVICE.load(Ordering::Relaxed));
+        op::portal_new(domain.entry(), service, GIVEN, Entry(index as usize), 0)
+            .map(drop)
+            .map_err(|_| ConsoleError::NotADomain)
+    }
 }
 
-/// Takes what the device has, until it has nothing more to say.
-fn handle_interrupt() {
+/// Takes what the device has, until it has nothing more to say; raises the semaphore of the shell if it is to be.
+fn handle_interrupt(shell: &mut Option<Owned>) {
     let mut state = STATE.lock();
     state.uart.acknowledge();
     let mut readable = false;
@@ -218,11 +282,20 @@ fn handle_interrupt() {
         match input.receive(byte, echo) {
             Event::Nothing => {}
             Event::Ready => readable = true,
-            Event::Interrupt => state.interrupted(),
+            Event::Interrupt => state.interrupt(),
         }
     }
     state.send_echo();
+    let interrupted = core::mem::take(&mut state.interrupted);
+    let new = state.semaphore.take();
     drop(state);
+    if new.is_some() {
+        *shell = new;
+    }
+    if interrupted && let Some(semaphore) = shell {
+        // The shell may be gone; the next one brings another semaphore.
+        let _ = op::v(semaphore.entry());
+    }
     if readable {
         READABLE.notify_all();
     }
@@ -231,11 +304,11 @@ fn handle_interrupt() {
 
 fn main() -> u8 {
     match start() {
-        Ok(semaphore) => loop {
-            if op::p(semaphore, NEVER).is_err() {
+        Ok(mut shell) => loop {
+            if op::p(event(), NEVER).is_err() {
                 return 1;
             }
-            handle_interrupt();
+            handle_interrupt(&mut shell);
             if op::interrupt_enable(Entry::INTERRUPT).is_err() {
                 return 1;
             }
@@ -247,13 +320,18 @@ fn main() -> u8 {
     }
 }
 
-fn start() -> Result<Entry, Failure<ParentError>> {
+/// Gives the shell's semaphore, if it came already.
+fn start() -> Result<Option<Owned>, Failure<ParentError>> {
     let semaphore = op::semaphore_new(Entry::ACCOUNT, 0).map_err(Failure::Transport)?;
+    EVENT.store(semaphore.0, Ordering::Relaxed);
     STATE.lock().uart.start().map_err(Failure::Transport)?;
     op::interrupt_bind(Entry::INTERRUPT, semaphore).map_err(Failure::Transport)?;
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
-    server::publish_new::<Console>("console")?;
+    let service = server::service::<Console>().map_err(Failure::Transport)?;
+    SERVICE.store(service.0, Ordering::Relaxed);
+    server::publish_service("console", service)?;
     // What was typed before we listened.
-    handle_interrupt();
-    Ok(semaphore)
+    let mut shell = None;
+    handle_interrupt(&mut shell);
+    Ok(shell)
 }

@@ -33,6 +33,7 @@ mod restarts;
 mod services;
 mod share;
 mod table;
+mod terminal;
 mod threads;
 mod vectors;
 
@@ -79,7 +80,9 @@ fn main(arguments: Arguments) {
         program::exit(restarts::run(arguments.clone().nth(2).unwrap_or("")).into());
     } else if chosen("services") {
         let console = Stream::new("console");
-        for (name, check) in services::CHECKS.iter().chain(lending::CHECKS).chain([&deadlines::CAME_BACK]) {
+        for (name, check) in
+            services::CHECKS.iter().chain(lending::CHECKS).chain([&deadlines::CAME_BACK]).chain(terminal::CHECKS)
+        {
             let line = report(name, check(), &mut failed);
             let _ = console.write_all(line.as_bytes());
         }

@@ -46,7 +46,7 @@ pub const CHECKS: &[Check] = &[
 const PATIENCE: usize = 200;
 const PAUSE: u64 = 5_000_000;
 
-fn say<E: Code>(failure: Failure<E>) -> &'static str {
+pub fn say<E: Code>(failure: Failure<E>) -> &'static str {
     match failure {
         Failure::Refused(error) => error.text(),
         Failure::Transport(error) => error.text(),

@@ -8,15 +8,15 @@ use abi::rights;
 use interface::{Delegate, Failure};
 use interfaces::console::{ConsoleClient, ConsoleError, Mode};
 use lineedit::{Editor, Outcome};
-use runtime::connection::{Connection, Name};
+use runtime::connection::{Connection, Portal};
 use runtime::entry::Entry;
 use runtime::{op, thread};
 
 use crate::session::Session;
 use crate::{complete, jobs};
 
-/// The console.
-static CONSOLE: ConsoleClient<Connection<Name<'static>>> = ConsoleClient(Connection::named("console"));
+/// The console, by the description: who finds it by its name may only write.
+static CONSOLE: ConsoleClient<Connection<Portal>> = ConsoleClient(Connection::portal("console"));
 /// The semaphore that the console raises at Ctrl-C; 0 = none.
 static INTERRUPT: AtomicUsize = AtomicUsize::new(0);
 /// Ctrl-C was pressed since [`forget_interrupt`].
@@ -81,8 +81,8 @@ pub fn hand_over() {
     let semaphore = INTERRUPT.load(Ordering::Relaxed);
     if semaphore != 0 {
         lend(Entry(semaphore));
-        take_back();
     }
+    take_back();
 }
 
 /// After a program that had the console: if it died while it read, what is typed next is not for it.

@@ -1,5 +1,9 @@
 //! The terminal. Its first two methods are those of [`crate::stream::Stream`], number for number, so
 //! that the same call entry serves as a program's stream.
+//!
+//! # Who may what
+//! Whoever opens `console` by its name may write and flush. Whoever has a portal by the system description may do all of it,
+//! and give others an entry that may write, flush and read cooked. The rest is `NotAllowed`.
 
 use interface::{interface, scalar_enum};
 
@@ -17,17 +21,17 @@ scalar_enum! {
 #[interface]
 pub trait Console {
     /// Waits until there is something and reads at most what fits: a line, or part of one; 0 is the end
-    /// of file that the person typed. Cooked, whatever others do.
+    /// of file that the person typed. `Interrupted` if the terminal is raw, unless the caller has a portal.
     #[repeatable]
     fn read(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
     /// Writes; gives how many bytes were taken, at least one.
     #[repeatable]
     fn write(&self, bytes: &[u8]) -> Result<usize, ConsoleError>;
-    /// As `read`, each byte as it comes and without echo.
+    /// As `read`, each byte as it comes and without echo. Other reads that wait end as interrupted.
     #[repeatable]
     fn read_raw(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
     /// V on this semaphore whenever the person types the interrupt character in cooked mode; a
-    /// semaphore given earlier is let go.
+    /// semaphore given earlier is let go. `NotASemaphore` unless it is one with WRITE.
     #[repeatable]
     fn set_interrupt_semaphore(&self, semaphore: Delegate) -> Result<(), ConsoleError>;
     /// Whether the line discipline (echo, erase, interrupt character) is at work while nobody reads. The terminal
@@ -37,4 +41,6 @@ pub trait Console {
     /// Waits until all that was written has left the machine.
     #[repeatable]
     fn flush(&self) -> Result<(), ConsoleError>;
+    /// Puts an entry of the terminal that may write, flush and read cooked at an index of a domain.
+    fn give(&self, domain: Delegate, index: u64) -> Result<(), ConsoleError>;
 }

@@ -10,6 +10,9 @@ codes! {
         3 NotReadable "this stream cannot be read"
         4 NotWritable "this stream cannot be written"
         5 Failed "the device behind the stream failed"
+        6 NotAllowed "this entry of the stream may not do it"
+        7 NotASemaphore "not a semaphore, or one that may not be raised"
+        8 NotADomain "not a domain, or one that takes no entry at this index"
     }
 }
 

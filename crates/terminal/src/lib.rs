@@ -23,6 +23,9 @@ pub const MAX_LINE: usize = 1024;
 /// Bytes waiting to be read; more are refused with a bell.
 pub const MAX_WAITING: usize = 8192;
 
+/// Bytes of echo that wait for the device; more are lost.
+pub const MAX_ECHO: usize = 4096;
+
 /// How input is treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
@@ -96,7 +99,7 @@ impl Input {
                 self.stops.clear();
             }
             Mode::Cooked => {
-                let typed: Vec<u8> = self.waiting.drain(..).collect();
+                let typed = core::mem::take(&mut self.waiting);
                 self.taken = self.added;
                 self.stops.clear();
                 for byte in typed {
@@ -111,7 +114,7 @@ impl Input {
     pub fn receive(&mut self, byte: u8, echo: &mut Vec<u8>) -> Event {
         if self.mode == Mode::Raw {
             if self.waiting.len() >= MAX_WAITING {
-                echo.push(7);
+                show(echo, &[7]);
                 return Event::Nothing;
             }
             self.add(&[byte]);
@@ -123,11 +126,11 @@ impl Input {
             b'\n' if second_half => Event::Nothing,
             b'\r' | b'\n' => {
                 if self.waiting.len() + self.line.len() >= MAX_WAITING {
-                    echo.push(7);
+                    show(echo, &[7]);
                     return Event::Nothing;
                 }
                 self.line.push(b'\n');
-                echo.extend_from_slice(b"\r\n");
+                show(echo, b"\r\n");
                 self.hand_over()
             }
             3 => {
@@ -135,7 +138,7 @@ impl Input {
                 self.waiting.clear();
                 self.stops.clear();
                 self.taken = self.added;
-                echo.extend_from_slice(b"^C\r\n");
+                show(echo, b"^C\r\n");
                 Event::Interrupt
             }
             4 => self.hand_over(),
@@ -158,11 +161,11 @@ impl Input {
             }
             b'\t' | 0x20..=0xff if self.line.len() < MAX_LINE => {
                 self.line.push(byte);
-                echo.push(byte);
+                show(echo, &[byte]);
                 Event::Nothing
             }
             _ => {
-                echo.push(7);
+                show(echo, &[7]);
                 Event::Nothing
             }
         }
@@ -217,11 +220,18 @@ impl Input {
         while let Some(byte) = self.line.pop() {
             // Continuation bytes of UTF-8 belong to the byte before.
             if byte & 0xc0 != 0x80 || self.line.is_empty() {
-                echo.extend_from_slice(b"\x08 \x08");
+                show(echo, b"\x08 \x08");
                 return true;
             }
         }
         false
+    }
+}
+
+/// Appends echo, if there is room.
+fn show(echo: &mut Vec<u8>, bytes: &[u8]) {
+    if echo.len() + bytes.len() <= MAX_ECHO {
+        echo.extend_from_slice(bytes);
     }
 }
 

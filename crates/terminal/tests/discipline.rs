@@ -1,7 +1,7 @@
 //! What is typed is what is read.
 
 use proptest::prelude::*;
-use terminal::{Event, Input, Mode, send};
+use terminal::{Event, Input, MAX_ECHO, Mode, send};
 
 fn typed(input: &mut Input, bytes: &[u8]) -> (Vec<u8>, bool) {
     let mut echo = Vec::new();
@@ -79,6 +79,22 @@ fn new_lines_are_sent_whole() {
     assert_eq!(sent, b"a\r\nb");
 }
 
+#[test]
+fn echo_that_nobody_sends_is_bounded() {
+    let mut input = Input::new();
+    let mut echo = Vec::new();
+    for count in 0..10_000 {
+        input.receive(b'x', &mut echo);
+        if count % 100 == 0 {
+            input.receive(0x15, &mut echo);
+        }
+    }
+    input.set_mode(Mode::Raw, &mut echo);
+    (0..10_000).for_each(|_| drop(input.receive(b'\r', &mut echo)));
+    input.set_mode(Mode::Cooked, &mut echo);
+    assert!(echo.len() > MAX_ECHO - 4 && echo.len() <= MAX_ECHO, "{}", echo.len());
+}
+
 proptest! {
     #[test]
     fn nothing_panics_and_memory_is_bounded(
@@ -92,6 +108,7 @@ proptest! {
                 input.set_mode(mode, &mut echo);
             }
             input.receive(byte, &mut echo);
+            prop_assert!(echo.len() <= MAX_ECHO);
             if count < 5 {
                 let ready = input.ready();
                 prop_assert_eq!(read(&mut input, count + 1).is_some(), ready);

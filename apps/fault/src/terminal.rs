@@ -1,0 +1,65 @@
+//! Crimes of those who want the terminal for themselves. They find `console` by its name.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use interface::{Delegate, Failure};
+use interfaces::console::{ConsoleClient, ConsoleError, Mode};
+use runtime::abi::rights;
+use runtime::connection::{Connection, Name};
+use runtime::entry::Owned;
+use runtime::server::{self, ServeWord};
+use runtime::{Entry, op};
+
+use crate::Crime;
+
+/// All of them.
+pub const ALL: &[Crime] =
+    &[Crime::tried("terminal-take", "takes Ctrl-C, the mode and what is typed, with entries of all kinds", take)];
+
+static CONSOLE: ConsoleClient<Connection<Name<'static>>> = ConsoleClient(Connection::named("console"));
+
+/// What the console would run as part of itself.
+struct Ours;
+
+impl ServeWord for Ours {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        loop {
+            op::yield_now();
+        }
+    }
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+fn refused<T: PartialEq>(what: &str, outcome: Result<T, Failure<ConsoleError>>) -> Result<(), String> {
+    match outcome {
+        Err(Failure::Refused(ConsoleError::NotAllowed)) => Ok(()),
+        Err(error) => Err(format!("{what}: {error}")),
+        Ok(_) => Err(format!("{what}: not refused")),
+    }
+}
+
+fn take() -> Result<String, String> {
+    server::activations(1).map_err(text)?;
+    let service = Owned::new(server::word_service::<Ours>().map_err(text)?);
+    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let entry = |entry: Entry| Delegate::entry(entry.0, rights::ALL);
+    let entries = [
+        ("a call entry", Delegate::mint(service.entry().0, 7)),
+        ("a service", entry(service.entry())),
+        ("a semaphore", entry(semaphore.entry())),
+        ("a domain", entry(Entry::DOMAIN)),
+    ];
+    for (what, entry) in entries {
+        refused(what, CONSOLE.set_interrupt_semaphore(entry))?;
+        refused(what, CONSOLE.give(entry, 100))?;
+    }
+    refused("raw", CONSOLE.set_mode(Mode::Raw))?;
+    refused("cooked", CONSOLE.set_mode(Mode::Cooked))?;
+    refused("to read raw", CONSOLE.read_raw(&mut [0]))?;
+    CONSOLE.write(b"").and(CONSOLE.flush()).map_err(|error| format!("to write: {error}"))?;
+    Ok(format!("refused: {}", ConsoleError::NotAllowed))
+}

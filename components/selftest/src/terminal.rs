@@ -1,0 +1,120 @@
+//! The terminal: who may do what with it, and what it takes.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use interface::{Delegate, Failure};
+use interfaces::console::{ConsoleClient, ConsoleError, Mode};
+use runtime::connection::{Name, Source};
+use runtime::entry::Owned;
+use runtime::server::{self, ServeWord};
+use runtime::{Direct, Entry, op, program, thread};
+
+use abi::rights;
+
+use crate::services::say;
+use crate::{Check, hold};
+
+pub const CHECKS: &[Check] = &[
+    ("the console takes what it is given only if it is of the right kind and has the right", console),
+    ("what the console gives may write and read by lines, nothing else", given),
+];
+
+/// How often, and at what intervals in nanoseconds, it is looked whether reads wait.
+const PATIENCE: usize = 200;
+const PAUSE: u64 = 5_000_000;
+
+struct Nobody;
+
+impl ServeWord for Nobody {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        0
+    }
+}
+
+type Terminal = ConsoleClient<Direct>;
+
+/// By the description, and by its name.
+fn terminals() -> Result<(Terminal, Terminal, Owned), &'static str> {
+    let portal = program::portal("console").ok_or("no portal")?;
+    let name = Owned::new(Name("console").open().map_err(|error| error.text())?);
+    Ok((ConsoleClient(Direct(portal)), ConsoleClient(Direct(name.entry())), name))
+}
+
+fn new_semaphore() -> Result<Owned, &'static str> {
+    op::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new).map_err(|error| error.text())
+}
+
+/// What only a portal of the description may do, nobody else does.
+fn only_writes(terminal: &Terminal) -> Result<(), &'static str> {
+    let refused = Failure::Refused(ConsoleError::NotAllowed);
+    let semaphore = new_semaphore()?;
+    let given = Delegate::entry(semaphore.entry().0, rights::ALL);
+    hold(terminal.set_interrupt_semaphore(given) == Err(refused), "it takes a semaphore of anybody")?;
+    for mode in [Mode::Raw, Mode::Cooked] {
+        hold(terminal.set_mode(mode) == Err(refused), "anybody sets the mode")?;
+    }
+    hold(terminal.read_raw(&mut [0]) == Err(refused), "anybody reads raw")?;
+    let domain = Delegate::entry(Entry::DOMAIN.0, rights::ALL);
+    hold(terminal.give(domain, GIVEN) == Err(refused), "anybody gives")?;
+    hold(terminal.write(b"").is_ok() && terminal.flush().is_ok(), "it does not write")
+}
+
+fn console() -> Result<(), &'static str> {
+    let (terminal, by_name, _name) = terminals()?;
+    only_writes(&by_name)?;
+    let service = Owned::new(server::word_service::<Nobody>().map_err(|error| error.text())?);
+    let semaphore = new_semaphore()?;
+    let own = semaphore.entry().0;
+    let give = |index, rights| terminal.set_interrupt_semaphore(Delegate::entry(index, rights));
+    let refused = Err(Failure::Refused(ConsoleError::NotASemaphore));
+    // It would call a call entry instead of raising it.
+    hold(terminal.set_interrupt_semaphore(Delegate::mint(service.entry().0, 7)) == refused, "a call entry")?;
+    for index in [service.entry().0, Entry::DOMAIN.0, Entry::ACCOUNT.0] {
+        hold(give(index, rights::ALL) == refused, "another kind")?;
+    }
+    hold(give(own, rights::ALL & !rights::WRITE) == refused, "a semaphore that may not be raised")?;
+    hold(give(own, rights::COPY | rights::WRITE) == Ok(()), "a semaphore")?;
+    let refused = Err(Failure::Refused(ConsoleError::NotADomain));
+    for (index, rights) in
+        [(own, rights::ALL), (Entry::ACCOUNT.0, rights::ALL), (Entry::DOMAIN.0, rights::ALL & !rights::WRITE)]
+    {
+        hold(terminal.give(Delegate::entry(index, rights), GIVEN) == refused, "no domain")?;
+    }
+    hold(terminal.give(Delegate::entry(Entry::DOMAIN.0, rights::ALL), 1 << 20) == refused, "no index")
+}
+
+/// An index of our table that is free.
+const GIVEN: u64 = 200;
+
+fn given() -> Result<(), &'static str> {
+    let (terminal, ..) = terminals()?;
+    terminal.give(Delegate::entry(Entry::DOMAIN.0, rights::ALL), GIVEN).map_err(say)?;
+    let given = Owned::new(Entry(GIVEN as usize));
+    let entry = ConsoleClient(Direct(given.entry()));
+    only_writes(&entry)?;
+    // While the terminal is raw, what is typed is for who made it so.
+    terminal.set_mode(Mode::Raw).map_err(say)?;
+    let refused = Err(Failure::Refused(ConsoleError::Interrupted));
+    hold(entry.read(&mut [0]) == refused, "it reads what is typed to others")?;
+    terminal.set_mode(Mode::Cooked).map_err(say)?;
+    // Reads that wait come back when the mode is set. However many wait, the owner is served.
+    let reads: [_; 3] = core::array::from_fn(|_| thread::Thread::start(read_given, 0));
+    for _ in 0..PATIENCE {
+        let _ = thread::sleep(PAUSE);
+        if ENDED.load(Ordering::SeqCst) == 1 {
+            break;
+        }
+    }
+    hold(ENDED.load(Ordering::SeqCst) == 1, "more than two wait, or fewer")?;
+    terminal.set_mode(Mode::Cooked).map_err(say)?;
+    reads.into_iter().flatten().for_each(thread::Thread::join);
+    hold(ENDED.load(Ordering::SeqCst) == 3, "not all came back as interrupted")
+}
+
+static ENDED: AtomicU64 = AtomicU64::new(0);
+
+fn read_given(_: usize) {
+    let outcome = ConsoleClient(Direct(Entry(GIVEN as usize))).read(&mut [0]);
+    let is_interrupted = outcome == Err(Failure::Refused(ConsoleError::Interrupted));
+    ENDED.fetch_add(u64::from(is_interrupted), Ordering::SeqCst);
+}
