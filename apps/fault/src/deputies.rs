@@ -25,6 +25,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("end-others", "has components, other programs and the machine ended", others),
     Crime::tried("right-for-itself", "has the right to end others given to itself", right),
     Crime::tried("kept-part", "asks for the memory that is kept for a command of the shell", kept),
+    Crime::tried("too-much", "asks for more frames than the description allows a program", too_much),
     Crime::tried("child-entries", "hands over what is no semaphore, and no domain", entries),
     Crime::tried(
         "other-entries",
@@ -61,6 +62,26 @@ fn child(input: &str, frames: u64) -> Refused<Owned> {
     let used = startup::write(&mut page, &contents, ["sleep", "1000"], [], [])
         .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
     proc().spawn("/bin/sleep", &page[..used], frames, 0).map(|child| Owned::new(child.into()))
+}
+
+/// Of `sleep`, whose account the description gives, and of `true`, which has the usual one.
+fn too_much() -> Result<String, String> {
+    const OF_SLEEP: u64 = 256;
+    const USUAL: u64 = 1024;
+    let end = |child: Owned| ChildClient(Direct(child.entry())).kill();
+    for (frames, right) in [(0, true), (OF_SLEEP, true), (OF_SLEEP + 1, false), (USUAL, false), (KEPT - 1, false)] {
+        match child("entry", frames) {
+            Ok(child) if right => end(child).map_err(text)?,
+            outcome => expect("sleep", outcome, ProcessError::TooMuch)?,
+        }
+    }
+    let contents = Contents { table_entries: 0, schedule: 0, name: "true", streams: ["entry", "null", "null"] };
+    let mut page = [0; PAGE_BYTES / 8];
+    let used = startup::write(&mut page, &contents, ["true"], [], []).map_err(text)?;
+    let spawn = |frames| proc().spawn("/bin/true", &page[..used], frames, 0).map(|child| Owned::new(child.into()));
+    spawn(USUAL).and_then(end).map_err(text)?;
+    expect("true", spawn(USUAL + 1), ProcessError::TooMuch)?;
+    Ok(format!("refused: {}", ProcessError::TooMuch))
 }
 
 /// Ends it, and expects that it was not ended before.

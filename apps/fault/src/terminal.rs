@@ -3,19 +3,24 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use core::sync::atomic::{AtomicU64, Ordering};
 use interface::{Delegate, Failure};
 use interfaces::console::{ConsoleClient, ConsoleError, Mode};
+use runtime::abi::layout::FIRST_FREE;
 use runtime::abi::rights;
-use runtime::connection::{Connection, Name};
+use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
 use runtime::server::{self, ServeWord};
+use runtime::thread::{self, Thread};
 use runtime::{Entry, op};
 
 use crate::Crime;
 
 /// All of them.
-pub const ALL: &[Crime] =
-    &[Crime::tried("terminal-take", "takes Ctrl-C, the mode and what is typed, with entries of all kinds", take)];
+pub const ALL: &[Crime] = &[
+    Crime::tried("terminal-reads", "waits with all threads for what is typed, and dies so", reads),
+    Crime::tried("terminal-take", "takes Ctrl-C, the mode and what is typed, with entries of all kinds", take),
+];
 
 static CONSOLE: ConsoleClient<Connection<Name<'static>>> = ConsoleClient(Connection::named("console"));
 
@@ -42,6 +47,40 @@ fn refused<T: PartialEq>(what: &str, outcome: Result<T, Failure<ConsoleError>>) 
     }
 }
 
+/// The entry that the shell had made as our input.
+const INPUT: ConsoleClient<Direct> = ConsoleClient(Direct(Entry(FIRST_FREE)));
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+
+fn read(_: usize) {
+    if INPUT.read(&mut [0]) == Err(Failure::Refused(ConsoleError::Interrupted)) {
+        REFUSED.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn reads() -> Result<String, String> {
+    const THREADS: u64 = 5;
+    /// Reads that may wait.
+    const WAIT: u64 = 2;
+    const PAUSE: u64 = 5_000_000;
+    refused("to read raw", INPUT.read_raw(&mut [0]))?;
+    refused("raw", INPUT.set_mode(Mode::Raw))?;
+    for _ in 0..THREADS {
+        core::mem::forget(Thread::start(read, 0).map_err(text)?);
+    }
+    for _ in 0..1000 {
+        thread::sleep(PAUSE).map_err(text)?;
+        if REFUSED.load(Ordering::SeqCst) == THREADS - WAIT {
+            break;
+        }
+    }
+    match REFUSED.load(Ordering::SeqCst) {
+        refused if refused == THREADS - WAIT => {
+            Ok(format!("{WAIT} wait, {refused} are refused: {}", ConsoleError::Interrupted))
+        }
+        refused => Err(format!("{refused} of {THREADS} are refused")),
+    }
+}
+
 fn take() -> Result<String, String> {
     server::activations(1).map_err(text)?;
     let service = Owned::new(server::word_service::<Ours>().map_err(text)?);
@@ -60,6 +99,7 @@ fn take() -> Result<String, String> {
     refused("raw", CONSOLE.set_mode(Mode::Raw))?;
     refused("cooked", CONSOLE.set_mode(Mode::Cooked))?;
     refused("to read raw", CONSOLE.read_raw(&mut [0]))?;
+    refused("to read", CONSOLE.read(&mut [0]))?;
     CONSOLE.write(b"").and(CONSOLE.flush()).map_err(|error| format!("to write: {error}"))?;
     Ok(format!("refused: {}", ConsoleError::NotAllowed))
 }

@@ -42,7 +42,7 @@ use interfaces::console::{ConsoleError, ConsoleServer, Mode};
 use interfaces::parent::ParentError;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
-use runtime::server::{self, Serve};
+use runtime::server::{self, Serve, Service};
 use runtime::sync::{Condvar, Mutex};
 use terminal::{Event, Input};
 
@@ -86,8 +86,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     epoch: 0,
     waiting: 0,
 });
-/// Our service.
-static SERVICE: AtomicUsize = AtomicUsize::new(0);
+static SERVICE: Service = Service::new();
 /// Raised by the device's interrupt, and when there is something for the thread that waits for it.
 static EVENT: AtomicUsize = AtomicUsize::new(0);
 /// Something can be read, or waiting reads end.
@@ -201,7 +200,10 @@ impl Serve for Console {
 
 impl ConsoleServer for Console {
     fn read(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
-        read(terminal::Mode::Cooked, allow(badge).is_ok(), into)
+        if badge == BY_NAME {
+            return Err(ConsoleError::NotAllowed);
+        }
+        read(terminal::Mode::Cooked, badge != GIVEN, into)
     }
 
     fn write(&self, _badge: u64, bytes: &[u8]) -> Result<usize, ConsoleError> {
@@ -265,8 +267,7 @@ impl ConsoleServer for Console {
         if !is(&domain, Kind::Domain) {
             return Err(ConsoleError::NotADomain);
         }
-        let service = Entry(SERVICE.load(Ordering::Relaxed));
-        op::portal_new(domain.entry(), service, GIVEN, Entry(index as usize), 0)
+        op::portal_new(domain.entry(), SERVICE.entry(), GIVEN, Entry(index as usize), 0)
             .map(drop)
             .map_err(|_| ConsoleError::NotADomain)
     }
@@ -327,9 +328,8 @@ fn start() -> Result<Option<Owned>, Failure<ParentError>> {
     STATE.lock().uart.start().map_err(Failure::Transport)?;
     op::interrupt_bind(Entry::INTERRUPT, semaphore).map_err(Failure::Transport)?;
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
-    let service = server::service::<Console>().map_err(Failure::Transport)?;
-    SERVICE.store(service.0, Ordering::Relaxed);
-    server::publish_service("console", service)?;
+    SERVICE.make::<Console>().map_err(Failure::Transport)?;
+    server::publish_service("console", SERVICE.entry())?;
     // What was typed before we listened.
     let mut shell = None;
     handle_interrupt(&mut shell);

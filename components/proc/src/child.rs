@@ -4,7 +4,11 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::{Error, NEVER, PAGE_BYTES, info, rights};
+use alloc::string::String;
+use alloc::vec::Vec;
 use interface::{Delegate, Failure};
+use interfaces::listing::{Listing, Record};
+use interfaces::parent::{ParentClient, ParentError};
 use interfaces::process::{KEPT, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::Program;
@@ -13,11 +17,12 @@ use runtime::arch::MACHINE;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op::{self, Schedule};
+use runtime::sync::Mutex;
 
 use crate::file::Source;
 use crate::window;
 
-/// Frames of a program's account if nobody says another number: 4 MiB.
+/// Frames that a program's account may have if the description names no other number: 4 MiB.
 const USUAL_FRAMES: u64 = 1024;
 /// Numbers of threads that a program, and what it makes, may have.
 const THREADS: u64 = 128;
@@ -43,11 +48,41 @@ pub fn divide_account() -> Result<(), Error> {
     Ok(())
 }
 
+/// Accounts that the description gives to programs, in frames.
+static ACCOUNTS: Mutex<Vec<(String, u64)>> = Mutex::new(Vec::new());
+
+/// Asks for them, before anybody can call.
+pub fn read_accounts() -> Result<(), Failure<ParentError>> {
+    let mut position = 0;
+    loop {
+        let mut buffer = [0; 256];
+        let (bytes, next) = ParentClient(Direct(Entry::PARENT)).programs(position, &mut buffer)?;
+        let name = |record: Record<'_>| (String::from_utf8_lossy(record.name).into_owned(), record.value);
+        ACCOUNTS.lock().extend(Listing(&buffer[..bytes]).map(name));
+        if next <= position {
+            return Ok(());
+        }
+        position = next;
+    }
+}
+
+/// How many frames the program at this path gets of so many that are asked for, 0 = as many as it may have.
+pub fn frames(path: &str, asked: u64) -> Result<u64, ProcessError> {
+    let accounts = ACCOUNTS.lock();
+    let given = path.strip_prefix("/bin/").and_then(|name| accounts.iter().find(|(known, _)| known == name));
+    let most = given.map_or(USUAL_FRAMES, |(_, frames)| *frames);
+    match asked {
+        0 => Ok(most),
+        KEPT => Ok(KEPT),
+        asked if asked > most => Err(ProcessError::TooMuch),
+        asked => Ok(asked),
+    }
+}
+
 /// An account for a program with such limits.
 fn account(limits: Limits) -> Result<Entry, Error> {
     let (from, frames) = match limits.frames {
         KEPT => (&KEPT_ACCOUNT, KEPT_FRAMES - KEPT_FOR_ACCOUNT),
-        0 => (&PROGRAMS, USUAL_FRAMES),
         frames => (&PROGRAMS, frames),
     };
     op::account_new_with(Entry(from.load(Ordering::Relaxed)), frames, THREADS)
@@ -61,12 +96,12 @@ const SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
-/// What a program may have; 0 = as usual.
+/// What a program may have.
 #[derive(Clone, Copy)]
 pub struct Limits {
     /// Frames of its account, or [`KEPT`].
     pub frames: u64,
-    /// A bit for each CPU on which its threads may run.
+    /// A bit for each CPU on which its threads may run; 0 = all.
     pub cpus: u64,
 }
 

@@ -39,6 +39,11 @@ runtime::entry!(main);
 
 /// Activations that serve: those that may wait, and some for the others.
 const ACTIVATIONS: usize = table::MAX_WAITING + 4;
+/// Bytes of heap kept for calls: names of the programs that they start, and those that these publish. The table grows only if
+/// it can.
+const KEPT_BYTES: usize = 4096;
+/// `Process::spawn` and `Parent::publish`, which alone take memory.
+const FIRST_METHOD: u64 = 1;
 /// Pages of stack that a call takes: to start a program, messages are put together beside the launch.
 const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES;
 
@@ -62,6 +67,10 @@ impl Serve for Processes {
     fn serve(request: &mut Request<'_>) -> Reply {
         Processes.dispatch(request)
     }
+
+    fn needs_memory(request: &Request<'_>) -> bool {
+        request.words[0] & 0xffff == FIRST_METHOD
+    }
 }
 
 /// Refuses who found us by our name, as everybody can: badge 0. Others have their entry from the system description, or
@@ -75,7 +84,8 @@ impl ProcessServer for Processes {
         if frames == KEPT {
             allow(badge)?;
         }
-        table::spawn(path, launch, Limits { frames, cpus }).map(|number| CHILDREN.mint(number))
+        table::spawn(path, launch, Limits { frames: child::frames(path, frames)?, cpus })
+            .map(|number| CHILDREN.mint(number))
     }
 
     fn list(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
@@ -147,6 +157,10 @@ impl Serve for Children {
     fn serve(request: &mut Request<'_>) -> Reply {
         Children.dispatch(request)
     }
+
+    fn needs_memory(_: &Request<'_>) -> bool {
+        false
+    }
 }
 
 impl ChildServer for Children {
@@ -181,6 +195,10 @@ impl Serve for Parent {
     fn serve(request: &mut Request<'_>) -> Reply {
         Parent.dispatch(request)
     }
+
+    fn needs_memory(request: &Request<'_>) -> bool {
+        request.words[0] & 0xffff == FIRST_METHOD
+    }
 }
 
 impl ParentServer for Parent {
@@ -214,6 +232,10 @@ impl ParentServer for Parent {
 
     fn kill(&self, _badge: u64, _domain: u64, _force: Force) -> Result<(), ParentError> {
         // Programs have the interface `Process` for this.
+        Err(ParentError::NotAllowed)
+    }
+
+    fn programs(&self, _badge: u64, _position: u64, _into: &mut [u8]) -> Result<(usize, u64), ParentError> {
         Err(ParentError::NotAllowed)
     }
 
@@ -260,5 +282,7 @@ fn start() -> Result<(), Failure<ParentError>> {
     services().map_err(Failure::Transport)?;
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
     child::divide_account().map_err(Failure::Transport)?;
+    child::read_accounts()?;
+    server::keep_memory(KEPT_BYTES);
     server::publish_service("proc", PROCESSES.entry())
 }

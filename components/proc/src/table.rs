@@ -20,6 +20,8 @@ use crate::file::Source;
 const MAX_PROCESSES: usize = 64;
 /// Ended processes that nobody waited for; older ones are forgotten.
 const MAX_ENDED: usize = 32;
+/// Bytes of a name that are kept for lists.
+const MAX_NAME: usize = 128;
 /// Calls that may wait for an end at the same time.
 pub const MAX_WAITING: usize = 16;
 
@@ -88,10 +90,15 @@ impl Table {
         if self.processes.len() >= most {
             return Err(ProcessError::TooMany);
         }
+        let mut name = String::new();
+        let reserved = self.processes.try_reserve(1).and_then(|()| name.try_reserve(MAX_NAME));
+        reserved.map_err(|_| ProcessError::NoMemory)?;
+        // Of a longer name the rest is not listed.
+        name.extend(launch.name.chars().take(MAX_NAME / char::MAX.len_utf8()));
         self.last += 1;
         self.processes.push(Process {
             number: self.last,
-            name: launch.name.to_string(),
+            name,
             services: Vec::new(),
             awaited: None,
             state: State::Starting,

@@ -11,6 +11,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
+use interfaces::listing::{Record, Writer};
 use interfaces::parent::{Force, ParentError, State};
 use runtime::op::{self, Schedule, clock};
 use runtime::program::STATUS_OF_NO_DEVICE;
@@ -175,6 +176,18 @@ pub fn holds_machine(number: u16) -> bool {
 /// The component to which the description gives this name of a service.
 pub fn owner_of(service: &str) -> Option<Component<'static>> {
     plan().system.owner_of(service)
+}
+
+/// Writes the programs whose account the description gives, from a position on.
+pub fn programs(position: u64, into: &mut [u8]) -> (usize, u64) {
+    let mut writer = Writer::new(into);
+    for (number, program) in (0..).zip(plan().system.programs()).skip(position as usize) {
+        let Some(frames) = program.account else { continue };
+        if !writer.push(Record { tag: 0, value: frames.into(), name: program.name.as_bytes() }) {
+            return (writer.used(), number);
+        }
+    }
+    (writer.used(), 0)
 }
 
 fn is_scheduler(component: &Component) -> bool {

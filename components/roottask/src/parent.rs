@@ -85,6 +85,10 @@ impl ParentServer for Parent {
     fn publish_for_program(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
         publish(badge, name, service, Publisher::Program)
     }
+
+    fn programs(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError> {
+        Ok(components::programs(position, into))
+    }
 }
 
 /// Publishes what this caller may publish.

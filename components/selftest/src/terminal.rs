@@ -62,6 +62,7 @@ fn only_writes(terminal: &Terminal) -> Result<(), &'static str> {
 fn console() -> Result<(), &'static str> {
     let (terminal, by_name, _name) = terminals()?;
     only_writes(&by_name)?;
+    hold(by_name.read(&mut [0]) == Err(Failure::Refused(ConsoleError::NotAllowed)), "anybody reads")?;
     let service = Owned::new(server::word_service::<Nobody>().map_err(|error| error.text())?);
     let semaphore = new_semaphore()?;
     let own = semaphore.entry().0;

@@ -58,7 +58,8 @@ pub fn prepare(
     output: Option<u64>,
 ) -> Result<Prepared, u64> {
     let pipe = |_| ENTRY.to_string();
-    let input = input.map_or_else(|| if session.interactive { "console" } else { "null" }.to_string(), pipe);
+    // Others than the shell read the terminal by an entry that it has made for them.
+    let input = input.map_or_else(|| if session.interactive { ENTRY } else { "null" }.to_string(), pipe);
     let output = output.map_or_else(|| "console".to_string(), pipe);
     let mut streams = Streams { names: [input, output, "console".to_string()], redirected_output: false };
     for redirection in &command.redirections {
@@ -176,16 +177,21 @@ pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
     }
 }
 
-/// Has made in the program's table what it is to have there, and lets it run.
+/// Has made in the program's table what it is to have there: ends of pipes, the terminal as its input, our own entry to
+/// `proc`. Lets it run.
 fn equip(child: &Child, launch: &Launch<'_>) -> Result<(), Failure<ProcessError>> {
     // What is redirected needs no end.
     let [input, output, _] = &launch.streams.names;
     let reads = if input == ENTRY { launch.pipes.0 } else { 0 };
     let writes = if output == ENTRY { launch.pipes.1 } else { 0 };
-    if !launch.allowed && reads | writes == 0 {
+    let terminal = input == ENTRY && reads == 0;
+    if !launch.allowed && !terminal && reads | writes == 0 {
         return Ok(());
     }
     let domain = child.domain()?;
+    if terminal {
+        terminal::give(domain.entry(), FIRST_FREE);
+    }
     if launch.allowed {
         PROC.give(Delegate::entry(domain.entry().0, COPY | WRITE), PORTAL.into())?;
     }

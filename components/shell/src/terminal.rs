@@ -8,7 +8,7 @@ use abi::rights;
 use interface::{Delegate, Failure};
 use interfaces::console::{ConsoleClient, ConsoleError, Mode};
 use lineedit::{Editor, Outcome};
-use runtime::connection::{Connection, Portal};
+use runtime::connection::{Connection, Given};
 use runtime::entry::Entry;
 use runtime::{op, thread};
 
@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::{complete, jobs};
 
 /// The console, by the description: who finds it by its name may only write.
-static CONSOLE: ConsoleClient<Connection<Portal>> = ConsoleClient(Connection::portal("console"));
+static CONSOLE: ConsoleClient<Connection<Given>> = ConsoleClient(Connection::new(Given("console")));
 /// The semaphore that the console raises at Ctrl-C; 0 = none.
 static INTERRUPT: AtomicUsize = AtomicUsize::new(0);
 /// Ctrl-C was pressed since [`forget_interrupt`].
@@ -88,6 +88,15 @@ pub fn hand_over() {
 /// After a program that had the console: if it died while it read, what is typed next is not for it.
 pub fn take_back() {
     let _ = CONSOLE.set_mode(Mode::Cooked);
+}
+
+/// Has the console give a program its input, which ends with this instance of the console. A program that gets none runs
+/// all the same, and cannot read.
+pub fn give(domain: Entry, index: usize) {
+    let domain = Delegate::entry(domain.0, rights::COPY | rights::WRITE);
+    if let Err(error) = CONSOLE.give(domain, index as u64) {
+        runtime::log!("console: {error}");
+    }
 }
 
 /// Gives the console the semaphore that it raises at Ctrl-C.

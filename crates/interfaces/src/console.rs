@@ -42,5 +42,6 @@ pub trait Console {
     #[repeatable]
     fn flush(&self) -> Result<(), ConsoleError>;
     /// Puts an entry of the terminal that may write, flush and read cooked at an index of a domain.
+    #[repeatable]
     fn give(&self, domain: Delegate, index: u64) -> Result<(), ConsoleError>;
 }

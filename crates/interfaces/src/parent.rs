@@ -64,4 +64,8 @@ pub trait Parent {
     /// runs or not. Only for who may stop the machine.
     #[repeatable]
     fn publish_for_program(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
+    /// Programs whose account the system description gives, from a position on (0 at first), as
+    /// [`crate::listing::Listing`] reads them: value = frames. Gives bytes and the next position, 0 after the last.
+    #[repeatable]
+    fn programs(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;
 }

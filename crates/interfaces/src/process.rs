@@ -25,6 +25,7 @@ codes! {
         17 NotADomain "not a domain in which entries may be made"
         18 BadIndex "not an index of that table at which an entry can be made"
         19 Runs "it runs still"
+        20 TooMuch "more frames than the system description allows this program"
     }
 }
 
@@ -37,7 +38,8 @@ pub const KEPT: u64 = u64::MAX;
 #[interface]
 pub trait Process {
     /// Loads a program from a file: a call entry of [`Child`]. `launch` holds arguments, environment, streams and portals
-    /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = the usual, or [`KEPT`]; `cpus` has a bit for each
+    /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = what the
+    /// system description allows this program (`TooMuch`: more than that), or [`KEPT`]; `cpus` has a bit for each
     /// CPU on which its threads may run, 0 = on all. It runs at once, unless `launch` names a stream or portal that is
     /// still to be made in its table: then [`Child::start`] lets it run.
     fn spawn(&self, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<Delegated, ProcessError>;
