@@ -76,6 +76,8 @@ pub struct Domain {
     pub slow: u8,
     /// Highest priority of its threads.
     pub max_priority: u8,
+    /// The share of time that its threads have ahead of others, in percent; 0 = all.
+    pub time_share: u8,
     /// Longest slice of its threads, in microseconds.
     pub max_slice: u32,
     /// Where the search for a free index begins.
@@ -221,6 +223,7 @@ pub fn new(
     (domain.number, domain.parent, domain.name) = (all.count, maker.map_or(0, |maker| maker.number), name);
     (domain.maker, domain.depth, domain.max_priority) = (maker, depth, maker.map_or(63, |maker| maker.max_priority));
     domain.max_slice = maker.map_or(MAX_SLICE_MICROSECONDS as u32, |maker| maker.max_slice);
+    domain.time_share = maker.map_or(0, |maker| maker.time_share);
     domain.next = all.first;
     if let Some(mut next) = domain.next {
         next.previous = Some(domain);

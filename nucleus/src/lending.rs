@@ -5,7 +5,8 @@
 //! - The ceiling of a portal is lent to the activation that is called, for the length of the call.
 //!
 //! An activation has the highest priority lent to it until the lender stops waiting or it returns, and its thread runs with
-//! the highest of its own and those of its chain. What waits itself passes it on. While anything is lent in a domain,
+//! the highest of its own and those of its chain. A lender without a share of time lifts that of the thread. What waits itself
+//! passes it on. While anything is lent in a domain,
 //! returns from there take the slow path, which takes back what was lent to those that leave.
 
 use crate::activation::{Activation, State, Wait};
@@ -32,7 +33,7 @@ pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
     waiter.holder = found;
     if let Some(mut holder) = found {
         holder.is_holder = true;
-        lend(waiter, holder, thread.priority, MAX_LOOKED_AT);
+        lend(waiter, holder, thread.priority, !thread.has_share(), MAX_LOOKED_AT);
     }
 }
 
@@ -40,6 +41,7 @@ pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
 /// first that could go on with this priority, or whose wait can be followed.
 pub fn begin_at_pool(mut waiter: Ref<Activation>, callee: Ref<Domain>) {
     let Some(thread) = waiter.thread else { return };
+    let lifts = !thread.has_share();
     waiter.amount = thread.priority;
     let (mut next, mut steps) = (callee.activations, MAX_LOOKED_AT);
     while let Some(activation) = next.filter(|_| steps > 0) {
@@ -49,18 +51,18 @@ pub fn begin_at_pool(mut waiter: Ref<Activation>, callee: Ref<Domain>) {
         }
         steps -= 1;
         let top = match activation.thread {
-            Some(thread) if thread.priority >= waiter.amount => continue,
+            Some(thread) if thread.priority >= waiter.amount && !(lifts && thread.has_share()) => continue,
             Some(thread) => thread.top,
             None => top_of(activation, &mut steps),
         };
         if top.is_some_and(|top| top.wait != Wait::Semaphore || top.holder.is_some()) {
-            return lend(waiter, activation, waiter.amount, MAX_LOOKED_AT);
+            return lend(waiter, activation, waiter.amount, lifts, MAX_LOOKED_AT);
         }
     }
 }
 
-/// Lends `priority` to an activation, and to what its chain waits for in turn.
-fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, mut steps: u32) {
+/// Lends `priority` to an activation, and to what its chain waits for in turn; `lifts` their shares of time, too.
+fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, lifts: bool, mut steps: u32) {
     for _ in 0..MAX_FOLLOWED {
         let (thread, state) = (thread_of(holder), holder.state);
         if state == State::Free {
@@ -68,8 +70,11 @@ fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, 
         }
         set_lent(holder, holder.lent.max(priority));
         let top = match thread {
-            Some(mut thread) if thread.priority < priority => {
-                thread.priority = priority;
+            Some(mut thread) if thread.priority < priority || lifts && thread.has_share() => {
+                thread.priority = thread.priority.max(priority);
+                if lifts {
+                    thread.set_share(true);
+                }
                 lender.raised = thread.number;
                 if thread.runs == Runs::Ready {
                     return schedule::post_again(thread);
@@ -164,8 +169,9 @@ fn top_of(activation: Ref<Activation>, steps: &mut u32) -> Link<Activation> {
     Some(top)
 }
 
-/// A thread's priority is the highest of its own and those of its chain.
+/// A thread's priority is the highest of its own and those of its chain; its share of time is its own.
 pub fn settle(mut thread: Ref<Thread>) {
+    thread.set_share(false);
     thread.priority = thread.own_priority.max(thread.top.map_or(0, priority_of));
 }
 

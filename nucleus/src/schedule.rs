@@ -527,6 +527,8 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
     let seat = Seat { activation, thread, domain, ring };
     let seats = SEATS.get();
     seats.patience = timer::from_microseconds(PATIENCE_MICROSECONDS);
+    // SAFETY: the nucleus writes this word once, and nobody has seen the ring.
+    unsafe { (*ring).ticks = seats.patience as u32 }
     if which & STANDBY != 0 {
         if let Some(old) = seats.standby.replace(seat) {
             retire(old);

@@ -31,8 +31,8 @@ pub struct Thread {
     pub number: u16,
     /// 0 (lowest) to 63, what was lent to it included.
     pub priority: u8,
-    /// 1: it may run on one CPU only.
-    pinned: u8,
+    /// Bit 0: it may run on one CPU only. Above: its share of time, in percent; 0 = all, or it is lifted.
+    pub limits: u8,
     /// Whether it can run.
     pub runs: Runs,
     /// The nucleus has more to do when it is dispatched next: it runs where it may not run any more, and goes to another CPU; or it
@@ -122,6 +122,7 @@ pub fn new_empty(mut home: Ref<Domain>, priority: u8, slice: u64) -> Result<Ref<
     thread.set_cpus(home.cpus);
     thread.cpu = thread.nearest_cpu();
     thread.home = home;
+    thread.set_share(false);
     thread.home_next = home.threads;
     home.threads = Some(thread);
     home.thread_count += 1;
@@ -200,13 +201,21 @@ pub fn free(thread: Ref<Thread>) {
 impl Ref<Thread> {
     /// As `sched` sees it.
     pub fn word(self) -> u64 {
-        // SAFETY: number, priority and `pinned` are four bytes in a row, aligned as such.
+        // SAFETY: number, priority and `limits` are four bytes in a row, aligned as such.
         unsafe { (&raw const (*self.pointer()).number).cast::<u32>().read() as u64 }
     }
     /// It may run on these CPUs, of which at least one is there.
     pub fn set_cpus(mut self, cpus: u64) {
         self.cpus = cpus;
-        self.pinned = cpus.is_power_of_two() as u8;
+        self.limits = self.limits & !1 | cpus.is_power_of_two() as u8;
+    }
+    /// Its share of time is that of its home, or `lifted`: who has none waits for it, and not for the end of a period.
+    pub fn set_share(mut self, lifted: bool) {
+        self.limits = self.limits & 1 | if lifted { 0 } else { self.home.time_share << 1 };
+    }
+    /// Whether it has only a share of time ahead of others.
+    pub fn has_share(self) -> bool {
+        self.limits > 1
     }
     /// This CPU if the thread may run here, or else the first on which it may.
     pub fn nearest_cpu(self) -> Ref<Cpu> {
@@ -241,6 +250,6 @@ const _: () = assert!(
 const _: () = assert!(
     offset_of!(Thread, number).is_multiple_of(4)
         && offset_of!(Thread, priority) == offset_of!(Thread, number) + 2
-        && offset_of!(Thread, pinned) == offset_of!(Thread, number) + 3
-        && ThreadWord::new(1, 2).pinned().0 == 0x0102_0001
+        && offset_of!(Thread, limits) == offset_of!(Thread, number) + 3
+        && ThreadWord::new(1, 2).pinned().with_share(3).0 == 0x0702_0001
 );

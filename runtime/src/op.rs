@@ -97,6 +97,12 @@ pub fn domain_set_max_slice(domain: Entry, microseconds: u64) -> Result {
     unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_MAX_SLICE, microseconds) }.map(drop)
 }
 
+/// The share of each CPU's time that threads of the domain have ahead of others, in percent; 0 = all.
+pub fn domain_set_share(domain: Entry, percent: u64) -> Result {
+    // SAFETY: touches no memory of ours.
+    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_SHARE, percent) }.map(drop)
+}
+
 /// Where a scheduler sits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seat {

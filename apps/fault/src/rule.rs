@@ -49,6 +49,12 @@ pub const ALL: &[Crime] = &[
     Crime::refusal("slice-second", "a longest slice of more than a second", Error::BadArgument, || {
         with_victim(|victim| op::domain_set_max_slice(victim, 1_000_001))
     }),
+    Crime::refusal("share-program", "a share of time for another domain", Error::Empty, || {
+        with_victim(|victim| op::domain_set_share(victim, 50))
+    }),
+    Crime::refusal("share-own", "a program's own share of time lifted", Error::Empty, || {
+        op::domain_set_share(Entry::DOMAIN, 0)
+    }),
     Crime::refusal("lower-caller", "a callee that changes its caller's thread", Error::NoRight, || {
         let before = op::thread_schedule(Entry::OWN, Schedule { priority: HIGHEST, slice: LONGEST })?;
         let refused = callees::lowers_caller();

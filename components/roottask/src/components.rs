@@ -240,6 +240,7 @@ pub fn make_domain(component: &Component, number: u16) -> Result<Running, String
         running.ticket = ticket;
         op::domain_set_max_priority(domain, component.max_priority.into()).map_err(text)?;
         op::domain_set_max_slice(domain, u64::from(component.max_slice) * 1_000).map_err(text)?;
+        op::domain_set_share(domain, component.share.into()).map_err(text)?;
         if let Some(cpus) = component.cpus {
             schedulers::restrict(domain, cpus).map_err(text)?;
         }

@@ -15,7 +15,7 @@
 
 mod arch;
 
-use abi::sched::{Board, Event, IDLE, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
+use abi::sched::{Board, Event, IDLE, PERIOD, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
 use abi::{Error, layout};
 use arch::{call, go_on_slowly, run};
 use core::cell::UnsafeCell;
@@ -66,7 +66,9 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
     // SAFETY: the scheduler is never entered while it runs: this is the only use.
     let queues = unsafe { &mut (*OWN.instance.get()).queues };
     let current = ThreadWord(word as u32);
-    if event == Event::SliceEnded as u64 || event == Event::Yielded as u64 {
+    if queues.is_watched() {
+        // It takes a look at the time.
+    } else if event == Event::SliceEnded as u64 || event == Event::Yielded as u64 {
         // There are others like it: it is the last of its queue. If something woke the nucleus says so.
         if let Some(number) = queues.rotate(current) {
             run(number, ring)
@@ -102,7 +104,7 @@ extern "C" fn enter_slowly(event: u64, woken: u64, ring: *mut Ring, current: u64
             queues.append(current);
         }
     }
-    run(queues.take(), ring)
+    run(choose(queues, ring), ring)
 }
 
 /// Looks again until a thread runs.
@@ -115,9 +117,25 @@ extern "C" fn refused(mut number: usize, mut status: u64, ring: *mut Ring) -> ! 
             queues.put_back(number);
         }
         read(queues, ring);
-        number = queues.take();
+        number = choose(queues, ring);
         status = dispatch(number);
     }
+}
+
+/// Takes who runs next.
+fn choose(queues: &mut Queues, ring: *mut Ring) -> usize {
+    if queues.is_watched() {
+        let [now, period] = time(ring);
+        queues.look(now, period);
+    }
+    queues.take()
+}
+
+/// The time, in ticks, and the ticks of a period of shares.
+fn time(ring: *mut Ring) -> [u64; 2] {
+    // SAFETY: as in `hear`; the nucleus wrote this before it gave us the seat.
+    let ticks = unsafe { (&raw const (*ring).ticks).read() };
+    [arch::now(), u64::from(ticks) * PERIOD]
 }
 
 fn is_unread(ring: *mut Ring) -> bool {
@@ -163,6 +181,9 @@ impl World for Here {
     }
     fn hear(&mut self) -> Option<ThreadWord> {
         hear(self.ring)
+    }
+    fn time(&self) -> [u64; 2] {
+        time(self.ring)
     }
     fn hand(&mut self, cpu: usize, number: usize) -> u64 {
         call(hand_to(cpu), number)

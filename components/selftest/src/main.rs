@@ -32,6 +32,7 @@ mod registers;
 mod restarts;
 mod services;
 mod share;
+mod shares;
 mod table;
 mod terminal;
 mod threads;
@@ -93,6 +94,7 @@ fn main(arguments: Arguments) {
             .chain(threads::CHECKS)
             .chain(calls::CHECKS)
             .chain(deadlines::CHECKS)
+            .chain(shares::CHECKS)
             .chain(vectors::CHECKS)
             .chain(registers::CHECKS)
             .chain(pagers::CHECKS)

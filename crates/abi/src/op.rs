@@ -174,6 +174,11 @@ pub const SET_CPUS: u64 = 4;
 /// `BadArgument` (0, or above [`crate::MAX_SLICE_MICROSECONDS`]), `NoRight` (above the caller's own).
 pub const SET_MAX_SLICE: u64 = 5;
 
+/// `DOMAIN_SET`: `(percent)`: the share of each CPU's time that threads which it gets from now on, and those of domains made by it
+/// from now on, have ahead of others, together with all others that have a share; 0 = all of it. `BadArgument` (above
+/// 100). The caller needs the machine with CONTROL at `layout::SPECIAL`.
+pub const SET_SHARE: u64 = 6;
+
 /// `SERVICE_NEW`: calls may carry a deadline.
 pub const SERVICE_DEADLINE: u64 = 1;
 

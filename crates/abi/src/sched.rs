@@ -20,7 +20,7 @@ pub enum Event {
     Preempted = 3,
 }
 
-/// A thread as `sched` sees it: number, priority, and whether it may run on this CPU only.
+/// A thread as `sched` sees it: number, priority, whether it may run on this CPU only, and its share of time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadWord(pub u32);
 
@@ -32,6 +32,14 @@ impl ThreadWord {
     /// The same thread, which may run on its present CPU only.
     pub const fn pinned(self) -> Self {
         Self(self.0 | 1 << 24)
+    }
+    /// The same thread, which has this share of a CPU's time ahead of others, in percent.
+    pub const fn with_share(self, percent: u8) -> Self {
+        Self(self.0 & !(0x7f << 25) | (percent as u32) << 25)
+    }
+    /// The share of a CPU's time that it has ahead of others, in percent, together with all that have one; 0 = all.
+    pub const fn share(self) -> u8 {
+        (self.0 >> 25) as u8
     }
     /// Whether it may run on its present CPU only.
     pub const fn is_pinned(self) -> bool {
@@ -69,8 +77,10 @@ pub const RING_SLOTS: usize = crate::MAX_THREADS;
 pub struct Ring {
     /// Entries the nucleus has written.
     pub written: u32,
+    /// Ticks of the clock in 10 ms: see [`PERIOD`].
+    pub ticks: u32,
     /// Fills a cache line.
-    pub pad0: [u32; 15],
+    pub pad0: [u32; 14],
     /// Entries `sched` has read.
     pub read: u32,
     /// Fills a cache line.
@@ -78,6 +88,12 @@ pub struct Ring {
     /// Thread words.
     pub slots: [u32; RING_SLOTS],
 }
+
+/// Shares of time are of a period of 100 ms, which is so many times [`Ring::ticks`].
+pub const PERIOD: u64 = 10;
+
+/// Who used up a share of time has this priority until the period ends: that below programs.
+pub const BEHIND: u8 = 15;
 
 /// Bytes behind a scheduler's entry where its seats are entered on a machine with several CPUs. Only there is the
 /// [`Board`] mapped; who is entered at the entry itself is alone and must not touch it.

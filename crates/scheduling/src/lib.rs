@@ -5,3 +5,4 @@
 
 pub mod policy;
 pub mod queues;
+pub mod shares;

@@ -25,7 +25,7 @@ mod sharing;
 
 use crate::queues::{Queues, level_of};
 use abi::sched::{Board, Event, IDLE, SPARES, ThreadWord};
-use abi::{Error, MAX_CPUS, PRIORITIES};
+use abi::{Error, MAX_CPUS, MAX_THREADS, PRIORITIES};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use sharing::{Companion, Threads};
 
@@ -46,6 +46,8 @@ pub trait World {
     fn board(&self) -> &Board;
     /// Takes the next word out of our ring.
     fn hear(&mut self) -> Option<ThreadWord>;
+    /// The time, in ticks, and the ticks of a period of shares.
+    fn time(&self) -> [u64; 2];
     /// Hands a thread over to a CPU, which may be ours; gives a status.
     fn hand(&mut self, cpu: usize, number: usize) -> u64;
 }
@@ -101,6 +103,9 @@ impl Instance {
     /// A thread yields while nothing is unread: gives who runs next, if that can be said at once.
     #[inline(always)]
     pub fn yielded(&mut self, word: ThreadWord, board: &Board) -> Option<usize> {
+        if self.queues.is_watched() {
+            return None;
+        }
         // Who runs may be in a queue: see `Queues::prepend`.
         let is_queued = self.queues.level(word.number()).is_some();
         if board.idle.load(Relaxed) != 0 || self.rank != level_of(word.priority()) as u32 + 1 || is_queued {
@@ -211,7 +216,27 @@ impl Instance {
         self.queues.top().map_or(0, |level| level as u32 + 1)
     }
 
+    /// Looks at the time that threads with a share used.
+    #[inline(always)]
+    fn look(&mut self, world: &impl World) {
+        if self.queues.is_watched() {
+            self.look_at_time(world);
+        }
+    }
+
+    #[cold]
+    fn look_at_time(&mut self, world: &impl World) {
+        let [now, period] = world.time();
+        if self.queues.look(now, period) {
+            self.count = [0; PRIORITIES];
+            for level in (1..MAX_THREADS).filter_map(|number| self.queues.level(number)) {
+                self.count[level] += 1;
+            }
+        }
+    }
+
     fn choose(&mut self, world: &mut impl World, held: usize) -> usize {
+        self.look(world);
         let rank = self.rank_to_run();
         if rank == 0 {
             let (board, cpu) = (world.board(), world.cpu());
@@ -229,6 +254,8 @@ impl Instance {
                 self.begin_round(world, level);
             }
         }
+        // Perhaps one came that has a share.
+        self.look(world);
         let rank = self.rank_to_run();
         let number = self.take();
         self.rank = rank;

@@ -1,5 +1,6 @@
 //! One queue per priority, linked through arrays; a bit says which are not empty.
 
+use crate::shares::Shares;
 use abi::sched::ThreadWord;
 use abi::{MAX_THREADS, PRIORITIES};
 
@@ -9,9 +10,14 @@ pub struct Queues {
     head: [u16; PRIORITIES],
     tail: [u16; PRIORITIES],
     next: [u16; MAX_THREADS],
-    /// Level of a queued thread plus one; 0 = not queued.
+    /// Level of a queued thread plus one, and [`SHARE`] if it has a share of time; 0 = not queued.
     level: [u8; MAX_THREADS],
+    /// What threads with a share of time use.
+    shares: Shares,
 }
+
+/// A queued thread has a share of time: its level is the one noted until that is used up.
+const SHARE: u8 = 0x80;
 
 /// The queue of a priority: the highest is taken first.
 #[inline(always)]
@@ -35,6 +41,7 @@ impl Queues {
             tail: [0; PRIORITIES],
             next: [0; MAX_THREADS],
             level: [0; MAX_THREADS],
+            shares: Shares::new(),
         }
     }
 
@@ -53,7 +60,13 @@ impl Queues {
         if number == 0 {
             return;
         }
-        let level = level_of(word.priority());
+        let mark = self.mark(word);
+        self.append_marked(number, mark);
+    }
+
+    #[inline(always)]
+    fn append_marked(&mut self, number: usize, mark: u8) {
+        let level = self.place(mark);
         self.next[number] = 0;
         if self.filled >> level & 1 == 0 {
             self.filled |= 1 << level;
@@ -62,13 +75,67 @@ impl Queues {
             self.next[self.tail[level] as usize % MAX_THREADS] = number as u16;
         }
         self.tail[level] = number as u16;
-        self.level[number] = level as u8 + 1;
+        self.level[number] = mark;
     }
 
-    /// Takes a queued thread out if its priority is another one now.
+    /// What is noted of a thread when it is queued.
+    #[inline(always)]
+    fn mark(&mut self, word: ThreadWord) -> u8 {
+        let mark = level_of(word.priority()) as u8 + 1;
+        if word.share() == 0 {
+            return mark;
+        }
+        self.shares.percent = word.share();
+        mark | SHARE
+    }
+
+    /// The level of a thread of which this is noted.
+    #[inline(always)]
+    fn marked(&self, mark: u8) -> usize {
+        let level = usize::from(mark & !SHARE).wrapping_sub(1) % PRIORITIES;
+        if mark & SHARE != 0 { self.shares.level(level) } else { level }
+    }
+
+    /// The level at which to queue it.
+    #[inline(always)]
+    fn place(&mut self, mark: u8) -> usize {
+        let level = self.marked(mark);
+        if mark & SHARE != 0 {
+            self.shares.watched |= 1 << level;
+        }
+        level
+    }
+
+    /// Takes a queued thread out if it belongs elsewhere now.
     #[cold]
     fn leaves(&mut self, number: usize, word: ThreadWord) -> bool {
-        self.level(number) != Some(level_of(word.priority())) && self.remove(number)
+        self.level[number] != self.mark(word) && self.remove(number)
+    }
+
+    /// Whether a thread with a share of time is queued or runs: then [`Self::look`] is to come before [`Self::take`], and neither
+    /// [`Self::rotate`] nor [`Self::pass`] will do.
+    #[inline(always)]
+    pub fn is_watched(&self) -> bool {
+        self.shares.watched != 0
+    }
+
+    /// What had a share ran until `now`, in ticks, of which `period` are a period. True if threads with a share were queued elsewhere,
+    /// because it is used up, or a new period began.
+    pub fn look(&mut self, now: u64, period: u64) -> bool {
+        let turns = self.shares.look(self.filled, now, period);
+        if turns {
+            for number in 1..MAX_THREADS {
+                let mark = self.level[number];
+                // From where it was to where it belongs now; for those that come after it the change is still to be made.
+                if mark & SHARE != 0 && self.remove(number) {
+                    self.shares.over ^= true;
+                    self.append_marked(number, mark);
+                    self.shares.over ^= true;
+                }
+            }
+            self.shares.over ^= true;
+        }
+        turns
     }
 
     /// Takes a thread out of its queue. False if it is in none.
@@ -94,8 +161,10 @@ impl Queues {
     }
 
     /// The level at which a thread is queued, if it is.
+    #[inline(always)]
     pub fn level(&self, number: usize) -> Option<usize> {
-        (self.level[number % MAX_THREADS] as usize).checked_sub(1)
+        let mark = self.level[number % MAX_THREADS];
+        if mark & SHARE != 0 { Some(self.marked(mark)) } else { usize::from(mark).checked_sub(1) }
     }
 
     /// The highest level with a queued thread: that of the one to be taken next.
@@ -136,10 +205,12 @@ impl Queues {
         if number == 0 || self.level[number] != 0 && !self.leaves(number, word) {
             return;
         }
-        self.prepend_at(number, level_of(word.priority()));
+        let mark = self.mark(word);
+        self.prepend_at(number, mark);
     }
 
-    fn prepend_at(&mut self, number: usize, level: usize) {
+    fn prepend_at(&mut self, number: usize, mark: u8) {
+        let level = self.place(mark);
         if self.filled >> level & 1 == 0 {
             self.filled |= 1 << level;
             self.next[number] = 0;
@@ -148,7 +219,7 @@ impl Queues {
             self.next[number] = self.head[level];
         }
         self.head[level] = number as u16;
-        self.level[number] = level as u8 + 1;
+        self.level[number] = mark;
     }
 
     /// Takes the first thread of the highest queue; 0 if there is none.
@@ -163,9 +234,12 @@ impl Queues {
         if self.head[level] == 0 {
             self.filled &= !(1 << level);
         }
-        self.level[number] = 0;
-        // The level stays in `next`, so that the thread can be put back.
-        self.next[number] = level as u16;
+        // That stays in `next`, so that the thread can be put back.
+        let mark = core::mem::take(&mut self.level[number]);
+        self.next[number] = mark.into();
+        if mark & SHARE != 0 {
+            self.shares.run();
+        }
         number
     }
 
@@ -185,7 +259,7 @@ impl Queues {
         self.level[last] = level as u8 + 1;
         self.head[level] = self.next[number];
         self.level[number] = 0;
-        self.next[number] = level as u16;
+        self.next[number] = level as u16 + 1;
         Some(number)
     }
 
@@ -193,17 +267,17 @@ impl Queues {
     #[inline(always)]
     pub fn pass(&mut self, word: ThreadWord) -> Option<usize> {
         let (number, level) = (word.number() % MAX_THREADS, level_of(word.priority()));
-        if number == 0 || self.level[number] != 0 || self.filled >> level != 0 {
+        if number == 0 || word.share() != 0 || self.level[number] != 0 || self.filled >> level != 0 {
             return None;
         }
-        self.next[number] = level as u16;
+        self.next[number] = level as u16 + 1;
         Some(number)
     }
 
     /// Puts back what [`Self::take`] gave last.
     pub fn put_back(&mut self, number: usize) {
         let number = number % MAX_THREADS;
-        let level = self.next[number] as usize % PRIORITIES;
-        self.prepend_at(number, level);
+        let mark = self.next[number] as u8;
+        self.prepend_at(number, mark);
     }
 }

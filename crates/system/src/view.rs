@@ -1,7 +1,7 @@
 //! The reader of the compiled form: a checked view and iterators over it.
 
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, FLAG_WAITS_FOR_NOBODY,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, FLAG_WAITS_FOR_NOBODY,
     HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST,
     Restart, Special, VERSION,
 };
@@ -34,6 +34,8 @@ pub struct Component<'a> {
     pub max_priority: u8,
     /// Milliseconds of the longest slice of its threads, and of those of domains that it makes.
     pub max_slice: u16,
+    /// The share of a CPU's time that its threads have ahead of others, in percent, together with all that have one; 0 = all.
+    pub share: u8,
     /// Numbers of threads that domains on its account may have; 0 = as many as there are.
     pub threads: u16,
     /// It uses floating point.
@@ -353,6 +355,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let public = service_count.checked_sub(fields.u8()?).ok_or(ErrorKind::BadValue)?;
     let (max_slice, threads) = (fields.u16()?, fields.u16()?);
     let cpus = if flags & FLAG_CPUS != 0 { Some(fields.u64()?) } else { None };
+    let share = if flags & FLAG_SHARE != 0 { fields.u8()? } else { 0 };
     let vault = if flags & FLAG_VAULT != 0 { fields.u32()? } else { 0 };
     let (name, binary) = (fields.name()?, fields.name()?);
     let tree = if flags & FLAG_TREE != 0 { Some(fields.string()?) } else { None };
@@ -367,7 +370,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         || max_priority as usize >= abi::PRIORITIES
         || max_slice == 0
         || max_slice > MAX_SLICE
-        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE | FLAG_VAULT | FLAG_WAITS_FOR_NOBODY) != 0
+        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE | FLAG_VAULT | FLAG_WAITS_FOR_NOBODY | FLAG_SHARE) != 0
         || cpus == Some(0)
         || (vault == 0) == (flags & FLAG_VAULT != 0)
         || interrupt != NO_INTERRUPT && interrupt >= INTERRUPT_LINES
@@ -386,6 +389,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         priority,
         max_priority,
         max_slice,
+        share,
         threads,
         fpu: flags & FLAG_FPU != 0,
         trusted: flags & FLAG_TRUSTED != 0,

@@ -50,6 +50,7 @@ max_priority = 30
 restart = "always"
 restarts_per_minute = 60
 max_slice = 20
+share = 60
 threads = 100
 portals = ["console"]
 waits = false
@@ -121,7 +122,7 @@ fn everything_written_is_read() {
     assert_eq!(shell.arguments().collect::<Vec<_>>(), ["-i", "/etc/exec"]);
     let ramfs = system.component("ramfs").unwrap();
     assert_eq!((ramfs.account, ramfs.priority, ramfs.max_priority), (Account::Frames(1024), 20, 30));
-    assert_eq!((ramfs.max_slice, ramfs.threads), (20, 100));
+    assert_eq!((ramfs.max_slice, ramfs.threads, ramfs.share), (20, 100, 60));
     assert_eq!((ramfs.restart, ramfs.restarts_per_minute, ramfs.table_order), (Restart::Always, 60, 2));
     assert_eq!((ramfs.cpus, ramfs.vault), (Some(1 << 63 | 1), 512));
     assert_eq!((ramfs.interrupt, ramfs.io_ports, ramfs.special), (None, None, Special::None));
@@ -186,14 +187,18 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 23, 200), ErrorKind::BadValue);
     // More private services than services.
     assert_eq!(with(record + 21, 2), ErrorKind::BadValue);
-    // The CPUs of ramfs and the frames of its vault stand before its name: none at all.
-    let cpus = place(&good, "ramfs") - 12;
+    // The CPUs of ramfs, its share and the frames of its vault stand before its name: none at all.
+    let cpus = place(&good, "ramfs") - 13;
     let mut without = good.clone();
     without[cpus..cpus + 8].fill(0);
     assert_eq!(good[cpus..cpus + 8], (1u64 << 63 | 1).to_le_bytes());
     assert_eq!(kind(&without), ErrorKind::BadValue);
-    assert_eq!(good[cpus + 8..cpus + 12], 512u32.to_le_bytes());
-    assert_eq!(with(cpus + 9, 0), ErrorKind::BadValue);
+    assert_eq!(good[cpus + 8], 60);
+    for share in [0, 101] {
+        assert_eq!(with(cpus + 8, share), ErrorKind::BadValue);
+    }
+    assert_eq!(good[cpus + 9..cpus + 13], 512u32.to_le_bytes());
+    assert_eq!(with(cpus + 10, 0), ErrorKind::BadValue);
     let name = place(&good, "sigma0");
     assert_eq!(with(name, 0), ErrorKind::BadString);
     assert_eq!(with(place(&good, "shell"), 17), ErrorKind::BadString);

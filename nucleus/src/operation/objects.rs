@@ -102,6 +102,13 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             }
             domain.max_slice = a as u32;
         }
+        op::SET_SHARE => {
+            operands.own().entry(abi::layout::SPECIAL, Kind::Machine, rights::CONTROL)?;
+            if a > 100 {
+                return Err(Error::BadArgument.into());
+            }
+            domain.time_share = a as u8;
+        }
         _ => return Err(Error::BadArgument.into()),
     }
     Ok(0)

@@ -44,6 +44,8 @@ mod ready;
 mod report;
 #[cfg(test)]
 mod services;
+#[cfg(test)]
+mod shares;
 mod systems;
 mod time_server;
 pub mod traced;

@@ -73,6 +73,14 @@ pub fn go_on_slowly(event: u64, woken: ThreadWord, ring: *mut Ring, current: Thr
     }
 }
 
+/// Ticks.
+pub fn now() -> u64 {
+    let ticks;
+    // SAFETY: only reads a counter.
+    unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) }
+    ticks
+}
+
 /// Ends the domain: the standby takes over.
 pub fn die() -> ! {
     // SAFETY: an invalid instruction.

@@ -65,6 +65,12 @@ pub fn go_on_slowly(event: u64, woken: ThreadWord, ring: *mut Ring, current: Thr
     enter_slowly(event, woken.0.into(), ring, current.0.into())
 }
 
+/// Ticks.
+pub fn now() -> u64 {
+    // SAFETY: only reads a counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
 /// Ends the domain: the standby takes over.
 pub fn die() -> ! {
     // SAFETY: an invalid instruction.

@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// Ticks of a slice.
 pub const SLICE: u64 = 10;
 
+/// Ticks of a period of shares.
+pub const PERIOD: u64 = 10 * SLICE;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     Running,
@@ -23,6 +26,8 @@ pub struct Thread {
     pub state: State,
     pub cpu: usize,
     pub priority: u8,
+    /// Its share of time, in percent; 0 = all.
+    pub share: u8,
     /// A bit for each CPU on which it may run.
     pub allowed: u64,
     /// Ticks left of its slice, and used in all.
@@ -39,6 +44,8 @@ pub struct Nucleus {
     rings: Vec<VecDeque<usize>>,
     running: Vec<Option<usize>>,
     cpus: usize,
+    /// Ticks so far.
+    pub now: u64,
     /// Hand-overs made and refused.
     pub handed: u64,
     pub refused: u64,
@@ -71,6 +78,9 @@ impl World for View<'_> {
         self.nucleus.threads[number].in_ring = false;
         Some(self.nucleus.word(number))
     }
+    fn time(&self) -> [u64; 2] {
+        [self.nucleus.now, PERIOD]
+    }
     fn hand(&mut self, cpu: usize, number: usize) -> u64 {
         self.nucleus.surprise();
         let outcome = self.nucleus.hand(cpu, number);
@@ -85,7 +95,7 @@ impl World for View<'_> {
 impl Nucleus {
     fn word(&self, number: usize) -> ThreadWord {
         let thread = &self.threads[number];
-        let word = ThreadWord::new(number, thread.priority);
+        let word = ThreadWord::new(number, thread.priority).with_share(thread.share);
         if thread.allowed.count_ones() == 1 { word.pinned() } else { word }
     }
 
@@ -156,14 +166,24 @@ impl Machine {
             rank: AtomicU32::new(0),
             rests: AtomicU32::new(0),
         };
-        let nobody =
-            Thread { state: State::Ended, cpu: 0, priority: 0, allowed: 0, left: 0, used: 0, in_ring: false, moves: 0 };
+        let nobody = Thread {
+            state: State::Ended,
+            cpu: 0,
+            priority: 0,
+            share: 0,
+            allowed: 0,
+            left: 0,
+            used: 0,
+            in_ring: false,
+            moves: 0,
+        };
         let mut machine = Self {
             nucleus: Nucleus {
                 threads: vec![nobody],
                 rings: vec![VecDeque::new(); cpus],
                 running: vec![None; cpus],
                 cpus,
+                now: 0,
                 handed: 0,
                 refused: 0,
                 surprise: None,
@@ -303,6 +323,15 @@ impl Machine {
         self.settle();
     }
 
+    /// The thread gets this share of time, or, with 0, all of it.
+    pub fn give_share(&mut self, number: usize, percent: u8) {
+        self.nucleus.threads[number].share = percent;
+        if self.nucleus.threads[number].state == State::Ready {
+            self.nucleus.post(number);
+        }
+        self.settle();
+    }
+
     /// A tick on this CPU.
     pub fn tick(&mut self, cpu: usize) {
         let Some(number) = self.nucleus.running[cpu] else { return };
@@ -318,6 +347,7 @@ impl Machine {
     /// So many ticks on all CPUs.
     pub fn run(&mut self, ticks: u64) {
         for _ in 0..ticks {
+            self.nucleus.now += 1;
             (0..self.nucleus.cpus).for_each(|cpu| self.tick(cpu));
         }
         self.check();

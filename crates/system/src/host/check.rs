@@ -158,6 +158,15 @@ impl<'a> Checker<'a> {
     }
 
     fn priorities_and_restarts(&mut self) {
+        let mut shares = self.description.components.iter().filter(|component| component.share.value != 0);
+        if let Some(first) = shares.next()
+            && let Some(other) = shares.find(|other| other.share.value != first.share.value)
+        {
+            let (name, share) = (&other.name.value, other.share.value);
+            let cause =
+                format!("component `{name}` has share {share}, and `{}` has {}", first.name.value, first.share.value);
+            self.problem(other.share.line, cause, "all that have a share have it together: write the same number");
+        }
         for component in &self.description.components {
             let (priority, most) = (&component.priority, &component.max_priority);
             if priority.value > most.value {

@@ -2,7 +2,7 @@
 
 use super::{At, ComponentText, Plan, ProgramText};
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, FLAG_WAITS_FOR_NOBODY,
+    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, FLAG_WAITS_FOR_NOBODY,
     HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
 };
 use abi::layout::FIRST_FREE;
@@ -47,7 +47,8 @@ impl Plan<'_> {
             | if component.cpus.is_some() { FLAG_CPUS } else { 0 }
             | if component.tree.is_some() { FLAG_TREE } else { 0 }
             | if component.vault.is_some() { FLAG_VAULT } else { 0 }
-            | if component.waits { 0 } else { FLAG_WAITS_FOR_NOBODY };
+            | if component.waits { 0 } else { FLAG_WAITS_FOR_NOBODY }
+            | if component.share.value != 0 { FLAG_SHARE } else { 0 };
         let (first_port, ports) = component.io_ports.as_ref().map_or((0, 0), |ports| ports.value);
         let mut record = Vec::new();
         record.extend_from_slice(&account.to_le_bytes());
@@ -71,6 +72,9 @@ impl Plan<'_> {
         record.extend_from_slice(&component.threads.to_le_bytes());
         if let Some(cpus) = &component.cpus {
             record.extend_from_slice(&cpus.value.to_le_bytes());
+        }
+        if component.share.value != 0 {
+            record.push(component.share.value);
         }
         if let Some(frames) = component.vault {
             record.extend_from_slice(&frames.to_le_bytes());

@@ -82,6 +82,8 @@ pub struct ComponentText {
     pub max_priority: At<u8>,
     /// Milliseconds of the longest slice of its threads.
     pub max_slice: u16,
+    /// The share of a CPU's time that its threads have ahead of others, in percent; 0 = all.
+    pub share: At<u8>,
     /// Numbers of threads that domains on its account may have; 0 = as many as there are.
     pub threads: u16,
     /// It uses floating point.

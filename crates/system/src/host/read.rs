@@ -124,6 +124,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     };
     let priority = byte(&mut keys, "priority", 16, most);
     let default = priority.as_ref().map_or(0, |priority| priority.value);
+    let share = byte(&mut keys, "share", 0, 100);
     let max_priority = byte(&mut keys, "max_priority", default, most);
     let restarts = byte(&mut keys, "restarts_per_minute", DEFAULT_RESTARTS, 250);
     let table_order = byte(&mut keys, "table_order", 0, abi::layout::MAX_TABLE_ORDER as u64);
@@ -167,6 +168,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         priority: priority?,
         max_priority: max_priority?,
         max_slice: max_slice?,
+        share: share?,
         threads: threads?,
         fpu: fpu?,
         trusted: trusted?,

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The port of the web server in the machine.
-const WEB: u16 = 80;
+pub const WEB: u16 = 80;
 /// How long nothing is done when there was nothing to do.
 const PAUSE: Duration = Duration::from_micros(200);
 /// Bytes of a connection's buffers here.

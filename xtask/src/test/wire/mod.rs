@@ -7,12 +7,13 @@
 //! | [`services`] | DHCP, router advertisements, names |
 //! | [`raw`] | a client of TCP made by hand |
 //! | [`host`] | all of that with smoltcp's protocols, and the machine's console |
-//! | [`loss`], [`hostile`], [`lies`], [`hostile_tcp`], [`tools`], [`tcp`] | what is tried |
+//! | [`loss`], [`flood`], [`hostile`], [`lies`], [`hostile_tcp`], [`tools`], [`tcp`] | what is tried |
 //!
 //! The emulator passes frames as datagrams between two sockets of the file system; the machine sees an ordinary network
 //! card. Everything here is drawn from one seed, which a failure names; `CAIRN_WIRE_SEED` sets it.
 //! With `CAIRN_WIRE_SHOW` in the environment all frames are shown.
 
+mod flood;
 mod frames;
 mod host;
 mod hostile;
@@ -97,6 +98,7 @@ fn start(
     limit: Duration,
 ) -> Result<(Result<()>, String)> {
     let scenario: fn(&mut Host<'_>) -> Result<()> = match name {
+        "flood" => flood::run,
         "loss" => loss::run,
         "hostile" => hostile::run,
         "hostile-tcp" => hostile_tcp::run,
