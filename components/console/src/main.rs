@@ -150,12 +150,6 @@ fn allow(badge: u64) -> Result<(), ConsoleError> {
     if badge == BY_NAME || badge == GIVEN { Err(ConsoleError::NotAllowed) } else { Ok(()) }
 }
 
-/// Is it an entry of this kind, with WRITE?
-fn is(entry: &Owned, kind: Kind) -> bool {
-    let info = op::entry_info(Entry::OWN, entry.entry());
-    info.is_ok_and(|(found, rights)| found == kind && rights & rights::WRITE != 0)
-}
-
 fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, ConsoleError> {
     let mut state = STATE.lock();
     if is_shell {
@@ -231,7 +225,7 @@ impl ConsoleServer for Console {
     fn set_interrupt_semaphore(&self, badge: u64, semaphore: Delegated) -> Result<(), ConsoleError> {
         let semaphore = Owned::new(semaphore.into());
         allow(badge)?;
-        if !is(&semaphore, Kind::Semaphore) {
+        if !semaphore.entry().is(Kind::Semaphore, rights::WRITE) {
             return Err(ConsoleError::NotASemaphore);
         }
         let before = STATE.lock().semaphore.replace(semaphore);
@@ -264,7 +258,7 @@ impl ConsoleServer for Console {
     fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), ConsoleError> {
         let domain = Owned::new(domain.into());
         allow(badge)?;
-        if !is(&domain, Kind::Domain) {
+        if !domain.entry().is(Kind::Domain, rights::WRITE) {
             return Err(ConsoleError::NotADomain);
         }
         op::portal_new(domain.entry(), SERVICE.entry(), GIVEN, Entry(index as usize), 0)

@@ -35,6 +35,7 @@
 //! | 1, 1, 1, 1 | portals, arguments, services, private ones of these |
 //! | 2, 2 | longest slice in milliseconds, numbers of threads (0 = as many as there are) |
 //! | 8 | only if CPUs are given: a bit for each |
+//! | 1 | only if it has a share: percent of a CPU's time |
 //! | 4 | only if it has a vault: frames of its account |
 //! | string, string | name, binary |
 //! | 2, 2, string | each portal: index, component, service |

@@ -370,8 +370,11 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         || max_priority as usize >= abi::PRIORITIES
         || max_slice == 0
         || max_slice > MAX_SLICE
-        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE | FLAG_VAULT | FLAG_WAITS_FOR_NOBODY | FLAG_SHARE) != 0
+        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE | FLAG_VAULT | FLAG_WAITS_FOR_NOBODY | FLAG_SHARE)
+            != 0
         || cpus == Some(0)
+        || (share == 0) == (flags & FLAG_SHARE != 0)
+        || share > 100
         || (vault == 0) == (flags & FLAG_VAULT != 0)
         || interrupt != NO_INTERRUPT && interrupt >= INTERRUPT_LINES
         || table_order as usize > MAX_TABLE_ORDER

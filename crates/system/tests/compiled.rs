@@ -178,7 +178,7 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 2, 0), ErrorKind::BadValue);
     assert_eq!(with(record + 6, 64), ErrorKind::BadValue);
     assert_eq!(with(record + 7, 64), ErrorKind::BadValue);
-    assert_eq!(with(record + 8, 64), ErrorKind::BadValue);
+    assert_eq!(with(record + 8, 128), ErrorKind::BadValue);
     assert_eq!(with(record + 9, Special::ALL.len() as u8), ErrorKind::BadValue);
     assert_eq!(with(record + 10, 3), ErrorKind::BadValue);
     assert_eq!(with(record + 12, 24), ErrorKind::BadValue);
