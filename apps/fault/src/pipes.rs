@@ -195,9 +195,9 @@ fn others() -> Result<String, String> {
     let end = |owned: &Owned| PipeEndClient(Direct(owned.entry()));
     refused("to read what writes", end(&writes).read(&mut [0; 8]), StreamError::NotReadable)?;
     refused("to write what reads", end(&reads).write(b"x"), StreamError::NotWritable)?;
-    refused("to give to no domain", end(&reads).give(given(&semaphore, rights::ALL), 60), StreamError::Failed)?;
+    refused("to give to no domain", end(&reads).give(given(&semaphore, rights::ALL), 60), StreamError::NotADomain)?;
     let domain = Delegate::entry(Entry::DOMAIN.0, rights::READ);
-    refused("to give without the right", end(&reads).give(domain, 60), StreamError::Failed)?;
+    refused("to give without the right", end(&reads).give(domain, 60), StreamError::NotADomain)?;
     let successor = session.end(0, mine)?;
     refused("to write when another does", end(&writes).write(b"x"), StreamError::NotWritable)?;
     end(&successor).write(b"x").map_err(text)?;

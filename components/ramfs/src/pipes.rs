@@ -317,6 +317,6 @@ impl PipeEndServer for Pipes {
         // What is not a domain in which entries may be put, or not an index of one, is refused by the nucleus.
         op::portal_new(domain.entry(), self.service, badge, Entry(index as usize), 0)
             .map(drop)
-            .map_err(|_| StreamError::Failed)
+            .map_err(|_| StreamError::NotADomain)
     }
 }
