@@ -152,7 +152,7 @@ fn child() -> Result<String, String> {
 
 fn ports() -> Result<String, String> {
     let sessions = (Session::open().map_err(text)?, Session::open().map_err(text)?);
-    let session = |place: usize| if place % 2 == 0 { &sessions.0 } else { &sessions.1 };
+    let session = |place: usize| if place.is_multiple_of(2) { &sessions.0 } else { &sessions.1 };
     let udp = all(|place| session(place).datagrams(place as u32, 0));
     expect("UDP ports", &udp, PORTS)?;
     if session(0).echo(0).err() != Some(FULL) {
@@ -185,7 +185,7 @@ fn ports() -> Result<String, String> {
 fn connections() -> Result<String, String> {
     let sessions = (Session::open().map_err(text)?, Session::open().map_err(text)?);
     let connect = |place: usize| {
-        let session = if place % 2 == 0 { &sessions.0 } else { &sessions.1 };
+        let session = if place.is_multiple_of(2) { &sessions.0 } else { &sessions.1 };
         // Our table is small; the socket stays without its entry.
         session.connect(place as u32, Endpoint::new(LOCAL, WEB)).map(drop)
     };
