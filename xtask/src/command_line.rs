@@ -240,6 +240,9 @@ pub struct MachineOptions {
     /// Build the nucleus so that it keeps the longest stretch with interrupts off (`uptime --all` shows it)
     #[arg(long, conflicts_with = "checked")]
     pub measured: bool,
+    /// Also pack the programs that only tests run: torment
+    #[arg(long)]
+    pub tests: bool,
     /// Words for the nucleus's command line, after those of the description
     #[arg(long, value_name = "WORDS", default_value = "")]
     pub append: String,

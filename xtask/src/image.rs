@@ -11,7 +11,7 @@ use cpio::Writer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use system::host::{At, ComponentText, Description, Plan, Problem, Surroundings};
+use system::host::{At, ComponentText, Description, Plan, Problem, ProgramText, Surroundings};
 
 /// The commands that the shell runs instead of a conversation.
 const EXEC_PATH: &str = "etc/exec";
@@ -63,6 +63,9 @@ impl Size {
     }
 }
 
+/// Programs that only tests run: they are not part of what ships.
+pub const OF_TESTS: [&str; 1] = ["torment"];
+
 /// Memory of a machine when nobody says.
 pub const USUAL_MEMORY: &str = "64M";
 
@@ -109,6 +112,18 @@ impl System {
         let text = read_text(&project.root.join(path))?;
         let description = Description::read(&text).map_err(|problems| report(path, &problems))?;
         Ok(Self { path: path.into(), description })
+    }
+
+    /// As [`Self::read`]; what has programs gets those that only tests run, too.
+    pub fn read_for_tests(project: &Project, path: &Path) -> Result<Self> {
+        let mut system = Self::read(project, path)?;
+        let programs = &mut system.description.programs;
+        if let Some(line) = programs.last().map(|last| last.name.line) {
+            let at = |name: &str| At { value: name.into(), line };
+            let program = |name| ProgramText { name: at(name), binary: at(name), account: 0, inspect: false };
+            programs.extend(OF_TESTS.map(program));
+        }
+        Ok(system)
     }
 
     /// Checks it against the tree and a machine; `None` = the one that it names itself.

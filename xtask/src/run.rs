@@ -73,7 +73,8 @@ pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) 
     if options.nucleus_only {
         return Ok((image::nucleus_only(project, checks)?, machine(wanted.unwrap_or(USUAL_MEMORY))));
     }
-    let system = System::read(project, &options.system)?;
+    let read = if options.tests { System::read_for_tests } else { System::read };
+    let system = read(project, &options.system)?;
     let memory = memory_for(&system, wanted, cpus)?;
     let mut image = image::make(project, &system, checks, Size::of(&memory, cpus)?, exec)?;
     if let Some(forwards) = &mut image.forwards {

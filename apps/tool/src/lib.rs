@@ -8,7 +8,7 @@
 extern crate alloc;
 
 pub mod files;
-pub mod inspect;
+pub use inspection as inspect;
 pub mod table;
 
 use alloc::string::String;

@@ -2,12 +2,12 @@
 
 use alloc::string::{String, ToString};
 
+use inspection as inspect;
 use interfaces::file::Kind;
 use interfaces::parent::State;
 use interfaces::process::Force;
 use runtime::stream::FILE_SYSTEM;
 use shellparse::tokens::is_name;
-use tool::inspect;
 
 use crate::PROC;
 use crate::jobs;

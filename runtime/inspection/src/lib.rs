@@ -1,4 +1,8 @@
 //! What the nucleus tells about the machine, through `proc`.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
