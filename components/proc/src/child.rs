@@ -48,6 +48,9 @@ pub fn divide_account() -> Result<(), Error> {
     Ok(())
 }
 
+/// The head of the program that is loaded: one at a time is, and the stack has no room for it.
+static HEAD: Mutex<[u8; loader::program::HEAD_BYTES]> = Mutex::new([0; loader::program::HEAD_BYTES]);
+
 /// Accounts that the description gives to programs, in frames.
 static ACCOUNTS: Mutex<Vec<(String, u64)>> = Mutex::new(Vec::new());
 
@@ -163,8 +166,8 @@ fn memory(error: Failure<Sigma0Error>) -> ProcessError {
 impl Child {
     /// Makes the domain of the program in `source`, all but its thread. `process` is the badge with which it calls us.
     pub fn new(source: &Source<'_>, launch: &Startup<'_>, limits: Limits, process: u64) -> Result<Self, ProcessError> {
-        let mut head = [0; loader::program::HEAD_BYTES];
-        let length = source.read(0, &mut head)?;
+        let mut head = HEAD.lock();
+        let length = source.read(0, &mut head[..])?;
         let program = Program::parse(&head[..length], source.bytes(), MACHINE).map_err(|error| {
             runtime::log_about_program!("{}: {error}", launch.name);
             ProcessError::NotAProgram

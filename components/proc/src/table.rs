@@ -11,7 +11,7 @@ use interfaces::process::{KEPT, ProcessError};
 use loader::startup::{ENTRY, Startup};
 use runtime::entry::{Entry, Owned};
 use runtime::op;
-use runtime::sync::{Condvar, Mutex};
+use runtime::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::child::{Child, Limits};
 use crate::file::Source;
@@ -65,11 +65,13 @@ impl Table {
         self.processes.iter().position(|process| process.number == number)
     }
 
-    /// The status of a process that has ended, which is forgotten.
-    fn ended(&mut self, number: u64) -> Result<u64, ProcessError> {
+    /// The status of a process that has ended; `forget` it.
+    fn ended(&mut self, number: u64, forget: bool) -> Result<u64, ProcessError> {
         let index = self.find(number).ok_or(ProcessError::NoSuchProcess)?;
         let State::Ended(status) = self.processes[index].state else { return Err(ProcessError::Runs) };
-        self.processes.remove(index);
+        if forget {
+            self.processes.remove(index);
+        }
         Ok(status)
     }
 
@@ -187,26 +189,31 @@ pub fn notify(number: u64, semaphore: Owned) -> Result<(), ProcessError> {
     Ok(())
 }
 
+fn wait_for_an_end(mut table: MutexGuard<'static, Table>) -> MutexGuard<'static, Table> {
+    table.waiting += 1;
+    let mut table = ENDED.wait(table);
+    table.waiting -= 1;
+    table
+}
+
 /// Waits for the end of a process; gives its status and forgets it.
 pub fn wait(number: u64) -> Result<u64, ProcessError> {
     let mut table = TABLE.lock();
     loop {
-        match table.ended(number) {
+        match table.ended(number, true) {
             Err(ProcessError::Runs) => {}
             ended => return ended,
         }
         if table.waiting >= MAX_WAITING {
             return Err(ProcessError::Cancelled);
         }
-        table.waiting += 1;
-        table = ENDED.wait(table);
-        table.waiting -= 1;
+        table = wait_for_an_end(table);
     }
 }
 
 /// The status of a process that has ended, which is forgotten.
 pub fn ended(number: u64) -> Result<u64, ProcessError> {
-    TABLE.lock().ended(number)
+    TABLE.lock().ended(number, true)
 }
 
 /// Ends a process.
@@ -216,14 +223,17 @@ pub fn kill(number: u64) -> Result<(), ProcessError> {
     end(&table.processes[index].state)
 }
 
-/// Ends the process whose domain has this number; false if there is none.
+/// Ends the process whose domain has this number; false if there is none. What it had is back then, unless too many wait.
 pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
-    let table = TABLE.lock();
+    let mut table = TABLE.lock();
     let of_domain = |process: &&Process| matches!(&process.state, State::Running(child) if child.number == number);
-    match table.processes.iter().find(of_domain) {
-        Some(process) => end(&process.state).map(|()| true),
-        None => Ok(false),
+    let Some(process) = table.processes.iter().find(of_domain) else { return Ok(false) };
+    end(&process.state)?;
+    let process = process.number;
+    while table.waiting < MAX_WAITING && table.ended(process, false) == Err(ProcessError::Runs) {
+        table = wait_for_an_end(table);
     }
+    Ok(true)
 }
 
 fn end(state: &State) -> Result<(), ProcessError> {
