@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use interface::{Delegate, Failure};
 use interfaces::parent::{ParentClient, ParentError};
@@ -13,7 +14,9 @@ use runtime::abi::rights::{ALL as ALL_RIGHTS, CONTROL, COPY, MAP_READ, MAP_WRITE
 use runtime::abi::{Error, PAGE_BYTES, info::status, layout};
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
+use runtime::op::Schedule;
 use runtime::server::{self, ServeWord};
+use runtime::thread::{self, Thread};
 use runtime::{Entry, op};
 use tool::inspect;
 
@@ -33,6 +36,8 @@ pub const ALL: &[Crime] = &[
         kinds,
     ),
     Crime::tried("other-ticket", "draws from, changes and drops another program's ticket", ticket),
+    Crime::tried("refused-entries", "hands over more entries that are refused than the servers have room for", many),
+    Crime::tried("child-swapped", "asks for its child's domain while that ends and another takes its place", swapped),
     Crime::tried("child-late", "changes a program that runs, and asks for an end twice", late),
 ];
 
@@ -210,6 +215,79 @@ pub fn thief(number: &str) -> u8 {
     ];
     let refused = Err(Failure::Refused(Sigma0Error::NotManaged));
     outcomes.into_iter().position(|outcome| outcome != refused).map_or(0, |step| step as u8 + 1)
+}
+
+/// Nothing of what is refused stays in the tables of those who refuse it.
+fn many() -> Result<String, String> {
+    /// More than a table can have.
+    const TIMES: usize = 5_000;
+    let parent = ParentClient(Direct(Entry::PARENT));
+    let own = Delegate::entry(Entry::DOMAIN.0, ALL_RIGHTS);
+    for _ in 0..TIMES {
+        for refused in [parent.equip(own), parent.publish_for_program("many", own)] {
+            if refused != Err(Failure::Refused(ParentError::NotAllowed)) {
+                return Err(format!("a domain: {refused:?}"));
+            }
+        }
+        let refused = parent.publish("many", own);
+        if refused != Err(Failure::Refused(ParentError::NotAService)) {
+            return Err(format!("no service: {refused:?}"));
+        }
+    }
+    end(ChildClient(Direct(child("null", 256).map_err(text)?.entry())))?;
+    Ok(format!("refused: {}", ParentError::NotAllowed))
+}
+
+/// The child of which the other thread asks for the domain; 0 = none at present.
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+/// What stands in that child's table at an index where nobody else has anything.
+static MARK: AtomicUsize = AtomicUsize::new(0);
+/// What it got instead.
+static OTHERS: AtomicUsize = AtomicUsize::new(0);
+static ENDS: AtomicBool = AtomicBool::new(false);
+const MARKED: Entry = Entry(120);
+
+/// A thread of the lowest priority asks, and is interrupted wherever it may be. Then the child ends, and another one is made.
+fn swapped() -> Result<String, String> {
+    const ROUNDS: u64 = 400;
+    const LOWEST: Schedule = Schedule { priority: 0, slice: 10_000 };
+    let mark = Owned::new(server::word_service::<Nobody>().map_err(text)?);
+    MARK.store(mark.entry().0, Ordering::Relaxed);
+    let asks = Thread::start_with(ask, 0, LOWEST).map_err(text)?;
+    for round in 0..ROUNDS {
+        let first = child("entry", 256).map_err(text)?;
+        let client = ChildClient(Direct(first.entry()));
+        let domain = Owned::new(client.domain().map_err(text)?.into());
+        op::portal_new(domain.entry(), mark.entry(), 0, MARKED, 0).map_err(text)?;
+        ASKED.store(first.entry().0, Ordering::Relaxed);
+        let _ = thread::sleep(1_000 * (100 + round * 37 % 256));
+        client.kill().map_err(text)?;
+        client.wait().map_err(text)?;
+        let second = child("entry", 256).map_err(text)?;
+        ASKED.store(0, Ordering::Relaxed);
+        // What it asked for arrives.
+        let _ = thread::sleep(300_000);
+        end(ChildClient(Direct(second.entry())))?;
+    }
+    ENDS.store(true, Ordering::Relaxed);
+    asks.join();
+    match OTHERS.load(Ordering::Relaxed) {
+        0 => Ok("nothing but its own".to_string()),
+        others => Err(format!("{others} times another domain")),
+    }
+}
+
+fn ask(_: usize) {
+    while !ENDS.load(Ordering::Relaxed) {
+        let asked = ASKED.load(Ordering::Relaxed);
+        if asked == 0 {
+            continue;
+        }
+        let Ok(domain) = ChildClient(Direct(Entry(asked))).domain() else { continue };
+        let domain = Owned::new(domain.into());
+        let is_another = op::portal_new(domain.entry(), Entry(MARK.load(Ordering::Relaxed)), 0, MARKED, 0).is_ok();
+        OTHERS.fetch_add(usize::from(is_another), Ordering::Relaxed);
+    }
 }
 
 /// A service that nobody asks.

@@ -18,6 +18,7 @@ use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op::{self, Schedule};
 use runtime::sync::Mutex;
+use runtime::{message, table};
 
 use crate::file::Source;
 use crate::window;
@@ -108,10 +109,51 @@ pub struct Limits {
     pub cpus: u64,
 }
 
+/// The domain of a program. Its index of our table is free when no call gives it away any more.
+pub struct Domain(Entry);
+
+/// By activation: the index of a domain that its last call gave away. That goes out after the call has let go of everything: until
+/// the next call begins there, it must not stand for anything else.
+static GIVEN: [AtomicUsize; layout::MAX_ACTIVATIONS] = [const { AtomicUsize::new(0) }; layout::MAX_ACTIVATIONS];
+/// Indices of domains that are gone, which some call may still give away; 0 = none. There are never more than activations.
+static RETIRED: Mutex<[usize; layout::MAX_ACTIVATIONS]> = Mutex::new([0; layout::MAX_ACTIVATIONS]);
+
+/// A call begins: what this activation gave away before has arrived.
+pub fn begin_call() {
+    GIVEN[message::activation()].store(0, Ordering::Relaxed);
+}
+
+impl Domain {
+    /// The handle.
+    pub const fn entry(&self) -> Entry {
+        self.0
+    }
+    /// Gives it to the caller, with the rights to copy and to write.
+    pub fn give(&self) -> Delegate {
+        GIVEN[message::activation()].store(self.0.0, Ordering::Relaxed);
+        Delegate::entry(self.0.0, rights::COPY | rights::WRITE)
+    }
+}
+
+impl Drop for Domain {
+    fn drop(&mut self) {
+        let _ = op::entry_remove(Entry::OWN, self.0);
+        let mut retired = RETIRED.lock();
+        let is_given = |index: usize| GIVEN.iter().any(|given| given.load(Ordering::Relaxed) == index);
+        for place in retired.iter_mut().filter(|place| **place != 0 && !is_given(**place)) {
+            table::free(Entry(core::mem::take(place)));
+        }
+        match retired.iter_mut().find(|place| **place == 0).filter(|_| is_given(self.0.0)) {
+            Some(place) => *place = self.0.0,
+            None => table::free(self.0),
+        }
+    }
+}
+
 /// A program's domain, account and first thread. They go when this does.
 pub struct Child {
     /// The domain.
-    pub domain: Owned,
+    pub domain: Domain,
     /// Its number in the nucleus's lists.
     pub number: u64,
     /// None before it runs.
@@ -176,7 +218,7 @@ impl Child {
         let table_order = table_order(launch.table_entries);
         let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
         let number = newest_domain();
-        let domain = Owned::new(domain);
+        let domain = Domain(domain);
         let mut child = Self { domain, number, thread: None, start: program.entry, ticket: None, account, table_order };
         child.equip(process, program.end())?;
         if limits.cpus != 0 {

@@ -24,7 +24,7 @@ mod table;
 mod window;
 
 use abi::info;
-use abi::rights::{COPY, Kind, WRITE};
+use abi::rights::{Kind, WRITE};
 use interface::{Delegate, Delegated, Failure, Reply, Request};
 use interfaces::parent::{ParentClient, ParentError, ParentServer, State};
 use interfaces::process::{ChildServer, Force, KEPT, ProcessError, ProcessServer};
@@ -65,6 +65,7 @@ struct Processes;
 
 impl Serve for Processes {
     fn serve(request: &mut Request<'_>) -> Reply {
+        child::begin_call();
         Processes.dispatch(request)
     }
 
@@ -155,6 +156,7 @@ struct Children;
 
 impl Serve for Children {
     fn serve(request: &mut Request<'_>) -> Reply {
+        child::begin_call();
         Children.dispatch(request)
     }
 
@@ -165,7 +167,7 @@ impl Serve for Children {
 
 impl ChildServer for Children {
     fn domain(&self, badge: u64) -> Result<Delegate, ProcessError> {
-        table::prepare(badge, |child| Ok(Delegate::entry(child.domain.entry().0, COPY | WRITE)))
+        table::prepare(badge, |child| Ok(child.domain.give()))
     }
 
     fn start(&self, badge: u64) -> Result<(), ProcessError> {
@@ -193,6 +195,7 @@ struct Parent;
 
 impl Serve for Parent {
     fn serve(request: &mut Request<'_>) -> Reply {
+        child::begin_call();
         Parent.dispatch(request)
     }
 
@@ -216,13 +219,15 @@ impl ParentServer for Parent {
         outcome
     }
 
-    fn publish_for_program(&self, _badge: u64, _name: &str, _service: Delegated) -> Result<(), ParentError> {
+    fn publish_for_program(&self, _badge: u64, _name: &str, service: Delegated) -> Result<(), ParentError> {
         // Programs start no programs of their own: we do, for them.
+        drop(Owned::new(service.into()));
         Err(ParentError::NotAllowed)
     }
 
-    fn equip(&self, _badge: u64, _domain: Delegated) -> Result<(), ParentError> {
+    fn equip(&self, _badge: u64, domain: Delegated) -> Result<(), ParentError> {
         // Nobody counts the domains that programs make. They can copy their own portal.
+        drop(Owned::new(domain.into()));
         Err(ParentError::NotAllowed)
     }
 
