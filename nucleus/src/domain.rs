@@ -140,29 +140,37 @@ pub struct Domain {
 struct All {
     first: Link<Domain>,
     count: u64,
-    /// Who walks along the list, and where it is.
+    /// On each CPU. If all had one, two that walk at the same time would begin again and again.
+    walks: [Walk; MAX_CPUS],
+}
+
+/// Who walks along the list, and where it is.
+#[derive(Clone, Copy)]
+struct Walk {
     walker: Link<Activation>,
     cursor: Link<Domain>,
 }
 
-static ALL: Nucleus<All> = Nucleus::new(All { first: None, count: 0, walker: None, cursor: None });
+static ALL: Nucleus<All> =
+    Nucleus::new(All { first: None, count: 0, walks: [Walk { walker: None, cursor: None }; MAX_CPUS] });
 
 /// Domains passed between two preemption points.
 const DOMAINS_PASSED: usize = 32;
 
 /// The newest domain with a number below `position` (0: of all). `Repeat` if that is far away: `walker` makes its
-/// operation again and goes on where it was, or from the first if others walked meanwhile.
+/// operation again and goes on where it was, or from the first if others walked on this CPU meanwhile.
 pub fn newest_below(mut walker: Ref<Activation>, position: u64) -> Result<Link<Domain>, Stop> {
     let all = ALL.get();
-    let goes_on = walker.progress != 0 && all.walker == Some(walker);
-    let mut found = if goes_on { all.cursor } else { all.first };
+    let walk = &mut all.walks[cpu::this().number as usize % MAX_CPUS];
+    let goes_on = walker.progress != 0 && walk.walker == Some(walker);
+    let mut found = if goes_on { walk.cursor } else { all.first };
     for _ in 0..DOMAINS_PASSED {
         match found {
             Some(domain) if position != 0 && domain.number >= position => found = domain.next,
             _ => return Ok(found),
         }
     }
-    (walker.progress, all.walker, all.cursor) = (1, Some(walker), found);
+    (walker.progress, *walk) = (1, Walk { walker: Some(walker), cursor: found });
     Err(Stop::Repeat)
 }
 
@@ -474,8 +482,8 @@ impl Ref<Domain> {
         space::free_root(self);
         account::release(frames::frame_of(self.table), self.table_order as usize);
         let all = ALL.get();
-        if all.cursor == Some(self) {
-            all.cursor = self.next;
+        for walk in all.walks.iter_mut().take(cpu::present()).filter(|walk| walk.cursor == Some(self)) {
+            walk.cursor = self.next;
         }
         match self.previous {
             Some(mut previous) => previous.next = self.next,

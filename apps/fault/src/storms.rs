@@ -3,13 +3,16 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use runtime::abi::Error;
+use runtime::abi::info;
 use runtime::abi::layout::{MAX_ACTIVATIONS, PROGRAM_START};
+use runtime::abi::op::SEMAPHORE_NEW;
 use runtime::entry::{Entry, Owned};
-use runtime::op;
 use runtime::thread::Thread;
+use runtime::{arch, op, table};
+use tool::inspect::PROC;
 
 use crate::Crime;
 use crate::launch::Process;
@@ -19,6 +22,12 @@ pub const ALL: &[Crime] = &[
     Crime::tried("deadline-storm", "hundreds of threads wait for the same instants", deadlines),
     Crime::tried("activation-storm", "more activations than a domain can have", activations),
     Crime::tried("thread-storm", "more threads than a program can have", threads),
+    Crime::tried(
+        "semaphore-storm",
+        "waits at a semaphore while others remove it, and put another one in its place",
+        semaphores,
+    ),
+    Crime::tried("walk-storm", "two at once ask for the oldest of many domains", walks),
 ];
 
 const MILLISECOND: u64 = 1_000_000;
@@ -137,4 +146,123 @@ pub fn fill() -> u8 {
     // Whoever takes all of its numbers takes none of others'.
     let others = Process::start("another", &["--nothing"], 0).and_then(Process::wait);
     if threads.len() >= THREADS && others == Ok(0) { refused as u8 } else { u8::MAX }
+}
+
+/// Semaphores that come and go.
+const REPLACED: usize = 20_000;
+/// Where they stand, and the accounts that pay for them in turn.
+static PLACE: AtomicUsize = AtomicUsize::new(0);
+static PAYERS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+/// Those that came.
+static MADE: AtomicUsize = AtomicUsize::new(0);
+static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// Threads that do without end what takes the nucleus's lock, each on a CPU of its own if there are so many. So all wait for it, in
+/// this order: who is first removes the semaphore, the next puts another one there, and the last waits at what it found.
+fn semaphores() -> Result<String, String> {
+    let say = |error: Error| error.to_string();
+    let accounts = [op::account_new(Entry::OWN, 8), op::account_new(Entry::OWN, 8)];
+    let mut kept = Vec::new();
+    for (account, payer) in accounts.into_iter().zip(&PAYERS) {
+        let account = Owned::new(account.map_err(say)?);
+        payer.store(account.entry().0, Ordering::Relaxed);
+        // The page of objects stays when the others go.
+        kept.push((Owned::new(op::semaphore_new(account.entry(), 0).map_err(say)?), account));
+    }
+    let place = Owned::new(table::allocate().map_err(say)?);
+    PLACE.store(place.entry().0, Ordering::Relaxed);
+    let roles: [fn(usize); 4] = [look, remove, replace, wait_there];
+    let mut threads = Vec::new();
+    for (cpu, role) in roles.into_iter().enumerate() {
+        let thread = Thread::start(role, 0).map_err(say)?;
+        // Without that CPU it runs anywhere.
+        let _ = op::thread_schedule_on(thread.entry(), LOW, 1 << cpu);
+        threads.push(thread);
+    }
+    let end = op::clock() + 5_000 * MILLISECOND;
+    while MADE.load(Ordering::Relaxed) < REPLACED && op::clock() < end {
+        runtime::thread::sleep(MILLISECOND).map_err(say)?;
+    }
+    ENDS.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(Thread::join);
+    match MADE.load(Ordering::Relaxed) {
+        0 => Err("none came".to_string()),
+        _ => Ok("they came and went, and nobody waits at what is gone".to_string()),
+    }
+}
+
+fn until_the_end(mut work: impl FnMut(Entry)) {
+    while !ENDS.load(Ordering::Relaxed) {
+        work(Entry(PLACE.load(Ordering::Relaxed)));
+    }
+}
+
+fn look(_: usize) {
+    until_the_end(|place| {
+        let _ = op::entry_info(Entry::OWN, place);
+    });
+}
+
+fn remove(_: usize) {
+    until_the_end(|place| {
+        let _ = op::entry_remove(Entry::OWN, place);
+    });
+}
+
+fn replace(_: usize) {
+    until_the_end(|place| {
+        let made = MADE.load(Ordering::Relaxed);
+        let payer = PAYERS[made % PAYERS.len()].load(Ordering::Relaxed);
+        // SAFETY: changes nothing in this domain but an entry.
+        let outcome = unsafe { arch::operation3::<SEMAPHORE_NEW>(payer as u64, 0, place.0 as u64) };
+        MADE.store(made + usize::from(outcome.is_ok()), Ordering::Relaxed);
+    });
+}
+
+fn wait_there(_: usize) {
+    until_the_end(|place| {
+        let _ = op::p(place, op::clock() + MILLISECOND);
+    });
+}
+
+/// Domains that are passed, more than one step passes; and for how long.
+const PASSED: usize = 60;
+const WALK: u64 = 300 * MILLISECOND;
+
+static WALKED: AtomicUsize = AtomicUsize::new(0);
+
+/// Both together get as far as one alone, or nearly: none makes the other begin again.
+fn walks() -> Result<String, String> {
+    let say = |error: Error| error.to_string();
+    let mut victims = Vec::new();
+    for _ in 0..PASSED {
+        victims.push(Owned::new(op::domain_new(Entry::ACCOUNT, 0, 0, "passed").map_err(say)?));
+    }
+    let alone = walked(1)?;
+    let together = walked(2)?;
+    if together < alone / 2 {
+        Err(format!("{together} walks together, {alone} alone"))
+    } else {
+        Ok("both get on".to_string())
+    }
+}
+
+/// How often so many get to the end.
+fn walked(threads: usize) -> Result<usize, String> {
+    WALKED.store(0, Ordering::Relaxed);
+    let start = |_| Thread::start(walk, 0).map_err(|error| error.to_string());
+    let threads = (0..threads).map(start).collect::<Result<Vec<_>, _>>()?;
+    threads.into_iter().for_each(Thread::join);
+    Ok(WALKED.load(Ordering::Relaxed))
+}
+
+fn walk(_: usize) {
+    /// The second domain that there ever was.
+    const OLDEST: u64 = 3;
+    let end = op::clock() + WALK;
+    let mut into = [0; 256];
+    while op::clock() < end {
+        let found = PROC.inspect(info::DOMAIN, OLDEST, &mut into);
+        WALKED.fetch_add(usize::from(found.is_ok()), Ordering::Relaxed);
+    }
 }

@@ -384,7 +384,8 @@ wait_for_call:
     WAIT_TO_REPEAT entry_call
 wait_for_return:
     WAIT_TO_REPEAT entry_return
-wait_to_take:
+wait_to_take:                       // whoever empties the entry meanwhile takes this: then x14 leads nowhere any more
+    str x14, [x16, #CPU_SETTLES]
     WAIT_TO_REPEAT entry_semaphore
 wait_to_give:                       // a V that was made
     str x14, [x16, #CPU_SETTLES]
