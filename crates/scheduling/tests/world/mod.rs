@@ -323,7 +323,8 @@ impl Machine {
         self.settle();
     }
 
-    /// The thread gets this share of time, or, with 0, all of it.
+    /// The thread gets this share of time, or, with 0, all of it. Only the tests of shares call it.
+    #[allow(dead_code)]
     pub fn give_share(&mut self, number: usize, percent: u8) {
         self.nucleus.threads[number].share = percent;
         if self.nucleus.threads[number].state == State::Ready {
