@@ -95,7 +95,9 @@ fn start(priority: u8, function: fn(usize)) -> Result<Thread, &'static str> {
 fn taken_back() -> Result<(), &'static str> {
     with_service(|| {
         let caller = start(LOW, call)?;
-        until(|| SERVES.load(Ordering::SeqCst) != 0, "nobody is called")?;
+        while SERVES.load(Ordering::SeqCst) == 0 {
+            thread::sleep(MILLISECOND / 10).map_err(text)?;
+        }
         let lender = start(HIGH, |_| {
             let holder = SERVES.load(Ordering::SeqCst) as u32;
             let _ = op::p_lending(entry(&NEVER), op::clock() + 30 * MILLISECOND, holder);
@@ -123,16 +125,13 @@ fn ended() -> Result<(), &'static str> {
 }
 
 fn until(done: impl Fn() -> bool, what: &'static str) -> Result<(), &'static str> {
-    let (deadline, mut nap) = (op::clock() + 2_000 * MILLISECOND, MILLISECOND / 10);
+    let deadline = op::clock() + 2_000 * MILLISECOND;
     while !done() {
         // Between the two an emulator may run other CPUs for longer than that.
         if op::clock() > deadline {
             return hold(done(), what);
         }
-        thread::sleep(nap).map_err(text)?;
-        // Beside a CPU that is busy, one of an emulator may need a slice of that for each step in the nucleus: who is dispatched
-        // here meanwhile would be preempted before its first instruction, each time.
-        nap *= 2;
+        thread::sleep(MILLISECOND / 10).map_err(text)?;
     }
     Ok(())
 }
