@@ -5,6 +5,7 @@
 //! 1. A thread that wakes stays on its CPU. So two threads that wake each other in turn stay together.
 //! 2. *Push.* What is queued beyond the thread that is dispatched goes to a CPU that rests, or else to the one that runs what
 //!    has the lowest rank, if that is lower. A thread that was preempted just now is kept: it is back in a moment, as a rule.
+//!    Preempted once more before a slice ends, it is not kept: those above may leave it next to nothing, again and again.
 //! 3. *Pull.* Who runs out of threads, or would fall back to a lower rank, first takes the spare thread of highest rank of
 //!    the others that ranks higher.
 //! 4. *Rounds.* Among equals every thread has one slice per round, wherever it is: who ended its round takes what has its turn
@@ -68,6 +69,8 @@ pub struct Instance {
     /// Rank of what was dispatched last: its level plus 1.
     rank: u32,
     rests: bool,
+    /// Who was preempted last since a slice ended.
+    kept: u16,
     /// The level at which a slice ended, until a thread runs.
     ended: Option<usize>,
     /// The spare threads that we published, as the board should have them.
@@ -94,6 +97,7 @@ impl Instance {
             refused: Threads::NONE,
             rank: 0,
             rests: false,
+            kept: 0,
             ended: None,
             offered: [0; SPARES],
             companion: Companion { number: 0, cpu: 0, rests: 0, times: 0 },
@@ -121,11 +125,14 @@ impl Instance {
         let mut held = 0;
         self.ended = None;
         if event == Event::SliceEnded as u64 {
-            self.refused = Threads::NONE;
+            (self.refused, self.kept) = (Threads::NONE, 0);
         }
         self.looks_after_offer(world);
         if event == Event::Preempted as u64 {
-            held = word.number();
+            let number = word.number();
+            if core::mem::replace(&mut self.kept, number as u16) != number as u16 {
+                held = number;
+            }
             self.add(word, Queues::prepend);
             self.read(world, 0);
         } else {

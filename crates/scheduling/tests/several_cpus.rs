@@ -140,6 +140,30 @@ fn a_higher_priority_finds_a_cpu_that_runs_a_lower_one() {
 }
 
 #[test]
+fn who_is_preempted_again_and_again_finds_a_cpu_that_runs_a_lower_one() {
+    for (burst, pause) in [(1, 1), (3, 0), (5, 5), (9, 1), (90, 10)] {
+        let mut machine = Machine::new(2);
+        machine.hog(1, 8);
+        let (driver, middle) = (machine.thread(0, 16, u64::MAX), machine.hog(0, 12));
+        machine.run(1);
+        let (before, start) = (machine.used()[middle - 1], machine.nucleus.now);
+        for _ in 0..1000 {
+            machine.wake(driver);
+            machine.run(burst);
+            let cpu = machine.nucleus.threads[driver].cpu;
+            assert_eq!(machine.running(cpu), Some(driver));
+            machine.block(cpu);
+            machine.run(pause);
+        }
+        let lost = machine.nucleus.now - start - (machine.used()[middle - 1] - before);
+        assert!(lost <= burst + 2 * SLICE, "{burst} of {} ticks: it lost {lost}", burst + pause);
+        // It and the lower one change places.
+        let moves: u64 = machine.nucleus.threads.iter().map(|thread| thread.moves).sum();
+        assert_eq!(moves, 2, "{burst} of {} ticks", burst + pause);
+    }
+}
+
+#[test]
 fn who_falls_back_to_a_lower_priority_first_looks_for_a_higher_one() {
     let mut machine = Machine::new(2);
     let (first, second) = (machine.hog(0, 30), machine.hog(1, 30));
