@@ -20,8 +20,9 @@ const ORPHANS: Client = u64::MAX;
 /// Domains made by each other that are followed upwards.
 const DEEPEST: usize = 32;
 
-/// Number of `roottask`'s domain.
+/// Numbers of `roottask`'s domain and of ours.
 static ROOTTASK: AtomicU64 = AtomicU64::new(0);
+static OWN: AtomicU64 = AtomicU64::new(0);
 
 /// Finds `roottask`, which made us, and gives the frames of our account. `None` if the machine is not held to look and for
 /// nothing else.
@@ -31,6 +32,7 @@ pub fn open() -> Option<u64> {
     }
     let own = home().and_then(domain)?;
     ROOTTASK.store(own.parent, Ordering::Relaxed);
+    OWN.store(own.number, Ordering::Relaxed);
     Some(own.limit)
 }
 
@@ -50,7 +52,12 @@ fn domain(number: u64) -> Option<info::Domain> {
 /// The client whose thread runs.
 pub fn caller() -> Client {
     let roottask = ROOTTASK.load(Ordering::Relaxed);
-    let (mut below, mut next) = (COMPONENTS, home());
+    let home = home();
+    // The call goes on without its caller: that is dead, or was cancelled.
+    if home == Some(OWN.load(Ordering::Relaxed)) {
+        return ORPHANS;
+    }
+    let (mut below, mut next) = (COMPONENTS, home);
     for _ in 0..DEEPEST {
         let Some(found) = next.and_then(domain) else { break };
         if found.parent == roottask {
