@@ -224,7 +224,6 @@ fn watch(badge: u64, holder: u64, life: &Owned) {
     let State { found, taken } = &mut *state;
     if let Some(device) = taken.get_mut(&badge).filter(|device| device.holder == holder) {
         device.take_back(found);
-        runtime::log!("{}: stopped, its driver is gone", device.function.place());
     }
 }
 
@@ -243,6 +242,9 @@ impl Device {
         for page in 0..pages {
             // SAFETY: only what was derived from our mappings goes.
             let _ = unsafe { op::unmap(Entry::OWN, self.space + page * PAGE, 0, MAP_READ) };
+        }
+        if core::mem::take(&mut self.watched) {
+            runtime::log!("{}: stopped, its driver is gone", self.function.place());
         }
     }
 
