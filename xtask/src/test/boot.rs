@@ -13,7 +13,7 @@ use crate::install;
 use crate::isa::{Boards, Isa};
 use crate::project::Project;
 use crate::trace::{self, Run};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -163,8 +163,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         let (result, output) = wire::run(name, prepared, &image, machine, limit);
         // The other end ends the machine.
         let end = if result.is_ok() { End::Status(test.status) } else { End::TimedOut };
-        let last = || format!("the last lines were\n{}", tail(&output, 40));
-        result.and_then(|()| judge(test, &end, &output)).with_context(last)?;
+        result.and_then(|()| judge(test, &end, &output)).map_err(|error| with_tail(&error, &output))?;
         return Ok(Vec::new());
     }
     let console = Console::Steps { steps: &steps, echo: false };
@@ -179,9 +178,14 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
     });
     let (end, output) = booted?;
     let output = String::from_utf8_lossy(&output);
-    judge(test, &end, &output).with_context(|| format!("the last lines were\n{}", tail(&output, 40)))?;
+    judge(test, &end, &output).map_err(|error| with_tail(&error, &output))?;
     let found = output.lines().filter(|line| line.starts_with("host: ") && !line.starts_with(figures::FETCHED));
     Ok(found.map(String::from).collect())
+}
+
+/// The cause comes first: a report may be cut off behind it.
+fn with_tail(error: &anyhow::Error, output: &str) -> anyhow::Error {
+    anyhow!("{error:#}; the last lines were\n{}", tail(output, 40))
 }
 
 fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
