@@ -126,7 +126,7 @@ pub struct Domain {
     pub pages: u64,
     /// Its original entry.
     pub entry: Link<Entry>,
-    /// Removal: table entries below this are empty.
+    /// Removal: table entries below this are empty, or kernel operations, which need none.
     pub removal_cursor: u32,
     /// Removal: a domain in the table, which goes first.
     inner: Link<Domain>,
@@ -210,6 +210,7 @@ pub fn new(
     domain.table = frames::address_of(table);
     domain.table_order = table_order as u8;
     (domain.root, domain.account, domain.pair) = (root, account, ONLY_PAIR);
+    domain.removal_cursor = operation::TABLE.len() as u32;
     domain.cpus = maker.map_or(u64::MAX, |maker| maker.cpus);
     domain.slow = if flags & abi::op::DOMAIN_FPU != 0 { SLOW_FPU } else { 0 };
     domain.grow_table();
@@ -454,7 +455,7 @@ impl Ref<Domain> {
                 self.free();
                 return true;
             };
-            let vacant = place.is_vacant() || place.kind() == Kind::Operation;
+            let vacant = place.is_vacant();
             if place.kind() == Kind::Domain && place.node_reference().is_original() {
                 if !place.revoke_one() {
                     // SAFETY: the kind was checked.

@@ -247,6 +247,21 @@ impl Allocator {
         Some(frame)
     }
 
+    /// Whether so many frames are kept one by one.
+    fn has_loose(&self, count: usize) -> bool {
+        let mut frame = self.loose;
+        (1..count).for_each(|_| frame = if frame == 0 { 0 } else { *links(frame, 0)[0] as Frame });
+        frame != 0
+    }
+
+    /// Has a larger block split into one of this order and the others that are left; false if there is none.
+    fn split(&mut self, order: usize) -> bool {
+        let Some(frame) = self.allocate(order) else { return false };
+        self.free += 1 << order;
+        self.push(frame, order);
+        true
+    }
+
     #[inline(always)]
     fn take_one(&mut self) -> Option<Frame> {
         let frame = self.loose;
@@ -304,17 +319,27 @@ pub fn allocate(order: usize) -> Option<Frame> {
     })
 }
 
-/// Frames that [`join_some`] joins at once.
+/// Frames that an operation takes one by one, at most, and the order of a block that has so many.
+const FEW: usize = 3;
+/// See `FEW`.
+const FEW_ORDER: usize = 2;
+
+/// Frames that [`prepare`] joins at once.
 const JOINED: usize = 3;
 
-/// If there is no block of this order, joins some of the frames that are kept one by one to blocks; false when there
-/// is a block, or nothing is kept.
-pub fn join_some(order: usize) -> bool {
+/// One step towards a block of this order that is taken as it is, or, for order 0, towards a few frames that are taken in few
+/// instructions: splits a larger block, or joins some of the frames that are kept one by one. False when there is nothing to do,
+/// or nothing to do it with.
+pub fn prepare(order: usize) -> bool {
     let allocator = ALLOCATOR.get();
-    if allocator.loose == 0 && allocator.cleared_count == 0
-        || order >= ORDERS
-        || allocator.lists[order..].iter().any(|first| *first != 0)
-    {
+    let wanted = if order == 0 { FEW_ORDER } else { order };
+    if order >= ORDERS || order == 0 && allocator.has_loose(FEW) {
+        return false;
+    }
+    if let Some(above) = allocator.lists[wanted..].iter().position(|first| *first != 0) {
+        return above > 0 && allocator.split(wanted);
+    }
+    if order == 0 || allocator.loose == 0 && allocator.cleared_count == 0 {
         return false;
     }
     for _ in 0..JOINED {

@@ -1,5 +1,6 @@
 //! Making a domain for a program: each step has its undoing, so that a spawn that fails leaves nothing.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE};
@@ -109,8 +110,9 @@ pub struct Limits {
     pub cpus: u64,
 }
 
-/// The domain of a program. Its index of our table is free when no call gives it away any more.
-pub struct Domain(Entry);
+/// The domain of a program, and whether it was ever given away. Its index of our table is free when no call gives it
+/// away any more.
+pub struct Domain(Entry, Cell<bool>);
 
 /// By activation: the index of a domain that its last call gave away. That goes out after the call has let go of everything: until
 /// the next call begins there, it must not stand for anything else.
@@ -130,6 +132,7 @@ impl Domain {
     }
     /// Gives it to the caller, with the rights to copy and to write.
     pub fn give(&self) -> Delegate {
+        self.1.set(true);
         GIVEN[message::activation()].store(self.0.0, Ordering::Relaxed);
         Delegate::entry(self.0.0, rights::COPY | rights::WRITE)
     }
@@ -138,6 +141,9 @@ impl Domain {
 impl Drop for Domain {
     fn drop(&mut self) {
         let _ = op::entry_remove(Entry::OWN, self.0);
+        if !self.1.get() {
+            return table::free(self.0);
+        }
         let mut retired = RETIRED.lock();
         let is_given = |index: usize| GIVEN.iter().any(|given| given.load(Ordering::Relaxed) == index);
         for place in retired.iter_mut().filter(|place| **place != 0 && !is_given(**place)) {
@@ -218,7 +224,7 @@ impl Child {
         let table_order = table_order(launch.table_entries);
         let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
         let number = newest_domain();
-        let domain = Domain(domain);
+        let domain = Domain(domain, Cell::new(false));
         let mut child = Self { domain, number, thread: None, start: program.entry, ticket: None, account, table_order };
         child.equip(process, program.end())?;
         if limits.cpus != 0 {

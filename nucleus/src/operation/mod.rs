@@ -162,9 +162,9 @@ fn have_clear(operands: &Operands, frames: usize) {
     }
 }
 
-/// Sees to it that frames kept one by one do not stand in the way of a block; otherwise as [`have_clear`].
+/// Sees to it that a block, and a few frames besides, need be neither split nor joined; otherwise as [`have_clear`].
 fn have_block(operands: &Operands, order: u64) {
-    while order > 0 && frames::join_some(order as usize) {
+    while frames::prepare(order as usize) || frames::prepare(0) {
         let mut activation = operands.0;
         activation.repeat_system_call();
         schedule::preemption_point();

@@ -19,8 +19,8 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     if let index @ 1.. = operands.0.progress as usize % LOOKED {
         return grow_table(operands, index);
     }
-    have_clear(operands, 1);
     have_block(operands, operands.word(1));
+    have_clear(operands, 1);
     let account = operands.account(0, rights::WRITE)?;
     let (mut place, index) = operands.vacancy(operands.own(), 3)?;
     let mut name = [0; 16];
