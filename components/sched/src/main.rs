@@ -44,6 +44,14 @@ fn dispatch(number: usize) -> u64 {
     call(RUN, number)
 }
 
+/// The same pointer, which the compiler keeps in a register: it would load the address of each field anew.
+#[inline(always)]
+fn in_register<T>(mut pointer: *mut T) -> *mut T {
+    // SAFETY: there are no instructions.
+    unsafe { core::arch::asm!("/* {0} */", inout(reg) pointer, options(pure, nomem, nostack, preserves_flags)) };
+    pointer
+}
+
 /// Dispatches what may not run, now and then: the nucleus refuses it and nothing changes.
 #[cfg(feature = "trial")]
 fn dispatch_wrongly(ring: *mut Ring) {
@@ -64,7 +72,7 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
     #[cfg(feature = "trial")]
     dispatch_wrongly(ring);
     // SAFETY: the scheduler is never entered while it runs: this is the only use.
-    let queues = unsafe { &mut (*OWN.instance.get()).queues };
+    let queues = unsafe { &mut (*in_register(OWN.instance.get())).queues };
     let current = ThreadWord(word as u32);
     if queues.is_watched() {
         // It takes a look at the time.
