@@ -27,6 +27,8 @@ pub struct Account {
     pub partial: Frame,
     depth: u16,
     ownerless: bool,
+    /// Its original entry is being removed.
+    pub is_going: bool,
     /// Numbers of threads in use by domains that it pays for, and by those that its children pay for.
     numbers: u16,
     /// How many there may be.
@@ -41,6 +43,7 @@ static ROOT: Nucleus<Account> = Nucleus::new(Account {
     partial: 0,
     depth: 0,
     ownerless: false,
+    is_going: false,
     numbers: 0,
     most_numbers: u16::MAX,
 });

@@ -16,7 +16,7 @@ use crate::operation::STEPS;
 use crate::pointer::{Link, Ref};
 use crate::table::{CEILING_SHIFT, Content, Entry};
 use crate::thread::{Runs, Thread};
-use crate::{deadline, info, lending, schedule, trace};
+use crate::{deadline, info, lending, removal, schedule, trace};
 use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::sched::Event;
@@ -303,6 +303,7 @@ pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(),
         Kind::Revoked => return Err(Error::Revoked),
         Kind::Call | Kind::Operation => return Err(Error::NoRight),
         _ if source.node.rights & rights::COPY == 0 => return Err(Error::NoRight),
+        _ if removal::is_going(source) => return Err(Error::Revoked),
         _ => {}
     }
     let content = Content {

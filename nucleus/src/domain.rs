@@ -38,7 +38,7 @@ pub const SLOW_LENT: u8 = 8;
 const ONLY_PAIR: u32 = 1;
 
 /// Entries of a table that one step of a removal looks at.
-const ENTRIES_PER_STEP: usize = 16;
+const ENTRIES_PER_STEP: usize = 32;
 
 /// Slice of the thread that carries a domain's orphans.
 const ORPHAN_SLICE_MICROSECONDS: u64 = 10_000;
@@ -457,14 +457,12 @@ impl Ref<Domain> {
             };
             let vacant = place.is_vacant();
             if place.kind() == Kind::Domain && place.node_reference().is_original() {
-                if !place.revoke_one() {
-                    // SAFETY: the kind was checked.
-                    let inner: Ref<Domain> = unsafe { place.object_as() };
-                    if inner.is_dead() {
-                        self.inner = Some(inner);
-                    } else {
-                        die_step(inner, status::KILLED);
-                    }
+                // SAFETY: the kind was checked.
+                let inner: Ref<Domain> = unsafe { place.object_as() };
+                if !inner.is_dead() {
+                    die_step(inner, status::KILLED);
+                } else if !place.revoke_one() {
+                    self.inner = Some(inner);
                 }
             } else if vacant || removal::remove_step(place) {
                 self.removal_cursor += 1;

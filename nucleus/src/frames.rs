@@ -68,7 +68,7 @@ pub struct Record {
     pub used: Use,
     /// Order of a free block.
     order: u8,
-    /// Page tables: live entries.
+    /// Page tables: live entries. Users' memory: see [`set_going`].
     pub count: u16,
 }
 
@@ -167,6 +167,18 @@ pub fn may_be_ram(frame: Frame) -> bool {
 #[inline(always)]
 pub fn is_of(frame: Frame, used: Use) -> bool {
     is_ram(frame) && record(frame).used == used
+}
+
+/// The frame of an original mapping is about to be unmapped everywhere. Until it is charged anew.
+pub fn set_going(frame: Frame) {
+    if is_of(frame, Use::User) {
+        record(frame).count = 1;
+    }
+}
+
+/// See [`set_going`].
+pub fn is_going(frame: Frame) -> bool {
+    is_of(frame, Use::User) && record(frame).count != 0
 }
 
 #[cold]

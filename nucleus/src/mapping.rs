@@ -92,6 +92,7 @@ impl Ref<Mapping> {
     pub fn remove_step(self) -> bool {
         match self.node_reference().descendant() {
             Some(node) => {
+                self.begin_to_go();
                 Self::of_node(node).end();
                 false
             }
@@ -99,6 +100,14 @@ impl Ref<Mapping> {
                 self.end();
                 true
             }
+        }
+    }
+
+    /// Of an original: from here on nothing more is derived from it, or else who ends it would run after mappings for as
+    /// long as others make them.
+    fn begin_to_go(self) {
+        if let Some(slot) = space::find(self.domain, self.address).filter(|_| self.node_reference().is_original()) {
+            frames::set_going(slot.frame());
         }
     }
 
@@ -245,6 +254,9 @@ pub fn map_page(
             return Err(Error::NoRight);
         }
     }
+    if frames::is_going(origin.frame()) {
+        return Err(Error::NotMapped);
+    }
     let slot = space::find_or_make(to, destination)?;
     if slot.is_used() {
         return Err(Error::Occupied);
@@ -296,7 +308,12 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
         let Some(left) = steps.checked_sub(STEPS_OF_AN_END) else { return false };
         *steps = left;
         match mapping.node_reference().descendant() {
-            Some(node) => Ref::<Mapping>::of_node(node).end(),
+            Some(node) => {
+                if rights & UNMAP_SELF != 0 {
+                    mapping.begin_to_go();
+                }
+                Ref::<Mapping>::of_node(node).end();
+            }
             None if rights & UNMAP_SELF != 0 => {
                 mapping.end();
                 return true;

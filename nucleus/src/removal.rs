@@ -16,6 +16,9 @@ pub fn remove_step(entry: Ref<Entry>) -> bool {
         entry.vacate(Kind::Empty);
         return true;
     }
+    if entry.node_reference().is_original() {
+        begin(entry);
+    }
     if entry.revoke_one() {
         return false;
     }
@@ -24,6 +27,37 @@ pub fn remove_step(entry: Ref<Entry>) -> bool {
     }
     entry.vacate(Kind::Empty);
     true
+}
+
+/// The object whose original is `entry` is going from here on. A domain is dead before.
+fn begin(entry: Ref<Entry>) {
+    // SAFETY: the kind says what the object is.
+    unsafe {
+        match entry.kind() {
+            Kind::Thread => entry.object_as::<Thread>().is_going = true,
+            Kind::Account => entry.object_as::<Account>().is_going = true,
+            Kind::Semaphore => entry.object_as::<Semaphore>().is_going = true,
+            _ => {}
+        }
+    }
+}
+
+/// Whether the object of an entry is going. Nothing more is derived from it: else who removes it would run after copies for
+/// as long as others make them.
+pub fn is_going(entry: Ref<Entry>) -> bool {
+    // SAFETY: the kind says what the object is; a service's is its domain.
+    unsafe {
+        match entry.kind() {
+            Kind::Domain | Kind::Service => entry.object_as::<Domain>().is_dead(),
+            Kind::Thread => {
+                let thread = entry.object_as::<Thread>();
+                thread.is_going || thread.home.is_dead()
+            }
+            Kind::Account => entry.object_as::<Account>().is_going,
+            Kind::Semaphore => entry.object_as::<Semaphore>().is_going,
+            _ => false,
+        }
+    }
 }
 
 /// Does a part of destroying the object whose original, now without copies, is `entry`.

@@ -22,7 +22,9 @@ pub struct Semaphore {
     pub waiting: u32,
     /// Uses by the nucleus itself (interrupt lines, death notices).
     pub uses: u32,
-    /// Its original entry is gone.
+    /// Its original entry is being removed.
+    pub is_going: bool,
+    /// That is gone.
     pub gone: bool,
 }
 

@@ -42,6 +42,8 @@ pub struct Thread {
     pub carries_orphans: bool,
     /// It has ended and waits for removal.
     pub ended: bool,
+    /// It is being removed.
+    pub is_going: bool,
     /// When it ends, its home domain does.
     pub is_first: bool,
     /// The orphan that it carries has not run since it has its turn.

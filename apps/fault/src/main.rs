@@ -8,6 +8,7 @@
 //! | [`rule`] | of those who want more than their makers allow |
 //! | [`exhaustion`] | with an account that has too few frames, every number of them |
 //! | [`callees`] | of those who are called |
+//! | [`chases`] | of those who copy what is being removed |
 //! | [`pagers`] | of those who should bring pages |
 //! | [`storms`] | by as many at once as there can be |
 //! | [`long`] | that make a loop of the nucleus as long as it can be |
@@ -32,6 +33,7 @@ extern crate alloc;
 mod arch;
 mod bounds;
 mod callees;
+mod chases;
 mod child;
 mod deaths;
 mod deputies;
@@ -164,6 +166,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         pagers::ALL,
         storms::ALL,
         long::ALL,
+        chases::ALL,
         hoards::ALL,
         names::ALL,
         deputies::ALL,

@@ -49,7 +49,8 @@ pub const THREAD_SCHEDULE: usize = 12;
 /// waits for or calls (`Cancelled`) and sets where it goes on; `NEVER` leaves a register as it is. Needs CONTROL.
 pub const THREAD_EX_REGS: usize = 13;
 /// `(from domain, index, to domain, index to fill, rights) -> index`: copies an entry with reduced rights.
-/// A service can be copied as it is; a call entry cannot. `TooDeep`, `Occupied`, `TableFull`.
+/// A service can be copied as it is; a call entry cannot, nor what is being removed or of a dead domain (`Revoked`). `TooDeep`,
+/// `Occupied`, `TableFull`.
 pub const ENTRY_COPY: usize = 14;
 /// `(domain, index)`: empties an entry and all derived from it; an original destroys its object.
 /// `WouldCycle` for the domain or account the caller runs in.
@@ -58,7 +59,7 @@ pub const ENTRY_REMOVE: usize = 15;
 pub const ENTRY_REVOKE: usize = 16;
 /// `(to domain, source address, destination address, order, rights)`: maps pages of the caller's
 /// space into another (`MAP_*`, with `MAP_GRANT` moves them). `NotMapped` if a source page is not
-/// mapped, `Occupied` if a destination page is, `WouldCycle` for the caller itself, `BadAddress`,
+/// mapped or being unmapped everywhere, `Occupied` if a destination page is, `WouldCycle` for the caller itself, `BadAddress`,
 /// `NoRight` (more rights than the source has, or writable and executable), `AccountExhausted`, `TooDeep`.
 /// Pages before the failing one stay mapped.
 pub const MAP: usize = 17;
