@@ -10,7 +10,7 @@ use crate::domain::{self, Domain};
 use crate::frames::{self, FRAME};
 use crate::pointer::Ref;
 use crate::table::Content;
-use crate::{mapping, panic, schedule, space, thread};
+use crate::{cpu, mapping, panic, schedule, space, thread};
 use abi::boot::{BootInfo, ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH};
 use abi::layout::{self, MAIN_STACK_TOP};
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_READ, MAP_WRITE};
@@ -92,12 +92,13 @@ fn start(
     name: &[u8],
     file: &[u8],
     account: Ref<account::Account>,
+    table_order: u64,
     argument: u64,
     stack_pages: u64,
 ) -> Result<(Ref<Domain>, Ref<thread::Thread>), &'static str> {
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name);
-    let mut domain = domain::new(account, 2, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
+    let mut domain = domain::new(account, table_order, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
     while domain.grow_table() {}
     let entry = load(domain, file)?;
     for page in 1..=stack_pages {
@@ -110,6 +111,9 @@ fn start(
     let thread = thread::new(domain, entry, MAIN_STACK_TOP, argument, PRIORITY, slice).map_err(abi::Error::text)?;
     Ok((domain, thread))
 }
+
+/// CPUs for which a table of 256 entries is large enough for `roottask`.
+const FEW_CPUS: usize = 8;
 
 /// Makes both; gives the thread that runs first, of `sigma0`.
 #[unsafe(link_section = ".init")]
@@ -130,9 +134,12 @@ pub fn start_components(info: &BootInfo) -> Result<Ref<thread::Thread>, &'static
     panic::set_symbols(file(SYMBOLS_PATH).unwrap_or(&[]));
     let root = account::root();
     let account = root.new_child(SIGMA0_FRAMES, 0).map_err(abi::Error::text)?;
-    let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 0, STACK_PAGES[0])?;
+    let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 2, 0, STACK_PAGES[0])?;
     put(sigma0, layout::SPECIAL, Kind::Memory, 0)?;
-    let (roottask, second) = start(b"roottask", file(ROOTTASK_PATH)?, root, info.archive.bytes, STACK_PAGES[1])?;
+    // It has entries for each scheduler.
+    let order = if cpu::present() > FEW_CPUS { 3 } else { 2 };
+    let file = file(ROOTTASK_PATH)?;
+    let (roottask, second) = start(b"roottask", file, root, order, info.archive.bytes, STACK_PAGES[1])?;
     put(roottask, layout::SPECIAL, Kind::Machine, 0)?;
     let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
     let place = roottask.place(layout::FIRST_FREE).map_err(abi::Error::text)?;
