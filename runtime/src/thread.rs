@@ -12,7 +12,7 @@ use crate::entry::Owned;
 use crate::message::{STACK_TOP_BYTES, StackTop, top};
 use crate::op::{self, Schedule};
 use crate::sync::private_semaphore;
-use crate::{Entry, arch, program};
+use crate::{Entry, arch, program, table};
 
 /// Stack slots that are used: more than a domain can have activations.
 const SLOTS: usize = 128;
@@ -85,6 +85,10 @@ pub(crate) extern "C" fn start(argument: u64) -> ! {
     // SAFETY: `spawn` wrote a function of this type there.
     let function: fn(usize) = unsafe { core::mem::transmute(record.spare.get() as *const ()) };
     function(argument as usize);
+    // It goes with the activation.
+    if let receive @ 1.. = record.receive.take() {
+        table::free(Entry(receive as usize));
+    }
     let slot = record.slot();
     // SAFETY: nothing on this stack is needed any more.
     unsafe { arch::thread_exit_after_v(THREADS[slot].1.load(Ordering::Relaxed).into()) }

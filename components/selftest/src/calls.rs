@@ -264,6 +264,22 @@ fn died() -> Result<(), &'static str> {
     hold(client()?.badge().map_err(say)? == 7, "the service does not go on")
 }
 
+/// Threads that entries came to, and that end.
+fn in_threads() -> Result<(), &'static str> {
+    static HELD: AtomicU64 = AtomicU64::new(0);
+    HELD.store(0, Ordering::SeqCst);
+    for _ in 0..4 {
+        let thread = Thread::start(
+            |_| {
+                HELD.fetch_add(minted().is_ok().into(), Ordering::SeqCst);
+            },
+            0,
+        );
+        thread.map_err(|_| "no thread")?.join();
+    }
+    hold(HELD.load(Ordering::SeqCst) == 4, "an entry did not come to a thread")
+}
+
 fn indices() -> Result<(), &'static str> {
     // What each activation holds (its receive index, its own semaphore) exists by now.
     let free = || {
@@ -273,8 +289,10 @@ fn indices() -> Result<(), &'static str> {
         entries.into_iter().flatten().for_each(table::free);
         count
     };
+    // Nor what a thread keeps for those that come after it.
+    in_threads()?;
     let before = free();
-    for check in [minted, delegated, uninvited, word_service] {
+    for check in [minted, delegated, uninvited, word_service, in_threads] {
         check()?;
     }
     hold(free() == before, "indices went missing")
