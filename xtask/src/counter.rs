@@ -64,6 +64,56 @@ fn escaped(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
 
+/// Counts: of instructions, and of those that cost more on hardware than others, in the order of [`COSTLY`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub instructions: u64,
+    pub costly: [u64; COSTLY.len()],
+}
+
+/// Kinds of instructions that cost more, in the plugin's order.
+pub const COSTLY: [&str; 5] = ["root writes", "invalidations", "barriers", "atomic", "serialising"];
+
+impl Counts {
+    fn new([instructions, costly @ ..]: [u64; 1 + COSTLY.len()]) -> Self {
+        Self { instructions, costly }
+    }
+}
+
+/// The plugin, ready to tell what one run of the emulator counted between marks of the guest.
+pub struct Marks {
+    library: PathBuf,
+    results: PathBuf,
+    _scratch: Scratch,
+}
+
+impl Marks {
+    /// Builds the plugin.
+    pub fn make(project: &Project) -> Result<Self> {
+        let library = build::counter(project)?;
+        let scratch = project.scratch()?;
+        Ok(Self { library, results: scratch.file("marked"), _scratch: scratch })
+    }
+
+    /// As the emulator takes it.
+    pub fn argument(&self) -> String {
+        format!("{},marked={}", escaped(&self.library), escaped(&self.results))
+    }
+
+    /// What was counted, in the order of the marks, once the emulator has ended by itself.
+    pub fn counted(&self) -> Result<Vec<Counts>> {
+        Self::parse(&read_text(&self.results).context("the emulator wrote no counts")?)
+    }
+
+    fn parse(text: &str) -> Result<Vec<Counts>> {
+        let line = |line: &str| {
+            let numbers = line.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>().ok()?;
+            numbers.try_into().ok().map(Counts::new)
+        };
+        text.lines().map(|text| line(text).with_context(|| format!("`{text}` is no line of counts"))).collect()
+    }
+}
+
 /// The plugin, ready to watch in one run of the emulator how long each CPU holds a lock.
 pub struct Watch {
     library: PathBuf,
@@ -160,11 +210,17 @@ impl Holds {
 pub struct Counter<S>(S);
 
 impl<S: Read + Write> Counter<S> {
+    /// What the guest has begun since power-on.
+    pub fn counts(&mut self) -> Result<Counts> {
+        let mut answer = [0; 8 * (1 + COSTLY.len())];
+        self.0.write_all(b"?").and_then(|()| self.0.read_exact(&mut answer)).context("the counter does not answer")?;
+        let mut numbers = answer.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        Ok(Counts::new(std::array::from_fn(|_| numbers.next().unwrap_or_default())))
+    }
+
     /// Instructions that the guest has begun since power-on.
     pub fn instructions(&mut self) -> Result<u64> {
-        let mut answer = [0; 8];
-        self.0.write_all(b"?").and_then(|()| self.0.read_exact(&mut answer)).context("the counter does not answer")?;
-        Ok(u64::from_le_bytes(answer))
+        self.counts().map(|counts| counts.instructions)
     }
 
     /// Waits until the guest executes nothing for a while.
@@ -181,14 +237,17 @@ impl<S: Read + Write> Counter<S> {
         bail!("the machine never rests: it has executed {last} instructions, and goes on")
     }
 
-    /// Instructions that the guest executes while `work` is done.
-    pub fn during(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<u64> {
-        let before = self.instructions()?;
+    /// What the guest executes while `work` is done.
+    pub fn during(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<Counts> {
+        let before = self.counts()?;
         work(self)?;
-        let after = self.instructions()?;
-        match after.checked_sub(before) {
-            Some(count @ 1..) => Ok(count),
-            _ => bail!("the counter went from {before} to {after}: it does not count this machine"),
+        let after = self.counts()?;
+        match after.instructions.checked_sub(before.instructions) {
+            Some(instructions @ 1..) => {
+                let costly = std::array::from_fn(|kind| after.costly[kind] - before.costly[kind]);
+                Ok(Counts { instructions, costly })
+            }
+            _ => bail!("the counter went from {before:?} to {after:?}: it does not count this machine"),
         }
     }
 }
@@ -220,7 +279,8 @@ mod tests {
     }
 
     fn counter(numbers: &[u64]) -> Counter<Answers> {
-        Counter(Answers(numbers.iter().flat_map(|number| number.to_le_bytes()).collect()))
+        let answer = |number: &u64| [*number, 0, 0, 0, 0, 2 * number].map(u64::to_le_bytes).concat();
+        Counter(Answers(numbers.iter().flat_map(answer).collect()))
     }
 
     #[test]
@@ -231,11 +291,22 @@ mod tests {
 
     #[test]
     fn differences_are_of_what_ran() {
-        assert_eq!(counter(&[10, 17]).during(|_| Ok(())).unwrap(), 7);
-        assert_eq!(counter(&[10, 17, 20]).during(|counter| counter.instructions().map(drop)).unwrap(), 10);
+        let seven = Counts { instructions: 7, costly: [0, 0, 0, 0, 14] };
+        assert_eq!(counter(&[10, 17]).during(|_| Ok(())).unwrap(), seven);
+        let ten = counter(&[10, 17, 20]).during(|counter| counter.instructions().map(drop)).unwrap();
+        assert_eq!(ten.instructions, 10);
         assert!(counter(&[10, 10]).during(|_| Ok(())).is_err());
         assert!(counter(&[10, 9]).during(|_| Ok(())).is_err());
         assert!(counter(&[10, 17]).during(|_| bail!("no answer")).is_err());
+    }
+
+    #[test]
+    fn what_is_between_marks_is_read() {
+        let counts = [Counts { instructions: 7, costly: [1, 2, 3, 4, 5] }, Counts::default()];
+        assert_eq!(Marks::parse("7 1 2 3 4 5\n0 0 0 0 0 0\n").unwrap(), counts);
+        for bad in ["7 1 2 3 4", "7 1 2 3 4 5 6", "many", ""] {
+            assert!(Marks::parse(&format!("{bad}\n")).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -79,15 +79,11 @@ pub fn addresses(file: &[u8], prefix: &str) -> Result<Vec<u64>> {
     Ok(addresses)
 }
 
-/// Bytes of the sections whose names begin with one of `names`.
-pub fn section_bytes(file: &[u8], names: &[&str]) -> Result<u64> {
+/// The address of the symbol of this name.
+pub fn address(file: &[u8], name: &str) -> Result<u64> {
     let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
-    let matching = file.sections().filter(|section| {
-        section
-            .name()
-            .is_ok_and(|name| names.iter().any(|wanted| name == *wanted || name.starts_with(&format!("{wanted}."))))
-    });
-    Ok(matching.map(|section| section.size()).sum())
+    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
+    Ok(symbol.with_context(|| format!("no symbol {name}"))?.address())
 }
 
 /// The content of a section.

@@ -49,6 +49,14 @@ impl Isa {
         }
     }
 
+    /// As people write it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86-64",
+            Self::Aarch64 => "AArch64",
+        }
+    }
+
     /// The target for which the nucleus is compiled: without floating point.
     pub fn nucleus_target(self) -> &'static str {
         match self {

@@ -4,12 +4,11 @@ use alloc::string::{String, ToString};
 
 use interface::Delegate;
 use runtime::abi::{Control, NEVER, rights};
-use runtime::arch::ticks;
 use runtime::entry::{Entry, Owned};
 use runtime::{message, op};
 use tool::inspect;
 
-use crate::measure::{Row, average, counted, per_round};
+use crate::measure::{Row, average, dispatches, per_round, timed};
 use crate::peer::{self, PEER};
 
 /// Rounds of a loop; one of them is 100 to 1,000 instructions.
@@ -32,7 +31,7 @@ pub fn short_circuit() -> Result<Row, String> {
     let own = op::thread_id();
     let mut same = true;
     let value = average(ROUNDS, || same &= op::thread_id() == own);
-    if same { Ok(Row::instructions(value)) } else { Err("the thread's number changed".into()) }
+    if same { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("the thread's number changed".into()) }
 }
 
 /// A call of the peer's service of words, and its answer.
@@ -47,11 +46,11 @@ pub fn call_and_return() -> Result<Row, String> {
         return Err("a wrong answer".into());
     }
     let mut sum = 0;
-    let (value, counts) = counted(|| average(ROUNDS, || sum += call().0[0]))?;
+    let value = average(ROUNDS, || sum += call().0[0]);
     if sum != 42 * ROUNDS {
         return Err("a wrong answer".into());
     }
-    Ok(counts.per_operation(Row::instructions(value), ROUNDS))
+    Ok(Row::instructions(value).of(ROUNDS))
 }
 
 /// P and V when nobody waits; the dearer of the two.
@@ -62,7 +61,7 @@ pub fn semaphore() -> Result<Row, String> {
     if op::p(semaphore.entry(), 0).is_ok() {
         return Err("a wrong count".into());
     }
-    Ok(Row::instructions(p.max(v)).with("p", p).with("v", v))
+    Ok(Row::instructions(p.max(v)).with("p", p).with("v", v).of(2 * ROUNDS))
 }
 
 fn new_semaphore() -> Result<Owned, String> {
@@ -95,11 +94,11 @@ pub fn ping_pong_on(cpu: Option<usize>) -> Result<Row, String> {
             return Err(alloc::format!("no thread runs on CPU {cpu} only"));
         }
     }
-    let (value, counts) = counted(|| average(ROUNDS, round))?;
-    if counts.dispatches < 2 * ROUNDS {
-        return Err(alloc::format!("{} switches in {ROUNDS} rounds", counts.dispatches));
+    let (value, switches) = dispatches(|| average(ROUNDS, round))?;
+    if switches < 2 * ROUNDS {
+        return Err(alloc::format!("{switches} switches in {ROUNDS} rounds"));
     }
-    Ok(counts.per_operation(Row::instructions(value), ROUNDS))
+    Ok(Row::instructions(value).of(ROUNDS))
 }
 
 /// A message of 64 bytes to the peer, and another one back, as components send them.
@@ -117,8 +116,8 @@ pub fn message() -> Result<Row, String> {
         return Err("a wrong answer".into());
     }
     let mut right = true;
-    let (value, counts) = counted(|| average(ROUNDS, || right &= turns()))?;
-    if right { Ok(counts.per_operation(Row::instructions(value), ROUNDS)) } else { Err("a wrong answer".into()) }
+    let value = average(ROUNDS, || right &= turns());
+    if right { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("a wrong answer".into()) }
 }
 
 /// Yields to a thread of the peer, which yields back: two switches per round.
@@ -126,15 +125,10 @@ pub fn yield_to_peer() -> Result<Row, String> {
     peer::start()?;
     PEER.give_way(ROUNDS + 2 * WARM_UP).map_err(|error| error.to_string())?;
     (0..WARM_UP).for_each(|_| op::yield_now());
-    let (ticks, counts) = counted(|| {
-        let start = ticks();
-        (0..ROUNDS).for_each(|_| op::yield_now());
-        ticks() - start
-    })?;
-    if counts.dispatches < 2 * ROUNDS {
-        return Err(alloc::format!("{} switches in {ROUNDS} rounds", counts.dispatches));
+    let (ticks, switches) = dispatches(|| timed(|| (0..ROUNDS).for_each(|_| op::yield_now())))?;
+    if switches < 2 * ROUNDS {
+        return Err(alloc::format!("{switches} switches in {ROUNDS} rounds"));
     }
     // Per round, each of the two runs a loop of its own.
-    let row = Row::instructions(per_round(ticks, ROUNDS).div_ceil(2));
-    Ok(counts.per_operation(row, 2 * ROUNDS))
+    Ok(Row::instructions(per_round(ticks, ROUNDS).div_ceil(2)).of(2 * ROUNDS))
 }

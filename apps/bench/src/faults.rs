@@ -6,10 +6,9 @@ use alloc::string::{String, ToString};
 
 use runtime::abi::layout::HEAP_END;
 use runtime::abi::{Error, PAGE_BYTES};
-use runtime::arch::ticks;
 use runtime::thread;
 
-use crate::measure::{Counted, Row, counted, per_round};
+use crate::measure::{Row, per_round, timed};
 use crate::pages;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -37,17 +36,14 @@ pub fn warm() -> Result<Row, String> {
     let mut work = || {
         for _ in 0..REPETITIONS {
             thread::sleep(REST)?;
-            let start = ticks();
-            pages::touch(PLACE + PAGE, WARM, PAGE);
-            sum += ticks() - start;
+            sum += timed(|| pages::touch(PLACE + PAGE, WARM, PAGE));
             (1..=WARM).try_for_each(|page| pages::give_back(PLACE + page * PAGE))?;
         }
         Ok(())
     };
-    let (done, _) = counted(&mut work)?;
-    done.map_err(text)?;
+    work().map_err(text)?;
     pages::give_back(PLACE).map_err(text)?;
-    Ok(Row::instructions(per_round(sum, REPETITIONS * WARM)))
+    Ok(Row::instructions(per_round(sum, REPETITIONS * WARM)).of(REPETITIONS * WARM))
 }
 
 /// A page comes, is written and read word by word, and is given back: as Table 6.2 of the paper Asbestos on ARM has it.
@@ -60,20 +56,21 @@ pub fn used() -> Result<Row, String> {
     let mut work = || {
         for _ in 0..REPETITIONS {
             thread::sleep(REST)?;
-            let start = ticks();
-            for page in 1..=WARM {
-                right &= pages::fill(PLACE + page * PAGE) == pages::FILLED;
-                pages::give_back(PLACE + page * PAGE)?;
-            }
-            sum += ticks() - start;
+            let mut given = Ok(());
+            sum += timed(|| {
+                for page in 1..=WARM {
+                    right &= pages::fill(PLACE + page * PAGE) == pages::FILLED;
+                    given = given.and(pages::give_back(PLACE + page * PAGE));
+                }
+            });
+            given?;
         }
         Ok(())
     };
-    let (done, counts): (Result<(), Error>, Counted) = counted(&mut work)?;
-    done.map_err(text)?;
+    work().map_err(text)?;
     pages::give_back(PLACE).map_err(text)?;
     let row = Row::instructions(per_round(sum, REPETITIONS * WARM));
-    if right { Ok(counts.per_operation(row, REPETITIONS * WARM)) } else { Err("a page lost what was written".into()) }
+    if right { Ok(row.of(REPETITIONS * WARM)) } else { Err("a page lost what was written".into()) }
 }
 
 /// Page table absent, frame cleared in the fault.
@@ -83,16 +80,12 @@ pub fn cold() -> Result<Row, String> {
         for _ in 0..REPETITIONS {
             // Uses up what is clear.
             pages::touch(PLACE, 2 * AT_HAND, PAGE);
-            let start = ticks();
-            pages::touch(PLACE + TABLE, COLD, TABLE);
-            sum += ticks() - start;
+            sum += timed(|| pages::touch(PLACE + TABLE, COLD, TABLE));
             (1..=COLD).try_for_each(|table| pages::give_back(PLACE + table * TABLE))?;
             (0..2 * AT_HAND).try_for_each(|page| pages::give_back(PLACE + page * PAGE))?;
         }
         Ok(())
     };
-    let (done, counts): (Result<(), Error>, Counted) = counted(&mut work)?;
-    done.map_err(|error| error.to_string())?;
-    let _ = counts;
-    Ok(Row::instructions(per_round(sum, REPETITIONS * COLD)))
+    work().map_err(|error: Error| error.to_string())?;
+    Ok(Row::instructions(per_round(sum, REPETITIONS * COLD)).of(REPETITIONS * COLD))
 }

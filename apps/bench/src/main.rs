@@ -3,11 +3,12 @@
 //! A line is `bench NAME VALUE UNIT [key=value …]`. Where the unit is instructions, the value is what the
 //! time-stamp counter advanced per operation, rounded up, less an empty loop measured the same way: with
 //! one tick per instruction (`./x bench` runs the emulator so) these are guest instructions, of everything that
-//! the operation makes run. The pairs count what costs more on hardware than an instruction.
+//! the operation makes run. The pair `counted` numbers the rows of which the emulator's plugin tells what costs more on hardware than
+//! an instruction, by marks in the program; `operations` are those of the row.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`measure`] | loops, averages, counters |
+//! | [`measure`] | loops, averages, rows |
 //! | [`peer`] | the other domain: this program again, started with `--peer` |
 //! | [`crossings`] | system calls, calls, semaphores, switches |
 //! | [`faults`] | page faults |
@@ -49,7 +50,7 @@ usage: bench [TEXT]
        bench --cpus NUMBER calls | ping-pong | shootdown | speed-up
 
 Measures what the system's operations cost, and prints a line for each whose name
-contains TEXT: name, value, unit, and counts of expensive instructions. The values
+contains TEXT: name, value, unit, and further numbers. The values
 are guest instructions only under ./x bench (or ./x run --icount).
 
   --interrupts-off  only the longest stretch with interrupts off since boot, which a
@@ -106,6 +107,7 @@ fn main() -> u8 {
     };
     let mut status = 0;
     for (name, benchmark) in all.iter().filter(|(name, _)| name.contains(filter)) {
+        measure::begin_row();
         match benchmark() {
             Ok(row) => println!("bench {name} {row}"),
             Err(cause) => status = arguments.fail(name, cause),

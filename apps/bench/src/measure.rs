@@ -1,8 +1,9 @@
-//! Loops, averages, counters.
+//! Loops, averages, rows.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::{self, Display};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use runtime::arch::ticks;
 use tool::inspect;
@@ -41,27 +42,36 @@ impl Display for Row {
     }
 }
 
-/// Ticks that a loop of `count` rounds takes.
+/// Ticks that something takes; what it costs besides counts for the row that is measured.
 #[inline(always)]
-fn time(count: u64, mut operation: impl FnMut()) -> u64 {
+pub fn timed(work: impl FnOnce()) -> u64 {
+    pages::mark::<{ pages::BEGIN }>();
     let start = ticks();
+    work();
+    let ticks = ticks() - start;
+    pages::mark::<{ pages::END }>();
+    ticks
+}
+
+#[inline(always)]
+fn repeat(count: u64, mut operation: impl FnMut()) {
     for _ in 0..count {
         operation();
     }
-    ticks() - start
 }
 
 /// Ticks of an empty loop of `count` rounds.
 #[inline(never)]
 pub fn empty(count: u64) -> u64 {
-    time(count, pages::nothing)
+    let start = ticks();
+    repeat(count, pages::nothing);
+    ticks() - start
 }
 
 /// Ticks per round of a loop, less those of an empty loop, rounded up.
 #[inline(always)]
 pub fn average(count: u64, operation: impl FnMut()) -> u64 {
-    let ticks = time(count, operation);
-    per_round(ticks, count)
+    per_round(timed(|| repeat(count, operation)), count)
 }
 
 /// Ticks per round, if `count` rounds took `ticks`, less those of an empty loop, rounded up.
@@ -69,37 +79,31 @@ pub fn per_round(ticks: u64, count: u64) -> u64 {
     ticks.saturating_sub(empty(count)).div_ceil(count)
 }
 
-/// The nucleus's counters that tell of expensive instructions.
-pub struct Counted {
-    root_writes: u64,
-    invalidations: u64,
-    /// Decisions of `sched`.
-    pub dispatches: u64,
+/// The rows of which was told what they cost besides.
+static ROWS: AtomicU64 = AtomicU64::new(0);
+
+/// A row begins: nothing is counted for it yet.
+pub fn begin_row() {
+    pages::mark::<{ pages::DROP }>();
 }
 
-/// Runs something and counts what the nucleus did meanwhile. Asking costs a little itself.
-pub fn counted<R>(work: impl FnOnce() -> R) -> Result<(R, Counted), String> {
-    let before = counters()?;
+impl Row {
+    /// What was [timed] since the row began was of so many operations. So `./x bench` adds what each of them costs besides.
+    pub fn of(self, operations: u64) -> Self {
+        pages::mark::<{ pages::KEEP }>();
+        self.with("counted", ROWS.fetch_add(1, Ordering::Relaxed)).with("operations", operations)
+    }
+}
+
+/// Runs something and counts what `sched` decided meanwhile.
+pub fn dispatches<R>(work: impl FnOnce() -> R) -> Result<(R, u64), String> {
+    let before = decisions()?;
     let result = work();
-    let after = counters()?;
-    let [root_writes, invalidations, dispatches] = core::array::from_fn(|index| after[index] - before[index]);
-    Ok((result, Counted { root_writes, invalidations, dispatches }))
+    Ok((result, decisions()? - before))
 }
 
-fn counters() -> Result<[u64; 3], String> {
+fn decisions() -> Result<u64, String> {
     let counters = inspect::counters().map_err(|error| error.to_string())?;
-    let find = |name| counters.iter().find(|(known, _)| *known == name).map(|(_, count)| *count);
-    let all = ["root writes", "invalidations", "dispatches"].map(find);
-    match all {
-        [Some(root_writes), Some(invalidations), Some(dispatches)] => Ok([root_writes, invalidations, dispatches]),
-        _ => Err("the nucleus has no such counters".into()),
-    }
-}
-
-impl Counted {
-    /// Adds the counts per operation to a row.
-    pub fn per_operation(&self, row: Row, operations: u64) -> Row {
-        let rounded = |count: u64| (count + operations / 2) / operations;
-        row.with("root_writes", rounded(self.root_writes)).with("invalidations", rounded(self.invalidations))
-    }
+    let found = counters.iter().find(|(known, _)| *known == "dispatches");
+    found.map(|(_, count)| *count).ok_or_else(|| "the nucleus has no such counter".into())
 }

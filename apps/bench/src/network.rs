@@ -7,7 +7,7 @@ use runtime::op;
 use runtime::thread;
 use sockets::{Endpoint, Refusal, Session, Stream};
 
-use crate::measure::{Row, average, counted};
+use crate::measure::{Row, average};
 use crate::peer;
 
 /// Repetitions, and those before counting starts.
@@ -40,9 +40,9 @@ fn measure() -> Result<Row, String> {
         Err(refusal) => problem = Some(refusal.to_string()),
     };
     (0..WARM_UP).for_each(|_| once());
-    let (value, counts) = counted(|| average(MANY, &mut once))?;
+    let value = average(MANY, &mut once);
     match problem {
-        None => Ok(counts.per_operation(Row::instructions(value), MANY)),
+        None => Ok(Row::instructions(value).of(MANY)),
         Some(problem) => Err(problem),
     }
 }

@@ -8,14 +8,13 @@ use interfaces::sigma0::Sigma0Client;
 use runtime::abi::layout::FREE_START;
 use runtime::abi::rights::{MAP_GRANT, MAP_READ, MAP_WRITE};
 use runtime::abi::{Error, PAGE_BYTES};
-use runtime::arch::ticks;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
 use runtime::stream::FILE_SYSTEM;
 use runtime::thread::Thread;
 
-use crate::measure::{Row, average, counted, per_round};
+use crate::measure::{Row, average, per_round, timed};
 use crate::{pages, peer};
 
 /// Repetitions of what takes thousands of instructions.
@@ -35,9 +34,9 @@ pub fn thread() -> Result<Row, String> {
         Err(_) => failures += 1,
     };
     (0..WARM_UP).for_each(|_| once());
-    let (value, counts) = counted(|| average(MANY, &mut once))?;
+    let value = average(MANY, &mut once);
     match failures {
-        0 => Ok(counts.per_operation(Row::instructions(value), MANY)),
+        0 => Ok(Row::instructions(value).of(MANY)),
         _ => Err("a thread could not be started".into()),
     }
 }
@@ -54,9 +53,9 @@ pub fn spawn() -> Result<Row, String> {
         Err(cause) => problem = Some(cause),
     };
     (0..WARM_UP).for_each(|_| once());
-    let (value, counts) = counted(|| average(SOME, &mut once))?;
+    let value = average(SOME, &mut once);
     match problem {
-        None => Ok(counts.per_operation(Row::instructions(value), SOME)),
+        None => Ok(Row::instructions(value).of(SOME)),
         Some(problem) => Err(problem),
     }
 }
@@ -78,9 +77,9 @@ pub fn file() -> Result<Row, String> {
         }
     };
     (0..WARM_UP).for_each(|_| once());
-    let (value, counts) = counted(|| average(MANY, &mut once))?;
+    let value = average(MANY, &mut once);
     match problem {
-        None if contents.contains(&back) => Ok(counts.per_operation(Row::instructions(value), MANY)),
+        None if contents.contains(&back) => Ok(Row::instructions(value).of(MANY)),
         None => Err("other bytes were read than were written".into()),
         Some(problem) => Err(problem),
     }
@@ -102,21 +101,18 @@ pub fn destroy() -> Result<Row, String> {
     const FAR: [u64; 3] = [0x40_0000_0000, 0x2000_0000_0000, 0x7f00_0000_0000];
     const NEAR: [u64; 3] = [FREE_START, FREE_START + PAGE, FREE_START + 2 * PAGE];
     let text = |error: Error| error.to_string();
-    let (values, counts) = counted(|| {
-        let mut values = [0; 2];
-        for (value, places) in values.iter_mut().zip([FAR, NEAR]) {
-            for rights in [MAP_READ | MAP_WRITE | MAP_GRANT, MAP_READ] {
-                let mut sum = 0;
-                for _ in 0..SOME {
-                    sum += destroy_one(places, rights)?;
-                }
-                *value = per_round(sum, SOME).max(*value);
+    let mut values = [0; 2];
+    for (value, places) in values.iter_mut().zip([FAR, NEAR]) {
+        for rights in [MAP_READ | MAP_WRITE | MAP_GRANT, MAP_READ] {
+            let mut sum = 0;
+            for _ in 0..SOME {
+                sum += destroy_one(places, rights).map_err(text)?;
             }
+            *value = per_round(sum, SOME).max(*value);
         }
-        Ok(values)
-    })?;
-    let [far, near] = values.map_err(text)?;
-    Ok(counts.per_operation(Row::instructions(far.max(near)).with("far", far).with("near", near), 4 * SOME))
+    }
+    let [far, near] = values;
+    Ok(Row::instructions(far.max(near)).with("far", far).with("near", near).of(4 * SOME))
 }
 
 /// Makes one, and gives the ticks that destroying it takes.
@@ -131,9 +127,8 @@ fn destroy_one(places: [u64; 3], rights: u64) -> Result<u64, Error> {
         sigma0.draw(own, 0, MAP_READ | MAP_WRITE).map_err(|_| Error::NoFrames)?;
         pages::map(domain, own, place, rights)?;
     }
-    let start = ticks();
-    drop(Owned::new(domain));
-    let ticks = ticks() - start;
+    let domain = Owned::new(domain);
+    let ticks = timed(|| drop(domain));
     if rights & MAP_GRANT == 0 {
         (0..3).try_for_each(|page| pages::give_back(FREE_START + page * PAGE))?;
     }

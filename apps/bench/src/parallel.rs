@@ -10,12 +10,11 @@ use runtime::arch::relax;
 
 use runtime::abi::layout::HEAP_END;
 use runtime::abi::{Control, MAX_CPUS, PAGE_BYTES};
-use runtime::arch::ticks;
 use runtime::entry::{Entry, Owned};
 use runtime::message;
 use runtime::thread::spawn;
 
-use crate::measure::{Row, counted, empty, per_round};
+use crate::measure::{Row, begin_row, empty, per_round, timed};
 use crate::together::{Meeting, stay_on, together};
 use crate::{crossings, pages, peer};
 
@@ -35,10 +34,11 @@ pub fn calls(cpus: u64) -> Result<Row, String> {
     // They must be there as long as they are used.
     let _portals = open(cpus)?;
     let idle = empty(CALLS) + CALLS;
-    let (ticks, counts) = counted(|| together(cpus, call_in_turns))?;
+    let mut ticks = Ok(0);
+    timed(|| ticks = together(cpus, call_in_turns));
     let (calls, loops) = (cpus as u64 * CALLS, cpus as u64 * idle);
     let row = Row::instructions(ticks?.saturating_sub(loops).div_ceil(calls));
-    Ok(counts.per_operation(row, calls))
+    Ok(row.of(calls))
 }
 
 /// Starts as many peers, and keeps a call entry to the service of words of each.
@@ -111,12 +111,13 @@ pub fn shootdown(cpus: u64) -> Result<Row, String> {
     let others: Vec<usize> = (1..cpus).collect();
     let start = |&cpu: &usize| spawn(move || reader(cpu)).map_err(|error| error.to_string());
     let threads = others.iter().map(start).collect::<Result<Vec<_>, _>>()?;
-    let (ticks, counts) = counted(|| all_pages(&others))?;
+    begin_row();
+    let ticks = all_pages(&others);
     TOLD.store(OVER, Ordering::Release);
     threads.into_iter().for_each(|thread| thread.join());
     pages::give_back(PLACE + PAGE).map_err(|error| error.to_string())?;
     let row = Row::instructions(per_round(ticks?, PAGES)).with("alone", per_round(alone, PAGES));
-    Ok(counts.per_operation(row, PAGES))
+    Ok(row.of(PAGES))
 }
 
 fn all_pages(others: &[usize]) -> Result<u64, String> {
@@ -143,9 +144,8 @@ fn all_pages(others: &[usize]) -> Result<u64, String> {
 fn take_away(before: impl FnOnce()) -> Result<u64, String> {
     pages::touch(PLACE, 1, PAGE);
     before();
-    let start = ticks();
-    let taken = pages::give_back(PLACE);
-    let ticks = ticks() - start;
+    let mut taken = Ok(());
+    let ticks = timed(|| taken = pages::give_back(PLACE));
     taken.map(|()| ticks).map_err(|error| error.to_string())
 }
 

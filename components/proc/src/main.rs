@@ -207,9 +207,6 @@ impl Serve for Parent {
 impl ParentServer for Parent {
     fn publish(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
         let service = Owned::new(service.into());
-        if !service.entry().is(Kind::Service, server::SERVICE_RIGHTS) {
-            return Err(ParentError::NotAService);
-        }
         let delegate = Delegate::entry(service.entry().0, abi::rights::ALL);
         table::reserve_name(badge, name)?;
         // Our parent registers it, and again when the name service is restarted. What the others have is derived

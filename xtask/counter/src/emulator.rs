@@ -1,16 +1,21 @@
 //! The functions of the emulator that a plugin may call, and the counting.
 
+use crate::classes::{CLASSES, Isa, Mark};
 use crate::holds::{Holds, Places, Role};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Version of the interface in which all CPUs add to one number.
 pub const ONE_COUNT: i32 = 1;
 /// Version of the interface in which each CPU adds to its own.
 const COUNT_PER_CPU: i32 = 2;
+/// Version of the interface from which on the bytes of an instruction are copied.
+const COPIES_BYTES: i32 = 3;
+/// Bytes of the longest instruction.
+const MAX_BYTES: usize = 15;
 /// The operation: add.
 const ADD: c_uint = 0;
 /// What a function of ours that is called does with the guest's registers: nothing.
@@ -35,11 +40,6 @@ struct Numbers {
     offset: usize,
 }
 
-// SAFETY: the emulator lets any thread add up the numbers.
-unsafe impl Send for Numbers {}
-// SAFETY: as above.
-unsafe impl Sync for Numbers {}
-
 // Functions of the emulator, in the order of its header.
 type Translated = extern "C" fn(u64, *mut Block);
 type OnTranslation = unsafe extern "C" fn(u64, Translated);
@@ -49,6 +49,9 @@ type Length = unsafe extern "C" fn(*const Block) -> usize;
 type InstructionAt = unsafe extern "C" fn(*const Block, usize) -> *mut Instruction;
 type NewNumbers = unsafe extern "C" fn(usize) -> *mut c_void;
 type Sum = unsafe extern "C" fn(Numbers) -> u64;
+type Bytes = unsafe extern "C" fn(*const Instruction) -> *const u8;
+type CopyBytes = unsafe extern "C" fn(*const Instruction, *mut u8, usize) -> usize;
+type SizeOf = unsafe extern "C" fn(*const Instruction) -> usize;
 type AddressOf = unsafe extern "C" fn(*const Instruction) -> u64;
 type Executed = extern "C" fn(c_uint, *mut c_void);
 type OnExecution = unsafe extern "C" fn(*mut Instruction, Executed, c_int, *mut c_void);
@@ -59,8 +62,36 @@ type OnEnd = unsafe extern "C" fn(u64, AtEnd, *mut c_void);
 #[derive(Clone, Copy)]
 enum Adding {
     ToOne(AddToOne),
-    PerCpu { add: AddPerCpu, sum: Sum, numbers: Numbers },
+    PerCpu { add: AddPerCpu, sum: Sum, board: Board },
 }
+
+/// Where the numbers of all CPUs are.
+#[derive(Clone, Copy)]
+struct Board(*mut c_void);
+
+// SAFETY: the emulator lets any thread add up the numbers.
+unsafe impl Send for Board {}
+// SAFETY: as above.
+unsafe impl Sync for Board {}
+
+impl Board {
+    /// The numbers of all CPUs for this count.
+    fn numbers(self, count: usize) -> Numbers {
+        Numbers { board: self.0, offset: count * size_of::<u64>() }
+    }
+}
+
+/// How the emulator tells the bytes of an instruction.
+#[derive(Clone, Copy)]
+enum Telling {
+    Shows(Bytes),
+    Copies(CopyBytes),
+}
+
+/// Instructions, and those of each class.
+pub const COUNTS: usize = 1 + CLASSES;
+/// Numbers of all counts.
+pub type Counts = [u64; COUNTS];
 
 /// What of the emulator we use.
 #[derive(Clone, Copy)]
@@ -69,6 +100,9 @@ pub struct Emulator {
     length: Length,
     instruction: InstructionAt,
     address: AddressOf,
+    size: SizeOf,
+    telling: Telling,
+    isa: Option<Isa>,
     on_execution: OnExecution,
     on_end: OnEnd,
     adding: Adding,
@@ -78,7 +112,21 @@ static EMULATOR: OnceLock<Emulator> = OnceLock::new();
 /// Where the lock is taken and given back, if that is to be watched, and where the results go.
 static WATCHED: OnceLock<(Places, String)> = OnceLock::new();
 static HOLDS: Holds = Holds::new();
-static COUNT: AtomicU64 = AtomicU64::new(0);
+static COUNT: [AtomicU64; COUNTS] = [const { AtomicU64::new(0) }; COUNTS];
+/// Where what the guest marks goes, if that is to be told.
+static MARKED: OnceLock<String> = OnceLock::new();
+static MARKS: Mutex<Marks> = Mutex::new(Marks { begun: None, counted: Vec::new() });
+
+/// What was counted between the guest's marks.
+struct Marks {
+    /// The counts at the last mark that begins, until one that ends.
+    begun: Option<Counts>,
+    counted: Vec<Counts>,
+}
+
+fn marks() -> MutexGuard<'static, Marks> {
+    MARKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -104,8 +152,8 @@ pub fn version() -> i32 {
 }
 
 impl Emulator {
-    /// Finds the functions in the emulator that has loaded us.
-    pub fn find() -> Result<Self, String> {
+    /// Finds the functions in the emulator that has loaded us, which has this version of the interface and this guest.
+    pub fn find(current: i32, target: &str) -> Result<Self, String> {
         let adding = if version() == ONE_COUNT {
             let add = find(c"qemu_plugin_register_vcpu_insn_exec_inline")?;
             // SAFETY: of this name and in this version of the interface, the function has this type.
@@ -121,13 +169,22 @@ impl Emulator {
             // SAFETY: as above.
             let sum = unsafe { transmute::<*mut c_void, Sum>(sum) };
             // SAFETY: any size may be asked for; what is made lives as long as the emulator.
-            let board = unsafe { new(size_of::<u64>()) };
-            Adding::PerCpu { add, sum, numbers: Numbers { board, offset: 0 } }
+            let board = Board(unsafe { new(size_of::<Counts>()) });
+            Adding::PerCpu { add, sum, board }
         };
         let on_translation = find(c"qemu_plugin_register_vcpu_tb_trans_cb")?;
         let length = find(c"qemu_plugin_tb_n_insns")?;
         let instruction = find(c"qemu_plugin_tb_get_insn")?;
         let address = find(c"qemu_plugin_insn_vaddr")?;
+        let size = find(c"qemu_plugin_insn_size")?;
+        let bytes = find(c"qemu_plugin_insn_data")?;
+        let telling = if current >= COPIES_BYTES {
+            // SAFETY: since this version, the function has this type.
+            Telling::Copies(unsafe { transmute::<*mut c_void, CopyBytes>(bytes) })
+        } else {
+            // SAFETY: until this version, the function has this type.
+            Telling::Shows(unsafe { transmute::<*mut c_void, Bytes>(bytes) })
+        };
         let on_execution = find(c"qemu_plugin_register_vcpu_insn_exec_cb")?;
         let on_end = find(c"qemu_plugin_register_atexit_cb")?;
         Ok(Self {
@@ -140,6 +197,10 @@ impl Emulator {
             // SAFETY: as above.
             address: unsafe { transmute::<*mut c_void, AddressOf>(address) },
             // SAFETY: as above.
+            size: unsafe { transmute::<*mut c_void, SizeOf>(size) },
+            telling,
+            isa: Isa::of_target(target),
+            // SAFETY: as above.
             on_execution: unsafe { transmute::<*mut c_void, OnExecution>(on_execution) },
             // SAFETY: as above.
             on_end: unsafe { transmute::<*mut c_void, OnEnd>(on_end) },
@@ -150,22 +211,82 @@ impl Emulator {
     /// Watches, once instructions are counted, how long a lock is held, and writes what was found to a file when the
     /// emulator ends.
     pub fn watch(self, id: u64, places: Places, results: String) -> Result<(), String> {
-        WATCHED.set((places, results)).map_err(|_| "the plugin is loaded twice")?;
+        WATCHED.set((places, results)).map_err(|_| TWICE)?;
         // SAFETY: `id` is the one that the emulator gave us, and we are never unloaded.
         unsafe { (self.on_end)(id, ended, null_mut()) };
         Ok(())
     }
 
-    /// Has every instruction counted from now on; gives what tells the count.
-    pub fn count_all(self, id: u64) -> Result<impl Fn() -> u64 + Copy + Send + 'static, String> {
-        EMULATOR.set(self).map_err(|_| "the plugin is loaded twice")?;
+    /// Writes what is counted between the guest's marks to a file when the emulator ends.
+    pub fn heed_marks(self, id: u64, results: String) -> Result<(), String> {
+        MARKED.set(results).map_err(|_| TWICE)?;
+        // SAFETY: as above.
+        unsafe { (self.on_end)(id, ended_marked, null_mut()) };
+        Ok(())
+    }
+
+    /// Has every instruction counted from now on; gives what tells the counts.
+    pub fn count_all(self, id: u64) -> Result<impl Fn() -> Counts + Copy + Send + 'static, String> {
+        EMULATOR.set(self).map_err(|_| TWICE)?;
         // SAFETY: `id` is the one that the emulator gave us, and we are never unloaded.
         unsafe { (self.on_translation)(id, translated) };
-        Ok(move || match self.adding {
-            Adding::ToOne(_) => COUNT.load(Ordering::Relaxed),
+        Ok(move || self.counts())
+    }
+
+    fn counts(&self) -> Counts {
+        std::array::from_fn(|count| match self.adding {
+            Adding::ToOne(_) => COUNT[count].load(Ordering::Relaxed),
             // SAFETY: the numbers live as long as the emulator.
-            Adding::PerCpu { sum, numbers, .. } => unsafe { sum(numbers) },
+            Adding::PerCpu { sum, board, .. } => unsafe { sum(board.numbers(count)) },
         })
+    }
+
+    /// Has one added to a count before each execution of an instruction of the block that is shown.
+    fn add(&self, instruction: *mut Instruction, count: usize) {
+        match self.adding {
+            // SAFETY: the instruction is of the block that is shown; `COUNT` lives for ever, and only code
+            // made by the emulator writes it: CPUs that run at the same time may lose additions, nothing else.
+            Adding::ToOne(add) => unsafe { add(instruction, ADD, (&raw const COUNT[count]).cast_mut(), 1) },
+            // SAFETY: the instruction is of the block that is shown; the numbers live as long as the emulator.
+            Adding::PerCpu { add, board, .. } => unsafe { add(instruction, ADD, board.numbers(count), 1) },
+        }
+    }
+
+    /// The bytes of an instruction of the block that is shown, in `room`.
+    fn bytes<'r>(&self, instruction: *const Instruction, room: &'r mut [u8; MAX_BYTES]) -> &'r [u8] {
+        // SAFETY: the instruction is of the block that is shown.
+        let size = unsafe { (self.size)(instruction) }.min(MAX_BYTES);
+        match self.telling {
+            // SAFETY: as above; it has so many bytes.
+            Telling::Shows(bytes) => unsafe { bytes(instruction).copy_to_nonoverlapping(room.as_mut_ptr(), size) },
+            Telling::Copies(copy) => {
+                // SAFETY: as above; there is room for so many.
+                unsafe { copy(instruction, room.as_mut_ptr(), size) };
+            }
+        }
+        &room[..size]
+    }
+}
+
+const TWICE: &str = "the plugin is loaded twice";
+
+/// Called when the emulator ends.
+extern "C" fn ended_marked(_id: u64, _: *mut c_void) {
+    let Some(path) = MARKED.get() else { return };
+    let line = |counts: &Counts| counts.map(|count| count.to_string()).join(" ") + "\n";
+    if let Err(error) = std::fs::write(path, marks().counted.iter().map(line).collect::<String>()) {
+        eprintln!("qemu-system: counter: {path} cannot be written: {error}");
+    }
+}
+
+// Called before a mark is executed.
+extern "C" fn begins(_cpu: c_uint, _: *mut c_void) {
+    marks().begun = EMULATOR.get().map(Emulator::counts);
+}
+extern "C" fn ends(_cpu: c_uint, _: *mut c_void) {
+    let mut marks = marks();
+    if let (Some(begun), Some(now)) = (marks.begun.take(), EMULATOR.get().map(Emulator::counts)) {
+        marks.counted.push(std::array::from_fn(|count| now[count] - begun[count]));
     }
 }
 
@@ -188,8 +309,8 @@ extern "C" fn given(cpu: c_uint, address: *mut c_void) {
     HOLDS.step(cpu as usize, Role::Given, address as u64);
 }
 
-/// Called for each block that is translated: has one added before each of its instructions, and has us called
-/// before those that are watched.
+/// Called for each block that is translated: has one added before each of its instructions, to the count of its class, too, and
+/// has us called before marks and those that are watched.
 extern "C" fn translated(_id: u64, block: *mut Block) {
     let Some(emulator) = EMULATOR.get() else { return };
     // SAFETY: the emulator shows the block during this call.
@@ -197,12 +318,21 @@ extern "C" fn translated(_id: u64, block: *mut Block) {
     for place in 0..length {
         // SAFETY: `place` is below the block's length.
         let instruction = unsafe { (emulator.instruction)(block, place) };
-        match emulator.adding {
-            // SAFETY: the instruction is of the block that is shown; `COUNT` lives for ever, and only code
-            // made by the emulator writes it: CPUs that run at the same time may lose additions, nothing else.
-            Adding::ToOne(add) => unsafe { add(instruction, ADD, (&raw const COUNT).cast_mut(), 1) },
-            // SAFETY: the instruction is of the block that is shown; the numbers live as long as the emulator.
-            Adding::PerCpu { add, numbers, .. } => unsafe { add(instruction, ADD, numbers, 1) },
+        emulator.add(instruction, 0);
+        if let Some(isa) = emulator.isa {
+            let mut room = [0; MAX_BYTES];
+            let bytes = emulator.bytes(instruction, &mut room);
+            if let Some(class) = isa.class(bytes) {
+                emulator.add(instruction, 1 + class as usize);
+            }
+            let called: Option<Executed> = isa.mark(bytes).filter(|_| MARKED.get().is_some()).map(|mark| match mark {
+                Mark::Begin => begins as Executed,
+                Mark::End => ends,
+            });
+            if let Some(called) = called {
+                // SAFETY: the instruction is of the block that is shown; there is nothing to look at.
+                unsafe { (emulator.on_execution)(instruction, called, NO_REGISTERS, null_mut()) };
+            }
         }
         let Some((places, _)) = WATCHED.get() else { continue };
         // SAFETY: the instruction is of the block that is shown.

@@ -1,10 +1,15 @@
-//! A plugin of QEMU that counts the guest's instructions and answers the count over a Unix socket.
+//! A plugin of QEMU that counts the guest's instructions, and those that cost more than others, and answers the counts
+//! over a Unix socket.
 //!
-//! `-plugin libcounter.so,socket=PATH`: each byte that a client sends is answered with the count so far, eight
-//! bytes, little-endian. The count begins with the first instruction after power-on, firmware included.
+//! `-plugin libcounter.so,socket=PATH`: each byte that a client sends is answered with the counts so far: of all
+//! instructions, and of those of each [class](classes::Class), eight bytes each, little-endian. The counts begin with the first
+//! instruction after power-on, firmware included.
+//!
+//! `-plugin libcounter.so,marked=PATH`: at the end of the emulator the file has a line for each pair of
+//! [marks](classes::Mark) that the guest executed: the same counts from the first to the second, with spaces between.
 //!
 //! `-plugin libcounter.so,places=PATH,results=PATH`: at the end of the emulator the second file tells how long a lock
-//! was held, of which the first tells where it is taken and given back: see [`holds`]. Both can be asked for at once.
+//! was held, of which the first tells where it is taken and given back: see [`holds`]. All can be asked for at once.
 //!
 //! # What counts as one
 //! An addition of one stands before each instruction of a translated block, so a block that is left
@@ -17,6 +22,7 @@
 //! and since QEMU 9 each to its own. [`qemu_plugin_version`] tells the emulator for which of the two we take it.
 //! Source: QEMU, `include/qemu/qemu-plugin.h` of 7.2 and 10.0.
 
+mod classes;
 mod emulator;
 mod holds;
 mod options;
@@ -25,7 +31,7 @@ mod server;
 use emulator::Emulator;
 use holds::Places;
 use options::Options;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -45,14 +51,23 @@ static LOADED: extern "C" fn() = {
     loaded
 };
 
+/// What the emulator tells of itself; more follows.
+#[repr(C)]
+pub struct About {
+    /// The guest's instruction set: a text that ends with a NUL.
+    target: *const c_char,
+    /// Versions of the interface: the first that it knows, and the last.
+    versions: [c_int; 2],
+}
+
 /// Called by the emulator before the machine exists. Gives 0, or 1 after saying why not.
 ///
 /// # Safety
-/// `arguments` must point to `count` texts that end with a NUL.
+/// `about` must point to what it says, and `arguments` to `count` texts that end with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: u64,
-    _about: *const c_void,
+    about: *const About,
     count: c_int,
     arguments: *const *const c_char,
 ) -> c_int {
@@ -61,7 +76,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
         unsafe { CStr::from_ptr(*arguments.add(place)) }.to_string_lossy().into_owned()
     };
     let arguments: Vec<String> = (0..usize::try_from(count).unwrap_or(0)).map(text).collect();
-    match install(id, &arguments) {
+    // SAFETY: our caller vouches for it.
+    let (target, [_, current]) = unsafe { (CStr::from_ptr((*about).target).to_string_lossy(), (*about).versions) };
+    match install(id, current, &target, &arguments) {
         Ok(()) => 0,
         Err(cause) => {
             // The emulator says nothing but that we refused.
@@ -71,12 +88,15 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
-fn install(id: u64, arguments: &[String]) -> Result<(), String> {
+fn install(id: u64, current: i32, target: &str, arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
-    let emulator = Emulator::find()?;
+    let emulator = Emulator::find(current, target)?;
     if let Some((places, results)) = options.watch {
         let text = std::fs::read_to_string(&places).map_err(|error| format!("{places} cannot be read: {error}"))?;
         emulator.watch(id, Places::parse(&text).map_err(|cause| format!("{places}: {cause}"))?, results)?;
+    }
+    if let Some(results) = options.marked {
+        emulator.heed_marks(id, results)?;
     }
     let listener = options
         .socket

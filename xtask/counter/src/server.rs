@@ -1,23 +1,24 @@
-//! The socket: a byte asks, eight bytes answer.
+//! The socket: a byte asks, the counts answer, eight bytes each.
 
+use crate::emulator::Counts;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::thread;
 
 /// Answers each client in a thread of its own, until the emulator ends.
-pub fn serve(listener: &UnixListener, count: impl Fn() -> u64 + Copy + Send + 'static) {
+pub fn serve(listener: &UnixListener, counts: impl Fn() -> Counts + Copy + Send + 'static) {
     for client in listener.incoming() {
         // A client that went before it was accepted wants no answer.
         let Ok(client) = client else { continue };
-        thread::spawn(move || answer(&client, &client, count));
+        thread::spawn(move || answer(&client, &client, counts));
     }
 }
 
 /// Answers one client until it goes.
-fn answer(mut questions: impl Read, mut answers: impl Write, count: impl Fn() -> u64) {
+fn answer(mut questions: impl Read, mut answers: impl Write, counts: impl Fn() -> Counts) {
     let mut question = [0];
     while questions.read_exact(&mut question).is_ok() {
-        if answers.write_all(&count().to_le_bytes()).is_err() {
+        if answers.write_all(counts().map(u64::to_le_bytes).as_flattened()).is_err() {
             return;
         }
     }
@@ -26,32 +27,38 @@ fn answer(mut questions: impl Read, mut answers: impl Write, count: impl Fn() ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::emulator::COUNTS;
     use std::cell::Cell;
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn each_byte_is_answered_with_the_count() {
+    fn each_byte_is_answered_with_the_counts() {
         let next = Cell::new(0x0102_0304_0506_0707);
-        let count = || {
+        let counts = || {
             next.set(next.get() + 1);
-            next.get()
+            let mut counts = [0; COUNTS];
+            counts[0] = next.get();
+            counts
         };
         let mut answers = Vec::new();
-        answer(&b"??"[..], &mut answers, count);
-        assert_eq!(answers, [8, 7, 6, 5, 4, 3, 2, 1, 9, 7, 6, 5, 4, 3, 2, 1]);
+        answer(&b"??"[..], &mut answers, counts);
+        let bytes = size_of::<Counts>();
+        assert_eq!(answers.len(), 2 * bytes);
+        assert_eq!(answers[..9], [8, 7, 6, 5, 4, 3, 2, 1, 0]);
+        assert_eq!(answers[bytes..][..9], [9, 7, 6, 5, 4, 3, 2, 1, 0]);
     }
 
     #[test]
     fn several_clients_are_served() {
         let path = std::env::temp_dir().join(format!("cairn-counter-{}", std::process::id()));
         let listener = UnixListener::bind(&path).unwrap();
-        thread::spawn(move || serve(&listener, || 7));
+        thread::spawn(move || serve(&listener, || [7; COUNTS]));
         let mut clients = [UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap()];
         for client in clients.iter_mut().rev() {
             client.write_all(b"?").unwrap();
-            let mut answer = [0; 8];
+            let mut answer = [0; size_of::<Counts>()];
             client.read_exact(&mut answer).unwrap();
-            assert_eq!(u64::from_le_bytes(answer), 7);
+            assert!(answer.chunks(8).all(|count| count == 7u64.to_le_bytes()));
         }
         std::fs::remove_file(path).unwrap();
     }

@@ -13,6 +13,8 @@ pub struct Budget {
     pub text: String,
     pub unit: String,
     pub budget: u64,
+    /// On AArch64, where the rule does not serve.
+    aarch64_budget: Option<u64>,
     /// No more than so many times the best of the peers.
     pub times_peer: Option<f64>,
     /// What was measured of others on this ISA; in the file on x86-64.
@@ -44,12 +46,12 @@ impl Budget {
         match isa {
             Isa::X86_64 => self,
             Isa::Aarch64 => {
-                let budget = match self.unit.as_str() {
+                let budget = self.aarch64_budget.unwrap_or(match self.unit.as_str() {
                     // One number of that ISA over another.
                     "percent" => self.budget,
                     "instructions" if self.budget < SHORT => self.budget + SHORT_WAYS_TAKE_MORE,
                     _ => self.budget * PER_CENT / 100,
-                };
+                });
                 Self { budget, peers: self.aarch64_peers, aarch64_peers: Vec::new(), ..self }
             }
         }

@@ -16,7 +16,7 @@ mod several;
 
 use crate::build::Checks;
 use crate::command_line::{BenchOptions, Peer as PeerName};
-use crate::counter::Plugin;
+use crate::counter::{COSTLY, Marks, Plugin};
 use crate::elf;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::image::{self, Image, Size, System};
@@ -48,13 +48,17 @@ const INTERRUPTS_OFF: &str = "interrupts-off";
 const UNDER_STRESS: &str = "stress --count 100000; bench --interrupts-off";
 
 /// Something that was measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Measurement {
     name: String,
     value: u64,
     unit: String,
     counts: BTreeMap<String, u64>,
+    /// Instructions of each kind of [`COSTLY`], per operation.
+    costly: Option<Costly>,
 }
+
+type Costly = [f64; COSTLY.len()];
 
 /// A row of the results, as `--json` writes it.
 #[derive(Debug, Serialize)]
@@ -66,6 +70,8 @@ struct Row<'a> {
     budget: u64,
     arch: &'static str,
     counts: &'a BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    costly: Option<BTreeMap<&'static str, f64>>,
     peers: &'a [Peer],
 }
 
@@ -144,15 +150,46 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
     let system = System::read(project, &options.system)?;
     let filter = options.filter.as_deref().unwrap_or_default();
     let machine = || Machine { icount: true, ..Machine::new(MEMORY) };
-    let (image, output) = boot(project, &system, Checks::Off, machine(), format!("bench {filter}").trim())?;
-    let mut measured = parse(&output)?;
-    let bytes = elf::section_bytes(&read(&image.elf)?, &[".text", ".rodata"])?;
-    measured.push(Measurement { name: NUCLEUS.into(), value: bytes, unit: "bytes".into(), counts: BTreeMap::new() });
+    let (image, mut measured) = run(project, &system, machine(), format!("bench {filter}").trim())?;
+    let nucleus = read(&image.elf)?;
+    // Without what fills the last pages.
+    let bytes = |part: &str| -> Result<u64> {
+        Ok(elf::address(&nucleus, &format!("{part}_end"))? - elf::address(&nucleus, &format!("image_{part}"))?)
+    };
+    let bytes = bytes("text")? + bytes("rodata")?;
+    measured.push(Measurement { name: NUCLEUS.into(), value: bytes, unit: "bytes".into(), ..Measurement::default() });
     if INTERRUPTS_OFF.contains(filter) {
         let (_, output) = boot(project, &system, Checks::Measured, machine(), UNDER_STRESS)?;
         measured.extend(parse(&output)?);
     }
     Ok(measured)
+}
+
+/// Runs the program `bench`; gives the image, and the rows with what they cost besides.
+fn run(project: &Project, system: &System, machine: Machine, commands: &str) -> Result<(Image, Vec<Measurement>)> {
+    let marks = Marks::make(project)?;
+    let machine = Machine { counter: Some(marks.argument()), ..machine };
+    let (image, output) = boot(project, system, Checks::Off, machine, commands)?;
+    let (mut measured, counted) = (parse(&output)?, marks.counted()?);
+    for row in &mut measured {
+        if let (Some(number), Some(operations)) = (row.counts.remove("counted"), row.counts.remove("operations")) {
+            let counts = counted.get(number as usize).with_context(|| format!("{}: no marks came", row.name))?;
+            row.costly = Some(counts.costly.map(|count| count as f64 / operations as f64));
+        }
+    }
+    Ok((image, measured))
+}
+
+/// What a portal call and return takes of each kind of [`COSTLY`], and what the book says.
+pub fn costs_of_a_call(project: &Project) -> Result<[Vec<String>; 2]> {
+    let system = System::read(project, Path::new(NETWORK_SYSTEM))?;
+    let machine = Machine { icount: true, ..Machine::new(MEMORY) };
+    let (_, measured) = run(project, &system, machine, "bench call-return")?;
+    let costly = measured.first().and_then(|row| row.costly).context("no row of costs was measured")?;
+    let book = read_text(&project.root.join(paper::BOOK))?;
+    let row = format!("| {} | ", project.isa.title());
+    let told = book.lines().find_map(|line| line.trim().strip_prefix(&row)).context("the book has no such row")?;
+    Ok([costly.map(shown).to_vec(), told.split(" | ").take(COSTLY.len()).map(String::from).collect()])
 }
 
 /// Measures those rows of the network that have a budget.
@@ -223,7 +260,7 @@ fn parse_line(line: &str) -> Option<Measurement> {
         let (key, value) = word.split_once('=')?;
         Some((key.to_string(), value.parse().ok()?))
     };
-    Some(Measurement { name, value, unit, counts: words.map(pair).collect::<Option<_>>()? })
+    Some(Measurement { name, value, unit, counts: words.map(pair).collect::<Option<_>>()?, costly: None })
 }
 
 fn find<'m>(measured: &'m [Measurement], name: &str) -> Option<&'m Measurement> {
@@ -265,6 +302,7 @@ fn rows(results: &Results) -> impl Iterator<Item = Row<'_>> {
             budget: budget.budget,
             arch: results.isa.name(),
             counts: &found.counts,
+            costly: found.costly.map(|costly| COSTLY.into_iter().zip(costly).collect()),
             peers: &budget.peers,
         })
     })
@@ -273,7 +311,9 @@ fn rows(results: &Results) -> impl Iterator<Item = Row<'_>> {
 fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
     let mut table = Table::new();
     table.load_preset(UTF8_HORIZONTAL_ONLY);
-    table.set_header(["what", "ours", "budget", "peers", "ours / best peer", ""]);
+    let header = ["what", "ours", "budget", "peers", "ours / best peer", ""].into_iter();
+    // A word below the other.
+    table.set_header(header.map(String::from).chain(COSTLY.map(|kind| kind.replace(' ', "\n"))));
     for budget in budgets {
         let found = find(measured, &budget.name);
         let mut ours = found.map_or("-".into(), |found| grouped(found.value));
@@ -291,17 +331,27 @@ fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
         };
         let holds = found.is_some_and(holds);
         let unit = if budget.unit == "instructions" { "" } else { budget.unit.as_str() };
-        table.add_row([
+        let row = [
             budget.text.clone(),
             ours,
             format!("{} {unit}", grouped(budget.budget)).trim_end().into(),
             peers.join("\n"),
             ratio,
             if holds { "ok" } else { "BROKEN" }.into(),
-        ]);
+        ];
+        let costly = found.and_then(|found| found.costly).map_or([const { String::new() }; _], |costly| costly.map(shown));
+        table.add_row(row.into_iter().chain(costly));
     }
-    right(&mut table, &[1, 2, 4]);
+    right(&mut table, &[1, 2, 4, 6, 7, 8, 9, 10]);
     table
+}
+
+/// A count per operation: whole, or with a decimal if it is small.
+fn shown(count: f64) -> String {
+    match count {
+        0.05..9.95 if (count - count.round()).abs() >= 0.05 => format!("{count:.1}"),
+        _ => grouped(count.round() as u64),
+    }
 }
 
 /// Sets columns flush right.
@@ -345,7 +395,8 @@ mod tests {
     fn lines_are_read() {
         let measured = parse("hello\nbench call 149 instructions root_writes=2 invalidations=0\n").unwrap();
         let counts = [("root_writes".to_string(), 2), ("invalidations".to_string(), 0)].into();
-        assert_eq!(measured, [Measurement { name: "call".into(), value: 149, unit: "instructions".into(), counts }]);
+        let expected = Measurement { name: "call".into(), value: 149, unit: "instructions".into(), counts, costly: None };
+        assert_eq!(measured, [expected]);
         for bad in ["bench call", "bench call many instructions", "bench call 1 instructions x", "bench call -1 i"] {
             assert!(parse(bad).is_err(), "{bad}");
         }

@@ -12,7 +12,7 @@
 
 use super::client::{self, Web};
 use super::{Measurement, grouped};
-use crate::counter::{Counter, Plugin};
+use crate::counter::{Counter, Counts, Plugin};
 use crate::emulator::{self, Machine};
 use crate::forward::{Forward, Protocol, WEB};
 use crate::image::Image;
@@ -119,13 +119,15 @@ struct Session<'a> {
 impl Session<'_> {
     fn rows(&mut self, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Measurement>> {
         let mut rows = Vec::new();
-        let mut add = |name: &str, value: u64, unit: &str| {
+        let mut add = |name: &str, share: Share, unit: &str| {
             if wanted(name) {
-                rows.push(Measurement { name: name.into(), value, unit: unit.into(), counts: BTreeMap::new() });
+                let costly = Some(share.0.costly.map(|count| count as f64 / share.1 as f64));
+                let (value, counts) = (share.0.instructions.div_ceil(share.1), BTreeMap::new());
+                rows.push(Measurement { name: name.into(), value, unit: unit.into(), counts, costly });
             }
         };
         // Without it nothing is known to be up.
-        add(FIRST_RESPONSE, self.first_response()?, "instructions");
+        add(FIRST_RESPONSE, Share(self.first_response()?, 1), "instructions");
         if wanted(HTTP_GET) {
             add(HTTP_GET, self.http_get().context("GET on a kept connection")?, "instructions");
         }
@@ -151,16 +153,16 @@ impl Session<'_> {
     ///
     /// A try before the machine listens costs it nothing or a refusal: the emulator takes the connection, asks for the
     /// machine's address, and gives up when nobody answers.
-    fn first_response(&mut self) -> Result<u64> {
+    fn first_response(&mut self) -> Result<Counts> {
         let expected = page();
         loop {
             let response = Web::connect(self.ports.web.address()).and_then(|mut web| web.get(PAGE));
-            let count = self.counter.instructions()?;
+            let counts = self.counter.counts()?;
             match response {
-                Ok(body) if body == expected => return Ok(count),
+                Ok(body) if body == expected => return Ok(counts),
                 Ok(body) => bail!("/{PAGE} is {} bytes long and not as it was packed", body.len()),
                 Err(error) if self.over.load(Ordering::Relaxed) => {
-                    let count = grouped(count);
+                    let count = grouped(counts.instructions);
                     return Err(error.context(format!("no page came until the end, after {count} instructions")));
                 }
                 Err(_) => thread::sleep(PAUSE),
@@ -168,40 +170,40 @@ impl Session<'_> {
         }
     }
 
-    fn http_get(&mut self) -> Result<u64> {
+    fn http_get(&mut self) -> Result<Share> {
         let mut web = Web::connect(self.ports.web.address())?;
         self.each(|| web.get(PAGE).map(drop))
     }
 
-    fn http_get_4(&mut self) -> Result<u64> {
+    fn http_get_4(&mut self) -> Result<Share> {
         let address = self.ports.web.address();
         let mut webs = (0..AT_ONCE).map(|_| Web::connect(address)).collect::<Result<Vec<_>>>()?;
-        let per_round = self.each(|| {
+        let Share(counts, rounds) = self.each(|| {
             webs.iter_mut().try_for_each(|web| web.ask(PAGE))?;
             webs.iter_mut().try_for_each(|web| web.answer().map(drop))
         })?;
-        Ok(per_round.div_ceil(AT_ONCE))
+        Ok(Share(counts, rounds * AT_ONCE))
     }
 
-    fn udp_echo(&mut self) -> Result<u64> {
+    fn udp_echo(&mut self) -> Result<Share> {
         let address = self.ports.udp_echo.address();
         let mut stream = self.once_up(|| client::Datagrams::connect(address).and_then(answering(first_echo)))?;
         self.each_echo(&mut stream)
     }
 
-    fn tcp_echo(&mut self) -> Result<u64> {
+    fn tcp_echo(&mut self) -> Result<Share> {
         let address = self.ports.tcp_echo.address();
         let mut stream = self.once_up(|| client::tcp(address).and_then(answering(first_echo)))?;
         self.each_echo(&mut stream)
     }
 
-    fn tcp_bulk(&mut self) -> Result<u64> {
+    fn tcp_bulk(&mut self) -> Result<Share> {
         let address = self.ports.source.address();
         let mut stream = self.once_up(|| client::tcp(address).and_then(answering(|stream| client::skip(stream, 1))))?;
         self.batches(BULK_KIB, |_| client::skip(&mut stream, BULK_KIB))
     }
 
-    fn tcp_loopback(&mut self) -> Result<u64> {
+    fn tcp_loopback(&mut self) -> Result<Share> {
         let address = self.ports.loopback.address();
         let one = |stream: &mut TcpStream| client::on_behalf(stream, 1);
         let mut stream = self.once_up(|| client::tcp(address).and_then(answering(one)))?;
@@ -220,7 +222,7 @@ impl Session<'_> {
     }
 
     /// Eight bytes there and back.
-    fn each_echo(&mut self, stream: &mut (impl Read + Write)) -> Result<u64> {
+    fn each_echo(&mut self, stream: &mut (impl Read + Write)) -> Result<Share> {
         let mut number = 0_u64;
         self.each(|| {
             number += 1;
@@ -228,8 +230,8 @@ impl Session<'_> {
         })
     }
 
-    /// Instructions of one exchange.
-    fn each(&mut self, mut exchange: impl FnMut() -> Result<()>) -> Result<u64> {
+    /// What one exchange costs.
+    fn each(&mut self, mut exchange: impl FnMut() -> Result<()>) -> Result<Share> {
         self.batches(EXCHANGES, |counter| {
             (0..EXCHANGES).try_for_each(|_| {
                 counter.wait_for_rest()?;
@@ -238,11 +240,11 @@ impl Session<'_> {
         })
     }
 
-    /// Instructions of one of the `number` parts of a batch.
-    fn batches(&mut self, number: u64, mut batch: impl FnMut(&mut Counter<UnixStream>) -> Result<()>) -> Result<u64> {
+    /// What one of the `number` parts of a batch costs.
+    fn batches(&mut self, number: u64, mut batch: impl FnMut(&mut Counter<UnixStream>) -> Result<()>) -> Result<Share> {
         batch(&mut self.counter)?;
         let counts = (0..BATCHES).map(|_| self.counter.during(&mut batch)).collect::<Result<Vec<_>>>()?;
-        Ok(share(counts, number))
+        Ok(Share(median(counts), number))
     }
 }
 
@@ -255,10 +257,13 @@ fn first_echo(stream: &mut (impl Read + Write)) -> Result<()> {
     client::echo(stream, 0)
 }
 
-/// Of the median of several counts, the share of one, rounded up.
-fn share(mut counts: Vec<u64>, number: u64) -> u64 {
-    counts.sort_unstable();
-    counts.get(counts.len() / 2).map_or(0, |count| count.div_ceil(number))
+/// What so many of the same cost together.
+struct Share(Counts, u64);
+
+/// The counts with the median of instructions.
+fn median(mut counts: Vec<Counts>) -> Counts {
+    counts.sort_unstable_by_key(|counts| counts.instructions);
+    counts.get(counts.len() / 2).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -266,9 +271,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_result_is_the_share_of_the_median() {
-        assert_eq!(share(vec![900, 100, 301, 200, 800], 100), 4);
-        assert_eq!(share(vec![300], 100), 3);
+    fn the_result_is_the_median() {
+        let counts = |instructions| Counts { instructions, ..Counts::default() };
+        assert_eq!(median([900, 100, 301, 200, 800].map(counts).to_vec()), counts(301));
+        assert_eq!(median(vec![counts(300)]), counts(300));
     }
 
     #[test]

@@ -50,8 +50,8 @@ pub fn table(all: &[Results]) -> Option<Table> {
     table.set_header([
         "Table 6.2 of Asbestos on ARM",
         "row",
-        "x86-64",
-        "AArch64",
+        Isa::X86_64.title(),
+        Isa::Aarch64.title(),
         "ratio",
         "theirs: x86",
         "ARM, thousand cycles",

@@ -6,7 +6,7 @@
 //! instruction with the lock, `lock_given…` before the last.
 
 use super::network::{self, HTTP_GET, HTTP_GET_4};
-use super::{MEMORY, Measurement, SECONDS, boot, find, grouped, network_image, output_of, parse};
+use super::{MEMORY, Measurement, SECONDS, boot, find, grouped, network_image, output_of, run};
 use crate::build::Checks;
 use crate::counter::{Holds, Places, Plugin, Watch};
 use crate::elf;
@@ -83,9 +83,8 @@ fn calls(project: &Project, system: &System) -> Result<Measurement> {
 /// The one row that a machine with so many CPUs measures.
 fn value(project: &Project, system: &System, cpus: u32, command: &str, row: &str) -> Result<Measurement> {
     let machine = Machine { icount: true, cpus, ..Machine::new(MEMORY) };
-    let (_, output) = boot(project, system, Checks::Off, machine, command)?;
-    let rows = parse(&output)?;
-    rows.into_iter().find(|found| found.name == row).with_context(|| format!("`{command}` measured no {row}\n{output}"))
+    let (_, rows) = run(project, system, machine, command)?;
+    rows.into_iter().find(|found| found.name == row).with_context(|| format!("`{command}` measured no {row}"))
 }
 
 /// The row that tells what something costs with several CPUs, in per cent of what it costs with one; of several such
@@ -97,7 +96,7 @@ fn share(name: &str, pairs: &[(&str, u64, &str, u64)]) -> Result<Measurement> {
         most = most.max((100 * several).div_ceil(one));
         counts.extend([(with_one.to_string(), one), (with_several.to_string(), several)]);
     }
-    Ok(Measurement { name: name.into(), value: most, unit: "percent".into(), counts })
+    Ok(Measurement { name: name.into(), value: most, unit: "percent".into(), counts, costly: None })
 }
 
 /// A request after the other, and four at a time.
@@ -140,7 +139,7 @@ fn lock(project: &Project, system: &System) -> Result<(Measurement, String)> {
     let counts = [("holds", holds.times), ("on_average", holds.instructions / holds.times)];
     let counts = counts.into_iter().map(|(name, count)| (name.to_string(), count)).collect();
     let note = story(&holds, &elf::functions(&nucleus)?);
-    Ok((Measurement { name: LOCK.into(), value: holds.longest, unit: "instructions".into(), counts }, note))
+    Ok((Measurement { name: LOCK.into(), value: holds.longest, unit: "instructions".into(), counts, costly: None }, note))
 }
 
 /// Where the lock was held longest, for people.

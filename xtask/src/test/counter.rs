@@ -3,13 +3,17 @@
 //! A firmware of our own executes a known number of them and halts: a loop, and a `rep` string instruction, of
 //! which each turn counts, the last one included that finds nothing left to do.
 //!
+//! And a portal call and return takes as many instructions that cost more than others as the book says.
+//!
 //! Another one has a second processor do something while the first one holds what passes for a lock: of the
 //! instructions that the plugin then tells, none may be the second one's.
 
 use super::report::Report;
+use crate::bench;
 use crate::counter::{Holds, Places, Plugin, Watch};
 use crate::emulator;
 use crate::install;
+use crate::isa::Isa;
 use crate::project::{Project, write};
 use anyhow::{Result, bail, ensure};
 use std::path::Path;
@@ -41,6 +45,14 @@ pub fn check(project: &Project, report: &mut Report) {
         }
         Ok(())
     });
+    for isa in Isa::ALL {
+        report.run(&format!("counter: call and return on {}", isa.name()), || {
+            install::emulator(isa)?;
+            let [counted, told] = bench::costs_of_a_call(&project.on(isa))?;
+            ensure!(counted == told, "the book says {told:?}, and {counted:?} are counted");
+            Ok(())
+        });
+    }
     report.run("counter: holds", || {
         install::emulator(project.isa)?;
         let scratch = project.scratch()?;
