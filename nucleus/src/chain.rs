@@ -411,16 +411,16 @@ fn adopt_next(thread: Ref<Thread>) -> bool {
 }
 
 fn adopt(mut thread: Ref<Thread>, top: Ref<Activation>) {
-    thread.top = Some(top);
-    thread.bottom = set_thread(top, Some(thread));
-    (thread.fresh, thread.left) = (true, thread.slice);
-    lending::settle(thread);
+    let mut priority = 0;
+    thread.bottom = set_thread(top, Some(thread), |activation| priority = lending::higher(activation, priority));
+    (thread.top, thread.fresh, thread.left) = (Some(top), true, thread.slice);
+    lending::settle_at(thread, priority);
 }
 
 /// The orphan thread lets go of its chain.
 fn put_down(mut thread: Ref<Thread>, top: Ref<Activation>) {
     trace::cut(thread, None);
-    set_thread(top, None);
+    set_thread(top, None, |_| ());
     (thread.top, thread.bottom) = (None, None);
 }
 
@@ -462,17 +462,19 @@ pub fn hasten(mut top: Ref<Activation>, priority: u8) {
     }
 }
 
-/// Sets the thread of a whole chain, from its top down; gives the bottom.
-fn set_thread(top: Ref<Activation>, thread: Link<Thread>) -> Link<Activation> {
+/// Sets the thread of a whole chain, from its top down, and does something else with each; gives the bottom.
+#[inline(always)]
+fn set_thread(top: Ref<Activation>, thread: Link<Thread>, mut each: impl FnMut(Ref<Activation>)) -> Link<Activation> {
     let mut activation = top;
-    activation.thread = thread;
-    trace::adopt(thread, activation, true);
-    while let Some(caller) = activation.caller {
-        activation = caller;
+    loop {
         activation.thread = thread;
-        trace::adopt(thread, activation, false);
+        trace::adopt(thread, activation, activation == top);
+        each(activation);
+        match activation.caller {
+            Some(caller) => activation = caller,
+            None => return Some(activation),
+        }
     }
-    Some(activation)
 }
 
 /// An orphan without a thread can go on: its domain's orphan thread takes it now or later. True if it precedes what runs
@@ -550,7 +552,7 @@ pub fn split_above(mut lower: Ref<Activation>) {
             }
         }
         None => {
-            set_thread(top, None);
+            set_thread(top, None, |_| ());
             if let Some(cpu) = runs_on {
                 cpu.leave_thread();
             }

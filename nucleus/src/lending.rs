@@ -170,16 +170,27 @@ fn top_of(activation: Ref<Activation>, steps: &mut u32) -> Link<Activation> {
 }
 
 /// A thread's priority is the highest of its own and those of its chain; its share of time is its own.
-pub fn settle(mut thread: Ref<Thread>) {
+pub fn settle(thread: Ref<Thread>) {
+    settle_at(thread, thread.top.map_or(0, priority_of));
+}
+
+/// As [`settle`], if the highest priority of the chain is this.
+pub fn settle_at(mut thread: Ref<Thread>, priority: u8) {
     thread.set_share(false);
-    thread.priority = thread.own_priority.max(thread.top.map_or(0, priority_of));
+    thread.priority = thread.own_priority.max(priority);
+}
+
+/// The highest of this priority and those that an activation has.
+#[inline(always)]
+pub fn higher(activation: Ref<Activation>, priority: u8) -> u8 {
+    priority.max(activation.lent).max(activation.base)
 }
 
 /// The highest priority of a chain, which `MAX_DEPTH` bounds.
 pub fn priority_of(top: Ref<Activation>) -> u8 {
     let (mut priority, mut next) = (0, Some(top));
     while let Some(activation) = next {
-        priority = priority.max(activation.lent).max(activation.base);
+        priority = higher(activation, priority);
         next = activation.caller;
     }
     priority
