@@ -3,6 +3,7 @@
 //! It also watches how long a lock is held ([`Watch`]).
 
 use crate::build;
+use crate::elf;
 use crate::project::{Project, Scratch, read_text, write};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+/// The nucleus's part of every space.
+const NUCLEUS_FROM: u64 = 0xffff_8000_0000_0000;
 /// How long the plugin may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two looks whether the emulator has made the socket.
@@ -24,7 +27,8 @@ const LOOKS: u32 = 10_000;
 pub struct Plugin {
     library: PathBuf,
     socket: PathBuf,
-    _scratch: Scratch,
+    places: Option<PathBuf>,
+    scratch: Scratch,
 }
 
 impl Plugin {
@@ -35,12 +39,19 @@ impl Plugin {
         let socket = scratch.file("counter");
         // Paths of sockets are short; the emulator runs in the same folder as we.
         let socket = socket.strip_prefix(&project.root).unwrap_or(&socket).to_path_buf();
-        Ok(Self { library, socket, _scratch: scratch })
+        Ok(Self { library, socket, places: None, scratch })
+    }
+
+    /// It watches a lock, too.
+    pub fn watching(mut self, places: &Places) -> Result<Self> {
+        self.places = Some(places.write(&self.scratch)?);
+        Ok(self)
     }
 
     /// As the emulator takes it.
     pub fn argument(&self) -> String {
-        format!("{},socket={}", escaped(&self.library), escaped(&self.socket))
+        let places = self.places.as_ref().map_or(String::new(), |path| format!(",places={}", escaped(path)));
+        format!("{},socket={}{places}", escaped(&self.library), escaped(&self.socket))
     }
 
     /// Waits for the emulator to load it.
@@ -69,35 +80,42 @@ fn escaped(path: &Path) -> String {
 pub struct Counts {
     pub instructions: u64,
     pub costly: [u64; COSTLY.len()],
+    /// Instructions with the lock that is watched.
+    pub locked: u64,
 }
+
+/// Numbers of the plugin's answers.
+const NUMBERS: usize = COSTLY.len() + 2;
 
 /// Kinds of instructions that cost more, in the plugin's order.
 pub const COSTLY: [&str; 5] = ["root writes", "invalidations", "barriers", "atomic", "serialising"];
 
 impl Counts {
-    fn new([instructions, costly @ ..]: [u64; 1 + COSTLY.len()]) -> Self {
-        Self { instructions, costly }
+    fn new([instructions, costly @ .., locked]: [u64; NUMBERS]) -> Self {
+        Self { instructions, costly, locked }
     }
 }
 
 /// The plugin, ready to tell what one run of the emulator counted between marks of the guest.
 pub struct Marks {
     library: PathBuf,
+    places: PathBuf,
     results: PathBuf,
     _scratch: Scratch,
 }
 
 impl Marks {
-    /// Builds the plugin.
-    pub fn make(project: &Project) -> Result<Self> {
+    /// Builds the plugin, and tells it where a lock is taken and given back.
+    pub fn make(project: &Project, places: &Places) -> Result<Self> {
         let library = build::counter(project)?;
         let scratch = project.scratch()?;
-        Ok(Self { library, results: scratch.file("marked"), _scratch: scratch })
+        Ok(Self { library, places: places.write(&scratch)?, results: scratch.file("marked"), _scratch: scratch })
     }
 
     /// As the emulator takes it.
     pub fn argument(&self) -> String {
-        format!("{},marked={}", escaped(&self.library), escaped(&self.results))
+        let [library, places, results] = [&self.library, &self.places, &self.results].map(|path| escaped(path));
+        format!("{library},marked={results},places={places}")
     }
 
     /// What was counted, in the order of the marks, once the emulator has ended by itself.
@@ -133,6 +151,24 @@ pub struct Places {
     pub given: Vec<u64>,
 }
 
+impl Places {
+    /// Those of the nucleus's lock, of a nucleus in an ELF file.
+    pub fn of_nucleus(file: &[u8]) -> Result<Self> {
+        let places = |prefix| elf::addresses(file, prefix);
+        Ok(Self { from: NUCLEUS_FROM, taken: places("lock_taken")?, given: places("lock_given")? })
+    }
+
+    /// Writes them as the plugin reads them; gives the file.
+    fn write(&self, scratch: &Scratch) -> Result<PathBuf> {
+        let lines =
+            |word: &'static str, all: &[u64]| all.iter().map(|at| format!("{word} {at:#x}\n")).collect::<String>();
+        let text = format!("from {:#x}\n{}{}", self.from, lines("taken", &self.taken), lines("given", &self.given));
+        let path = scratch.file("places");
+        write(&path, text.as_bytes())?;
+        Ok(path)
+    }
+}
+
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Holds {
@@ -157,13 +193,7 @@ impl Watch {
     pub fn make(project: &Project, places: &Places) -> Result<Self> {
         let library = build::counter(project)?;
         let scratch = project.scratch()?;
-        let lines =
-            |word: &'static str, all: &[u64]| all.iter().map(|at| format!("{word} {at:#x}\n")).collect::<String>();
-        let text =
-            format!("from {:#x}\n{}{}", places.from, lines("taken", &places.taken), lines("given", &places.given));
-        let (path, results) = (scratch.file("places"), scratch.file("results"));
-        write(&path, text.as_bytes())?;
-        Ok(Self { library, places: path, results, _scratch: scratch })
+        Ok(Self { library, places: places.write(&scratch)?, results: scratch.file("results"), _scratch: scratch })
     }
 
     /// As the emulator takes it.
@@ -212,7 +242,7 @@ pub struct Counter<S>(S);
 impl<S: Read + Write> Counter<S> {
     /// What the guest has begun since power-on.
     pub fn counts(&mut self) -> Result<Counts> {
-        let mut answer = [0; 8 * (1 + COSTLY.len())];
+        let mut answer = [0; 8 * NUMBERS];
         self.0.write_all(b"?").and_then(|()| self.0.read_exact(&mut answer)).context("the counter does not answer")?;
         let mut numbers = answer.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
         Ok(Counts::new(std::array::from_fn(|_| numbers.next().unwrap_or_default())))
@@ -245,7 +275,7 @@ impl<S: Read + Write> Counter<S> {
         match after.instructions.checked_sub(before.instructions) {
             Some(instructions @ 1..) => {
                 let costly = std::array::from_fn(|kind| after.costly[kind] - before.costly[kind]);
-                Ok(Counts { instructions, costly })
+                Ok(Counts { instructions, costly, locked: after.locked - before.locked })
             }
             _ => bail!("the counter went from {before:?} to {after:?}: it does not count this machine"),
         }
@@ -279,7 +309,7 @@ mod tests {
     }
 
     fn counter(numbers: &[u64]) -> Counter<Answers> {
-        let answer = |number: &u64| [*number, 0, 0, 0, 0, 2 * number].map(u64::to_le_bytes).concat();
+        let answer = |number: &u64| [*number, 0, 0, 0, 0, 2 * number, 0].map(u64::to_le_bytes).concat();
         Counter(Answers(numbers.iter().flat_map(answer).collect()))
     }
 
@@ -291,7 +321,7 @@ mod tests {
 
     #[test]
     fn differences_are_of_what_ran() {
-        let seven = Counts { instructions: 7, costly: [0, 0, 0, 0, 14] };
+        let seven = Counts { instructions: 7, costly: [0, 0, 0, 0, 14], locked: 0 };
         assert_eq!(counter(&[10, 17]).during(|_| Ok(())).unwrap(), seven);
         let ten = counter(&[10, 17, 20]).during(|counter| counter.instructions().map(drop)).unwrap();
         assert_eq!(ten.instructions, 10);
@@ -302,9 +332,9 @@ mod tests {
 
     #[test]
     fn what_is_between_marks_is_read() {
-        let counts = [Counts { instructions: 7, costly: [1, 2, 3, 4, 5] }, Counts::default()];
-        assert_eq!(Marks::parse("7 1 2 3 4 5\n0 0 0 0 0 0\n").unwrap(), counts);
-        for bad in ["7 1 2 3 4", "7 1 2 3 4 5 6", "many", ""] {
+        let counts = [Counts { instructions: 7, costly: [1, 2, 3, 4, 5], locked: 6 }, Counts::default()];
+        assert_eq!(Marks::parse("7 1 2 3 4 5 6\n0 0 0 0 0 0 0\n").unwrap(), counts);
+        for bad in ["7 1 2 3 4 5", "7 1 2 3 4 5 6 7", "many", ""] {
             assert!(Marks::parse(&format!("{bad}\n")).is_err(), "{bad}");
         }
     }

@@ -21,13 +21,18 @@ pub enum Class {
 /// How many classes there are.
 pub const CLASSES: usize = 5;
 
-/// What a program tells us by an instruction that does nothing.
+/// What a program tells us by an instruction that does nothing: NOP with a displacement of 0x43410000 and the number of the mark
+/// (x86-64), MOVZ XZR with 0xca00 and the number (AArch64).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// What is counted begins: NOP with a displacement of 0x43410001 (x86-64), MOVZ XZR, 0xca01 (AArch64).
+    /// 1: what is counted begins.
     Begin,
-    /// It ends: 0x43410002; 0xca02.
+    /// 2: it ends, and is added to what was counted before.
     End,
+    /// 3: what was added is a row.
+    Keep,
+    /// 4: what was added is forgotten.
+    Drop,
 }
 
 /// The instruction set of the guest.
@@ -68,6 +73,8 @@ impl Isa {
         match number {
             1 => Some(Mark::Begin),
             2 => Some(Mark::End),
+            3 => Some(Mark::Keep),
+            4 => Some(Mark::Drop),
             _ => None,
         }
     }
@@ -198,10 +205,14 @@ mod tests {
     fn marks() {
         assert_eq!(Isa::X86_64.mark(&[0x0f, 0x1f, 0x80, 1, 0, 0x41, 0x43]), Some(Mark::Begin));
         assert_eq!(Isa::X86_64.mark(&[0x0f, 0x1f, 0x80, 2, 0, 0x41, 0x43]), Some(Mark::End));
+        assert_eq!(Isa::X86_64.mark(&[0x0f, 0x1f, 0x80, 3, 0, 0x41, 0x43]), Some(Mark::Keep));
+        assert_eq!(Isa::X86_64.mark(&[0x0f, 0x1f, 0x80, 4, 0, 0x41, 0x43]), Some(Mark::Drop));
+        assert_eq!(Isa::X86_64.mark(&[0x0f, 0x1f, 0x80, 5, 0, 0x41, 0x43]), None);
         assert_eq!(Isa::X86_64.mark(&[0x0f, 0x1f, 0x80, 0, 0, 0, 0]), None);
         assert_eq!(Isa::Aarch64.mark(&0xd299_403f_u32.to_le_bytes()), Some(Mark::Begin));
         assert_eq!(Isa::Aarch64.mark(&0xd299_405f_u32.to_le_bytes()), Some(Mark::End));
-        assert_eq!(Isa::Aarch64.mark(&0xd299_407f_u32.to_le_bytes()), None);
+        assert_eq!(Isa::Aarch64.mark(&0xd299_407f_u32.to_le_bytes()), Some(Mark::Keep));
+        assert_eq!(Isa::Aarch64.mark(&0xd299_40bf_u32.to_le_bytes()), None);
         assert_eq!(Isa::Aarch64.mark(&0xd280_003f_u32.to_le_bytes()), None);
     }
 }

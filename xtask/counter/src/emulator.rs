@@ -88,8 +88,10 @@ enum Telling {
     Copies(CopyBytes),
 }
 
-/// Instructions, and those of each class.
-pub const COUNTS: usize = 1 + CLASSES;
+/// Instructions, those of each class, and those with the lock that is watched.
+pub const COUNTS: usize = LOCKED + 1;
+/// The last of them, which [`Holds`] has.
+const LOCKED: usize = 1 + CLASSES;
 /// Numbers of all counts.
 pub type Counts = [u64; COUNTS];
 
@@ -110,18 +112,20 @@ pub struct Emulator {
 
 static EMULATOR: OnceLock<Emulator> = OnceLock::new();
 /// Where the lock is taken and given back, if that is to be watched, and where the results go.
-static WATCHED: OnceLock<(Places, String)> = OnceLock::new();
+static WATCHED: OnceLock<(Places, Option<String>)> = OnceLock::new();
 static HOLDS: Holds = Holds::new();
 static COUNT: [AtomicU64; COUNTS] = [const { AtomicU64::new(0) }; COUNTS];
 /// Where what the guest marks goes, if that is to be told.
 static MARKED: OnceLock<String> = OnceLock::new();
-static MARKS: Mutex<Marks> = Mutex::new(Marks { begun: None, counted: Vec::new() });
+static MARKS: Mutex<Marks> = Mutex::new(Marks { begun: None, added: [0; COUNTS], rows: Vec::new() });
 
 /// What was counted between the guest's marks.
 struct Marks {
     /// The counts at the last mark that begins, until one that ends.
     begun: Option<Counts>,
-    counted: Vec<Counts>,
+    /// What was counted since the last row.
+    added: Counts,
+    rows: Vec<Counts>,
 }
 
 fn marks() -> MutexGuard<'static, Marks> {
@@ -208,9 +212,9 @@ impl Emulator {
         })
     }
 
-    /// Watches, once instructions are counted, how long a lock is held, and writes what was found to a file when the
-    /// emulator ends.
-    pub fn watch(self, id: u64, places: Places, results: String) -> Result<(), String> {
+    /// Watches, once instructions are counted, how long a lock is held, and writes what was found to a file, if there is one,
+    /// when the emulator ends.
+    pub fn watch(self, id: u64, places: Places, results: Option<String>) -> Result<(), String> {
         WATCHED.set((places, results)).map_err(|_| TWICE)?;
         // SAFETY: `id` is the one that the emulator gave us, and we are never unloaded.
         unsafe { (self.on_end)(id, ended, null_mut()) };
@@ -235,6 +239,7 @@ impl Emulator {
 
     fn counts(&self) -> Counts {
         std::array::from_fn(|count| match self.adding {
+            _ if count == LOCKED => HOLDS.instructions(),
             Adding::ToOne(_) => COUNT[count].load(Ordering::Relaxed),
             // SAFETY: the numbers live as long as the emulator.
             Adding::PerCpu { sum, board, .. } => unsafe { sum(board.numbers(count)) },
@@ -270,31 +275,43 @@ impl Emulator {
 
 const TWICE: &str = "the plugin is loaded twice";
 
-/// Called when the emulator ends.
-extern "C" fn ended_marked(_id: u64, _: *mut c_void) {
-    let Some(path) = MARKED.get() else { return };
-    let line = |counts: &Counts| counts.map(|count| count.to_string()).join(" ") + "\n";
-    if let Err(error) = std::fs::write(path, marks().counted.iter().map(line).collect::<String>()) {
+/// Writes a file when the emulator ends.
+fn write(path: &str, text: String) {
+    if let Err(error) = std::fs::write(path, text) {
         eprintln!("qemu-system: counter: {path} cannot be written: {error}");
     }
 }
 
-// Called before a mark is executed.
-extern "C" fn begins(_cpu: c_uint, _: *mut c_void) {
-    marks().begun = EMULATOR.get().map(Emulator::counts);
-}
-extern "C" fn ends(_cpu: c_uint, _: *mut c_void) {
-    let mut marks = marks();
-    if let (Some(begun), Some(now)) = (marks.begun.take(), EMULATOR.get().map(Emulator::counts)) {
-        marks.counted.push(std::array::from_fn(|count| now[count] - begun[count]));
-    }
-}
-
-/// Called when the emulator ends.
+// Called when the emulator ends.
 extern "C" fn ended(_id: u64, _: *mut c_void) {
-    let Some((_, path)) = WATCHED.get() else { return };
-    if let Err(error) = std::fs::write(path, HOLDS.results()) {
-        eprintln!("qemu-system: counter: {path} cannot be written: {error}");
+    if let Some((_, Some(path))) = WATCHED.get() {
+        write(path, HOLDS.results());
+    }
+}
+extern "C" fn ended_marked(_id: u64, _: *mut c_void) {
+    if let Some(path) = MARKED.get() {
+        let line = |counts: &Counts| counts.map(|count| count.to_string()).join(" ") + "\n";
+        write(path, marks().rows.iter().map(line).collect());
+    }
+}
+
+/// Called before a mark is executed.
+extern "C" fn marked(_cpu: c_uint, mark: *mut c_void) {
+    let mut marks = marks();
+    let Some(now) = EMULATOR.get().map(Emulator::counts) else { return };
+    match mark as usize {
+        mark if mark == Mark::Begin as usize => marks.begun = Some(now),
+        mark if mark == Mark::End as usize => {
+            if let Some(begun) = marks.begun.take() {
+                marks.added = std::array::from_fn(|count| marks.added[count] + now[count] - begun[count]);
+            }
+        }
+        mark => {
+            let added = std::mem::take(&mut marks.added);
+            if mark == Mark::Keep as usize {
+                marks.rows.push(added);
+            }
+        }
     }
 }
 
@@ -325,13 +342,9 @@ extern "C" fn translated(_id: u64, block: *mut Block) {
             if let Some(class) = isa.class(bytes) {
                 emulator.add(instruction, 1 + class as usize);
             }
-            let called: Option<Executed> = isa.mark(bytes).filter(|_| MARKED.get().is_some()).map(|mark| match mark {
-                Mark::Begin => begins as Executed,
-                Mark::End => ends,
-            });
-            if let Some(called) = called {
-                // SAFETY: the instruction is of the block that is shown; there is nothing to look at.
-                unsafe { (emulator.on_execution)(instruction, called, NO_REGISTERS, null_mut()) };
+            if let Some(mark) = isa.mark(bytes).filter(|_| MARKED.get().is_some()) {
+                // SAFETY: the instruction is of the block that is shown; the mark is a number to us.
+                unsafe { (emulator.on_execution)(instruction, marked, NO_REGISTERS, mark as usize as *mut c_void) };
             }
         }
         let Some((places, _)) = WATCHED.get() else { continue };

@@ -170,6 +170,11 @@ impl Holds {
         }
     }
 
+    /// Instructions of all times that are over.
+    pub fn instructions(&self) -> u64 {
+        self.0.iter().map(|(_, cpu)| lock(cpu).instructions).sum()
+    }
+
     /// The results so far.
     pub fn results(&self) -> String {
         let (mut times, mut instructions, mut strayed) = (0, 0, 0);

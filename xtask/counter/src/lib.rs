@@ -2,14 +2,14 @@
 //! over a Unix socket.
 //!
 //! `-plugin libcounter.so,socket=PATH`: each byte that a client sends is answered with the counts so far: of all
-//! instructions, and of those of each [class](classes::Class), eight bytes each, little-endian. The counts begin with the first
-//! instruction after power-on, firmware included.
+//! instructions, of those of each [class](classes::Class), and of those with the lock that is watched, eight bytes each,
+//! little-endian. The counts begin with the first instruction after power-on, firmware included.
 //!
-//! `-plugin libcounter.so,marked=PATH`: at the end of the emulator the file has a line for each pair of
-//! [marks](classes::Mark) that the guest executed: the same counts from the first to the second, with spaces between.
+//! `-plugin libcounter.so,marked=PATH`: the guest says by [marks](classes::Mark) what is to be counted. At the end of the emulator
+//! the file has a line of the same counts for each row, with spaces between.
 //!
-//! `-plugin libcounter.so,places=PATH,results=PATH`: at the end of the emulator the second file tells how long a lock
-//! was held, of which the first tells where it is taken and given back: see [`holds`]. All can be asked for at once.
+//! `-plugin libcounter.so,places=PATH`: a lock is watched; the file tells where it is taken and given back: see [`holds`]. With
+//! `,results=PATH`, too, that file tells at the end how long it was held. All can be asked for at once.
 //!
 //! # What counts as one
 //! An addition of one stands before each instruction of a translated block, so a block that is left

@@ -7,8 +7,8 @@ pub struct Options {
     pub socket: Option<String>,
     /// The file for what is counted between marks.
     pub marked: Option<String>,
-    /// The file that tells where a lock is taken and given back, and the one for the results.
-    pub watch: Option<(String, String)>,
+    /// The file that tells where a lock is taken and given back, and the one for the results, if they are wanted.
+    pub watch: Option<(String, Option<String>)>,
 }
 
 const KNOWN: &str = "socket, marked, places, results";
@@ -33,8 +33,8 @@ impl Options {
         }
         let watch = match (places, results) {
             (None, None) => None,
-            (Some(places), Some(results)) => Some((places, results)),
-            _ => return Err("places=PATH and results=PATH belong together".into()),
+            (Some(places), results) => Some((places, results)),
+            (None, Some(_)) => return Err("results=PATH takes places=PATH".into()),
         };
         if socket.is_none() && marked.is_none() && watch.is_none() {
             return Err(format!("none of {KNOWN}=PATH is given"));
@@ -54,11 +54,13 @@ mod tests {
     #[test]
     fn arguments_are_checked() {
         let socket = Some("run/counter".to_string());
-        let watch = Some(("p".to_string(), "r".to_string()));
+        let watch = Some(("p".to_string(), Some("r".to_string())));
         let (none, marked) = (Options::default(), Some("m".to_string()));
         assert_eq!(parse(&["socket=run/counter"]), Ok(Options { socket: socket.clone(), ..none }));
         let none = Options::default();
         assert_eq!(parse(&["places=p", "results=r"]), Ok(Options { watch: watch.clone(), ..none }));
+        let no_results = Some(("p".to_string(), None));
+        assert_eq!(parse(&["places=p"]), Ok(Options { watch: no_results, ..Options::default() }));
         let all = ["results=r", "socket=run/counter", "marked=m", "places=p"];
         assert_eq!(parse(&all), Ok(Options { socket, marked, watch }));
         for (bad, cause) in [
@@ -66,8 +68,7 @@ mod tests {
             (&["socket="], "with a path"),
             (&["path=x"], "path=x"),
             (&["socket=a", "socket=b"], "once"),
-            (&["places=p"], "belong together"),
-            (&["socket=a", "results=r"], "belong together"),
+            (&["socket=a", "results=r"], "takes places"),
         ] {
             let error = parse(bad).unwrap_err();
             assert!(error.contains(cause), "{bad:?}: {error}");

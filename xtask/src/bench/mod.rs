@@ -16,7 +16,7 @@ mod several;
 
 use crate::build::Checks;
 use crate::command_line::{BenchOptions, Peer as PeerName};
-use crate::counter::{COSTLY, Marks, Plugin};
+use crate::counter::{COSTLY, Counts, Marks, Places, Plugin};
 use crate::elf;
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::image::{self, Image, Size, System};
@@ -54,11 +54,18 @@ struct Measurement {
     value: u64,
     unit: String,
     counts: BTreeMap<String, u64>,
-    /// Instructions of each kind of [`COSTLY`], per operation.
+    /// What it costs besides, per operation.
     costly: Option<Costly>,
 }
 
-type Costly = [f64; COSTLY.len()];
+/// Of each kind of [`COSTLY`], and of a hundred instructions those with the nucleus lock.
+type Costly = ([f64; COSTLY.len()], f64);
+
+/// What one of so many operations takes.
+fn costly(counts: &Counts, operations: u64) -> Costly {
+    let each = counts.costly.map(|count| count as f64 / operations as f64);
+    (each, 100.0 * counts.locked as f64 / counts.instructions.max(1) as f64)
+}
 
 /// A row of the results, as `--json` writes it.
 #[derive(Debug, Serialize)]
@@ -72,6 +79,8 @@ struct Row<'a> {
     counts: &'a BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     costly: Option<BTreeMap<&'static str, f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percent_with_the_lock: Option<f64>,
     peers: &'a [Peer],
 }
 
@@ -167,14 +176,15 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
 
 /// Runs the program `bench`; gives the image, and the rows with what they cost besides.
 fn run(project: &Project, system: &System, machine: Machine, commands: &str) -> Result<(Image, Vec<Measurement>)> {
-    let marks = Marks::make(project)?;
+    let image = image::make(project, system, Checks::Off, Size::of(MEMORY, machine.cpus)?, Some(commands))?;
+    let marks = Marks::make(project, &Places::of_nucleus(&read(&image.elf)?)?)?;
     let machine = Machine { counter: Some(marks.argument()), ..machine };
-    let (image, output) = boot(project, system, Checks::Off, machine, commands)?;
+    let output = output_of(&image, &machine, commands)?;
     let (mut measured, counted) = (parse(&output)?, marks.counted()?);
     for row in &mut measured {
         if let (Some(number), Some(operations)) = (row.counts.remove("counted"), row.counts.remove("operations")) {
             let counts = counted.get(number as usize).with_context(|| format!("{}: no marks came", row.name))?;
-            row.costly = Some(counts.costly.map(|count| count as f64 / operations as f64));
+            row.costly = Some(costly(counts, operations));
         }
     }
     Ok((image, measured))
@@ -185,7 +195,7 @@ pub fn costs_of_a_call(project: &Project) -> Result<[Vec<String>; 2]> {
     let system = System::read(project, Path::new(NETWORK_SYSTEM))?;
     let machine = Machine { icount: true, ..Machine::new(MEMORY) };
     let (_, measured) = run(project, &system, machine, "bench call-return")?;
-    let costly = measured.first().and_then(|row| row.costly).context("no row of costs was measured")?;
+    let (costly, _) = measured.first().and_then(|row| row.costly).context("no row of costs was measured")?;
     let book = read_text(&project.root.join(paper::BOOK))?;
     let row = format!("| {} | ", project.isa.title());
     let told = book.lines().find_map(|line| line.trim().strip_prefix(&row)).context("the book has no such row")?;
@@ -198,9 +208,10 @@ fn measure_network(project: &Project, budgets: &[Budget]) -> Result<Vec<Measurem
     if !network::ROWS.iter().any(|name| wanted(name)) {
         return Ok(Vec::new());
     }
-    let plugin = Plugin::make(project)?;
+    let image = network_image(project)?;
+    let plugin = Plugin::make(project)?.watching(&Places::of_nucleus(&read(&image.elf)?)?)?;
     let limit = Duration::from_secs_f64(SECONDS);
-    network::measure(network_image(project)?, Machine::new(MEMORY), &plugin, limit, &wanted)
+    network::measure(image, Machine::new(MEMORY), &plugin, limit, &wanted)
 }
 
 /// The default system with what serves the clients of [`network`].
@@ -302,7 +313,8 @@ fn rows(results: &Results) -> impl Iterator<Item = Row<'_>> {
             budget: budget.budget,
             arch: results.isa.name(),
             counts: &found.counts,
-            costly: found.costly.map(|costly| COSTLY.into_iter().zip(costly).collect()),
+            costly: found.costly.map(|(costly, _)| COSTLY.into_iter().zip(costly).collect()),
+            percent_with_the_lock: found.costly.map(|(_, locked)| locked),
             peers: &budget.peers,
         })
     })
@@ -313,7 +325,8 @@ fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
     table.load_preset(UTF8_HORIZONTAL_ONLY);
     let header = ["what", "ours", "budget", "peers", "ours / best peer", ""].into_iter();
     // A word below the other.
-    table.set_header(header.map(String::from).chain(COSTLY.map(|kind| kind.replace(' ', "\n"))));
+    let kinds = COSTLY.map(|kind| kind.replace(' ', "\n")).into_iter().chain(["with the\nlock".to_string()]);
+    table.set_header(header.map(String::from).chain(kinds));
     for budget in budgets {
         let found = find(measured, &budget.name);
         let mut ours = found.map_or("-".into(), |found| grouped(found.value));
@@ -339,10 +352,12 @@ fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
             ratio,
             if holds { "ok" } else { "BROKEN" }.into(),
         ];
-        let costly = found.and_then(|found| found.costly).map_or([const { String::new() }; _], |costly| costly.map(shown));
-        table.add_row(row.into_iter().chain(costly));
+        let costly = found.and_then(|found| found.costly).map(|(costly, locked)| {
+            costly.map(shown).into_iter().chain([format!("{locked:.0} %")])
+        });
+        table.add_row(row.into_iter().chain(costly.into_iter().flatten()));
     }
-    right(&mut table, &[1, 2, 4, 6, 7, 8, 9, 10]);
+    right(&mut table, &[1, 2, 4, 6, 7, 8, 9, 10, 11]);
     table
 }
 

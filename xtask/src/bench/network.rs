@@ -11,7 +11,7 @@
 //! [`BATCHES`], and their median is the result.
 
 use super::client::{self, Web};
-use super::{Measurement, grouped};
+use super::{Measurement, costly, grouped};
 use crate::counter::{Counter, Counts, Plugin};
 use crate::emulator::{self, Machine};
 use crate::forward::{Forward, Protocol, WEB};
@@ -121,7 +121,7 @@ impl Session<'_> {
         let mut rows = Vec::new();
         let mut add = |name: &str, share: Share, unit: &str| {
             if wanted(name) {
-                let costly = Some(share.0.costly.map(|count| count as f64 / share.1 as f64));
+                let costly = Some(costly(&share.0, share.1));
                 let (value, counts) = (share.0.instructions.div_ceil(share.1), BTreeMap::new());
                 rows.push(Measurement { name: name.into(), value, unit: unit.into(), counts, costly });
             }

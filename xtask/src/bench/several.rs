@@ -30,8 +30,6 @@ pub const SPEED_UP: &str = "speed-up";
 
 /// What runs while the lock is watched.
 const STRESS: &str = "stress --count 50000";
-/// The nucleus's part of every space.
-const NUCLEUS_FROM: u64 = 0xffff_8000_0000_0000;
 /// Functions that are named of the longest hold.
 const NAMED: usize = 6;
 
@@ -102,9 +100,10 @@ fn share(name: &str, pairs: &[(&str, u64, &str, u64)]) -> Result<Measurement> {
 /// A request after the other, and four at a time.
 fn http(project: &Project, measured: &[Measurement]) -> Result<Measurement> {
     let on = |cpus: u32, wanted: &(dyn Fn(&str) -> bool + Sync)| {
-        let plugin = Plugin::make(project)?;
+        let image = network_image(project)?;
+        let plugin = Plugin::make(project)?.watching(&Places::of_nucleus(&read(&image.elf)?)?)?;
         let machine = Machine { cpus, ..Machine::new(MEMORY) };
-        network::measure(network_image(project)?, machine, &plugin, Duration::from_secs_f64(SECONDS), wanted)
+        network::measure(image, machine, &plugin, Duration::from_secs_f64(SECONDS), wanted)
             .with_context(|| format!("requests to a machine with CPUs: {cpus}"))
     };
     let known = find(measured, HTTP_GET);
@@ -125,8 +124,7 @@ fn http(project: &Project, measured: &[Measurement]) -> Result<Measurement> {
 fn lock(project: &Project, system: &System) -> Result<(Measurement, String)> {
     let image = image::make(project, system, Checks::Off, Size::of(MEMORY, 4)?, Some(STRESS))?;
     let nucleus = read(&image.elf)?;
-    let places = |prefix| elf::addresses(&nucleus, prefix);
-    let places = Places { from: NUCLEUS_FROM, taken: places("lock_taken")?, given: places("lock_given")? };
+    let places = Places::of_nucleus(&nucleus)?;
     let watch = Watch::make(project, &places)?;
     let machine = Machine { icount: true, cpus: 4, counter: Some(watch.argument()), ..Machine::new(MEMORY) };
     output_of(&image, &machine, STRESS)?;
