@@ -6,7 +6,7 @@ use core::hint::black_box;
 
 use runtime::entry::{Entry, Owned};
 use runtime::op;
-use tool::println;
+use tool::{inspect, println};
 
 use crate::parallel;
 use crate::peer;
@@ -16,11 +16,13 @@ use crate::together::{Meeting, Work, together};
 const COMPUTED: u64 = 50_000_000;
 const CALLS: u64 = 100_000;
 const OBJECTS: u64 = 20_000;
+const OBJECTS_MADE: &str = "objects made and removed, under the nucleus lock";
 /// Of so many tries the best counts.
 const TRIES: usize = 3;
 
 /// Prints for each kind of work a line `speed-up: WORK on N CPUs: X.XX`: N CPUs do N times the work of one, so many
-/// times as fast as if one had to do it all.
+/// times as fast as if one had to do it all. For what takes the nucleus lock also how often, for each object, a CPU waits for the
+/// lock and is stopped by the one that has it.
 pub fn up(cpus: u64) -> Result<(), String> {
     let cpus = match usize::try_from(cpus) {
         Ok(cpus @ 1..=peer::MOST) => cpus,
@@ -31,14 +33,29 @@ pub fn up(cpus: u64) -> Result<(), String> {
     let all: [(&str, Work); 3] = [
         ("computing", compute),
         ("calls, without a lock", call),
-        ("objects made and removed, under the nucleus lock", make_and_remove),
+        (OBJECTS_MADE, make_and_remove),
     ];
     for (what, work) in all {
-        let (one, several) = (best(1, work)?, best(cpus, work)?);
+        let one = best(1, work)?;
+        let before = disturbances()?;
+        let several = best(cpus, work)?;
+        let after = disturbances()?;
         let hundredths = (100 * cpus as u64 * one).checked_div(several).ok_or("the clock stands still")?;
         println!("speed-up: {what}: on {cpus} CPUs {}.{:02}", hundredths / 100, hundredths % 100);
+        if what == OBJECTS_MADE {
+            let objects = TRIES as u64 * cpus as u64 * OBJECTS;
+            let [waits, stops] = [0, 1].map(|kind| (100 * (after[kind] - before[kind])).div_ceil(objects));
+            let each = |hundredths: u64| alloc::format!("{}.{:02}", hundredths / 100, hundredths % 100);
+            println!("speed-up: for each object: a CPU waits {} times, and is stopped {} times", each(waits), each(stops));
+        }
     }
     Ok(())
+}
+
+/// How often CPUs had to wait for the nucleus lock, and were stopped by the one that had it.
+fn disturbances() -> Result<[u64; 2], String> {
+    let cpus = inspect::cpus().map_err(|error| error.to_string())?;
+    Ok([cpus.iter().map(|cpu| cpu.lock_waits).sum(), cpus.iter().map(|cpu| cpu.halts).sum()])
 }
 
 fn best(cpus: usize, work: Work) -> Result<u64, String> {
