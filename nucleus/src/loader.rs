@@ -98,7 +98,8 @@ fn start(
 ) -> Result<(Ref<Domain>, Ref<thread::Thread>), &'static str> {
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name);
-    let mut domain = domain::new(account, table_order, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
+    let mut domain =
+        domain::new(account, table_order, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
     while domain.grow_table() {}
     let entry = load(domain, file)?;
     for page in 1..=stack_pages {
@@ -107,6 +108,9 @@ fn start(
     put(domain, layout::DOMAIN, Kind::Domain, domain.address())?;
     put(domain, layout::ACCOUNT, Kind::Account, account.address())?;
     domain.entry = domain.place(layout::DOMAIN).ok();
+    if let Some(mut entry) = domain.entry {
+        entry.word0 = domain.number;
+    }
     let slice = crate::arch::timer::from_microseconds(10_000);
     let thread = thread::new(domain, entry, MAIN_STACK_TOP, argument, PRIORITY, slice).map_err(abi::Error::text)?;
     Ok((domain, thread))

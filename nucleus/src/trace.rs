@@ -13,10 +13,10 @@ use crate::domain::Domain;
 use crate::pointer::{Link, Nucleus, Ref};
 use crate::table::Entry;
 use crate::thread::Thread;
-use abi::Error;
+use abi::{Error, MAX_CPUS};
 use core::sync::atomic::{AtomicBool, Ordering};
 use parallel::lock::Lock;
-use trace::{Kind, MAX_CPUS, Record, VERSION, text};
+use trace::{Kind, Record, VERSION, text};
 
 struct Own {
     /// Instructions spent on writing, by all CPUs: their clock is one, and counts the instructions of all.

@@ -5,6 +5,8 @@
 //! with `_at` fill a given index, also of another domain (there, 0 lets the nucleus choose).
 //! Functions are unsafe only where memory that this program uses could change or vanish.
 
+use abi::info::Record;
+use abi::rights::Kind;
 use abi::{Error, info, op};
 
 use crate::arch::*;
@@ -244,11 +246,22 @@ pub fn entry_revoke(domain: Entry, entry: Entry) -> Result {
 }
 
 /// Kind and rights of an entry.
-pub fn entry_info(domain: Entry, entry: Entry) -> Result<(abi::rights::Kind, u8)> {
+pub fn entry_info(domain: Entry, entry: Entry) -> Result<(Kind, u8)> {
+    entry_word(domain, entry).map(|(kind, word)| (kind, (word >> 8) as u8))
+}
+
+/// The number, in the nucleus's lists, of the domain that an entry of ours stands for.
+pub fn domain_number(entry: Entry) -> Result<u64> {
+    match entry_word(Entry::OWN, entry)? {
+        (Kind::Domain, word) => Ok(word >> 16),
+        _ => Err(Error::WrongKind),
+    }
+}
+
+fn entry_word(domain: Entry, entry: Entry) -> Result<(Kind, u64)> {
     // SAFETY: only looks.
     let word = unsafe { operation2::<{ op::ENTRY_INFO }>(domain.word(), entry.word()) }?;
-    let kind = abi::rights::Kind::from_number(word as u8).ok_or(Error::WrongKind)?;
-    Ok((kind, (word >> 8) as u8))
+    Ok((Kind::from_number(word as u8).ok_or(Error::WrongKind)?, word))
 }
 
 /// Maps pages of ours into another domain.
@@ -384,6 +397,24 @@ pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8]
         }
     };
     message::transfer(&[], enter, |next, bytes| look(bytes, next))
+}
+
+/// The record of the nucleus's lists at a position, and the next position.
+pub fn record<R: Record>(machine: Entry, position: u64) -> Result<(R, u64)> {
+    info(machine, R::WHAT, position, |bytes, next| R::read(bytes).map(|record| (record, next)))?.ok_or(Error::Empty)
+}
+
+/// All records of a kind.
+pub fn records<R: Record>(machine: Entry) -> impl Iterator<Item = Result<R>> {
+    let mut position = Some(0);
+    core::iter::from_fn(move || {
+        let told = record(machine, position?);
+        position = told.as_ref().ok().map(|(_, next)| *next).filter(|next| *next != 0);
+        match told {
+            Err(Error::Empty) => None,
+            told => Some(told.map(|(record, _)| record)),
+        }
+    })
 }
 
 /// Stops the machine with an exit status, 0 to 127.

@@ -18,12 +18,14 @@
 //! | [`together`] | threads that do something at the same time |
 //! | [`speed`] | how much faster several CPUs are than one, by the clock |
 //! | [`machine`] | what the boot took, and what stays in memory |
+//! | [`arch`] | marks for the emulator's plugin |
 //! | [`pages`] | the unsafe part: touching and moving pages |
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
+mod arch;
 mod crossings;
 mod faults;
 mod machine;

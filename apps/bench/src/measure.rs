@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use runtime::arch::ticks;
 use tool::inspect;
 
-use crate::pages;
+use crate::{arch, pages};
 
 /// What was measured.
 pub struct Row {
@@ -45,11 +45,11 @@ impl Display for Row {
 /// Ticks that something takes; what it costs besides counts for the row that is measured.
 #[inline(always)]
 pub fn timed(work: impl FnOnce()) -> u64 {
-    pages::mark::<{ pages::BEGIN }>();
+    arch::mark::<{ arch::BEGIN }>();
     let start = ticks();
     work();
     let ticks = ticks() - start;
-    pages::mark::<{ pages::END }>();
+    arch::mark::<{ arch::END }>();
     ticks
 }
 
@@ -84,13 +84,13 @@ static ROWS: AtomicU64 = AtomicU64::new(0);
 
 /// A row begins: nothing is counted for it yet.
 pub fn begin_row() {
-    pages::mark::<{ pages::DROP }>();
+    arch::mark::<{ arch::DROP }>();
 }
 
 impl Row {
     /// What was [timed] since the row began was of so many operations. So `./x bench` adds what each of them costs besides.
     pub fn of(self, operations: u64) -> Self {
-        pages::mark::<{ pages::KEEP }>();
+        arch::mark::<{ arch::KEEP }>();
         self.with("counted", ROWS.fetch_add(1, Ordering::Relaxed)).with("operations", operations)
     }
 }

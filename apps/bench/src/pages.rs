@@ -14,30 +14,6 @@ pub fn nothing() {
     unsafe { core::arch::asm!("", options(nomem, nostack, preserves_flags)) };
 }
 
-/// What is counted begins, and ends: it is added to what was before. What was added is kept as one row, or dropped.
-pub const BEGIN: u16 = 1;
-/// See [`BEGIN`].
-pub const END: u16 = 2;
-/// See [`BEGIN`].
-pub const KEEP: u16 = 3;
-/// See [`BEGIN`].
-pub const DROP: u16 = 4;
-
-/// An instruction that does nothing, for the emulator's plugin (`xtask/counter`).
-#[inline(always)]
-pub fn mark<const WHAT: u16>() {
-    // SAFETY: a NOP.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        core::arch::asm!(".byte 0x0f, 0x1f, 0x80; .long 0x43410000 + {}", const WHAT, options(nostack, preserves_flags));
-    }
-    // SAFETY: writes nothing.
-    #[cfg(target_arch = "aarch64")]
-    unsafe {
-        core::arch::asm!("movz xzr, #0xca00 + {}", const WHAT, options(nostack, preserves_flags));
-    }
-}
-
 /// Writes a word into each of `count` pages from `start` on. They lie in a range that nothing else of
 /// this program uses ([`crate::faults`]).
 #[inline(always)]

@@ -30,11 +30,8 @@ pub fn up(cpus: u64) -> Result<(), String> {
     };
     // They must be there as long as they are used.
     let _portals = parallel::open(cpus)?;
-    let all: [(&str, Work); 3] = [
-        ("computing", compute),
-        ("calls, without a lock", call),
-        (OBJECTS_MADE, make_and_remove),
-    ];
+    let all: [(&str, Work); 3] =
+        [("computing", compute), ("calls, without a lock", call), (OBJECTS_MADE, make_and_remove)];
     for (what, work) in all {
         let one = best(1, work)?;
         let before = disturbances()?;
@@ -46,7 +43,11 @@ pub fn up(cpus: u64) -> Result<(), String> {
             let objects = TRIES as u64 * cpus as u64 * OBJECTS;
             let [waits, stops] = [0, 1].map(|kind| (100 * (after[kind] - before[kind])).div_ceil(objects));
             let each = |hundredths: u64| alloc::format!("{}.{:02}", hundredths / 100, hundredths % 100);
-            println!("speed-up: for each object: a CPU waits {} times, and is stopped {} times", each(waits), each(stops));
+            println!(
+                "speed-up: for each object: a CPU waits {} times, and is stopped {} times",
+                each(waits),
+                each(stops)
+            );
         }
     }
     Ok(())

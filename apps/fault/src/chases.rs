@@ -121,6 +121,8 @@ fn remove_copied(original: Owned) -> Result<bool, String> {
     outcome
 }
 
+type Make<'m> = &'m dyn Fn() -> Result<Owned, Error>;
+
 fn domain() -> Result<Owned, Error> {
     op::domain_new(Entry::ACCOUNT, 0, 0, "victim").map(Owned::new)
 }
@@ -134,7 +136,7 @@ fn entries() -> Result<String, String> {
     let thread = || child::start_in(home.entry(), arch::one_call, &[waits as u64, abi_op::P, NEVER, 0, 0, 0, 0]);
     // The first thread of a domain ends it.
     let first = thread().map_err(text)?;
-    let kinds: [(&str, &dyn Fn() -> Result<Owned, Error>); 4] = [
+    let kinds: [(&str, Make<'_>); 4] = [
         ("domain", &domain),
         ("thread", &thread),
         ("account", &|| op::account_new(Entry::ACCOUNT, 8).map(Owned::new)),

@@ -9,7 +9,6 @@ use abi::info;
 use abi::rights::{self, Kind};
 use core::sync::atomic::{AtomicU64, Ordering};
 use runtime::{Entry, op};
-use snapshot::record;
 
 /// A program by the number of its domain.
 pub type Client = u64;
@@ -30,7 +29,7 @@ pub fn open() -> Option<u64> {
     if op::entry_info(Entry::OWN, Entry::SPECIAL) != Ok((Kind::Machine, rights::READ)) {
         return None;
     }
-    let own = home().and_then(domain)?;
+    let own = op::domain_number(Entry::DOMAIN).ok().and_then(domain)?;
     ROOTTASK.store(own.parent, Ordering::Relaxed);
     OWN.store(own.number, Ordering::Relaxed);
     Some(own.limit)
@@ -39,13 +38,13 @@ pub fn open() -> Option<u64> {
 /// The domain in which the running thread started.
 fn home() -> Option<u64> {
     let number = op::thread_id();
-    let thread = op::info(Entry::SPECIAL, info::THREAD, number - 1, |bytes, _| record::thread(bytes)).ok()??;
+    let (thread, _) = op::record::<info::Thread>(Entry::SPECIAL, number - 1).ok()?;
     (thread.number == number).then_some(thread.home)
 }
 
 /// The domain of this number.
 fn domain(number: u64) -> Option<info::Domain> {
-    let domain = op::info(Entry::SPECIAL, info::DOMAIN, number + 1, |bytes, _| record::domain(bytes)).ok()??;
+    let (domain, _) = op::record::<info::Domain>(Entry::SPECIAL, number + 1).ok()?;
     (domain.number == number).then_some(domain)
 }
 

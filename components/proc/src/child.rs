@@ -1,10 +1,10 @@
 //! Making a domain for a program: each step has its undoing, so that a spawn that fails leaves nothing.
 
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::layout::{self, MAIN_STACK_TOP, STARTUP_PAGE};
-use abi::{Error, NEVER, PAGE_BYTES, info, rights};
+use abi::{Error, PAGE_BYTES, info, rights};
 use alloc::string::String;
 use alloc::vec::Vec;
 use interface::{Delegate, Failure};
@@ -43,7 +43,7 @@ static KEPT_ACCOUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Divides our account, once, when we have all that we need from the start.
 pub fn divide_account() -> Result<(), Error> {
-    let own = domain_record(OWN.load(Ordering::Relaxed) + 1).ok_or(Error::Empty)?;
+    let own = domain_record(op::domain_number(Entry::DOMAIN)? + 1).ok_or(Error::Empty)?;
     let left = (own.limit - own.charged).saturating_sub(OWN_FRAMES + KEPT_FRAMES);
     KEPT_ACCOUNT.store(op::account_new(Entry::ACCOUNT, KEPT_FRAMES)?.0, Ordering::Relaxed);
     PROGRAMS.store(op::account_new_with(Entry::ACCOUNT, left, THREADS_OF_ALL)?.0, Ordering::Relaxed);
@@ -223,7 +223,7 @@ impl Child {
         let account = Owned::new(account(limits).map_err(nucleus)?);
         let table_order = table_order(launch.table_entries);
         let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
-        let number = newest_domain();
+        let number = op::domain_number(domain).map_err(nucleus)?;
         let domain = Domain(domain, Cell::new(false));
         let mut child = Self { domain, number, thread: None, start: program.entry, ticket: None, account, table_order };
         child.equip(process, program.end())?;
@@ -336,33 +336,5 @@ fn table_order(entries: u32) -> usize {
 
 /// The record of the first domain with a number below this (0: of the newest).
 fn domain_record(below: u64) -> Option<info::Domain> {
-    let record = op::info(Entry::SPECIAL, info::DOMAIN, below, |bytes, _| window::domain_record(bytes));
-    record.ok().flatten()
-}
-
-/// The number of the domain that was made last. Called under the lock under which all of ours are made; another
-/// component may make one meanwhile, so the parent is compared.
-fn newest_domain() -> u64 {
-    let mut below = 0;
-    let own = OWN.load(Ordering::Relaxed);
-    while let Some(record) = domain_record(below) {
-        if record.parent == own {
-            return record.number;
-        }
-        below = record.number;
-    }
-    NEVER
-}
-
-/// Our own domain's number.
-static OWN: AtomicU64 = AtomicU64::new(0);
-
-/// Notes our own domain: the one in which this thread started, which must be our first. Its name says nothing, programs
-/// can have the same.
-pub fn note_own_domain() {
-    let home = op::info(Entry::SPECIAL, info::THREAD, op::thread_id() - 1, |bytes, _| {
-        // Words of the record: number in 0, home in 1.
-        bytes.get(8..16)?.try_into().ok().map(u64::from_le_bytes)
-    });
-    OWN.store(home.ok().flatten().unwrap_or(0), Ordering::Relaxed);
+    op::record(Entry::SPECIAL, below).ok().map(|(domain, _)| domain)
 }

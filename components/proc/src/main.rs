@@ -274,7 +274,6 @@ fn main() -> u8 {
 }
 
 fn start() -> Result<(), Failure<ParentError>> {
-    child::note_own_domain();
     table::death();
     let services = || {
         PARENT.make::<Parent>()?;

@@ -1,7 +1,7 @@
 //! The unsafe part: pages of our address space through which the pages of programs are filled.
 
 use abi::rights::{MAP_GRANT, MAP_READ, UNMAP_SELF};
-use abi::{Error, PAGE_BYTES, info, layout};
+use abi::{Error, PAGE_BYTES, layout};
 use interfaces::process::ProcessError;
 use runtime::entry::Entry;
 use runtime::op::{self, Schedule};
@@ -52,11 +52,4 @@ pub fn start_thread(
 ) -> Result<Entry, Error> {
     // SAFETY: nothing of ours runs there.
     unsafe { op::thread_new(domain, instruction, stack_top, argument, schedule) }
-}
-
-/// The record at the start of these bytes.
-pub fn domain_record(bytes: &[u8]) -> Option<info::Domain> {
-    let bytes = bytes.get(..size_of::<info::Domain>())?;
-    // SAFETY: the bytes are there, and a record consists of numbers: every pattern of bits is one.
-    Some(unsafe { bytes.as_ptr().cast::<info::Domain>().read_unaligned() })
 }

@@ -234,7 +234,7 @@ pub fn make_domain(component: &Component, number: u16) -> Result<Running, String
             return Err(error.to_string());
         }
     };
-    let instance = records::newest_child().unwrap_or(0);
+    let instance = op::domain_number(domain).unwrap_or(0);
     let mut running = Running { number, instance, domain, account, thread: None, ticket: 0, life: Life::default() };
     let outcome = memory::manage_account(account).and_then(|ticket| {
         running.ticket = ticket;

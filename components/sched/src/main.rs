@@ -17,7 +17,7 @@ mod arch;
 
 use abi::sched::{Board, Event, IDLE, PERIOD, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
 use abi::{Error, layout};
-use arch::{call, go_on_slowly, run};
+use arch::{call, go_on_slowly, in_register, run};
 use core::cell::UnsafeCell;
 use core::sync::atomic::AtomicU32;
 use scheduling::policy::{Instance, World};
@@ -42,14 +42,6 @@ static OWN: Own = Own { stack: UnsafeCell::new([0; STACK_BYTES as usize]), insta
 #[inline(always)]
 fn dispatch(number: usize) -> u64 {
     call(RUN, number)
-}
-
-/// The same pointer, which the compiler keeps in a register: it would load the address of each field anew.
-#[inline(always)]
-fn in_register<T>(mut pointer: *mut T) -> *mut T {
-    // SAFETY: there are no instructions.
-    unsafe { core::arch::asm!("/* {0} */", inout(reg) pointer, options(pure, nomem, nostack, preserves_flags)) };
-    pointer
 }
 
 /// Dispatches what may not run, now and then: the nucleus refuses it and nothing changes.

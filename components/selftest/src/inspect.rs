@@ -6,7 +6,6 @@ use interface::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::{Entry, op, table};
-use snapshot::record;
 
 use crate::{Check, hold};
 
@@ -31,16 +30,17 @@ fn text(error: Error) -> &'static str {
     error.text()
 }
 
-/// Our own domain's number: the one in which the running thread started.
+/// Our own domain's number: that of our entry, and of the domain in which the running thread started.
 fn own() -> Result<u64, &'static str> {
-    let thread = op::info(Entry::SPECIAL, info::THREAD, op::thread_id() - 1, |bytes, _| record::thread(bytes));
-    thread.map_err(text)?.map(|thread| thread.home).ok_or("no record")
+    let (thread, _) = op::record::<info::Thread>(Entry::SPECIAL, op::thread_id() - 1).map_err(text)?;
+    hold(op::domain_number(Entry::DOMAIN) == Ok(thread.home), "our entry has another number")?;
+    hold(op::domain_number(Entry::ACCOUNT) == Err(Error::WrongKind), "an account has the number of a domain")?;
+    Ok(thread.home)
 }
 
 /// The record at a position, and the next position.
 fn portal(position: u64) -> Result<(Portal, u64), Error> {
-    op::info(Entry::SPECIAL, info::PORTAL, position, |bytes, next| record::portal(bytes).map(|portal| (portal, next)))?
-        .ok_or(Error::Empty)
+    op::record(Entry::SPECIAL, position)
 }
 
 /// All call entries of ours.

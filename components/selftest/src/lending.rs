@@ -4,8 +4,9 @@
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use abi::info::{self, Record};
 use abi::layout::MAX_ACTIVATIONS;
-use abi::{Control, Error, NEVER as NEVER_ENDS, info};
+use abi::{Control, Error, NEVER as NEVER_ENDS};
 use interface::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
@@ -60,8 +61,7 @@ fn entry(place: &AtomicU64) -> Entry {
 fn priority(thread: u64) -> u64 {
     let mut record = [0; size_of::<info::Thread>()];
     let told = crate::services::proc().inspect(info::THREAD, thread - 1, &mut record);
-    let word = record[32..40].first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
-    told.ok().and(word).unwrap_or(u64::MAX)
+    told.ok().and(info::Thread::read(&record)).map_or(u64::MAX, |thread| thread.priority)
 }
 
 fn call(_: usize) {

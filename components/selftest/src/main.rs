@@ -146,15 +146,10 @@ fn hold(condition: bool, what: &'static str) -> Result<(), &'static str> {
 
 /// Free frames of the machine.
 fn frames() -> Result<u64, &'static str> {
-    frames_record().map(|[_, _, free, _]| free)
+    frames_record().map(|frames| frames.free)
 }
 
-/// Frames of the machine: all, charged, free, taken at boot.
-fn frames_record() -> Result<[u64; 4], &'static str> {
-    let record = |bytes: &[u8]| {
-        let words = bytes.as_chunks().0.first_chunk::<4>()?;
-        Some(words.map(u64::from_le_bytes))
-    };
-    let found = op::info(Entry::SPECIAL, runtime::abi::info::FRAMES, 0, |bytes, _| record(bytes));
-    found.map_err(|error| error.text())?.ok_or("no record")
+/// Where the frames of the machine are.
+fn frames_record() -> Result<runtime::abi::info::Frames, &'static str> {
+    op::record(Entry::SPECIAL, 0).map(|(frames, _)| frames).map_err(|error| error.text())
 }

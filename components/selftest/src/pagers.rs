@@ -122,20 +122,9 @@ fn start(pager: Option<u64>) -> Result<Victim, &'static str> {
 
 /// Status of the newest domain with the victim's name.
 pub fn status() -> Result<u64, &'static str> {
-    let mut position = 0;
-    loop {
-        let (next, found) = op::info(Entry::SPECIAL, info::DOMAIN, position, |bytes, next| {
-            let status =
-                bytes.get(40..48).and_then(|bytes| bytes.first_chunk()).map(|bytes| u64::from_le_bytes(*bytes));
-            (next, status.filter(|_| bytes.get(16..22) == Some(b"victim")))
-        })
-        .map_err(|error| error.text())?;
-        match found {
-            Some(status) => return Ok(status),
-            None if next == 0 => return Err("the child is not listed"),
-            None => position = next,
-        }
-    }
+    let victim = |domain: &info::Domain| domain.name.starts_with(b"victim\0");
+    let found = op::records(Entry::SPECIAL).filter_map(Result::ok).find(victim);
+    found.map(|domain| domain.status).ok_or("the child is not listed")
 }
 
 fn answered() -> Result<(), &'static str> {

@@ -21,7 +21,8 @@ use runtime::server::{self, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
 use runtime::{Connection, Direct, Entry, op, thread};
 
-use abi::{info, rights};
+use abi::info::{self, Record};
+use abi::rights;
 
 use crate::{Check, hold};
 
@@ -268,21 +269,15 @@ fn no_program() -> Result<(), &'static str> {
 /// The number of a living domain.
 fn domain(name: &str) -> Result<u64, &'static str> {
     let mut position = 0;
-    let offset = |field: usize, bytes: &[u8]| {
-        bytes.get(field..field + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
-    };
     let proc = proc();
     loop {
         let mut bytes = [0; size_of::<info::Domain>()];
         let (_, next) = proc.inspect(info::DOMAIN, position, &mut bytes).map_err(say)?;
-        let found = &bytes[core::mem::offset_of!(info::Domain, name)..][..16];
-        if found.starts_with(name.as_bytes()) && offset(core::mem::offset_of!(info::Domain, state), &bytes) == 0 {
-            return Ok(offset(0, &bytes));
+        match info::Domain::read(&bytes) {
+            Some(found) if found.name.starts_with(name.as_bytes()) && found.state == 0 => return Ok(found.number),
+            _ if next == 0 => return Err("no such domain"),
+            _ => position = next,
         }
-        if next == 0 {
-            return Err("no such domain");
-        }
-        position = next;
     }
 }
 

@@ -43,38 +43,22 @@ pub fn burden(count: usize) -> Result<(), Error> {
 /// Nanoseconds used by each thread of the burden, by its number.
 fn used() -> Result<BTreeMap<u64, u64>, Error> {
     let mut all = BTreeMap::new();
-    let mut position = 0;
-    loop {
-        let (number, priority, used, next) = op::info(Entry::SPECIAL, info::THREAD, position, |bytes, next| {
-            let word = |index: usize| {
-                bytes.get(index * 8..index * 8 + 8).and_then(|word| word.try_into().ok()).map_or(0, u64::from_le_bytes)
-            };
-            (word(0), word(4), word(6), next)
-        })?;
-        if priority == PRIORITY {
-            all.insert(number, used);
+    for thread in op::records::<info::Thread>(Entry::SPECIAL) {
+        let thread = thread?;
+        if thread.priority == PRIORITY {
+            all.insert(thread.number, thread.used);
         }
-        if next == 0 {
-            return Ok(all);
-        }
-        position = next;
     }
+    Ok(all)
 }
 
 /// Threads handed over from CPU to CPU so far, and CPUs.
 fn handed() -> Result<(u64, u64), Error> {
-    let (mut handed, mut cpus, mut position) = (0, 0, 0);
-    loop {
-        let (received, next) = op::info(Entry::SPECIAL, info::CPU, position, |bytes, next| {
-            let word = bytes.get(8 * 8..9 * 8).and_then(|word| word.try_into().ok());
-            (word.map_or(0, u64::from_le_bytes), next)
-        })?;
-        (handed, cpus) = (handed + received, cpus + 1);
-        if next == 0 {
-            return Ok((handed, cpus));
-        }
-        position = next;
+    let (mut handed, mut cpus) = (0, 0);
+    for cpu in op::records::<info::Cpu>(Entry::SPECIAL) {
+        (handed, cpus) = (handed + cpu?.received, cpus + 1);
     }
+    Ok((handed, cpus))
 }
 
 /// The line to print.

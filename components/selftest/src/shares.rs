@@ -57,10 +57,7 @@ fn start(priority: u8, function: fn(usize)) -> Result<Thread, &'static str> {
 fn percent() -> Result<u64, &'static str> {
     let used = || {
         let position = THREAD.load(Ordering::SeqCst) - 1;
-        let told = op::info(Entry::SPECIAL, info::THREAD, position, |bytes, _| {
-            bytes.get(48..56).and_then(|word| word.try_into().ok()).map_or(0, u64::from_le_bytes)
-        });
-        told.map_err(text)
+        op::record::<info::Thread>(Entry::SPECIAL, position).map(|(thread, _)| thread.used).map_err(text)
     };
     let before = used()?;
     thread::sleep(LOOK).map_err(text)?;

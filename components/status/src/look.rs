@@ -5,7 +5,7 @@
 //! The nucleus knows call entries by the place where they enter a domain. Which name leads there is found out by
 //! opening each name once and looking where the entry that came leads; it is removed at once.
 
-use abi::{Error, info};
+use abi::info::{self, Record};
 use alloc::vec::Vec;
 use interfaces::listing::Listing;
 use interfaces::names::NamesClient;
@@ -13,7 +13,6 @@ use interfaces::parent::ParentClient;
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
 use snapshot::portals::{Edges, Service, Services};
-use snapshot::record;
 use snapshot::write::{Domain, Lists, Machine, write};
 
 /// Domains and threads that are told of, edges, and services whose names are kept.
@@ -39,42 +38,21 @@ pub struct Looked {
     own: u64,
 }
 
-/// The record of a kind after a position, read by `read`, and the next position.
-fn tell<R>(what: u64, position: u64, read: impl FnOnce(&[u8]) -> Option<R>) -> Result<(R, u64), Error> {
-    op::info(Entry::SPECIAL, what, position, |bytes, next| read(bytes).map(|record| (record, next)))?
-        .ok_or(Error::Empty)
-}
-
 /// Shows all records of a kind to `look`; false if there was an error before the end.
-fn walk<R>(what: u64, read: impl Fn(&[u8]) -> Option<R>, mut look: impl FnMut(R)) -> bool {
-    let mut position = 0;
-    loop {
-        match tell(what, position, &read) {
-            Ok((record, next)) => {
-                look(record);
-                if next == 0 {
-                    return true;
-                }
-                position = next;
-            }
-            Err(Error::Empty) => return true,
-            Err(_) => return false,
-        }
-    }
+fn walk<R: Record>(mut look: impl FnMut(R)) -> bool {
+    op::records(Entry::SPECIAL).try_for_each(|record| record.map(&mut look)).is_ok()
 }
 
 impl Looked {
-    /// Nothing yet, and all the room there will be. Our own domain is the one in which the running thread, which
-    /// must be our first, started.
+    /// Nothing yet, and all the room there will be.
     pub fn new() -> Self {
-        let thread = tell(info::THREAD, op::thread_id() - 1, record::thread);
         Self {
             cpus: Vec::with_capacity(abi::MAX_CPUS),
             domains: Vec::with_capacity(DOMAINS),
             threads: Vec::with_capacity(THREADS),
             edges: Edges::with_room(EDGES),
             services: Services::new(),
-            own: thread.map_or(0, |(thread, _)| thread.home),
+            own: op::domain_number(Entry::DOMAIN).unwrap_or(0),
         }
     }
 
@@ -83,14 +61,12 @@ impl Looked {
     pub fn look(&mut self, into: &mut Vec<u8>) -> bool {
         let mut tries = TRIES;
         let (frames, counters, mut complete) = loop {
-            let frames = tell(info::FRAMES, 0, record::frames);
-            let counters = tell(info::COUNTERS, 0, record::counters);
-            let (Ok((frames, _)), Ok((counters, _))) = (frames, counters) else { return false };
+            let frames = || op::record::<info::Frames>(Entry::SPECIAL, 0);
+            let (Ok((before, _)), Ok((counters, _))) = (frames(), op::record(Entry::SPECIAL, 0)) else { return false };
             let complete = self.look_at_domains();
             tries -= 1;
-            let after = tell(info::FRAMES, 0, record::frames);
-            if tries == 0 || after.is_ok_and(|(after, _)| after.charged == frames.charged) {
-                break (frames, counters, complete);
+            if tries == 0 || frames().is_ok_and(|(after, _)| after.charged == before.charged) {
+                break (before, counters, complete);
             }
         };
         complete &= self.look_at_cpus();
@@ -106,7 +82,7 @@ impl Looked {
         domains.clear();
         threads.clear();
         let mut fits = true;
-        let told = walk(info::DOMAIN, record::domain, |record| {
+        let told = walk(|record: info::Domain| {
             fits &= domains.len() < domains.capacity();
             if fits {
                 domains.push(Domain { record, priority: 0, used: 0, restarts: None });
@@ -115,7 +91,7 @@ impl Looked {
         // The newest came first.
         domains.reverse();
         let mut complete = told && fits;
-        complete &= walk(info::THREAD, record::thread, |thread| {
+        complete &= walk(|thread: info::Thread| {
             if let Some(domain) = find(domains, thread.home) {
                 domain.priority = domain.priority.max(thread.priority);
                 domain.used += thread.used;
@@ -148,7 +124,7 @@ impl Looked {
         let cpus = &mut self.cpus;
         cpus.clear();
         let mut fits = true;
-        let told = walk(info::CPU, record::cpu, |cpu| {
+        let told = walk(|cpu: info::Cpu| {
             fits &= cpus.len() < cpus.capacity();
             if fits {
                 cpus.push(cpu);
@@ -164,7 +140,7 @@ impl Looked {
         let Self { edges, services, own, .. } = self;
         // The names are asked for once, when there is a service that was not seen before.
         let (mut asked, mut names_known) = (false, false);
-        let complete = walk(info::PORTAL, record::portal, |portal| {
+        let complete = walk(|portal: info::Portal| {
             if portal.index == 0 {
                 return;
             }
@@ -201,7 +177,7 @@ fn find_names<const COUNT: usize>(services: &mut Services<COUNT>, own: u64) -> b
             let Ok(entry) = names.open(name) else { continue };
             let entry = Owned::new(entry.into());
             let index = entry.entry().0 as u64;
-            let found = tell(info::PORTAL, info::Portal::position(own, index), record::portal);
+            let found = op::record::<info::Portal>(Entry::SPECIAL, info::Portal::position(own, index));
             if let Ok((portal, _)) = found
                 && (portal.from, portal.index) == (own, index)
             {

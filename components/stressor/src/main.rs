@@ -44,20 +44,13 @@ const WITHOUT_PORTS: &[(usize, &str)] = &[(abi_op::PORT, "this machine has no po
 /// Errors that nobody else can get.
 const SPECIAL: [Error; 3] = [Error::NoFrames, Error::Again, Error::NotRunnable];
 
-/// A word of a record of the nucleus.
-fn told(what: u64, word: usize) -> u64 {
-    let bytes =
-        |bytes: &[u8], _| bytes.get(word * 8..word * 8 + 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
-    op::info(Entry::SPECIAL, what, 0, bytes).ok().flatten().unwrap_or(0)
-}
-
 /// Does this machine have I/O ports? If so, our line to the world is behind some.
 fn has_ports() -> bool {
     op::entry_info(Entry::OWN, Entry::IO_PORTS).is_ok_and(|(kind, _)| kind == Kind::IoPorts)
 }
 
 fn free_frames() -> u64 {
-    told(info::FRAMES, 2)
+    op::record::<info::Frames>(Entry::SPECIAL, 0).map_or(0, |(frames, _)| frames.free)
 }
 
 /// What some threads wait on again and again, so that the scheduler has something to do.
@@ -126,8 +119,11 @@ fn settles() -> Result<u64, [u64; ROUNDS]> {
 
 /// Makes so many calls, and the scheduler's dispatches meanwhile.
 fn run(seed: u64, calls: u64) -> Histogram {
-    const DISPATCHES: [usize; 3] = [3, 13, 14];
-    let before = DISPATCHES.map(|word| told(info::COUNTERS, word));
+    let dispatches = || {
+        let told = op::record::<info::Counters>(Entry::SPECIAL, 0);
+        told.map_or([0; 3], |(told, _)| [told.dispatches, told.again, told.not_runnable])
+    };
+    let before = dispatches();
     let mut caller = Caller::new(seed);
     for call in 0..calls {
         caller.step(call);
@@ -139,7 +135,7 @@ fn run(seed: u64, calls: u64) -> Histogram {
     }
     caller.cut_memory_to_pieces(if calls > DEMAND * 10 { DEMAND } else { 1 });
     let mut counts = caller.end(bell());
-    let after = DISPATCHES.map(|word| told(info::COUNTERS, word));
+    let after = dispatches();
     let [dispatches, again, not_runnable] = [0, 1, 2].map(|which| after[which] - before[which]);
     counts.add(abi_op::DISPATCH, 0, dispatches - not_runnable);
     counts.add(abi_op::DISPATCH, Error::Again as u64, again);

@@ -26,99 +26,149 @@ pub const CPU: u64 = 6;
 /// As [`LOG`], of the part for what programs say and die of.
 pub const LOG_PROGRAMS: u64 = 7;
 
-/// A domain, as `ps` and `domains` show it. Frames are 4 KiB.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Domain {
-    /// Number: unique since boot.
-    pub number: u64,
-    /// Number of the domain that created it.
-    pub parent: u64,
-    /// Name, padded with zeros.
-    pub name: [u8; 16],
-    /// 0 alive, 1 dead (waiting for its owner to remove it).
-    pub state: u64,
-    /// Status it died with (see [`status`]).
-    pub status: u64,
-    /// Frames charged to its account, those of its child accounts included.
-    pub charged: u64,
-    /// Frames its account may have.
-    pub limit: u64,
-    /// Threads that started in it.
-    pub threads: u64,
-    /// Activations.
-    pub activations: u64,
-    /// Calls it made.
-    pub crossings: u64,
-    /// Pages mapped.
-    pub pages: u64,
-    /// Label-pair id.
-    pub pair: u64,
-    /// Entries of its table.
-    pub table: u64,
+/// A record that [`crate::op::INFO`] tells.
+pub trait Record: Sized {
+    /// What to ask for.
+    const WHAT: u64;
+
+    /// From the bytes that the nucleus wrote: words of eight bytes, little-endian, in the order of the fields. `None` if there are
+    /// fewer than it has.
+    fn read(bytes: &[u8]) -> Option<Self>;
 }
 
-/// A thread.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Thread {
-    /// Number, as `THREAD_ID` tells.
-    pub number: u64,
-    /// Number of the domain it started in.
-    pub home: u64,
-    /// Number of the domain it is in now.
-    pub now: u64,
-    /// 0 running, 1 ready (handed to sched, or in the ring), 3 blocked.
-    pub state: u64,
-    /// Priority.
-    pub priority: u64,
-    /// Activations in its chain.
-    pub depth: u64,
-    /// Nanoseconds of CPU time used.
-    pub used: u64,
-    /// Number of the CPU on which it runs or ran last, or whose scheduler has it.
-    pub cpu: u64,
-    /// A bit for each CPU on which it may run.
-    pub cpus: u64,
+/// A field of a record.
+trait Field: Sized {
+    /// Takes it off the bytes.
+    fn take(bytes: &mut &[u8]) -> Option<Self>;
 }
 
-/// A CPU that the machine has. Those that did not start have only `number`, `identity` and `state`.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Cpu {
-    /// Number, from 0.
-    pub number: u64,
-    /// Number that the machine gives it (x86-64: of its local APIC).
-    pub identity: u64,
-    /// See [`cpu_state`].
-    pub state: u64,
-    /// Number of the running thread; 0 = none.
-    pub thread: u64,
-    /// Number of the domain that has its scheduler's seat; 0 = none.
-    pub scheduler: u64,
-    /// Nanoseconds in which it had nothing to do.
-    pub idle: u64,
-    /// Dispatches by its scheduler.
-    pub dispatches: u64,
-    /// Interrupts taken, those from other CPUs included.
-    pub interrupts: u64,
-    /// Threads that were handed to it by others' schedulers or taken by its own.
-    pub received: u64,
-    /// Interrupts sent to other CPUs, to wake them.
-    pub wakes: u64,
-    /// Times it held another CPU up, so that nothing changed under its hands, translations included.
-    pub halts: u64,
-    /// Times it waited for the nucleus lock.
-    pub lock_waits: u64,
-    /// Nanoseconds in which it waited for it, in all.
-    pub lock_waited: u64,
-    /// Nanoseconds of the longest wait.
-    pub lock_longest: u64,
-    /// In a nucleus built to measure it: the longest stretch with interrupts off, which is the longest it held the
-    /// lock, in ticks; else 0.
-    pub longest: u64,
-    /// What that stretch was; see [`Counters::longest_by`].
-    pub longest_by: u64,
+impl Field for u64 {
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        Field::take(bytes).map(u64::from_le_bytes)
+    }
+}
+
+impl<const COUNT: usize> Field for [u8; COUNT] {
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        let (first, rest) = bytes.split_first_chunk()?;
+        *bytes = rest;
+        Some(*first)
+    }
+}
+
+/// Defines a record, and how it is read.
+macro_rules! record {
+    ($(#[$about:meta])* pub struct $name:ident = $what:ident { $($(#[$field_about:meta])* pub $field:ident: $type:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug)]
+        #[repr(C)]
+        pub struct $name {
+            $($(#[$field_about])* pub $field: $type,)*
+        }
+
+        impl Record for $name {
+            const WHAT: u64 = $what;
+
+            fn read(mut bytes: &[u8]) -> Option<Self> {
+                Some(Self { $($field: Field::take(&mut bytes)?,)* })
+            }
+        }
+    };
+}
+
+record! {
+    /// A domain, as `ps` and `domains` show it. Frames are 4 KiB.
+    pub struct Domain = DOMAIN {
+        /// Number: unique since boot.
+        pub number: u64,
+        /// Number of the domain that created it.
+        pub parent: u64,
+        /// Name, padded with zeros.
+        pub name: [u8; 16],
+        /// 0 alive, 1 dead (waiting for its owner to remove it).
+        pub state: u64,
+        /// Status it died with (see [`status`]).
+        pub status: u64,
+        /// Frames charged to its account, those of its child accounts included.
+        pub charged: u64,
+        /// Frames its account may have.
+        pub limit: u64,
+        /// Threads that started in it.
+        pub threads: u64,
+        /// Activations.
+        pub activations: u64,
+        /// Calls it made.
+        pub crossings: u64,
+        /// Pages mapped.
+        pub pages: u64,
+        /// Label-pair id.
+        pub pair: u64,
+        /// Entries of its table.
+        pub table: u64,
+    }
+}
+
+record! {
+    /// A thread.
+    pub struct Thread = THREAD {
+        /// Number, as `THREAD_ID` tells.
+        pub number: u64,
+        /// Number of the domain it started in.
+        pub home: u64,
+        /// Number of the domain it is in now.
+        pub now: u64,
+        /// 0 running, 1 ready (handed to sched, or in the ring), 3 blocked.
+        pub state: u64,
+        /// Priority.
+        pub priority: u64,
+        /// Activations in its chain.
+        pub depth: u64,
+        /// Nanoseconds of CPU time used.
+        pub used: u64,
+        /// Number of the CPU on which it runs or ran last, or whose scheduler has it.
+        pub cpu: u64,
+        /// A bit for each CPU on which it may run.
+        pub cpus: u64,
+    }
+}
+
+record! {
+    /// A CPU that the machine has. Those that did not start have only `number`, `identity` and `state`.
+    pub struct Cpu = CPU {
+        /// Number, from 0.
+        pub number: u64,
+        /// Number that the machine gives it (x86-64: of its local APIC).
+        pub identity: u64,
+        /// See [`cpu_state`].
+        pub state: u64,
+        /// Number of the running thread; 0 = none.
+        pub thread: u64,
+        /// Number of the domain that has its scheduler's seat; 0 = none.
+        pub scheduler: u64,
+        /// Nanoseconds in which it had nothing to do.
+        pub idle: u64,
+        /// Dispatches by its scheduler.
+        pub dispatches: u64,
+        /// Interrupts taken, those from other CPUs included.
+        pub interrupts: u64,
+        /// Threads that were handed to it by others' schedulers or taken by its own.
+        pub received: u64,
+        /// Interrupts sent to other CPUs, to wake them.
+        pub wakes: u64,
+        /// Times it held another CPU up, so that nothing changed under its hands, translations included.
+        pub halts: u64,
+        /// Times it waited for the nucleus lock.
+        pub lock_waits: u64,
+        /// Nanoseconds in which it waited for it, in all.
+        pub lock_waited: u64,
+        /// Nanoseconds of the longest wait.
+        pub lock_longest: u64,
+        /// In a nucleus built to measure it: the longest stretch with interrupts off, which is the longest it held the
+        /// lock, in ticks; else 0.
+        pub longest: u64,
+        /// What that stretch was; see [`Counters::longest_by`].
+        pub longest_by: u64,
+    }
 }
 
 impl Cpu {
@@ -155,20 +205,20 @@ pub mod cpu_state {
     pub const SCHEDULES: u64 = 3;
 }
 
-/// A call entry: whom a domain can call.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Portal {
-    /// Number of the domain in whose table it stands.
-    pub from: u64,
-    /// Its index there; 0 = none of the entries looked at is a call.
-    pub index: u64,
-    /// Number of the domain it leads to.
-    pub to: u64,
-    /// Where it enters that domain: the same for all call entries made from one service.
-    pub service: u64,
-    /// Its badge.
-    pub badge: u64,
+record! {
+    /// A call entry: whom a domain can call.
+    pub struct Portal = PORTAL {
+        /// Number of the domain in whose table it stands.
+        pub from: u64,
+        /// Its index there; 0 = none of the entries looked at is a call.
+        pub index: u64,
+        /// Number of the domain it leads to.
+        pub to: u64,
+        /// Where it enters that domain: the same for all call entries made from one service.
+        pub service: u64,
+        /// Its badge.
+        pub badge: u64,
+    }
 }
 
 impl Portal {
@@ -178,55 +228,55 @@ impl Portal {
     }
 }
 
-/// Where every frame is. `charged + free = total`, to the frame.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Frames {
-    /// Frames of RAM, without the nucleus image and holes.
-    pub total: u64,
-    /// Charged to accounts.
-    pub charged: u64,
-    /// In nobody's account.
-    pub free: u64,
-    /// Of those charged: kept by the nucleus since boot (image, records, boot archive).
-    pub boot: u64,
+record! {
+    /// Where every frame is. `charged + free = total`, to the frame.
+    pub struct Frames = FRAMES {
+        /// Frames of RAM, without the nucleus image and holes.
+        pub total: u64,
+        /// Charged to accounts.
+        pub charged: u64,
+        /// In nobody's account.
+        pub free: u64,
+        /// Of those charged: kept by the nucleus since boot (image, records, boot archive).
+        pub boot: u64,
+    }
 }
 
-/// Counters of the nucleus since boot.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Counters {
-    /// Nanoseconds since boot.
-    pub uptime: u64,
-    /// Page faults handled by upcall.
-    pub faults: u64,
-    /// Interrupts taken.
-    pub interrupts: u64,
-    /// Dispatches by `sched`.
-    pub dispatches: u64,
-    /// Domains that died.
-    pub deaths: u64,
-    /// Chains that were split.
-    pub splits: u64,
-    /// Times the standby took over.
-    pub standby: u64,
-    /// Domains created.
-    pub domains: u64,
-    /// Restarts of operations at preemption points.
-    pub restarts: u64,
-    /// Writes of the page-table root on slow paths.
-    pub root_writes: u64,
-    /// TLB invalidations.
-    pub invalidations: u64,
-    /// In a nucleus built to measure it: the longest stretch with interrupts off on any CPU, in ticks; else 0.
-    pub longest: u64,
-    /// What that stretch was: index of the operation times 64 (odd: from a preemption point on), or the vector of a trap
-    /// below 32, or an interrupt's.
-    pub longest_by: u64,
-    /// Dispatches refused because the ring had something new, and because the thread could not run.
-    pub again: u64,
-    /// See [`Self::again`].
-    pub not_runnable: u64,
+record! {
+    /// Counters of the nucleus since boot.
+    pub struct Counters = COUNTERS {
+        /// Nanoseconds since boot.
+        pub uptime: u64,
+        /// Page faults handled by upcall.
+        pub faults: u64,
+        /// Interrupts taken.
+        pub interrupts: u64,
+        /// Dispatches by `sched`.
+        pub dispatches: u64,
+        /// Domains that died.
+        pub deaths: u64,
+        /// Chains that were split.
+        pub splits: u64,
+        /// Times the standby took over.
+        pub standby: u64,
+        /// Domains created.
+        pub domains: u64,
+        /// Restarts of operations at preemption points.
+        pub restarts: u64,
+        /// Writes of the page-table root on slow paths.
+        pub root_writes: u64,
+        /// TLB invalidations.
+        pub invalidations: u64,
+        /// In a nucleus built to measure it: the longest stretch with interrupts off on any CPU, in ticks; else 0.
+        pub longest: u64,
+        /// What that stretch was: index of the operation times 64 (odd: from a preemption point on), or the vector of a trap
+        /// below 32, or an interrupt's.
+        pub longest_by: u64,
+        /// Dispatches refused because the ring had something new, and because the thread could not run.
+        pub again: u64,
+        /// See [`Self::again`].
+        pub not_runnable: u64,
+    }
 }
 
 /// Status words of dead domains: below 256 an exit status, else a cause.
@@ -239,4 +289,31 @@ pub mod status {
     pub const PAGE_FAULT: u64 = 0x300;
     /// Its first thread returned without a caller or ran into an error it cannot see.
     pub const NO_CALLER: u64 = 0x400;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_in_the_order_of_their_fields() {
+        let mut bytes = [0; 16 * 8];
+        bytes.as_chunks_mut::<8>().0.iter_mut().zip(1_u64..).for_each(|(word, number)| *word = number.to_le_bytes());
+        let domain = Domain::read(&bytes).unwrap();
+        assert_eq!((domain.number, domain.parent, domain.name[0], domain.name[8]), (1, 2, 3, 4));
+        assert_eq!((domain.state, domain.crossings, domain.table), (5, 11, 14));
+        let counters = Counters::read(&bytes).unwrap();
+        assert_eq!((counters.uptime, counters.restarts, counters.root_writes, counters.not_runnable), (1, 9, 10, 15));
+        let portal = Portal::read(&bytes).unwrap();
+        assert_eq!((portal.from, portal.index, portal.to, portal.service, portal.badge), (1, 2, 3, 4, 5));
+        let thread = Thread::read(&bytes).unwrap();
+        assert_eq!((thread.home, thread.priority, thread.used, thread.cpu, thread.cpus), (2, 5, 7, 8, 9));
+        let frames = Frames::read(&bytes).unwrap();
+        assert_eq!((frames.total, frames.boot), (1, 4));
+        let cpu = Cpu::read(&bytes).unwrap();
+        assert_eq!((cpu.number, cpu.idle, cpu.interrupts, cpu.received, cpu.longest_by), (1, 6, 8, 9, 16));
+        // None of which a byte is missing.
+        assert!(Domain::read(&bytes[..14 * 8 - 1]).is_none() && Counters::read(&bytes[..15 * 8 - 1]).is_none());
+        assert!(Portal::read(&bytes[..5 * 8 - 1]).is_none() && Cpu::read(&bytes[..16 * 8 - 1]).is_none());
+    }
 }

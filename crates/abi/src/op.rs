@@ -100,7 +100,7 @@ pub const MACHINE: usize = 27;
 pub const LOG: usize = 28;
 /// `(what, value)`: sets a property of the running activation ([`ACTIVATION_RECEIVE`] and the like).
 pub const ACTIVATION_SET: usize = 29;
-/// `(domain, index) -> kind | rights << 8`.
+/// `(domain, index) -> kind | rights << 8 | number << 16`: the number of the domain, if that is what the entry stands for, else 0.
 pub const ENTRY_INFO: usize = 30;
 /// Reserved for L4 IPC: `BadArgument` until then.
 pub const IPC: usize = 31;

@@ -7,7 +7,7 @@
 use core::fmt;
 
 /// CPUs have numbers below this.
-pub const MAX_CPUS: u32 = u64::BITS;
+const MAX_CPUS: u32 = abi::MAX_CPUS as u32;
 
 /// Why a text is no set of CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

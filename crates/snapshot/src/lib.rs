@@ -6,7 +6,6 @@
 //! | [`json`] | writes JSON into a buffer that may be too small |
 //! | [`kept`] | texts that are kept while they are read |
 //! | [`portals`] | who can call whom, put together from call entries; names of services |
-//! | [`record`] | records from the bytes that the nucleus writes |
 //! | [`write`] | all of it as one text |
 //!
 //! Buffers have the size that they were made with: nothing grows and nothing panics, whatever a domain is called
@@ -21,7 +20,6 @@ pub mod cpus;
 pub mod json;
 pub mod kept;
 pub mod portals;
-pub mod record;
 pub mod write;
 
 /// Bytes that are enough for the text of a system without domains: a smaller buffer holds nothing.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use snapshot::json::Writer;
 use snapshot::portals::{Edge, Edges, Service, Services};
 use snapshot::write::{Domain, Lists, Machine, write};
-use snapshot::{LEAST_BYTES, cpus, record};
+use snapshot::{LEAST_BYTES, cpus};
 
 const MACHINE: Machine = Machine {
     frames: Frames { total: 16_000, charged: 9_000, free: 7_000, boot: 300 },
@@ -213,27 +213,6 @@ fn entries_are_counted_and_what_finds_no_room_is_told() {
     assert!(!edges.is_complete());
     edges.clear();
     assert!(edges.is_complete() && edges.all().is_empty());
-}
-
-#[test]
-fn records_are_read_in_the_order_of_their_fields() {
-    let bytes: Vec<u8> = (1..=15_u64).flat_map(u64::to_le_bytes).collect();
-    let domain = record::domain(&bytes).unwrap();
-    assert_eq!((domain.number, domain.parent, domain.name[0], domain.name[8]), (1, 2, 3, 4));
-    assert_eq!((domain.state, domain.crossings, domain.table), (5, 11, 14));
-    let counters = record::counters(&bytes).unwrap();
-    assert_eq!((counters.uptime, counters.restarts, counters.root_writes, counters.not_runnable), (1, 9, 10, 15));
-    let portal = record::portal(&bytes).unwrap();
-    assert_eq!((portal.from, portal.index, portal.to, portal.service, portal.badge), (1, 2, 3, 4, 5));
-    assert_eq!(record::thread(&bytes).map(|thread| (thread.home, thread.priority, thread.used)), Some((2, 5, 7)));
-    assert_eq!(record::frames(&bytes).map(|frames| (frames.total, frames.boot)), Some((1, 4)));
-    assert!(record::domain(&bytes[..13 * 8 + 7]).is_none() && record::counters(&bytes[..14 * 8]).is_none());
-    assert!(record::portal(&bytes[..39]).is_none());
-    let bytes: Vec<u8> = (1..=16_u64).flat_map(u64::to_le_bytes).collect();
-    let cpu = record::cpu(&bytes).unwrap();
-    assert_eq!((cpu.number, cpu.idle, cpu.interrupts, cpu.received, cpu.longest_by), (1, 6, 8, 9, 16));
-    assert!(record::cpu(&bytes[..127]).is_none());
-    assert_eq!(record::thread(&bytes).map(|thread| (thread.cpu, thread.cpus)), Some((8, 9)));
 }
 
 proptest! {

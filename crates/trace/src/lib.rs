@@ -33,8 +33,6 @@ pub const BYTES: usize = 32;
 pub const MARK: u8 = 0xca;
 /// Version of all of this; first operand of [`Kind::Begin`].
 pub const VERSION: u64 = 2;
-/// CPUs have numbers below this.
-pub const MAX_CPUS: usize = 64;
 /// Times are below this.
 pub const MAX_TIME: u64 = 1 << 56;
 
@@ -116,7 +114,7 @@ kinds! {
 pub struct Record {
     /// What happened.
     pub kind: Kind,
-    /// On which CPU; below [`MAX_CPUS`].
+    /// On which CPU; below `abi::MAX_CPUS`.
     pub cpu: u8,
     /// To which thread.
     pub thread: u16,

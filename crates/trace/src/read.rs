@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use crate::{BYTES, Kind, MARK, MAX_CPUS, MAX_TIME, Record, VERSION};
+use crate::{BYTES, Kind, MARK, MAX_TIME, Record, VERSION};
+use abi::MAX_CPUS;
 
 /// What is wrong with a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

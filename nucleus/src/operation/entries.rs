@@ -100,7 +100,8 @@ pub fn portal_new(operands: &Operands) -> Outcome {
 pub fn info(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::READ)?;
     let entry = domain.place(operands.index(1))?;
-    Ok(entry.node.kind as u64 | (entry.node.rights as u64) << 8)
+    let number = if entry.kind() == Kind::Domain { entry.word0 } else { 0 };
+    Ok(entry.node.kind as u64 | (entry.node.rights as u64) << 8 | number << 16)
 }
 
 const _: () = assert!(layout::FIRST_FREE < layout::TABLE_ENTRIES);

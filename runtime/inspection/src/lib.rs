@@ -5,15 +5,15 @@
 extern crate alloc;
 
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 
 use runtime::Entry;
-use runtime::abi::info;
+use runtime::abi::info::{self, Record};
 use runtime::connection::{Connection, Direct, Given};
 use runtime::interface::Failure;
 use runtime::interfaces::parent::{ParentClient, ParentError, State};
 use runtime::interfaces::process::{ProcessClient, ProcessError};
-use snapshot::record;
 
 /// The program server.
 pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));
@@ -24,14 +24,15 @@ pub type Refusal = Failure<ProcessError>;
 /// Bytes of the largest record.
 const MAX_BYTES: usize = 256;
 
-/// All records of a kind that has so many bytes.
-fn records<R>(what: u64, bytes: usize, read: impl Fn(&[u8]) -> Option<R>) -> Result<Vec<R>, Refusal> {
+/// All records of a kind.
+fn records<R: Record>() -> Result<Vec<R>, Refusal> {
     let mut all = Vec::new();
     let mut position = 0;
     let mut buffer = [0; MAX_BYTES];
+    let buffer = &mut buffer[..size_of::<R>()];
     loop {
-        let (count, next) = PROC.inspect(what, position, &mut buffer[..bytes])?;
-        let Some(record) = read(&buffer[..count.min(bytes)]) else { return Ok(all) };
+        let (count, next) = PROC.inspect(R::WHAT, position, buffer)?;
+        let Some(record) = R::read(&buffer[..count.min(buffer.len())]) else { return Ok(all) };
         all.push(record);
         if next == 0 {
             return Ok(all);
@@ -47,11 +48,9 @@ fn name(bytes: &[u8; 16]) -> String {
 
 /// All domains, oldest first.
 pub fn domains() -> Result<Vec<(String, info::Domain)>, Refusal> {
-    let mut domains = records(info::DOMAIN, size_of::<info::Domain>(), |bytes| {
-        record::domain(bytes).map(|domain| (name(&domain.name), domain))
-    })?;
-    domains.sort_by_key(|(_, domain)| domain.number);
-    Ok(domains)
+    let mut domains: Vec<info::Domain> = records()?;
+    domains.sort_by_key(|domain| domain.number);
+    Ok(domains.into_iter().map(|domain| (name(&domain.name), domain)).collect())
 }
 
 /// The number of the living domain that a name means. Of a scheduler and the one that stands by it is the
@@ -87,7 +86,7 @@ pub fn state(component: &str) -> Result<State, Failure<ParentError>> {
 
 /// All call entries: whom each domain can call.
 pub fn portals() -> Result<Vec<info::Portal>, Refusal> {
-    let mut portals = records(info::PORTAL, size_of::<info::Portal>(), record::portal)?;
+    let mut portals: Vec<info::Portal> = records()?;
     // Those that tell of nothing only say how far it went.
     portals.retain(|portal| portal.index != 0);
     Ok(portals)
@@ -95,14 +94,14 @@ pub fn portals() -> Result<Vec<info::Portal>, Refusal> {
 
 /// All threads, by number.
 pub fn threads() -> Result<Vec<info::Thread>, Refusal> {
-    let mut threads = records(info::THREAD, size_of::<info::Thread>(), record::thread)?;
+    let mut threads: Vec<info::Thread> = records()?;
     threads.sort_by_key(|thread| thread.number);
     Ok(threads)
 }
 
 /// All CPUs that the machine has, by number.
 pub fn cpus() -> Result<Vec<info::Cpu>, Refusal> {
-    let mut cpus = records(info::CPU, size_of::<info::Cpu>(), record::cpu)?;
+    let mut cpus: Vec<info::Cpu> = records()?;
     cpus.sort_by_key(|cpu| cpu.number);
     Ok(cpus)
 }
@@ -135,32 +134,32 @@ impl CpuSets {
 
 /// Where every frame is.
 pub fn frames() -> Result<info::Frames, Refusal> {
-    let records = records(info::FRAMES, size_of::<info::Frames>(), record::frames)?;
-    Ok(records.into_iter().next().unwrap_or(info::Frames { total: 0, charged: 0, free: 0, boot: 0 }))
+    Ok(records()?.into_iter().next().unwrap_or(info::Frames { total: 0, charged: 0, free: 0, boot: 0 }))
 }
 
 /// The nucleus's counters, each with its name.
 pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
-    const NAMES: [&str; 15] = [
-        "uptime",
-        "faults",
-        "interrupts",
-        "dispatches",
-        "deaths",
-        "splits",
-        "standby",
-        "domains",
-        "restarts",
-        "root writes",
-        "invalidations",
-        "longest stretch without interrupts",
-        "caused by",
-        "dispatches refused, something new",
-        "dispatches refused, cannot run",
-    ];
-    const { assert!(size_of::<info::Counters>() == NAMES.len() * 8) };
-    let records = records(info::COUNTERS, size_of::<info::Counters>(), record::words::<{ NAMES.len() }>)?;
-    Ok(records.first().map_or_else(Vec::new, |words| NAMES.into_iter().zip(*words).collect()))
+    let told = records::<info::Counters>()?;
+    let named = |told: &info::Counters| {
+        vec![
+            ("uptime", told.uptime),
+            ("faults", told.faults),
+            ("interrupts", told.interrupts),
+            ("dispatches", told.dispatches),
+            ("deaths", told.deaths),
+            ("splits", told.splits),
+            ("standby", told.standby),
+            ("domains", told.domains),
+            ("restarts", told.restarts),
+            ("root writes", told.root_writes),
+            ("invalidations", told.invalidations),
+            ("longest stretch without interrupts", told.longest),
+            ("caused by", told.longest_by),
+            ("dispatches refused, something new", told.again),
+            ("dispatches refused, cannot run", told.not_runnable),
+        ]
+    };
+    Ok(told.first().map_or_else(Vec::new, named))
 }
 
 /// A part of the kernel log (`info::LOG`, `info::LOG_PROGRAMS`) from a position on, piece by piece; gives the position

@@ -142,27 +142,27 @@ mod tests {
     fn instructions_of_x86_64() {
         use Class::*;
         for (bytes, class) in [
-            (&[0x0f, 0x22, 0xd8][..], Some(RootWrite)),              // mov cr3, rax
-            (&[0x41, 0x0f, 0x22, 0xda], Some(RootWrite)),            // mov cr3, r10
-            (&[0x0f, 0x20, 0xd8], None),                             // mov rax, cr3
-            (&[0x0f, 0x22, 0xe0], Some(Serialising)),                // mov cr4, rax
-            (&[0x0f, 0x01, 0x38], Some(Invalidation)),               // invlpg [rax]
-            (&[0x66, 0x0f, 0x38, 0x82, 0x00], Some(Invalidation)),   // invpcid rax, [rax]
-            (&[0x0f, 0x01, 0xf8], None),                             // swapgs
-            (&[0x0f, 0x01, 0x10], Some(Serialising)),                // lgdt [rax]
-            (&[0x0f, 0x00, 0xd8], Some(Serialising)),                // ltr ax
-            (&[0x0f, 0xae, 0xf0], Some(Barrier)),                    // mfence
-            (&[0x0f, 0xae, 0xe8], Some(Barrier)),                    // lfence
-            (&[0x48, 0x0f, 0xae, 0x00], None),                       // fxsave64 [rax]
-            (&[0xf0, 0xff, 0x08], Some(Atomic)),                     // lock dec dword [rax]
-            (&[0x65, 0xf0, 0x48, 0x0f, 0xc1, 0x00], Some(Atomic)),   // lock xadd gs:[rax], rax
-            (&[0x48, 0x87, 0x00], Some(Atomic)),                     // xchg [rax], rax
-            (&[0x48, 0x87, 0xc1], None),                             // xchg rcx, rax
-            (&[0x48, 0xcf], Some(Serialising)),                      // iretq
-            (&[0x0f, 0x30], Some(Serialising)),                      // wrmsr
-            (&[0x0f, 0x32], None),                                   // rdmsr
-            (&[0x48, 0x0f, 0x07], None),                             // sysretq
-            (&[0x0f, 0x05], None),                                   // syscall
+            (&[0x0f, 0x22, 0xd8][..], Some(RootWrite)),            // mov cr3, rax
+            (&[0x41, 0x0f, 0x22, 0xda], Some(RootWrite)),          // mov cr3, r10
+            (&[0x0f, 0x20, 0xd8], None),                           // mov rax, cr3
+            (&[0x0f, 0x22, 0xe0], Some(Serialising)),              // mov cr4, rax
+            (&[0x0f, 0x01, 0x38], Some(Invalidation)),             // invlpg [rax]
+            (&[0x66, 0x0f, 0x38, 0x82, 0x00], Some(Invalidation)), // invpcid rax, [rax]
+            (&[0x0f, 0x01, 0xf8], None),                           // swapgs
+            (&[0x0f, 0x01, 0x10], Some(Serialising)),              // lgdt [rax]
+            (&[0x0f, 0x00, 0xd8], Some(Serialising)),              // ltr ax
+            (&[0x0f, 0xae, 0xf0], Some(Barrier)),                  // mfence
+            (&[0x0f, 0xae, 0xe8], Some(Barrier)),                  // lfence
+            (&[0x48, 0x0f, 0xae, 0x00], None),                     // fxsave64 [rax]
+            (&[0xf0, 0xff, 0x08], Some(Atomic)),                   // lock dec dword [rax]
+            (&[0x65, 0xf0, 0x48, 0x0f, 0xc1, 0x00], Some(Atomic)), // lock xadd gs:[rax], rax
+            (&[0x48, 0x87, 0x00], Some(Atomic)),                   // xchg [rax], rax
+            (&[0x48, 0x87, 0xc1], None),                           // xchg rcx, rax
+            (&[0x48, 0xcf], Some(Serialising)),                    // iretq
+            (&[0x0f, 0x30], Some(Serialising)),                    // wrmsr
+            (&[0x0f, 0x32], None),                                 // rdmsr
+            (&[0x48, 0x0f, 0x07], None),                           // sysretq
+            (&[0x0f, 0x05], None),                                 // syscall
             (&[0x90], None),
             (&[], None),
         ] {

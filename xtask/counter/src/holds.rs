@@ -14,12 +14,11 @@
 //! at 0xa000                       an address of the longest, of each 16th instruction
 //! ```
 
+use abi::MAX_CPUS;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// CPUs that are looked at.
-const MAX_CPUS: usize = 64;
 /// Of so many instructions the address of one is kept, up to so many.
 const SAMPLED: u64 = 16;
 const MAX_SAMPLES: usize = 4096;

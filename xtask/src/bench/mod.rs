@@ -352,9 +352,9 @@ fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
             ratio,
             if holds { "ok" } else { "BROKEN" }.into(),
         ];
-        let costly = found.and_then(|found| found.costly).map(|(costly, locked)| {
-            costly.map(shown).into_iter().chain([format!("{locked:.0} %")])
-        });
+        let costly = found
+            .and_then(|found| found.costly)
+            .map(|(costly, locked)| costly.map(shown).into_iter().chain([format!("{locked:.0} %")]));
         table.add_row(row.into_iter().chain(costly.into_iter().flatten()));
     }
     right(&mut table, &[1, 2, 4, 6, 7, 8, 9, 10, 11]);
@@ -410,7 +410,8 @@ mod tests {
     fn lines_are_read() {
         let measured = parse("hello\nbench call 149 instructions root_writes=2 invalidations=0\n").unwrap();
         let counts = [("root_writes".to_string(), 2), ("invalidations".to_string(), 0)].into();
-        let expected = Measurement { name: "call".into(), value: 149, unit: "instructions".into(), counts, costly: None };
+        let expected =
+            Measurement { name: "call".into(), value: 149, unit: "instructions".into(), counts, costly: None };
         assert_eq!(measured, [expected]);
         for bad in ["bench call", "bench call many instructions", "bench call 1 instructions x", "bench call -1 i"] {
             assert!(parse(bad).is_err(), "{bad}");

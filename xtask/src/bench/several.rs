@@ -137,7 +137,10 @@ fn lock(project: &Project, system: &System) -> Result<(Measurement, String)> {
     let counts = [("holds", holds.times), ("on_average", holds.instructions / holds.times)];
     let counts = counts.into_iter().map(|(name, count)| (name.to_string(), count)).collect();
     let note = story(&holds, &elf::functions(&nucleus)?);
-    Ok((Measurement { name: LOCK.into(), value: holds.longest, unit: "instructions".into(), counts, costly: None }, note))
+    Ok((
+        Measurement { name: LOCK.into(), value: holds.longest, unit: "instructions".into(), counts, costly: None },
+        note,
+    ))
 }
 
 /// Where the lock was held longest, for people.

@@ -17,7 +17,7 @@ use anyhow::{Result, bail, ensure};
 /// CPUs of the machines of a test that does not say.
 pub const USUAL: &[u32] = &[1, 2];
 /// What the nucleus can use.
-const MAX_CPUS: u32 = 64;
+const MAX_CPUS: u32 = abi::MAX_CPUS as u32;
 
 /// Which cases are wanted; `None` = each.
 #[derive(Clone, Copy, Default)]

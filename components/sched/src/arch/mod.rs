@@ -5,6 +5,6 @@ mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 #[cfg(target_arch = "aarch64")]
-pub use aarch64::{call, die, go_on_slowly, now, run};
+pub use aarch64::{call, die, go_on_slowly, in_register, now, run};
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::{call, die, go_on_slowly, now, run};
+pub use x86_64::{call, die, go_on_slowly, in_register, now, run};

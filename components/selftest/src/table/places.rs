@@ -124,32 +124,19 @@ pub struct Told {
 
 /// What the nucleus tells of the thread with a number.
 pub fn told(number: u64) -> Option<Told> {
-    op::info(Entry::SPECIAL, info::THREAD, number.checked_sub(1)?, |bytes, _| {
-        let word = |index: usize| {
-            bytes.get(index * 8..).and_then(|bytes| bytes.first_chunk()).copied().map(u64::from_le_bytes)
-        };
-        if word(0)? != number {
-            return None;
-        }
-        Some(Told { is_blocked: word(3)? == 3, priority: word(4)?, depth: word(5)?, cpu: word(7)? })
-    })
-    .ok()?
+    let (thread, _) = op::record::<info::Thread>(Entry::SPECIAL, number.checked_sub(1)?).ok()?;
+    let is_blocked = thread.state == 3;
+    let told = Told { is_blocked, priority: thread.priority, depth: thread.depth, cpu: thread.cpu };
+    (thread.number == number).then_some(told)
 }
 
 /// CPUs that run.
 pub fn cpus() -> Result<usize, &'static str> {
-    let (mut count, mut position) = (0, 0);
-    loop {
-        let (state, next) = op::info(Entry::SPECIAL, info::CPU, position, |bytes, next| {
-            (bytes.get(16..24).and_then(|bytes| bytes.first_chunk()).copied().map(u64::from_le_bytes), next)
-        })
-        .map_err(|error| error.text())?;
-        count += usize::from(state.is_some_and(|state| state != info::cpu_state::OFFLINE));
-        if next == 0 {
-            return Ok(count);
-        }
-        position = next;
+    let mut count = 0;
+    for cpu in op::records::<info::Cpu>(Entry::SPECIAL) {
+        count += usize::from(cpu.map_err(|error| error.text())?.state != info::cpu_state::OFFLINE);
     }
+    Ok(count)
 }
 
 const RUNS: u64 = u64::MAX;

@@ -21,49 +21,19 @@ const MICROSECOND: u64 = 1_000;
 /// Nanoseconds from one death to the next: no component may die more often than 250 times in a minute.
 const PAUSE: u64 = 260_000 * MICROSECOND;
 
-/// Words of a record, by index.
-fn record<const COUNT: usize>(
-    what: u64,
-    position: u64,
-    words: [usize; COUNT],
-) -> Result<([u64; COUNT], u64), &'static str> {
-    op::info(Entry::SPECIAL, what, position, |bytes, next| {
-        let word = |index: usize| {
-            bytes.get(index * 8..).and_then(|bytes| bytes.first_chunk()).copied().map_or(0, u64::from_le_bytes)
-        };
-        (words.map(word), next)
-    })
-    .map_err(text)
-}
-
 /// For each CPU the domain of its scheduler.
 fn seated() -> Result<Vec<u64>, &'static str> {
-    let (mut all, mut position) = (Vec::new(), 0);
-    loop {
-        // State, scheduler.
-        let ([state, scheduler], next) = record(info::CPU, position, [2, 4])?;
-        if state != info::cpu_state::OFFLINE {
-            all.push(scheduler);
-        }
-        if next == 0 {
-            return Ok(all);
-        }
-        position = next;
-    }
+    let cpus = op::records(Entry::SPECIAL).collect::<Result<Vec<info::Cpu>, _>>().map_err(text)?;
+    let runs = |cpu: &info::Cpu| cpu.state != info::cpu_state::OFFLINE;
+    Ok(cpus.into_iter().filter(runs).map(|cpu| cpu.scheduler).collect())
 }
 
 /// Schedulers that live, the one that stands by included.
 fn living() -> Result<usize, &'static str> {
-    let (mut count, mut position) = (0, 0);
-    loop {
-        // Half of the name, state, pages (none: it is not loaded yet).
-        let ([name, state, pages], next) = record(info::DOMAIN, position, [2, 4, 11])?;
-        count += usize::from(name == u64::from_le_bytes(*b"sched\0\0\0") && state == 0 && pages != 0);
-        if next == 0 {
-            return Ok(count);
-        }
-        position = next;
-    }
+    let domains = op::records(Entry::SPECIAL).collect::<Result<Vec<info::Domain>, _>>().map_err(text)?;
+    // One without pages is not loaded yet.
+    let lives = |domain: &&info::Domain| domain.name.starts_with(b"sched\0") && domain.state == 0 && domain.pages != 0;
+    Ok(domains.iter().filter(lives).count())
 }
 
 /// Each CPU has its scheduler, and one stands by.

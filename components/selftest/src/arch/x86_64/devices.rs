@@ -34,7 +34,7 @@ pub fn machine() -> Result<Machine, &'static str> {
     // I/O APIC, timer, local APIC, and where interrupts are written to.
     let interrupts = 0xfec0_0000..0xfef0_0000;
     // Of much memory the emulator puts two GiB below devices, and the rest above 4 GiB; firmware keeps some.
-    let [frames, ..] = frames_record()?;
+    let frames = frames_record()?.total;
     let bytes = (frames * PAGE_BYTES as u64).next_multiple_of(1 << 20);
     let low = if bytes < DEVICES { bytes } else { 2 << 30 };
     let high = (4 << 30)..(4 << 30) + (bytes - low);

@@ -1,0 +1,19 @@
+//! Marks for the emulator's plugin (`xtask/counter`): instructions that do nothing. One file per ISA, the same names in each.
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(target_arch = "aarch64")]
+pub use aarch64::mark;
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::mark;
+
+/// What is counted begins, and ends: it is added to what was before. What was added is kept as one row, or dropped.
+pub const BEGIN: u16 = 1;
+/// See [`BEGIN`].
+pub const END: u16 = 2;
+/// See [`BEGIN`].
+pub const KEEP: u16 = 3;
+/// See [`BEGIN`].
+pub const DROP: u16 = 4;
