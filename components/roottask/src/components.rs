@@ -473,7 +473,7 @@ fn equip(component: &Component, running: &Running) -> Result<(), String> {
     for portal in component.portals() {
         services::connect(domain, portal.index.into(), portal.component, portal.service, badge);
     }
-    if component.name == "ramfs" {
+    if component.archive {
         memory::show_archive(domain)?;
     }
     Ok(())

@@ -1,9 +1,9 @@
 //! The reader of the compiled form: a checked view and iterators over it.
 
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, FLAG_WAITS_FOR_NOBODY,
-    HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST,
-    Restart, Special, VERSION,
+    Account, FLAG_ARCHIVE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT,
+    FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE,
+    NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
 };
 use abi::layout::{FIRST_FREE, MAX_TABLE_ORDER, TABLE_ENTRIES};
 
@@ -42,6 +42,8 @@ pub struct Component<'a> {
     pub fpu: bool,
     /// It is outside of the flow rules.
     pub trusted: bool,
+    /// It sees the boot archive, at `layout::ARCHIVE`.
+    pub archive: bool,
     /// What stands at `layout::SPECIAL`.
     pub special: Special,
     /// What its death means.
@@ -370,8 +372,6 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         || max_priority as usize >= abi::PRIORITIES
         || max_slice == 0
         || max_slice > MAX_SLICE
-        || flags & !(FLAG_FPU | FLAG_TRUSTED | FLAG_CPUS | FLAG_TREE | FLAG_VAULT | FLAG_WAITS_FOR_NOBODY | FLAG_SHARE)
-            != 0
         || cpus == Some(0)
         || (share == 0) == (flags & FLAG_SHARE != 0)
         || share > 100
@@ -396,6 +396,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         threads,
         fpu: flags & FLAG_FPU != 0,
         trusted: flags & FLAG_TRUSTED != 0,
+        archive: flags & FLAG_ARCHIVE != 0,
         special,
         restart,
         restarts_per_minute,

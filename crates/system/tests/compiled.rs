@@ -57,6 +57,7 @@ waits = false
 table_order = 2
 cpus = [63, 0]
 vault = "2M"
+archive = true
 
 [[component]]
 name = "console"
@@ -124,10 +125,10 @@ fn everything_written_is_read() {
     assert_eq!((ramfs.account, ramfs.priority, ramfs.max_priority), (Account::Frames(1024), 20, 30));
     assert_eq!((ramfs.max_slice, ramfs.threads, ramfs.share), (20, 100, 60));
     assert_eq!((ramfs.restart, ramfs.restarts_per_minute, ramfs.table_order), (Restart::Always, 60, 2));
-    assert_eq!((ramfs.cpus, ramfs.vault), (Some(1 << 63 | 1), 512));
+    assert_eq!((ramfs.cpus, ramfs.vault, ramfs.archive), (Some(1 << 63 | 1), 512, true));
     assert_eq!((ramfs.interrupt, ramfs.io_ports, ramfs.special), (None, None, Special::None));
     let console = system.component("console").unwrap();
-    assert_eq!((console.cpus, console.vault), (None, 0));
+    assert_eq!((console.cpus, console.vault, console.archive), (None, 0, false));
     assert_eq!((console.interrupt, console.io_ports), (Some(4), Some((0x3f8, 8))));
     assert_eq!((console.restart, console.portals().count()), (Restart::Never, 0));
     assert_eq!(console.services().collect::<Vec<_>>(), ["console", "lines"]);
@@ -178,7 +179,6 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 2, 0), ErrorKind::BadValue);
     assert_eq!(with(record + 6, 64), ErrorKind::BadValue);
     assert_eq!(with(record + 7, 64), ErrorKind::BadValue);
-    assert_eq!(with(record + 8, 128), ErrorKind::BadValue);
     assert_eq!(with(record + 9, Special::ALL.len() as u8), ErrorKind::BadValue);
     assert_eq!(with(record + 10, 3), ErrorKind::BadValue);
     assert_eq!(with(record + 12, 24), ErrorKind::BadValue);

@@ -2,8 +2,8 @@
 
 use super::{At, ComponentText, Plan, ProgramText};
 use crate::{
-    Account, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT, FLAG_WAITS_FOR_NOBODY,
-    HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
+    Account, FLAG_ARCHIVE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT,
+    FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
 };
 use abi::layout::FIRST_FREE;
 use std::string::String;
@@ -48,7 +48,8 @@ impl Plan<'_> {
             | if component.tree.is_some() { FLAG_TREE } else { 0 }
             | if component.vault.is_some() { FLAG_VAULT } else { 0 }
             | if component.waits { 0 } else { FLAG_WAITS_FOR_NOBODY }
-            | if component.share.value != 0 { FLAG_SHARE } else { 0 };
+            | if component.share.value != 0 { FLAG_SHARE } else { 0 }
+            | if component.archive { FLAG_ARCHIVE } else { 0 };
         let (first_port, ports) = component.io_ports.as_ref().map_or((0, 0), |ports| ports.value);
         let mut record = Vec::new();
         record.extend_from_slice(&account.to_le_bytes());

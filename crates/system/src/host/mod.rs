@@ -90,6 +90,8 @@ pub struct ComponentText {
     pub fpu: bool,
     /// It is outside of the flow rules.
     pub trusted: bool,
+    /// It sees the boot archive.
+    pub archive: bool,
     /// What stands at `layout::SPECIAL`.
     pub special: At<Special>,
     /// What its death means.

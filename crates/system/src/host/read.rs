@@ -139,7 +139,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         None => Some(default),
     };
     let (fpu, trusted) = (flag(&mut keys, "fpu", false), flag(&mut keys, "trusted", false));
-    let waits = flag(&mut keys, "waits", true);
+    let (waits, archive) = (flag(&mut keys, "waits", true), flag(&mut keys, "archive", false));
     let special = match keys.take("special") {
         Some(value) => reader.choice(value, "special", &Special::ALL.map(|special| (special.text(), special))),
         None => Some(At { value: Special::None, line }),
@@ -172,6 +172,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         threads: threads?,
         fpu: fpu?,
         trusted: trusted?,
+        archive: archive?,
         special: special?,
         restart: restart?,
         restarts_per_minute: restarts?.value,
