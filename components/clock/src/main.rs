@@ -9,8 +9,6 @@
 
 extern crate alloc;
 
-mod chip;
-
 use alloc::string::{String, ToString};
 
 use calendar::Civil;

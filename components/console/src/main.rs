@@ -30,8 +30,6 @@
 
 extern crate alloc;
 
-mod uart;
-
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 

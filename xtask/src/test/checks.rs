@@ -189,7 +189,7 @@ const SHARED_BY_PROGRAMS: &str = "apps/tool";
 const TRIAL: (&str, &str) = ("components/stressor", "apps/stress");
 
 /// `crates` use `crates`; `runtime` and `nucleus` use `crates`; components and programs use `runtime` and
-/// `crates`; programs also what they share.
+/// `crates`; programs also what they share, components also drivers, which are libraries if they can be used.
 fn may_use(from: &Path, to: &Path) -> bool {
     if to.starts_with("crates") {
         return true;
@@ -197,6 +197,7 @@ fn may_use(from: &Path, to: &Path) -> bool {
     let above_runtime = ["components", "apps", "drivers"].iter().any(|layer| from.starts_with(layer));
     to.starts_with("runtime") && (above_runtime || from.starts_with("runtime"))
         || from.starts_with("apps") && to == Path::new(SHARED_BY_PROGRAMS)
+        || from.starts_with("components") && to.starts_with("drivers")
         || from == to
         || (from, to) == (Path::new(TRIAL.0), Path::new(TRIAL.1))
 }
@@ -223,5 +224,8 @@ mod tests {
         assert!(!may("components/ramfs", "apps/stress"));
         assert!(!may("components/stressor", "apps/ls"));
         assert!(!may("runtime", "nucleus"));
+        assert!(may("components/console", "drivers/serial/uart"));
+        assert!(!may("runtime", "drivers/serial/uart") && !may("drivers/serial/uart", "drivers/clock/chip"));
+        assert!(!may("apps/ls", "drivers/serial/uart"));
     }
 }

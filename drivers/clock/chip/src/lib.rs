@@ -1,4 +1,8 @@
 //! The clock chip that the system description gives us, whichever it is.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod cmos;
 mod pl031;

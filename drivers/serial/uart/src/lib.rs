@@ -1,4 +1,6 @@
 //! The serial line: the device that the system description gives us, whichever it is.
+#![no_std]
+#![forbid(unsafe_code)]
 
 mod ns16550;
 mod pl011;
@@ -20,6 +22,7 @@ pub enum Uart {
 
 impl Uart {
     /// Until [`Self::start`] finds out.
+    #[allow(clippy::new_without_default, reason = "a static has it")]
     pub const fn new() -> Self {
         Self::Ns16550(Ns16550::new(Entry::IO_PORTS))
     }
