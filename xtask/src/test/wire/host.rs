@@ -346,6 +346,18 @@ impl Fetch {
         Ok(Some(body))
     }
 
+    /// Finds out if the other end gave the connection up and that was lost.
+    pub fn notice_death(&self, host: &mut Host<'_>) {
+        host.tcp(self.handle).set_keep_alive(Some(smoltcp::time::Duration::from_secs(5)));
+    }
+
+    /// How far it came.
+    pub fn state(&self, host: &mut Host<'_>) -> String {
+        let socket = host.tcp(self.handle);
+        let (state, unacknowledged) = (socket.state(), socket.send_queue());
+        format!("{state}, {unacknowledged} bytes of the request not acknowledged, {} came", self.answer.len())
+    }
+
     /// Forgets its connection.
     pub fn end(self, host: &mut Host<'_>) {
         host.drop_socket(self.handle);

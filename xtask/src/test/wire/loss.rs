@@ -15,6 +15,9 @@ const WORSE: Faults = Faults { lost: 10, doubled: 5, late: 15 };
 const BETTER: Faults = Faults { lost: 3, doubled: 5, late: 15 };
 /// One page may take so long.
 const PATIENCE: Duration = Duration::from_secs(100);
+/// So many pages of a run may be asked for again: when the other end is silent for 10 seconds after it closed a connection, the
+/// machine gives it up, and four losses of one segment in a row take longer.
+const AGAIN: usize = 2;
 
 struct Asked {
     bytes: usize,
@@ -39,20 +42,32 @@ pub fn run(host: &mut Host<'_>) -> Result<()> {
 
 /// All these pages at once, over IPv4 and IPv6.
 fn all(host: &mut Host<'_>, pages: &[usize]) -> Result<()> {
-    let (mut on_the_way, mut complete) = (Vec::<Asked>::new(), 0);
-    for (number, bytes) in pages.iter().copied().enumerate() {
-        let from: IpAddr = if number % 2 == 0 { MACHINE.into() } else { MACHINE_SIX.into() };
+    let (mut on_the_way, mut complete, mut again) = (Vec::<Asked>::new(), 0, 0);
+    let ask = |host: &mut Host<'_>, number: usize, bytes: usize| -> Result<Asked> {
+        let from: IpAddr = if number.is_multiple_of(2) { MACHINE.into() } else { MACHINE_SIX.into() };
         let fetch = Fetch::new(host, from, &format!("/page-{bytes}"))?;
-        on_the_way.push(Asked { bytes, since: Instant::now(), fetch });
+        fetch.notice_death(host);
+        Ok(Asked { bytes, since: Instant::now(), fetch })
+    };
+    for (number, bytes) in pages.iter().copied().enumerate() {
+        on_the_way.push(ask(host, number, bytes)?);
     }
     while !on_the_way.is_empty() {
         host.pass(0.0)?;
         for place in (0..on_the_way.len()).rev() {
             let asked = &mut on_the_way[place];
             let context = format!("page of {} bytes, {complete} of {} were complete", asked.bytes, pages.len());
-            let Some(body) = asked.fetch.turn(host).context(context.clone())? else {
+            let came = asked.fetch.turn(host);
+            if came.is_err() && again < AGAIN {
+                let bytes = asked.bytes;
+                again += 1;
+                std::mem::replace(asked, ask(host, again, bytes)?).fetch.end(host);
+                continue;
+            }
+            let Some(body) = came.context(context.clone())? else {
                 if asked.since.elapsed() > PATIENCE {
-                    bail!("{context}: not there after {} seconds", PATIENCE.as_secs());
+                    let state = asked.fetch.state(host);
+                    bail!("{context}: not there after {} seconds: {state}", PATIENCE.as_secs());
                 }
                 continue;
             };
