@@ -144,7 +144,7 @@ struct All {
     walks: [Walk; MAX_CPUS],
 }
 
-/// Who walks along the list, and where it is.
+/// A walk along the list: the walker, and its place.
 #[derive(Clone, Copy)]
 struct Walk {
     walker: Link<Activation>,

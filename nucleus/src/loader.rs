@@ -108,9 +108,6 @@ fn start(
     put(domain, layout::DOMAIN, Kind::Domain, domain.address())?;
     put(domain, layout::ACCOUNT, Kind::Account, account.address())?;
     domain.entry = domain.place(layout::DOMAIN).ok();
-    if let Some(mut entry) = domain.entry {
-        entry.word0 = domain.number;
-    }
     let slice = crate::arch::timer::from_microseconds(10_000);
     let thread = thread::new(domain, entry, MAIN_STACK_TOP, argument, PRIORITY, slice).map_err(abi::Error::text)?;
     Ok((domain, thread))

@@ -96,31 +96,50 @@ impl Counts {
     }
 }
 
-/// The plugin, ready to tell what one run of the emulator counted between marks of the guest.
-pub struct Marks {
+/// The plugin, ready to watch a lock in one run of the emulator and to write results.
+struct Loaded {
     library: PathBuf,
     places: PathBuf,
     results: PathBuf,
     _scratch: Scratch,
 }
 
+impl Loaded {
+    /// Builds it, and tells it where the lock is taken and given back.
+    fn make(project: &Project, places: &Places) -> Result<Self> {
+        let library = build::counter(project)?;
+        let scratch = project.scratch()?;
+        Ok(Self { library, places: places.write(&scratch)?, results: scratch.file("results"), _scratch: scratch })
+    }
+
+    /// As the emulator takes it; `wanted` is the plugin's word for the results.
+    fn argument(&self, wanted: &str) -> String {
+        let [library, places, results] = [&self.library, &self.places, &self.results].map(|path| escaped(path));
+        format!("{library},places={places},{wanted}={results}")
+    }
+
+    fn results(&self) -> Result<String> {
+        read_text(&self.results).context("the emulator wrote no results")
+    }
+}
+
+/// The plugin, ready to tell what one run of the emulator counted between marks of the guest.
+pub struct Marks(Loaded);
+
 impl Marks {
     /// Builds the plugin, and tells it where a lock is taken and given back.
     pub fn make(project: &Project, places: &Places) -> Result<Self> {
-        let library = build::counter(project)?;
-        let scratch = project.scratch()?;
-        Ok(Self { library, places: places.write(&scratch)?, results: scratch.file("marked"), _scratch: scratch })
+        Loaded::make(project, places).map(Self)
     }
 
     /// As the emulator takes it.
     pub fn argument(&self) -> String {
-        let [library, places, results] = [&self.library, &self.places, &self.results].map(|path| escaped(path));
-        format!("{library},marked={results},places={places}")
+        self.0.argument("marked")
     }
 
     /// What was counted, in the order of the marks, once the emulator has ended by itself.
     pub fn counted(&self) -> Result<Vec<Counts>> {
-        Self::parse(&read_text(&self.results).context("the emulator wrote no counts")?)
+        Self::parse(&self.0.results()?)
     }
 
     fn parse(text: &str) -> Result<Vec<Counts>> {
@@ -133,12 +152,7 @@ impl Marks {
 }
 
 /// The plugin, ready to watch in one run of the emulator how long each CPU holds a lock.
-pub struct Watch {
-    library: PathBuf,
-    places: PathBuf,
-    results: PathBuf,
-    _scratch: Scratch,
-}
+pub struct Watch(Loaded);
 
 /// Where the lock is taken and given back; see the plugin.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -191,19 +205,17 @@ pub struct Holds {
 impl Watch {
     /// Builds the plugin, and tells it where to look.
     pub fn make(project: &Project, places: &Places) -> Result<Self> {
-        let library = build::counter(project)?;
-        let scratch = project.scratch()?;
-        Ok(Self { library, places: places.write(&scratch)?, results: scratch.file("results"), _scratch: scratch })
+        Loaded::make(project, places).map(Self)
     }
 
     /// As the emulator takes it.
     pub fn argument(&self) -> String {
-        format!("{},places={},results={}", escaped(&self.library), escaped(&self.places), escaped(&self.results))
+        self.0.argument("results")
     }
 
     /// What was found, once the emulator has ended by itself.
     pub fn holds(&self) -> Result<Holds> {
-        Holds::parse(&read_text(&self.results).context("the emulator wrote no results")?)
+        Holds::parse(&self.0.results()?)
     }
 }
 

@@ -42,7 +42,7 @@ impl Display for Row {
     }
 }
 
-/// Ticks that something takes; what it costs besides counts for the row that is measured.
+/// Ticks that `work` takes; its expensive instructions count for the row that is measured.
 #[inline(always)]
 pub fn timed(work: impl FnOnce()) -> u64 {
     arch::mark::<{ arch::BEGIN }>();
@@ -88,7 +88,7 @@ pub fn begin_row() {
 }
 
 impl Row {
-    /// What was [timed] since the row began was of so many operations. So `./x bench` adds what each of them costs besides.
+    /// Everything that was [timed] since the row began took so many operations: `./x bench` divides the counts by them.
     pub fn of(self, operations: u64) -> Self {
         arch::mark::<{ arch::KEEP }>();
         self.with("counted", ROWS.fetch_add(1, Ordering::Relaxed)).with("operations", operations)

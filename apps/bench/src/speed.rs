@@ -37,20 +37,20 @@ pub fn up(cpus: u64) -> Result<(), String> {
         let before = disturbances()?;
         let several = best(cpus, work)?;
         let after = disturbances()?;
-        let hundredths = (100 * cpus as u64 * one).checked_div(several).ok_or("the clock stands still")?;
-        println!("speed-up: {what}: on {cpus} CPUs {}.{:02}", hundredths / 100, hundredths % 100);
+        let ratio = (100 * cpus as u64 * one).checked_div(several).ok_or("the clock stands still")?;
+        println!("speed-up: {what}: on {cpus} CPUs {}", decimal(ratio));
         if what == OBJECTS_MADE {
             let objects = TRIES as u64 * cpus as u64 * OBJECTS;
-            let [waits, stops] = [0, 1].map(|kind| (100 * (after[kind] - before[kind])).div_ceil(objects));
-            let each = |hundredths: u64| alloc::format!("{}.{:02}", hundredths / 100, hundredths % 100);
-            println!(
-                "speed-up: for each object: a CPU waits {} times, and is stopped {} times",
-                each(waits),
-                each(stops)
-            );
+            let each = |kind: usize| decimal((100 * (after[kind] - before[kind])).div_ceil(objects));
+            println!("speed-up: for each object: a CPU waits {} times, and is stopped {} times", each(0), each(1));
         }
     }
     Ok(())
+}
+
+/// Hundredths as a number with a point.
+fn decimal(hundredths: u64) -> String {
+    alloc::format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
 /// How often CPUs had to wait for the nucleus lock, and were stopped by the one that had it.

@@ -254,13 +254,8 @@ fn unmap(address: u64, order: u64, rights: u64) -> Outcome {
 fn map_cycle() -> Result<String, String> {
     let text = |error: Error| error.to_string();
     let mut child = Child::new().map_err(text)?;
-    let [turn, done] = [(); 2].map(|()| operation::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new));
-    let (turn, done) = (turn.map_err(text)?, done.map_err(text)?);
-    let domain = child.give(Entry::DOMAIN, rights::WRITE).map_err(text)?;
-    let [turn_index, done_index] = [&turn, &done].map(|semaphore| child.give(semaphore.entry(), rights::ALL));
-    let (turn_index, done_index) = (turn_index.map_err(text)?, done_index.map_err(text)?);
     map(child.entry(), constant(), PLACE, 0, MAP_READ).map_err(text)?;
-    child.plays(turn_index, done_index, domain, PLACE, OURS).map_err(text)?;
+    let [turn, done] = child.plays(PLACE, OURS).map_err(text)?;
     operation::v(turn.entry()).map_err(text)?;
     operation::p(done.entry(), operation::clock() + PATIENCE).map_err(text)?;
     // SAFETY: the child mapped a page of constants there.
@@ -320,12 +315,7 @@ pub static START: AtomicU64 = AtomicU64::new(0);
 fn map_deep() -> Result<String, String> {
     let text = |error: Error| error.to_string();
     let mut child = Child::new().map_err(text)?;
-    let [turn, done] = [(); 2].map(|()| operation::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new));
-    let (turn, done) = (turn.map_err(text)?, done.map_err(text)?);
-    let domain = child.give(Entry::DOMAIN, rights::WRITE).map_err(text)?;
-    let [turn_index, done_index] = [&turn, &done].map(|semaphore| child.give(semaphore.entry(), rights::ALL));
-    let (turn_index, done_index) = (turn_index.map_err(text)?, done_index.map_err(text)?);
-    child.plays(turn_index, done_index, domain, PLACE, OURS).map_err(text)?;
+    let [turn, done] = child.plays(PLACE, OURS).map_err(text)?;
     let mut source = constant();
     let mut depth = 0;
     let refused = loop {

@@ -15,7 +15,7 @@ use runtime::thread::{self, Thread};
 use runtime::{Entry, table};
 
 use crate::child::{Child, PATIENCE};
-use crate::{Crime, arch, child};
+use crate::{Crime, child};
 
 /// All of them.
 pub const ALL: &[Crime] = &[
@@ -28,7 +28,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 /// Order of the table of the domain that has the copies, and how many it has.
 const ORDER: u64 = 4;
 const COPIES: usize = 900;
-/// Who removes has this priority, below that of the accomplice.
+/// The priority of the thread that removes: below the accomplice's.
 const LOW: Schedule = Schedule { priority: 8, slice: 10_000 };
 const USUAL: Schedule = Schedule { priority: 16, slice: 10_000 };
 /// The accomplice looks so often, in nanoseconds.
@@ -132,8 +132,7 @@ fn entries() -> Result<String, String> {
     let home = domain().map_err(text)?;
     child::equip(home.entry()).map_err(text)?;
     let waits = op::entry_copy(Entry::OWN, never.entry(), home.entry(), Entry::OWN, rights::ALL).map_err(text)?;
-    let waits = waits.0 * runtime::abi::layout::ENTRY_BYTES;
-    let thread = || child::start_in(home.entry(), arch::one_call, &[waits as u64, abi_op::P, NEVER, 0, 0, 0, 0]);
+    let thread = || child::calls_in(home.entry(), waits.0 as u64, [abi_op::P, NEVER, 0, 0, 0, 0]);
     // The first thread of a domain ends it.
     let first = thread().map_err(text)?;
     let kinds: [(&str, Make<'_>); 4] = [
@@ -176,12 +175,7 @@ fn unmap_mapped() -> Result<bool, String> {
     let draw = Sigma0Client(Direct(Entry::SIGMA0)).draw(DRAWN, 0, MAP_READ | MAP_WRITE);
     draw.map_err(|error| error.to_string())?;
     let mut other = Child::new().map_err(text)?;
-    let [turn, done] = [(); 2].map(|()| op::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new));
-    let (turn, done) = (turn.map_err(text)?, done.map_err(text)?);
-    let domain = other.give(Entry::DOMAIN, rights::WRITE).map_err(text)?;
-    let [turn_index, done_index] = [&turn, &done].map(|semaphore| other.give(semaphore.entry(), rights::ALL));
-    let (turn_index, done_index) = (turn_index.map_err(text)?, done_index.map_err(text)?);
-    other.plays(turn_index, done_index, domain, OTHERS, BACK).map_err(text)?;
+    let [turn, done] = other.plays(OTHERS, BACK).map_err(text)?;
     // SAFETY: a page to which nothing refers.
     let map = |place| unsafe { op::map(other.entry(), DRAWN, place, 0, MAP_READ) }.map_err(text);
     map(OTHERS)?;
@@ -198,8 +192,7 @@ fn dead() -> Result<String, String> {
     let service = victim.reading_service(1).map(Owned::new).map_err(text)?;
     let never = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     let waits = victim.give(never.entry(), rights::ALL).map_err(text)?;
-    let words = [waits * runtime::abi::layout::ENTRY_BYTES as u64, abi_op::P, NEVER, 0, 0, 0, 0];
-    let thread = child::start_in(victim.entry(), arch::one_call, &words).map_err(text)?;
+    let thread = child::calls_in(victim.entry(), waits, [abi_op::P, NEVER, 0, 0, 0, 0]).map_err(text)?;
     let all = [("domain", victim.entry()), ("service", service.entry()), ("thread", thread.entry())];
     for is_dead in [false, true] {
         for (name, entry) in all {

@@ -59,6 +59,12 @@ pub fn start_in(domain: Entry, code: unsafe extern "C" fn() -> !, words: &[u64])
     unsafe { op::thread_new(domain, code as *const () as u64, 0, told as *mut _ as u64, SCHEDULE) }.map(Owned::new)
 }
 
+/// A thread of a domain that was [equipped](equip) traverses the portal at `index`; the first thread of a domain would end it.
+pub fn calls_in(domain: Entry, index: u64, words: [u64; 6]) -> Result<Owned, Error> {
+    let [a, b, c, d, e, f] = words;
+    start_in(domain, arch::one_call, &[index * ENTRY_BYTES as u64, a, b, c, d, e, f])
+}
+
 impl Child {
     /// A domain in which this program's code for children can run, on our account.
     pub fn new() -> Result<Self, Error> {
@@ -99,23 +105,20 @@ impl Child {
 
     /// As [`Self::calls`], and does not wait.
     pub fn begins(&mut self, index: u64, words: [u64; 6]) -> Result<(), Error> {
-        let [a, b, c, d, e, f] = words;
-        self.start(arch::one_call, &[index * ENTRY_BYTES as u64, a, b, c, d, e, f])
+        self.threads.push(calls_in(self.entry(), index, words)?);
+        Ok(())
     }
 
-    /// Starts a child that for ever waits for `semaphore`, maps the page at `source` into `domain` at
-    /// `destination`, goes on by two pages each, and raises `done`. All but addresses are indices of its table.
-    /// When it is refused it dies with the error as status.
-    pub fn plays(
-        &mut self,
-        semaphore: u64,
-        done: u64,
-        domain: u64,
-        source: u64,
-        destination: u64,
-    ) -> Result<(), Error> {
+    /// Starts a child that for ever waits for a semaphore, maps its page at `source` into our domain at `destination`, goes on by
+    /// two pages each, and raises another semaphore: gives both. When it is refused it dies with the error as status.
+    pub fn plays(&mut self, source: u64, destination: u64) -> Result<[Owned; 2], Error> {
+        let turn = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
+        let done = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
+        let domain = self.give(Entry::DOMAIN, rights::WRITE)?;
         let bytes = ENTRY_BYTES as u64;
-        self.start(arch::ping_pong, &[semaphore * bytes, done * bytes, domain, source, destination])
+        let indices = [self.give(turn.entry(), rights::ALL)? * bytes, self.give(done.entry(), rights::ALL)? * bytes];
+        self.start(arch::ping_pong, &[indices[0], indices[1], domain, source, destination])?;
+        Ok([turn, done])
     }
 
     /// Starts a child that reads a word and ends with it as status.

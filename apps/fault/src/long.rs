@@ -15,9 +15,9 @@ use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, message, table};
 
+use crate::Crime;
 use crate::child;
 use crate::launch::Process;
-use crate::{Crime, arch};
 
 /// All of them.
 pub const ALL: &[Crime] = &[
@@ -87,12 +87,6 @@ fn table_full() -> Result<String, String> {
 /// Where a domain has the one that it makes.
 const INNER: usize = 60;
 
-/// A thread of `domain` traverses the portal at `index`; the first thread of a domain would end it.
-fn calls(domain: Entry, index: u64, words: [u64; 6]) -> Result<Owned, Error> {
-    let [a, b, c, d, e, f] = words;
-    child::start_in(domain, arch::one_call, &[index * runtime::abi::layout::ENTRY_BYTES as u64, a, b, c, d, e, f])
-}
-
 fn domains_deep() -> Result<String, String> {
     let never = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     let outermost = Owned::new(op::domain_new(Entry::ACCOUNT, 0, 0, "victim").map_err(text)?);
@@ -102,9 +96,9 @@ fn domains_deep() -> Result<String, String> {
         let domain = entries.last().map_or(outermost.entry(), Owned::entry);
         child::equip(domain).map_err(text)?;
         let waits = op::entry_copy(Entry::OWN, never.entry(), domain, Entry::OWN, rights::ALL).map_err(text)?;
-        threads.push(calls(domain, waits.0 as u64, [abi_op::P, NEVER, 0, 0, 0, 0]).map_err(text)?);
+        threads.push(child::calls_in(domain, waits.0 as u64, [abi_op::P, NEVER, 0, 0, 0, 0]).map_err(text)?);
         thread::sleep(MILLISECOND).map_err(text)?;
-        threads.push(calls(domain, abi_op::DOMAIN_NEW as u64, [0, 0, 0, INNER as u64, 0, 0]).map_err(text)?);
+        threads.push(child::calls_in(domain, abi_op::DOMAIN_NEW as u64, [0, 0, 0, INNER as u64, 0, 0]).map_err(text)?);
         thread::sleep(MILLISECOND).map_err(text)?;
         let place = Owned::new(table::allocate().map_err(text)?);
         match op::entry_copy(domain, Entry(INNER), Entry::OWN, place.entry(), rights::ALL) {

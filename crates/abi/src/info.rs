@@ -28,7 +28,7 @@ pub const LOG_PROGRAMS: u64 = 7;
 
 /// A record that [`crate::op::INFO`] tells.
 pub trait Record: Sized {
-    /// What to ask for.
+    /// The operand of [`crate::op::INFO`] that asks for it.
     const WHAT: u64;
 
     /// From the bytes that the nucleus wrote: words of eight bytes, little-endian, in the order of the fields. `None` if there are

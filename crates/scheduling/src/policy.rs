@@ -69,7 +69,7 @@ pub struct Instance {
     /// Rank of what was dispatched last: its level plus 1.
     rank: u32,
     rests: bool,
-    /// Who was preempted last since a slice ended.
+    /// The thread that was preempted last since a slice ended.
     kept: u16,
     /// The level at which a slice ended, until a thread runs.
     ended: Option<usize>,

@@ -100,7 +100,11 @@ pub fn portal_new(operands: &Operands) -> Outcome {
 pub fn info(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::READ)?;
     let entry = domain.place(operands.index(1))?;
-    let number = if entry.kind() == Kind::Domain { entry.word0 } else { 0 };
+    let number = match entry.kind() {
+        // SAFETY: the kind was checked.
+        Kind::Domain => unsafe { entry.object_as::<Domain>() }.number,
+        _ => 0,
+    };
     Ok(entry.node.kind as u64 | (entry.node.rights as u64) << 8 | number << 16)
 }
 

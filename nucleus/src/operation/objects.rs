@@ -22,13 +22,12 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     have_block(operands, operands.word(1));
     have_clear(operands, 1);
     let account = operands.account(0, rights::WRITE)?;
-    let (mut place, index) = operands.vacancy(operands.own(), 3)?;
+    let (place, index) = operands.vacancy(operands.own(), 3)?;
     let mut name = [0; 16];
     name[..8].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
     name[8..].copy_from_slice(&log::name(operands.word(5)).to_le_bytes());
     let mut domain = domains::new(account, operands.word(1), operands.word(2), name, Some(operands.own()))?;
     place.fill(Content::original(Kind::Domain, domain.address()), None)?;
-    place.word0 = domain.number;
     domain.entry = Some(place);
     if operands.word(1) == 0 {
         return Ok(index as u64);

@@ -2,7 +2,7 @@
 //!
 //! Sources: Intel SDM volume 2 (opcodes) and volume 3, 9.3 (what serialises); Arm ARM (DDI 0487), C4.1 (encodings).
 
-/// What costs more.
+/// A kind of instructions that cost more than others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// Writes the root of the page tables: CR3; TTBR0_EL1, TTBR1_EL1.
@@ -21,7 +21,7 @@ pub enum Class {
 /// How many classes there are.
 pub const CLASSES: usize = 5;
 
-/// What a program tells us by an instruction that does nothing: NOP with a displacement of 0x43410000 and the number of the mark
+/// A mark: an instruction that does nothing, by which a program tells us something. NOP with a displacement of 0x43410000 and the number of the mark
 /// (x86-64), MOVZ XZR with 0xca00 and the number (AArch64).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
@@ -52,7 +52,7 @@ impl Isa {
         }
     }
 
-    /// What the instruction with these bytes costs.
+    /// The class of the instruction with these bytes.
     pub fn class(self, bytes: &[u8]) -> Option<Class> {
         match self {
             Self::X86_64 => x86_64(bytes),
@@ -60,7 +60,7 @@ impl Isa {
         }
     }
 
-    /// What it tells.
+    /// The mark with these bytes.
     pub fn mark(self, bytes: &[u8]) -> Option<Mark> {
         let number = match (self, bytes) {
             (Self::X86_64, [0x0f, 0x1f, 0x80, number, 0x00, 0x41, 0x43]) => u32::from(*number),

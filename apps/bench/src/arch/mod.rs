@@ -9,7 +9,7 @@ pub use aarch64::mark;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::mark;
 
-/// What is counted begins, and ends: it is added to what was before. What was added is kept as one row, or dropped.
+/// The four marks: counting begins; counting ends, and the count is added to the row's; the row is kept; the row is dropped.
 pub const BEGIN: u16 = 1;
 /// See [`BEGIN`].
 pub const END: u16 = 2;
