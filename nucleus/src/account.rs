@@ -6,9 +6,10 @@
 
 use crate::arch::memory::{DIRECT, physical};
 use crate::frames::{self, Frame, Use};
-use crate::pointer::{Link, Nucleus, Ref};
+use crate::pointer::{Fresh, Held, Link, Nucleus, Ref};
 use crate::slab;
 use abi::Error;
+use core::cell::Cell;
 
 /// Nesting of accounts.
 const MAX_DEPTH: u16 = 8;
@@ -17,88 +18,90 @@ const MAX_DEPTH: u16 = 8;
 #[repr(C, align(64))]
 pub struct Account {
     /// Frames it may have, those passed to children included.
-    pub limit: usize,
+    pub limit: Cell<usize>,
     /// Frames charged, limits of children included.
-    pub used: usize,
+    pub used: Cell<usize>,
     /// Limits of children.
-    pub passed: usize,
+    pub passed: Cell<usize>,
     parent: Link<Account>,
     /// First of the pages of small objects that have room.
-    pub partial: Frame,
+    pub partial: Cell<Frame>,
     depth: u16,
-    ownerless: bool,
+    ownerless: Cell<bool>,
     /// Its original entry is being removed.
-    pub is_going: bool,
+    pub is_going: Cell<bool>,
     /// Numbers of threads in use by domains that it pays for, and by those that its children pay for.
-    numbers: u16,
+    numbers: Cell<u16>,
     /// How many there may be.
     most_numbers: u16,
 }
 
 static ROOT: Nucleus<Account> = Nucleus::new(Account {
-    limit: 0,
-    used: 0,
-    passed: 0,
+    limit: Cell::new(0),
+    used: Cell::new(0),
+    passed: Cell::new(0),
     parent: None,
-    partial: 0,
+    partial: Cell::new(0),
     depth: 0,
-    ownerless: false,
-    is_going: false,
-    numbers: 0,
+    ownerless: Cell::new(false),
+    is_going: Cell::new(false),
+    numbers: Cell::new(0),
     most_numbers: u16::MAX,
 });
 
-static CHARGED: Nucleus<usize> = Nucleus::new(0);
+static CHARGED: Nucleus<Cell<usize>> = Nucleus::new(Cell::new(0));
 
 /// The account from which all others are filled.
-pub fn root() -> Ref<Account> {
+pub fn root(held: Held) -> Ref<Account> {
     // Seen through the direct map, as all accounts are.
     // SAFETY: the same object.
-    unsafe { Ref::new((DIRECT + physical(ROOT.reference().address())) as *mut Account) }
+    unsafe { Ref::new((DIRECT + physical(ROOT.reference(held).address())) as *mut Account) }
 }
 
 /// Frames charged to all accounts together.
-pub fn charged() -> usize {
-    *CHARGED.get()
+pub fn charged(held: Held) -> usize {
+    CHARGED.get(held).get()
 }
 
 /// Gives the root account all free frames.
-pub fn init() {
-    root().limit = frames::numbers().1;
+pub fn init(held: Held) {
+    root(held).limit.set(frames::numbers(held).1);
 }
 
 /// Gives the root account frames that became free.
-pub fn add(frames: usize) {
-    root().limit += frames;
+pub fn add(held: Held, frames: usize) {
+    root(held).limit.update(|value| value + frames);
 }
 
 impl Ref<Account> {
     /// Frames left.
     pub fn left(self) -> usize {
-        self.limit - self.used
+        self.limit.get() - self.used.get()
     }
 
     /// Charges one frame and takes it.
     #[inline]
     pub fn allocate_one(self, used: Use) -> Result<Frame, Error> {
+        let held = self.held();
         if self.left() < 1 {
             return Err(Error::AccountExhausted);
         }
-        let frame = frames::allocate_one().ok_or(Error::NoFrames)?;
+        let frame = frames::allocate_one(held).ok_or(Error::NoFrames)?;
         self.charge(frame, used);
         Ok(frame)
     }
 
     /// Charges 2^order frames and takes them.
-    pub fn allocate(mut self, order: usize, used: Use) -> Result<Frame, Error> {
+    pub fn allocate(self, order: usize, used: Use) -> Result<Frame, Error> {
+        let held = self.held();
         if self.left() < 1 << order {
             return Err(Error::AccountExhausted);
         }
-        let frame = frames::allocate(order).ok_or(Error::NoFrames)?;
-        self.used += 1 << order;
-        *CHARGED.get() += 1 << order;
+        let frame = frames::allocate(held, order).ok_or(Error::NoFrames)?;
+        self.used.update(|value| value + (1 << order));
+        CHARGED.get(held).update(|charged| charged + (1 << order));
         // Few instructions for each: there can be many.
-        for record in frames::records(frame, order) {
+        for record in frames::records(held, frame, order) {
             record.charge(self, used);
         }
         Ok(frame)
@@ -107,33 +110,35 @@ impl Ref<Account> {
     /// Charges one clear frame and takes it.
     #[inline]
     pub fn allocate_clear(self, used: Use) -> Result<Frame, Error> {
+        let held = self.held();
         if self.left() < 1 {
             return Err(Error::AccountExhausted);
         }
-        let frame = frames::allocate_clear().ok_or(Error::NoFrames)?;
+        let frame = frames::allocate_clear(held).ok_or(Error::NoFrames)?;
         self.charge(frame, used);
         Ok(frame)
     }
 
     #[inline]
-    fn charge(mut self, frame: Frame, used: Use) {
-        self.used += 1;
-        *CHARGED.get() += 1;
-        frames::record(frame).charge(self, used);
+    fn charge(self, frame: Frame, used: Use) {
+        let held = self.held();
+        self.used.update(|value| value + 1);
+        CHARGED.get(held).update(|charged| charged + 1);
+        frames::record(held, frame).charge(self, used);
     }
 
     /// One more thread gets a number: it counts here and in all accounts above, at most `MAX_DEPTH` of them.
     pub fn take_number(self) -> Result<(), Error> {
-        if self.up().any(|account| account.numbers >= account.most_numbers) {
+        if self.up().any(|account| account.numbers.get() >= account.most_numbers) {
             return Err(Error::LimitReached);
         }
-        self.up().for_each(|mut account| account.numbers += 1);
+        self.up().for_each(|account| account.numbers.update(|value| value + 1));
         Ok(())
     }
 
     /// A thread gives its number back.
     pub fn release_number(self) {
-        self.up().for_each(|mut account| account.numbers -= 1);
+        self.up().for_each(|account| account.numbers.update(|value| value - 1));
     }
 
     /// This account and all above.
@@ -143,36 +148,38 @@ impl Ref<Account> {
 
     /// A child with `limit` frames taken from this account; it pays for at most so many `numbers` of threads, 0 = as many as
     /// this one.
-    pub fn new_child(mut self, limit: usize, numbers: u64) -> Result<Ref<Account>, Error> {
+    pub fn new_child(self, limit: usize, numbers: u64) -> Result<Ref<Account>, Error> {
         if self.depth == MAX_DEPTH {
             return Err(Error::TooDeep);
         }
         // The account itself is an object in a slab page of its parent: have that first.
-        let mut child: Ref<Account> = slab::allocate(self)?;
+        let mut child: Fresh<Account> = slab::allocate(self)?;
         if self.left() < limit {
-            slab::free(child);
+            slab::free(child.share());
             return Err(Error::AccountExhausted);
         }
-        self.used += limit;
-        self.passed += limit;
-        (child.limit, child.parent, child.depth) = (limit, Some(self), self.depth + 1);
+        self.used.update(|value| value + limit);
+        self.passed.update(|value| value + limit);
+        child.limit.set(limit);
+        child.parent = Some(self);
+        child.depth = self.depth + 1;
         child.most_numbers = if numbers == 0 { u16::MAX } else { numbers.min(u16::MAX as u64) as u16 };
-        Ok(child)
+        Ok(child.share())
     }
 
     /// Moves unused frames between parent and child, whichever way.
-    pub fn move_to(mut self, mut to: Ref<Account>, frames: usize) -> Result<(), Error> {
+    pub fn move_to(self, to: Ref<Account>, frames: usize) -> Result<(), Error> {
         if self.left() < frames {
             return Err(Error::AccountExhausted);
         }
         if to.parent == Some(self) {
-            self.used += frames;
-            self.passed += frames;
-            to.limit += frames;
+            self.used.update(|value| value + frames);
+            self.passed.update(|value| value + frames);
+            to.limit.update(|value| value + frames);
         } else if self.parent == Some(to) {
-            to.used -= frames;
-            to.passed -= frames;
-            self.limit -= frames;
+            to.used.update(|value| value - frames);
+            to.passed.update(|value| value - frames);
+            self.limit.update(|value| value - frames);
         } else {
             return Err(Error::BadArgument);
         }
@@ -180,33 +187,34 @@ impl Ref<Account> {
     }
 
     /// The owner is gone: what is unused goes back to the parent now, the rest as it is given back.
-    pub fn disown(mut self) {
-        self.ownerless = true;
+    pub fn disown(self) {
+        self.ownerless.set(true);
         self.shrink();
     }
 
-    fn uncharge(mut self, frames: usize) {
-        self.used -= frames;
-        *CHARGED.get() -= frames;
-        if self.ownerless {
+    fn uncharge(self, frames: usize) {
+        let held = self.held();
+        self.used.update(|value| value - frames);
+        CHARGED.get(held).update(|charged| charged - frames);
+        if self.ownerless.get() {
             self.shrink();
         }
     }
 
     /// Passes what is unused to the parent, frees the account when nothing is charged to it any more, and
     /// goes on with a parent that has no owner either: at most `MAX_DEPTH` of them.
-    fn shrink(mut self) {
-        let Some(mut parent) = self.parent else { return };
+    fn shrink(self) {
+        let Some(parent) = self.parent else { return };
         let unused = self.left();
-        self.limit -= unused;
-        parent.used -= unused;
-        parent.passed -= unused;
+        self.limit.update(|value| value - unused);
+        parent.used.update(|value| value - unused);
+        parent.passed.update(|value| value - unused);
         // The slab page of the account may be charged to the parent and go with it: the parent waits.
-        let ownerless = core::mem::replace(&mut parent.ownerless, false);
-        if self.used == 0 {
+        let ownerless = parent.ownerless.replace(false);
+        if self.used.get() == 0 {
             slab::free(self);
         }
-        parent.ownerless = ownerless;
+        parent.ownerless.set(ownerless);
         if ownerless {
             parent.shrink();
         }
@@ -214,18 +222,19 @@ impl Ref<Account> {
 }
 
 /// Gives 2^order frames back to the allocator and their account.
-pub fn release(frame: Frame, order: usize) {
-    let account = frames::record(frame).account();
-    for record in frames::records(frame, order) {
-        record.used = Use::Inside;
+pub fn release(held: Held, frame: Frame, order: usize) {
+    let account = frames::record(held, frame).account();
+    for record in frames::records(held, frame, order) {
+        record.used.set(Use::Inside);
     }
-    frames::release(frame, order);
+    frames::release(held, frame, order);
     account.uncharge(1 << order);
 }
 
 /// As [`release`], of a page table without entries, for which `account` pays: it is full of zeros.
 pub fn release_table(account: Ref<Account>, frame: Frame) {
-    frames::record(frame).used = Use::Inside;
-    frames::release_clear(frame);
+    let held = account.held();
+    frames::record(held, frame).used.set(Use::Inside);
+    frames::release_clear(held, frame);
     account.uncharge(1);
 }

@@ -5,101 +5,109 @@
 use crate::activation::Activation;
 use crate::arch::timer;
 use crate::cpu::{self, Cpu};
-use crate::pointer::{Link, Ref};
+use crate::pointer::{Held, Link, Ref};
 use abi::NEVER;
+use core::cell::Cell;
 
 /// An activation's place in the tree.
 #[repr(C)]
 pub struct Place {
-    left: Link<Activation>,
-    right: Link<Activation>,
-    up: Link<Activation>,
+    left: Cell<Link<Activation>>,
+    right: Cell<Link<Activation>>,
+    up: Cell<Link<Activation>>,
     /// The CPU in whose tree it is.
-    cpu: u8,
+    cpu: Cell<u8>,
     /// Steps to the nearest missing child; the left one's is never smaller than the right one's.
-    rank: u32,
+    rank: Cell<u32>,
 }
 
 /// The wait or call of `activation` ends at `deadline` (ticks); 0 = never.
-pub fn set(mut activation: Ref<Activation>, deadline: u64) {
+pub fn set(activation: Ref<Activation>, deadline: u64) {
+    let held = activation.held();
     clear(activation);
     if deadline == 0 {
         return;
     }
-    activation.deadline = deadline;
-    let cpu = cpu::this();
-    activation.place = Place { left: None, right: None, up: None, cpu: cpu.number, rank: 1 };
-    let root = merge(cpu.deadlines, Some(activation));
+    activation.deadline.set(deadline);
+    let cpu = cpu::this(held);
+    let place = &activation.place;
+    for link in [&place.left, &place.right, &place.up] {
+        link.set(None);
+    }
+    place.cpu.set(cpu.number);
+    place.rank.set(1);
+    let root = merge(cpu.deadlines.get(), Some(activation));
     set_root(cpu, root);
     if root == Some(activation) {
-        timer::arm_no_later_than(deadline);
+        timer::arm_no_later_than(held, deadline);
     }
 }
 
 /// The wait or call of `activation` is over.
-pub fn clear(mut activation: Ref<Activation>) {
-    if activation.deadline == 0 {
+pub fn clear(activation: Ref<Activation>) {
+    let held = activation.held();
+    if activation.deadline.get() == 0 {
         return;
     }
-    activation.deadline = 0;
-    let rest = merge(activation.place.left, activation.place.right);
-    let Some(mut parent) = activation.place.up else {
-        return cpu::of(activation.place.cpu as usize).into_iter().for_each(|cpu| set_root(cpu, rest));
+    activation.deadline.set(0);
+    let rest = merge(activation.place.left.get(), activation.place.right.get());
+    let Some(mut parent) = activation.place.up.get() else {
+        return cpu::of(held, activation.place.cpu.get() as usize).into_iter().for_each(|cpu| set_root(cpu, rest));
     };
-    if let Some(mut rest) = rest {
-        rest.place.up = Some(parent);
+    if let Some(rest) = rest {
+        rest.place.up.set(Some(parent));
     }
-    if parent.place.left == Some(activation) {
-        parent.place.left = rest;
+    if parent.place.left.get() == Some(activation) {
+        parent.place.left.set(rest);
     } else {
-        parent.place.right = rest;
+        parent.place.right.set(rest);
     }
     // A rank that changes is one above the one below: as many steps as ranks.
     while parent.restore() {
-        let Some(next) = parent.place.up else { return };
+        let Some(next) = parent.place.up.get() else { return };
         parent = next;
     }
 }
 
 /// The earliest deadline of this CPU in ticks.
-pub fn earliest() -> u64 {
-    cpu::this().deadlines.map_or(NEVER, |root| root.deadline)
+pub fn earliest(held: Held) -> u64 {
+    cpu::this(held).deadlines.get().map_or(NEVER, |root| root.deadline.get())
 }
 
 /// The activation with the earliest deadline of this CPU if that is not later than `now`.
-pub fn due(now: u64) -> Link<Activation> {
-    cpu::this().deadlines.filter(|root| root.deadline <= now)
+pub fn due(held: Held, now: u64) -> Link<Activation> {
+    cpu::this(held).deadlines.get().filter(|root| root.deadline.get() <= now)
 }
 
-fn set_root(mut cpu: Ref<Cpu>, root: Link<Activation>) {
-    if let Some(mut root) = root {
-        root.place.up = None;
+fn set_root(cpu: Ref<Cpu>, root: Link<Activation>) {
+    if let Some(root) = root {
+        root.place.up.set(None);
     }
-    cpu.deadlines = root;
+    cpu.deadlines.set(root);
 }
 
 /// Joins two trees along their right spines, which are logarithmic.
 fn merge(a: Link<Activation>, b: Link<Activation>) -> Link<Activation> {
     let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
-    let (mut first, second) = if a.deadline <= b.deadline { (a, b) } else { (b, a) };
-    let right = merge(first.place.right, Some(second));
-    if let Some(mut right) = right {
-        right.place.up = Some(first);
+    let (first, second) = if a.deadline.get() <= b.deadline.get() { (a, b) } else { (b, a) };
+    let right = merge(first.place.right.get(), Some(second));
+    if let Some(right) = right {
+        right.place.up.set(Some(first));
     }
-    first.place.right = right;
+    first.place.right.set(right);
     first.restore();
     Some(first)
 }
 
 impl Ref<Activation> {
     /// Puts children and rank right; true if the rank changed.
-    fn restore(mut self) -> bool {
-        let rank = |link: Link<Activation>| link.map_or(0, |child| child.place.rank);
-        let place = &mut self.place;
-        if rank(place.left) < rank(place.right) {
-            core::mem::swap(&mut place.left, &mut place.right);
+    fn restore(self) -> bool {
+        let rank = |link: Link<Activation>| link.map_or(0, |child| child.place.rank.get());
+        let place = &self.place;
+        if rank(place.left.get()) < rank(place.right.get()) {
+            place.left.swap(&place.right);
         }
-        let new = rank(place.right) + 1;
-        core::mem::replace(&mut place.rank, new) != new
+        let new = rank(place.right.get()) + 1;
+        place.rank.replace(new) != new
     }
 }

@@ -11,15 +11,17 @@ use abi::info::status;
 use abi::layout::{EXCEPTION, PAGE_FAULT};
 use abi::rights::Kind;
 use abi::{Control, Error};
+use core::cell::Cell;
 
 /// A page fault at `address`: the portal of the first range that holds it is called with
 /// `(address, instruction pointer, error code)`; word 0 of its answer is 0 to try again.
 pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
-    info::counters().faults += 1;
+    let held = activation.held();
+    info::counters(held).faults.up();
     trace::page_fault(activation, address, code);
-    let range = activation.domain.ranges.iter().position(|(start, end)| (*start..*end).contains(&address));
+    let range = activation.domain.ranges.iter().map(Cell::get).position(|(start, end)| (start..end).contains(&address));
     let error = match range {
-        Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.pc, code, 0, 0], 0),
+        Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.pc.get(), code, 0, 0], 0),
         None => Error::Empty,
     };
     activation.condemn(status::PAGE_FAULT, [address, code, error as u64]);
@@ -30,11 +32,11 @@ pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
 /// the message area.
 pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
     trace::exception(activation, vector, code);
-    let saved = activation.registers;
+    let saved = &activation.registers;
     // SAFETY: the message area is a page of the nucleus.
-    unsafe { (activation.message_kernel as *mut Registers).write(saved) };
+    unsafe { (activation.message_kernel as *mut Registers).copy_from(saved, 1) };
     let bytes = size_of::<Registers>();
-    let error = upcall(activation, EXCEPTION, [vector, code, saved.pc, saved.sp, 0], bytes);
+    let error = upcall(activation, EXCEPTION, [vector, code, saved.pc.get(), saved.sp.get(), 0], bytes);
     activation.condemn(status::EXCEPTION + vector, [vector, code, error as u64]);
     condemned(activation)
 }
@@ -42,7 +44,8 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
 /// Calls an upcall portal on behalf of the faulting activation; returns only if that cannot be done.
 #[inline(always)]
 fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usize) -> Error {
-    if cpu::this().thread.is_some_and(schedule::is_seat) {
+    let held = activation.held();
+    if cpu::this(held).thread.get().is_some_and(schedule::is_seat) {
         return Error::NotRunnable;
     }
     let entry = match activation.domain.entry(index, Kind::Call, 0) {
@@ -55,17 +58,18 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
 /// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, and done, and
 /// the activation is left, each in a stretch of its own. After an interrupt it goes on here; how far it got says the
 /// status that is saved. The words are those of [`Ref::condemn`]. Nothing of this stands where a user can write.
-pub fn condemned(mut activation: Ref<Activation>) -> ! {
+pub fn condemned(activation: Ref<Activation>) -> ! {
+    let held = activation.held();
     loop {
-        schedule::pause();
+        schedule::pause(held);
         let (step, words) = (activation.registers.status(), activation.registers.words());
         let owner = activation.address();
         match step {
-            0 => log::begin(owner, &domain::death_line(&activation.domain, words[0])),
-            1 => log::go_on(owner, &reason(activation.registers.pc, words)),
+            0 => log::begin(held, owner, &domain::death_line(&activation.domain, words[0])),
+            1 => log::go_on(held, owner, &reason(activation.registers.pc.get(), words)),
             2 => domain::tell_death(activation.domain, words[0], owner),
             3 => domain::die(activation.domain, words[0]),
-            _ => domain::leave_dead(),
+            _ => domain::leave_dead(held),
         }
         activation.registers.set_words(words, 0);
         activation.registers.set_status(step + 1);

@@ -12,8 +12,9 @@ use crate::account::Account;
 use crate::arch::memory::{self, DIRECT, physical};
 use crate::arch::start;
 use crate::log::{self, Part};
-use crate::pointer::{Nucleus, Ref};
+use crate::pointer::{Held, Nucleus, Ref};
 use abi::boot::{BootInfo, MAX_REGIONS, Region};
+use core::cell::Cell;
 
 /// Bytes of a frame.
 pub const FRAME: usize = 4096;
@@ -29,9 +30,9 @@ pub const RAM_END: u64 = 64 << 32;
 /// Reports RAM that is not used.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
-pub fn report_left_out(bytes: u64) {
+pub fn report_left_out(held: Held, bytes: u64) {
     if bytes != 0 {
-        log::line(&[Part::Text("nucleus: RAM that is not used, in MiB: "), Part::Number(bytes >> 20)]);
+        log::line(held, &[Part::Text("nucleus: RAM that is not used, in MiB: "), Part::Number(bytes >> 20)]);
     }
 }
 
@@ -59,17 +60,16 @@ pub enum Use {
 }
 
 /// One per frame.
-#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Record {
     /// Who pays: physical address of the account / 64. Of a last-level page table: of its shadow.
-    owner: u32,
+    owner: Cell<u32>,
     /// What for.
-    pub used: Use,
+    pub used: Cell<Use>,
     /// Order of a free block.
-    order: u8,
+    order: Cell<u8>,
     /// Page tables: live entries. Users' memory: see [`set_going`].
-    pub count: u16,
+    pub count: Cell<u16>,
 }
 
 /// Bytes that the nucleus keeps of each frame.
@@ -80,29 +80,29 @@ const _: () = assert!(size_of::<Record>() == 8);
 
 /// The neighbours of a free block in the list of its order: the next, and the one before. They stand in the records of its
 /// first two frames, so that memory which nobody uses is not touched; of a single frame in its first bytes.
-fn links(frame: Frame, order: usize) -> [&'static mut u32; 2] {
+fn links(held: Held, frame: Frame, order: usize) -> [&'static Cell<u32>; 2] {
     if order > 0 {
-        let [first, second, ..] = records(frame, order) else { outside(frame) };
-        return [&mut first.owner, &mut second.owner];
+        let [first, second, ..] = records(held, frame, order) else { outside(frame) };
+        return [&first.owner, &second.owner];
     }
     // SAFETY: the frame is free, and in the direct map.
-    unsafe { (*(address_of(frame) as *mut [u32; 2])).each_mut() }
+    unsafe { (*(address_of(frame) as *const [Cell<u32>; 2])).each_ref() }
 }
 
 struct Allocator {
     /// Of the frames from [`memory::first_frame`] on.
-    records: *mut Record,
-    frames: usize,
-    lists: [Frame; ORDERS],
-    free: usize,
-    total: usize,
-    boot: usize,
-    cleared: [u32; CLEARED],
-    cleared_count: usize,
+    records: Cell<*mut Record>,
+    frames: Cell<usize>,
+    lists: [Cell<Frame>; ORDERS],
+    free: Cell<usize>,
+    total: Cell<usize>,
+    boot: Cell<usize>,
+    cleared: [Cell<u32>; CLEARED],
+    cleared_count: Cell<usize>,
     /// First of the loose frames.
-    loose: Frame,
+    loose: Cell<Frame>,
     /// What the loader says is RAM.
-    ram: [Region; MAX_REGIONS],
+    ram: Cell<[Region; MAX_REGIONS]>,
 }
 
 /// Frames that are loose from the start.
@@ -112,73 +112,73 @@ const LOOSE: usize = 256;
 const CLEARED: usize = 64;
 
 static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
-    records: core::ptr::null_mut(),
-    frames: 0,
-    lists: [0; ORDERS],
-    free: 0,
-    total: 0,
-    boot: 0,
-    cleared: [0; CLEARED],
-    cleared_count: 0,
-    loose: 0,
-    ram: [Region { start: 0, bytes: 0 }; MAX_REGIONS],
+    records: Cell::new(core::ptr::null_mut()),
+    frames: Cell::new(0),
+    lists: [const { Cell::new(0) }; ORDERS],
+    free: Cell::new(0),
+    total: Cell::new(0),
+    boot: Cell::new(0),
+    cleared: [const { Cell::new(0) }; CLEARED],
+    cleared_count: Cell::new(0),
+    loose: Cell::new(0),
+    ram: Cell::new([Region { start: 0, bytes: 0 }; MAX_REGIONS]),
 });
 
 /// The record of a frame of RAM.
 #[inline(always)]
-pub fn record(frame: Frame) -> &'static mut Record {
-    let allocator = ALLOCATOR.get();
+pub fn record(held: Held, frame: Frame) -> &'static Record {
+    let allocator = ALLOCATOR.get(held);
     let place = frame.wrapping_sub(memory::first_frame());
-    if place >= allocator.frames {
+    if place >= allocator.frames.get() {
         outside(frame)
     }
     // SAFETY: the array has `frames` records and lives for ever.
-    unsafe { &mut *allocator.records.add(place) }
+    unsafe { &*allocator.records.get().add(place) }
 }
 
 /// The records of 2^order frames of RAM from one on.
 #[inline(always)]
-pub fn records(frame: Frame, order: usize) -> &'static mut [Record] {
-    let allocator = ALLOCATOR.get();
+pub fn records(held: Held, frame: Frame, order: usize) -> &'static [Record] {
+    let allocator = ALLOCATOR.get(held);
     let count = 1 << order;
     let place = frame.wrapping_sub(memory::first_frame());
-    if place + count > allocator.frames {
+    if place + count > allocator.frames.get() {
         outside(frame)
     }
     // SAFETY: as in `record`.
-    unsafe { core::slice::from_raw_parts_mut(allocator.records.add(place), count) }
+    unsafe { core::slice::from_raw_parts(allocator.records.get().add(place), count) }
 }
 
 /// Whether a frame has a record: it lies between the begin and the end of RAM, perhaps in a hole.
-pub fn is_ram(frame: Frame) -> bool {
-    frame.wrapping_sub(memory::first_frame()) < ALLOCATOR.get().frames
+pub fn is_ram(held: Held, frame: Frame) -> bool {
+    frame.wrapping_sub(memory::first_frame()) < ALLOCATOR.get(held).frames.get()
 }
 
 /// Whether a frame lies in a MiB that has RAM. Firmware keeps memory beside what it leaves to us; the holes between
 /// regions of RAM are for registers of devices.
-pub fn may_be_ram(frame: Frame) -> bool {
+pub fn may_be_ram(held: Held, frame: Frame) -> bool {
     const FIRMWARE: u64 = 1 << 20;
     let at = (frame * FRAME) as u64 / FIRMWARE;
     let has = |ram: &Region| (ram.start / FIRMWARE..(ram.start + ram.bytes).div_ceil(FIRMWARE)).contains(&at);
-    ALLOCATOR.get().ram.iter().any(has)
+    ALLOCATOR.get(held).ram.as_array_of_cells().iter().any(|ram| has(&ram.get()))
 }
 
 /// Whether a frame of RAM is used for this.
 #[inline(always)]
-pub fn is_of(frame: Frame, used: Use) -> bool {
-    is_ram(frame) && record(frame).used == used
+pub fn is_of(held: Held, frame: Frame, used: Use) -> bool {
+    is_ram(held, frame) && record(held, frame).used.get() == used
 }
 
 /// The frame of an original mapping is about to be unmapped everywhere. Until it is charged anew.
-pub fn set_going(frame: Frame) {
-    if is_of(frame, Use::User) {
-        record(frame).count = 1;
+pub fn set_going(held: Held, frame: Frame) {
+    if is_of(held, frame, Use::User) {
+        record(held, frame).count.set(1);
     }
 }
 
 /// See [`set_going`].
-pub fn is_going(frame: Frame) -> bool {
-    is_of(frame, Use::User) && record(frame).count != 0
+pub fn is_going(held: Held, frame: Frame) -> bool {
+    is_of(held, frame, Use::User) && record(held, frame).count.get() != 0
 }
 
 #[cold]
@@ -200,134 +200,146 @@ impl Record {
     /// Who pays.
     pub fn account(&self) -> Ref<Account> {
         // SAFETY: a frame in use names a live account: accounts outlive what is charged to them.
-        unsafe { Ref::new((DIRECT + ((self.owner as usize) << 6)) as *mut Account) }
+        unsafe { Ref::new((DIRECT + ((self.owner.get() as usize) << 6)) as *mut Account) }
     }
     /// `account` pays for it from now on.
     #[inline(always)]
-    pub fn charge(&mut self, account: Ref<Account>, used: Use) {
+    pub fn charge(&self, account: Ref<Account>, used: Use) {
         // In the direct map, whose upper bits fall away.
-        self.owner = (account.address() >> 6) as u32;
-        (self.used, self.count) = (used, 0);
+        self.owner.set((account.address() >> 6) as u32);
+        self.used.set(used);
+        self.count.set(0);
     }
     /// Of a last-level page table: the address of its shadow.
     pub fn shadow(&self) -> usize {
-        DIRECT + ((self.owner as usize) << 6)
+        DIRECT + ((self.owner.get() as usize) << 6)
     }
     /// The frame becomes a last-level page table with this shadow; who pays is known from elsewhere.
-    pub fn set_shadow(&mut self, address: usize) {
-        (self.owner, self.used) = ((address >> 6) as u32, Use::Table);
+    pub fn set_shadow(&self, address: usize) {
+        self.owner.set((address >> 6) as u32);
+        self.used.set(Use::Table);
     }
 }
 
 impl Allocator {
-    fn push(&mut self, frame: Frame, order: usize) {
-        let head = self.lists[order];
-        let entry = record(frame);
-        (entry.used, entry.order) = (Use::Free, order as u8);
-        let [next, previous] = links(frame, order);
-        (*next, *previous) = (head as u32, 0);
+    fn push(&self, held: Held, frame: Frame, order: usize) {
+        let (list, record) = (&self.lists[order], record(held, frame));
+        let head = list.get();
+        record.used.set(Use::Free);
+        record.order.set(order as u8);
+        let [next, previous] = links(held, frame, order);
+        next.set(head as u32);
+        previous.set(0);
         if head != 0 {
-            *links(head, order)[1] = frame as u32;
+            links(held, head, order)[1].set(frame as u32);
         }
-        self.lists[order] = frame;
+        list.set(frame);
     }
 
-    fn unlink(&mut self, frame: Frame) {
-        let order = record(frame).order as usize;
-        let [next, previous] = links(frame, order).map(|link| *link as Frame);
+    fn unlink(&self, held: Held, frame: Frame) {
+        let order = record(held, frame).order.get() as usize;
+        let [next, previous] = links(held, frame, order).map(|link| link.get() as Frame);
         if next != 0 {
-            *links(next, order)[1] = previous as u32;
+            links(held, next, order)[1].set(previous as u32);
         }
         if previous != 0 {
-            *links(previous, order)[0] = next as u32;
+            links(held, previous, order)[0].set(next as u32);
         } else {
-            self.lists[order] = next;
+            self.lists[order].set(next);
         }
-        record(frame).used = Use::Inside;
+        record(held, frame).used.set(Use::Inside);
     }
 
     #[inline(never)]
-    fn allocate(&mut self, order: usize) -> Option<Frame> {
-        let mut found = (order..ORDERS).find(|&order| self.lists[order] != 0)?;
-        let frame = self.lists[found];
-        self.unlink(frame);
+    fn allocate(&self, held: Held, order: usize) -> Option<Frame> {
+        let mut found = (order..ORDERS).find(|&order| self.lists[order].get() != 0)?;
+        let frame = self.lists[found].get();
+        self.unlink(held, frame);
         while found > order {
             found -= 1;
-            self.push(frame + (1 << found), found);
+            self.push(held, frame + (1 << found), found);
         }
-        self.free -= 1 << order;
+        self.free.update(|count| count - (1 << order));
         Some(frame)
     }
 
     /// Whether so many frames are kept one by one.
-    fn has_loose(&self, count: usize) -> bool {
-        let mut frame = self.loose;
-        (1..count).for_each(|_| frame = if frame == 0 { 0 } else { *links(frame, 0)[0] as Frame });
+    fn has_loose(&self, held: Held, count: usize) -> bool {
+        let mut frame = self.loose.get();
+        (1..count).for_each(|_| frame = if frame == 0 { 0 } else { links(held, frame, 0)[0].get() as Frame });
         frame != 0
     }
 
     /// Has a larger block split into one of this order and the others that are left; false if there is none.
-    fn split(&mut self, order: usize) -> bool {
-        let Some(frame) = self.allocate(order) else { return false };
-        self.free += 1 << order;
-        self.push(frame, order);
+    fn split(&self, held: Held, order: usize) -> bool {
+        let Some(frame) = self.allocate(held, order) else { return false };
+        self.free.update(|count| count + (1 << order));
+        self.push(held, frame, order);
         true
     }
 
     #[inline(always)]
-    fn take_one(&mut self) -> Option<Frame> {
-        let frame = self.loose;
-        if frame == 0 {
-            return self.allocate(0);
-        }
-        self.loose = *links(frame, 0)[0] as Frame;
-        self.free -= 1;
-        Some(frame)
+    fn take_one(&self, held: Held) -> Option<Frame> {
+        if self.loose.get() == 0 { self.allocate(held, 0) } else { Some(self.take_loose(held)) }
     }
 
-    fn give_one(&mut self, frame: Frame) {
-        *links(frame, 0)[0] = self.loose as u32;
-        self.loose = frame;
-        self.free += 1;
+    /// Takes the first of the loose frames; there is one.
+    #[inline(always)]
+    fn take_loose(&self, held: Held) -> Frame {
+        let frame = self.loose.get();
+        self.loose.set(links(held, frame, 0)[0].get() as Frame);
+        self.free.update(|count| count - 1);
+        frame
     }
 
-    fn release(&mut self, mut frame: Frame, mut order: usize) {
-        self.free += 1 << order;
+    /// Makes a frame of a block loose; false if there is none.
+    #[cold]
+    fn loosen(&self, held: Held) -> bool {
+        self.allocate(held, 0).map(|frame| self.give_one(held, frame)).is_some()
+    }
+
+    fn give_one(&self, held: Held, frame: Frame) {
+        links(held, frame, 0)[0].set(self.loose.replace(frame) as u32);
+        self.free.update(|count| count + 1);
+    }
+
+    fn release(&self, held: Held, mut frame: Frame, mut order: usize) {
+        self.free.update(|count| count + (1 << order));
         while order + 1 < ORDERS {
             let buddy = frame ^ (1 << order);
-            if !is_ram(buddy) || buddy == 0 {
+            if !is_ram(held, buddy) || buddy == 0 {
                 break;
             }
-            let entry = record(buddy);
-            if entry.used != Use::Free || entry.order as usize != order {
+            let entry = record(held, buddy);
+            if entry.used.get() != Use::Free || entry.order.get() as usize != order {
                 break;
             }
-            self.unlink(buddy);
-            record(frame).used = Use::Inside;
+            self.unlink(held, buddy);
+            record(held, frame).used.set(Use::Inside);
             frame = frame.min(buddy);
             order += 1;
         }
-        self.push(frame, order);
+        self.push(held, frame, order);
     }
 }
 
 /// Takes a frame; its contents are whatever they were.
 #[inline(always)]
-pub fn allocate_one() -> Option<Frame> {
-    let allocator = ALLOCATOR.get();
-    if allocator.loose == 0 { allocate(0) } else { allocator.take_one() }
+pub fn allocate_one(held: Held) -> Option<Frame> {
+    let allocator = ALLOCATOR.get(held);
+    if allocator.loose.get() == 0 { allocate(held, 0) } else { allocator.take_one(held) }
 }
 
 /// Takes 2^order frames; their contents are whatever they were.
-pub fn allocate(order: usize) -> Option<Frame> {
-    let allocator = ALLOCATOR.get();
+pub fn allocate(held: Held, order: usize) -> Option<Frame> {
+    let allocator = ALLOCATOR.get(held);
     if order > 0 {
-        return allocator.allocate(order);
+        return allocator.allocate(held, order);
     }
-    allocator.take_one().or_else(|| {
-        let kept = allocator.cleared_count.checked_sub(1)?;
-        allocator.cleared_count = kept;
-        Some(allocator.cleared[kept] as Frame)
+    allocator.take_one(held).or_else(|| {
+        let kept = allocator.cleared_count.get().checked_sub(1)?;
+        allocator.cleared_count.set(kept);
+        Some(allocator.cleared[kept].get() as Frame)
     })
 }
 
@@ -342,27 +354,24 @@ const JOINED: usize = 3;
 /// One step towards a block of this order that is taken as it is, or, for order 0, towards a few frames that are taken in few
 /// instructions: splits a larger block, or joins some of the frames that are kept one by one. False when there is nothing to do,
 /// or nothing to do it with.
-pub fn prepare(order: usize) -> bool {
-    let allocator = ALLOCATOR.get();
+pub fn prepare(held: Held, order: usize) -> bool {
+    let allocator = ALLOCATOR.get(held);
     let wanted = if order == 0 { FEW_ORDER } else { order };
-    if order >= ORDERS || order == 0 && allocator.has_loose(FEW) {
+    if order >= ORDERS || order == 0 && allocator.has_loose(held, FEW) {
         return false;
     }
-    if let Some(above) = allocator.lists[wanted..].iter().position(|first| *first != 0) {
-        return above > 0 && allocator.split(wanted);
+    if let Some(above) = allocator.lists[wanted..].iter().position(|first| first.get() != 0) {
+        return above > 0 && allocator.split(held, wanted);
     }
-    if order == 0 || allocator.loose == 0 && allocator.cleared_count == 0 {
+    if order == 0 || allocator.loose.get() == 0 && allocator.cleared_count.get() == 0 {
         return false;
     }
     for _ in 0..JOINED {
-        if allocator.loose != 0 {
-            let frame = allocator.loose;
-            allocator.loose = *links(frame, 0)[0] as Frame;
-            allocator.free -= 1;
-            allocator.release(frame, 0);
-        } else if let Some(count) = allocator.cleared_count.checked_sub(1) {
-            allocator.cleared_count = count;
-            allocator.release(allocator.cleared[count] as Frame, 0);
+        if allocator.loose.get() != 0 {
+            allocator.release(held, allocator.take_loose(held), 0);
+        } else if let Some(count) = allocator.cleared_count.get().checked_sub(1) {
+            allocator.cleared_count.set(count);
+            allocator.release(held, allocator.cleared[count].get() as Frame, 0);
         }
     }
     true
@@ -370,11 +379,11 @@ pub fn prepare(order: usize) -> bool {
 
 /// Takes one frame full of zeros, from those at hand if there are any.
 #[inline(always)]
-pub fn allocate_clear() -> Option<Frame> {
-    let allocator = ALLOCATOR.get();
-    if allocator.cleared_count > 0 {
-        allocator.cleared_count -= 1;
-        let frame = allocator.cleared[allocator.cleared_count] as Frame;
+pub fn allocate_clear(held: Held) -> Option<Frame> {
+    let allocator = ALLOCATOR.get(held);
+    if let Some(count) = allocator.cleared_count.get().checked_sub(1) {
+        allocator.cleared_count.set(count);
+        let frame = allocator.cleared[count].get() as Frame;
         if cfg!(feature = "checked") {
             // SAFETY: the frame is nobody's, and in the direct map.
             let words = unsafe { core::slice::from_raw_parts(address_of(frame) as *const u64, FRAME / 8) };
@@ -382,12 +391,12 @@ pub fn allocate_clear() -> Option<Frame> {
         }
         return Some(frame);
     }
-    allocate_and_clear()
+    allocate_and_clear(held)
 }
 
 #[cold]
-fn allocate_and_clear() -> Option<Frame> {
-    let frame = ALLOCATOR.get().take_one()?;
+fn allocate_and_clear(held: Held) -> Option<Frame> {
+    let frame = ALLOCATOR.get(held).take_one(held)?;
     clear(frame);
     Some(frame)
 }
@@ -400,54 +409,58 @@ pub fn clear(frame: Frame) {
 }
 
 /// Clears one more frame for later, when there is nothing better to do.
-pub fn clear_one_ahead() -> bool {
-    clear_ahead(CLEARED)
+pub fn clear_one_ahead(held: Held) -> bool {
+    clear_ahead(held, CLEARED)
 }
 
 /// Clears one more frame for later; false when `count` are at hand or memory is scarce.
 #[inline(always)]
-pub fn clear_ahead(count: usize) -> bool {
-    ALLOCATOR.get().cleared_count < count.min(CLEARED) && clear_one()
+pub fn clear_ahead(held: Held, count: usize) -> bool {
+    ALLOCATOR.get(held).cleared_count.get() < count.min(CLEARED) && clear_one(held)
 }
 
-fn clear_one() -> bool {
-    let allocator = ALLOCATOR.get();
-    if allocator.free < 4 * CLEARED {
+fn clear_one(held: Held) -> bool {
+    let allocator = ALLOCATOR.get(held);
+    if allocator.free.get() < 4 * CLEARED {
         return false;
     }
-    let Some(frame) = allocator.take_one() else { return false };
+    if allocator.loose.get() == 0 && !allocator.loosen(held) {
+        return false;
+    }
+    let frame = allocator.take_loose(held);
     clear(frame);
-    record(frame).used = Use::Inside;
-    allocator.cleared[allocator.cleared_count] = frame as u32;
-    allocator.cleared_count += 1;
+    record(held, frame).used.set(Use::Inside);
+    let count = allocator.cleared_count.get();
+    allocator.cleared[count].set(frame as u32);
+    allocator.cleared_count.set(count + 1);
     true
 }
 
 /// Gives back a frame that is full of zeros.
-pub fn release_clear(frame: Frame) {
-    let allocator = ALLOCATOR.get();
-    if allocator.cleared_count == CLEARED {
-        return allocator.give_one(frame);
+pub fn release_clear(held: Held, frame: Frame) {
+    let allocator = ALLOCATOR.get(held);
+    if allocator.cleared_count.get() == CLEARED {
+        return allocator.give_one(held, frame);
     }
-    allocator.cleared[allocator.cleared_count] = frame as u32;
-    allocator.cleared_count += 1;
+    allocator.cleared[allocator.cleared_count.get()].set(frame as u32);
+    allocator.cleared_count.update(|count| count + 1);
 }
 
 /// Gives 2^order frames back.
-pub fn release(frame: Frame, order: usize) {
-    let allocator = ALLOCATOR.get();
-    if order == 0 { allocator.give_one(frame) } else { allocator.release(frame, order) }
+pub fn release(held: Held, frame: Frame, order: usize) {
+    let allocator = ALLOCATOR.get(held);
+    if order == 0 { allocator.give_one(held, frame) } else { allocator.release(held, frame, order) }
 }
 
 /// Frames of RAM without image and holes, free ones, and those taken at boot.
-pub fn numbers() -> (usize, usize, usize) {
-    let allocator = ALLOCATOR.get();
-    (allocator.total, allocator.free + allocator.cleared_count, allocator.boot)
+pub fn numbers(held: Held) -> (usize, usize, usize) {
+    let allocator = ALLOCATOR.get(held);
+    (allocator.total.get(), allocator.free.get() + allocator.cleared_count.get(), allocator.boot.get())
 }
 
 /// Sets up the records behind `reserved` (the image) and hands every usable frame to the allocator.
 /// The boot archive stays reserved.
-pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
+pub fn init(held: Held, info: &BootInfo, image: Region) -> Result<(), &'static str> {
     let ram = &info.ram[..info.regions];
     let top = ram.iter().map(|region| region.start + region.bytes).max().ok_or("the loader names no RAM")?;
     let first = memory::first_frame();
@@ -456,33 +469,33 @@ pub fn init(info: &BootInfo, image: Region) -> Result<(), &'static str> {
     let start = place(ram, bytes as u64, &[image, info.archive, memory::device_tree()])
         .ok_or("no room for the frame records")?;
     let records = Region { start, bytes: bytes as u64 };
-    let allocator = ALLOCATOR.get();
-    allocator.records = (DIRECT + start as usize) as *mut Record;
-    allocator.frames = frames;
-    allocator.ram = info.ram;
+    let allocator = ALLOCATOR.get(held);
+    allocator.records.set((DIRECT + start as usize) as *mut Record);
+    allocator.frames.set(frames);
+    allocator.ram.set(info.ram);
     // SAFETY: `place` found these bytes in RAM, apart from image and archive.
-    unsafe { core::ptr::write_bytes(allocator.records as *mut u8, 0, bytes) };
-    take_ram(info, [image, records], first..first + memory::BOOT_MAPPED / FRAME);
+    unsafe { core::ptr::write_bytes(allocator.records.get() as *mut u8, 0, bytes) };
+    take_ram(held, info, [image, records], first..first + memory::BOOT_MAPPED / FRAME);
     Ok(())
 }
 
 /// Hands over what only the final page tables reach.
-pub fn init_rest(info: &BootInfo, image: Region) {
-    let allocator = ALLOCATOR.get();
-    let bytes = (allocator.frames * size_of::<Record>()).next_multiple_of(FRAME);
-    let records = Region { start: physical(allocator.records as usize) as u64, bytes: bytes as u64 };
+pub fn init_rest(held: Held, info: &BootInfo, image: Region) {
+    let allocator = ALLOCATOR.get(held);
+    let bytes = (allocator.frames.get() * size_of::<Record>()).next_multiple_of(FRAME);
+    let records = Region { start: physical(allocator.records.get() as usize) as u64, bytes: bytes as u64 };
     let first = memory::first_frame();
-    take_ram(info, [image, records], first + memory::BOOT_MAPPED / FRAME..first + allocator.frames);
-    for frame in (0..LOOSE).map_while(|_| allocator.allocate(0)) {
-        ALLOCATOR.get().give_one(frame);
+    take_ram(held, info, [image, records], first + memory::BOOT_MAPPED / FRAME..first + allocator.frames.get());
+    for frame in (0..LOOSE).map_while(|_| allocator.allocate(held, 0)) {
+        ALLOCATOR.get(held).give_one(held, frame);
     }
 }
 
 /// Hands over the RAM `within`, in blocks that are as large as can be; what is kept is counted.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
-fn take_ram(info: &BootInfo, [image, records]: [Region; 2], within: core::ops::Range<usize>) {
-    let allocator = ALLOCATOR.get();
+fn take_ram(held: Held, info: &BootInfo, [image, records]: [Region; 2], within: core::ops::Range<usize>) {
+    let allocator = ALLOCATOR.get(held);
     let kept = [info.archive, memory::device_tree(), image, records, start::page()];
     let kept = kept.map(|kept| kept.start as usize / FRAME..((kept.start + kept.bytes) as usize).div_ceil(FRAME));
     for region in &info.ram[..info.regions] {
@@ -493,43 +506,43 @@ fn take_ram(info: &BootInfo, [image, records]: [Region; 2], within: core::ops::R
                 Some(place) => {
                     // Archive and device tree.
                     if place < 2 {
-                        record(frame).used = Use::Archive;
+                        record(held, frame).used.set(Use::Archive);
                     }
-                    allocator.boot += 1;
+                    allocator.boot.update(|count| count + 1);
                     0
                 }
                 None => {
                     let end = kept.iter().map(|kept| kept.start).filter(|start| *start > frame).fold(last, usize::min);
                     let order = frame.trailing_zeros().min((end - frame).ilog2()).min(ORDERS as u32 - 1);
-                    allocator.release(frame, order as usize);
+                    allocator.release(held, frame, order as usize);
                     order
                 }
             };
             frame += 1 << order;
-            allocator.total += 1 << order;
+            allocator.total.update(|count| count + (1 << order));
         }
     }
 }
 
 /// Hands over a part of the image that is of no use any more; gives the number of frames.
-pub fn give_image_part(part: Region) -> usize {
-    let allocator = ALLOCATOR.get();
+pub fn give_image_part(held: Held, part: Region) -> usize {
+    let allocator = ALLOCATOR.get(held);
     let (first, count) = (part.start as usize / FRAME, part.bytes as usize / FRAME);
     for frame in first..first + count {
-        allocator.release(frame as Frame, 0);
-        allocator.boot -= 1;
+        allocator.release(held, frame as Frame, 0);
+        allocator.boot.update(|count| count - 1);
     }
     count
 }
 
 /// Counts frames that the nucleus keeps from boot on (page tables of the direct map).
-pub fn count_boot(count: usize) {
-    ALLOCATOR.get().boot += count;
+pub fn count_boot(held: Held, count: usize) {
+    ALLOCATOR.get(held).boot.update(|boot| boot + count);
 }
 
 /// Ends [`count_boot`].
-pub fn uncount_boot(count: usize) {
-    ALLOCATOR.get().boot -= count;
+pub fn uncount_boot(held: Held, count: usize) {
+    ALLOCATOR.get(held).boot.update(|boot| boot - count);
 }
 
 fn overlaps(a: Region, b: Region) -> bool {

@@ -4,29 +4,53 @@ use crate::activation::Activation;
 use crate::arch::timer;
 use crate::domain::{self, Domain};
 use crate::operation::Stop;
-use crate::pointer::{Nucleus, Ref};
+use crate::pointer::{Held, Nucleus, Ref};
+use crate::table::Object;
 use crate::thread::{self, Thread};
 use crate::{account, cpu, frames, log, schedule};
 use abi::info::{self, Counters};
-use abi::rights::Kind;
 use abi::{Error, MESSAGE_BYTES};
+use core::cell::Cell;
 
-static COUNTERS: Nucleus<Counters> = Nucleus::new(Counters {
-    uptime: 0,
-    faults: 0,
-    interrupts: 0,
-    dispatches: 0,
-    deaths: 0,
-    splits: 0,
-    standby: 0,
-    domains: 0,
-    restarts: 0,
-    root_writes: 0,
-    invalidations: 0,
-    longest: 0,
-    longest_by: 0,
-    again: 0,
-    not_runnable: 0,
+/// What is counted beside what each CPU counts; see [`Counters`].
+#[allow(missing_docs)]
+pub struct Counts {
+    pub faults: Count,
+    pub interrupts: Count,
+    pub deaths: Count,
+    pub splits: Count,
+    pub standby: Count,
+    pub domains: Count,
+    pub restarts: Count,
+    pub invalidations: Count,
+    pub again: Count,
+    pub not_runnable: Count,
+}
+
+/// Something that is counted.
+pub struct Count(Cell<u64>);
+
+impl Count {
+    const fn new() -> Self {
+        Self(Cell::new(0))
+    }
+    /// Once more.
+    pub fn up(&self) {
+        self.0.update(|count| count + 1);
+    }
+}
+
+static COUNTS: Nucleus<Counts> = Nucleus::new(Counts {
+    faults: Count::new(),
+    interrupts: Count::new(),
+    deaths: Count::new(),
+    splits: Count::new(),
+    standby: Count::new(),
+    domains: Count::new(),
+    restarts: Count::new(),
+    invalidations: Count::new(),
+    again: Count::new(),
+    not_runnable: Count::new(),
 });
 
 /// Numbers of threads passed between two preemption points.
@@ -36,12 +60,13 @@ const NUMBERS_PASSED: u64 = 64;
 const ENTRIES_PASSED: usize = 32;
 
 /// The counters, to be counted up.
-pub fn counters() -> &'static mut Counters {
-    COUNTERS.get()
+pub fn counters(held: Held) -> &'static Counts {
+    COUNTS.get(held)
 }
 
 /// Writes the record after `position` into the message area of `activation`; gives the next position.
-pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Stop> {
+pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Stop> {
+    let held = activation.held();
     match what {
         info::DOMAIN => {
             let Some(domain) = domain::newest_below(activation, position)? else { return Ok(0) };
@@ -49,25 +74,25 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
             Ok(if domain.next_domain().is_some() { domain.number } else { 0 })
         }
         info::THREAD => {
-            let used = thread::numbers_used() as u64;
-            let first = position.saturating_add(1).max(activation.progress);
+            let used = thread::numbers_used(held) as u64;
+            let first = position.saturating_add(1).max(activation.progress.get());
             let end = used.min(first.saturating_add(NUMBERS_PASSED));
-            let found = (first..end).find_map(|number| Some((number, thread::by_number(number as usize)?)));
+            let found = (first..end).find_map(|number| Some((number, thread::by_number(held, number as usize)?)));
             match found {
                 Some((number, thread)) => {
                     write(activation, thread_record(thread));
                     Ok(if number + 1 < used { number } else { 0 })
                 }
                 None if end < used => {
-                    activation.progress = end;
+                    activation.progress.set(end);
                     Err(Stop::Repeat)
                 }
                 None => Err(Error::Empty.into()),
             }
         }
         info::FRAMES => {
-            let (total, free, boot) = frames::numbers();
-            let charged = (account::charged() + boot) as u64;
+            let (total, free, boot) = frames::numbers(held);
+            let charged = (account::charged(held) + boot) as u64;
             write(activation, info::Frames { total: total as u64, charged, free: free as u64, boot: boot as u64 });
             Ok(0)
         }
@@ -75,15 +100,29 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
             // SAFETY: the message area is a page of the nucleus.
             let area =
                 unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, info::LOG_BYTES) };
-            Ok(log::read(if what == info::LOG { log::SYSTEM } else { log::PROGRAMS }, position, area))
+            Ok(log::read(held, if what == info::LOG { log::SYSTEM } else { log::PROGRAMS }, position, area))
         }
         info::COUNTERS => {
-            counters().uptime = timer::nanoseconds();
-            let longest = cpu::all().map(|cpu| (cpu.longest, cpu.longest_by)).max();
-            (counters().longest, counters().longest_by) = longest.unwrap_or_default();
-            counters().dispatches = cpu::all().map(|cpu| cpu.counts.dispatches).sum();
-            counters().root_writes = cpu::all().map(|cpu| cpu.counts.root_writes).sum();
-            write(activation, *counters());
+            let longest = cpu::all(held).map(|cpu| (cpu.longest.get(), cpu.longest_by.get())).max();
+            let ((longest, longest_by), counts) = (longest.unwrap_or_default(), COUNTS.get(held));
+            let record = Counters {
+                uptime: timer::nanoseconds(),
+                longest,
+                longest_by,
+                dispatches: cpu::all(held).map(|cpu| cpu.counts.dispatches.get()).sum(),
+                root_writes: cpu::all(held).map(|cpu| cpu.counts.root_writes.get()).sum(),
+                faults: counts.faults.0.get(),
+                interrupts: counts.interrupts.0.get(),
+                deaths: counts.deaths.0.get(),
+                splits: counts.splits.0.get(),
+                standby: counts.standby.0.get(),
+                domains: counts.domains.0.get(),
+                restarts: counts.restarts.0.get(),
+                invalidations: counts.invalidations.0.get(),
+                again: counts.again.0.get(),
+                not_runnable: counts.not_runnable.0.get(),
+            };
+            write(activation, record);
             Ok(0)
         }
         info::PORTAL => {
@@ -100,10 +139,10 @@ pub fn tell(mut activation: Ref<Activation>, what: u64, position: u64) -> Result
             })
         }
         info::CPU => {
-            let number = usize::try_from(position).ok().filter(|number| *number < cpu::present());
+            let number = usize::try_from(position).ok().filter(|number| *number < cpu::present(held));
             let number = number.ok_or(Error::Empty)?;
-            write(activation, cpu_record(number));
-            Ok(if number + 1 < cpu::present() { position + 1 } else { 0 })
+            write(activation, cpu_record(held, number));
+            Ok(if number + 1 < cpu::present(held) { position + 1 } else { 0 })
         }
         _ => Err(Error::BadArgument.into()),
     }
@@ -114,11 +153,10 @@ fn next_portal(domain: Ref<Domain>, first: usize) -> (info::Portal, usize) {
     let end = domain.table_entries().min(first + ENTRIES_PASSED);
     let mut record = info::Portal { from: domain.number, index: 0, to: 0, service: 0, badge: 0 };
     for index in first..end {
-        if let Ok(entry) = domain.entry(index, Kind::Call, 0) {
-            // SAFETY: a call's object is the domain it leads to.
-            let callee: Ref<Domain> = unsafe { entry.object_as() };
+        let Ok(entry) = domain.place(index) else { break };
+        if let Object::Call(callee) = entry.object() {
             (record.index, record.to) = (index as u64, callee.number);
-            (record.service, record.badge) = (entry.word0, entry.word1);
+            (record.service, record.badge) = (entry.word0.get(), entry.word1.get());
             return (record, index + 1);
         }
     }
@@ -137,53 +175,54 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
         parent: domain.parent,
         name: domain.name,
         state: domain.is_dead() as u64,
-        status: domain.status,
-        charged: domain.account.used as u64,
-        limit: domain.account.limit as u64,
+        status: domain.status.get(),
+        charged: domain.account.used.get() as u64,
+        limit: domain.account.limit.get() as u64,
         // The orphan thread is not one of its own.
-        threads: domain.thread_count.saturating_sub(1) as u64,
-        activations: domain.activation_count as u64,
-        crossings: domain.shares().map(|share| share.crossings).sum(),
-        pages: domain.pages,
+        threads: domain.thread_count.get().saturating_sub(1) as u64,
+        activations: domain.activation_count.get() as u64,
+        crossings: domain.shares().map(|share| share.crossings.get()).sum(),
+        pages: domain.pages.get(),
         pair: domain.pair as u64,
         table: domain.table_entries() as u64,
     }
 }
 
-fn cpu_record(number: usize) -> info::Cpu {
-    let identity = cpu::identity_of(number) as u64;
+fn cpu_record(held: Held, number: usize) -> info::Cpu {
+    let identity = cpu::identity_of(held, number) as u64;
     let mut record = info::Cpu { number: number as u64, identity, ..info::Cpu::OFF };
-    let Some(cpu) = cpu::of(number) else { return record };
-    let thread = cpu.thread.filter(|thread| !cpu.idle && !schedule::is_seat(*thread));
+    let Some(cpu) = cpu::of(held, number) else { return record };
+    let thread = cpu.thread.get().filter(|thread| !cpu.idle.get() && !schedule::is_seat(*thread));
     record.state = match thread {
         Some(_) => info::cpu_state::BUSY,
-        None if cpu.idle => info::cpu_state::IDLE,
+        None if cpu.idle.get() => info::cpu_state::IDLE,
         None => info::cpu_state::SCHEDULES,
     };
-    let counts = cpu.counts;
-    let rests = if cpu.idle { timer::now() - cpu.idle_since } else { 0 };
+    let counts = &cpu.counts;
+    let rests = if cpu.idle.get() { timer::now() - cpu.idle_since.get() } else { 0 };
     record.thread = thread.map_or(0, |thread| thread.number as u64);
-    record.scheduler = cpu.seat.map_or(0, |seat| seat.domain.number);
-    record.idle = timer::to_nanoseconds(counts.idle + rests);
-    (record.dispatches, record.interrupts) = (counts.dispatches, counts.interrupts);
-    (record.received, record.wakes, record.halts) = (counts.received, counts.wakes, counts.halts);
-    record.lock_waits = counts.lock_waits;
-    record.lock_waited = timer::to_nanoseconds(counts.lock_waited);
-    record.lock_longest = timer::to_nanoseconds(counts.lock_longest);
-    (record.longest, record.longest_by) = (cpu.longest, cpu.longest_by);
+    record.scheduler = cpu.seat.get().map_or(0, |seat| seat.domain.number);
+    record.idle = timer::to_nanoseconds(counts.idle.get() + rests);
+    (record.dispatches, record.interrupts) = (counts.dispatches.get(), counts.interrupts.get());
+    (record.received, record.wakes, record.halts) = (counts.received.get(), counts.wakes.get(), counts.halts.get());
+    record.lock_waits = counts.lock_waits.get();
+    record.lock_waited = timer::to_nanoseconds(counts.lock_waited.get());
+    record.lock_longest = timer::to_nanoseconds(counts.lock_longest.get());
+    (record.longest, record.longest_by) = (cpu.longest.get(), cpu.longest_by.get());
     record
 }
 
 fn thread_record(thread: Ref<Thread>) -> info::Thread {
+    let held = thread.held();
     info::Thread {
         number: thread.number as u64,
         home: thread.home.number,
-        now: thread.top.map_or(thread.home.number, |top| top.domain.number),
-        state: thread.runs as u64,
-        priority: thread.priority as u64,
-        depth: thread.top.map_or(0, |top| top.depth as u64 + 1),
-        used: timer::to_nanoseconds(thread.used),
-        cpu: thread.cpu.number as u64,
-        cpus: thread.cpus & cpu::mask(),
+        now: thread.top.get().map_or(thread.home.number, |top| top.domain.number),
+        state: thread.runs.get() as u64,
+        priority: thread.priority.get() as u64,
+        depth: thread.top.get().map_or(0, |top| top.depth.get() as u64 + 1),
+        used: timer::to_nanoseconds(thread.used.get()),
+        cpu: thread.cpu.get().number as u64,
+        cpus: thread.cpus.get() & cpu::mask(held),
     }
 }

@@ -1,33 +1,33 @@
 //! Interrupt lines: an interrupt is a V on the semaphore of who holds the line.
 
 use crate::arch::interrupts::{self, LINES};
-use crate::pointer::{Link, Nucleus, Ref};
+use crate::pointer::{Held, Link, Nucleus, Ref};
 use crate::semaphore::Semaphore;
 use abi::Error;
+use core::cell::Cell;
 
-#[derive(Clone, Copy)]
 struct Line {
-    taken: bool,
-    semaphore: Link<Semaphore>,
+    taken: Cell<bool>,
+    semaphore: Cell<Link<Semaphore>>,
 }
 
-static TABLE: Nucleus<[Line; LINES]> = Nucleus::new([Line { taken: false, semaphore: None }; LINES]);
+static TABLE: Nucleus<[Line; LINES]> =
+    Nucleus::new([const { Line { taken: Cell::new(false), semaphore: Cell::new(None) } }; LINES]);
 
 /// An entry for the line is made: nobody else gets one.
-pub fn take(line: usize) -> Result<(), Error> {
-    let line = TABLE.get().get_mut(line).ok_or(Error::BadArgument)?;
-    if line.taken {
+pub fn take(held: Held, line: usize) -> Result<(), Error> {
+    let line = TABLE.get(held).get(line).ok_or(Error::BadArgument)?;
+    if line.taken.replace(true) {
         return Err(Error::Busy);
     }
-    line.taken = true;
     Ok(())
 }
 
 /// The original entry of the line is gone.
-pub fn release(number: usize) {
+pub fn release(held: Held, number: usize) {
     interrupts::mask(number);
-    let line = &mut TABLE.get()[number];
-    line.taken = false;
+    let line = &TABLE.get(held)[number];
+    line.taken.set(false);
     if let Some(semaphore) = line.semaphore.take() {
         semaphore.drop_hold();
     }
@@ -35,24 +35,25 @@ pub fn release(number: usize) {
 
 /// Binds the line to a semaphore and enables it.
 pub fn bind(number: usize, semaphore: Ref<Semaphore>) {
-    let line = &mut TABLE.get()[number];
+    let held = semaphore.held();
+    let line = &TABLE.get(held)[number];
     semaphore.hold();
-    if let Some(old) = line.semaphore.replace(semaphore) {
+    if let Some(old) = line.semaphore.replace(Some(semaphore)) {
         old.drop_hold();
     }
-    interrupts::unmask(number);
+    interrupts::unmask(held, number);
 }
 
 /// The device was served: the line is enabled again.
-pub fn enable(number: usize) {
-    if TABLE.get()[number].semaphore.is_some() {
-        interrupts::unmask(number);
+pub fn enable(held: Held, number: usize) {
+    if TABLE.get(held)[number].semaphore.get().is_some() {
+        interrupts::unmask(held, number);
     }
 }
 
 /// The line's interrupt came.
-pub fn came(number: usize) {
-    match TABLE.get()[number].semaphore {
+pub fn came(held: Held, number: usize) {
+    match TABLE.get(held)[number].semaphore.get() {
         Some(semaphore) => {
             if interrupts::is_level(number) {
                 interrupts::mask(number);

@@ -8,7 +8,8 @@
 use crate::arch::paging;
 use crate::cpu;
 use crate::domain::Domain;
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
+use core::cell::Cell;
 
 /// A translation that the processor may still have and must not.
 #[must_use = "a stale translation stays until `invalidate`"]
@@ -22,26 +23,28 @@ const MOST: usize = if cfg!(feature = "checked") { 32 } else { 1 };
 
 /// What a CPU owes: roots of spaces, and addresses there.
 pub struct Debts {
-    owed: [(u64, u64); MOST],
-    count: usize,
+    owed: [Cell<(u64, u64)>; MOST],
+    count: Cell<usize>,
 }
 
 impl Debts {
     /// Nothing.
     pub const fn new() -> Self {
-        Self { owed: [(0, 0); MOST], count: 0 }
+        Self { owed: [const { Cell::new((0, 0)) }; MOST], count: Cell::new(0) }
     }
 
-    fn add(&mut self, root: u64, address: u64) {
-        assert!(self.count < self.owed.len(), "too many owed invalidations");
-        self.owed[self.count] = (root, address);
-        self.count += 1;
+    fn add(&self, root: u64, address: u64) {
+        let count = self.count.get();
+        assert!(count < self.owed.len(), "too many owed invalidations");
+        self.owed[count].set((root, address));
+        self.count.set(count + 1);
     }
 
-    fn strike_out(&mut self, is_paid: impl Fn((u64, u64)) -> bool) {
-        while let Some(place) = self.owed[..self.count].iter().position(|debt| is_paid(*debt)) {
-            self.count -= 1;
-            self.owed[place] = self.owed[self.count];
+    fn strike_out(&self, is_paid: impl Fn((u64, u64)) -> bool) {
+        while let Some(place) = self.owed[..self.count.get()].iter().position(|debt| is_paid(debt.get())) {
+            let last = self.count.get() - 1;
+            self.count.set(last);
+            self.owed[place].swap(&self.owed[last]);
         }
     }
 }
@@ -51,19 +54,20 @@ impl Owed {
     /// ([`paging::KEEPS_TRANSLATIONS`]) any CPU may have it, and this one, which tells all, owes it. Otherwise those owe it
     /// that are in the space: loading a root drops all translations.
     pub fn new(domain: Ref<Domain>, address: u64) -> Self {
+        let held = domain.held();
         if cfg!(feature = "checked") {
-            let (mut own, root) = (cpu::this(), domain.root);
+            let (own, root) = (cpu::this(held), domain.root);
             if paging::KEEPS_TRANSLATIONS {
                 own.debts.add(root, address);
                 return Self { domain, address };
             }
-            if own.domain == Some(domain) {
+            if own.domain.get() == Some(domain) {
                 own.debts.add(root, address);
             }
-            for mut other in cpu::others().filter(|other| other.domain_there() == Some(domain)) {
+            for other in cpu::others(held).filter(|other| other.domain_there() == Some(domain)) {
                 // It could change the space, and so pay, without being seen.
                 cpu::hold_up(other);
-                if other.domain == Some(domain) && other.debts.count < MOST {
+                if other.domain.get() == Some(domain) && other.debts.count.get() < MOST {
                     other.debts.add(root, address);
                 }
             }
@@ -78,28 +82,28 @@ impl Owed {
 }
 
 /// The translation of `address` in the space with this root is dropped, as far as this CPU owed it.
-pub fn paid(root: u64, address: u64) {
+pub fn paid(held: Held, root: u64, address: u64) {
     if cfg!(feature = "checked") {
-        cpu::this().debts.strike_out(|debt| debt == (root, address));
+        cpu::this(held).debts.strike_out(|debt| debt == (root, address));
     }
 }
 
 /// All translations of the space with this root are dropped; of any space with `None`.
-pub fn all_paid(root: Option<u64>) {
+pub fn all_paid(held: Held, root: Option<u64>) {
     if cfg!(feature = "checked") {
-        cpu::this().debts.strike_out(|debt| root.is_none_or(|root| debt.0 == root));
+        cpu::this(held).debts.strike_out(|debt| root.is_none_or(|root| debt.0 == root));
     }
 }
 
 /// Panics in a checked build if an invalidation is owed by this CPU.
-pub fn check_before_leaving() {
+pub fn check_before_leaving(held: Held) {
     if cfg!(feature = "checked") {
-        let debts = &cpu::this().debts;
+        let debts = &cpu::this(held).debts;
         assert!(
-            debts.count == 0,
+            debts.count.get() == 0,
             "leaving the nucleus with {} owed invalidations, one of {:#x}",
-            debts.count,
-            debts.owed[0].1
+            debts.count.get(),
+            debts.owed[0].get().1
         );
     }
 }

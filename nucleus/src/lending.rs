@@ -24,39 +24,39 @@ const MAX_FOLLOWED: usize = 8;
 const MAX_LOOKED_AT: u32 = 32;
 
 /// The running activation begins to wait for what activation `holder` (from 1) of its domain has.
-pub fn begin(mut waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
-    waiter.amount = thread.priority;
-    let mut found = waiter.domain.activations;
+pub fn begin(waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
+    waiter.amount.set(thread.priority.get());
+    let mut found = waiter.domain.activations.get();
     while let Some(activation) = found.filter(|activation| activation.number as u64 != holder) {
-        found = activation.domain_next;
+        found = activation.domain_next.get();
     }
-    waiter.holder = found;
-    if let Some(mut holder) = found {
-        holder.is_holder = true;
-        lend(waiter, holder, thread.priority, !thread.has_share(), MAX_LOOKED_AT);
+    waiter.holder.set(found);
+    if let Some(holder) = found {
+        holder.is_holder.set(true);
+        lend(waiter, holder, thread.priority.get(), !thread.has_share(), MAX_LOOKED_AT);
     }
 }
 
 /// The running activation begins to wait for one of `callee`, whose CPUs are stopped. One that is free is enough: it lends to the
 /// first that could go on with this priority, or whose wait can be followed.
-pub fn begin_at_pool(mut waiter: Ref<Activation>, callee: Ref<Domain>) {
-    let Some(thread) = waiter.thread else { return };
+pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
+    let Some(thread) = waiter.thread.get() else { return };
     let lifts = !thread.has_share();
-    waiter.amount = thread.priority;
-    let (mut next, mut steps) = (callee.activations, MAX_LOOKED_AT);
+    waiter.amount.set(thread.priority.get());
+    let (mut next, mut steps) = (callee.activations.get(), MAX_LOOKED_AT);
     while let Some(activation) = next.filter(|_| steps > 0) {
-        next = activation.domain_next;
-        if activation.state == State::Free || activation.bottom {
+        next = activation.domain_next.get();
+        if activation.state.get() == State::Free || activation.bottom.get() {
             continue;
         }
         steps -= 1;
-        let top = match activation.thread {
-            Some(thread) if thread.priority >= waiter.amount && !(lifts && thread.has_share()) => continue,
-            Some(thread) => thread.top,
+        let top = match activation.thread.get() {
+            Some(thread) if thread.priority.get() >= waiter.amount.get() && !(lifts && thread.has_share()) => continue,
+            Some(thread) => thread.top.get(),
             None => top_of(activation, &mut steps),
         };
-        if top.is_some_and(|top| top.wait != Wait::Semaphore || top.holder.is_some()) {
-            return lend(waiter, activation, waiter.amount, lifts, MAX_LOOKED_AT);
+        if top.is_some_and(|top| top.wait.get() != Wait::Semaphore || top.holder.get().is_some()) {
+            return lend(waiter, activation, waiter.amount.get(), lifts, MAX_LOOKED_AT);
         }
     }
 }
@@ -64,34 +64,34 @@ pub fn begin_at_pool(mut waiter: Ref<Activation>, callee: Ref<Domain>) {
 /// Lends `priority` to an activation, and to what its chain waits for in turn; `lifts` their shares of time, too.
 fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, lifts: bool, mut steps: u32) {
     for _ in 0..MAX_FOLLOWED {
-        let (thread, state) = (thread_of(holder), holder.state);
+        let (thread, state) = (thread_of(holder), holder.state.get());
         if state == State::Free {
             return;
         }
-        set_lent(holder, holder.lent.max(priority));
+        set_lent(holder, holder.lent.get().max(priority));
         let top = match thread {
-            Some(mut thread) if thread.priority < priority || lifts && thread.has_share() => {
-                thread.priority = thread.priority.max(priority);
+            Some(thread) if thread.priority.get() < priority || lifts && thread.has_share() => {
+                thread.priority.set(thread.priority.get().max(priority));
                 if lifts {
                     thread.set_share(true);
                 }
-                lender.raised = thread.number;
-                if thread.runs == Runs::Ready {
+                lender.raised.set(thread.number);
+                if thread.runs.get() == Runs::Ready {
                     return schedule::post_again(thread);
                 }
-                thread.top
+                thread.top.get()
             }
             Some(_) => return,
             None => top_of(holder, &mut steps),
         };
-        let Some(mut top) = top else { return };
-        let next = match top.wait {
+        let Some(top) = top else { return };
+        let next = match top.wait.get() {
             Wait::Orphans => return chain::hasten(top, priority),
-            Wait::Semaphore => top.holder,
-            Wait::Pool => top.awaited_domain().activations.filter(|first| !first.bottom),
+            Wait::Semaphore => top.holder.get(),
+            Wait::Pool => top.awaited_domain().activations.get().filter(|first| !first.bottom.get()),
             Wait::No => return,
         };
-        top.amount = top.amount.max(priority);
+        top.amount.set(top.amount.get().max(priority));
         let Some(next) = next else { return };
         (lender, holder) = (top, next);
     }
@@ -99,61 +99,65 @@ fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, 
 
 /// A call by a portal with a ceiling begins: its thread has at least that priority until it returns.
 #[cold]
-pub fn raise(mut thread: Ref<Thread>, mut called: Ref<Activation>, ceiling: u8) {
-    called.base = ceiling;
+pub fn raise(thread: Ref<Thread>, called: Ref<Activation>, ceiling: u8) {
+    called.base.set(ceiling);
     set_lent(called, ceiling);
-    thread.priority = thread.priority.max(ceiling);
+    thread.priority.set(thread.priority.get().max(ceiling));
 }
 
 /// `waiter`, which lends, waits no more.
-pub fn end(mut waiter: Ref<Activation>) {
-    let holder = waiter.holder.take();
+pub fn end(waiter: Ref<Activation>) {
     // It may be out of the holder's activation by now, by a fast path on another CPU.
-    let raised = by_number(core::mem::take(&mut waiter.raised) as usize);
-    // As many as a domain has activations.
-    let (mut lent, mut next) = (0, waiter.domain.activations);
-    while let Some(activation) = next {
-        if activation.holder == holder {
-            lent = lent.max(activation.amount);
+    let raised = by_number(waiter.held(), waiter.raised.take() as usize);
+    let changed = waiter.holder.take().filter(|holder| {
+        // As many as a domain has activations.
+        let (mut lent, mut next) = (holder.base.get(), waiter.domain.activations.get());
+        while let Some(activation) = next {
+            if activation.holder.get() == Some(*holder) {
+                lent = lent.max(activation.amount.get());
+            }
+            next = activation.domain_next.get();
         }
-        next = activation.domain_next;
-    }
-    let changed = holder.filter(|holder| holder.lent != lent.max(holder.base));
-    if let Some(holder) = changed {
-        set_lent(holder, lent.max(holder.base));
-    }
+        let changed = holder.lent.get() != lent;
+        if changed {
+            set_lent(*holder, lent);
+        }
+        changed
+    });
     let now = changed.and_then(thread_of);
     [raised, now].into_iter().flatten().for_each(settle);
 }
 
 /// Sets what is lent to an activation. A domain in which anything is lent has `SLOW_LENT`.
 #[inline(always)]
-pub fn set_lent(mut activation: Ref<Activation>, priority: u8) {
-    let before = core::mem::replace(&mut activation.lent, priority);
+pub fn set_lent(activation: Ref<Activation>, priority: u8) {
+    let before = activation.lent.replace(priority);
     if (before == 0) != (priority == 0) {
         count_lent(activation.domain, priority != 0);
     }
 }
 
 #[cold]
-fn count_lent(mut domain: Ref<Domain>, more: bool) {
-    domain.lent = if more { domain.lent + 1 } else { domain.lent - 1 };
-    if domain.lent == 0 {
-        domain.slow &= !SLOW_LENT;
+fn count_lent(domain: Ref<Domain>, more: bool) {
+    domain.lent.set(if more { domain.lent.get() + 1 } else { domain.lent.get() - 1 });
+    if domain.lent.get() == 0 {
+        domain.slow.update(|value| value & !SLOW_LENT);
     } else {
-        domain.slow |= SLOW_LENT;
+        domain.slow.update(|value| value | SLOW_LENT);
     }
 }
 
 /// The thread in whose chain an activation is. Of one in the pool, what it says is no longer so. Another CPU may take it out of
 /// the pool or put it back meanwhile: it writes the thread before the state, and here the state is read before the thread.
 fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
-    if activation.state == State::Free {
+    let held = activation.held();
+    if activation.state.get() == State::Free {
         return None;
     }
     fence(Ordering::Acquire);
-    let thread = activation.thread;
-    if cfg!(feature = "checked") && thread.is_some_and(|thread| by_number(thread.number as usize) != Some(thread)) {
+    let thread = activation.thread.get();
+    if cfg!(feature = "checked") && thread.is_some_and(|thread| by_number(held, thread.number as usize) != Some(thread))
+    {
         panic!("an activation is in the chain of a thread that is gone");
     }
     thread
@@ -162,7 +166,7 @@ fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
 /// The top of the chain of an activation, if it is no more than `steps` away; they count down.
 fn top_of(activation: Ref<Activation>, steps: &mut u32) -> Link<Activation> {
     let mut top = activation;
-    while let (State::Calling, Some(callee)) = (top.state, top.callee) {
+    while let (State::Calling, Some(callee)) = (top.state.get(), top.callee.get()) {
         *steps = steps.checked_sub(1)?;
         top = callee;
     }
@@ -171,19 +175,19 @@ fn top_of(activation: Ref<Activation>, steps: &mut u32) -> Link<Activation> {
 
 /// A thread's priority is the highest of its own and those of its chain; its share of time is its own.
 pub fn settle(thread: Ref<Thread>) {
-    settle_at(thread, thread.top.map_or(0, priority_of));
+    settle_at(thread, thread.top.get().map_or(0, priority_of));
 }
 
 /// As [`settle`], if the highest priority of the chain is this.
-pub fn settle_at(mut thread: Ref<Thread>, priority: u8) {
+pub fn settle_at(thread: Ref<Thread>, priority: u8) {
     thread.set_share(false);
-    thread.priority = thread.own_priority.max(priority);
+    thread.priority.set(thread.own_priority.get().max(priority));
 }
 
 /// The highest of this priority and those that an activation has.
 #[inline(always)]
 pub fn higher(activation: Ref<Activation>, priority: u8) -> u8 {
-    priority.max(activation.lent).max(activation.base)
+    priority.max(activation.lent.get()).max(activation.base.get())
 }
 
 /// The highest priority of a chain, which `MAX_DEPTH` bounds.
@@ -191,17 +195,17 @@ pub fn priority_of(top: Ref<Activation>) -> u8 {
     let (mut priority, mut next) = (0, Some(top));
     while let Some(activation) = next {
         priority = higher(activation, priority);
-        next = activation.caller;
+        next = activation.caller.get();
     }
     priority
 }
 
 /// An activation is to go, and holds nothing any more that others wait for. False if it did not before.
-pub fn forget(mut holder: Ref<Activation>) -> bool {
-    let mut next = holder.domain.activations.filter(|_| holder.is_holder);
-    while let Some(mut activation) = next {
-        activation.holder = activation.holder.filter(|held_by| *held_by != holder);
-        next = activation.domain_next;
+pub fn forget(holder: Ref<Activation>) -> bool {
+    let mut next = holder.domain.activations.get().filter(|_| holder.is_holder.get());
+    while let Some(activation) = next {
+        activation.holder.set(activation.holder.get().filter(|held_by| *held_by != holder));
+        next = activation.domain_next.get();
     }
-    core::mem::take(&mut holder.is_holder)
+    holder.is_holder.take()
 }

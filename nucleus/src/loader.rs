@@ -8,8 +8,8 @@ use crate::activation;
 use crate::arch::registers::Registers;
 use crate::domain::{self, Domain};
 use crate::frames::{self, FRAME};
-use crate::pointer::Ref;
-use crate::table::Content;
+use crate::pointer::{Held, Ref};
+use crate::table::{Content, Object};
 use crate::{cpu, mapping, panic, schedule, space, thread};
 use abi::boot::{BootInfo, ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH};
 use abi::layout::{self, MAIN_STACK_TOP};
@@ -81,9 +81,9 @@ fn write(domain: Ref<Domain>, address: u64, bytes: &[u8]) -> Result<(), &'static
     Ok(())
 }
 
-fn put(domain: Ref<Domain>, index: usize, kind: Kind, object: usize) -> Result<(), &'static str> {
+fn put(domain: Ref<Domain>, index: usize, object: Object) -> Result<(), &'static str> {
     let place = domain.place(index).map_err(abi::Error::text)?;
-    place.fill(Content::original(kind, object), None).map_err(abi::Error::text)
+    place.fill(Content::original(object), None).map_err(abi::Error::text)
 }
 
 #[unsafe(link_section = ".init")]
@@ -98,16 +98,15 @@ fn start(
 ) -> Result<(Ref<Domain>, Ref<thread::Thread>), &'static str> {
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name);
-    let mut domain =
-        domain::new(account, table_order, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
+    let domain = domain::new(account, table_order, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
     while domain.grow_table() {}
     let entry = load(domain, file)?;
     for page in 1..=stack_pages {
         draw(domain, MAIN_STACK_TOP - page * FRAME as u64, MAP_READ | MAP_WRITE)?;
     }
-    put(domain, layout::DOMAIN, Kind::Domain, domain.address())?;
-    put(domain, layout::ACCOUNT, Kind::Account, account.address())?;
-    domain.entry = domain.place(layout::DOMAIN).ok();
+    put(domain, layout::DOMAIN, Object::Domain(domain))?;
+    put(domain, layout::ACCOUNT, Object::Account(account))?;
+    domain.entry.set(domain.place(layout::DOMAIN).ok());
     let slice = crate::arch::timer::from_microseconds(10_000);
     let thread = thread::new(domain, entry, MAIN_STACK_TOP, argument, PRIORITY, slice).map_err(abi::Error::text)?;
     Ok((domain, thread))
@@ -118,7 +117,7 @@ const FEW_CPUS: usize = 8;
 
 /// Makes both; gives the thread that runs first, of `sigma0`.
 #[unsafe(link_section = ".init")]
-pub fn start_components(info: &BootInfo) -> Result<Ref<thread::Thread>, &'static str> {
+pub fn start_components(held: Held, info: &BootInfo) -> Result<Ref<thread::Thread>, &'static str> {
     // SAFETY: the archive's frames are reserved and stay as they are.
     let archive: &'static [u8] = unsafe {
         core::slice::from_raw_parts(
@@ -133,15 +132,15 @@ pub fn start_components(info: &BootInfo) -> Result<Ref<thread::Thread>, &'static
         Err(_) => Err("the boot archive is malformed"),
     };
     panic::set_symbols(file(SYMBOLS_PATH).unwrap_or(&[]));
-    let root = account::root();
+    let root = account::root(held);
     let account = root.new_child(SIGMA0_FRAMES, 0).map_err(abi::Error::text)?;
     let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 2, 0, STACK_PAGES[0])?;
-    put(sigma0, layout::SPECIAL, Kind::Memory, 0)?;
+    put(sigma0, layout::SPECIAL, Object::None(Kind::Memory))?;
     // It has entries for each scheduler.
-    let order = if cpu::present() > FEW_CPUS { 3 } else { 2 };
+    let order = if cpu::present(held) > FEW_CPUS { 3 } else { 2 };
     let file = file(ROOTTASK_PATH)?;
     let (roottask, second) = start(b"roottask", file, root, order, info.archive.bytes, STACK_PAGES[1])?;
-    put(roottask, layout::SPECIAL, Kind::Machine, 0)?;
+    put(roottask, layout::SPECIAL, Object::None(Kind::Machine))?;
     let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
     let place = roottask.place(layout::FIRST_FREE).map_err(abi::Error::text)?;
     crate::chain::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;

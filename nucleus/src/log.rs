@@ -2,9 +2,10 @@
 //! programs say and die of pushes out nothing else.
 
 use crate::arch::timer;
-use crate::pointer::{Link, Nucleus, Ref};
+use crate::pointer::{Held, Link, Nucleus, Ref};
 use crate::semaphore::Semaphore;
 use abi::info::LOG_BYTES;
+use core::cell::Cell;
 
 const BYTES: usize = 16384;
 /// Bytes of the part for nucleus and components.
@@ -16,25 +17,36 @@ pub const SYSTEM: usize = 0;
 pub const PROGRAMS: usize = 1;
 
 struct Log {
-    bytes: [u8; BYTES],
+    bytes: Cell<[u8; BYTES]>,
     /// Bytes ever written to each part.
-    written: [u64; 2],
-    semaphore: Link<Semaphore>,
+    written: [Cell<u64>; 2],
+    semaphore: Cell<Link<Semaphore>>,
 }
 
-static LOG: Nucleus<Log> = Nucleus::new(Log { bytes: [0; BYTES], written: [0; 2], semaphore: None });
+static LOG: Nucleus<Log> = Nucleus::new(Log {
+    bytes: Cell::new([0; BYTES]),
+    written: [const { Cell::new(0) }; 2],
+    semaphore: Cell::new(None),
+});
 
 /// A part of the log.
 struct Ring<'a> {
-    bytes: &'a mut [u8],
-    written: &'a mut u64,
+    bytes: &'a [Cell<u8>],
+    written: &'a Cell<u64>,
 }
 
 impl Log {
-    fn ring(&mut self, part: usize) -> Ring<'_> {
-        let (system, programs) = self.bytes.split_at_mut(SYSTEM_BYTES);
-        Ring { bytes: if part == SYSTEM { system } else { programs }, written: &mut self.written[part] }
+    fn ring(&self, part: usize) -> Ring<'_> {
+        let (system, programs) = self.bytes.as_array_of_cells().split_at(SYSTEM_BYTES);
+        Ring { bytes: if part == SYSTEM { system } else { programs }, written: &self.written[part] }
     }
+}
+
+/// Writes the text to the begin of some bytes.
+fn write(bytes: &[Cell<u8>], text: &[u8]) {
+    let bytes = &bytes[..text.len()];
+    // SAFETY: as many cells as bytes; a text that lies in the cells may overlap with where it goes.
+    unsafe { bytes.as_ptr().cast::<u8>().cast_mut().copy_from(text.as_ptr(), text.len()) }
 }
 
 /// A part of a line.
@@ -77,18 +89,18 @@ pub fn name(word: u64) -> u64 {
 }
 
 impl Ring<'_> {
-    fn put(&mut self, text: &[u8]) {
-        let start = *self.written as usize % self.bytes.len();
-        *self.written += text.len() as u64;
+    fn put(&self, text: &[u8]) {
+        let start = self.written.get() as usize % self.bytes.len();
+        self.written.update(|written| written + text.len() as u64);
         // Round the end, if it reaches so far: no line is as long as a part.
         let (text, rest) = text.split_at(text.len().min(self.bytes.len() - start));
-        self.bytes[start..start + text.len()].copy_from_slice(text);
+        write(&self.bytes[start..], text);
         if !rest.is_empty() {
-            self.bytes[..rest.len()].copy_from_slice(rest);
+            write(self.bytes, rest);
         }
     }
 
-    fn put_part(&mut self, part: &Part) {
+    fn put_part(&self, part: &Part) {
         match part {
             Part::Text(text) => self.put(text.as_bytes()),
             Part::Foreign(bytes) => {
@@ -104,7 +116,7 @@ impl Ring<'_> {
         }
     }
 
-    fn put_hex(&mut self, number: u64) {
+    fn put_hex(&self, number: u64) {
         let mut text = [0; 18];
         text[2..10].copy_from_slice(&hex_digits((number >> 32) as u32));
         text[10..].copy_from_slice(&hex_digits(number as u32));
@@ -113,7 +125,7 @@ impl Ring<'_> {
         self.put(&text[first..]);
     }
 
-    fn put_number(&mut self, number: u64) {
+    fn put_number(&self, number: u64) {
         if number >= 100_000_000 {
             self.put_number(number / 100_000_000);
             return self.put(&digits((number % 100_000_000) as u32));
@@ -148,47 +160,50 @@ fn digits(number: u32) -> [u8; 8] {
 /// A line that is put together in several steps, where no user can write.
 struct Line {
     /// Whose it is: who begins another one meanwhile takes its place.
-    owner: usize,
-    written: u64,
-    bytes: [u8; 256],
+    owner: Cell<usize>,
+    written: Cell<u64>,
+    bytes: Cell<[u8; 256]>,
 }
 
-static LINE: Nucleus<Line> = Nucleus::new(Line { owner: 0, written: 0, bytes: [0; 256] });
+static LINE: Nucleus<Line> =
+    Nucleus::new(Line { owner: Cell::new(0), written: Cell::new(0), bytes: Cell::new([0; 256]) });
 
 /// Begins a line of the owner.
-pub fn begin(owner: usize, parts: &[Part]) {
-    let line = LINE.get();
-    (line.owner, line.written) = (owner, 0);
-    go_on(owner, parts);
+pub fn begin(held: Held, owner: usize, parts: &[Part]) {
+    let line = LINE.get(held);
+    line.owner.set(owner);
+    line.written.set(0);
+    go_on(held, owner, parts);
 }
 
 /// Adds to the owner's line, if it is still there.
-pub fn go_on(owner: usize, parts: &[Part]) {
-    let line = LINE.get();
-    if line.owner == owner {
-        let mut ring = Ring { bytes: &mut line.bytes, written: &mut line.written };
+pub fn go_on(held: Held, owner: usize, parts: &[Part]) {
+    let line = LINE.get(held);
+    if line.owner.get() == owner {
+        let ring = Ring { bytes: line.bytes.as_array_of_cells(), written: &line.written };
         parts.iter().for_each(|part| ring.put_part(part));
     }
 }
 
 /// Appends the owner's line to a part of the log; false if it is not there any more.
-pub fn finish(part: usize, owner: usize) -> bool {
-    let line = LINE.get();
-    let is_there = core::mem::replace(&mut line.owner, 0) == owner && owner != 0;
+pub fn finish(held: Held, part: usize, owner: usize) -> bool {
+    let line = LINE.get(held);
+    let is_there = line.owner.replace(0) == owner && owner != 0;
     if is_there {
-        line_in(part, &[Part::Foreign(&line.bytes[..line.bytes.len().min(line.written as usize)])], &[]);
+        let bytes = line.bytes.get();
+        line_in(held, part, &[Part::Foreign(&bytes[..bytes.len().min(line.written.get() as usize)])], &[]);
     }
     is_there
 }
 
 /// Appends a line to the part for nucleus and components.
-pub fn line(parts: &[Part]) {
-    line_in(SYSTEM, parts, &[]);
+pub fn line(held: Held, parts: &[Part]) {
+    line_in(held, SYSTEM, parts, &[]);
 }
 
 /// Appends a line with the time before it to a part of the log. No formatting machinery: this happens with interrupts off.
-pub fn line_in(part: usize, parts: &[Part], more: &[Part]) {
-    let mut ring = LOG.get().ring(part);
+pub fn line_in(held: Held, part: usize, parts: &[Part], more: &[Part]) {
+    let ring = LOG.get(held).ring(part);
     let microseconds = timer::nanoseconds() / 1000;
     let mut fraction = *b".______] ";
     fraction[1..7].copy_from_slice(&digits((microseconds % 1_000_000) as u32)[2..]);
@@ -198,23 +213,24 @@ pub fn line_in(part: usize, parts: &[Part], more: &[Part]) {
     parts.iter().for_each(|part| ring.put_part(part));
     more.iter().for_each(|part| ring.put_part(part));
     ring.put(b"\n");
-    if let Some(semaphore) = LOG.get().semaphore {
+    if let Some(semaphore) = LOG.get(held).semaphore.get() {
         semaphore.signal();
     }
 }
 
 /// V on this semaphore whenever the log grows.
 pub fn set_semaphore(semaphore: Ref<Semaphore>) {
+    let held = semaphore.held();
     semaphore.hold();
-    if let Some(old) = LOG.get().semaphore.replace(semaphore) {
+    if let Some(old) = LOG.get(held).semaphore.replace(Some(semaphore)) {
         old.drop_hold();
     }
 }
 
 /// Copies from byte `position` since boot on of a part of the log and gives the position after; see `abi::info::LOG`.
-pub fn read(part: usize, position: u64, into: &mut [u8]) -> u64 {
-    let ring = LOG.get().ring(part);
-    let (written, bytes) = (*ring.written, ring.bytes.len());
+pub fn read(held: Held, part: usize, position: u64, into: &mut [u8]) -> u64 {
+    let ring = LOG.get(held).ring(part);
+    let (written, bytes) = (ring.written.get(), ring.bytes.len());
     let oldest = written.saturating_sub(bytes as u64);
     if position < oldest {
         return oldest.max(position + LOG_BYTES as u64 + 1);
@@ -222,6 +238,8 @@ pub fn read(part: usize, position: u64, into: &mut [u8]) -> u64 {
     let at = position.min(written);
     let start = at as usize % bytes;
     let count = into.len().min((written - at) as usize).min(bytes - start);
-    into[..count].copy_from_slice(&ring.bytes[start..start + count]);
+    let from = &ring.bytes[start..start + count];
+    // SAFETY: as many bytes as cells.
+    unsafe { into[..count].as_mut_ptr().copy_from(from.as_ptr().cast(), count) }
     at + count as u64
 }

@@ -25,6 +25,7 @@ mod log;
 mod mapping;
 mod operation;
 mod panic;
+#[path = "../../crates/pointer/src/pointer.rs"]
 mod pointer;
 mod queue;
 mod removal;
@@ -36,6 +37,7 @@ mod table;
 mod thread;
 mod trace;
 
+use crate::pointer::Held;
 use copy as _;
 use log::Part;
 
@@ -46,11 +48,11 @@ unsafe extern "C" {
 /// From the loader's assembly, in long mode on the boot stack, which becomes the CPU's kernel stack.
 #[unsafe(no_mangle)]
 extern "C" fn boot_rust(start_info: u64) -> ! {
-    lock::begin();
-    cpu::init_first();
-    match boot(start_info) {
+    let held = lock::begin();
+    cpu::init_first(held);
+    match boot(held, start_info) {
         Ok(first) => {
-            account::add(frames::give_image_part(arch::paging::end_init()));
+            account::add(held, frames::give_image_part(held, arch::paging::end_init(held)));
             schedule::run(first)
         }
         Err(error) => panic!("cannot start: {error}"),
@@ -60,26 +62,26 @@ extern "C" fn boot_rust(start_info: u64) -> ! {
 /// Everything up to the first thread. What only this needs lies in pages that are given back.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
-fn boot(start_info: u64) -> Result<pointer::Ref<thread::Thread>, &'static str> {
-    let info = arch::boot::boot_info(start_info)?;
-    frames::init(&info, arch::paging::image())?;
-    arch::paging::init(&info)?;
-    frames::init_rest(&info, arch::paging::image());
-    cpu::this().stack = &raw const boot_stack_top as usize;
-    arch::processor::init();
+fn boot(held: Held, start_info: u64) -> Result<pointer::Ref<thread::Thread>, &'static str> {
+    let info = arch::boot::boot_info(held, start_info)?;
+    frames::init(held, &info, arch::paging::image())?;
+    arch::paging::init(held, &info)?;
+    frames::init_rest(held, &info, arch::paging::image());
+    cpu::this(held).stack.set(&raw const boot_stack_top as usize);
+    arch::processor::init(held);
     for part in arch::paging::boot_parts() {
-        frames::give_image_part(part);
+        frames::give_image_part(held, part);
     }
     arch::special::init();
-    arch::interrupts::init();
+    arch::interrupts::init(held);
     arch::timer::init();
-    trace::begin();
-    arch::start::start_others(&info)?;
-    frames::give_image_part(arch::start::page());
-    account::init();
-    let (total, free, boot) = frames::numbers();
+    trace::begin(held);
+    arch::start::start_others(held, &info)?;
+    frames::give_image_part(held, arch::start::page());
+    account::init(held);
+    let (total, free, boot) = frames::numbers(held);
     let [total, boot, free] = [total, boot, free].map(|count| Part::Number(count as u64));
     let (of_ram, taken) = (Part::Text(" frames of RAM, "), Part::Text(" taken at boot, "));
-    log::line(&[Part::Text("nucleus: "), total, of_ram, boot, taken, free, Part::Text(" free")]);
-    loader::start_components(&info)
+    log::line(held, &[Part::Text("nucleus: "), total, of_ram, boot, taken, free, Part::Text(" free")]);
+    loader::start_components(held, &info)
 }

@@ -16,6 +16,7 @@ use crate::table::Node;
 use abi::Error;
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use core::cell::Cell;
 
 /// Order of the largest flexpage: the whole address space.
 const MAX_ORDER: u64 = 35;
@@ -24,12 +25,12 @@ const MAX_ORDER: u64 = 35;
 #[repr(C)]
 pub struct Mapping {
     node: Node,
-    domain: Ref<Domain>,
-    address: u64,
-    next: Link<Mapping>,
-    previous: Link<Mapping>,
+    domain: Cell<Ref<Domain>>,
+    address: Cell<u64>,
+    next: Cell<Link<Mapping>>,
+    previous: Cell<Link<Mapping>>,
     /// Whose cursor stands here.
-    pub visitor: Link<Activation>,
+    pub visitor: Cell<Link<Activation>>,
 }
 
 const _: () = assert!(size_of::<Mapping>() == 64);
@@ -49,11 +50,13 @@ pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
 
 /// Rights that a mapping may have.
 pub fn check_rights(rights: u64) -> Result<u64, Error> {
-    let kept = (rights & (MAP_WRITE | MAP_EXECUTE)) | MAP_READ;
-    if rights & !(MAP_READ | MAP_WRITE | MAP_EXECUTE | MAP_GRANT) != 0 {
-        return Err(Error::BadArgument);
+    const ALL: u64 = MAP_READ | MAP_WRITE | MAP_EXECUTE | MAP_GRANT;
+    const BOTH: u64 = MAP_WRITE | MAP_EXECUTE;
+    match rights {
+        0..=ALL if rights & BOTH != BOTH => Ok(rights & BOTH | MAP_READ),
+        0..=ALL => Err(Error::NoRight),
+        _ => Err(Error::BadArgument),
     }
-    if kept & MAP_WRITE != 0 && kept & MAP_EXECUTE != 0 { Err(Error::NoRight) } else { Ok(kept) }
 }
 
 impl Ref<Mapping> {
@@ -66,26 +69,28 @@ impl Ref<Mapping> {
         unsafe { Ref::new(node.pointer().cast()) }
     }
 
-    fn enlist(mut self, mut domain: Ref<Domain>, address: u64) {
-        (self.domain, self.address) = (domain, address);
-        (self.next, self.previous) = (domain.mappings, None);
-        if let Some(mut next) = self.next {
-            next.previous = Some(self);
+    fn enlist(self, domain: Ref<Domain>, address: u64) {
+        self.domain.set(domain);
+        self.address.set(address);
+        self.next.set(domain.mappings.get());
+        self.previous.set(None);
+        if let Some(next) = self.next.get() {
+            next.previous.set(Some(self));
         }
-        domain.mappings = Some(self);
-        domain.pages += 1;
+        domain.mappings.set(Some(self));
+        domain.pages.update(|value| value + 1);
     }
 
     fn delist(self) {
-        let mut domain = self.domain;
-        match self.previous {
-            Some(mut previous) => previous.next = self.next,
-            None => domain.mappings = self.next,
+        let domain = self.domain.get();
+        match self.previous.get() {
+            Some(previous) => previous.next.set(self.next.get()),
+            None => domain.mappings.set(self.next.get()),
         }
-        if let Some(mut next) = self.next {
-            next.previous = self.previous;
+        if let Some(next) = self.next.get() {
+            next.previous.set(self.previous.get());
         }
-        domain.pages -= 1;
+        domain.pages.update(|value| value - 1);
     }
 
     /// Ends one mapping derived from this one, or this one if there is none; true when this one is gone.
@@ -106,20 +111,24 @@ impl Ref<Mapping> {
     /// Of an original: from here on nothing more is derived from it, or else who ends it would run after mappings for as
     /// long as others make them.
     fn begin_to_go(self) {
-        if let Some(slot) = space::find(self.domain, self.address).filter(|_| self.node_reference().is_original()) {
-            frames::set_going(slot.frame());
+        let held = self.held();
+        if let Some(slot) =
+            space::find(self.domain.get(), self.address.get()).filter(|_| self.node_reference().is_original())
+        {
+            frames::set_going(held, slot.frame());
         }
     }
 
     /// Ends this mapping, which has no descendants.
     fn end(self) {
-        let Some(slot) = space::find(self.domain, self.address) else { return };
+        let held = self.held();
+        let Some(slot) = space::find(self.domain.get(), self.address.get()) else { return };
         let frame = slot.frame();
-        slot.clear(self.domain, self.address);
-        if self.node_reference().is_original() && frames::is_of(frame, Use::User) {
-            account::release(frame, 0);
+        slot.clear(self.domain.get(), self.address.get());
+        if self.node_reference().is_original() && frames::is_of(held, frame, Use::User) {
+            account::release(held, frame, 0);
         }
-        if let Some(visitor) = self.visitor {
+        if let Some(visitor) = self.visitor.get() {
             visitor.forget_cursor();
         }
         self.node_reference().unlink();
@@ -129,8 +138,8 @@ impl Ref<Mapping> {
 
     /// Takes `rights` away from this mapping.
     fn reduce(self, rights: u64) {
-        if let Some(slot) = space::find(self.domain, self.address) {
-            slot.reduce(self.domain, self.address, rights);
+        if let Some(slot) = space::find(self.domain.get(), self.address.get()) {
+            slot.reduce(self.domain.get(), self.address.get(), rights);
         }
     }
 
@@ -138,7 +147,7 @@ impl Ref<Mapping> {
     /// the cursor of `visitor` stands. True when done.
     fn reduce_descendants(self, visitor: Ref<Activation>, rights: u64, steps: &mut u32) -> bool {
         let own = self.node_reference();
-        let reached = visitor.cursor.filter(|_| visitor.cursor_root == self.address());
+        let reached = visitor.cursor.get().filter(|_| visitor.cursor_root.get() == self.address());
         let mut node = reached.map_or(own, Ref::<Mapping>::node_reference);
         visitor.forget_cursor();
         while let Some(next) = node.after(own) {
@@ -154,25 +163,27 @@ impl Ref<Mapping> {
     }
 
     /// Puts the visitor's cursor here; whose cursor stood here starts again.
-    fn stay(mut self, mut visitor: Ref<Activation>, root: Self) {
-        if let Some(other) = self.visitor {
+    fn stay(self, visitor: Ref<Activation>, root: Self) {
+        if let Some(other) = self.visitor.get() {
             other.forget_cursor();
         }
-        self.visitor = Some(visitor);
-        (visitor.cursor, visitor.cursor_root) = (Some(self), root.address());
+        self.visitor.set(Some(visitor));
+        visitor.cursor.set(Some(self));
+        visitor.cursor_root.set(root.address());
     }
 }
 
 /// Draws one clear frame charged to `account` and maps it as original. Charged: frame and node to
 /// `account`, page tables to the domain's.
 pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u64) -> Result<(), Error> {
+    let held = account.held();
     let slot = space::find_or_make(domain, address)?;
     if slot.is_used() {
         return Err(Error::Occupied);
     }
     let outcome = account.allocate_clear(Use::User).and_then(|frame| {
         let entry = space::entry(frame, rights, Memory::Ram);
-        original(account, domain, address, slot, entry).inspect_err(|_| account::release(frame, 0))
+        original(account, domain, address, slot, entry).inspect_err(|_| account::release(held, frame, 0))
     });
     if outcome.is_err() {
         space::prune(domain, address);
@@ -183,7 +194,8 @@ pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u6
 /// Maps one page of the boot archive as original, charged to the domain's account. Nobody can ever write it,
 /// so it may be executed.
 pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights: u64) -> Result<(), Error> {
-    if frames::record(frame).used != Use::Archive || rights & MAP_WRITE != 0 {
+    let held = domain.held();
+    if frames::record(held, frame).used.get() != Use::Archive || rights & MAP_WRITE != 0 {
         return Err(Error::NoRight);
     }
     let slot = space::find_or_make(domain, address)?;
@@ -208,9 +220,10 @@ pub fn map_tree_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64
 
 /// Maps a page of device registers as original, not cached, charged to the domain's account.
 pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Result<(), Error> {
+    let held = domain.held();
     const PHYSICAL_END: u64 = 1 << 40;
     let frame = (physical / 4096) as Frame;
-    let is_other = frames::may_be_ram(frame) || memory::is_of_interrupts(physical);
+    let is_other = frames::may_be_ram(held, frame) || memory::is_of_interrupts(physical);
     if !physical.is_multiple_of(4096) || physical >= PHYSICAL_END || is_other {
         return Err(Error::BadArgument);
     }
@@ -223,10 +236,11 @@ pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Resu
 }
 
 fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot, entry: u64) -> Result<(), Error> {
-    let mapping: Ref<Mapping> = slab::allocate(account)?;
+    let held = account.held();
+    let mapping = slab::allocate::<Mapping>(account)?.share();
     mapping.node_reference().root();
     mapping.enlist(domain, address);
-    slot.set(entry, Some(mapping));
+    slot.set(held, entry, Some(mapping));
     Ok(())
 }
 
@@ -240,8 +254,9 @@ pub fn map_page(
     rights: u64,
     grant: bool,
 ) -> Result<(), Error> {
+    let held = from.held();
     let origin = space::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
-    let Some(parent) = origin.mapping() else {
+    let Some(parent) = origin.mapping(held) else {
         // The nucleus's own: of these only the boot archive may be seen by others.
         return if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
     };
@@ -254,7 +269,7 @@ pub fn map_page(
             return Err(Error::NoRight);
         }
     }
-    if frames::is_going(origin.frame()) {
+    if frames::is_going(held, origin.frame()) {
         return Err(Error::NotMapped);
     }
     let slot = space::find_or_make(to, destination)?;
@@ -266,10 +281,11 @@ pub fn map_page(
         origin.clear(from, source);
         parent.delist();
         parent.enlist(to, destination);
-        slot.set(entry, Some(parent));
+        slot.set(held, entry, Some(parent));
         return Ok(());
     }
     let made = slab::allocate::<Mapping>(from.account).and_then(|mapping| {
+        let mapping = mapping.share();
         mapping
             .node_reference()
             .derive_from(parent.node_reference())
@@ -279,7 +295,7 @@ pub fn map_page(
     match made {
         Ok(mapping) => {
             mapping.enlist(to, destination);
-            slot.set(entry, Some(mapping));
+            slot.set(held, entry, Some(mapping));
             Ok(())
         }
         Err(error) => {
@@ -294,7 +310,8 @@ const STEPS_OF_AN_END: u32 = 4;
 
 /// Unmaps or reduces one page for `visitor`; `steps` counts down. True when done, false to go on later.
 pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, rights: u64, steps: &mut u32) -> bool {
-    let Some(mapping) = space::find(domain, address).and_then(|slot| slot.mapping()) else { return true };
+    let held = visitor.held();
+    let Some(mapping) = space::find(domain, address).and_then(|slot| slot.mapping(held)) else { return true };
     if rights & MAP_READ == 0 {
         if !mapping.reduce_descendants(visitor, rights, steps) {
             return false;

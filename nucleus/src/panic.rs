@@ -2,7 +2,7 @@
 
 use crate::arch::memory::{self, IMAGE};
 use crate::arch::{processor, serial};
-use crate::pointer::Nucleus;
+use crate::pointer::Boot;
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
 
@@ -10,11 +10,12 @@ use core::panic::PanicInfo;
 const STATUS: u32 = 100;
 
 /// The symbols of the boot archive: lines `address name`, sorted.
-static SYMBOLS: Nucleus<&'static [u8]> = Nucleus::new(&[]);
+static SYMBOLS: Boot<&'static [u8]> = Boot::new(&[]);
 
 /// Uses these symbols from now on.
 pub fn set_symbols(symbols: &'static [u8]) {
-    *SYMBOLS.get() = symbols;
+    // SAFETY: the loader calls this before there are threads.
+    unsafe { *SYMBOLS.write() = symbols };
 }
 
 struct Line;

@@ -2,58 +2,62 @@
 
 use crate::activation::Activation;
 use crate::pointer::{Link, Ref};
+use core::cell::Cell;
 
 /// Head and tail.
 #[repr(C)]
 pub struct Queue {
     /// First to be served.
-    pub head: Link<Activation>,
-    tail: Link<Activation>,
+    pub head: Cell<Link<Activation>>,
+    tail: Cell<Link<Activation>>,
 }
 
 impl Queue {
     /// Appends.
-    pub fn append(&mut self, mut activation: Ref<Activation>) {
-        (activation.next, activation.previous) = (None, self.tail);
-        match self.tail {
-            Some(mut tail) => tail.next = Some(activation),
-            None => self.head = Some(activation),
+    pub fn append(&self, activation: Ref<Activation>) {
+        activation.next.set(None);
+        activation.previous.set(self.tail.get());
+        match self.tail.get() {
+            Some(tail) => tail.next.set(Some(activation)),
+            None => self.head.set(Some(activation)),
         }
-        self.tail = Some(activation);
+        self.tail.set(Some(activation));
     }
     /// Puts `activation` before the first for which `yields` holds, or at the end.
-    pub fn insert(&mut self, mut activation: Ref<Activation>, yields: impl Fn(Ref<Activation>) -> bool) {
-        let mut next = self.head;
+    pub fn insert(&self, activation: Ref<Activation>, yields: impl Fn(Ref<Activation>) -> bool) {
+        let mut next = self.head.get();
         while let Some(other) = next.filter(|other| !yields(*other)) {
-            next = other.next;
+            next = other.next.get();
         }
-        let Some(mut next) = next else { return self.append(activation) };
-        (activation.next, activation.previous) = (Some(next), next.previous);
-        match next.previous.replace(activation) {
-            Some(mut previous) => previous.next = Some(activation),
-            None => self.head = Some(activation),
+        let Some(next) = next else { return self.append(activation) };
+        activation.next.set(Some(next));
+        activation.previous.set(next.previous.get());
+        match next.previous.replace(Some(activation)) {
+            Some(previous) => previous.next.set(Some(activation)),
+            None => self.head.set(Some(activation)),
         }
     }
     /// Takes the first.
-    pub fn take(&mut self) -> Link<Activation> {
-        let mut first = self.head?;
-        self.head = first.next.take();
-        match self.head {
-            Some(mut next) => next.previous = None,
-            None => self.tail = None,
+    pub fn take(&self) -> Link<Activation> {
+        let first = self.head.get()?;
+        self.head.set(first.next.take());
+        match self.head.get() {
+            Some(next) => next.previous.set(None),
+            None => self.tail.set(None),
         }
         Some(first)
     }
     /// Takes `activation` out.
-    pub fn remove(&mut self, mut activation: Ref<Activation>) {
-        match activation.previous {
-            Some(mut previous) => previous.next = activation.next,
-            None => self.head = activation.next,
+    pub fn remove(&self, activation: Ref<Activation>) {
+        match activation.previous.get() {
+            Some(previous) => previous.next.set(activation.next.get()),
+            None => self.head.set(activation.next.get()),
         }
-        match activation.next {
-            Some(mut next) => next.previous = activation.previous,
-            None => self.tail = activation.previous,
+        match activation.next.get() {
+            Some(next) => next.previous.set(activation.previous.get()),
+            None => self.tail.set(activation.previous.get()),
         }
-        (activation.next, activation.previous) = (None, None);
+        activation.next.set(None);
+        activation.previous.set(None);
     }
 }

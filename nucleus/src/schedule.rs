@@ -13,12 +13,13 @@ use crate::cpu::{self, Cpu};
 use crate::domain::Domain;
 use crate::lock;
 use crate::log::{self, Part};
-use crate::pointer::{Link, Nucleus, Ref};
+use crate::pointer::{Fresh, Held, Link, Nucleus, Ref};
 use crate::semaphore::Reply;
 use crate::thread::{self, Runs, Thread};
 use crate::{deadline, frames, info, slab, trace};
 use abi::sched::{Event, IDLE, RUN, Ring as SharedRing, ThreadWord, hand_to};
 use abi::{Error, MAX_DEPTH, MAX_THREADS};
+use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use parallel::ring::{self, Ring};
 
@@ -39,16 +40,21 @@ pub struct Seat {
 }
 
 struct Seats {
-    standby: Option<Seat>,
+    standby: Cell<Option<Seat>>,
     /// CPUs with a scheduler.
-    taken: usize,
+    taken: Cell<usize>,
     /// How long `sched` may take, in ticks.
-    patience: u64,
+    patience: Cell<u64>,
     /// Runs when the first boot thread ends.
-    boot_successor: Link<Thread>,
+    boot_successor: Cell<Link<Thread>>,
 }
 
-static SEATS: Nucleus<Seats> = Nucleus::new(Seats { standby: None, taken: 0, patience: 0, boot_successor: None });
+static SEATS: Nucleus<Seats> = Nucleus::new(Seats {
+    standby: Cell::new(None),
+    taken: Cell::new(0),
+    patience: Cell::new(0),
+    boot_successor: Cell::new(None),
+});
 
 /// Whether this is the pseudo-thread of a scheduler's seat.
 pub fn is_seat(thread: Ref<Thread>) -> bool {
@@ -57,7 +63,8 @@ pub fn is_seat(thread: Ref<Thread>) -> bool {
 
 /// The thread that runs after the first boot thread, before there is a scheduler.
 pub fn set_boot_successor(thread: Ref<Thread>) {
-    SEATS.get().boot_successor = Some(thread);
+    let held = thread.held();
+    SEATS.get(held).boot_successor.set(Some(thread));
 }
 
 /// The words of a ring.
@@ -96,11 +103,12 @@ impl Seat {
 /// Tells the thread's scheduler that it is ready; without one it is told when it takes its seat.
 #[inline(always)]
 fn post(thread: Ref<Thread>) {
-    let mut home = thread.cpu;
-    if let Some(seat) = &thread.cpu.seat {
+    let home = thread.cpu.get();
+    if let Some(seat) = thread.cpu.get().seat.get() {
         let number = thread.number as usize % MAX_THREADS;
         let same = |word| ThreadWord(word).number() == number;
-        home.posted[number] = seat.ring().post(thread.word() as u32, home.posted[number] as u32, same) as u16;
+        let posted = &home.posted[number];
+        posted.set(seat.ring().post(thread.word() as u32, posted.get() as u32, same) as u16);
     }
 }
 
@@ -111,63 +119,68 @@ pub fn post_again(thread: Ref<Thread>) {
 
 /// The thread can run: hands it to the scheduler of its CPU. True if it precedes what runs here.
 #[inline]
-pub fn make_ready(mut thread: Ref<Thread>) -> bool {
-    if thread.runs != Runs::Blocked || thread.ended {
+pub fn make_ready(thread: Ref<Thread>) -> bool {
+    if thread.runs.get() != Runs::Blocked || thread.ended.get() {
         return false;
     }
     trace::wake(thread);
-    thread.runs = Runs::Ready;
+    thread.runs.set(Runs::Ready);
     hand_in(thread)
 }
 
 /// Posts a ready thread and interrupts what it precedes on its CPU; true if that is here.
 fn hand_in(thread: Ref<Thread>) -> bool {
-    let home = thread.cpu;
-    if home.seat.is_none() {
+    let held = thread.held();
+    let home = thread.cpu.get();
+    if home.seat.get().is_none() {
         // Its CPU has no scheduler, or lost it while the thread waited.
-        return SEATS.get().taken != 0 && move_away(thread);
+        return SEATS.get(held).taken.get() != 0 && move_away(thread);
     }
     post(thread);
-    let precedes =
-        home.idle || home.thread.is_some_and(|current| !is_seat(current) && thread.priority > current.priority);
+    let precedes = home.idle.get()
+        || home.thread.get().is_some_and(|current| !is_seat(current) && thread.priority.get() > current.priority.get());
     if precedes {
         interrupt(home);
     }
-    precedes && home == cpu::this()
+    precedes && home == cpu::this(held)
 }
 
 /// What runs on a CPU gives way to `sched`, here when the running operation ends.
-pub fn interrupt(mut cpu: Ref<Cpu>) {
-    cpu.preempt = true;
-    if cpu != cpu::this() {
-        cpu::this().counts.wakes += 1;
+pub fn interrupt(cpu: Ref<Cpu>) {
+    let held = cpu.held();
+    cpu.preempt.set(true);
+    if cpu != cpu::this(held) {
+        cpu::this(held).counts.wakes.update(|count| count + 1);
         cpu::kick(cpu);
     }
 }
 
 /// A light operation that ends with success gives way to what precedes it now.
-pub fn precede_from_operation() {
-    if let Some(activation) = cpu::this().activation {
+pub fn precede_from_operation(held: Held) {
+    if let Some(activation) = cpu::this(held).activation.get() {
         activation.set_result(Ok(0));
     }
-    give_way(Event::Preempted);
+    give_way(held, Event::Preempted);
 }
 
 /// The running thread, whose frame is complete, goes back to `sched` with `event`.
-pub fn give_way(event: Event) -> ! {
-    let mut cpu = cpu::this();
-    cpu.preempt = false;
-    let Some(seat) = &cpu.seat else { give_way_to_nobody(cpu) };
+pub fn give_way(held: Held, event: Event) -> ! {
+    let cpu = cpu::this(held);
+    cpu.preempt.set(false);
+    let Some(seat) = cpu.seat.get() else { give_way_to_nobody(cpu) };
     let now = timer::now();
-    match cpu.thread.filter(|thread| !is_seat(*thread)) {
-        Some(mut thread) => {
+    match cpu.thread.get().filter(|thread| !is_seat(*thread)) {
+        Some(thread) => {
             trace::stop(thread, event as u64);
             stop(thread, Runs::Ready, now);
-            thread.left =
-                if event == Event::Preempted { thread.slice_end.saturating_sub(now).max(1) } else { thread.slice };
-            enter_seat(seat, event, thread.word(), now)
+            thread.left.set(if event == Event::Preempted {
+                thread.slice_end.get().saturating_sub(now).max(1)
+            } else {
+                thread.slice.get()
+            });
+            enter_seat(held, seat, event, thread.word(), now)
         }
-        None => enter_seat(seat, Event::Choose, 0, now),
+        None => enter_seat(held, seat, Event::Choose, 0, now),
     }
 }
 
@@ -175,88 +188,90 @@ pub fn give_way(event: Event) -> ! {
 /// another CPU.
 #[cold]
 fn give_way_to_nobody(cpu: Ref<Cpu>) -> ! {
-    if SEATS.get().taken == 0 {
-        match cpu.activation {
+    let held = cpu.held();
+    if SEATS.get(held).taken.get() == 0 {
+        match cpu.activation.get() {
             Some(activation) => activation.leave(),
-            None => boot_next(),
+            None => boot_next(held),
         }
     }
-    if let Some(thread) = cpu.thread.filter(|thread| !is_seat(*thread)) {
+    if let Some(thread) = cpu.thread.get().filter(|thread| !is_seat(*thread)) {
         stop(thread, Runs::Ready, timer::now());
         move_away(thread);
     }
-    idle()
+    idle(held)
 }
 
 /// A thread goes to a CPU that has a scheduler, if possible one on which it may run; true if it precedes what runs here.
 pub fn move_away(thread: Ref<Thread>) -> bool {
-    let seated = |cpu: &Ref<Cpu>| cpu.seat.is_some();
+    let held = thread.held();
+    let seated = |cpu: &Ref<Cpu>| cpu.seat.get().is_some();
     let allowed = |cpu: &Ref<Cpu>| thread.may_run_on(*cpu);
-    let found = cpu::all().find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all().find(seated));
+    let found = cpu::all(held).find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all(held).find(seated));
     let Some(cpu) = found else { return false };
     thread.go_to(cpu);
-    thread.runs == Runs::Ready && hand_in(thread)
+    thread.runs.get() == Runs::Ready && hand_in(thread)
 }
 
 /// `op::YIELD`.
-pub extern "C" fn yield_(_: u64, _: u64) -> Reply {
-    let cpu = cpu::this();
-    let (Some(thread), Some(seat)) = (cpu.thread.filter(|thread| !is_seat(*thread)), &cpu.seat) else {
+pub fn yield_(held: Held, _: u64, _: u64) -> Reply {
+    let cpu = cpu::this(held);
+    let (Some(thread), Some(seat)) = (cpu.thread.get().filter(|thread| !is_seat(*thread)), cpu.seat.get()) else {
         return Err(Error::NotRunnable).into();
     };
-    if let Some(mut activation) = cpu.activation {
+    if let Some(activation) = cpu.activation.get() {
         // Its frame is light: it made an operation that is.
         activation.registers.set_result(0, 0);
     }
     let now = timer::now();
     trace::stop(thread, Event::Yielded as u64);
     stop(thread, Runs::Ready, now);
-    enter_seat(seat, Event::Yielded, thread.word(), now)
+    enter_seat(held, seat, Event::Yielded, thread.word(), now)
 }
 
 /// The running thread waits; its frame is complete.
 #[inline(always)]
-pub fn block_current() -> ! {
+pub fn block_current(held: Held) -> ! {
     let now = timer::now();
-    if let Some(thread) = cpu::this().thread.filter(|thread| !is_seat(*thread)) {
+    if let Some(thread) = cpu::this(held).thread.get().filter(|thread| !is_seat(*thread)) {
         trace::stop(thread, 0);
         stop(thread, Runs::Blocked, now);
         if thread.carries_orphans {
             chain::leave_waiting(thread);
         }
     }
-    match &cpu::this().seat {
-        Some(seat) => enter_seat(seat, Event::Choose, 0, now),
-        None => without_seat(),
+    match cpu::this(held).seat.get() {
+        Some(seat) => enter_seat(held, seat, Event::Choose, 0, now),
+        None => without_seat(held),
     }
 }
 
 #[cold]
-fn without_seat() -> ! {
-    if SEATS.get().taken == 0 && cpu::this().number == 0 { boot_next() } else { idle() }
+fn without_seat(held: Held) -> ! {
+    if SEATS.get(held).taken.get() == 0 && cpu::this(held).number == 0 { boot_next(held) } else { idle(held) }
 }
 
 #[inline(always)]
-fn stop(mut thread: Ref<Thread>, runs: Runs, now: u64) {
-    thread.runs = runs;
-    thread.used += now - thread.started;
+fn stop(thread: Ref<Thread>, runs: Runs, now: u64) {
+    thread.runs.set(runs);
+    thread.used.update(|value| value + (now - thread.started.get()));
 }
 
 /// Enters `sched` at its entry.
-pub fn enter(event: Event, word: u64) -> ! {
-    match &cpu::this().seat {
-        Some(seat) => enter_seat(seat, event, word, timer::now()),
-        None => without_seat(),
+pub fn enter(held: Held, event: Event, word: u64) -> ! {
+    match cpu::this(held).seat.get() {
+        Some(seat) => enter_seat(held, seat, event, word, timer::now()),
+        None => without_seat(held),
     }
 }
 
 #[inline(always)]
-fn enter_seat(seat: &Seat, event: Event, word: u64, now: u64) -> ! {
+fn enter_seat(held: Held, seat: Seat, event: Event, word: u64, now: u64) -> ! {
     trace::schedule(seat.domain, event as u64);
-    let mut cpu = cpu::this();
-    cpu.patience_ends = now + SEATS.get().patience;
-    timer::arm_no_later_than(cpu.patience_ends);
-    cpu.thread = Some(seat.thread);
+    let cpu = cpu::this(held);
+    cpu.patience_ends.set(now + SEATS.get(held).patience.get());
+    timer::arm_no_later_than(held, cpu.patience_ends.get());
+    cpu.thread.set(Some(seat.thread));
     if seat.activation.is_special() {
         enter_specially(event as u64, word, seat.activation)
     }
@@ -271,8 +286,8 @@ fn enter_specially(event: u64, word: u64, seat: Ref<Activation>) -> ! {
 }
 
 /// Before a scheduler took its seat only one thread runs; when it ends, its successor does.
-fn boot_next() -> ! {
-    match SEATS.get().boot_successor.take() {
+fn boot_next(held: Held) -> ! {
+    match SEATS.get(held).boot_successor.take() {
         Some(thread) => run(thread),
         None => panic!("the last boot thread stopped before a scheduler took its seat"),
     }
@@ -280,299 +295,317 @@ fn boot_next() -> ! {
 
 /// Lets a thread, which is ready, run now.
 #[inline(always)]
-pub fn run(mut thread: Ref<Thread>) -> ! {
-    cpu::this().preempt = false;
+pub fn run(thread: Ref<Thread>) -> ! {
+    let held = thread.held();
+    cpu::this(held).preempt.set(false);
     let now = timer::now();
-    thread.runs = Runs::Running;
-    thread.started = now;
-    thread.slice_end = now + thread.left;
-    timer::arm_no_later_than(thread.slice_end);
-    cpu::this().thread = Some(thread);
+    thread.runs.set(Runs::Running);
+    thread.started.set(now);
+    thread.slice_end.set(now + thread.left.get());
+    timer::arm_no_later_than(held, thread.slice_end.get());
+    cpu::this(held).thread.set(Some(thread));
     trace::run(thread);
     chain::resume_top(thread)
 }
 
 /// `op::DISPATCH`.
-pub extern "C" fn dispatch(what: u64, number: u64) -> Reply {
-    let mut cpu = cpu::this();
+pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
+    let cpu = cpu::this(held);
     // Who runs as a seat's thread has the seat of this CPU, and a ring.
-    if !cpu.thread.is_some_and(is_seat) {
+    if !cpu.thread.get().is_some_and(is_seat) {
         return Err(Error::NoRight).into();
     }
     if what != RUN {
-        return hand_over_to(what, number).into();
+        return hand_over_to(held, what, number).into();
     }
-    if is_unread(cpu.ring) {
-        if cpu.hands_over != 0 {
+    if is_unread(cpu.ring.get()) {
+        if cpu.hands_over.get() != 0 {
             hand_over_step(cpu);
         }
-        info::counters().again += 1;
+        info::counters(held).again.up();
         return Err(Error::Again).into();
     }
     if number as usize == IDLE {
-        cpu.counts.dispatches += 1;
-        idle();
+        cpu.counts.dispatches.update(|value| value + 1);
+        idle(held);
     }
-    match thread::by_number(number as usize) {
-        Some(thread) if thread.can_run() && thread.cpu == cpu => {
-            cpu.counts.dispatches += 1;
+    match thread::by_number(held, number as usize) {
+        Some(thread) if thread.can_run() && thread.cpu.get() == cpu => {
+            cpu.counts.dispatches.update(|value| value + 1);
             run(thread)
         }
-        Some(thread) if thread.moves && thread.runs == Runs::Ready && thread.cpu == cpu => {
+        Some(thread) if thread.moves.get() && thread.runs.get() == Runs::Ready && thread.cpu.get() == cpu => {
             if thread.carries_orphans {
-                cpu.counts.dispatches += 1;
+                cpu.counts.dispatches.update(|value| value + 1);
                 run_orphan(thread)
             }
             move_away(thread);
         }
         _ => {}
     }
-    info::counters().not_runnable += 1;
+    info::counters(held).not_runnable.up();
     Err(Error::NotRunnable).into()
 }
 
 /// As [`run`], of an orphan thread: whoever had its turn goes behind the orphans that wait for theirs.
 #[cold]
-fn run_orphan(mut thread: Ref<Thread>) -> ! {
-    if !thread.fresh {
+fn run_orphan(thread: Ref<Thread>) -> ! {
+    if !thread.fresh.get() {
         chain::take_turns(thread);
     }
-    thread.fresh = false;
-    thread.moves = thread.home.orphans.head.is_some();
+    thread.fresh.set(false);
+    thread.moves.set(thread.home.orphans.head.get().is_some());
     run(thread)
 }
 
 /// A scheduler hands a ready thread that was taken out of its ring to another one, or takes it.
 #[cold]
-fn hand_over_to(what: u64, number: u64) -> Result<u64, Error> {
+fn hand_over_to(held: Held, what: u64, number: u64) -> Result<u64, Error> {
     let target = (what as usize).wrapping_sub(hand_to(0) as usize);
-    let mut target = cpu::of(target).filter(|cpu| cpu.seat.is_some()).ok_or(Error::BadArgument)?;
-    let found = thread::by_number(number as usize).filter(|thread| thread.runs == Runs::Ready);
+    let target = cpu::of(held, target).filter(|cpu| cpu.seat.get().is_some()).ok_or(Error::BadArgument)?;
+    let found = thread::by_number(held, number as usize).filter(|thread| thread.runs.get() == Runs::Ready);
     let thread = found.ok_or(Error::NotRunnable)?;
     if !thread.may_run_on(target) {
         return Err(Error::BadArgument);
     }
     let is_same = |word| ThreadWord(word).number() == number as usize;
-    let posted = thread.cpu.posted[number as usize % MAX_THREADS];
-    if thread.cpu.seat.is_some_and(|seat| seat.ring().holds(posted as u32, is_same)) {
+    let posted = thread.cpu.get().posted[number as usize % MAX_THREADS].get();
+    if thread.cpu.get().seat.get().is_some_and(|seat| seat.ring().holds(posted as u32, is_same)) {
         return Err(Error::NotRunnable);
     }
     thread.go_to(target);
-    target.counts.received += 1;
+    target.counts.received.update(|value| value + 1);
     hand_in(thread);
     Ok(0)
 }
 
 /// Nothing can run: clears frames ahead, then sleeps until an interrupt.
-fn idle() -> ! {
-    let mut cpu = cpu::this();
-    cpu::rest(true);
-    trace::idle();
+fn idle(held: Held) -> ! {
+    let cpu = cpu::this(held);
+    cpu::rest(held, true);
+    trace::idle(held);
     if cfg!(feature = "checked") {
-        let runs_here = |thread: Ref<Thread>| thread.runs == Runs::Running && thread.cpu == cpu;
+        let runs_here = |thread: Ref<Thread>| thread.runs.get() == Runs::Running && thread.cpu.get() == cpu;
         if let Some(number) =
-            (1..thread::numbers_used()).find(|number| thread::by_number(*number).is_some_and(runs_here))
+            (1..thread::numbers_used(held)).find(|number| thread::by_number(held, *number).is_some_and(runs_here))
         {
             panic!("thread {number} runs while its CPU is idle");
         }
     }
-    if cpu.domain.is_some_and(|domain| domain.is_dead()) {
-        paging::leave_space();
+    if cpu.domain.get().is_some_and(|domain| domain.is_dead()) {
+        paging::leave_space(held);
     }
-    special::save();
-    timer::arm_no_later_than(deadline::earliest());
+    special::save(held);
+    timer::arm_no_later_than(held, deadline::earliest(held));
     while !lock::is_wanted() {
         // SAFETY: as below.
         unsafe { entry::interrupt_window() }
-        if !frames::clear_one_ahead() {
+        if !frames::clear_one_ahead(held) {
             break;
         }
     }
-    if cpu.seat.is_some() && is_unread(cpu.ring) {
-        wake_up()
+    if cpu.seat.get().is_some() && is_unread(cpu.ring.get()) {
+        wake_up(held)
     }
-    cpu.disturbed = false;
+    cpu.disturbed.set(false);
     // SAFETY: the idle CPU has nothing on its stack; the next interrupt begins anew.
     unsafe { entry::idle_wait() }
 }
 
-fn wake_up() -> ! {
-    cpu::rest(false);
+fn wake_up(held: Held) -> ! {
+    cpu::rest(held, false);
     // What was changed while it slept is seen now.
-    cpu::this().disturbed = false;
-    enter(Event::Choose, 0)
+    cpu::this(held).disturbed.set(false);
+    enter(held, Event::Choose, 0)
 }
 
 /// A CPU that just joined, with the lock, waits until it gets a scheduler.
-pub fn begin() -> ! {
-    idle()
+pub fn begin(held: Held) -> ! {
+    idle(held)
+}
+
+/// From `entry.s`, with an empty stack.
+#[unsafe(export_name = "go_on")]
+extern "C" fn go_on_from_entry() -> ! {
+    // SAFETY: the way here took the lock.
+    go_on(unsafe { Held::new() })
 }
 
 /// Goes on with whatever runs on this CPU, which others may have changed.
-#[unsafe(no_mangle)]
-pub extern "C" fn go_on() -> ! {
-    let mut cpu = cpu::this();
-    let is_new = core::mem::take(&mut cpu.disturbed) || cpu.activation.is_none();
-    if let Some(thread) = cpu.thread.filter(|thread| !is_seat(*thread)) {
-        if cpu.preempt {
-            give_way(Event::Preempted)
+pub fn go_on(held: Held) -> ! {
+    let cpu = cpu::this(held);
+    let is_new = cpu.disturbed.take() || cpu.activation.get().is_none();
+    if let Some(thread) = cpu.thread.get().filter(|thread| !is_seat(*thread)) {
+        if cpu.preempt.get() {
+            give_way(held, Event::Preempted)
         }
         if is_new {
             // It may be that the timer's interrupt was taken just now.
-            timer::arm_no_later_than(thread.slice_end);
+            timer::arm_no_later_than(held, thread.slice_end.get());
             chain::resume_top(thread)
         }
     } else if is_new {
-        enter(Event::Choose, 0)
+        enter(held, Event::Choose, 0)
     }
-    match cpu.activation {
+    match cpu.activation.get() {
         Some(activation) => activation.leave(),
-        None => enter(Event::Choose, 0),
+        None => enter(held, Event::Choose, 0),
     }
 }
 
 /// Lets interrupts and other CPUs in. If there are any this does not return: the running activation goes on later with what
 /// it has saved, so that must be whole.
-pub fn preemption_point() {
+pub fn preemption_point(held: Held) {
     if lock::is_wanted() {
         lock::pass();
         // SAFETY: nothing is borrowed, and nothing on the stack is needed any more.
         unsafe { entry::go_on_afresh() }
     }
-    window();
+    window(held);
 }
 
 /// As [`preemption_point`], when nothing is known but what the running activation has saved: if only other CPUs want
 /// the lock this returns when they had it.
-pub fn pause() {
+pub fn pause(held: Held) {
     if lock::is_wanted() {
         lock::pass();
-        if cpu::this().disturbed {
+        if cpu::this(held).disturbed.get() {
             // SAFETY: as above.
             unsafe { entry::go_on_afresh() }
         }
     }
-    window();
+    window(held);
 }
 
-fn window() {
-    cpu::this().window = true;
+fn window(held: Held) {
+    cpu::this(held).window.set(true);
     // SAFETY: by contract of the callers.
     unsafe { entry::interrupt_window() }
-    cpu::this().window = false;
+    cpu::this(held).window.set(false);
 }
 
 /// After an interrupt: goes on with what was interrupted, or with `sched` if something precedes it.
-pub fn after_interrupt() -> ! {
-    let mut cpu = cpu::this();
-    if cpu.idle {
-        if cpu.seat.is_some() && is_unread(cpu.ring) {
-            wake_up()
+pub fn after_interrupt(held: Held) -> ! {
+    let cpu = cpu::this(held);
+    if cpu.idle.get() {
+        if cpu.seat.get().is_some() && is_unread(cpu.ring.get()) {
+            wake_up(held)
         }
-        cpu::rest(false);
-        idle()
+        cpu::rest(held, false);
+        idle(held)
     }
     let now = timer::now();
-    let Some(thread) = cpu.thread else { enter(Event::Choose, 0) };
+    let Some(thread) = cpu.thread.get() else { enter(held, Event::Choose, 0) };
     if is_seat(thread) {
-        if now >= cpu.patience_ends && cpu.chances_of != cpu.counts.dispatches {
-            (cpu.chances, cpu.chances_of) = (0, cpu.counts.dispatches);
+        if now >= cpu.patience_ends.get() && cpu.chances_of.get() != cpu.counts.dispatches.get() {
+            cpu.chances.set(0);
+            cpu.chances_of.set(cpu.counts.dispatches.get());
         }
-        if now >= cpu.patience_ends && cpu.chances < CHANCES {
+        if now >= cpu.patience_ends.get() && cpu.chances.get() < CHANCES {
             // Once more: it may be that the CPU itself did not run, if it is one of an emulator.
-            cpu.patience_ends = now + SEATS.get().patience / 2;
-            cpu.chances += 1;
+            cpu.patience_ends.set(now + SEATS.get(held).patience.get() / 2);
+            cpu.chances.update(|value| value + 1);
         }
-        if now >= cpu.patience_ends {
+        if now >= cpu.patience_ends.get() {
             let patience = Part::Number(PATIENCE_MICROSECONDS);
-            log::line(&[Part::Text("the scheduler did not dispatch for microseconds: "), patience]);
+            log::line(held, &[Part::Text("the scheduler did not dispatch for microseconds: "), patience]);
             let domain = thread.home;
             crate::domain::die(domain, abi::info::status::KILLED);
-            enter(Event::Choose, 0)
+            enter(held, Event::Choose, 0)
         }
-        timer::arm_no_later_than(cpu.patience_ends);
-    } else if SEATS.get().taken == 0 {
+        timer::arm_no_later_than(held, cpu.patience_ends.get());
+    } else if SEATS.get(held).taken.get() == 0 {
         // Before a scheduler took its seat one thread runs until it ends.
-    } else if cpu.preempt || cpu.seat.is_none() {
-        give_way(Event::Preempted)
-    } else if now >= thread.slice_end {
-        give_way(Event::SliceEnded)
+    } else if cpu.preempt.get() || cpu.seat.get().is_none() {
+        give_way(held, Event::Preempted)
+    } else if now >= thread.slice_end.get() {
+        give_way(held, Event::SliceEnded)
     } else {
-        timer::arm_no_later_than(thread.slice_end);
+        timer::arm_no_later_than(held, thread.slice_end.get());
     }
-    go_on()
+    go_on(held)
 }
 
 /// `DOMAIN_SET`, `SET_SCHEDULER`: `domain` takes the seat of a CPU, or stands by for all; `which` is the operation's operand.
 pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Result<u64, Error> {
+    let held = domain.held();
     const STANDBY: u64 = 1;
-    let target = usize::try_from(which >> 8).ok().and_then(cpu::of);
-    let mut target = target.filter(|_| which & 0xff & !STANDBY == 0).ok_or(Error::BadArgument)?;
+    let target = usize::try_from(which >> 8).ok().and_then(|number| cpu::of(held, number));
+    let target = target.filter(|_| which & 0xff & !STANDBY == 0).ok_or(Error::BadArgument)?;
     activation::check_address(entry)?;
-    let mut activation = activation::new(domain, stack)?;
-    let mut thread: Ref<Thread> = match slab::allocate(domain.account) {
+    let activation = activation::new(domain, stack)?;
+    let mut thread: Fresh<Thread> = match slab::allocate(domain.account) {
         Ok(thread) => thread,
         Err(error) => {
             activation::free_first(domain);
             return Err(error);
         }
     };
-    (activation.bottom, activation.state, activation.thread) = (true, State::Top, Some(thread));
-    activation.entry = entry;
+    thread.home = domain;
+    let thread = thread.share();
+    activation.bottom.set(true);
+    activation.state.set(State::Top);
+    activation.thread.set(Some(thread));
+    activation.entry.set(entry);
     // It is entered anew at any time, so it calls nobody: it is as deep as a chain may be.
-    activation.depth = MAX_DEPTH as u16 - 1;
-    (thread.top, thread.bottom, thread.home) = (Some(activation), Some(activation), domain);
-    (thread.priority, thread.runs, thread.cpu) = (u8::MAX, Runs::Blocked, target);
+    activation.depth.set(MAX_DEPTH as u16 - 1);
+    thread.top.set(Some(activation));
+    thread.bottom.set(Some(activation));
+    thread.priority.set(u8::MAX);
+    thread.runs.set(Runs::Blocked);
+    thread.cpu.set(target);
     let ring = activation.message_kernel as *mut SharedRing;
     let seat = Seat { activation, thread, domain, ring };
-    let seats = SEATS.get();
-    seats.patience = timer::from_microseconds(PATIENCE_MICROSECONDS);
+    let seats = SEATS.get(held);
+    seats.patience.set(timer::from_microseconds(PATIENCE_MICROSECONDS));
     // SAFETY: the nucleus writes this word once, and nobody has seen the ring.
-    unsafe { (*ring).ticks = seats.patience as u32 }
+    unsafe { (*ring).ticks = seats.patience.get() as u32 }
     if which & STANDBY != 0 {
-        if let Some(old) = seats.standby.replace(seat) {
+        if let Some(old) = seats.standby.replace(Some(seat)) {
             retire(old);
         }
         return Ok(activation.message);
     }
-    if target != cpu::this() {
+    if target != cpu::this(held) {
         cpu::hold_up(target);
     }
-    match target.seat.replace(seat) {
-        Some(old) if target.thread == Some(old.thread) => {
+    match target.seat.replace(Some(seat)) {
+        Some(old) if target.thread.get() == Some(old.thread) => {
             // It runs there; what it chooses comes to nothing.
             target.leave_thread();
-            retire_or_keep(old);
+            retire_or_keep(held, old);
         }
-        Some(old) => retire_or_keep(old),
-        None => seats.taken += 1,
+        Some(old) => retire_or_keep(held, old),
+        None => seats.taken.update(|taken| taken + 1),
     }
     hand_over(target);
     Ok(activation.message)
 }
 
 /// Who lost its seat stands by if nobody else does.
-fn retire_or_keep(old: Seat) {
-    let standby = &mut SEATS.get().standby;
-    if standby.is_none() {
-        *standby = Some(old);
+fn retire_or_keep(held: Held, old: Seat) {
+    let standby = &SEATS.get(held).standby;
+    if standby.get().is_none() {
+        standby.set(Some(old));
     } else {
         retire(old);
     }
 }
 
-fn retire(mut seat: Seat) {
+fn retire(seat: Seat) {
     // Its activation goes with its domain.
-    (seat.activation.thread, seat.activation.state) = (None, State::Free);
+    seat.activation.thread.set(None);
+    seat.activation.state.set(State::Free);
     slab::free(seat.thread);
 }
 
 /// The new scheduler of a CPU is to get every thread of that CPU that is ready, and those of CPUs that have no scheduler: a
 /// few whenever it dispatches, before it may.
-fn hand_over(mut target: Ref<Cpu>) {
-    target.hands_over = 1;
-    target.ring = (&raw const UNREAD).cast_mut().cast();
-    if target != cpu::this() {
+fn hand_over(target: Ref<Cpu>) {
+    let held = target.held();
+    target.hands_over.set(1);
+    target.ring.set((&raw const UNREAD).cast_mut().cast());
+    if target != cpu::this(held) {
         cpu::kick(target);
     }
 }
@@ -581,47 +614,49 @@ fn hand_over(mut target: Ref<Cpu>) {
 const HANDED_OVER: usize = 16;
 
 #[cold]
-fn hand_over_step(mut cpu: Ref<Cpu>) {
-    let first = cpu.hands_over as usize;
-    let end = thread::numbers_used().min(first + HANDED_OVER);
+fn hand_over_step(cpu: Ref<Cpu>) {
+    let held = cpu.held();
+    let first = cpu.hands_over.get() as usize;
+    let end = thread::numbers_used(held).min(first + HANDED_OVER);
     for number in first..end {
-        match thread::by_number(number).filter(|thread| thread.runs == Runs::Ready) {
-            Some(thread) if thread.cpu == cpu => post(thread),
-            Some(thread) if thread.cpu.seat.is_none() => drop(move_away(thread)),
+        match thread::by_number(held, number).filter(|thread| thread.runs.get() == Runs::Ready) {
+            Some(thread) if thread.cpu.get() == cpu => post(thread),
+            Some(thread) if thread.cpu.get().seat.get().is_none() => drop(move_away(thread)),
             _ => {}
         }
     }
-    cpu.hands_over = end as u16;
-    if end == thread::numbers_used() {
-        cpu.hands_over = 0;
-        cpu.ring = cpu.seat.map_or(core::ptr::null_mut(), |seat| seat.ring);
+    cpu.hands_over.set(end as u16);
+    if end == thread::numbers_used(held) {
+        cpu.hands_over.set(0);
+        cpu.ring.set(cpu.seat.get().map_or(core::ptr::null_mut(), |seat| seat.ring));
     }
 }
 
 /// A domain died: if it held seats, the standby takes over one, and the threads of the others go to other CPUs.
 pub fn domain_died(domain: Ref<Domain>) {
-    let seats = SEATS.get();
-    if let Some(seat) = seats.standby.filter(|seat| seat.domain == domain) {
-        seats.standby = None;
+    let held = domain.held();
+    let seats = SEATS.get(held);
+    if let Some(seat) = seats.standby.get().filter(|seat| seat.domain == domain) {
+        seats.standby.set(None);
         retire(seat);
     }
-    for mut cpu in cpu::all() {
-        let Some(seat) = cpu.seat.filter(|seat| seat.domain == domain) else { continue };
-        cpu.seat = seats.standby.take();
-        cpu.patience_ends = u64::MAX;
-        info::counters().standby += 1;
-        if cpu.thread == Some(seat.thread) {
-            cpu.thread = cpu.seat.map(|seat| seat.thread);
-            if cpu != cpu::this() && !cpu.idle {
+    for cpu in cpu::all(held) {
+        let Some(seat) = cpu.seat.get().filter(|seat| seat.domain == domain) else { continue };
+        cpu.seat.set(seats.standby.take());
+        cpu.patience_ends.set(u64::MAX);
+        info::counters(held).standby.up();
+        if cpu.thread.get() == Some(seat.thread) {
+            cpu.thread.set(cpu.seat.get().map(|seat| seat.thread));
+            if cpu != cpu::this(held) && !cpu.idle.get() {
                 cpu.leave_thread();
             }
         }
-        if cpu.seat.is_some() {
-            log::line(&[Part::Text("the standby scheduler takes over")]);
+        if cpu.seat.get().is_some() {
+            log::line(held, &[Part::Text("the standby scheduler takes over")]);
             hand_over(cpu);
         } else {
-            seats.taken -= 1;
-            if seats.taken == 0 {
+            seats.taken.update(|taken| taken - 1);
+            if seats.taken.get() == 0 {
                 panic!("the scheduler died and no standby is there");
             }
             leave_to_others(cpu);
@@ -633,20 +668,21 @@ pub fn domain_died(domain: Ref<Domain>) {
 /// The threads of a CPU that lost its scheduler go to other CPUs.
 #[cold]
 fn leave_to_others(cpu: Ref<Cpu>) {
+    let held = cpu.held();
     let number = Part::Number(cpu.number as u64);
-    log::line(&[Part::Text("the scheduler died and no standby is there: nothing runs any more on CPU "), number]);
-    if let Some(heir) = cpu::all().find(|cpu| cpu.seat.is_some()) {
+    log::line(held, &[Part::Text("the scheduler died and no standby is there: nothing runs any more on CPU "), number]);
+    if let Some(heir) = cpu::all(held).find(|cpu| cpu.seat.get().is_some()) {
         hand_over(heir);
     }
-    if cpu != cpu::this() {
+    if cpu != cpu::this(held) {
         cpu::kick(cpu);
     }
 }
 
 /// Ends the wait or call whose deadline is the earliest, if that has passed. If another has, too, the timer's next
 /// interrupt comes at once.
-pub fn deadline_passed() {
-    if let Some(activation) = deadline::due(timer::now()) {
+pub fn deadline_passed(held: Held) {
+    if let Some(activation) = deadline::due(held, timer::now()) {
         chain::time_out(activation);
     }
 }

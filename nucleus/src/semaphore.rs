@@ -9,6 +9,7 @@ use crate::queue::Queue;
 use crate::thread::Thread;
 use crate::{chain, cpu, deadline, lending, schedule, slab};
 use abi::{Error, NEVER};
+use core::cell::Cell;
 use parallel::tokens::Tokens;
 
 /// See the module.
@@ -19,13 +20,13 @@ pub struct Semaphore {
     /// Who waits.
     pub waiters: Queue,
     /// How many.
-    pub waiting: u32,
+    pub waiting: Cell<u32>,
     /// Uses by the nucleus itself (interrupt lines, death notices).
-    pub uses: u32,
+    pub uses: Cell<u32>,
     /// Its original entry is being removed.
-    pub is_going: bool,
+    pub is_going: Cell<bool>,
     /// That is gone.
-    pub gone: bool,
+    pub gone: Cell<bool>,
 }
 
 /// What a light operation gives back to `entry.s`: status and word 0.
@@ -48,16 +49,17 @@ impl From<Result<u64, Error>> for Reply {
 /// holds what is waited for; 0 = unknown.
 #[unsafe(no_mangle)]
 extern "C" fn semaphore_wait(semaphore: Ref<Semaphore>, deadline: u64, holder: u64) -> Reply {
-    let (Some(activation), Some(thread)) = (cpu::this().activation, cpu::this().thread) else {
+    let held = semaphore.held();
+    let (Some(activation), Some(thread)) = (cpu::this(held).activation.get(), cpu::this(held).thread.get()) else {
         return Err(Error::NotRunnable).into();
     };
-    if several() || deadline != NEVER || holder != 0 || schedule::is_seat(thread) {
+    if several(held) || deadline != NEVER || holder != 0 || schedule::is_seat(thread) {
         return wait_with(semaphore, deadline, holder, activation, thread);
     }
     // Nothing came between since there was no token.
     semaphore.count.enlist();
     semaphore.queue(activation);
-    schedule::block_current()
+    schedule::block_current(held)
 }
 
 /// As [`semaphore_wait`] with all that can be.
@@ -69,9 +71,10 @@ fn wait_with(
     activation: Ref<Activation>,
     thread: Ref<Thread>,
 ) -> Reply {
+    let held = semaphore.held();
     semaphore.settle();
     semaphore.count.enlist();
-    if semaphore.waiting == 0 && semaphore.count.settle(1) {
+    if semaphore.waiting.get() == 0 && semaphore.count.settle(1) {
         // A token came meanwhile.
         return Ok(0).into();
     }
@@ -92,21 +95,22 @@ fn wait_with(
     if holder != 0 {
         lending::begin(activation, thread, holder);
     }
-    schedule::block_current()
+    schedule::block_current(held)
 }
 
 /// V found waiters.
 #[unsafe(no_mangle)]
 extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
+    let held = semaphore.held();
     let mut precedes = false;
-    if semaphore.count.settle(semaphore.waiting as usize) {
+    if semaphore.count.settle(semaphore.waiting.get() as usize) {
         precedes = semaphore.serve_first();
-        if several() {
+        if several(held) {
             precedes |= semaphore.settle();
         }
     }
     if precedes {
-        schedule::precede_from_operation();
+        schedule::precede_from_operation(held);
     }
     Ok(0).into()
 }
@@ -115,7 +119,7 @@ impl Ref<Semaphore> {
     /// Gives tokens that are there to those who wait; true if one of them precedes the running thread.
     pub fn settle(self) -> bool {
         let mut precedes = false;
-        while self.count.settle(self.waiting as usize) {
+        while self.count.settle(self.waiting.get() as usize) {
             precedes |= self.serve_first();
         }
         precedes
@@ -123,59 +127,59 @@ impl Ref<Semaphore> {
 
     /// The first who waits gets a token; true if it precedes the running thread.
     #[inline(always)]
-    fn serve_first(mut self) -> bool {
+    fn serve_first(self) -> bool {
         let Some(activation) = self.waiters.take() else { return false };
-        self.waiting -= 1;
+        self.waiting.update(|value| value - 1);
         activation.end_wait(Ok(0))
     }
 
-    fn queue(mut self, mut activation: Ref<Activation>) {
-        activation.wait = Wait::Semaphore;
-        activation.waits_on = self.address();
+    fn queue(self, activation: Ref<Activation>) {
+        activation.wait.set(Wait::Semaphore);
+        activation.waits_on.set(self.address());
         self.waiters.append(activation);
-        self.waiting += 1;
+        self.waiting.update(|value| value + 1);
     }
 
     /// V from inside the nucleus (an interrupt, a death): the woken thread goes to the ring; true if it
     /// precedes the running one.
     pub fn signal(self) -> bool {
-        !self.gone && !self.count.give() && self.settle()
+        !self.gone.get() && !self.count.give() && self.settle()
     }
 
     /// `activation` stops waiting without a token.
-    pub fn give_up(mut self, activation: Ref<Activation>) {
+    pub fn give_up(self, activation: Ref<Activation>) {
         self.waiters.remove(activation);
-        self.waiting -= 1;
+        self.waiting.update(|value| value - 1);
         self.count.delist();
     }
 
     /// Wakes one waiter because the semaphore goes; false if there is none.
     pub fn dismiss_one(self) -> bool {
-        let Some(activation) = self.waiters.head else { return false };
+        let Some(activation) = self.waiters.head.get() else { return false };
         self.give_up(activation);
         activation.end_wait(Err(Error::PeerDied));
         true
     }
 
     /// The nucleus uses it, too.
-    pub fn hold(mut self) {
-        self.uses += 1;
+    pub fn hold(self) {
+        self.uses.update(|value| value + 1);
     }
 
     /// The nucleus uses it no more.
-    pub fn drop_hold(mut self) {
-        self.uses -= 1;
+    pub fn drop_hold(self) {
+        self.uses.update(|value| value - 1);
         self.free_if_unused();
     }
 
     /// The original entry is gone and nobody waits any more.
-    pub fn retire(mut self) {
-        self.gone = true;
+    pub fn retire(self) {
+        self.gone.set(true);
         self.free_if_unused();
     }
 
     fn free_if_unused(self) {
-        if self.gone && self.uses == 0 {
+        if self.gone.get() && self.uses.get() == 0 {
             slab::free(self);
         }
     }
@@ -184,13 +188,13 @@ impl Ref<Semaphore> {
 impl Ref<Activation> {
     /// The wait is over with this result; true if whoever waited precedes what runs here.
     #[inline(always)]
-    fn end_wait(mut self, result: Result<u64, Error>) -> bool {
-        self.wait = Wait::No;
+    fn end_wait(self, result: Result<u64, Error>) -> bool {
+        self.wait.set(Wait::No);
         self.set_result(result);
-        if self.holder.is_some() {
+        if self.holder.get().is_some() {
             lending::end(self);
         }
-        if self.deadline != 0 {
+        if self.deadline.get() != 0 {
             deadline::clear(self);
         }
         chain::resume(self)

@@ -6,8 +6,9 @@
 
 use crate::account::{self, Account};
 use crate::frames::{self, FRAME, Frame, Use};
-use crate::pointer::Ref;
+use crate::pointer::{Fresh, Held, Ref};
 use abi::Error;
+use core::cell::Cell;
 
 const GRANULE: usize = 64;
 /// Pages of an account that are looked at before it gets another one.
@@ -18,16 +19,16 @@ const ALL_FREE: u64 = !1;
 #[repr(C, align(64))]
 struct Header {
     /// One bit per granule.
-    free: u64,
-    next: Frame,
-    previous: Frame,
+    free: Cell<u64>,
+    next: Cell<Frame>,
+    previous: Cell<Frame>,
 }
 
 const _: () = assert!(size_of::<Header>() == GRANULE && FRAME == 64 * GRANULE);
 
-fn header(page: Frame) -> &'static mut Header {
+fn header(_: Held, page: Frame) -> &'static Header {
     // SAFETY: the page is one of objects, in the direct map, reached under the nucleus lock.
-    unsafe { &mut *(frames::address_of(page) as *mut Header) }
+    unsafe { &*(frames::address_of(page) as *const Header) }
 }
 
 /// Bits of an object of `count` granules.
@@ -58,15 +59,15 @@ impl<T> Size for T {
 }
 
 /// A cleared object charged to `account`.
-pub fn allocate<T>(account: Ref<Account>) -> Result<Ref<T>, Error> {
-    let object: Ref<T> = allocate_as_it_is(account)?;
+pub fn allocate<T>(account: Ref<Account>) -> Result<Fresh<T>, Error> {
+    let mut object: Fresh<T> = allocate_as_it_is(account)?;
     // SAFETY: the granules are ours alone, and have room for a `T`.
-    unsafe { core::ptr::write_bytes(object.pointer(), 0, 1) };
+    unsafe { core::ptr::write_bytes(&raw mut *object, 0, 1) };
     Ok(object)
 }
 
 /// As [`allocate`], with whatever the memory holds.
-pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Ref<T>, Error> {
+pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Fresh<T>, Error> {
     let address = match T::GRANULES {
         1 => take::<1>(account),
         2 => take::<2>(account),
@@ -78,7 +79,7 @@ pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Ref<T>, Error> {
     }?;
     // SAFETY: the granules are ours alone, in the direct map, and enough; every object of the nucleus is
     // valid when all its bytes are zero, and a shadow of a page table whatever they are.
-    Ok(unsafe { Ref::new(address as *mut T) })
+    Ok(unsafe { Fresh::new(address as *mut T) })
 }
 
 /// Granules taken for an object of `count`; see [`allocate_as_it_is`].
@@ -92,26 +93,27 @@ const fn taken(count: u32) -> u32 {
 }
 
 fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
-    let mut page = account.partial;
+    let held = account.held();
+    let mut page = account.partial.get();
     // Half a page is hardly ever free in a page that has something else.
     for _ in 0..if COUNT < 32 { TRIES } else { 1 } {
         if page == 0 {
             break;
         }
-        let header = header(page);
-        let runs = runs::<COUNT>(header.free);
+        let header = header(held, page);
+        let runs = runs::<COUNT>(header.free.get());
         if runs != 0 {
             let first = runs.trailing_zeros();
-            header.free &= !(mask(COUNT) << first);
-            if header.free == 0 {
+            header.free.update(|free| free & !(mask(COUNT) << first));
+            if header.free.get() == 0 {
                 unlist(account, page);
             }
             return Ok(unspoilt(frames::address_of(page) + first as usize * GRANULE, COUNT));
         }
-        page = header.next;
+        page = header.next.get();
     }
     let page = account.allocate_one(Use::Slab)?;
-    header(page).free = ALL_FREE & !(mask(COUNT) << 1);
+    header(held, page).free.set(ALL_FREE & !(mask(COUNT) << 1));
     list(account, page);
     spoil(frames::address_of(page) + GRANULE, FRAME / GRANULE - 1);
     Ok(frames::address_of(page) + GRANULE)
@@ -138,47 +140,53 @@ fn unspoilt(address: usize, granules: u32) -> usize {
     address
 }
 
-fn list(mut account: Ref<Account>, page: Frame) {
-    let head = account.partial;
-    (header(page).next, header(page).previous) = (head, 0);
+fn list(account: Ref<Account>, page: Frame) {
+    let held = account.held();
+    let head = account.partial.replace(page);
+    header(held, page).next.set(head);
+    header(held, page).previous.set(0);
     if head != 0 {
-        header(head).previous = page;
+        header(held, head).previous.set(page);
     }
-    account.partial = page;
 }
 
-fn unlist(mut account: Ref<Account>, page: Frame) {
-    let Header { next, previous, .. } = *header(page);
+fn unlist(account: Ref<Account>, page: Frame) {
+    let held = account.held();
+    let (next, previous) = (header(held, page).next.get(), header(held, page).previous.get());
     if next != 0 {
-        header(next).previous = previous;
+        header(held, next).previous.set(previous);
     }
     if previous != 0 {
-        header(previous).next = next;
+        header(held, previous).next.set(next);
     } else {
-        account.partial = next;
+        account.partial.set(next);
     }
 }
 
 /// Frees an object made by [`allocate`].
 pub fn free<T>(object: Ref<T>) {
-    give(object.address(), mask(taken(T::GRANULES)));
+    let held = object.held();
+    give(held, object.address(), mask(taken(T::GRANULES)));
 }
 
-fn give(address: usize, mask: u64) {
+fn give(held: Held, address: usize, mask: u64) {
     let page = frames::frame_of(address);
-    let header = header(page);
+    let header = header(held, page);
     let bits = mask << (address % FRAME / GRANULE);
     if cfg!(feature = "checked") {
-        assert!(frames::record(page).used == Use::Slab && header.free & bits == 0, "an object is freed twice");
+        assert!(
+            frames::record(held, page).used.get() == Use::Slab && header.free.get() & bits == 0,
+            "an object is freed twice"
+        );
         spoil(address, mask.count_ones() as usize);
     }
-    let account = frames::record(page).account();
-    if header.free == 0 {
+    let account = frames::record(held, page).account();
+    if header.free.get() == 0 {
         list(account, page);
     }
-    header.free |= bits;
-    if header.free == ALL_FREE {
+    header.free.update(|free| free | bits);
+    if header.free.get() == ALL_FREE {
         unlist(account, page);
-        account::release(page, 0);
+        account::release(held, page, 0);
     }
 }

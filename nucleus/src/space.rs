@@ -13,12 +13,13 @@ use crate::domain::Domain;
 use crate::frames::{self, FRAME, Frame, Use};
 use crate::ledger::Owed;
 use crate::mapping::Mapping;
-use crate::pointer::{Link, Nucleus, Ref};
+use crate::pointer::{Held, Link, Nucleus, Ref};
 use crate::slab;
 use abi::Error;
 use abi::boot::Region;
 use abi::layout::ARCHIVE;
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// What lies at a mapped page.
@@ -31,20 +32,39 @@ pub enum Memory {
 }
 
 /// A table of any level.
-pub type Table = [u64; 512];
-type Shadow = [u32; 512];
+pub type Table = [PageEntry; 512];
+type Shadow = [Cell<u32>; 512];
 
-/// Entry of the last level for one page, in the direct map.
+/// An entry of a table, which processors read at any time: whatever they find there, they find what was written before it. What
+/// they note in it themselves (accessed, dirty) nobody looks at.
+#[repr(transparent)]
+pub struct PageEntry(Cell<u64>);
+
+impl PageEntry {
+    /// The entry.
+    #[inline(always)]
+    pub fn get(&self) -> u64 {
+        self.0.get()
+    }
+    /// Writes it.
+    #[inline(always)]
+    pub fn set(&self, entry: u64) {
+        // SAFETY: an aligned word.
+        unsafe { AtomicU64::from_ptr(self.0.as_ptr()).store(entry, Ordering::Release) }
+    }
+}
+
+/// Entry of the last level for one page.
 #[derive(Clone, Copy)]
-pub struct Slot(*mut u64);
+pub struct Slot(&'static PageEntry);
 
 /// The directory of page tables that every domain which sees the boot archive has in common.
-static ARCHIVE_DIRECTORY: Nucleus<Frame> = Nucleus::new(0);
+static ARCHIVE_DIRECTORY: Nucleus<Cell<Frame>> = Nucleus::new(Cell::new(0));
 
 /// The table in a frame.
-pub fn table(frame: Frame) -> &'static mut Table {
+pub fn table(_: Held, frame: Frame) -> &'static Table {
     // SAFETY: the frame is a page table, reached under the nucleus lock.
-    unsafe { &mut *(frames::address_of(frame) as *mut Table) }
+    unsafe { &*(frames::address_of(frame) as *const Table) }
 }
 
 /// The place of an address in a table; level 0 is the last.
@@ -52,99 +72,102 @@ pub fn index(address: u64, level: u32) -> usize {
     (address >> (12 + 9 * level) & 511) as usize
 }
 
-fn shadow(frame: Frame) -> &'static mut Shadow {
+fn shadow(held: Held, frame: Frame) -> &'static Shadow {
     // SAFETY: last-level tables are made with a shadow, which goes with them.
-    unsafe { &mut *(frames::record(frame).shadow() as *mut Shadow) }
+    unsafe { &*(frames::record(held, frame).shadow() as *const Shadow) }
 }
 
 /// The tables for [`show_archive`]. All entries of theirs are used, those behind the archive's end by its
 /// last page and its last table: so nothing else can be mapped there, and no table of it is ever empty.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
-pub fn make_archive_directory(archive: Region) -> Result<(), &'static str> {
+pub fn make_archive_directory(held: Held, archive: Region) -> Result<(), &'static str> {
     let pages = (archive.bytes as usize).div_ceil(FRAME);
     if pages == 0 || pages > 512 * 512 || !archive.start.is_multiple_of(FRAME as u64) {
         return Err("the boot archive is empty, larger than a GiB, or not at a page");
     }
     // A shadow in which no page has a mapping.
-    let shadow = frames::address_of(paging::zeros());
-    let directory = boot_table()?;
+    let shadow = frames::address_of(paging::zeros(held));
+    let directory = boot_table(held)?;
     let mut last = 0;
-    for (group, entry) in table(directory).iter_mut().enumerate() {
+    for (group, entry) in table(held, directory).iter().enumerate() {
         if group * 512 < pages {
-            last = boot_table()?;
-            for (index, entry) in table(last).iter_mut().enumerate() {
+            last = boot_table(held)?;
+            for (index, entry) in table(held, last).iter().enumerate() {
                 let page = (group * 512 + index).min(pages - 1);
-                *entry = paging::user_page((archive.start as usize / FRAME) + page, MAP_READ, Memory::Ram);
+                entry.set(paging::user_page((archive.start as usize / FRAME) + page, MAP_READ, Memory::Ram));
             }
-            frames::record(last).set_shadow(shadow);
-            frames::record(last).count = 512;
+            frames::record(held, last).set_shadow(shadow);
+            frames::record(held, last).count.set(512);
         }
-        *entry = paging::user_table(last);
+        entry.set(paging::user_table(last));
     }
-    frames::record(directory).count = 512;
-    *ARCHIVE_DIRECTORY.get() = directory;
+    frames::record(held, directory).count.set(512);
+    ARCHIVE_DIRECTORY.get(held).set(directory);
     Ok(())
 }
 
 /// Shows a domain the boot archive at `layout::ARCHIVE`.
 pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
+    let held = domain.held();
     let root = root_frame(domain.root);
-    let entry = &mut table(root)[index(ARCHIVE, 3)];
-    let upper = if *entry != 0 { paging::frame_of(*entry) } else { make::<3>(domain, ARCHIVE, root, entry)? };
-    let entry = &mut table(upper)[index(ARCHIVE, 2)];
-    if *entry != 0 {
+    let entry = &table(held, root)[index(ARCHIVE, 3)];
+    let upper = if entry.get() != 0 { paging::frame_of(entry.get()) } else { make::<3>(domain, ARCHIVE, root, entry)? };
+    let entry = &table(held, upper)[index(ARCHIVE, 2)];
+    if entry.get() != 0 {
         return Err(Error::Occupied);
     }
-    *entry = paging::user_table(*ARCHIVE_DIRECTORY.get());
+    entry.set(paging::user_table(ARCHIVE_DIRECTORY.get(held).get()));
     paging::settle();
-    frames::record(upper).count += 1;
+    frames::record(held, upper).count.update(|count| count + 1);
     Ok(())
 }
 
 /// Frees the root of a space in which nothing is mapped any more but the boot archive.
 pub fn free_root(domain: Ref<Domain>) {
+    let held = domain.held();
     hide_archive(domain);
-    if cpu::this().domain == Some(domain) {
-        paging::leave_space();
+    if cpu::this(held).domain.get() == Some(domain) {
+        paging::leave_space(held);
     }
-    paging::forget_root(domain.root);
-    account::release(root_frame(domain.root), 0);
+    paging::forget_root(held, domain.root);
+    account::release(held, root_frame(domain.root), 0);
 }
 
 /// Ends [`show_archive`], in a domain that goes.
 fn hide_archive(domain: Ref<Domain>) {
-    let upper = table(root_frame(domain.root))[index(ARCHIVE, 3)];
+    let held = domain.held();
+    let upper = table(held, root_frame(domain.root))[index(ARCHIVE, 3)].get();
     if upper == 0 {
         return;
     }
     let upper = paging::frame_of(upper);
-    let entry = &mut table(upper)[index(ARCHIVE, 2)];
-    if paging::frame_of(*entry) == *ARCHIVE_DIRECTORY.get() {
-        *entry = 0;
-        frames::record(upper).count -= 1;
+    let entry = &table(held, upper)[index(ARCHIVE, 2)];
+    if paging::frame_of(entry.get()) == ARCHIVE_DIRECTORY.get(held).get() {
+        entry.set(0);
+        frames::record(held, upper).count.update(|count| count - 1);
         Owed::new(domain, ARCHIVE).invalidate();
         prune(domain, ARCHIVE);
     }
 }
 
 /// A clear table for the nucleus.
-pub fn boot_table() -> Result<Frame, &'static str> {
-    let frame = frames::allocate(0).ok_or("no frame for the nucleus's page tables")?;
+pub fn boot_table(held: Held) -> Result<Frame, &'static str> {
+    let frame = frames::allocate(held, 0).ok_or("no frame for the nucleus's page tables")?;
     frames::clear(frame);
-    frames::count_boot(1);
+    frames::count_boot(held, 1);
     Ok(frame)
 }
 
 /// The table of level `last + 1`'s entry for an address, in tables of the nucleus; missing ones are made.
-pub fn boot_walk(root: Frame, address: usize, last: u32) -> Result<Frame, &'static str> {
+pub fn boot_walk(held: Held, root: Frame, address: usize, last: u32) -> Result<Frame, &'static str> {
     let mut at = root;
     for level in (last + 1..4).rev() {
-        let entry = &mut table(at)[index(address as u64, level)];
-        if *entry == 0 {
-            *entry = paging::nucleus_table(boot_table()?);
+        let entry = &table(held, at)[index(address as u64, level)];
+        if entry.get() == 0 {
+            entry.set(paging::nucleus_table(boot_table(held)?));
         }
-        at = paging::frame_of(*entry);
+        at = paging::frame_of(entry.get());
     }
     Ok(at)
 }
@@ -152,22 +175,24 @@ pub fn boot_walk(root: Frame, address: usize, last: u32) -> Result<Frame, &'stat
 /// The slot of a user address, if its table is there.
 #[inline]
 pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
+    let held = domain.held();
     let mut at = root_frame(domain.root);
     for level in (1..4).rev() {
-        let entry = table(at)[index(address, level)];
+        let entry = table(held, at)[index(address, level)].get();
         if entry == 0 {
             return None;
         }
         at = paging::frame_of(entry);
     }
-    Some(slot(at, address))
+    Some(slot(held, at, address))
 }
 
 /// Pages from `address` on for which there is no last-level table; 0 if there is one.
 pub fn unmapped_pages(domain: Ref<Domain>, address: u64) -> u64 {
+    let held = domain.held();
     let mut at = root_frame(domain.root);
     for level in (1..4).rev() {
-        let entry = table(at)[index(address, level)];
+        let entry = table(held, at)[index(address, level)].get();
         if entry == 0 {
             let pages = 1 << (9 * level);
             return pages - (address >> 12) % pages;
@@ -177,39 +202,36 @@ pub fn unmapped_pages(domain: Ref<Domain>, address: u64) -> u64 {
     0
 }
 
-/// Writes an entry, which processors read at any time: whatever they find there, they find what was written into it before.
-fn set(entry: &mut u64, value: u64) {
-    // SAFETY: an aligned word.
-    unsafe { AtomicU64::from_ptr(entry).store(value, Ordering::Release) }
-}
-
-fn slot(frame: Frame, address: u64) -> Slot {
-    Slot(&raw mut table(frame)[index(address, 0)])
+fn slot(held: Held, frame: Frame, address: u64) -> Slot {
+    Slot(&table(held, frame)[index(address, 0)])
 }
 
 /// The slot of a user address; missing tables are made and charged to the domain's account. After an
 /// error, or when nothing is put into the slot, [`prune`] takes empty tables away again.
 #[inline]
 pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
+    let held = domain.held();
     let at = below::<3>(domain, address, root_frame(domain.root))?;
     let at = below::<2>(domain, address, at)?;
-    Ok(slot(below::<1>(domain, address, at)?, address))
+    Ok(slot(held, below::<1>(domain, address, at)?, address))
 }
 
 /// The table below one of `LEVEL`.
 #[inline(always)]
 fn below<const LEVEL: u32>(domain: Ref<Domain>, address: u64, at: Frame) -> Result<Frame, Error> {
-    let entry = &mut table(at)[index(address, LEVEL)];
-    if *entry != 0 { Ok(paging::frame_of(*entry)) } else { make::<LEVEL>(domain, address, at, entry) }
+    let held = domain.held();
+    let entry = &table(held, at)[index(address, LEVEL)];
+    if entry.get() != 0 { Ok(paging::frame_of(entry.get())) } else { make::<LEVEL>(domain, address, at, entry) }
 }
 
 /// A table for an empty `entry`, which is in the table `above`.
-fn make<const LEVEL: u32>(domain: Ref<Domain>, address: u64, above: Frame, entry: &mut u64) -> Result<Frame, Error> {
+fn make<const LEVEL: u32>(domain: Ref<Domain>, address: u64, above: Frame, entry: &PageEntry) -> Result<Frame, Error> {
+    let held = domain.held();
     let made = if LEVEL == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
     match made {
         Ok(frame) => {
-            set(entry, paging::user_table(frame));
-            frames::record(above).count += 1;
+            entry.set(paging::user_table(frame));
+            frames::record(held, above).count.update(|count| count + 1);
             Ok(frame)
         }
         Err(error) => {
@@ -220,11 +242,12 @@ fn make<const LEVEL: u32>(domain: Ref<Domain>, address: u64, above: Frame, entry
 }
 
 fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
+    let held = account.held();
     let frame = account.allocate_clear(Use::Kernel)?;
     match slab::allocate_as_it_is::<Shadow>(account) {
-        Ok(shadow) => frames::record(frame).set_shadow(shadow.address()),
+        Ok(shadow) => frames::record(held, frame).set_shadow(shadow.share().address()),
         Err(error) => {
-            account::release(frame, 0);
+            account::release(held, frame, 0);
             return Err(error);
         }
     }
@@ -233,11 +256,12 @@ fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
 
 /// Frees the tables on the way to `address` that have no entries.
 pub fn prune(domain: Ref<Domain>, address: u64) {
+    let held = domain.held();
     let mut path = [0 as Frame; 4];
     path[3] = root_frame(domain.root);
     let mut lowest = 3;
     while lowest > 0 {
-        let entry = table(path[lowest])[index(address, lowest as u32)];
+        let entry = table(held, path[lowest])[index(address, lowest as u32)].get();
         if entry == 0 {
             break;
         }
@@ -245,15 +269,15 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
         path[lowest] = paging::frame_of(entry);
     }
     for level in lowest..3 {
-        if frames::record(path[level]).count != 0 {
+        if frames::record(held, path[level]).count.get() != 0 {
             return;
         }
         if level == 0 {
             // SAFETY: the shadow was made with the table.
-            slab::free(unsafe { Ref::<Shadow>::new(shadow(path[0])) });
+            slab::free(unsafe { Ref::<Shadow>::new(frames::record(held, path[0]).shadow() as *mut Shadow) });
         }
-        table(path[level + 1])[index(address, level as u32 + 1)] = 0;
-        frames::record(path[level + 1]).count -= 1;
+        table(held, path[level + 1])[index(address, level as u32 + 1)].set(0);
+        frames::record(held, path[level + 1]).count.update(|count| count - 1);
         // The processor may keep entries of upper levels: an invalidation of any page they led to drops
         // them (Intel SDM volume 3, 4.10.4.1).
         Owed::new(domain, address).invalidate();
@@ -274,63 +298,59 @@ pub fn entry(frame: Frame, rights: u64, memory: Memory) -> u64 {
 impl Slot {
     /// Whether a page is mapped.
     pub fn is_used(&self) -> bool {
-        self.read() != 0
+        self.0.get() != 0
+    }
+    fn address(&self) -> usize {
+        &raw const *self.0 as usize
     }
     fn table(&self) -> Frame {
-        frames::frame_of(self.0 as usize)
+        frames::frame_of(self.address())
     }
     /// What the table's shadow says of it.
-    fn shadow(&self) -> &'static mut u32 {
-        &mut shadow(self.table())[self.0 as usize / size_of::<u64>() % 512]
-    }
-    fn read(&self) -> u64 {
-        // SAFETY: an entry of a live table.
-        unsafe { *self.0 }
-    }
-    fn write(&self, value: u64) {
-        // SAFETY: an entry of a live table.
-        set(unsafe { &mut *self.0 }, value);
+    fn shadow(&self, held: Held) -> &'static Cell<u32> {
+        &shadow(held, self.table())[self.address() / size_of::<u64>() % 512]
     }
     /// The frame mapped.
     pub fn frame(&self) -> Frame {
-        paging::frame_of(self.read())
+        paging::frame_of(self.0.get())
     }
     /// `MAP_READ` and the like.
     pub fn rights(&self) -> u64 {
-        paging::rights_of(self.read())
+        paging::rights_of(self.0.get())
     }
     /// The mapping, unless the page is the nucleus's own.
-    pub fn mapping(&self) -> Link<Mapping> {
+    pub fn mapping(&self, held: Held) -> Link<Mapping> {
         if !self.is_used() {
             return None;
         }
-        let compressed = *self.shadow() as usize;
+        let compressed = self.shadow(held).get() as usize;
         // SAFETY: the entry is used, so this is zero or a live mapping.
         unsafe { Ref::link(if compressed == 0 { 0 } else { DIRECT + (compressed << 6) }) }
     }
     /// Maps a frame in this free slot: what [`entry`] made of it.
-    pub fn set(&self, entry: u64, mapping: Link<Mapping>) {
-        *self.shadow() = mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32);
-        frames::record(self.table()).count += 1;
-        self.write(entry);
+    pub fn set(&self, held: Held, entry: u64, mapping: Link<Mapping>) {
+        self.shadow(held).set(mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32));
+        frames::record(held, self.table()).count.update(|count| count + 1);
+        self.0.set(entry);
         paging::settle();
     }
     /// What is mapped here.
     pub fn memory(&self) -> Memory {
-        paging::memory_of(self.read())
+        paging::memory_of(self.0.get())
     }
     /// Ends what is mapped here.
     pub fn clear(&self, domain: Ref<Domain>, address: u64) {
-        self.write(0);
-        frames::record(self.table()).count -= 1;
+        let held = domain.held();
+        self.0.set(0);
+        frames::record(held, self.table()).count.update(|count| count - 1);
         Owed::new(domain, address).invalidate();
         prune(domain, address);
     }
     /// Takes rights away.
     pub fn reduce(&self, domain: Ref<Domain>, address: u64, rights: u64) {
-        let entry = paging::without(self.read(), rights);
-        if entry != self.read() {
-            self.write(entry);
+        let entry = paging::without(self.0.get(), rights);
+        if entry != self.0.get() {
+            self.0.set(entry);
             Owed::new(domain, address).invalidate();
         }
     }
@@ -338,7 +358,8 @@ impl Slot {
 
 /// Maps a page that stays the nucleus's (a message area), writable.
 pub fn map_nucleus_page(domain: Ref<Domain>, address: u64, frame: Frame) -> Result<(), Error> {
-    find_or_make(domain, address)?.set(entry(frame, MAP_READ | MAP_WRITE, Memory::Ram), None);
+    let held = domain.held();
+    find_or_make(domain, address)?.set(held, entry(frame, MAP_READ | MAP_WRITE, Memory::Ram), None);
     Ok(())
 }
 

@@ -4,67 +4,76 @@
 //! and are deeper. Revocation removes the next node until it is not deeper, one step at a time, so it
 //! can stop between any two steps and go on later. Mappings of memory use the same list (`mapping`).
 
+use crate::account::Account;
 use crate::arch::entry;
 use crate::cpu;
 use crate::domain::Domain;
 use crate::pointer::{Link, Ref};
+use crate::semaphore::Semaphore;
+use crate::thread::Thread;
 use abi::layout::{ENTRY_BYTES, FIRST_FREE};
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_DERIVATION};
+use core::cell::Cell;
 use core::sync::atomic::{Ordering, fence};
 
 /// A node of a derivation tree.
 #[repr(C)]
 pub struct Node {
-    previous: Link<Node>,
-    next: Link<Node>,
-    depth: u16,
+    previous: Cell<Link<Node>>,
+    next: Cell<Link<Node>>,
+    depth: Cell<u16>,
     /// A [`Kind`] as number.
-    pub kind: u8,
+    pub kind: Cell<u8>,
     /// `abi::rights`.
-    pub rights: u8,
+    pub rights: Cell<u8>,
     /// Flags of the kind.
-    pub flags: u32,
+    pub flags: Cell<u32>,
 }
 
 impl Ref<Node> {
     /// Puts this node right below `parent`.
-    pub fn derive_from(mut self, mut parent: Ref<Node>) -> Result<(), Error> {
-        if parent.depth as usize + 1 >= MAX_DERIVATION {
+    pub fn derive_from(self, parent: Ref<Node>) -> Result<(), Error> {
+        if parent.depth.get() as usize + 1 >= MAX_DERIVATION {
             return Err(Error::TooDeep);
         }
-        (self.previous, self.next, self.depth) = (Some(parent), parent.next, parent.depth + 1);
-        if let Some(mut next) = parent.next {
-            next.previous = Some(self);
+        self.previous.set(Some(parent));
+        self.next.set(parent.next.get());
+        self.depth.set(parent.depth.get() + 1);
+        if let Some(next) = parent.next.get() {
+            next.previous.set(Some(self));
         }
-        parent.next = Some(self);
+        parent.next.set(Some(self));
         Ok(())
     }
     /// Makes this node an original.
-    pub fn root(mut self) {
-        (self.previous, self.next, self.depth) = (None, None, 0);
+    pub fn root(self) {
+        self.previous.set(None);
+        self.next.set(None);
+        self.depth.set(0);
     }
     /// A node derived from this one, if there is any.
     pub fn descendant(self) -> Link<Node> {
-        self.next.filter(|next| next.depth > self.depth)
+        self.next.get().filter(|next| next.depth.get() > self.depth.get())
     }
     /// The node after this one, if it is derived from `ancestor`.
     pub fn after(self, ancestor: Ref<Node>) -> Link<Node> {
-        self.next.filter(|next| next.depth > ancestor.depth)
+        self.next.get().filter(|next| next.depth.get() > ancestor.depth.get())
     }
     /// Whether nothing was derived to make this.
     pub fn is_original(self) -> bool {
-        self.depth == 0
+        self.depth.get() == 0
     }
     /// Takes this node, which has no descendants, out of its tree.
-    pub fn unlink(mut self) {
-        if let Some(mut next) = self.next {
-            next.previous = self.previous;
+    pub fn unlink(self) {
+        if let Some(next) = self.next.get() {
+            next.previous.set(self.previous.get());
         }
-        if let Some(mut previous) = self.previous {
-            previous.next = self.next;
+        if let Some(previous) = self.previous.get() {
+            previous.next.set(self.next.get());
         }
-        (self.previous, self.next) = (None, None);
+        self.previous.set(None);
+        self.next.set(None);
     }
 }
 
@@ -72,62 +81,115 @@ impl Ref<Node> {
 #[repr(C, align(64))]
 pub struct Entry {
     /// Where the system call jumps.
-    pub code: usize,
+    pub code: Cell<usize>,
     /// What it acts on: an object, or for operations the function.
-    pub object: usize,
+    pub object: Cell<usize>,
     /// Its place in the derivation tree, kind and rights.
     pub node: Node,
     /// Calls and services: the entry address. Ports: first and count.
-    pub word0: u64,
+    pub word0: Cell<u64>,
     /// Calls: the badge.
-    pub word1: u64,
+    pub word1: Cell<u64>,
     /// Calls: label-pair ids of caller and callee (high half) for which the flow is allowed, or the mark of a ceiling.
-    pub pairs: u64,
+    pub pairs: Cell<u64>,
 }
 
 const _: () = assert!(size_of::<Entry>() == ENTRY_BYTES);
 
+/// What an entry stands for.
+#[derive(Clone, Copy)]
+pub enum Object {
+    /// A domain, with the right to have to do with all of it.
+    Domain(Ref<Domain>),
+    /// An entry point of this domain.
+    Service(Ref<Domain>),
+    /// Calls into this domain.
+    Call(Ref<Domain>),
+    /// A thread.
+    Thread(Ref<Thread>),
+    /// An account.
+    Account(Ref<Account>),
+    /// A semaphore.
+    Semaphore(Ref<Semaphore>),
+    /// Nothing that has an address: empty and revoked entries, and those of these kinds.
+    None(Kind),
+}
+
 /// What to put into an entry.
 pub struct Content {
-    /// Its kind.
-    pub kind: Kind,
-    /// Its rights.
-    pub rights: u8,
-    /// The object.
-    pub object: usize,
-    /// See [`Entry`].
-    pub word0: u64,
-    /// See [`Entry`].
-    pub word1: u64,
-    /// See [`Node`].
-    pub flags: u32,
-    /// See [`Entry`].
-    pub pairs: u64,
+    kind: Kind,
+    rights: u8,
+    object: usize,
+    word0: u64,
+    word1: u64,
+    flags: u32,
+    pairs: u64,
 }
 
 /// Places of a table that one step of the search for a free one looks at.
 pub const PLACES_LOOKED_AT: usize = 32;
 
 impl Content {
-    /// An original of `kind` with all rights.
-    pub fn original(kind: Kind, object: usize) -> Self {
+    /// An original with all rights.
+    #[inline(always)]
+    pub fn original(object: Object) -> Self {
+        let (kind, object) = match object {
+            Object::Domain(domain) => (Kind::Domain, domain.address()),
+            Object::Service(domain) => (Kind::Service, domain.address()),
+            Object::Call(domain) => (Kind::Call, domain.address()),
+            Object::Thread(thread) => (Kind::Thread, thread.address()),
+            Object::Account(account) => (Kind::Account, account.address()),
+            Object::Semaphore(semaphore) => (Kind::Semaphore, semaphore.address()),
+            Object::None(kind) => (kind, 0),
+        };
         Self { kind, rights: rights::ALL, object, word0: 0, word1: 0, flags: 0, pairs: 0 }
+    }
+    /// An original with its word 0 and flags.
+    #[inline(always)]
+    pub fn with(object: Object, word0: u64, flags: u32) -> Self {
+        Self { word0, flags, ..Self::original(object) }
+    }
+    /// What stands in `source`, with the rights that `mask` leaves.
+    #[inline(always)]
+    pub fn copy(source: Ref<Entry>, mask: u8) -> Self {
+        Self {
+            kind: source.kind(),
+            rights: source.node.rights.get() & mask,
+            object: source.object.get(),
+            word0: source.word0.get(),
+            word1: source.word1.get(),
+            flags: source.node.flags.get(),
+            pairs: 0,
+        }
+    }
+    /// Calls from `domain` to a service of `callee`, with at least the priority `ceiling`.
+    #[inline(always)]
+    pub fn call(service: Ref<Entry>, callee: Ref<Domain>, badge: u64, ceiling: u8, domain: Ref<Domain>) -> Self {
+        Self {
+            kind: Kind::Call,
+            rights: rights::USE,
+            object: callee.address(),
+            word0: service.word0.get(),
+            word1: badge,
+            flags: service.node.flags.get() | (ceiling as u32) << CEILING_SHIFT,
+            pairs: domain.pair as u64 | (callee.pair as u64) << 32,
+        }
     }
 }
 
 /// In the flags of a call entry, above those of its service: the ceiling of its calls.
-pub const CEILING_SHIFT: u32 = 8;
+const CEILING_SHIFT: u32 = 8;
 /// In the pairs of a call entry with a ceiling: so they are nobody's, and its calls take the slow path.
 const CEILING_MARK: u64 = 1 << 31;
 
 impl Ref<Entry> {
     /// Calls: label-pair ids of caller and callee (high half) for which the flow is allowed.
     pub fn allowed_pairs(self) -> u64 {
-        self.pairs & !CEILING_MARK
+        self.pairs.get() & !CEILING_MARK
     }
     /// Calls: the priority that a call has at least; 0 = its caller's.
     pub fn ceiling(self) -> u8 {
-        (self.node.flags >> CEILING_SHIFT) as u8
+        (self.node.flags.get() >> CEILING_SHIFT) as u8
     }
     /// The node inside.
     pub fn node_reference(self) -> Ref<Node> {
@@ -141,56 +203,71 @@ impl Ref<Entry> {
     }
     /// Its kind.
     pub fn kind(self) -> Kind {
-        Kind::from_number(self.node.kind).unwrap_or(Kind::Empty)
+        Kind::from_number(self.node.kind.get()).unwrap_or(Kind::Empty)
     }
-    /// The object as `T`.
-    ///
-    /// # Safety
-    /// The entry's kind is the one of `T`.
-    pub unsafe fn object_as<T>(self) -> Ref<T> {
-        // SAFETY: entries are emptied before their object goes.
-        unsafe { Ref::new(self.object as *mut T) }
+    /// What it stands for.
+    #[inline(always)]
+    pub fn object(self) -> Object {
+        let address = self.object.get();
+        // SAFETY: an entry is filled with the address of an object of its kind, and emptied before the object goes.
+        unsafe {
+            match self.kind() {
+                Kind::Domain => Object::Domain(Ref::new(address as *mut Domain)),
+                Kind::Service => Object::Service(Ref::new(address as *mut Domain)),
+                Kind::Call => Object::Call(Ref::new(address as *mut Domain)),
+                Kind::Thread => Object::Thread(Ref::new(address as *mut Thread)),
+                Kind::Account => Object::Account(Ref::new(address as *mut Account)),
+                Kind::Semaphore => Object::Semaphore(Ref::new(address as *mut Semaphore)),
+                kind => Object::None(kind),
+            }
+        }
     }
     /// Whether something can be put here.
     pub fn is_vacant(self) -> bool {
         matches!(self.kind(), Kind::Empty | Kind::Revoked)
     }
     /// Fills a vacant entry, below `parent` or as an original.
-    pub fn fill(mut self, content: Content, parent: Link<Entry>) -> Result<(), Error> {
+    pub fn fill(self, content: Content, parent: Link<Entry>) -> Result<(), Error> {
         let node = self.node_reference();
         match parent {
             Some(parent) => node.derive_from(parent.node_reference())?,
             None => node.root(),
         }
-        self.object = content.object;
+        self.object.set(content.object);
         let mark = if content.flags >> CEILING_SHIFT != 0 { CEILING_MARK } else { 0 };
-        (self.word0, self.word1, self.pairs) = (content.word0, content.word1, content.pairs | mark);
-        (self.node.kind, self.node.rights, self.node.flags) = (content.kind as u8, content.rights, content.flags);
+        self.word0.set(content.word0);
+        self.word1.set(content.word1);
+        self.pairs.set(content.pairs | mark);
+        self.node.kind.set(content.kind as u8);
+        self.node.rights.set(content.rights);
+        self.node.flags.set(content.flags);
         // Release: another CPU that finds the code finds the rest.
         fence(Ordering::Release);
-        self.code = match content.kind {
+        self.code.set(match content.kind {
             Kind::Call => entry::entry_call as *const () as usize,
             Kind::Semaphore => entry::entry_semaphore as *const () as usize,
             _ => entry::entry_wrong_kind as *const () as usize,
-        };
+        });
         Ok(())
     }
     /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`. Nobody is on a short way through it
     /// afterwards.
-    pub fn vacate(mut self, kind: Kind) {
+    pub fn vacate(self, kind: Kind) {
         self.node_reference().unlink();
         self.shut(kind);
-        self.object = 0;
-        (self.node.kind, self.node.rights) = (kind as u8, 0);
+        self.object.set(0);
+        self.node.kind.set(kind as u8);
+        self.node.rights.set(0);
     }
     /// Nobody gets through the entry any more, or is on a short way through it: it refuses as one of `kind` does, which is
     /// `Empty` or `Revoked`. What stands there stays.
-    pub fn shut(mut self, kind: Kind) {
+    pub fn shut(self, kind: Kind) {
+        let held = self.held();
         let code = if kind == Kind::Revoked { entry::entry_revoked } else { entry::entry_empty };
-        self.code = code as *const () as usize;
+        self.code.set(code as *const () as usize);
         let address = self.address();
-        let has_it = |domain: Ref<Domain>| (domain.table..=domain.table + domain.limit).contains(&address);
-        cpu::hold_up_where(|other| other.domain_there().is_some_and(has_it));
+        let has_it = |domain: Ref<Domain>| (domain.table..=domain.table + domain.limit.get()).contains(&address);
+        cpu::hold_up_where(held, |other| other.domain_there().is_some_and(has_it));
     }
     /// Revokes one entry derived from this one; false if there was none.
     pub fn revoke_one(self) -> bool {
@@ -207,7 +284,7 @@ impl Ref<Entry> {
 impl Ref<Domain> {
     /// Entries of the table.
     pub fn table_entries(self) -> usize {
-        self.limit / ENTRY_BYTES + 1
+        self.limit.get() / ENTRY_BYTES + 1
     }
     /// The entry at `index`, whatever stands there.
     pub fn place(self, index: usize) -> Result<Ref<Entry>, Error> {
@@ -220,8 +297,8 @@ impl Ref<Domain> {
     /// The entry at `index`, which must be of `kind` and have `rights`.
     pub fn entry(self, index: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
         let entry = self.place(index)?;
-        if entry.node.kind == kind as u8 {
-            if entry.node.rights & rights == rights { Ok(entry) } else { Err(Error::NoRight) }
+        if entry.node.kind.get() == kind as u8 {
+            if entry.node.rights.get() & rights == rights { Ok(entry) } else { Err(Error::NoRight) }
         } else {
             Err(match entry.kind() {
                 Kind::Empty => Error::Empty,
@@ -239,12 +316,12 @@ impl Ref<Domain> {
         Ok((entry, index))
     }
     /// A free entry among the next places behind the one where the last search ended.
-    pub fn find_vacancy(mut self) -> Option<(Ref<Entry>, usize)> {
+    pub fn find_vacancy(self) -> Option<(Ref<Entry>, usize)> {
         for _ in 0..PLACES_LOOKED_AT {
-            let index = self.free_hint as usize;
+            let index = self.free_hint.get() as usize;
             let entry = self.place(index).ok().filter(|_| index >= FIRST_FREE);
-            self.free_hint = if entry.is_some() { index as u16 + 1 } else { FIRST_FREE as u16 };
-            if let Some(entry) = entry.filter(|entry| entry.node.kind == Kind::Empty as u8) {
+            self.free_hint.set(if entry.is_some() { index as u16 + 1 } else { FIRST_FREE as u16 });
+            if let Some(entry) = entry.filter(|entry| entry.node.kind.get() == Kind::Empty as u8) {
                 return Some((entry, index));
             }
         }

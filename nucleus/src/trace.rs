@@ -10,44 +10,44 @@ use crate::activation::Activation;
 use crate::arch::{memory, processor, timer};
 use crate::cpu;
 use crate::domain::Domain;
-use crate::pointer::{Link, Nucleus, Ref};
-use crate::table::Entry;
+use crate::pointer::{Held, Link, Ref};
+use crate::table::{Entry, Object};
 use crate::thread::Thread;
 use abi::{Error, MAX_CPUS};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parallel::lock::Lock;
 use trace::{Kind, Record, VERSION, text};
 
 struct Own {
     /// Instructions spent on writing, by all CPUs: their clock is one, and counts the instructions of all.
-    spent: u64,
+    spent: AtomicU64,
     /// Time of the last record: those that follow each other at once are not in the wrong order.
-    last: u64,
+    last: AtomicU64,
 }
 
 /// Of who writes a record.
 static LOCK: Lock = Lock::new();
 /// Reached under [`LOCK`], with interrupts off.
-static OWN: Nucleus<Own> = Nucleus::new(Own { spent: 0, last: 0 });
+static OWN: Own = Own { spent: AtomicU64::new(0), last: AtomicU64::new(0) };
 /// By CPU: an interrupt is being taken.
 static INTERRUPT: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
 
 /// Whether this CPU is taking an interrupt.
-fn interrupted() -> &'static AtomicBool {
-    &INTERRUPT[cpu::this().number as usize % MAX_CPUS]
+fn interrupted(held: Held) -> &'static AtomicBool {
+    &INTERRUPT[cpu::this(held).number as usize % MAX_CPUS]
 }
 
 #[inline(always)]
-fn record(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) {
+fn record(held: Held, kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) {
     if cfg!(feature = "trace") {
-        write(here(kind, thread, domain, operands), timer::UNSEEN[0]);
+        write(here(held, kind, thread, domain, operands), timer::UNSEEN[0]);
     }
 }
 
 /// The record of something on this CPU, still without its time.
-fn here(kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) -> Record {
+fn here(held: Held, kind: Kind, thread: u16, domain: Link<Domain>, operands: [u64; 2]) -> Record {
     let domain = domain.map_or(0, |domain| domain.number as u32);
-    Record { kind, cpu: cpu::this().number, thread, domain, time: 0, operands }
+    Record { kind, cpu: cpu::this(held).number, thread, domain, time: 0, operands }
 }
 
 /// Writes a record, of now. `unseen`: ticks spent besides those between the two looks at the clock.
@@ -56,11 +56,12 @@ fn write(mut record: Record, unseen: u64) {
     if !LOCK.announce() {
         LOCK.wait(processor::relax);
     }
-    let (start, own) = (timer::instructions(), OWN.get());
-    own.last = own.last.max(start.wrapping_sub(own.spent));
-    record.time = own.last;
+    let (start, own) = (timer::instructions(), &OWN);
+    let spent = own.spent.load(Ordering::Relaxed);
+    record.time = own.last.load(Ordering::Relaxed).max(start.wrapping_sub(spent));
+    own.last.store(record.time, Ordering::Relaxed);
     memory::debug_console(&record.encode());
-    own.spent += timer::instructions() - start + unseen;
+    own.spent.store(spent + timer::instructions() - start + unseen, Ordering::Relaxed);
     LOCK.release();
 }
 
@@ -69,39 +70,42 @@ fn number(thread: Link<Thread>) -> u16 {
 }
 
 /// The nucleus begins.
-pub fn begin() {
-    record(Kind::Begin, 0, None, [VERSION, 0]);
+pub fn begin(held: Held) {
+    record(held, Kind::Begin, 0, None, [VERSION, 0]);
 }
 
 /// The machine stops.
-pub fn end(status: u64) {
-    record(Kind::End, 0, None, [status, 0]);
+pub fn end(held: Held, status: u64) {
+    record(held, Kind::End, 0, None, [status, 0]);
 }
 
 /// A domain was made.
 #[inline(always)]
 pub fn domain(domain: Ref<Domain>) {
+    let held = domain.held();
     if cfg!(feature = "trace") {
-        record(Kind::Domain, 0, Some(domain), text(&domain.name));
+        record(held, Kind::Domain, 0, Some(domain), text(&domain.name));
     }
 }
 
 /// A domain died.
 #[inline(always)]
 pub fn died(domain: Ref<Domain>) {
-    record(Kind::DomainDied, 0, Some(domain), [domain.status, 0]);
+    let held = domain.held();
+    record(held, Kind::DomainDied, 0, Some(domain), [domain.status.get(), 0]);
 }
 
 /// A thread was made.
 #[inline(always)]
 pub fn thread(thread: Ref<Thread>) {
-    record(Kind::Thread, thread.number, Some(thread.home), [0, 0]);
+    let held = thread.held();
+    record(held, Kind::Thread, thread.number, Some(thread.home), [0, 0]);
 }
 
 /// A thread is gone.
 #[inline(always)]
-pub fn thread_gone(number: u16) {
-    record(Kind::ThreadGone, number, None, [0, 0]);
+pub fn thread_gone(held: Held, number: u16) {
+    record(held, Kind::ThreadGone, number, None, [0, 0]);
 }
 
 /// A call is made.
@@ -113,21 +117,26 @@ pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool
 }
 
 fn of_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool) -> Record {
-    // SAFETY: a call entry's object is a domain.
-    let callee: Ref<Domain> = unsafe { entry.object_as() };
+    let held = caller.held();
+    let callee = callee_of(entry);
     let kind = if upcall { Kind::Upcall } else { Kind::Call };
-    let service = entry.word0 << 16 | word0 & 0xffff;
-    let callee = callee.number as u32 as u64 | entry.word1 << 32;
-    here(kind, number(caller.thread), Some(caller.domain), [callee, service])
+    let service = entry.word0.get() << 16 | word0 & 0xffff;
+    let callee = callee as u32 as u64 | entry.word1.get() << 32;
+    here(held, kind, number(caller.thread.get()), Some(caller.domain), [callee, service])
+}
+
+/// The number of the domain that a call leads to.
+fn callee_of(entry: Ref<Entry>) -> u64 {
+    if let Object::Call(callee) = entry.object() { callee.number } else { 0 }
 }
 
 /// A call is refused.
 #[inline(always)]
 pub fn refused(caller: Ref<Activation>, entry: Ref<Entry>, error: Error) {
+    let held = caller.held();
     if cfg!(feature = "trace") {
-        // SAFETY: a call entry's object is a domain.
-        let callee: Ref<Domain> = unsafe { entry.object_as() };
-        record(Kind::Refused, number(caller.thread), Some(caller.domain), [callee.number, error as u64]);
+        let operands = [callee_of(entry), error as u64];
+        record(held, Kind::Refused, number(caller.thread.get()), Some(caller.domain), operands);
     }
 }
 
@@ -140,107 +149,117 @@ pub fn back(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>)
 }
 
 fn of_return(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>) -> Record {
-    here(Kind::Return, number(thread), Some(top.domain), [caller.domain.number, 0])
+    let held = top.held();
+    here(held, Kind::Return, number(thread), Some(top.domain), [caller.domain.number, 0])
 }
 
 /// What is left of a thread's chain ends with `top`.
 #[inline(always)]
 pub fn cut(thread: Ref<Thread>, top: Link<Activation>) {
+    let held = thread.held();
     if cfg!(feature = "trace") {
         let (mut count, mut next) = (0, top);
         while let Some(activation) = next {
             count += 1;
-            next = activation.caller;
+            next = activation.caller.get();
         }
-        record(Kind::Cut, thread.number, top.map(|top| top.domain), [count, 0]);
+        record(held, Kind::Cut, thread.number, top.map(|top| top.domain), [count, 0]);
     }
 }
 
 /// A thread takes over an activation of a chain, the top first.
 #[inline(always)]
 pub fn adopt(thread: Link<Thread>, activation: Ref<Activation>, is_top: bool) {
+    let held = activation.held();
     if let Some(thread) = thread {
-        record(Kind::Adopt, thread.number, Some(activation.domain), [is_top as u64, 0]);
+        record(held, Kind::Adopt, thread.number, Some(activation.domain), [is_top as u64, 0]);
     }
 }
 
 /// A thread goes on.
 #[inline(always)]
 pub fn run(thread: Ref<Thread>) {
+    let held = thread.held();
     if cfg!(feature = "trace") {
         // A chain that is cut off while it runs on another CPU goes on there, with another thread.
-        let run = here(Kind::Run, thread.number, thread.top.map(|top| top.domain), [0, 0]);
-        write(Record { cpu: thread.cpu.number, ..run }, timer::UNSEEN[0]);
+        let run = here(held, Kind::Run, thread.number, thread.top.get().map(|top| top.domain), [0, 0]);
+        write(Record { cpu: thread.cpu.get().number, ..run }, timer::UNSEEN[0]);
     }
 }
 
 /// A thread stops; `event` is what `sched` is told of it, 0 if it waits.
 #[inline(always)]
 pub fn stop(thread: Ref<Thread>, event: u64) {
+    let held = thread.held();
     if cfg!(feature = "trace") {
-        record(Kind::Stop, thread.number, thread.top.map(|top| top.domain), [event, 0]);
+        record(held, Kind::Stop, thread.number, thread.top.get().map(|top| top.domain), [event, 0]);
     }
 }
 
 /// The scheduler is entered.
 #[inline(always)]
 pub fn schedule(domain: Ref<Domain>, event: u64) {
-    record(Kind::Schedule, 0, Some(domain), [event, 0]);
+    let held = domain.held();
+    record(held, Kind::Schedule, 0, Some(domain), [event, 0]);
 }
 
 /// Nothing can run.
 #[inline(always)]
-pub fn idle() {
-    record(Kind::Idle, 0, None, [0, 0]);
+pub fn idle(held: Held) {
+    record(held, Kind::Idle, 0, None, [0, 0]);
 }
 
 /// A thread can run.
 #[inline(always)]
 pub fn wake(thread: Ref<Thread>) {
+    let held = thread.held();
     if cfg!(feature = "trace") {
-        let by = number(cpu::this().thread.filter(|_| !interrupted().load(Ordering::Relaxed)));
-        record(Kind::Wake, thread.number, thread.top.map(|top| top.domain), [by as u64, 0]);
+        let by = number(cpu::this(held).thread.get().filter(|_| !interrupted(held).load(Ordering::Relaxed)));
+        record(held, Kind::Wake, thread.number, thread.top.get().map(|top| top.domain), [by as u64, 0]);
     }
 }
 
 /// A page fault.
 #[inline(always)]
 pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) {
-    record(Kind::PageFault, number(activation.thread), Some(activation.domain), [address, code]);
+    let held = activation.held();
+    record(held, Kind::PageFault, number(activation.thread.get()), Some(activation.domain), [address, code]);
 }
 
 /// Another exception.
 #[inline(always)]
 pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) {
-    record(Kind::Exception, number(activation.thread), Some(activation.domain), [vector, code]);
+    let held = activation.held();
+    record(held, Kind::Exception, number(activation.thread.get()), Some(activation.domain), [vector, code]);
 }
 
 /// An interrupt is taken.
 #[inline(always)]
-pub fn interrupt(vector: u64) {
+pub fn interrupt(held: Held, vector: u64) {
     if cfg!(feature = "trace") {
-        interrupted().store(true, Ordering::Relaxed);
-        let cpu = cpu::this();
-        let running = cpu.activation.filter(|_| !cpu.idle);
-        let thread = running.and_then(|activation| activation.thread);
-        record(Kind::Interrupt, number(thread), running.map(|activation| activation.domain), [vector, 0]);
+        interrupted(held).store(true, Ordering::Relaxed);
+        let cpu = cpu::this(held);
+        let running = cpu.activation.get().filter(|_| !cpu.idle.get());
+        let thread = running.and_then(|activation| activation.thread.get());
+        record(held, Kind::Interrupt, number(thread), running.map(|activation| activation.domain), [vector, 0]);
     }
 }
 
 /// It was taken.
 #[inline(always)]
-pub fn interrupt_over() {
+pub fn interrupt_over(held: Held) {
     if cfg!(feature = "trace") {
-        interrupted().store(false, Ordering::Relaxed);
+        interrupted(held).store(false, Ordering::Relaxed);
     }
 }
 
 /// A line for the log.
 pub fn log(activation: Ref<Activation>, line: &[u8]) {
+    let held = activation.held();
     if cfg!(feature = "trace") {
         for (place, part) in line.chunks(16).enumerate() {
             let kind = if place == 0 { Kind::Log } else { Kind::LogMore };
-            record(kind, number(activation.thread), Some(activation.domain), text(part));
+            record(held, kind, number(activation.thread.get()), Some(activation.domain), text(part));
         }
     }
 }
@@ -256,5 +275,5 @@ extern "C" fn trace_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64)
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 extern "C" fn trace_return(top: Ref<Activation>, caller: Ref<Activation>) {
-    write(of_return(top.thread, top, caller), timer::UNSEEN.iter().sum());
+    write(of_return(top.thread.get(), top, caller), timer::UNSEEN.iter().sum());
 }

@@ -152,6 +152,9 @@ pub struct TestOptions {
     /// Boot tests: only with so many CPUs, 1 to 64 [default: as each says, mostly 1 and 2]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: Option<u32>,
+    /// Have Miri run the tests of what the nucleus is made of; needs a nightly compiler, and says so
+    #[arg(long)]
+    pub miri: bool,
     /// Try the mutants (all, or those that are named, or whose tests are)
     #[arg(long)]
     pub mutants: bool,

@@ -90,6 +90,13 @@ impl Workspace {
         self.packages.iter().filter(|package| self.is_host(package))
     }
 
+    /// Names of the crates that the nucleus is made of, and that run on this computer, too.
+    pub fn of_nucleus(&self) -> impl Iterator<Item = &str> {
+        let nucleus = self.packages.iter().find(|package| package.name == "nucleus");
+        let used = nucleus.into_iter().flat_map(|package| &package.dependencies);
+        used.filter(|used| used.path.is_some()).map(|used| used.name.as_str()).chain(["pointer"])
+    }
+
     /// Crates that run on Cairn's machine.
     pub fn bare(&self) -> impl Iterator<Item = &Package> {
         self.packages.iter().filter(|package| !self.is_host(package))

@@ -1,9 +1,7 @@
 //! Operations on portal tables.
 
 use super::{Operands, Outcome, STEPS, Stop};
-use crate::domain::Domain;
-use crate::pointer::Ref;
-use crate::table::Content;
+use crate::table::{Content, Object};
 use crate::{activation, chain, domain, removal};
 use abi::info::status;
 use abi::rights::{self, Kind};
@@ -23,12 +21,11 @@ pub fn remove(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
     let index = operands.index(1);
     let entry = domain.place(index)?;
-    match entry.kind() {
-        Kind::Empty => return Err(Error::Empty.into()),
-        Kind::Operation => return Err(Error::NoRight.into()),
-        Kind::Domain if entry.node_reference().is_original() => {
-            // SAFETY: the kind was checked.
-            let target: Ref<Domain> = unsafe { entry.object_as() };
+    let original = entry.node_reference().is_original();
+    match entry.object() {
+        Object::None(Kind::Empty) => return Err(Error::Empty.into()),
+        Object::None(Kind::Operation) => return Err(Error::NoRight.into()),
+        Object::Domain(target) if original => {
             if target.contains(operands.own()) {
                 return Err(Error::WouldCycle.into());
             }
@@ -37,15 +34,11 @@ pub fn remove(operands: &Operands) -> Outcome {
                 return Err(Stop::Repeat);
             }
         }
-        Kind::Account if entry.node_reference().is_original() && entry.object == operands.own().account.address() => {
+        Object::Account(account) if original && account == operands.own().account => {
             return Err(Error::WouldCycle.into());
         }
-        Kind::Thread if entry.node_reference().is_original() => {
-            // SAFETY: the kind was checked.
-            let thread: Ref<crate::thread::Thread> = unsafe { entry.object_as() };
-            if operands.0.thread == Some(thread) && operands.0.bottom {
-                return Err(Error::WouldCycle.into());
-            }
+        Object::Thread(thread) if original && operands.0.thread.get() == Some(thread) && operands.0.bottom.get() => {
+            return Err(Error::WouldCycle.into());
         }
         _ => {}
     }
@@ -77,8 +70,7 @@ pub fn service_new(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
-    let content = Content { word0: address, flags: flags as u32, ..Content::original(Kind::Service, domain.address()) };
-    place.fill(content, None)?;
+    place.fill(Content::with(Object::Service(domain), address, flags as u32), None)?;
     Ok(index as u64)
 }
 
@@ -89,7 +81,7 @@ pub fn portal_new(operands: &Operands) -> Outcome {
     if ceiling >= PRIORITIES as u64 {
         return Err(Error::BadArgument.into());
     }
-    if ceiling > operands.own().max_priority as u64 {
+    if ceiling > operands.own().max_priority.get() as u64 {
         return Err(Error::NoRight.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
@@ -100,12 +92,8 @@ pub fn portal_new(operands: &Operands) -> Outcome {
 pub fn info(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::READ)?;
     let entry = domain.place(operands.index(1))?;
-    let number = match entry.kind() {
-        // SAFETY: the kind was checked.
-        Kind::Domain => unsafe { entry.object_as::<Domain>() }.number,
-        _ => 0,
-    };
-    Ok(entry.node.kind as u64 | (entry.node.rights as u64) << 8 | number << 16)
+    let number = if let Object::Domain(domain) = entry.object() { domain.number } else { 0 };
+    Ok(entry.node.kind.get() as u64 | (entry.node.rights.get() as u64) << 8 | number << 16)
 }
 
 const _: () = assert!(layout::FIRST_FREE < layout::TABLE_ENTRIES);

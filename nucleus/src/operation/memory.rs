@@ -13,12 +13,12 @@ const PAGES_MAPPED: u64 = 1;
 
 /// Pages of the running operation that were done before its last preemption point.
 fn progress(operands: &Operands, pages: u64) -> u64 {
-    operands.0.progress.min(pages)
+    operands.0.progress.get().min(pages)
 }
 
 fn keep_progress(operands: &Operands, done: u64) -> Stop {
-    let mut activation = operands.0;
-    activation.progress = done;
+    let activation = operands.0;
+    activation.progress.set(done);
     Stop::Repeat
 }
 

@@ -10,9 +10,9 @@ use crate::activation::Activation;
 use crate::arch::{entry, memory as memory_layout};
 use crate::cpu;
 use crate::domain::{self, Domain};
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
 use crate::semaphore::{Reply, Semaphore};
-use crate::table::{Entry, PLACES_LOOKED_AT};
+use crate::table::{Entry, Object, PLACES_LOOKED_AT};
 use crate::{frames, info, schedule};
 use abi::Error;
 use abi::rights::Kind;
@@ -24,8 +24,6 @@ pub const STEPS: u32 = 5;
 /// In the progress of an operation: it looked for a free place once. Below, progress is an index.
 pub const LOOKED: usize = 1 << 16;
 
-/// An operation that ends at once, with words 0 1 2 5 3 4.
-type Light = extern "C" fn(u64, u64, u64, u64, u64, u64) -> Reply;
 /// An operation that can be repeated, with the activation in which its words stand.
 type Full = extern "C" fn(Ref<Activation>) -> Reply;
 
@@ -45,13 +43,6 @@ impl Operation {
     /// In `entry.s` alone.
     const fn assembly(code: unsafe extern "C" fn()) -> Self {
         Self { code: code as *const (), function: core::ptr::null() }
-    }
-    const fn light(function: Light) -> Self {
-        Self { code: entry::op_light as *const (), function: function as *const () }
-    }
-    /// As `light`, with fewer words.
-    const fn light2(function: extern "C" fn(u64, u64) -> Reply) -> Self {
-        Self { code: entry::op_light as *const (), function: function as *const () }
     }
     const fn full(function: Full) -> Self {
         Self { code: entry::op_full as *const (), function: function as *const () }
@@ -75,6 +66,17 @@ impl From<Error> for Stop {
 /// The outcome of a full operation.
 pub type Outcome = Result<u64, Stop>;
 
+/// An operation that ends at once, with words 0 1 2 5 3 4, or the first of them.
+macro_rules! light {
+    ($code:path, $function:path, $($word:ident),*) => {{
+        extern "C" fn handler($($word: u64),*) -> Reply {
+            // SAFETY: the way here took the lock.
+            $function(unsafe { Held::new() }, $($word),*)
+        }
+        Operation { code: $code as *const (), function: handler as *const () }
+    }};
+}
+
 macro_rules! full {
     ($function:path) => {{
         extern "C" fn handler(activation: Ref<Activation>) -> Reply {
@@ -88,9 +90,9 @@ macro_rules! full {
 pub static TABLE: [Operation; 32] = [
     Operation::assembly(entry::entry_return),
     Operation::assembly(entry::op_thread_id),
-    Operation::light2(running::clock),
-    Operation::light2(schedule::yield_),
-    Operation::light2(running::exit),
+    light!(entry::op_light, running::clock, a, b),
+    light!(entry::op_light, schedule::yield_, a, b),
+    light!(entry::op_light, running::exit, a, b),
     full!(objects::domain_new),
     full!(objects::domain_kill),
     full!(objects::domain_set),
@@ -110,12 +112,12 @@ pub static TABLE: [Operation; 32] = [
     full!(entries::portal_new),
     full!(objects::semaphore_new),
     full!(objects::interrupt_bind),
-    Operation::light(running::port),
-    Operation { code: entry::op_dispatch as *const (), function: schedule::dispatch as *const () },
+    light!(entry::op_light, running::port, a, b, c, d, e, f),
+    light!(entry::op_dispatch, schedule::dispatch, a, b),
     full!(running::info),
     full!(objects::machine),
-    Operation::light2(running::log),
-    Operation::light2(running::activation_set),
+    light!(entry::op_light, running::log, a, b),
+    light!(entry::op_light, running::activation_set, a, b),
     full!(entries::info),
     full!(reserved),
 ];
@@ -126,6 +128,7 @@ fn reserved(_: &Operands) -> Outcome {
 
 /// Leaves a full operation: to its caller, or to whatever its effects put in the caller's place.
 fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
+    let held = activation.held();
     if !matches!(outcome, Err(Stop::Repeat)) {
         activation.forget_progress();
     }
@@ -133,42 +136,45 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
         Ok(value) => activation.set_result(Ok(value)),
         Err(Stop::Refused(error)) => activation.set_result(Err(error)),
         Err(Stop::Repeat) => {
-            info::counters().restarts += 1;
+            info::counters(held).restarts.up();
             activation.repeat_system_call();
         }
     }
-    let cpu = cpu::this();
+    let cpu = cpu::this(held);
     if activation.domain.is_dead() {
-        domain::leave_dead()
+        domain::leave_dead(held)
     }
-    if activation.thread.is_none() || activation.thread != cpu.thread {
+    if activation.thread.get().is_none() || activation.thread.get() != cpu.thread.get() {
         // The chain was split below this activation, and the orphan thread is busy.
-        schedule::enter(Event::Choose, 0)
+        schedule::enter(held, Event::Choose, 0)
     }
-    if cpu.preempt {
-        schedule::give_way(Event::Preempted)
+    if cpu.preempt.get() {
+        schedule::give_way(held, Event::Preempted)
     }
     activation.leave()
 }
 
 /// Sees to it that an operation finds so many clear frames at hand; each is cleared in a stretch of its own.
-/// An interrupt in between makes the operation start again, so nothing may have been done before.
 fn have_clear(operands: &Operands, frames: usize) {
-    while frames::clear_ahead(frames) {
-        let mut activation = operands.0;
-        activation.repeat_system_call();
-        schedule::preemption_point();
-        activation.registers.pc += memory_layout::SYSTEM_CALL_BYTES;
-    }
+    let held = operands.held();
+    in_stretches(operands, || frames::clear_ahead(held, frames));
 }
 
-/// Sees to it that a block, and a few frames besides, need be neither split nor joined; otherwise as [`have_clear`].
+/// Sees to it that a block, and a few frames besides, need be neither split nor joined.
 fn have_block(operands: &Operands, order: u64) {
-    while frames::prepare(order as usize) || frames::prepare(0) {
-        let mut activation = operands.0;
+    let held = operands.held();
+    in_stretches(operands, || frames::prepare(held, order as usize) || frames::prepare(held, 0));
+}
+
+/// Makes steps, each in a stretch of its own, until one says that there is nothing left to do. An interrupt in between makes the
+/// operation start again, so nothing may have been done before.
+#[inline(always)]
+fn in_stretches(operands: &Operands, step: impl Fn() -> bool) {
+    while step() {
+        let activation = operands.0;
         activation.repeat_system_call();
-        schedule::preemption_point();
-        activation.registers.pc += memory_layout::SYSTEM_CALL_BYTES;
+        schedule::preemption_point(operands.held());
+        activation.registers.pc.update(|pc| pc + memory_layout::SYSTEM_CALL_BYTES);
     }
 }
 
@@ -176,6 +182,10 @@ fn have_block(operands: &Operands, order: u64) {
 pub struct Operands(pub Ref<Activation>);
 
 impl Operands {
+    /// Who has operands has the lock.
+    pub fn held(&self) -> Held {
+        self.0.held()
+    }
     /// The caller's domain.
     pub fn own(&self) -> Ref<Domain> {
         self.0.domain
@@ -197,18 +207,21 @@ impl Operands {
         if self.word(word) == 0 {
             return Ok(self.own());
         }
-        let entry = self.entry(word, Kind::Domain, rights)?;
-        // SAFETY: the kind was checked.
-        let domain: Ref<Domain> = unsafe { entry.object_as() };
-        if domain.is_dead() { Err(Error::PeerDied) } else { Ok(domain) }
+        match self.entry(word, Kind::Domain, rights)?.object() {
+            Object::Domain(domain) if domain.is_dead() => Err(Error::PeerDied),
+            Object::Domain(domain) => Ok(domain),
+            _ => Err(Error::WrongKind),
+        }
     }
     /// An account operand: 0 = the caller's own.
     pub fn account(&self, word: usize, rights: u8) -> Result<Ref<Account>, Error> {
         if self.word(word) == 0 {
             return Ok(self.own().account);
         }
-        // SAFETY: the kind was checked.
-        Ok(unsafe { self.entry(word, Kind::Account, rights)?.object_as() })
+        match self.entry(word, Kind::Account, rights)?.object() {
+            Object::Account(account) => Ok(account),
+            _ => Err(Error::WrongKind),
+        }
     }
     /// The place that an index to fill names: a free one of `domain`, or with 0 the next that is free. That is looked for in
     /// steps: the progress of the operation counts them, in units of [`LOOKED`].
@@ -219,14 +232,16 @@ impl Operands {
         if let Some(found) = domain.find_vacancy() {
             return Ok(found);
         }
-        let mut activation = self.0;
-        activation.progress += LOOKED as u64;
-        let looked_at = activation.progress as usize / LOOKED * PLACES_LOOKED_AT;
+        let activation = self.0;
+        activation.progress.update(|value| value + LOOKED as u64);
+        let looked_at = activation.progress.get() as usize / LOOKED * PLACES_LOOKED_AT;
         Err(if looked_at < domain.table_entries() { Stop::Repeat } else { Error::TableFull.into() })
     }
     /// A semaphore operand.
     pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Error> {
-        // SAFETY: the kind was checked.
-        Ok(unsafe { self.entry(word, Kind::Semaphore, rights)?.object_as() })
+        match self.entry(word, Kind::Semaphore, rights)?.object() {
+            Object::Semaphore(semaphore) => Ok(semaphore),
+            _ => Err(Error::WrongKind),
+        }
     }
 }

@@ -4,9 +4,9 @@ use super::running::check_schedule;
 use super::{LOOKED, Operands, Outcome, Stop, have_block, have_clear};
 use crate::arch::memory;
 use crate::domain::{self as domains, Domain};
-use crate::pointer::Ref;
+use crate::pointer::{Fresh, Ref};
 use crate::semaphore::Semaphore;
-use crate::table::Content;
+use crate::table::{Content, Object};
 use crate::thread::{self, Thread};
 use crate::{activation, chain, cpu, interrupt, log, mapping, schedule, slab, space, trace};
 use abi::info::status;
@@ -16,7 +16,7 @@ use abi::{Error, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
 use parallel::tokens::Tokens;
 
 pub fn domain_new(operands: &Operands) -> Outcome {
-    if let index @ 1.. = operands.0.progress as usize % LOOKED {
+    if let index @ 1.. = operands.0.progress.get() as usize % LOOKED {
         return grow_table(operands, index);
     }
     have_block(operands, operands.word(1));
@@ -26,22 +26,22 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     let mut name = [0; 16];
     name[..8].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
     name[8..].copy_from_slice(&log::name(operands.word(5)).to_le_bytes());
-    let mut domain = domains::new(account, operands.word(1), operands.word(2), name, Some(operands.own()))?;
-    place.fill(Content::original(Kind::Domain, domain.address()), None)?;
-    domain.entry = Some(place);
+    let domain = domains::new(account, operands.word(1), operands.word(2), name, Some(operands.own()))?;
+    place.fill(Content::original(Object::Domain(domain)), None)?;
+    domain.entry.set(Some(place));
     if operands.word(1) == 0 {
         return Ok(index as u64);
     }
-    let mut activation = operands.0;
-    activation.progress = index as u64;
+    let activation = operands.0;
+    activation.progress.set(index as u64);
     Err(Stop::Repeat)
 }
 
 /// Goes on with making a domain: one more page of its table. Progress is its index.
 fn grow_table(operands: &Operands, index: usize) -> Outcome {
-    let entry = operands.own().entry(index, Kind::Domain, 0)?;
-    // SAFETY: the kind was checked.
-    let domain: Ref<Domain> = unsafe { entry.object_as() };
+    let Object::Domain(domain) = operands.own().entry(index, Kind::Domain, 0)?.object() else {
+        return Err(Error::WrongKind.into());
+    };
     if domain.grow_table() { Err(Stop::Repeat) } else { Ok(index as u64) }
 }
 
@@ -51,14 +51,15 @@ pub fn domain_kill(operands: &Operands) -> Outcome {
 }
 
 pub fn domain_set(operands: &Operands) -> Outcome {
-    let mut domain = operands.domain(0, rights::CONTROL)?;
+    let held = operands.held();
+    let domain = operands.domain(0, rights::CONTROL)?;
     let (a, b, c) = (operands.word(2), operands.word(3), operands.word(4));
     match operands.word(1) {
         op::SET_FAULT_RANGE => {
             if a as usize >= domain.ranges.len() || b > c || c > USER_END {
                 return Err(Error::BadArgument.into());
             }
-            domain.ranges[a as usize] = (b, c);
+            domain.ranges[a as usize].set((b, c));
         }
         op::SET_DEATH_SEMAPHORE => {
             // Else a domain could die unheard of, by itself or through another one that it gave its entry to.
@@ -67,7 +68,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             }
             let semaphore = operands.semaphore(2, rights::WRITE)?;
             semaphore.hold();
-            if let Some(old) = domain.death_semaphore.replace(semaphore) {
+            if let Some(old) = domain.death_semaphore.replace(Some(semaphore)) {
                 old.drop_hold();
             }
         }
@@ -77,36 +78,36 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             return Ok(schedule::take_seat(domain, b, c, a)?);
         }
         op::SET_CPUS => {
-            domain.cpus = cpu::check_mask(a, operands.own().cpus)?;
-            if let Some(mut orphans) = domain.orphan_thread.filter(|thread| thread.top.is_none()) {
-                orphans.set_cpus(domain.cpus);
-                orphans.cpu = orphans.nearest_cpu();
+            domain.cpus.set(cpu::check_mask(held, a, operands.own().cpus.get())?);
+            if let Some(orphans) = domain.orphan_thread.get().filter(|thread| thread.top.get().is_none()) {
+                orphans.set_cpus(domain.cpus.get());
+                orphans.cpu.set(orphans.nearest_cpu());
             }
         }
         op::SET_MAX_PRIORITY => {
             if a as usize >= PRIORITIES {
                 return Err(Error::BadArgument.into());
             }
-            if a > operands.own().max_priority as u64 {
+            if a > operands.own().max_priority.get() as u64 {
                 return Err(Error::NoRight.into());
             }
-            domain.max_priority = a as u8;
+            domain.max_priority.set(a as u8);
         }
         op::SET_MAX_SLICE => {
             if a == 0 || a > MAX_SLICE_MICROSECONDS {
                 return Err(Error::BadArgument.into());
             }
-            if a > operands.own().max_slice as u64 {
+            if a > operands.own().max_slice.get() as u64 {
                 return Err(Error::NoRight.into());
             }
-            domain.max_slice = a as u32;
+            domain.max_slice.set(a as u32);
         }
         op::SET_SHARE => {
             operands.own().entry(abi::layout::SPECIAL, Kind::Machine, rights::CONTROL)?;
             if a > 100 {
                 return Err(Error::BadArgument.into());
             }
-            domain.time_share = a as u8;
+            domain.time_share.set(a as u8);
         }
         _ => return Err(Error::BadArgument.into()),
     }
@@ -118,7 +119,7 @@ pub fn account_new(operands: &Operands) -> Outcome {
     let frames = usize::try_from(operands.word(1)).map_err(|_| Error::BadArgument)?;
     let (place, index) = operands.vacancy(operands.own(), 2)?;
     let account = parent.new_child(frames, operands.word(3))?;
-    place.fill(Content::original(Kind::Account, account.address()), None)?;
+    place.fill(Content::original(Object::Account(account)), None)?;
     Ok(index as u64)
 }
 
@@ -132,7 +133,7 @@ pub fn account_move(operands: &Operands) -> Outcome {
 
 /// Has clear frames at hand for a message area and tables on the way to it.
 fn have_room(operands: &Operands, domain: Ref<Domain>) {
-    if domain.spare.is_none() {
+    if domain.spare.get().is_none() {
         have_clear(operands, 4);
     }
 }
@@ -144,10 +145,10 @@ pub fn activation_new(operands: &Operands) -> Outcome {
         return Err(Error::BadIndex.into());
     }
     have_room(operands, domain);
-    let mut activation = activation::new(domain, operands.word(1))?;
-    activation.receive = receive as u16;
-    let mut share = domain.share();
-    activation.next = share.pool.replace(activation);
+    let activation = activation::new(domain, operands.word(1))?;
+    activation.receive.set(receive as u16);
+    let share = domain.share();
+    activation.next.set(share.pool.replace(Some(activation)));
     chain::wake_waiter(domain);
     Ok(activation.message)
 }
@@ -158,9 +159,9 @@ pub fn thread_new(operands: &Operands) -> Outcome {
     let (priority, slice) = check_schedule(operands.word(4), [domain, operands.own()])?;
     let (pc, stack, argument) = (operands.word(1), operands.word(2), operands.word(3));
     have_room(operands, domain);
-    let mut thread: Ref<Thread> = thread::new(domain, pc, stack, argument, priority, slice)?;
-    place.fill(Content::original(Kind::Thread, thread.address()), None)?;
-    thread.entry = Some(place);
+    let thread: Ref<Thread> = thread::new(domain, pc, stack, argument, priority, slice)?;
+    place.fill(Content::original(Object::Thread(thread)), None)?;
+    thread.entry.set(Some(place));
     schedule::make_ready(thread);
     Ok(index as u64)
 }
@@ -172,16 +173,18 @@ pub fn semaphore_new(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     let (place, index) = operands.vacancy(operands.own(), 2)?;
-    let mut semaphore: Ref<Semaphore> = slab::allocate(account)?;
+    let mut semaphore: Fresh<Semaphore> = slab::allocate(account)?;
     semaphore.count = Tokens::new(count);
-    place.fill(Content::original(Kind::Semaphore, semaphore.address()), None)?;
+    let semaphore = semaphore.share();
+    place.fill(Content::original(Object::Semaphore(semaphore)), None)?;
     Ok(index as u64)
 }
 
 pub fn interrupt_bind(operands: &Operands) -> Outcome {
-    let line = operands.entry(0, Kind::Interrupt, rights::WRITE)?.word0 as usize;
+    let held = operands.held();
+    let line = operands.entry(0, Kind::Interrupt, rights::WRITE)?.word0.get() as usize;
     if operands.word(1) == 0 {
-        interrupt::enable(line);
+        interrupt::enable(held, line);
     } else {
         interrupt::bind(line, operands.semaphore(1, rights::WRITE)?);
     }
@@ -189,19 +192,19 @@ pub fn interrupt_bind(operands: &Operands) -> Outcome {
 }
 
 pub fn machine(operands: &Operands) -> Outcome {
+    let held = operands.held();
     operands.entry(0, Kind::Machine, rights::WRITE)?;
     let value = operands.word(2);
     match operands.word(1) {
         op::MACHINE_STOP => {
-            trace::end(value & 0x7f);
+            trace::end(held, value & 0x7f);
             memory::stop_machine((value & 0x7f) as u32)
         }
         op::MACHINE_INTERRUPT => {
-            let (mut place, index) = operands.vacancy(operands.own(), 3)?;
+            let (place, index) = operands.vacancy(operands.own(), 3)?;
             let line = usize::try_from(value).map_err(|_| Error::BadArgument)?;
-            interrupt::take(line)?;
-            place.fill(Content::original(Kind::Interrupt, 0), None)?;
-            place.word0 = value;
+            interrupt::take(held, line)?;
+            place.fill(Content::with(Object::None(Kind::Interrupt), value, 0), None)?;
             Ok(index as u64)
         }
         op::MACHINE_PORTS => {
@@ -209,16 +212,12 @@ pub fn machine(operands: &Operands) -> Outcome {
             if count == 0 || first + count > memory::PORTS {
                 return Err(Error::BadArgument.into());
             }
-            let (mut place, index) = operands.vacancy(operands.own(), 3)?;
-            place.fill(Content::original(Kind::IoPorts, 0), None)?;
-            place.word0 = value;
+            let (place, index) = operands.vacancy(operands.own(), 3)?;
+            place.fill(Content::with(Object::None(Kind::IoPorts), value, 0), None)?;
             Ok(index as u64)
         }
         op::MACHINE_LOG_SEMAPHORE => {
-            let entry = usize::try_from(value).map_err(|_| Error::BadArgument)?;
-            let entry = operands.own().entry(entry, Kind::Semaphore, rights::WRITE)?;
-            // SAFETY: the kind was checked.
-            log::set_semaphore(unsafe { entry.object_as() });
+            log::set_semaphore(operands.semaphore(2, rights::WRITE)?);
             Ok(0)
         }
         op::MACHINE_ARCHIVE => {

@@ -5,8 +5,9 @@ use crate::activation;
 use crate::arch::{memory, special, timer};
 use crate::domain::Domain;
 use crate::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
 use crate::semaphore::Reply;
+use crate::table::Object;
 use crate::thread::{Runs, Thread};
 use crate::{chain, cpu, domain, info as records, lending, schedule, trace};
 use abi::op::ABOUT_PROGRAM;
@@ -16,27 +17,27 @@ use abi::{Error, MAX_SLICE_MICROSECONDS, MESSAGE_BYTES, NEVER, PRIORITIES, op};
 /// Microseconds of a slice if nobody says another number.
 const USUAL_SLICE: u64 = 10_000;
 
-pub extern "C" fn clock(_: u64, _: u64) -> Reply {
+pub fn clock(_: Held, _: u64, _: u64) -> Reply {
     Ok(timer::nanoseconds()).into()
 }
 
-pub extern "C" fn exit(status: u64, _: u64) -> Reply {
-    let cpu = cpu::this();
-    let (Some(activation), Some(mut thread)) = (cpu.activation, cpu.thread) else {
+pub fn exit(held: Held, status: u64, _: u64) -> Reply {
+    let cpu = cpu::this(held);
+    let (Some(activation), Some(thread)) = (cpu.activation.get(), cpu.thread.get()) else {
         return Err(Error::NotRunnable).into();
     };
     if schedule::is_seat(thread) {
         domain::die(activation.domain, status & 0xff);
-        domain::leave_dead()
+        domain::leave_dead(held)
     }
-    if activation.caller.is_some() || thread.carries_orphans {
+    if activation.caller.get().is_some() || thread.carries_orphans {
         chain::abandon_call(thread, activation)
     }
     if thread.is_first {
         domain::die(activation.domain, status & 0xff);
     }
-    thread.ended = true;
-    schedule::block_current()
+    thread.ended.set(true);
+    schedule::block_current(held)
 }
 
 /// Checks `priority | slice in microseconds << 8` for a thread of the first domain, set by the second; a slice of 0 means
@@ -46,55 +47,61 @@ pub fn check_schedule(word: u64, [home, setter]: [Ref<Domain>; 2]) -> Result<(u8
     if priority as usize >= PRIORITIES || slice > MAX_SLICE_MICROSECONDS {
         return Err(Error::BadArgument);
     }
-    let longest = home.max_slice.min(setter.max_slice) as u64;
-    if priority > home.max_priority.min(setter.max_priority) as u64 || slice > longest {
+    let longest = home.max_slice.get().min(setter.max_slice.get()) as u64;
+    if priority > home.max_priority.get().min(setter.max_priority.get()) as u64 || slice > longest {
         return Err(Error::NoRight);
     }
     Ok((priority as u8, timer::from_microseconds(if slice == 0 { longest.min(USUAL_SLICE) } else { slice })))
 }
 
 fn thread_operand(operands: &Operands) -> Result<Ref<Thread>, Error> {
+    let held = operands.held();
     if operands.word(0) == 0 {
-        return cpu::this().thread.ok_or(Error::NotRunnable);
+        return cpu::this(held).thread.get().ok_or(Error::NotRunnable);
     }
-    // SAFETY: the kind was checked.
-    Ok(unsafe { operands.entry(0, Kind::Thread, rights::CONTROL)?.object_as() })
+    match operands.entry(0, Kind::Thread, rights::CONTROL)?.object() {
+        Object::Thread(thread) => Ok(thread),
+        _ => Err(Error::WrongKind),
+    }
 }
 
 pub fn thread_schedule(operands: &Operands) -> Outcome {
+    let held = operands.held();
     // In a call the running thread is its caller's.
-    if operands.word(0) == 0 && !operands.0.bottom {
+    if operands.word(0) == 0 && !operands.0.bottom.get() {
         return Err(Error::NoRight.into());
     }
-    let mut thread = thread_operand(operands)?;
+    let thread = thread_operand(operands)?;
     if schedule::is_seat(thread) {
         return Err(Error::NotRunnable.into());
     }
     let cpus = match operands.word(2) {
         0 => 0,
-        wanted => cpu::check_mask(wanted, thread.home.cpus)?,
+        wanted => cpu::check_mask(held, wanted, thread.home.cpus.get())?,
     };
-    let old = thread.own_priority as u64;
-    (thread.own_priority, thread.slice) = check_schedule(operands.word(1), [thread.home, operands.own()])?;
-    thread.left = thread.slice;
+    let old = thread.own_priority.get() as u64;
+    let (priority, slice) = check_schedule(operands.word(1), [thread.home, operands.own()])?;
+    thread.own_priority.set(priority);
+    thread.slice.set(slice);
+    thread.left.set(thread.slice.get());
     lending::settle(thread);
     if cpus != 0 {
         thread.set_cpus(cpus);
     }
-    let mut home = thread.cpu;
+    let home = thread.cpu.get();
     let may_stay = thread.may_run_on(home);
-    thread.moves = !may_stay && thread.runs == Runs::Running;
-    match thread.runs {
-        Runs::Blocked if !may_stay => thread.cpu = thread.nearest_cpu(),
+    thread.moves.set(!may_stay && thread.runs.get() == Runs::Running);
+    match thread.runs.get() {
+        Runs::Blocked if !may_stay => thread.cpu.set(thread.nearest_cpu()),
         Runs::Ready if !may_stay => {
             schedule::move_away(thread);
         }
         _ => {}
     }
-    if thread.runs == Runs::Running && ((thread.own_priority as u64) < old || !may_stay) {
+    if thread.runs.get() == Runs::Running && ((thread.own_priority.get() as u64) < old || !may_stay) {
         // Others may precede it now.
-        home.preempt = true;
-        if home != cpu::this() {
+        home.preempt.set(true);
+        if home != cpu::this(held) {
             cpu::kick(home);
         }
     }
@@ -102,51 +109,52 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
 }
 
 pub fn thread_ex_regs(operands: &Operands) -> Outcome {
-    let mut thread = thread_operand(operands)?;
-    if Some(thread) == cpu::this().thread || schedule::is_seat(thread) {
+    let held = operands.held();
+    let thread = thread_operand(operands)?;
+    if Some(thread) == cpu::this(held).thread.get() || schedule::is_seat(thread) {
         return Err(Error::WouldCycle.into());
     }
     cpu::hold_up_thread(thread);
-    let Some(mut bottom) = thread.bottom.filter(|_| !thread.ended) else { return Err(Error::PeerDied.into()) };
+    let Some(bottom) = thread.bottom.get().filter(|_| !thread.ended.get()) else { return Err(Error::PeerDied.into()) };
     let (pc, stack) = (operands.word(1), operands.word(2));
     for address in [pc, stack] {
         if address != NEVER {
             activation::check_address(address)?;
         }
     }
-    let was_calling = bottom.state == activation::State::Calling;
+    let was_calling = bottom.state.get() == activation::State::Calling;
     if was_calling {
         chain::split_above(bottom);
     }
-    let old = bottom.registers.pc;
+    let old = bottom.registers.pc.get();
     bottom.forget_progress();
-    if thread.runs == Runs::Blocked {
+    if thread.runs.get() == Runs::Blocked {
         chain::stop_waiting(bottom);
-        if bottom.frame != activation::Frame::Full {
+        if bottom.frame.get() != activation::Frame::Full {
             bottom.set_result(Err(Error::Cancelled));
         }
         schedule::make_ready(thread);
-    } else if was_calling && bottom.frame != activation::Frame::Full {
+    } else if was_calling && bottom.frame.get() != activation::Frame::Full {
         bottom.set_result(Err(Error::Cancelled));
     }
     if pc != NEVER {
-        bottom.registers.pc = pc;
+        bottom.registers.pc.set(pc);
     }
     if stack != NEVER {
-        bottom.registers.sp = stack;
+        bottom.registers.sp.set(stack);
     }
-    thread.top = Some(bottom);
+    thread.top.set(Some(bottom));
     chain::look_anew(thread);
     Ok(old)
 }
 
-pub extern "C" fn port(ports: u64, offset: u64, value: u64, _: u64, direction: u64, _: u64) -> Reply {
-    let Some(domain) = cpu::this().domain else { return Err(Error::NotRunnable).into() };
+pub fn port(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u64, _: u64) -> Reply {
+    let Some(domain) = cpu::this(held).domain.get() else { return Err(Error::NotRunnable).into() };
     let entry = match domain.entry(usize::try_from(ports).unwrap_or(usize::MAX), Kind::IoPorts, rights::WRITE) {
         Ok(entry) => entry,
         Err(error) => return Err(error).into(),
     };
-    let (first, count) = (entry.word0 & 0xffff, entry.word0 >> 16);
+    let (first, count) = (entry.word0.get() & 0xffff, entry.word0.get() >> 16);
     let bytes = if direction >= op::PORT_READ_LONG { 4 } else { 1 };
     if offset >= count || count - offset < bytes {
         return Err(Error::BadArgument).into();
@@ -176,8 +184,8 @@ pub fn info(operands: &Operands) -> Outcome {
     records::tell(operands.0, operands.word(1), operands.word(2))
 }
 
-pub extern "C" fn log(bytes: u64, about: u64) -> Reply {
-    let Some(activation) = cpu::this().activation else { return Err(Error::NotRunnable).into() };
+pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
+    let Some(activation) = cpu::this(held).activation.get() else { return Err(Error::NotRunnable).into() };
     if bytes as usize > MESSAGE_BYTES / 16 {
         return Err(Error::BadArgument).into();
     }
@@ -189,19 +197,19 @@ pub extern "C" fn log(bytes: u64, about: u64) -> Reply {
     let name = Part::Foreign(domain.name_bytes());
     if domain.is_program() {
         // Many can have one name, and that of a component.
-        kernel_log::line_in(PROGRAMS, &[name, Part::Text("#"), Part::Number(domain.number)], &text);
+        kernel_log::line_in(held, PROGRAMS, &[name, Part::Text("#"), Part::Number(domain.number)], &text);
     } else {
-        kernel_log::line_in(if about == ABOUT_PROGRAM { PROGRAMS } else { SYSTEM }, &[name], &text);
+        kernel_log::line_in(held, if about == ABOUT_PROGRAM { PROGRAMS } else { SYSTEM }, &[name], &text);
     }
-    if cpu::this().preempt {
-        schedule::precede_from_operation()
+    if cpu::this(held).preempt.get() {
+        schedule::precede_from_operation(held)
     }
     Ok(0).into()
 }
 
-pub extern "C" fn activation_set(what: u64, value: u64) -> Reply {
-    let cpu = cpu::this();
-    let (Some(mut activation), Some(domain)) = (cpu.activation, cpu.domain) else {
+pub fn activation_set(held: Held, what: u64, value: u64) -> Reply {
+    let cpu = cpu::this(held);
+    let (Some(activation), Some(domain)) = (cpu.activation.get(), cpu.domain.get()) else {
         return Err(Error::NotRunnable).into();
     };
     match what {
@@ -209,7 +217,7 @@ pub extern "C" fn activation_set(what: u64, value: u64) -> Reply {
             if value as usize >= domain.table_entries() {
                 return Err(Error::BadIndex).into();
             }
-            activation.receive = value as u16;
+            activation.receive.set(value as u16);
         }
         op::ACTIVATION_THREAD_POINTER => {
             if let Err(error) = activation::check_address(value) {

@@ -7,6 +7,7 @@
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
 //! | `isa` | the portable crates compile against an ISA of stubs, `tests/isa` |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
+//! | `miri` | with `--miri`, or when named: what the nucleus is made of, without what Rust leaves undefined |
 //! | `counter` | the emulator's plugin counts every instruction once |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
@@ -31,6 +32,7 @@ mod isa;
 #[cfg(test)]
 mod items;
 mod load;
+mod miri;
 mod mutants;
 mod names;
 mod overflow;
@@ -65,7 +67,7 @@ use report::Report;
 use std::collections::BTreeSet;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 17] = [
+const GROUPS: [&str; 18] = [
     "format",
     "unsafe",
     "dependencies",
@@ -73,6 +75,7 @@ const GROUPS: [&str; 17] = [
     "lints",
     isa::NAME,
     "host",
+    miri::NAME,
     "counter",
     "boot",
     "transcript",
@@ -111,7 +114,7 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
         }
         bail!("no test or group is called `{unknown}`; `./x test --list` lists them");
     }
-    let all = options.names.is_empty() && !options.mutants;
+    let all = options.names.is_empty() && !options.mutants && !options.miri;
     let all_cases = all && options.cpus.is_none() && options.arch.is_none();
     let wants = |group: &str| all || named(group);
     let mut report = Report::new();
@@ -137,6 +140,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if wants("host") || !host_names.is_empty() {
         let only = if wants("host") { &[][..] } else { &host_names };
         host::run(project, &workspace, options.soak, only, &mut report);
+    }
+    if options.miri || named(miri::NAME) {
+        miri::check(project, &workspace, &mut report);
     }
     if wants("counter") {
         counter::check(project, &mut report);

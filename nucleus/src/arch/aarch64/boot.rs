@@ -5,18 +5,20 @@ use super::firmware;
 use super::memory::BOOT_MAPPED;
 use super::processor::read;
 use crate::frames::{self, FRAME, RECORD_BYTES};
+use crate::pointer::Held;
 use abi::boot::{BootInfo, MAX_REGIONS, Region};
 use devicetree::{Memory, Range, Tree};
 
 /// Reads the device tree at `start_info`.
-pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
+pub fn boot_info(held: Held, start_info: u64) -> Result<BootInfo, &'static str> {
     let (tree, place) = firmware::tree(start_info)?;
     let empty = Region { start: 0, bytes: 0 };
     let mut info =
         BootInfo { ram: [empty; MAX_REGIONS], regions: 0, archive: empty, firmware: start_info, command_line: empty };
-    let noted = firmware::get();
-    noted.tree = place;
-    noted.semihosting = firmware::says_semihosting(&tree);
+    firmware::change(|noted| {
+        noted.tree = place;
+        noted.semihosting = firmware::says_semihosting(&tree);
+    });
     if let Some(chosen) = tree.find("/chosen")
         && let (Some(start), Some(end)) = (chosen.number("linux,initrd-start"), chosen.number("linux,initrd-end"))
     {
@@ -27,8 +29,8 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     let image = super::paging::image();
     // The boot tables map the GiB with the image.
     let first = image.start / BOOT_MAPPED as u64 * BOOT_MAPPED as u64;
-    noted.first_frame = first as usize / FRAME;
-    let ram = ram(&tree, first)?;
+    firmware::change(|noted| noted.first_frame = first as usize / FRAME);
+    let ram = ram(held, &tree, first)?;
     for (place, range) in info.ram.iter_mut().zip(ram.ranges()) {
         *place = Region { start: range.start, bytes: range.bytes };
         info.regions += 1;
@@ -51,14 +53,14 @@ const _: () = assert!(devicetree::MAX_RANGES <= MAX_REGIONS);
 
 /// The memory that is used: from `first` on, where the processor (ID_AA64MMFR0_EL1.PARange) and the direct map reach, and as far as half
 /// of what the boot tables map has room for records.
-fn ram(tree: &Tree<'_>, first: u64) -> Result<Memory, &'static str> {
+fn ram(held: Held, tree: &Tree<'_>, first: u64) -> Result<Memory, &'static str> {
     const BITS: [u32; 5] = [32, 36, 40, 42, 44];
     const DIRECT_BITS: u32 = 46;
     let reached = BITS.get(read!("id_aa64mmfr0_el1") as usize & 0xf).copied().unwrap_or(DIRECT_BITS);
     let most = (BOOT_MAPPED / 2 / RECORD_BYTES * FRAME) as u64;
     let memory = Memory::of(tree, first..(first + most).min(1 << reached).min(frames::RAM_END))
         .map_err(devicetree::Error::text)?;
-    frames::report_left_out(memory.left_out());
+    frames::report_left_out(held, memory.left_out());
     if memory.ranges().is_empty() {
         return Err("the device tree names no RAM that can be used");
     }

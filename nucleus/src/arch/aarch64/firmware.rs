@@ -2,7 +2,7 @@
 //! bindings named below).
 
 use super::memory::DIRECT;
-use crate::pointer::Nucleus;
+use crate::pointer::Boot;
 use abi::MAX_CPUS;
 use abi::boot::Region;
 use devicetree::{Found, HEADER_BYTES, Range, Tree};
@@ -54,7 +54,7 @@ pub(super) struct Firmware {
 const OTHERS: usize = 16;
 const NOWHERE: Range = Range { start: 0, bytes: 0 };
 
-static FIRMWARE: Nucleus<Firmware> = Nucleus::new(Firmware {
+static FIRMWARE: Boot<Firmware> = Boot::new(Firmware {
     first_frame: 0,
     tree: Region { start: 0, bytes: 0 },
     serial: None,
@@ -72,14 +72,20 @@ static FIRMWARE: Nucleus<Firmware> = Nucleus::new(Firmware {
 
 /// What was found.
 #[inline(always)]
-pub(super) fn get() -> &'static mut Firmware {
+pub(super) fn get() -> &'static Firmware {
     FIRMWARE.get()
+}
+
+/// Notes something while the machine boots.
+pub(super) fn change(change: impl FnOnce(&mut Firmware)) {
+    // SAFETY: only what runs before other CPUs do calls this; what changes it looks at nothing else.
+    change(unsafe { FIRMWARE.write() });
 }
 
 /// The tree at a physical address, which the boot page tables map, and its place.
 pub(super) fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
     // As long as nothing tells how last words are said and the machine is stopped: see `memory::emulator`.
-    get().semihosting = true;
+    change(|noted| noted.semihosting = true);
     if physical == 0 || !physical.is_multiple_of(8) {
         return Err(devicetree::Error::NoTree.text());
     }
@@ -130,10 +136,11 @@ const OWN: u32 = 16;
 
 /// Notes what of the tree the nucleus needs.
 pub(super) fn note(tree: &Tree<'_>) {
-    let firmware = get();
-    tree.walk(|found| {
-        note_device(firmware, found);
-        None::<()>
+    change(|firmware| {
+        tree.walk(|found| {
+            note_device(firmware, found);
+            None::<()>
+        });
     });
 }
 

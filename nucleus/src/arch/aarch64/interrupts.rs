@@ -5,7 +5,7 @@ use super::memory::DIRECT;
 use super::processor::{read, relax};
 use super::timer;
 use crate::cpu;
-use crate::pointer::Nucleus;
+use crate::pointer::{Boot, Held};
 use core::arch::asm;
 
 /// Lines that can be taken.
@@ -24,7 +24,7 @@ struct Controller {
     second: usize,
 }
 
-static CONTROLLER: Nucleus<Controller> = Nucleus::new(Controller { version: 0, distributor: 0, second: 0 });
+static CONTROLLER: Boot<Controller> = Boot::new(Controller { version: 0, distributor: 0, second: 0 });
 
 // The distributor (IHI 0069, 12.9; IHI 0048, 4.3).
 const CONTROL: usize = 0;
@@ -99,15 +99,15 @@ pub fn send(identity: u32) {
 }
 
 /// Masks everything and enables the controller.
-pub fn init() {
+pub fn init(held: Held) {
     let firmware = firmware::get();
-    let controller = CONTROLLER.get();
-    controller.version = firmware.version;
     if firmware.version == 0 {
         panic!("the device tree has no interrupt controller that we know (GICv2 or GICv3)");
     }
-    [controller.distributor, controller.second] = firmware.controller.map(|range| DIRECT + range.start as usize);
-    let distributor = controller.distributor;
+    let [distributor, second] = firmware.controller.map(|range| DIRECT + range.start as usize);
+    // SAFETY: the first CPU runs alone.
+    unsafe { *CONTROLLER.write() = Controller { version: firmware.version, distributor, second } };
+    let controller = CONTROLLER.get();
     let kind = load(distributor + KINDS[controller.version as usize]) >> 4 & 0xf;
     // Version 4 is version 3 with more.
     if !matches!((controller.version, kind), (3, 3 | 4) | (2, 2)) {
@@ -136,8 +136,8 @@ pub fn init() {
     // Version 3: affinity routing, groups of all kinds; version 2: the one group there is.
     write(distributor + CONTROL, if controller.version == 3 { 1 << 4 | 3 } else { 1 });
     wait_for_write(distributor);
-    try_timer(prepare_local());
-    cpu::name_first(identity());
+    try_timer(held, prepare_local());
+    cpu::name_first(held, identity());
 }
 
 /// Part of a second after which the timer's interrupt must have been seen.
@@ -145,21 +145,21 @@ const PATIENCE: u64 = 100;
 
 /// Whether the timer's interrupt is the one that the device tree says: without it nothing would ever end. `own`: registers of
 /// this CPU's own interrupts.
-fn try_timer(own: usize) {
+fn try_timer(held: Held, own: usize) {
     let number = firmware::get().timer;
     if number == 0 {
         panic!("the device tree has no timer that we know (arm,armv8-timer, with a virtual one)");
     }
     let is_pending = || load(own + PENDING) >> number & 1 != 0;
     let end = timer::now() + read!("cntfrq_el0") / PATIENCE;
-    timer::ask();
+    timer::ask(held);
     while !is_pending() {
         if timer::now() > end {
             panic!("the timer's interrupt is not number {number}, as the device tree says");
         }
         relax();
     }
-    timer::fired();
+    timer::fired(held);
 }
 
 fn wait_for_write(distributor: usize) {
@@ -243,11 +243,11 @@ pub fn mask(line: usize) {
 }
 
 /// The line gives interrupts to this CPU.
-pub fn unmask(line: usize) {
+pub fn unmask(held: Held, line: usize) {
     let (word, bit) = place(line);
     let controller = CONTROLLER.get();
     let number = line + FIRST_LINE as usize;
-    let identity = cpu::this().identity;
+    let identity = cpu::this(held).identity.get();
     if controller.version == 3 {
         let route = (controller.distributor + ROUTE + 8 * number) as *mut u64;
         let identity = identity as u64;

@@ -120,11 +120,11 @@ static ASKS: AtomicBool = AtomicBool::new(false);
 /// Asks the emulator, if there is one that takes calls. Without the instruction is undefined: the trap says so, asks again, and
 /// is not heard.
 fn emulator(what: u64, argument: u64) {
-    let firmware = firmware::get();
     if ASKS.swap(true, Ordering::Relaxed) {
-        firmware.semihosting = false;
+        // It was not heard: it stays so.
+        return;
     }
-    if firmware.semihosting {
+    if firmware::get().semihosting {
         // SAFETY: the nucleus has nothing of its own there, but for what it says and when it ends.
         unsafe { asm!("hlt #0xf000", inout("x0") what => _, in("x1") argument, options(nostack)) }
     }

@@ -10,13 +10,14 @@ use super::processor::read;
 use crate::account::{self, Account};
 use crate::domain::Domain;
 use crate::frames::{self, FRAME, Frame, Use};
-use crate::pointer::{Nucleus, Ref};
-use crate::space::{Memory, boot_table, boot_walk, index, make_archive_directory, table};
+use crate::pointer::{Held, Nucleus, Ref};
+use crate::space::{Memory, PageEntry, boot_table, boot_walk, index, make_archive_directory, table};
 use crate::{cpu, info, ledger};
 use abi::Error;
 use abi::boot::{BootInfo, Region};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use core::arch::asm;
+use core::cell::Cell;
 use devicetree::Range;
 
 const VALID: u64 = 1;
@@ -51,18 +52,24 @@ const ASIDS: usize = 1 << 16;
 
 struct Own {
     /// Root of the upper half.
-    upper: Frame,
+    upper: Cell<Frame>,
     /// The root of no space.
-    empty: Frame,
+    empty: Cell<Frame>,
     /// Bits of ASIDs that are taken. 0 is that of no space.
-    taken: [u64; ASIDS / 64],
+    taken: [Cell<u64>; ASIDS / 64],
     /// How many the processor has.
-    asids: usize,
+    asids: Cell<usize>,
     /// Where the search for a free one begins.
-    next: usize,
+    next: Cell<usize>,
 }
 
-static OWN_TABLES: Nucleus<Own> = Nucleus::new(Own { upper: 0, empty: 0, taken: [0; ASIDS / 64], asids: 256, next: 1 });
+static OWN_TABLES: Nucleus<Own> = Nucleus::new(Own {
+    upper: Cell::new(0),
+    empty: Cell::new(0),
+    taken: [const { Cell::new(0) }; ASIDS / 64],
+    asids: Cell::new(256),
+    next: Cell::new(1),
+});
 
 unsafe extern "C" {
     static image_start: u8;
@@ -98,27 +105,27 @@ pub fn boot_parts() -> [Region; 2] {
 }
 
 /// Unmaps what of the image only boots, which nobody runs any more.
-pub fn end_init() -> Region {
+pub fn end_init(held: Held) -> Region {
     // SAFETY: symbols of the link script; only their addresses are used.
     let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
     for page in (init..text).step_by(FRAME) {
-        if let Ok(last) = boot_walk(OWN_TABLES.get().upper, page, 0) {
-            table(last)[index(page as u64, 0)] = 0;
+        if let Ok(last) = boot_walk(held, OWN_TABLES.get(held).upper.get(), page, 0) {
+            table(held, last)[index(page as u64, 0)].set(0);
         }
     }
     forget_all();
     if cfg!(feature = "checked") {
-        audit(OWN_TABLES.get().upper, 3);
+        audit(held, OWN_TABLES.get(held).upper.get(), 3);
     }
     Region { start: physical(init) as u64, bytes: (text - init) as u64 }
 }
 
 /// Panics unless everything in a table of the upper half, and below, is the nucleus's alone, never executed by users, and either written
 /// or executed.
-fn audit(frame: Frame, level: usize) {
-    for entry in table(frame).iter().copied().filter(|entry| entry & VALID != 0) {
+fn audit(held: Held, frame: Frame, level: usize) {
+    for entry in table(held, frame).iter().map(PageEntry::get).filter(|entry| entry & VALID != 0) {
         if level > 0 && entry & TABLE != 0 {
-            audit(frame_of(entry), level - 1);
+            audit(held, frame_of(entry), level - 1);
         } else {
             let is_harmless = entry & READ_ONLY != 0 || entry & PXN != 0;
             assert!(entry & USER == 0 && entry & UXN != 0 && is_harmless, "a page of the nucleus: {entry:#x}");
@@ -133,8 +140,8 @@ pub fn frame_of(entry: u64) -> Frame {
 }
 
 /// A frame full of zeros, for good.
-pub fn zeros() -> Frame {
-    OWN_TABLES.get().empty
+pub fn zeros(held: Held) -> Frame {
+    OWN_TABLES.get(held).empty.get()
 }
 
 /// The frame of a root.
@@ -226,8 +233,8 @@ pub fn publish(frame: Frame) {
 }
 
 /// Replaces the boot tables by the final upper half: RAM not executable, image text read-only.
-pub fn init(info: &BootInfo) -> Result<(), &'static str> {
-    let root = boot_table()?;
+pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
+    let root = boot_table(held)?;
     // SAFETY: symbols of the link script; only their addresses are used.
     let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
     // SAFETY: as above.
@@ -240,7 +247,7 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
     let guard = &raw const boot_stack_guard as usize;
     // An overflow of the kernel stack meets the guard, and the vectors leave it before they tell of it.
     for page in (init..end).step_by(FRAME).filter(|page| *page != guard) {
-        map(root, page, physical(page) as u64 | rights(page))?;
+        map(held, root, page, physical(page) as u64 | rights(page))?;
     }
     let (first, last) = (physical(text), physical(data));
     for region in &info.ram[..info.regions] {
@@ -251,33 +258,34 @@ pub fn init(info: &BootInfo) -> Result<(), &'static str> {
             let read_only = if at >= first && at < last { READ_ONLY } else { 0 };
             let entry = at as u64 | read_only | PXN;
             if large {
-                let directory = boot_walk(root, DIRECT + at, 1)?;
-                table(directory)[index((DIRECT + at) as u64, 1)] = entry | OWN;
+                let directory = boot_walk(held, root, DIRECT + at, 1)?;
+                table(held, directory)[index((DIRECT + at) as u64, 1)].set(entry | OWN);
                 at += 1 << 21;
             } else {
-                map(root, DIRECT + at, entry)?;
+                map(held, root, DIRECT + at, entry)?;
                 at += FRAME;
             }
         }
     }
-    let own = OWN_TABLES.get();
-    (own.upper, own.empty) = (root, boot_table()?);
+    let own = OWN_TABLES.get(held);
+    own.upper.set(root);
+    own.empty.set(boot_table(held)?);
     // ID_AA64MMFR0_EL1.ASIDBits.
-    own.asids = if read!("id_aa64mmfr0_el1") >> 4 & 0xf == 2 { ASIDS } else { 256 };
-    own.taken[0] = 1;
+    own.asids.set(if read!("id_aa64mmfr0_el1") >> 4 & 0xf == 2 { ASIDS } else { 256 });
+    own.taken[0].set(1);
     let function = physical(boot_switch as *const () as usize);
     // SAFETY: the boot tables map that function where it is, and the final ones map all that is used from here on.
     unsafe {
         let switch: extern "C" fn(u64) = core::mem::transmute(function);
         switch((root as u64) << 12);
     }
-    leave_space();
-    map_registers(info)?;
-    make_archive_directory(info.archive)
+    leave_space(held);
+    map_registers(held, info)?;
+    make_archive_directory(held, info.archive)
 }
 
-fn map(root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
-    table(boot_walk(root, address, 0)?)[index(address as u64, 0)] = entry | OWN | TABLE;
+fn map(held: Held, root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
+    table(held, boot_walk(held, root, address, 0)?)[index(address as u64, 0)].set(entry | OWN | TABLE);
     Ok(())
 }
 
@@ -299,24 +307,24 @@ pub(super) fn show_serial() {
 
 /// Maps registers that the nucleus uses, where the direct map has no RAM: first those with which it can say what is wrong with
 /// others.
-fn map_registers(info: &BootInfo) -> Result<(), &'static str> {
+fn map_registers(held: Held, info: &BootInfo) -> Result<(), &'static str> {
     let firmware = firmware::get();
     super::serial::init(0);
     if let Some(serial) = firmware.serial {
-        map_range(info, serial)?;
+        map_range(held, info, serial)?;
         super::serial::init(DIRECT + serial.start as usize);
     }
-    firmware.controller.iter().filter(|range| range.bytes != 0).try_for_each(|range| map_range(info, *range))
+    firmware.controller.iter().filter(|range| range.bytes != 0).try_for_each(|range| map_range(held, info, *range))
 }
 
-fn map_range(info: &BootInfo, range: Range) -> Result<(), &'static str> {
+fn map_range(held: Held, info: &BootInfo, range: Range) -> Result<(), &'static str> {
     let (start, end) = (range.start / FRAME as u64 * FRAME as u64, range.end());
     let is_ram = |region: &Region| start < region.start + region.bytes && region.start < end;
     if end > 1 << 40 || end - start > 1 << 26 || info.ram[..info.regions].iter().any(is_ram) {
         return Err("the device tree has registers at an impossible place");
     }
     for page in (start..end).step_by(FRAME) {
-        map(OWN_TABLES.get().upper, DIRECT + page as usize, page | REGISTERS | PXN)?;
+        map(held, OWN_TABLES.get(held).upper.get(), DIRECT + page as usize, page | REGISTERS | PXN)?;
     }
     settle();
     // SAFETY: what was mapped can be used from here on.
@@ -328,11 +336,11 @@ fn map_range(info: &BootInfo, range: Range) -> Result<(), &'static str> {
 const AREAS: usize = IMAGE + 0x40_0000;
 
 /// Maps frames for the area of a CPU at this offset, behind a page that stays empty; gives the address.
-pub(super) fn map_area(offset: usize, count: usize) -> Result<usize, &'static str> {
+pub(super) fn map_area(held: Held, offset: usize, count: usize) -> Result<usize, &'static str> {
     let start = AREAS + offset + FRAME;
     for page in 0..count {
-        let frame = boot_table()?;
-        map(OWN_TABLES.get().upper, start + page * FRAME, (frame as u64) << 12 | PXN)?;
+        let frame = boot_table(held)?;
+        map(held, OWN_TABLES.get(held).upper.get(), start + page * FRAME, (frame as u64) << 12 | PXN)?;
     }
     settle();
     // SAFETY: what was mapped can be used from here on.
@@ -341,24 +349,25 @@ pub(super) fn map_area(offset: usize, count: usize) -> Result<usize, &'static st
 }
 
 /// Tables in which the GiB of the image is mapped where it is, for CPUs that begin; and those of the upper half.
-pub(super) fn begin_start() -> Result<[u64; 2], &'static str> {
-    let (root, below) = (boot_table()?, boot_table()?);
+pub(super) fn begin_start(held: Held) -> Result<[u64; 2], &'static str> {
+    let (root, below) = (boot_table(held)?, boot_table(held)?);
     let at = physical(IMAGE) as u64;
-    table(root)[index(at, 3)] = nucleus_table(below);
+    table(held, root)[index(at, 3)].set(nucleus_table(below));
     // Not global: it is of no space, and forgotten with it.
-    table(below)[index(at, 2)] = at >> 30 << 30 | VALID | ACCESSED | INNER_SHAREABLE | READ_ONLY | NOT_GLOBAL | UXN;
+    table(held, below)[index(at, 2)]
+        .set(at >> 30 << 30 | VALID | ACCESSED | INNER_SHAREABLE | READ_ONLY | NOT_GLOBAL | UXN);
     settle();
-    Ok([(root as u64) << 12, (OWN_TABLES.get().upper as u64) << 12])
+    Ok([(root as u64) << 12, (OWN_TABLES.get(held).upper.get() as u64) << 12])
 }
 
 /// Ends [`begin_start`].
-pub(super) fn end_start([root, _]: [u64; 2]) {
+pub(super) fn end_start(held: Held, [root, _]: [u64; 2]) {
     forget_all();
     let root = frame_of(root);
-    let below = table(root).iter().find(|entry| **entry != 0).map(|entry| frame_of(*entry));
+    let below = table(held, root).iter().map(PageEntry::get).find(|entry| *entry != 0).map(frame_of);
     for frame in [Some(root), below].into_iter().flatten() {
-        frames::release(frame, 0);
-        frames::uncount_boot(1);
+        frames::release(held, frame, 0);
+        frames::uncount_boot(held, 1);
     }
 }
 
@@ -370,69 +379,73 @@ fn forget_all() {
 
 /// Loads the root of a space.
 #[inline(always)]
-pub fn load_root(root: u64) {
-    cpu::this().counts.root_writes += 1;
+pub fn load_root(held: Held, root: u64) {
+    cpu::this(held).counts.root_writes.update(|count| count + 1);
     // SAFETY: a root has nothing but what is the space's. Nothing of users is touched before the nucleus is left, which
     // synchronises.
     unsafe { asm!("msr ttbr0_el1, {}", in(reg) root, options(nostack)) }
 }
 
 /// Loads the root of no space: this CPU is in no domain.
-pub fn leave_space() {
-    let mut cpu = cpu::this();
-    (cpu.domain, cpu.table, cpu.limit) = (None, 0, 0);
-    load_root((OWN_TABLES.get().empty as u64) << 12);
+pub fn leave_space(held: Held) {
+    let cpu = cpu::this(held);
+    cpu.domain.set(None);
+    cpu.table.set(0);
+    cpu.limit.set(0);
+    load_root(held, (OWN_TABLES.get(held).empty.get() as u64) << 12);
     // SAFETY: a barrier.
     unsafe { asm!("isb", options(nostack)) }
 }
 
 /// An empty space charged to `account`.
 pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
+    let held = account.held();
     let frame = account.allocate_clear(Use::Kernel)?;
-    match take_asid() {
+    match take_asid(held) {
         Some(asid) => {
             settle();
             Ok((frame as u64) << 12 | (asid as u64) << ASID_SHIFT)
         }
         None => {
-            account::release(frame, 0);
+            account::release(held, frame, 0);
             Err(Error::LimitReached)
         }
     }
 }
 
 /// A free ASID: the first from `next` on, looked for word by word.
-fn take_asid() -> Option<usize> {
-    let own = OWN_TABLES.get();
-    let words = own.asids / 64;
-    let first = own.next / 64;
-    let word = (0..words).map(|step| (first + step) % words).find(|word| own.taken[*word] != u64::MAX)?;
-    let asid = word * 64 + (!own.taken[word]).trailing_zeros() as usize;
-    own.taken[word] |= 1 << (asid % 64);
-    own.next = asid;
+fn take_asid(held: Held) -> Option<usize> {
+    let own = OWN_TABLES.get(held);
+    let words = own.asids.get() / 64;
+    let first = own.next.get() / 64;
+    let word = (0..words).map(|step| (first + step) % words).find(|word| own.taken[*word].get() != u64::MAX)?;
+    let asid = word * 64 + (!own.taken[word].get()).trailing_zeros() as usize;
+    own.taken[word].update(|taken| taken | 1 << (asid % 64));
+    own.next.set(asid);
     Some(asid)
 }
 
 /// A root will not be used any more: what the processors have of it is dropped, and its ASID is free.
-pub fn forget_root(root: u64) {
+pub fn forget_root(held: Held, root: u64) {
     let asid = (root >> ASID_SHIFT) as usize;
     // SAFETY: only costs time.
     unsafe {
         asm!("dsb ishst", "tlbi aside1is, {}", "dsb ish", "isb", in(reg) (asid as u64) << ASID_SHIFT, options(nostack))
     }
-    ledger::all_paid(Some(root));
-    OWN_TABLES.get().taken[asid / 64] &= !(1 << (asid % 64));
+    ledger::all_paid(held, Some(root));
+    OWN_TABLES.get(held).taken[asid / 64].update(|taken| taken & !(1 << (asid % 64)));
 }
 
 /// Drops the translation of a page of a domain wherever a processor can have it, entries of upper levels that led there
 /// included (Arm ARM D8.14).
 pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
+    let held = domain.held();
     const PAGES: u64 = (1 << 44) - 1;
-    info::counters().invalidations += 1;
+    info::counters(held).invalidations.up();
     let what = domain.root >> ASID_SHIFT << ASID_SHIFT | (address >> 12 & PAGES);
     // SAFETY: only costs time.
     unsafe { asm!("dsb ishst", "tlbi vae1is, {}", "dsb ish", "isb", in(reg) what, options(nostack)) }
-    ledger::paid(domain.root, address);
+    ledger::paid(held, domain.root, address);
 }
 
 const _: () = assert!(IMAGE > DIRECT);

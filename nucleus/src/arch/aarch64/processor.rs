@@ -2,7 +2,7 @@
 
 use super::entry::vectors;
 use crate::cpu::Cpu;
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
 use abi::registers::AARCH64_RANDOM;
 use core::arch::asm;
 
@@ -46,7 +46,7 @@ pub fn frame_pointer() -> usize {
 
 /// The block of this CPU.
 #[inline(always)]
-pub fn block() -> Ref<Cpu> {
+pub fn block(_: Held) -> Ref<Cpu> {
     let block: *mut Cpu;
     // SAFETY: the first thing that runs on a CPU loads its block, which never changes.
     unsafe {
@@ -67,7 +67,7 @@ macro_rules! read {
 pub(super) use read;
 
 /// Loads everything on the first CPU, with interrupts off.
-pub fn init() {
+pub fn init(_: Held) {
     load();
 }
 

@@ -3,7 +3,7 @@
 //! A PL011 (Arm PrimeCell UART, DDI 0183, chapter 3), found in the device tree. Before the final page tables are loaded there is
 //! none; last words are told to the emulator then, if there is one, and are lost otherwise.
 
-use crate::pointer::Nucleus;
+use crate::pointer::Boot;
 
 const DATA: usize = 0;
 const FLAGS: usize = 0x18;
@@ -11,11 +11,12 @@ const FLAGS: usize = 0x18;
 const FULL: u32 = 1 << 5;
 
 /// Where its registers are mapped; 0 = nowhere.
-static REGISTERS: Nucleus<usize> = Nucleus::new(0);
+static REGISTERS: Boot<usize> = Boot::new(0);
 
 /// Uses the registers mapped at `address`.
 pub(super) fn init(address: usize) {
-    *REGISTERS.get() = address;
+    // SAFETY: while the machine boots; nobody keeps what was read before.
+    unsafe { *REGISTERS.write() = address };
 }
 
 /// Writes bytes, polling.

@@ -5,7 +5,7 @@ use super::{firmware, interrupts, paging, processor, special, timer};
 use crate::cpu::{self, Cpu};
 use crate::frames::FRAME;
 use crate::log::{self, Part};
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
 use crate::{lock, schedule};
 use abi::MAX_CPUS;
 use abi::boot::{BootInfo, Region};
@@ -58,28 +58,34 @@ fn wait(until: impl Fn() -> bool) -> bool {
 /// Starts all CPUs that the device tree names; those that do not start are reported and left out.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
-pub fn start_others(_: &BootInfo) -> Result<(), &'static str> {
+pub fn start_others(held: Held, _: &BootInfo) -> Result<(), &'static str> {
     let firmware = firmware::get();
     let first = interrupts::identity();
     let mut left_out = firmware.left_out;
     for identity in firmware.cpus[..firmware.cpu_count].iter().map(|identity| interrupts::short(*identity)) {
-        if identity != first && cpu::announce(identity).is_none() {
+        if identity != first && cpu::announce(held, identity).is_none() {
             left_out += 1;
         }
     }
     if left_out != 0 {
         let (count, most) = (Part::Number(left_out), Part::Number(MAX_CPUS as u64));
         let text = Part::Text("nucleus: CPUs left out, more than the most there may be: ");
-        log::line(&[text, count, Part::Text(" over "), most]);
+        log::line(held, &[text, count, Part::Text(" over "), most]);
     }
-    if cpu::present() == 1 {
+    if cpu::present(held) == 1 {
         return Ok(());
     }
-    let tables = paging::begin_start()?;
-    for number in 1..cpu::present() {
-        let identity = cpu::identity_of(number);
-        let block = make_area(number, identity)?;
-        write_words([tables[0], tables[1], block.stack as u64, block.address() as u64, begin as *const () as u64]);
+    let tables = paging::begin_start(held)?;
+    for number in 1..cpu::present(held) {
+        let identity = cpu::identity_of(held, number);
+        let block = make_area(held, number, identity)?;
+        write_words([
+            tables[0],
+            tables[1],
+            block.stack.get() as u64,
+            block.address() as u64,
+            begin as *const () as u64,
+        ]);
         // The affinities as MPIDR_EL1 has them.
         let target = (identity & 0xff_ffff) as u64 | (identity as u64 >> 24) << 32;
         CYCLES.store(processor::cycles(), Ordering::Relaxed);
@@ -91,14 +97,14 @@ pub fn start_others(_: &BootInfo) -> Result<(), &'static str> {
             let (number, identity) = (Part::Number(number as u64), Part::Hex(identity as u64));
             let parts =
                 [Part::Text("nucleus: CPU "), number, Part::Text(" ("), identity, Part::Text(") did not start")];
-            log::line(&parts);
+            log::line(held, &parts);
             if answer == Some(0) {
                 return Err("a CPU that was started did not come: it could come later, when its tables are gone");
             }
         }
     }
-    paging::end_start(tables);
-    log::line(&[Part::Text("nucleus: CPUs "), Part::Number(cpu::mask().count_ones() as u64)]);
+    paging::end_start(held, tables);
+    log::line(held, &[Part::Text("nucleus: CPUs "), Part::Number(cpu::mask(held).count_ones() as u64)]);
     Ok(())
 }
 
@@ -114,18 +120,15 @@ fn write_words(words: [u64; 5]) {
 
 #[unsafe(link_section = ".init")]
 #[inline(never)]
-fn make_area(number: usize, identity: u32) -> Result<Ref<Cpu>, &'static str> {
-    let address = paging::map_area(number * AREA_BYTES, AREA_FRAMES)?;
+fn make_area(held: Held, number: usize, identity: u32) -> Result<Ref<Cpu>, &'static str> {
+    let address = paging::map_area(held, number * AREA_BYTES, AREA_FRAMES)?;
     // SAFETY: just mapped, large enough, clear, and used by nobody yet; the block is a field of an object that lives for ever.
-    let mut block: Ref<Cpu> = unsafe {
+    let block: Ref<Cpu> = unsafe {
         let area = address as *mut Area;
-        (&raw mut (*area).cpu).write(Cpu::new());
+        (&raw mut (*area).cpu).write(Cpu::new(number as u8, identity, address + 2 * FRAME));
         Ref::new(&raw mut (*area).cpu)
     };
-    block.own = Some(block);
-    (block.number, block.identity) = (number as u8, identity);
-    block.share = crate::domain::share_at(number);
-    block.stack = address + 2 * FRAME;
+    block.own.set(Some(block));
     Ok(block)
 }
 
@@ -136,9 +139,9 @@ extern "C" fn begin(block: Ref<Cpu>) -> ! {
     processor::set_cycles(CYCLES.load(Ordering::Relaxed));
     special::init();
     interrupts::init_local();
-    lock::join();
+    let held = lock::join();
     // Waiting to be begun with is no waiting for the lock.
-    cpu::this().counts = cpu::Counts::default();
-    paging::leave_space();
-    schedule::begin()
+    cpu::this(held).counts.restart();
+    paging::leave_space(held);
+    schedule::begin(held)
 }

@@ -5,7 +5,7 @@
 
 use super::processor::{self, read};
 use crate::cpu;
-use crate::pointer::Nucleus;
+use crate::pointer::{Boot, Held};
 use core::arch::asm;
 
 struct Clock {
@@ -16,7 +16,7 @@ struct Clock {
     frequency: u64,
 }
 
-static CLOCK: Nucleus<Clock> = Nucleus::new(Clock { start: 0, nanoseconds: 1 << 32, frequency: 1_000_000_000 });
+static CLOCK: Boot<Clock> = Boot::new(Clock { start: 0, nanoseconds: 1 << 32, frequency: 1_000_000_000 });
 
 /// Of a counter whose frequency the firmware did not tell: that of the architecture's example.
 const USUAL_FREQUENCY: u64 = 62_500_000;
@@ -43,7 +43,8 @@ pub const UNSEEN: [u64; 2] = [32, 52];
 
 /// Learns how fast the counter is.
 pub fn init() {
-    let clock = CLOCK.get();
+    // SAFETY: the first CPU runs alone, and looks at no clock meanwhile.
+    let clock = unsafe { CLOCK.write() };
     clock.frequency = match read!("cntfrq_el0") {
         0 => USUAL_FREQUENCY,
         frequency => frequency,
@@ -78,9 +79,9 @@ pub fn from_microseconds(microseconds: u64) -> u64 {
 
 /// An interrupt comes to this CPU at `moment` (ticks) or before.
 #[inline(always)]
-pub fn arm_no_later_than(moment: u64) {
-    if moment < cpu::this().armed {
-        arm(moment);
+pub fn arm_no_later_than(held: Held, moment: u64) {
+    if moment < cpu::this(held).armed.get() {
+        arm(held, moment);
     }
 }
 
@@ -88,8 +89,8 @@ pub fn arm_no_later_than(moment: u64) {
 const ON: u64 = 1;
 
 #[cold]
-fn arm(moment: u64) {
-    cpu::this().armed = moment;
+fn arm(held: Held, moment: u64) {
+    cpu::this(held).armed.set(moment);
     // SAFETY: only makes an interrupt come, for which there is a handler.
     unsafe {
         asm!("msr cntv_cval_el0, {}", "msr cntv_ctl_el0, {}", "isb", in(reg) moment, in(reg) ON, options(nostack))
@@ -97,13 +98,13 @@ fn arm(moment: u64) {
 }
 
 /// Asks for an interrupt now.
-pub(super) fn ask() {
-    arm(0);
+pub(super) fn ask(held: Held) {
+    arm(held, 0);
 }
 
 /// The timer's interrupt came: it is level-triggered, and ends when the timer is off.
-pub fn fired() {
+pub fn fired(held: Held) {
     // SAFETY: only stops the timer.
     unsafe { asm!("msr cntv_ctl_el0, xzr", "isb", options(nostack)) }
-    cpu::this().armed = u64::MAX;
+    cpu::this(held).armed.set(u64::MAX);
 }

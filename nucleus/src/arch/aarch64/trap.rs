@@ -2,6 +2,7 @@
 
 use super::processor::{self, read};
 use super::{firmware, interrupts, timer};
+use crate::pointer::Held;
 use crate::{cpu, deadline, fault, info, interrupt, schedule, trace};
 
 /// Vectors from here on are no exceptions of ESR_EL1.EC.
@@ -44,20 +45,22 @@ fn page_fault_code(vector: u64, syndrome: u64) -> Option<u64> {
 /// From user mode; all registers are in the running activation.
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_user(vector: u64, syndrome: u64) -> ! {
+    // SAFETY: the way here took the lock.
+    let held = unsafe { Held::new() };
     if cfg!(feature = "checked") {
         processor::audit();
     }
-    if cpu::this().disturbed {
+    if cpu::this(held).disturbed.get() {
         // While it waited for the lock. A fault comes again if it is one that goes on.
         if vector >= INTERRUPT {
-            take_interrupt(vector);
+            take_interrupt(held, vector);
         }
-        schedule::go_on()
+        schedule::go_on(held)
     }
-    let Some(activation) = cpu::this().activation else { panic!("a trap without an activation") };
+    let Some(activation) = cpu::this(held).activation.get() else { panic!("a trap without an activation") };
     if vector >= INTERRUPT {
-        take_interrupt(vector);
-        schedule::after_interrupt()
+        take_interrupt(held, vector);
+        schedule::after_interrupt(held)
     }
     match page_fault_code(vector, syndrome) {
         Some(code) => fault::page_fault(activation, fault_address(), code),
@@ -68,44 +71,46 @@ extern "C" fn trap_from_user(vector: u64, syndrome: u64) -> ! {
 /// From the nucleus: only the idle CPU takes interrupts there, and operations at their preemption points.
 #[unsafe(no_mangle)]
 extern "C" fn trap_from_nucleus(vector: u64, syndrome: u64, pc: u64, sp: u64, frame: u64) -> ! {
-    let mut cpu = cpu::this();
-    if vector == INTERRUPT && (cpu.idle || cpu.window) {
-        cpu.window = false;
+    // SAFETY: the way here took the lock.
+    let held = unsafe { Held::new() };
+    let cpu = cpu::this(held);
+    if vector == INTERRUPT && (cpu.idle.get() || cpu.window.get()) {
+        cpu.window.set(false);
         cpu.catch_up();
-        take_interrupt(vector);
-        schedule::after_interrupt()
+        take_interrupt(held, vector);
+        schedule::after_interrupt(held)
     }
     crate::panic::trap(vector, syndrome, pc, sp, frame, fault_address())
 }
 
-fn take_interrupt(vector: u64) {
+fn take_interrupt(held: Held, vector: u64) {
     if vector == SYSTEM_ERROR {
         panic!("the machine reports an error (SError), syndrome {:#x}", read!("esr_el1"));
     }
-    info::counters().interrupts += 1;
-    cpu::this().counts.interrupts += 1;
+    info::counters(held).interrupts.up();
+    cpu::this(held).counts.interrupts.update(|count| count + 1);
     let claimed = interrupts::claim();
     // Version 2: the upper bits say which CPU sent it.
     let number = claimed & 0x3ff;
-    trace::interrupt(number as u64);
+    trace::interrupt(held, number as u64);
     if number < interrupts::SPURIOUS {
         if number == firmware::get().timer {
-            timer::fired();
+            timer::fired(held);
             interrupts::complete(claimed);
-            schedule::deadline_passed();
-            timer::arm_no_later_than(deadline::earliest());
+            schedule::deadline_passed(held);
+            timer::arm_no_later_than(held, deadline::earliest(held));
         } else if number == interrupts::OTHER_CPU {
             interrupts::complete(claimed);
-            cpu::this().kicked = false;
+            cpu::this(held).kicked.set(false);
         } else {
             let line = number.wrapping_sub(interrupts::FIRST_LINE) as usize;
             if line < interrupts::LINES {
-                interrupt::came(line);
+                interrupt::came(held, line);
             }
             interrupts::complete(claimed);
         }
     }
-    trace::interrupt_over();
+    trace::interrupt_over(held);
 }
 
 fn fault_address() -> u64 {

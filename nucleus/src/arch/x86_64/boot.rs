@@ -2,6 +2,7 @@
 
 use super::memory::DIRECT;
 use crate::frames;
+use crate::pointer::Held;
 use abi::boot::{BootInfo, MAX_REGIONS, Region};
 
 const MAGIC: u32 = 0x336e_c578;
@@ -40,7 +41,7 @@ fn at<T>(physical: u64) -> &'static T {
 }
 
 /// Reads what the loader left at `start_info`.
-pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
+pub fn boot_info(held: Held, start_info: u64) -> Result<BootInfo, &'static str> {
     let start: &StartInfo = at(start_info);
     if start.magic != MAGIC || start.version == 0 {
         return Err("the loader gave no PVH start information of version 1");
@@ -62,7 +63,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
             left_out -= bytes;
         }
     }
-    frames::report_left_out(left_out);
+    frames::report_left_out(held, left_out);
     if start.modules == 0 {
         return Err("the loader gave no boot archive");
     }

@@ -4,6 +4,7 @@
 
 use super::memory::DIRECT;
 use super::paging;
+use crate::pointer::Held;
 
 /// Bytes of a table that are looked at.
 const MOST: usize = 1 << 16;
@@ -17,8 +18,8 @@ const ENABLED: u32 = 1;
 
 /// Bytes of firmware memory, if they can be mapped.
 #[unsafe(link_section = ".init")]
-fn bytes(physical: u64, length: usize) -> Option<&'static [u8]> {
-    paging::show_firmware(physical, length)?;
+fn bytes(held: Held, physical: u64, length: usize) -> Option<&'static [u8]> {
+    paging::show_firmware(held, physical, length)?;
     // SAFETY: just mapped, for good; nobody writes there.
     Some(unsafe { core::slice::from_raw_parts((DIRECT + physical as usize) as *const u8, length) })
 }
@@ -29,26 +30,26 @@ fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
 }
 
 /// A whole table whose sum is right.
-fn table(physical: u64) -> Option<&'static [u8]> {
-    let length = number(bytes(physical, HEADER)?, 4, 4)? as usize;
-    let table = bytes(physical, length.clamp(HEADER, MOST))?;
+fn table(held: Held, physical: u64) -> Option<&'static [u8]> {
+    let length = number(bytes(held, physical, HEADER)?, 4, 4)? as usize;
+    let table = bytes(held, physical, length.clamp(HEADER, MOST))?;
     let sum = table.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte));
     (sum == 0 && table.len() == length).then_some(table)
 }
 
-fn find_madt(rsdp: u64) -> Option<&'static [u8]> {
-    let pointer = bytes(rsdp, HEADER).filter(|bytes| bytes.starts_with(b"RSD PTR "))?;
+fn find_madt(held: Held, rsdp: u64) -> Option<&'static [u8]> {
+    let pointer = bytes(held, rsdp, HEADER).filter(|bytes| bytes.starts_with(b"RSD PTR "))?;
     let (list, width) = match number(pointer, 24, 8)? {
-        extended if pointer[15] >= 2 && extended != 0 => (table(extended)?, 8),
-        _ => (table(number(pointer, 16, 4)?)?, 4),
+        extended if pointer[15] >= 2 && extended != 0 => (table(held, extended)?, 8),
+        _ => (table(held, number(pointer, 16, 4)?)?, 4),
     };
     let mut tables = list.get(HEADER..)?.chunks_exact(width);
-    tables.find_map(|entry| table(number(entry, 0, width)?).filter(|table| table.starts_with(b"APIC")))
+    tables.find_map(|entry| table(held, number(entry, 0, width)?).filter(|table| table.starts_with(b"APIC")))
 }
 
 /// Calls `found` with the local APIC's identity of each CPU that can be used; false if there is no list.
-pub(super) fn cpus(rsdp: u64, mut found: impl FnMut(u32)) -> bool {
-    let Some(madt) = (rsdp != 0).then(|| find_madt(rsdp)).flatten() else { return false };
+pub(super) fn cpus(held: Held, rsdp: u64, mut found: impl FnMut(u32)) -> bool {
+    let Some(madt) = (rsdp != 0).then(|| find_madt(held, rsdp)).flatten() else { return false };
     let mut rest = madt.get(ENTRIES..).unwrap_or_default();
     while let [kind, length, ..] = *rest {
         let Some((entry, next)) = rest.split_at_checked((length as usize).max(2)) else { break };

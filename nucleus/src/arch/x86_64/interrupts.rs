@@ -2,7 +2,7 @@
 
 use super::memory::{IO_APIC, LOCAL_APIC, port_write, read_msr, write_msr};
 use crate::cpu;
-use crate::pointer::Nucleus;
+use crate::pointer::{Boot, Held};
 use core::arch::asm;
 
 /// Vector of interrupt line 0.
@@ -31,7 +31,7 @@ const X2APIC: u64 = 1 << 10;
 const MSR_X2APIC: u32 = 0x800;
 
 /// The local APICs are in x2APIC mode.
-static EXTENDED: Nucleus<bool> = Nucleus::new(false);
+static EXTENDED: Boot<bool> = Boot::new(false);
 
 fn local(register: usize) -> *mut u32 {
     (LOCAL_APIC + register) as *mut u32
@@ -103,15 +103,17 @@ fn io_write(register: u32, value: u32) {
 }
 
 /// Masks everything and enables the local APIC.
-pub fn init() {
+pub fn init(held: Held) {
     // SAFETY: masks the 8259s; nothing else uses them.
     unsafe {
         port_write(0x21, 0xff);
         port_write(0xa1, 0xff);
     }
-    *EXTENDED.get() = core::arch::x86_64::__cpuid(1).ecx >> 21 & 1 != 0;
+    let extended = core::arch::x86_64::__cpuid(1).ecx >> 21 & 1 != 0;
+    // SAFETY: the first CPU runs alone.
+    unsafe { *EXTENDED.write() = extended };
     init_local();
-    cpu::name_first(identity());
+    cpu::name_first(held, identity());
     for line in 0..LINES {
         mask(line);
     }
@@ -140,9 +142,9 @@ fn trigger(line: usize) -> u32 {
 }
 
 /// The line gives interrupts to this CPU: edge-triggered for the ISA lines, level-triggered and active low for PCI's.
-pub fn unmask(line: usize) {
+pub fn unmask(held: Held, line: usize) {
     // The controller knows identities of eight bits.
-    let identity = u8::try_from(cpu::this().identity).unwrap_or_else(|_| cpu::identity_of(0) as u8);
+    let identity = u8::try_from(cpu::this(held).identity.get()).unwrap_or_else(|_| cpu::identity_of(held, 0) as u8);
     io_write(0x11 + 2 * line as u32, (identity as u32) << 24);
     io_write(0x10 + 2 * line as u32, trigger(line) | (FIRST_LINE + line) as u32);
 }

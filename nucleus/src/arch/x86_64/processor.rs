@@ -6,7 +6,7 @@
 use super::entry::{system_call_entry, trap_stubs};
 use super::memory::{MSR_FS_BASE, read_msr, write_msr};
 use crate::cpu::Cpu;
-use crate::pointer::{Nucleus, Ref};
+use crate::pointer::{Boot, Held, Ref};
 use core::arch::asm;
 use core::mem::offset_of;
 
@@ -66,8 +66,8 @@ impl Tables {
 const SEGMENTS: [u64; 6] =
     [0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff, 0, 0x00cf_f300_0000_ffff, 0x00af_fb00_0000_ffff];
 
-static FIRST: Nucleus<Tables> = Nucleus::new(Tables::new());
-static GATES: Nucleus<[[u64; 2]; 256]> = Nucleus::new([[0; 2]; 256]);
+static FIRST: Boot<Tables> = Boot::new(Tables::new());
+static GATES: Boot<[[u64; 2]; 256]> = Boot::new([[0; 2]; 256]);
 
 const MSR_SYSENTER: [u32; 3] = [0x174, 0x175, 0x176];
 const MSR_DEBUG: u32 = 0x1d9;
@@ -142,7 +142,7 @@ pub fn frame_pointer() -> usize {
 
 /// The block of this CPU.
 #[inline(always)]
-pub fn block() -> Ref<Cpu> {
+pub fn block(_: Held) -> Ref<Cpu> {
     let block;
     // SAFETY: the first thing that runs on a CPU loads its block, in which its own address stands and never changes.
     unsafe {
@@ -153,8 +153,10 @@ pub fn block() -> Ref<Cpu> {
 }
 
 /// Loads everything on the first CPU, with interrupts off.
-pub fn init() {
-    for (vector, gate) in GATES.get().iter_mut().enumerate() {
+pub fn init(held: Held) {
+    // SAFETY: the first CPU runs alone, and no gates are loaded.
+    let gates = unsafe { GATES.write() };
+    for (vector, gate) in gates.iter_mut().enumerate() {
         let handler = &raw const trap_stubs as u64 + 16 * vector as u64;
         gate[0] = handler & 0xffff
             | (KERNEL_CODE as u64) << 16
@@ -163,11 +165,12 @@ pub fn init() {
             | (handler >> 16 & 0xffff) << 48;
         gate[1] = handler >> 32;
     }
-    load(FIRST.reference());
+    // SAFETY: as above; these tables are the first CPU's for good.
+    load(held, unsafe { FIRST.write() });
 }
 
 /// Loads everything, with the CPU's own tables and interrupts off.
-pub(super) fn load(mut tables: Ref<Tables>) {
+pub(super) fn load(held: Held, tables: &'static mut Tables) {
     for index in 0..6 {
         let stack = tables.stacks.0[index].as_ptr() as u64 + STACK_BYTES as u64;
         tables.task.interrupt_stacks[index] = stack;
@@ -178,9 +181,9 @@ pub(super) fn load(mut tables: Ref<Tables>) {
     tables.segments[6] =
         (size_of::<TaskState>() as u64 - 1) | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
     tables.segments[7] = base >> 32;
-    let cpu = block();
+    let cpu = block(held);
     let segment_table = Pointer { limit: 8 * 8 - 1, base: tables.segments.as_ptr() as u64 };
-    let gate_table = Pointer { limit: 16 * 256 - 1, base: GATES.reference().address() as u64 };
+    let gate_table = Pointer { limit: 16 * 256 - 1, base: &raw const *GATES.get() as u64 };
     // SAFETY: the tables are complete and live for ever; the data segments are not used in long mode.
     unsafe {
         asm!("lgdt [{}]", in(reg) &segment_table, options(nostack));

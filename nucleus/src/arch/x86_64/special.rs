@@ -10,7 +10,7 @@ use super::memory;
 use crate::activation::Activation;
 use crate::cpu;
 use crate::domain;
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
 use core::arch::asm;
 
 const CR0_SWITCHED: u64 = 1 << 3;
@@ -52,15 +52,16 @@ fn turn_off() {
 /// Makes the processor's special state the one of `activation`, which becomes current.
 #[cold]
 pub fn load(activation: Ref<Activation>) {
-    let mut cpu = cpu::this();
+    let held = activation.held();
+    let cpu = cpu::this(held);
     // Whoever ran may have cleared the base that is the same for both, by a selector (Intel SDM, MOV).
-    if cpu.pointer | activation.pointer != 0 {
-        cpu.pointer = activation.pointer;
-        memory::load_thread_pointer(activation.pointer);
+    if cpu.pointer.get() | activation.pointer.get() != 0 {
+        cpu.pointer.set(activation.pointer.get());
+        memory::load_thread_pointer(activation.pointer.get());
     }
     let next = activation.fpu.map(|_| activation);
-    if cpu.fpu != next || cpu.fpu_is_stale {
-        save();
+    if cpu.fpu.get() != next || cpu.fpu_is_stale.get() {
+        save(held);
         match activation.fpu {
             Some(state) => {
                 forget_elsewhere(activation);
@@ -74,15 +75,16 @@ pub fn load(activation: Ref<Activation>) {
             }
             None => turn_off(),
         }
-        (cpu.fpu, cpu.fpu_is_stale) = (next, false);
+        cpu.fpu.set(next);
+        cpu.fpu_is_stale.set(false);
     }
-    cpu.special = (cpu.pointer != 0 || cpu.fpu.is_some()) as u8;
+    cpu.special.set((cpu.pointer.get() != 0 || cpu.fpu.get().is_some()) as u8);
 }
 
 /// Writes the loaded floating-point registers to whom they belong. A CPU that may be held up does so before: others may
 /// go on with what ran there.
-pub fn save() {
-    if let Some(state) = cpu::this().fpu.and_then(|owner| owner.fpu) {
+pub fn save(held: Held) {
+    if let Some(state) = cpu::this(held).fpu.get().and_then(|owner| owner.fpu) {
         // SAFETY: the area lives as long as its activation, and is aligned; the unit is on while somebody's registers
         // are loaded.
         unsafe { asm!("fxsave64 [{}]", in(reg) state.pointer(), options(nostack)) }
@@ -90,27 +92,31 @@ pub fn save() {
 }
 
 /// The running activation has this thread pointer from now on.
-pub fn set_pointer(mut activation: Ref<Activation>, pointer: u64) {
-    let mut domain = activation.domain;
-    domain.slow |= domain::SLOW_POINTER;
-    activation.pointer = pointer;
+pub fn set_pointer(activation: Ref<Activation>, pointer: u64) {
+    let domain = activation.domain;
+    domain.slow.update(|value| value | domain::SLOW_POINTER);
+    activation.pointer.set(pointer);
     load(activation);
 }
 
 /// What another CPU has loaded of `activation` is not its state any more.
 fn forget_elsewhere(activation: Ref<Activation>) {
-    let own = cpu::this();
-    for mut other in cpu::all().filter(|cpu| cpu.fpu == Some(activation) && *cpu != own) {
-        (other.fpu, other.fpu_is_stale, other.special) = (None, true, 1);
+    let held = activation.held();
+    let own = cpu::this(held);
+    for other in cpu::all(held).filter(|cpu| cpu.fpu.get() == Some(activation) && *cpu != own) {
+        other.fpu.set(None);
+        other.fpu_is_stale.set(true);
+        other.special.set(1);
     }
 }
 
 /// `activation` goes, and its state with it.
 pub fn forget(activation: Ref<Activation>) {
+    let held = activation.held();
     forget_elsewhere(activation);
-    let mut own = cpu::this();
-    if own.fpu == Some(activation) {
-        own.fpu = None;
+    let own = cpu::this(held);
+    if own.fpu.get() == Some(activation) {
+        own.fpu.set(None);
         turn_off();
     }
 }

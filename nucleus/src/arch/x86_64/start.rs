@@ -6,7 +6,7 @@ use super::{firmware, interrupts, paging, special, timer};
 use crate::cpu::{self, Cpu};
 use crate::frames::{self, FRAME};
 use crate::log::{self, Part};
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
 use crate::{lock, schedule};
 use abi::MAX_CPUS;
 use abi::boot::{BootInfo, Region};
@@ -59,32 +59,35 @@ fn wait(microseconds: u64, until: impl Fn() -> bool) -> bool {
 /// Starts all CPUs that the firmware tells of; those that do not start are reported and left out.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
-pub fn start_others(info: &BootInfo) -> Result<(), &'static str> {
+pub fn start_others(held: Held, info: &BootInfo) -> Result<(), &'static str> {
     let first = interrupts::identity();
     let mut left_out = 0;
-    let is_list = firmware::cpus(info.firmware, |identity| {
-        if identity != first && cpu::announce(identity).is_none() {
+    let is_list = firmware::cpus(held, info.firmware, |identity| {
+        if identity != first && cpu::announce(held, identity).is_none() {
             left_out += 1;
         }
     });
     if !is_list {
-        log::line(&[Part::Text("nucleus: the firmware has no list of CPUs (ACPI MADT): only the first is used")]);
+        log::line(held, &[Part::Text("nucleus: the firmware has no list of CPUs (ACPI MADT): only the first is used")]);
     }
     if left_out != 0 {
         let (count, most) = (Part::Number(left_out), Part::Number(MAX_CPUS as u64));
-        log::line(&[
-            Part::Text("nucleus: CPUs left out, more than the most there may be: "),
-            count,
-            Part::Text(" over "),
-            most,
-        ]);
+        log::line(
+            held,
+            &[
+                Part::Text("nucleus: CPUs left out, more than the most there may be: "),
+                count,
+                Part::Text(" over "),
+                most,
+            ],
+        );
     }
-    if cpu::present() == 1 {
+    if cpu::present(held) == 1 {
         return Ok(());
     }
     let page = DIRECT + PAGE;
-    if !frames::is_ram(PAGE / FRAME) {
-        log::line(&[Part::Text("nucleus: no RAM where CPUs begin: only the first is used")]);
+    if !frames::is_ram(held, PAGE / FRAME) {
+        log::line(held, &[Part::Text("nucleus: no RAM where CPUs begin: only the first is used")]);
         return Ok(());
     }
     // SAFETY: symbols of `start.s`, and a frame that was kept for this.
@@ -93,10 +96,10 @@ pub fn start_others(info: &BootInfo) -> Result<(), &'static str> {
         core::ptr::copy_nonoverlapping(&raw const start_code, page as *mut u8, length);
         (page + (&raw const start_words as usize - &raw const start_code as usize)) as *mut [u64; 4]
     };
-    let root = paging::begin_start(PAGE)?;
-    for number in 1..cpu::present() {
-        let identity = cpu::identity_of(number);
-        let area = make_area(number, identity)?;
+    let root = paging::begin_start(held, PAGE)?;
+    for number in 1..cpu::present(held) {
+        let identity = cpu::identity_of(held, number);
+        let area = make_area(held, number, identity)?;
         let stack = area.address() + size_of_val(&area.stack);
         let block = cpu_of(area);
         // SAFETY: the words of the copy, which the CPU reads when it begins.
@@ -117,37 +120,31 @@ pub fn start_others(info: &BootInfo) -> Result<(), &'static str> {
             // It waits to be started from now on, should it come at last.
             interrupts::send_init(identity);
             let (number, identity) = (Part::Number(number as u64), Part::Number(identity as u64));
-            log::line(&[
-                Part::Text("nucleus: CPU "),
-                number,
-                Part::Text(" (APIC "),
-                identity,
-                Part::Text(") did not start"),
-            ]);
+            log::line(
+                held,
+                &[Part::Text("nucleus: CPU "), number, Part::Text(" (APIC "), identity, Part::Text(") did not start")],
+            );
         }
     }
-    paging::end_start();
-    let count = Part::Number(cpu::mask().count_ones() as u64);
-    log::line(&[Part::Text("nucleus: CPUs "), count]);
+    paging::end_start(held);
+    let count = Part::Number(cpu::mask(held).count_ones() as u64);
+    log::line(held, &[Part::Text("nucleus: CPUs "), count]);
     Ok(())
 }
 
 #[unsafe(link_section = ".init")]
 #[inline(never)]
-fn make_area(number: usize, identity: u32) -> Result<Ref<Area>, &'static str> {
-    let address = paging::map_area(number * AREA_BYTES, AREA_FRAMES)?;
+fn make_area(held: Held, number: usize, identity: u32) -> Result<Ref<Area>, &'static str> {
+    let address = paging::map_area(held, number * AREA_BYTES, AREA_FRAMES)?;
     // SAFETY: just mapped, and large enough.
     let area: Ref<Area> = unsafe { Ref::new(address as *mut Area) };
-    let mut block = cpu_of(area);
+    let block = cpu_of(area);
     // SAFETY: as above; neither is used by anybody yet.
     unsafe {
-        block.pointer().write(Cpu::new());
-        tables_of(area).pointer().write(Tables::new());
+        block.pointer().write(Cpu::new(number as u8, identity, address + size_of_val(&area.stack)));
+        tables_of(area).write(Tables::new());
     }
-    block.own = Some(block);
-    (block.number, block.identity) = (number as u8, identity);
-    block.share = crate::domain::share_at(number);
-    block.stack = address + size_of_val(&area.stack);
+    block.own.set(Some(block));
     Ok(area)
 }
 
@@ -156,22 +153,24 @@ fn cpu_of(area: Ref<Area>) -> Ref<Cpu> {
     unsafe { Ref::new(&raw mut (*area.pointer()).cpu) }
 }
 
-fn tables_of(area: Ref<Area>) -> Ref<Tables> {
+fn tables_of(area: Ref<Area>) -> *mut Tables {
     // SAFETY: a field of an object that lives for ever.
-    unsafe { Ref::new(&raw mut (*area.pointer()).tables) }
+    unsafe { &raw mut (*area.pointer()).tables }
 }
 
 /// Where a CPU comes from `start.s`, on its own stack.
 extern "C" fn begin(block: Ref<Cpu>) -> ! {
+    let held = block.held();
     processor::load_block(block);
     // SAFETY: the block is in an area, and knows where it lies there.
     let area: Ref<Area> = unsafe { Ref::new((block.address() - core::mem::offset_of!(Area, cpu)) as *mut Area) };
-    processor::load(tables_of(area));
+    // SAFETY: nobody else has the tables of this CPU.
+    processor::load(held, unsafe { &mut *tables_of(area) });
     special::init();
     interrupts::init_local();
-    lock::join();
+    let held = lock::join();
     // Waiting to be begun with is no waiting for the lock.
-    cpu::this().counts = cpu::Counts::default();
-    paging::leave_space();
-    schedule::begin()
+    cpu::this(held).counts.restart();
+    paging::leave_space(held);
+    schedule::begin(held)
 }

@@ -7,7 +7,7 @@
 use super::interrupts;
 use super::memory::{port_read, port_write};
 use crate::cpu;
-use crate::pointer::Nucleus;
+use crate::pointer::{Boot, Held};
 use clockrate::Measurement;
 
 struct Clock {
@@ -18,8 +18,8 @@ struct Clock {
     ticks_per_microsecond: u64,
 }
 
-static CLOCK: Nucleus<Clock> =
-    Nucleus::new(Clock { start: 0, nanoseconds: 1 << 32, counts: 1 << 32, ticks_per_microsecond: 1000 });
+static CLOCK: Boot<Clock> =
+    Boot::new(Clock { start: 0, nanoseconds: 1 << 32, counts: 1 << 32, ticks_per_microsecond: 1000 });
 
 /// Ticks.
 pub fn now() -> u64 {
@@ -62,7 +62,8 @@ fn measure() -> Measurement {
 pub fn init() {
     let Measurement { inner: ticks, outer: counts } = clockrate::undisturbed::<MEASURED>(measure);
     interrupts::start_timer(0);
-    let clock = CLOCK.get();
+    // SAFETY: the first CPU runs alone, and looks at no clock meanwhile.
+    let clock = unsafe { CLOCK.write() };
     let ticks = ticks.max(1000);
     clock.start = now();
     clock.nanoseconds = (1_000_000u64 << 32) / ticks;
@@ -95,15 +96,15 @@ pub fn from_microseconds(microseconds: u64) -> u64 {
 
 /// An interrupt comes to this CPU at `moment` (ticks) or before.
 #[inline(always)]
-pub fn arm_no_later_than(moment: u64) {
-    if moment < cpu::this().armed {
-        arm(moment);
+pub fn arm_no_later_than(held: Held, moment: u64) {
+    if moment < cpu::this(held).armed.get() {
+        arm(held, moment);
     }
 }
 
 #[cold]
-fn arm(moment: u64) {
-    cpu::this().armed = moment;
+fn arm(held: Held, moment: u64) {
+    cpu::this(held).armed.set(moment);
     let clock = CLOCK.get();
     let ticks = moment.saturating_sub(now());
     let counts = (ticks as u128 * clock.counts as u128) >> 32;
@@ -111,6 +112,6 @@ fn arm(moment: u64) {
 }
 
 /// The timer's interrupt came.
-pub fn fired() {
-    cpu::this().armed = u64::MAX;
+pub fn fired(held: Held) {
+    cpu::this(held).armed.set(u64::MAX);
 }
