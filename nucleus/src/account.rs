@@ -12,7 +12,7 @@ use abi::Error;
 use core::cell::Cell;
 
 /// Nesting of accounts.
-const MAX_DEPTH: u16 = 8;
+const MAX_DEPTH: u16 = abi::MAX_ACCOUNT_DEPTH as u16;
 
 /// A quota of frames and what was taken from it.
 #[repr(C, align(64))]

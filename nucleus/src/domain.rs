@@ -45,7 +45,7 @@ const ENTRIES_PER_STEP: usize = 32;
 const ORPHAN_SLICE_MICROSECONDS: u64 = 10_000;
 
 /// Domains made by domains made by domains.
-const MAX_NESTING: u8 = 16;
+const MAX_NESTING: u8 = abi::MAX_NESTING as u8;
 
 /// What a domain has on one CPU, which alone touches it unless it is held up. One for each CPU of the machine follows
 /// each [`Domain`].

@@ -13,13 +13,10 @@ use crate::pointer::{Link, Ref};
 use crate::slab;
 use crate::space::{self, Memory, Slot};
 use crate::table::Node;
-use abi::Error;
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::{Error, MAX_ORDER};
 use core::cell::Cell;
-
-/// Order of the largest flexpage: the whole address space.
-const MAX_ORDER: u64 = 35;
 
 /// See the module.
 #[repr(C)]

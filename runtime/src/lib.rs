@@ -21,6 +21,7 @@ pub mod op;
 mod panic;
 pub mod pipes;
 pub mod program;
+mod raw;
 pub mod serial;
 pub mod server;
 pub mod stream;

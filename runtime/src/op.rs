@@ -1,6 +1,6 @@
 //! Every kernel operation as a function.
 //!
-//! What each does, needs and refuses is said once, at its number in [`abi::op`]. Operations that make
+//! What each does, needs and refuses is said once, in the table from which its number and its stub come ([`abi::op`]). Operations that make
 //! something name the index themselves ([`table`]) and give it back as [`Entry`]; the variants
 //! with `_at` fill a given index, also of another domain (there, 0 lets the nucleus choose).
 //! Functions are unsafe only where memory that this program uses could change or vanish.
@@ -9,8 +9,8 @@ use abi::info::Record;
 use abi::rights::Kind;
 use abi::{Error, info, op};
 
-use crate::arch::*;
-use crate::{Entry, message, table};
+use crate::arch::{question, relax};
+use crate::{Entry, message, raw, table};
 
 /// Shorthand for the results here.
 type Result<T = ()> = core::result::Result<T, Error>;
@@ -33,13 +33,13 @@ pub fn clock() -> u64 {
 #[inline(always)]
 pub fn yield_now() {
     // SAFETY: touches no memory of ours. Refusal is not possible.
-    let _ = unsafe { operation0::<{ op::YIELD }>() };
+    let _ = unsafe { raw::r#yield() };
 }
 
 /// Ends the running thread; of the first thread of a domain, the domain.
 pub fn exit(status: u64) -> ! {
     // SAFETY: does not come back.
-    let _ = unsafe { operation1::<{ op::EXIT }>(status) };
+    let _ = unsafe { raw::exit(status) };
     loop {
         relax();
     }
@@ -58,51 +58,49 @@ fn name_words(name: &str) -> [u64; 2] {
 pub fn domain_new(account: Entry, table_order: u64, flags: u64, name: &str) -> Result<Entry> {
     let [low, high] = name_words(name);
     // SAFETY: changes nothing in this domain but an entry.
-    table::fill(|index| unsafe {
-        operation6::<{ op::DOMAIN_NEW }>(account.word(), table_order, flags, index.word(), low, high)
-    })
+    table::fill(|index| unsafe { raw::domain_new(account, table_order, flags, index, low, high) })
 }
 
 /// Ends a domain with a status; ours does not come back.
 pub fn domain_kill(domain: Entry, status: u64) -> Result {
     // SAFETY: a dead domain uses no memory.
-    unsafe { operation2::<{ op::DOMAIN_KILL }>(domain.word(), status) }.map(drop)
+    unsafe { raw::domain_kill(domain, status) }
 }
 
 /// Page faults of a domain in `start..end` go to its upcall portal number `slot`.
 pub fn domain_set_fault_range(domain: Entry, slot: u64, start: u64, end: u64) -> Result {
     // SAFETY: where a fault goes does not change memory that is mapped.
-    unsafe { operation5::<{ op::DOMAIN_SET }>(domain.word(), op::SET_FAULT_RANGE, slot, start, end) }.map(drop)
+    unsafe { raw::domain_set_fault_range(domain, slot, start, end) }
 }
 
 /// V on the semaphore when the domain dies.
 pub fn domain_set_death_semaphore(domain: Entry, semaphore: Entry) -> Result {
     // SAFETY: touches no memory of ours.
-    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_DEATH_SEMAPHORE, semaphore.word()) }.map(drop)
+    unsafe { raw::domain_set_death_semaphore(domain, semaphore) }
 }
 
 /// The highest priority that the domain's threads may have.
 pub fn domain_set_max_priority(domain: Entry, priority: u64) -> Result {
     // SAFETY: touches no memory of ours.
-    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_MAX_PRIORITY, priority) }.map(drop)
+    unsafe { raw::domain_set_max_priority(domain, priority) }
 }
 
 /// The CPUs on which threads of the domain may run, and those of domains that it makes from now on: a bit for each.
 pub fn domain_set_cpus(domain: Entry, cpus: u64) -> Result {
     // SAFETY: touches no memory of ours.
-    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_CPUS, cpus) }.map(drop)
+    unsafe { raw::domain_set_cpus(domain, cpus) }
 }
 
 /// The longest slice of the domain's threads, in microseconds.
 pub fn domain_set_max_slice(domain: Entry, microseconds: u64) -> Result {
     // SAFETY: touches no memory of ours.
-    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_MAX_SLICE, microseconds) }.map(drop)
+    unsafe { raw::domain_set_max_slice(domain, microseconds) }
 }
 
 /// The share of each CPU's time that threads of the domain have ahead of others, in percent; 0 = all.
 pub fn domain_set_share(domain: Entry, percent: u64) -> Result {
     // SAFETY: touches no memory of ours.
-    unsafe { operation3::<{ op::DOMAIN_SET }>(domain.word(), op::SET_SHARE, percent) }.map(drop)
+    unsafe { raw::domain_set_share(domain, percent) }
 }
 
 /// Where a scheduler sits.
@@ -124,7 +122,7 @@ pub unsafe fn domain_set_scheduler(domain: Entry, seat: Seat, entry: u64, stack_
         Seat::Standby => 1,
     };
     // SAFETY: as the caller says.
-    unsafe { operation5::<{ op::DOMAIN_SET }>(domain.word(), op::SET_SCHEDULER, seat, entry, stack_top) }.map(drop)
+    unsafe { raw::domain_set_scheduler(domain, seat, entry, stack_top) }.map(drop)
 }
 
 /// A new account filled with `frames` from its parent.
@@ -135,13 +133,13 @@ pub fn account_new(parent: Entry, frames: u64) -> Result<Entry> {
 /// As [`account_new`]; it pays for at most so many numbers of threads.
 pub fn account_new_with(parent: Entry, frames: u64, numbers: u64) -> Result<Entry> {
     // SAFETY: changes nothing in this domain but an entry.
-    table::fill(|index| unsafe { operation5::<{ op::ACCOUNT_NEW }>(parent.word(), frames, index.word(), numbers, 0) })
+    table::fill(|index| unsafe { raw::account_new(parent, frames, index, numbers) })
 }
 
 /// Moves unused frames between an account and its parent.
 pub fn account_move(from: Entry, to: Entry, frames: u64) -> Result {
     // SAFETY: touches no memory of ours.
-    unsafe { operation3::<{ op::ACCOUNT_MOVE }>(from.word(), to.word(), frames) }.map(drop)
+    unsafe { raw::account_move(from, to, frames) }
 }
 
 /// Adds an activation to a domain's pool; gives the address of its message area.
@@ -150,7 +148,7 @@ pub fn account_move(from: Entry, to: Entry, frames: u64) -> Result {
 /// For our own domain: the stack below `stack_top` is used by nobody else, and lies in a stack slot.
 pub unsafe fn activation_new(domain: Entry, stack_top: u64, receive: Entry) -> Result<u64> {
     // SAFETY: as the caller says.
-    unsafe { operation3::<{ op::ACTIVATION_NEW }>(domain.word(), stack_top, receive.word()) }
+    unsafe { raw::activation_new(domain, stack_top, receive) }
 }
 
 /// Priority and slice of a thread.
@@ -185,10 +183,7 @@ pub unsafe fn thread_new(
     schedule: Schedule,
 ) -> Result<Entry> {
     // SAFETY: as the caller says.
-    table::fill(|index| unsafe {
-        let [domain, index] = [domain.word(), index.word()];
-        operation6::<{ op::THREAD_NEW }>(domain, instruction, stack_top, argument, schedule.word(), index)
-    })
+    table::fill(|index| unsafe { raw::thread_new(domain, instruction, stack_top, argument, schedule.word(), index) })
 }
 
 /// Sets priority and slice of a thread ([`Entry::OWN`]: the running one); gives the old ones. It may run on the same
@@ -200,7 +195,7 @@ pub fn thread_schedule(thread: Entry, schedule: Schedule) -> Result<Schedule> {
 /// As [`thread_schedule`], and sets where the thread may run: a bit for each CPU, 0 = as before.
 pub fn thread_schedule_on(thread: Entry, schedule: Schedule, cpus: u64) -> Result<Schedule> {
     // SAFETY: touches no memory of ours.
-    unsafe { operation3::<{ op::THREAD_SCHEDULE }>(thread.word(), schedule.word(), cpus) }.map(Schedule::from_word)
+    unsafe { raw::thread_schedule(thread, schedule.word(), cpus) }.map(Schedule::from_word)
 }
 
 /// Aborts what a thread waits for and sets where it goes on; `NEVER` leaves a register as it is.
@@ -209,7 +204,7 @@ pub fn thread_schedule_on(thread: Entry, schedule: Schedule, cpus: u64) -> Resul
 /// A thread of our own domain must bear to go on there.
 pub unsafe fn thread_ex_regs(thread: Entry, instruction: u64, stack: u64) -> Result<u64> {
     // SAFETY: as the caller says.
-    unsafe { operation3::<{ op::THREAD_EX_REGS }>(thread.word(), instruction, stack) }
+    unsafe { raw::thread_ex_regs(thread, instruction, stack) }
 }
 
 /// Aborts what a thread waits for or calls: that ends with `Cancelled`.
@@ -221,14 +216,13 @@ pub fn thread_cancel(thread: Entry) -> Result {
 /// Copies an entry between domains (`Entry::OWN`: ours) with reduced rights; `index` [`Entry::OWN`] lets
 /// the nucleus choose.
 pub fn entry_copy(from: Entry, entry: Entry, to: Entry, index: Entry, rights: u8) -> Result<Entry> {
-    let [from, entry, to, index] = [from.word(), entry.word(), to.word(), index.word()];
     // SAFETY: changes nothing in this domain but an entry.
-    unsafe { operation5::<{ op::ENTRY_COPY }>(from, entry, to, index, rights.into()) }.map(entry_of)
+    unsafe { raw::entry_copy(from, entry, to, index, rights.into()) }
 }
 
 /// Copies an entry of ours to a free index of ours, with reduced rights.
 pub fn entry_duplicate(entry: Entry, rights: u8) -> Result<Entry> {
-    table::fill(|index| entry_copy(Entry::OWN, entry, Entry::OWN, index, rights).map(Entry::word))
+    table::fill(|index| entry_copy(Entry::OWN, entry, Entry::OWN, index, rights))
 }
 
 /// Empties an entry and all that is derived from it; an original destroys its object. The index stays
@@ -236,13 +230,13 @@ pub fn entry_duplicate(entry: Entry, rights: u8) -> Result<Entry> {
 pub fn entry_remove(domain: Entry, entry: Entry) -> Result {
     // SAFETY: entries of ours that stand for running threads or activations cannot vanish under us:
     // the nucleus refuses what we run in, and memory goes only with UNMAP.
-    unsafe { operation2::<{ op::ENTRY_REMOVE }>(domain.word(), entry.word()) }.map(drop)
+    unsafe { raw::entry_remove(domain, entry) }
 }
 
 /// Empties all entries derived from this one.
 pub fn entry_revoke(domain: Entry, entry: Entry) -> Result {
     // SAFETY: as for `entry_remove`.
-    unsafe { operation2::<{ op::ENTRY_REVOKE }>(domain.word(), entry.word()) }.map(drop)
+    unsafe { raw::entry_revoke(domain, entry) }
 }
 
 /// Kind and rights of an entry.
@@ -260,7 +254,7 @@ pub fn domain_number(entry: Entry) -> Result<u64> {
 
 fn entry_word(domain: Entry, entry: Entry) -> Result<(Kind, u64)> {
     // SAFETY: only looks.
-    let word = unsafe { operation2::<{ op::ENTRY_INFO }>(domain.word(), entry.word()) }?;
+    let word = unsafe { raw::entry_info(domain, entry) }?;
     Ok((Kind::from_number(word as u8).ok_or(Error::WrongKind)?, word))
 }
 
@@ -271,7 +265,7 @@ fn entry_word(domain: Entry, entry: Entry) -> Result<(Kind, u64)> {
 /// nothing may be referred to at all.
 pub unsafe fn map(to: Entry, source: u64, destination: u64, order: u64, rights: u64) -> Result {
     // SAFETY: as the caller says.
-    unsafe { operation5::<{ op::MAP }>(to.word(), source, destination, order, rights) }.map(drop)
+    unsafe { raw::map(to, source, destination, order, rights) }
 }
 
 /// Takes mappings away from a domain ([`Entry::OWN`]: ours).
@@ -280,14 +274,13 @@ pub unsafe fn map(to: Entry, source: u64, destination: u64, order: u64, rights: 
 /// With `UNMAP_SELF` on our own domain: nothing there may be referred to.
 pub unsafe fn unmap(domain: Entry, address: u64, order: u64, rights: u64) -> Result {
     // SAFETY: as the caller says.
-    unsafe { operation4::<{ op::UNMAP }>(domain.word(), address, order, rights) }.map(drop)
+    unsafe { raw::unmap(domain, address, order, rights) }
 }
 
 /// Draws clear frames, charged to `account`, and maps them in `domain` where nothing is mapped yet.
 pub fn draw(memory: Entry, account: Entry, domain: Entry, address: u64, order: u64, rights: u64) -> Result {
-    let [memory, account, domain] = [memory.word(), account.word(), domain.word()];
     // SAFETY: a destination in use is refused, so no memory that is referred to changes.
-    unsafe { operation6::<{ op::DRAW }>(memory, account, domain, address, order, rights) }.map(drop)
+    unsafe { raw::draw(memory, account, domain, address, order, rights) }
 }
 
 /// An entry point of our domain.
@@ -296,7 +289,7 @@ pub fn draw(memory: Entry, account: Entry, domain: Entry, address: u64, order: u
 /// The address leads to code that is made to be entered so ([`crate::server`] has it).
 pub unsafe fn service_new(address: u64, flags: u64) -> Result<Entry> {
     // SAFETY: as the caller says.
-    table::fill(|index| unsafe { operation4::<{ op::SERVICE_NEW }>(0, address, flags, index.word()) })
+    table::fill(|index| unsafe { raw::service_new(Entry::OWN, address, flags, index) })
 }
 
 /// An entry point of another domain, put into that domain's table or, for 0, an index the nucleus chooses.
@@ -305,45 +298,44 @@ pub unsafe fn service_new(address: u64, flags: u64) -> Result<Entry> {
 /// As for [`service_new`], in the other domain's terms.
 pub unsafe fn service_new_at(domain: Entry, address: u64, flags: u64, index: Entry) -> Result<Entry> {
     // SAFETY: as the caller says.
-    unsafe { operation4::<{ op::SERVICE_NEW }>(domain.word(), address, flags, index.word()) }.map(entry_of)
+    unsafe { raw::service_new(domain, address, flags, index) }
 }
 
 /// A call entry to a service, for a domain's table.
 pub fn portal_new(to: Entry, service: Entry, badge: u64, index: Entry, ceiling: u64) -> Result<Entry> {
-    let [to, service, index] = [to.word(), service.word(), index.word()];
     // SAFETY: changes nothing in this domain but an entry.
-    unsafe { operation5::<{ op::PORTAL_NEW }>(to, service, badge, index, ceiling) }.map(entry_of)
+    unsafe { raw::portal_new(to, service, badge, index, ceiling) }
 }
 
 /// A semaphore with a count.
 pub fn semaphore_new(account: Entry, count: u64) -> Result<Entry> {
     // SAFETY: changes nothing in this domain but an entry.
-    table::fill(|index| unsafe { operation3::<{ op::SEMAPHORE_NEW }>(account.word(), count, index.word()) })
+    table::fill(|index| unsafe { raw::semaphore_new(account, count, index) })
 }
 
 /// P: waits until the semaphore's count can be lowered, at most until the absolute time `deadline`
 /// (`NEVER`: for ever; 0: not at all).
 #[inline(always)]
 pub fn p(semaphore: Entry, deadline: u64) -> Result {
-    crate::arch::semaphore(semaphore.0, op::P, deadline, 0)
+    raw::p(semaphore, deadline, 0)
 }
 
 /// As [`p`], for something that activation `holder` (from 1) of this domain has: it gets our priority until
 /// we stop waiting.
 pub fn p_lending(semaphore: Entry, deadline: u64, holder: u32) -> Result {
-    crate::arch::semaphore(semaphore.0, op::P, deadline, holder.into())
+    raw::p(semaphore, deadline, holder.into())
 }
 
 /// V: raises the semaphore's count or wakes who waits longest.
 #[inline(always)]
 pub fn v(semaphore: Entry) -> Result {
-    crate::arch::semaphore(semaphore.0, op::V, 0, 0)
+    raw::v(semaphore)
 }
 
 /// Binds an interrupt line to a semaphore and enables it.
 pub fn interrupt_bind(interrupt: Entry, semaphore: Entry) -> Result {
     // SAFETY: touches no memory of ours.
-    unsafe { operation2::<{ op::INTERRUPT_BIND }>(interrupt.word(), semaphore.word()) }.map(drop)
+    unsafe { raw::interrupt_bind(interrupt, semaphore) }
 }
 
 /// Enables an interrupt line again after an interrupt.
@@ -354,25 +346,25 @@ pub fn interrupt_enable(interrupt: Entry) -> Result {
 /// Reads a byte of I/O space; `offset` counts from the first port of the entry.
 pub fn port_read(ports: Entry, offset: u64) -> Result<u8> {
     // SAFETY: what a device does to memory is not within the language.
-    unsafe { operation4::<{ op::PORT }>(ports.word(), offset, 0, op::PORT_READ) }.map(|value| value as u8)
+    unsafe { raw::port_read(ports, offset, 0) }.map(|value| value as u8)
 }
 
 /// Writes a byte of I/O space.
 pub fn port_write(ports: Entry, offset: u64, value: u8) -> Result {
     // SAFETY: as for `port_read`.
-    unsafe { operation4::<{ op::PORT }>(ports.word(), offset, value.into(), op::PORT_WRITE) }.map(drop)
+    unsafe { raw::port_write(ports, offset, value.into()) }
 }
 
 /// Reads four bytes of I/O space at once.
 pub fn port_read_long(ports: Entry, offset: u64) -> Result<u32> {
     // SAFETY: as for `port_read`.
-    unsafe { operation4::<{ op::PORT }>(ports.word(), offset, 0, op::PORT_READ_LONG) }.map(|value| value as u32)
+    unsafe { raw::port_read_long(ports, offset, 0) }.map(|value| value as u32)
 }
 
 /// Writes four bytes of I/O space at once.
 pub fn port_write_long(ports: Entry, offset: u64, value: u32) -> Result {
     // SAFETY: as for `port_read`.
-    unsafe { operation4::<{ op::PORT }>(ports.word(), offset, value.into(), op::PORT_WRITE_LONG) }.map(drop)
+    unsafe { raw::port_write_long(ports, offset, value.into()) }
 }
 
 /// No record of [`abi::info`] is longer.
@@ -385,7 +377,7 @@ pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8]
         let mut position = position;
         loop {
             // SAFETY: the nucleus writes into the area, which is free meanwhile.
-            let next = unsafe { operation3::<{ op::INFO }>(machine.word(), what, position) }?;
+            let next = unsafe { raw::info(machine, what, position) }?;
             if what != info::LOG && what != info::LOG_PROGRAMS {
                 return Ok((next, RECORD_BYTES));
             }
@@ -420,70 +412,61 @@ pub fn records<R: Record>(machine: Entry) -> impl Iterator<Item = Result<R>> {
 /// Stops the machine with an exit status, 0 to 127.
 pub fn machine_stop(machine: Entry, status: u64) -> Result {
     // SAFETY: what stops uses no memory.
-    unsafe { operation3::<{ op::MACHINE }>(machine.word(), op::MACHINE_STOP, status) }.map(drop)
+    unsafe { raw::machine_stop(machine, status) }
 }
 
 /// Makes an entry for an interrupt line.
 pub fn machine_interrupt(machine: Entry, line: u64) -> Result<Entry> {
     // SAFETY: changes nothing in this domain but an entry.
-    table::fill(|index| unsafe {
-        operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_INTERRUPT, line, index.word())
-    })
+    table::fill(|index| unsafe { raw::machine_interrupt(machine, line, index) })
 }
 
 /// Shows the boot archive to a domain, at `layout::ARCHIVE` and for reading.
 pub fn machine_archive(machine: Entry, domain: Entry) -> Result<()> {
     // SAFETY: changes nothing in this domain.
-    unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_ARCHIVE, domain.word(), 0) }.map(drop)
+    unsafe { raw::machine_archive(machine, domain) }
 }
 
 /// Maps a page of device registers at a free address of ours.
 pub fn machine_device(machine: Entry, physical: u64, address: u64) -> Result {
     // SAFETY: a destination in use is refused; what a device does is not within the language.
-    unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_DEVICE, physical, address) }.map(drop)
+    unsafe { raw::machine_device(machine, physical, address) }
 }
 
 /// Maps a page of the device tree at a free address of ours; gives where that begins in its first page, and its bytes.
 pub fn machine_tree(machine: Entry, page: u64, address: u64) -> Result<(usize, usize)> {
     // SAFETY: a destination in use is refused.
-    let value = unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_TREE, page, address) }?;
+    let value = unsafe { raw::machine_tree(machine, page, address) }?;
     Ok((value as usize & 0xfff, value as usize >> 12))
 }
 
 /// Physical address of a page of ours.
 pub fn machine_physical(machine: Entry, address: u64) -> Result<u64> {
     // SAFETY: only looks.
-    unsafe { operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_PHYSICAL, address, 0) }
+    unsafe { raw::machine_physical(machine, address) }
 }
 
 /// Makes an entry for `count` I/O ports from `first` on.
 pub fn machine_ports(machine: Entry, first: u16, count: u16) -> Result<Entry> {
     let value = u64::from(first) | u64::from(count) << 16;
     // SAFETY: changes nothing in this domain but an entry.
-    table::fill(|index| unsafe {
-        operation4::<{ op::MACHINE }>(machine.word(), op::MACHINE_PORTS, value, index.word())
-    })
+    table::fill(|index| unsafe { raw::machine_ports(machine, value, index) })
 }
 
 /// V on the semaphore whenever the log grows or a domain dies.
 pub fn machine_log_semaphore(machine: Entry, semaphore: Entry) -> Result {
     // SAFETY: touches no memory of ours.
-    unsafe { operation3::<{ op::MACHINE }>(machine.word(), op::MACHINE_LOG_SEMAPHORE, semaphore.word()) }.map(drop)
+    unsafe { raw::machine_log_semaphore(machine, semaphore) }
 }
 
 /// Appends the first `bytes` of the message area to the kernel log; see [`crate::log`].
 pub fn log(bytes: usize, about: u64) -> Result {
     // SAFETY: only reads the area.
-    unsafe { operation2::<{ op::LOG }>(bytes as u64, about) }.map(drop)
+    unsafe { raw::log(bytes as u64, about) }
 }
 
 /// Sets a property of the running activation. The receive index is kept by [`message`].
 pub fn activation_set(what: u64, value: u64) -> Result {
     // SAFETY: neither property changes memory; nothing in this crate uses the thread pointer.
-    unsafe { operation2::<{ op::ACTIVATION_SET }>(what, value) }.map(drop)
-}
-
-/// The index that the nucleus answered.
-fn entry_of(index: u64) -> Entry {
-    Entry(index as usize)
+    unsafe { raw::activation_set(what, value) }
 }

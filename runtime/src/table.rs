@@ -85,7 +85,7 @@ pub fn set_entries(entries: usize) {
 }
 
 /// Allocates an index, runs an operation that fills it, and gives the index back if that fails.
-pub(crate) fn fill(operation: impl FnOnce(Entry) -> Result<u64, Error>) -> Result<Entry, Error> {
+pub(crate) fn fill(operation: impl FnOnce(Entry) -> Result<Entry, Error>) -> Result<Entry, Error> {
     let entry = allocate()?;
     match operation(entry) {
         Ok(_) => Ok(entry),

@@ -2,8 +2,8 @@
 //!
 //! Portal indices, register bindings, error codes, message layouts and object rights stand here and
 //! nowhere else. Nothing in this crate does anything: it is numbers with names, shared by the
-//! nucleus, the runtime and the host tools. `tests/golden.rs` holds a text of all of it, so that a
-//! change of the contract shows in review.
+//! nucleus, the runtime and the host tools. `golden/operations.txt` is a text of the operations, so that a
+//! change of their contract shows in review.
 //!
 //! # The one system call
 //!
@@ -19,6 +19,7 @@ pub mod error;
 pub mod info;
 pub mod layout;
 pub mod op;
+mod operations;
 pub mod registers;
 pub mod rights;
 pub mod sched;
@@ -35,12 +36,24 @@ pub const PAGE_BYTES: usize = 4096;
 pub const MAX_DEPTH: usize = 32;
 /// Derivation steps from an original to a copy of a copy; one more is [`Error::TooDeep`].
 pub const MAX_DERIVATION: usize = 1024;
+/// Levels of domains made by domains; one more is [`Error::TooDeep`].
+pub const MAX_NESTING: usize = 16;
+/// Levels of accounts of accounts; one more is [`Error::TooDeep`].
+pub const MAX_ACCOUNT_DEPTH: usize = 8;
+/// Order of the largest flexpage: the whole address space.
+pub const MAX_ORDER: u64 = 35;
+/// Tokens that a semaphore can begin with.
+pub const MAX_COUNT: u64 = (1 << 62) - 1;
+/// Bytes of a line of the kernel log.
+pub const MAX_LOG_BYTES: usize = 256;
 /// CPUs that the nucleus can use; their numbers are below this.
 pub const MAX_CPUS: usize = 64;
 /// Threads of all CPUs together; their numbers are below this.
 pub const MAX_THREADS: usize = 512;
 /// Priorities are 0 (lowest) to this minus one.
 pub const PRIORITIES: usize = 64;
+/// The highest priority.
+pub const MAX_PRIORITY: usize = PRIORITIES - 1;
 /// Microseconds of the longest slice that a thread can have.
 pub const MAX_SLICE_MICROSECONDS: u64 = 1_000_000;
 /// A deadline that never comes.

@@ -1,225 +1,390 @@
-//! Kernel operations: portal indices 1 to 31 of every table.
+//! Kernel operations: what stands at portal indices 0 to 31 of every table. All of this comes of one table,
+//! [`operations!`](crate::operations) and [`ways!`](crate::ways).
 //!
-//! Operands are words 0 to 5. A *domain operand*, *account operand* and so on is an index of the
-//! caller's table; 0 means the caller's own domain or account. An *index to fill* is an index of the
-//! named domain's table, 0 = the nucleus chooses a free one; the chosen index is the result.
-//! Addresses and sizes are bytes unless said otherwise; an *order* counts pages as 2^order.
-//! Every operation may end with `BadIndex`, `Empty`, `Revoked`, `WrongKind` or `NoRight` for an
-//! operand; further errors are named.
+//! Operands are words 0 to 5 in the order of the table. A *domain operand*, *account operand* and so on is an index of the
+//! caller's table; as domain or account, 0 means the caller's own. An *index to fill* is an index of the table of the domain that
+//! gets the entry, 0 = the nucleus chooses a free one; the chosen index is the result. Addresses and sizes are bytes unless said
+//! otherwise; an *order* counts pages as 2^order. What an operand of a kind can end an operation with is said once, at
+//! [`OperandKind::errors`].
 
-/// `() -> number`: the number of the running thread.
-pub const THREAD_ID: usize = 1;
-/// `() -> nanoseconds` since boot, monotonic.
-pub const CLOCK: usize = 2;
-/// `()`: lets another thread of the same priority run.
-pub const YIELD: usize = 3;
-/// `(status)`: ends the running thread; of the first thread of a domain: the domain, with this status.
-/// In a called activation it is a return with `PeerDied` for the caller.
-pub const EXIT: usize = 4;
-/// `(account, table_order, flags, index to fill, name as 8 bytes, next 8 bytes) -> index`: a domain
-/// charged to the account. Flags: [`DOMAIN_FPU`], [`DOMAIN_TRUSTED`]. `AccountExhausted`, `NoFrames`,
-/// `BadArgument`, `TableFull`, `Occupied`.
-pub const DOMAIN_NEW: usize = 5;
-/// `(domain, status)`: the domain stops for good. Needs CONTROL. Callers in it get `PeerDied`: at once where
-/// it runs, and where it sleeps with `ENTRY_REMOVE` of its original entry, with which goes what it owns.
-pub const DOMAIN_KILL: usize = 6;
-/// `(domain, what, a, b, c)`: sets one of [`SET_FAULT_RANGE`] and the like. Needs CONTROL.
-pub const DOMAIN_SET: usize = 7;
-/// `(parent account, frames, index to fill, numbers) -> index`: an account filled from the parent's. The domains that it, and
-/// accounts made from it, pay for have at most so many numbers of threads, 0 = as many as the parent's may.
-/// `AccountExhausted`, `TooDeep`.
-pub const ACCOUNT_NEW: usize = 8;
-/// `(from account, to account, frames)`: moves unused frames; one must be the parent of the other.
-/// `AccountExhausted`, `BadArgument`.
-pub const ACCOUNT_MOVE: usize = 9;
-/// `(domain, stack top, receive index) -> message area`: adds an activation to the domain's pool.
-/// The receive index is where entries delegated to it are put (0 = none are accepted).
-/// `AccountExhausted`, `BadAddress`, `LimitReached`.
-pub const ACTIVATION_NEW: usize = 10;
-/// `(domain, instruction pointer, stack top, argument, priority | slice in microseconds << 8, index to
-/// fill) -> index`: a thread that starts there. `AccountExhausted`, `BadAddress`, `BadArgument`, `LimitReached`.
-pub const THREAD_NEW: usize = 11;
-/// `(thread, priority | slice in microseconds << 8, CPUs) -> old priority`; thread 0 = the running one. Needs
-/// CONTROL. A thread cannot be raised above the highest priority of its domain or of the caller's, nor get a longer slice than
-/// the longest of both; thread 0 in a call is the caller's, and is refused (`NoRight`). CPUs: a bit for each on which it may
-/// run, 0 = as before; it must be able to run on one that is there and that its domain may use. `BadArgument`,
-/// `NoRight`.
-pub const THREAD_SCHEDULE: usize = 12;
-/// `(thread, instruction pointer, stack pointer) -> old instruction pointer`: aborts what the thread
-/// waits for or calls (`Cancelled`) and sets where it goes on; `NEVER` leaves a register as it is. Needs CONTROL.
-pub const THREAD_EX_REGS: usize = 13;
-/// `(from domain, index, to domain, index to fill, rights) -> index`: copies an entry with reduced rights.
-/// A service can be copied as it is; a call entry cannot, nor what is being removed or of a dead domain (`Revoked`). `TooDeep`,
-/// `Occupied`, `TableFull`.
-pub const ENTRY_COPY: usize = 14;
-/// `(domain, index)`: empties an entry and all derived from it; an original destroys its object.
-/// `WouldCycle` for the domain or account the caller runs in.
-pub const ENTRY_REMOVE: usize = 15;
-/// `(domain, index)`: empties all entries derived from this one.
-pub const ENTRY_REVOKE: usize = 16;
-/// `(to domain, source address, destination address, order, rights)`: maps pages of the caller's
-/// space into another (`MAP_*`, with `MAP_GRANT` moves them). `NotMapped` if a source page is not
-/// mapped or being unmapped everywhere, `Occupied` if a destination page is, `WouldCycle` for the caller itself, `BadAddress`,
-/// `NoRight` (more rights than the source has, or writable and executable), `AccountExhausted`, `TooDeep`.
-/// Pages before the failing one stay mapped.
-pub const MAP: usize = 17;
-/// `(domain, address, order, rights to take away | UNMAP_SELF)`: reduces (or, with `MAP_READ`, ends)
-/// all mappings derived from these pages; with `UNMAP_SELF` these too. Unmapped pages are skipped.
-pub const UNMAP: usize = 18;
-/// `(memory, account, domain, address, order, rights)`: draws 2^order clear frames charged to the
-/// account and maps them as originals in the domain. A domain as account stands for its own account. `AccountExhausted`, `NoFrames`, `Occupied`,
-/// `BadAddress`, `NoRight`. Pages before the failing one stay mapped.
-pub const DRAW: usize = 19;
-/// `(domain, entry address, flags, index to fill) -> index`: an entry point of the domain.
-pub const SERVICE_NEW: usize = 20;
-/// `(to domain, service, badge, index to fill, ceiling) -> index`: a call entry for that domain to the
-/// service. A call has at least the priority `ceiling`, until it returns. Needs USE on the service. `Occupied`, `TableFull`,
-/// `TooDeep`, `BadArgument` (no priority), `NoRight` (above the caller's highest).
-pub const PORTAL_NEW: usize = 21;
-/// `(account, count, index to fill) -> index`: a semaphore. `AccountExhausted`, `BadArgument`.
-pub const SEMAPHORE_NEW: usize = 22;
-/// `(interrupt, semaphore)`: binds the line to the semaphore and enables it; semaphore 0 = only
-/// enables the line again after an interrupt. A new binding takes the place of the old one.
-pub const INTERRUPT_BIND: usize = 23;
-/// `(ports, offset, value, [`PORT_READ`] or [`PORT_WRITE`]) -> value`: one byte of I/O space.
-pub const PORT: usize = 24;
-/// `(0, thread number)`: `sched` lets the thread run; does not return then. `Again` if the ring has
-/// something new, `NotRunnable` (it is not ready, or another CPU's). `(1 + cpu, thread number)`: the thread, which is
-/// ready and was taken out of a ring, belongs to that CPU from now on and goes to its ring; `NotRunnable`,
-/// `BadArgument` if it may not run there. `NoRight` for who is not a scheduler. No operand is looked up.
-pub const DISPATCH: usize = 25;
-/// `(machine, what, position) -> value`: fills the message area from the nucleus's lists ([`crate::info`]).
-pub const INFO: usize = 26;
-/// `(machine, what, value, index to fill)`: [`MACHINE_STOP`] and the like. Needs WRITE. The index counts for
-/// those that make an entry: `Occupied`, `TableFull`.
-pub const MACHINE: usize = 27;
-/// `(bytes, about)`: appends bytes of the message area, at most 256 (`BadArgument`), to the kernel log with the
-/// domain's name before them: to the part for nucleus and components, or, of a program (a domain that a component made, or
-/// one made by such), with its number behind the name, to that for programs. There, too, what a component says with
-/// `about` = [`ABOUT_PROGRAM`].
-pub const LOG: usize = 28;
-/// `(what, value)`: sets a property of the running activation ([`ACTIVATION_RECEIVE`] and the like).
-pub const ACTIVATION_SET: usize = 29;
-/// `(domain, index) -> kind | rights << 8 | number << 16`: the number of the domain, if that is what the entry stands for, else 0.
-pub const ENTRY_INFO: usize = 30;
-/// Reserved for L4 IPC: `BadArgument` until then.
-pub const IPC: usize = 31;
+use crate::layout::{MAX_ACTIVATIONS, MAX_TABLE_ORDER, SPECIAL};
+use crate::rights;
+use crate::{
+    Error, MAX_ACCOUNT_DEPTH, MAX_COUNT, MAX_DERIVATION, MAX_LOG_BYTES, MAX_NESTING, MAX_ORDER, MAX_PRIORITY,
+    MAX_SLICE_MICROSECONDS, MESSAGE_BYTES,
+};
 
-/// Names of the operations by index, for traces and tables.
-pub const NAMES: [&str; 32] = [
-    "return",
-    "thread_id",
-    "clock",
-    "yield",
-    "exit",
-    "domain_new",
-    "domain_kill",
-    "domain_set",
-    "account_new",
-    "account_move",
-    "activation_new",
-    "thread_new",
-    "thread_schedule",
-    "thread_ex_regs",
-    "entry_copy",
-    "entry_remove",
-    "entry_revoke",
-    "map",
-    "unmap",
-    "draw",
-    "service_new",
-    "portal_new",
-    "semaphore_new",
-    "interrupt_bind",
-    "port",
-    "dispatch",
-    "info",
-    "machine",
-    "log",
-    "activation_set",
-    "entry_info",
-    "ipc",
-];
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// As the constant is called.
+    pub constant: &'static str,
+    /// As it is called in words.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Its operands: word 0 first.
+    pub operands: &'static [Operand],
+    /// What comes back in word 0.
+    pub result: ResultKind,
+    /// More about that.
+    pub meaning: &'static str,
+    /// How it is entered.
+    pub class: Class,
+    /// What is done between two preemption points, if it can be much.
+    pub stretch: &'static str,
+    /// What it can end with beside the errors of its operands.
+    pub refusals: &'static [Refusal],
+}
 
-/// First word to a semaphore entry: P, word 1 = absolute deadline in nanoseconds (0 = only if it need
-/// not wait), word 2 = number from 1 of the activation of the caller's domain that holds what is waited
-/// for, which gets the caller's priority meanwhile (0 = none). `Timeout`, `Cancelled`, `PeerDied` when the semaphore goes.
-pub const P: u64 = 0;
-/// First word to a semaphore entry: V.
-pub const V: u64 = 1;
+/// An operand.
+#[derive(Clone, Copy, Debug)]
+pub struct Operand {
+    /// As it is called in words.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: OperandKind,
+    /// The rights that an entry must have: [`rights`].
+    pub rights: u8,
+    /// More about it.
+    pub about: &'static str,
+}
+
+/// What an operand is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OperandKind {
+    /// Index of a domain in the caller's table; 0 = the caller's own, which needs no right.
+    Domain,
+    /// Index of an account; 0 = that of the caller's domain, which needs no right.
+    Account,
+    /// Index of a thread.
+    Thread,
+    /// Index of a service.
+    Service,
+    /// Index of a semaphore.
+    Semaphore,
+    /// Index of an interrupt line.
+    Interrupt,
+    /// Index of I/O ports.
+    IoPorts,
+    /// Index of the memory.
+    Memory,
+    /// Index of the machine.
+    Machine,
+    /// An index of the table of the domain that is named.
+    Index,
+    /// An index to fill.
+    Fill,
+    /// An address.
+    Address,
+    /// Pages as 2^order.
+    Order,
+    /// Rights of a mapping: `MAP_*` of [`rights`].
+    Rights,
+    /// Bits.
+    Flags,
+    /// A number.
+    Number,
+    /// In its place stands the constant of the way.
+    Way,
+}
+
+impl OperandKind {
+    /// Whether it names an entry that is looked up in the caller's table.
+    pub const fn is_entry(self) -> bool {
+        use OperandKind::*;
+        matches!(self, Domain | Account | Thread | Service | Semaphore | Interrupt | IoPorts | Memory | Machine)
+    }
+
+    /// What an operand of this kind can end every operation with.
+    pub const fn errors(self) -> &'static [Error] {
+        use Error::*;
+        match self {
+            Self::Domain => &[BadIndex, Empty, Revoked, WrongKind, NoRight, PeerDied],
+            Self::Index => &[BadIndex],
+            Self::Fill => &[BadIndex, Occupied, TableFull],
+            kind if kind.is_entry() => &[BadIndex, Empty, Revoked, WrongKind, NoRight],
+            _ => &[],
+        }
+    }
+}
+
+/// What comes back in word 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResultKind {
+    /// 0.
+    Nothing,
+    /// The index that was filled.
+    Index,
+    /// A number.
+    Number,
+}
+
+/// How an operation is entered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// In assembly alone.
+    Assembly,
+    /// It ends at once.
+    Light,
+    /// It can be made again, from where it got to.
+    Full,
+    /// By who keeps nothing but what it is entered with.
+    Dispatch,
+}
+
+/// An error that an operation can end with.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusal {
+    /// The error.
+    pub error: Error,
+    /// What causes it.
+    pub causes: &'static [Cause],
+}
+
+/// What causes an error.
+#[derive(Clone, Copy, Debug)]
+pub struct Cause {
+    /// In words.
+    pub text: &'static str,
+    /// The limit with which the words end.
+    pub limit: Option<u64>,
+}
+
+impl Operation {
+    /// All errors that it can end with, those of its operands included: the bit with the error's number is set.
+    pub const fn errors(&self) -> u32 {
+        let (mut errors, mut number) = (0, 0);
+        while number < self.refusals.len() {
+            errors |= 1 << self.refusals[number].error as u32;
+            number += 1;
+        }
+        number = 0;
+        while number < self.operands.len() {
+            let of_kind = self.operands[number].kind.errors();
+            let mut place = 0;
+            while place < of_kind.len() {
+                errors |= 1 << of_kind[place] as u32;
+                place += 1;
+            }
+            number += 1;
+        }
+        errors
+    }
+}
+
+/// All errors of some rows; see [`Operation::errors`].
+const fn errors_of(rows: &[Operation]) -> u32 {
+    let (mut errors, mut number) = (0, 0);
+    while number < rows.len() {
+        errors |= rows[number].errors();
+        number += 1;
+    }
+    errors
+}
+
+/// A name as it is in words, without what makes an identifier of a keyword.
+const fn plain(name: &str) -> &str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
+/// A row of the table, as data.
+macro_rules! row {
+    ($number:ident $name:ident [$($doc:literal)+] [$($operand:expr),*] $result:ident [$($meaning:literal)?] $class:ident [$($stretch:literal)?]
+        [$($error:ident [$($cause:literal $([$limit:ident])?),*])*]) => {
+        Operation {
+            constant: stringify!($number),
+            name: plain(stringify!($name)),
+            about: concat!($($doc),+),
+            operands: &[$($operand),*],
+            result: ResultKind::$result,
+            meaning: concat!($($meaning)?),
+            class: Class::$class,
+            stretch: concat!($($stretch)?),
+            refusals: &[$(Refusal {
+                error: Error::$error,
+                causes: &[$(Cause { text: $cause, limit: [$(Some($limit as u64),)? None][0] }),*],
+            }),*],
+        }
+    };
+}
+
+/// An operand, as data.
+macro_rules! operand {
+    ($name:ident $kind:ident [$($right:ident)*] [$($about:literal)?]) => {
+        Operand {
+            name: stringify!($name),
+            kind: OperandKind::$kind,
+            rights: 0 $(| rights::$right)*,
+            about: concat!($($about)?),
+        }
+    };
+}
+
+macro_rules! define_operations {
+    ($(
+        $(#[doc = $doc:literal])+
+        $number:ident $name:ident($($operand:ident: $kind:ident $($right:ident)* $($about:literal)?),*)
+            -> $result:ident $($meaning:literal)?, $class:ident $($stretch:literal)? {
+            $($error:ident: $($cause:literal $($limit:ident)?),+;)*
+        }
+    )*) => {
+        /// The operations in the order of the table.
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named as the constants")]
+        #[derive(Clone, Copy)]
+        enum Place { $($number),* }
+
+        $(
+            $(#[doc = $doc])+
+            #[doc = ""]
+            #[doc = concat!(
+                "`", $(stringify!($operand), ": ", stringify!($kind), $(" ", stringify!($right),)* $(" (", $about, ")",)? ", ",)*
+                "-> ", stringify!($result) $(, " (", $meaning, ")")?, "`",
+            )]
+            $(
+                #[doc = ""]
+                #[doc = concat!("- [`Error::", stringify!($error), "`]: " $(, $cause $(, " `", stringify!($limit), "`")?, "; ")+)]
+            )*
+            pub const $number: usize = Place::$number as usize;
+        )*
+
+        /// The operations by index.
+        pub const TABLE: [Operation; COUNT] = [$(
+            row!($number $name [$($doc)+] [$(operand!($operand $kind [$($right)*] [$($about)?])),*] $result [$($meaning)?]
+                $class [$($stretch)?] [$($error [$($cause $([$limit])?),+])*])
+        ),*];
+        /// How many operations there are.
+        pub const COUNT: usize = [$(Place::$number),*].len();
+        /// Names of the operations by index, for traces and tables.
+        pub const NAMES: [&str; COUNT] = [$(plain(stringify!($name))),*];
+
+        /// One thing for each operation, by name: none can be left out, named twice or put in the place of another.
+        ///
+        /// ```
+        #[doc = concat!("let numbers = abi::op::Each { ", $(stringify!($name), ": abi::op::", stringify!($number), ", ",)* "};")]
+        /// assert!(numbers.in_order().into_iter().eq(0..abi::op::COUNT));
+        /// ```
+        /// One is missing:
+        /// ```compile_fail,E0063
+        /// let names = abi::op::Each { clock: 0 };
+        /// ```
+        /// One is no operation:
+        /// ```compile_fail,E0560
+        #[doc = concat!("let names = abi::op::Each { ", $(stringify!($name), ": 0, ",)* "clocks: 0 };")]
+        /// ```
+        #[allow(missing_docs, reason = "a field is an operation")]
+        pub struct Each<T> { $(pub $name: T),* }
+
+        impl<T: Copy> Each<T> {
+            /// By index.
+            pub const fn in_order(self) -> [T; COUNT] {
+                [$(self.$name),*]
+            }
+        }
+    };
+}
+crate::operations!(define_operations);
+
+macro_rules! define_ways {
+    ($($group:ident {$(
+        $(#[doc = $doc:literal])+
+        $number:ident $name:ident(
+            $($before:ident: $before_kind:ident $($before_right:ident)* $($before_about:literal)?),*;
+            $($operand:ident: $kind:ident $($right:ident)* $($about:literal)?),*
+        ) -> $result:ident $($meaning:literal)? {
+            $($error:ident: $($cause:literal $($limit:ident)?),+;)*
+        }
+    )*})*) => {
+        /// The ways of each group in the order of the table.
+        mod place {
+            $(
+                #[allow(
+                    non_camel_case_types,
+                    clippy::upper_case_acronyms,
+                    clippy::enum_variant_names,
+                    reason = "named as the constants"
+                )]
+                pub enum $group { $($number),* }
+            )*
+        }
+
+        $($(
+            #[doc = concat!("`", stringify!($group), "`:")]
+            $(#[doc = $doc])+
+            #[doc = ""]
+            #[doc = concat!(
+                "`", $(stringify!($before), ": ", stringify!($before_kind), $(" ", stringify!($before_right),)* ", ",)*
+                stringify!($number), ", ",
+                $(stringify!($operand), ": ", stringify!($kind), $(" ", stringify!($right),)* $(" (", $about, ")",)? ", ",)*
+                "-> ", stringify!($result) $(, " (", $meaning, ")")?, "`",
+            )]
+            $(
+                #[doc = ""]
+                #[doc = concat!("- [`Error::", stringify!($error), "`]: " $(, $cause $(, " `", stringify!($limit), "`")?, "; ")+)]
+            )*
+            pub const $number: u64 = place::$group::$number as u64;
+        )*)*
+
+        /// What operations do one way or another: the group and its rows, by the value that chooses.
+        pub const WAYS: &[(&str, &[Operation])] = &[$((stringify!($group), &[$(
+            row!($number $name [$($doc)+] [
+                $(operand!($before $before_kind [$($before_right)*] [$($before_about)?]),)*
+                operand!(way Way [] [])
+                $(, operand!($operand $kind [$($right)*] [$($about)?]))*
+            ] $result [$($meaning)?] Full [] [$($error [$($cause $([$limit])?),+])*])
+        ),*])),*];
+    };
+}
+crate::ways!(define_ways);
+
+/// All errors that each operation can end with, whichever way; see [`Operation::errors`].
+pub const ERRORS: [u32; COUNT] = {
+    let mut all = [0; COUNT];
+    let mut number = 0;
+    while number < COUNT {
+        all[number] = TABLE[number].errors() | errors_of(ways(TABLE[number].constant));
+        number += 1;
+    }
+    all
+};
+
+/// The rows of a group of ways; none if there is no such group.
+pub const fn ways(group: &str) -> &'static [Operation] {
+    let mut number = 0;
+    while number < WAYS.len() {
+        if is_same(WAYS[number].0, group) {
+            return WAYS[number].1;
+        }
+        number += 1;
+    }
+    &[]
+}
+
+const fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut number = 0;
+    while number < one.len() && number < other.len() && one[number] == other[number] {
+        number += 1;
+    }
+    number == one.len() && number == other.len()
+}
+
+/// All errors that P, and that V can end with.
+pub const SEMAPHORE_ERRORS: [u32; 2] = {
+    let rows = ways("SEMAPHORE");
+    [rows[P as usize].errors(), rows[V as usize].errors()]
+};
 
 /// `DOMAIN_NEW`: its activations keep floating-point state.
 pub const DOMAIN_FPU: u64 = 1;
 /// `DOMAIN_NEW`: `S = {★}`, `R = {3}` once labels exist.
 pub const DOMAIN_TRUSTED: u64 = 2;
 
-/// `DOMAIN_SET`: `(slot 0..4, start, end)`: page faults in start..end go to the upcall portal at
-/// `layout::PAGE_FAULT[slot]`.
-pub const SET_FAULT_RANGE: u64 = 0;
-/// `DOMAIN_SET`: `(semaphore)`: V on it when the domain dies. Needs WRITE on it. Only for the domain's maker, or, of a domain that
-/// the nucleus made, for another one: else `NoRight`.
-pub const SET_DEATH_SEMAPHORE: u64 = 1;
-/// `DOMAIN_SET`: `(1 = as standby | cpu << 8, entry address, stack top) -> message area`: the domain takes the
-/// scheduler's seat of that CPU, or stands by for all CPUs; the message area of the seat is the ring
-/// ([`crate::sched::Ring`]). The CPU's number is word 2 when a seat is entered. `BadArgument` if there is no such CPU. The caller needs
-/// the machine with CONTROL at `layout::SPECIAL`.
-pub const SET_SCHEDULER: u64 = 2;
-/// `DOMAIN_SET`: `(priority)`: highest priority its threads may have.
-pub const SET_MAX_PRIORITY: u64 = 3;
-
-/// `DOMAIN_SET`: `(CPUs)`: a bit for each CPU on which its threads, and those of domains made by it from now on,
-/// may run. `BadArgument` if none of them is there, `NoRight` if the caller's domain may not use them all.
-pub const SET_CPUS: u64 = 4;
-
-/// `DOMAIN_SET`: `(microseconds)`: the longest slice that its threads, and those of domains made by it from now on, may have.
-/// `BadArgument` (0, or above [`crate::MAX_SLICE_MICROSECONDS`]), `NoRight` (above the caller's own).
-pub const SET_MAX_SLICE: u64 = 5;
-
-/// `DOMAIN_SET`: `(percent)`: the share of each CPU's time that threads which it gets from now on, and those of domains made by it
-/// from now on, have ahead of others, together with all others that have a share; 0 = all of it. `BadArgument` (above
-/// 100). The caller needs the machine with CONTROL at `layout::SPECIAL`.
-pub const SET_SHARE: u64 = 6;
-
 /// `SERVICE_NEW`: calls may carry a deadline.
 pub const SERVICE_DEADLINE: u64 = 1;
 
 /// `LOG`: the line comes of what a program did, who could make many of them.
 pub const ABOUT_PROGRAM: u64 = 1;
-
-/// `ACTIVATION_SET`: index where entries delegated to this activation go (0 = none accepted).
-pub const ACTIVATION_RECEIVE: u64 = 0;
-/// `ACTIVATION_SET`: thread pointer (FS base).
-pub const ACTIVATION_THREAD_POINTER: u64 = 1;
-
-/// `PORT`: read a byte.
-pub const PORT_READ: u64 = 0;
-/// `PORT`: write a byte.
-pub const PORT_WRITE: u64 = 1;
-/// `PORT`: read four bytes at once; all four ports must be the entry's.
-pub const PORT_READ_LONG: u64 = 2;
-/// `PORT`: write four bytes at once; all four ports must be the entry's.
-pub const PORT_WRITE_LONG: u64 = 3;
-
-/// `MACHINE`: stop the machine; the value (0 to 127) is its exit status.
-pub const MACHINE_STOP: u64 = 0;
-/// `MACHINE`: makes an interrupt-line entry for the line `value` -> index. `Busy` if there is one.
-pub const MACHINE_INTERRUPT: u64 = 1;
-/// `MACHINE`: makes an I/O-ports entry for `value = first | count << 16` -> index.
-pub const MACHINE_PORTS: u64 = 2;
-/// `MACHINE`: V on the semaphore whose index is `value` whenever the log grows.
-pub const MACHINE_LOG_SEMAPHORE: u64 = 3;
-/// `MACHINE`: shows the boot archive, for reading, to the domain whose index is `value`, at
-/// [`crate::layout::ARCHIVE`] and for as long as the domain lives. Needs WRITE on the domain too. `Occupied`
-/// if something is mapped there.
-pub const MACHINE_ARCHIVE: u64 = 4;
-/// `MACHINE`: maps the page of device registers at the physical address `value` in the caller, readable and
-/// writable, never cached, at the address in word 3. It can be mapped on like any page. Needs CONTROL.
-/// `BadArgument` for what is RAM or not a page, `BadAddress`, `Occupied`, `AccountExhausted`.
-pub const MACHINE_DEVICE: u64 = 5;
-/// `MACHINE`: physical address of the page at the caller's address `value`, for devices that read and write
-/// memory. Needs CONTROL. `NotMapped`, `BadAddress`.
-pub const MACHINE_PHYSICAL: u64 = 6;
-/// `MACHINE`: maps page number `value` of the device tree, for reading, in the caller, at the address in word 3 ->
-/// `offset of its begin in the first page | bytes << 12`. Needs CONTROL. `Empty` on a machine that has none, `BadArgument`
-/// behind its end, `BadAddress`, `Occupied`, `AccountExhausted`.
-pub const MACHINE_TREE: u64 = 7;

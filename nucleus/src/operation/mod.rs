@@ -1,4 +1,4 @@
-//! Kernel operations: what stands behind portal indices 0 to 31. Their contract is `abi::op`.
+//! Kernel operations: what stands behind portal indices 0 to 31. Their contract is `abi::operations`.
 
 mod entries;
 mod memory;
@@ -15,6 +15,7 @@ use crate::semaphore::{Reply, Semaphore};
 use crate::table::{Entry, Object, PLACES_LOOKED_AT};
 use crate::{frames, info, schedule};
 use abi::Error;
+use abi::op::{self, Class, Each};
 use abi::rights::Kind;
 use abi::sched::Event;
 
@@ -39,14 +40,15 @@ pub struct Operation {
 // SAFETY: addresses of code, which is only read.
 unsafe impl Sync for Operation {}
 
-impl Operation {
-    /// In `entry.s` alone.
-    const fn assembly(code: unsafe extern "C" fn()) -> Self {
-        Self { code: code as *const (), function: core::ptr::null() }
-    }
-    const fn full(function: Full) -> Self {
-        Self { code: entry::op_full as *const (), function: function as *const () }
-    }
+/// An operation, and how it is entered, to be compared with the contract.
+type Entered = (Class, Operation);
+
+/// In `entry.s` alone.
+const fn assembly(code: unsafe extern "C" fn()) -> Entered {
+    (Class::Assembly, Operation { code: code as *const (), function: core::ptr::null() })
+}
+const fn full(function: Full) -> Entered {
+    (Class::Full, Operation { code: entry::op_full as *const (), function: function as *const () })
 }
 
 /// Why an operation stops.
@@ -68,12 +70,15 @@ pub type Outcome = Result<u64, Stop>;
 
 /// An operation that ends at once, with words 0 1 2 5 3 4, or the first of them.
 macro_rules! light {
-    ($code:path, $function:path, $($word:ident),*) => {{
+    ($function:path, $($word:ident),*) => {
+        light!(Light op_light, $function, $($word),*)
+    };
+    ($class:ident $code:ident, $function:path, $($word:ident),*) => {{
         extern "C" fn handler($($word: u64),*) -> Reply {
             // SAFETY: the way here took the lock.
             $function(unsafe { Held::new() }, $($word),*)
         }
-        Operation { code: $code as *const (), function: handler as *const () }
+        (Class::$class, Operation { code: entry::$code as *const (), function: handler as *const () })
     }};
 }
 
@@ -82,45 +87,58 @@ macro_rules! full {
         extern "C" fn handler(activation: Ref<Activation>) -> Reply {
             finish(activation, $function(&Operands(activation)))
         }
-        Operation::full(handler)
+        full(handler)
     }};
 }
 
 /// By portal index.
-pub static TABLE: [Operation; 32] = [
-    Operation::assembly(entry::entry_return),
-    Operation::assembly(entry::op_thread_id),
-    light!(entry::op_light, running::clock, a, b),
-    light!(entry::op_light, schedule::yield_, a, b),
-    light!(entry::op_light, running::exit, a, b),
-    full!(objects::domain_new),
-    full!(objects::domain_kill),
-    full!(objects::domain_set),
-    full!(objects::account_new),
-    full!(objects::account_move),
-    full!(objects::activation_new),
-    full!(objects::thread_new),
-    full!(running::thread_schedule),
-    full!(running::thread_ex_regs),
-    full!(entries::copy),
-    full!(entries::remove),
-    full!(entries::revoke),
-    full!(memory::map),
-    full!(memory::unmap),
-    full!(memory::draw),
-    full!(entries::service_new),
-    full!(entries::portal_new),
-    full!(objects::semaphore_new),
-    full!(objects::interrupt_bind),
-    light!(entry::op_light, running::port, a, b, c, d, e, f),
-    light!(entry::op_dispatch, schedule::dispatch, a, b),
-    full!(running::info),
-    full!(objects::machine),
-    light!(entry::op_light, running::log, a, b),
-    light!(entry::op_light, running::activation_set, a, b),
-    full!(entries::info),
-    full!(reserved),
-];
+pub static TABLE: [Operation; op::COUNT] = in_order(Each {
+    r#return: assembly(entry::entry_return),
+    thread_id: assembly(entry::op_thread_id),
+    clock: light!(running::clock, a, b),
+    r#yield: light!(schedule::yield_, a, b),
+    exit: light!(running::exit, a, b),
+    domain_new: full!(objects::domain_new),
+    domain_kill: full!(objects::domain_kill),
+    domain_set: full!(objects::domain_set),
+    account_new: full!(objects::account_new),
+    account_move: full!(objects::account_move),
+    activation_new: full!(objects::activation_new),
+    thread_new: full!(objects::thread_new),
+    thread_schedule: full!(running::thread_schedule),
+    thread_ex_regs: full!(running::thread_ex_regs),
+    entry_copy: full!(entries::copy),
+    entry_remove: full!(entries::remove),
+    entry_revoke: full!(entries::revoke),
+    map: full!(memory::map),
+    unmap: full!(memory::unmap),
+    draw: full!(memory::draw),
+    service_new: full!(entries::service_new),
+    portal_new: full!(entries::portal_new),
+    semaphore_new: full!(objects::semaphore_new),
+    interrupt_bind: full!(objects::interrupt_bind),
+    port: light!(running::port, a, b, c, d, e, f),
+    dispatch: light!(Dispatch op_dispatch, schedule::dispatch, a, b),
+    info: full!(running::info),
+    machine: full!(objects::machine),
+    log: light!(running::log, a, b),
+    activation_set: light!(running::activation_set, a, b),
+    entry_info: full!(entries::info),
+    ipc: full!(reserved),
+});
+
+/// By portal index; each is entered as the contract says.
+const fn in_order(each: Each<Entered>) -> [Operation; op::COUNT] {
+    let entered = each.in_order();
+    let mut table = [entered[0].1; op::COUNT];
+    let mut index = 0;
+    while index < op::COUNT {
+        assert!(entered[index].0 as u8 == op::TABLE[index].class as u8, "entered otherwise than the contract says");
+        table[index] = entered[index].1;
+        index += 1;
+    }
+    table
+}
 
 fn reserved(_: &Operands) -> Outcome {
     Err(Error::BadArgument.into())

@@ -12,7 +12,7 @@ use crate::{activation, chain, cpu, interrupt, log, mapping, schedule, slab, spa
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
-use abi::{Error, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
+use abi::{Error, MAX_COUNT, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
 use parallel::tokens::Tokens;
 
 pub fn domain_new(operands: &Operands) -> Outcome {
@@ -169,7 +169,7 @@ pub fn thread_new(operands: &Operands) -> Outcome {
 pub fn semaphore_new(operands: &Operands) -> Outcome {
     let account = operands.account(0, rights::WRITE)?;
     let count = i64::try_from(operands.word(1)).map_err(|_| Error::BadArgument)?;
-    if count > i64::MAX / 2 {
+    if count > MAX_COUNT as i64 {
         return Err(Error::BadArgument.into());
     }
     let (place, index) = operands.vacancy(operands.own(), 2)?;

@@ -12,7 +12,7 @@ use crate::thread::{Runs, Thread};
 use crate::{chain, cpu, domain, info as records, lending, schedule, trace};
 use abi::op::ABOUT_PROGRAM;
 use abi::rights::{self, Kind};
-use abi::{Error, MAX_SLICE_MICROSECONDS, MESSAGE_BYTES, NEVER, PRIORITIES, op};
+use abi::{Error, MAX_LOG_BYTES, MAX_SLICE_MICROSECONDS, NEVER, PRIORITIES, op};
 
 /// Microseconds of a slice if nobody says another number.
 const USUAL_SLICE: u64 = 10_000;
@@ -186,7 +186,7 @@ pub fn info(operands: &Operands) -> Outcome {
 
 pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
     let Some(activation) = cpu::this(held).activation.get() else { return Err(Error::NotRunnable).into() };
-    if bytes as usize > MESSAGE_BYTES / 16 {
+    if bytes as usize > MAX_LOG_BYTES {
         return Err(Error::BadArgument).into();
     }
     // SAFETY: the message area is a page of the nucleus.

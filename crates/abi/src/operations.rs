@@ -1,0 +1,361 @@
+//! The table of kernel operations. It is written here and nowhere else; [`crate::op`] has what comes of it.
+
+/// Hands every kernel operation to the macro `$use`, in the order of their numbers: a row's number is its position.
+///
+/// A row says what the operation does, its operands (word 0 first), what comes back in word 0, how it is entered, and every
+/// error with what causes it:
+///
+/// ```text
+/// /// Doc.
+/// CONSTANT name(operand: Kind RIGHT… "more about it", …) -> Result "meaning", Class "stretch" {
+///     Error: "cause", "another cause above" LIMIT;
+/// }
+/// ```
+///
+/// Kinds are those of [`crate::op::OperandKind`]; what an operand of a kind can end the operation with
+/// ([`OperandKind::errors`](crate::op::OperandKind::errors)) is not said again. A cause may end with the name of a limit,
+/// whose value it then shows. A stretch is what is done between two preemption points.
+#[macro_export]
+macro_rules! operations {
+    ($use:ident) => {
+        $use! {
+    /// Returns to the caller of the running activation, with words and what the control word says.
+    RETURN r#return(word0: Number, word1: Number, word2: Number, word3: Number, word4: Number "or the badge of what is minted", control: Flags)
+        -> Nothing "does not come back", Assembly {
+        NoCaller: "there is no call to return from";
+        BadArgument: "control bits without meaning here", "bytes of the message area above" MESSAGE_BYTES;
+        NotAccepted: "the caller takes no entry";
+        BadIndex: "the delegated entry is outside the table";
+        Empty: "nothing to delegate";
+        Revoked: "the delegated entry was revoked, is being removed, or is of a dead domain";
+        WrongKind: "what is minted from is no service";
+        NoRight: "the delegated entry is a kernel operation or a call entry", "it lacks COPY, or USE to be minted from";
+        Occupied: "something stands where the caller takes entries";
+        TooDeep: "derivations of the entry, more than" MAX_DERIVATION;
+    }
+    /// The number of the running thread.
+    THREAD_ID thread_id() -> Number "number of the running thread", Assembly {}
+    /// The time since boot, monotonic.
+    CLOCK clock() -> Number "nanoseconds since boot", Light {}
+    /// Lets another thread of the same priority run.
+    YIELD r#yield() -> Nothing, Light {
+        NotRunnable: "the caller is the scheduler", "nobody schedules this CPU";
+    }
+    /// Ends the running thread; of the first thread of a domain: the domain, with this status.
+    /// In a called activation it is a return with `PeerDied` for the caller.
+    EXIT exit(status: Number) -> Nothing "does not come back", Light {}
+    /// A domain charged to the account, which has all rights to it. Flags: [`DOMAIN_FPU`], [`DOMAIN_TRUSTED`].
+    DOMAIN_NEW domain_new(account: Account WRITE, table_order: Number, flags: Flags, index_to_fill: Fill, name: Number "8 bytes", more_of_name: Number "8 bytes")
+        -> Index, Full "a page of the table" {
+        BadArgument: "an unknown flag", "table order above" MAX_TABLE_ORDER;
+        TooDeep: "domains made by domains, levels above" MAX_NESTING;
+        LimitReached: "no number of a thread is left, or none of the account's", "no number of an address space is left";
+        AccountExhausted: "too few frames for domain, table and page tables";
+        NoFrames: "no free block of the table's size, or no free frame";
+    }
+    /// The domain stops for good. Callers in it get `PeerDied`: at once where it runs, and where it sleeps with
+    /// [`ENTRY_REMOVE`] of its original entry, with which goes what it owns.
+    DOMAIN_KILL domain_kill(domain: Domain CONTROL, status: Number "the low 8 bits count") -> Nothing, Full "the line in the log, the death" {}
+    /// Sets one of [`SET_FAULT_RANGE`] and the like.
+    DOMAIN_SET domain_set(domain: Domain CONTROL, what: Number, a: Number, b: Number, c: Number) -> Number "value, if the property has one", Full {
+        BadArgument: "no such property";
+    }
+    /// An account filled from the parent's. The domains that it, and accounts made from it, pay for have at most so many numbers
+    /// of threads.
+    ACCOUNT_NEW account_new(parent: Account WRITE, frames: Number, index_to_fill: Fill, numbers: Number "0 = as many as the parent's")
+        -> Index, Full {
+        AccountExhausted: "the parent has too few frames left";
+        TooDeep: "accounts of accounts, levels above" MAX_ACCOUNT_DEPTH;
+        NoFrames: "no free frame for the account itself";
+    }
+    /// Moves unused frames between an account and its parent.
+    ACCOUNT_MOVE account_move(from: Account WRITE, to: Account WRITE, frames: Number) -> Nothing, Full {
+        AccountExhausted: "fewer frames are unused";
+        BadArgument: "neither account is the parent of the other";
+    }
+    /// Adds an activation to the domain's pool. The receive index is where entries delegated to it are put.
+    ACTIVATION_NEW activation_new(domain: Domain CONTROL, stack_top: Address, receive: Index "0 = no entry is accepted") -> Number "address of the message area", Full {
+        BadAddress: "the stack top is no user address";
+        LimitReached: "activations of the domain, more than" MAX_ACTIVATIONS;
+        AccountExhausted: "too few frames for activation, message area and page tables";
+        NoFrames: "no free frame for these";
+    }
+    /// A thread that starts there.
+    THREAD_NEW thread_new(domain: Domain CONTROL, instruction: Address, stack_top: Address, argument: Number, schedule: Number "priority + 256 · slice in µs", index_to_fill: Fill)
+        -> Index, Full {
+        BadArgument: "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
+        NoRight: "priority above the highest, or slice above the longest, of the domain or of the caller's";
+        BadAddress: "instruction or stack top is no user address";
+        LimitReached: "no number of a thread is left, or none of the account's", "activations of the domain, more than" MAX_ACTIVATIONS;
+        AccountExhausted: "too few frames for thread, activation, message area and page tables";
+        NoFrames: "no free frame for these";
+    }
+    /// Sets priority, slice and CPUs of a thread. It cannot be raised above the highest priority of its domain or of the
+    /// caller's, nor get a longer slice than the longest of both. CPUs: a bit for each on which it may run; it must be able to
+    /// run on one that is there and that its domain may use.
+    THREAD_SCHEDULE thread_schedule(thread: Thread CONTROL "0 = the running one", schedule: Number "priority + 256 · slice in µs", cpus: Flags "0 = as before") -> Number "old priority", Full {
+        BadArgument: "none of the CPUs is there", "priority above" MAX_PRIORITY, "slice in µs above" MAX_SLICE_MICROSECONDS;
+        NoRight: "priority above the highest, or slice above the longest, of its domain or of the caller's", "a CPU that its domain may not use", "thread 0 in a call: it is the caller's";
+        NotRunnable: "thread 0, and the caller is the scheduler";
+    }
+    /// Aborts what the thread waits for or calls (`Cancelled`) and sets where it goes on; [`crate::NEVER`] leaves a register as
+    /// it is.
+    THREAD_EX_REGS thread_ex_regs(thread: Thread CONTROL, instruction: Address, stack: Address) -> Number "old instruction pointer", Full {
+        WouldCycle: "the running thread, which 0 is, too";
+        PeerDied: "the thread has ended";
+        BadAddress: "instruction or stack is no user address";
+    }
+    /// Copies an entry with reduced rights. A service can be copied as it is; a call entry cannot.
+    ENTRY_COPY entry_copy(from: Domain USE, index: Index, to: Domain WRITE, index_to_fill: Fill, rights: Flags) -> Index, Full {
+        BadArgument: "rights above 255";
+        Empty: "nothing stands there";
+        Revoked: "what stood there was revoked, is being removed, or is of a dead domain";
+        NoRight: "a kernel operation, a call entry, or the entry lacks COPY";
+        TooDeep: "derivations of the entry, more than" MAX_DERIVATION;
+    }
+    /// Empties an entry and all derived from it; an original destroys its object.
+    ENTRY_REMOVE entry_remove(domain: Domain CONTROL, index: Index) -> Nothing, Full "a few entries, pages or activations" {
+        Empty: "nothing stands there";
+        NoRight: "a kernel operation";
+        WouldCycle: "the original of what the caller runs in: a domain, or one that made it, a thread, an account";
+    }
+    /// Empties all entries derived from this one.
+    ENTRY_REVOKE entry_revoke(domain: Domain CONTROL, index: Index) -> Nothing, Full "5 entries" {
+        Empty: "nothing stands there";
+        Revoked: "what stood there was revoked";
+        NoRight: "a kernel operation";
+    }
+    /// Maps pages of the caller's space into another (`MAP_*` of [`crate::rights`], with `MAP_GRANT` moves them). Pages before a
+    /// failing one stay mapped.
+    MAP map(to: Domain WRITE, source: Address, destination: Address, order: Order, rights: Rights) -> Nothing, Full "a page" {
+        WouldCycle: "to oneself";
+        BadArgument: "an unknown right", "order above" MAX_ORDER;
+        BadAddress: "no flexpage of user space, or one with message areas";
+        NoRight: "writable and executable together", "more rights than the source has", "a grant of the boot archive";
+        NotMapped: "a source page is not mapped, or is being unmapped everywhere";
+        Occupied: "something is mapped at the destination";
+        AccountExhausted: "too few frames for the mapping (the caller's account) or page tables (the other's)";
+        NoFrames: "no free frame for these";
+        TooDeep: "derivations of the page, more than" MAX_DERIVATION;
+    }
+    /// Reduces (or, with `MAP_READ`, ends) all mappings derived from these pages; with `UNMAP_SELF` these too. Unmapped pages are
+    /// skipped.
+    UNMAP unmap(domain: Domain CONTROL, address: Address, order: Order, rights: Rights "to take away, and UNMAP_SELF") -> Nothing, Full "a few mappings" {
+        BadArgument: "an unknown bit, or nothing to take away", "order above" MAX_ORDER;
+        BadAddress: "no flexpage of user space, or one with message areas";
+    }
+    /// Draws 2^order clear frames charged to the account and maps them as originals in the domain. Pages before a failing one stay
+    /// mapped.
+    DRAW draw(memory: Memory USE, account: Account WRITE "or a domain, for its account", domain: Domain WRITE, address: Address, order: Order, rights: Rights)
+        -> Nothing, Full "a page" {
+        BadArgument: "an unknown right", "order above" MAX_ORDER;
+        BadAddress: "no flexpage of user space, or one with message areas";
+        NoRight: "writable and executable together";
+        Occupied: "something is mapped there";
+        AccountExhausted: "too few frames for the pages, or for page tables (the domain's account)";
+        NoFrames: "no free frame";
+    }
+    /// An entry point of the domain. Flags: [`SERVICE_DEADLINE`].
+    SERVICE_NEW service_new(domain: Domain CONTROL, entry_address: Address, flags: Flags, index_to_fill: Fill) -> Index, Full {
+        BadAddress: "the entry address is no user address";
+        BadArgument: "an unknown flag";
+    }
+    /// A call entry for that domain to the service. A call has at least the priority of the ceiling, until it returns.
+    PORTAL_NEW portal_new(to: Domain WRITE, service: Service USE, badge: Number, index_to_fill: Fill, ceiling: Number) -> Index, Full {
+        BadArgument: "ceiling above" MAX_PRIORITY;
+        NoRight: "the ceiling is above the caller's highest priority";
+        TooDeep: "derivations of the service, more than" MAX_DERIVATION;
+    }
+    /// A semaphore.
+    SEMAPHORE_NEW semaphore_new(account: Account WRITE, count: Number, index_to_fill: Fill) -> Index, Full {
+        BadArgument: "count above" MAX_COUNT;
+        AccountExhausted: "no frame left for the semaphore";
+        NoFrames: "no free frame for it";
+    }
+    /// Binds the line to the semaphore and enables it. A new binding takes the place of the old one.
+    INTERRUPT_BIND interrupt_bind(interrupt: Interrupt WRITE, semaphore: Semaphore WRITE "0 = only enables the line again after an interrupt") -> Nothing, Full {}
+    /// One access to I/O space: [`PORT_READ`] and the like.
+    PORT port(ports: IoPorts WRITE, offset: Number, value: Number, way: Number) -> Number "what was read", Light {
+        BadArgument: "no such way", "not all ports of the access are the entry's";
+    }
+    /// Of a scheduler. `what` 0: the thread runs; 0 as thread: the CPU sleeps until an interrupt. `what` 1 + CPU: the thread, which is
+    /// ready and was taken out of a ring, belongs to that CPU from now on and goes to its ring. No operand is looked up.
+    DISPATCH dispatch(what: Number, thread_number: Number) -> Nothing "comes back only from a handing over", Dispatch {
+        NoRight: "the caller is not this CPU's scheduler";
+        Again: "the ring holds entries that were not read";
+        NotRunnable: "no such thread, it is not ready, or another CPU's", "to be handed over: it stands in a ring still";
+        BadArgument: "no such CPU, or nobody schedules it", "the thread may not run there";
+    }
+    /// Fills the message area from the nucleus's lists ([`crate::info`]).
+    INFO info(machine: Machine READ, what: Number "the list", position: Number) -> Number "next position", Full "32 domains, 64 threads or 32 entries" {
+        BadArgument: "no such list";
+        Empty: "nothing of the list is at the position, or after it";
+    }
+    /// [`MACHINE_STOP`] and the like.
+    MACHINE machine(machine: Machine WRITE, what: Number, value: Number, more: Number) -> Number "value, if it has one", Full {
+        BadArgument: "nothing of that number can be done";
+    }
+    /// Appends bytes of the message area to the kernel log with the domain's name before them: to the part for nucleus and
+    /// components, or, of a program (a domain that a component made, or one made by such), with its number behind the name, to
+    /// that for programs. There, too, what a component says with `about` = [`ABOUT_PROGRAM`].
+    LOG log(bytes: Number, about: Number) -> Nothing, Light {
+        BadArgument: "bytes above" MAX_LOG_BYTES;
+    }
+    /// Sets a property of the running activation: [`ACTIVATION_RECEIVE`] and the like.
+    ACTIVATION_SET activation_set(what: Number, value: Number) -> Nothing, Light {
+        BadArgument: "no such property";
+    }
+    /// What an entry is: `kind | rights << 8 | number << 16`, with the number of the domain, if that is what it stands for, else 0.
+    ENTRY_INFO entry_info(domain: Domain READ, index: Index) -> Number "kind + 256 · rights + 65,536 · number of the domain that it stands for, if it is one", Full {}
+    /// Reserved for L4 IPC.
+    IPC ipc() -> Nothing, Full {
+        BadArgument: "always, until it is there";
+    }
+        }
+    };
+}
+
+/// Hands what an operation does one way or another, by the value of one of its operands, to the macro `$use`: groups of rows
+/// as in [`operations!`](crate::operations). In place of `;` among the operands stands the operand that chooses; its value for a row is the
+/// row's position in its group. The errors are those beside the operation's own. A group is called as the operation's constant;
+/// `SEMAPHORE` is no kernel operation, but what the traversal of a semaphore's entry does.
+#[macro_export]
+macro_rules! ways {
+    ($use:ident) => {
+        $use! {
+    DOMAIN_SET {
+        /// Page faults at start ≤ address < end go to the upcall portal at `layout::PAGE_FAULT[slot]`.
+        SET_FAULT_RANGE domain_set_fault_range(domain: Domain CONTROL; slot: Number, start: Address, end: Address) -> Nothing {
+            BadArgument: "slot above 3", "start above end, or end beyond user space";
+        }
+        /// V on the semaphore when the domain dies. Only for the domain's maker, or, of a domain that the nucleus made, for
+        /// another one.
+        SET_DEATH_SEMAPHORE domain_set_death_semaphore(domain: Domain CONTROL; semaphore: Semaphore WRITE) -> Nothing {
+            NoRight: "the caller is not the domain's maker; of one that the nucleus made: it is the domain itself";
+        }
+        /// The domain takes the scheduler's seat of a CPU, or stands by for all CPUs; the message area of the seat is the ring
+        /// ([`crate::sched::Ring`]). The CPU's number is word 2 when a seat is entered.
+        SET_SCHEDULER domain_set_scheduler(domain: Domain CONTROL; seat: Number "1 = as standby, else 256 · CPU", entry_address: Address, stack_top: Address) -> Number "address of the ring" {
+            BadArgument: "no such CPU, or an unknown bit";
+            Empty: "nothing stands at index" SPECIAL;
+            Revoked: "what stood there was revoked: index" SPECIAL;
+            WrongKind: "no machine stands at index" SPECIAL;
+            NoRight: "no CONTROL for the machine at index" SPECIAL;
+            BadAddress: "entry address or stack top is no user address";
+            LimitReached: "activations of the domain, more than" MAX_ACTIVATIONS;
+            AccountExhausted: "too few frames for activation, ring and page tables";
+            NoFrames: "no free frame for these";
+        }
+        /// The highest priority that its threads may have.
+        SET_MAX_PRIORITY domain_set_max_priority(domain: Domain CONTROL; priority: Number) -> Nothing {
+            BadArgument: "priority above" MAX_PRIORITY;
+            NoRight: "above the caller's own highest";
+        }
+        /// A bit for each CPU on which its threads, and those of domains made by it from now on, may run.
+        SET_CPUS domain_set_cpus(domain: Domain CONTROL; cpus: Flags) -> Nothing {
+            BadArgument: "none of the CPUs is there";
+            NoRight: "the caller's domain may not use them all";
+        }
+        /// The longest slice that its threads, and those of domains made by it from now on, may have.
+        SET_MAX_SLICE domain_set_max_slice(domain: Domain CONTROL; microseconds: Number) -> Nothing {
+            BadArgument: "0, or above" MAX_SLICE_MICROSECONDS;
+            NoRight: "above the caller's own longest";
+        }
+        /// The share of each CPU's time that threads which it gets from now on, and those of domains made by it from now on, have
+        /// ahead of others, together with all others that have a share.
+        SET_SHARE domain_set_share(domain: Domain CONTROL; percent: Number "0 = all of it") -> Nothing {
+            BadArgument: "above 100";
+            Empty: "nothing stands at index" SPECIAL;
+            Revoked: "what stood there was revoked: index" SPECIAL;
+            WrongKind: "no machine stands at index" SPECIAL;
+            NoRight: "no CONTROL for the machine at index" SPECIAL;
+        }
+    }
+    PORT {
+        /// Reads a byte.
+        PORT_READ port_read(ports: IoPorts WRITE, offset: Number, value: Number "not used";) -> Number "the byte" {}
+        /// Writes a byte.
+        PORT_WRITE port_write(ports: IoPorts WRITE, offset: Number, value: Number;) -> Nothing {}
+        /// Reads four bytes at once; all four ports must be the entry's.
+        PORT_READ_LONG port_read_long(ports: IoPorts WRITE, offset: Number, value: Number "not used";) -> Number "the bytes" {}
+        /// Writes four bytes at once; all four ports must be the entry's.
+        PORT_WRITE_LONG port_write_long(ports: IoPorts WRITE, offset: Number, value: Number;) -> Nothing {}
+    }
+    MACHINE {
+        /// Stops the machine.
+        MACHINE_STOP machine_stop(machine: Machine WRITE; status: Number "the low 7 bits count") -> Nothing "does not come back" {}
+        /// Makes an entry for an interrupt line.
+        MACHINE_INTERRUPT machine_interrupt(machine: Machine WRITE; line: Number, index_to_fill: Fill) -> Index {
+            BadArgument: "the machine has no such line";
+            Busy: "the line is taken";
+        }
+        /// Makes an entry for I/O ports.
+        MACHINE_PORTS machine_ports(machine: Machine WRITE; ports: Number "first + 65,536 · count", index_to_fill: Fill) -> Index {
+            BadArgument: "no ports, or beyond the last";
+        }
+        /// V on the semaphore whenever the log grows.
+        MACHINE_LOG_SEMAPHORE machine_log_semaphore(machine: Machine WRITE; semaphore: Semaphore WRITE) -> Nothing {}
+        /// Shows the boot archive, for reading, to a domain, at [`crate::layout::ARCHIVE`] and for as long as the domain lives.
+        MACHINE_ARCHIVE machine_archive(machine: Machine WRITE; domain: Domain WRITE) -> Nothing {
+            Occupied: "something is mapped in that GiB";
+            AccountExhausted: "no frame left for a page table";
+            NoFrames: "no free frame for it";
+        }
+        /// Maps a page of device registers in the caller, readable and writable, never cached. It can be mapped on like any page.
+        MACHINE_DEVICE machine_device(machine: Machine WRITE CONTROL; physical: Address, address: Address) -> Nothing {
+            BadArgument: "RAM, or what firmware keeps in the megabyte behind it", "interrupt controllers and timers", "no address of a page, or 2^40 or more";
+            BadAddress: "no page of user space, or a message area";
+            Occupied: "something is mapped there";
+            AccountExhausted: "too few frames for mapping and page tables";
+            NoFrames: "no free frame for these";
+        }
+        /// The physical address of a page of the caller, for devices that read and write memory.
+        MACHINE_PHYSICAL machine_physical(machine: Machine WRITE CONTROL; address: Address) -> Number "physical address" {
+            BadAddress: "no page of user space, or a message area";
+            NotMapped: "nothing is mapped there";
+        }
+        /// Maps a page of the device tree, for reading, in the caller.
+        MACHINE_TREE machine_tree(machine: Machine WRITE CONTROL; page: Number, address: Address) -> Number "offset of the tree's begin in its first page + 4,096 · its bytes" {
+            Empty: "this machine has none";
+            BadArgument: "the tree has fewer pages";
+            BadAddress: "no page of user space, or a message area";
+            Occupied: "something is mapped there";
+            AccountExhausted: "too few frames for mapping and page tables";
+            NoFrames: "no free frame for these";
+        }
+    }
+    ACTIVATION_SET {
+        /// Where entries delegated to this activation go.
+        ACTIVATION_RECEIVE activation_set_receive(; receive: Index "0 = no entry is accepted") -> Nothing {}
+        /// The thread pointer (x86-64: FS base).
+        ACTIVATION_THREAD_POINTER activation_set_thread_pointer(; pointer: Address) -> Nothing {
+            BadAddress: "the pointer is no user address";
+        }
+    }
+    SEMAPHORE {
+        /// Takes a token, or waits for one until the deadline, in nanoseconds since boot. What is waited for may have a holder:
+        /// the number, from 1, of an activation of the caller's domain, which gets the caller's priority meanwhile.
+        P p(; deadline: Number "0 = does not wait", holder: Number "0 = none") -> Nothing {
+            BadIndex: "outside the table";
+            Empty: "nothing stands there";
+            Revoked: "what stood there was revoked";
+            WrongKind: "neither a semaphore nor anything else to traverse";
+            BadArgument: "neither P nor V";
+            NoRight: "the entry lacks USE";
+            Timeout: "the deadline passed without a token";
+            Cancelled: "another thread ended the wait";
+            PeerDied: "the semaphore went";
+            NotRunnable: "the caller is the scheduler, which cannot wait";
+        }
+        /// Gives a token, or wakes who waits longest.
+        V v(;) -> Nothing {
+            BadIndex: "outside the table";
+            Empty: "nothing stands there";
+            Revoked: "what stood there was revoked";
+            WrongKind: "neither a semaphore nor anything else to traverse";
+            NoRight: "the entry lacks WRITE";
+        }
+    }
+        }
+    };
+}
