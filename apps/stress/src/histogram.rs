@@ -7,9 +7,9 @@ use runtime::abi::{Error, op};
 use tool::table::{Side, Table};
 
 /// Rows: the operations, then semaphores (P, V) and what is none of these.
-pub const ROWS: usize = op::NAMES.len() + 3;
+pub const ROWS: usize = op::COUNT + 3;
 /// Row of P.
-pub const P: usize = op::NAMES.len();
+pub const P: usize = op::COUNT;
 /// Row of V.
 pub const V: usize = P + 1;
 /// Row of traversals of nothing in particular.
@@ -72,7 +72,7 @@ impl Histogram {
         self.0[row][(status as usize).min(COLUMNS - 1)] += times;
     }
 
-    /// What is missing: operations of which less than a tenth succeeded, errors that came too rarely.
+    /// What is missing: operations of which less than a tenth succeeded, errors that came too rarely, answers in the contract.
     pub fn missing(&self, times: u64, excuses: &Excuses) -> Vec<String> {
         let mut missing = Vec::new();
         for row in 0..OTHER {
@@ -85,7 +85,20 @@ impl Histogram {
                 missing.extend(self.comes_too_rarely(*error, times));
             }
         }
+        missing.extend(self.not_in_the_contract());
         missing
+    }
+
+    /// Errors that operations ended with and the table of operations does not name.
+    pub fn not_in_the_contract(&self) -> Vec<String> {
+        let named = op::ERRORS.into_iter().chain(op::SEMAPHORE_ERRORS);
+        let mut found = Vec::new();
+        for ((row, counts), named) in self.0.iter().enumerate().zip(named) {
+            let is_named = |error: Error| named >> error as u32 & 1 != 0;
+            let others = Error::ALL.iter().filter(|error| counts[**error as usize] > 0 && !is_named(**error));
+            found.extend(others.map(|error| alloc::format!("{error:?} of {}, in the table of operations", name(row))));
+        }
+        found
     }
 
     /// What is missing if less than a tenth of the calls of an operation succeeded.

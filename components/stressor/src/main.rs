@@ -85,6 +85,7 @@ fn main() -> u8 {
     let tried = TRIED.iter().filter(|row| !excuses.rows.iter().any(|(other, _)| other == *row));
     let mut missing: Vec<_> = tried.filter_map(|row| counts.fails_too_often(*row)).collect();
     missing.extend(SPECIAL.iter().filter_map(|error| counts.comes_too_rarely(*error, DEMAND)));
+    missing.extend(counts.not_in_the_contract());
     let mut serial = Serial::new();
     for line in counts.show(&excuses) {
         let _ = writeln!(serial, "{line}");
