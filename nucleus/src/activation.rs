@@ -18,6 +18,7 @@ use crate::{account, lending, slab, space};
 use abi::Error;
 use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
 use core::cell::Cell;
+use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Which of the saved registers count.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -386,6 +387,16 @@ impl Ref<Activation> {
     pub fn forget_cursor(self) {
         if let Some(mapping) = self.cursor.take() {
             mapping.visitor.set(None);
+        }
+    }
+    /// Where it is, of one that may be in the chain of a thread that runs on another CPU: that changes it meanwhile. What that CPU did
+    /// before is seen from here on.
+    pub fn state_there(self) -> State {
+        // SAFETY: an aligned byte.
+        match unsafe { AtomicU8::from_ptr(self.state.as_ptr().cast()).load(Ordering::Acquire) } {
+            0 => State::Free,
+            1 => State::Top,
+            _ => State::Calling,
         }
     }
     /// The domain whose pool or orphan thread it waits for.

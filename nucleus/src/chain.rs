@@ -13,7 +13,7 @@ use crate::arch::{memory, timer};
 use crate::cpu;
 use crate::domain::Domain;
 use crate::operation::STEPS;
-use crate::pointer::{Link, Ref};
+use crate::pointer::{Link, Ref, look};
 use crate::table::{Content, Entry, Object};
 use crate::thread::{Runs, Thread};
 use crate::{deadline, info, lending, removal, schedule, trace};
@@ -79,7 +79,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     callee.waiters.append(caller);
     // Who is on the short way back from there may not have seen that somebody waits now; afterwards they all see it.
     cpu::hold_up_where(held, |other| other.domain_there() == Some(callee));
-    if cpu::several(held) && callee.shares().any(|share| share.pool.get().is_some()) {
+    if cpu::several(held) && callee.shares().any(|share| look(&share.pool).is_some()) {
         callee.waiters.remove(caller);
         caller.wait.set(Wait::No);
         caller.leave()
@@ -168,7 +168,7 @@ fn fetch(domain: Ref<Domain>) -> Link<Activation> {
     let held = domain.held();
     for other in cpu::others(held) {
         let share = domain.share_on(other.number as usize);
-        if share.pool.get().is_some() {
+        if look(&share.pool).is_some() {
             cpu::hold_up(other);
             if let Some(activation) = share.pool.get() {
                 share.pool.set(activation.next.get());

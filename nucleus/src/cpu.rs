@@ -9,14 +9,14 @@
 use crate::activation::Activation;
 use crate::arch::{interrupts, processor};
 use crate::domain::Domain;
-use crate::pointer::{Held, Link, Nucleus, Ref};
+use crate::pointer::{Held, Link, Nucleus, Ref, look};
 use crate::schedule::Seat;
 use crate::semaphore::Semaphore;
 use crate::table::Entry;
 use crate::thread::{Runs, Thread};
 use abi::{Error, MAX_CPUS, MAX_THREADS};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicUsize, Ordering, fence};
+use core::sync::atomic::{Ordering, fence};
 use parallel::quiet::Quiet;
 
 /// What runs on a CPU, and where its stack is. The fields up to `settles` are used by `entry.s`.
@@ -362,13 +362,9 @@ pub fn hold_up_thread(thread: Ref<Thread>) {
 }
 
 impl Ref<Cpu> {
-    /// The domain in which another CPU is; its short ways change it meanwhile. What that CPU did before is seen from here on.
+    /// The domain in which another CPU is; its short ways change it meanwhile.
     pub fn domain_there(self) -> Link<Domain> {
-        // SAFETY: an aligned word of a block, which lives for ever. Domains go only with the lock, and when no CPU is in them.
-        unsafe {
-            let domain = &raw mut (*self.pointer()).domain;
-            Ref::link(AtomicUsize::from_ptr(domain.cast()).load(Ordering::Acquire))
-        }
+        look(&self.domain)
     }
     /// The CPU runs no thread any more; it finds out when it gets the lock.
     pub fn leave_thread(self) {

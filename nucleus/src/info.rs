@@ -4,7 +4,7 @@ use crate::activation::Activation;
 use crate::arch::timer;
 use crate::domain::{self, Domain};
 use crate::operation::Stop;
-use crate::pointer::{Held, Nucleus, Ref};
+use crate::pointer::{Held, Nucleus, Ref, look};
 use crate::table::Object;
 use crate::thread::{self, Thread};
 use crate::{account, cpu, frames, log, schedule};
@@ -192,7 +192,7 @@ fn cpu_record(held: Held, number: usize) -> info::Cpu {
     let identity = cpu::identity_of(held, number) as u64;
     let mut record = info::Cpu { number: number as u64, identity, ..info::Cpu::OFF };
     let Some(cpu) = cpu::of(held, number) else { return record };
-    let thread = cpu.thread.get().filter(|thread| !cpu.idle.get() && !schedule::is_seat(*thread));
+    let thread = look(&cpu.thread).filter(|thread| !cpu.idle.get() && !schedule::is_seat(*thread));
     record.state = match thread {
         Some(_) => info::cpu_state::BUSY,
         None if cpu.idle.get() => info::cpu_state::IDLE,
@@ -213,14 +213,14 @@ fn cpu_record(held: Held, number: usize) -> info::Cpu {
 }
 
 fn thread_record(thread: Ref<Thread>) -> info::Thread {
-    let held = thread.held();
+    let (held, top) = (thread.held(), look(&thread.top));
     info::Thread {
         number: thread.number as u64,
         home: thread.home.number,
-        now: thread.top.get().map_or(thread.home.number, |top| top.domain.number),
+        now: top.map_or(thread.home.number, |top| top.domain.number),
         state: thread.runs.get() as u64,
         priority: thread.priority.get() as u64,
-        depth: thread.top.get().map_or(0, |top| top.depth.get() as u64 + 1),
+        depth: top.map_or(0, |top| top.depth.get() as u64 + 1),
         used: timer::to_nanoseconds(thread.used.get()),
         cpu: thread.cpu.get().number as u64,
         cpus: thread.cpus.get() & cpu::mask(held),

@@ -12,10 +12,9 @@
 use crate::activation::{Activation, State, Wait};
 use crate::chain;
 use crate::domain::{Domain, SLOW_LENT};
-use crate::pointer::{Link, Ref};
+use crate::pointer::{Link, Ref, look};
 use crate::schedule;
 use crate::thread::{Runs, Thread, by_number};
-use core::sync::atomic::{Ordering, fence};
 
 /// Waits that are followed from one waiter.
 const MAX_FOLLOWED: usize = 8;
@@ -46,13 +45,13 @@ pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
     let (mut next, mut steps) = (callee.activations.get(), MAX_LOOKED_AT);
     while let Some(activation) = next.filter(|_| steps > 0) {
         next = activation.domain_next.get();
-        if activation.state.get() == State::Free || activation.bottom.get() {
+        if activation.state_there() == State::Free || activation.bottom.get() {
             continue;
         }
         steps -= 1;
         let top = match activation.thread.get() {
             Some(thread) if thread.priority.get() >= waiter.amount.get() && !(lifts && thread.has_share()) => continue,
-            Some(thread) => thread.top.get(),
+            Some(thread) => look(&thread.top),
             None => top_of(activation, &mut steps),
         };
         if top.is_some_and(|top| top.wait.get() != Wait::Semaphore || top.holder.get().is_some()) {
@@ -64,7 +63,7 @@ pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
 /// Lends `priority` to an activation, and to what its chain waits for in turn; `lifts` their shares of time, too.
 fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, lifts: bool, mut steps: u32) {
     for _ in 0..MAX_FOLLOWED {
-        let (thread, state) = (thread_of(holder), holder.state.get());
+        let (thread, state) = (thread_of(holder), holder.state_there());
         if state == State::Free {
             return;
         }
@@ -79,7 +78,7 @@ fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, 
                 if thread.runs.get() == Runs::Ready {
                     return schedule::post_again(thread);
                 }
-                thread.top.get()
+                look(&thread.top)
             }
             Some(_) => return,
             None => top_of(holder, &mut steps),
@@ -151,11 +150,10 @@ fn count_lent(domain: Ref<Domain>, more: bool) {
 /// the pool or put it back meanwhile: it writes the thread before the state, and here the state is read before the thread.
 fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
     let held = activation.held();
-    if activation.state.get() == State::Free {
+    if activation.state_there() == State::Free {
         return None;
     }
-    fence(Ordering::Acquire);
-    let thread = activation.thread.get();
+    let thread = look(&activation.thread);
     if cfg!(feature = "checked") && thread.is_some_and(|thread| by_number(held, thread.number as usize) != Some(thread))
     {
         panic!("an activation is in the chain of a thread that is gone");
@@ -175,7 +173,7 @@ fn top_of(activation: Ref<Activation>, steps: &mut u32) -> Link<Activation> {
 
 /// A thread's priority is the highest of its own and those of its chain; its share of time is its own.
 pub fn settle(thread: Ref<Thread>) {
-    settle_at(thread, thread.top.get().map_or(0, priority_of));
+    settle_at(thread, look(&thread.top).map_or(0, priority_of));
 }
 
 /// As [`settle`], if the highest priority of the chain is this.
@@ -195,7 +193,7 @@ pub fn priority_of(top: Ref<Activation>) -> u8 {
     let (mut priority, mut next) = (0, Some(top));
     while let Some(activation) = next {
         priority = higher(activation, priority);
-        next = activation.caller.get();
+        next = look(&activation.caller);
     }
     priority
 }

@@ -75,11 +75,11 @@ extern crate std;
 
 mod pointer;
 
-pub use pointer::{Boot, Fresh, Held, Link, Nucleus, Ref};
+pub use pointer::{Boot, Fresh, Held, Link, Nucleus, Ref, look};
 
 #[cfg(test)]
 mod tests {
-    use super::{Boot, Fresh, Held, Link, Nucleus, Ref};
+    use super::{Boot, Fresh, Held, Link, Nucleus, Ref, look};
     use core::cell::Cell;
     use std::boxed::Box;
 
@@ -129,7 +129,9 @@ mod tests {
         one.next.set(Some(two));
         two.next.set(Some(one));
         let back = one.next.get().and_then(|next| next.next.get());
-        assert!(back == Some(one));
+        assert!(back == Some(one) && look(&one.next) == Some(two));
+        one.next.set(None);
+        assert!(look(&one.next).is_none());
         assert_eq!(size_of::<Held>(), 0);
     }
 

@@ -5,10 +5,11 @@
 //! interrupts off under one lock, so one CPU at a time touches them. Nobody has an object to himself but its maker ([`Fresh`]):
 //! what of it changes stands in cells, and all that a [`Ref`] gives is shared.
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// The nucleus lock is this CPU's. It takes no room, and only the way into the nucleus that took the lock makes it; whoever has
 /// it, or a pointer that was had with it, gives it on.
@@ -67,6 +68,13 @@ impl<T> Ref<T> {
     pub fn address(self) -> usize {
         self.pointer() as usize
     }
+}
+
+/// A link that another CPU may change meanwhile, on a short way, without the lock. What that CPU did before is seen from here on.
+#[inline(always)]
+pub fn look<T>(link: &Cell<Link<T>>) -> Link<T> {
+    // SAFETY: an aligned word, which holds an address of a live object or 0: objects go only with the lock.
+    unsafe { Ref::link(AtomicUsize::from_ptr(link.as_ptr().cast()).load(Ordering::Acquire)) }
 }
 
 impl<T> Deref for Ref<T> {
