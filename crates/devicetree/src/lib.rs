@@ -9,13 +9,17 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod cells;
 mod memory;
 mod pci;
 mod walk;
 
+pub use cells::Range;
 pub use memory::{MAX_RANGES, Memory};
 pub use pci::Window;
-pub use walk::{Found, Range};
+pub use walk::Found;
+
+use cells::{cell, number, text};
 
 const MAGIC: u32 = 0xd00d_feed;
 /// Bytes of the header (version 17).
@@ -63,17 +67,6 @@ impl Error {
             Self::Reserved => "the device tree reserves memory at an address that cannot be told",
         }
     }
-}
-
-/// Four bytes, big-endian.
-pub(crate) fn cell(bytes: &[u8], at: usize) -> Option<u32> {
-    let (word, _) = bytes.get(at..)?.split_first_chunk()?;
-    Some(u32::from_be_bytes(*word))
-}
-
-/// The bytes before the first NUL.
-pub(crate) fn text(bytes: &[u8]) -> Option<&[u8]> {
-    bytes.iter().position(|byte| *byte == 0).map(|end| &bytes[..end])
 }
 
 /// A tree that was looked at.
@@ -138,7 +131,7 @@ impl<'a> Tree<'a> {
     /// Memory that is not to be used, besides that of nodes (5.3).
     pub fn reservations(&self) -> impl Iterator<Item = Range> + use<'a> {
         self.reserved.chunks_exact(16).map_while(|entry| {
-            let range = Range { start: walk::number(entry, 0, 2)?, bytes: walk::number(entry, 8, 2)? };
+            let range = Range { start: number(entry, 0, 2)?, bytes: number(entry, 8, 2)? };
             (range.bytes != 0).then_some(range)
         })
     }

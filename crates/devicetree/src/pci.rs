@@ -1,8 +1,9 @@
 //! What the node of a PCI host bridge says ("PCI Bus Binding to Open Firmware", IEEE 1275; Devicetree Specification,
 //! 2.4.3 for maps of interrupts).
 
-use crate::walk::{Found, Range, number};
-use crate::{Tree, cell};
+use crate::Tree;
+use crate::cells::{Range, cell, number};
+use crate::walk::Found;
 
 /// Cells of an address on a PCI bus.
 const CELLS: usize = 3;

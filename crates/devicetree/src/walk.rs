@@ -1,22 +1,7 @@
 //! Walking a tree, with the buses above each node.
 
-use crate::{MAX_DEPTH, Token, Tree, cell};
-
-/// Bytes of memory or registers, as the CPU sees them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Range {
-    /// First physical address.
-    pub start: u64,
-    /// How many.
-    pub bytes: u64,
-}
-
-impl Range {
-    /// Where it ends.
-    pub fn end(self) -> u64 {
-        self.start.saturating_add(self.bytes)
-    }
-}
+use crate::cells::{Range, cell, number};
+use crate::{MAX_DEPTH, Token, Tree};
 
 /// A node with its properties, and how the buses above it translate addresses.
 #[derive(Clone, Copy)]
@@ -38,15 +23,6 @@ struct Bus<'a> {
     size_cells: usize,
     /// `None`: what is below cannot be reached by the CPU. Empty: addresses are the same.
     ranges: Option<&'a [u8]>,
-}
-
-/// A number of one or two cells; of more the last two count.
-pub(crate) fn number(bytes: &[u8], at: usize, cells: usize) -> Option<u64> {
-    let mut value = 0;
-    for index in 0..cells {
-        value = value << 32 | cell(bytes, at + 4 * index)? as u64;
-    }
-    Some(value)
 }
 
 impl<'a> Tree<'a> {

@@ -28,6 +28,7 @@ mod allocate;
 mod audit;
 mod blocks;
 mod directory;
+mod entry;
 pub mod layout;
 mod path;
 mod recover;

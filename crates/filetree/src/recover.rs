@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::directory::{Slot, header_inode, header_length};
+use crate::entry::{Slot, header_inode, header_length};
 use crate::layout::*;
 use crate::tree::Tree;
 use crate::{Error, MAX_NAME, PAGE_BYTES, Pages};

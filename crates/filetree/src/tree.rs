@@ -1,6 +1,6 @@
 //! The operations.
 
-use crate::directory::{Name, header_inode, header_length};
+use crate::entry::{Name, header_inode, header_length};
 use crate::layout::*;
 use crate::{Error, Kind, MAX_NAME, Node, PAGE_BYTES, Pages};
 

@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 use quote::format_ident;
 
 use crate::client::is_unit;
-use crate::hygienic as quote;
+use crate::hygiene::hygienic as quote;
 use crate::model::{Interface, Method, Place, docs};
 
 /// `NameServer`.

@@ -3,6 +3,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod level;
 pub mod policy;
 pub mod queues;
 pub mod shares;

@@ -22,13 +22,15 @@
 //! before it looks for spare threads, and who has a spare thread says so before it looks for who rests, both `SeqCst`; so one
 //! of them sees the other. The bit in `Board::idle` is a claim: who clears it hands a thread to that CPU, nobody else does.
 
+mod notes;
 mod sharing;
 
-use crate::queues::{Queues, level_of};
+use crate::level::level_of;
+use crate::queues::Queues;
 use abi::sched::{Board, Event, IDLE, SPARES, ThreadWord};
 use abi::{Error, MAX_CPUS, MAX_THREADS, PRIORITIES};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use sharing::{Companion, Threads};
+use notes::{Companion, Threads};
 
 /// Times that a thread wakes its CPU alone, in step with another CPU, before it moves there.
 pub const ALONE: u32 = 64;

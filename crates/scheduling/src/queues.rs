@@ -1,5 +1,6 @@
 //! One queue per priority, linked through arrays; a bit says which are not empty.
 
+use crate::level::level_of;
 use crate::shares::Shares;
 use abi::sched::ThreadWord;
 use abi::{MAX_THREADS, PRIORITIES};
@@ -18,13 +19,6 @@ pub struct Queues {
 
 /// A queued thread has a share of time: its level is the one noted until that is used up.
 const SHARE: u8 = 0x80;
-
-/// The queue of a priority: the highest is taken first.
-#[inline(always)]
-pub const fn level_of(priority: u8) -> usize {
-    let level = priority as usize % PRIORITIES;
-    if cfg!(feature = "reversed") { PRIORITIES - 1 - level } else { level }
-}
 
 impl Default for Queues {
     fn default() -> Self {

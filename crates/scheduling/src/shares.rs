@@ -5,7 +5,7 @@
 //!
 //! Time is looked at when the scheduler is entered. So they use as much more as they run without that: a slice.
 
-use crate::queues::level_of;
+use crate::level::level_of;
 use abi::sched::BEHIND;
 
 /// What threads with a share of time used, and where they are queued.
