@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 use runtime::abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Error, MAX_DERIVATION, MESSAGE_BYTES, NEVER, PAGE_BYTES, layout, op, rights};
@@ -12,9 +12,9 @@ use runtime::entry::Owned;
 use runtime::thread::{self, Thread};
 use runtime::{Entry, op as operation};
 
-use crate::Crime;
-use crate::arch::{KERNEL, NON_CANONICAL};
+use crate::arch::{KERNEL, NON_CANONICAL, START};
 use crate::child::{Child, PATIENCE};
+use crate::crime::Crime;
 
 type Outcome = Result<(), Error>;
 
@@ -307,9 +307,6 @@ fn own_removal() -> Result<String, String> {
     }
     Ok("it ends in the middle, and others finish the work".to_string())
 }
-
-/// 1: the thread below may begin; 2: it has begun; 3: it was not removed.
-pub static START: AtomicU64 = AtomicU64::new(0);
 
 /// Each mapping is derived from the one before; the nucleus ends that at a fixed depth.
 fn map_deep() -> Result<String, String> {

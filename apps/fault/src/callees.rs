@@ -16,7 +16,7 @@ use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, arch, message, op};
 
-use crate::Crime;
+use crate::crime::Crime;
 use crate::deaths;
 use crate::launch::Process;
 

@@ -14,8 +14,9 @@ use runtime::op::{self, Schedule};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, table};
 
+use crate::child;
 use crate::child::{Child, PATIENCE};
-use crate::{Crime, child};
+use crate::crime::Crime;
 
 /// All of them.
 pub const ALL: &[Crime] = &[

@@ -1,8 +1,8 @@
 //! Crimes for which a domain dies. Each function commits one and, if the machine lets it, comes back. Those of one ISA
 //! alone are in [`crate::arch`].
 
-use crate::Crime;
 use crate::arch::{self, NON_CANONICAL, jump};
+use crate::crime::Crime;
 
 /// An address that belongs to the nucleus.
 const KERNEL: u64 = arch::KERNEL + 0x10_0000;

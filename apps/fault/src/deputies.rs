@@ -20,7 +20,7 @@ use runtime::thread::{self, Thread};
 use runtime::{Entry, op};
 use tool::inspect;
 
-use crate::Crime;
+use crate::crime::Crime;
 use crate::launch::Process;
 
 /// All of them.

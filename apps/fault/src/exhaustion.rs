@@ -22,7 +22,7 @@ use runtime::stream::FILE_SYSTEM;
 use runtime::{Entry, op as operation};
 use tool::inspect::{self, PROC};
 
-use crate::Crime;
+use crate::crime::Crime;
 
 /// More frames than anything here takes.
 const MOST: u64 = 300;

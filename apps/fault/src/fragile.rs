@@ -10,7 +10,7 @@ use runtime::connection::{Connection, Name};
 use runtime::{op, thread};
 use tool::inspect;
 
-use crate::Crime;
+use crate::crime::Crime;
 
 /// All of them.
 pub const ALL: &[Crime] = &[

@@ -15,7 +15,7 @@ use runtime::entry::Owned;
 use runtime::stream::FILE_SYSTEM;
 use tool::inspect::PROC;
 
-use crate::Crime;
+use crate::crime::Crime;
 
 const PATH: &str = "/tmp/damaged";
 /// Machines, as ELF headers name them: a program of one becomes one of the other.

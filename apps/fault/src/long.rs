@@ -15,8 +15,8 @@ use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, message, table};
 
-use crate::Crime;
 use crate::child;
+use crate::crime::Crime;
 use crate::launch::Process;
 
 /// All of them.

@@ -35,6 +35,7 @@ mod bounds;
 mod callees;
 mod chases;
 mod child;
+mod crime;
 mod deaths;
 mod deputies;
 mod exhaustion;
@@ -53,90 +54,10 @@ mod snapshots;
 mod storms;
 mod terminal;
 
-use alloc::string::String;
-use runtime::abi::Error;
+use crime::{Crime, Deed};
 use tool::{Arguments, USAGE, println};
 
 runtime::entry!(main);
-
-/// What is done, and what must come of it.
-enum Deed {
-    /// The domain dies.
-    Dies(fn()),
-    /// The nucleus refuses it so.
-    Refused(Error, fn() -> Result<(), Error>),
-    /// Nothing.
-    Harmless(fn() -> Result<(), Error>),
-    /// It tells by itself what came of it, or what is wrong with that.
-    Tried(fn() -> Result<String, String>),
-}
-
-/// A crime.
-struct Crime {
-    name: &'static str,
-    what: &'static str,
-    deed: Deed,
-}
-
-impl Crime {
-    const fn death(name: &'static str, what: &'static str, die: fn()) -> Self {
-        Self { name, what, deed: Deed::Dies(die) }
-    }
-    const fn refusal(name: &'static str, what: &'static str, error: Error, commit: fn() -> Result<(), Error>) -> Self {
-        Self { name, what, deed: Deed::Refused(error, commit) }
-    }
-    const fn harmless(name: &'static str, what: &'static str, commit: fn() -> Result<(), Error>) -> Self {
-        Self { name, what, deed: Deed::Harmless(commit) }
-    }
-    const fn tried(name: &'static str, what: &'static str, commit: fn() -> Result<String, String>) -> Self {
-        Self { name, what, deed: Deed::Tried(commit) }
-    }
-
-    /// Commits it and tells what happened; true if that is right.
-    fn run(&self) -> bool {
-        match self.deed {
-            Deed::Dies(die) => {
-                die();
-                println!("{}: nothing happened: that must not be", self.name);
-                false
-            }
-            Deed::Refused(right, commit) => match commit() {
-                Err(error) if error == right => {
-                    println!("{}: refused: {error}", self.name);
-                    true
-                }
-                Err(error) => {
-                    println!("{}: refused: {error}, but it should be: {right}", self.name);
-                    false
-                }
-                Ok(()) => {
-                    println!("{}: not refused: that must not be", self.name);
-                    false
-                }
-            },
-            Deed::Harmless(commit) => match commit() {
-                Ok(()) => {
-                    println!("{}: no harm done", self.name);
-                    true
-                }
-                Err(error) => {
-                    println!("{}: {error}", self.name);
-                    false
-                }
-            },
-            Deed::Tried(commit) => match commit() {
-                Ok(text) => {
-                    println!("{}: {text}", self.name);
-                    true
-                }
-                Err(text) => {
-                    println!("{}: {text}: that must not be", self.name);
-                    false
-                }
-            },
-        }
-    }
-}
 
 const HELP: &str = "\
 usage: fault KIND

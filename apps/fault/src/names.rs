@@ -16,8 +16,8 @@ use runtime::server::{self, ServeWord};
 use runtime::{Entry, op, thread};
 use tool::inspect::{self, PROC};
 
-use crate::Crime;
 use crate::callees;
+use crate::crime::Crime;
 use crate::launch::Process;
 
 /// All of them. They need a system with `randomd`.

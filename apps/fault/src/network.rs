@@ -17,8 +17,8 @@ use runtime::{Entry, op, thread};
 use sockets::{Endpoint, NetError, Refusal, Session};
 use tool::inspect::{self, PROC};
 
-use crate::Crime;
 use crate::child::Child;
+use crate::crime::Crime;
 use crate::launch::Process;
 
 /// All of them.

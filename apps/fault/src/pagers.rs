@@ -12,8 +12,8 @@ use runtime::op;
 use runtime::server::{self, Serve};
 use runtime::thread;
 
-use crate::Crime;
 use crate::child::Child;
+use crate::crime::Crime;
 
 /// All of them.
 pub const ALL: &[Crime] = &[

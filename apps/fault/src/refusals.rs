@@ -6,8 +6,8 @@ use runtime::abi::{Control, Error, MESSAGE_BYTES, layout, rights};
 use runtime::entry::Owned;
 use runtime::{Entry, arch, op as operation};
 
-use crate::Crime;
 use crate::arch::{KERNEL, NON_CANONICAL};
+use crate::crime::Crime;
 
 type Outcome = Result<(), Error>;
 

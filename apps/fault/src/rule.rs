@@ -5,10 +5,10 @@ use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::{Entry, server};
 
-use crate::Crime;
 use crate::bounds::{status, with_victim};
 use crate::callees;
 use crate::child::Child;
+use crate::crime::Crime;
 
 type Outcome = Result<(), Error>;
 

@@ -9,7 +9,7 @@ use interfaces::status::StatusClient;
 use runtime::connection::{Connection, Name};
 use runtime::{op, thread};
 
-use crate::Crime;
+use crate::crime::Crime;
 
 /// It needs a system with `status`.
 pub const ALL: &[Crime] = &[Crime::tried("snapshots", "asks for the state of the system again and again", snapshots)];

@@ -14,7 +14,7 @@ use runtime::thread::Thread;
 use runtime::{arch, op, table};
 use tool::inspect::PROC;
 
-use crate::Crime;
+use crate::crime::Crime;
 use crate::launch::Process;
 
 /// All of them.

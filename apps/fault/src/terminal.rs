@@ -14,7 +14,7 @@ use runtime::server::{self, ServeWord};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, op};
 
-use crate::Crime;
+use crate::crime::Crime;
 
 /// All of them.
 pub const ALL: &[Crime] = &[

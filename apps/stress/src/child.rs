@@ -10,21 +10,17 @@
 //! call entry of others. A call that could is drawn again with the victim in place of ourselves.
 
 use runtime::abi::rights::Kind;
-use runtime::abi::{Control, Error, MESSAGE_WORDS, NEVER, layout, op, rights};
+use runtime::abi::{Control, NEVER, layout, op, rights};
 use runtime::entry::Entry;
-use runtime::{arch, op as operation};
+use runtime::op as operation;
 
-use crate::histogram::{self, Histogram};
-use crate::random::Random;
+use stress::histogram::{self, Histogram};
+use stress::random::Random;
+
+use crate::calls::{Child, FIRST, PAGE, THINGS};
 use crate::scenes::Stage;
 use crate::storm::{self, Storm};
 
-/// First index of the things: what the runtime uses stands before.
-pub const FIRST: u64 = 128;
-/// Indices that are used.
-pub const THINGS: u64 = 48;
-/// A page of ours that may be mapped elsewhere: in the heap, never used by the program itself.
-pub const PAGE: u64 = layout::PROGRAM_END + 0x80_0000;
 /// Where victims get it.
 const TARGET: u64 = 0x5000_0000;
 /// Calls after which all things are made anew, so that accounts and tables do not stay full.
@@ -61,16 +57,6 @@ const OPERATIONS: [usize; 25] = [
     op::ENTRY_INFO,
     op::IPC,
 ];
-
-pub struct Child {
-    pub random: Random,
-    pub histogram: Histogram,
-    pub victim: u64,
-    pub account: u64,
-    pub semaphore: u64,
-    /// Calls that met a dead victim since it was made.
-    refused_by_dead: u64,
-}
 
 /// Makes `count` calls.
 pub fn run(seed: u64, count: u64) -> Histogram {
@@ -117,19 +103,6 @@ impl Child {
         self.call(op::ACCOUNT_NEW, [layout::ACCOUNT as u64, frames, self.account, 0, 0, 0]);
         self.call(op::DOMAIN_NEW, [self.account, 0, 0, self.victim, u64::from_le_bytes(*b"victim\0\0"), 0]);
         self.call(op::SEMAPHORE_NEW, [self.account, 1, self.semaphore, 0, 0, 0]);
-    }
-
-    /// Makes a kernel operation and counts its answer.
-    pub fn call(&mut self, index: usize, words: [u64; 6]) -> u64 {
-        let first: [u64; MESSAGE_WORDS] = [words[0], words[1], words[2], words[3], words[4]];
-        // SAFETY: what `step` draws names nothing that this program lives on, see the module.
-        let (status, ..) = unsafe { arch::call(index, first, Control(words[5])) };
-        let row = if index < op::COUNT { index } else { histogram::OTHER };
-        self.histogram.count(row, status);
-        if status == Error::PeerDied as u64 {
-            self.refused_by_dead += 1;
-        }
-        status
     }
 
     fn step(&mut self, stage: &Stage, storm: &Storm) {

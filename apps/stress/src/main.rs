@@ -8,7 +8,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`arch`] | what is an ISA's own |
-//! | [`child`] | drawing calls and making them |
+//! | [`child`], [`calls`] | drawing calls and making them |
 //! | [`scenes`] | short sequences for what single calls hardly meet |
 //! | [`storm`], [`minion`] | domains that call each other, map to each other and die |
 //! | [`histogram`], [`counts`] | counting |
@@ -18,6 +18,7 @@
 extern crate alloc;
 
 mod arch;
+mod calls;
 mod child;
 mod counts;
 mod minion;
@@ -38,8 +39,7 @@ use runtime::thread;
 use tool::inspect::{self, PROC};
 use tool::{Arguments, println};
 
-use stress::histogram::{self, Histogram, OF_PROGRAMS};
-use stress::random;
+use stress::histogram::{Histogram, OF_PROGRAMS};
 
 runtime::entry!(main);
 

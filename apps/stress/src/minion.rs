@@ -9,8 +9,8 @@ use runtime::abi::{Control, NEVER, layout, op, rights};
 use runtime::arch;
 
 use crate::counts::COUNTS;
-use crate::histogram;
-use crate::random::Random;
+use stress::histogram;
+use stress::random::Random;
 
 /// Indices of a minion's table.
 pub const LINKS: [u64; 2] = [48, 49];

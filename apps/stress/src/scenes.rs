@@ -9,8 +9,8 @@ use runtime::server::{self, ServeWord};
 use runtime::thread::Thread;
 use runtime::{op as operation, table};
 
-use crate::child::{Child, FIRST, THINGS};
-use crate::histogram;
+use crate::calls::{Child, FIRST, THINGS};
+use stress::histogram;
 
 /// Indices that only scenes use: behind the things.
 const OWN: u64 = FIRST + THINGS + 8;

@@ -14,11 +14,11 @@ use runtime::server::{self, ServeWord};
 use runtime::thread::Thread;
 use runtime::{arch, op as operation};
 
-use crate::child::{Child, PAGE};
+use crate::calls::{Child, PAGE};
 use crate::counts::{COUNTS, Counts};
-use crate::histogram;
 use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, WINDOW, WINDOW_PAGES};
-use crate::random::Random;
+use stress::histogram;
+use stress::random::Random;
 
 /// Indices of our table from here on.
 const FIRST: u64 = 256;

@@ -13,7 +13,7 @@ use runtime::interface::Failure;
 use runtime::interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
 use runtime::stream::{FILE_SYSTEM, Path};
 
-use crate::load::{again, tell};
+use crate::again::{again, tell};
 use crate::random::Random;
 
 const FOLDER: &str = "/tmp/torment";

@@ -2,7 +2,6 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::fmt::Display;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use loader::startup::{Contents, write};
@@ -19,6 +18,7 @@ use runtime::sync::Mutex;
 use runtime::thread::{self, Thread};
 use tool::inspect::PROC;
 
+use crate::again::{again, tell};
 use crate::files::Files;
 use crate::random::Random;
 
@@ -99,21 +99,6 @@ impl Load {
 
     fn count(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// An error as text, with what was tried.
-pub fn tell<E: Display>(what: &str) -> impl Fn(E) -> String {
-    move |error| format!("{what}: {error}")
-}
-
-/// Repeats a call that the server died in. It is we who kill servers, so it is not the call's fault, however often.
-pub fn again<R, E>(mut call: impl FnMut() -> Result<R, Failure<E>>) -> Result<R, Failure<E>> {
-    loop {
-        match call() {
-            Err(Failure::Transport(Error::PeerDied)) => {}
-            outcome => return outcome,
-        }
     }
 }
 

@@ -11,9 +11,11 @@
 
 extern crate alloc;
 
+mod again;
 mod clients;
 mod files;
 mod load;
+mod log;
 mod only;
 mod random;
 
@@ -21,10 +23,10 @@ use alloc::format;
 use alloc::string::String;
 
 use load::LOADS;
+use log::Log;
+use only::{LOOK, PATIENCE};
 use random::Random;
-use runtime::abi::info;
 use runtime::thread;
-use tool::inspect;
 use tool::{Arguments, println};
 
 runtime::entry!(main);
@@ -49,10 +51,6 @@ killed, cancelled, and run into deadlines at random instants, N rounds (10) for
 each service, and a fresh client must be answered soon after each.
 ";
 
-/// Nanoseconds until everything must go on after a kill.
-const PATIENCE: u64 = 10_000_000_000;
-/// Nanoseconds between two looks.
-const LOOK: u64 = 300_000;
 /// Longest time before a kill, in nanoseconds: when all is at work, and while the victim starts.
 const AT_WORK: u64 = 6_000_000;
 const STARTING: u64 = 1_500_000;
@@ -138,41 +136,5 @@ fn all_go_on(when: &str) -> Result<(), String> {
             return Err(format!("{when}: {} does not go on", load.name));
         }
         thread::sleep(LOOK).map_err(|error| format!("{error}"))?;
-    }
-}
-
-/// What the kernel log says of the victim, read as it grows: it keeps less than all of it.
-struct Log {
-    died: String,
-    restarted: String,
-    position: u64,
-    rest: String,
-    deaths: u64,
-    restarts: u64,
-}
-
-impl Log {
-    fn new(victim: &str) -> Result<Self, String> {
-        let (died, restarted) = (format!(" {victim} died"), format!("roottask: restarting {victim}"));
-        Ok(Self { died, restarted, position: 0, rest: String::new(), deaths: 0, restarts: 0 })
-    }
-
-    /// What was told so far does not count.
-    fn skip(&mut self) -> Result<(), String> {
-        self.read()?;
-        (self.deaths, self.restarts) = (0, 0);
-        Ok(())
-    }
-
-    fn read(&mut self) -> Result<(), String> {
-        let rest = &mut self.rest;
-        let position = inspect::log(info::LOG, self.position, |bytes| rest.push_str(&String::from_utf8_lossy(bytes)));
-        self.position = position.map_err(|error| format!("kernel log: {error}"))?;
-        while let Some(end) = self.rest.find('\n') {
-            let line: String = self.rest.drain(..=end).collect();
-            self.deaths += u64::from(line.contains(&self.died));
-            self.restarts += u64::from(line.trim_end().ends_with(&self.restarted));
-        }
-        Ok(())
     }
 }

@@ -9,9 +9,13 @@ use runtime::thread;
 use tool::inspect::{self, PROC};
 use tool::{Arguments, println};
 
+use crate::log::Log;
 use crate::random::Random;
-use crate::{LOOK, Log, PATIENCE};
 
+/// Nanoseconds until everything must go on after a kill.
+pub const PATIENCE: u64 = 10_000_000_000;
+/// Nanoseconds between two looks.
+pub const LOOK: u64 = 300_000;
 const MILLISECOND: u64 = 1_000_000;
 
 /// A component that is to be killed so many times more.

@@ -6,7 +6,7 @@ use pci::place::Free;
 use runtime::tree::{self, MORE_REGISTERS, SHARED};
 use runtime::{Entry, op};
 
-use crate::pci::Function;
+use crate::function::Function;
 
 /// What the node is compatible with.
 const KIND: &str = "pci-host-ecam-generic";

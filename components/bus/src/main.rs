@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+mod function;
 mod host;
 mod pci;
 mod service;

@@ -10,17 +10,11 @@ use pci::{Activity, Configuration, Copy, register};
 use runtime::sync::Once;
 use runtime::{Entry, op};
 
+use crate::function::Function;
 use crate::host::Host;
 
 const ADDRESS: u64 = 0;
 const DATA: u64 = 4;
-
-/// One function of a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Function {
-    pub(crate) device: u32,
-    pub(crate) function: u32,
-}
 
 /// A function, and what its configuration said before anybody had it.
 pub struct Found {

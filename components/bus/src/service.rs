@@ -14,7 +14,8 @@ use runtime::server::Serve;
 use runtime::sync::Mutex;
 use runtime::{Direct, Entry, op, thread};
 
-use crate::pci::{Found, Function};
+use crate::function::Function;
+use crate::pci::Found;
 
 const PAGE: u64 = abi::PAGE_BYTES as u64;
 /// Registers of one device behind one base register, at most.

@@ -11,17 +11,12 @@ use smoltcp::wire::{DnsQueryType, Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6
 
 use crate::chance;
 use crate::demux::endpoint;
-use crate::limits::What;
 use crate::pages::Buffers;
 use crate::slots::Number;
-use crate::socket::{Datagrams, Echo, Inbox, Kind, Socket};
+use crate::socket::{Datagrams, Echo, Inbox, Kind, PACKETS, Socket, What};
 use crate::stack::Stack;
 use crate::tcp::wire;
 
-/// Datagrams that wait in each direction, if their bytes fit into a page.
-const PACKETS: usize = 16;
-/// What the protocol's side notes of them, in both directions.
-pub const METADATA_BYTES: usize = 2 * PACKETS * size_of::<udp::PacketMetadata>();
 /// Bytes of an echo request's header.
 const ECHO_HEADER: usize = 8;
 

@@ -13,25 +13,8 @@ use crate::client::{COMPONENTS, Client};
 use crate::demux::Key;
 use crate::session::Session;
 use crate::slots::{self, Number};
-use crate::socket::{Datagrams, Flow, INBOX, Listener, Socket};
-use crate::{datagram, link, pages};
-
-/// What is counted.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// Sessions.
-    Session,
-    /// TCP connections, also those that are not accepted yet, and those that linger.
-    Flow,
-    /// Of these, connections that linger: more end the oldest one.
-    Lingering,
-    /// TCP ports that are listened on.
-    Listener,
-    /// UDP ports and ICMP echo.
-    Port,
-    /// Names that are asked for.
-    Query,
-}
+use crate::socket::{Datagrams, Flow, INBOX, Listener, METADATA_BYTES, Socket, What};
+use crate::{link, pages};
 
 /// How many of each.
 type Counts = [u16; 6];
@@ -131,7 +114,7 @@ const PORT: usize = size_of::<Datagrams>()
     + 5 * BLOCK
     + in_tree(16)
     + GROWN * size_of::<SocketStorage<'_>>()
-    + datagram::METADATA_BYTES
+    + METADATA_BYTES
     + INBOX * (size_of::<Endpoint>() + 32);
 const QUERY: usize = GROWN * size_of::<Option<dns::DnsQuery>>();
 

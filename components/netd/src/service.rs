@@ -15,9 +15,9 @@ use runtime::server::{self, Serve};
 use smoltcp::socket::tcp::RecvError;
 
 use crate::client;
-use crate::limits::What;
 use crate::session::Session as Client;
 use crate::slots::{NUMBER_BITS, Number};
+use crate::socket::What;
 use crate::socket::{Kind, Socket, Stage};
 use crate::stack::{self, Stack};
 use crate::tcp::SEGMENT;

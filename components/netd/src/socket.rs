@@ -5,12 +5,11 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use interfaces::net::{Endpoint, NetError};
 use smoltcp::iface::{SocketHandle, SocketSet};
-use smoltcp::socket::{dns, tcp};
+use smoltcp::socket::{dns, tcp, udp};
 use smoltcp::storage::{PacketBuffer, PacketMetadata};
 
 use crate::client::Client;
 use crate::demux::Key;
-use crate::limits::What;
 use crate::pages::{Buffers, Held};
 use crate::slots::Number;
 
@@ -42,6 +41,23 @@ pub enum Kind {
     Echo(Box<Echo>),
     /// A name that is asked for.
     Query(dns::QueryHandle),
+}
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Sessions.
+    Session,
+    /// TCP connections, also those that are not accepted yet, and those that linger.
+    Flow,
+    /// Of these, connections that linger: more end the oldest one.
+    Lingering,
+    /// TCP ports that are listened on.
+    Listener,
+    /// UDP ports and ICMP echo.
+    Port,
+    /// Names that are asked for.
+    Query,
 }
 
 impl Kind {
@@ -120,6 +136,11 @@ pub struct Datagrams {
     /// What came from here.
     pub local: Inbox,
 }
+
+/// Datagrams that wait in each direction, if their bytes fit into a page.
+pub const PACKETS: usize = 16;
+/// What the protocol's side notes of them, in both directions.
+pub const METADATA_BYTES: usize = 2 * PACKETS * size_of::<udp::PacketMetadata>();
 
 /// ICMP echo.
 pub struct Echo {

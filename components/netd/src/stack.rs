@@ -27,13 +27,13 @@ use smoltcp::wire::{
 use crate::chance;
 use crate::client::{COMPONENTS, Client};
 use crate::demux::{self, Class, Key};
-use crate::limits::{self, Holders, What};
+use crate::limits::{self, Holders};
 use crate::link::{self, Ethernet, Local};
 use crate::pages::Common;
 use crate::session::Session;
 use crate::sieve;
 use crate::slots::{Number, Slots};
-use crate::socket::{Kind, Socket};
+use crate::socket::{Kind, Socket, What};
 
 /// How long nothing happens at most, in nanoseconds.
 const LONGEST_WAIT: u64 = 60_000_000_000;

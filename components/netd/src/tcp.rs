@@ -12,10 +12,9 @@ use smoltcp::wire::{IpEndpoint, IpListenEndpoint};
 use crate::chance;
 use crate::client::{COMPONENTS, Client};
 use crate::demux::{Key, endpoint};
-use crate::limits::What;
 use crate::pages::{Buffers, Held, MAX_PAGES};
 use crate::slots::Number;
-use crate::socket::{Flow, Kind, Listener, Socket, Stage};
+use crate::socket::{Flow, Kind, Listener, Socket, Stage, What};
 use crate::stack::{Stack, nanoseconds};
 
 /// The other end may be silent so long while something is expected of it.

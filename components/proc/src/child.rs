@@ -18,7 +18,8 @@ use runtime::arch::MACHINE;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op::{self, Schedule};
-use runtime::sync::Mutex;
+use runtime::server::Service;
+use runtime::sync::{Mutex, Once};
 use runtime::{message, table};
 
 use crate::file::Source;
@@ -36,6 +37,16 @@ const OWN_FRAMES: u64 = 128;
 const KEPT_FRAMES: u64 = 320;
 /// Of these the account itself takes some.
 const KEPT_FOR_ACCOUNT: u64 = 2;
+
+/// The service behind the portal `PARENT` of programs.
+pub static PARENT: Service = Service::new();
+
+static DEATH: Once<Option<Entry>> = Once::new();
+
+/// The semaphore that is raised when a program's domain dies.
+pub fn death() -> Entry {
+    DEATH.get_or_make(|| op::semaphore_new(Entry::ACCOUNT, 0).ok()).unwrap_or(Entry::OWN)
+}
 
 /// The account of all programs but one, and of that one.
 static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
@@ -244,13 +255,14 @@ impl Child {
         let own_account = rights::COPY | rights::READ | rights::WRITE;
         op::entry_copy(Entry::OWN, account, domain, Entry::ACCOUNT, own_account).map_err(nucleus)?;
         op::entry_copy(Entry::OWN, domain, domain, Entry::DOMAIN, rights::ALL).map_err(nucleus)?;
-        op::portal_new(domain, crate::service(), process, Entry::PARENT, 0).map_err(nucleus)?;
-        crate::equip(domain).map_err(|error| {
+        op::portal_new(domain, PARENT.entry(), process, Entry::PARENT, 0).map_err(nucleus)?;
+        let all = Delegate::entry(domain.0, rights::ALL);
+        ParentClient(Direct(Entry::PARENT)).equip(all).map_err(|error| {
             runtime::log_about_program!("no portal to the name service: {error}");
             ProcessError::NoMemory
         })?;
         op::domain_set_max_priority(domain, SCHEDULE.priority.into()).map_err(nucleus)?;
-        op::domain_set_death_semaphore(domain, crate::table::death()).map_err(nucleus)
+        op::domain_set_death_semaphore(domain, death()).map_err(nucleus)
     }
 
     fn load(&self, source: &Source<'_>, program: &Program) -> Result<(), ProcessError> {

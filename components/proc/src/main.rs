@@ -47,19 +47,8 @@ const FIRST_METHOD: u64 = 1;
 /// Pages of stack that a call takes: to start a program, messages are put together beside the launch.
 const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES;
 
-static PARENT: Service = Service::new();
 static PROCESSES: Service = Service::new();
 static CHILDREN: Service = Service::new();
-
-/// The service behind the portal `PARENT` of programs.
-pub fn service() -> Entry {
-    PARENT.entry()
-}
-
-/// Has a domain given its portal to the name service.
-pub fn equip(domain: Entry) -> Result<(), Failure<ParentError>> {
-    ParentClient(Direct(Entry::PARENT)).equip(Delegate::entry(domain.0, abi::rights::ALL))
-}
 
 struct Processes;
 
@@ -274,9 +263,9 @@ fn main() -> u8 {
 }
 
 fn start() -> Result<(), Failure<ParentError>> {
-    table::death();
+    child::death();
     let services = || {
-        PARENT.make::<Parent>()?;
+        child::PARENT.make::<Parent>()?;
         CHILDREN.make::<Children>()?;
         PROCESSES.make::<Processes>()
     };

@@ -9,11 +9,11 @@ use interfaces::listing::{Record, Writer};
 use interfaces::parent::{MAX_PROGRAM_SERVICES, ParentError};
 use interfaces::process::{KEPT, ProcessError};
 use loader::startup::{ENTRY, Startup};
-use runtime::entry::{Entry, Owned};
+use runtime::entry::Owned;
 use runtime::op;
 use runtime::sync::{Condvar, Mutex, MutexGuard};
 
-use crate::child::{Child, Limits};
+use crate::child::{Child, Limits, death};
 use crate::file::Source;
 
 /// Processes there can be.
@@ -53,12 +53,6 @@ static TABLE: Mutex<Table> = Mutex::new(Table { processes: Vec::new(), last: 0, 
 static ENDED: Condvar = Condvar::new();
 /// Held while a domain is made.
 static SPAWNING: Mutex<()> = Mutex::new(());
-static DEATH: runtime::sync::Once<Option<Entry>> = runtime::sync::Once::new();
-
-/// The semaphore that is raised when a program's domain dies.
-pub fn death() -> Entry {
-    DEATH.get_or_make(|| op::semaphore_new(Entry::ACCOUNT, 0).ok()).unwrap_or(Entry::OWN)
-}
 
 impl Table {
     fn find(&mut self, number: u64) -> Option<usize> {

@@ -3,58 +3,31 @@
 //! What is to be started waits in a list until its time has come and what it has portals to is published. The main loop
 //! starts one after the other and never waits for any: calls are served, and others are watched, meanwhile.
 
-use crate::{fail, load, memory, parent, records, schedulers, services, vault};
+use crate::badge::{self, parent_service};
+use crate::domains::{finish, make_domain, remove};
+use crate::failure::fail;
+use crate::plan::{holds_machine, plan};
+use crate::running::{Life, RUNNING, Running, domain_of};
+use crate::{cpus, load, memory, records, schedulers, services, vault};
 use abi::NEVER;
-use abi::layout::{self, DEVICE, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
+use abi::layout::{DEVICE, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
 use abi::rights::{self, ALL, MAP_READ, MAP_WRITE};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use interfaces::listing::{Record, Writer};
 use interfaces::parent::{Force, ParentError, State};
 use runtime::op::{self, Schedule, clock};
 use runtime::program::STATUS_OF_NO_DEVICE;
-use runtime::sync::{Mutex, Once};
+use runtime::sync::Mutex;
 use runtime::{Entry, tree};
-use system::restarts::History;
-use system::{Account, Component, Restart, Special, System};
+use system::{Component, Restart, Special};
 
 /// Nanoseconds for which a component at the start of the system holds up those after it, until what it has portals to is
 /// published.
 const PATIENCE: u64 = 5_000_000_000;
-/// Frames kept back for `roottask` itself when a component gets the rest.
-const RESERVE: u64 = 512;
 /// Number of the record of the standby scheduler.
 const STANDBY: u16 = u16::MAX;
-
-/// A component that was started.
-pub struct Running {
-    number: u16,
-    /// The number of its domain in the nucleus's lists: no two instances share it.
-    instance: u64,
-    /// Its domain.
-    pub domain: Entry,
-    account: Entry,
-    thread: Option<Entry>,
-    /// What draws frames for it.
-    pub ticket: u64,
-    life: Life,
-}
-
-/// What is known of a component, from one instance to the next.
-#[derive(Clone, Copy, Default)]
-struct Life {
-    history: History,
-    /// When this instance was started.
-    started: u64,
-    /// How often it was started again since boot.
-    restarts: u64,
-    /// This instance published a service.
-    has_published: bool,
-    /// Somebody who may asked for the end of this instance: that is no sign that it fails.
-    is_killed: bool,
-}
 
 /// A component that is to be started.
 struct Pending {
@@ -70,18 +43,9 @@ struct Pending {
     cause: String,
 }
 
-struct Plan {
-    system: System<'static>,
-    events: Entry,
-    /// A bit for each component that has the whole machine: looking that up in the description takes thousands of instructions.
-    machines: u64,
-}
-
 /// Why the machine stops then.
 const SIGMA0_DIED: &str = "sigma0 died";
 
-static PLAN: Once<Plan> = Once::new();
-static RUNNING: Mutex<Vec<Running>> = Mutex::new(Vec::new());
 /// In the order in which they are tried. What is in neither list stays dead.
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 /// The component that is being started: taken from the second list, and not yet in the first.
@@ -98,58 +62,6 @@ struct Devices {
 }
 
 static DEVICES: Mutex<Vec<Devices>> = Mutex::new(Vec::new());
-static PARENT_SERVICE: AtomicUsize = AtomicUsize::new(0);
-
-fn plan() -> &'static Plan {
-    PLAN.get().unwrap_or_else(|| fail("no plan"))
-}
-
-/// Keeps the description and the semaphore of events.
-pub fn init(system: System<'static>, events: Entry) {
-    let machines = system.components().filter(|component| component.special == Special::Machine);
-    let machines = machines.fold(0, |machines, component| machines | 1 << component.number);
-    PLAN.get_or_make(|| Plan { system, events, machines });
-}
-
-/// The service that components find at `layout::PARENT`.
-pub fn set_parent_service(service: Entry) {
-    PARENT_SERVICE.store(service.0, Ordering::Relaxed);
-}
-
-/// See [`set_parent_service`].
-pub fn parent_service() -> Entry {
-    Entry(PARENT_SERVICE.load(Ordering::Relaxed))
-}
-
-/// Something happened that the main loop looks at.
-pub fn wake() {
-    let _ = op::v(plan().events);
-}
-
-/// The domain of a component that runs.
-fn domain_of(number: u16) -> Option<Entry> {
-    RUNNING.lock().iter().find(|running| running.number == number).map(|running| running.domain)
-}
-
-/// The domain of this instance of a component, while it is the one that runs.
-pub fn domain_of_instance(instance: u64) -> Option<Entry> {
-    RUNNING.lock().iter().find(|running| running.instance == instance).map(|running| running.domain)
-}
-
-/// The component with the lowest number of a domain above `after`: that number, and how often it was started
-/// again; zeros if there is none.
-pub fn restarts(after: u64) -> (u64, u64) {
-    let running = RUNNING.lock();
-    let later = running.iter().filter(|running| running.instance > after);
-    later.min_by_key(|running| running.instance).map_or((0, 0), |running| (running.instance, running.life.restarts))
-}
-
-/// This instance of a component published a service.
-pub fn note_published(instance: u64) {
-    if let Some(running) = RUNNING.lock().iter_mut().find(|running| running.instance == instance) {
-        running.life.has_published = true;
-    }
-}
 
 /// What becomes of the component with this name.
 pub fn state(name: &str) -> Result<State, ParentError> {
@@ -160,34 +72,6 @@ pub fn state(name: &str) -> Result<State, ParentError> {
     let waits = PENDING.lock().iter().any(|pending| pending.number == component.number);
     let starts = STARTING.load(Ordering::Relaxed) == component.number.into();
     Ok(if waits || starts { State::Waits } else { State::Dead })
-}
-
-/// Every component gets a portal to the name service.
-pub fn connect_all_to_names() {
-    let all: Vec<Entry> = RUNNING.lock().iter().map(|running| running.domain).collect();
-    all.into_iter().for_each(services::connect_names);
-}
-
-/// Whether a component has the whole machine, and so may do for its programs what only it can know to be right.
-pub fn holds_machine(number: u16) -> bool {
-    plan().machines.checked_shr(number.into()).is_some_and(|bits| bits & 1 != 0)
-}
-
-/// The component to which the description gives this name of a service.
-pub fn owner_of(service: &str) -> Option<Component<'static>> {
-    plan().system.owner_of(service)
-}
-
-/// Writes the programs whose account the description gives, from a position on.
-pub fn programs(position: u64, into: &mut [u8]) -> (usize, u64) {
-    let mut writer = Writer::new(into);
-    for (number, program) in (0..).zip(plan().system.programs()).skip(position as usize) {
-        let Some(frames) = program.account else { continue };
-        if !writer.push(Record { tag: 0, value: frames.into(), name: program.name.as_bytes() }) {
-            return (writer.used(), number);
-        }
-    }
-    (writer.used(), 0)
 }
 
 fn is_scheduler(component: &Component) -> bool {
@@ -203,74 +87,6 @@ pub fn start_schedulers() -> Result<(), String> {
     let scheduler = plan().system.components().find(|component| component.special == Special::Scheduler);
     let scheduler = scheduler.ok_or("the description names no scheduler")?;
     schedulers::start(&scheduler, STANDBY, |running| RUNNING.lock().push(running))
-}
-
-fn frames_of(component: &Component) -> Result<u64, String> {
-    match component.account {
-        Account::Frames(frames) => Ok(frames.into()),
-        Account::Rest => {
-            let left = records::frames_left().ok_or("the nucleus tells nothing of our account")?;
-            Ok(left.saturating_sub(RESERVE))
-        }
-    }
-}
-
-/// Frames of the account of a component's vault.
-pub fn vault_frames(number: u64) -> u64 {
-    let component = plan().system.component_number(number as u16);
-    component.map_or(0, |component| component.vault.into())
-}
-
-/// A domain with an account of its own and nothing in it.
-pub fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
-    let text = |error: abi::Error| error.to_string();
-    let account = op::account_new_with(Entry::OWN, frames_of(component)?, component.threads.into()).map_err(text)?;
-    let flags = if component.fpu { abi::op::DOMAIN_FPU } else { 0 }
-        | if component.trusted { abi::op::DOMAIN_TRUSTED } else { 0 };
-    let domain = match op::domain_new(account, component.table_order.into(), flags, component.name) {
-        Ok(domain) => domain,
-        Err(error) => {
-            services::remove(account);
-            return Err(error.to_string());
-        }
-    };
-    let instance = op::domain_number(domain).unwrap_or(0);
-    let mut running = Running { number, instance, domain, account, thread: None, ticket: 0, life: Life::default() };
-    let outcome = memory::manage_account(account).and_then(|ticket| {
-        running.ticket = ticket;
-        op::domain_set_max_priority(domain, component.max_priority.into()).map_err(text)?;
-        op::domain_set_max_slice(domain, u64::from(component.max_slice) * 1_000).map_err(text)?;
-        op::domain_set_share(domain, component.share.into()).map_err(text)?;
-        if let Some(cpus) = component.cpus {
-            schedulers::restrict(domain, cpus).map_err(text)?;
-        }
-        op::domain_set_death_semaphore(domain, plan().events).map_err(text)?;
-        op::entry_copy(Entry::OWN, account, domain, Entry(layout::ACCOUNT), ALL).map_err(text)?;
-        op::entry_copy(Entry::OWN, domain, domain, Entry(layout::DOMAIN), ALL).map_err(text)?;
-        Ok(())
-    });
-    finish(&mut running, outcome).map(|()| running)
-}
-
-/// Passes an outcome on; after an error the domain goes.
-pub fn finish(running: &mut Running, outcome: Result<(), String>) -> Result<(), String> {
-    if outcome.is_err() {
-        remove(running);
-    }
-    outcome
-}
-
-fn remove(running: &mut Running) {
-    let _ = op::domain_kill(running.domain, 0);
-    if running.ticket != 0 {
-        memory::forget(running.ticket);
-        running.ticket = 0;
-    }
-    if let Some(thread) = running.thread.take() {
-        services::remove(thread);
-    }
-    services::remove(running.domain);
-    services::remove(running.account);
 }
 
 /// From now on everything else is started, in the order of the description.
@@ -293,7 +109,7 @@ pub fn start_due() -> u64 {
         let (next, due) = next_due();
         let Some(mut pending) = due else { return next };
         let Some(component) = component_of(pending.number) else { continue };
-        if let Some(cause) = component.cpus.and_then(schedulers::impossible) {
+        if let Some(cause) = component.cpus.and_then(cpus::impossible) {
             give_up(&component, &cause);
             continue;
         }
@@ -445,7 +261,7 @@ fn start(component: &Component, life: Life) -> Result<(), String> {
 fn equip(component: &Component, running: &Running) -> Result<(), String> {
     let text = |error: abi::Error| error.to_string();
     let (domain, badge) = (running.domain, u64::from(running.number) + 1);
-    let asks = parent::badge(running.number, running.instance);
+    let asks = badge::badge(running.number, running.instance);
     op::portal_new(domain, parent_service(), asks, Entry::PARENT, 0).map_err(text)?;
     services::connect_names(domain);
     if component.special == Special::Machine {

@@ -8,21 +8,31 @@
 //! | [`records`] | what the nucleus's list says about domains |
 //! | [`memory`] | drawing frames from `sigma0`, the archive, the window for filling pages |
 //! | [`load`] | an executable into a new domain |
-//! | [`components`] | starting, watching and restarting components |
-//! | [`schedulers`] | one for each CPU, and the standby |
+//! | [`running`] | the components that run |
 //! | [`services`] | what was published, and the portals made from it |
-//! | [`parent`] | the interface `Parent` |
+//! | [`failure`] | the end of the machine, when nothing can go on |
+//! | [`plan`] | the description |
+//! | [`domains`] | domains of components, each with its account |
+//! | [`cpus`], [`schedulers`] | which CPUs run; a scheduler for each, and the standby |
 //! | [`vault`] | memory that outlives the component that uses it |
+//! | [`components`] | starting, watching and restarting components |
+//! | [`badge`], [`parent`] | the interface `Parent` |
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
+mod badge;
 mod components;
+mod cpus;
+mod domains;
+mod failure;
 mod load;
 mod memory;
 mod parent;
+mod plan;
 mod records;
+mod running;
 mod schedulers;
 mod services;
 mod vault;
@@ -32,16 +42,12 @@ use abi::boot::SYSTEM_PATH;
 use abi::rights::ALL;
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::sync::atomic::{AtomicBool, Ordering};
 use runtime::entry::Owned;
 use runtime::op::Schedule;
-use runtime::{Entry, op, server, table};
+use runtime::{Entry, op, table};
 use system::{Account, System};
 
 runtime::entry!(main);
-
-/// Exit status of the machine when the system cannot be started or go on.
-const FAILED: u64 = 101;
 
 /// Calls that are served at the same time.
 const ACTIVATIONS: usize = 2;
@@ -51,22 +57,7 @@ fn main() -> u8 {
         Ok(never) => match never {},
         Err(error) => error,
     };
-    fail(&error)
-}
-
-/// Stops the machine because nothing can go on; the reason goes to the log and, with the end of the log, to
-/// the console, as far as there is one. The first reason is the one that is told.
-pub fn fail(reason: &str) -> ! {
-    static FAILS: AtomicBool = AtomicBool::new(false);
-    if FAILS.swap(true, Ordering::Relaxed) {
-        server::park();
-    }
-    runtime::log!("cannot go on: {reason}");
-    records::with_log_tail(|log| {
-        services::tell_console(&[b"The machine stops: ", reason.as_bytes(), b". The end of the kernel log:\n", log]);
-    });
-    let _ = op::machine_stop(Entry::SPECIAL, FAILED);
-    runtime::program::exit(1)
+    failure::fail(&error)
 }
 
 /// The nucleus started `sigma0` and us before it could know the description: account and priorities of both become
@@ -99,14 +90,14 @@ fn start() -> Result<core::convert::Infallible, String> {
     let system = System::parse(file).map_err(|error| error.to_string())?;
     let events = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
     settle(&system).map_err(|error| format!("the account and priorities of sigma0 and roottask: {error}"))?;
-    components::init(system, events);
+    plan::init(system, events);
     op::domain_set_death_semaphore(memory::SIGMA0_DOMAIN, events).map_err(|error| format!("sigma0: {error}"))?;
     parent::serve(ACTIVATIONS)?;
     components::start_schedulers()?;
     components::begin();
     loop {
         services::register_new();
-        services::connect_new();
+        services::take_new().iter().for_each(|(component, name)| components::connect(*component, name));
         components::tend();
         let next = components::start_due();
         let _ = op::p(events, next);

@@ -1,8 +1,9 @@
 //! The interface `Parent`: what components ask of who started them. The badge says which component asks
 //! and which instance of it: what an instance asked for before it died must not happen to the next one.
 
+use crate::badge::{self, VAULT, component_of, instance_of};
 use crate::services::Publisher;
-use crate::{components, services, vault};
+use crate::{components, plan, running, services, vault};
 use alloc::string::{String, ToString};
 use interface::{Delegate, Delegated, Reply, Request};
 use interfaces::names::is_name;
@@ -10,24 +11,6 @@ use interfaces::parent::{Force, ParentError, ParentServer, State};
 use interfaces::vault::VaultServer;
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
-
-/// Set in badges that are vaults.
-const VAULT: u64 = 1 << 63;
-
-/// The badge of this instance of a component.
-pub fn badge(number: u16, instance: u64) -> u64 {
-    instance << 16 | u64::from(number)
-}
-
-/// The component that a badge means.
-fn component_of(badge: u64) -> u16 {
-    badge as u16
-}
-
-/// The instance that a badge means.
-fn instance_of(badge: u64) -> u64 {
-    (badge & !VAULT) >> 16
-}
 
 /// The service of all components; vaults are the same entry with other badges.
 pub struct Parent;
@@ -48,7 +31,7 @@ pub fn serve(activations: usize) -> Result<(), String> {
     let text = |error: abi::Error| error.to_string();
     server::activations(activations).map_err(text)?;
     let service = server::service::<Parent>().map_err(text)?;
-    components::set_parent_service(service);
+    badge::set_parent_service(service);
     Ok(())
 }
 
@@ -58,12 +41,12 @@ impl ParentServer for Parent {
     }
 
     fn vault(&self, badge: u64) -> Result<Delegate, ParentError> {
-        Ok(Delegate::mint(components::parent_service().0, VAULT | badge))
+        Ok(Delegate::mint(badge::parent_service().0, VAULT | badge))
     }
 
     fn equip(&self, badge: u64, domain: Delegated) -> Result<(), ParentError> {
         let domain = Owned::new(domain.into());
-        if !components::holds_machine(component_of(badge)) {
+        if !plan::holds_machine(component_of(badge)) {
             return Err(ParentError::NotAllowed);
         }
         services::equip(domain);
@@ -75,7 +58,7 @@ impl ParentServer for Parent {
     }
 
     fn restarts(&self, _badge: u64, after: u64) -> Result<(u64, u64), ParentError> {
-        Ok(components::restarts(after))
+        Ok(running::restarts(after))
     }
 
     fn state(&self, _badge: u64, component: &str) -> Result<State, ParentError> {
@@ -87,7 +70,7 @@ impl ParentServer for Parent {
     }
 
     fn programs(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError> {
-        Ok(components::programs(position, into))
+        Ok(plan::programs(position, into))
     }
 }
 
@@ -99,20 +82,20 @@ fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> 
     }
     let asks = component_of(badge);
     // A call of an instance that is dead must not happen to the one that runs.
-    if components::domain_of_instance(instance_of(badge)).is_none() {
+    if running::domain_of_instance(instance_of(badge)).is_none() {
         return Err(ParentError::NotAllowed);
     }
-    let publisher = match (publisher, components::owner_of(name)) {
+    let publisher = match (publisher, plan::owner_of(name)) {
         (Publisher::Component, Some(owner)) if owner.number == asks && owner.is_private(name) => Publisher::Hidden,
         (Publisher::Component, Some(owner)) if owner.number == asks => Publisher::Component,
-        (Publisher::Program, None) if components::holds_machine(asks) => Publisher::Program,
+        (Publisher::Program, None) if plan::holds_machine(asks) => Publisher::Program,
         (_, Some(_)) => return Err(ParentError::Taken),
         (_, None) => return Err(ParentError::NotAllowed),
     };
     services::publish(asks, name, service, publisher)?;
-    components::note_published(instance_of(badge));
+    running::note_published(instance_of(badge));
     // Found under its name from now on, unless the name service is being restarted.
     services::register(name);
-    components::wake();
+    plan::wake();
     Ok(())
 }

@@ -3,35 +3,16 @@
 //! When one dies, the nucleus gives its CPU to the standby at once and tells us; what we start then stands by. So the record
 //! of an instance does not say where it sits.
 
-use crate::components::{Running, finish, make_domain};
+use crate::cpus::{CPUS, cpus, is_alone, numbers};
+use crate::domains::{finish, make_domain};
+use crate::running::Running;
 use crate::{load, memory, records};
 use abi::rights::MAP_WRITE;
 use abi::sched::{SEVERAL_CPUS, STACK_BYTES};
-use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
-use runtime::Entry;
+use core::sync::atomic::Ordering;
 use runtime::op::{self, Seat};
 use system::Component;
-
-/// The CPUs that run: a bit for each.
-static CPUS: AtomicU64 = AtomicU64::new(1);
-
-/// The CPUs that run: a bit for each.
-pub fn cpus() -> u64 {
-    CPUS.load(Ordering::Relaxed)
-}
-
-/// Whether there is one CPU: then its scheduler is alone, and there is no board.
-fn is_alone() -> bool {
-    cpus().is_power_of_two()
-}
-
-/// The CPUs of a set.
-fn numbers(cpus: u64) -> impl Iterator<Item = usize> {
-    (0..abi::MAX_CPUS).filter(move |cpu| cpus >> cpu & 1 != 0)
-}
 
 /// Starts all schedulers, before which nothing else can run.
 pub fn start(component: &Component, standby: u16, begin: impl Fn(Running)) -> Result<(), String> {
@@ -72,19 +53,4 @@ pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, S
     memory::forget(running.ticket);
     running.ticket = 0;
     Ok(running)
-}
-
-/// Why what may run on these CPUs only can run nowhere. Those that are not there do not count.
-pub fn impossible(wanted: u64) -> Option<String> {
-    if wanted & cpus() != 0 {
-        return None;
-    }
-    let numbers: Vec<String> = numbers(wanted).map(|cpu| cpu.to_string()).collect();
-    Some(format!("it may run on CPU {} only, of which none is there", numbers.join(", ")))
-}
-
-/// The threads of a domain may run on these CPUs only.
-pub fn restrict(domain: Entry, wanted: u64) -> Result<(), abi::Error> {
-    let there = wanted & cpus();
-    if there == cpus() { Ok(()) } else { op::domain_set_cpus(domain, there) }
 }

@@ -4,7 +4,7 @@
 //! any other name while it lives. A service is registered with `names`, and put where the description says that a
 //! component has a portal to it; both again when either side restarts. `proc` publishes here what its programs publish.
 
-use crate::components;
+use crate::running::RUNNING;
 use abi::layout::NAMES;
 use abi::rights::{ALL, Kind};
 use alloc::string::{String, ToString};
@@ -193,19 +193,22 @@ fn is_gone(domain: Entry) -> bool {
     op::entry_info(domain, Entry(NAMES)).is_err()
 }
 
-/// Makes the portals of the description to services that came since. Only the main loop does, which also starts those who
-/// have such portals.
-pub fn connect_new() {
-    let new: Vec<(u16, String)> = {
-        let mut state = STATE.lock();
-        let new = state.services.iter_mut().filter(|service| service.entry.is_some() && !service.is_connected);
-        new.map(|service| {
-            service.is_connected = true;
-            (service.component, service.name.clone())
-        })
-        .collect()
-    };
-    new.iter().for_each(|(component, name)| components::connect(*component, name));
+/// Services that came since this was asked, to which the portals of the description are to be made. Only the main loop asks,
+/// which also starts those who have such portals.
+pub fn take_new() -> Vec<(u16, String)> {
+    let mut state = STATE.lock();
+    let new = state.services.iter_mut().filter(|service| service.entry.is_some() && !service.is_connected);
+    new.map(|service| {
+        service.is_connected = true;
+        (service.component, service.name.clone())
+    })
+    .collect()
+}
+
+/// Every component gets a portal to the name service.
+fn connect_all_to_names() {
+    let all: Vec<Entry> = RUNNING.lock().iter().map(|running| running.domain).collect();
+    all.into_iter().for_each(connect_names);
 }
 
 /// Registers with `names` what is not registered yet. A name service that came just now gets portals
@@ -222,7 +225,7 @@ pub fn register_new() {
     if pending.iter().any(|name| name == NAME_SERVICE) {
         connect_names(Entry::OWN);
         STATE.lock().is_connected = true;
-        components::connect_all_to_names();
+        connect_all_to_names();
         let state = STATE.lock();
         if let Some(names) = state.names() {
             state.guests.iter().for_each(|guest| give_names(guest.entry(), names));

@@ -3,7 +3,9 @@
 //! The frames are ours (originals in our space), charged to an account that the vault alone has and that the
 //! description limits; the component has them mapped. After a restart the new instance has the same pages mapped again.
 
-use crate::{components, memory, services};
+use crate::plan::vault_frames;
+use crate::running::domain_of_instance;
+use crate::{memory, services};
 use abi::PAGE_BYTES;
 use abi::rights::{MAP_READ, MAP_WRITE};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -29,7 +31,7 @@ static TICKETS: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
 pub struct Vault {
     /// The component's number.
     pub component: u64,
-    /// See `components::domain_of_instance`.
+    /// See [`domain_of_instance`].
     pub instance: u64,
 }
 
@@ -44,7 +46,7 @@ fn ticket(component: u64) -> Result<u64, VaultError> {
     if let Some(ticket) = tickets.get(&component) {
         return Ok(*ticket);
     }
-    let account = op::account_new(Entry::OWN, components::vault_frames(component)).map_err(|_| VaultError::NoMemory)?;
+    let account = op::account_new(Entry::OWN, vault_frames(component)).map_err(|_| VaultError::NoMemory)?;
     let ticket = memory::manage_account(account).map_err(|_| {
         services::remove(account);
         VaultError::NoMemory
@@ -59,7 +61,7 @@ fn address_of(component: u64, index: u64) -> u64 {
 
 impl Vault {
     fn domain(&self) -> Result<Entry, VaultError> {
-        components::domain_of_instance(self.instance).ok_or(VaultError::BadAddress)
+        domain_of_instance(self.instance).ok_or(VaultError::BadAddress)
     }
 
     fn share(&self, domain: Entry, index: u64, address: u64) -> Result<(), VaultError> {
@@ -73,7 +75,7 @@ impl Vault {
 
     /// Pages there can be.
     fn most(&self) -> u64 {
-        let frames = components::vault_frames(self.component);
+        let frames = vault_frames(self.component);
         (frames - frames.div_ceil(RECORDS)).min(MAX_PAGES)
     }
 

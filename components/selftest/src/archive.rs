@@ -8,7 +8,7 @@ use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 
 use crate::arch::children;
-use crate::{Check, frames, hold};
+use crate::check::{Check, frames, hold};
 
 pub const CHECKS: &[Check] = &[
     ("the boot archive is shown once, and no frame stays with a domain that saw it", shown),

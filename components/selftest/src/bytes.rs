@@ -2,7 +2,7 @@
 
 use core::hint::black_box;
 
-use crate::{Check, hold};
+use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] =
     &[("bytes are copied, moved and filled, of every length, over every distance, and no others", every_length)];

@@ -12,7 +12,7 @@ use runtime::{Direct, Entry, op, table};
 
 use abi::{Error, MESSAGE_BYTES, rights};
 
-use crate::{Check, hold};
+use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("words arrive and come back", words),

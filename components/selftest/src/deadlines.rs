@@ -9,7 +9,7 @@ use runtime::sync::Mutex;
 use runtime::thread::{self, Thread};
 use runtime::{Entry, message, op, table};
 
-use crate::{Check, hold};
+use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("a call that returns in time has its result", in_time),

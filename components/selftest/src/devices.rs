@@ -14,8 +14,8 @@ use crate::arch::{
     self,
     devices::{Machine, machine},
 };
+use crate::check::{Check, frames, hold};
 use crate::pagers::status;
-use crate::{Check, frames, hold};
 
 pub const CHECKS: &[Check] = &[
     ("no page of RAM is mapped as registers", ram),

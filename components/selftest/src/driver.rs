@@ -5,7 +5,7 @@ use interfaces::names::{NamesClient, NamesError};
 use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicClient, NicError};
 use runtime::{Direct, Entry, program};
 
-use crate::{Check, hold};
+use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("batches that hold no whole frames are refused, and the driver goes on", batches),

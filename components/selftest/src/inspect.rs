@@ -7,7 +7,7 @@ use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::{Entry, op, table};
 
-use crate::{Check, hold};
+use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("who may look at the machine may do nothing else with it", only_look),

@@ -14,7 +14,7 @@ use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, message, table};
 
-use crate::{Check, hold};
+use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("what is lent to a call goes when the call ends", taken_back),

@@ -11,7 +11,7 @@ use runtime::sync::Mutex;
 use runtime::thread::Thread;
 use runtime::{Entry, message, table};
 
-use crate::{Check, frames, hold};
+use crate::check::{Check, frames, hold};
 
 pub const CHECKS: &[Check] = &[
     ("an account too small for a semaphore", || exhaust(semaphore)),

@@ -14,8 +14,10 @@ extern crate alloc;
 mod arch;
 #[allow(unsafe_code)]
 mod archive;
+mod block;
 mod bytes;
 mod calls;
+mod check;
 mod deadlines;
 #[allow(unsafe_code)]
 mod devices;
@@ -33,6 +35,7 @@ mod restarts;
 mod services;
 mod share;
 mod shares;
+mod shown;
 mod table;
 mod terminal;
 mod threads;
@@ -48,9 +51,6 @@ use runtime::stream::Stream;
 use runtime::{Arguments, Entry, op, program};
 
 runtime::entry!(main);
-
-/// A check: its name and what it finds wrong.
-type Check = (&'static str, fn() -> Result<(), &'static str>);
 
 fn main(arguments: Arguments) {
     let mut failed = 0;
@@ -137,19 +137,4 @@ fn report(name: &str, result: Result<(), &'static str>, failed: &mut u64) -> Str
         Ok(()) => format!("{name}: ok\n"),
         Err(what) => format!("{name}: FAILED: {what}\n"),
     }
-}
-
-/// Says what is wrong unless it holds.
-fn hold(condition: bool, what: &'static str) -> Result<(), &'static str> {
-    if condition { Ok(()) } else { Err(what) }
-}
-
-/// Free frames of the machine.
-fn frames() -> Result<u64, &'static str> {
-    frames_record().map(|frames| frames.free)
-}
-
-/// Where the frames of the machine are.
-fn frames_record() -> Result<runtime::abi::info::Frames, &'static str> {
-    op::record(Entry::SPECIAL, 0).map(|(frames, _)| frames).map_err(|error| error.text())
 }

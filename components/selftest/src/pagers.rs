@@ -13,7 +13,7 @@ use runtime::sync::Mutex;
 use runtime::{Entry, thread};
 
 use crate::arch::children;
-use crate::{Check, frames, hold};
+use crate::check::{Check, frames, hold};
 
 pub const CHECKS: &[Check] = &[
     ("a child goes on after its page fault was answered", answered),

@@ -24,7 +24,7 @@ use runtime::{Connection, Direct, Entry, op, thread};
 use abi::info::{self, Record};
 use abi::rights;
 
-use crate::{Check, hold};
+use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("names lists what is published", names),

@@ -8,7 +8,7 @@ use runtime::op::{self, Schedule};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, message};
 
-use crate::{Check, hold};
+use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[("a share of time bounds who has it, unless somebody waits for what it holds", shares)];
 

@@ -11,8 +11,8 @@ use runtime::{Direct, Entry, op, program, thread};
 
 use abi::rights;
 
+use crate::check::{Check, hold};
 use crate::services::say;
-use crate::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("the console takes what it is given only if it is of the right kind and has the right", console),

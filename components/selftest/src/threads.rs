@@ -11,7 +11,8 @@ use runtime::op::{self, Schedule};
 use runtime::sync::{Channel, Mutex, Once};
 use runtime::thread::{self, Thread};
 
-use crate::{Check, hold, raw};
+use crate::check::{Check, hold};
+use crate::raw;
 
 pub const CHECKS: &[Check] = &[
     ("heap grows, moves and is used again", heap),

@@ -10,7 +10,7 @@ use runtime::thread::Thread;
 use runtime::{Entry, message, op, table};
 
 use crate::arch::vectors::{CLEAR, expected, get, set};
-use crate::{Check, hold};
+use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("threads keep their vector registers", switches),

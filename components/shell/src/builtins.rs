@@ -9,9 +9,8 @@ use interfaces::process::Force;
 use runtime::stream::FILE_SYSTEM;
 use shellparse::tokens::is_name;
 
-use crate::PROC;
 use crate::jobs;
-use crate::launch::{ALLOW, PIN};
+use crate::launch::PROC;
 use crate::session::Session;
 use crate::terminal::say;
 
@@ -22,10 +21,6 @@ pub struct Done {
     /// What it says to standard output.
     pub text: String,
 }
-
-/// Their names, for completion.
-pub const NAMES: [&str; 14] =
-    [ALLOW, "cd", "exit", "export", "fg", "help", "history", "jobs", "kill", PIN, "pwd", "set", "unset", "wait"];
 
 const HELP: &str = "\
 Commands of the shell:

@@ -8,7 +8,7 @@ use interfaces::listing::Listing;
 use lineedit::Completions;
 use runtime::stream::FILE_SYSTEM;
 
-use crate::builtins;
+use crate::names::NAMES;
 use crate::session::Session;
 
 /// Names looked at in one directory.
@@ -43,7 +43,7 @@ pub fn complete(session: &Session, before: &str) -> Completions {
     let replace;
     if command && !word.contains('/') {
         replace = word.chars().count();
-        let builtins = builtins::NAMES.iter().map(ToString::to_string);
+        let builtins = NAMES.iter().map(ToString::to_string);
         let path = session.variable("PATH").unwrap_or_default();
         let programs = path.split(':').flat_map(|directory| names(&session.absolute(directory)));
         let all = builtins.chain(programs.map(|(name, _)| name));

@@ -1,13 +1,17 @@
 //! What runs in the background, and what Ctrl-C ends.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use runtime::child::Child;
 use runtime::sync::{Condvar, Mutex};
 use runtime::thread;
 
-use crate::run::Running;
 use crate::terminal::say;
+
+/// The programs of a list that run now.
+pub type Running = Arc<Mutex<Vec<Arc<Child>>>>;
 
 /// Jobs at the same time: each has a thread of the shell.
 const MAX_JOBS: usize = 16;

@@ -8,18 +8,21 @@ use abi::layout::FIRST_FREE;
 use abi::rights::{COPY, WRITE};
 use interface::{Delegate, Failure};
 use interfaces::file::TRUNCATE;
-use interfaces::process::{KEPT, ProcessError};
+use interfaces::process::{KEPT, ProcessClient, ProcessError};
 use loader::startup::{self, Contents, ENTRY};
 use runtime::child::Child;
+use runtime::connection::{Connection, Given};
 use runtime::entry::Owned;
 use runtime::pipes;
 use runtime::stream::{FILE_SYSTEM, Stream};
 use shellparse::{Command, RedirectionKind};
 
-use crate::PROC;
-use crate::builtins;
+use crate::names::{ALLOW, NAMES, PIN};
 use crate::session::Session;
 use crate::terminal::{self, say};
+
+/// The program server.
+pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));
 
 /// Where a command's streams lead, as the startup page says it.
 pub struct Streams {
@@ -137,11 +140,6 @@ pub struct Launch<'a> {
 /// Where a program that is allowed to has its entry to `proc`: behind its streams.
 const PORTAL: u16 = FIRST_FREE as u16 + 3;
 
-/// The prefix that says on which CPUs a program may run.
-pub const PIN: &str = "pin";
-/// The prefix for a program that may end components.
-pub const ALLOW: &str = "allow";
-
 /// What prefixes say of a program.
 #[derive(Clone, Copy, Default)]
 pub struct Prefixes {
@@ -168,7 +166,7 @@ pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
                 rest
             }
             [prefix] if prefix == ALLOW => return Err(alloc::format!("{ALLOW}: usage: allow PROGRAM [ARGUMENT...]")),
-            [own, ..] if rest.len() < words.len() && builtins::NAMES.contains(&own.as_str()) => {
+            [own, ..] if rest.len() < words.len() && NAMES.contains(&own.as_str()) => {
                 let prefix = &words[0];
                 return Err(alloc::format!("{prefix}: {own} is a command of the shell: it runs where the shell does"));
             }

@@ -3,11 +3,12 @@
 //! | module | what |
 //! |---|---|
 //! | [`session`] | variables, current directory, status |
-//! | [`terminal`] | the console: lines in, text out, Ctrl-C |
+//! | [`terminal`] | the console: lines in, text out |
+//! | [`interrupt`] | Ctrl-C |
 //! | [`run`] | lists and pipelines |
 //! | [`launch`] | from a command to a program's streams and arguments |
 //! | [`jobs`] | what runs in the background |
-//! | [`builtins`] | commands of the shell itself |
+//! | [`builtins`], [`names`] | commands of the shell itself |
 //! | [`complete`] | what Tab finds |
 //!
 //! The language is the crate `shellparse`, the line editor the crate `lineedit`.
@@ -23,18 +24,19 @@ extern crate alloc;
 
 mod builtins;
 mod complete;
+mod interrupt;
 mod jobs;
 mod launch;
+mod names;
 mod run;
 mod session;
 mod terminal;
 
 use alloc::string::String;
 
-use interfaces::process::ProcessClient;
-use runtime::connection::{Connection, Given};
 use runtime::stream::FILE_SYSTEM;
 
+use launch::PROC;
 use session::Session;
 
 runtime::entry!(main);
@@ -49,9 +51,6 @@ const HISTORY: usize = 200;
 const COLUMNS: usize = 80;
 /// Bytes that a file with commands or a greeting may have.
 const MAX_TEXT: u64 = 64 * 1024;
-
-/// The program server.
-pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));
 
 fn main() -> u8 {
     match read_text(EXEC) {
@@ -88,7 +87,7 @@ fn stop(status: u64) -> u8 {
 }
 
 fn interactive() -> u8 {
-    if let Err(error) = terminal::watch_interrupts() {
+    if let Err(error) = interrupt::watch() {
         terminal::say!("shell: Ctrl-C will not work: {error}");
     }
     terminal::say!("");

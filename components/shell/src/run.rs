@@ -16,13 +16,11 @@ use runtime::sync::Mutex;
 use runtime::{Entry, op, thread};
 use shellparse::{Command, Connector, List, Pipeline, parse};
 
+use crate::jobs::Running;
 use crate::launch::{self, Launch, Prepared};
 use crate::session::Session;
 use crate::terminal::say;
-use crate::{builtins, jobs, terminal};
-
-/// The programs of a list that run now.
-pub type Running = Arc<Mutex<Vec<Arc<Child>>>>;
+use crate::{builtins, interrupt, jobs, terminal};
 
 /// Status of a command that cannot be understood.
 const MISUNDERSTOOD: u64 = 2;
@@ -48,7 +46,7 @@ pub fn script(session: &mut Session, text: &str) {
         }
     };
     if session.interactive && !lists.is_empty() {
-        terminal::hand_over();
+        interrupt::hand_over();
     }
     for parsed in lists {
         if parsed.background {
@@ -63,7 +61,7 @@ pub fn script(session: &mut Session, text: &str) {
         if session.leave.is_some() {
             return;
         }
-        if session.interactive && terminal::interrupted() {
+        if session.interactive && interrupt::interrupted() {
             session.status = INTERRUPTED;
             return;
         }
@@ -95,7 +93,7 @@ fn background(session: &mut Session, list: List, title: String) {
 fn list(session: &mut Session, list: &List, running: &Running) {
     pipeline(session, &list.first, running);
     for (connector, next) in &list.rest {
-        let goes_on = session.leave.is_none() && !(session.interactive && terminal::interrupted());
+        let goes_on = session.leave.is_none() && !(session.interactive && interrupt::interrupted());
         if goes_on && (*connector == Connector::And) == (session.status == 0) {
             pipeline(session, next, running);
         }
@@ -278,7 +276,7 @@ fn tell(ended: Ended, name: &str, interactive: bool) -> u64 {
         CLOSED => CLOSED,
         0..=255 => ended,
         status::KILLED.. if ended < status::EXCEPTION => {
-            if !(interactive && terminal::interrupted()) {
+            if !(interactive && interrupt::interrupted()) {
                 say!("shell: {name}: killed");
             }
             KILLED

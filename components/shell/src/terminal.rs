@@ -1,8 +1,7 @@
-//! The console: lines in, text out, Ctrl-C.
+//! The console: lines in, text out.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use abi::rights;
 use interface::{Delegate, Failure};
@@ -10,20 +9,13 @@ use interfaces::console::{ConsoleClient, ConsoleError, Mode};
 use lineedit::{Editor, Outcome};
 use runtime::connection::{Connection, Given};
 use runtime::entry::Entry;
-use runtime::{op, thread};
+use runtime::thread;
 
+use crate::complete;
 use crate::session::Session;
-use crate::{complete, jobs};
 
 /// The console, by the description: who finds it by its name may only write.
-static CONSOLE: ConsoleClient<Connection<Given>> = ConsoleClient(Connection::new(Given("console")));
-/// The semaphore that the console raises at Ctrl-C; 0 = none.
-static INTERRUPT: AtomicUsize = AtomicUsize::new(0);
-/// Ctrl-C was pressed since [`forget_interrupt`].
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-
-/// Nanoseconds after which a console that was started while a command runs is told of us.
-const LOOK: u64 = 500_000_000;
+pub static CONSOLE: ConsoleClient<Connection<Given>> = ConsoleClient(Connection::new(Given("console")));
 
 /// Bytes written at once.
 const BLOCK: usize = 4000;
@@ -49,42 +41,6 @@ pub fn flush() {
     let _ = CONSOLE.flush();
 }
 
-/// Starts the thread that ends what runs in the foreground when Ctrl-C is pressed.
-pub fn watch_interrupts() -> Result<(), abi::Error> {
-    let semaphore = op::semaphore_new(Entry::ACCOUNT, 0)?;
-    INTERRUPT.store(semaphore.0, Ordering::Relaxed);
-    let watch = move || {
-        loop {
-            match op::p(semaphore, op::clock() + LOOK) {
-                Ok(()) => {
-                    INTERRUPTED.store(true, Ordering::Relaxed);
-                    jobs::kill_foreground();
-                }
-                // A console that was started meanwhile knows nothing of us yet.
-                Err(abi::Error::Timeout) if jobs::has_foreground() => lend(semaphore),
-                Err(abi::Error::Timeout) => {}
-                Err(_) => return,
-            }
-        }
-    };
-    thread::spawn(watch).map(drop)
-}
-
-/// Was Ctrl-C pressed?
-pub fn interrupted() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
-}
-
-/// Before commands run: the console works by lines and tells us of Ctrl-C (also if it was restarted meanwhile).
-pub fn hand_over() {
-    INTERRUPTED.store(false, Ordering::Relaxed);
-    let semaphore = INTERRUPT.load(Ordering::Relaxed);
-    if semaphore != 0 {
-        lend(Entry(semaphore));
-    }
-    take_back();
-}
-
 /// After a program that had the console: if it died while it read, what is typed next is not for it.
 pub fn take_back() {
     let _ = CONSOLE.set_mode(Mode::Cooked);
@@ -97,11 +53,6 @@ pub fn give(domain: Entry, index: usize) {
     if let Err(error) = CONSOLE.give(domain, index as u64) {
         runtime::log!("console: {error}");
     }
-}
-
-/// Gives the console the semaphore that it raises at Ctrl-C.
-fn lend(semaphore: Entry) {
-    let _ = CONSOLE.set_interrupt_semaphore(Delegate::entry(semaphore.0, rights::COPY | rights::WRITE));
 }
 
 /// What a person typed.

@@ -22,10 +22,6 @@ use runtime::{Entry, op, table};
 
 /// Activations: one call is served at a time, so a ticket cannot change hands under another call.
 const ACTIVATIONS: u64 = 1;
-/// Where `roottask` finds the two services in this domain's table.
-const SERVICE: Entry = Entry(layout::FIRST_FREE);
-const PAGER: Entry = Entry(layout::FIRST_FREE + 1);
-
 runtime::entry!(main);
 
 fn main() -> u8 {
@@ -40,8 +36,8 @@ fn main() -> u8 {
 
 fn start() -> Result<(), Error> {
     table::set_entries(layout::TABLE_ENTRIES << 2);
-    table::reserve(SERVICE);
-    table::reserve(PAGER);
+    table::reserve(service::PLACE);
+    table::reserve(pager::PLACE);
     for number in 0..ACTIVATIONS {
         let top = STACKS_START + (number + 1) * STACK_BYTES;
         // A call needs some hundred bytes of stack: one page.
@@ -52,8 +48,8 @@ fn start() -> Result<(), Error> {
     }
     // SAFETY: both addresses are entries for calls.
     unsafe {
-        op::service_new_at(Entry::OWN, service_entry::<service::Service> as *const () as u64, 0, SERVICE)?;
-        op::service_new_at(Entry::OWN, word_entry::<pager::Pager> as *const () as u64, 0, PAGER)?;
+        op::service_new_at(Entry::OWN, service_entry::<service::Service> as *const () as u64, 0, service::PLACE)?;
+        op::service_new_at(Entry::OWN, word_entry::<pager::Pager> as *const () as u64, 0, pager::PLACE)?;
     }
     let never = op::semaphore_new(Entry::OWN, 0)?;
     loop {

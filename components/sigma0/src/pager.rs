@@ -2,7 +2,8 @@
 
 use crate::tickets;
 use abi::layout::{
-    HEAP_END, MAIN_STACK_START, MORE_STACKS_END, MORE_STACKS_START, STACK_BYTES, STACKS_START, STARTUP_PAGE, WINDOW,
+    FIRST_FREE, HEAP_END, MAIN_STACK_START, MORE_STACKS_END, MORE_STACKS_START, STACK_BYTES, STACKS_START,
+    STARTUP_PAGE, WINDOW,
 };
 use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::{Error, PAGE_BYTES};
@@ -11,6 +12,9 @@ use runtime::server::ServeWord;
 use runtime::{Entry, op};
 
 const PAGE: u64 = PAGE_BYTES as u64;
+
+/// Where `roottask` finds the service in this domain's table.
+pub const PLACE: Entry = Entry(FIRST_FREE + 1);
 
 /// Ranges whose faults come here: slots of `DOMAIN_SET`. The heap begins at `heap`.
 pub const fn ranges(heap: u64) -> [(u64, u64); 3] {

@@ -1,12 +1,15 @@
 //! The interface `Sigma0`. The badge is the caller's ticket; 0 is `roottask` before it has one.
 
-use crate::{PAGER, SERVICE, pager, tickets};
+use crate::{pager, tickets};
 use abi::rights::{CONTROL, Kind, WRITE};
 use abi::{Error, layout};
 use interface::{Delegated, Reply, Request};
 use interfaces::sigma0::{Sigma0Error, Sigma0Server};
 use runtime::server::Serve;
 use runtime::{Entry, message, op};
+
+/// Where `roottask` finds the service in this domain's table.
+pub const PLACE: Entry = Entry(layout::FIRST_FREE);
 
 /// The service.
 pub struct Service;
@@ -78,9 +81,9 @@ impl Sigma0Server for Service {
 
 /// Gives a domain its portals to this one: memory on request, and page faults in heap and stacks.
 fn equip(domain: Entry, ticket: u64, heap: u64) -> Result<(), Error> {
-    op::portal_new(domain, SERVICE, ticket, Entry::SIGMA0, 0)?;
+    op::portal_new(domain, PLACE, ticket, Entry::SIGMA0, 0)?;
     for (slot, (start, end)) in pager::ranges(heap).into_iter().enumerate() {
-        op::portal_new(domain, PAGER, ticket, Entry(layout::PAGE_FAULT[slot]), 0)?;
+        op::portal_new(domain, pager::PLACE, ticket, Entry(layout::PAGE_FAULT[slot]), 0)?;
         op::domain_set_fault_range(domain, slot as u64, start, end)?;
     }
     Ok(())

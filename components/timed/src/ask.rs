@@ -8,8 +8,8 @@ use runtime::op;
 use sntp::{Bad, PACKET_BYTES, PORT, Request, Sample};
 use sockets::{Refusal, Session, target};
 
-use crate::SECOND;
-
+/// In nanoseconds.
+pub const SECOND: u64 = 1_000_000_000;
 /// How long an answer is waited for, in nanoseconds.
 const PATIENCE: u64 = 3 * SECOND;
 /// Bytes that an answer may have; more are cut off.

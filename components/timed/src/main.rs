@@ -18,6 +18,7 @@ mod servers;
 use alloc::format;
 use alloc::string::String;
 
+use ask::SECOND;
 use interface::Failure;
 use interfaces::time::{TimeClient, TimeError};
 use runtime::{Direct, thread};
@@ -25,7 +26,6 @@ use sntp::{Outcome, Sample, Schedule};
 
 runtime::entry!(main);
 
-const SECOND: u64 = 1_000_000_000;
 /// Between two looks whether the clock still knows, in nanoseconds.
 const LOOK: u64 = 60 * SECOND;
 

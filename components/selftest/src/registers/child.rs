@@ -9,8 +9,8 @@ use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::{Entry, table};
 
-use super::{State, WORDS, area, word};
 use crate::arch::fill;
+use crate::block::{State, WORDS, area, word};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// Where a child sees the program, its block, and where nothing is until it faults there.

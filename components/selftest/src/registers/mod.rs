@@ -19,50 +19,9 @@ use runtime::{Entry, message, op, table, thread};
 
 use crate::arch::fill::{self, AREA, CONTROL, FLAGS, GENERAL, INDEX, OWN, PRESERVED, STACK, WORDS_AT};
 use crate::arch::vectors::set;
-use crate::{Check, frames, hold};
+use crate::block::{State, area, event, word};
+use crate::check::{Check, frames, hold};
 use child::{BLOCK, Child, FAULT, call};
-
-/// Registers as a child writes them down, in the order of its ISA.
-pub type State = [u64; 128];
-
-/// Where in a block which state is, in bytes.
-pub mod area {
-    /// When the program began.
-    pub const FIRST: usize = 0;
-    /// What it fills its registers with.
-    pub const GIVEN: usize = 1024;
-    /// What it finds in the end.
-    pub const SEEN: usize = 2048;
-}
-
-/// Where the words of a block begin, in bytes.
-pub const WORDS: usize = 3072;
-
-/// Words of a block.
-pub mod word {
-    /// 1: it has floating-point registers.
-    pub const UNIT: usize = 0;
-    /// What is to happen.
-    pub const EVENT: usize = 1;
-    /// Not 0: who waits goes on.
-    pub const GO: usize = 2;
-    /// 1: all registers are about to be filled.
-    pub const BEGUN: usize = 3;
-    /// 1: what was found is written down.
-    pub const DONE: usize = 4;
-}
-
-/// What happens between filling the registers and looking at them.
-pub mod event {
-    /// A system call.
-    pub const ASK: u64 = 0;
-    /// A page fault.
-    pub const FAULT: u64 = 1;
-    /// An instruction that there is not.
-    pub const TRAP: u64 = 2;
-    /// It waits, running, until it is told to go on.
-    pub const SPIN: u64 = 3;
-}
 
 pub const CHECKS: &[Check] = &[
     ("a page fault keeps every register", || for_both(page_fault)),

@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use runtime::entry::Owned;
 use runtime::{Entry, op};
 
+use super::case::{Case, text};
 use super::child::{self, Child, Page, Program, Question, Service, block, call, set_block};
 use super::places::{Turn, Victim, When, pause, pin_thread, until};
 use super::programs::{MARK, word};
-use super::{Case, text};
-use crate::hold;
+use crate::check::hold;
 
 use When::{Asleep, Busy, Race};
 

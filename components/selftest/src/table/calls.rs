@@ -10,11 +10,11 @@ use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Entry, message, op};
 
+use super::case::{Case, one_of, text};
 use super::child::{Child, Page, Program};
 use super::places::{PATIENCE, Turn, Victim, When, code, pin, play, told, until, vacant};
 use super::programs::ANSWER;
-use super::{Case, one_of, text};
-use crate::hold;
+use crate::check::hold;
 use crate::pagers::status;
 
 use When::{After, Asleep, Before, Busy, Race};

@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use runtime::entry::Owned;
 use runtime::{Entry, op};
 
+use super::case::{Case, text};
 use super::child::{Child, Page, Program, Question, Service, Unit, block, block_address, call, set_block};
 use super::places::{Turn, Victim, When, pin_thread, until};
 use super::programs::{NOT_CLEAR, ROUNDING, word};
-use super::{Case, text};
-use crate::hold;
+use crate::check::hold;
 use crate::pagers::status;
 
 use When::{After, Asleep, Busy, Race};

@@ -8,6 +8,7 @@
 
 mod asking;
 mod calls;
+mod case;
 #[allow(unsafe_code)]
 mod child;
 mod floating;
@@ -23,36 +24,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use abi::Error;
 use runtime::op;
 
+use case::{Case, text};
 use places::{Chance, Turn, When};
 
-use crate::frames;
-
-/// Something that is tried.
-pub struct Case {
-    pub name: &'static str,
-    /// Instants that make sense for it.
-    pub whens: &'static [When],
-    pub run: fn(&mut Turn) -> Result<(), &'static str>,
-}
+use crate::check::frames;
 
 type Variant = (&'static Case, (usize, usize), When);
-
-fn text(error: Error) -> &'static str {
-    error.text()
-}
-
-/// The result must be one of these.
-fn one_of(result: u64, allowed: &[u64]) -> Result<(), &'static str> {
-    match Error::from_status(result) {
-        _ if allowed.contains(&result) => Ok(()),
-        Ok(()) => Err("it succeeded, which is the result of neither order"),
-        // The text of the error tells which.
-        Err(error) => Err(error.text()),
-    }
-}
 
 fn cases() -> impl Iterator<Item = &'static Case> {
     let others = floating::CASES.iter().chain(revoked::CASES).chain(schedulers::CASES);

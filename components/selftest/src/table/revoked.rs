@@ -7,11 +7,11 @@ use abi::{Error, NEVER};
 use runtime::entry::Owned;
 use runtime::{Entry, op, table};
 
+use super::case::{Case, one_of, text};
 use super::child::{self, Child, Page};
 use super::places::{PATIENCE, Turn, Victim, When, code, pause, play, until};
 use super::waits::{MICROSECOND, semaphore, tokens};
-use super::{Case, one_of, text};
-use crate::hold;
+use crate::check::hold;
 
 use When::{After, Asleep, Before, Busy, Race};
 

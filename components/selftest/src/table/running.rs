@@ -11,10 +11,10 @@ use runtime::entry::Owned;
 use runtime::op::Schedule;
 use runtime::{Entry, op};
 
+use super::case::{Case, text};
 use super::child::{self, Child, Page, Program};
 use super::places::{PATIENCE, PRIORITY, Turn, Victim, When, pause, pin_thread, told, until};
-use super::{Case, text};
-use crate::hold;
+use crate::check::hold;
 use crate::pagers::status;
 
 use When::{After, Asleep, Before, Busy, Race};

@@ -9,9 +9,9 @@ use interfaces::parent::{Force, ParentClient};
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op, thread};
 
+use super::case::{Case, text};
 use super::places::{Turn, Victim, When, until};
-use super::{Case, text};
-use crate::hold;
+use crate::check::hold;
 
 use When::Race;
 

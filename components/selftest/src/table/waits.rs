@@ -8,9 +8,9 @@ use runtime::entry::Owned;
 use runtime::serial::Serial;
 use runtime::{Entry, op};
 
+use super::case::{Case, one_of, text};
 use super::places::{PATIENCE, Turn, Victim, When, code, pin, play, until};
-use super::{Case, one_of, text};
-use crate::hold;
+use crate::check::hold;
 
 use When::{After, Asleep, Before, Busy, Race};
 

@@ -4,7 +4,7 @@
 use core::arch::asm;
 
 use super::NON_CANONICAL;
-use crate::Crime;
+use crate::crime::Crime;
 use runtime::abi::PAGE_BYTES;
 use runtime::abi::info::status::EXCEPTION;
 use runtime::abi::layout::{MESSAGE_START, PROGRAM_START};

@@ -6,7 +6,6 @@ mod refusals;
 
 pub use child::{CODE, one_call, ping_pong, read, read_again, remove_ourselves};
 pub use deaths::{BARE_RETURN, DEATHS, HALT_STATUS, halt, jump};
-use deaths::{UNDEFINED_STATUS, WIDE_STATUS};
 pub use refusals::{HARMLESS, odd_index};
 
 /// The first address that belongs to the nucleus.

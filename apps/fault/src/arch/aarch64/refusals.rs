@@ -2,8 +2,8 @@
 
 use core::arch::asm;
 
-use crate::Crime;
 use crate::child::{Child, PATIENCE};
+use crate::crime::Crime;
 use runtime::abi::{Error, NEVER, layout, op};
 use runtime::{Entry, op as operation};
 
@@ -65,7 +65,7 @@ fn state(code: unsafe extern "C" fn() -> !) -> Result<(), Error> {
     let mut child = Child::new()?;
     child.start(code, &[])?;
     match child.ends_within(PATIENCE) {
-        Ok(Some(0 | super::UNDEFINED_STATUS)) => Ok(()),
+        Ok(Some(0 | super::deaths::UNDEFINED_STATUS)) => Ok(()),
         _ => Err(Error::NotRunnable),
     }
 }
@@ -214,7 +214,7 @@ fn wide_vectors() -> Result<(), Error> {
     let mut child = Child::with_flags(op::DOMAIN_FPU)?;
     child.start(wide, &[])?;
     match child.ends_within(PATIENCE) {
-        Ok(Some(super::UNDEFINED_STATUS | super::WIDE_STATUS)) => Ok(()),
+        Ok(Some(super::deaths::UNDEFINED_STATUS | super::deaths::WIDE_STATUS)) => Ok(()),
         _ => Err(Error::NotRunnable),
     }
 }

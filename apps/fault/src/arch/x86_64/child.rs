@@ -6,7 +6,7 @@ use runtime::abi::layout::ENTRY_BYTES;
 use runtime::abi::rights::MAP_READ;
 use runtime::abi::{NEVER, PAGE_BYTES, op};
 
-use crate::bounds::START;
+use crate::arch::START;
 
 /// All code of children.
 pub const CODE: &[unsafe extern "C" fn() -> !] = &[one_call, ping_pong, read, read_again];
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn ping_pong() -> ! {
     )
 }
 
-/// A thread that waits for [`crate::bounds::START`] and removes the entry that its argument is.
+/// A thread that waits for [`crate::arch::START`] and removes the entry that its argument is.
 ///
 /// # Safety
 /// Only for a thread of ours that owns nothing.

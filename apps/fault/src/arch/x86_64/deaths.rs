@@ -3,7 +3,7 @@
 use core::arch::asm;
 
 use super::NON_CANONICAL;
-use crate::Crime;
+use crate::crime::Crime;
 use runtime::abi::info::status::EXCEPTION;
 
 /// All of them, with what they are.

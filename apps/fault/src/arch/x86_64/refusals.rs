@@ -2,7 +2,7 @@
 
 use core::arch::asm;
 
-use crate::Crime;
+use crate::crime::Crime;
 use runtime::abi::{Error, layout, op};
 use runtime::op as operation;
 

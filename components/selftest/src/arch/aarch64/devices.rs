@@ -9,7 +9,7 @@ use devicetree::{Found, Tree};
 use runtime::sync::Mutex;
 use runtime::{Entry, op};
 
-use crate::hold;
+use crate::check::hold;
 
 /// What there is at physical addresses.
 pub struct Machine {

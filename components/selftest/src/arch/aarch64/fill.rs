@@ -4,7 +4,7 @@
 use abi::layout::{ENTRY_BYTES, RETURN};
 use abi::op;
 
-use crate::registers::{State, WORDS, area, event, word};
+use crate::block::{State, WORDS, area, event, word};
 
 /// X0 to X30, SP.
 pub const GENERAL: usize = 32;

@@ -5,7 +5,7 @@ use core::arch::naked_asm;
 use abi::layout::{ENTRY_BYTES, RETURN};
 use abi::op;
 
-use crate::table::programs::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, word};
+use crate::shown::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, word};
 
 /// Code and bytes of all.
 pub fn all() -> [(u64, u64); 8] {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use runtime::entry::Owned;
 use runtime::{Entry, op};
 
-use crate::{frames_record, hold};
+use crate::check::{frames_record, hold};
 
 /// What there is at physical addresses.
 pub struct Machine {

@@ -1,0 +1,45 @@
+//! Calls of a child, each counted with its answer.
+
+use runtime::abi::{Control, Error, MESSAGE_WORDS, layout, op};
+use runtime::arch;
+
+use stress::histogram::{self, Histogram};
+use stress::random::Random;
+
+/// First index of the things: what the runtime uses stands before.
+pub const FIRST: u64 = 128;
+/// Indices that are used.
+pub const THINGS: u64 = 48;
+/// A page of ours that may be mapped elsewhere: in the heap, never used by the program itself.
+pub const PAGE: u64 = layout::PROGRAM_END + 0x80_0000;
+
+/// One that makes calls.
+pub struct Child {
+    /// What it draws from.
+    pub random: Random,
+    /// Its answers.
+    pub histogram: Histogram,
+    /// Index of a domain that calls are made on.
+    pub victim: u64,
+    /// Index of the account that pays for it.
+    pub account: u64,
+    /// Index of a semaphore.
+    pub semaphore: u64,
+    /// Calls that met a dead victim since it was made.
+    pub refused_by_dead: u64,
+}
+
+impl Child {
+    /// Makes a kernel operation and counts its answer.
+    pub fn call(&mut self, index: usize, words: [u64; 6]) -> u64 {
+        let first: [u64; MESSAGE_WORDS] = [words[0], words[1], words[2], words[3], words[4]];
+        // SAFETY: what is drawn names nothing that this program lives on, see [`crate::child`].
+        let (status, ..) = unsafe { arch::call(index, first, Control(words[5])) };
+        let row = if index < op::NAMES.len() { index } else { histogram::OTHER };
+        self.histogram.count(row, status);
+        if status == Error::PeerDied as u64 {
+            self.refused_by_dead += 1;
+        }
+        status
+    }
+}

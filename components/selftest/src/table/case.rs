@@ -1,0 +1,28 @@
+//! What a case is, and what cases ask.
+
+use abi::Error;
+
+use super::places::{Turn, When};
+
+/// Something that is tried.
+pub struct Case {
+    pub name: &'static str,
+    /// Instants that make sense for it.
+    pub whens: &'static [When],
+    pub run: fn(&mut Turn) -> Result<(), &'static str>,
+}
+
+/// What an error is called.
+pub fn text(error: Error) -> &'static str {
+    error.text()
+}
+
+/// The result must be one of these.
+pub fn one_of(result: u64, allowed: &[u64]) -> Result<(), &'static str> {
+    match Error::from_status(result) {
+        _ if allowed.contains(&result) => Ok(()),
+        Ok(()) => Err("it succeeded, which is the result of neither order"),
+        // The text of the error tells which.
+        Err(error) => Err(error.text()),
+    }
+}
