@@ -13,7 +13,7 @@ use interface::{Again, Answer, Delegated, Failure, Protocol, Transport, Words};
 use interfaces::names::{NamesClient, NamesError};
 
 use crate::entry::Owned;
-use crate::{Entry, message, op, program, thread};
+use crate::{Entry, message, op, startup, thread};
 
 /// How long a connection tries to reach its server, in nanoseconds.
 const PATIENCE: u64 = 5_000_000_000;
@@ -71,14 +71,14 @@ pub struct Given(pub &'static str);
 
 impl Source for Given {
     fn open(&self) -> Result<Entry, Error> {
-        let Some(entry) = program::portal(self.0) else { return Name(self.0).open() };
+        let Some(entry) = startup::portal(self.0) else { return Name(self.0).open() };
         match op::entry_info(Entry::OWN, entry) {
             Ok((Kind::Call, _)) => Ok(entry),
             _ => Err(Error::Empty),
         }
     }
     fn close(&self, entry: Entry) {
-        if program::portal(self.0) != Some(entry) {
+        if startup::portal(self.0) != Some(entry) {
             drop(Owned::new(entry));
         }
     }

@@ -22,9 +22,9 @@ use talc::base::binning::Binning;
 use talc::source::Source;
 
 use crate::connection::Direct;
-use crate::server::SHORT;
+use crate::kept::SHORT;
 use crate::sync::RawMutex;
-use crate::{Entry, program};
+use crate::{Entry, startup};
 
 /// The heap grows by multiples of this.
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -45,7 +45,7 @@ unsafe impl Source for Range {
     fn acquire<B: Binning>(talc: &mut Talc<Self, B>, layout: Layout) -> Result<(), ()> {
         // The first blocks lie in the last page of the program, which is there.
         let (start, first, margin) = match talc.source.end {
-            0 => (program::image_end().next_multiple_of(16), program::heap_start(), FIRST_MARGIN),
+            0 => (startup::image_end().next_multiple_of(16), startup::heap_start(), FIRST_MARGIN),
             end => (end, end, MARGIN),
         };
         let bytes = (layout.size() as u64).checked_add(layout.align() as u64 + margin).ok_or(())?;

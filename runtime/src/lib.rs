@@ -8,12 +8,15 @@
 use copy as _;
 
 pub mod arch;
+mod area;
 pub mod child;
 pub mod connection;
 pub mod device;
 pub mod entry;
+mod handle;
 #[cfg(all(feature = "alloc", target_os = "none"))]
 mod heap;
+mod kept;
 pub mod log;
 pub mod message;
 pub mod op;
@@ -24,6 +27,8 @@ pub mod program;
 mod raw;
 pub mod serial;
 pub mod server;
+mod startup;
+mod status;
 pub mod stream;
 pub mod sync;
 pub mod table;
@@ -34,7 +39,7 @@ pub mod tree;
 
 pub use abi;
 pub use connection::{Connection, Direct};
-pub use entry::Entry;
+pub use handle::Entry;
 pub use interface;
 pub use interfaces;
-pub use program::Arguments;
+pub use startup::Arguments;

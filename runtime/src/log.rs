@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Write};
 
-use crate::message;
+use crate::area;
 
 /// Collects text and hands it to the log line by line.
 pub struct Log {
@@ -63,7 +63,7 @@ pub fn bytes(bytes: &[u8]) {
 fn append(bytes: &[u8], about: u64) {
     let bytes = &bytes[..bytes.len().min(abi::MESSAGE_BYTES)];
     // A log that cannot be written has nobody left to tell.
-    let _ = message::transfer(&[bytes], |count| crate::op::log(count, about).map(|()| ((), 0)), |(), _| ());
+    let _ = area::transfer(&[bytes], |count| crate::op::log(count, about).map(|()| ((), 0)), |(), _| ());
 }
 
 /// Writes a line to the kernel log; the domain's name is put before it.

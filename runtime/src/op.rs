@@ -10,7 +10,7 @@ use abi::rights::Kind;
 use abi::{Error, info, op};
 
 use crate::arch::{question, relax};
-use crate::{Entry, message, raw, table};
+use crate::{Entry, area, raw, table};
 
 /// Shorthand for the results here.
 type Result<T = ()> = core::result::Result<T, Error>;
@@ -388,7 +388,7 @@ pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8]
             position = next;
         }
     };
-    message::transfer(&[], enter, |next, bytes| look(bytes, next))
+    area::transfer(&[], enter, |next, bytes| look(bytes, next))
 }
 
 /// The record of the nucleus's lists at a position, and the next position.

@@ -3,7 +3,7 @@
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::program::{STATUS_OF_PANIC, end, name};
+use crate::startup::{STATUS_OF_PANIC, end, name};
 use crate::{log, stream};
 
 static PANICKING: AtomicBool = AtomicBool::new(false);

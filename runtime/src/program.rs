@@ -1,52 +1,12 @@
 //! The start and the end of a program, and what it was told at the start.
 
-use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU64, Ordering};
+pub use crate::startup::{
+    Arguments, STATUS_OF_CLOSED, STATUS_OF_NO_DEVICE, STATUS_OF_PANIC, argument, environment, heap_start, name, portal,
+    schedule, startup, variable,
+};
 
-use abi::PAGE_BYTES;
-use abi::layout::{FIRST_FREE, STARTUP_PAGE};
-use loader::Startup;
-use loader::startup::ENTRY;
-
-use crate::op::{self, Schedule};
-use crate::{Entry, stream, table};
-
-/// The startup page, read once before `main`.
-struct Told(UnsafeCell<Option<Startup<'static>>>);
-
-// SAFETY: written by the first thread before there is another, and only read afterwards.
-unsafe impl Sync for Told {}
-
-static TOLD: Told = Told(UnsafeCell::new(None));
-
-static ARGUMENT: AtomicU64 = AtomicU64::new(0);
-
-/// Priority and slice of threads when nothing was said.
-const DEFAULT_SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
-
-/// Exit status of a program that panicked.
-pub const STATUS_OF_PANIC: u64 = 101;
-
-/// Exit status of a driver that found no device: it is not started again.
-pub const STATUS_OF_NO_DEVICE: u64 = 100;
-
-/// Exit status of a program that printed to a stream which nobody reads any more.
-pub const STATUS_OF_CLOSED: u64 = 141;
-
-unsafe extern "C" {
-    /// Of the link script: the first byte behind the program.
-    static __image_end: u8;
-}
-
-/// Address of the first byte behind the program, in a page that can be written.
-pub(crate) fn image_end() -> u64 {
-    &raw const __image_end as u64
-}
-
-/// Address of the first page behind the program: from here on its heap is paged.
-pub fn heap_start() -> u64 {
-    image_end().next_multiple_of(PAGE_BYTES as u64)
-}
+use crate::startup::{begin, end};
+use crate::stream;
 
 /// What may come out of `main`.
 pub trait ExitStatus {
@@ -108,60 +68,8 @@ fn cairn_program() -> u64 {
 
 /// First Rust code of a program.
 pub(crate) extern "C" fn start(argument: u64) -> ! {
-    // The two components that the nucleus starts itself have no startup page.
-    if argument == STARTUP_PAGE {
-        read(argument);
-    }
-    ARGUMENT.store(argument, Ordering::Relaxed);
+    begin(argument);
     exit(cairn_program())
-}
-
-/// Word 0 of the first thread: what who started it gave along, usually the startup page's address.
-pub fn argument() -> u64 {
-    ARGUMENT.load(Ordering::Relaxed)
-}
-
-fn read(page: u64) {
-    // SAFETY: who loaded the program mapped this page and says so; nobody writes to it any more.
-    let page = unsafe { core::slice::from_raw_parts(page as *const u8, PAGE_BYTES) };
-    match Startup::read(page) {
-        Ok(startup) => {
-            if startup.table_entries != 0 {
-                table::set_entries(startup.table_entries as usize);
-            }
-            for (_, index) in startup.portals() {
-                table::reserve(Entry(index.into()));
-            }
-            for (number, _) in startup.streams.iter().enumerate().filter(|(_, stream)| **stream == ENTRY) {
-                table::reserve(Entry(FIRST_FREE + number));
-            }
-            // SAFETY: there is no other thread yet.
-            unsafe { *TOLD.0.get() = Some(startup) };
-        }
-        Err(error) => crate::log!("startup page: {error}"),
-    }
-}
-
-/// The startup page, if there is one.
-pub fn startup() -> Option<&'static Startup<'static>> {
-    // SAFETY: written before `main` only.
-    unsafe { (*TOLD.0.get()).as_ref() }
-}
-
-/// The program's arguments: an iterator over strings, that of its own name first.
-#[derive(Clone)]
-pub struct Arguments {
-    next: usize,
-}
-
-impl Iterator for Arguments {
-    type Item = &'static str;
-
-    fn next(&mut self) -> Option<&'static str> {
-        let argument = startup()?.arguments().nth(self.next)?;
-        self.next += 1;
-        Some(argument)
-    }
 }
 
 /// The program's arguments, that of its own name first.
@@ -171,50 +79,12 @@ pub fn arguments() -> Arguments {
     Arguments { next: 0 }
 }
 
-/// The environment, strings of the form `NAME=value`.
-pub fn environment() -> impl Iterator<Item = &'static str> {
-    startup().into_iter().flat_map(|startup| startup.environment())
-}
-
-/// The value of an environment variable.
-pub fn variable(name: &str) -> Option<&'static str> {
-    startup()?.variable(name)
-}
-
-/// The name that the program was loaded under.
-pub fn name() -> &'static str {
-    startup().map_or("", |startup| startup.name)
-}
-
-/// The entry that the system description gave under a name.
-pub fn portal(name: &str) -> Option<Entry> {
-    startup()?.portals().find(|(known, _)| *known == name).map(|(_, index)| Entry(index.into()))
-}
-
-/// Priority and slice with which this program was started, and its threads start.
-pub fn schedule() -> Schedule {
-    match startup() {
-        Some(startup) if startup.schedule != 0 => Schedule::from_word(startup.schedule),
-        _ => DEFAULT_SCHEDULE,
-    }
-}
-
 /// Ends the program with a status below 256; what was printed is written out first.
 pub fn exit(status: u64) -> ! {
     if let Some(hooks) = stream::hooks() {
         (hooks.flush)();
     }
     end(status)
-}
-
-/// Ends the program at once.
-pub(crate) fn end(status: u64) -> ! {
-    // Of the first thread, EXIT ends the domain; of another, and in a call, it takes a kill.
-    if crate::message::on_main_stack() {
-        op::exit(status & 0xff);
-    }
-    let _ = op::domain_kill(Entry::OWN, status & 0xff);
-    op::exit(status & 0xff)
 }
 
 /// Names the function with which the program starts: `fn main()` or `fn main(arguments: Arguments)`,

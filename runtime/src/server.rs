@@ -5,14 +5,17 @@
 //! mutexes. The main thread then has nothing more to do and [`park`]s.
 
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::{Control, Error, MESSAGE_BYTES, rights};
 use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request};
 use interfaces::parent::{ParentClient, ParentError};
 
+pub use crate::kept::is_short;
+
+use crate::area::StackTop;
 use crate::connection::Direct;
-use crate::message::{StackTop, Words};
+use crate::message::Words;
 use crate::sync::{prepare_wait, private_semaphore};
 use crate::thread::Slot;
 use crate::{Entry, arch, message, op, table};
@@ -32,21 +35,10 @@ pub trait Serve {
     }
 }
 
-/// Set while the kept part of the heap is used: the function that keeps it again, if it can. The heap sets it, so that
-/// servers without one do not carry it.
-pub(crate) static SHORT: AtomicPtr<fn() -> bool> = AtomicPtr::new(core::ptr::null_mut());
-
 /// Keeps so many bytes of the heap for calls that are under way when no page can be had any more: at least what all
 /// activations together allocate in a call. False if they cannot be had.
 pub fn keep_memory(bytes: usize) -> bool {
     crate::heap::keep(bytes)
-}
-
-/// Whether the kept part of the heap is used and cannot be kept again.
-#[inline]
-pub fn is_short() -> bool {
-    // SAFETY: null, or a static of the heap's.
-    unsafe { SHORT.load(Ordering::Relaxed).as_ref() }.is_some_and(|keep_again| !keep_again())
 }
 
 /// First Rust code of a call; the argument order is made by the entry code of the ISA. It leaves by
@@ -89,7 +81,7 @@ pub(crate) extern "C" fn serve<S: Serve>(
     let reply = Protocol::NotDelivered.reply();
     // SAFETY: as above.
     unsafe { arch::leave(reply.words, reply.control) };
-    op::exit(crate::program::STATUS_OF_PANIC)
+    op::exit(crate::startup::STATUS_OF_PANIC)
 }
 
 /// A service that looks at nothing but words and answers with one: the shortest way there and back.

@@ -15,7 +15,7 @@ use loader::startup::ENTRY;
 
 use crate::connection::{Connection, Direct, Name, Source};
 use crate::sync::Mutex;
-use crate::{Entry, log, program};
+use crate::{Entry, log, startup};
 
 /// The name of the server that has files and pipes.
 pub const FILES: &str = "ramfs";
@@ -193,7 +193,7 @@ impl fmt::Write for Output {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.write(text.as_bytes()).map_err(|failure| {
             if failure == Failure::Refused(StreamError::Closed) {
-                program::end(program::STATUS_OF_CLOSED);
+                startup::end(startup::STATUS_OF_CLOSED);
             }
             fmt::Error
         })
@@ -204,7 +204,7 @@ impl fmt::Write for Output {
 fn stream<'p>(place: &'p mut Option<Stream<'static>>, number: usize) -> &'p Stream<'static> {
     place.get_or_insert_with(|| {
         enable();
-        let description = program::startup().map_or("log", |startup| startup.streams[number]);
+        let description = startup::startup().map_or("log", |startup| startup.streams[number]);
         match number {
             _ if description == ENTRY => Stream::entry(Entry(FIRST_FREE + number)),
             0 => Stream::input(description),

@@ -8,11 +8,11 @@ use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use abi::layout::{MORE_STACKS_START, NEAR_STACKS, STACK_BYTES, STACKS_START};
 use abi::{Error, NEVER, PAGE_BYTES};
 
+use crate::area::{STACK_TOP_BYTES, StackTop, top};
 use crate::entry::Owned;
-use crate::message::{STACK_TOP_BYTES, StackTop, top};
 use crate::op::{self, Schedule};
 use crate::sync::private_semaphore;
-use crate::{Entry, arch, program, table};
+use crate::{Entry, arch, startup, table};
 
 /// Stack slots that are used: more than a domain can have activations.
 const SLOTS: usize = 128;
@@ -116,7 +116,7 @@ pub struct Thread {
 impl Thread {
     /// Starts a thread that runs `function(argument)`, with the program's own priority and slice.
     pub fn start(function: fn(usize), argument: usize) -> Result<Self, Error> {
-        Self::start_with(function, argument, program::schedule())
+        Self::start_with(function, argument, startup::schedule())
     }
 
     /// As [`Thread::start`], with a priority and a slice.

@@ -22,7 +22,8 @@ use sockets::{Endpoint, NetError, Session};
 
 use tool::inspect::{self, PROC};
 
-use crate::{Crime, launch};
+use crate::crime::Crime;
+use crate::launch;
 
 /// All of them. `sockets` needs a system with a network.
 pub const ALL: &[Crime] = &[

@@ -21,7 +21,8 @@ use runtime::thread::{self, Thread};
 use runtime::{Direct, Entry, op};
 use tool::inspect::{self, PROC};
 
-use crate::{Crime, launch};
+use crate::crime::Crime;
+use crate::launch;
 
 /// All of them.
 pub const ALL: &[Crime] = &[

@@ -35,7 +35,7 @@ impl Child {
         let first: [u64; MESSAGE_WORDS] = [words[0], words[1], words[2], words[3], words[4]];
         // SAFETY: what is drawn names nothing that this program lives on, see [`crate::child`].
         let (status, ..) = unsafe { arch::call(index, first, Control(words[5])) };
-        let row = if index < op::NAMES.len() { index } else { histogram::OTHER };
+        let row = if index < op::COUNT { index } else { histogram::OTHER };
         self.histogram.count(row, status);
         if status == Error::PeerDied as u64 {
             self.refused_by_dead += 1;

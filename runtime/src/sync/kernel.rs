@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use abi::{Error, layout};
 
 use crate::entry::Owned;
-use crate::{Entry, message, op};
+use crate::{Entry, area, op};
 
 /// Who runs, and semaphores. A semaphore is named by a number above 0.
 pub trait Kernel {
@@ -41,7 +41,7 @@ static OWN: [AtomicU32; layout::MAX_ACTIVATIONS] = [const { AtomicU32::new(0) };
 impl Kernel for Nucleus {
     #[inline(always)]
     fn me() -> u32 {
-        message::activation() as u32
+        area::activation() as u32
     }
     fn make() -> Result<u32, Error> {
         op::semaphore_new(Entry::OWN, 0).map(|entry| entry.0 as u32)
@@ -60,7 +60,7 @@ impl Kernel for Nucleus {
         let _ = op::v(Entry(semaphore as usize));
     }
     fn own() -> Result<u32, Error> {
-        let place = &OWN[message::activation()];
+        let place = &OWN[area::activation()];
         // Only this activation reads and writes its place.
         match place.load(Ordering::Relaxed) {
             0 => {
@@ -78,7 +78,7 @@ impl Kernel for Nucleus {
 
 /// Makes the own semaphore of an activation on which nothing ran yet, given its message area.
 pub(crate) fn prepare_wait(area: u64) -> Result<(), Error> {
-    OWN[message::number_of(area)].store(Nucleus::make()?, Ordering::Relaxed);
+    OWN[area::number_of(area)].store(Nucleus::make()?, Ordering::Relaxed);
     Ok(())
 }
 

@@ -6,7 +6,8 @@ use abi::layout::{ENTRY_BYTES, RETURN};
 use abi::{Control, Error, op};
 
 use super::system_call;
-use crate::message::{Words, check};
+use crate::status::check;
+use interface::Words;
 
 /// Traverses the portal at `index` with five words and a control word, and gives what came back:
 /// status, words, control word.

@@ -7,7 +7,7 @@ use abi::Error;
 use abi::layout::ENTRY_BYTES;
 
 use super::system_call;
-use crate::message::check;
+use crate::status::check;
 
 /// A kernel operation without operands that cannot fail and touches no memory: thread number, clock.
 ///

@@ -5,7 +5,8 @@ use core::arch::asm;
 use abi::layout::{ENTRY_BYTES, RETURN};
 use abi::{Control, Error, op};
 
-use crate::message::{Words, check};
+use crate::status::check;
+use interface::Words;
 
 /// Traverses the portal at `index` with five words and a control word, and gives what came back:
 /// status, words, control word.

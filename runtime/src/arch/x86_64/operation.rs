@@ -8,7 +8,7 @@ use core::arch::asm;
 use abi::Error;
 use abi::layout::ENTRY_BYTES;
 
-use crate::message::check;
+use crate::status::check;
 
 /// A kernel operation without operands that cannot fail and touches no memory: thread number, clock.
 ///

@@ -1,0 +1,13 @@
+//! What the nucleus answers.
+
+use abi::Error;
+
+/// A status word as a result: the usual case is one compare.
+#[inline(always)]
+pub fn check(status: u64) -> Result<(), Error> {
+    #[cold]
+    fn error(status: u64) -> Error {
+        Error::from_status(status).err().unwrap_or(Error::BadArgument)
+    }
+    if status == 0 { Ok(()) } else { Err(error(status)) }
+}
