@@ -19,6 +19,37 @@ pub fn lines_with_word(source: &str, word: &str) -> Vec<usize> {
     found
 }
 
+/// A word, a number, or a sign; `::`, `->` and `=>` are one each.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// How it is written.
+    pub text: String,
+    /// Its line, from 1.
+    pub line: usize,
+}
+
+/// The tokens of source from which comments and texts are gone.
+pub fn tokens(code: &str) -> Vec<Token> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut tokens = Vec::new();
+    for (number, line) in code.lines().enumerate() {
+        let mut rest = line.trim_start();
+        while let Some(first) = rest.chars().next() {
+            let length = if is_word(first) {
+                rest.find(|c| !is_word(c)).unwrap_or(rest.len())
+            } else if ["::", "->", "=>"].iter().any(|sign| rest.starts_with(sign)) {
+                2
+            } else {
+                first.len_utf8()
+            };
+            let (text, after) = rest.split_at(length);
+            tokens.push(Token { text: text.into(), line: number + 1 });
+            rest = after.trim_start();
+        }
+    }
+    tokens
+}
+
 /// What becomes of texts and characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
@@ -110,7 +141,7 @@ fn text(rest: &[u8]) -> usize {
     at + 1
 }
 
-/// Bytes of a character such as `'"'`; of a lifetime only the quote.
+/// Bytes of a character such as `'"'`, or of a lifetime.
 fn character(rest: &[u8]) -> usize {
     match rest {
         [_, b'\\', ..] => rest.iter().skip(3).position(|&byte| byte == b'\'').map_or(1, |at| at + 4),
@@ -121,7 +152,9 @@ fn character(rest: &[u8]) -> usize {
                 0xe0..0xf0 => 3,
                 _ => 4,
             };
-            if rest.get(1 + width) == Some(&b'\'') { width + 2 } else { 1 }
+            let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+            let lifetime = 1 + rest[1..].iter().take_while(is_word).count();
+            if rest.get(1 + width) == Some(&b'\'') { width + 2 } else { lifetime }
         }
         _ => 1,
     }
@@ -139,6 +172,7 @@ mod tests {
         assert_eq!(lines_with_word("let c = '\\''; unsafe {}", "unsafe"), [1]);
         assert_eq!(lines_with_word("fn f<'a>(x: &'a str) { unsafe {} }", "unsafe"), [1]);
         assert_eq!(lines_with_word("let x = r\"\\\"; unsafe {}", "unsafe"), [1]);
+        assert_eq!(lines_with_word("fn f<'unsafe>(x: &'unsafe u8) {}\nunsafe", "unsafe"), [2]);
     }
 
     #[test]

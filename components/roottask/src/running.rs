@@ -15,7 +15,7 @@ pub struct Running {
     pub domain: Entry,
     /// What it pays with.
     pub account: Entry,
-    /// Its first.
+    /// Its first thread.
     pub thread: Option<Entry>,
     /// What draws frames for it.
     pub ticket: u64,

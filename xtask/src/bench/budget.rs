@@ -1,6 +1,6 @@
 //! The rows of `tests/budgets.toml`, and what becomes of them on each ISA.
 
-use super::grouped;
+use super::show::grouped;
 use crate::isa::Isa;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};

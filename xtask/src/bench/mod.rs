@@ -9,63 +9,43 @@
 
 mod budget;
 pub mod client;
+mod machine;
+mod measurement;
 mod network;
 mod paper;
 mod peer;
+mod results;
 mod several;
+mod show;
 
 use crate::build::Checks;
 use crate::command_line::{BenchOptions, Peer as PeerName};
-use crate::counter::{COSTLY, Counts, Marks, Places, Plugin};
+use crate::counter::COSTLY;
 use crate::elf;
-use crate::emulator::{self, Console, End, Machine, TimedOut};
-use crate::image::{self, Image, Size, System};
+use crate::emulator::Machine;
+use crate::image::System;
 use crate::install;
 use crate::isa::Isa;
 use crate::project::{Project, read, read_text, write};
 use anyhow::{Context, Result, bail};
 use budget::{Budget, Peer};
+use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use machine::{MEMORY, NETWORK_SYSTEM, boot, run};
+use measurement::{Measurement, find, parse};
+use results::{Results, found_problems};
 use serde::Serialize;
+pub use show::grouped;
+use show::{right, shown};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
-/// Memory of the machine that is measured.
-const MEMORY: &str = "64M";
-/// Seconds that measuring may take.
-const SECONDS: f64 = 900.0;
-/// The system whose network is measured.
-const NETWORK_SYSTEM: &str = "systems/default.toml";
-/// What serves the echoes and the bytes there.
-const NETWORK_COMMAND: &str = "echod";
 /// The row that the host measures.
 const NUCLEUS: &str = "nucleus";
 /// The row that takes a nucleus of its own.
 const INTERRUPTS_OFF: &str = "interrupts-off";
 /// What runs there.
 const UNDER_STRESS: &str = "stress --count 100000; bench --interrupts-off";
-
-/// Something that was measured.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Measurement {
-    name: String,
-    value: u64,
-    unit: String,
-    counts: BTreeMap<String, u64>,
-    /// What it costs besides, per operation.
-    costly: Option<Costly>,
-}
-
-/// Of each kind of [`COSTLY`], and of a hundred instructions those with the nucleus lock.
-type Costly = ([f64; COSTLY.len()], f64);
-
-/// What one of so many operations takes.
-fn costly(counts: &Counts, operations: u64) -> Costly {
-    let each = counts.costly.map(|count| count as f64 / operations as f64);
-    (each, 100.0 * counts.locked as f64 / counts.instructions.max(1) as f64)
-}
 
 /// A row of the results, as `--json` writes it.
 #[derive(Debug, Serialize)]
@@ -119,14 +99,6 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     Ok(u8::from(problems > 0))
 }
 
-/// What was measured on an ISA.
-struct Results {
-    isa: Isa,
-    budgets: Vec<Budget>,
-    measured: Vec<Measurement>,
-    notes: Vec<String>,
-}
-
 /// Measures on the project's ISA.
 fn on(project: &Project, options: &BenchOptions) -> Result<Results> {
     let isa = project.isa;
@@ -137,7 +109,7 @@ fn on(project: &Project, options: &BenchOptions) -> Result<Results> {
         bail!("no row of tests/budgets.toml matches `{}`", options.filter.as_deref().unwrap_or_default());
     }
     install::emulator(isa)?;
-    let mut measured = measure_network(project, &budgets)?;
+    let mut measured = network::measure_on_cairn(project, &budgets)?;
     let elsewhere = |name: &str| network::ROWS.contains(&name) || several::ROWS.contains(&name);
     if budgets.iter().any(|budget| !elsewhere(&budget.name)) {
         measured.extend(measure(project, options)?);
@@ -174,22 +146,6 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
     Ok(measured)
 }
 
-/// Runs the program `bench`; gives the image, and the rows with what they cost besides.
-fn run(project: &Project, system: &System, machine: Machine, commands: &str) -> Result<(Image, Vec<Measurement>)> {
-    let image = image::make(project, system, Checks::Off, Size::of(MEMORY, machine.cpus)?, Some(commands))?;
-    let marks = Marks::make(project, &Places::of_nucleus(&read(&image.elf)?)?)?;
-    let machine = Machine { counter: Some(marks.argument()), ..machine };
-    let output = output_of(&image, &machine, commands)?;
-    let (mut measured, counted) = (parse(&output)?, marks.counted()?);
-    for row in &mut measured {
-        if let (Some(number), Some(operations)) = (row.counts.remove("counted"), row.counts.remove("operations")) {
-            let counts = counted.get(number as usize).with_context(|| format!("{}: no marks came", row.name))?;
-            row.costly = Some(costly(counts, operations));
-        }
-    }
-    Ok((image, measured))
-}
-
 /// What a portal call and return takes of each kind of [`COSTLY`], and what the book says.
 pub fn costs_of_a_call(project: &Project) -> Result<[Vec<String>; 2]> {
     let system = System::read(project, Path::new(NETWORK_SYSTEM))?;
@@ -200,106 +156,6 @@ pub fn costs_of_a_call(project: &Project) -> Result<[Vec<String>; 2]> {
     let row = format!("| {} | ", project.isa.title());
     let told = book.lines().find_map(|line| line.trim().strip_prefix(&row)).context("the book has no such row")?;
     Ok([costly.map(shown).to_vec(), told.split(" | ").take(COSTLY.len()).map(String::from).collect()])
-}
-
-/// Measures those rows of the network that have a budget.
-fn measure_network(project: &Project, budgets: &[Budget]) -> Result<Vec<Measurement>> {
-    let wanted = |name: &str| network::ROWS.contains(&name) && budgets.iter().any(|budget| budget.name == name);
-    if !network::ROWS.iter().any(|name| wanted(name)) {
-        return Ok(Vec::new());
-    }
-    let image = network_image(project)?;
-    let plugin = Plugin::make(project)?.watching(&Places::of_nucleus(&read(&image.elf)?)?)?;
-    let limit = Duration::from_secs_f64(SECONDS);
-    network::measure(image, Machine::new(MEMORY), &plugin, limit, &wanted)
-}
-
-/// The default system with what serves the clients of [`network`].
-fn network_image(project: &Project) -> Result<Image> {
-    let scratch = project.scratch()?;
-    let page = scratch.file(network::PAGE);
-    write(&page, &network::page())?;
-    let mut system = System::read(project, Path::new(NETWORK_SYSTEM))?;
-    system.add_file(&format!("www/{}", network::PAGE), &page);
-    image::make(project, &system, Checks::Off, Size::of(MEMORY, 1)?, Some(NETWORK_COMMAND))
-}
-
-/// Boots this build with these commands; gives the image and what they printed.
-fn boot(
-    project: &Project,
-    system: &System,
-    checks: Checks,
-    machine: Machine,
-    commands: &str,
-) -> Result<(Image, String)> {
-    let image = image::make(project, system, checks, Size::of(MEMORY, machine.cpus)?, Some(commands))?;
-    let output = output_of(&image, &machine, commands)?;
-    Ok((image, output))
-}
-
-/// What a machine prints that boots this image and ends well.
-fn output_of(image: &Image, machine: &Machine, commands: &str) -> Result<String> {
-    let console = Console::Steps { steps: &[], echo: false };
-    let (end, output) = emulator::boot(image, machine, console, Some(Duration::from_secs_f64(SECONDS)))?;
-    let output = String::from_utf8_lossy(&output).into_owned();
-    match end {
-        End::Status(0) => Ok(output),
-        End::Status(status) => bail!("`{commands}` ended with status {status}\n{output}"),
-        End::Reset => bail!("the machine reset itself\n{output}"),
-        End::TimedOut => Err(anyhow::Error::new(TimedOut(SECONDS)).context(output)),
-    }
-}
-
-/// The measurements among the lines of an output.
-fn parse(output: &str) -> Result<Vec<Measurement>> {
-    let mut measured: Vec<Measurement> = Vec::new();
-    for line in output.lines().filter(|line| line.starts_with("bench ")) {
-        let measurement =
-            parse_line(line).with_context(|| format!("not `bench NAME VALUE UNIT [key=value …]`: {line}"))?;
-        if measured.iter().any(|other| other.name == measurement.name) {
-            bail!("`{}` was measured twice", measurement.name);
-        }
-        measured.push(measurement);
-    }
-    Ok(measured)
-}
-
-fn parse_line(line: &str) -> Option<Measurement> {
-    let mut words = line.split_whitespace().skip(1);
-    let (name, value, unit) = (words.next()?.into(), words.next()?.parse().ok()?, words.next()?.into());
-    let pair = |word: &str| {
-        let (key, value) = word.split_once('=')?;
-        Some((key.to_string(), value.parse().ok()?))
-    };
-    Some(Measurement { name, value, unit, counts: words.map(pair).collect::<Option<_>>()?, costly: None })
-}
-
-fn find<'m>(measured: &'m [Measurement], name: &str) -> Option<&'m Measurement> {
-    measured.iter().find(|measurement| measurement.name == name)
-}
-
-/// What is wrong, one line each.
-fn found_problems(budgets: &[Budget], measured: &[Measurement]) -> Vec<String> {
-    let mut problems = Vec::new();
-    for budget in budgets {
-        let (name, most, unit) = (&budget.name, budget.budget, &budget.unit);
-        match find(measured, name) {
-            None => problems.push(format!("{name}: not measured")),
-            Some(found) if found.unit != *unit => {
-                problems.push(format!("{name}: measured in {}, the budget is in {unit}", found.unit));
-            }
-            Some(found) if found.value > most => {
-                problems.push(format!("{name}: {} {unit}, {} above the budget", found.value, found.value - most));
-            }
-            Some(found) => problems.extend(budget.worse_than_peers(found.value)),
-        }
-    }
-    for measurement in measured {
-        if !budgets.iter().any(|budget| budget.name == measurement.name) {
-            problems.push(format!("{}: measured, but tests/budgets.toml has no such row", measurement.name));
-        }
-    }
-    problems
 }
 
 fn rows(results: &Results) -> impl Iterator<Item = Row<'_>> {
@@ -359,36 +215,6 @@ fn table(budgets: &[Budget], measured: &[Measurement]) -> Table {
     }
     right(&mut table, &[1, 2, 4, 6, 7, 8, 9, 10, 11]);
     table
-}
-
-/// A count per operation: whole, or with a decimal if it is small.
-fn shown(count: f64) -> String {
-    match count {
-        0.05..9.95 if (count - count.round()).abs() >= 0.05 => format!("{count:.1}"),
-        _ => grouped(count.round() as u64),
-    }
-}
-
-/// Sets columns flush right.
-fn right(table: &mut Table, columns: &[usize]) {
-    for &column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-}
-
-/// A number with its thousands apart.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

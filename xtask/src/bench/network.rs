@@ -10,21 +10,29 @@
 //! depends on how busy this host is, and that is a fifth of a figure.) After a batch to warm up there are
 //! [`BATCHES`], and their median is the result.
 
+use super::budget::Budget;
 use super::client::{self, Web};
-use super::{Measurement, costly, grouped};
-use crate::counter::{Counter, Counts, Plugin};
+use super::machine::{MEMORY, NETWORK_SYSTEM, SECONDS};
+use super::measurement::{Measurement, costly};
+use super::show::grouped;
+use crate::build::Checks;
+use crate::counter::{Counter, Counts, Places, Plugin};
 use crate::emulator::{self, Machine};
 use crate::forward::{Forward, Protocol, WEB};
-use crate::image::Image;
+use crate::image::{self, Image, Size, System};
+use crate::project::{Project, read, write};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// What serves the echoes and the bytes.
+const NETWORK_COMMAND: &str = "echod";
 /// Path of the file that the web server is asked for.
 pub const PAGE: &str = "kibibyte";
 /// Its length in bytes.
@@ -264,6 +272,28 @@ struct Share(Counts, u64);
 fn median(mut counts: Vec<Counts>) -> Counts {
     counts.sort_unstable_by_key(|counts| counts.instructions);
     counts.get(counts.len() / 2).copied().unwrap_or_default()
+}
+
+/// Measures those rows of the network that have a budget.
+pub fn measure_on_cairn(project: &Project, budgets: &[Budget]) -> Result<Vec<Measurement>> {
+    let wanted = |name: &str| ROWS.contains(&name) && budgets.iter().any(|budget| budget.name == name);
+    if !ROWS.iter().any(|name| wanted(name)) {
+        return Ok(Vec::new());
+    }
+    let image = image_of_cairn(project)?;
+    let plugin = Plugin::make(project)?.watching(&Places::of_nucleus(&read(&image.elf)?)?)?;
+    let limit = Duration::from_secs_f64(SECONDS);
+    measure(image, Machine::new(MEMORY), &plugin, limit, &wanted)
+}
+
+/// The default system with what serves the clients of this module.
+pub fn image_of_cairn(project: &Project) -> Result<Image> {
+    let scratch = project.scratch()?;
+    let file = scratch.file(PAGE);
+    write(&file, &page())?;
+    let mut system = System::read(project, Path::new(NETWORK_SYSTEM))?;
+    system.add_file(&format!("www/{}", PAGE), &file);
+    image::make(project, &system, Checks::Off, Size::of(MEMORY, 1)?, Some(NETWORK_COMMAND))
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Table 6.2 of the paper Asbestos on ARM (pages of 4 KiB), and the same of Cairn: what its five benchmarks cost on both ISAs, and
 //! how many times as much on ARM.
 
-use super::{Results, find, grouped, right};
+use super::measurement::find;
+use super::results::Results;
+use super::show::{grouped, right};
 use crate::isa::Isa;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;

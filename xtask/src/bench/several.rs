@@ -5,8 +5,10 @@
 //! watched by the emulator's plugin, from addresses of the nucleus's symbols: `lock_taken…` stands before the first
 //! instruction with the lock, `lock_given…` before the last.
 
+use super::machine::{MEMORY, SECONDS, boot, output_of, run};
+use super::measurement::{Measurement, find};
 use super::network::{self, HTTP_GET, HTTP_GET_4};
-use super::{MEMORY, Measurement, SECONDS, boot, find, grouped, network_image, output_of, run};
+use super::show::grouped;
 use crate::build::Checks;
 use crate::counter::{Holds, Places, Plugin, Watch};
 use crate::elf;
@@ -100,7 +102,7 @@ fn share(name: &str, pairs: &[(&str, u64, &str, u64)]) -> Result<Measurement> {
 /// A request after the other, and four at a time.
 fn http(project: &Project, measured: &[Measurement]) -> Result<Measurement> {
     let on = |cpus: u32, wanted: &(dyn Fn(&str) -> bool + Sync)| {
-        let image = network_image(project)?;
+        let image = network::image_of_cairn(project)?;
         let plugin = Plugin::make(project)?.watching(&Places::of_nucleus(&read(&image.elf)?)?)?;
         let machine = Machine { cpus, ..Machine::new(MEMORY) };
         network::measure(image, machine, &plugin, Duration::from_secs_f64(SECONDS), wanted)

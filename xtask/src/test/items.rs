@@ -2,37 +2,17 @@
 //! constants, and what is used publicly. Not a parser of Rust: what files of `arch` folders consist of, and an error for
 //! what looks otherwise.
 
-use crate::scan::{Texts, without_comments};
+use crate::scan::{Texts, tokens, without_comments};
 use anyhow::{Result, bail};
 use std::collections::BTreeSet;
 
 /// The public items, each as a line such as `fn Type::name(u64) -> bool`.
 pub fn items(source: &str) -> Result<BTreeSet<String>> {
-    let code = without_comments(source, Texts::Blank);
-    let tokens = tokens(&code);
+    let tokens = tokens(&without_comments(source, Texts::Blank));
+    let tokens: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
     let mut found = BTreeSet::new();
     Reader { tokens: &tokens, at: 0, found: &mut found }.items("", Block::Module)?;
     Ok(found)
-}
-
-/// Words, numbers, and signs; `::`, `->` and `=>` are one each.
-fn tokens(code: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = code.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let length = if is_word(first) {
-            rest.find(|c| !is_word(c)).unwrap_or(rest.len())
-        } else if ["::", "->", "=>"].iter().any(|sign| rest.starts_with(sign)) {
-            2
-        } else {
-            first.len_utf8()
-        };
-        let (token, after) = rest.split_at(length);
-        tokens.push(token);
-        rest = after.trim_start();
-    }
-    tokens
 }
 
 /// What encloses items.

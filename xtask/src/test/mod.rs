@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `format`, `lints` | rustfmt and clippy over host and bare crates, these for each ISA |
 //! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml` |
+//! | `layers` | imports inside a crate have one direction |
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
 //! | `isa` | the portable crates compile against an ISA of stubs, `tests/isa` |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
@@ -31,6 +32,7 @@ mod host;
 mod isa;
 #[cfg(test)]
 mod items;
+mod layers;
 mod load;
 mod miri;
 mod mutants;
@@ -71,6 +73,7 @@ const GROUPS: [&str; 18] = [
     "format",
     "unsafe",
     "dependencies",
+    layers::NAME,
     "systems",
     "lints",
     isa::NAME,
@@ -126,6 +129,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants("dependencies") {
         checks::dependencies(project, &workspace, &mut report);
+    }
+    if wants(layers::NAME) {
+        layers::check(project, &workspace, &mut report);
     }
     if wants("systems") {
         systems::check(project, &workspace, &mut report);

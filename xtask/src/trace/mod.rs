@@ -3,7 +3,8 @@
 //! | module | what |
 //! |---|---|
 //! | [`window`] | which part of the trace |
-//! | [`story`], [`teller`], [`chains`] | from records to calls, stretches of time and what happened in them |
+//! | [`read`], [`teller`], [`chains`] | from records to a story |
+//! | [`story`] | calls, stretches of time and what happened in them |
 //! | [`labels`] | names of services and methods |
 //! | [`perfetto`], [`picture`], [`summary`] | the story as JSON, as SVG, as tables |
 //!
@@ -14,6 +15,7 @@ mod chains;
 mod labels;
 mod perfetto;
 mod picture;
+mod read;
 mod story;
 mod summary;
 mod teller;
@@ -215,12 +217,4 @@ fn quiet(trace: &Path) -> Result<usize> {
 fn length(trace: &Path) -> Result<usize> {
     let length = fs::metadata(trace).context("the emulator writes no trace")?.len() as usize;
     Ok(length / ::trace::BYTES * ::trace::BYTES)
-}
-
-/// What an error of a call is called.
-fn error_text(status: u64) -> String {
-    match abi::Error::from_status(status) {
-        Err(error) => error.text().into(),
-        Ok(()) => "nothing".into(),
-    }
 }

@@ -181,9 +181,7 @@ impl Writer<'_> {
             }
             Happening::Exception(vector) => (format!("exception {vector}"), json!({})),
             Happening::Interrupt(vector) => (interrupt(*vector), json!({})),
-            Happening::Refused(to, error) => {
-                (format!("refused by {}: {}", name(to), super::error_text(*error)), json!({}))
-            }
+            Happening::Refused(to, error) => (format!("refused by {}: {}", name(to), error_text(*error)), json!({})),
             Happening::Log(line) => (format!("log: {line}"), json!({})),
             Happening::Domain(domain) => (format!("domain {domain} made: {}", name(domain)), json!({})),
             Happening::Died(domain, status) => (format!("{} died, status {status:#x}", name(domain)), json!({})),
@@ -240,5 +238,13 @@ pub fn interrupt(vector: u64) -> String {
         32..=55 => format!("interrupt of line {}", vector - 32),
         0xe0 => "timer".into(),
         _ => format!("interrupt {vector:#x}"),
+    }
+}
+
+/// What an error of a call is called.
+fn error_text(status: u64) -> String {
+    match abi::Error::from_status(status) {
+        Err(error) => error.text().into(),
+        Ok(()) => "nothing".into(),
     }
 }

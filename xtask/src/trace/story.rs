@@ -1,13 +1,6 @@
 //! What the records of a trace tell: who ran when, who called whom, what woke whom.
-//!
-//! The whole trace is followed, so that at the begin of the window it is known which calls are open; only what
-//! happens in the window is kept.
 
-use super::teller::Teller;
-use super::window::Window;
-use anyhow::{Context, Result, bail};
-use std::collections::{BTreeMap, BTreeSet};
-use trace::{Record, Records};
+use std::collections::BTreeMap;
 
 /// A domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,30 +157,6 @@ pub struct Story {
 }
 
 impl Story {
-    /// The story that these bytes tell in this window.
-    pub fn read(bytes: &[u8], window: &Window) -> Result<Self> {
-        let records = in_order(&bytes[..window.end().min(bytes.len())])?;
-        let cpus = records.iter().map(|(_, record)| record.cpu).collect::<BTreeSet<_>>();
-        let mut teller = Teller::new(cpus.into_iter().collect());
-        let mut opened = false;
-        for (at, record) in &records {
-            if !opened && window.begins_with(*at, record, &teller.story.domains) {
-                opened = true;
-                teller.open(record.time);
-            }
-            let number = at / trace::BYTES;
-            teller.tell(record).with_context(|| format!("record {number} of the trace ({:?})", record.kind))?;
-        }
-        if !opened {
-            bail!("{}", window.why_empty());
-        }
-        if window.needs_end() && !teller.over {
-            bail!("the trace ends before the machine stops: it was reset, or the nucleus panicked");
-        }
-        teller.close();
-        Ok(teller.story)
-    }
-
     /// How many CPUs there are to tell of, one at least.
     pub fn cpu_count(&self) -> usize {
         self.cpus.len().max(1)
@@ -208,20 +177,4 @@ impl Story {
     pub fn name(&self, domain: u32) -> &str {
         self.domains.get(&domain).map_or("?", |domain| &domain.name)
     }
-}
-
-/// All records, each with the byte at which it stands, by time. They stand so but for those of different CPUs at about
-/// the same time; what has the same time stays as it stands.
-fn in_order(bytes: &[u8]) -> Result<Vec<(usize, Record)>> {
-    let mut records = Records::new(bytes);
-    let mut all = Vec::with_capacity(bytes.len() / trace::BYTES);
-    loop {
-        let at = records.position();
-        match records.next() {
-            Some(record) => all.push((at, record?)),
-            None => break,
-        }
-    }
-    all.sort_by_key(|(_, record)| record.time);
-    Ok(all)
 }

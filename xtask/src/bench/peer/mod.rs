@@ -7,7 +7,10 @@ mod debian;
 mod linux;
 
 use super::budget::{self, Budget};
-use super::{Measurement, find, found_problems, grouped, measure_network, network, right};
+use super::measurement::{Measurement, find};
+use super::network;
+use super::results::found_problems;
+use super::show::{grouped, right};
 use crate::command_line::BenchOptions;
 use crate::counter::Plugin;
 use crate::emulator::Machine;
@@ -56,7 +59,7 @@ pub fn compare(project: &Project, options: &BenchOptions) -> Result<u8> {
     let plugin = Plugin::make(project)?;
     let limit = Duration::from_secs_f64(SECONDS);
     let linux = network::measure(image, Machine::new(MEMORY), &plugin, limit, &wanted)?;
-    let cairn = measure_network(project, &budgets)?;
+    let cairn = network::measure_on_cairn(project, &budgets)?;
     let rows = rows(&budgets, &cairn, &linux);
     println!("{}", table(&rows));
     println!("Linux is made of Debian's packages");

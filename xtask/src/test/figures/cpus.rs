@@ -1,6 +1,6 @@
 //! CPUs and threads, as `cpus 0` and `threads` print them.
 
-use super::{is_number, near, same, table};
+use super::values::{is_number, near, same, table};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,11 +6,12 @@
 //! request hold a connection just while the data are taken: their memory may differ by a little.
 
 mod cpus;
+mod values;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
+use values::{is_number, near, same, table};
 
 /// Begins a line with what was fetched.
 pub const FETCHED: &str = "host: fetched /status.json: ";
@@ -148,19 +149,6 @@ fn portals(before: &Reading, told: &Reading, after: &Reading) -> Result<()> {
     Ok(())
 }
 
-fn same<T: PartialEq + Debug, const COUNT: usize>(what: &str, values: [T; COUNT]) -> Result<()> {
-    ensure!(values.windows(2).all(|pair| pair[0] == pair[1]), "{what}: {values:?}");
-    Ok(())
-}
-
-/// The middle one lies between the others, or no further from them than this.
-fn near(what: &str, values: [u64; 3], slack: u64) -> Result<()> {
-    let [first, told, second] = values;
-    let (least, most) = (first.min(second).saturating_sub(slack), first.max(second) + slack);
-    ensure!((least..=most).contains(&told), "{what}: {values:?}");
-    Ok(())
-}
-
 /// What the data tell.
 fn told(data: &Value) -> Result<Reading> {
     let number = |value: &Value, key: &str| value[key].as_u64().with_context(|| format!("no number {key} in {value}"));
@@ -232,21 +220,6 @@ fn reading(lines: &[&str]) -> Result<Reading> {
     }
     reading.cpus = cpus::reading(lines)?;
     Ok(reading)
-}
-
-/// The rows below the last line that begins so, each as words, as far as they are some.
-fn table<'a>(lines: &[&'a str], head: &str, is_row: impl Fn(&[&str]) -> bool) -> Result<Vec<Vec<&'a str>>> {
-    let is_head = |line: &&str| line.trim_start().starts_with(head);
-    let start = lines.iter().rposition(is_head).with_context(|| format!("no table begins with `{head}`"))?;
-    let rows = lines[start + 1..].iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let rows: Vec<_> = rows.take_while(|row| is_row(row)).collect();
-    ensure!(!rows.is_empty(), "the table `{head}` has no rows");
-    Ok(rows)
-}
-
-/// The first word of a row of domains.
-fn is_number(row: &[&str]) -> bool {
-    row.first().is_some_and(|text| text.parse::<u64>().is_ok())
 }
 
 fn printed_frames(lines: &[&str]) -> Result<Frames> {

@@ -1,6 +1,6 @@
 //! A connection to the web server, and answers of which every byte is looked at.
 
-use super::Site;
+use super::site::Site;
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpStream};

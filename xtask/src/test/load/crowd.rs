@@ -1,7 +1,7 @@
 //! Many connections: at the same time, and one after the other.
 
-use super::Site;
 use super::client::{Client, request};
+use super::site::Site;
 use crate::emulator::Watch;
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};

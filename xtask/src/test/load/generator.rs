@@ -1,7 +1,7 @@
 //! Several clients that ask again and again, on connections that they keep and on new ones.
 
-use super::Site;
 use super::client::Client;
+use super::site::Site;
 use crate::emulator::Watch;
 use anyhow::{Result, ensure};
 use std::sync::Mutex;

@@ -1,7 +1,7 @@
 //! Requests of all kinds, good and bad, each with the answer that it must get.
 
-use super::Site;
 use super::client::{Answer, Client, request};
+use super::site::Site;
 use anyhow::{Context, Result, ensure};
 use std::time::{Duration, Instant};
 

@@ -4,8 +4,8 @@
 //! The machine tells when it killed on its own clock, and each time prints a line when the victim is alive again. The
 //! line that came with the least delay tells how that clock and ours fit together.
 
-use super::Site;
 use super::generator::{self, Record, Span};
+use super::site::Site;
 use crate::emulator::Watch;
 use anyhow::{Context, Result, bail, ensure};
 use regex::Regex;

@@ -8,48 +8,19 @@ mod crowd;
 mod generator;
 mod hostile;
 mod kills;
+mod site;
 mod slow;
 
 use crate::emulator::{Watch, Work};
 use crate::project::Project;
 use anyhow::{Context, Result, bail, ensure};
-use std::collections::BTreeMap;
-use std::fs;
+use site::Site;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Files that this computer and 2,000 connections of a test need open.
 const OPEN_FILES: u32 = 8192;
-
-/// Where the web server is, and what its files hold.
-pub struct Site {
-    /// The port of this computer that leads to it.
-    pub port: u16,
-    /// Paths, each with its bytes.
-    pub files: BTreeMap<String, Vec<u8>>,
-}
-
-impl Site {
-    /// The files that the system description shows under `/www`.
-    fn read(project: &Project, port: u16) -> Result<Self> {
-        let folder = project.root.join("systems/files/www");
-        let mut files = BTreeMap::new();
-        for entry in fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))? {
-            let entry = entry?;
-            let name = entry.file_name().into_string().ok().context("the name of a file of the site")?;
-            files.insert(format!("/{name}"), fs::read(entry.path())?);
-        }
-        let index = files.get("/index.html").context("the site has no index.html")?.clone();
-        files.insert("/".into(), index);
-        Ok(Self { port, files })
-    }
-
-    /// What stands at `/`.
-    pub fn index(&self) -> &[u8] {
-        self.files.get("/").map_or(&[], Vec::as_slice)
-    }
-}
 
 /// The file at a path of the web server.
 pub fn page(port: u16, path: &str, until: Instant) -> Result<Vec<u8>> {

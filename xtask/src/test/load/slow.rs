@@ -1,8 +1,8 @@
 //! Clients that take an answer or send a request slowly: they are given up in their time, and others are served
 //! meanwhile.
 
-use super::Site;
 use super::client::{Client, request};
+use super::site::Site;
 use crate::emulator::Watch;
 use anyhow::{Context, Result, bail, ensure};
 use std::sync::atomic::{AtomicBool, Ordering};

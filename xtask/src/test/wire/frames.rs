@@ -227,6 +227,50 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
+/// Makes the sums of a frame right, as far as its headers make sense.
+pub fn mend(frame: &mut [u8]) {
+    use super::frames::sum;
+    let (source, target, protocol, header, length): (Vec<u8>, Vec<u8>, u8, usize, usize) = match frame[12..14] {
+        [8, 0] => {
+            let header = usize::from(frame[14] & 15) * 4;
+            let length = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+            if header < 20 || 14 + header > frame.len() || length < header || 14 + length > frame.len() {
+                return;
+            }
+            frame[24..26].fill(0);
+            let own = sum(&[&frame[14..14 + header]]);
+            frame[24..26].copy_from_slice(&own.to_be_bytes());
+            (frame[26..30].into(), frame[30..34].into(), frame[23], header, length)
+        }
+        [0x86, 0xdd] => {
+            let length = 40 + usize::from(u16::from_be_bytes([frame[18], frame[19]]));
+            if 14 + length > frame.len() {
+                return;
+            }
+            (frame[22..38].into(), frame[38..54].into(), frame[20], 40, length)
+        }
+        _ => return,
+    };
+    let (place, with_addresses) = match protocol {
+        ICMP | 2 => (2, false),
+        ICMP_SIX => (2, true),
+        TCP => (16, true),
+        UDP => (6, true),
+        _ => return,
+    };
+    let payload = &mut frame[14 + header..14 + length];
+    if payload.len() < place + 2 {
+        return;
+    }
+    payload[place..place + 2].fill(0);
+    let count = (payload.len() as u32).to_be_bytes();
+    let own = match with_addresses {
+        true => sum(&[&source, &target, &count, &[0, 0, 0, protocol], payload]),
+        false => sum(&[payload]),
+    };
+    payload[place..place + 2].copy_from_slice(&own.to_be_bytes());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

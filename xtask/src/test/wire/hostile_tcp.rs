@@ -3,7 +3,7 @@
 use super::frames::{ACK, FIN, Four, MACHINE, PSH, RST, SYN, Segment, TCP, URG};
 use super::host::Host;
 use super::hostile::{RECOVERY, attack};
-use super::page;
+use super::pages::page;
 use super::raw::Client;
 use anyhow::{Context, Result, bail, ensure};
 use std::net::Ipv4Addr;

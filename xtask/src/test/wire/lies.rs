@@ -2,10 +2,9 @@
 
 use super::frames::{
     ACK, FIN, Four, ICMP, ICMP_SIX, MACHINE, MACHINE_HARDWARE, MACHINE_LINK, MACHINE_SIX, MORE, OUR_HARDWARE, ROUTER,
-    ROUTER_LINK, ROUTER_SIX, SYN, Segment, TCP, UDP, arp, icmp, icmp_six, six, udp,
+    ROUTER_LINK, ROUTER_SIX, SYN, Segment, TCP, UDP, arp, icmp, icmp_six, mend, six, udp,
 };
 use super::host::{Host, udp_frame};
-use super::hostile::mend;
 use super::services::{self, Lease};
 use anyhow::{Context, Result};
 use smoltcp::wire::DhcpMessageType;

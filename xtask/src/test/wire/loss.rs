@@ -3,7 +3,7 @@
 use super::frames::{MACHINE, MACHINE_SIX};
 use super::host::{Fetch, Host};
 use super::link::Faults;
-use super::{PAGES, page};
+use super::pages::{PAGES, page};
 use anyhow::{Context, Result, bail};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};

@@ -21,6 +21,7 @@ mod hostile_tcp;
 mod lies;
 mod link;
 mod loss;
+mod pages;
 mod raw;
 mod services;
 mod tcp;
@@ -32,7 +33,8 @@ use crate::image::{Image, System};
 use crate::project::{Project, Scratch, write};
 use anyhow::{Context, Result, bail};
 use host::Host;
-use link::{Link, Random};
+use link::Link;
+use pages::{PAGES, page};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -40,13 +42,6 @@ use std::time::{Duration, SystemTime};
 const SEED: &str = "CAIRN_WIRE_SEED";
 /// Bytes of a path of a socket, at most (unix(7)).
 const LONGEST_PATH: usize = 107;
-/// Bytes of the pages that are added to those of the system.
-pub const PAGES: [usize; 9] = [1 << 10, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 300 << 10];
-
-/// What the pages of each size hold.
-fn page(bytes: usize) -> Vec<u8> {
-    Random(bytes as u64).bytes(bytes)
-}
 
 /// What is prepared for a run: pages, sockets.
 pub struct Prepared {

@@ -2,7 +2,7 @@
 
 use super::frames::{ACK, FIN, ROUTER, RST, SYN, Segment};
 use super::host::Host;
-use super::page;
+use super::pages::page;
 use super::raw::Client;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeSet;

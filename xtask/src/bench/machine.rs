@@ -1,0 +1,59 @@
+//! Machines that measure.
+
+use super::measurement::{Measurement, costly, parse};
+use crate::build::Checks;
+use crate::counter::{Marks, Places};
+use crate::emulator::{self, Console, End, Machine, TimedOut};
+use crate::image::{self, Image, Size, System};
+use crate::project::{Project, read};
+use anyhow::{Context, Result, bail};
+use std::time::Duration;
+
+/// Memory of the machine that is measured.
+pub const MEMORY: &str = "64M";
+/// Seconds that measuring may take.
+pub const SECONDS: f64 = 900.0;
+/// The system whose network is measured.
+pub const NETWORK_SYSTEM: &str = "systems/default.toml";
+
+/// Runs the program `bench`; gives the image, and the rows with what they cost besides.
+pub fn run(project: &Project, system: &System, machine: Machine, commands: &str) -> Result<(Image, Vec<Measurement>)> {
+    let image = image::make(project, system, Checks::Off, Size::of(MEMORY, machine.cpus)?, Some(commands))?;
+    let marks = Marks::make(project, &Places::of_nucleus(&read(&image.elf)?)?)?;
+    let machine = Machine { counter: Some(marks.argument()), ..machine };
+    let output = output_of(&image, &machine, commands)?;
+    let (mut measured, counted) = (parse(&output)?, marks.counted()?);
+    for row in &mut measured {
+        if let (Some(number), Some(operations)) = (row.counts.remove("counted"), row.counts.remove("operations")) {
+            let counts = counted.get(number as usize).with_context(|| format!("{}: no marks came", row.name))?;
+            row.costly = Some(costly(counts, operations));
+        }
+    }
+    Ok((image, measured))
+}
+
+/// Boots this build with these commands; gives the image and what they printed.
+pub fn boot(
+    project: &Project,
+    system: &System,
+    checks: Checks,
+    machine: Machine,
+    commands: &str,
+) -> Result<(Image, String)> {
+    let image = image::make(project, system, checks, Size::of(MEMORY, machine.cpus)?, Some(commands))?;
+    let output = output_of(&image, &machine, commands)?;
+    Ok((image, output))
+}
+
+/// What a machine prints that boots this image and ends well.
+pub fn output_of(image: &Image, machine: &Machine, commands: &str) -> Result<String> {
+    let console = Console::Steps { steps: &[], echo: false };
+    let (end, output) = emulator::boot(image, machine, console, Some(Duration::from_secs_f64(SECONDS)))?;
+    let output = String::from_utf8_lossy(&output).into_owned();
+    match end {
+        End::Status(0) => Ok(output),
+        End::Status(status) => bail!("`{commands}` ended with status {status}\n{output}"),
+        End::Reset => bail!("the machine reset itself\n{output}"),
+        End::TimedOut => Err(anyhow::Error::new(TimedOut(SECONDS)).context(output)),
+    }
+}
