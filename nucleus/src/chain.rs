@@ -14,7 +14,7 @@ use crate::cpu;
 use crate::domain::Domain;
 use crate::operation::STEPS;
 use crate::pointer::{Link, Ref, look};
-use crate::table::{Content, Entry, Object};
+use crate::table::{Content, Entry};
 use crate::thread::{Runs, Thread};
 use crate::{deadline, info, lending, removal, schedule, trace};
 use abi::info::status;
@@ -70,7 +70,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     if cpu::this(held).thread.get().is_some_and(schedule::is_seat) {
         return Error::Busy;
     }
-    let Object::Call(callee) = entry.object() else { return Error::Revoked };
+    let Some(callee) = entry.callee() else { return Error::Revoked };
     if caller.frame.get() != Frame::Full {
         caller.repeat_system_call();
     }
@@ -109,7 +109,7 @@ fn call(
     words: [u64; 5],
     deadline: u64,
 ) -> Result<core::convert::Infallible, Error> {
-    let Object::Call(callee) = entry.object() else { return Err(Error::Revoked) };
+    let callee = entry.callee().ok_or(Error::Revoked)?;
     if control.0 & !Control::VALID != 0 || control.length() > MESSAGE_BYTES {
         return Err(Error::BadArgument);
     }
@@ -327,7 +327,7 @@ pub fn make_call_entry(
     domain: Ref<Domain>,
     place: Ref<Entry>,
 ) -> Result<(), Error> {
-    let Object::Service(callee) = service.object() else { return Err(Error::WrongKind) };
+    let callee = service.server().ok_or(Error::WrongKind)?;
     place.fill(Content::call(service, callee, badge, ceiling, domain), Some(service))
 }
 

@@ -14,7 +14,7 @@ use crate::operation::Stop;
 use crate::pointer::{Fresh, Held, Link, Nucleus, Ref};
 use crate::queue::Queue;
 use crate::semaphore::Semaphore;
-use crate::table::{Entry, Object};
+use crate::table::Entry;
 use crate::thread::{self, Thread};
 use crate::{cpu, info, lending, operation, removal, schedule, slab, space, trace};
 use abi::info::status;
@@ -472,7 +472,7 @@ impl Ref<Domain> {
                 return true;
             };
             let vacant = place.is_vacant();
-            if let (Object::Domain(inner), true) = (place.object(), place.node_reference().is_original()) {
+            if let Some(inner) = place.object::<Domain>().filter(|_| place.node_reference().is_original()) {
                 if !inner.is_dead() {
                     die_step(inner, status::KILLED);
                 } else if !place.revoke_one() {

@@ -5,7 +5,6 @@ use crate::arch::timer;
 use crate::domain::{self, Domain};
 use crate::operation::Stop;
 use crate::pointer::{Held, Nucleus, Ref, look};
-use crate::table::Object;
 use crate::thread::{self, Thread};
 use crate::{account, cpu, frames, log, schedule};
 use abi::info::{self, Counters};
@@ -154,7 +153,7 @@ fn next_portal(domain: Ref<Domain>, first: usize) -> (info::Portal, usize) {
     let mut record = info::Portal { from: domain.number, index: 0, to: 0, service: 0, badge: 0 };
     for index in first..end {
         let Ok(entry) = domain.place(index) else { break };
-        if let Object::Call(callee) = entry.object() {
+        if let Some(callee) = entry.callee() {
             (record.index, record.to) = (index as u64, callee.number);
             (record.service, record.badge) = (entry.word0.get(), entry.word1.get());
             return (record, index + 1);

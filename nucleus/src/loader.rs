@@ -9,7 +9,7 @@ use crate::arch::registers::Registers;
 use crate::domain::{self, Domain};
 use crate::frames::{self, FRAME};
 use crate::pointer::{Held, Ref};
-use crate::table::{Content, Object};
+use crate::table::Content;
 use crate::{cpu, mapping, panic, schedule, space, thread};
 use abi::boot::{BootInfo, ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH};
 use abi::layout::{self, MAIN_STACK_TOP};
@@ -81,9 +81,9 @@ fn write(domain: Ref<Domain>, address: u64, bytes: &[u8]) -> Result<(), &'static
     Ok(())
 }
 
-fn put(domain: Ref<Domain>, index: usize, object: Object) -> Result<(), &'static str> {
+fn put(domain: Ref<Domain>, index: usize, content: Content) -> Result<(), &'static str> {
     let place = domain.place(index).map_err(abi::Error::text)?;
-    place.fill(Content::original(object), None).map_err(abi::Error::text)
+    place.fill(content, None).map_err(abi::Error::text)
 }
 
 #[unsafe(link_section = ".init")]
@@ -104,8 +104,8 @@ fn start(
     for page in 1..=stack_pages {
         draw(domain, MAIN_STACK_TOP - page * FRAME as u64, MAP_READ | MAP_WRITE)?;
     }
-    put(domain, layout::DOMAIN, Object::Domain(domain))?;
-    put(domain, layout::ACCOUNT, Object::Account(account))?;
+    put(domain, layout::DOMAIN, Content::original(domain))?;
+    put(domain, layout::ACCOUNT, Content::original(account))?;
     domain.entry.set(domain.place(layout::DOMAIN).ok());
     let slice = crate::arch::timer::from_microseconds(10_000);
     let thread = thread::new(domain, entry, MAIN_STACK_TOP, argument, PRIORITY, slice).map_err(abi::Error::text)?;
@@ -135,12 +135,12 @@ pub fn start_components(held: Held, info: &BootInfo) -> Result<Ref<thread::Threa
     let root = account::root(held);
     let account = root.new_child(SIGMA0_FRAMES, 0).map_err(abi::Error::text)?;
     let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 2, 0, STACK_PAGES[0])?;
-    put(sigma0, layout::SPECIAL, Object::None(Kind::Memory))?;
+    put(sigma0, layout::SPECIAL, Content::plain(Kind::Memory, 0))?;
     // It has entries for each scheduler.
     let order = if cpu::present(held) > FEW_CPUS { 3 } else { 2 };
     let file = file(ROOTTASK_PATH)?;
     let (roottask, second) = start(b"roottask", file, root, order, info.archive.bytes, STACK_PAGES[1])?;
-    put(roottask, layout::SPECIAL, Object::None(Kind::Machine))?;
+    put(roottask, layout::SPECIAL, Content::plain(Kind::Machine, 0))?;
     let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
     let place = roottask.place(layout::FIRST_FREE).map_err(abi::Error::text)?;
     crate::chain::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;

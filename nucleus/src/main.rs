@@ -25,7 +25,7 @@ mod log;
 mod mapping;
 mod operation;
 mod panic;
-#[path = "../../crates/pointer/src/pointer.rs"]
+#[path = "../../crates/pointer/src/objects.rs"]
 mod pointer;
 mod queue;
 mod removal;

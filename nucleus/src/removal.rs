@@ -1,8 +1,11 @@
 //! Removal of entries and of the objects whose originals they are, one bounded step at a time.
 
+use crate::account::Account;
 use crate::chain;
+use crate::domain::Domain;
 use crate::pointer::Ref;
-use crate::table::{Entry, Object};
+use crate::semaphore::Semaphore;
+use crate::table::Entry;
 use crate::thread::{self, Thread};
 use crate::{activation, interrupt, lending};
 use abi::rights::Kind;
@@ -28,49 +31,50 @@ pub fn remove_step(entry: Ref<Entry>) -> bool {
 
 /// The object whose original is `entry` is going from here on. A domain is dead before.
 fn begin(entry: Ref<Entry>) {
-    match entry.object() {
-        Object::Thread(thread) => thread.is_going.set(true),
-        Object::Account(account) => account.is_going.set(true),
-        Object::Semaphore(semaphore) => semaphore.is_going.set(true),
-        _ => {}
+    if let Some(thread) = entry.object::<Thread>() {
+        thread.is_going.set(true);
+    } else if let Some(account) = entry.object::<Account>() {
+        account.is_going.set(true);
+    } else if let Some(semaphore) = entry.object::<Semaphore>() {
+        semaphore.is_going.set(true);
     }
 }
 
 /// Whether the object of an entry is going. Nothing more is derived from it: else who removes it would run after copies for
 /// as long as others make them.
 pub fn is_going(entry: Ref<Entry>) -> bool {
-    match entry.object() {
-        Object::Domain(domain) | Object::Service(domain) => domain.is_dead(),
-        Object::Thread(thread) => thread.is_going.get() || thread.home.is_dead(),
-        Object::Account(account) => account.is_going.get(),
-        Object::Semaphore(semaphore) => semaphore.is_going.get(),
-        _ => false,
+    if let Some(domain) = entry.server().or(entry.object()) {
+        return domain.is_dead();
     }
+    if let Some(thread) = entry.object::<Thread>() {
+        return thread.is_going.get() || thread.home.is_dead();
+    }
+    if let Some(semaphore) = entry.object::<Semaphore>() {
+        return semaphore.is_going.get();
+    }
+    entry.object::<Account>().is_some_and(|account| account.is_going.get())
 }
 
 /// Does a part of destroying the object whose original, now without copies, is `entry`.
 fn destroy_step(entry: Ref<Entry>) -> bool {
-    match entry.object() {
-        Object::Domain(domain) => domain.remove_step(),
-        Object::Thread(thread) => remove_thread_step(thread),
-        Object::Account(account) => {
-            account.disown();
-            true
-        }
-        Object::Semaphore(semaphore) => {
-            entry.shut(Kind::Empty);
-            if semaphore.dismiss_one() {
-                return false;
-            }
-            semaphore.retire();
-            true
-        }
-        Object::None(Kind::Interrupt) => {
-            interrupt::release(entry.held(), entry.word0.get() as usize);
-            true
-        }
-        _ => true,
+    if let Some(domain) = entry.object::<Domain>() {
+        return domain.remove_step();
     }
+    if let Some(thread) = entry.object::<Thread>() {
+        return remove_thread_step(thread);
+    }
+    if let Some(account) = entry.object::<Account>() {
+        account.disown();
+    } else if let Some(semaphore) = entry.object::<Semaphore>() {
+        entry.shut(Kind::Empty);
+        if semaphore.dismiss_one() {
+            return false;
+        }
+        semaphore.retire();
+    } else if entry.kind() == Kind::Interrupt {
+        interrupt::release(entry.held(), entry.word0.get() as usize);
+    }
+    true
 }
 
 /// The first activation of a thread goes, then the thread; what it called goes on as an orphan.

@@ -96,23 +96,23 @@ pub struct Entry {
 
 const _: () = assert!(size_of::<Entry>() == ENTRY_BYTES);
 
-/// What an entry stands for.
-#[derive(Clone, Copy)]
-pub enum Object {
-    /// A domain, with the right to have to do with all of it.
-    Domain(Ref<Domain>),
-    /// An entry point of this domain.
-    Service(Ref<Domain>),
-    /// Calls into this domain.
-    Call(Ref<Domain>),
-    /// A thread.
-    Thread(Ref<Thread>),
-    /// An account.
-    Account(Ref<Account>),
-    /// A semaphore.
-    Semaphore(Ref<Semaphore>),
-    /// Nothing that has an address: empty and revoked entries, and those of these kinds.
-    None(Kind),
+/// A type of objects that entries of one kind stand for.
+pub trait OfKind {
+    /// The kind.
+    const KIND: Kind;
+}
+
+impl OfKind for Domain {
+    const KIND: Kind = Kind::Domain;
+}
+impl OfKind for Thread {
+    const KIND: Kind = Kind::Thread;
+}
+impl OfKind for Account {
+    const KIND: Kind = Kind::Account;
+}
+impl OfKind for Semaphore {
+    const KIND: Kind = Kind::Semaphore;
 }
 
 /// What to put into an entry.
@@ -130,24 +130,20 @@ pub struct Content {
 pub const PLACES_LOOKED_AT: usize = 32;
 
 impl Content {
-    /// An original with all rights.
+    /// An original of an object, with all rights.
     #[inline(always)]
-    pub fn original(object: Object) -> Self {
-        let (kind, object) = match object {
-            Object::Domain(domain) => (Kind::Domain, domain.address()),
-            Object::Service(domain) => (Kind::Service, domain.address()),
-            Object::Call(domain) => (Kind::Call, domain.address()),
-            Object::Thread(thread) => (Kind::Thread, thread.address()),
-            Object::Account(account) => (Kind::Account, account.address()),
-            Object::Semaphore(semaphore) => (Kind::Semaphore, semaphore.address()),
-            Object::None(kind) => (kind, 0),
-        };
-        Self { kind, rights: rights::ALL, object, word0: 0, word1: 0, flags: 0, pairs: 0 }
+    pub fn original<T: OfKind>(object: Ref<T>) -> Self {
+        Self { object: object.address(), ..Self::plain(T::KIND, 0) }
     }
-    /// An original with its word 0 and flags.
+    /// An entry point of a domain: its address, and flags.
     #[inline(always)]
-    pub fn with(object: Object, word0: u64, flags: u32) -> Self {
-        Self { word0, flags, ..Self::original(object) }
+    pub fn service(domain: Ref<Domain>, address: u64, flags: u32) -> Self {
+        Self { object: domain.address(), flags, ..Self::plain(Kind::Service, address) }
+    }
+    /// An original of a kind that stands for no object.
+    #[inline(always)]
+    pub fn plain(kind: Kind, word0: u64) -> Self {
+        Self { kind, rights: rights::ALL, object: 0, word0, word1: 0, flags: 0, pairs: 0 }
     }
     /// What stands in `source`, with the rights that `mask` leaves.
     #[inline(always)]
@@ -205,22 +201,27 @@ impl Ref<Entry> {
     pub fn kind(self) -> Kind {
         Kind::from_number(self.node.kind.get()).unwrap_or(Kind::Empty)
     }
-    /// What it stands for.
+    /// The object that it stands for, if that is a `T`.
     #[inline(always)]
-    pub fn object(self) -> Object {
-        let address = self.object.get();
-        // SAFETY: an entry is filled with the address of an object of its kind, and emptied before the object goes.
-        unsafe {
-            match self.kind() {
-                Kind::Domain => Object::Domain(Ref::new(address as *mut Domain)),
-                Kind::Service => Object::Service(Ref::new(address as *mut Domain)),
-                Kind::Call => Object::Call(Ref::new(address as *mut Domain)),
-                Kind::Thread => Object::Thread(Ref::new(address as *mut Thread)),
-                Kind::Account => Object::Account(Ref::new(address as *mut Account)),
-                Kind::Semaphore => Object::Semaphore(Ref::new(address as *mut Semaphore)),
-                kind => Object::None(kind),
-            }
-        }
+    pub fn object<T: OfKind>(self) -> Link<T> {
+        // SAFETY: an entry of the kind is filled with the address of a `T`, and emptied before that goes.
+        self.is_of(T::KIND).then(|| unsafe { Ref::new(self.object.get() as *mut T) })
+    }
+    /// Of a service: the domain whose entry point it is.
+    #[inline(always)]
+    pub fn server(self) -> Link<Domain> {
+        // SAFETY: services are filled with the address of their domain, and emptied before that goes.
+        self.is_of(Kind::Service).then(|| unsafe { Ref::new(self.object.get() as *mut Domain) })
+    }
+    /// Of a call: the domain that it leads to.
+    #[inline(always)]
+    pub fn callee(self) -> Link<Domain> {
+        // SAFETY: calls are filled with the address of the domain, and emptied before that goes.
+        self.is_of(Kind::Call).then(|| unsafe { Ref::new(self.object.get() as *mut Domain) })
+    }
+    #[inline(always)]
+    fn is_of(self, kind: Kind) -> bool {
+        self.node.kind.get() == kind as u8
     }
     /// Whether something can be put here.
     pub fn is_vacant(self) -> bool {
@@ -297,7 +298,7 @@ impl Ref<Domain> {
     /// The entry at `index`, which must be of `kind` and have `rights`.
     pub fn entry(self, index: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
         let entry = self.place(index)?;
-        if entry.node.kind.get() == kind as u8 {
+        if entry.is_of(kind) {
             if entry.node.rights.get() & rights == rights { Ok(entry) } else { Err(Error::NoRight) }
         } else {
             Err(match entry.kind() {
@@ -306,6 +307,11 @@ impl Ref<Domain> {
                 _ => Error::WrongKind,
             })
         }
+    }
+    /// The object that the entry at `index` stands for, which must be a `T`, and the entry have `rights`.
+    #[inline(always)]
+    pub fn object<T: OfKind>(self, index: usize, rights: u8) -> Result<Ref<T>, Error> {
+        self.entry(index, T::KIND, rights)?.object().ok_or(Error::WrongKind)
     }
     /// The entry to fill at `index`.
     pub fn vacancy(self, index: usize) -> Result<(Ref<Entry>, usize), Error> {

@@ -11,7 +11,7 @@ use crate::arch::{memory, processor, timer};
 use crate::cpu;
 use crate::domain::Domain;
 use crate::pointer::{Held, Link, Ref};
-use crate::table::{Entry, Object};
+use crate::table::Entry;
 use crate::thread::Thread;
 use abi::{Error, MAX_CPUS};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -127,7 +127,7 @@ fn of_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool)
 
 /// The number of the domain that a call leads to.
 fn callee_of(entry: Ref<Entry>) -> u64 {
-    if let Object::Call(callee) = entry.object() { callee.number } else { 0 }
+    entry.callee().map_or(0, |callee| callee.number)
 }
 
 /// A call is refused.

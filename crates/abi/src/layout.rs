@@ -1,7 +1,7 @@
 //! Where things lie: portal table indices and user addresses.
 
-/// Traverses back to the caller.
-pub const RETURN: usize = crate::op::RETURN;
+/// Traverses back to the caller; the first of the operations ([`crate::op::RETURN`]).
+pub const RETURN: usize = 0;
 /// First index that is neither a kernel operation nor well known.
 pub const FIRST_FREE: usize = 48;
 /// Entries of the smallest portal table; larger ones double it up to [`MAX_TABLE_ORDER`] times.

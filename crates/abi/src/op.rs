@@ -388,3 +388,5 @@ pub const SERVICE_DEADLINE: u64 = 1;
 
 /// `LOG`: the line comes of what a program did, who could make many of them.
 pub const ABOUT_PROGRAM: u64 = 1;
+
+const _: () = assert!(RETURN == crate::layout::RETURN);

@@ -1,7 +1,11 @@
 //! Operations on portal tables.
 
 use super::{Operands, Outcome, STEPS, Stop};
-use crate::table::{Content, Object};
+use crate::account::Account;
+use crate::domain::Domain;
+use crate::pointer::Ref;
+use crate::table::{Content, Entry};
+use crate::thread::Thread;
 use crate::{activation, chain, domain, removal};
 use abi::info::status;
 use abi::rights::{self, Kind};
@@ -21,28 +25,34 @@ pub fn remove(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
     let index = operands.index(1);
     let entry = domain.place(index)?;
-    let original = entry.node_reference().is_original();
-    match entry.object() {
-        Object::None(Kind::Empty) => return Err(Error::Empty.into()),
-        Object::None(Kind::Operation) => return Err(Error::NoRight.into()),
-        Object::Domain(target) if original => {
-            if target.contains(operands.own()) {
-                return Err(Error::WouldCycle.into());
-            }
-            if !target.is_dead() {
-                domain::die_step(target, status::KILLED);
-                return Err(Stop::Repeat);
-            }
-        }
-        Object::Account(account) if original && account == operands.own().account => {
-            return Err(Error::WouldCycle.into());
-        }
-        Object::Thread(thread) if original && operands.0.thread.get() == Some(thread) && operands.0.bottom.get() => {
-            return Err(Error::WouldCycle.into());
-        }
+    match entry.kind() {
+        Kind::Empty => return Err(Error::Empty.into()),
+        Kind::Operation => return Err(Error::NoRight.into()),
+        _ if entry.node_reference().is_original() => check_original(operands, entry)?,
         _ => {}
     }
     if removal::remove_step(entry) { Ok(0) } else { Err(Stop::Repeat) }
+}
+
+/// Whether the caller may remove an original: not what it runs in. A domain dies first.
+fn check_original(operands: &Operands, entry: Ref<Entry>) -> Result<(), Stop> {
+    let within = if let Some(domain) = entry.object::<Domain>() {
+        domain.contains(operands.own())
+    } else if let Some(thread) = entry.object::<Thread>() {
+        operands.0.thread.get() == Some(thread) && operands.0.bottom.get()
+    } else {
+        entry.object::<Account>() == Some(operands.own().account)
+    };
+    if within {
+        return Err(Error::WouldCycle.into());
+    }
+    match entry.object::<Domain>().filter(|domain| !domain.is_dead()) {
+        Some(domain) => {
+            domain::die_step(domain, status::KILLED);
+            Err(Stop::Repeat)
+        }
+        None => Ok(()),
+    }
 }
 
 pub fn revoke(operands: &Operands) -> Outcome {
@@ -70,7 +80,7 @@ pub fn service_new(operands: &Operands) -> Outcome {
         return Err(Error::BadArgument.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
-    place.fill(Content::with(Object::Service(domain), address, flags as u32), None)?;
+    place.fill(Content::service(domain, address, flags as u32), None)?;
     Ok(index as u64)
 }
 
@@ -92,7 +102,7 @@ pub fn portal_new(operands: &Operands) -> Outcome {
 pub fn info(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::READ)?;
     let entry = domain.place(operands.index(1))?;
-    let number = if let Object::Domain(domain) = entry.object() { domain.number } else { 0 };
+    let number = entry.object::<Domain>().map_or(0, |domain| domain.number);
     Ok(entry.node.kind.get() as u64 | (entry.node.rights.get() as u64) << 8 | number << 16)
 }
 

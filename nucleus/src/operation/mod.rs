@@ -12,7 +12,7 @@ use crate::cpu;
 use crate::domain::{self, Domain};
 use crate::pointer::{Held, Ref};
 use crate::semaphore::{Reply, Semaphore};
-use crate::table::{Entry, Object, PLACES_LOOKED_AT};
+use crate::table::{Entry, OfKind, PLACES_LOOKED_AT};
 use crate::{frames, info, schedule};
 use abi::Error;
 use abi::op::{self, Class, Each};
@@ -220,26 +220,25 @@ impl Operands {
     pub fn entry(&self, word: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
         self.own().entry(self.index(word), kind, rights)
     }
+    /// The object of an entry of the caller's table.
+    #[inline(always)]
+    pub fn object<T: OfKind>(&self, word: usize, rights: u8) -> Result<Ref<T>, Error> {
+        self.own().object(self.index(word), rights)
+    }
     /// A domain operand: 0 = the caller's own.
     pub fn domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Error> {
         if self.word(word) == 0 {
             return Ok(self.own());
         }
-        match self.entry(word, Kind::Domain, rights)?.object() {
-            Object::Domain(domain) if domain.is_dead() => Err(Error::PeerDied),
-            Object::Domain(domain) => Ok(domain),
-            _ => Err(Error::WrongKind),
-        }
+        let domain: Ref<Domain> = self.object(word, rights)?;
+        if domain.is_dead() { Err(Error::PeerDied) } else { Ok(domain) }
     }
     /// An account operand: 0 = the caller's own.
     pub fn account(&self, word: usize, rights: u8) -> Result<Ref<Account>, Error> {
         if self.word(word) == 0 {
             return Ok(self.own().account);
         }
-        match self.entry(word, Kind::Account, rights)?.object() {
-            Object::Account(account) => Ok(account),
-            _ => Err(Error::WrongKind),
-        }
+        self.object(word, rights)
     }
     /// The place that an index to fill names: a free one of `domain`, or with 0 the next that is free. That is looked for in
     /// steps: the progress of the operation counts them, in units of [`LOOKED`].
@@ -257,9 +256,6 @@ impl Operands {
     }
     /// A semaphore operand.
     pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Error> {
-        match self.entry(word, Kind::Semaphore, rights)?.object() {
-            Object::Semaphore(semaphore) => Ok(semaphore),
-            _ => Err(Error::WrongKind),
-        }
+        self.object(word, rights)
     }
 }

@@ -6,7 +6,7 @@ use crate::arch::memory;
 use crate::domain::{self as domains, Domain};
 use crate::pointer::{Fresh, Ref};
 use crate::semaphore::Semaphore;
-use crate::table::{Content, Object};
+use crate::table::Content;
 use crate::thread::{self, Thread};
 use crate::{activation, chain, cpu, interrupt, log, mapping, schedule, slab, space, trace};
 use abi::info::status;
@@ -27,7 +27,7 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     name[..8].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
     name[8..].copy_from_slice(&log::name(operands.word(5)).to_le_bytes());
     let domain = domains::new(account, operands.word(1), operands.word(2), name, Some(operands.own()))?;
-    place.fill(Content::original(Object::Domain(domain)), None)?;
+    place.fill(Content::original(domain), None)?;
     domain.entry.set(Some(place));
     if operands.word(1) == 0 {
         return Ok(index as u64);
@@ -39,9 +39,7 @@ pub fn domain_new(operands: &Operands) -> Outcome {
 
 /// Goes on with making a domain: one more page of its table. Progress is its index.
 fn grow_table(operands: &Operands, index: usize) -> Outcome {
-    let Object::Domain(domain) = operands.own().entry(index, Kind::Domain, 0)?.object() else {
-        return Err(Error::WrongKind.into());
-    };
+    let domain: Ref<Domain> = operands.own().object(index, 0)?;
     if domain.grow_table() { Err(Stop::Repeat) } else { Ok(index as u64) }
 }
 
@@ -119,7 +117,7 @@ pub fn account_new(operands: &Operands) -> Outcome {
     let frames = usize::try_from(operands.word(1)).map_err(|_| Error::BadArgument)?;
     let (place, index) = operands.vacancy(operands.own(), 2)?;
     let account = parent.new_child(frames, operands.word(3))?;
-    place.fill(Content::original(Object::Account(account)), None)?;
+    place.fill(Content::original(account), None)?;
     Ok(index as u64)
 }
 
@@ -160,7 +158,7 @@ pub fn thread_new(operands: &Operands) -> Outcome {
     let (pc, stack, argument) = (operands.word(1), operands.word(2), operands.word(3));
     have_room(operands, domain);
     let thread: Ref<Thread> = thread::new(domain, pc, stack, argument, priority, slice)?;
-    place.fill(Content::original(Object::Thread(thread)), None)?;
+    place.fill(Content::original(thread), None)?;
     thread.entry.set(Some(place));
     schedule::make_ready(thread);
     Ok(index as u64)
@@ -176,7 +174,7 @@ pub fn semaphore_new(operands: &Operands) -> Outcome {
     let mut semaphore: Fresh<Semaphore> = slab::allocate(account)?;
     semaphore.count = Tokens::new(count);
     let semaphore = semaphore.share();
-    place.fill(Content::original(Object::Semaphore(semaphore)), None)?;
+    place.fill(Content::original(semaphore), None)?;
     Ok(index as u64)
 }
 
@@ -204,7 +202,7 @@ pub fn machine(operands: &Operands) -> Outcome {
             let (place, index) = operands.vacancy(operands.own(), 3)?;
             let line = usize::try_from(value).map_err(|_| Error::BadArgument)?;
             interrupt::take(held, line)?;
-            place.fill(Content::with(Object::None(Kind::Interrupt), value, 0), None)?;
+            place.fill(Content::plain(Kind::Interrupt, value), None)?;
             Ok(index as u64)
         }
         op::MACHINE_PORTS => {
@@ -213,7 +211,7 @@ pub fn machine(operands: &Operands) -> Outcome {
                 return Err(Error::BadArgument.into());
             }
             let (place, index) = operands.vacancy(operands.own(), 3)?;
-            place.fill(Content::with(Object::None(Kind::IoPorts), value, 0), None)?;
+            place.fill(Content::plain(Kind::IoPorts, value), None)?;
             Ok(index as u64)
         }
         op::MACHINE_LOG_SEMAPHORE => {

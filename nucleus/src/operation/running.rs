@@ -7,7 +7,6 @@ use crate::domain::Domain;
 use crate::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::pointer::{Held, Ref};
 use crate::semaphore::Reply;
-use crate::table::Object;
 use crate::thread::{Runs, Thread};
 use crate::{chain, cpu, domain, info as records, lending, schedule, trace};
 use abi::op::ABOUT_PROGRAM;
@@ -59,10 +58,7 @@ fn thread_operand(operands: &Operands) -> Result<Ref<Thread>, Error> {
     if operands.word(0) == 0 {
         return cpu::this(held).thread.get().ok_or(Error::NotRunnable);
     }
-    match operands.entry(0, Kind::Thread, rights::CONTROL)?.object() {
-        Object::Thread(thread) => Ok(thread),
-        _ => Err(Error::WrongKind),
-    }
+    operands.object(0, rights::CONTROL)
 }
 
 pub fn thread_schedule(operands: &Operands) -> Outcome {

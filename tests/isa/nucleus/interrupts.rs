@@ -1,5 +1,6 @@
 //! The interrupt controller, and interrupts between CPUs.
 
+use crate::pointer::Held;
 /// Interrupt lines of devices.
 pub const LINES: usize = 1;
 
@@ -14,7 +15,7 @@ pub fn send(identity: u32) {
 }
 
 /// Masks all lines, and enables interrupts of this CPU, the first.
-pub fn init() {
+pub fn init(_: Held) {
     unimplemented!()
 }
 
@@ -30,7 +31,7 @@ pub fn mask(line: usize) {
 }
 
 /// The line gives interrupts to this CPU.
-pub fn unmask(line: usize) {
+pub fn unmask(_: Held, line: usize) {
     unimplemented!()
 }
 

@@ -4,7 +4,7 @@
 use crate::account::Account;
 use crate::domain::Domain;
 use crate::frames::Frame;
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
 use crate::space::Memory;
 use abi::Error;
 use abi::boot::{BootInfo, Region};
@@ -21,7 +21,7 @@ pub fn boot_parts() -> [Region; 2] {
 }
 
 /// Unmaps what of the image only boots, which nobody runs any more.
-pub fn end_init() -> Region {
+pub fn end_init(_: Held) -> Region {
     unimplemented!()
 }
 
@@ -31,7 +31,7 @@ pub fn frame_of(entry: u64) -> Frame {
 }
 
 /// A frame full of zeros, for good.
-pub fn zeros() -> Frame {
+pub fn zeros(_: Held) -> Frame {
     unimplemented!()
 }
 
@@ -82,17 +82,17 @@ pub fn publish(_: Frame) {
 }
 
 /// Replaces the boot tables by the final upper half: RAM not executable, image text read-only.
-pub fn init(info: &BootInfo) -> Result<(), &'static str> {
+pub fn init(_: Held, info: &BootInfo) -> Result<(), &'static str> {
     unimplemented!()
 }
 
 /// Loads the root of a space; without address-space identifiers this forgets every user translation.
-pub fn load_root(root: u64) {
+pub fn load_root(_: Held, root: u64) {
     unimplemented!()
 }
 
 /// Loads the nucleus's own root: this CPU is in no domain.
-pub fn leave_space() {
+pub fn leave_space(_: Held) {
     unimplemented!()
 }
 
@@ -105,7 +105,7 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
 pub const KEEPS_TRANSLATIONS: bool = false;
 
 /// A root will not be used any more.
-pub fn forget_root(_: u64) {
+pub fn forget_root(_: Held, _: u64) {
     unimplemented!()
 }
 

@@ -1,7 +1,7 @@
 //! The block of each CPU, and the registers that say how the processor behaves.
 
 use crate::cpu::Cpu;
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
 
 /// Makes `cpu` the block of this CPU.
 pub fn load_block(cpu: Ref<Cpu>) {
@@ -19,11 +19,11 @@ pub fn frame_pointer() -> usize {
 }
 
 /// The block of this CPU.
-pub fn block() -> Ref<Cpu> {
+pub fn block(_: Held) -> Ref<Cpu> {
     unimplemented!()
 }
 
 /// Loads everything on the first CPU, with interrupts off: where traps and system calls go, and what users may do.
-pub fn init() {
+pub fn init(_: Held) {
     unimplemented!()
 }

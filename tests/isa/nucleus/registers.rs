@@ -1,19 +1,20 @@
 //! Saved user registers, and how words travel in them; see `abi::registers`.
 
+use core::cell::Cell;
+
 /// Saved user registers. What of them counts says `activation::Frame`.
-#[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct Registers {
-    pub pc: u64,
-    pub sp: u64,
-    pub words: [u64; 6],
-    pub status: u64,
-    pub flags: u64,
+    pub pc: Cell<u64>,
+    pub sp: Cell<u64>,
+    pub words: [Cell<u64>; 6],
+    pub status: Cell<u64>,
+    pub flags: Cell<u64>,
 }
 
 impl Registers {
     /// Where and how a thread starts: its message area is told besides.
-    pub fn set_start(&mut self, pc: u64, sp: u64, message: u64) {
+    pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
         unimplemented!()
     }
     /// Words 0 to 4.
@@ -25,7 +26,7 @@ impl Registers {
         unimplemented!()
     }
     /// Words 0 to 4 and the control word.
-    pub fn set_words(&mut self, words: [u64; 5], control: u64) {
+    pub fn set_words(&self, words: [u64; 5], control: u64) {
         unimplemented!()
     }
     /// The control word.
@@ -33,7 +34,7 @@ impl Registers {
         unimplemented!()
     }
     /// Sets the control word.
-    pub fn set_control(&mut self, control: u64) {
+    pub fn set_control(&self, control: u64) {
         unimplemented!()
     }
     /// The status with which a system call comes back.
@@ -41,11 +42,11 @@ impl Registers {
         unimplemented!()
     }
     /// Sets the status.
-    pub fn set_status(&mut self, status: u64) {
+    pub fn set_status(&self, status: u64) {
         unimplemented!()
     }
     /// Sets the status and word 0.
-    pub fn set_result(&mut self, status: u64, value: u64) {
+    pub fn set_result(&self, status: u64, value: u64) {
         unimplemented!()
     }
 }

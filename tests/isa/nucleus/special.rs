@@ -5,7 +5,7 @@
 //! it (`Cpu::special`).
 
 use crate::activation::Activation;
-use crate::pointer::Ref;
+use crate::pointer::{Held, Ref};
 
 /// Floating-point registers.
 pub struct FpuState([u64; 64]);
@@ -29,7 +29,7 @@ pub fn load(activation: Ref<Activation>) {
 
 /// Writes the loaded floating-point registers to whom they belong. A CPU that may be held up does so before: others may
 /// go on with what ran there.
-pub fn save() {
+pub fn save(_: Held) {
     unimplemented!()
 }
 

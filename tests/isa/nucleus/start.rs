@@ -1,5 +1,6 @@
 //! Starting the other CPUs, one after the other.
 
+use crate::pointer::Held;
 use abi::boot::{BootInfo, Region};
 
 /// What the first CPU keeps from the boot loader's memory for the others; no bytes if that is nothing.
@@ -8,6 +9,6 @@ pub fn page() -> Region {
 }
 
 /// Starts all CPUs that the firmware tells of; those that do not start are reported and left out.
-pub fn start_others(info: &BootInfo) -> Result<(), &'static str> {
+pub fn start_others(_: Held, info: &BootInfo) -> Result<(), &'static str> {
     unimplemented!()
 }

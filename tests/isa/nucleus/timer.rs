@@ -3,6 +3,7 @@
 //! There is no periodic tick. The timer is armed for the earliest moment that somebody asked for; a
 //! moment that is no longer wanted costs one early interrupt.
 
+use crate::pointer::Held;
 /// Ticks.
 pub fn now() -> u64 {
     unimplemented!()
@@ -43,11 +44,11 @@ pub fn from_microseconds(microseconds: u64) -> u64 {
 }
 
 /// An interrupt comes to this CPU at `moment` (ticks) or before.
-pub fn arm_no_later_than(moment: u64) {
+pub fn arm_no_later_than(_: Held, moment: u64) {
     unimplemented!()
 }
 
 /// The timer's interrupt came.
-pub fn fired() {
+pub fn fired(_: Held) {
     unimplemented!()
 }

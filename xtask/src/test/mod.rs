@@ -69,7 +69,7 @@ use report::Report;
 use std::collections::BTreeSet;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 18] = [
+const GROUPS: [&str; 19] = [
     "format",
     "unsafe",
     "dependencies",

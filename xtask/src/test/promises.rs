@@ -42,7 +42,13 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                 let boot = cases.first().map(|case| case.test);
                 let is_browser = test == super::browser::NAME;
                 let skipped = !all || (is_browser || boot.is_some_and(|boot| boot.file.soak)) && !soak;
-                let groups = [super::isa::NAME, super::overflow::NAME, super::overflow::NMI, super::travel::NAME];
+                let groups = [
+                    super::isa::NAME,
+                    super::layers::NAME,
+                    super::overflow::NAME,
+                    super::overflow::NMI,
+                    super::travel::NAME,
+                ];
                 let known =
                     is_browser || groups.contains(&test.as_str()) || super::book::NAMES.contains(&test.as_str());
                 let exists = known || boot.is_some() || test.contains("::");

@@ -83,8 +83,10 @@ enum Target {
 const DEFINES: [&str; 9] = ["fn", "struct", "enum", "union", "trait", "const", "static", "type", "macro_rules"];
 /// Words that may begin an item, after which it ends with its braces or a semicolon.
 const BEGINS: [&str; 7] = ["pub", "mod", "use", "impl", "unsafe", "extern", "async"];
-/// So many re-exports may stand between a path and its item.
-const DEPTH: usize = 16;
+/// No path has more parts.
+const LONGEST: usize = 12;
+/// What was looked up on the way to an item: in which module, and which path.
+type Seen = BTreeSet<(usize, Vec<String>)>;
 
 impl Crate {
     /// Reads a file and the files of its modules.
@@ -119,6 +121,17 @@ impl Crate {
                 at = after_item(tokens, at + TEST.len());
             } else if token.text == "mod" && matches!(text(2), ";" | "{") {
                 let name = text(1).to_string();
+                if is_elsewhere(&tokens[..at]) {
+                    let path = vec![format!("::{name}")];
+                    self.modules[number].uses.push(Use {
+                        name: Some(name),
+                        path,
+                        line: token.line,
+                        is_reexport: false,
+                    });
+                    at += 3;
+                    continue;
+                }
                 let path = [path, std::slice::from_ref(&name)].concat();
                 let folder = folder.join(&name);
                 let end = close(tokens, at + 2);
@@ -157,7 +170,7 @@ impl Crate {
         let mut found: Vec<Import> = Vec::new();
         for (number, module) in self.modules.iter().enumerate() {
             for one in module.uses.iter().filter(|one| !one.is_reexport) {
-                for target in self.resolve(number, &one.path, 0) {
+                for target in self.resolve(number, &one.path, &mut Seen::new()) {
                     let target = match (target, &one.name) {
                         (Target::Module(glob), None) => Target::Item(self.modules[glob].file, "*".into()),
                         (target, _) => target,
@@ -168,7 +181,7 @@ impl Crate {
             for (at, token) in module.code.iter().enumerate() {
                 if begins_path(&module.code[..at], token) {
                     let path = path_from(&module.code[at..]);
-                    for target in self.resolve(number, &path, 0) {
+                    for target in self.resolve(number, &path, &mut Seen::new()) {
                         found.extend(self.import(module.file, token.line, target));
                     }
                 }
@@ -189,22 +202,22 @@ impl Crate {
     }
 
     /// What a path means in a module; nothing if it leads out of the crate.
-    fn resolve(&self, module: usize, path: &[String], depth: usize) -> Vec<Target> {
+    fn resolve(&self, module: usize, path: &[String], seen: &mut Seen) -> Vec<Target> {
         let Some((first, rest)) = path.split_first() else { return vec![Target::Module(module)] };
         match first.as_str() {
-            "crate" => self.below(0, rest, depth),
-            "self" => self.below(module, rest, depth),
+            "crate" => self.below(0, rest, seen),
+            "self" => self.below(module, rest, seen),
             "super" => self.modules[module].parent.map_or(Vec::new(), |parent| match rest.first() {
-                Some(again) if again == "super" => self.resolve(parent, rest, depth),
-                _ => self.below(parent, rest, depth),
+                Some(again) if again == "super" => self.resolve(parent, rest, seen),
+                _ => self.below(parent, rest, seen),
             }),
-            _ => self.named(module, path, depth),
+            _ => self.named(module, path, seen),
         }
     }
 
     /// The same for a path that begins with what the module has.
-    fn below(&self, module: usize, path: &[String], depth: usize) -> Vec<Target> {
-        let found = if path.is_empty() { vec![Target::Module(module)] } else { self.named(module, path, depth) };
+    fn below(&self, module: usize, path: &[String], seen: &mut Seen) -> Vec<Target> {
+        let found = if path.is_empty() { vec![Target::Module(module)] } else { self.named(module, path, seen) };
         match path.first() {
             Some(name) if found.is_empty() && !self.uses_name(module, name) => {
                 vec![Target::Unseen(self.modules[module].file, name.clone())]
@@ -219,15 +232,16 @@ impl Crate {
     }
 
     /// The same, and nothing if the module has no such name.
-    fn named(&self, number: usize, path: &[String], depth: usize) -> Vec<Target> {
+    fn named(&self, number: usize, path: &[String], seen: &mut Seen) -> Vec<Target> {
         let (module, name, rest) = (&self.modules[number], &path[0], &path[1..]);
-        if depth == DEPTH {
+        // Names that lead to each other, one that is reached by several ways, a glob of another crate that grows for ever.
+        if path.len() > LONGEST || !seen.insert((number, path.to_vec())) {
             return Vec::new();
         }
         let is_item = module.items.contains(name);
         // A function may be called as a module is; a longer path goes through the module.
         if let Some(child) = module.children.get(name).filter(|_| !is_item || !rest.is_empty()) {
-            return self.below(*child, rest, depth);
+            return self.below(*child, rest, seen);
         }
         if is_item {
             return vec![Target::Item(module.file, name.clone())];
@@ -237,7 +251,7 @@ impl Crate {
         for one in module.uses.iter().filter(named) {
             let is_glob = one.name.is_none();
             let path = [&one.path[..], if is_glob { path } else { rest }].concat();
-            let targets = self.resolve(number, &path, depth + 1).into_iter();
+            let targets = self.resolve(number, &path, seen).into_iter();
             found.extend(targets.filter(|target| !is_glob || !matches!(target, Target::Unseen(..))));
         }
         found
@@ -246,6 +260,13 @@ impl Crate {
 
 /// What is only for tests.
 const TEST: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
+
+/// Whether what follows has an attribute that says in which file it is: that of another crate, which is none of this one's.
+fn is_elsewhere(before: &[Token]) -> bool {
+    let start = before.iter().rposition(|token| token.text == "#").map_or(&[][..], |start| &before[start..]);
+    // Its end is the end of what comes before.
+    starts(start, &["#", "[", "path", "="]) && close(start, 1) + 1 == start.len()
+}
 
 fn starts(tokens: &[Token], texts: &[&str]) -> bool {
     tokens.len() >= texts.len() && tokens.iter().zip(texts).all(|(token, text)| token.text == *text)

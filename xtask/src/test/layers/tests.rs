@@ -172,3 +172,17 @@ fn a_file_that_is_missing_is_an_error() {
     fs::remove_dir_all(&root).unwrap();
     assert!(error.is_some_and(|error| error.ends_with("main.rs: line 2: no file of module `a`")));
 }
+
+#[test]
+fn a_module_in_the_file_of_another_crate_is_none_of_this_one() {
+    let main = "#[path = \"../../other/src/a.rs\"]\nmod a;\nmod b;\npub struct Main;";
+    let found = imports(&[("main.rs", main), ("b.rs", "use crate::a::T; use crate::Main; fn f(_: crate::a::U) {}")]);
+    assert_eq!(found, ["b.rs:1 Main of main.rs"]);
+}
+
+#[test]
+fn names_that_lead_to_each_other_end() {
+    let b = "pub use crate::a::*; use other::prelude::*; pub use crate::a::x as y;";
+    let a = "pub use crate::b::*; use other::prelude::*; pub use crate::b::y as x; fn f() { crate::b::nothing() }";
+    assert_eq!(imports(&[("main.rs", "mod a; mod b;"), ("a.rs", a), ("b.rs", b)]), ["a.rs:1 nothing of b.rs"]);
+}
