@@ -264,14 +264,14 @@ pub fn log(activation: Ref<Activation>, line: &[u8]) {
     }
 }
 
-/// From `entry.s`: a call on the short way.
+/// From `entry.s`: a call on the short way, without the nucleus lock. What it looks at is this CPU's own, or never changes.
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 extern "C" fn trace_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64) {
     write(of_call(caller, entry, word0, false), timer::UNSEEN.iter().sum());
 }
 
-/// From `entry.s`: a return on the short way.
+/// From `entry.s`: a return on the short way; as [`trace_call`].
 #[cfg(feature = "trace")]
 #[unsafe(no_mangle)]
 extern "C" fn trace_return(top: Ref<Activation>, caller: Ref<Activation>) {

@@ -166,11 +166,11 @@ pub fn init(held: Held) {
         gate[1] = handler >> 32;
     }
     // SAFETY: as above; these tables are the first CPU's for good.
-    load(held, unsafe { FIRST.write() });
+    load(block(held), unsafe { FIRST.write() });
 }
 
-/// Loads everything, with the CPU's own tables and interrupts off.
-pub(super) fn load(held: Held, tables: &'static mut Tables) {
+/// Loads everything on the CPU with this block, with tables of its own and interrupts off.
+pub(super) fn load(cpu: Ref<Cpu>, tables: &'static mut Tables) {
     for index in 0..6 {
         let stack = tables.stacks.0[index].as_ptr() as u64 + STACK_BYTES as u64;
         tables.task.interrupt_stacks[index] = stack;
@@ -181,7 +181,6 @@ pub(super) fn load(held: Held, tables: &'static mut Tables) {
     tables.segments[6] =
         (size_of::<TaskState>() as u64 - 1) | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
     tables.segments[7] = base >> 32;
-    let cpu = block(held);
     let segment_table = Pointer { limit: 8 * 8 - 1, base: tables.segments.as_ptr() as u64 };
     let gate_table = Pointer { limit: 16 * 256 - 1, base: &raw const *GATES.get() as u64 };
     // SAFETY: the tables are complete and live for ever; the data segments are not used in long mode.

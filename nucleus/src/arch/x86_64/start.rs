@@ -160,12 +160,11 @@ fn tables_of(area: Ref<Area>) -> *mut Tables {
 
 /// Where a CPU comes from `start.s`, on its own stack.
 extern "C" fn begin(block: Ref<Cpu>) -> ! {
-    let held = block.held();
     processor::load_block(block);
     // SAFETY: the block is in an area, and knows where it lies there.
     let area: Ref<Area> = unsafe { Ref::new((block.address() - core::mem::offset_of!(Area, cpu)) as *mut Area) };
     // SAFETY: nobody else has the tables of this CPU.
-    processor::load(held, unsafe { &mut *tables_of(area) });
+    processor::load(block, unsafe { &mut *tables_of(area) });
     special::init();
     interrupts::init_local();
     let held = lock::join();
