@@ -54,7 +54,7 @@ static CHARGED: Nucleus<Cell<usize>> = Nucleus::new(Cell::new(0));
 /// The account from which all others are filled.
 pub fn root(held: Held) -> Ref<Account> {
     // Seen through the direct map, as all accounts are.
-    // SAFETY: the same object.
+    // SAFETY: this is `ROOT`, which lives for ever; the direct map has it at this address.
     unsafe { Ref::new((DIRECT + physical(ROOT.reference(held).address())) as *mut Account) }
 }
 

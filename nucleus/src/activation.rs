@@ -363,7 +363,7 @@ impl Ref<Activation> {
         if self.frame.get() != Frame::Light {
             self.leave_with_more()
         }
-        // SAFETY: as above.
+        // SAFETY: the frame is light, so these registers were saved; all were user's or checked.
         unsafe { entry::leave_to_light(self.address()) }
     }
     #[inline(never)]

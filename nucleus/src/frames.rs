@@ -145,7 +145,7 @@ pub fn records(held: Held, frame: Frame, order: usize) -> &'static [Record] {
     if place + count > allocator.frames.get() {
         outside(frame)
     }
-    // SAFETY: as in `record`.
+    // SAFETY: the array has `frames` records, of which these are some, and lives for ever.
     unsafe { core::slice::from_raw_parts(allocator.records.get().add(place), count) }
 }
 

@@ -84,7 +84,8 @@ fn words_of(ring: *mut SharedRing) -> Ring<'static> {
 /// Whether a ring holds what its scheduler has not read.
 #[inline(always)]
 fn is_unread(ring: *mut SharedRing) -> bool {
-    // SAFETY: as above, of the first two words.
+    // SAFETY: a ring is a page of the nucleus that its seat's activation owns; whoever touches these two words does it
+    // atomically.
     unsafe {
         let [written, read] = [&raw mut (*ring).written, &raw mut (*ring).read].map(|word| AtomicU32::from_ptr(word));
         ring::is_unread(written, read)
@@ -398,7 +399,7 @@ fn idle(held: Held) -> ! {
     special::save(held);
     timer::arm_no_later_than(held, deadline::earliest(held));
     while !lock::is_wanted() {
-        // SAFETY: as below.
+        // SAFETY: the idle CPU has nothing on its stack that is needed: an interrupt that comes now begins anew.
         unsafe { entry::interrupt_window() }
         if !frames::clear_one_ahead(held) {
             break;
@@ -470,7 +471,7 @@ pub fn pause(held: Held) {
     if lock::is_wanted() {
         lock::pass();
         if cpu::this(held).disturbed.get() {
-            // SAFETY: as above.
+            // SAFETY: nothing is borrowed, and nothing on the stack is needed: what goes on later is saved in the activation.
             unsafe { entry::go_on_afresh() }
         }
     }

@@ -18,6 +18,6 @@ pub fn read(offset: usize) -> u32 {
 
 /// Writes the register at this offset (bytes, a multiple of four).
 pub fn write(offset: usize, value: u32) {
-    // SAFETY: as above. The device is one that does nothing to memory.
+    // SAFETY: a page on which nothing of the language lies: registers, or nothing. The device does nothing to memory.
     unsafe { place(offset).write_volatile(value) }
 }

@@ -59,7 +59,7 @@ unsafe impl Source for Range {
             // SAFETY: the range up to HEAP_END belongs to this allocator alone; `claimed` is the end
             // that it last gave.
             Some(old) => Some(unsafe { talc.extend(old, end as *mut u8) }),
-            // SAFETY: as above.
+            // SAFETY: the range up to HEAP_END belongs to this allocator alone, and nothing of it was claimed before.
             None => unsafe { talc.claim(start as *mut u8, (end - start) as usize) },
         };
         talc.source.claimed.map(drop).ok_or(())
@@ -102,7 +102,7 @@ impl State {
         SHORT.store((&raw const KEEP_AGAIN).cast_mut(), Ordering::Relaxed);
         // SAFETY: allocated with this layout, and nobody's any more.
         unsafe { self.talc.deallocate(kept.as_ptr(), self.layout) };
-        // SAFETY: as above.
+        // SAFETY: not empty, says the caller of `allocate`.
         unsafe { self.talc.allocate(layout) }
     }
 
@@ -184,7 +184,7 @@ unsafe impl GlobalAlloc for Heap {
                 unsafe { talc.shrink(pointer, layout, size) };
                 return true;
             }
-            // SAFETY: as above.
+            // SAFETY: the caller has it from `alloc` with this layout; the size is larger.
             unsafe { talc.try_grow_in_place(pointer, layout, size) }
         });
         if in_place {

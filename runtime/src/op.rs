@@ -235,7 +235,8 @@ pub fn entry_remove(domain: Entry, entry: Entry) -> Result {
 
 /// Empties all entries derived from this one.
 pub fn entry_revoke(domain: Entry, entry: Entry) -> Result {
-    // SAFETY: as for `entry_remove`.
+    // SAFETY: entries of ours that stand for running threads or activations cannot vanish under us:
+    // the nucleus refuses what we run in, and memory goes only with UNMAP.
     unsafe { raw::entry_revoke(domain, entry) }
 }
 
@@ -351,19 +352,19 @@ pub fn port_read(ports: Entry, offset: u64) -> Result<u8> {
 
 /// Writes a byte of I/O space.
 pub fn port_write(ports: Entry, offset: u64, value: u8) -> Result {
-    // SAFETY: as for `port_read`.
+    // SAFETY: what a device does to memory is not within the language.
     unsafe { raw::port_write(ports, offset, value.into()) }
 }
 
 /// Reads four bytes of I/O space at once.
 pub fn port_read_long(ports: Entry, offset: u64) -> Result<u32> {
-    // SAFETY: as for `port_read`.
+    // SAFETY: what a device does to memory is not within the language.
     unsafe { raw::port_read_long(ports, offset, 0) }.map(|value| value as u32)
 }
 
 /// Writes four bytes of I/O space at once.
 pub fn port_write_long(ports: Entry, offset: u64, value: u32) -> Result {
-    // SAFETY: as for `port_read`.
+    // SAFETY: what a device does to memory is not within the language.
     unsafe { raw::port_write_long(ports, offset, value.into()) }
 }
 

@@ -79,7 +79,7 @@ pub(crate) extern "C" fn serve<S: Serve>(
     unsafe { arch::leave(reply.words, reply.control) };
     // The delegated entry could not be given: the caller takes none, or it is gone meanwhile.
     let reply = Protocol::NotDelivered.reply();
-    // SAFETY: as above.
+    // SAFETY: nothing refers to this stack any more: the request is not used again.
     unsafe { arch::leave(reply.words, reply.control) };
     op::exit(crate::startup::STATUS_OF_PANIC)
 }

@@ -32,7 +32,7 @@ pub const FILLED: u32 = (WORDS * (WORDS - 1) / 2) as u32;
 /// Writes each word of a page, and reads them again; gives their sum.
 #[inline(never)]
 pub fn fill(page: u64) -> u32 {
-    // SAFETY: as above; any bytes are words.
+    // SAFETY: the pager brings the page, no Rust object lies there, and any bytes are words.
     let words = unsafe { core::slice::from_raw_parts_mut(page as *mut u32, WORDS) };
     for (number, word) in words.iter_mut().enumerate() {
         *word = number as u32;
@@ -43,7 +43,7 @@ pub fn fill(page: u64) -> u32 {
 /// Reads a word of a page that is there.
 #[inline(always)]
 pub fn look(address: u64) {
-    // SAFETY: as above.
+    // SAFETY: the caller says that the page is there; no Rust object lies there.
     unsafe { core::ptr::read_volatile(address as *const u64) };
 }
 
@@ -56,6 +56,6 @@ pub fn give_back(address: u64) -> Result<(), Error> {
 /// Maps (or, with `MAP_GRANT`, moves) the page at an address of ours into another domain.
 pub fn map(domain: Entry, from: u64, to: u64, rights: u64) -> Result<(), Error> {
     debug_assert!(from.is_multiple_of(PAGE_BYTES as u64));
-    // SAFETY: as above: nothing here refers to the page.
+    // SAFETY: addresses come from the ranges of this program in which no Rust object lies: nothing refers to the page.
     unsafe { op::map(domain, from, to, 0, rights) }
 }

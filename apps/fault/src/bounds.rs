@@ -72,7 +72,7 @@ pub const ALL: &[Crime] = &[
     }),
     Crime::refusal("go-on-stack", "a thread given a non-canonical stack", Error::BadAddress, || {
         with_thread(|thread| {
-            // SAFETY: as above.
+            // SAFETY: refused, and another domain's.
             unsafe { operation::thread_ex_regs(thread, NEVER, NON_CANONICAL) }.map(drop)
         })
     }),

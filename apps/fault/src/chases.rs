@@ -183,7 +183,7 @@ fn unmap_mapped() -> Result<bool, String> {
     op::v(turn.entry()).and_then(|()| op::p(done.entry(), op::clock() + PATIENCE)).map_err(text)?;
     (1..COPIES as u64).try_for_each(|number| map(OTHERS + number * PAGE))?;
     HOLDER.store(other.entry().0, Ordering::SeqCst);
-    // SAFETY: as above.
+    // SAFETY: a page to which nothing refers.
     let unmap = || unsafe { op::unmap(Entry::OWN, DRAWN, 0, MAP_READ | UNMAP_SELF) };
     chased(maps, Error::NotMapped, unmap)
 }

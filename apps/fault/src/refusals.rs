@@ -84,7 +84,7 @@ pub const ALL: &[Crime] = &[
         Error::from_status(unsafe { arch::call(layout::NAMES, [0; 5], Control(MESSAGE_BYTES as u64 + 1)) }.0)
     }),
     Crime::refusal("bad-control", "control word with bits that mean nothing", Error::BadArgument, || {
-        // SAFETY: as above.
+        // SAFETY: a call to the name service with a control word that no server ever sees.
         Error::from_status(unsafe { arch::call(layout::NAMES, [0; 5], Control(1 << 63)) }.0)
     }),
     Crime::refusal("table-full", "more entries than the table has", Error::TableFull, || {

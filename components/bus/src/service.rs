@@ -260,7 +260,7 @@ impl Device {
         // SAFETY: the device's status register (virtio 1.2, 4.1.4.3), within the memory behind its base register and
         // mapped by `registers`; 0 resets the device.
         unsafe { status.write_volatile(0) };
-        // SAFETY: as above.
+        // SAFETY: the status register, within the memory that `registers` mapped; reading it changes nothing.
         let is_reset = (0..RESET_LOOKS).any(|_| unsafe { status.read_volatile() } == 0);
         if !is_reset {
             runtime::log!("{}: does not let itself be reset", self.function.place());

@@ -36,7 +36,7 @@ pub fn with_pages(
     });
     if moved.is_err() {
         // Also what was drawn or left before the failure.
-        // SAFETY: as above.
+        // SAFETY: the reference to the pages was `fill`'s and is gone.
         let _ = unsafe { op::unmap(Entry::OWN, WINDOW, order.into(), MAP_READ | UNMAP_SELF) };
     }
     moved

@@ -108,7 +108,7 @@ impl Pages for Memory {
     fn clear(&mut self, page: u32, offset: usize, length: usize) {
         let target = self.bytes(page, offset, length);
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: as for `write`.
+        // SAFETY: the target is inside a mapped page, which no reference of Rust's refers to.
         unsafe { core::ptr::write_bytes(target, 0, length) };
         compiler_fence(Ordering::SeqCst);
     }

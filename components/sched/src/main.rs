@@ -91,7 +91,7 @@ extern "C" fn enter(event: u64, word: u64, ring: *mut Ring) -> ! {
 #[inline(never)]
 extern "C" fn enter_slowly(event: u64, woken: u64, ring: *mut Ring, current: u64) -> ! {
     let [woken, current] = [woken, current].map(|word| ThreadWord(word as u32));
-    // SAFETY: as above; who called this uses its reference no more.
+    // SAFETY: the scheduler is never entered while it runs, and the caller uses its own reference no more.
     let queues = unsafe { &mut (*OWN.instance.get()).queues };
     queues.append(woken);
     if event == Event::Preempted as u64 {
@@ -110,7 +110,7 @@ extern "C" fn enter_slowly(event: u64, woken: u64, ring: *mut Ring, current: u64
 /// Looks again until a thread runs.
 #[inline(never)]
 extern "C" fn refused(mut number: usize, mut status: u64, ring: *mut Ring) -> ! {
-    // SAFETY: as above.
+    // SAFETY: the scheduler is never entered while it runs, and whatever led here uses its reference no more.
     let queues = unsafe { &mut (*OWN.instance.get()).queues };
     loop {
         if status == Error::Again as u64 && number != IDLE {
@@ -133,13 +133,13 @@ fn choose(queues: &mut Queues, ring: *mut Ring) -> usize {
 
 /// The time, in ticks, and the ticks of a period of shares.
 fn time(ring: *mut Ring) -> [u64; 2] {
-    // SAFETY: as in `hear`; the nucleus wrote this before it gave us the seat.
+    // SAFETY: the nucleus mapped the ring for as long as we have the seat, and wrote this before it gave us that.
     let ticks = unsafe { (&raw const (*ring).ticks).read() };
     [arch::now(), u64::from(ticks) * PERIOD]
 }
 
 fn is_unread(ring: *mut Ring) -> bool {
-    // SAFETY: as in `hear`.
+    // SAFETY: the nucleus mapped the ring for as long as we have the seat; each word is aligned, and read once.
     unsafe { (&raw const (*ring).read).read_volatile() != (&raw const (*ring).written).read_volatile() }
 }
 

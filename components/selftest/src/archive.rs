@@ -100,6 +100,6 @@ fn written() -> Result<(), &'static str> {
         let _thread = Owned::new(thread.map_err(text)?);
         hold(op::p(died.entry(), op::clock() + 100_000_000).is_ok(), "it did not die")?;
     }
-    // SAFETY: as above.
+    // SAFETY: `show_us` mapped the archive here, for reading and for ever.
     hold(unsafe { core::slice::from_raw_parts(ARCHIVE as *const u8, 6) } == b"070701", "it was written")
 }

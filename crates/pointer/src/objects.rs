@@ -80,7 +80,7 @@ pub fn look<T>(link: &Cell<Link<T>>) -> Link<T> {
 impl<T> Deref for Ref<T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: see the module: the object lives, and nobody has it to himself.
+        // SAFETY: the object lives until nothing names it any more, and nobody has it to himself (the module says why).
         unsafe { self.0.as_ref() }
     }
 }
@@ -142,7 +142,7 @@ impl<T> Nucleus<T> {
 #[repr(transparent)]
 pub struct Boot<T>(UnsafeCell<T>);
 
-// SAFETY: see the type.
+// SAFETY: written at boot, while one CPU runs, and only read afterwards.
 unsafe impl<T> Sync for Boot<T> {}
 
 impl<T> Boot<T> {

@@ -160,14 +160,14 @@ pub fn port(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: 
         // SAFETY: the entry says that the port is the caller's.
         op::PORT_READ => Ok(unsafe { memory::port_read(port) } as u64).into(),
         op::PORT_WRITE => {
-            // SAFETY: as above.
+            // SAFETY: the entry says that the port, with what its device does, is the caller's.
             unsafe { memory::port_write(port, value as u8) };
             Ok(0).into()
         }
-        // SAFETY: as above, for all four.
+        // SAFETY: the entry says that all four ports are the caller's.
         op::PORT_READ_LONG => Ok(unsafe { memory::port_read_long(port) } as u64).into(),
         op::PORT_WRITE_LONG => {
-            // SAFETY: as above.
+            // SAFETY: the entry says that all four ports, with what their device does, are the caller's.
             unsafe { memory::port_write_long(port, value as u32) };
             Ok(0).into()
         }

@@ -40,7 +40,7 @@ impl<T, K: Kernel> Once<T, K> {
             self.made.store(true, Ordering::Release);
         }
         self.lock.unlock();
-        // SAFETY: as in `get`.
+        // SAFETY: `made` is set, by us or before us: the value was written, and is only read from now on.
         match unsafe { (*self.value.get()).as_ref() } {
             Some(value) => value,
             None => unreachable!("made above"),

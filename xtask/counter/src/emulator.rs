@@ -40,23 +40,42 @@ struct Numbers {
     offset: usize,
 }
 
-// Functions of the emulator, in the order of its header.
+/// Declares functions of the emulator: what finds each by its name, and its type, which is believed as in an `extern` block.
+macro_rules! functions {
+    ($($find:ident: $name:literal, $type:ident = $signature:ty;)*) => {$(
+        type $type = $signature;
+        fn $find() -> Result<$type, String> {
+            let found = find($name)?;
+            // SAFETY: the emulator's header gives the function of this name this type, in each version that has it.
+            Ok(unsafe { transmute::<*mut c_void, $type>(found) })
+        }
+    )*};
+}
+
+// In the order of its header.
 type Translated = extern "C" fn(u64, *mut Block);
-type OnTranslation = unsafe extern "C" fn(u64, Translated);
-type AddToOne = unsafe extern "C" fn(*mut Instruction, c_uint, *mut AtomicU64, u64);
-type AddPerCpu = unsafe extern "C" fn(*mut Instruction, c_uint, Numbers, u64);
-type Length = unsafe extern "C" fn(*const Block) -> usize;
-type InstructionAt = unsafe extern "C" fn(*const Block, usize) -> *mut Instruction;
-type NewNumbers = unsafe extern "C" fn(usize) -> *mut c_void;
-type Sum = unsafe extern "C" fn(Numbers) -> u64;
+type Executed = extern "C" fn(c_uint, *mut c_void);
+type AtEnd = extern "C" fn(u64, *mut c_void);
+functions! {
+    find_on_translation: c"qemu_plugin_register_vcpu_tb_trans_cb", OnTranslation = unsafe extern "C" fn(u64, Translated);
+    find_add_to_one: c"qemu_plugin_register_vcpu_insn_exec_inline",
+        AddToOne = unsafe extern "C" fn(*mut Instruction, c_uint, *mut AtomicU64, u64);
+    find_add_per_cpu: c"qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu",
+        AddPerCpu = unsafe extern "C" fn(*mut Instruction, c_uint, Numbers, u64);
+    find_length: c"qemu_plugin_tb_n_insns", Length = unsafe extern "C" fn(*const Block) -> usize;
+    find_instruction: c"qemu_plugin_tb_get_insn",
+        InstructionAt = unsafe extern "C" fn(*const Block, usize) -> *mut Instruction;
+    find_new_numbers: c"qemu_plugin_scoreboard_new", NewNumbers = unsafe extern "C" fn(usize) -> *mut c_void;
+    find_sum: c"qemu_plugin_u64_sum", Sum = unsafe extern "C" fn(Numbers) -> u64;
+    find_size: c"qemu_plugin_insn_size", SizeOf = unsafe extern "C" fn(*const Instruction) -> usize;
+    find_address: c"qemu_plugin_insn_vaddr", AddressOf = unsafe extern "C" fn(*const Instruction) -> u64;
+    find_on_execution: c"qemu_plugin_register_vcpu_insn_exec_cb",
+        OnExecution = unsafe extern "C" fn(*mut Instruction, Executed, c_int, *mut c_void);
+    find_on_end: c"qemu_plugin_register_atexit_cb", OnEnd = unsafe extern "C" fn(u64, AtEnd, *mut c_void);
+}
+// One name, `qemu_plugin_insn_data`, whose type depends on the version.
 type Bytes = unsafe extern "C" fn(*const Instruction) -> *const u8;
 type CopyBytes = unsafe extern "C" fn(*const Instruction, *mut u8, usize) -> usize;
-type SizeOf = unsafe extern "C" fn(*const Instruction) -> usize;
-type AddressOf = unsafe extern "C" fn(*const Instruction) -> u64;
-type Executed = extern "C" fn(c_uint, *mut c_void);
-type OnExecution = unsafe extern "C" fn(*mut Instruction, Executed, c_int, *mut c_void);
-type AtEnd = extern "C" fn(u64, *mut c_void);
-type OnEnd = unsafe extern "C" fn(u64, AtEnd, *mut c_void);
 
 /// Where the additions go.
 #[derive(Clone, Copy)]
@@ -71,7 +90,7 @@ struct Board(*mut c_void);
 
 // SAFETY: the emulator lets any thread add up the numbers.
 unsafe impl Send for Board {}
-// SAFETY: as above.
+// SAFETY: a shared one only says where the numbers are; the emulator lets several threads add them up at the same time.
 unsafe impl Sync for Board {}
 
 impl Board {
@@ -86,6 +105,20 @@ impl Board {
 enum Telling {
     Shows(Bytes),
     Copies(CopyBytes),
+}
+
+impl Telling {
+    /// As this version of the interface does it.
+    fn find(current: i32) -> Result<Self, String> {
+        let bytes = find(c"qemu_plugin_insn_data")?;
+        Ok(if current >= COPIES_BYTES {
+            // SAFETY: since this version, the function has this type.
+            Self::Copies(unsafe { transmute::<*mut c_void, CopyBytes>(bytes) })
+        } else {
+            // SAFETY: until this version, the function has this type.
+            Self::Shows(unsafe { transmute::<*mut c_void, Bytes>(bytes) })
+        })
+    }
 }
 
 /// Instructions, those of each class, and those with the lock that is watched.
@@ -159,55 +192,23 @@ impl Emulator {
     /// Finds the functions in the emulator that has loaded us, which has this version of the interface and this guest.
     pub fn find(current: i32, target: &str) -> Result<Self, String> {
         let adding = if version() == ONE_COUNT {
-            let add = find(c"qemu_plugin_register_vcpu_insn_exec_inline")?;
-            // SAFETY: of this name and in this version of the interface, the function has this type.
-            Adding::ToOne(unsafe { transmute::<*mut c_void, AddToOne>(add) })
+            Adding::ToOne(find_add_to_one()?)
         } else {
-            let new = find(c"qemu_plugin_scoreboard_new")?;
-            let add = find(c"qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu")?;
-            let sum = find(c"qemu_plugin_u64_sum")?;
-            // SAFETY: of this name and in this version of the interface, the function has this type.
-            let new = unsafe { transmute::<*mut c_void, NewNumbers>(new) };
-            // SAFETY: as above.
-            let add = unsafe { transmute::<*mut c_void, AddPerCpu>(add) };
-            // SAFETY: as above.
-            let sum = unsafe { transmute::<*mut c_void, Sum>(sum) };
+            let (new, add, sum) = (find_new_numbers()?, find_add_per_cpu()?, find_sum()?);
             // SAFETY: any size may be asked for; what is made lives as long as the emulator.
             let board = Board(unsafe { new(size_of::<Counts>()) });
             Adding::PerCpu { add, sum, board }
         };
-        let on_translation = find(c"qemu_plugin_register_vcpu_tb_trans_cb")?;
-        let length = find(c"qemu_plugin_tb_n_insns")?;
-        let instruction = find(c"qemu_plugin_tb_get_insn")?;
-        let address = find(c"qemu_plugin_insn_vaddr")?;
-        let size = find(c"qemu_plugin_insn_size")?;
-        let bytes = find(c"qemu_plugin_insn_data")?;
-        let telling = if current >= COPIES_BYTES {
-            // SAFETY: since this version, the function has this type.
-            Telling::Copies(unsafe { transmute::<*mut c_void, CopyBytes>(bytes) })
-        } else {
-            // SAFETY: until this version, the function has this type.
-            Telling::Shows(unsafe { transmute::<*mut c_void, Bytes>(bytes) })
-        };
-        let on_execution = find(c"qemu_plugin_register_vcpu_insn_exec_cb")?;
-        let on_end = find(c"qemu_plugin_register_atexit_cb")?;
         Ok(Self {
-            // SAFETY: of this name, the function has this type in both versions of the interface.
-            on_translation: unsafe { transmute::<*mut c_void, OnTranslation>(on_translation) },
-            // SAFETY: as above.
-            length: unsafe { transmute::<*mut c_void, Length>(length) },
-            // SAFETY: as above.
-            instruction: unsafe { transmute::<*mut c_void, InstructionAt>(instruction) },
-            // SAFETY: as above.
-            address: unsafe { transmute::<*mut c_void, AddressOf>(address) },
-            // SAFETY: as above.
-            size: unsafe { transmute::<*mut c_void, SizeOf>(size) },
-            telling,
+            on_translation: find_on_translation()?,
+            length: find_length()?,
+            instruction: find_instruction()?,
+            address: find_address()?,
+            size: find_size()?,
+            telling: Telling::find(current)?,
             isa: Isa::of_target(target),
-            // SAFETY: as above.
-            on_execution: unsafe { transmute::<*mut c_void, OnExecution>(on_execution) },
-            // SAFETY: as above.
-            on_end: unsafe { transmute::<*mut c_void, OnEnd>(on_end) },
+            on_execution: find_on_execution()?,
+            on_end: find_on_end()?,
             adding,
         })
     }
@@ -216,17 +217,21 @@ impl Emulator {
     /// when the emulator ends.
     pub fn watch(self, id: u64, places: Places, results: Option<String>) -> Result<(), String> {
         WATCHED.set((places, results)).map_err(|_| TWICE)?;
-        // SAFETY: `id` is the one that the emulator gave us, and we are never unloaded.
-        unsafe { (self.on_end)(id, ended, null_mut()) };
+        self.at_end(id, ended);
         Ok(())
     }
 
     /// Writes what is counted between the guest's marks to a file when the emulator ends.
     pub fn heed_marks(self, id: u64, results: String) -> Result<(), String> {
         MARKED.set(results).map_err(|_| TWICE)?;
-        // SAFETY: as above.
-        unsafe { (self.on_end)(id, ended_marked, null_mut()) };
+        self.at_end(id, ended_marked);
         Ok(())
+    }
+
+    /// Has a function of ours called when the emulator ends.
+    fn at_end(self, id: u64, called: AtEnd) {
+        // SAFETY: `id` is the one that the emulator gave us, and we are never unloaded.
+        unsafe { (self.on_end)(id, called, null_mut()) };
     }
 
     /// Has every instruction counted from now on; gives what tells the counts.
@@ -262,10 +267,10 @@ impl Emulator {
         // SAFETY: the instruction is of the block that is shown.
         let size = unsafe { (self.size)(instruction) }.min(MAX_BYTES);
         match self.telling {
-            // SAFETY: as above; it has so many bytes.
+            // SAFETY: the instruction is of the block that is shown, and has so many bytes.
             Telling::Shows(bytes) => unsafe { bytes(instruction).copy_to_nonoverlapping(room.as_mut_ptr(), size) },
             Telling::Copies(copy) => {
-                // SAFETY: as above; there is room for so many.
+                // SAFETY: the instruction is of the block that is shown; there is room for so many bytes.
                 unsafe { copy(instruction, room.as_mut_ptr(), size) };
             }
         }
@@ -356,7 +361,7 @@ extern "C" fn translated(_id: u64, block: *mut Block) {
             Role::Taken => taken,
             Role::Given => given,
         };
-        // SAFETY: as above; the address is a number to us, and never looked behind.
+        // SAFETY: the instruction is of the block that is shown; the address is a number to us, and never looked behind.
         unsafe { (emulator.on_execution)(instruction, called, NO_REGISTERS, address as *mut c_void) };
     }
 }

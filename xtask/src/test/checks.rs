@@ -8,7 +8,7 @@ use crate::scan::lines_with_word;
 use crate::workspace::{Package, Workspace};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -69,9 +69,12 @@ pub fn quietly(project: &Project, mut command: Command) -> Result<()> {
     bail!("\n{}", tail(&text, 60));
 }
 
-/// Only what `tests/unsafe.toml` lists may hold `unsafe`; everything else forbids it.
+/// The group of [`unsafe_code`].
+pub const UNSAFE: &str = "unsafe";
+
+/// Only what `tests/unsafe.toml` lists may hold `unsafe`; everything else forbids it. What is unsafe gives its own reason.
 pub fn unsafe_code(project: &Project, workspace: &Workspace, report: &mut Report) {
-    report.run("unsafe", || {
+    report.run(UNSAFE, || {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Rules {
@@ -91,11 +94,62 @@ pub fn unsafe_code(project: &Project, workspace: &Workspace, report: &mut Report
                 offences.push(format!("tests/unsafe.toml lists {}, which is no crate", place.display()));
             }
         }
+        let folders = workspace.packages.iter().map(|package| package.folder().to_path_buf());
+        let mut files = BTreeSet::new();
+        for folder in folders.chain([project.root.join("tests")]) {
+            files.extend(rust_files(&folder)?);
+        }
+        for path in files {
+            let place = path.strip_prefix(&project.root).unwrap_or(&path);
+            offences.extend(without_reason(place, &read_text(&path)?));
+        }
         if !offences.is_empty() {
             bail!("{}", offences.join("\n"));
         }
         Ok(())
     });
+}
+
+/// How a SAFETY comment begins that only refers to another one, or to code elsewhere. "As the caller says" is no such: it names
+/// the contract of the function.
+const REFERENCES: [&str; 12] = [
+    "as above",
+    "as before",
+    "as below",
+    "as for",
+    "as here",
+    "as in",
+    "as there",
+    "as with",
+    "ditto",
+    "likewise",
+    "same",
+    "see",
+];
+
+/// The SAFETY comments of a file that refer to another in place of a reason: the other may change or go, unseen.
+fn without_reason(place: &Path, text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let reason = |number: usize| {
+        let comment = lines[number].strip_prefix("//")?.trim_start_matches(['/', '!']).to_lowercase();
+        let reason = comment.split_once("safety:")?.1.trim().to_string();
+        let next = || lines.get(number + 1)?.strip_prefix("//");
+        Some(if reason.is_empty() { next().unwrap_or("").trim().to_lowercase() } else { reason })
+    };
+    let refers = |reason: &String| {
+        let reason = reason.strip_prefix("the ").unwrap_or(reason);
+        let ends_word = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+        REFERENCES.iter().any(|reference| reason.strip_prefix(reference).is_some_and(ends_word))
+    };
+    let complaint = |number: usize| {
+        let reason = reason(number).filter(refers)?;
+        Some(format!(
+            "{}:{}: this SAFETY comment refers elsewhere (\"{reason}\"): say here why the code is sound, or make one safe function",
+            place.display(),
+            number + 1
+        ))
+    };
+    (0..lines.len()).filter_map(complaint).collect()
 }
 
 /// The crate forbids `unsafe` in each library and program; its tests do not use it.
@@ -204,8 +258,49 @@ fn may_use(from: &Path, to: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::may_use;
+    use super::{may_use, without_reason};
     use std::path::Path;
+
+    #[test]
+    fn a_safety_comment_that_only_refers_to_another_is_refused() {
+        for reference in [
+            "as above.",
+            "As above; nobody else has it.",
+            "as in `write`; it has 64 bits.",
+            "as for `read`.",
+            "see the first.",
+            "see above",
+            "the same.",
+            "the same object.",
+            "likewise.",
+            "\n    // as below.",
+        ] {
+            let text = format!("fn f() {{\n    // Why.\n    // SAFETY: {reference}\n    unsafe {{ g() }}\n}}\n");
+            let told = reference.trim_start_matches(['\n', ' ', '/']).to_lowercase();
+            let expected = format!("crates/a/src/lib.rs:3: this SAFETY comment refers elsewhere (\"{told}\")");
+            let complaints = without_reason(Path::new("crates/a/src/lib.rs"), &text);
+            assert!(matches!(&complaints[..], [one] if one.starts_with(&expected)), "{reference}: {complaints:?}");
+        }
+        let twice = "// SAFETY: nobody else has it.\nunsafe { g() }\n/// Safety: see `g`.\nunsafe { g() }\n    // SAFETY: same\n";
+        let lines = without_reason(Path::new("a.rs"), twice);
+        assert!(matches!(&lines[..], [a, b] if a.starts_with("a.rs:3:") && b.starts_with("a.rs:5:")), "{lines:?}");
+    }
+
+    #[test]
+    fn a_safety_comment_with_a_reason_passes() {
+        for reason in [
+            "nobody else has it.",
+            "as the caller says.",
+            "as many bytes as it has; see above.",
+            "seen by nobody else.",
+            "as inside of it nothing refers to it.",
+            "by contract.",
+            "",
+        ] {
+            let text = format!("// SAFETY: {reason}\nunsafe {{ g() }}\nlet text = \"// SAFETY: as above.\";\n");
+            assert_eq!(without_reason(Path::new("a.rs"), &text), [""; 0], "{reason}");
+        }
+    }
 
     #[test]
     fn layers() {

@@ -3,7 +3,7 @@
 //! | group | what |
 //! |---|---|
 //! | `format`, `lints` | rustfmt and clippy over host and bare crates, these for each ISA |
-//! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml` |
+//! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml`; each SAFETY comment has its own reason |
 //! | `layers` | imports inside a crate have one direction |
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
 //! | `isa` | the portable crates compile against an ISA of stubs, `tests/isa` |

@@ -43,6 +43,7 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                 let is_browser = test == super::browser::NAME;
                 let skipped = !all || (is_browser || boot.is_some_and(|boot| boot.file.soak)) && !soak;
                 let groups = [
+                    super::checks::UNSAFE,
                     super::isa::NAME,
                     super::layers::NAME,
                     super::overflow::NAME,

@@ -66,7 +66,7 @@ fn write(address: usize, value: u32) {
 }
 
 fn load(address: usize) -> u32 {
-    // SAFETY: as above.
+    // SAFETY: a register of the controller, mapped as device memory.
     unsafe { (address as *const u32).read_volatile() }
 }
 
@@ -82,7 +82,7 @@ pub fn identity() -> u32 {
 
 /// Interrupts the CPU that the machine calls so.
 pub fn send(identity: u32) {
-    // SAFETY: makes a CPU take an interrupt for which there is a handler; what was written before is seen by it.
+    // SAFETY: a barrier: the other CPU sees what was written before.
     unsafe { asm!("dsb ishst", options(nostack)) }
     let identity = identity as u64;
     match CONTROLLER.get().version {
@@ -91,7 +91,7 @@ pub fn send(identity: u32) {
             let (zero, one, two, three) = (identity & 0xf, identity >> 8 & 0xff, identity >> 16 & 0xff, identity >> 24);
             let range = identity >> 4 & 0xf;
             let value = three << 48 | range << 44 | two << 32 | (OTHER_CPU as u64) << 24 | one << 16 | 1 << zero;
-            // SAFETY: as above.
+            // SAFETY: makes a CPU take an interrupt for which there is a handler.
             unsafe { asm!("msr S3_0_C12_C11_5, {}", "isb", in(reg) value, options(nostack)) }
         }
         _ => write(CONTROLLER.get().distributor + SOFTWARE, 1 << (16 + (identity & 7)) | OTHER_CPU),
@@ -251,11 +251,12 @@ pub fn unmask(held: Held, line: usize) {
     if controller.version == 3 {
         let route = (controller.distributor + ROUTE + 8 * number) as *mut u64;
         let identity = identity as u64;
-        // SAFETY: as in `write`; the register has 64 bits: affinities 0 to 2, and 3 from bit 32 on.
+        // SAFETY: a register of the controller, mapped as device memory. It has 64 bits: affinities 0 to 2, and 3 from
+        // bit 32 on.
         unsafe { route.write_volatile(identity & 0xff_ffff | (identity >> 24) << 32) };
     } else {
         let targets = (controller.distributor + TARGETS + number) as *mut u8;
-        // SAFETY: as in `write`; bytes are allowed (4.3.12).
+        // SAFETY: a register of the controller, mapped as device memory; bytes are allowed (4.3.12).
         unsafe { targets.write_volatile(1 << (identity & 7)) };
     }
     write(word + ENABLE, bit);

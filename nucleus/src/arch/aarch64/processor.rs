@@ -194,7 +194,7 @@ fn init_counters() {
 /// The counter of cycles goes on from here: about where that of the first CPU is.
 pub(super) fn set_cycles(cycles: u64) {
     if has_counter() {
-        // SAFETY: as above.
+        // SAFETY: the unit is there, and only its counter of cycles changes.
         unsafe { asm!("msr pmccntr_el0, {}", in(reg) cycles, options(nostack, nomem)) }
     }
 }

@@ -39,7 +39,7 @@ fn turn_off() {
 }
 
 fn turn_on() {
-    // SAFETY: as above.
+    // SAFETY: a control bit that only concerns the unit.
     unsafe { asm!("msr cpacr_el1, {}", "isb", in(reg) CPACR_FPEN, options(nostack, nomem)) }
 }
 

@@ -49,7 +49,7 @@ fn write(register: usize, value: u32) {
 }
 
 fn read(register: usize) -> u32 {
-    // SAFETY: as above; reading changes nothing.
+    // SAFETY: a register of the local APIC, mapped uncached; reading changes nothing.
     unsafe {
         if *EXTENDED.get() {
             read_msr(MSR_X2APIC + register as u32 / 16) as u32

@@ -154,7 +154,7 @@ pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
     let root = boot_table(held)?;
     // SAFETY: symbols of the link script; only their addresses are used.
     let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
-    // SAFETY: as above.
+    // SAFETY: symbols of the link script; only their addresses are used.
     let (rodata, data, end) = unsafe { (symbol(&image_rodata), symbol(&image_data), symbol(&image_end)) };
     let rights = |address: usize| match address {
         address if address < init => NO_EXECUTE,

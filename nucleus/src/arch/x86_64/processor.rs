@@ -165,7 +165,7 @@ pub fn init(held: Held) {
             | (handler >> 16 & 0xffff) << 48;
         gate[1] = handler >> 32;
     }
-    // SAFETY: as above; these tables are the first CPU's for good.
+    // SAFETY: the first CPU runs alone; these tables are its own for good.
     load(block(held), unsafe { FIRST.write() });
 }
 

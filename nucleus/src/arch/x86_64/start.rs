@@ -139,7 +139,7 @@ fn make_area(held: Held, number: usize, identity: u32) -> Result<Ref<Area>, &'st
     // SAFETY: just mapped, and large enough.
     let area: Ref<Area> = unsafe { Ref::new(address as *mut Area) };
     let block = cpu_of(area);
-    // SAFETY: as above; neither is used by anybody yet.
+    // SAFETY: both lie in the area that was just mapped, and nobody uses either yet.
     unsafe {
         block.pointer().write(Cpu::new(number as u8, identity, address + size_of_val(&area.stack)));
         tables_of(area).write(Tables::new());

@@ -9,11 +9,12 @@ use runtime::abi::PAGE_BYTES;
 use runtime::abi::info::status::EXCEPTION;
 use runtime::abi::layout::{MESSAGE_START, PROGRAM_START};
 
-/// A crime that is one instruction, or some that need nothing from outside.
+/// A crime that is one instruction, or some that need nothing from outside. The last one traps, and those before it touch
+/// registers alone.
 macro_rules! instruction {
     ($name:literal, $what:literal, $($code:literal),+) => {
         Crime::death($name, $what, || {
-            // SAFETY: none; that is what this program is for. The same holds for every block in this file.
+            // SAFETY: the last instruction traps, and the nucleus ends this domain: nothing of it runs on.
             unsafe { asm!($($code),+, out("x0") _, out("x1") _) }
         })
     };
@@ -84,11 +85,11 @@ pub const DEATHS: &[Crime] = &[
     Crime::death("zero-unmapped", "a cache line cleared where nothing is mapped", || zero(0x4000_0000)),
     Crime::death("edge", "a word that is not aligned and ends where nothing is mapped", || {
         // The first activation has this area, and there is no second.
-        // SAFETY: see the first.
+        // SAFETY: reads only; the second half of the word is not mapped, so the nucleus ends this domain.
         unsafe { asm!("ldr {}, [{}]", out(reg) _, in(reg) MESSAGE_START + PAGE_BYTES as u64 - 4) }
     }),
     Crime::death("non-canonical-stack", "push with a non-canonical stack pointer", || {
-        // SAFETY: see the first.
+        // SAFETY: no stack can be there: the store faults, and the nucleus ends this domain. Nothing of it runs on.
         unsafe { asm!("mov sp, {}", "str x0, [sp, #-16]!", in(reg) NON_CANONICAL + 0x1000, options(noreturn)) }
     }),
     instruction!("misaligned-exclusive", "an exclusive access that is not aligned", "sub x0, sp, #23", "ldxr x0, [x0]"),
@@ -107,7 +108,7 @@ pub const DEATHS: &[Crime] = &[
 
 /// Clears a line of the cache, which is a write.
 fn zero(address: u64) {
-    // SAFETY: see the first.
+    // SAFETY: every address that a crime gives is one that we may not write: the nucleus ends this domain.
     unsafe { asm!("dc zva, {}", in(reg) address) };
 }
 
@@ -116,7 +117,7 @@ pub const BARE_RETURN: [u8; 4] = 0xd65f_03c0u32.to_le_bytes();
 
 /// A privileged instruction.
 pub fn halt() {
-    // SAFETY: see the first.
+    // SAFETY: it traps, and the nucleus ends this domain; if it did not, it would only wait.
     unsafe { asm!("wfi") }
 }
 
@@ -129,6 +130,7 @@ pub(super) const WIDE_STATUS: u64 = EXCEPTION + 0x19;
 
 /// Calls what stands at an address.
 pub fn jump(address: u64) {
-    // SAFETY: see the first.
+    // SAFETY: nothing may be executed there, so the nucleus ends this domain. Where a crime puts code itself, that only
+    // returns (`BARE_RETURN`).
     unsafe { asm!("blr {}", in(reg) address, clobber_abi("C")) };
 }

@@ -53,7 +53,7 @@ fn condition_flags() -> Result<(), Error> {
 fn immediate() -> Result<(), Error> {
     let before = operation::clock();
     let after: u64;
-    // SAFETY: as above.
+    // SAFETY: the clock operation touches no memory.
     unsafe {
         asm!("svc #0xffff", in("x8") op::CLOCK * layout::ENTRY_BYTES, lateout("x0") after, clobber_abi("C"));
     }

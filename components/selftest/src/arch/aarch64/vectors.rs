@@ -26,7 +26,7 @@ pub fn set(value: u64) {
 /// Reads registers.
 pub fn get() -> Registers {
     let (first, last, control, status): (u64, u64, u64, u64);
-    // SAFETY: as above.
+    // SAFETY: this domain may use the unit; reading its registers changes nothing.
     unsafe {
         asm!(".arch_extension fp", "fmov {0}, d0", "fmov {1}, v31.d[1]", "mrs {2}, fpcr", "mrs {3}, fpsr",
             out(reg) first, out(reg) last, out(reg) control, out(reg) status);

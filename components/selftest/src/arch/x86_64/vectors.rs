@@ -21,7 +21,7 @@ pub fn set(value: u64) {
 pub fn get() -> Registers {
     let (first, last): (u64, u64);
     let (mut control, mut word) = (0u32, 0u16);
-    // SAFETY: as above.
+    // SAFETY: this domain may use the unit, and what is written lies in our own variables.
     unsafe {
         asm!("movq {0}, xmm0", "movq {1}, xmm15", "stmxcsr [{2}]", "fnstcw [{3}]",
             out(reg) first, out(reg) last, in(reg) &mut control, in(reg) &mut word);
