@@ -30,8 +30,8 @@ const PANIC: u8 = 100;
 const PAGE: u64 = 4096;
 /// From here on the nucleus knows the names of its functions.
 const FILE: &str = "nucleus/src/loader.rs";
-const FIND: &str = "    let root = account::root();\n";
-const REPLACE: &str = "    overflow(0);\n    let root = account::root();\n";
+const FIND: &str = "    let root = account::root(held);\n";
+const REPLACE: &str = "    overflow(0);\n    let root = account::root(held);\n";
 const FUNCTION: &str = "
 #[inline(never)]
 #[allow(unconditional_recursion)]
