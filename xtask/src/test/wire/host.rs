@@ -26,6 +26,8 @@ const START_SECONDS: u64 = 25;
 pub struct Host<'a> {
     /// The wire.
     pub link: Link,
+    /// CPUs of the machine.
+    pub cpus: u32,
     /// Numbers for scenarios.
     pub random: Random,
     /// What the name server was asked.
@@ -48,7 +50,7 @@ pub struct Host<'a> {
 
 impl<'a> Host<'a> {
     /// The other end of this wire.
-    pub fn new(mut link: Link, console: &'a Conversation, seed: u64) -> Self {
+    pub fn new(mut link: Link, console: &'a Conversation, seed: u64, cpus: u32) -> Self {
         let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(OUR_HARDWARE)));
         config.random_seed = seed;
         let mut interface = Interface::new(config, &mut link, Time::ZERO);
@@ -62,6 +64,7 @@ impl<'a> Host<'a> {
         let dns = sockets.add(services::udp_socket(53));
         Self {
             link,
+            cpus,
             random: Random(seed ^ 0x5eed),
             names: Names::default(),
             lease: Some(Lease::Right),

@@ -113,9 +113,9 @@ fn start(
     }
     let link = Link::open(&ours, &theirs, seed)?;
     let machine = Machine { wire: Some([theirs, ours]), ..machine };
-    let arguments = emulator::arguments(image, &machine);
+    let (arguments, cpus) = (emulator::arguments(image, &machine), machine.cpus);
     Ok(conversation::converse(image.isa, &arguments, limit, |console| {
-        let mut host = Host::new(link, console, seed);
+        let mut host = Host::new(link, console, seed, cpus);
         host.wait_for_machine()
             .and_then(|()| scenario(&mut host))
             .with_context(|| format!("{SEED}={seed}, {:?}", host.link.happened))
