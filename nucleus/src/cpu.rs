@@ -349,6 +349,27 @@ pub fn hold_up_where(held: Held, stands_in_the_way: impl Fn(Ref<Cpu>) -> bool) {
     }
 }
 
+/// What another CPU has loaded of the floating-point registers of `activation` is not its state any more.
+pub fn forget_registers_elsewhere(activation: Ref<Activation>) {
+    let held = activation.held();
+    let own = this(held);
+    for other in all(held).filter(|cpu| cpu.fpu.get() == Some(activation) && *cpu != own) {
+        other.fpu.set(None);
+        other.fpu_is_stale.set(true);
+        other.special.set(1);
+    }
+}
+
+/// The floating-point registers of `activation` are not kept any more; whether they are loaded here.
+pub fn forget_registers(activation: Ref<Activation>) -> bool {
+    let own = this(activation.held());
+    let is_loaded = own.fpu.get() == Some(activation);
+    if is_loaded {
+        own.fpu.set(None);
+    }
+    is_loaded
+}
+
 /// The thread does not move while we have the lock: if it runs on another CPU, that is held up.
 #[inline(always)]
 pub fn hold_up_thread(thread: Ref<Thread>) {

@@ -64,7 +64,7 @@ pub fn load(activation: Ref<Activation>) {
         save(held);
         match activation.fpu {
             Some(state) => {
-                forget_elsewhere(activation);
+                cpu::forget_registers_elsewhere(activation);
                 // Processors of AMD save and restore the pointers to the last x87 instruction and its operand only while an
                 // exception is pending (APM volume 5, FXRSTOR): an instruction of ours takes the place of another's.
                 // SAFETY: the area lives as long as its activation, and is aligned.
@@ -99,24 +99,10 @@ pub fn set_pointer(activation: Ref<Activation>, pointer: u64) {
     load(activation);
 }
 
-/// What another CPU has loaded of `activation` is not its state any more.
-fn forget_elsewhere(activation: Ref<Activation>) {
-    let held = activation.held();
-    let own = cpu::this(held);
-    for other in cpu::all(held).filter(|cpu| cpu.fpu.get() == Some(activation) && *cpu != own) {
-        other.fpu.set(None);
-        other.fpu_is_stale.set(true);
-        other.special.set(1);
-    }
-}
-
 /// `activation` goes, and its state with it.
 pub fn forget(activation: Ref<Activation>) {
-    let held = activation.held();
-    forget_elsewhere(activation);
-    let own = cpu::this(held);
-    if own.fpu.get() == Some(activation) {
-        own.fpu.set(None);
+    cpu::forget_registers_elsewhere(activation);
+    if cpu::forget_registers(activation) {
         turn_off();
     }
 }
