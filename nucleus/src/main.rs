@@ -6,40 +6,27 @@
 #![no_std]
 #![no_main]
 
-mod account;
-mod activation;
 mod arch;
-mod chain;
-mod cpu;
-mod deadline;
-mod domain;
-mod fault;
-mod frames;
-mod info;
-mod interrupt;
-mod ledger;
-mod lending;
-mod loader;
-mod lock;
-mod log;
-mod mapping;
+mod control;
+mod cpus;
+mod memory;
+mod objects;
 mod operation;
-mod panic;
 #[path = "../../crates/pointer/src/objects.rs"]
 mod pointer;
-mod queue;
-mod removal;
-mod schedule;
-mod semaphore;
-mod slab;
-mod space;
-mod table;
-mod thread;
-mod trace;
+mod report;
+mod start;
 
-use crate::pointer::Held;
+use crate::control::{dispatch, domain};
+use crate::cpus::{cpu, lock, timer};
+use crate::memory::{account, frames, own, space};
+use crate::objects::Thread;
+use crate::pointer::{Held, Ref};
+use crate::report::log::{self, Part};
+use crate::report::trace;
+use crate::start::{loader, others};
+use abi::boot::Region;
 use copy as _;
-use log::Part;
 
 unsafe extern "C" {
     static boot_stack_top: u8;
@@ -52,8 +39,8 @@ extern "C" fn boot_rust(start_info: u64) -> ! {
     cpu::init_first(held);
     match boot(held, start_info) {
         Ok(first) => {
-            account::add(held, frames::give_image_part(held, arch::paging::end_init(held)));
-            schedule::run(first)
+            account::add(held, frames::give_image_part(held, own::end_init(held)));
+            dispatch::run(first)
         }
         Err(error) => panic!("cannot start: {error}"),
     }
@@ -62,23 +49,31 @@ extern "C" fn boot_rust(start_info: u64) -> ! {
 /// Everything up to the first thread. What only this needs lies in pages that are given back.
 #[unsafe(link_section = ".init")]
 #[inline(never)]
-fn boot(held: Held, start_info: u64) -> Result<pointer::Ref<thread::Thread>, &'static str> {
-    let info = arch::boot::boot_info(held, start_info)?;
-    frames::init(held, &info, arch::paging::image())?;
-    arch::paging::init(held, &info)?;
-    frames::init_rest(held, &info, arch::paging::image());
+fn boot(held: Held, start_info: u64) -> Result<Ref<Thread>, &'static str> {
+    let info = arch::boot::boot_info(start_info)?;
+    if info.left_out != 0 {
+        log::line(held, &[Part::Text("nucleus: RAM that is not used, in MiB: "), Part::Number(info.left_out >> 20)]);
+    }
+    let begin = arch::start::code();
+    let kept = [arch::memory::image(), if arch::start::KEEPS_CODE { begin } else { Region { start: 0, bytes: 0 } }];
+    frames::init(held, &info, kept)?;
+    own::init(held, &info)?;
+    space::make_archive_directory(held, info.archive)?;
+    frames::init_rest(held, &info, kept);
     cpu::this(held).stack.set(&raw const boot_stack_top as usize);
     arch::processor::init(held);
-    for part in arch::paging::boot_parts() {
+    for part in own::boot_parts() {
         frames::give_image_part(held, part);
     }
-    arch::special::init();
-    arch::interrupts::init(held);
-    arch::timer::init();
+    arch::special::turn_off();
+    arch::interrupts::init();
+    cpu::name_first(held, arch::interrupts::identity());
+    timer::init();
     trace::begin(held);
-    arch::start::start_others(held, &info)?;
-    frames::give_image_part(held, arch::start::page());
+    others::start_others(held, &info)?;
+    frames::give_image_part(held, kept[1]);
     account::init(held);
+    domain::set_operations(&operation::TABLE);
     let (total, free, boot) = frames::numbers(held);
     let [total, boot, free] = [total, boot, free].map(|count| Part::Number(count as u64));
     let (of_ram, taken) = (Part::Text(" frames of RAM, "), Part::Text(" taken at boot, "));

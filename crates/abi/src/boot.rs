@@ -28,6 +28,8 @@ pub struct BootInfo {
     pub firmware: u64,
     /// Command line: physical address and bytes.
     pub command_line: Region,
+    /// Bytes of RAM that are not used.
+    pub left_out: u64,
 }
 
 /// Files of the boot archive that the nucleus itself reads: the first two components.

@@ -1,12 +1,10 @@
 //! Operations on portal tables.
 
-use super::{Operands, Outcome, STEPS, Stop};
-use crate::account::Account;
-use crate::domain::Domain;
+use super::operands::Operands;
+use crate::control::{activation, death, removal};
+use crate::memory::table::{self, Content};
+use crate::objects::{Account, Domain, Entry, Outcome, STEPS, Stop, Thread};
 use crate::pointer::Ref;
-use crate::table::{Content, Entry};
-use crate::thread::Thread;
-use crate::{activation, chain, domain, removal};
 use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::{Error, PRIORITIES, layout, op};
@@ -17,7 +15,7 @@ pub fn copy(operands: &Operands) -> Outcome {
     let source = from.place(operands.index(1))?;
     let mask = u8::try_from(operands.word(4)).map_err(|_| Error::BadArgument)?;
     let (place, index) = operands.vacancy(to, 3)?;
-    chain::copy_entry(source, mask, place)?;
+    table::copy_entry(source, mask, place)?;
     Ok(index as u64)
 }
 
@@ -48,7 +46,7 @@ fn check_original(operands: &Operands, entry: Ref<Entry>) -> Result<(), Stop> {
     }
     match entry.object::<Domain>().filter(|domain| !domain.is_dead()) {
         Some(domain) => {
-            domain::die_step(domain, status::KILLED);
+            death::die_step(domain, status::KILLED);
             Err(Stop::Repeat)
         }
         None => Ok(()),
@@ -95,7 +93,7 @@ pub fn portal_new(operands: &Operands) -> Outcome {
         return Err(Error::NoRight.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
-    chain::make_call_entry(service, operands.word(2), ceiling as u8, domain, place)?;
+    table::make_call_entry(service, operands.word(2), ceiling as u8, domain, place)?;
     Ok(index as u64)
 }
 

@@ -1,8 +1,9 @@
 //! Operations on memory.
 
-use super::{Operands, Outcome, STEPS, Stop, have_clear};
-use crate::mapping::{check_flexpage, check_rights, draw as draw_page, map_page, unmap_page};
-use crate::space;
+use super::operands::{Operands, have_clear};
+use crate::memory::mapping::{check_flexpage, check_rights, draw as draw_page, map_page, unmap_page};
+use crate::memory::space;
+use crate::objects::{Outcome, STEPS, Stop};
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES};
 

@@ -1,14 +1,15 @@
 //! Operations that make objects and change them.
 
+use super::operands::{LOOKED, Operands, have_block, have_clear};
 use super::running::check_schedule;
-use super::{LOOKED, Operands, Outcome, Stop, have_block, have_clear};
 use crate::arch::memory;
-use crate::domain::{self as domains, Domain};
+use crate::control::{activation, chain, death, domain as domains, interrupt, ready, seats, thread};
+use crate::cpus::cpu;
+use crate::memory::table::Content;
+use crate::memory::{mapping, slab, space};
+use crate::objects::{Domain, Outcome, Semaphore, Stop, Thread};
 use crate::pointer::{Fresh, Ref};
-use crate::semaphore::Semaphore;
-use crate::table::Content;
-use crate::thread::{self, Thread};
-use crate::{activation, chain, cpu, interrupt, log, mapping, schedule, slab, space, trace};
+use crate::report::{log, trace};
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
@@ -45,7 +46,7 @@ fn grow_table(operands: &Operands, index: usize) -> Outcome {
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
-    if domains::die_step(domain, status::KILLED + (operands.word(1) & 0xff)) { Ok(0) } else { Err(Stop::Repeat) }
+    if death::die_step(domain, status::KILLED + (operands.word(1) & 0xff)) { Ok(0) } else { Err(Stop::Repeat) }
 }
 
 pub fn domain_set(operands: &Operands) -> Outcome {
@@ -73,7 +74,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
         op::SET_SCHEDULER => {
             // Only who holds the machine with all rights decides who schedules.
             operands.own().entry(abi::layout::SPECIAL, Kind::Machine, rights::CONTROL)?;
-            return Ok(schedule::take_seat(domain, b, c, a)?);
+            return Ok(seats::take_seat(domain, b, c, a)?);
         }
         op::SET_CPUS => {
             domain.cpus.set(cpu::check_mask(held, a, operands.own().cpus.get())?);
@@ -160,7 +161,7 @@ pub fn thread_new(operands: &Operands) -> Outcome {
     let thread: Ref<Thread> = thread::new(domain, pc, stack, argument, priority, slice)?;
     place.fill(Content::original(thread), None)?;
     thread.entry.set(Some(place));
-    schedule::make_ready(thread);
+    ready::make_ready(thread);
     Ok(index as u64)
 }
 

@@ -1,14 +1,14 @@
 //! Operations on what runs: time, threads, the log, small device accesses.
 
-use super::{Operands, Outcome};
-use crate::activation;
-use crate::arch::{memory, special, timer};
-use crate::domain::Domain;
-use crate::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
+use super::info as records;
+use super::operands::Operands;
+use crate::arch::memory;
+use crate::control::{activation, call, chain, death, dispatch, priorities, ready};
+use crate::cpus::{cpu, special, timer};
+use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Thread, is_seat};
 use crate::pointer::{Held, Ref};
-use crate::semaphore::Reply;
-use crate::thread::{Runs, Thread};
-use crate::{chain, cpu, domain, info as records, lending, schedule, trace};
+use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
+use crate::report::trace;
 use abi::op::ABOUT_PROGRAM;
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_LOG_BYTES, MAX_SLICE_MICROSECONDS, NEVER, PRIORITIES, op};
@@ -25,18 +25,18 @@ pub fn exit(held: Held, status: u64, _: u64) -> Reply {
     let (Some(activation), Some(thread)) = (cpu.activation.get(), cpu.thread.get()) else {
         return Err(Error::NotRunnable).into();
     };
-    if schedule::is_seat(thread) {
-        domain::die(activation.domain, status & 0xff);
-        domain::leave_dead(held)
+    if is_seat(thread) {
+        death::die(activation.domain, status & 0xff);
+        death::leave_dead(held)
     }
     if activation.caller.get().is_some() || thread.carries_orphans {
-        chain::abandon_call(thread, activation)
+        call::abandon_call(thread, activation)
     }
     if thread.is_first {
-        domain::die(activation.domain, status & 0xff);
+        death::die(activation.domain, status & 0xff);
     }
     thread.ended.set(true);
-    schedule::block_current(held)
+    dispatch::block_current(held)
 }
 
 /// Checks `priority | slice in microseconds << 8` for a thread of the first domain, set by the second; a slice of 0 means
@@ -68,7 +68,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
         return Err(Error::NoRight.into());
     }
     let thread = thread_operand(operands)?;
-    if schedule::is_seat(thread) {
+    if is_seat(thread) {
         return Err(Error::NotRunnable.into());
     }
     let cpus = match operands.word(2) {
@@ -80,7 +80,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     thread.own_priority.set(priority);
     thread.slice.set(slice);
     thread.left.set(thread.slice.get());
-    lending::settle(thread);
+    priorities::settle(thread);
     if cpus != 0 {
         thread.set_cpus(cpus);
     }
@@ -90,7 +90,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     match thread.runs.get() {
         Runs::Blocked if !may_stay => thread.cpu.set(thread.nearest_cpu()),
         Runs::Ready if !may_stay => {
-            schedule::move_away(thread);
+            ready::move_away(thread);
         }
         _ => {}
     }
@@ -107,7 +107,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
 pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     let held = operands.held();
     let thread = thread_operand(operands)?;
-    if Some(thread) == cpu::this(held).thread.get() || schedule::is_seat(thread) {
+    if Some(thread) == cpu::this(held).thread.get() || is_seat(thread) {
         return Err(Error::WouldCycle.into());
     }
     cpu::hold_up_thread(thread);
@@ -118,7 +118,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
             activation::check_address(address)?;
         }
     }
-    let was_calling = bottom.state.get() == activation::State::Calling;
+    let was_calling = bottom.state.get() == State::Calling;
     if was_calling {
         chain::split_above(bottom);
     }
@@ -126,11 +126,11 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     bottom.forget_progress();
     if thread.runs.get() == Runs::Blocked {
         chain::stop_waiting(bottom);
-        if bottom.frame.get() != activation::Frame::Full {
+        if bottom.frame.get() != Saved::Full {
             bottom.set_result(Err(Error::Cancelled));
         }
-        schedule::make_ready(thread);
-    } else if was_calling && bottom.frame.get() != activation::Frame::Full {
+        ready::make_ready(thread);
+    } else if was_calling && bottom.frame.get() != Saved::Full {
         bottom.set_result(Err(Error::Cancelled));
     }
     if pc != NEVER {
@@ -198,7 +198,7 @@ pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
         kernel_log::line_in(held, if about == ABOUT_PROGRAM { PROGRAMS } else { SYSTEM }, &[name], &text);
     }
     if cpu::this(held).preempt.get() {
-        schedule::precede_from_operation(held)
+        dispatch::precede_from_operation(held)
     }
     Ok(0).into()
 }

@@ -1,9 +1,8 @@
 //! What the loader left, as a [`BootInfo`].
 
-use crate::pointer::Held;
 use abi::boot::BootInfo;
 
 /// Reads what the loader left at `start_info`. What it says is believed; what is missing is told as the cause of the end.
-pub fn boot_info(_: Held, start_info: u64) -> Result<BootInfo, &'static str> {
+pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     unimplemented!()
 }

@@ -1,6 +1,7 @@
 //! The interrupt controller, and interrupts between CPUs.
 
-use crate::pointer::Held;
+use crate::objects::Interrupt;
+
 /// Interrupt lines of devices.
 pub const LINES: usize = 1;
 
@@ -15,7 +16,7 @@ pub fn send(identity: u32) {
 }
 
 /// Masks all lines, and enables interrupts of this CPU, the first.
-pub fn init(_: Held) {
+pub fn init() {
     unimplemented!()
 }
 
@@ -30,12 +31,27 @@ pub fn mask(line: usize) {
     unimplemented!()
 }
 
-/// The line gives interrupts to this CPU.
-pub fn unmask(_: Held, line: usize) {
+/// The line gives interrupts to the CPU that the machine calls `to`, or to the first CPU if the controller does not know it.
+pub fn unmask(line: usize, to: u32, first: u32) {
     unimplemented!()
 }
 
 /// Whether the line must be masked until its device was served.
 pub fn is_level(line: usize) -> bool {
+    unimplemented!()
+}
+
+/// Takes the interrupt that waits, or the one with this vector.
+pub fn claim(vector: u64) -> u32 {
+    unimplemented!()
+}
+
+/// What an interrupt that was claimed means.
+pub fn meaning(claimed: u32) -> Interrupt {
+    unimplemented!()
+}
+
+/// The interrupt was taken; what [`claim`] gave.
+pub fn complete(claimed: u32) {
     unimplemented!()
 }

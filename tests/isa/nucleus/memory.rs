@@ -23,6 +23,11 @@ pub fn device_tree() -> Region {
     unimplemented!()
 }
 
+/// Bytes of the image in physical memory, boot section included.
+pub fn image() -> Region {
+    unimplemented!()
+}
+
 /// Physical address of something in the image or the direct map.
 pub fn physical(address: usize) -> usize {
     unimplemented!()

@@ -6,13 +6,12 @@
 //! and the fast paths of call, return and semaphore.
 
 pub mod boot;
-pub mod entry;
+mod entry;
 mod firmware;
 pub mod interrupts;
 pub mod memory;
 pub mod paging;
 pub mod processor;
-pub mod registers;
 pub mod serial;
 pub mod special;
 pub mod start;

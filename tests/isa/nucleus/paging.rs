@@ -1,37 +1,13 @@
-//! Entries of page tables, the upper half, which all spaces share, and what the processor is told. The tables of users are
-//! `crate::space`, which expects four levels of 512 entries and pages of 4 KiB.
+//! Entries of page tables, and what the processor is told. The tables are `memory::space` and `memory::own`, which expect four levels
+//! of 512 entries and pages of 4 KiB.
 
-use crate::account::Account;
-use crate::domain::Domain;
-use crate::frames::Frame;
-use crate::pointer::{Held, Ref};
-use crate::space::Memory;
-use abi::Error;
+use crate::objects::{Frame, Memory, Own, Table};
+use crate::pointer::Held;
 use abi::boot::{BootInfo, Region};
-
-/// Bytes of the image in physical memory, boot section included.
-pub fn image() -> Region {
-    unimplemented!()
-}
-
-/// What of the image is used no more once the final tables and segments are loaded: the code and tables that
-/// led there, and the page below the stack, which is not mapped as such.
-pub fn boot_parts() -> [Region; 2] {
-    unimplemented!()
-}
-
-/// Unmaps what of the image only boots, which nobody runs any more.
-pub fn end_init(_: Held) -> Region {
-    unimplemented!()
-}
+use core::ops::Range;
 
 /// The frame of a table or page.
 pub fn frame_of(entry: u64) -> Frame {
-    unimplemented!()
-}
-
-/// A frame full of zeros, for good.
-pub fn zeros(_: Held) -> Frame {
     unimplemented!()
 }
 
@@ -75,29 +51,67 @@ pub fn settle() {
     unimplemented!()
 }
 
-/// What was written into a frame is what instructions are fetched from, on all CPUs: caches of instructions follow what is
-/// written (volume 3, 12.6).
+/// As [`settle`], and what this CPU does next finds them.
+pub fn settle_here() {
+    unimplemented!()
+}
+
+/// What was written into a frame is what instructions are fetched from, on all CPUs.
 pub fn publish(_: Frame) {
     unimplemented!()
 }
 
-/// Replaces the boot tables by the final upper half: RAM not executable, image text read-only.
-pub fn init(_: Held, info: &BootInfo) -> Result<(), &'static str> {
+/// The last-level entry for a page of the nucleus.
+pub fn own_page(physical: u64, own: Own) -> u64 {
     unimplemented!()
 }
 
-/// Loads the root of a space; without address-space identifiers this forgets every user translation.
-pub fn load_root(_: Held, root: u64) {
+/// The entry of the level above for 2 MiB of the nucleus.
+pub fn own_large(physical: u64, own: Own) -> u64 {
     unimplemented!()
 }
 
-/// Loads the nucleus's own root: this CPU is in no domain.
-pub fn leave_space(_: Held) {
+/// Whether an entry above the last level leads to a table.
+pub fn leads_to_table(entry: u64) -> bool {
     unimplemented!()
 }
 
-/// An empty space charged to `account`.
-pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
+/// Whether a page of the nucleus is its alone, never executed by users, and either written or executed.
+pub fn is_harmless(entry: u64) -> bool {
+    unimplemented!()
+}
+
+/// What of the direct map shows a region of RAM.
+pub fn shown(region: &Region) -> Range<usize> {
+    unimplemented!()
+}
+
+/// Calls `show` with the pages of registers that the nucleus uses: virtual and physical address.
+pub fn show_registers(
+    info: &BootInfo,
+    show: impl FnMut(usize, u64) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
+    unimplemented!()
+}
+
+/// Goes over from the boot tables to the upper half in `table`, which is in the frame `root`; gives the root that is loaded where
+/// there is no space. `empty` is a frame full of zeros.
+pub fn begin(_: Held, root: Frame, table: &Table, empty: Frame) -> Result<u64, &'static str> {
+    unimplemented!()
+}
+
+/// Loads the root of a space.
+pub fn load_root(root: u64) {
+    unimplemented!()
+}
+
+/// Puts the nucleus's upper half into the table of a root, if roots have one.
+pub fn show_upper(table: &Table, upper: &Table) {
+    unimplemented!()
+}
+
+/// The root of a space in this frame, in which nothing is mapped; None if there are too many spaces.
+pub fn new_root(_: Held, frame: Frame) -> Option<u64> {
     unimplemented!()
 }
 
@@ -105,11 +119,17 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
 pub const KEEPS_TRANSLATIONS: bool = false;
 
 /// A root will not be used any more.
-pub fn forget_root(_: Held, _: u64) {
+pub fn end_root(_: Held, root: u64) {
     unimplemented!()
 }
 
-/// Drops the translation of a page of a domain wherever a processor can have it.
-pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
+/// Drops the translation of a page in the space with this root: on all CPUs if translations are kept while another space is loaded,
+/// or else on this one, where the root is loaded.
+pub fn drop_page(root: u64, address: u64) {
+    unimplemented!()
+}
+
+/// Drops all translations, on all CPUs if they are kept while another space is loaded.
+pub fn drop_all() {
     unimplemented!()
 }

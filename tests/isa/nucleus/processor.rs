@@ -1,6 +1,6 @@
 //! The block of each CPU, and the registers that say how the processor behaves.
 
-use crate::cpu::Cpu;
+use crate::objects::Cpu;
 use crate::pointer::{Held, Ref};
 
 /// Makes `cpu` the block of this CPU.
@@ -25,5 +25,20 @@ pub fn block(_: Held) -> Ref<Cpu> {
 
 /// Loads everything on the first CPU, with interrupts off: where traps and system calls go, and what users may do.
 pub fn init(_: Held) {
+    unimplemented!()
+}
+
+/// What each CPU has of its own.
+pub struct Tables;
+
+impl Tables {
+    /// Before [`load`].
+    pub const fn new() -> Self {
+        Self
+    }
+}
+
+/// Loads everything on the CPU with this block, with tables of its own and interrupts off.
+pub fn load(cpu: Ref<Cpu>, tables: &mut Tables) {
     unimplemented!()
 }

@@ -1,44 +1,36 @@
-//! Processor state that most domains do not have: floating-point registers, and the thread pointer.
-//!
-//! Both belong to the activation. Floating-point state is saved whenever another activation becomes current, never carried over
-//! a crossing, and the unit is off while an activation without such state runs. Domains that have none pay one test of a flag for
-//! it (`Cpu::special`).
+//! Floating-point registers and the thread pointer; see `cpus::special`.
 
-use crate::activation::Activation;
-use crate::pointer::{Held, Ref};
+use crate::objects::arch::FpuState;
+use crate::objects::{Activation, Cpu};
+use crate::pointer::Ref;
 
-/// Floating-point registers.
-pub struct FpuState([u64; 64]);
-
-impl FpuState {
-    /// All registers clear, nothing is trapped, rounding to nearest.
-    pub fn reset(&mut self) {
-        unimplemented!()
-    }
-}
-
-/// Turns the unit off, and lets it be used when it is on.
-pub fn init() {
+/// Turns the unit off.
+pub fn turn_off() {
     unimplemented!()
 }
 
-/// Makes the processor's special state the one of `activation`, which becomes current.
-pub fn load(activation: Ref<Activation>) {
+/// Turns the unit on and loads its registers.
+///
+/// # Safety
+/// Nobody else has them loaded.
+pub unsafe fn load(state: Ref<FpuState>) {
     unimplemented!()
 }
 
-/// Writes the loaded floating-point registers to whom they belong. A CPU that may be held up does so before: others may
-/// go on with what ran there.
-pub fn save(_: Held) {
+/// Writes the registers to their area.
+///
+/// # Safety
+/// They are loaded, and so the unit is on.
+pub unsafe fn save(state: Ref<FpuState>) {
+    unimplemented!()
+}
+
+/// Loads the thread pointer of `activation`, which becomes current.
+pub fn load_pointer(cpu: Ref<Cpu>, activation: Ref<Activation>) {
     unimplemented!()
 }
 
 /// The running activation has this thread pointer from now on.
-pub fn set_pointer(activation: Ref<Activation>, pointer: u64) {
-    unimplemented!()
-}
-
-/// `activation` goes, and its state with it.
-pub fn forget(activation: Ref<Activation>) {
+pub fn set_pointer(cpu: Ref<Cpu>, activation: Ref<Activation>, pointer: u64) {
     unimplemented!()
 }

@@ -1,9 +1,7 @@
-//! Time: a counter (ticks) that is the same on all CPUs and always runs, and a one-shot timer of each CPU.
-//!
-//! There is no periodic tick. The timer is armed for the earliest moment that somebody asked for; a
-//! moment that is no longer wanted costs one early interrupt.
+//! A counter (ticks) that is the same on all CPUs and always runs, and a one-shot timer of each CPU; see `cpus::timer`.
 
-use crate::pointer::Held;
+use crate::objects::Rate;
+
 /// Ticks.
 pub fn now() -> u64 {
     unimplemented!()
@@ -19,36 +17,16 @@ pub fn instructions() -> u64 {
 pub const UNSEEN: [u64; 2] = [0; 2];
 
 /// Finds out how long a tick is.
-pub fn init() {
+pub fn init() -> Rate {
     unimplemented!()
 }
 
-/// Nanoseconds since boot.
-pub fn nanoseconds() -> u64 {
+/// The timer's interrupt comes at this moment (ticks), at once if that has passed.
+pub fn set(moment: u64) {
     unimplemented!()
 }
 
-/// The tick of a moment in nanoseconds since boot, rounded up; a moment out of range is never.
-pub fn ticks(nanoseconds: u64) -> u64 {
-    unimplemented!()
-}
-
-/// Ticks as nanoseconds.
-pub fn to_nanoseconds(ticks: u64) -> u64 {
-    unimplemented!()
-}
-
-/// Microseconds as ticks.
-pub fn from_microseconds(microseconds: u64) -> u64 {
-    unimplemented!()
-}
-
-/// An interrupt comes to this CPU at `moment` (ticks) or before.
-pub fn arm_no_later_than(_: Held, moment: u64) {
-    unimplemented!()
-}
-
-/// The timer's interrupt came.
-pub fn fired(_: Held) {
+/// The timer's interrupt came, and does not come again.
+pub fn stop() {
     unimplemented!()
 }

@@ -1,2 +1,18 @@
-//! Traps: faults, exceptions, interrupts. The assembly calls what is here; portable code does not. It ends in
-//! `fault::page_fault`, `fault::exception`, `schedule::after_interrupt`, `schedule::go_on` or `panic::trap`.
+//! What a trap means.
+
+use crate::objects::Trap;
+
+/// What a trap from user mode means.
+pub fn of_user(vector: u64, code: u64) -> Trap {
+    unimplemented!()
+}
+
+/// Whether it is an interrupt that the nucleus lets in.
+pub fn is_interrupt(vector: u64) -> bool {
+    unimplemented!()
+}
+
+/// Where the last page fault was.
+pub fn fault_address() -> u64 {
+    unimplemented!()
+}

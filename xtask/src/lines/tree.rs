@@ -113,7 +113,7 @@ mod tests {
         for isa in [None, Some(Isa::X86_64), Some(Isa::Aarch64)] {
             assert!(of(isa) > 500, "{isa:?}");
         }
-        assert_eq!(modules.iter().filter(|module| module.chooses).count(), 1);
+        assert_eq!(modules.iter().filter(|module| module.chooses).count(), 2);
         assert!(modules.iter().all(|module| !module.about.contains('\n')));
         Ok(())
     }

@@ -12,10 +12,13 @@ use std::process::Command;
 
 /// Name of the group and of its one test.
 pub const NAME: &str = "isa";
-/// Where the stubs are: a folder for each of [`CRATES`].
+/// Where the stubs are: a folder for each of [`LAYERS`].
 pub const STUBS: &str = "tests/isa";
+/// Folders of stubs, and in whose place they are compiled.
+pub const LAYERS: [(&str, &str); 3] =
+    [("nucleus", "nucleus/src/arch"), ("saved", "nucleus/src/objects/arch"), ("runtime", "runtime/src/arch")];
 /// What is compiled against them.
-pub const CRATES: [&str; 2] = ["nucleus", "runtime"];
+const CRATES: [&str; 2] = ["nucleus", "runtime"];
 
 /// Takes the place of what chooses between the ISAs.
 const CHOICE: &str = "//! The ISA of stubs.\n\nmod stubs;\npub use stubs::*;\n";
@@ -24,8 +27,8 @@ const CHOICE: &str = "//! The ISA of stubs.\n\nmod stubs;\npub use stubs::*;\n";
 pub fn check(project: &Project, report: &mut Report) {
     report.run(NAME, || {
         let copy = copy::tree(project)?;
-        for name in CRATES {
-            replace(&project.root.join(STUBS).join(name), &copy.root.join(name).join("src/arch"))?;
+        for (stubs, layer) in LAYERS {
+            replace(&project.root.join(STUBS).join(stubs), &copy.root.join(layer))?;
         }
         let mut command = Command::new("cargo");
         command.args(["check", "--quiet", "--target", project.isa.nucleus_target()]);

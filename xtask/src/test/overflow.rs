@@ -29,7 +29,7 @@ const PANIC: u8 = 100;
 /// Bytes of a page: so near to the stack pointer is what is not mapped.
 const PAGE: u64 = 4096;
 /// From here on the nucleus knows the names of its functions.
-const FILE: &str = "nucleus/src/loader.rs";
+const FILE: &str = "nucleus/src/start/loader.rs";
 const FIND: &str = "    let root = account::root(held);\n";
 const REPLACE: &str = "    overflow(0);\n    let root = account::root(held);\n";
 const FUNCTION: &str = "
@@ -94,7 +94,7 @@ fn judge(output: &str) -> Result<()> {
     let [sp, address] = [1, 2].map(|group| u64::from_str_radix(&found[group], 16));
     let (sp, address) = (sp?, address?);
     ensure!(sp.abs_diff(address) < PAGE, "that is not the end of the stack");
-    let named = output.lines().filter(|line| line.contains("nucleus::loader::overflow + ")).count();
+    let named = output.lines().filter(|line| line.contains("nucleus::start::loader::overflow + ")).count();
     ensure!(named >= 9, "the backtrace names the function {named} times");
     Ok(())
 }

@@ -110,7 +110,8 @@ fn nowhere_twice(story: &Story) -> Result<()> {
 pub fn ships_nothing(shipped: &Path, traced: &Path) -> Result<()> {
     let functions = |nucleus: &Path| -> Result<Vec<String>> {
         let symbols = elf::symbols(&read(nucleus)?)?;
-        let ours = symbols.lines().filter(|line| line.contains(" nucleus::trace::") || line.contains(" trace_"));
+        let ours =
+            symbols.lines().filter(|line| line.contains(" nucleus::report::trace::") || line.contains(" trace_"));
         Ok(ours.map(String::from).collect())
     };
     let shipped = functions(shipped)?;

@@ -2,19 +2,24 @@
 //! memory, 3.6 chosen, 5.3 memory reservation).
 
 use super::firmware;
-use super::memory::BOOT_MAPPED;
+use super::memory::{BOOT_MAPPED, DIRECT};
 use super::processor::read;
-use crate::frames::{self, FRAME, RECORD_BYTES};
-use crate::pointer::Held;
+use crate::objects::{FRAME, RAM_END, RECORD_BYTES};
 use abi::boot::{BootInfo, MAX_REGIONS, Region};
-use devicetree::{Memory, Range, Tree};
+use devicetree::{HEADER_BYTES, Memory, Range, Tree};
 
 /// Reads the device tree at `start_info`.
-pub fn boot_info(held: Held, start_info: u64) -> Result<BootInfo, &'static str> {
-    let (tree, place) = firmware::tree(start_info)?;
+pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
+    let (tree, place) = tree(start_info)?;
     let empty = Region { start: 0, bytes: 0 };
-    let mut info =
-        BootInfo { ram: [empty; MAX_REGIONS], regions: 0, archive: empty, firmware: start_info, command_line: empty };
+    let mut info = BootInfo {
+        ram: [empty; MAX_REGIONS],
+        regions: 0,
+        archive: empty,
+        firmware: start_info,
+        command_line: empty,
+        left_out: 0,
+    };
     firmware::change(|noted| {
         noted.tree = place;
         noted.semihosting = firmware::says_semihosting(&tree);
@@ -26,11 +31,12 @@ pub fn boot_info(held: Held, start_info: u64) -> Result<BootInfo, &'static str> 
     }
     firmware::note(&tree);
     super::paging::show_serial();
-    let image = super::paging::image();
+    let image = super::memory::image();
     // The boot tables map the GiB with the image.
     let first = image.start / BOOT_MAPPED as u64 * BOOT_MAPPED as u64;
     firmware::change(|noted| noted.first_frame = first as usize / FRAME);
-    let ram = ram(held, &tree, first)?;
+    let ram = ram(&tree, first)?;
+    info.left_out = ram.left_out();
     for (place, range) in info.ram.iter_mut().zip(ram.ranges()) {
         *place = Region { start: range.start, bytes: range.bytes };
         info.regions += 1;
@@ -49,18 +55,49 @@ pub fn boot_info(held: Held, start_info: u64) -> Result<BootInfo, &'static str> 
     Ok(info)
 }
 
+/// The tree at a physical address, which the boot page tables map, and its place.
+fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
+    // As long as nothing tells how last words are said and the machine is stopped: see `memory::emulator`.
+    firmware::change(|noted| noted.semihosting = true);
+    if physical == 0 || !physical.is_multiple_of(8) {
+        return Err(devicetree::Error::NoTree.text());
+    }
+    let at = (DIRECT + physical as usize) as *const u8;
+    // SAFETY: the loader says that a tree is there; the first GiB of RAM is mapped, and nobody writes there yet. That the
+    // header is followed by as much as it says is the loader's word.
+    let bytes = unsafe {
+        let bytes =
+            devicetree::total_bytes(core::slice::from_raw_parts(at, HEADER_BYTES)).map_err(devicetree::Error::text)?;
+        core::slice::from_raw_parts(at, bytes)
+    };
+    match Tree::new(bytes) {
+        Ok(tree) => Ok((tree, Region { start: physical, bytes: Tree::used_bytes(bytes) as u64 })),
+        Err(error) => {
+            prepare_last_words(bytes);
+            Err(error.text())
+        }
+    }
+}
+
+/// Of a damaged tree: where a serial line is, and how the machine stops.
+#[cold]
+fn prepare_last_words(bytes: &'static [u8]) {
+    let Some(remains) = Tree::remains(bytes) else { return };
+    firmware::note(&remains);
+    super::paging::show_serial();
+}
+
 const _: () = assert!(devicetree::MAX_RANGES <= MAX_REGIONS);
 
 /// The memory that is used: from `first` on, where the processor (ID_AA64MMFR0_EL1.PARange) and the direct map reach, and as far as half
 /// of what the boot tables map has room for records.
-fn ram(held: Held, tree: &Tree<'_>, first: u64) -> Result<Memory, &'static str> {
+fn ram(tree: &Tree<'_>, first: u64) -> Result<Memory, &'static str> {
     const BITS: [u32; 5] = [32, 36, 40, 42, 44];
     const DIRECT_BITS: u32 = 46;
     let reached = BITS.get(read!("id_aa64mmfr0_el1") as usize & 0xf).copied().unwrap_or(DIRECT_BITS);
     let most = (BOOT_MAPPED / 2 / RECORD_BYTES * FRAME) as u64;
-    let memory = Memory::of(tree, first..(first + most).min(1 << reached).min(frames::RAM_END))
-        .map_err(devicetree::Error::text)?;
-    frames::report_left_out(held, memory.left_out());
+    let memory =
+        Memory::of(tree, first..(first + most).min(1 << reached).min(RAM_END)).map_err(devicetree::Error::text)?;
     if memory.ranges().is_empty() {
         return Err("the device tree names no RAM that can be used");
     }

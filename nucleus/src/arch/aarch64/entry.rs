@@ -1,11 +1,6 @@
 //! The assembly of `entry.s`, `boot.s` and `start.s`, with the offsets and constants that it uses.
 
-use crate::activation::{self, Activation};
-use crate::cpu::Cpu;
-use crate::domain::{self, Domain};
-use crate::semaphore::Semaphore;
-use crate::table::Entry;
-use crate::thread::Thread;
+use crate::objects::{Activation, Cpu, Domain, Entry, Saved, Semaphore, Share, State, Thread};
 use abi::{Error, rights};
 use core::mem::offset_of;
 
@@ -39,7 +34,7 @@ assembly! { "entry.s";
     CPU_ENTERED_BY = offset_of!(Cpu, entered_by),
     CPU_LONGEST = offset_of!(Cpu, longest),
     CPU_LONGEST_BY = offset_of!(Cpu, longest_by),
-    LOCK_SERVED = crate::lock::BYTES_BEFORE_SERVED,
+    LOCK_SERVED = parallel::lock::Lock::BYTES_BEFORE_SERVED,
     SYSTEM_CALL_BYTES = super::memory::SYSTEM_CALL_BYTES,
     INTERRUPT = super::trap::INTERRUPT,
     SYSTEM_ERROR = super::trap::SYSTEM_ERROR,
@@ -58,16 +53,16 @@ assembly! { "entry.s";
     A_DOMAIN = offset_of!(Activation, domain),
     A_ENTRY = offset_of!(Activation, entry),
     A_STACK = offset_of!(Activation, stack),
-    FRAME_LIGHT = activation::Frame::Light as u8,
-    FRAME_WORDS = activation::Frame::Words as u8,
-    FRAME_CALL = activation::Frame::Call as u8,
-    FRAME_FULL = activation::Frame::Full as u8,
-    STATE_TOP = activation::State::Top as u8,
-    STATE_CALLING = activation::State::Calling as u8,
+    FRAME_LIGHT = Saved::Light as u8,
+    FRAME_WORDS = Saved::Words as u8,
+    FRAME_CALL = Saved::Call as u8,
+    FRAME_FULL = Saved::Full as u8,
+    STATE_TOP = State::Top as u8,
+    STATE_CALLING = State::Calling as u8,
     D_PAIR = offset_of!(Domain, pair),
     D_WAITERS = offset_of!(Domain, waiters),
     D_SLOW = offset_of!(Domain, slow),
-    S_CROSSINGS = offset_of!(domain::Share, crossings),
+    S_CROSSINGS = offset_of!(Share, crossings),
     D_TABLE = offset_of!(Domain, table),
     D_ROOT = offset_of!(Domain, root),
     T_NUMBER = offset_of!(Thread, number),
@@ -89,7 +84,7 @@ assembly! { "entry.s";
 
 /// What `entry.s` loads and stores as pairs, and more.
 const _: () = assert!(
-    activation::State::Free as u8 == 0
+    State::Free as u8 == 0
         && offset_of!(Activation, state) == offset_of!(Activation, frame) + 1
         && offset_of!(Activation, depth) == offset_of!(Activation, frame) + 2
         && offset_of!(Activation, registers.sp) == offset_of!(Activation, registers.pc) + 8
@@ -103,41 +98,7 @@ const _: () = assert!(
         && offset_of!(Activation, thread) == offset_of!(Activation, caller) + 8
         && offset_of!(Thread, top) == 0
         && offset_of!(Entry, code) == 0
-        && offset_of!(domain::Share, pool) == 0
+        && offset_of!(Share, pool) == 0
         && offset_of!(Domain, limit) == offset_of!(Domain, table) + 8
         && offset_of!(Entry, word1) == offset_of!(Entry, word0) + 8
 );
-
-unsafe extern "C" {
-    /// Resumes with status and word 0; see `entry.s`.
-    pub fn leave_to_light(activation: usize) -> !;
-    /// Resumes with all words.
-    pub fn leave_to_words(activation: usize) -> !;
-    /// Resumes with every register.
-    pub fn leave_to_full(activation: usize) -> !;
-    /// Enters a scheduler's seat; see `entry.s`.
-    pub fn leave_to_entry(word0: u64, word1: u64, activation: usize) -> !;
-    /// Enters a called activation; see `entry.s`.
-    pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 5], control: u64) -> !;
-    /// Lets waiting interrupts in; comes back only if there is none.
-    pub fn interrupt_window();
-    /// Lets others have the nucleus lock first; see `crate::lock`.
-    pub fn pass_lock();
-    /// Waits for the nucleus lock, which was announced to be wanted.
-    pub fn lock_wait();
-    /// Goes on with what runs on this CPU, with an empty stack.
-    pub fn go_on_afresh() -> !;
-    pub fn op_dispatch();
-    /// Sleeps until an interrupt.
-    pub fn idle_wait() -> !;
-    pub fn entry_empty();
-    pub fn entry_revoked();
-    pub fn entry_wrong_kind();
-    pub fn entry_call();
-    pub fn entry_return();
-    pub fn entry_semaphore();
-    pub fn op_thread_id();
-    pub fn op_light();
-    pub fn op_full();
-    pub(super) static vectors: [u8; 2048];
-}

@@ -1,11 +1,10 @@
 //! What the device tree says of the devices that the nucleus itself uses (Devicetree Specification, release 0.4, and the
 //! bindings named below).
 
-use super::memory::DIRECT;
 use crate::pointer::Boot;
 use abi::MAX_CPUS;
 use abi::boot::Region;
-use devicetree::{Found, HEADER_BYTES, Range, Tree};
+use devicetree::{Found, Range, Tree};
 
 /// How the firmware is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,38 +79,6 @@ pub(super) fn get() -> &'static Firmware {
 pub(super) fn change(change: impl FnOnce(&mut Firmware)) {
     // SAFETY: only what runs before other CPUs do calls this; what changes it looks at nothing else.
     change(unsafe { FIRMWARE.write() });
-}
-
-/// The tree at a physical address, which the boot page tables map, and its place.
-pub(super) fn tree(physical: u64) -> Result<(Tree<'static>, Region), &'static str> {
-    // As long as nothing tells how last words are said and the machine is stopped: see `memory::emulator`.
-    change(|noted| noted.semihosting = true);
-    if physical == 0 || !physical.is_multiple_of(8) {
-        return Err(devicetree::Error::NoTree.text());
-    }
-    let at = (DIRECT + physical as usize) as *const u8;
-    // SAFETY: the loader says that a tree is there; the first GiB of RAM is mapped, and nobody writes there yet. That the
-    // header is followed by as much as it says is the loader's word.
-    let bytes = unsafe {
-        let bytes =
-            devicetree::total_bytes(core::slice::from_raw_parts(at, HEADER_BYTES)).map_err(devicetree::Error::text)?;
-        core::slice::from_raw_parts(at, bytes)
-    };
-    match Tree::new(bytes) {
-        Ok(tree) => Ok((tree, Region { start: physical, bytes: Tree::used_bytes(bytes) as u64 })),
-        Err(error) => {
-            prepare_last_words(bytes);
-            Err(error.text())
-        }
-    }
-}
-
-/// Of a damaged tree: where a serial line is, and how the machine stops.
-#[cold]
-fn prepare_last_words(bytes: &'static [u8]) {
-    let Some(remains) = Tree::remains(bytes) else { return };
-    note(&remains);
-    super::paging::show_serial();
 }
 
 /// A word of the command line: the emulator takes calls from the machine.

@@ -4,18 +4,19 @@ use super::firmware::{self, LINES as KNOWN_LINES};
 use super::memory::DIRECT;
 use super::processor::{read, relax};
 use super::timer;
-use crate::cpu;
-use crate::pointer::{Boot, Held};
+use super::trap::SYSTEM_ERROR;
+use crate::objects::Interrupt;
+use crate::pointer::Boot;
 use core::arch::asm;
 
 /// Lines that can be taken.
 pub const LINES: usize = KNOWN_LINES;
 /// Number of the interrupt of line 0.
-pub(super) const FIRST_LINE: u32 = 32;
+const FIRST_LINE: u32 = 32;
 /// Number of interrupts from other CPUs.
-pub(super) const OTHER_CPU: u32 = 1;
+const OTHER_CPU: u32 = 1;
 /// Numbers from here on are none.
-pub(super) const SPURIOUS: u32 = 1020;
+const SPURIOUS: u32 = 1020;
 
 struct Controller {
     version: u8,
@@ -99,7 +100,7 @@ pub fn send(identity: u32) {
 }
 
 /// Masks everything and enables the controller.
-pub fn init(held: Held) {
+pub fn init() {
     let firmware = firmware::get();
     if firmware.version == 0 {
         panic!("the device tree has no interrupt controller that we know (GICv2 or GICv3)");
@@ -136,8 +137,7 @@ pub fn init(held: Held) {
     // Version 3: affinity routing, groups of all kinds; version 2: the one group there is.
     write(distributor + CONTROL, if controller.version == 3 { 1 << 4 | 3 } else { 1 });
     wait_for_write(distributor);
-    try_timer(held, prepare_local());
-    cpu::name_first(held, identity());
+    try_timer(prepare_local());
 }
 
 /// Part of a second after which the timer's interrupt must have been seen.
@@ -145,21 +145,21 @@ const PATIENCE: u64 = 100;
 
 /// Whether the timer's interrupt is the one that the device tree says: without it nothing would ever end. `own`: registers of
 /// this CPU's own interrupts.
-fn try_timer(held: Held, own: usize) {
+fn try_timer(own: usize) {
     let number = firmware::get().timer;
     if number == 0 {
         panic!("the device tree has no timer that we know (arm,armv8-timer, with a virtual one)");
     }
     let is_pending = || load(own + PENDING) >> number & 1 != 0;
     let end = timer::now() + read!("cntfrq_el0") / PATIENCE;
-    timer::ask(held);
+    timer::set(0);
     while !is_pending() {
         if timer::now() > end {
             panic!("the timer's interrupt is not number {number}, as the device tree says");
         }
         relax();
     }
-    timer::fired(held);
+    timer::stop();
 }
 
 fn wait_for_write(distributor: usize) {
@@ -242,12 +242,11 @@ pub fn mask(line: usize) {
     write(word + DISABLE, bit);
 }
 
-/// The line gives interrupts to this CPU.
-pub fn unmask(held: Held, line: usize) {
+/// The line gives interrupts to the CPU that the machine calls so.
+pub fn unmask(line: usize, identity: u32, _: u32) {
     let (word, bit) = place(line);
     let controller = CONTROLLER.get();
     let number = line + FIRST_LINE as usize;
-    let identity = cpu::this(held).identity.get();
     if controller.version == 3 {
         let route = (controller.distributor + ROUTE + 8 * number) as *mut u64;
         let identity = identity as u64;
@@ -267,8 +266,11 @@ pub fn is_level(line: usize) -> bool {
     firmware::get().edges.get(line / 64).is_none_or(|word| word >> (line % 64) & 1 == 0)
 }
 
-/// Takes the interrupt that waits; [`SPURIOUS`] or more if there is none.
-pub(super) fn claim() -> u32 {
+/// Takes the interrupt that waits.
+pub fn claim(vector: u64) -> u32 {
+    if vector == SYSTEM_ERROR {
+        panic!("the machine reports an error (SError), syndrome {:#x}", read!("esr_el1"));
+    }
     let controller = CONTROLLER.get();
     if controller.version == 3 {
         let number = read!("S3_0_C12_C12_0") as u32;
@@ -280,8 +282,19 @@ pub(super) fn claim() -> u32 {
     }
 }
 
+/// What an interrupt that was claimed means.
+pub fn meaning(claimed: u32) -> Interrupt {
+    // Version 2: the upper bits say which CPU sent it.
+    match claimed & 0x3ff {
+        SPURIOUS.. => Interrupt::Nothing,
+        OTHER_CPU => Interrupt::OtherCpu,
+        number if number == firmware::get().timer => Interrupt::Timer,
+        number => Interrupt::Line(number.wrapping_sub(FIRST_LINE) as usize),
+    }
+}
+
 /// The interrupt was taken; what [`claim`] gave.
-pub(super) fn complete(claimed: u32) {
+pub fn complete(claimed: u32) {
     let controller = CONTROLLER.get();
     if controller.version == 3 {
         // SAFETY: ends what `claim` began.

@@ -18,6 +18,8 @@ pub const PORTS: u64 = 0;
 
 unsafe extern "C" {
     static boot_base: usize;
+    static image_start: u8;
+    static image_end: u8;
 }
 
 /// Where the image was loaded.
@@ -35,6 +37,12 @@ pub fn first_frame() -> usize {
 /// The device tree.
 pub fn device_tree() -> Region {
     firmware::get().tree
+}
+
+/// Bytes of the image in physical memory, boot section included.
+pub fn image() -> Region {
+    let (start, end) = (&raw const image_start as usize, &raw const image_end as usize);
+    Region { start: physical(start) as u64, bytes: (end - start) as u64 }
 }
 
 /// Physical address of something in the image or the direct map.

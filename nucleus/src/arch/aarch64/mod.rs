@@ -1,13 +1,12 @@
 //! AArch64.
 
 pub mod boot;
-pub mod entry;
+mod entry;
 mod firmware;
 pub mod interrupts;
 pub mod memory;
 pub mod paging;
 pub mod processor;
-pub mod registers;
 pub mod serial;
 pub mod special;
 pub mod start;

@@ -1,24 +1,21 @@
-//! Entries of page tables (Arm ARM D8.3: VMSAv8-64, 4 KiB, four levels), the upper half, which all spaces share through
-//! TTBR1_EL1, and what the processor is told. The tables of users are `crate::space`.
+//! Entries of page tables (Arm ARM D8.3: VMSAv8-64, 4 KiB, four levels), and what the processor is told. The tables are
+//! `memory::space` and `memory::own`.
 //!
-//! Each space has an identifier (ASID) of its own while it lives; it stands in its root, as TTBR0_EL1 takes it. So loading
-//! a root drops no translation, and what gets weaker is dropped by broadcast on all CPUs, whatever they run.
+//! Each space has an identifier (ASID) of its own while it lives; it stands in its root, as TTBR0_EL1 takes it; the upper half
+//! is that of TTBR1_EL1. So loading a root drops no translation, and what gets weaker is dropped by broadcast on all CPUs,
+//! whatever they run.
 
 use super::firmware;
 use super::memory::{DIRECT, IMAGE, physical};
 use super::processor::read;
-use crate::account::{self, Account};
-use crate::domain::Domain;
-use crate::frames::{self, FRAME, Frame, Use};
-use crate::pointer::{Held, Nucleus, Ref};
-use crate::space::{Memory, PageEntry, boot_table, boot_walk, index, make_archive_directory, table};
-use crate::{cpu, info, ledger};
-use abi::Error;
+use crate::objects::{FRAME, Frame, Memory, Own, Table};
+use crate::pointer::{Held, Nucleus};
 use abi::boot::{BootInfo, Region};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use core::arch::asm;
 use core::cell::Cell;
-use devicetree::Range;
+use core::ops::Range;
+use devicetree::Range as Registers;
 
 const VALID: u64 = 1;
 /// Of levels 0 to 2: a table; of level 3: a page.
@@ -50,98 +47,30 @@ pub const KEEPS_TRANSLATIONS: bool = true;
 const ASID_SHIFT: u32 = 48;
 const ASIDS: usize = 1 << 16;
 
-struct Own {
-    /// Root of the upper half.
-    upper: Cell<Frame>,
-    /// The root of no space.
-    empty: Cell<Frame>,
-    /// Bits of ASIDs that are taken. 0 is that of no space.
+struct Identifiers {
+    /// Bits of those that are taken. 0 is that of no space.
     taken: [Cell<u64>; ASIDS / 64],
     /// How many the processor has.
-    asids: Cell<usize>,
+    count: Cell<usize>,
     /// Where the search for a free one begins.
     next: Cell<usize>,
 }
 
-static OWN_TABLES: Nucleus<Own> = Nucleus::new(Own {
-    upper: Cell::new(0),
-    empty: Cell::new(0),
+static IDENTIFIERS: Nucleus<Identifiers> = Nucleus::new(Identifiers {
     taken: [const { Cell::new(0) }; ASIDS / 64],
-    asids: Cell::new(256),
+    count: Cell::new(256),
     next: Cell::new(1),
 });
 
 unsafe extern "C" {
-    static image_start: u8;
-    static image_init: u8;
-    static image_text: u8;
-    static image_rodata: u8;
-    static image_data: u8;
-    static image_end: u8;
-    static boot_stack_guard: u8;
     static mut boot_level1: [u64; 512];
     fn boot_switch(root: u64);
-}
-
-fn symbol(place: &u8) -> usize {
-    place as *const u8 as usize
-}
-
-/// Bytes of the image in physical memory, boot section included.
-pub fn image() -> Region {
-    // SAFETY: symbols of the link script; only their addresses are used.
-    let (start, end) = unsafe { (symbol(&image_start), symbol(&image_end)) };
-    Region { start: physical(start) as u64, bytes: (end - start) as u64 }
-}
-
-/// What of the image is used no more once the final tables are loaded: the code and tables that
-/// led there, and the page below the stack, which is not mapped as such.
-pub fn boot_parts() -> [Region; 2] {
-    let guard = physical(&raw const boot_stack_guard as usize) as u64;
-    // SAFETY: a symbol of the link script; only its address is used.
-    let init = physical(unsafe { symbol(&image_init) }) as u64;
-    let start = image().start;
-    [Region { start, bytes: init - start }, Region { start: guard, bytes: FRAME as u64 }]
-}
-
-/// Unmaps what of the image only boots, which nobody runs any more.
-pub fn end_init(held: Held) -> Region {
-    // SAFETY: symbols of the link script; only their addresses are used.
-    let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
-    for page in (init..text).step_by(FRAME) {
-        if let Ok(last) = boot_walk(held, OWN_TABLES.get(held).upper.get(), page, 0) {
-            table(held, last)[index(page as u64, 0)].set(0);
-        }
-    }
-    forget_all();
-    if cfg!(feature = "checked") {
-        audit(held, OWN_TABLES.get(held).upper.get(), 3);
-    }
-    Region { start: physical(init) as u64, bytes: (text - init) as u64 }
-}
-
-/// Panics unless everything in a table of the upper half, and below, is the nucleus's alone, never executed by users, and either written
-/// or executed.
-fn audit(held: Held, frame: Frame, level: usize) {
-    for entry in table(held, frame).iter().map(PageEntry::get).filter(|entry| entry & VALID != 0) {
-        if level > 0 && entry & TABLE != 0 {
-            audit(held, frame_of(entry), level - 1);
-        } else {
-            let is_harmless = entry & READ_ONLY != 0 || entry & PXN != 0;
-            assert!(entry & USER == 0 && entry & UXN != 0 && is_harmless, "a page of the nucleus: {entry:#x}");
-        }
-    }
 }
 
 /// The frame of a table or page.
 #[inline(always)]
 pub fn frame_of(entry: u64) -> Frame {
     ((entry & ADDRESS) >> 12) as Frame
-}
-
-/// A frame full of zeros, for good.
-pub fn zeros(held: Held) -> Frame {
-    OWN_TABLES.get(held).empty.get()
 }
 
 /// The frame of a root.
@@ -220,7 +149,7 @@ pub fn publish(frame: Frame) {
     const DATA_NEEDS_NOTHING: u64 = 1 << 28;
     let kind = read!("ctr_el0");
     let line = 4usize << (kind >> 16 & 0xf);
-    let start = frames::address_of(frame);
+    let start = DIRECT + frame * FRAME;
     // SAFETY: maintenance of caches only costs time.
     unsafe {
         if kind & DATA_NEEDS_NOTHING == 0 {
@@ -232,61 +161,36 @@ pub fn publish(frame: Frame) {
     }
 }
 
-/// Replaces the boot tables by the final upper half: RAM not executable, image text read-only.
-pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
-    let root = boot_table(held)?;
-    // SAFETY: symbols of the link script; only their addresses are used.
-    let (init, text) = unsafe { (symbol(&image_init), symbol(&image_text)) };
-    // SAFETY: symbols of the link script; only their addresses are used.
-    let (rodata, data, end) = unsafe { (symbol(&image_rodata), symbol(&image_data), symbol(&image_end)) };
-    let rights = |address: usize| match address {
-        address if address < rodata => READ_ONLY,
-        address if address < data => READ_ONLY | PXN,
-        _ => PXN,
-    };
-    let guard = &raw const boot_stack_guard as usize;
-    // An overflow of the kernel stack meets the guard, and the vectors leave it before they tell of it.
-    for page in (init..end).step_by(FRAME).filter(|page| *page != guard) {
-        map(held, root, page, physical(page) as u64 | rights(page))?;
-    }
-    let (first, last) = (physical(text), physical(data));
-    for region in &info.ram[..info.regions] {
-        let mut at = (region.start as usize).next_multiple_of(FRAME);
-        let top = (region.start + region.bytes) as usize / FRAME * FRAME;
-        while at < top {
-            let large = at.is_multiple_of(1 << 21) && at + (1 << 21) <= top && (at + (1 << 21) <= first || at >= last);
-            let read_only = if at >= first && at < last { READ_ONLY } else { 0 };
-            let entry = at as u64 | read_only | PXN;
-            if large {
-                let directory = boot_walk(held, root, DIRECT + at, 1)?;
-                table(held, directory)[index((DIRECT + at) as u64, 1)].set(entry | OWN);
-                at += 1 << 21;
-            } else {
-                map(held, root, DIRECT + at, entry)?;
-                at += FRAME;
-            }
-        }
-    }
-    let own = OWN_TABLES.get(held);
-    own.upper.set(root);
-    own.empty.set(boot_table(held)?);
-    // ID_AA64MMFR0_EL1.ASIDBits.
-    own.asids.set(if read!("id_aa64mmfr0_el1") >> 4 & 0xf == 2 { ASIDS } else { 256 });
-    own.taken[0].set(1);
-    let function = physical(boot_switch as *const () as usize);
-    // SAFETY: the boot tables map that function where it is, and the final ones map all that is used from here on.
-    unsafe {
-        let switch: extern "C" fn(u64) = core::mem::transmute(function);
-        switch((root as u64) << 12);
-    }
-    leave_space(held);
-    map_registers(held, info)?;
-    make_archive_directory(held, info.archive)
+/// The last-level entry for a page of the nucleus.
+#[inline(always)]
+pub fn own_page(physical: u64, own: Own) -> u64 {
+    own_large(physical, own) | TABLE
 }
 
-fn map(held: Held, root: Frame, address: usize, entry: u64) -> Result<(), &'static str> {
-    table(held, boot_walk(held, root, address, 0)?)[index(address as u64, 0)].set(entry | OWN | TABLE);
-    Ok(())
+/// The entry of the level above for 2 MiB of the nucleus.
+pub fn own_large(physical: u64, own: Own) -> u64 {
+    let rights = match own {
+        Own::Code => READ_ONLY,
+        Own::Constants => READ_ONLY | PXN,
+        Own::Data => PXN,
+        Own::Registers => REGISTERS | PXN,
+    };
+    physical | OWN | rights
+}
+
+/// Whether an entry above the last level leads to a table.
+pub fn leads_to_table(entry: u64) -> bool {
+    entry & VALID != 0 && entry & TABLE != 0
+}
+
+/// Whether a page of the nucleus is its alone, never executed by users, and either written or executed.
+pub fn is_harmless(entry: u64) -> bool {
+    entry & USER == 0 && entry & UXN != 0 && (entry & READ_ONLY != 0 || entry & PXN != 0)
+}
+
+/// What of the direct map shows a region of RAM.
+pub fn shown(region: &Region) -> Range<usize> {
+    (region.start as usize).next_multiple_of(FRAME)..(region.start + region.bytes) as usize / FRAME * FRAME
 }
 
 /// Maps the GiB with the serial port's registers in the boot tables' direct map, if no RAM that is used by then lies in it.
@@ -305,147 +209,109 @@ pub(super) fn show_serial() {
     super::serial::init(DIRECT + serial.start as usize);
 }
 
-/// Maps registers that the nucleus uses, where the direct map has no RAM: first those with which it can say what is wrong with
-/// others.
-fn map_registers(held: Held, info: &BootInfo) -> Result<(), &'static str> {
+/// Calls `show` with the pages of registers that the nucleus uses, virtual and physical address: first those with which it can say
+/// what is wrong with others.
+pub fn show_registers(
+    info: &BootInfo,
+    mut show: impl FnMut(usize, u64) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
     let firmware = firmware::get();
     super::serial::init(0);
     if let Some(serial) = firmware.serial {
-        map_range(held, info, serial)?;
+        show_range(info, serial, &mut show)?;
         super::serial::init(DIRECT + serial.start as usize);
     }
-    firmware.controller.iter().filter(|range| range.bytes != 0).try_for_each(|range| map_range(held, info, *range))
+    let used = firmware.controller.iter().filter(|range| range.bytes != 0);
+    used.copied().try_for_each(|range| show_range(info, range, &mut show))
 }
 
-fn map_range(held: Held, info: &BootInfo, range: Range) -> Result<(), &'static str> {
+fn show_range(
+    info: &BootInfo,
+    range: Registers,
+    mut show: impl FnMut(usize, u64) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
     let (start, end) = (range.start / FRAME as u64 * FRAME as u64, range.end());
     let is_ram = |region: &Region| start < region.start + region.bytes && region.start < end;
     if end > 1 << 40 || end - start > 1 << 26 || info.ram[..info.regions].iter().any(is_ram) {
         return Err("the device tree has registers at an impossible place");
     }
-    for page in (start..end).step_by(FRAME) {
-        map(held, OWN_TABLES.get(held).upper.get(), DIRECT + page as usize, page | REGISTERS | PXN)?;
-    }
-    settle();
-    // SAFETY: what was mapped can be used from here on.
-    unsafe { asm!("isb", options(nostack)) }
+    (start..end).step_by(FRAME).try_for_each(|page| show(DIRECT + page as usize, page))?;
+    settle_here();
     Ok(())
 }
 
-/// Where the areas of CPUs are mapped: behind the image's own tables.
-const AREAS: usize = IMAGE + 0x40_0000;
-
-/// Maps frames for the area of a CPU at this offset, behind a page that stays empty; gives the address.
-pub(super) fn map_area(held: Held, offset: usize, count: usize) -> Result<usize, &'static str> {
-    let start = AREAS + offset + FRAME;
-    for page in 0..count {
-        let frame = boot_table(held)?;
-        map(held, OWN_TABLES.get(held).upper.get(), start + page * FRAME, (frame as u64) << 12 | PXN)?;
-    }
+/// As [`settle`], and what this CPU does next finds them.
+pub fn settle_here() {
     settle();
-    // SAFETY: what was mapped can be used from here on.
+    // SAFETY: a barrier.
     unsafe { asm!("isb", options(nostack)) }
-    Ok(start)
 }
 
-/// Tables in which the GiB of the image is mapped where it is, for CPUs that begin; and those of the upper half.
-pub(super) fn begin_start(held: Held) -> Result<[u64; 2], &'static str> {
-    let (root, below) = (boot_table(held)?, boot_table(held)?);
-    let at = physical(IMAGE) as u64;
-    table(held, root)[index(at, 3)].set(nucleus_table(below));
-    // Not global: it is of no space, and forgotten with it.
-    table(held, below)[index(at, 2)]
-        .set(at >> 30 << 30 | VALID | ACCESSED | INNER_SHAREABLE | READ_ONLY | NOT_GLOBAL | UXN);
-    settle();
-    Ok([(root as u64) << 12, (OWN_TABLES.get(held).upper.get() as u64) << 12])
-}
-
-/// Ends [`begin_start`].
-pub(super) fn end_start(held: Held, [root, _]: [u64; 2]) {
-    forget_all();
-    let root = frame_of(root);
-    let below = table(held, root).iter().map(PageEntry::get).find(|entry| *entry != 0).map(frame_of);
-    for frame in [Some(root), below].into_iter().flatten() {
-        frames::release(held, frame, 0);
-        frames::uncount_boot(held, 1);
+/// Goes over from the boot tables to the upper half in the frame `root`; gives the root that is loaded where there is no space: the
+/// one in the frame `empty`.
+pub fn begin(held: Held, root: Frame, _: &Table, empty: Frame) -> Result<u64, &'static str> {
+    let identifiers = IDENTIFIERS.get(held);
+    // ID_AA64MMFR0_EL1.ASIDBits.
+    identifiers.count.set(if read!("id_aa64mmfr0_el1") >> 4 & 0xf == 2 { ASIDS } else { 256 });
+    identifiers.taken[0].set(1);
+    let function = physical(boot_switch as *const () as usize);
+    // SAFETY: the boot tables map that function where it is, and the final ones map all that is used from here on.
+    unsafe {
+        let switch: extern "C" fn(u64) = core::mem::transmute(function);
+        switch((root as u64) << 12);
     }
-}
-
-/// Drops all translations, on all CPUs.
-fn forget_all() {
-    // SAFETY: only costs time.
-    unsafe { asm!("dsb ishst", "tlbi vmalle1is", "dsb ish", "isb", options(nostack)) }
+    Ok((empty as u64) << 12)
 }
 
 /// Loads the root of a space.
 #[inline(always)]
-pub fn load_root(held: Held, root: u64) {
-    cpu::this(held).counts.root_writes.update(|count| count + 1);
+pub fn load_root(root: u64) {
     // SAFETY: a root has nothing but what is the space's. Nothing of users is touched before the nucleus is left, which
     // synchronises.
     unsafe { asm!("msr ttbr0_el1, {}", in(reg) root, options(nostack)) }
 }
 
-/// Loads the root of no space: this CPU is in no domain.
-pub fn leave_space(held: Held) {
-    let cpu = cpu::this(held);
-    cpu.domain.set(None);
-    cpu.table.set(0);
-    cpu.limit.set(0);
-    load_root(held, (OWN_TABLES.get(held).empty.get() as u64) << 12);
-    // SAFETY: a barrier.
-    unsafe { asm!("isb", options(nostack)) }
-}
+/// Puts the nucleus's upper half into the table of a root: it has one of its own.
+#[inline(always)]
+pub fn show_upper(_: &Table, _: &Table) {}
 
-/// An empty space charged to `account`.
-pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
-    let held = account.held();
-    let frame = account.allocate_clear(Use::Kernel)?;
-    match take_asid(held) {
-        Some(asid) => {
-            settle();
-            Ok((frame as u64) << 12 | (asid as u64) << ASID_SHIFT)
-        }
-        None => {
-            account::release(held, frame, 0);
-            Err(Error::LimitReached)
-        }
-    }
-}
-
-/// A free ASID: the first from `next` on, looked for word by word.
-fn take_asid(held: Held) -> Option<usize> {
-    let own = OWN_TABLES.get(held);
-    let words = own.asids.get() / 64;
-    let first = own.next.get() / 64;
-    let word = (0..words).map(|step| (first + step) % words).find(|word| own.taken[*word].get() != u64::MAX)?;
-    let asid = word * 64 + (!own.taken[word].get()).trailing_zeros() as usize;
-    own.taken[word].update(|taken| taken | 1 << (asid % 64));
-    own.next.set(asid);
-    Some(asid)
+/// The root of a space in this frame, in which nothing is mapped, with a free ASID: the first from `next` on, looked for word by
+/// word.
+pub fn new_root(held: Held, frame: Frame) -> Option<u64> {
+    let identifiers = IDENTIFIERS.get(held);
+    let words = identifiers.count.get() / 64;
+    let first = identifiers.next.get() / 64;
+    let word = (0..words).map(|step| (first + step) % words).find(|word| identifiers.taken[*word].get() != u64::MAX)?;
+    let asid = word * 64 + (!identifiers.taken[word].get()).trailing_zeros() as usize;
+    identifiers.taken[word].update(|taken| taken | 1 << (asid % 64));
+    identifiers.next.set(asid);
+    settle();
+    Some((frame as u64) << 12 | (asid as u64) << ASID_SHIFT)
 }
 
 /// A root will not be used any more: what the processors have of it is dropped, and its ASID is free.
-pub fn forget_root(held: Held, root: u64) {
+pub fn end_root(held: Held, root: u64) {
     let asid = (root >> ASID_SHIFT) as usize;
     // SAFETY: only costs time.
     unsafe {
         asm!("dsb ishst", "tlbi aside1is, {}", "dsb ish", "isb", in(reg) (asid as u64) << ASID_SHIFT, options(nostack))
     }
-    ledger::all_paid(held, Some(root));
-    OWN_TABLES.get(held).taken[asid / 64].update(|taken| taken & !(1 << (asid % 64)));
+    IDENTIFIERS.get(held).taken[asid / 64].update(|taken| taken & !(1 << (asid % 64)));
 }
 
-/// Drops the translation of a page of a domain wherever a processor can have it, entries of upper levels that led there
-/// included (Arm ARM D8.14).
-pub fn invalidate_page(domain: Ref<Domain>, address: u64) {
-    let held = domain.held();
+/// Drops the translation of a page in the space with this root on all CPUs, entries of upper levels that led there included
+/// (Arm ARM D8.14).
+pub fn drop_page(root: u64, address: u64) {
     const PAGES: u64 = (1 << 44) - 1;
-    info::counters(held).invalidations.up();
-    let what = domain.root >> ASID_SHIFT << ASID_SHIFT | (address >> 12 & PAGES);
+    let what = root >> ASID_SHIFT << ASID_SHIFT | (address >> 12 & PAGES);
     // SAFETY: only costs time.
     unsafe { asm!("dsb ishst", "tlbi vae1is, {}", "dsb ish", "isb", in(reg) what, options(nostack)) }
-    ledger::paid(held, domain.root, address);
+}
+
+/// Drops all translations, on all CPUs.
+pub fn drop_all() {
+    // SAFETY: only costs time.
+    unsafe { asm!("dsb ishst", "tlbi vmalle1is", "dsb ish", "isb", options(nostack)) }
 }
 
 const _: () = assert!(IMAGE > DIRECT);

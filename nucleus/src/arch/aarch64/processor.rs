@@ -1,10 +1,13 @@
 //! The block of each CPU, and the registers that say how the processor behaves at EL1 and EL0.
 
-use super::entry::vectors;
-use crate::cpu::Cpu;
+use crate::objects::Cpu;
 use crate::pointer::{Held, Ref};
 use abi::registers::AARCH64_RANDOM;
 use core::arch::asm;
+
+unsafe extern "C" {
+    static vectors: [u8; 2048];
+}
 
 /// SCTLR_EL1 without MMU and caches (Arm ARM D19.2.118): what reads as one in the first version of the architecture.
 pub(super) const SCTLR_OFF: u64 = 1 << 29 | 1 << 28 | 1 << 23 | 1 << 22 | 1 << 20 | 1 << 11;
@@ -66,14 +69,24 @@ macro_rules! read {
 }
 pub(super) use read;
 
-/// Loads everything on the first CPU, with interrupts off.
-pub fn init(_: Held) {
-    load();
+/// What each CPU has of its own: nothing but registers.
+pub struct Tables;
+
+impl Tables {
+    /// Before [`init`].
+    pub const fn new() -> Self {
+        Self
+    }
 }
 
-/// Loads everything: vectors, protection, the counters that users may read. Each register is written in full: nothing stays of what
+/// Loads everything on the first CPU, with interrupts off.
+pub fn init(held: Held) {
+    load(block(held), &mut Tables);
+}
+
+/// Loads everything on the CPU with this block: vectors, protection, the counters that users may read. Each register is written in full: nothing stays of what
 /// firmware or a loader left there.
-pub(super) fn load() {
+pub fn load(_: Ref<Cpu>, _: &mut Tables) {
     if cfg!(feature = "checked") {
         spoil();
     }

@@ -1,39 +1,16 @@
 //! Processor state that most domains do not have: floating-point registers.
-//!
-//! They belong to the activation. They are saved whenever another activation becomes current, never carried over a
-//! crossing, and the unit is off while an activation without such state runs. Domains that have none pay one test of a
-//! flag for it (`Cpu::special`). The thread pointer is a register that users write as they like, and is saved as such.
+//! The thread pointer is a register that users write as they like, and is saved as such.
 //!
 //! Arm ARM D19.2.33 (CPACR_EL1.FPEN), C5.2 (FPCR, FPSR).
 
 use super::processor::CPACR_FPEN;
-use crate::activation::Activation;
-use crate::cpu;
-use crate::pointer::{Held, Ref};
+use crate::objects::arch::FpuState;
+use crate::objects::{Activation, Cpu};
+use crate::pointer::Ref;
 use core::arch::asm;
 
-/// V0 to V31, then FPSR and FPCR.
-#[repr(C, align(64))]
-pub struct FpuState {
-    vectors: [u64; 64],
-    status: u64,
-    control: u64,
-}
-
-impl FpuState {
-    /// All registers clear: round to nearest, no exception is trapped.
-    pub fn reset(&mut self) {
-        self.vectors.fill(0);
-        (self.status, self.control) = (0, 0);
-    }
-}
-
 /// Turns the unit off.
-pub fn init() {
-    turn_off();
-}
-
-fn turn_off() {
+pub fn turn_off() {
     // SAFETY: a control bit that only concerns the unit.
     unsafe { asm!("msr cpacr_el1, xzr", "isb", options(nostack, nomem)) }
 }
@@ -98,50 +75,31 @@ unsafe extern "C" {
     fn fpu_load(state: *const FpuState);
 }
 
-/// Makes the processor's special state the one of `activation`, which becomes current.
-#[cold]
-pub fn load(activation: Ref<Activation>) {
-    let held = activation.held();
-    let cpu = cpu::this(held);
-    let next = activation.fpu.map(|_| activation);
-    if cpu.fpu.get() != next || cpu.fpu_is_stale.get() {
-        save(held);
-        match activation.fpu {
-            Some(state) => {
-                cpu::forget_registers_elsewhere(activation);
-                turn_on();
-                // SAFETY: the area lives as long as its activation, and is aligned; the unit is on.
-                unsafe { fpu_load(state.pointer()) }
-            }
-            None => turn_off(),
-        }
-        cpu.fpu.set(next);
-        cpu.fpu_is_stale.set(false);
-    }
-    cpu.special.set(cpu.fpu.get().is_some() as u8);
+/// Turns the unit on and loads its registers.
+///
+/// # Safety
+/// Nobody else has them loaded.
+pub unsafe fn load(state: Ref<FpuState>) {
+    turn_on();
+    // SAFETY: the area lives as long as its activation, and is aligned; the unit is on.
+    unsafe { fpu_load(state.pointer()) }
 }
 
-/// Writes the loaded floating-point registers to whom they belong. A CPU that may be held up does so before: others may
-/// go on with what ran there.
-pub fn save(held: Held) {
-    if let Some(state) = cpu::this(held).fpu.get().and_then(|owner| owner.fpu) {
-        // SAFETY: the area lives as long as its activation, and is aligned; the unit is on while somebody's registers
-        // are loaded.
-        unsafe { fpu_save(state.pointer()) }
-    }
+/// Writes the registers to their area.
+///
+/// # Safety
+/// They are loaded, and so the unit is on.
+pub unsafe fn save(state: Ref<FpuState>) {
+    // SAFETY: the area lives as long as its activation, and is aligned; by contract.
+    unsafe { fpu_save(state.pointer()) }
 }
+
+/// Loads the thread pointer of `activation`: that is one of the registers that every crossing keeps.
+pub fn load_pointer(_: Ref<Cpu>, _: Ref<Activation>) {}
 
 /// The running activation has this thread pointer from now on.
-pub fn set_pointer(activation: Ref<Activation>, pointer: u64) {
+pub fn set_pointer(_: Ref<Cpu>, activation: Ref<Activation>, pointer: u64) {
     activation.registers.pointer.set(pointer);
     // SAFETY: the users' own register.
     unsafe { asm!("msr tpidr_el0, {}", in(reg) pointer, options(nostack, nomem)) }
-}
-
-/// `activation` goes, and its state with it.
-pub fn forget(activation: Ref<Activation>) {
-    cpu::forget_registers_elsewhere(activation);
-    if cpu::forget_registers(activation) {
-        turn_off();
-    }
 }

@@ -1,7 +1,7 @@
 // What runs where the image was loaded, before and while the MMU is switched on: of the CPU that boots, and of all others, which
 // begin at `start_entry` (PSCI CPU_ON, DEN 0022, 5.6: MMU and caches off, at the level at which the machine began).
 .text
-.globl start_entry
+.globl start_entry, start_end
 start_entry:
     msr daifset, #0xf
     mrs x9, CurrentEL
@@ -107,6 +107,7 @@ boot_mmu_on:
     isb
     ret
 .ltorg
+start_end:
 .section .data
 .balign 64
 .globl start_words

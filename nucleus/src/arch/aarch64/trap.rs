@@ -1,9 +1,7 @@
-//! Traps: faults, exceptions, interrupts.
+//! What a trap means (Arm ARM D19.2.37).
 
 use super::processor::{self, read};
-use super::{firmware, interrupts, timer};
-use crate::pointer::Held;
-use crate::{cpu, deadline, fault, info, interrupt, schedule, trace};
+use crate::objects::Trap;
 
 /// Vectors from here on are no exceptions of ESR_EL1.EC.
 pub(super) const INTERRUPT: u64 = 64;
@@ -42,77 +40,24 @@ fn page_fault_code(vector: u64, syndrome: u64) -> Option<u64> {
     Some(CODE_USER | present | fetches | if writes { CODE_WRITE } else { 0 })
 }
 
-/// From user mode; all registers are in the running activation.
-#[unsafe(no_mangle)]
-extern "C" fn trap_from_user(vector: u64, syndrome: u64) -> ! {
-    // SAFETY: the way here took the lock.
-    let held = unsafe { Held::new() };
+/// What a trap from user mode means.
+#[inline(always)]
+pub fn of_user(vector: u64, syndrome: u64) -> Trap {
     if cfg!(feature = "checked") {
         processor::audit();
     }
-    if cpu::this(held).disturbed.get() {
-        // While it waited for the lock. A fault comes again if it is one that goes on.
-        if vector >= INTERRUPT {
-            take_interrupt(held, vector);
-        }
-        schedule::go_on(held)
-    }
-    let Some(activation) = cpu::this(held).activation.get() else { panic!("a trap without an activation") };
     if vector >= INTERRUPT {
-        take_interrupt(held, vector);
-        schedule::after_interrupt(held)
+        return Trap::Interrupt;
     }
-    match page_fault_code(vector, syndrome) {
-        Some(code) => fault::page_fault(activation, fault_address(), code),
-        None => fault::exception(activation, vector, syndrome),
-    }
+    page_fault_code(vector, syndrome).map_or(Trap::Exception, |code| Trap::PageFault(fault_address(), code))
 }
 
-/// From the nucleus: only the idle CPU takes interrupts there, and operations at their preemption points.
-#[unsafe(no_mangle)]
-extern "C" fn trap_from_nucleus(vector: u64, syndrome: u64, pc: u64, sp: u64, frame: u64) -> ! {
-    // SAFETY: the way here took the lock.
-    let held = unsafe { Held::new() };
-    let cpu = cpu::this(held);
-    if vector == INTERRUPT && (cpu.idle.get() || cpu.window.get()) {
-        cpu.window.set(false);
-        cpu.catch_up();
-        take_interrupt(held, vector);
-        schedule::after_interrupt(held)
-    }
-    crate::panic::trap(vector, syndrome, pc, sp, frame, fault_address())
+/// Whether it is an interrupt that the nucleus lets in.
+pub fn is_interrupt(vector: u64) -> bool {
+    vector == INTERRUPT
 }
 
-fn take_interrupt(held: Held, vector: u64) {
-    if vector == SYSTEM_ERROR {
-        panic!("the machine reports an error (SError), syndrome {:#x}", read!("esr_el1"));
-    }
-    info::counters(held).interrupts.up();
-    cpu::this(held).counts.interrupts.update(|count| count + 1);
-    let claimed = interrupts::claim();
-    // Version 2: the upper bits say which CPU sent it.
-    let number = claimed & 0x3ff;
-    trace::interrupt(held, number as u64);
-    if number < interrupts::SPURIOUS {
-        if number == firmware::get().timer {
-            timer::fired(held);
-            interrupts::complete(claimed);
-            schedule::deadline_passed(held);
-            timer::arm_no_later_than(held, deadline::earliest(held));
-        } else if number == interrupts::OTHER_CPU {
-            interrupts::complete(claimed);
-            cpu::this(held).kicked.set(false);
-        } else {
-            let line = number.wrapping_sub(interrupts::FIRST_LINE) as usize;
-            if line < interrupts::LINES {
-                interrupt::came(held, line);
-            }
-            interrupts::complete(claimed);
-        }
-    }
-    trace::interrupt_over(held);
-}
-
-fn fault_address() -> u64 {
+/// Where the last page fault was.
+pub fn fault_address() -> u64 {
     read!("far_el1")
 }

@@ -1,8 +1,7 @@
 //! From the PVH start information (Xen `hvm_start_info`, version 1) to `BootInfo`.
 
 use super::memory::DIRECT;
-use crate::frames;
-use crate::pointer::Held;
+use crate::objects::RAM_END;
 use abi::boot::{BootInfo, MAX_REGIONS, Region};
 
 const MAGIC: u32 = 0x336e_c578;
@@ -41,29 +40,33 @@ fn at<T>(physical: u64) -> &'static T {
 }
 
 /// Reads what the loader left at `start_info`.
-pub fn boot_info(held: Held, start_info: u64) -> Result<BootInfo, &'static str> {
+pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     let start: &StartInfo = at(start_info);
     if start.magic != MAGIC || start.version == 0 {
         return Err("the loader gave no PVH start information of version 1");
     }
     let empty = Region { start: 0, bytes: 0 };
-    let mut info =
-        BootInfo { ram: [empty; MAX_REGIONS], regions: 0, archive: empty, firmware: start.rsdp, command_line: empty };
-    let mut left_out = 0;
+    let mut info = BootInfo {
+        ram: [empty; MAX_REGIONS],
+        regions: 0,
+        archive: empty,
+        firmware: start.rsdp,
+        command_line: empty,
+        left_out: 0,
+    };
     for index in 0..start.memory_entries as u64 {
         let entry: &MemoryEntry = at(start.memory_map + index * size_of::<MemoryEntry>() as u64);
         if entry.kind != RAM {
             continue;
         }
-        let bytes = frames::RAM_END.saturating_sub(entry.start).min(entry.bytes);
+        let bytes = RAM_END.saturating_sub(entry.start).min(entry.bytes);
         let place = info.ram.get_mut(info.regions).filter(|_| bytes != 0);
-        left_out += entry.bytes;
+        info.left_out += entry.bytes;
         if let Some(place) = place {
             (*place, info.regions) = (Region { start: entry.start, bytes }, info.regions + 1);
-            left_out -= bytes;
+            info.left_out -= bytes;
         }
     }
-    frames::report_left_out(held, left_out);
     if start.modules == 0 {
         return Err("the loader gave no boot archive");
     }

@@ -1,11 +1,6 @@
 //! The assembly of `entry.s` and `boot.s`, with the offsets and constants that it uses.
 
-use crate::activation::{self, Activation};
-use crate::cpu::Cpu;
-use crate::domain::{self, Domain};
-use crate::semaphore::Semaphore;
-use crate::table::Entry;
-use crate::thread::Thread;
+use crate::objects::{Activation, Cpu, Domain, Entry, Saved, Semaphore, Share, State, Thread};
 use abi::{Error, rights};
 use core::mem::offset_of;
 
@@ -30,7 +25,7 @@ assembly! { "entry.s";
     CPU_QUIET = offset_of!(Cpu, quiet),
     CPU_NUMBER = offset_of!(Cpu, number),
     CPU_SETTLES = offset_of!(Cpu, settles),
-    LOCK_SERVED = crate::lock::BYTES_BEFORE_SERVED,
+    LOCK_SERVED = parallel::lock::Lock::BYTES_BEFORE_SERVED,
     SYSTEM_CALL_BYTES = super::memory::SYSTEM_CALL_BYTES,
     CPU_ENTERED = offset_of!(Cpu, entered),
     CPU_ENTERED_BY = offset_of!(Cpu, entered_by),
@@ -66,18 +61,18 @@ assembly! { "entry.s";
     A_ENTRY = offset_of!(Activation, entry),
     A_STACK = offset_of!(Activation, stack),
     A_MESSAGE = offset_of!(Activation, message),
-    FRAME_LIGHT = activation::Frame::Light as u8,
-    FRAME_WORDS = activation::Frame::Words as u8,
-    FRAME_CALL = activation::Frame::Call as u8,
-    FRAME_FULL = activation::Frame::Full as u8,
-    STATE_FREE = activation::State::Free as u8,
-    STATE_TOP = activation::State::Top as u8,
-    STATE_CALLING = activation::State::Calling as u8,
+    FRAME_LIGHT = Saved::Light as u8,
+    FRAME_WORDS = Saved::Words as u8,
+    FRAME_CALL = Saved::Call as u8,
+    FRAME_FULL = Saved::Full as u8,
+    STATE_FREE = State::Free as u8,
+    STATE_TOP = State::Top as u8,
+    STATE_CALLING = State::Calling as u8,
     D_PAIR = offset_of!(Domain, pair),
-    S_POOL = offset_of!(domain::Share, pool),
+    S_POOL = offset_of!(Share, pool),
     D_WAITERS = offset_of!(Domain, waiters),
     D_SLOW = offset_of!(Domain, slow),
-    S_CROSSINGS = offset_of!(domain::Share, crossings),
+    S_CROSSINGS = offset_of!(Share, crossings),
     D_TABLE = offset_of!(Domain, table),
     D_LIMIT = offset_of!(Domain, limit),
     D_ROOT = offset_of!(Domain, root),
@@ -107,38 +102,3 @@ const _: () = assert!(
     offset_of!(Activation, state) == offset_of!(Activation, frame) + 1
         && offset_of!(Activation, depth) == offset_of!(Activation, frame) + 2
 );
-
-unsafe extern "C" {
-    /// Resumes with status and word 0; see `entry.s`.
-    pub fn leave_to_light(activation: usize) -> !;
-    /// Resumes with all words.
-    pub fn leave_to_words(activation: usize) -> !;
-    /// Resumes with every register.
-    pub fn leave_to_full(activation: usize) -> !;
-    /// Enters a scheduler's seat; see `entry.s`.
-    pub fn leave_to_entry(word0: u64, word1: u64, activation: usize) -> !;
-    /// Enters a called activation; see `entry.s`.
-    pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 5], control: u64) -> !;
-    /// Lets waiting interrupts in; comes back only if there is none.
-    pub fn interrupt_window();
-    /// Lets others have the nucleus lock first; see `crate::lock`.
-    pub fn pass_lock();
-    /// Waits for the nucleus lock, which was announced to be wanted.
-    pub fn lock_wait();
-    /// Goes on with what runs on this CPU, with an empty stack.
-    pub fn go_on_afresh() -> !;
-    pub fn op_dispatch();
-    /// Sleeps until an interrupt.
-    pub fn idle_wait() -> !;
-    pub(super) fn system_call_entry();
-    pub fn entry_empty();
-    pub fn entry_revoked();
-    pub fn entry_wrong_kind();
-    pub fn entry_call();
-    pub fn entry_return();
-    pub fn entry_semaphore();
-    pub fn op_thread_id();
-    pub fn op_light();
-    pub fn op_full();
-    pub(super) static trap_stubs: [u8; 4096];
-}

@@ -3,8 +3,6 @@
 //! Nothing of it is trusted to be whole: lengths are bounded, checksums looked at, and what does not fit is left out.
 
 use super::memory::DIRECT;
-use super::paging;
-use crate::pointer::Held;
 
 /// Bytes of a table that are looked at.
 const MOST: usize = 1 << 16;
@@ -16,10 +14,13 @@ const LOCAL_X2APIC: u8 = 9;
 /// Flag of a CPU that can be used.
 const ENABLED: u32 = 1;
 
+/// Maps firmware memory for good, for reading, where the direct map has no RAM; nothing if that cannot be.
+type Show<'a> = &'a dyn Fn(u64, usize) -> Option<()>;
+
 /// Bytes of firmware memory, if they can be mapped.
 #[unsafe(link_section = ".init")]
-fn bytes(held: Held, physical: u64, length: usize) -> Option<&'static [u8]> {
-    paging::show_firmware(held, physical, length)?;
+fn bytes(show: Show, physical: u64, length: usize) -> Option<&'static [u8]> {
+    show(physical, length)?;
     // SAFETY: just mapped, for good; nobody writes there.
     Some(unsafe { core::slice::from_raw_parts((DIRECT + physical as usize) as *const u8, length) })
 }
@@ -30,26 +31,26 @@ fn number(bytes: &[u8], at: usize, width: usize) -> Option<u64> {
 }
 
 /// A whole table whose sum is right.
-fn table(held: Held, physical: u64) -> Option<&'static [u8]> {
-    let length = number(bytes(held, physical, HEADER)?, 4, 4)? as usize;
-    let table = bytes(held, physical, length.clamp(HEADER, MOST))?;
+fn table(show: Show, physical: u64) -> Option<&'static [u8]> {
+    let length = number(bytes(show, physical, HEADER)?, 4, 4)? as usize;
+    let table = bytes(show, physical, length.clamp(HEADER, MOST))?;
     let sum = table.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte));
     (sum == 0 && table.len() == length).then_some(table)
 }
 
-fn find_madt(held: Held, rsdp: u64) -> Option<&'static [u8]> {
-    let pointer = bytes(held, rsdp, HEADER).filter(|bytes| bytes.starts_with(b"RSD PTR "))?;
+fn find_madt(show: Show, rsdp: u64) -> Option<&'static [u8]> {
+    let pointer = bytes(show, rsdp, HEADER).filter(|bytes| bytes.starts_with(b"RSD PTR "))?;
     let (list, width) = match number(pointer, 24, 8)? {
-        extended if pointer[15] >= 2 && extended != 0 => (table(held, extended)?, 8),
-        _ => (table(held, number(pointer, 16, 4)?)?, 4),
+        extended if pointer[15] >= 2 && extended != 0 => (table(show, extended)?, 8),
+        _ => (table(show, number(pointer, 16, 4)?)?, 4),
     };
     let mut tables = list.get(HEADER..)?.chunks_exact(width);
-    tables.find_map(|entry| table(held, number(entry, 0, width)?).filter(|table| table.starts_with(b"APIC")))
+    tables.find_map(|entry| table(show, number(entry, 0, width)?).filter(|table| table.starts_with(b"APIC")))
 }
 
 /// Calls `found` with the local APIC's identity of each CPU that can be used; false if there is no list.
-pub(super) fn cpus(held: Held, rsdp: u64, mut found: impl FnMut(u32)) -> bool {
-    let Some(madt) = (rsdp != 0).then(|| find_madt(held, rsdp)).flatten() else { return false };
+pub(super) fn cpus(show: Show, rsdp: u64, mut found: impl FnMut(u32)) -> bool {
+    let Some(madt) = (rsdp != 0).then(|| find_madt(show, rsdp)).flatten() else { return false };
     let mut rest = madt.get(ENTRIES..).unwrap_or_default();
     while let [kind, length, ..] = *rest {
         let Some((entry, next)) = rest.split_at_checked((length as usize).max(2)) else { break };

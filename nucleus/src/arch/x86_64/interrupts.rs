@@ -1,20 +1,20 @@
 //! The local APIC and the I/O APIC (Intel SDM volume 3, chapter 11; 82093AA). The 8259s are masked.
 
 use super::memory::{IO_APIC, LOCAL_APIC, port_write, read_msr, write_msr};
-use crate::cpu;
-use crate::pointer::{Boot, Held};
+use crate::objects::Interrupt;
+use crate::pointer::Boot;
 use core::arch::asm;
 
 /// Vector of interrupt line 0.
-pub(super) const FIRST_LINE: usize = 32;
+const FIRST_LINE: usize = 32;
 /// Interrupt lines of the I/O APIC.
 pub const LINES: usize = 24;
 /// Vector of the timer.
-pub(super) const TIMER: usize = 0xe0;
+const TIMER: usize = 0xe0;
 /// Vector of interrupts from other CPUs.
-pub(super) const OTHER_CPU: usize = 0xe1;
+const OTHER_CPU: usize = 0xe1;
 /// Vector of interrupts that are none.
-pub(super) const SPURIOUS: usize = 0xff;
+const SPURIOUS: usize = 0xff;
 
 const IDENTITY: usize = 0x20;
 const COMMAND: usize = 0x300;
@@ -103,7 +103,7 @@ fn io_write(register: u32, value: u32) {
 }
 
 /// Masks everything and enables the local APIC.
-pub fn init(held: Held) {
+pub fn init() {
     // SAFETY: masks the 8259s; nothing else uses them.
     unsafe {
         port_write(0x21, 0xff);
@@ -113,7 +113,6 @@ pub fn init(held: Held) {
     // SAFETY: the first CPU runs alone.
     unsafe { *EXTENDED.write() = extended };
     init_local();
-    cpu::name_first(held, identity());
     for line in 0..LINES {
         mask(line);
     }
@@ -141,10 +140,11 @@ fn trigger(line: usize) -> u32 {
     if is_level(line) { 1 << 15 | 1 << 13 } else { 0 }
 }
 
-/// The line gives interrupts to this CPU: edge-triggered for the ISA lines, level-triggered and active low for PCI's.
-pub fn unmask(held: Held, line: usize) {
+/// The line gives interrupts to the CPU that the machine calls `to`, or to the first CPU if the controller does not know it:
+/// edge-triggered for the ISA lines, level-triggered and active low for PCI's.
+pub fn unmask(line: usize, to: u32, first: u32) {
     // The controller knows identities of eight bits.
-    let identity = u8::try_from(cpu::this(held).identity.get()).unwrap_or_else(|_| cpu::identity_of(held, 0) as u8);
+    let identity = u8::try_from(to).unwrap_or(first as u8);
     io_write(0x11 + 2 * line as u32, (identity as u32) << 24);
     io_write(0x10 + 2 * line as u32, trigger(line) | (FIRST_LINE + line) as u32);
 }
@@ -154,8 +154,23 @@ pub fn is_level(line: usize) -> bool {
     line >= 16
 }
 
-/// The interrupt was taken.
-pub(super) fn acknowledge() {
+/// Takes the interrupt with this vector; gives its number.
+pub fn claim(vector: u64) -> u32 {
+    vector as u32
+}
+
+/// What an interrupt that was claimed means.
+pub fn meaning(claimed: u32) -> Interrupt {
+    match claimed as usize {
+        TIMER => Interrupt::Timer,
+        OTHER_CPU => Interrupt::OtherCpu,
+        SPURIOUS => Interrupt::Nothing,
+        vector => Interrupt::Line(vector.wrapping_sub(FIRST_LINE)),
+    }
+}
+
+/// The interrupt was taken; what [`claim`] gave.
+pub fn complete(_: u32) {
     write(0xb0, 0);
 }
 

@@ -31,6 +31,16 @@ pub const fn device_tree() -> Region {
     Region { start: 0, bytes: 0 }
 }
 
+unsafe extern "C" {
+    static image_end: u8;
+}
+
+/// Bytes of the image in physical memory, boot section included.
+pub fn image() -> Region {
+    const START: u64 = 0x20_0000;
+    Region { start: START, bytes: physical(&raw const image_end as usize) as u64 - START }
+}
+
 /// Physical address of something in the image or the direct map.
 pub fn physical(address: usize) -> usize {
     if address >= IMAGE { address - IMAGE } else { address - DIRECT }

@@ -3,12 +3,16 @@
 //! Every vector uses an interrupt stack: hardware never pushes onto memory that a user, or later a
 //! verified component, can write. No 32-bit user code segment exists.
 
-use super::entry::{system_call_entry, trap_stubs};
 use super::memory::{MSR_FS_BASE, read_msr, write_msr};
-use crate::cpu::Cpu;
+use crate::objects::Cpu;
 use crate::pointer::{Boot, Held, Ref};
 use core::arch::asm;
 use core::mem::offset_of;
+
+unsafe extern "C" {
+    fn system_call_entry();
+    static trap_stubs: [u8; 4096];
+}
 
 /// Selector of user code, with privilege 3.
 pub(super) const USER_CODE: u16 = 0x2b;
@@ -37,7 +41,7 @@ struct TaskState {
 
 /// What each CPU has of its own.
 #[repr(C)]
-pub(super) struct Tables {
+pub struct Tables {
     stacks: Stacks,
     task: TaskState,
     segments: [u64; 8],
@@ -45,7 +49,7 @@ pub(super) struct Tables {
 
 impl Tables {
     /// Before [`init`].
-    pub(super) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self {
             stacks: Stacks([[0; STACK_BYTES]; 6]),
             task: TaskState {
@@ -170,7 +174,7 @@ pub fn init(held: Held) {
 }
 
 /// Loads everything on the CPU with this block, with tables of its own and interrupts off.
-pub(super) fn load(cpu: Ref<Cpu>, tables: &'static mut Tables) {
+pub fn load(cpu: Ref<Cpu>, tables: &mut Tables) {
     for index in 0..6 {
         let stack = tables.stacks.0[index].as_ptr() as u64 + STACK_BYTES as u64;
         tables.task.interrupt_stacks[index] = stack;

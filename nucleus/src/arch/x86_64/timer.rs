@@ -1,25 +1,13 @@
-//! Time: the time-stamp counter (ticks), which is taken to be the same on all CPUs, and the one-shot timer of each
-//! CPU's local APIC.
-//!
-//! There is no periodic tick. The timer is armed for the earliest moment that somebody asked for; a
-//! moment that is no longer wanted costs one early interrupt.
+//! The time-stamp counter (ticks), which is taken to be the same on all CPUs, and the one-shot timer of each CPU's local APIC.
 
 use super::interrupts;
 use super::memory::{port_read, port_write};
-use crate::cpu;
-use crate::pointer::{Boot, Held};
+use crate::objects::Rate;
+use crate::pointer::Boot;
 use clockrate::Measurement;
 
-struct Clock {
-    start: u64,
-    /// Nanoseconds per tick and timer counts per tick, in 2^-32.
-    nanoseconds: u64,
-    counts: u64,
-    ticks_per_microsecond: u64,
-}
-
-static CLOCK: Boot<Clock> =
-    Boot::new(Clock { start: 0, nanoseconds: 1 << 32, counts: 1 << 32, ticks_per_microsecond: 1000 });
+/// Timer counts per tick, in 2^-32.
+static COUNTS: Boot<u64> = Boot::new(1 << 32);
 
 /// Ticks.
 pub fn now() -> u64 {
@@ -59,59 +47,21 @@ fn measure() -> Measurement {
 }
 
 /// Measures both counters.
-pub fn init() {
+pub fn init() -> Rate {
     let Measurement { inner: ticks, outer: counts } = clockrate::undisturbed::<MEASURED>(measure);
     interrupts::start_timer(0);
-    // SAFETY: the first CPU runs alone, and looks at no clock meanwhile.
-    let clock = unsafe { CLOCK.write() };
     let ticks = ticks.max(1000);
-    clock.start = now();
-    clock.nanoseconds = (1_000_000u64 << 32) / ticks;
-    clock.counts = (counts.max(1) << 32) / ticks;
-    clock.ticks_per_microsecond = (ticks / 1000).max(1);
+    // SAFETY: the first CPU runs alone, and arms nothing meanwhile.
+    unsafe { *COUNTS.write() = (counts.max(1) << 32) / ticks };
+    Rate { nanoseconds: (1_000_000u64 << 32) / ticks, microsecond: (ticks << 32) / 1000 }
 }
 
-/// Nanoseconds since boot.
-pub fn nanoseconds() -> u64 {
-    let clock = CLOCK.get();
-    (((now() - clock.start) as u128 * clock.nanoseconds as u128) >> 32) as u64
-}
-
-/// The tick of a moment in nanoseconds since boot, rounded up; a moment out of range is never.
-pub fn ticks(nanoseconds: u64) -> u64 {
-    let clock = CLOCK.get();
-    let ticks = ((nanoseconds as u128) << 32) / clock.nanoseconds as u128 + 1;
-    u64::try_from(ticks).map_or(u64::MAX, |ticks| ticks.saturating_add(clock.start))
-}
-
-/// Ticks as nanoseconds.
-pub fn to_nanoseconds(ticks: u64) -> u64 {
-    ((ticks as u128 * CLOCK.get().nanoseconds as u128) >> 32) as u64
-}
-
-/// Microseconds as ticks.
-pub fn from_microseconds(microseconds: u64) -> u64 {
-    microseconds.saturating_mul(CLOCK.get().ticks_per_microsecond)
-}
-
-/// An interrupt comes to this CPU at `moment` (ticks) or before.
-#[inline(always)]
-pub fn arm_no_later_than(held: Held, moment: u64) {
-    if moment < cpu::this(held).armed.get() {
-        arm(held, moment);
-    }
-}
-
-#[cold]
-fn arm(held: Held, moment: u64) {
-    cpu::this(held).armed.set(moment);
-    let clock = CLOCK.get();
+/// The timer's interrupt comes at this moment (ticks), at once if that has passed.
+pub fn set(moment: u64) {
     let ticks = moment.saturating_sub(now());
-    let counts = (ticks as u128 * clock.counts as u128) >> 32;
+    let counts = (ticks as u128 * *COUNTS.get() as u128) >> 32;
     interrupts::start_timer(counts.clamp(1, u32::MAX as u128) as u32);
 }
 
-/// The timer's interrupt came.
-pub fn fired(held: Held) {
-    cpu::this(held).armed.set(u64::MAX);
-}
+/// The timer's interrupt came, and does not come again.
+pub fn stop() {}

@@ -186,3 +186,33 @@ fn names_that_lead_to_each_other_end() {
     let a = "pub use crate::b::*; use other::prelude::*; pub use crate::b::y as x; fn f() { crate::b::nothing() }";
     assert_eq!(imports(&[("main.rs", "mod a; mod b;"), ("a.rs", a), ("b.rs", b)]), ["a.rs:1 nothing of b.rs"]);
 }
+
+/// The page of the book names the folders of the nucleus from the top down, and each file where it is.
+#[test]
+fn the_book_has_the_layers_of_the_nucleus() {
+    let root = crate::test::parity::root();
+    let page = fs::read_to_string(root.join("docs/book/nucleus.md")).unwrap();
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for row in page.lines().filter_map(|line| line.strip_prefix("| ")).filter(|row| row.contains('`')) {
+        let (folder, rest) = row.split_once('|').unwrap();
+        match folder.trim().strip_prefix('`').and_then(|folder| folder.strip_suffix("/`")) {
+            Some(folder) => rows.push((folder.into(), rest.into())),
+            None => rows.last_mut().unwrap().1 += rest,
+        }
+    }
+    let unit = Unit::read(&root, Path::new("nucleus"), &root.join("nucleus/src/main.rs")).unwrap();
+    let place = |folder: &str| rows.iter().position(|(name, _)| name == folder);
+    for file in unit.files.iter().filter(|file| file.module.len() > 1 && !file.path.ends_with("mod.rs")) {
+        let (folder, name) = (&file.module[0], &file.module[1]);
+        let at = place(folder).unwrap_or_else(|| panic!("docs/book/nucleus.md has no folder `{folder}/`"));
+        let is_named =
+            folder == "arch" || ["`", "`, ", "/"].iter().any(|end| rows[at].1.contains(&format!("`{name}{end}")));
+        assert!(is_named, "docs/book/nucleus.md does not name {}", file.path.display());
+    }
+    for import in &unit.imports {
+        let [from, to] =
+            [import.from, import.to].map(|file| unit.files[file].module.first().and_then(|name| place(name)));
+        let (Some(from), Some(to)) = (from, to) else { continue };
+        assert!(from <= to, "docs/book/nucleus.md has `{}/` above `{}/`", rows[to].0, rows[from].0);
+    }
+}

@@ -1,0 +1,164 @@
+//! Making and freeing activations.
+
+use super::priorities;
+use crate::arch::memory;
+use crate::cpus::special;
+use crate::memory::frames::{self, Use};
+use crate::memory::{account, slab, space};
+use crate::objects::arch::FpuState;
+use crate::objects::{Activation, Domain, FRAME, SLOW_FPU, Saved};
+use crate::pointer::{Fresh, Link, Ref};
+use abi::Error;
+use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
+
+/// A user address that may be jumped to or used as a stack (0 is allowed for a stack that is not used).
+pub fn check_address(address: u64) -> Result<u64, Error> {
+    if address < USER_END { Ok(address) } else { Err(Error::BadAddress) }
+}
+
+/// A new activation of `domain` with its message area; in no pool and no chain.
+pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
+    let held = domain.held();
+    check_address(stack)?;
+    if let Some(kept) = domain.spare.take() {
+        let (message, message_kernel, fpu) = (kept.message, kept.message_kernel, kept.fpu);
+        // SAFETY: an activation that is kept is in no chain, pool or queue.
+        let kept = unsafe { Fresh::new(kept.pointer()) };
+        return Ok(enlist(domain, kept, stack, message, message_kernel, fpu));
+    }
+    let slot = (!domain.message_slots.get()).trailing_zeros() as usize;
+    if slot >= MAX_ACTIVATIONS {
+        return Err(Error::LimitReached);
+    }
+    let message = MESSAGE_START + (slot * FRAME) as u64;
+    let frame = domain.account.allocate_clear(Use::Kernel)?;
+    let made = space::map_nucleus_page(domain, message, frame).and_then(|()| {
+        slab::allocate_as_it_is::<Activation>(domain.account)
+            .inspect_err(|_| space::unmap_nucleus_page(domain, message))
+    });
+    match made {
+        Ok(activation) => {
+            let fpu = match new_fpu(domain) {
+                Ok(fpu) => fpu,
+                Err(error) => {
+                    slab::free(activation.share());
+                    space::unmap_nucleus_page(domain, message);
+                    account::release(held, frame, 0);
+                    return Err(error);
+                }
+            };
+            domain.message_slots.update(|value| value | 1 << slot);
+            Ok(enlist(domain, activation, stack, message, frames::address_of(frame), fpu))
+        }
+        Err(error) => {
+            account::release(held, frame, 0);
+            Err(error)
+        }
+    }
+}
+
+fn new_fpu(domain: Ref<Domain>) -> Result<Link<FpuState>, Error> {
+    if domain.slow.get() & SLOW_FPU == 0 {
+        Ok(None)
+    } else {
+        slab::allocate::<FpuState>(domain.account).map(|state| Some(state.share()))
+    }
+}
+
+fn enlist(
+    domain: Ref<Domain>,
+    mut activation: Fresh<Activation>,
+    stack: u64,
+    message: u64,
+    message_kernel: usize,
+    fpu: Link<FpuState>,
+) -> Ref<Activation> {
+    // SAFETY: all zeros are a valid activation.
+    unsafe { core::ptr::write_bytes(&raw mut *activation, 0, 1) };
+    domain.activation_count.update(|value| value + 1);
+    (activation.domain, activation.stack) = (domain, stack);
+    (activation.message, activation.message_kernel, activation.fpu) = (message, message_kernel, fpu);
+    activation.number = ((message - MESSAGE_START) as usize / FRAME) as u8 + 1;
+    let activation = activation.share();
+    activation.reset_fpu();
+    activation.domain_next.set(domain.activations.get());
+    domain.activations.set(Some(activation));
+    activation
+}
+
+/// An activation that is in no chain, pool or queue goes. Its domain keeps the newest for the next: an operation may
+/// have removed what it runs in, and ends there.
+pub fn free(activation: Ref<Activation>) {
+    let domain = activation.domain;
+    delist(activation);
+    let gone = if domain.is_dead() { Some(activation) } else { domain.spare.replace(Some(activation)) };
+    if let Some(gone) = gone {
+        release(gone);
+    }
+}
+
+/// Frees the first activation of a domain's list with all it has; see [`free`].
+pub fn free_first(domain: Ref<Domain>) {
+    if let Some(activation) = domain.activations.get() {
+        delist(activation);
+        release(activation);
+    }
+}
+
+fn delist(activation: Ref<Activation>) {
+    let domain = activation.domain;
+    if domain.activations.get() == Some(activation) {
+        domain.activations.set(activation.domain_next.get());
+    } else {
+        let mut previous = domain.activations.get();
+        // At most `MAX_ACTIVATIONS`.
+        while let Some(candidate) = previous {
+            if candidate.domain_next.get() == Some(activation) {
+                candidate.domain_next.set(activation.domain_next.get());
+                break;
+            }
+            previous = candidate.domain_next.get();
+        }
+    }
+    activation.forget_cursor();
+    priorities::set_lent(activation, 0);
+    domain.activation_count.update(|value| value - 1);
+}
+
+/// Frees an activation that is in no list any more.
+pub fn release(activation: Ref<Activation>) {
+    let held = activation.held();
+    let domain = activation.domain;
+    domain.message_slots.update(|value| value & !(1 << (activation.number - 1)));
+    space::unmap_nucleus_page(domain, activation.message);
+    account::release(held, frames::frame_of(activation.message_kernel), 0);
+    if let Some(state) = activation.fpu {
+        special::forget(activation);
+        slab::free(state);
+    }
+    slab::free(activation);
+}
+
+impl Ref<Activation> {
+    /// Floating-point registers, if there are any, are as at a start; they are not the loaded ones.
+    pub fn reset_fpu(self) {
+        if let Some(state) = self.fpu {
+            special::forget(self);
+            // SAFETY: nobody has it loaded.
+            unsafe { (*state.pointer()).reset() };
+        }
+    }
+    /// The system call is made again when this activation runs next.
+    pub fn repeat_system_call(self) {
+        self.registers.pc.update(|pc| pc - memory::SYSTEM_CALL_BYTES);
+        self.frame.set(Saved::Words);
+    }
+    /// When it goes on, its domain dies with this status. Why: the address or vector, the processor's code, and the
+    /// error that kept the fault from being handled, or 0 if its handler gave up. A page fault without a code: it ended
+    /// without an answer.
+    pub fn condemn(self, status: u64, [which, code, error]: [u64; 3]) {
+        self.registers.set_words([status, 0, which, code, error], 0);
+        self.registers.set_status(0);
+        self.frame.set(Saved::Condemned);
+    }
+}

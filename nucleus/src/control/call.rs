@@ -1,0 +1,262 @@
+//! The long way of call and return, and the entries that go along.
+
+use super::{chain, deadline, dispatch, lending, priorities};
+use crate::cpus::{cpu, timer};
+use crate::memory::table::{copy_entry, make_call_entry};
+use crate::objects::{Activation, Domain, Entry, Saved, State, Thread, Wait, is_seat};
+use crate::pointer::{Link, Ref, look};
+use crate::report::trace;
+use abi::info::status;
+use abi::rights::{self, Kind};
+use abi::sched::Event;
+use abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES, NEVER, op};
+
+/// The call did not take the fast path of `entry.s`: words and control are in the caller's frame.
+#[unsafe(no_mangle)]
+extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
+    let control = Control(caller.registers.control());
+    let refused = match deadline_of(caller, entry, control) {
+        Ok(deadline) => {
+            let frame = if deadline == 0 { Saved::Call } else { Saved::Bounded };
+            match call(caller, entry, frame, control, caller.words(), deadline) {
+                Err(Error::Again) => wait_for_activation(caller, entry, deadline),
+                Err(error) => error,
+            }
+        }
+        Err(error) => error,
+    };
+    trace::refused(caller, entry, refused);
+    caller.set_result(Err(refused));
+    caller.registers.set_control(0);
+    caller.leave()
+}
+
+/// The deadline that a call has, in ticks; 0 = none.
+fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> Result<u64, Error> {
+    if control.0 & Control::DEADLINE == 0 {
+        return Ok(0);
+    }
+    if entry.node.flags.get() as u64 & op::SERVICE_DEADLINE == 0 {
+        return Err(Error::NoRight);
+    }
+    if control.0 & Control::MINT != 0 {
+        // Word 4 cannot be badge and deadline.
+        return Err(Error::BadArgument);
+    }
+    if caller.thread.get().is_none_or(is_seat) {
+        return Err(Error::NotRunnable);
+    }
+    let nanoseconds = caller.words()[4];
+    if nanoseconds == NEVER {
+        return Ok(0);
+    }
+    if timer::nanoseconds() >= nanoseconds { Err(Error::Timeout) } else { Ok(timer::ticks(nanoseconds)) }
+}
+
+/// All activations of the callee are in use: the call is made again when one is free.
+fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64) -> Error {
+    let held = caller.held();
+    if cpu::this(held).thread.get().is_some_and(is_seat) {
+        return Error::Busy;
+    }
+    let Some(callee) = entry.callee() else { return Error::Revoked };
+    if caller.frame.get() != Saved::Full {
+        caller.repeat_system_call();
+    }
+    caller.wait.set(Wait::Pool);
+    caller.waits_on.set(callee.address());
+    callee.waiters.append(caller);
+    // Who is on the short way back from there may not have seen that somebody waits now; afterwards they all see it.
+    cpu::hold_up_where(held, |other| other.domain_there() == Some(callee));
+    if cpu::several(held) && callee.shares().any(|share| look(&share.pool).is_some()) {
+        callee.waiters.remove(caller);
+        caller.wait.set(Wait::No);
+        caller.leave()
+    }
+    deadline::set(caller, deadline);
+    lending::begin_at_pool(caller, callee);
+    dispatch::block_current(held)
+}
+
+/// Calls an upcall portal on behalf of a faulting activation. Returns only if that cannot be done.
+#[inline(always)]
+pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], control: Control) -> Error {
+    match call(caller, entry, Saved::Full, control, words, 0) {
+        Err(Error::Again) => wait_for_activation(caller, entry, 0),
+        Err(error) => error,
+    }
+}
+
+/// Calls `entry`; `frame` is how the caller's frame is to be kept. Returns only refusals; `Again` = no
+/// activation is free and the caller may wait.
+#[inline(always)]
+fn call(
+    caller: Ref<Activation>,
+    entry: Ref<Entry>,
+    frame: Saved,
+    control: Control,
+    words: [u64; 5],
+    deadline: u64,
+) -> Result<core::convert::Infallible, Error> {
+    let callee = entry.callee().ok_or(Error::Revoked)?;
+    if control.0 & !Control::VALID != 0 || control.length() > MESSAGE_BYTES {
+        return Err(Error::BadArgument);
+    }
+    if callee.is_dead() {
+        // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
+        return Err(Error::Revoked);
+    }
+    if entry.allowed_pairs() != caller.domain.pair as u64 | (callee.pair as u64) << 32 {
+        return Err(Error::Flow);
+    }
+    if caller.depth.get() as usize + 1 >= MAX_DEPTH {
+        return Err(Error::TooDeep);
+    }
+    let Some(activation) = callee.share().pool.get().or_else(|| fetch(callee)) else {
+        return Err(if control.0 & Control::NO_WAIT != 0 { Error::Busy } else { Error::Again });
+    };
+    let received = if control.delegated() != 0 {
+        let to = (callee, activation.receive.get() as usize);
+        delegate(caller.domain, control, words[4], to)?
+    } else {
+        0
+    };
+    trace::call(caller, entry, words[0], frame == Saved::Full);
+    callee.share().pool.set(activation.next.get());
+    caller.domain.share().crossings.update(|value| value + 1);
+    caller.frame.set(frame);
+    caller.state.set(State::Calling);
+    caller.callee.set(Some(activation));
+    activation.state.set(State::Top);
+    activation.caller.set(Some(caller));
+    activation.depth.set(caller.depth.get() + 1);
+    copy_message(caller, activation, control.length());
+    let thread = caller.thread.get().ok_or(Error::NotRunnable)?;
+    thread.top.set(Some(activation));
+    activation.thread.set(Some(thread));
+    let ceiling = entry.ceiling();
+    if ceiling != 0 {
+        priorities::raise(thread, activation, ceiling);
+    }
+    if deadline != 0 {
+        deadline::set(caller, deadline);
+    }
+    if activation.is_special() {
+        activation.reset_fpu();
+        activation.make_current();
+    } else {
+        activation.make_current_plainly();
+    }
+    let control = Control::bytes(control.length()).delegate(received, 0);
+    activation.leave_to_service(entry.word0.get(), entry.word1.get(), &words, control.0)
+}
+
+/// Brings a free activation of `domain` here from another CPU's pool.
+#[cold]
+fn fetch(domain: Ref<Domain>) -> Link<Activation> {
+    let held = domain.held();
+    for other in cpu::others(held) {
+        let share = domain.share_on(other.number as usize);
+        if look(&share.pool).is_some() {
+            cpu::hold_up(other);
+            if let Some(activation) = share.pool.get() {
+                share.pool.set(activation.next.get());
+                activation.next.set(None);
+                domain.share().pool.set(Some(activation));
+                return Some(activation);
+            }
+        }
+    }
+    None
+}
+
+/// The return did not take the fast path of `entry.s`.
+#[unsafe(no_mangle)]
+extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
+    let held = callee.held();
+    let control = Control(callee.registers.control());
+    let Some(caller) = callee.caller.get() else {
+        match callee.thread.get() {
+            Some(thread) if thread.carries_orphans => end_orphan(thread, callee),
+            _ => refuse_return(callee, Error::NoCaller),
+        }
+    };
+    if control.0 & !(Control::VALID & !Control::NO_WAIT & !Control::DEADLINE) != 0 || control.length() > MESSAGE_BYTES {
+        refuse_return(callee, Error::BadArgument)
+    }
+    let words = callee.words();
+    let mut received = 0;
+    if control.delegated() != 0 && !caller.domain.is_dead() {
+        let to = (caller.domain, caller.receive.get() as usize);
+        match delegate(callee.domain, control, words[4], to) {
+            Ok(index) => received = index,
+            Err(error) => refuse_return(callee, error),
+        }
+    }
+    copy_message(callee, caller, control.length());
+    let Some(thread) = callee.thread.get() else { dispatch::enter(held, Event::Choose, 0) };
+    chain::unlink_top(thread, callee, caller);
+    if caller.frame.get() == Saved::Full {
+        // An upcall: word 0 says whether to go on.
+        if words[0] != 0 {
+            caller.condemn(if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] }, [0; 3]);
+        }
+    } else {
+        caller.set_words(words, Control::bytes(control.length()).delegate(received, 0).0);
+        caller.registers.set_status(0);
+        caller.frame.set(Saved::Words);
+    }
+    dispatch::resume_top(thread)
+}
+
+fn refuse_return(callee: Ref<Activation>, error: Error) -> ! {
+    callee.set_result(Err(error));
+    callee.leave()
+}
+
+#[inline(always)]
+fn copy_message(from: Ref<Activation>, to: Ref<Activation>, bytes: usize) {
+    if bytes == 0 {
+        return;
+    }
+    // SAFETY: both areas are pages of the nucleus, and `bytes` is at most a page.
+    unsafe {
+        let words = bytes.div_ceil(8);
+        core::ptr::copy_nonoverlapping(from.message_kernel as *const u64, to.message_kernel as *mut u64, words);
+    }
+}
+
+/// Copies or mints the entry that goes along with a message. Gives the receiver's index.
+fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, usize)) -> Result<usize, Error> {
+    let (domain, index) = to;
+    if index == 0 {
+        return Err(Error::NotAccepted);
+    }
+    let (place, index) = domain.vacancy(index)?;
+    let source = from.place(control.delegated())?;
+    if control.0 & Control::MINT != 0 {
+        let source = from.entry(control.delegated(), Kind::Service, rights::USE)?;
+        make_call_entry(source, badge, 0, domain, place)?;
+    } else {
+        copy_entry(from.entry(control.delegated(), source.kind(), 0)?, control.delegated_rights(), place)?;
+    }
+    Ok(index)
+}
+
+/// The last activation of an orphaned chain returned: the next orphan's turn.
+fn end_orphan(thread: Ref<Thread>, last: Ref<Activation>) -> ! {
+    chain::take_off_orphan(thread, last);
+    dispatch::resume_top(thread)
+}
+
+/// A called activation ends without returning: its caller gets `PeerDied`.
+pub fn abandon_call(thread: Ref<Thread>, top: Ref<Activation>) -> ! {
+    match top.caller.get() {
+        Some(caller) => {
+            chain::unlink_top(thread, top, caller);
+            chain::fail_call(caller, Error::PeerDied);
+            dispatch::resume_top(thread)
+        }
+        None => end_orphan(thread, top),
+    }
+}

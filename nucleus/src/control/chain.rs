@@ -1,0 +1,360 @@
+//! Chains of activations: how they change, and the split.
+//!
+//! A split cuts a chain between a lower and an upper share. The lower part gets an error and goes on
+//! with the thread; the upper part is an orphan: it goes on on the orphan thread of its lowest domain, and
+//! ends at its return. The orphans of a domain take turns on that thread, slice by slice, and one that waits leaves it
+//! to the others: else an orphan that waits for a lock would keep the one that holds the lock from running. Nothing is allocated.
+//!
+//! Invariant: an orphan without a thread waits for something, `Wait::Orphans` if that is its turn. The chain of an orphan thread
+//! never waits.
+
+use super::{deadline, priorities, ready};
+use crate::arch::memory;
+use crate::cpus::{counters, cpu, timer};
+use crate::objects::{Activation, Domain, Runs, Saved, State, Thread, Wait};
+use crate::pointer::{Link, Ref};
+use crate::report::trace;
+use abi::Error;
+use abi::info::status;
+
+/// Takes the top off its chain, which goes on at `caller`, and puts it back into its pool.
+#[inline(always)]
+pub fn unlink_top(thread: Ref<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
+    trace::back(Some(thread), top, caller);
+    top.caller.set(None);
+    top.thread.set(None);
+    caller.callee.set(None);
+    caller.state.set(State::Top);
+    thread.top.set(Some(caller));
+    if caller.deadline.get() != 0 {
+        deadline::clear(caller);
+    }
+    let lent = top.lent.get();
+    release(top);
+    if lent != 0 {
+        priorities::settle(thread);
+    }
+}
+
+/// Puts an activation back into its domain's pool; who waits for one makes the call again.
+#[inline(always)]
+fn release(activation: Ref<Activation>) {
+    let domain = activation.domain;
+    let share = domain.share();
+    activation.base.set(0);
+    priorities::set_lent(activation, 0);
+    activation.state.set(State::Free);
+    activation.next.set(share.pool.get());
+    share.pool.set(Some(activation));
+    if domain.waiters.head.get().is_some() {
+        wake_waiter(domain);
+    }
+}
+
+/// Lets the first who waits for an activation of `domain` call again; false if nobody does.
+pub fn wake_waiter(domain: Ref<Domain>) -> bool {
+    let Some(waiter) = domain.waiters.take() else { return false };
+    waiter.wait.set(Wait::No);
+    deadline::clear(waiter);
+    resume(waiter);
+    true
+}
+
+/// The top of a chain waits no more; true if it precedes what runs here.
+#[inline(always)]
+pub fn resume(top: Ref<Activation>) -> bool {
+    match top.thread.get() {
+        Some(thread) => ready::make_ready(thread),
+        None => resume_orphan(top),
+    }
+}
+
+/// The call that `caller` made ends with an error; an upcall that fails is the end of its domain, once `caller` goes on.
+pub fn fail_call(caller: Ref<Activation>, error: Error) {
+    if caller.frame.get() == Saved::Full {
+        // No page fault of a user has a code of 0.
+        caller.condemn(status::PAGE_FAULT, [0, 0, error as u64]);
+    } else {
+        caller.set_result(Err(error));
+    }
+}
+
+pub fn take_off_orphan(thread: Ref<Thread>, last: Ref<Activation>) {
+    last.thread.set(None);
+    release(last);
+    trace::cut(thread, None);
+    thread.top.set(None);
+    thread.bottom.set(None);
+    adopt_next(thread);
+}
+
+/// The orphan thread, which has no chain, takes the next one of its domain's queue.
+fn adopt_next(thread: Ref<Thread>) -> bool {
+    let home = thread.home;
+    let Some(top) = home.orphans.take() else { return false };
+    top.wait.set(Wait::No);
+    adopt(thread, top);
+    true
+}
+
+fn adopt(thread: Ref<Thread>, top: Ref<Activation>) {
+    let mut priority = 0;
+    thread.bottom.set(set_thread(top, Some(thread), |activation| priority = priorities::higher(activation, priority)));
+    thread.top.set(Some(top));
+    thread.fresh.set(true);
+    thread.left.set(thread.slice.get());
+    priorities::settle_at(thread, priority);
+}
+
+/// The orphan thread lets go of its chain.
+fn put_down(thread: Ref<Thread>, top: Ref<Activation>) {
+    trace::cut(thread, None);
+    set_thread(top, None, |_| ());
+    thread.top.set(None);
+    thread.bottom.set(None);
+}
+
+/// The chain of an orphan thread, which has stopped, waits: the next orphan has its turn.
+pub fn leave_waiting(thread: Ref<Thread>) {
+    if let Some(top) = thread.top.get() {
+        put_down(thread, top);
+    }
+    if adopt_next(thread) {
+        ready::make_ready(thread);
+    }
+}
+
+/// The chain of an orphan thread, which does not run, waits for its next turn if an orphan of its domain waits that ranks no lower:
+/// that has its turn now.
+pub fn take_turns(thread: Ref<Thread>) {
+    let next = thread.home.orphans.head.get().filter(|next| next.amount.get() >= thread.priority.get());
+    if let (Some(top), true) = (thread.top.get(), next.is_some()) {
+        put_down(thread, top);
+        park(top, thread.home);
+        adopt_next(thread);
+    }
+}
+
+/// An orphan that waits for its turn has what somebody of this priority waits for: it ranks so, before others that do, and has
+/// its turn at once if the orphan that has one now does not rank higher.
+pub fn hasten(top: Ref<Activation>, priority: u8) {
+    let home = top.awaited_domain();
+    home.orphans.remove(top);
+    top.amount.set(top.amount.get().max(priority));
+    home.orphans.insert(top, |other| other.amount.get() <= top.amount.get());
+    let Some(thread) = home.orphan_thread.get().filter(|thread| thread.priority.get() <= priority) else { return };
+    if thread.runs.get() == Runs::Ready {
+        take_turns(thread);
+        ready::post_again(thread);
+    } else {
+        thread.priority.set(priority);
+        ready::interrupt(thread.cpu.get());
+    }
+}
+
+/// Sets the thread of a whole chain, from its top down, and does something else with each; gives the bottom.
+#[inline(always)]
+fn set_thread(top: Ref<Activation>, thread: Link<Thread>, mut each: impl FnMut(Ref<Activation>)) -> Link<Activation> {
+    let mut activation = top;
+    loop {
+        activation.thread.set(thread);
+        trace::adopt(thread, activation, activation == top);
+        each(activation);
+        match activation.caller.get() {
+            Some(caller) => activation = caller,
+            None => return Some(activation),
+        }
+    }
+}
+
+/// An orphan without a thread can go on: its domain's orphan thread takes it now or later. True if it precedes what runs
+/// here.
+#[cold]
+fn resume_orphan(top: Ref<Activation>) -> bool {
+    let mut bottom = top;
+    while let Some(caller) = bottom.caller.get() {
+        bottom = caller;
+    }
+    let domain = bottom.domain;
+    match domain.orphan_thread.get() {
+        Some(thread) if thread.top.get().is_none() => {
+            adopt(thread, top);
+            ready::make_ready(thread)
+        }
+        _ => {
+            park(top, domain);
+            false
+        }
+    }
+}
+
+/// An orphan waits for its turn on the orphan thread of `domain`, which looks at its queue when it is dispatched: the highest
+/// first, those that rank the same in turn.
+fn park(top: Ref<Activation>, domain: Ref<Domain>) {
+    top.wait.set(Wait::Orphans);
+    top.waits_on.set(domain.address());
+    top.amount.set(priorities::priority_of(top));
+    domain.orphans.insert(top, |other| other.amount.get() < top.amount.get());
+    if let Some(thread) = domain.orphan_thread.get() {
+        thread.moves.set(true);
+    }
+}
+
+/// Cuts the chain above `lower`, which is calling. Afterwards `lower` is the top of its thread, which
+/// does not run; the upper part is an orphan.
+pub fn split_above(lower: Ref<Activation>) {
+    let held = lower.held();
+    if let Some(thread) = lower.thread.get() {
+        cpu::hold_up_thread(thread);
+    }
+    let (Some(upper), thread) = (lower.callee.get(), lower.thread.get()) else { return };
+    counters::all(held).splits.up();
+    upper.caller.set(None);
+    lower.callee.set(None);
+    lower.state.set(State::Top);
+    let mut top = upper;
+    // Who was returned to keeps its last callee.
+    while let (State::Calling, Some(callee)) = (top.state.get(), top.callee.get()) {
+        top = callee;
+    }
+    if top.wait.get() == Wait::Orphans {
+        stop_waiting(top);
+    }
+    let waiting = top.wait.get() != Wait::No;
+    deadline::clear(lower);
+    if let Some(thread) = thread {
+        trace::cut(thread, Some(lower));
+        thread.top.set(Some(lower));
+        priorities::settle(thread);
+    }
+    // It goes on as urgently as before.
+    let base = thread
+        .map_or(0, |thread| thread.bottom.get().map_or(0, |bottom| bottom.base.get()).max(thread.own_priority.get()));
+    upper.base.set(upper.base.get().max(base.min(upper.domain.max_priority.get())));
+    let runs = thread.map_or(Runs::Blocked, |thread| thread.runs.get());
+    let runs_on = thread.filter(|thread| thread.runs.get() == Runs::Running).map(|thread| thread.cpu.get());
+    match upper.domain.orphan_thread.get().filter(|orphan| orphan.top.get().is_none() && !waiting) {
+        Some(orphan) => {
+            adopt(orphan, top);
+            if let Some(cpu) = runs_on {
+                let now = timer::now();
+                orphan.runs.set(Runs::Running);
+                orphan.started.set(now);
+                orphan.cpu.set(cpu);
+                orphan.slice_end.set(now + orphan.slice.get());
+                cpu.thread.set(Some(orphan));
+                trace::run(orphan);
+            } else {
+                ready::make_ready(orphan);
+            }
+        }
+        None => {
+            set_thread(top, None, |_| ());
+            if let Some(cpu) = runs_on {
+                cpu.leave_thread();
+            }
+            if !waiting {
+                park(top, upper.domain);
+            }
+        }
+    }
+    if runs != Runs::Ready
+        && let Some(thread) = thread
+    {
+        thread.runs.set(Runs::Blocked);
+    }
+}
+
+/// Takes an activation, whose domain is dead or whose thread is removed, out of its chain and queues.
+/// What it called goes on as an orphan; who called it gets `PeerDied`.
+pub fn cut_out(activation: Ref<Activation>) {
+    if activation.state.get() == State::Free {
+        activation.domain.shares().for_each(|share| share.pool.set(None));
+        return;
+    }
+    if let Some(thread) = activation.thread.get() {
+        cpu::hold_up_thread(thread);
+    }
+    if activation.state.get() == State::Calling {
+        split_above(activation);
+    }
+    stop_waiting(activation);
+    let thread = activation.thread.get();
+    let caller = activation.caller.take();
+    activation.thread.set(None);
+    activation.state.set(State::Free);
+    if let Some(caller) = caller {
+        caller.callee.set(None);
+        caller.state.set(State::Top);
+        deadline::clear(caller);
+        fail_call(caller, Error::PeerDied);
+        if let Some(thread) = thread {
+            trace::cut(thread, Some(caller));
+            thread.top.set(Some(caller));
+            look_anew(thread);
+        }
+        resume(caller);
+    } else if let Some(thread) = thread {
+        trace::cut(thread, None);
+        thread.top.set(None);
+        thread.bottom.set(None);
+        if thread.runs.get() == Runs::Running {
+            thread.cpu.get().leave_thread();
+        }
+        thread.runs.set(Runs::Blocked);
+        if thread.carries_orphans {
+            leave_waiting(thread);
+        } else {
+            thread.ended.set(true);
+        }
+    }
+}
+
+/// What the top of a thread was is so no more: if it runs on another CPU, which is held up, that finds out.
+pub fn look_anew(thread: Ref<Thread>) {
+    let held = thread.held();
+    if thread.runs.get() == Runs::Running {
+        let home = thread.cpu.get();
+        if home != cpu::this(held) {
+            home.disturbed.set(true);
+        }
+    }
+}
+
+/// Takes the top of a chain out of whatever queue it is in.
+pub fn stop_waiting(activation: Ref<Activation>) {
+    deadline::clear(activation);
+    match activation.wait.get() {
+        Wait::Semaphore => {
+            activation.semaphore().give_up(activation);
+            if activation.holder.get().is_some() {
+                priorities::end(activation);
+            }
+        }
+        Wait::Pool => {
+            let domain = activation.awaited_domain();
+            domain.waiters.remove(activation);
+            if activation.frame.get() == Saved::Words {
+                // The call is not made again.
+                activation.registers.pc.update(|pc| pc + memory::SYSTEM_CALL_BYTES);
+            }
+        }
+        Wait::Orphans => {
+            let domain = activation.awaited_domain();
+            domain.orphans.remove(activation);
+        }
+        Wait::No => {}
+    }
+    activation.wait.set(Wait::No);
+}
+
+/// The deadline of `activation` has passed: what it waits for or called ends with `Timeout`.
+pub fn time_out(activation: Ref<Activation>) {
+    if activation.state.get() == State::Calling {
+        split_above(activation);
+    } else {
+        stop_waiting(activation);
+    }
+    fail_call(activation, Error::Timeout);
+    resume(activation);
+}

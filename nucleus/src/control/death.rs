@@ -1,0 +1,74 @@
+//! The death of a domain: alive, then dead (nothing runs in it any more), then removed by the owner of its original entry
+//! (`removal`).
+
+use super::{dispatch, seats};
+use crate::cpus::{counters, cpu};
+use crate::objects::{Domain, SLOW_DEAD, is_seat};
+use crate::pointer::{Held, Ref};
+use crate::report::log::{self, Part};
+use crate::report::trace;
+
+/// The domain stops for good: what it called goes on as orphans once it is removed, who called it gets
+/// `PeerDied`, its owner is told. Nothing runs in it from here on.
+pub fn die(domain: Ref<Domain>, status: u64) {
+    let held = domain.held();
+    if domain.slow.get() & SLOW_DEAD != 0 {
+        return;
+    }
+    domain.slow.update(|value| value | SLOW_DEAD);
+    domain.status.set(status);
+    trace::died(domain);
+    counters::all(held).deaths.up();
+    if status != 0 {
+        tell_death(domain, status, 0);
+    }
+    leave_all(domain);
+    seats::domain_died(domain);
+    if let Some(semaphore) = domain.death_semaphore.get() {
+        semaphore.signal();
+    }
+}
+
+/// Every other CPU that is in a domain that died leaves it; none is on a short way into it.
+fn leave_all(domain: Ref<Domain>) {
+    let held = domain.held();
+    for other in cpu::others(held) {
+        cpu::hold_up(other);
+        if other.domain.get() == Some(domain) && !other.idle.get() {
+            other.disturbed.set(true);
+        }
+    }
+}
+
+/// As [`die`], in two stretches: false after the first, which only tells.
+pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
+    let tells = !domain.death_told.get();
+    if tells {
+        tell_death(domain, status, 0);
+    } else {
+        die(domain, status);
+    }
+    !tells
+}
+
+/// Says in the log, once, that the domain dies, and why if `owner` has put that together.
+pub fn tell_death(domain: Ref<Domain>, status: u64, owner: usize) {
+    let held = domain.held();
+    if !domain.death_told.replace(true) && !log::finish(held, log::part_of(domain), owner) {
+        log::line_in(held, log::part_of(domain), &death_line(&domain, status), &[]);
+    }
+}
+
+/// How the line about a death begins.
+pub fn death_line(domain: &Ref<Domain>, status: u64) -> [Part<'_>; 6] {
+    let (number, name, status) = (Part::Number(domain.number), Part::Foreign(domain.name_bytes()), Part::Hex(status));
+    [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status]
+}
+
+/// The running thread is in a domain that died: goes on with its caller, or lets others run.
+pub fn leave_dead(held: Held) -> ! {
+    match cpu::this(held).thread.get() {
+        Some(thread) if !is_seat(thread) => dispatch::resume_top(thread),
+        _ => dispatch::enter(held, abi::sched::Event::Choose, 0),
+    }
+}

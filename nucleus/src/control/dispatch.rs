@@ -1,0 +1,471 @@
+//! What runs next on a CPU: entering `sched`, letting a thread run, waiting, and leaving the nucleus.
+
+use super::chain::{self, fail_call, take_off_orphan, unlink_top};
+use super::ready::{hand_over_step, hand_over_to, is_unread, move_away, seats};
+use super::{deadline, fault, numbers};
+use crate::cpus::entry;
+use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
+use crate::memory::frames;
+use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, Saved, Seat, Thread, is_seat};
+use crate::pointer::{Held, Ref};
+use crate::report::trace;
+use abi::Error;
+use abi::sched::{Event, IDLE, RUN};
+
+/// A light operation that ends with success gives way to what precedes it now.
+pub fn precede_from_operation(held: Held) {
+    if let Some(activation) = cpu::this(held).activation.get() {
+        activation.set_result(Ok(0));
+    }
+    give_way(held, Event::Preempted);
+}
+
+/// The running thread, whose frame is complete, goes back to `sched` with `event`.
+pub fn give_way(held: Held, event: Event) -> ! {
+    let cpu = cpu::this(held);
+    cpu.preempt.set(false);
+    let Some(seat) = cpu.seat.get() else { give_way_to_nobody(cpu) };
+    let now = timer::now();
+    match cpu.thread.get().filter(|thread| !is_seat(*thread)) {
+        Some(thread) => {
+            trace::stop(thread, event as u64);
+            stop(thread, Runs::Ready, now);
+            thread.left.set(if event == Event::Preempted {
+                thread.slice_end.get().saturating_sub(now).max(1)
+            } else {
+                thread.slice.get()
+            });
+            enter_seat(held, seat, event, thread.word(), now)
+        }
+        None => enter_seat(held, seat, Event::Choose, 0, now),
+    }
+}
+
+/// There is no scheduler on this CPU: before the first took its seat the running thread goes on; afterwards it goes to
+/// another CPU.
+#[cold]
+fn give_way_to_nobody(cpu: Ref<Cpu>) -> ! {
+    let held = cpu.held();
+    if seats(held).taken.get() == 0 {
+        match cpu.activation.get() {
+            Some(activation) => activation.leave(),
+            None => boot_next(held),
+        }
+    }
+    if let Some(thread) = cpu.thread.get().filter(|thread| !is_seat(*thread)) {
+        stop(thread, Runs::Ready, timer::now());
+        move_away(thread);
+    }
+    idle(held)
+}
+
+/// `op::YIELD`.
+pub fn yield_(held: Held, _: u64, _: u64) -> Reply {
+    let cpu = cpu::this(held);
+    let (Some(thread), Some(seat)) = (cpu.thread.get().filter(|thread| !is_seat(*thread)), cpu.seat.get()) else {
+        return Err(Error::NotRunnable).into();
+    };
+    if let Some(activation) = cpu.activation.get() {
+        // Its frame is light: it made an operation that is.
+        activation.registers.set_result(0, 0);
+    }
+    let now = timer::now();
+    trace::stop(thread, Event::Yielded as u64);
+    stop(thread, Runs::Ready, now);
+    enter_seat(held, seat, Event::Yielded, thread.word(), now)
+}
+
+/// The running thread waits; its frame is complete.
+#[inline(always)]
+pub fn block_current(held: Held) -> ! {
+    let now = timer::now();
+    if let Some(thread) = cpu::this(held).thread.get().filter(|thread| !is_seat(*thread)) {
+        trace::stop(thread, 0);
+        stop(thread, Runs::Blocked, now);
+        if thread.carries_orphans {
+            chain::leave_waiting(thread);
+        }
+    }
+    match cpu::this(held).seat.get() {
+        Some(seat) => enter_seat(held, seat, Event::Choose, 0, now),
+        None => without_seat(held),
+    }
+}
+
+#[cold]
+fn without_seat(held: Held) -> ! {
+    if seats(held).taken.get() == 0 && cpu::this(held).number == 0 { boot_next(held) } else { idle(held) }
+}
+
+#[inline(always)]
+fn stop(thread: Ref<Thread>, runs: Runs, now: u64) {
+    thread.runs.set(runs);
+    thread.used.update(|value| value + (now - thread.started.get()));
+}
+
+/// Enters `sched` at its entry.
+pub fn enter(held: Held, event: Event, word: u64) -> ! {
+    match cpu::this(held).seat.get() {
+        Some(seat) => enter_seat(held, seat, event, word, timer::now()),
+        None => without_seat(held),
+    }
+}
+
+#[inline(always)]
+fn enter_seat(held: Held, seat: Seat, event: Event, word: u64, now: u64) -> ! {
+    trace::schedule(seat.domain, event as u64);
+    let cpu = cpu::this(held);
+    cpu.patience_ends.set(now + seats(held).patience.get());
+    timer::arm_no_later_than(held, cpu.patience_ends.get());
+    cpu.thread.set(Some(seat.thread));
+    if seat.activation.is_special() {
+        enter_specially(event as u64, word, seat.activation)
+    }
+    seat.activation.make_current_plainly();
+    seat.activation.leave_to_entry(event as u64, word)
+}
+
+#[inline(never)]
+fn enter_specially(event: u64, word: u64, seat: Ref<Activation>) -> ! {
+    seat.make_current();
+    seat.leave_to_entry(event, word)
+}
+
+/// Before a scheduler took its seat only one thread runs; when it ends, its successor does.
+fn boot_next(held: Held) -> ! {
+    match seats(held).boot_successor.take() {
+        Some(thread) => run(thread),
+        None => panic!("the last boot thread stopped before a scheduler took its seat"),
+    }
+}
+
+/// Lets a thread, which is ready, run now.
+#[inline(always)]
+pub fn run(thread: Ref<Thread>) -> ! {
+    let held = thread.held();
+    cpu::this(held).preempt.set(false);
+    let now = timer::now();
+    thread.runs.set(Runs::Running);
+    thread.started.set(now);
+    thread.slice_end.set(now + thread.left.get());
+    timer::arm_no_later_than(held, thread.slice_end.get());
+    cpu::this(held).thread.set(Some(thread));
+    trace::run(thread);
+    resume_top(thread)
+}
+
+/// `op::DISPATCH`.
+pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
+    let cpu = cpu::this(held);
+    // Who runs as a seat's thread has the seat of this CPU, and a ring.
+    if !cpu.thread.get().is_some_and(is_seat) {
+        return Err(Error::NoRight).into();
+    }
+    if what != RUN {
+        return hand_over_to(held, what, number).into();
+    }
+    if is_unread(cpu.ring.get()) {
+        if cpu.hands_over.get() != 0 {
+            hand_over_step(cpu);
+        }
+        counters::all(held).again.up();
+        return Err(Error::Again).into();
+    }
+    if number as usize == IDLE {
+        cpu.counts.dispatches.update(|value| value + 1);
+        idle(held);
+    }
+    match numbers::by_number(held, number as usize) {
+        Some(thread) if thread.can_run() && thread.cpu.get() == cpu => {
+            cpu.counts.dispatches.update(|value| value + 1);
+            run(thread)
+        }
+        Some(thread) if thread.moves.get() && thread.runs.get() == Runs::Ready && thread.cpu.get() == cpu => {
+            if thread.carries_orphans {
+                cpu.counts.dispatches.update(|value| value + 1);
+                run_orphan(thread)
+            }
+            move_away(thread);
+        }
+        _ => {}
+    }
+    counters::all(held).not_runnable.up();
+    Err(Error::NotRunnable).into()
+}
+
+/// As [`run`], of an orphan thread: whoever had its turn goes behind the orphans that wait for theirs.
+#[cold]
+fn run_orphan(thread: Ref<Thread>) -> ! {
+    if !thread.fresh.get() {
+        chain::take_turns(thread);
+    }
+    thread.fresh.set(false);
+    thread.moves.set(thread.home.orphans.head.get().is_some());
+    run(thread)
+}
+
+/// Goes on with the chain of the running thread, past domains that died.
+#[inline(always)]
+pub fn resume_top(thread: Ref<Thread>) -> ! {
+    match thread.top.get() {
+        Some(top) if !top.is_special() => {
+            top.make_current_plainly();
+            top.leave_lightly()
+        }
+        _ => unwind(thread),
+    }
+}
+
+/// As [`resume_top`], whose top is dead or gone, or has special state.
+fn unwind(thread: Ref<Thread>) -> ! {
+    let held = thread.held();
+    let mut steps = STEPS / 2;
+    while let Some(top) = thread.top.get() {
+        if !top.domain.is_dead() {
+            top.make_current();
+            top.leave()
+        }
+        if steps == 0 {
+            give_way(held, Event::Preempted)
+        }
+        steps -= 1;
+        match top.caller.get() {
+            Some(caller) => {
+                unlink_top(thread, top, caller);
+                fail_call(caller, Error::PeerDied);
+            }
+            None if thread.carries_orphans => take_off_orphan(thread, top),
+            None => break,
+        }
+    }
+    thread.ended.set(!thread.carries_orphans);
+    block_current(held)
+}
+
+/// Nothing can run: clears frames ahead, then sleeps until an interrupt.
+pub fn idle(held: Held) -> ! {
+    let cpu = cpu::this(held);
+    rest(held, true);
+    trace::idle(held);
+    if cfg!(feature = "checked") {
+        let runs_here = |thread: Ref<Thread>| thread.runs.get() == Runs::Running && thread.cpu.get() == cpu;
+        if let Some(number) =
+            (1..numbers::used(held)).find(|number| numbers::by_number(held, *number).is_some_and(runs_here))
+        {
+            panic!("thread {number} runs while its CPU is idle");
+        }
+    }
+    if cpu.domain.get().is_some_and(|domain| domain.is_dead()) {
+        root::leave(held);
+    }
+    special::save(held);
+    timer::arm_no_later_than(held, deadline::earliest(held));
+    while !lock::is_wanted() {
+        // SAFETY: the idle CPU has nothing on its stack that is needed: an interrupt that comes now begins anew.
+        unsafe { entry::interrupt_window() }
+        if !frames::clear_one_ahead(held) {
+            break;
+        }
+    }
+    if cpu.seat.get().is_some() && is_unread(cpu.ring.get()) {
+        wake_up(held)
+    }
+    cpu.disturbed.set(false);
+    // SAFETY: the idle CPU has nothing on its stack; the next interrupt begins anew.
+    unsafe { entry::idle_wait() }
+}
+
+/// The CPU has something to do again.
+pub fn wake_up(held: Held) -> ! {
+    rest(held, false);
+    // What was changed while it slept is seen now.
+    cpu::this(held).disturbed.set(false);
+    enter(held, Event::Choose, 0)
+}
+
+/// A CPU that just joined, with the lock, waits until it gets a scheduler.
+pub fn begin(held: Held) -> ! {
+    idle(held)
+}
+
+/// From `entry.s`, with an empty stack.
+#[unsafe(export_name = "go_on")]
+extern "C" fn go_on_from_entry() -> ! {
+    // SAFETY: the way here took the lock.
+    go_on(unsafe { Held::new() })
+}
+
+/// Goes on with whatever runs on this CPU, which others may have changed.
+pub fn go_on(held: Held) -> ! {
+    let cpu = cpu::this(held);
+    let is_new = cpu.disturbed.take() || cpu.activation.get().is_none();
+    if let Some(thread) = cpu.thread.get().filter(|thread| !is_seat(*thread)) {
+        if cpu.preempt.get() {
+            give_way(held, Event::Preempted)
+        }
+        if is_new {
+            // It may be that the timer's interrupt was taken just now.
+            timer::arm_no_later_than(held, thread.slice_end.get());
+            resume_top(thread)
+        }
+    } else if is_new {
+        enter(held, Event::Choose, 0)
+    }
+    match cpu.activation.get() {
+        Some(activation) => activation.leave(),
+        None => enter(held, Event::Choose, 0),
+    }
+}
+
+/// Lets interrupts and other CPUs in. If there are any this does not return: the running activation goes on later with what
+/// it has saved, so that must be whole.
+pub fn preemption_point(held: Held) {
+    if lock::is_wanted() {
+        lock::pass();
+        // SAFETY: nothing is borrowed, and nothing on the stack is needed any more.
+        unsafe { entry::go_on_afresh() }
+    }
+    window(held);
+}
+
+/// As [`preemption_point`], when nothing is known but what the running activation has saved: if only other CPUs want
+/// the lock this returns when they had it.
+pub fn pause(held: Held) {
+    if lock::is_wanted() {
+        lock::pass();
+        if cpu::this(held).disturbed.get() {
+            // SAFETY: nothing is borrowed, and nothing on the stack is needed: what goes on later is saved in the activation.
+            unsafe { entry::go_on_afresh() }
+        }
+    }
+    window(held);
+}
+
+fn window(held: Held) {
+    cpu::this(held).window.set(true);
+    // SAFETY: by contract of the callers.
+    unsafe { entry::interrupt_window() }
+    cpu::this(held).window.set(false);
+}
+
+/// The CPU has nothing to do from now on; or has again.
+pub fn rest(held: Held, is_idle: bool) {
+    let cpu = cpu::this(held);
+    let now = timer::now();
+    if is_idle {
+        cpu.idle_since.set(now);
+    } else {
+        cpu.counts.idle.update(|value| value + (now - cpu.idle_since.get()));
+    }
+    cpu.idle.set(is_idle);
+}
+
+/// As [`lock::wait`], for a system call by `entry`, whose code this was: returns if it can go on. If not, what the activation
+/// has saved makes the call anew.
+#[unsafe(no_mangle)]
+extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
+    let held = wait_in_call();
+    if entry.code.get() != code {
+        go_on(held)
+    }
+}
+
+/// As [`lock::wait`], for a V that was made already.
+#[unsafe(no_mangle)]
+extern "C" fn lock_wait_given() -> ! {
+    go_on(wait_in_call())
+}
+
+fn wait_in_call() -> Held {
+    // SAFETY: before the lock is ours this only looks at the block of this CPU, which does not yet wait.
+    let held = unsafe { Held::new() };
+    let cpu = cpu::this(held);
+    let published = cpu.settles.get().is_some();
+    lock::wait();
+    let kept = cpu.settles.take();
+    if let Some(semaphore) = kept {
+        semaphore.settle();
+    }
+    // Who was held up looks at the entry anew: another semaphore may stand there, with other rights.
+    if cpu.disturbed.get() || published && kept.is_none() {
+        go_on(held)
+    }
+    held
+}
+
+impl Ref<Activation> {
+    /// Enters a scheduler's seat anew with two words; it is current.
+    #[inline(always)]
+    pub fn leave_to_entry(self, word0: u64, word1: u64) -> ! {
+        let held = self.held();
+        translations::check_before_leaving(held);
+        // SAFETY: entry and stack were checked when the seat was taken; all other registers are cleared.
+        unsafe { entry::leave_to_entry(word0, word1, self.address()) }
+    }
+    /// Enters a service in this activation, which was just called and is current.
+    #[inline(always)]
+    pub fn leave_to_service(self, pc: u64, badge: u64, words: &[u64; 5], control: u64) -> ! {
+        let held = self.held();
+        translations::check_before_leaving(held);
+        // SAFETY: entry address and stack were checked when they were given; all other registers are cleared.
+        unsafe { entry::leave_to_service(self.address(), pc, badge, words, control) }
+    }
+    /// Whether [`Self::make_current`] has more to do than [`Self::make_current_plainly`].
+    #[inline(always)]
+    pub fn is_special(self) -> bool {
+        let held = self.held();
+        self.domain.slow.get() | cpu::this(held).special.get() != 0
+    }
+    /// Makes this activation, whose thread is the running one, the running activation of the CPU.
+    pub fn make_current(self) {
+        if self.is_special() {
+            special::load(self);
+        }
+        self.make_current_plainly();
+    }
+    /// As [`Self::make_current`], when neither this nor the last activation has special state.
+    #[inline(always)]
+    pub fn make_current_plainly(self) {
+        let held = self.held();
+        let cpu = cpu::this(held);
+        let domain = self.domain;
+        if cpu.domain.get() != Some(domain) {
+            let (table, limit) = (domain.table, domain.limit.get());
+            cpu.domain.set(Some(domain));
+            cpu.table.set(table);
+            cpu.limit.set(limit);
+            root::load(held, domain.root);
+        }
+        cpu.activation.set(Some(self));
+    }
+    /// Leaves the nucleus to this activation, which is current.
+    #[inline(always)]
+    pub fn leave(self) -> ! {
+        let held = self.held();
+        translations::check_before_leaving(held);
+        // SAFETY: the frame says which registers were saved; all were user's or checked.
+        unsafe {
+            match self.frame.get() {
+                Saved::Light => entry::leave_to_light(self.address()),
+                Saved::Words | Saved::Call | Saved::Bounded => entry::leave_to_words(self.address()),
+                Saved::Full => entry::leave_to_full(self.address()),
+                Saved::Condemned => fault::condemned(self),
+            }
+        }
+    }
+    /// As [`Self::leave`], when the frame is light most of the time: nothing else is looked at then.
+    #[inline(always)]
+    pub fn leave_lightly(self) -> ! {
+        let held = self.held();
+        translations::check_before_leaving(held);
+        if self.frame.get() != Saved::Light {
+            self.leave_with_more()
+        }
+        // SAFETY: the frame is light, so these registers were saved; all were user's or checked.
+        unsafe { entry::leave_to_light(self.address()) }
+    }
+    #[inline(never)]
+    fn leave_with_more(self) -> ! {
+        self.leave()
+    }
+}

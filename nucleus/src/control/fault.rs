@@ -1,0 +1,93 @@
+//! Faults of users: calls through the upcall portals of the faulting domain's own table.
+
+use super::{call, death, dispatch};
+use crate::cpus::{counters, cpu};
+use crate::objects::arch::Registers;
+use crate::objects::{Activation, is_seat};
+use crate::pointer::Ref;
+use crate::report::log::{self, Part};
+use crate::report::trace;
+use abi::info::status;
+use abi::layout::{EXCEPTION, PAGE_FAULT};
+use abi::rights::Kind;
+use abi::{Control, Error};
+use core::cell::Cell;
+
+/// A page fault at `address`: the portal of the first range that holds it is called with
+/// `(address, instruction pointer, error code)`; word 0 of its answer is 0 to try again.
+pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
+    let held = activation.held();
+    counters::all(held).faults.up();
+    trace::page_fault(activation, address, code);
+    let range = activation.domain.ranges.iter().map(Cell::get).position(|(start, end)| (start..end).contains(&address));
+    let error = match range {
+        Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.pc.get(), code, 0, 0], 0),
+        None => Error::Empty,
+    };
+    activation.condemn(status::PAGE_FAULT, [address, code, error as u64]);
+    condemned(activation)
+}
+
+/// Another exception: `(vector, error code, instruction pointer, stack pointer)` and the registers in
+/// the message area.
+pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
+    trace::exception(activation, vector, code);
+    let saved = &activation.registers;
+    // SAFETY: the message area is a page of the nucleus.
+    unsafe { (activation.message_kernel as *mut Registers).copy_from(saved, 1) };
+    let bytes = size_of::<Registers>();
+    let error = upcall(activation, EXCEPTION, [vector, code, saved.pc.get(), saved.sp.get(), 0], bytes);
+    activation.condemn(status::EXCEPTION + vector, [vector, code, error as u64]);
+    condemned(activation)
+}
+
+/// Calls an upcall portal on behalf of the faulting activation; returns only if that cannot be done.
+#[inline(always)]
+fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usize) -> Error {
+    let held = activation.held();
+    if cpu::this(held).thread.get().is_some_and(is_seat) {
+        return Error::NotRunnable;
+    }
+    let entry = match activation.domain.entry(index, Kind::Call, 0) {
+        Ok(entry) => entry,
+        Err(error) => return error,
+    };
+    call::upcall(activation, entry, words, Control::bytes(bytes))
+}
+
+/// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, and done, and
+/// the activation is left, each in a stretch of its own. After an interrupt it goes on here; how far it got says the
+/// status that is saved. The words are those of [`Ref::condemn`]. Nothing of this stands where a user can write.
+pub fn condemned(activation: Ref<Activation>) -> ! {
+    let held = activation.held();
+    loop {
+        dispatch::pause(held);
+        let (step, words) = (activation.registers.status(), activation.registers.words());
+        let owner = activation.address();
+        match step {
+            0 => log::begin(held, owner, &death::death_line(&activation.domain, words[0])),
+            1 => log::go_on(held, owner, &reason(activation.registers.pc.get(), words)),
+            2 => death::tell_death(activation.domain, words[0], owner),
+            3 => death::die(activation.domain, words[0]),
+            _ => death::leave_dead(held),
+        }
+        activation.registers.set_words(words, 0);
+        activation.registers.set_status(step + 1);
+    }
+}
+
+/// Why, as the end of a line.
+fn reason(pc: u64, [died, _, which, code, error]: [u64; 5]) -> [Part<'static>; 8] {
+    let [at, with, why] = [", pc ", ", code ", ": "].map(Part::Text);
+    let (none, pc) = (Part::Text(""), Part::Hex(pc));
+    let short = |text| [Part::Text(text), none, at, pc, none, none, none, none];
+    let Err(error) = Error::from_status(error) else { return short(": its handler gave up") };
+    if code == 0 && died == status::PAGE_FAULT {
+        return short(": its handler ended without an answer");
+    }
+    let (what, which) = match died {
+        status::PAGE_FAULT => (": page fault at ", Part::Hex(which)),
+        _ => (": exception ", Part::Number(which)),
+    };
+    [Part::Text(what), which, at, pc, with, Part::Hex(code), why, Part::Text(error.text())]
+}

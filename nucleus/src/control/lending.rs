@@ -1,0 +1,105 @@
+//! Priority lending: a thread that waits for what others hold lends them its priority.
+//!
+//! - A lock is the runtime's; the nucleus only learns, with P, which activation of the waiter's own domain holds it.
+//! - A caller that waits for an activation of a domain lends to one that is in use there and could go on.
+//! - The ceiling of a portal is lent to the activation that is called, for the length of the call.
+//!
+//! An activation has the highest priority lent to it until the lender stops waiting or it returns, and its thread runs with
+//! the highest of its own and those of its chain. A lender without a share of time lifts that of the thread. What waits itself
+//! passes it on. While anything is lent in a domain,
+//! returns from there take the slow path, which takes back what was lent to those that leave.
+
+use super::priorities::{set_lent, thread_of};
+use super::{chain, ready};
+use crate::objects::{Activation, Domain, Runs, State, Thread, Wait};
+use crate::pointer::{Link, Ref, look};
+
+/// Waits that are followed from one waiter.
+const MAX_FOLLOWED: usize = 8;
+
+/// Activations in use that one waiter looks at: of a pool, the newest first, and of the chains of orphans.
+const MAX_LOOKED_AT: u32 = 32;
+
+/// The running activation begins to wait for what activation `holder` (from 1) of its domain has.
+pub fn begin(waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
+    waiter.amount.set(thread.priority.get());
+    let mut found = waiter.domain.activations.get();
+    while let Some(activation) = found.filter(|activation| activation.number as u64 != holder) {
+        found = activation.domain_next.get();
+    }
+    waiter.holder.set(found);
+    if let Some(holder) = found {
+        holder.is_holder.set(true);
+        lend(waiter, holder, thread.priority.get(), !thread.has_share(), MAX_LOOKED_AT);
+    }
+}
+
+/// The running activation begins to wait for one of `callee`, whose CPUs are stopped. One that is free is enough: it lends to the
+/// first that could go on with this priority, or whose wait can be followed.
+pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
+    let Some(thread) = waiter.thread.get() else { return };
+    let lifts = !thread.has_share();
+    waiter.amount.set(thread.priority.get());
+    let (mut next, mut steps) = (callee.activations.get(), MAX_LOOKED_AT);
+    while let Some(activation) = next.filter(|_| steps > 0) {
+        next = activation.domain_next.get();
+        if activation.state_there() == State::Free || activation.bottom.get() {
+            continue;
+        }
+        steps -= 1;
+        let top = match activation.thread.get() {
+            Some(thread) if thread.priority.get() >= waiter.amount.get() && !(lifts && thread.has_share()) => continue,
+            Some(thread) => look(&thread.top),
+            None => top_of(activation, &mut steps),
+        };
+        if top.is_some_and(|top| top.wait.get() != Wait::Semaphore || top.holder.get().is_some()) {
+            return lend(waiter, activation, waiter.amount.get(), lifts, MAX_LOOKED_AT);
+        }
+    }
+}
+
+/// Lends `priority` to an activation, and to what its chain waits for in turn; `lifts` their shares of time, too.
+fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, lifts: bool, mut steps: u32) {
+    for _ in 0..MAX_FOLLOWED {
+        let (thread, state) = (thread_of(holder), holder.state_there());
+        if state == State::Free {
+            return;
+        }
+        set_lent(holder, holder.lent.get().max(priority));
+        let top = match thread {
+            Some(thread) if thread.priority.get() < priority || lifts && thread.has_share() => {
+                thread.priority.set(thread.priority.get().max(priority));
+                if lifts {
+                    thread.set_share(true);
+                }
+                lender.raised.set(thread.number);
+                if thread.runs.get() == Runs::Ready {
+                    return ready::post_again(thread);
+                }
+                look(&thread.top)
+            }
+            Some(_) => return,
+            None => top_of(holder, &mut steps),
+        };
+        let Some(top) = top else { return };
+        let next = match top.wait.get() {
+            Wait::Orphans => return chain::hasten(top, priority),
+            Wait::Semaphore => top.holder.get(),
+            Wait::Pool => top.awaited_domain().activations.get().filter(|first| !first.bottom.get()),
+            Wait::No => return,
+        };
+        top.amount.set(top.amount.get().max(priority));
+        let Some(next) = next else { return };
+        (lender, holder) = (top, next);
+    }
+}
+
+/// The top of the chain of an activation, if it is no more than `steps` away; they count down.
+fn top_of(activation: Ref<Activation>, steps: &mut u32) -> Link<Activation> {
+    let mut top = activation;
+    while let (State::Calling, Some(callee)) = (top.state.get(), top.callee.get()) {
+        *steps = steps.checked_sub(1)?;
+        top = callee;
+    }
+    Some(top)
+}

@@ -1,0 +1,20 @@
+//! What runs, waits and goes: threads and chains of activations, the scheduler's side, faults, interrupts, death and removal.
+
+pub mod activation;
+pub mod call;
+pub mod chain;
+pub mod deadline;
+pub mod death;
+pub mod dispatch;
+pub mod domain;
+pub mod fault;
+pub mod interrupt;
+pub mod lending;
+pub mod numbers;
+pub mod priorities;
+pub mod ready;
+pub mod removal;
+pub mod seats;
+pub mod semaphore;
+pub mod thread;
+pub mod traps;

@@ -1,0 +1,195 @@
+//! The nucleus's side of the `sched` protocol (`abi::sched`). No queue of ready threads is here.
+//!
+//! Invariant: a thread that is `Ready` was posted to the active seat's ring since it last ran, or given
+//! to `sched` as operand of an event; `sched` has it in its queue once it has read the ring. A number
+//! whose last post is still unread is not posted again: so it is in the ring at most once, and the ring
+//! has a slot for each.
+
+use super::numbers;
+use crate::cpus::cpu;
+use crate::objects::{Cpu, Runs, Seat, Thread, is_seat};
+use crate::pointer::{Held, Link, Nucleus, Ref};
+use crate::report::trace;
+use abi::sched::{Ring as SharedRing, ThreadWord, hand_to};
+use abi::{Error, MAX_THREADS};
+use core::cell::Cell;
+use core::sync::atomic::AtomicU32;
+use parallel::ring::{self, Ring};
+
+/// What is known of schedulers.
+pub struct Seats {
+    /// Who stands by.
+    pub standby: Cell<Option<Seat>>,
+    /// CPUs with a scheduler.
+    pub taken: Cell<usize>,
+    /// How long `sched` may take, in ticks.
+    pub patience: Cell<u64>,
+    /// Runs when the first boot thread ends.
+    pub boot_successor: Cell<Link<Thread>>,
+}
+
+static SEATS: Nucleus<Seats> = Nucleus::new(Seats {
+    standby: Cell::new(None),
+    taken: Cell::new(0),
+    patience: Cell::new(0),
+    boot_successor: Cell::new(None),
+});
+
+/// The seats of schedulers.
+pub fn seats(held: Held) -> &'static Seats {
+    SEATS.get(held)
+}
+
+/// The thread that runs after the first boot thread, before there is a scheduler.
+pub fn set_boot_successor(thread: Ref<Thread>) {
+    let held = thread.held();
+    SEATS.get(held).boot_successor.set(Some(thread));
+}
+
+/// The words of a ring.
+#[inline(always)]
+fn words_of(ring: *mut SharedRing) -> Ring<'static> {
+    // SAFETY: a ring is a page of the nucleus that its seat's activation owns; whoever touches its words does it
+    // atomically.
+    unsafe {
+        Ring {
+            written: AtomicU32::from_ptr(&raw mut (*ring).written),
+            read: AtomicU32::from_ptr(&raw mut (*ring).read),
+            slots: &*(&raw const (*ring).slots).cast::<[AtomicU32; abi::sched::RING_SLOTS]>(),
+        }
+    }
+}
+
+/// Whether a ring holds what its scheduler has not read.
+#[inline(always)]
+pub fn is_unread(ring: *mut SharedRing) -> bool {
+    // SAFETY: a ring is a page of the nucleus that its seat's activation owns; whoever touches these two words does it
+    // atomically.
+    unsafe {
+        let [written, read] = [&raw mut (*ring).written, &raw mut (*ring).read].map(|word| AtomicU32::from_ptr(word));
+        ring::is_unread(written, read)
+    }
+}
+
+/// `Cpu::ring` while threads are still to be handed over: never read to the end.
+static UNREAD: [AtomicU32; 2] = [AtomicU32::new(1), AtomicU32::new(0)];
+
+/// Tells the thread's scheduler that it is ready; without one it is told when it takes its seat.
+#[inline(always)]
+fn post(thread: Ref<Thread>) {
+    let home = thread.cpu.get();
+    if let Some(seat) = thread.cpu.get().seat.get() {
+        let number = thread.number as usize % MAX_THREADS;
+        let same = |word| ThreadWord(word).number() == number;
+        let posted = &home.posted[number];
+        posted.set(words_of(seat.ring).post(thread.word() as u32, posted.get() as u32, same) as u16);
+    }
+}
+
+/// A thread that is ready has another priority now.
+pub fn post_again(thread: Ref<Thread>) {
+    post(thread);
+}
+
+/// The thread can run: hands it to the scheduler of its CPU. True if it precedes what runs here.
+#[inline]
+pub fn make_ready(thread: Ref<Thread>) -> bool {
+    if thread.runs.get() != Runs::Blocked || thread.ended.get() {
+        return false;
+    }
+    trace::wake(thread);
+    thread.runs.set(Runs::Ready);
+    hand_in(thread)
+}
+
+/// Posts a ready thread and interrupts what it precedes on its CPU; true if that is here.
+fn hand_in(thread: Ref<Thread>) -> bool {
+    let held = thread.held();
+    let home = thread.cpu.get();
+    if home.seat.get().is_none() {
+        // Its CPU has no scheduler, or lost it while the thread waited.
+        return SEATS.get(held).taken.get() != 0 && move_away(thread);
+    }
+    post(thread);
+    let precedes = home.idle.get()
+        || home.thread.get().is_some_and(|current| !is_seat(current) && thread.priority.get() > current.priority.get());
+    if precedes {
+        interrupt(home);
+    }
+    precedes && home == cpu::this(held)
+}
+
+/// What runs on a CPU gives way to `sched`, here when the running operation ends.
+pub fn interrupt(cpu: Ref<Cpu>) {
+    let held = cpu.held();
+    cpu.preempt.set(true);
+    if cpu != cpu::this(held) {
+        cpu::this(held).counts.wakes.update(|count| count + 1);
+        cpu::kick(cpu);
+    }
+}
+
+/// A thread goes to a CPU that has a scheduler, if possible one on which it may run; true if it precedes what runs here.
+pub fn move_away(thread: Ref<Thread>) -> bool {
+    let held = thread.held();
+    let seated = |cpu: &Ref<Cpu>| cpu.seat.get().is_some();
+    let allowed = |cpu: &Ref<Cpu>| thread.may_run_on(*cpu);
+    let found = cpu::all(held).find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all(held).find(seated));
+    let Some(cpu) = found else { return false };
+    thread.go_to(cpu);
+    thread.runs.get() == Runs::Ready && hand_in(thread)
+}
+
+/// A scheduler hands a ready thread that was taken out of its ring to another one, or takes it.
+#[cold]
+pub fn hand_over_to(held: Held, what: u64, number: u64) -> Result<u64, Error> {
+    let target = (what as usize).wrapping_sub(hand_to(0) as usize);
+    let target = cpu::of(held, target).filter(|cpu| cpu.seat.get().is_some()).ok_or(Error::BadArgument)?;
+    let found = numbers::by_number(held, number as usize).filter(|thread| thread.runs.get() == Runs::Ready);
+    let thread = found.ok_or(Error::NotRunnable)?;
+    if !thread.may_run_on(target) {
+        return Err(Error::BadArgument);
+    }
+    let is_same = |word| ThreadWord(word).number() == number as usize;
+    let posted = thread.cpu.get().posted[number as usize % MAX_THREADS].get();
+    if thread.cpu.get().seat.get().is_some_and(|seat| words_of(seat.ring).holds(posted as u32, is_same)) {
+        return Err(Error::NotRunnable);
+    }
+    thread.go_to(target);
+    target.counts.received.update(|value| value + 1);
+    hand_in(thread);
+    Ok(0)
+}
+
+/// The new scheduler of a CPU is to get every thread of that CPU that is ready, and those of CPUs that have no scheduler: a
+/// few whenever it dispatches, before it may.
+pub fn hand_over(target: Ref<Cpu>) {
+    let held = target.held();
+    target.hands_over.set(1);
+    target.ring.set((&raw const UNREAD).cast_mut().cast());
+    if target != cpu::this(held) {
+        cpu::kick(target);
+    }
+}
+
+/// Numbers of threads that one step of a hand-over looks at.
+const HANDED_OVER: usize = 16;
+
+#[cold]
+pub fn hand_over_step(cpu: Ref<Cpu>) {
+    let held = cpu.held();
+    let first = cpu.hands_over.get() as usize;
+    let end = numbers::used(held).min(first + HANDED_OVER);
+    for number in first..end {
+        match numbers::by_number(held, number).filter(|thread| thread.runs.get() == Runs::Ready) {
+            Some(thread) if thread.cpu.get() == cpu => post(thread),
+            Some(thread) if thread.cpu.get().seat.get().is_none() => drop(move_away(thread)),
+            _ => {}
+        }
+    }
+    cpu.hands_over.set(end as u16);
+    if end == numbers::used(held) {
+        cpu.hands_over.set(0);
+        cpu.ring.set(cpu.seat.get().map_or(core::ptr::null_mut(), |seat| seat.ring));
+    }
+}

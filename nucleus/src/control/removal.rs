@@ -1,0 +1,161 @@
+//! Removal of entries and of the objects whose originals they are, one bounded step at a time.
+
+use super::death::die_step;
+use super::{activation, chain, domain, interrupt, priorities, thread};
+use crate::arch::processor;
+use crate::cpus::cpu;
+use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
+use crate::pointer::Ref;
+use abi::info::status;
+use abi::rights::Kind;
+
+/// Entries of a table that one step of a removal looks at.
+const ENTRIES_PER_STEP: usize = 32;
+
+/// Does a bounded part of emptying `entry` with all that was derived from it; true when it is empty.
+pub fn remove_step(entry: Ref<Entry>) -> bool {
+    if entry.kind() == Kind::Revoked {
+        entry.vacate(Kind::Empty);
+        return true;
+    }
+    if entry.node_reference().is_original() {
+        begin(entry);
+    }
+    if entry.revoke_one() {
+        return false;
+    }
+    if entry.node_reference().is_original() && !destroy_step(entry) {
+        return false;
+    }
+    entry.vacate(Kind::Empty);
+    true
+}
+
+/// The object whose original is `entry` is going from here on. A domain is dead before.
+fn begin(entry: Ref<Entry>) {
+    if let Some(thread) = entry.object::<Thread>() {
+        thread.is_going.set(true);
+    } else if let Some(account) = entry.object::<Account>() {
+        account.is_going.set(true);
+    } else if let Some(semaphore) = entry.object::<Semaphore>() {
+        semaphore.is_going.set(true);
+    }
+}
+
+/// Does a part of destroying the object whose original, now without copies, is `entry`.
+fn destroy_step(entry: Ref<Entry>) -> bool {
+    if let Some(domain) = entry.object::<Domain>() {
+        return domain.remove_step();
+    }
+    if let Some(thread) = entry.object::<Thread>() {
+        return remove_thread_step(thread);
+    }
+    if let Some(account) = entry.object::<Account>() {
+        account.disown();
+    } else if let Some(semaphore) = entry.object::<Semaphore>() {
+        entry.shut(Kind::Empty);
+        if semaphore.dismiss_one() {
+            return false;
+        }
+        semaphore.retire();
+    } else if entry.kind() == Kind::Interrupt {
+        interrupt::release(entry.held(), entry.word0.get() as usize);
+    }
+    true
+}
+
+/// The first activation of a thread goes, then the thread; what it called goes on as an orphan.
+fn remove_thread_step(thread: Ref<Thread>) -> bool {
+    if let Some(bottom) = thread.bottom.get() {
+        if priorities::forget(bottom) {
+            return false;
+        }
+        chain::cut_out(bottom);
+        activation::free(bottom);
+        return false;
+    }
+    thread::free(thread);
+    true
+}
+
+impl Ref<Domain> {
+    /// Removes a bounded part of what the domain, which is dead, has; true when it is gone. A domain in its table goes first,
+    /// and those in that one's: at most [`MAX_NESTING`].
+    pub fn remove_step(self) -> bool {
+        let (mut outer, mut innermost) = (None, self);
+        while let Some(inner) = innermost.inner.get() {
+            (outer, innermost) = (Some(innermost), inner);
+        }
+        let entry = innermost.entry.get();
+        let is_gone = innermost.remove_own_step();
+        let (true, Some(outer)) = (is_gone, outer) else { return is_gone };
+        outer.inner.set(None);
+        if let Some(entry) = entry {
+            entry.vacate(Kind::Empty);
+        }
+        false
+    }
+
+    /// As [`Self::remove_step`], of one domain; what it finds in the table is removed by the steps to come.
+    fn remove_own_step(self) -> bool {
+        let held = self.held();
+        if let Some(other) = cpu::others(held).find(|other| other.domain_there() == Some(self)) {
+            // It is about to leave, or sleeps there. CPUs of an emulator take turns.
+            cpu::kick(other);
+            processor::relax();
+            return false;
+        }
+        if chain::wake_waiter(self) {
+            return false;
+        }
+        if let Some(spare) = self.spare.take() {
+            activation::release(spare);
+            return false;
+        }
+        if let Some(activation) = self.activations.get() {
+            if priorities::forget(activation) {
+                return false;
+            }
+            let was_free = activation.state.get() == State::Free;
+            chain::cut_out(activation);
+            if was_free {
+                activation::free_first(self);
+            }
+            return false;
+        }
+        if let Some(thread) = self.threads.get() {
+            if let Some(entry) = thread.entry.get() {
+                if entry.revoke_one() {
+                    return false;
+                }
+                entry.vacate(Kind::Revoked);
+            }
+            thread::free_first(self);
+            return false;
+        }
+        if let Some(mapping) = self.mappings.get() {
+            mapping.remove_step();
+            return false;
+        }
+        for _ in 0..ENTRIES_PER_STEP {
+            let Ok(place) = self.place(self.removal_cursor.get() as usize) else {
+                domain::free(self);
+                return true;
+            };
+            let vacant = place.is_vacant();
+            if let Some(inner) = place.object::<Domain>().filter(|_| place.node_reference().is_original()) {
+                if !inner.is_dead() {
+                    die_step(inner, status::KILLED);
+                } else if !place.revoke_one() {
+                    self.inner.set(Some(inner));
+                }
+            } else if vacant || remove_step(place) {
+                self.removal_cursor.update(|value| value + 1);
+            }
+            if !vacant {
+                return false;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,166 @@
+//! Counting semaphores. The fast paths of P and V are in `entry.s`; here is what happens when somebody
+//! waits. How the count is kept while several CPUs change it is in the crate `parallel`.
+
+use super::{chain, deadline, dispatch, lending, priorities};
+use crate::cpus::cpu::{self, several};
+use crate::cpus::timer;
+use crate::memory::slab;
+use crate::objects::{Activation, Reply, Semaphore, Thread, Wait, is_seat};
+use crate::pointer::Ref;
+use abi::{Error, NEVER};
+
+/// P found no token. Word 1 is the deadline in nanoseconds, word 2 the activation of the caller's domain, from 1, that
+/// holds what is waited for; 0 = unknown.
+#[unsafe(no_mangle)]
+extern "C" fn semaphore_wait(semaphore: Ref<Semaphore>, deadline: u64, holder: u64) -> Reply {
+    let held = semaphore.held();
+    let (Some(activation), Some(thread)) = (cpu::this(held).activation.get(), cpu::this(held).thread.get()) else {
+        return Err(Error::NotRunnable).into();
+    };
+    if several(held) || deadline != NEVER || holder != 0 || is_seat(thread) {
+        return wait_with(semaphore, deadline, holder, activation, thread);
+    }
+    // Nothing came between since there was no token.
+    semaphore.count.enlist();
+    semaphore.queue(activation);
+    dispatch::block_current(held)
+}
+
+/// As [`semaphore_wait`] with all that can be.
+#[cold]
+fn wait_with(
+    semaphore: Ref<Semaphore>,
+    deadline: u64,
+    holder: u64,
+    activation: Ref<Activation>,
+    thread: Ref<Thread>,
+) -> Reply {
+    let held = semaphore.held();
+    semaphore.settle();
+    semaphore.count.enlist();
+    if semaphore.waiting.get() == 0 && semaphore.count.settle(1) {
+        // A token came meanwhile.
+        return Ok(0).into();
+    }
+    let refused = match deadline {
+        _ if is_seat(thread) => Some(Error::NotRunnable),
+        NEVER => None,
+        _ if deadline == 0 || timer::nanoseconds() >= deadline => Some(Error::Timeout),
+        _ => None,
+    };
+    if let Some(error) = refused {
+        semaphore.count.delist();
+        return Err(error).into();
+    }
+    if deadline != NEVER {
+        deadline::set(activation, timer::ticks(deadline));
+    }
+    semaphore.queue(activation);
+    if holder != 0 {
+        lending::begin(activation, thread, holder);
+    }
+    dispatch::block_current(held)
+}
+
+/// V found waiters.
+#[unsafe(no_mangle)]
+extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
+    let held = semaphore.held();
+    let mut precedes = false;
+    if semaphore.count.settle(semaphore.waiting.get() as usize) {
+        precedes = semaphore.serve_first();
+        if several(held) {
+            precedes |= semaphore.settle();
+        }
+    }
+    if precedes {
+        dispatch::precede_from_operation(held);
+    }
+    Ok(0).into()
+}
+
+impl Ref<Semaphore> {
+    /// Gives tokens that are there to those who wait; true if one of them precedes the running thread.
+    pub fn settle(self) -> bool {
+        let mut precedes = false;
+        while self.count.settle(self.waiting.get() as usize) {
+            precedes |= self.serve_first();
+        }
+        precedes
+    }
+
+    /// The first who waits gets a token; true if it precedes the running thread.
+    #[inline(always)]
+    fn serve_first(self) -> bool {
+        let Some(activation) = self.waiters.take() else { return false };
+        self.waiting.update(|value| value - 1);
+        activation.end_wait(Ok(0))
+    }
+
+    fn queue(self, activation: Ref<Activation>) {
+        activation.wait.set(Wait::Semaphore);
+        activation.waits_on.set(self.address());
+        self.waiters.append(activation);
+        self.waiting.update(|value| value + 1);
+    }
+
+    /// V from inside the nucleus (an interrupt, a death): the woken thread goes to the ring; true if it
+    /// precedes the running one.
+    pub fn signal(self) -> bool {
+        !self.gone.get() && !self.count.give() && self.settle()
+    }
+
+    /// `activation` stops waiting without a token.
+    pub fn give_up(self, activation: Ref<Activation>) {
+        self.waiters.remove(activation);
+        self.waiting.update(|value| value - 1);
+        self.count.delist();
+    }
+
+    /// Wakes one waiter because the semaphore goes; false if there is none.
+    pub fn dismiss_one(self) -> bool {
+        let Some(activation) = self.waiters.head.get() else { return false };
+        self.give_up(activation);
+        activation.end_wait(Err(Error::PeerDied));
+        true
+    }
+
+    /// The nucleus uses it, too.
+    pub fn hold(self) {
+        self.uses.update(|value| value + 1);
+    }
+
+    /// The nucleus uses it no more.
+    pub fn drop_hold(self) {
+        self.uses.update(|value| value - 1);
+        self.free_if_unused();
+    }
+
+    /// The original entry is gone and nobody waits any more.
+    pub fn retire(self) {
+        self.gone.set(true);
+        self.free_if_unused();
+    }
+
+    fn free_if_unused(self) {
+        if self.gone.get() && self.uses.get() == 0 {
+            slab::free(self);
+        }
+    }
+}
+
+impl Ref<Activation> {
+    /// The wait is over with this result; true if whoever waited precedes what runs here.
+    #[inline(always)]
+    fn end_wait(self, result: Result<u64, Error>) -> bool {
+        self.wait.set(Wait::No);
+        self.set_result(result);
+        if self.holder.get().is_some() {
+            priorities::end(self);
+        }
+        if self.deadline.get() != 0 {
+            deadline::clear(self);
+        }
+        chain::resume(self)
+    }
+}

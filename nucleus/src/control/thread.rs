@@ -1,0 +1,123 @@
+//! Making and freeing threads.
+
+use super::{activation, numbers};
+use crate::cpus::cpu;
+use crate::memory::slab;
+use crate::objects::{Cpu, Domain, Runs, Saved, State, Thread};
+use crate::pointer::{Fresh, Ref};
+use crate::report::trace;
+use abi::Error;
+
+/// A thread with nothing to run yet, charged to `home`.
+pub fn new_empty(home: Ref<Domain>, priority: u8, slice: u64, carries_orphans: bool) -> Result<Ref<Thread>, Error> {
+    let held = home.held();
+    let mut thread: Fresh<Thread> = slab::allocate(home.account)?;
+    let taken = home.account.take_number();
+    let number = taken.and_then(|()| {
+        numbers::take(held).ok_or_else(|| {
+            home.account.release_number();
+            Error::LimitReached
+        })
+    });
+    let number = match number {
+        Ok(number) => number,
+        Err(error) => {
+            slab::free(thread.share());
+            return Err(error);
+        }
+    };
+    (thread.number, thread.home, thread.carries_orphans) = (number, home, carries_orphans);
+    // The orphan thread was the first.
+    thread.is_first = home.thread_count.get() == 1;
+    let thread = thread.share();
+    numbers::set(thread);
+    thread.priority.set(priority);
+    thread.runs.set(Runs::Blocked);
+    thread.slice.set(slice);
+    thread.left.set(slice);
+    thread.own_priority.set(priority);
+    thread.set_cpus(home.cpus.get());
+    thread.cpu.set(thread.nearest_cpu());
+    thread.set_share(false);
+    thread.home_next.set(home.threads.get());
+    home.threads.set(Some(thread));
+    home.thread_count.update(|value| value + 1);
+    trace::thread(thread);
+    Ok(thread)
+}
+
+/// A thread at `pc` in `home`, not yet ready.
+pub fn new(
+    home: Ref<Domain>,
+    pc: u64,
+    stack: u64,
+    argument: u64,
+    priority: u8,
+    slice: u64,
+) -> Result<Ref<Thread>, Error> {
+    activation::check_address(pc)?;
+    let activation = activation::new(home, stack)?;
+    let thread = match new_empty(home, priority, slice, false) {
+        Ok(thread) => thread,
+        Err(error) => {
+            activation::free_first(home);
+            return Err(error);
+        }
+    };
+    activation.bottom.set(true);
+    activation.state.set(State::Top);
+    activation.thread.set(Some(thread));
+    let message = activation.message;
+    activation.registers.set_start(pc, stack, message);
+    activation.set_words([argument, 0, 0, 0, 0], 0);
+    activation.frame.set(Saved::Words);
+    thread.top.set(Some(activation));
+    thread.bottom.set(Some(activation));
+    Ok(thread)
+}
+
+/// Frees the thread, which is first in its home's list and has no chain.
+pub fn free_first(home: Ref<Domain>) {
+    let Some(thread) = home.threads.get() else { return };
+    home.threads.set(thread.home_next.get());
+    free_number(thread);
+    home.thread_count.update(|value| value - 1);
+    slab::free(thread);
+}
+
+fn free_number(thread: Ref<Thread>) {
+    let held = thread.held();
+    thread.home.account.release_number();
+    trace::thread_gone(held, thread.number);
+    numbers::give(held, thread.number);
+}
+
+/// Frees a thread that has no chain, wherever in its home's list.
+pub fn free(thread: Ref<Thread>) {
+    let home = thread.home;
+    if home.threads.get() == Some(thread) {
+        return free_first(home);
+    }
+    let mut previous = home.threads.get();
+    // As long as the domain has threads, which its account bounds.
+    while let Some(candidate) = previous {
+        if candidate.home_next.get() == Some(thread) {
+            candidate.home_next.set(thread.home_next.get());
+            break;
+        }
+        previous = candidate.home_next.get();
+    }
+    free_number(thread);
+    home.thread_count.update(|value| value - 1);
+    slab::free(thread);
+}
+
+impl Ref<Thread> {
+    /// This CPU if the thread may run here, or else the first on which it may.
+    pub fn nearest_cpu(self) -> Ref<Cpu> {
+        let held = self.held();
+        let (own, allowed) = (cpu::this(held), self.cpus.get() & cpu::mask(held));
+        let other = cpu::of(held, allowed.trailing_zeros() as usize).filter(|_| allowed >> own.number & 1 == 0);
+        other.unwrap_or(own)
+    }
+}

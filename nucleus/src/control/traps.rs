@@ -1,0 +1,133 @@
+//! Traps: faults, exceptions, interrupts.
+
+use super::dispatch::{enter, give_way, go_on, idle, rest, wake_up};
+use super::ready::{is_unread, seats};
+use super::seats::PATIENCE_MICROSECONDS;
+use super::{chain, deadline, death, fault, interrupt};
+use crate::arch::{interrupts, trap};
+use crate::cpus::{counters, cpu, lock, timer};
+use crate::objects::{Interrupt, Trap, is_seat};
+use crate::pointer::Held;
+use crate::report::log::{self, Part};
+use crate::report::{panic, trace};
+use abi::sched::Event;
+
+/// How often it may take half as long again.
+const CHANCES: u8 = 3;
+
+/// From user mode; all registers are in the running activation.
+#[unsafe(no_mangle)]
+extern "C" fn trap_from_user(vector: u64, code: u64) -> ! {
+    // SAFETY: the way here took the lock.
+    let held = unsafe { Held::new() };
+    let trap = trap::of_user(vector, code);
+    if cpu::this(held).disturbed.get() {
+        // While it waited for the lock. A fault comes again if it is one that goes on.
+        if let Trap::Interrupt = trap {
+            take_interrupt(held, vector);
+        }
+        go_on(held)
+    }
+    let Some(activation) = cpu::this(held).activation.get() else { panic!("a trap without an activation") };
+    match trap {
+        Trap::PageFault(address, code) => fault::page_fault(activation, address, code),
+        Trap::Exception => fault::exception(activation, vector, code),
+        Trap::Interrupt => {
+            take_interrupt(held, vector);
+            after_interrupt(held)
+        }
+        Trap::Nothing => activation.leave(),
+    }
+}
+
+/// From the nucleus: only the idle CPU takes interrupts there, and operations at their preemption points.
+#[unsafe(no_mangle)]
+extern "C" fn trap_from_nucleus(vector: u64, code: u64, pc: u64, sp: u64, frame: u64) -> ! {
+    // SAFETY: the way here took the lock.
+    let held = unsafe { Held::new() };
+    let cpu = cpu::this(held);
+    if trap::is_interrupt(vector) && (cpu.idle.get() || cpu.window.get()) {
+        cpu.window.set(false);
+        lock::catch_up(cpu);
+        take_interrupt(held, vector);
+        after_interrupt(held)
+    }
+    panic::trap(vector, code, pc, sp, frame, trap::fault_address())
+}
+
+fn take_interrupt(held: Held, vector: u64) {
+    counters::all(held).interrupts.up();
+    cpu::this(held).counts.interrupts.update(|count| count + 1);
+    let claimed = interrupts::claim(vector);
+    trace::interrupt(held, claimed as u64);
+    match interrupts::meaning(claimed) {
+        Interrupt::Timer => {
+            timer::fired(held);
+            interrupts::complete(claimed);
+            deadline_passed(held);
+            timer::arm_no_later_than(held, deadline::earliest(held));
+        }
+        Interrupt::OtherCpu => {
+            interrupts::complete(claimed);
+            cpu::this(held).kicked.set(false);
+        }
+        Interrupt::Line(line) => {
+            if line < interrupts::LINES {
+                interrupt::came(held, line);
+            }
+            interrupts::complete(claimed);
+        }
+        Interrupt::Nothing => {}
+    }
+    trace::interrupt_over(held);
+}
+
+/// After an interrupt: goes on with what was interrupted, or with `sched` if something precedes it.
+fn after_interrupt(held: Held) -> ! {
+    let cpu = cpu::this(held);
+    if cpu.idle.get() {
+        if cpu.seat.get().is_some() && is_unread(cpu.ring.get()) {
+            wake_up(held)
+        }
+        rest(held, false);
+        idle(held)
+    }
+    let now = timer::now();
+    let Some(thread) = cpu.thread.get() else { enter(held, Event::Choose, 0) };
+    if is_seat(thread) {
+        if now >= cpu.patience_ends.get() && cpu.chances_of.get() != cpu.counts.dispatches.get() {
+            cpu.chances.set(0);
+            cpu.chances_of.set(cpu.counts.dispatches.get());
+        }
+        if now >= cpu.patience_ends.get() && cpu.chances.get() < CHANCES {
+            // Once more: it may be that the CPU itself did not run, if it is one of an emulator.
+            cpu.patience_ends.set(now + seats(held).patience.get() / 2);
+            cpu.chances.update(|value| value + 1);
+        }
+        if now >= cpu.patience_ends.get() {
+            let patience = Part::Number(PATIENCE_MICROSECONDS);
+            log::line(held, &[Part::Text("the scheduler did not dispatch for microseconds: "), patience]);
+            let domain = thread.home;
+            death::die(domain, abi::info::status::KILLED);
+            enter(held, Event::Choose, 0)
+        }
+        timer::arm_no_later_than(held, cpu.patience_ends.get());
+    } else if seats(held).taken.get() == 0 {
+        // Before a scheduler took its seat one thread runs until it ends.
+    } else if cpu.preempt.get() || cpu.seat.get().is_none() {
+        give_way(held, Event::Preempted)
+    } else if now >= thread.slice_end.get() {
+        give_way(held, Event::SliceEnded)
+    } else {
+        timer::arm_no_later_than(held, thread.slice_end.get());
+    }
+    go_on(held)
+}
+
+/// Ends the wait or call whose deadline is the earliest, if that has passed. If another has, too, the timer's next
+/// interrupt comes at once.
+fn deadline_passed(held: Held) {
+    if let Some(activation) = deadline::due(held, timer::now()) {
+        chain::time_out(activation);
+    }
+}

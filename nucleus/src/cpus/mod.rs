@@ -1,0 +1,11 @@
+//! What each CPU has, and what CPUs do to each other: the nucleus lock, holding up, the loaded space, translations, the timer,
+//! special registers.
+
+pub mod counters;
+pub mod cpu;
+pub mod entry;
+pub mod lock;
+pub mod root;
+pub mod special;
+pub mod timer;
+pub mod translations;

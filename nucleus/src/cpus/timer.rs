@@ -1,0 +1,68 @@
+//! Time, and the timer of each CPU.
+//!
+//! There is no periodic tick. The timer is armed for the earliest moment that somebody asked for; a
+//! moment that is no longer wanted costs one early interrupt.
+
+use super::cpu;
+use crate::arch::timer as machine;
+use crate::objects::Rate;
+use crate::pointer::{Boot, Held};
+
+pub use machine::now;
+
+struct Clock {
+    start: u64,
+    rate: Rate,
+}
+
+static CLOCK: Boot<Clock> = Boot::new(Clock { start: 0, rate: Rate { nanoseconds: 1 << 32, microsecond: 1000 << 32 } });
+
+/// Learns how fast the clock is.
+pub fn init() {
+    let rate = machine::init();
+    // SAFETY: the first CPU runs alone, and looks at no clock meanwhile.
+    unsafe { *CLOCK.write() = Clock { start: now(), rate } };
+}
+
+/// Nanoseconds since boot.
+pub fn nanoseconds() -> u64 {
+    to_nanoseconds(now() - CLOCK.get().start)
+}
+
+/// The tick of a moment in nanoseconds since boot, rounded up; a moment out of range is never.
+pub fn ticks(nanoseconds: u64) -> u64 {
+    let clock = CLOCK.get();
+    let ticks = ((nanoseconds as u128) << 32) / clock.rate.nanoseconds as u128 + 1;
+    u64::try_from(ticks).map_or(u64::MAX, |ticks| ticks.saturating_add(clock.start))
+}
+
+/// Ticks as nanoseconds.
+pub fn to_nanoseconds(ticks: u64) -> u64 {
+    ((ticks as u128 * CLOCK.get().rate.nanoseconds as u128) >> 32) as u64
+}
+
+/// Microseconds as ticks.
+pub fn from_microseconds(microseconds: u64) -> u64 {
+    let ticks = (microseconds as u128 * CLOCK.get().rate.microsecond as u128) >> 32;
+    u64::try_from(ticks).unwrap_or(u64::MAX)
+}
+
+/// An interrupt comes to this CPU at `moment` (ticks) or before.
+#[inline(always)]
+pub fn arm_no_later_than(held: Held, moment: u64) {
+    if moment < cpu::this(held).armed.get() {
+        arm(held, moment);
+    }
+}
+
+#[cold]
+fn arm(held: Held, moment: u64) {
+    cpu::this(held).armed.set(moment);
+    machine::set(moment);
+}
+
+/// The timer's interrupt came.
+pub fn fired(held: Held) {
+    machine::stop();
+    cpu::this(held).armed.set(u64::MAX);
+}

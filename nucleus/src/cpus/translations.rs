@@ -1,0 +1,100 @@
+//! Translations that processors keep (TLBs): what got weaker is dropped on every CPU that may have it (*shootdown*), and a ledger
+//! of what is owed.
+//!
+//! Whoever takes rights out of a page table holds an [`Owed`] until `invalidate` consumes it. A checked
+//! build writes each debt of each CPU down, strikes it out when the processor is really told
+//! (`paid`, `all_paid`), and panics when the nucleus is left with one: the emulator never shows a stale
+//! translation, only the ledger does.
+
+use super::{counters, cpu};
+use crate::arch::paging;
+use crate::objects::Domain;
+use crate::pointer::{Held, Ref};
+
+/// A translation that the processor may still have and must not.
+#[must_use = "a stale translation stays until `invalidate`"]
+pub struct Owed {
+    domain: Ref<Domain>,
+    address: u64,
+}
+
+impl Owed {
+    /// The translation of `address` in the space of `domain` got weaker. Where translations are kept while another space is loaded
+    /// ([`paging::KEEPS_TRANSLATIONS`]) any CPU may have it, and this one, which tells all, owes it. Otherwise those owe it
+    /// that are in the space: loading a root drops all translations.
+    pub fn new(domain: Ref<Domain>, address: u64) -> Self {
+        let held = domain.held();
+        if cfg!(feature = "checked") {
+            let (own, root) = (cpu::this(held), domain.root);
+            if paging::KEEPS_TRANSLATIONS {
+                own.debts.add(root, address);
+                return Self { domain, address };
+            }
+            if own.domain.get() == Some(domain) {
+                own.debts.add(root, address);
+            }
+            for other in cpu::others(held).filter(|other| other.domain_there() == Some(domain)) {
+                // It could change the space, and so pay, without being seen.
+                cpu::hold_up(other);
+                if other.domain.get() == Some(domain) && !other.debts.is_full() {
+                    other.debts.add(root, address);
+                }
+            }
+        }
+        Self { domain, address }
+    }
+
+    /// Pays: drops the translation wherever a processor can have it.
+    pub fn invalidate(self) {
+        let (domain, address) = (self.domain, self.address);
+        let held = domain.held();
+        // Where translations outlive the space that is loaded, this reaches all CPUs.
+        if paging::KEEPS_TRANSLATIONS || cpu::this(held).domain.get() == Some(domain) {
+            counters::all(held).invalidations.up();
+            paging::drop_page(domain.root, address);
+            paid(held, domain.root, address);
+        }
+        if !paging::KEEPS_TRANSLATIONS {
+            shoot_down(domain);
+        }
+    }
+}
+
+/// Translations of `domain` got weaker: other CPUs that may have them forget them before they use any.
+#[inline(always)]
+fn shoot_down(domain: Ref<Domain>) {
+    let held = domain.held();
+    for other in cpu::others(held) {
+        if other.domain_there() == Some(domain) {
+            cpu::hold_up(other);
+            other.flush.set(true);
+        }
+    }
+}
+
+/// The translation of `address` in the space with this root is dropped, as far as this CPU owed it.
+fn paid(held: Held, root: u64, address: u64) {
+    if cfg!(feature = "checked") {
+        cpu::this(held).debts.strike_out(|debt| debt == (root, address));
+    }
+}
+
+/// All translations of the space with this root are dropped; of any space with `None`.
+pub fn all_paid(held: Held, root: Option<u64>) {
+    if cfg!(feature = "checked") {
+        cpu::this(held).debts.strike_out(|debt| root.is_none_or(|root| debt.0 == root));
+    }
+}
+
+/// Panics in a checked build if an invalidation is owed by this CPU.
+pub fn check_before_leaving(held: Held) {
+    if cfg!(feature = "checked") {
+        let debts = &cpu::this(held).debts;
+        assert!(
+            debts.count.get() == 0,
+            "leaving the nucleus with {} owed invalidations, one of {:#x}",
+            debts.count.get(),
+            debts.owed[0].get().1
+        );
+    }
+}

@@ -1,0 +1,553 @@
+//! Frames of RAM: one record each, and a buddy allocator over them (Knuth, *The Art of Computer
+//! Programming* 1, 2.5).
+//!
+//! A block of order n is 2^n frames, aligned to its size. The record of its first frame says whether
+//! it is free and of which order, and links it into the list of its order. A frame that is not free
+//! belongs to an account (see `account`): the record says which and what it is used for.
+//!
+//! Frames that come back one by one are *loose* at first, in a list of their own from which single frames are taken;
+//! they are joined to blocks only when a block is asked for and there is none, a few at a time.
+
+use crate::arch::memory::{self, DIRECT, physical};
+use crate::objects::{Account, FRAME, Frame, RECORD_BYTES, Table};
+use crate::pointer::{Held, Nucleus, Ref};
+use abi::boot::{BootInfo, MAX_REGIONS, Region};
+use core::cell::Cell;
+
+/// Orders of the buddy allocator: up to 4 MiB.
+pub const ORDERS: usize = 11;
+
+/// What a frame is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Use {
+    /// Not RAM, or the nucleus's from the start.
+    #[allow(dead_code, reason = "what a cleared record says")]
+    Reserved = 0,
+    /// First frame of a free block.
+    Free = 1,
+    /// Inside a block whose first frame says what it is.
+    Inside = 2,
+    /// A page of the nucleus (tables, message areas).
+    Kernel = 3,
+    /// Small objects.
+    Slab = 4,
+    /// Memory of users, with a mapping tree.
+    User = 5,
+    /// A page of the boot archive.
+    Archive = 6,
+    /// A last-level page table.
+    Table = 7,
+}
+
+/// One per frame.
+#[repr(C)]
+pub struct Record {
+    /// Who pays: physical address of the account / 64. Of a last-level page table: of its shadow.
+    owner: Cell<u32>,
+    /// What for.
+    pub used: Cell<Use>,
+    /// Order of a free block.
+    order: Cell<u8>,
+    /// Page tables: live entries. Users' memory: see [`set_going`].
+    pub count: Cell<u16>,
+}
+
+const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
+
+/// The neighbours of a free block in the list of its order: the next, and the one before. They stand in the records of its
+/// first two frames, so that memory which nobody uses is not touched; of a single frame in its first bytes.
+fn links(held: Held, frame: Frame, order: usize) -> [&'static Cell<u32>; 2] {
+    if order > 0 {
+        let [first, second, ..] = records(held, frame, order) else { outside(frame) };
+        return [&first.owner, &second.owner];
+    }
+    // SAFETY: the frame is free, and in the direct map.
+    unsafe { (*(address_of(frame) as *const [Cell<u32>; 2])).each_ref() }
+}
+
+struct Allocator {
+    /// Of the frames from [`memory::first_frame`] on.
+    records: Cell<*mut Record>,
+    frames: Cell<usize>,
+    lists: [Cell<Frame>; ORDERS],
+    free: Cell<usize>,
+    total: Cell<usize>,
+    boot: Cell<usize>,
+    cleared: [Cell<u32>; CLEARED],
+    cleared_count: Cell<usize>,
+    /// First of the loose frames.
+    loose: Cell<Frame>,
+    /// What the loader says is RAM.
+    ram: Cell<[Region; MAX_REGIONS]>,
+}
+
+/// Frames that are loose from the start.
+const LOOSE: usize = 256;
+
+/// Clear frames kept at hand.
+const CLEARED: usize = 64;
+
+static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
+    records: Cell::new(core::ptr::null_mut()),
+    frames: Cell::new(0),
+    lists: [const { Cell::new(0) }; ORDERS],
+    free: Cell::new(0),
+    total: Cell::new(0),
+    boot: Cell::new(0),
+    cleared: [const { Cell::new(0) }; CLEARED],
+    cleared_count: Cell::new(0),
+    loose: Cell::new(0),
+    ram: Cell::new([Region { start: 0, bytes: 0 }; MAX_REGIONS]),
+});
+
+/// The record of a frame of RAM.
+#[inline(always)]
+pub fn record(held: Held, frame: Frame) -> &'static Record {
+    let allocator = ALLOCATOR.get(held);
+    let place = frame.wrapping_sub(memory::first_frame());
+    if place >= allocator.frames.get() {
+        outside(frame)
+    }
+    // SAFETY: the array has `frames` records and lives for ever.
+    unsafe { &*allocator.records.get().add(place) }
+}
+
+/// The records of 2^order frames of RAM from one on.
+#[inline(always)]
+pub fn records(held: Held, frame: Frame, order: usize) -> &'static [Record] {
+    let allocator = ALLOCATOR.get(held);
+    let count = 1 << order;
+    let place = frame.wrapping_sub(memory::first_frame());
+    if place + count > allocator.frames.get() {
+        outside(frame)
+    }
+    // SAFETY: the array has `frames` records, of which these are some, and lives for ever.
+    unsafe { core::slice::from_raw_parts(allocator.records.get().add(place), count) }
+}
+
+/// Whether a frame has a record: it lies between the begin and the end of RAM, perhaps in a hole.
+pub fn is_ram(held: Held, frame: Frame) -> bool {
+    frame.wrapping_sub(memory::first_frame()) < ALLOCATOR.get(held).frames.get()
+}
+
+/// Whether a frame lies in a MiB that has RAM. Firmware keeps memory beside what it leaves to us; the holes between
+/// regions of RAM are for registers of devices.
+pub fn may_be_ram(held: Held, frame: Frame) -> bool {
+    const FIRMWARE: u64 = 1 << 20;
+    let at = (frame * FRAME) as u64 / FIRMWARE;
+    let has = |ram: &Region| (ram.start / FIRMWARE..(ram.start + ram.bytes).div_ceil(FIRMWARE)).contains(&at);
+    ALLOCATOR.get(held).ram.as_array_of_cells().iter().any(|ram| has(&ram.get()))
+}
+
+/// Whether a frame of RAM is used for this.
+#[inline(always)]
+pub fn is_of(held: Held, frame: Frame, used: Use) -> bool {
+    is_ram(held, frame) && record(held, frame).used.get() == used
+}
+
+/// The frame of an original mapping is about to be unmapped everywhere. Until it is charged anew.
+pub fn set_going(held: Held, frame: Frame) {
+    if is_of(held, frame, Use::User) {
+        record(held, frame).count.set(1);
+    }
+}
+
+/// See [`set_going`].
+pub fn is_going(held: Held, frame: Frame) -> bool {
+    is_of(held, frame, Use::User) && record(held, frame).count.get() != 0
+}
+
+#[cold]
+fn outside(frame: Frame) -> ! {
+    panic!("frame {frame:#x} is outside RAM")
+}
+
+/// The frame of an address in the direct map.
+pub fn frame_of(address: usize) -> Frame {
+    (physical(address) / FRAME) as Frame
+}
+
+/// The address of a frame in the direct map.
+pub fn address_of(frame: Frame) -> usize {
+    DIRECT + frame * FRAME
+}
+
+/// The table in a frame.
+pub fn table(_: Held, frame: Frame) -> &'static Table {
+    // SAFETY: the frame is a page table, reached under the nucleus lock.
+    unsafe { &*(address_of(frame) as *const Table) }
+}
+
+impl Record {
+    /// Who pays.
+    pub fn account(&self) -> Ref<Account> {
+        // SAFETY: a frame in use names a live account: accounts outlive what is charged to them.
+        unsafe { Ref::new((DIRECT + ((self.owner.get() as usize) << 6)) as *mut Account) }
+    }
+    /// `account` pays for it from now on.
+    #[inline(always)]
+    pub fn charge(&self, account: Ref<Account>, used: Use) {
+        // In the direct map, whose upper bits fall away.
+        self.owner.set((account.address() >> 6) as u32);
+        self.used.set(used);
+        self.count.set(0);
+    }
+    /// Of a last-level page table: the address of its shadow.
+    pub fn shadow(&self) -> usize {
+        DIRECT + ((self.owner.get() as usize) << 6)
+    }
+    /// The frame becomes a last-level page table with this shadow; who pays is known from elsewhere.
+    pub fn set_shadow(&self, address: usize) {
+        self.owner.set((address >> 6) as u32);
+        self.used.set(Use::Table);
+    }
+}
+
+impl Allocator {
+    fn push(&self, held: Held, frame: Frame, order: usize) {
+        let (list, record) = (&self.lists[order], record(held, frame));
+        let head = list.get();
+        record.used.set(Use::Free);
+        record.order.set(order as u8);
+        let [next, previous] = links(held, frame, order);
+        next.set(head as u32);
+        previous.set(0);
+        if head != 0 {
+            links(held, head, order)[1].set(frame as u32);
+        }
+        list.set(frame);
+    }
+
+    fn unlink(&self, held: Held, frame: Frame) {
+        let order = record(held, frame).order.get() as usize;
+        let [next, previous] = links(held, frame, order).map(|link| link.get() as Frame);
+        if next != 0 {
+            links(held, next, order)[1].set(previous as u32);
+        }
+        if previous != 0 {
+            links(held, previous, order)[0].set(next as u32);
+        } else {
+            self.lists[order].set(next);
+        }
+        record(held, frame).used.set(Use::Inside);
+    }
+
+    #[inline(never)]
+    fn allocate(&self, held: Held, order: usize) -> Option<Frame> {
+        let mut found = (order..ORDERS).find(|&order| self.lists[order].get() != 0)?;
+        let frame = self.lists[found].get();
+        self.unlink(held, frame);
+        while found > order {
+            found -= 1;
+            self.push(held, frame + (1 << found), found);
+        }
+        self.free.update(|count| count - (1 << order));
+        Some(frame)
+    }
+
+    /// Whether so many frames are kept one by one.
+    fn has_loose(&self, held: Held, count: usize) -> bool {
+        let mut frame = self.loose.get();
+        (1..count).for_each(|_| frame = if frame == 0 { 0 } else { links(held, frame, 0)[0].get() as Frame });
+        frame != 0
+    }
+
+    /// Has a larger block split into one of this order and the others that are left; false if there is none.
+    fn split(&self, held: Held, order: usize) -> bool {
+        let Some(frame) = self.allocate(held, order) else { return false };
+        self.free.update(|count| count + (1 << order));
+        self.push(held, frame, order);
+        true
+    }
+
+    #[inline(always)]
+    fn take_one(&self, held: Held) -> Option<Frame> {
+        if self.loose.get() == 0 { self.allocate(held, 0) } else { Some(self.take_loose(held)) }
+    }
+
+    /// Takes the first of the loose frames; there is one.
+    #[inline(always)]
+    fn take_loose(&self, held: Held) -> Frame {
+        let frame = self.loose.get();
+        self.loose.set(links(held, frame, 0)[0].get() as Frame);
+        self.free.update(|count| count - 1);
+        frame
+    }
+
+    /// Makes a frame of a block loose; false if there is none.
+    #[cold]
+    fn loosen(&self, held: Held) -> bool {
+        self.allocate(held, 0).map(|frame| self.give_one(held, frame)).is_some()
+    }
+
+    fn give_one(&self, held: Held, frame: Frame) {
+        links(held, frame, 0)[0].set(self.loose.replace(frame) as u32);
+        self.free.update(|count| count + 1);
+    }
+
+    fn release(&self, held: Held, mut frame: Frame, mut order: usize) {
+        self.free.update(|count| count + (1 << order));
+        while order + 1 < ORDERS {
+            let buddy = frame ^ (1 << order);
+            if !is_ram(held, buddy) || buddy == 0 {
+                break;
+            }
+            let entry = record(held, buddy);
+            if entry.used.get() != Use::Free || entry.order.get() as usize != order {
+                break;
+            }
+            self.unlink(held, buddy);
+            record(held, frame).used.set(Use::Inside);
+            frame = frame.min(buddy);
+            order += 1;
+        }
+        self.push(held, frame, order);
+    }
+}
+
+/// Takes a frame; its contents are whatever they were.
+#[inline(always)]
+pub fn allocate_one(held: Held) -> Option<Frame> {
+    let allocator = ALLOCATOR.get(held);
+    if allocator.loose.get() == 0 { allocate(held, 0) } else { allocator.take_one(held) }
+}
+
+/// Takes 2^order frames; their contents are whatever they were.
+pub fn allocate(held: Held, order: usize) -> Option<Frame> {
+    let allocator = ALLOCATOR.get(held);
+    if order > 0 {
+        return allocator.allocate(held, order);
+    }
+    allocator.take_one(held).or_else(|| {
+        let kept = allocator.cleared_count.get().checked_sub(1)?;
+        allocator.cleared_count.set(kept);
+        Some(allocator.cleared[kept].get() as Frame)
+    })
+}
+
+/// Frames that an operation takes one by one, at most, and the order of a block that has so many.
+const FEW: usize = 3;
+/// See `FEW`.
+const FEW_ORDER: usize = 2;
+
+/// Frames that [`prepare`] joins at once.
+const JOINED: usize = 3;
+
+/// One step towards a block of this order that is taken as it is, or, for order 0, towards a few frames that are taken in few
+/// instructions: splits a larger block, or joins some of the frames that are kept one by one. False when there is nothing to do,
+/// or nothing to do it with.
+pub fn prepare(held: Held, order: usize) -> bool {
+    let allocator = ALLOCATOR.get(held);
+    let wanted = if order == 0 { FEW_ORDER } else { order };
+    if order >= ORDERS || order == 0 && allocator.has_loose(held, FEW) {
+        return false;
+    }
+    if let Some(above) = allocator.lists[wanted..].iter().position(|first| first.get() != 0) {
+        return above > 0 && allocator.split(held, wanted);
+    }
+    if order == 0 || allocator.loose.get() == 0 && allocator.cleared_count.get() == 0 {
+        return false;
+    }
+    for _ in 0..JOINED {
+        if allocator.loose.get() != 0 {
+            allocator.release(held, allocator.take_loose(held), 0);
+        } else if let Some(count) = allocator.cleared_count.get().checked_sub(1) {
+            allocator.cleared_count.set(count);
+            allocator.release(held, allocator.cleared[count].get() as Frame, 0);
+        }
+    }
+    true
+}
+
+/// Takes one frame full of zeros, from those at hand if there are any.
+#[inline(always)]
+pub fn allocate_clear(held: Held) -> Option<Frame> {
+    let allocator = ALLOCATOR.get(held);
+    if let Some(count) = allocator.cleared_count.get().checked_sub(1) {
+        allocator.cleared_count.set(count);
+        let frame = allocator.cleared[count].get() as Frame;
+        if cfg!(feature = "checked") {
+            // SAFETY: the frame is nobody's, and in the direct map.
+            let words = unsafe { core::slice::from_raw_parts(address_of(frame) as *const u64, FRAME / 8) };
+            assert!(words.iter().all(|word| *word == 0), "frame {frame:#x} is not clear");
+        }
+        return Some(frame);
+    }
+    allocate_and_clear(held)
+}
+
+#[cold]
+fn allocate_and_clear(held: Held) -> Option<Frame> {
+    let frame = ALLOCATOR.get(held).take_one(held)?;
+    clear(frame);
+    Some(frame)
+}
+
+/// Fills a frame with zeros.
+#[inline(always)]
+pub fn clear(frame: Frame) {
+    // SAFETY: the caller has the frame to itself; it lies in the direct map.
+    unsafe { memory::clear_page(address_of(frame)) }
+}
+
+/// Clears one more frame for later, when there is nothing better to do.
+pub fn clear_one_ahead(held: Held) -> bool {
+    clear_ahead(held, CLEARED)
+}
+
+/// Clears one more frame for later; false when `count` are at hand or memory is scarce.
+#[inline(always)]
+pub fn clear_ahead(held: Held, count: usize) -> bool {
+    ALLOCATOR.get(held).cleared_count.get() < count.min(CLEARED) && clear_one(held)
+}
+
+fn clear_one(held: Held) -> bool {
+    let allocator = ALLOCATOR.get(held);
+    if allocator.free.get() < 4 * CLEARED {
+        return false;
+    }
+    if allocator.loose.get() == 0 && !allocator.loosen(held) {
+        return false;
+    }
+    let frame = allocator.take_loose(held);
+    clear(frame);
+    record(held, frame).used.set(Use::Inside);
+    let count = allocator.cleared_count.get();
+    allocator.cleared[count].set(frame as u32);
+    allocator.cleared_count.set(count + 1);
+    true
+}
+
+/// Gives back a frame that is full of zeros.
+pub fn release_clear(held: Held, frame: Frame) {
+    let allocator = ALLOCATOR.get(held);
+    if allocator.cleared_count.get() == CLEARED {
+        return allocator.give_one(held, frame);
+    }
+    allocator.cleared[allocator.cleared_count.get()].set(frame as u32);
+    allocator.cleared_count.update(|count| count + 1);
+}
+
+/// Gives 2^order frames back.
+pub fn release(held: Held, frame: Frame, order: usize) {
+    let allocator = ALLOCATOR.get(held);
+    if order == 0 { allocator.give_one(held, frame) } else { allocator.release(held, frame, order) }
+}
+
+/// Frames of RAM without image and holes, free ones, and those taken at boot.
+pub fn numbers(held: Held) -> (usize, usize, usize) {
+    let allocator = ALLOCATOR.get(held);
+    (allocator.total.get(), allocator.free.get() + allocator.cleared_count.get(), allocator.boot.get())
+}
+
+/// Sets up the records behind `reserved` (the image) and hands every usable frame to the allocator.
+/// The boot archive stays reserved, and `kept`.
+pub fn init(held: Held, info: &BootInfo, kept: [Region; 2]) -> Result<(), &'static str> {
+    let ram = &info.ram[..info.regions];
+    let top = ram.iter().map(|region| region.start + region.bytes).max().ok_or("the loader names no RAM")?;
+    let first = memory::first_frame();
+    let frames = (top as usize / FRAME).checked_sub(first).ok_or("RAM ends before it begins")?;
+    let bytes = (frames * size_of::<Record>()).next_multiple_of(FRAME);
+    let start = place(ram, bytes as u64, &[kept[0], info.archive, memory::device_tree()])
+        .ok_or("no room for the frame records")?;
+    let records = Region { start, bytes: bytes as u64 };
+    let allocator = ALLOCATOR.get(held);
+    allocator.records.set((DIRECT + start as usize) as *mut Record);
+    allocator.frames.set(frames);
+    allocator.ram.set(info.ram);
+    // SAFETY: `place` found these bytes in RAM, apart from image and archive.
+    unsafe { core::ptr::write_bytes(allocator.records.get() as *mut u8, 0, bytes) };
+    take_ram(held, info, kept, records, first..first + memory::BOOT_MAPPED / FRAME);
+    Ok(())
+}
+
+/// Hands over what only the final page tables reach.
+pub fn init_rest(held: Held, info: &BootInfo, kept: [Region; 2]) {
+    let allocator = ALLOCATOR.get(held);
+    let bytes = (allocator.frames.get() * size_of::<Record>()).next_multiple_of(FRAME);
+    let records = Region { start: physical(allocator.records.get() as usize) as u64, bytes: bytes as u64 };
+    let first = memory::first_frame();
+    take_ram(held, info, kept, records, first + memory::BOOT_MAPPED / FRAME..first + allocator.frames.get());
+    for frame in (0..LOOSE).map_while(|_| allocator.allocate(held, 0)) {
+        ALLOCATOR.get(held).give_one(held, frame);
+    }
+}
+
+/// Hands over the RAM `within`, in blocks that are as large as can be; what is kept is counted.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
+fn take_ram(
+    held: Held,
+    info: &BootInfo,
+    [image, begin]: [Region; 2],
+    records: Region,
+    within: core::ops::Range<usize>,
+) {
+    let allocator = ALLOCATOR.get(held);
+    let kept = [info.archive, memory::device_tree(), image, records, begin];
+    let kept = kept.map(|kept| kept.start as usize / FRAME..((kept.start + kept.bytes) as usize).div_ceil(FRAME));
+    for region in &info.ram[..info.regions] {
+        let mut frame = (region.start as usize).div_ceil(FRAME).max(1).max(within.start);
+        let last = ((region.start + region.bytes) as usize / FRAME).min(within.end);
+        while frame < last {
+            let order = match kept.iter().position(|kept| kept.contains(&frame)) {
+                Some(place) => {
+                    // Archive and device tree.
+                    if place < 2 {
+                        record(held, frame).used.set(Use::Archive);
+                    }
+                    allocator.boot.update(|count| count + 1);
+                    0
+                }
+                None => {
+                    let end = kept.iter().map(|kept| kept.start).filter(|start| *start > frame).fold(last, usize::min);
+                    let order = frame.trailing_zeros().min((end - frame).ilog2()).min(ORDERS as u32 - 1);
+                    allocator.release(held, frame, order as usize);
+                    order
+                }
+            };
+            frame += 1 << order;
+            allocator.total.update(|count| count + (1 << order));
+        }
+    }
+}
+
+/// Hands over a part of the image that is of no use any more; gives the number of frames.
+pub fn give_image_part(held: Held, part: Region) -> usize {
+    let allocator = ALLOCATOR.get(held);
+    let (first, count) = (part.start as usize / FRAME, part.bytes as usize / FRAME);
+    for frame in first..first + count {
+        allocator.release(held, frame as Frame, 0);
+        allocator.boot.update(|count| count - 1);
+    }
+    count
+}
+
+/// Counts frames that the nucleus keeps from boot on (page tables of the direct map).
+pub fn count_boot(held: Held, count: usize) {
+    ALLOCATOR.get(held).boot.update(|boot| boot + count);
+}
+
+/// Ends [`count_boot`].
+pub fn uncount_boot(held: Held, count: usize) {
+    ALLOCATOR.get(held).boot.update(|boot| boot - count);
+}
+
+fn overlaps(a: Region, b: Region) -> bool {
+    a.start < b.start + b.bytes && b.start < a.start + a.bytes
+}
+
+/// First place above 1 MiB for `bytes` in `ram` that touches none of `taken`.
+fn place(ram: &[Region], bytes: u64, taken: &[Region]) -> Option<u64> {
+    for region in ram {
+        let mut start = region.start.max(0x10_0000).next_multiple_of(FRAME as u64);
+        while start + bytes <= region.start + region.bytes {
+            match taken.iter().find(|other| overlaps(Region { start, bytes }, **other)) {
+                Some(other) => start = (other.start + other.bytes).next_multiple_of(FRAME as u64),
+                None => return Some(start),
+            }
+        }
+    }
+    None
+}

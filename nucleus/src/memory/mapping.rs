@@ -1,0 +1,320 @@
+//! The mapping database: which domain has which frame where, and from whom.
+//!
+//! One [`Mapping`] per mapped page, a node of the derivation tree of its frame (`table::Node`) and of its
+//! domain's list. The original is who drew the frame: when it goes, the frame goes back to its account.
+//! Page tables have a shadow with the mapping of each entry, so that finding one takes no search.
+
+use super::frames::{self, Use};
+use super::space::{self, Slot};
+use super::{account, slab};
+use crate::arch::memory;
+use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node};
+use crate::pointer::Ref;
+use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START};
+use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use abi::{Error, MAX_ORDER};
+
+/// A range of 2^order pages, aligned to its size, that users may map.
+#[inline]
+pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
+    if order > MAX_ORDER {
+        return Err(Error::BadArgument);
+    }
+    let bytes = 4096u64 << order;
+    // Neither sum overflows: addresses below `USER_END`, sizes at most 2^47.
+    let in_range = (USER_START..USER_END).contains(&address) && address + bytes <= USER_END;
+    let in_messages = address < MESSAGE_END && address + bytes > MESSAGE_START;
+    if address & (bytes - 1) == 0 && in_range && !in_messages { Ok(1 << order) } else { Err(Error::BadAddress) }
+}
+
+/// Rights that a mapping may have.
+pub fn check_rights(rights: u64) -> Result<u64, Error> {
+    const ALL: u64 = MAP_READ | MAP_WRITE | MAP_EXECUTE | MAP_GRANT;
+    const BOTH: u64 = MAP_WRITE | MAP_EXECUTE;
+    match rights {
+        0..=ALL if rights & BOTH != BOTH => Ok(rights & BOTH | MAP_READ),
+        0..=ALL => Err(Error::NoRight),
+        _ => Err(Error::BadArgument),
+    }
+}
+
+impl Ref<Mapping> {
+    fn node_reference(self) -> Ref<Node> {
+        // SAFETY: the first field of a live object.
+        unsafe { Ref::new(self.pointer().cast()) }
+    }
+    fn of_node(node: Ref<Node>) -> Self {
+        // SAFETY: nodes of mappings are only linked with each other; the node is the first field.
+        unsafe { Ref::new(node.pointer().cast()) }
+    }
+
+    fn enlist(self, domain: Ref<Domain>, address: u64) {
+        self.domain.set(domain);
+        self.address.set(address);
+        self.next.set(domain.mappings.get());
+        self.previous.set(None);
+        if let Some(next) = self.next.get() {
+            next.previous.set(Some(self));
+        }
+        domain.mappings.set(Some(self));
+        domain.pages.update(|value| value + 1);
+    }
+
+    fn delist(self) {
+        let domain = self.domain.get();
+        match self.previous.get() {
+            Some(previous) => previous.next.set(self.next.get()),
+            None => domain.mappings.set(self.next.get()),
+        }
+        if let Some(next) = self.next.get() {
+            next.previous.set(self.previous.get());
+        }
+        domain.pages.update(|value| value - 1);
+    }
+
+    /// Ends one mapping derived from this one, or this one if there is none; true when this one is gone.
+    pub fn remove_step(self) -> bool {
+        match self.node_reference().descendant() {
+            Some(node) => {
+                self.begin_to_go();
+                Self::of_node(node).end();
+                false
+            }
+            None => {
+                self.end();
+                true
+            }
+        }
+    }
+
+    /// Of an original: from here on nothing more is derived from it, or else who ends it would run after mappings for as
+    /// long as others make them.
+    fn begin_to_go(self) {
+        let held = self.held();
+        if let Some(slot) =
+            space::find(self.domain.get(), self.address.get()).filter(|_| self.node_reference().is_original())
+        {
+            frames::set_going(held, slot.frame());
+        }
+    }
+
+    /// Ends this mapping, which has no descendants.
+    fn end(self) {
+        let held = self.held();
+        let Some(slot) = space::find(self.domain.get(), self.address.get()) else { return };
+        let frame = slot.frame();
+        slot.clear(self.domain.get(), self.address.get());
+        if self.node_reference().is_original() && frames::is_of(held, frame, Use::User) {
+            account::release(held, frame, 0);
+        }
+        if let Some(visitor) = self.visitor.get() {
+            visitor.forget_cursor();
+        }
+        self.node_reference().unlink();
+        self.delist();
+        slab::free(self);
+    }
+
+    /// Takes `rights` away from this mapping.
+    fn reduce(self, rights: u64) {
+        if let Some(slot) = space::find(self.domain.get(), self.address.get()) {
+            slot.reduce(self.domain.get(), self.address.get(), rights);
+        }
+    }
+
+    /// Takes `rights` away from all mappings derived from this one, at most `steps` of them; where it stops
+    /// the cursor of `visitor` stands. True when done.
+    fn reduce_descendants(self, visitor: Ref<Activation>, rights: u64, steps: &mut u32) -> bool {
+        let own = self.node_reference();
+        let reached = visitor.cursor.get().filter(|_| visitor.cursor_root.get() == self.address());
+        let mut node = reached.map_or(own, Ref::<Mapping>::node_reference);
+        visitor.forget_cursor();
+        while let Some(next) = node.after(own) {
+            if *steps == 0 {
+                Self::of_node(node).stay(visitor, self);
+                return false;
+            }
+            *steps -= 1;
+            Self::of_node(next).reduce(rights);
+            node = next;
+        }
+        true
+    }
+
+    /// Puts the visitor's cursor here; whose cursor stood here starts again.
+    fn stay(self, visitor: Ref<Activation>, root: Self) {
+        if let Some(other) = self.visitor.get() {
+            other.forget_cursor();
+        }
+        self.visitor.set(Some(visitor));
+        visitor.cursor.set(Some(self));
+        visitor.cursor_root.set(root.address());
+    }
+}
+
+/// Draws one clear frame charged to `account` and maps it as original. Charged: frame and node to
+/// `account`, page tables to the domain's.
+pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u64) -> Result<(), Error> {
+    let held = account.held();
+    let slot = space::find_or_make(domain, address)?;
+    if slot.is_used() {
+        return Err(Error::Occupied);
+    }
+    let outcome = account.allocate_clear(Use::User).and_then(|frame| {
+        let entry = space::entry(frame, rights, Memory::Ram);
+        original(account, domain, address, slot, entry).inspect_err(|_| account::release(held, frame, 0))
+    });
+    if outcome.is_err() {
+        space::prune(domain, address);
+    }
+    outcome
+}
+
+/// Maps one page of the boot archive as original, charged to the domain's account. Nobody can ever write it,
+/// so it may be executed.
+pub fn map_archive_page(domain: Ref<Domain>, address: u64, frame: Frame, rights: u64) -> Result<(), Error> {
+    let held = domain.held();
+    if frames::record(held, frame).used.get() != Use::Archive || rights & MAP_WRITE != 0 {
+        return Err(Error::NoRight);
+    }
+    let slot = space::find_or_make(domain, address)?;
+    if slot.is_used() {
+        return Err(Error::Occupied);
+    }
+    let entry = space::entry(frame, rights, Memory::Ram);
+    original(domain.account, domain, address, slot, entry).inspect_err(|_| space::prune(domain, address))
+}
+
+/// Maps a page of the device tree; gives where that begins in its first page, and its bytes.
+pub fn map_tree_page(domain: Ref<Domain>, address: u64, page: u64) -> Result<u64, Error> {
+    let tree = memory::device_tree();
+    if tree.bytes == 0 {
+        return Err(Error::Empty);
+    }
+    let (first, last) = (tree.start / 4096, (tree.start + tree.bytes - 1) / 4096);
+    let frame = first.checked_add(page).filter(|frame| *frame <= last).ok_or(Error::BadArgument)?;
+    map_archive_page(domain, address, frame as Frame, MAP_READ)?;
+    Ok((tree.start % 4096) | (tree.bytes << 12))
+}
+
+/// Maps a page of device registers as original, not cached, charged to the domain's account.
+pub fn map_device_page(domain: Ref<Domain>, address: u64, physical: u64) -> Result<(), Error> {
+    let held = domain.held();
+    const PHYSICAL_END: u64 = 1 << 40;
+    let frame = (physical / 4096) as Frame;
+    let is_other = frames::may_be_ram(held, frame) || memory::is_of_interrupts(physical);
+    if !physical.is_multiple_of(4096) || physical >= PHYSICAL_END || is_other {
+        return Err(Error::BadArgument);
+    }
+    let slot = space::find_or_make(domain, address)?;
+    if slot.is_used() {
+        return Err(Error::Occupied);
+    }
+    let entry = space::entry(frame, MAP_READ | MAP_WRITE, Memory::Registers);
+    original(domain.account, domain, address, slot, entry).inspect_err(|_| space::prune(domain, address))
+}
+
+fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot, entry: u64) -> Result<(), Error> {
+    let held = account.held();
+    let mapping = slab::allocate::<Mapping>(account)?.share();
+    mapping.node_reference().root();
+    mapping.enlist(domain, address);
+    slot.set(held, entry, Some(mapping));
+    Ok(())
+}
+
+/// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights; with `grant`
+/// it moves there.
+pub fn map_page(
+    from: Ref<Domain>,
+    source: u64,
+    to: Ref<Domain>,
+    destination: u64,
+    rights: u64,
+    grant: bool,
+) -> Result<(), Error> {
+    let held = from.held();
+    let origin = space::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
+    let Some(parent) = origin.mapping(held) else {
+        // The nucleus's own: of these only the boot archive may be seen by others.
+        return if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
+    };
+    if rights & !origin.rights() != 0 {
+        // Execute from a page that is only readable here is not ours to give; a grant may turn writable RAM
+        // into executable, as the page is gone here, if nobody else has it: that is how a loader publishes code.
+        let node = parent.node_reference();
+        let alone = node.is_original() && node.descendant().is_none();
+        if !(grant && origin.rights() & MAP_WRITE != 0 && origin.memory() == Memory::Ram && alone) {
+            return Err(Error::NoRight);
+        }
+    }
+    if frames::is_going(held, origin.frame()) {
+        return Err(Error::NotMapped);
+    }
+    let slot = space::find_or_make(to, destination)?;
+    if slot.is_used() {
+        return Err(Error::Occupied);
+    }
+    let entry = space::entry(origin.frame(), rights, origin.memory());
+    if grant {
+        origin.clear(from, source);
+        parent.delist();
+        parent.enlist(to, destination);
+        slot.set(held, entry, Some(parent));
+        return Ok(());
+    }
+    let made = slab::allocate::<Mapping>(from.account).and_then(|mapping| {
+        let mapping = mapping.share();
+        mapping
+            .node_reference()
+            .derive_from(parent.node_reference())
+            .inspect_err(|_| slab::free(mapping))
+            .map(|()| mapping)
+    });
+    match made {
+        Ok(mapping) => {
+            mapping.enlist(to, destination);
+            slot.set(held, entry, Some(mapping));
+            Ok(())
+        }
+        Err(error) => {
+            space::prune(to, destination);
+            Err(error)
+        }
+    }
+}
+
+/// Steps that the end of a mapping takes: it may free a table, its shadow's page, its own page and the frame.
+const STEPS_OF_AN_END: u32 = 4;
+
+/// Unmaps or reduces one page for `visitor`; `steps` counts down. True when done, false to go on later.
+pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, rights: u64, steps: &mut u32) -> bool {
+    let held = visitor.held();
+    let Some(mapping) = space::find(domain, address).and_then(|slot| slot.mapping(held)) else { return true };
+    if rights & MAP_READ == 0 {
+        if !mapping.reduce_descendants(visitor, rights, steps) {
+            return false;
+        }
+        if rights & UNMAP_SELF != 0 {
+            mapping.reduce(rights);
+        }
+        return true;
+    }
+    loop {
+        let Some(left) = steps.checked_sub(STEPS_OF_AN_END) else { return false };
+        *steps = left;
+        match mapping.node_reference().descendant() {
+            Some(node) => {
+                if rights & UNMAP_SELF != 0 {
+                    mapping.begin_to_go();
+                }
+                Ref::<Mapping>::of_node(node).end();
+            }
+            None if rights & UNMAP_SELF != 0 => {
+                mapping.end();
+                return true;
+            }
+            None => return true,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Memory: frames and who pays for them, small objects, spaces, mappings, portal tables.
+
+pub mod account;
+pub mod frames;
+pub mod mapping;
+pub mod own;
+pub mod slab;
+pub mod space;
+pub mod table;

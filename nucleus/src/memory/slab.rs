@@ -1,0 +1,193 @@
+//! Small objects: pages of granules of 64 bytes, each page charged to one account and holding only its
+//! objects, of all sizes together, so that a small domain needs one such page.
+//!
+//! The first granule of a page is its [`Header`]: which granules are free, and the list of the account's
+//! pages that have any. An object is a run of granules; its type says how many.
+
+use super::account;
+use super::frames::{self, Use};
+use crate::objects::{Account, FRAME, Frame};
+use crate::pointer::{Fresh, Held, Ref};
+use abi::Error;
+use core::cell::Cell;
+
+const GRANULE: usize = 64;
+/// Pages of an account that are looked at before it gets another one.
+const TRIES: usize = 4;
+/// All granules but the header's.
+const ALL_FREE: u64 = !1;
+
+#[repr(C, align(64))]
+struct Header {
+    /// One bit per granule.
+    free: Cell<u64>,
+    next: Cell<Frame>,
+    previous: Cell<Frame>,
+}
+
+const _: () = assert!(size_of::<Header>() == GRANULE && FRAME == 64 * GRANULE);
+
+fn header(_: Held, page: Frame) -> &'static Header {
+    // SAFETY: the page is one of objects, in the direct map, reached under the nucleus lock.
+    unsafe { &*(frames::address_of(page) as *const Header) }
+}
+
+/// Bits of an object of `count` granules.
+const fn mask(count: u32) -> u64 {
+    (1 << count) - 1
+}
+
+/// The granules at which a run of `COUNT` free ones begins.
+const fn runs<const COUNT: u32>(free: u64) -> u64 {
+    let (mut runs, mut have) = (free, 1);
+    while have < COUNT {
+        let step = if have < COUNT - have { have } else { COUNT - have };
+        runs &= runs >> step;
+        have += step;
+    }
+    runs
+}
+
+trait Size {
+    const GRANULES: u32;
+}
+
+impl<T> Size for T {
+    const GRANULES: u32 = {
+        assert!(size_of::<T>() < FRAME && align_of::<T>() <= GRANULE);
+        size_of::<T>().div_ceil(GRANULE) as u32
+    };
+}
+
+/// A cleared object charged to `account`.
+pub fn allocate<T>(account: Ref<Account>) -> Result<Fresh<T>, Error> {
+    let mut object: Fresh<T> = allocate_as_it_is(account)?;
+    // SAFETY: the granules are ours alone, and have room for a `T`.
+    unsafe { core::ptr::write_bytes(&raw mut *object, 0, 1) };
+    Ok(object)
+}
+
+/// As [`allocate`], with whatever the memory holds.
+pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Fresh<T>, Error> {
+    let address = match T::GRANULES {
+        1 => take::<1>(account),
+        2 => take::<2>(account),
+        3 => take::<3>(account),
+        4 => take::<4>(account),
+        5..=8 => take::<8>(account),
+        9..=12 => take::<12>(account),
+        _ => take::<32>(account),
+    }?;
+    // SAFETY: the granules are ours alone, in the direct map, and enough; every object of the nucleus is
+    // valid when all its bytes are zero, and a shadow of a page table whatever they are.
+    Ok(unsafe { Fresh::new(address as *mut T) })
+}
+
+/// Granules taken for an object of `count`; see [`allocate_as_it_is`].
+const fn taken(count: u32) -> u32 {
+    match count {
+        1..=4 => count,
+        5..=8 => 8,
+        9..=12 => 12,
+        _ => 32,
+    }
+}
+
+fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
+    let held = account.held();
+    let mut page = account.partial.get();
+    // Half a page is hardly ever free in a page that has something else.
+    for _ in 0..if COUNT < 32 { TRIES } else { 1 } {
+        if page == 0 {
+            break;
+        }
+        let header = header(held, page);
+        let runs = runs::<COUNT>(header.free.get());
+        if runs != 0 {
+            let first = runs.trailing_zeros();
+            header.free.update(|free| free & !(mask(COUNT) << first));
+            if header.free.get() == 0 {
+                unlist(account, page);
+            }
+            return Ok(unspoilt(frames::address_of(page) + first as usize * GRANULE, COUNT));
+        }
+        page = header.next.get();
+    }
+    let page = account.allocate_one(Use::Slab)?;
+    header(held, page).free.set(ALL_FREE & !(mask(COUNT) << 1));
+    list(account, page);
+    spoil(frames::address_of(page) + GRANULE, FRAME / GRANULE - 1);
+    Ok(frames::address_of(page) + GRANULE)
+}
+
+/// What stands in free granules in a checked build.
+const SPOILT: u64 = 0xdead_dead_dead_dead;
+
+/// In a checked build: nobody will find anything in these granules.
+fn spoil(address: usize, granules: usize) {
+    if cfg!(feature = "checked") {
+        // SAFETY: they are free.
+        unsafe { core::slice::from_raw_parts_mut(address as *mut u64, granules * GRANULE / 8).fill(SPOILT) };
+    }
+}
+
+/// In a checked build: nobody wrote into these granules while they were free.
+fn unspoilt(address: usize, granules: u32) -> usize {
+    if cfg!(feature = "checked") {
+        // SAFETY: they are of a page of objects.
+        let words = unsafe { core::slice::from_raw_parts(address as *const u64, granules as usize * GRANULE / 8) };
+        assert!(words.iter().all(|word| *word == SPOILT), "an object was written after it was freed");
+    }
+    address
+}
+
+fn list(account: Ref<Account>, page: Frame) {
+    let held = account.held();
+    let head = account.partial.replace(page);
+    header(held, page).next.set(head);
+    header(held, page).previous.set(0);
+    if head != 0 {
+        header(held, head).previous.set(page);
+    }
+}
+
+fn unlist(account: Ref<Account>, page: Frame) {
+    let held = account.held();
+    let (next, previous) = (header(held, page).next.get(), header(held, page).previous.get());
+    if next != 0 {
+        header(held, next).previous.set(previous);
+    }
+    if previous != 0 {
+        header(held, previous).next.set(next);
+    } else {
+        account.partial.set(next);
+    }
+}
+
+/// Frees an object made by [`allocate`].
+pub fn free<T>(object: Ref<T>) {
+    let held = object.held();
+    give(held, object.address(), mask(taken(T::GRANULES)));
+}
+
+fn give(held: Held, address: usize, mask: u64) {
+    let page = frames::frame_of(address);
+    let header = header(held, page);
+    let bits = mask << (address % FRAME / GRANULE);
+    if cfg!(feature = "checked") {
+        assert!(
+            frames::record(held, page).used.get() == Use::Slab && header.free.get() & bits == 0,
+            "an object is freed twice"
+        );
+        spoil(address, mask.count_ones() as usize);
+    }
+    let account = frames::record(held, page).account();
+    if header.free.get() == 0 {
+        list(account, page);
+    }
+    header.free.update(|free| free | bits);
+    if header.free.get() == ALL_FREE {
+        unlist(account, page);
+        account::release(held, page, 0);
+    }
+}

@@ -1,0 +1,321 @@
+//! Spaces: the tables that say what a domain sees, four levels of 512 entries. What an entry looks like, and what the
+//! processor must be told, says `arch::paging`.
+//!
+//! The record of a page-table frame counts its live entries, so that empty tables go at once and
+//! destroying a space costs what is mapped. A last-level table has a shadow of 512 words: the mapping
+//! of each entry that is used, compressed.
+
+use super::frames::{self, Use, table};
+use super::own::{self, boot_table};
+use super::{account, slab};
+use crate::arch::memory::DIRECT;
+use crate::arch::paging::{self, root_frame};
+use crate::cpus::translations::{self, Owed};
+use crate::cpus::{cpu, root};
+use crate::objects::{Account, Domain, FRAME, Frame, Mapping, Memory, PageEntry, index};
+use crate::pointer::{Held, Link, Nucleus, Ref};
+use abi::Error;
+use abi::boot::Region;
+use abi::layout::ARCHIVE;
+use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
+use core::cell::Cell;
+
+type Shadow = [Cell<u32>; 512];
+
+/// Entry of the last level for one page.
+#[derive(Clone, Copy)]
+pub struct Slot(&'static PageEntry);
+
+/// The directory of page tables that every domain which sees the boot archive has in common.
+static ARCHIVE_DIRECTORY: Nucleus<Cell<Frame>> = Nucleus::new(Cell::new(0));
+
+fn shadow(held: Held, frame: Frame) -> &'static Shadow {
+    // SAFETY: last-level tables are made with a shadow, which goes with them.
+    unsafe { &*(frames::record(held, frame).shadow() as *const Shadow) }
+}
+
+/// The tables for [`show_archive`]. All entries of theirs are used, those behind the archive's end by its
+/// last page and its last table: so nothing else can be mapped there, and no table of it is ever empty.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
+pub fn make_archive_directory(held: Held, archive: Region) -> Result<(), &'static str> {
+    let pages = (archive.bytes as usize).div_ceil(FRAME);
+    if pages == 0 || pages > 512 * 512 || !archive.start.is_multiple_of(FRAME as u64) {
+        return Err("the boot archive is empty, larger than a GiB, or not at a page");
+    }
+    // A shadow in which no page has a mapping.
+    let shadow = frames::address_of(own::zeros());
+    let directory = boot_table(held)?;
+    let mut last = 0;
+    for (group, entry) in table(held, directory).iter().enumerate() {
+        if group * 512 < pages {
+            last = boot_table(held)?;
+            for (index, entry) in table(held, last).iter().enumerate() {
+                let page = (group * 512 + index).min(pages - 1);
+                entry.set(paging::user_page((archive.start as usize / FRAME) + page, MAP_READ, Memory::Ram));
+            }
+            frames::record(held, last).set_shadow(shadow);
+            frames::record(held, last).count.set(512);
+        }
+        entry.set(paging::user_table(last));
+    }
+    frames::record(held, directory).count.set(512);
+    ARCHIVE_DIRECTORY.get(held).set(directory);
+    Ok(())
+}
+
+/// Shows a domain the boot archive at `layout::ARCHIVE`.
+pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
+    let held = domain.held();
+    let root = root_frame(domain.root);
+    let entry = &table(held, root)[index(ARCHIVE, 3)];
+    let upper = if entry.get() != 0 { paging::frame_of(entry.get()) } else { make::<3>(domain, ARCHIVE, root, entry)? };
+    let entry = &table(held, upper)[index(ARCHIVE, 2)];
+    if entry.get() != 0 {
+        return Err(Error::Occupied);
+    }
+    entry.set(paging::user_table(ARCHIVE_DIRECTORY.get(held).get()));
+    paging::settle();
+    frames::record(held, upper).count.update(|count| count + 1);
+    Ok(())
+}
+
+/// The root of an empty space, charged to `account`.
+pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
+    let held = account.held();
+    let frame = account.allocate_clear(Use::Kernel)?;
+    paging::show_upper(table(held, frame), table(held, own::upper()));
+    paging::new_root(held, frame).ok_or_else(|| {
+        account::release_table(account, frame);
+        Error::LimitReached
+    })
+}
+
+/// Frees the root of a space in which nothing is mapped any more but the boot archive.
+pub fn free_root(domain: Ref<Domain>) {
+    let held = domain.held();
+    hide_archive(domain);
+    if cpu::this(held).domain.get() == Some(domain) {
+        root::leave(held);
+    }
+    paging::end_root(held, domain.root);
+    if paging::KEEPS_TRANSLATIONS {
+        translations::all_paid(held, Some(domain.root));
+    }
+    account::release(held, root_frame(domain.root), 0);
+}
+
+/// Ends [`show_archive`], in a domain that goes.
+fn hide_archive(domain: Ref<Domain>) {
+    let held = domain.held();
+    let upper = table(held, root_frame(domain.root))[index(ARCHIVE, 3)].get();
+    if upper == 0 {
+        return;
+    }
+    let upper = paging::frame_of(upper);
+    let entry = &table(held, upper)[index(ARCHIVE, 2)];
+    if paging::frame_of(entry.get()) == ARCHIVE_DIRECTORY.get(held).get() {
+        entry.set(0);
+        frames::record(held, upper).count.update(|count| count - 1);
+        Owed::new(domain, ARCHIVE).invalidate();
+        prune(domain, ARCHIVE);
+    }
+}
+
+/// The slot of a user address, if its table is there.
+#[inline]
+pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
+    let held = domain.held();
+    let mut at = root_frame(domain.root);
+    for level in (1..4).rev() {
+        let entry = table(held, at)[index(address, level)].get();
+        if entry == 0 {
+            return None;
+        }
+        at = paging::frame_of(entry);
+    }
+    Some(slot(held, at, address))
+}
+
+/// Pages from `address` on for which there is no last-level table; 0 if there is one.
+pub fn unmapped_pages(domain: Ref<Domain>, address: u64) -> u64 {
+    let held = domain.held();
+    let mut at = root_frame(domain.root);
+    for level in (1..4).rev() {
+        let entry = table(held, at)[index(address, level)].get();
+        if entry == 0 {
+            let pages = 1 << (9 * level);
+            return pages - (address >> 12) % pages;
+        }
+        at = paging::frame_of(entry);
+    }
+    0
+}
+
+fn slot(held: Held, frame: Frame, address: u64) -> Slot {
+    Slot(&table(held, frame)[index(address, 0)])
+}
+
+/// The slot of a user address; missing tables are made and charged to the domain's account. After an
+/// error, or when nothing is put into the slot, [`prune`] takes empty tables away again.
+#[inline]
+pub fn find_or_make(domain: Ref<Domain>, address: u64) -> Result<Slot, Error> {
+    let held = domain.held();
+    let at = below::<3>(domain, address, root_frame(domain.root))?;
+    let at = below::<2>(domain, address, at)?;
+    Ok(slot(held, below::<1>(domain, address, at)?, address))
+}
+
+/// The table below one of `LEVEL`.
+#[inline(always)]
+fn below<const LEVEL: u32>(domain: Ref<Domain>, address: u64, at: Frame) -> Result<Frame, Error> {
+    let held = domain.held();
+    let entry = &table(held, at)[index(address, LEVEL)];
+    if entry.get() != 0 { Ok(paging::frame_of(entry.get())) } else { make::<LEVEL>(domain, address, at, entry) }
+}
+
+/// A table for an empty `entry`, which is in the table `above`.
+fn make<const LEVEL: u32>(domain: Ref<Domain>, address: u64, above: Frame, entry: &PageEntry) -> Result<Frame, Error> {
+    let held = domain.held();
+    let made = if LEVEL == 1 { new_last(domain.account) } else { domain.account.allocate_clear(Use::Kernel) };
+    match made {
+        Ok(frame) => {
+            entry.set(paging::user_table(frame));
+            frames::record(held, above).count.update(|count| count + 1);
+            Ok(frame)
+        }
+        Err(error) => {
+            prune(domain, address);
+            Err(error)
+        }
+    }
+}
+
+fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
+    let held = account.held();
+    let frame = account.allocate_clear(Use::Kernel)?;
+    match slab::allocate_as_it_is::<Shadow>(account) {
+        Ok(shadow) => frames::record(held, frame).set_shadow(shadow.share().address()),
+        Err(error) => {
+            account::release(held, frame, 0);
+            return Err(error);
+        }
+    }
+    Ok(frame)
+}
+
+/// Frees the tables on the way to `address` that have no entries.
+pub fn prune(domain: Ref<Domain>, address: u64) {
+    let held = domain.held();
+    let mut path = [0 as Frame; 4];
+    path[3] = root_frame(domain.root);
+    let mut lowest = 3;
+    while lowest > 0 {
+        let entry = table(held, path[lowest])[index(address, lowest as u32)].get();
+        if entry == 0 {
+            break;
+        }
+        lowest -= 1;
+        path[lowest] = paging::frame_of(entry);
+    }
+    for level in lowest..3 {
+        if frames::record(held, path[level]).count.get() != 0 {
+            return;
+        }
+        if level == 0 {
+            // SAFETY: the shadow was made with the table.
+            slab::free(unsafe { Ref::<Shadow>::new(frames::record(held, path[0]).shadow() as *mut Shadow) });
+        }
+        table(held, path[level + 1])[index(address, level as u32 + 1)].set(0);
+        frames::record(held, path[level + 1]).count.update(|count| count - 1);
+        // The processor may keep entries of upper levels: an invalidation of any page they led to drops
+        // them (Intel SDM volume 3, 4.10.4.1).
+        Owed::new(domain, address).invalidate();
+        // It has no entry any more: all of it is zero.
+        account::release_table(domain.account, path[level]);
+    }
+}
+
+/// The last-level entry for a frame. What is executed from it is what was written into it until now.
+#[inline(always)]
+pub fn entry(frame: Frame, rights: u64, memory: Memory) -> u64 {
+    if rights & MAP_EXECUTE != 0 {
+        paging::publish(frame);
+    }
+    paging::user_page(frame, rights, memory)
+}
+
+impl Slot {
+    /// Whether a page is mapped.
+    pub fn is_used(&self) -> bool {
+        self.0.get() != 0
+    }
+    fn address(&self) -> usize {
+        &raw const *self.0 as usize
+    }
+    fn table(&self) -> Frame {
+        frames::frame_of(self.address())
+    }
+    /// What the table's shadow says of it.
+    fn shadow(&self, held: Held) -> &'static Cell<u32> {
+        &shadow(held, self.table())[self.address() / size_of::<u64>() % 512]
+    }
+    /// The frame mapped.
+    pub fn frame(&self) -> Frame {
+        paging::frame_of(self.0.get())
+    }
+    /// `MAP_READ` and the like.
+    pub fn rights(&self) -> u64 {
+        paging::rights_of(self.0.get())
+    }
+    /// The mapping, unless the page is the nucleus's own.
+    pub fn mapping(&self, held: Held) -> Link<Mapping> {
+        if !self.is_used() {
+            return None;
+        }
+        let compressed = self.shadow(held).get() as usize;
+        // SAFETY: the entry is used, so this is zero or a live mapping.
+        unsafe { Ref::link(if compressed == 0 { 0 } else { DIRECT + (compressed << 6) }) }
+    }
+    /// Maps a frame in this free slot: what [`entry`] made of it.
+    pub fn set(&self, held: Held, entry: u64, mapping: Link<Mapping>) {
+        self.shadow(held).set(mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32));
+        frames::record(held, self.table()).count.update(|count| count + 1);
+        self.0.set(entry);
+        paging::settle();
+    }
+    /// What is mapped here.
+    pub fn memory(&self) -> Memory {
+        paging::memory_of(self.0.get())
+    }
+    /// Ends what is mapped here.
+    pub fn clear(&self, domain: Ref<Domain>, address: u64) {
+        let held = domain.held();
+        self.0.set(0);
+        frames::record(held, self.table()).count.update(|count| count - 1);
+        Owed::new(domain, address).invalidate();
+        prune(domain, address);
+    }
+    /// Takes rights away.
+    pub fn reduce(&self, domain: Ref<Domain>, address: u64, rights: u64) {
+        let entry = paging::without(self.0.get(), rights);
+        if entry != self.0.get() {
+            self.0.set(entry);
+            Owed::new(domain, address).invalidate();
+        }
+    }
+}
+
+/// Maps a page that stays the nucleus's (a message area), writable.
+pub fn map_nucleus_page(domain: Ref<Domain>, address: u64, frame: Frame) -> Result<(), Error> {
+    let held = domain.held();
+    find_or_make(domain, address)?.set(held, entry(frame, MAP_READ | MAP_WRITE, Memory::Ram), None);
+    Ok(())
+}
+
+/// Ends [`map_nucleus_page`].
+pub fn unmap_nucleus_page(domain: Ref<Domain>, address: u64) {
+    if let Some(slot) = find(domain, address).filter(Slot::is_used) {
+        slot.clear(domain, address);
+    }
+}

@@ -1,0 +1,217 @@
+//! Portal tables: how entries are found, filled and emptied.
+
+use crate::cpus::cpu;
+use crate::cpus::entry;
+use crate::objects::{Account, CEILING_MARK, CEILING_SHIFT, Domain, Entry, OfKind, Semaphore, Thread};
+use crate::pointer::{Link, Ref};
+use abi::Error;
+use abi::layout::{ENTRY_BYTES, FIRST_FREE};
+use abi::rights::{self, Kind};
+use core::sync::atomic::{Ordering, fence};
+
+/// What to put into an entry.
+pub struct Content {
+    kind: Kind,
+    rights: u8,
+    object: usize,
+    word0: u64,
+    word1: u64,
+    flags: u32,
+    pairs: u64,
+}
+
+/// Places of a table that one step of the search for a free one looks at.
+pub const PLACES_LOOKED_AT: usize = 32;
+
+impl Content {
+    /// An original of an object, with all rights.
+    #[inline(always)]
+    pub fn original<T: OfKind>(object: Ref<T>) -> Self {
+        Self { object: object.address(), ..Self::plain(T::KIND, 0) }
+    }
+    /// An entry point of a domain: its address, and flags.
+    #[inline(always)]
+    pub fn service(domain: Ref<Domain>, address: u64, flags: u32) -> Self {
+        Self { object: domain.address(), flags, ..Self::plain(Kind::Service, address) }
+    }
+    /// An original of a kind that stands for no object.
+    #[inline(always)]
+    pub fn plain(kind: Kind, word0: u64) -> Self {
+        Self { kind, rights: rights::ALL, object: 0, word0, word1: 0, flags: 0, pairs: 0 }
+    }
+    /// What stands in `source`, with the rights that `mask` leaves.
+    #[inline(always)]
+    pub fn copy(source: Ref<Entry>, mask: u8) -> Self {
+        Self {
+            kind: source.kind(),
+            rights: source.node.rights.get() & mask,
+            object: source.object.get(),
+            word0: source.word0.get(),
+            word1: source.word1.get(),
+            flags: source.node.flags.get(),
+            pairs: 0,
+        }
+    }
+    /// Calls from `domain` to a service of `callee`, with at least the priority `ceiling`.
+    #[inline(always)]
+    pub fn call(service: Ref<Entry>, callee: Ref<Domain>, badge: u64, ceiling: u8, domain: Ref<Domain>) -> Self {
+        Self {
+            kind: Kind::Call,
+            rights: rights::USE,
+            object: callee.address(),
+            word0: service.word0.get(),
+            word1: badge,
+            flags: service.node.flags.get() | (ceiling as u32) << CEILING_SHIFT,
+            pairs: domain.pair as u64 | (callee.pair as u64) << 32,
+        }
+    }
+}
+
+impl Ref<Entry> {
+    /// Fills a vacant entry, below `parent` or as an original.
+    pub fn fill(self, content: Content, parent: Link<Entry>) -> Result<(), Error> {
+        let node = self.node_reference();
+        match parent {
+            Some(parent) => node.derive_from(parent.node_reference())?,
+            None => node.root(),
+        }
+        self.object.set(content.object);
+        let mark = if content.flags >> CEILING_SHIFT != 0 { CEILING_MARK } else { 0 };
+        self.word0.set(content.word0);
+        self.word1.set(content.word1);
+        self.pairs.set(content.pairs | mark);
+        self.node.kind.set(content.kind as u8);
+        self.node.rights.set(content.rights);
+        self.node.flags.set(content.flags);
+        // Release: another CPU that finds the code finds the rest.
+        fence(Ordering::Release);
+        self.code.set(match content.kind {
+            Kind::Call => entry::entry_call as *const () as usize,
+            Kind::Semaphore => entry::entry_semaphore as *const () as usize,
+            _ => entry::entry_wrong_kind as *const () as usize,
+        });
+        Ok(())
+    }
+    /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`. Nobody is on a short way through it
+    /// afterwards.
+    pub fn vacate(self, kind: Kind) {
+        self.node_reference().unlink();
+        self.shut(kind);
+        self.object.set(0);
+        self.node.kind.set(kind as u8);
+        self.node.rights.set(0);
+    }
+    /// Nobody gets through the entry any more, or is on a short way through it: it refuses as one of `kind` does, which is
+    /// `Empty` or `Revoked`. What stands there stays.
+    pub fn shut(self, kind: Kind) {
+        let held = self.held();
+        let code = if kind == Kind::Revoked { entry::entry_revoked } else { entry::entry_empty };
+        self.code.set(code as *const () as usize);
+        let address = self.address();
+        let has_it = |domain: Ref<Domain>| (domain.table..=domain.table + domain.limit.get()).contains(&address);
+        cpu::hold_up_where(held, |other| other.domain_there().is_some_and(has_it));
+    }
+    /// Revokes one entry derived from this one; false if there was none.
+    pub fn revoke_one(self) -> bool {
+        match self.node_reference().descendant() {
+            Some(node) => {
+                Self::of_node(node).vacate(Kind::Revoked);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+impl Ref<Domain> {
+    /// Entries of the table.
+    pub fn table_entries(self) -> usize {
+        self.limit.get() / ENTRY_BYTES + 1
+    }
+    /// The entry at `index`, whatever stands there.
+    pub fn place(self, index: usize) -> Result<Ref<Entry>, Error> {
+        if index >= self.table_entries() {
+            return Err(Error::BadIndex);
+        }
+        // SAFETY: within the table, which lives as long as the domain.
+        Ok(unsafe { Ref::new((self.table + index * ENTRY_BYTES) as *mut Entry) })
+    }
+    /// The entry at `index`, which must be of `kind` and have `rights`.
+    pub fn entry(self, index: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
+        let entry = self.place(index)?;
+        if entry.is_of(kind) {
+            if entry.node.rights.get() & rights == rights { Ok(entry) } else { Err(Error::NoRight) }
+        } else {
+            Err(match entry.kind() {
+                Kind::Empty => Error::Empty,
+                Kind::Revoked => Error::Revoked,
+                _ => Error::WrongKind,
+            })
+        }
+    }
+    /// The object that the entry at `index` stands for, which must be a `T`, and the entry have `rights`.
+    #[inline(always)]
+    pub fn object<T: OfKind>(self, index: usize, rights: u8) -> Result<Ref<T>, Error> {
+        self.entry(index, T::KIND, rights)?.object().ok_or(Error::WrongKind)
+    }
+    /// The entry to fill at `index`.
+    pub fn vacancy(self, index: usize) -> Result<(Ref<Entry>, usize), Error> {
+        let entry = self.place(index)?;
+        if index < abi::layout::PAGE_FAULT[0] || !entry.is_vacant() {
+            return Err(Error::Occupied);
+        }
+        Ok((entry, index))
+    }
+    /// A free entry among the next places behind the one where the last search ended.
+    pub fn find_vacancy(self) -> Option<(Ref<Entry>, usize)> {
+        for _ in 0..PLACES_LOOKED_AT {
+            let index = self.free_hint.get() as usize;
+            let entry = self.place(index).ok().filter(|_| index >= FIRST_FREE);
+            self.free_hint.set(if entry.is_some() { index as u16 + 1 } else { FIRST_FREE as u16 });
+            if let Some(entry) = entry.filter(|entry| entry.node.kind.get() == Kind::Empty as u8) {
+                return Some((entry, index));
+            }
+        }
+        None
+    }
+}
+
+/// Copies an object entry with reduced rights into a vacant place.
+pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(), Error> {
+    match source.kind() {
+        Kind::Empty => return Err(Error::Empty),
+        Kind::Revoked => return Err(Error::Revoked),
+        Kind::Call | Kind::Operation => return Err(Error::NoRight),
+        _ if source.node.rights.get() & rights::COPY == 0 => return Err(Error::NoRight),
+        _ if is_going(source) => return Err(Error::Revoked),
+        _ => {}
+    }
+    place.fill(Content::copy(source, mask), Some(source))
+}
+
+/// Makes a call entry for `domain` from a service; calls through it have at least the priority `ceiling`.
+pub fn make_call_entry(
+    service: Ref<Entry>,
+    badge: u64,
+    ceiling: u8,
+    domain: Ref<Domain>,
+    place: Ref<Entry>,
+) -> Result<(), Error> {
+    let callee = service.server().ok_or(Error::WrongKind)?;
+    place.fill(Content::call(service, callee, badge, ceiling, domain), Some(service))
+}
+
+/// Whether the object of an entry is going. Nothing more is derived from it: else who removes it would run after copies for
+/// as long as others make them.
+fn is_going(entry: Ref<Entry>) -> bool {
+    if let Some(domain) = entry.server().or(entry.object()) {
+        return domain.is_dead();
+    }
+    if let Some(thread) = entry.object::<Thread>() {
+        return thread.is_going.get() || thread.home.is_dead();
+    }
+    if let Some(semaphore) = entry.object::<Semaphore>() {
+        return semaphore.is_going.get();
+    }
+    entry.object::<Account>().is_some_and(|account| account.is_going.get())
+}

@@ -1,0 +1,90 @@
+//! Saved user registers, and how words travel in them; see `abi::registers`.
+
+use core::cell::Cell;
+
+/// Saved user registers. What of them counts says `activation::Frame`.
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Registers {
+    pub pc: Cell<u64>,
+    pub sp: Cell<u64>,
+    pub x: [Cell<u64>; 31],
+    pub flags: Cell<u64>,
+    /// TPIDR_EL0, which users write as they like.
+    pub pointer: Cell<u64>,
+}
+
+const CONTROL: usize = 3;
+const STATUS: usize = 8;
+/// Of words 0 to 4, and of the control word, which is word 5.
+const WORDS: [usize; 6] = [0, 1, 2, 4, 5, CONTROL];
+/// At a thread's start: its message area.
+const MESSAGE: usize = 6;
+
+impl Registers {
+    /// Where and how a thread starts: its message area is told besides.
+    #[inline(always)]
+    pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
+        self.pc.set(pc);
+        self.sp.set(sp);
+        self.x[MESSAGE].set(message);
+    }
+    /// Words 0 to 4.
+    #[inline(always)]
+    pub fn words(&self) -> [u64; 5] {
+        [self.x[0].get(), self.x[1].get(), self.x[2].get(), self.x[4].get(), self.x[5].get()]
+    }
+    /// Word 0 to 4 of a system call; word 5 is the control word.
+    #[inline(always)]
+    pub fn word(&self, index: usize) -> u64 {
+        self.x[WORDS[index]].get()
+    }
+    /// Words 0 to 4 and the control word.
+    #[inline(always)]
+    pub fn set_words(&self, words: [u64; 5], control: u64) {
+        WORDS.iter().zip(words).for_each(|(place, word)| self.x[*place].set(word));
+        self.x[CONTROL].set(control);
+    }
+    /// The control word.
+    #[inline(always)]
+    pub fn control(&self) -> u64 {
+        self.x[CONTROL].get()
+    }
+    /// Sets the control word.
+    #[inline(always)]
+    pub fn set_control(&self, control: u64) {
+        self.x[CONTROL].set(control);
+    }
+    /// The status with which a system call comes back.
+    #[inline(always)]
+    pub fn status(&self) -> u64 {
+        self.x[STATUS].get()
+    }
+    /// Sets the status.
+    #[inline(always)]
+    pub fn set_status(&self, status: u64) {
+        self.x[STATUS].set(status);
+    }
+    /// Sets the status and word 0.
+    #[inline(always)]
+    pub fn set_result(&self, status: u64, value: u64) {
+        self.x[STATUS].set(status);
+        self.x[0].set(value);
+    }
+}
+
+/// V0 to V31, then FPSR and FPCR.
+#[repr(C, align(64))]
+pub struct FpuState {
+    vectors: [u64; 64],
+    status: u64,
+    control: u64,
+}
+
+impl FpuState {
+    /// All registers clear: round to nearest, no exception is trapped.
+    pub fn reset(&mut self) {
+        self.vectors.fill(0);
+        (self.status, self.control) = (0, 0);
+    }
+}

@@ -1,0 +1,101 @@
+//! Saved user registers, and how words travel in them; see `abi::registers`.
+
+use core::cell::Cell;
+
+/// Saved user registers. What of them counts says `activation::Frame`.
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Registers {
+    pub pc: Cell<u64>,
+    pub sp: Cell<u64>,
+    pub rbx: Cell<u64>,
+    pub rbp: Cell<u64>,
+    pub r12: Cell<u64>,
+    pub r13: Cell<u64>,
+    pub r14: Cell<u64>,
+    pub r15: Cell<u64>,
+    pub rax: Cell<u64>,
+    pub rcx: Cell<u64>,
+    pub rdx: Cell<u64>,
+    pub rsi: Cell<u64>,
+    pub rdi: Cell<u64>,
+    pub r8: Cell<u64>,
+    pub r9: Cell<u64>,
+    pub r10: Cell<u64>,
+    pub r11: Cell<u64>,
+    pub flags: Cell<u64>,
+}
+
+impl Registers {
+    /// Where and how a thread starts: its message area is told besides.
+    #[inline(always)]
+    pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
+        self.pc.set(pc);
+        self.sp.set(sp);
+        self.rbx.set(message);
+    }
+    /// Words 0 to 4.
+    #[inline(always)]
+    pub fn words(&self) -> [u64; 5] {
+        [self.rdi.get(), self.rsi.get(), self.rdx.get(), self.r8.get(), self.r9.get()]
+    }
+    /// Word 0 to 4 of a system call; word 5 is the control word.
+    #[inline(always)]
+    pub fn word(&self, index: usize) -> u64 {
+        [&self.rdi, &self.rsi, &self.rdx, &self.r8, &self.r9, &self.r10][index].get()
+    }
+    /// Words 0 to 4 and the control word.
+    #[inline(always)]
+    pub fn set_words(&self, words: [u64; 5], control: u64) {
+        let [rdi, rsi, rdx, r8, r9] = words;
+        self.rdi.set(rdi);
+        self.rsi.set(rsi);
+        self.rdx.set(rdx);
+        self.r8.set(r8);
+        self.r9.set(r9);
+        self.r10.set(control);
+    }
+    /// The control word.
+    #[inline(always)]
+    pub fn control(&self) -> u64 {
+        self.r10.get()
+    }
+    /// Sets the control word.
+    #[inline(always)]
+    pub fn set_control(&self, control: u64) {
+        self.r10.set(control);
+    }
+    /// The status with which a system call comes back.
+    #[inline(always)]
+    pub fn status(&self) -> u64 {
+        self.rax.get()
+    }
+    /// Sets the status.
+    #[inline(always)]
+    pub fn set_status(&self, status: u64) {
+        self.rax.set(status);
+    }
+    /// Sets the status and word 0.
+    #[inline(always)]
+    pub fn set_result(&self, status: u64, value: u64) {
+        self.rax.set(status);
+        self.rdi.set(value);
+    }
+}
+
+/// x87 and SSE registers as FXSAVE lays them out.
+#[repr(C, align(64))]
+pub struct FpuState([u16; 256]);
+
+/// Word of the x87 control word, and of MXCSR.
+const CONTROL: usize = 0;
+const MXCSR: usize = 12;
+
+impl FpuState {
+    /// As after FNINIT, with all exceptions masked and all registers clear.
+    pub fn reset(&mut self) {
+        self.0.fill(0);
+        self.0[CONTROL] = 0x37f;
+        self.0[MXCSR] = 0x1f80;
+    }
+}

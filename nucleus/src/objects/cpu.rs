@@ -1,0 +1,197 @@
+//! The block of a CPU.
+
+use super::{Activation, Debts, Domain, Entry, Seat, Semaphore, Thread, share_at};
+use crate::pointer::{Link, Ref, look};
+use abi::MAX_THREADS;
+use core::cell::Cell;
+use parallel::quiet::Quiet;
+
+/// What runs on a CPU, and where its stack is. The fields up to `settles` are used by `entry.s`.
+#[repr(C)]
+pub struct Cpu {
+    /// The running domain. It is written before the root of its space is loaded: who weakens a space can rely on it. It comes first
+    /// for `entry.s`; what it is on another CPU tells [`Ref::domain_there`].
+    pub domain: Cell<Link<Domain>>,
+    /// The running thread; while `sched` runs, none.
+    pub thread: Cell<Link<Thread>>,
+    /// This block.
+    pub own: Cell<Link<Cpu>>,
+    /// Where the running flow of control keeps its registers.
+    pub activation: Cell<Link<Activation>>,
+    /// The running domain's table, and its bytes minus those of an entry.
+    pub table: Cell<usize>,
+    /// See `table`.
+    pub limit: Cell<usize>,
+    /// Top of the one kernel stack.
+    pub stack: Cell<usize>,
+    /// One word for the first instructions of a trap.
+    pub scratch: usize,
+    /// The entry of the last operation on a semaphore.
+    pub entry: Cell<Link<Entry>>,
+    /// Where this CPU's share is of each domain: bytes from the domain on.
+    pub share: usize,
+    /// In a measuring build: the time of the last entry, and of what (index * 64, or 0x1000 + vector).
+    pub entered: u64,
+    /// See `entered`.
+    pub entered_by: u64,
+    /// The longest time from an entry to leaving, and of what.
+    pub longest: Cell<u64>,
+    /// See `longest`.
+    pub longest_by: Cell<u64>,
+    /// It waits for the lock or sleeps; the lock's holder may change what runs here.
+    pub quiet: Quiet,
+    /// Its number.
+    pub number: u8,
+    /// While it waits for the lock: a semaphore that it must settle. Who holds it up does it in its place.
+    pub settles: Cell<Link<Semaphore>>,
+    /// The machine's number of it.
+    pub identity: Cell<u32>,
+    /// An operation that can be made again lets interrupts in.
+    pub window: Cell<bool>,
+    /// It has nothing to do.
+    pub idle: Cell<bool>,
+    /// Something that precedes the running thread became ready.
+    pub preempt: Cell<bool>,
+    /// Another CPU changed what runs here: it must be looked at anew.
+    pub disturbed: Cell<bool>,
+    /// Translations of the loaded space got weaker.
+    pub flush: Cell<bool>,
+    /// It was sent an interrupt that it has not taken yet.
+    pub kicked: Cell<bool>,
+    /// The loaded floating-point registers are those of an activation that is gone.
+    pub fpu_is_stale: Cell<bool>,
+    /// Not zero: `pointer`, `fpu` or `fpu_is_stale` is.
+    pub special: Cell<u8>,
+    /// The loaded thread pointer.
+    pub pointer: Cell<u64>,
+    /// Whose floating-point registers are loaded.
+    pub fpu: Cell<Link<Activation>>,
+    /// Its scheduler.
+    pub seat: Cell<Option<Seat>>,
+    /// The number of the thread from which on its scheduler is still to get those that are ready; 0 = it has them all.
+    pub hands_over: Cell<u16>,
+    /// That scheduler's ring, or while it has not all of them one that always holds something unread.
+    pub ring: Cell<*mut abi::sched::Ring>,
+    /// When the scheduler must have dispatched (ticks).
+    pub patience_ends: Cell<u64>,
+    /// How often it got more time, and for which of its dispatches.
+    pub chances: Cell<u8>,
+    /// See `chances`.
+    pub chances_of: Cell<u64>,
+    /// Root of the deadlines that were set here.
+    pub deadlines: Cell<Link<Activation>>,
+    /// When the timer's interrupt comes (ticks).
+    pub armed: Cell<u64>,
+    /// When it began to rest (ticks).
+    pub idle_since: Cell<u64>,
+    /// What it did.
+    pub counts: Counts,
+    /// By number of a thread: where it was last put into the ring of its scheduler, modulo 2^16. It outlives the thread: while
+    /// the ring was not read, that slot is used again by the next thread with the number.
+    pub posted: [Cell<u16>; MAX_THREADS],
+    /// In a checked build: owed invalidations.
+    pub debts: Debts,
+}
+
+/// Counters of a CPU; see `abi::info::Cpu`. Times are ticks.
+#[allow(missing_docs)]
+pub struct Counts {
+    pub idle: Cell<u64>,
+    pub dispatches: Cell<u64>,
+    pub interrupts: Cell<u64>,
+    pub received: Cell<u64>,
+    pub wakes: Cell<u64>,
+    pub halts: Cell<u64>,
+    pub lock_waits: Cell<u64>,
+    pub lock_waited: Cell<u64>,
+    pub lock_longest: Cell<u64>,
+    pub root_writes: Cell<u64>,
+}
+
+impl Counts {
+    const fn new() -> Self {
+        Self {
+            idle: Cell::new(0),
+            dispatches: Cell::new(0),
+            interrupts: Cell::new(0),
+            received: Cell::new(0),
+            wakes: Cell::new(0),
+            halts: Cell::new(0),
+            lock_waits: Cell::new(0),
+            lock_waited: Cell::new(0),
+            lock_longest: Cell::new(0),
+            root_writes: Cell::new(0),
+        }
+    }
+    /// From zero again.
+    pub fn restart(&self) {
+        let all = [
+            &self.idle,
+            &self.dispatches,
+            &self.interrupts,
+            &self.received,
+            &self.wakes,
+            &self.halts,
+            &self.lock_waits,
+            &self.lock_waited,
+            &self.lock_longest,
+            &self.root_writes,
+        ];
+        all.into_iter().for_each(|count| count.set(0));
+    }
+}
+
+impl Cpu {
+    /// A CPU on which nothing runs: its number, what the machine calls it, and the top of its stack.
+    pub const fn new(number: u8, identity: u32, stack: usize) -> Self {
+        Self {
+            domain: Cell::new(None),
+            thread: Cell::new(None),
+            own: Cell::new(None),
+            activation: Cell::new(None),
+            table: Cell::new(0),
+            limit: Cell::new(0),
+            stack: Cell::new(stack),
+            scratch: 0,
+            entry: Cell::new(None),
+            share: share_at(number as usize),
+            entered: 0,
+            entered_by: 0,
+            longest: Cell::new(0),
+            longest_by: Cell::new(0),
+            quiet: Quiet::new(),
+            number,
+            settles: Cell::new(None),
+            identity: Cell::new(identity),
+            window: Cell::new(false),
+            idle: Cell::new(false),
+            preempt: Cell::new(false),
+            disturbed: Cell::new(false),
+            flush: Cell::new(false),
+            kicked: Cell::new(false),
+            fpu_is_stale: Cell::new(false),
+            special: Cell::new(0),
+            pointer: Cell::new(0),
+            fpu: Cell::new(None),
+            seat: Cell::new(None),
+            hands_over: Cell::new(0),
+            ring: Cell::new(core::ptr::null_mut()),
+            patience_ends: Cell::new(u64::MAX),
+            chances: Cell::new(0),
+            chances_of: Cell::new(0),
+            deadlines: Cell::new(None),
+            armed: Cell::new(u64::MAX),
+            idle_since: Cell::new(0),
+            counts: Counts::new(),
+            posted: [const { Cell::new(0) }; MAX_THREADS],
+            debts: Debts::new(),
+        }
+    }
+}
+
+impl Ref<Cpu> {
+    /// The domain in which another CPU is; its short ways change it meanwhile.
+    pub fn domain_there(self) -> Link<Domain> {
+        look(&self.domain)
+    }
+}

@@ -1,0 +1,154 @@
+//! Domains: an address space, a portal table, a pool of activations, an account. How they are made and go is in `control`.
+
+use super::{Account, Activation, Entry, Mapping, Queue, Semaphore, Thread};
+use crate::pointer::{Link, Ref};
+use core::cell::Cell;
+
+/// `Domain::slow`: the domain is dead.
+pub const SLOW_DEAD: u8 = 1;
+
+/// `Domain::slow`: its activations have floating-point state.
+pub const SLOW_FPU: u8 = 2;
+
+/// `Domain::slow`: an activation has a thread pointer, where crossings do not keep that anyway.
+#[allow(dead_code, reason = "on some ISAs it is a register like others")]
+pub const SLOW_POINTER: u8 = 4;
+
+/// `Domain::slow`: a priority is lent to one of its activations.
+pub const SLOW_LENT: u8 = 8;
+
+/// What a domain has on one CPU, which alone touches it unless it is held up. One for each CPU of the machine follows
+/// each [`Domain`].
+#[repr(C)]
+pub struct Share {
+    /// Free activations.
+    pub pool: Cell<Link<Activation>>,
+    /// Calls made.
+    pub crossings: Cell<u64>,
+}
+
+/// Bytes from a domain to the share of the CPU with this number.
+pub const fn share_at(number: usize) -> usize {
+    size_of::<Domain>() + number * size_of::<Share>()
+}
+
+/// See the module. The fields up to `waiters` are used by `entry.s`, and the shares behind.
+#[repr(C)]
+pub struct Domain {
+    /// The portal table.
+    pub table: usize,
+    /// Its bytes minus those of one entry.
+    pub limit: Cell<usize>,
+    /// Root of the page tables (CR3).
+    pub root: u64,
+    /// Label-pair id.
+    pub pair: u32,
+    /// Not zero: crossings take the long way (`SLOW_*`).
+    pub slow: Cell<u8>,
+    /// Highest priority of its threads.
+    pub max_priority: Cell<u8>,
+    /// The share of time that its threads have ahead of others, in percent; 0 = all.
+    pub time_share: Cell<u8>,
+    /// Longest slice of its threads, in microseconds.
+    pub max_slice: Cell<u32>,
+    /// Where the search for a free index begins.
+    pub free_hint: Cell<u16>,
+    /// Callers that wait for one.
+    pub waiters: Queue,
+    /// Who pays.
+    pub account: Ref<Account>,
+    /// Its number, unique since boot.
+    pub number: u64,
+    /// Number of its maker.
+    pub parent: u64,
+    /// For people.
+    pub name: [u8; 16],
+    /// A bit for each CPU on which its threads may run.
+    pub cpus: Cell<u64>,
+    /// Why it died.
+    pub status: Cell<u64>,
+    /// The log says so.
+    pub death_told: Cell<bool>,
+    /// V on it when the domain dies.
+    pub death_semaphore: Cell<Link<Semaphore>>,
+    /// Address ranges of the page-fault portals.
+    pub ranges: [Cell<(u64, u64)>; 4],
+    /// All activations.
+    pub activations: Cell<Link<Activation>>,
+    /// How many.
+    pub activation_count: Cell<u32>,
+    /// How many threads started here.
+    pub thread_count: Cell<u32>,
+    /// Activations to which a priority is lent.
+    pub lent: Cell<u32>,
+    /// An activation that was freed, kept for the next.
+    pub spare: Cell<Link<Activation>>,
+    /// Message areas in use, one bit each.
+    pub message_slots: Cell<u128>,
+    /// All threads that started here, the orphan thread included.
+    pub threads: Cell<Link<Thread>>,
+    /// Carries chains whose lower part was cut off here.
+    pub orphan_thread: Cell<Link<Thread>>,
+    /// Tops of orphaned chains that wait for the orphan thread.
+    pub orphans: Queue,
+    /// All mappings.
+    pub mappings: Cell<Link<Mapping>>,
+    /// How many.
+    pub pages: Cell<u64>,
+    /// Its original entry.
+    pub entry: Cell<Link<Entry>>,
+    /// Removal: table entries below this are empty, or kernel operations, which need none.
+    pub removal_cursor: Cell<u32>,
+    /// Removal: a domain in the table, which goes first.
+    pub inner: Cell<Link<Domain>>,
+    /// The table has 2^order pages.
+    pub table_order: u8,
+    /// Makers above it.
+    pub depth: u8,
+    /// Who made it.
+    pub maker: Link<Domain>,
+    /// In the list of all: the next older one.
+    pub next: Cell<Link<Domain>>,
+    /// The next younger one.
+    pub previous: Cell<Link<Domain>>,
+}
+
+impl Ref<Domain> {
+    /// What it has on the CPU with this number.
+    pub fn share_on(self, cpu: usize) -> Ref<Share> {
+        // SAFETY: there is a share for each CPU behind the domain; see `allocate`.
+        unsafe { Ref::new(self.pointer().add(1).cast::<Share>().add(cpu)) }
+    }
+    /// Whether nothing runs here any more.
+    pub fn is_dead(self) -> bool {
+        self.slow.get() & SLOW_DEAD != 0
+    }
+    /// Whether it is a program or made by one: neither of the nucleus, nor a component.
+    pub fn is_program(self) -> bool {
+        self.depth > 1
+    }
+    /// The name, whatever its maker wrote.
+    pub fn name_bytes(&self) -> &[u8] {
+        let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(16);
+        &self.name[..end]
+    }
+    /// Whether this is `other` or one of its makers' makers.
+    pub fn contains(self, other: Ref<Domain>) -> bool {
+        let mut inner = Some(other);
+        while let Some(domain) = inner {
+            if domain == self {
+                return true;
+            }
+            inner = domain.maker;
+        }
+        false
+    }
+    /// Whether its maker is known, and not `other`; the nucleus made the first domains, which have none.
+    pub fn is_made_by_another_than(self, other: Ref<Domain>) -> bool {
+        self == other || self.maker.is_some_and(|maker| maker != other)
+    }
+    /// The next of all domains.
+    pub fn next_domain(self) -> Link<Domain> {
+        self.next.get()
+    }
+}

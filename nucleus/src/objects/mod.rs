@@ -1,0 +1,33 @@
+//! What the nucleus keeps: the types of its objects, how they lead to each other, and what can be told of one by looking at it.
+//! What is done with them stands in the folders above.
+
+mod account;
+mod activation;
+pub mod arch;
+mod cpu;
+mod debts;
+mod domain;
+mod entry;
+mod mapping;
+mod outcome;
+mod page;
+mod queue;
+mod seat;
+mod semaphore;
+mod thread;
+
+pub use account::Account;
+pub use activation::{Activation, Saved, State, Wait};
+pub use cpu::Cpu;
+pub use debts::Debts;
+#[allow(unused_imports, reason = "on some ISAs it is a register like others")]
+pub use domain::SLOW_POINTER;
+pub use domain::{Domain, SLOW_DEAD, SLOW_FPU, SLOW_LENT, Share, share_at};
+pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, Node, OfKind, Operation};
+pub use mapping::Mapping;
+pub use outcome::{Interrupt, Outcome, Rate, Reply, STEPS, Stop, Trap};
+pub use page::{FRAME, Frame, Memory, Own, PageEntry, RAM_END, RECORD_BYTES, Table, index};
+pub use queue::Queue;
+pub use seat::Seat;
+pub use semaphore::Semaphore;
+pub use thread::{Runs, Thread, is_seat};

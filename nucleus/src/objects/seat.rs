@@ -1,0 +1,18 @@
+//! The seats of schedulers.
+
+use super::{Activation, Domain, Thread};
+use crate::pointer::Ref;
+use abi::sched::Ring;
+
+/// Where a scheduler is entered.
+#[derive(Clone, Copy)]
+pub struct Seat {
+    /// Where it runs.
+    pub activation: Ref<Activation>,
+    /// The thread that runs there, which has no number.
+    pub thread: Ref<Thread>,
+    /// Whose it is.
+    pub domain: Ref<Domain>,
+    /// Where it is told which threads are ready.
+    pub ring: *mut Ring,
+}

@@ -1,0 +1,22 @@
+//! Counting semaphores.
+
+use super::Queue;
+use core::cell::Cell;
+use parallel::tokens::Tokens;
+
+/// See the module.
+#[repr(C)]
+pub struct Semaphore {
+    /// Tokens, or minus the number of waiters.
+    pub count: Tokens,
+    /// Who waits.
+    pub waiters: Queue,
+    /// How many.
+    pub waiting: Cell<u32>,
+    /// Uses by the nucleus itself (interrupt lines, death notices).
+    pub uses: Cell<u32>,
+    /// Its original entry is being removed.
+    pub is_going: Cell<bool>,
+    /// That is gone.
+    pub gone: Cell<bool>,
+}

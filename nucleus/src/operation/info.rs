@@ -1,0 +1,179 @@
+//! `op::INFO`: records about the nucleus's objects.
+
+use crate::control::{domain, numbers};
+use crate::cpus::{counters, cpu, timer};
+use crate::memory::{account, frames};
+use crate::objects::{Activation, Domain, Stop, Thread, is_seat};
+use crate::pointer::{Held, Ref, look};
+use crate::report::log;
+use abi::info::{self, Counters};
+use abi::{Error, MESSAGE_BYTES};
+
+/// Numbers of threads passed between two preemption points.
+const NUMBERS_PASSED: u64 = 64;
+
+/// Entries of a table looked at by one operation.
+const ENTRIES_PASSED: usize = 32;
+
+/// Writes the record after `position` into the message area of `activation`; gives the next position.
+pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Stop> {
+    let held = activation.held();
+    match what {
+        info::DOMAIN => {
+            let Some(domain) = domain::newest_below(activation, position)? else { return Ok(0) };
+            write(activation, domain_record(domain));
+            Ok(if domain.next_domain().is_some() { domain.number } else { 0 })
+        }
+        info::THREAD => {
+            let used = numbers::used(held) as u64;
+            let first = position.saturating_add(1).max(activation.progress.get());
+            let end = used.min(first.saturating_add(NUMBERS_PASSED));
+            let found = (first..end).find_map(|number| Some((number, numbers::by_number(held, number as usize)?)));
+            match found {
+                Some((number, thread)) => {
+                    write(activation, thread_record(thread));
+                    Ok(if number + 1 < used { number } else { 0 })
+                }
+                None if end < used => {
+                    activation.progress.set(end);
+                    Err(Stop::Repeat)
+                }
+                None => Err(Error::Empty.into()),
+            }
+        }
+        info::FRAMES => {
+            let (total, free, boot) = frames::numbers(held);
+            let charged = (account::charged(held) + boot) as u64;
+            write(activation, info::Frames { total: total as u64, charged, free: free as u64, boot: boot as u64 });
+            Ok(0)
+        }
+        info::LOG | info::LOG_PROGRAMS => {
+            // SAFETY: the message area is a page of the nucleus.
+            let area =
+                unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, info::LOG_BYTES) };
+            Ok(log::read(held, if what == info::LOG { log::SYSTEM } else { log::PROGRAMS }, position, area))
+        }
+        info::COUNTERS => {
+            let longest = cpu::all(held).map(|cpu| (cpu.longest.get(), cpu.longest_by.get())).max();
+            let ((longest, longest_by), counts) = (longest.unwrap_or_default(), counters::all(held));
+            let record = Counters {
+                uptime: timer::nanoseconds(),
+                longest,
+                longest_by,
+                dispatches: cpu::all(held).map(|cpu| cpu.counts.dispatches.get()).sum(),
+                root_writes: cpu::all(held).map(|cpu| cpu.counts.root_writes.get()).sum(),
+                faults: counts.faults.get(),
+                interrupts: counts.interrupts.get(),
+                deaths: counts.deaths.get(),
+                splits: counts.splits.get(),
+                standby: counts.standby.get(),
+                domains: counts.domains.get(),
+                restarts: counts.restarts.get(),
+                invalidations: counts.invalidations.get(),
+                again: counts.again.get(),
+                not_runnable: counts.not_runnable.get(),
+            };
+            write(activation, record);
+            Ok(0)
+        }
+        info::PORTAL => {
+            // Of the domain that the position names, or of the next older one if it is gone.
+            let below = if position == 0 { 0 } else { (position >> 16) + 1 };
+            let domain = domain::newest_below(activation, below)?.ok_or(Error::Empty)?;
+            let named = domain.number + 1 == below;
+            let (record, next) = next_portal(domain, if named { position as usize & 0xffff } else { 0 });
+            write(activation, record);
+            Ok(match (next < domain.table_entries(), domain.next_domain()) {
+                (true, _) => info::Portal::position(domain.number, next as u64),
+                (false, Some(older)) => info::Portal::position(older.number, 0),
+                (false, None) => 0,
+            })
+        }
+        info::CPU => {
+            let number = usize::try_from(position).ok().filter(|number| *number < cpu::present(held));
+            let number = number.ok_or(Error::Empty)?;
+            write(activation, cpu_record(held, number));
+            Ok(if number + 1 < cpu::present(held) { position + 1 } else { 0 })
+        }
+        _ => Err(Error::BadArgument.into()),
+    }
+}
+
+/// The first call entry among some of a table's from `first` on, and where to look next.
+fn next_portal(domain: Ref<Domain>, first: usize) -> (info::Portal, usize) {
+    let end = domain.table_entries().min(first + ENTRIES_PASSED);
+    let mut record = info::Portal { from: domain.number, index: 0, to: 0, service: 0, badge: 0 };
+    for index in first..end {
+        let Ok(entry) = domain.place(index) else { break };
+        if let Some(callee) = entry.callee() {
+            (record.index, record.to) = (index as u64, callee.number);
+            (record.service, record.badge) = (entry.word0.get(), entry.word1.get());
+            return (record, index + 1);
+        }
+    }
+    (record, end)
+}
+
+fn write<T>(activation: Ref<Activation>, record: T) {
+    const { assert!(size_of::<T>() <= MESSAGE_BYTES) };
+    // SAFETY: the message area is a page of the nucleus, aligned to more than any record.
+    unsafe { (activation.message_kernel as *mut T).write(record) }
+}
+
+fn domain_record(domain: Ref<Domain>) -> info::Domain {
+    info::Domain {
+        number: domain.number,
+        parent: domain.parent,
+        name: domain.name,
+        state: domain.is_dead() as u64,
+        status: domain.status.get(),
+        charged: domain.account.used.get() as u64,
+        limit: domain.account.limit.get() as u64,
+        // The orphan thread is not one of its own.
+        threads: domain.thread_count.get().saturating_sub(1) as u64,
+        activations: domain.activation_count.get() as u64,
+        crossings: domain.shares().map(|share| share.crossings.get()).sum(),
+        pages: domain.pages.get(),
+        pair: domain.pair as u64,
+        table: domain.table_entries() as u64,
+    }
+}
+
+fn cpu_record(held: Held, number: usize) -> info::Cpu {
+    let identity = cpu::identity_of(held, number) as u64;
+    let mut record = info::Cpu { number: number as u64, identity, ..info::Cpu::OFF };
+    let Some(cpu) = cpu::of(held, number) else { return record };
+    let thread = look(&cpu.thread).filter(|thread| !cpu.idle.get() && !is_seat(*thread));
+    record.state = match thread {
+        Some(_) => info::cpu_state::BUSY,
+        None if cpu.idle.get() => info::cpu_state::IDLE,
+        None => info::cpu_state::SCHEDULES,
+    };
+    let counts = &cpu.counts;
+    let rests = if cpu.idle.get() { timer::now() - cpu.idle_since.get() } else { 0 };
+    record.thread = thread.map_or(0, |thread| thread.number as u64);
+    record.scheduler = cpu.seat.get().map_or(0, |seat| seat.domain.number);
+    record.idle = timer::to_nanoseconds(counts.idle.get() + rests);
+    (record.dispatches, record.interrupts) = (counts.dispatches.get(), counts.interrupts.get());
+    (record.received, record.wakes, record.halts) = (counts.received.get(), counts.wakes.get(), counts.halts.get());
+    record.lock_waits = counts.lock_waits.get();
+    record.lock_waited = timer::to_nanoseconds(counts.lock_waited.get());
+    record.lock_longest = timer::to_nanoseconds(counts.lock_longest.get());
+    (record.longest, record.longest_by) = (cpu.longest.get(), cpu.longest_by.get());
+    record
+}
+
+fn thread_record(thread: Ref<Thread>) -> info::Thread {
+    let (held, top) = (thread.held(), look(&thread.top));
+    info::Thread {
+        number: thread.number as u64,
+        home: thread.home.number,
+        now: top.map_or(thread.home.number, |top| top.domain.number),
+        state: thread.runs.get() as u64,
+        priority: thread.priority.get() as u64,
+        depth: top.map_or(0, |top| top.depth.get() as u64 + 1),
+        used: timer::to_nanoseconds(thread.used.get()),
+        cpu: thread.cpu.get().number as u64,
+        cpus: thread.cpus.get() & cpu::mask(held),
+    }
+}

@@ -1,0 +1,250 @@
+//! The kernel log, for `dmesg`: the last 12 KiB of lines of nucleus and components, and 4 KiB about programs. So what
+//! programs say and die of pushes out nothing else.
+
+use crate::cpus::timer;
+use crate::objects::{Domain, Semaphore};
+use crate::pointer::{Held, Link, Nucleus, Ref};
+use abi::info::LOG_BYTES;
+use core::cell::Cell;
+
+const BYTES: usize = 16384;
+/// Bytes of the part for nucleus and components.
+const SYSTEM_BYTES: usize = 12288;
+
+/// The part of the log for nucleus and components.
+pub const SYSTEM: usize = 0;
+/// The part for programs.
+pub const PROGRAMS: usize = 1;
+
+/// The part for lines about a domain.
+pub fn part_of(domain: Ref<Domain>) -> usize {
+    if domain.is_program() { PROGRAMS } else { SYSTEM }
+}
+
+struct Log {
+    bytes: Cell<[u8; BYTES]>,
+    /// Bytes ever written to each part.
+    written: [Cell<u64>; 2],
+    semaphore: Cell<Link<Semaphore>>,
+}
+
+static LOG: Nucleus<Log> = Nucleus::new(Log {
+    bytes: Cell::new([0; BYTES]),
+    written: [const { Cell::new(0) }; 2],
+    semaphore: Cell::new(None),
+});
+
+/// A part of the log.
+struct Ring<'a> {
+    bytes: &'a [Cell<u8>],
+    written: &'a Cell<u64>,
+}
+
+impl Log {
+    fn ring(&self, part: usize) -> Ring<'_> {
+        let (system, programs) = self.bytes.as_array_of_cells().split_at(SYSTEM_BYTES);
+        Ring { bytes: if part == SYSTEM { system } else { programs }, written: &self.written[part] }
+    }
+}
+
+/// Writes the text to the begin of some bytes.
+fn write(bytes: &[Cell<u8>], text: &[u8]) {
+    let bytes = &bytes[..text.len()];
+    // SAFETY: as many cells as bytes; a text that lies in the cells may overlap with where it goes.
+    unsafe { bytes.as_ptr().cast::<u8>().cast_mut().copy_from(text.as_ptr(), text.len()) }
+}
+
+/// A part of a line.
+#[derive(Clone, Copy)]
+pub enum Part<'a> {
+    /// As it is.
+    Text(&'a str),
+    /// Bytes that should be text; what is not printable ASCII becomes a dot.
+    Foreign(&'a [u8]),
+    /// Decimal.
+    Number(u64),
+    /// Hexadecimal, with 0x.
+    Hex(u64),
+}
+
+/// Foreign bytes that are looked at before they are put together.
+const PIECE: usize = 64;
+
+/// A byte of 1, and one of the highest bit, in each byte of a word.
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = ONES << 7;
+
+/// Eight bytes, all at once, each a dot if it is not printable ASCII.
+fn printable(bytes: [u8; 8]) -> [u8; 8] {
+    let word = u64::from_le_bytes(bytes);
+    let control = !((word | HIGH) - ONES * b' ' as u64);
+    let delete = (word & !HIGH) + ONES;
+    let dots = ((word | control | delete) & HIGH) >> 7;
+    ((word & !(dots * 0xff)) | (dots * b'.' as u64)).to_le_bytes()
+}
+
+/// Eight bytes of a domain's name: what is not graphic ASCII, and what could end a signature, becomes a dot; zeros stay.
+pub fn name(word: u64) -> u64 {
+    let low = word & !HIGH;
+    // The highest bit of each byte: whether it is another one than this.
+    let is_not = |byte: u8| ((low ^ (ONES * byte as u64)) + !HIGH) | word;
+    let graphic = (low + ONES * (0x7f - b' ' as u64)) & is_not(b':') & is_not(b'#') & is_not(0x7f);
+    let dots = ((word | !graphic) & is_not(0) & HIGH) >> 7;
+    (word & !(dots * 0xff)) | (dots * b'.' as u64)
+}
+
+impl Ring<'_> {
+    fn put(&self, text: &[u8]) {
+        let start = self.written.get() as usize % self.bytes.len();
+        self.written.update(|written| written + text.len() as u64);
+        // Round the end, if it reaches so far: no line is as long as a part.
+        let (text, rest) = text.split_at(text.len().min(self.bytes.len() - start));
+        write(&self.bytes[start..], text);
+        if !rest.is_empty() {
+            write(self.bytes, rest);
+        }
+    }
+
+    fn put_part(&self, part: &Part) {
+        match part {
+            Part::Text(text) => self.put(text.as_bytes()),
+            Part::Foreign(bytes) => {
+                for bytes in bytes.chunks(PIECE) {
+                    let mut text = [0; PIECE];
+                    text[..bytes.len()].copy_from_slice(bytes);
+                    text.as_chunks_mut().0.iter_mut().for_each(|group| *group = printable(*group));
+                    self.put(&text[..bytes.len()]);
+                }
+            }
+            Part::Number(number) => self.put_number(*number),
+            Part::Hex(number) => self.put_hex(*number),
+        }
+    }
+
+    fn put_hex(&self, number: u64) {
+        let mut text = [0; 18];
+        text[2..10].copy_from_slice(&hex_digits((number >> 32) as u32));
+        text[10..].copy_from_slice(&hex_digits(number as u32));
+        let first = (number | 1).leading_zeros() as usize / 4;
+        text[first..first + 2].copy_from_slice(b"0x");
+        self.put(&text[first..]);
+    }
+
+    fn put_number(&self, number: u64) {
+        if number >= 100_000_000 {
+            self.put_number(number / 100_000_000);
+            return self.put(&digits((number % 100_000_000) as u32));
+        }
+        let text = digits(number as u32);
+        let first = ((u64::from_le_bytes(text) & 0x0f0f_0f0f_0f0f_0f0f).trailing_zeros() as usize / 8).min(7);
+        self.put(&text[first..]);
+    }
+}
+
+/// Eight hexadecimal digits, all at once: the nibbles are spread over the bytes of a word.
+fn hex_digits(number: u32) -> [u8; 8] {
+    let mut word = number as u64;
+    word = (word | word << 16) & 0x0000_ffff_0000_ffff;
+    word = (word | word << 8) & 0x00ff_00ff_00ff_00ff;
+    word = (word | word << 4) & (ONES * 0xf);
+    let letters = (word + ONES * 6) >> 4 & ONES;
+    (word + ONES * b'0' as u64 + letters * (b'a' - b'0' - 10) as u64).to_be_bytes()
+}
+
+/// Eight decimal digits of a number below 10^8, all at once: halves, their halves, and theirs again, each in a part
+/// of a word of its own, divided by multiplying.
+fn digits(number: u32) -> [u8; 8] {
+    let mut word = (number % 10_000) as u64 * (1 << 32) + (number / 10_000) as u64;
+    let hundreds = (word * 10_486) >> 20 & 0x0000_007f_0000_007f;
+    word = (word - hundreds * 100) << 16 | hundreds;
+    let tens = (word * 103) >> 10 & 0x000f_000f_000f_000f;
+    word = (word - tens * 10) << 8 | tens;
+    (word + 0x3030_3030_3030_3030).to_le_bytes()
+}
+
+/// A line that is put together in several steps, where no user can write.
+struct Line {
+    /// Whose it is: who begins another one meanwhile takes its place.
+    owner: Cell<usize>,
+    written: Cell<u64>,
+    bytes: Cell<[u8; 256]>,
+}
+
+static LINE: Nucleus<Line> =
+    Nucleus::new(Line { owner: Cell::new(0), written: Cell::new(0), bytes: Cell::new([0; 256]) });
+
+/// Begins a line of the owner.
+pub fn begin(held: Held, owner: usize, parts: &[Part]) {
+    let line = LINE.get(held);
+    line.owner.set(owner);
+    line.written.set(0);
+    go_on(held, owner, parts);
+}
+
+/// Adds to the owner's line, if it is still there.
+pub fn go_on(held: Held, owner: usize, parts: &[Part]) {
+    let line = LINE.get(held);
+    if line.owner.get() == owner {
+        let ring = Ring { bytes: line.bytes.as_array_of_cells(), written: &line.written };
+        parts.iter().for_each(|part| ring.put_part(part));
+    }
+}
+
+/// Appends the owner's line to a part of the log; false if it is not there any more.
+pub fn finish(held: Held, part: usize, owner: usize) -> bool {
+    let line = LINE.get(held);
+    let is_there = line.owner.replace(0) == owner && owner != 0;
+    if is_there {
+        let bytes = line.bytes.get();
+        line_in(held, part, &[Part::Foreign(&bytes[..bytes.len().min(line.written.get() as usize)])], &[]);
+    }
+    is_there
+}
+
+/// Appends a line to the part for nucleus and components.
+pub fn line(held: Held, parts: &[Part]) {
+    line_in(held, SYSTEM, parts, &[]);
+}
+
+/// Appends a line with the time before it to a part of the log. No formatting machinery: this happens with interrupts off.
+pub fn line_in(held: Held, part: usize, parts: &[Part], more: &[Part]) {
+    let ring = LOG.get(held).ring(part);
+    let microseconds = timer::nanoseconds() / 1000;
+    let mut fraction = *b".______] ";
+    fraction[1..7].copy_from_slice(&digits((microseconds % 1_000_000) as u32)[2..]);
+    ring.put(b"[");
+    ring.put_number(microseconds / 1_000_000);
+    ring.put(&fraction);
+    parts.iter().for_each(|part| ring.put_part(part));
+    more.iter().for_each(|part| ring.put_part(part));
+    ring.put(b"\n");
+    if let Some(semaphore) = LOG.get(held).semaphore.get() {
+        semaphore.signal();
+    }
+}
+
+/// V on this semaphore whenever the log grows.
+pub fn set_semaphore(semaphore: Ref<Semaphore>) {
+    let held = semaphore.held();
+    semaphore.hold();
+    if let Some(old) = LOG.get(held).semaphore.replace(Some(semaphore)) {
+        old.drop_hold();
+    }
+}
+
+/// Copies from byte `position` since boot on of a part of the log and gives the position after; see `abi::info::LOG`.
+pub fn read(held: Held, part: usize, position: u64, into: &mut [u8]) -> u64 {
+    let ring = LOG.get(held).ring(part);
+    let (written, bytes) = (ring.written.get(), ring.bytes.len());
+    let oldest = written.saturating_sub(bytes as u64);
+    if position < oldest {
+        return oldest.max(position + LOG_BYTES as u64 + 1);
+    }
+    let at = position.min(written);
+    let start = at as usize % bytes;
+    let count = into.len().min((written - at) as usize).min(bytes - start);
+    let from = &ring.bytes[start..start + count];
+    // SAFETY: as many bytes as cells.
+    unsafe { into[..count].as_mut_ptr().copy_from(from.as_ptr().cast(), count) }
+    at + count as u64
+}

@@ -1,0 +1,5 @@
+//! What the nucleus tells people: its log, records of events, its last words.
+
+pub mod log;
+pub mod panic;
+pub mod trace;
