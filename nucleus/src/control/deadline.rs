@@ -1,11 +1,10 @@
-//! Activations whose wait or call has a deadline, for each CPU on which they began in a leftist tree (Crane; Knuth, *The Art of Computer
-//! Programming* 3, 5.2.3): the earliest is the root. Nothing is allocated, and every step takes time
-//! logarithmic in the number of deadlines, a removal from the middle included.
+//! Activations whose wait or call has a deadline, in a tree ([`structures::deadlines`]) for each CPU on which they began.
 
 use crate::cpus::{cpu, timer};
-use crate::objects::{Activation, Cpu};
+use crate::objects::Activation;
 use crate::pointer::{Held, Link, Ref};
 use abi::NEVER;
+use structures::deadlines;
 
 /// The wait or call of `activation` ends at `deadline` (ticks); 0 = never.
 pub fn set(activation: Ref<Activation>, deadline: u64) {
@@ -16,14 +15,9 @@ pub fn set(activation: Ref<Activation>, deadline: u64) {
     }
     activation.deadline.set(deadline);
     let cpu = cpu::this(held);
-    let place = &activation.place;
-    for link in [&place.left, &place.right, &place.up] {
-        link.set(None);
-    }
-    place.cpu.set(cpu.number);
-    place.rank.set(1);
-    let root = merge(cpu.deadlines.get(), Some(activation));
-    set_root(cpu, root);
+    activation.place.tree.set(cpu.number);
+    let root = deadlines::add(cpu.deadlines.get(), activation);
+    cpu.deadlines.set(root);
     if root == Some(activation) {
         timer::arm_no_later_than(held, deadline);
     }
@@ -36,23 +30,9 @@ pub fn clear(activation: Ref<Activation>) {
         return;
     }
     activation.deadline.set(0);
-    let rest = merge(activation.place.left.get(), activation.place.right.get());
-    let Some(mut parent) = activation.place.up.get() else {
-        return cpu::of(held, activation.place.cpu.get() as usize).into_iter().for_each(|cpu| set_root(cpu, rest));
-    };
-    if let Some(rest) = rest {
-        rest.place.up.set(Some(parent));
-    }
-    if parent.place.left.get() == Some(activation) {
-        parent.place.left.set(rest);
-    } else {
-        parent.place.right.set(rest);
-    }
-    // A rank that changes is one above the one below: as many steps as ranks.
-    while parent.restore() {
-        let Some(next) = parent.place.up.get() else { return };
-        parent = next;
-    }
+    deadlines::remove(activation, |root| {
+        cpu::of(held, activation.place.tree.get() as usize).into_iter().for_each(|cpu| cpu.deadlines.set(root));
+    });
 }
 
 /// The earliest deadline of this CPU in ticks.
@@ -63,37 +43,4 @@ pub fn earliest(held: Held) -> u64 {
 /// The activation with the earliest deadline of this CPU if that is not later than `now`.
 pub fn due(held: Held, now: u64) -> Link<Activation> {
     cpu::this(held).deadlines.get().filter(|root| root.deadline.get() <= now)
-}
-
-fn set_root(cpu: Ref<Cpu>, root: Link<Activation>) {
-    if let Some(root) = root {
-        root.place.up.set(None);
-    }
-    cpu.deadlines.set(root);
-}
-
-/// Joins two trees along their right spines, which are logarithmic.
-fn merge(a: Link<Activation>, b: Link<Activation>) -> Link<Activation> {
-    let (Some(a), Some(b)) = (a, b) else { return a.or(b) };
-    let (first, second) = if a.deadline.get() <= b.deadline.get() { (a, b) } else { (b, a) };
-    let right = merge(first.place.right.get(), Some(second));
-    if let Some(right) = right {
-        right.place.up.set(Some(first));
-    }
-    first.place.right.set(right);
-    first.restore();
-    Some(first)
-}
-
-impl Ref<Activation> {
-    /// Puts children and rank right; true if the rank changed.
-    fn restore(self) -> bool {
-        let rank = |link: Link<Activation>| link.map_or(0, |child| child.place.rank.get());
-        let place = &self.place;
-        if rank(place.left.get()) < rank(place.right.get()) {
-            place.left.swap(&place.right);
-        }
-        let new = rank(place.right.get()) + 1;
-        place.rank.replace(new) != new
-    }
 }

@@ -8,6 +8,8 @@ use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
 use abi::rights::Kind;
+use structures::derivation::Derived;
+use structures::quota::Paying;
 
 /// Entries of a table that one step of a removal looks at.
 const ENTRIES_PER_STEP: usize = 32;

@@ -7,6 +7,7 @@ use crate::objects::{Cpu, Domain, Runs, Saved, State, Thread};
 use crate::pointer::{Fresh, Ref};
 use crate::report::trace;
 use abi::Error;
+use structures::quota::Paying;
 
 /// A thread with nothing to run yet, charged to `home`.
 pub fn new_empty(home: Ref<Domain>, priority: u8, slice: u64, carries_orphans: bool) -> Result<Ref<Thread>, Error> {

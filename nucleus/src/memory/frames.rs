@@ -1,21 +1,13 @@
-//! Frames of RAM: one record each, and a buddy allocator over them (Knuth, *The Art of Computer
-//! Programming* 1, 2.5).
+//! Frames of RAM: one record each, and the allocator of those that are free ([`structures::blocks`]).
 //!
-//! A block of order n is 2^n frames, aligned to its size. The record of its first frame says whether
-//! it is free and of which order, and links it into the list of its order. A frame that is not free
-//! belongs to an account (see `account`): the record says which and what it is used for.
-//!
-//! Frames that come back one by one are *loose* at first, in a list of their own from which single frames are taken;
-//! they are joined to blocks only when a block is asked for and there is none, a few at a time.
+//! A frame that is not free belongs to an account (see `account`): the record says which and what it is used for.
 
 use crate::arch::memory::{self, DIRECT, physical};
 use crate::objects::{Account, FRAME, Frame, RECORD_BYTES, Table};
 use crate::pointer::{Held, Nucleus, Ref};
 use abi::boot::{BootInfo, MAX_REGIONS, Region};
 use core::cell::Cell;
-
-/// Orders of the buddy allocator: up to 4 MiB.
-pub const ORDERS: usize = 11;
+use structures::blocks::{Blocks, CLEARED, ORDERS, Records};
 
 /// What a frame is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,29 +47,46 @@ pub struct Record {
 
 const _: () = assert!(size_of::<Record>() == RECORD_BYTES);
 
-/// The neighbours of a free block in the list of its order: the next, and the one before. They stand in the records of its
-/// first two frames, so that memory which nobody uses is not touched; of a single frame in its first bytes.
-fn links(held: Held, frame: Frame, order: usize) -> [&'static Cell<u32>; 2] {
-    if order > 0 {
-        let [first, second, ..] = records(held, frame, order) else { outside(frame) };
-        return [&first.owner, &second.owner];
+impl Records for Held {
+    fn has(self, frame: Frame) -> bool {
+        is_ram(self, frame)
     }
-    // SAFETY: the frame is free, and in the direct map.
-    unsafe { (*(address_of(frame) as *const [Cell<u32>; 2])).each_ref() }
+    fn set_free(self, frame: Frame, order: usize) {
+        let record = record(self, frame);
+        record.used.set(Use::Free);
+        record.order.set(order as u8);
+    }
+    fn set_inside(self, frame: Frame) {
+        record(self, frame).used.set(Use::Inside);
+    }
+    fn is_free(self, frame: Frame, order: usize) -> bool {
+        let record = record(self, frame);
+        record.used.get() == Use::Free && record.order.get() as usize == order
+    }
+    fn order(self, frame: Frame) -> usize {
+        record(self, frame).order.get() as usize
+    }
+    /// They stand in the records of its first two frames, so that memory which nobody uses is not touched; of a single frame
+    /// in its first bytes.
+    fn links(&self, frame: Frame, order: usize) -> [&Cell<u32>; 2] {
+        if order > 0 {
+            let [first, second, ..] = records(*self, frame, order) else { outside(frame) };
+            return [&first.owner, &second.owner];
+        }
+        // SAFETY: the frame is free, and in the direct map.
+        unsafe { (*(address_of(frame) as *const [Cell<u32>; 2])).each_ref() }
+    }
 }
 
 struct Allocator {
     /// Of the frames from [`memory::first_frame`] on.
     records: Cell<*mut Record>,
     frames: Cell<usize>,
-    lists: [Cell<Frame>; ORDERS],
-    free: Cell<usize>,
+    blocks: Blocks,
+    /// Frames of RAM without image and holes.
     total: Cell<usize>,
+    /// Those taken at boot.
     boot: Cell<usize>,
-    cleared: [Cell<u32>; CLEARED],
-    cleared_count: Cell<usize>,
-    /// First of the loose frames.
-    loose: Cell<Frame>,
     /// What the loader says is RAM.
     ram: Cell<[Region; MAX_REGIONS]>,
 }
@@ -85,19 +94,12 @@ struct Allocator {
 /// Frames that are loose from the start.
 const LOOSE: usize = 256;
 
-/// Clear frames kept at hand.
-const CLEARED: usize = 64;
-
 static ALLOCATOR: Nucleus<Allocator> = Nucleus::new(Allocator {
     records: Cell::new(core::ptr::null_mut()),
     frames: Cell::new(0),
-    lists: [const { Cell::new(0) }; ORDERS],
-    free: Cell::new(0),
+    blocks: Blocks::empty(),
     total: Cell::new(0),
     boot: Cell::new(0),
-    cleared: [const { Cell::new(0) }; CLEARED],
-    cleared_count: Cell::new(0),
-    loose: Cell::new(0),
     ram: Cell::new([Region { start: 0, bytes: 0 }; MAX_REGIONS]),
 });
 
@@ -204,169 +206,30 @@ impl Record {
     }
 }
 
-impl Allocator {
-    fn push(&self, held: Held, frame: Frame, order: usize) {
-        let (list, record) = (&self.lists[order], record(held, frame));
-        let head = list.get();
-        record.used.set(Use::Free);
-        record.order.set(order as u8);
-        let [next, previous] = links(held, frame, order);
-        next.set(head as u32);
-        previous.set(0);
-        if head != 0 {
-            links(held, head, order)[1].set(frame as u32);
-        }
-        list.set(frame);
-    }
-
-    fn unlink(&self, held: Held, frame: Frame) {
-        let order = record(held, frame).order.get() as usize;
-        let [next, previous] = links(held, frame, order).map(|link| link.get() as Frame);
-        if next != 0 {
-            links(held, next, order)[1].set(previous as u32);
-        }
-        if previous != 0 {
-            links(held, previous, order)[0].set(next as u32);
-        } else {
-            self.lists[order].set(next);
-        }
-        record(held, frame).used.set(Use::Inside);
-    }
-
-    #[inline(never)]
-    fn allocate(&self, held: Held, order: usize) -> Option<Frame> {
-        let mut found = (order..ORDERS).find(|&order| self.lists[order].get() != 0)?;
-        let frame = self.lists[found].get();
-        self.unlink(held, frame);
-        while found > order {
-            found -= 1;
-            self.push(held, frame + (1 << found), found);
-        }
-        self.free.update(|count| count - (1 << order));
-        Some(frame)
-    }
-
-    /// Whether so many frames are kept one by one.
-    fn has_loose(&self, held: Held, count: usize) -> bool {
-        let mut frame = self.loose.get();
-        (1..count).for_each(|_| frame = if frame == 0 { 0 } else { links(held, frame, 0)[0].get() as Frame });
-        frame != 0
-    }
-
-    /// Has a larger block split into one of this order and the others that are left; false if there is none.
-    fn split(&self, held: Held, order: usize) -> bool {
-        let Some(frame) = self.allocate(held, order) else { return false };
-        self.free.update(|count| count + (1 << order));
-        self.push(held, frame, order);
-        true
-    }
-
-    #[inline(always)]
-    fn take_one(&self, held: Held) -> Option<Frame> {
-        if self.loose.get() == 0 { self.allocate(held, 0) } else { Some(self.take_loose(held)) }
-    }
-
-    /// Takes the first of the loose frames; there is one.
-    #[inline(always)]
-    fn take_loose(&self, held: Held) -> Frame {
-        let frame = self.loose.get();
-        self.loose.set(links(held, frame, 0)[0].get() as Frame);
-        self.free.update(|count| count - 1);
-        frame
-    }
-
-    /// Makes a frame of a block loose; false if there is none.
-    #[cold]
-    fn loosen(&self, held: Held) -> bool {
-        self.allocate(held, 0).map(|frame| self.give_one(held, frame)).is_some()
-    }
-
-    fn give_one(&self, held: Held, frame: Frame) {
-        links(held, frame, 0)[0].set(self.loose.replace(frame) as u32);
-        self.free.update(|count| count + 1);
-    }
-
-    fn release(&self, held: Held, mut frame: Frame, mut order: usize) {
-        self.free.update(|count| count + (1 << order));
-        while order + 1 < ORDERS {
-            let buddy = frame ^ (1 << order);
-            if !is_ram(held, buddy) || buddy == 0 {
-                break;
-            }
-            let entry = record(held, buddy);
-            if entry.used.get() != Use::Free || entry.order.get() as usize != order {
-                break;
-            }
-            self.unlink(held, buddy);
-            record(held, frame).used.set(Use::Inside);
-            frame = frame.min(buddy);
-            order += 1;
-        }
-        self.push(held, frame, order);
-    }
+fn blocks(held: Held) -> &'static Blocks {
+    &ALLOCATOR.get(held).blocks
 }
 
 /// Takes a frame; its contents are whatever they were.
 #[inline(always)]
 pub fn allocate_one(held: Held) -> Option<Frame> {
-    let allocator = ALLOCATOR.get(held);
-    if allocator.loose.get() == 0 { allocate(held, 0) } else { allocator.take_one(held) }
+    if blocks(held).has_any_loose() { blocks(held).take_one(held) } else { allocate(held, 0) }
 }
 
 /// Takes 2^order frames; their contents are whatever they were.
 pub fn allocate(held: Held, order: usize) -> Option<Frame> {
-    let allocator = ALLOCATOR.get(held);
-    if order > 0 {
-        return allocator.allocate(held, order);
-    }
-    allocator.take_one(held).or_else(|| {
-        let kept = allocator.cleared_count.get().checked_sub(1)?;
-        allocator.cleared_count.set(kept);
-        Some(allocator.cleared[kept].get() as Frame)
-    })
+    blocks(held).take(held, order)
 }
 
-/// Frames that an operation takes one by one, at most, and the order of a block that has so many.
-const FEW: usize = 3;
-/// See `FEW`.
-const FEW_ORDER: usize = 2;
-
-/// Frames that [`prepare`] joins at once.
-const JOINED: usize = 3;
-
-/// One step towards a block of this order that is taken as it is, or, for order 0, towards a few frames that are taken in few
-/// instructions: splits a larger block, or joins some of the frames that are kept one by one. False when there is nothing to do,
-/// or nothing to do it with.
+/// See [`Blocks::prepare`].
 pub fn prepare(held: Held, order: usize) -> bool {
-    let allocator = ALLOCATOR.get(held);
-    let wanted = if order == 0 { FEW_ORDER } else { order };
-    if order >= ORDERS || order == 0 && allocator.has_loose(held, FEW) {
-        return false;
-    }
-    if let Some(above) = allocator.lists[wanted..].iter().position(|first| first.get() != 0) {
-        return above > 0 && allocator.split(held, wanted);
-    }
-    if order == 0 || allocator.loose.get() == 0 && allocator.cleared_count.get() == 0 {
-        return false;
-    }
-    for _ in 0..JOINED {
-        if allocator.loose.get() != 0 {
-            allocator.release(held, allocator.take_loose(held), 0);
-        } else if let Some(count) = allocator.cleared_count.get().checked_sub(1) {
-            allocator.cleared_count.set(count);
-            allocator.release(held, allocator.cleared[count].get() as Frame, 0);
-        }
-    }
-    true
+    blocks(held).prepare(held, order)
 }
 
 /// Takes one frame full of zeros, from those at hand if there are any.
 #[inline(always)]
 pub fn allocate_clear(held: Held) -> Option<Frame> {
-    let allocator = ALLOCATOR.get(held);
-    if let Some(count) = allocator.cleared_count.get().checked_sub(1) {
-        allocator.cleared_count.set(count);
-        let frame = allocator.cleared[count].get() as Frame;
+    if let Some(frame) = blocks(held).take_clear() {
         if cfg!(feature = "checked") {
             // SAFETY: the frame is nobody's, and in the direct map.
             let words = unsafe { core::slice::from_raw_parts(address_of(frame) as *const u64, FRAME / 8) };
@@ -379,7 +242,7 @@ pub fn allocate_clear(held: Held) -> Option<Frame> {
 
 #[cold]
 fn allocate_and_clear(held: Held) -> Option<Frame> {
-    let frame = ALLOCATOR.get(held).take_one(held)?;
+    let frame = blocks(held).take_one(held)?;
     clear(frame);
     Some(frame)
 }
@@ -399,46 +262,23 @@ pub fn clear_one_ahead(held: Held) -> bool {
 /// Clears one more frame for later; false when `count` are at hand or memory is scarce.
 #[inline(always)]
 pub fn clear_ahead(held: Held, count: usize) -> bool {
-    ALLOCATOR.get(held).cleared_count.get() < count.min(CLEARED) && clear_one(held)
-}
-
-fn clear_one(held: Held) -> bool {
-    let allocator = ALLOCATOR.get(held);
-    if allocator.free.get() < 4 * CLEARED {
-        return false;
-    }
-    if allocator.loose.get() == 0 && !allocator.loosen(held) {
-        return false;
-    }
-    let frame = allocator.take_loose(held);
-    clear(frame);
-    record(held, frame).used.set(Use::Inside);
-    let count = allocator.cleared_count.get();
-    allocator.cleared[count].set(frame as u32);
-    allocator.cleared_count.set(count + 1);
-    true
+    blocks(held).clear_ahead(held, count, clear)
 }
 
 /// Gives back a frame that is full of zeros.
 pub fn release_clear(held: Held, frame: Frame) {
-    let allocator = ALLOCATOR.get(held);
-    if allocator.cleared_count.get() == CLEARED {
-        return allocator.give_one(held, frame);
-    }
-    allocator.cleared[allocator.cleared_count.get()].set(frame as u32);
-    allocator.cleared_count.update(|count| count + 1);
+    blocks(held).give_clear(held, frame);
 }
 
 /// Gives 2^order frames back.
 pub fn release(held: Held, frame: Frame, order: usize) {
-    let allocator = ALLOCATOR.get(held);
-    if order == 0 { allocator.give_one(held, frame) } else { allocator.release(held, frame, order) }
+    blocks(held).give(held, frame, order);
 }
 
 /// Frames of RAM without image and holes, free ones, and those taken at boot.
 pub fn numbers(held: Held) -> (usize, usize, usize) {
     let allocator = ALLOCATOR.get(held);
-    (allocator.total.get(), allocator.free.get() + allocator.cleared_count.get(), allocator.boot.get())
+    (allocator.total.get(), allocator.blocks.free(), allocator.boot.get())
 }
 
 /// Sets up the records behind `reserved` (the image) and hands every usable frame to the allocator.
@@ -469,8 +309,8 @@ pub fn init_rest(held: Held, info: &BootInfo, kept: [Region; 2]) {
     let records = Region { start: physical(allocator.records.get() as usize) as u64, bytes: bytes as u64 };
     let first = memory::first_frame();
     take_ram(held, info, kept, records, first + memory::BOOT_MAPPED / FRAME..first + allocator.frames.get());
-    for frame in (0..LOOSE).map_while(|_| allocator.allocate(held, 0)) {
-        ALLOCATOR.get(held).give_one(held, frame);
+    for frame in (0..LOOSE).map_while(|_| allocator.blocks.take_block(held, 0)) {
+        allocator.blocks.give(held, frame, 0);
     }
 }
 
@@ -503,7 +343,7 @@ fn take_ram(
                 None => {
                     let end = kept.iter().map(|kept| kept.start).filter(|start| *start > frame).fold(last, usize::min);
                     let order = frame.trailing_zeros().min((end - frame).ilog2()).min(ORDERS as u32 - 1);
-                    allocator.release(held, frame, order as usize);
+                    allocator.blocks.give_block(held, frame, order as usize);
                     order
                 }
             };
@@ -518,7 +358,7 @@ pub fn give_image_part(held: Held, part: Region) -> usize {
     let allocator = ALLOCATOR.get(held);
     let (first, count) = (part.start as usize / FRAME, part.bytes as usize / FRAME);
     for frame in first..first + count {
-        allocator.release(held, frame as Frame, 0);
+        allocator.blocks.give_block(held, frame as Frame, 0);
         allocator.boot.update(|count| count - 1);
     }
     count

@@ -13,6 +13,7 @@ use crate::pointer::Ref;
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, MAX_ORDER};
+use structures::derivation::Derived;
 
 /// A range of 2^order pages, aligned to its size, that users may map.
 #[inline]

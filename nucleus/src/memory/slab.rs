@@ -2,7 +2,7 @@
 //! objects, of all sizes together, so that a small domain needs one such page.
 //!
 //! The first granule of a page is its [`Header`]: which granules are free, and the list of the account's
-//! pages that have any. An object is a run of granules; its type says how many.
+//! pages that have any. An object is a run of granules; its type says how many ([`structures::granules`]).
 
 use super::account;
 use super::frames::{self, Use};
@@ -10,17 +10,14 @@ use crate::objects::{Account, FRAME, Frame};
 use crate::pointer::{Fresh, Held, Ref};
 use abi::Error;
 use core::cell::Cell;
+use structures::granules::{self, Granules};
 
 const GRANULE: usize = 64;
 /// Pages of an account that are looked at before it gets another one.
 const TRIES: usize = 4;
-/// All granules but the header's.
-const ALL_FREE: u64 = !1;
-
 #[repr(C, align(64))]
 struct Header {
-    /// One bit per granule.
-    free: Cell<u64>,
+    free: Granules,
     next: Cell<Frame>,
     previous: Cell<Frame>,
 }
@@ -32,30 +29,14 @@ fn header(_: Held, page: Frame) -> &'static Header {
     unsafe { &*(frames::address_of(page) as *const Header) }
 }
 
-/// Bits of an object of `count` granules.
-const fn mask(count: u32) -> u64 {
-    (1 << count) - 1
-}
-
-/// The granules at which a run of `COUNT` free ones begins.
-const fn runs<const COUNT: u32>(free: u64) -> u64 {
-    let (mut runs, mut have) = (free, 1);
-    while have < COUNT {
-        let step = if have < COUNT - have { have } else { COUNT - have };
-        runs &= runs >> step;
-        have += step;
-    }
-    runs
-}
-
 trait Size {
     const GRANULES: u32;
 }
 
 impl<T> Size for T {
     const GRANULES: u32 = {
-        assert!(size_of::<T>() < FRAME && align_of::<T>() <= GRANULE);
-        size_of::<T>().div_ceil(GRANULE) as u32
+        assert!(size_of::<T>() <= granules::MOST as usize * GRANULE && align_of::<T>() <= GRANULE);
+        granules::taken(size_of::<T>().div_ceil(GRANULE) as u32)
     };
 }
 
@@ -74,39 +55,26 @@ pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Fresh<T>, Error> {
         2 => take::<2>(account),
         3 => take::<3>(account),
         4 => take::<4>(account),
-        5..=8 => take::<8>(account),
-        9..=12 => take::<12>(account),
-        _ => take::<32>(account),
+        8 => take::<8>(account),
+        12 => take::<12>(account),
+        _ => take::<{ granules::MOST }>(account),
     }?;
     // SAFETY: the granules are ours alone, in the direct map, and enough; every object of the nucleus is
     // valid when all its bytes are zero, and a shadow of a page table whatever they are.
     Ok(unsafe { Fresh::new(address as *mut T) })
 }
 
-/// Granules taken for an object of `count`; see [`allocate_as_it_is`].
-const fn taken(count: u32) -> u32 {
-    match count {
-        1..=4 => count,
-        5..=8 => 8,
-        9..=12 => 12,
-        _ => 32,
-    }
-}
-
 fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
     let held = account.held();
     let mut page = account.partial.get();
     // Half a page is hardly ever free in a page that has something else.
-    for _ in 0..if COUNT < 32 { TRIES } else { 1 } {
+    for _ in 0..if COUNT < granules::MOST { TRIES } else { 1 } {
         if page == 0 {
             break;
         }
         let header = header(held, page);
-        let runs = runs::<COUNT>(header.free.get());
-        if runs != 0 {
-            let first = runs.trailing_zeros();
-            header.free.update(|free| free & !(mask(COUNT) << first));
-            if header.free.get() == 0 {
+        if let Some(first) = header.free.take::<COUNT>() {
+            if header.free.is_full() {
                 unlist(account, page);
             }
             return Ok(unspoilt(frames::address_of(page) + first as usize * GRANULE, COUNT));
@@ -114,7 +82,7 @@ fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
         page = header.next.get();
     }
     let page = account.allocate_one(Use::Slab)?;
-    header(held, page).free.set(ALL_FREE & !(mask(COUNT) << 1));
+    header(held, page).free.begin(COUNT);
     list(account, page);
     spoil(frames::address_of(page) + GRANULE, FRAME / GRANULE - 1);
     Ok(frames::address_of(page) + GRANULE)
@@ -167,7 +135,7 @@ fn unlist(account: Ref<Account>, page: Frame) {
 /// Frees an object made by [`allocate`].
 pub fn free<T>(object: Ref<T>) {
     let held = object.held();
-    give(held, object.address(), mask(taken(T::GRANULES)));
+    give(held, object.address(), granules::mask(T::GRANULES));
 }
 
 fn give(held: Held, address: usize, mask: u64) {
@@ -176,17 +144,17 @@ fn give(held: Held, address: usize, mask: u64) {
     let bits = mask << (address % FRAME / GRANULE);
     if cfg!(feature = "checked") {
         assert!(
-            frames::record(held, page).used.get() == Use::Slab && header.free.get() & bits == 0,
+            frames::record(held, page).used.get() == Use::Slab && !header.free.has_any(bits),
             "an object is freed twice"
         );
         spoil(address, mask.count_ones() as usize);
     }
     let account = frames::record(held, page).account();
-    if header.free.get() == 0 {
+    if header.free.is_full() {
         list(account, page);
     }
-    header.free.update(|free| free | bits);
-    if header.free.get() == ALL_FREE {
+    header.free.give(bits);
+    if header.free.is_empty() {
         unlist(account, page);
         account::release(held, page, 0);
     }

@@ -8,6 +8,7 @@ use abi::Error;
 use abi::layout::{ENTRY_BYTES, FIRST_FREE};
 use abi::rights::{self, Kind};
 use core::sync::atomic::{Ordering, fence};
+use structures::derivation::Derived;
 
 /// What to put into an entry.
 pub struct Content {

@@ -9,6 +9,7 @@ use crate::pointer::{Link, Ref};
 use abi::Error;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU8, Ordering};
+use structures::deadlines::{self, Timed};
 
 /// Which of the saved registers count.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,19 +127,16 @@ pub struct Activation {
     pub domain_next: Cell<Link<Activation>>,
 }
 
-/// An activation's place in the tree.
-#[repr(C)]
-pub struct Place {
-    /// An earlier-or-equal subtree.
-    pub left: Cell<Link<Activation>>,
-    /// See `left`.
-    pub right: Cell<Link<Activation>>,
-    /// Above it.
-    pub up: Cell<Link<Activation>>,
-    /// The CPU in whose tree it is.
-    pub cpu: Cell<u8>,
-    /// Steps to the nearest missing child; the left one's is never smaller than the right one's.
-    pub rank: Cell<u32>,
+/// An activation's place in the tree of deadlines.
+pub type Place = deadlines::Place<Ref<Activation>>;
+
+impl Timed for Ref<Activation> {
+    fn deadline(&self) -> u64 {
+        self.deadline.get()
+    }
+    fn place(&self) -> &Place {
+        &self.place
+    }
 }
 
 impl Ref<Activation> {

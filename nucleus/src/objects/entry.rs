@@ -1,15 +1,12 @@
-//! Entries of portal tables, and the derivation tree that connects copies with their original.
-//!
-//! The tree is a list in preorder with depths: the descendants of a node are the nodes that follow it
-//! and are deeper. Revocation removes the next node until it is not deeper, one step at a time, so it
-//! can stop between any two steps and go on later. Mappings of memory use the same list.
+//! Entries of portal tables, and the nodes of the derivation trees that connect copies with their original
+//! ([`structures::derivation`]). Mappings of memory have the same nodes.
 
 use super::{Account, Domain, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use abi::layout::ENTRY_BYTES;
 use abi::rights::Kind;
-use abi::{Error, MAX_DERIVATION};
 use core::cell::Cell;
+use structures::derivation::Derived;
 
 /// A node of a derivation tree.
 #[repr(C)]
@@ -25,49 +22,15 @@ pub struct Node {
     pub flags: Cell<u32>,
 }
 
-impl Ref<Node> {
-    /// Puts this node right below `parent`.
-    pub fn derive_from(self, parent: Ref<Node>) -> Result<(), Error> {
-        if parent.depth.get() as usize + 1 >= MAX_DERIVATION {
-            return Err(Error::TooDeep);
-        }
-        self.previous.set(Some(parent));
-        self.next.set(parent.next.get());
-        self.depth.set(parent.depth.get() + 1);
-        if let Some(next) = parent.next.get() {
-            next.previous.set(Some(self));
-        }
-        parent.next.set(Some(self));
-        Ok(())
+impl Derived for Ref<Node> {
+    fn previous(&self) -> &Cell<Link<Node>> {
+        &self.previous
     }
-    /// Makes this node an original.
-    pub fn root(self) {
-        self.previous.set(None);
-        self.next.set(None);
-        self.depth.set(0);
+    fn next(&self) -> &Cell<Link<Node>> {
+        &self.next
     }
-    /// A node derived from this one, if there is any.
-    pub fn descendant(self) -> Link<Node> {
-        self.next.get().filter(|next| next.depth.get() > self.depth.get())
-    }
-    /// The node after this one, if it is derived from `ancestor`.
-    pub fn after(self, ancestor: Ref<Node>) -> Link<Node> {
-        self.next.get().filter(|next| next.depth.get() > ancestor.depth.get())
-    }
-    /// Whether nothing was derived to make this.
-    pub fn is_original(self) -> bool {
-        self.depth.get() == 0
-    }
-    /// Takes this node, which has no descendants, out of its tree.
-    pub fn unlink(self) {
-        if let Some(next) = self.next.get() {
-            next.previous.set(self.previous.get());
-        }
-        if let Some(previous) = self.previous.get() {
-            previous.next.set(self.next.get());
-        }
-        self.previous.set(None);
-        self.next.set(None);
+    fn depth(&self) -> &Cell<u16> {
+        &self.depth
     }
 }
 

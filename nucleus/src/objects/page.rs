@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub const FRAME: usize = 4096;
 
 /// Number of a frame: physical address / 4096; 0 means none (frame 0 is never used).
-pub type Frame = usize;
+pub type Frame = structures::blocks::Frame;
 
 /// RAM beyond is not used: accounts, mappings and tables are known by their address / 64, in 32 bits.
 pub const RAM_END: u64 = 64 << 32;

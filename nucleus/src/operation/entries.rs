@@ -8,6 +8,7 @@ use crate::pointer::Ref;
 use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::{Error, PRIORITIES, layout, op};
+use structures::derivation::Derived;
 
 pub fn copy(operands: &Operands) -> Outcome {
     let from = operands.domain(0, rights::USE)?;

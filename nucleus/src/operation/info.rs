@@ -127,8 +127,8 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
         name: domain.name,
         state: domain.is_dead() as u64,
         status: domain.status.get(),
-        charged: domain.account.used.get() as u64,
-        limit: domain.account.limit.get() as u64,
+        charged: domain.account.quota.used.get() as u64,
+        limit: domain.account.quota.limit.get() as u64,
         // The orphan thread is not one of its own.
         threads: domain.thread_count.get().saturating_sub(1) as u64,
         activations: domain.activation_count.get() as u64,

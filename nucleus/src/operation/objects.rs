@@ -15,6 +15,7 @@ use abi::layout::USER_END;
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_COUNT, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
 use parallel::tokens::Tokens;
+use structures::quota::Paying;
 
 pub fn domain_new(operands: &Operands) -> Outcome {
     if let index @ 1.. = operands.0.progress.get() as usize % LOOKED {

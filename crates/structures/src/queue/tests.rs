@@ -1,0 +1,112 @@
+//! Against a list that is searched.
+
+use super::{Linked, Queue};
+use core::cell::Cell;
+use proptest::prelude::*;
+use std::boxed::Box;
+use std::collections::VecDeque;
+use std::vec::Vec;
+
+#[derive(Default)]
+struct Item {
+    number: usize,
+    rank: usize,
+    next: Cell<Option<&'static Item>>,
+    previous: Cell<Option<&'static Item>>,
+}
+
+impl Linked for &'static Item {
+    fn next(&self) -> &Cell<Option<Self>> {
+        &self.next
+    }
+    fn previous(&self) -> &Cell<Option<Self>> {
+        &self.previous
+    }
+}
+
+const ITEMS: usize = 12;
+
+/// Three ranks of four.
+fn items() -> &'static [Item] {
+    Box::leak((0..ITEMS).map(|number| Item { number, rank: number % 3, ..Item::default() }).collect())
+}
+
+fn empty() -> Queue<&'static Item> {
+    Queue { head: Cell::new(None), tail: Cell::new(None) }
+}
+
+/// The queue from its head, and whether each one's `previous` leads back.
+fn listed(queue: &Queue<&'static Item>) -> Vec<usize> {
+    let mut previous: Option<&Item> = None;
+    let mut listed = Vec::new();
+    let mut next = queue.head.get();
+    while let Some(item) = next {
+        assert!(listed.len() < ITEMS, "the queue is a ring");
+        assert_eq!(item.previous.get().map(|item| item.number), previous.map(|item| item.number), "way back");
+        listed.push(item.number);
+        (previous, next) = (Some(item), item.next.get());
+    }
+    assert_eq!(queue.tail.get().map(|item| item.number), listed.last().copied(), "tail");
+    listed
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Append(usize),
+    /// Before those of a higher rank.
+    Insert(usize),
+    Take,
+    Remove(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..ITEMS).prop_map(Step::Append),
+        (0..ITEMS).prop_map(Step::Insert),
+        Just(Step::Take),
+        (0..ITEMS).prop_map(Step::Remove),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_queue_is_a_list(steps in prop::collection::vec(step(), 0..200)) {
+        let items = items();
+        let queue = empty();
+        let mut model: VecDeque<usize> = VecDeque::new();
+        for step in steps {
+            match step {
+                Step::Append(number) if !model.contains(&number) => {
+                    queue.append(&items[number]);
+                    model.push_back(number);
+                }
+                Step::Insert(number) if !model.contains(&number) => {
+                    let rank = items[number].rank;
+                    queue.insert(&items[number], |other| other.rank > rank);
+                    let place = model.iter().position(|other| items[*other].rank > rank);
+                    model.insert(place.unwrap_or(model.len()), number);
+                }
+                Step::Take => prop_assert_eq!(queue.take().map(|item| item.number), model.pop_front()),
+                Step::Remove(number) if model.contains(&number) => {
+                    queue.remove(&items[number]);
+                    model.retain(|other| *other != number);
+                }
+                Step::Append(_) | Step::Insert(_) | Step::Remove(_) => {}
+            }
+            prop_assert_eq!(listed(&queue), Vec::from(model.clone()));
+            // Nothing is left of what is in no queue any more.
+            for item in items.iter().filter(|item| !model.contains(&item.number)) {
+                prop_assert!(item.next.get().or(item.previous.get()).is_none());
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "way back")]
+fn a_lost_way_back_is_seen() {
+    let (items, queue) = (items(), empty());
+    items[..3].iter().for_each(|item| queue.append(item));
+    items[1].previous.set(None);
+    listed(&queue);
+}
