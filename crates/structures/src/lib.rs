@@ -7,6 +7,10 @@
 #[cfg(test)]
 extern crate std;
 
+/// Steps of a property test; Miri is slow.
+#[cfg(test)]
+const STEPS: usize = if cfg!(miri) { 10 } else { 200 };
+
 pub mod blocks;
 pub mod deadlines;
 pub mod derivation;

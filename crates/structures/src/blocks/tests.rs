@@ -1,6 +1,7 @@
 //! Against a note for each frame: who has it.
 
 use super::{Blocks, CLEARED, Frame, JOINED, ORDERS, Records};
+use crate::STEPS;
 use core::cell::Cell;
 use core::ops::Range;
 use proptest::prelude::*;
@@ -8,9 +9,6 @@ use proptest::sample::Index;
 use std::vec::Vec;
 
 const COUNT: usize = 1200;
-
-/// Each is followed by a look at all frames, which takes Miri a second.
-const STEPS: usize = if cfg!(miri) { 8 } else { 120 };
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum State {
@@ -263,6 +261,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.min(96), ..ProptestConfig::default() })]
 
     #[test]
+    #[cfg_attr(miri, ignore = "looks at all frames again and again")]
     fn each_frame_is_taken_once_and_all_are_joined_again(first in first(), steps in steps(2)) {
         let mut world = World::new(first);
         let mut whole = world.listed();
@@ -281,6 +280,7 @@ proptest! {
 
     /// In steps of a few frames each.
     #[test]
+    #[cfg_attr(miri, ignore = "looks at all frames again and again")]
     fn what_is_prepared_is_there(first in first(), steps in steps(0), order in 1..ORDERS) {
         let mut world = World::new(first);
         steps.into_iter().for_each(|step| apply(step, &mut world));

@@ -1,6 +1,7 @@
 //! Against lists that are searched; and the shape of the tree.
 
 use super::{Place, Timed, add, remove};
+use crate::STEPS;
 use core::cell::Cell;
 use proptest::prelude::*;
 use std::boxed::Box;
@@ -124,7 +125,7 @@ fn world() -> World {
 
 proptest! {
     #[test]
-    fn a_tree_has_its_earliest_at_the_root(steps in prop::collection::vec(step(), 0..200)) {
+    fn a_tree_has_its_earliest_at_the_root(steps in prop::collection::vec(step(), 0..STEPS)) {
         let mut world = world();
         for step in steps {
             match step {

@@ -1,6 +1,7 @@
 //! Against trees of vectors.
 
 use super::Derived;
+use crate::STEPS;
 use abi::{Error, MAX_DERIVATION};
 use core::cell::Cell;
 use proptest::prelude::*;
@@ -168,7 +169,7 @@ fn apply(step: Step, nodes: &'static [Node], model: &mut Model) {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let originals = Just(std::vec![Step::Original(0), Step::Original(1)]);
-    (originals, prop::collection::vec(step(), 0..150)).prop_map(|(originals, steps)| [originals, steps].concat())
+    (originals, prop::collection::vec(step(), 0..STEPS)).prop_map(|(originals, steps)| [originals, steps].concat())
 }
 
 proptest! {
@@ -186,7 +187,9 @@ proptest! {
     fn revocation_takes_all_below_and_nothing_else(steps in steps(), of in 0..NODES, others in prop::collection::vec(step(), 0..40)) {
         let (nodes, mut model) = (nodes(NODES), Model::default());
         steps.into_iter().for_each(|step| apply(step, nodes, &mut model));
-        let Some(parent) = model.0[of].as_ref().map(|place| place.parent) else { return Ok(()) };
+        if model.0[of].is_none() {
+            return Ok(());
+        }
         let tree: BTreeSet<usize> = model.tree(of).into_iter().map(|node| node.0).collect();
         let mut stays = model.members();
         stays.retain(|number| *number == of || !tree.contains(number));
@@ -204,7 +207,6 @@ proptest! {
         }
         model.check(nodes);
         prop_assert_eq!(model.members(), stays);
-        prop_assert_eq!(model.place(of).parent, parent);
     }
 }
 

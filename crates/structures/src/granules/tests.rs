@@ -1,6 +1,7 @@
 //! Against an array of `bool`.
 
 use super::{Granules, MOST, mask, taken};
+use crate::STEPS;
 use core::cell::Cell;
 use proptest::prelude::*;
 use std::vec::Vec;
@@ -61,7 +62,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn granules_are_an_array_of_bool(first in 1..=MOST, steps in prop::collection::vec(step(), 0..200)) {
+    fn granules_are_an_array_of_bool(first in 1..=MOST, steps in prop::collection::vec(step(), 0..STEPS)) {
         let (granules, mut model) = (Granules(Cell::new(0x5555)), Model([false; PAGE]));
         granules.begin(taken(first));
         let mut objects: Vec<(usize, u32)> = Vec::from([(1, taken(first))]);

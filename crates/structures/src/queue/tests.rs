@@ -1,6 +1,7 @@
 //! Against a list that is searched.
 
 use super::{Linked, Queue};
+use crate::STEPS;
 use core::cell::Cell;
 use proptest::prelude::*;
 use std::boxed::Box;
@@ -70,7 +71,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn a_queue_is_a_list(steps in prop::collection::vec(step(), 0..200)) {
+    fn a_queue_is_a_list(steps in prop::collection::vec(step(), 0..STEPS)) {
         let items = items();
         let queue = empty();
         let mut model: VecDeque<usize> = VecDeque::new();

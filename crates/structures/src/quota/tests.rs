@@ -1,6 +1,7 @@
 //! Against a tree of numbers.
 
 use super::{Paying, Quota};
+use crate::STEPS;
 use abi::{Error, MAX_ACCOUNT_DEPTH};
 use core::cell::Cell;
 use proptest::prelude::*;
@@ -253,7 +254,7 @@ fn apply(step: Step, world: &mut World) {
 
 proptest! {
     #[test]
-    fn frames_are_somebodys_and_go_back_up(steps in prop::collection::vec(step(), 0..200)) {
+    fn frames_are_somebodys_and_go_back_up(steps in prop::collection::vec(step(), 0..STEPS)) {
         let mut world = World::new();
         for step in steps {
             apply(step, &mut world);
