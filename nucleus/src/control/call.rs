@@ -2,7 +2,7 @@
 
 use super::{chain, deadline, dispatch, lending, priorities};
 use crate::cpus::{cpu, timer};
-use crate::memory::table::{copy_entry, make_call_entry};
+use crate::memory::portals::{copy_entry, make_call_entry};
 use crate::objects::{Activation, Domain, Entry, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Link, Ref, look};
 use crate::report::trace;

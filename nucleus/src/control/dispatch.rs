@@ -3,7 +3,7 @@
 use super::chain::{self, fail_call, take_off_orphan, unlink_top};
 use super::ready::{hand_over_step, hand_over_to, is_unread, move_away, seats};
 use super::{deadline, fault, numbers};
-use crate::cpus::entry;
+use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
 use crate::memory::frames;
 use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, Saved, Seat, Thread, is_seat};
@@ -262,7 +262,7 @@ pub fn idle(held: Held) -> ! {
     timer::arm_no_later_than(held, deadline::earliest(held));
     while !lock::is_wanted() {
         // SAFETY: the idle CPU has nothing on its stack that is needed: an interrupt that comes now begins anew.
-        unsafe { entry::interrupt_window() }
+        unsafe { assembly::interrupt_window() }
         if !frames::clear_one_ahead(held) {
             break;
         }
@@ -272,7 +272,7 @@ pub fn idle(held: Held) -> ! {
     }
     cpu.disturbed.set(false);
     // SAFETY: the idle CPU has nothing on its stack; the next interrupt begins anew.
-    unsafe { entry::idle_wait() }
+    unsafe { assembly::idle_wait() }
 }
 
 /// The CPU has something to do again.
@@ -323,7 +323,7 @@ pub fn preemption_point(held: Held) {
     if lock::is_wanted() {
         lock::pass();
         // SAFETY: nothing is borrowed, and nothing on the stack is needed any more.
-        unsafe { entry::go_on_afresh() }
+        unsafe { assembly::go_on_afresh() }
     }
     window(held);
 }
@@ -335,7 +335,7 @@ pub fn pause(held: Held) {
         lock::pass();
         if cpu::this(held).disturbed.get() {
             // SAFETY: nothing is borrowed, and nothing on the stack is needed: what goes on later is saved in the activation.
-            unsafe { entry::go_on_afresh() }
+            unsafe { assembly::go_on_afresh() }
         }
     }
     window(held);
@@ -344,7 +344,7 @@ pub fn pause(held: Held) {
 fn window(held: Held) {
     cpu::this(held).window.set(true);
     // SAFETY: by contract of the callers.
-    unsafe { entry::interrupt_window() }
+    unsafe { assembly::interrupt_window() }
     cpu::this(held).window.set(false);
 }
 
@@ -400,7 +400,7 @@ impl Ref<Activation> {
         let held = self.held();
         translations::check_before_leaving(held);
         // SAFETY: entry and stack were checked when the seat was taken; all other registers are cleared.
-        unsafe { entry::leave_to_entry(word0, word1, self.address()) }
+        unsafe { assembly::leave_to_entry(word0, word1, self.address()) }
     }
     /// Enters a service in this activation, which was just called and is current.
     #[inline(always)]
@@ -408,7 +408,7 @@ impl Ref<Activation> {
         let held = self.held();
         translations::check_before_leaving(held);
         // SAFETY: entry address and stack were checked when they were given; all other registers are cleared.
-        unsafe { entry::leave_to_service(self.address(), pc, badge, words, control) }
+        unsafe { assembly::leave_to_service(self.address(), pc, badge, words, control) }
     }
     /// Whether [`Self::make_current`] has more to do than [`Self::make_current_plainly`].
     #[inline(always)]
@@ -446,9 +446,9 @@ impl Ref<Activation> {
         // SAFETY: the frame says which registers were saved; all were user's or checked.
         unsafe {
             match self.frame.get() {
-                Saved::Light => entry::leave_to_light(self.address()),
-                Saved::Words | Saved::Call | Saved::Bounded => entry::leave_to_words(self.address()),
-                Saved::Full => entry::leave_to_full(self.address()),
+                Saved::Light => assembly::leave_to_light(self.address()),
+                Saved::Words | Saved::Call | Saved::Bounded => assembly::leave_to_words(self.address()),
+                Saved::Full => assembly::leave_to_full(self.address()),
                 Saved::Condemned => fault::condemned(self),
             }
         }
@@ -462,7 +462,7 @@ impl Ref<Activation> {
             self.leave_with_more()
         }
         // SAFETY: the frame is light, so these registers were saved; all were user's or checked.
-        unsafe { entry::leave_to_light(self.address()) }
+        unsafe { assembly::leave_to_light(self.address()) }
     }
     #[inline(never)]
     fn leave_with_more(self) -> ! {

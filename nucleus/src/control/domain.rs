@@ -1,7 +1,7 @@
 //! Making domains, and the list of all.
 
 use super::thread;
-use crate::cpus::entry;
+use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::frames::{self, Use};
 use crate::memory::{account, slab, space};
@@ -150,7 +150,7 @@ impl Ref<Domain> {
         if bytes == all {
             return false;
         }
-        let empty = entry::entry_empty as *const () as usize;
+        let empty = assembly::entry_empty as *const () as usize;
         let operations = if bytes == 0 { self.fill_operations() } else { 0 };
         let mut place = (self.table + bytes + operations * ENTRY_BYTES) as *mut Entry;
         for _ in operations..TABLE_ENTRIES {
@@ -186,7 +186,7 @@ impl Ref<Domain> {
     }
 }
 
-/// A domain of which nothing is left but itdomain goes.
+/// A domain of which nothing is left but itself goes.
 pub fn free(domain: Ref<Domain>) {
     let held = domain.held();
     if let Some(semaphore) = domain.death_semaphore.get() {

@@ -1,4 +1,4 @@
-//! The block of a CPU, reached through GS, and what CPUs do to each other.
+//! The block of a CPU, and what CPUs do to each other.
 //!
 //! A CPU that is in the nucleus beyond the short ways has the nucleus lock or waits for it. Who has the lock can
 //! *hold up* another CPU: it interrupts it and waits until that CPU is quiet, which it stays until the lock is given

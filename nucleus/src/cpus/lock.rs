@@ -1,6 +1,6 @@
 //! The one nucleus lock. `entry.s` takes it where the long ways begin and gives it back where they end.
 
-use super::{cpu, entry, root, special};
+use super::{assembly, cpu, root, special};
 use crate::arch::{processor, timer};
 use crate::objects::Cpu;
 use crate::pointer::{Held, Ref};
@@ -57,7 +57,7 @@ pub fn catch_up(cpu: Ref<Cpu>) {
 /// As [`lock_wait_here`], seen by who counts how long the lock is held.
 pub fn wait() {
     // SAFETY: nothing is borrowed over this.
-    unsafe { entry::lock_wait() }
+    unsafe { assembly::lock_wait() }
 }
 
 /// Whether another CPU waits for the lock, which is ours.
@@ -68,5 +68,5 @@ pub fn is_wanted() -> bool {
 /// Lets those who wait have the lock first. Whatever was known of other objects may not be so any more.
 pub fn pass() {
     // SAFETY: nothing is borrowed over this; it gives the lock back and takes it again.
-    unsafe { entry::pass_lock() }
+    unsafe { assembly::pass_lock() }
 }

@@ -1,9 +1,9 @@
 //! What each CPU has, and what CPUs do to each other: the nucleus lock, holding up, the loaded space, translations, the timer,
 //! special registers.
 
+pub mod assembly;
 pub mod counters;
 pub mod cpu;
-pub mod entry;
 pub mod lock;
 pub mod root;
 pub mod special;

@@ -1,6 +1,6 @@
 //! The mapping database: which domain has which frame where, and from whom.
 //!
-//! One [`Mapping`] per mapped page, a node of the derivation tree of its frame (`table::Node`) and of its
+//! One [`Mapping`] per mapped page, a node of the derivation tree of its frame (`objects::Node`) and of its
 //! domain's list. The original is who drew the frame: when it goes, the frame goes back to its account.
 //! Page tables have a shadow with the mapping of each entry, so that finding one takes no search.
 

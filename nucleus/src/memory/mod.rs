@@ -4,6 +4,6 @@ pub mod account;
 pub mod frames;
 pub mod mapping;
 pub mod own;
+pub mod portals;
 pub mod slab;
 pub mod space;
-pub mod table;

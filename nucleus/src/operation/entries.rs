@@ -2,7 +2,7 @@
 
 use super::operands::Operands;
 use crate::control::{activation, death, removal};
-use crate::memory::table::{self, Content};
+use crate::memory::portals::{self, Content};
 use crate::objects::{Account, Domain, Entry, Outcome, STEPS, Stop, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
@@ -16,7 +16,7 @@ pub fn copy(operands: &Operands) -> Outcome {
     let source = from.place(operands.index(1))?;
     let mask = u8::try_from(operands.word(4)).map_err(|_| Error::BadArgument)?;
     let (place, index) = operands.vacancy(to, 3)?;
-    table::copy_entry(source, mask, place)?;
+    portals::copy_entry(source, mask, place)?;
     Ok(index as u64)
 }
 
@@ -94,7 +94,7 @@ pub fn portal_new(operands: &Operands) -> Outcome {
         return Err(Error::NoRight.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
-    table::make_call_entry(service, operands.word(2), ceiling as u8, domain, place)?;
+    portals::make_call_entry(service, operands.word(2), ceiling as u8, domain, place)?;
     Ok(index as u64)
 }
 

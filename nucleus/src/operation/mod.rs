@@ -8,7 +8,7 @@ mod operands;
 mod running;
 
 use crate::control::{death, dispatch};
-use crate::cpus::entry;
+use crate::cpus::assembly;
 use crate::cpus::{counters, cpu};
 use crate::objects::{Activation, Operation, Outcome, Reply, Stop};
 use crate::pointer::{Held, Ref};
@@ -28,7 +28,7 @@ const fn assembly(code: unsafe extern "C" fn()) -> Entered {
     (Class::Assembly, Operation { code: code as *const (), function: core::ptr::null() })
 }
 const fn full(function: Full) -> Entered {
-    (Class::Full, Operation { code: entry::op_full as *const (), function: function as *const () })
+    (Class::Full, Operation { code: assembly::op_full as *const (), function: function as *const () })
 }
 
 /// An operation that ends at once, with words 0 1 2 5 3 4, or the first of them.
@@ -41,7 +41,7 @@ macro_rules! light {
             // SAFETY: the way here took the lock.
             $function(unsafe { Held::new() }, $($word),*)
         }
-        (Class::$class, Operation { code: entry::$code as *const (), function: handler as *const () })
+        (Class::$class, Operation { code: assembly::$code as *const (), function: handler as *const () })
     }};
 }
 
@@ -56,8 +56,8 @@ macro_rules! full {
 
 /// By portal index.
 pub static TABLE: [Operation; op::COUNT] = in_order(Each {
-    r#return: assembly(entry::entry_return),
-    thread_id: assembly(entry::op_thread_id),
+    r#return: assembly(assembly::entry_return),
+    thread_id: assembly(assembly::op_thread_id),
     clock: light!(running::clock, a, b),
     r#yield: light!(dispatch::yield_, a, b),
     exit: light!(running::exit, a, b),

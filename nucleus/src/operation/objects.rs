@@ -5,7 +5,7 @@ use super::running::check_schedule;
 use crate::arch::memory;
 use crate::control::{activation, chain, death, domain as domains, interrupt, ready, seats, thread};
 use crate::cpus::cpu;
-use crate::memory::table::Content;
+use crate::memory::portals::Content;
 use crate::memory::{mapping, slab, space};
 use crate::objects::{Domain, Outcome, Semaphore, Stop, Thread};
 use crate::pointer::{Fresh, Ref};

@@ -3,7 +3,7 @@
 use crate::arch::memory;
 use crate::control::dispatch;
 use crate::memory::frames;
-use crate::memory::table::PLACES_LOOKED_AT;
+use crate::memory::portals::PLACES_LOOKED_AT;
 use crate::objects::{Account, Activation, Domain, Entry, OfKind, Semaphore, Stop};
 use crate::pointer::{Held, Ref};
 use abi::Error;

@@ -6,8 +6,8 @@
 use crate::arch::memory::DIRECT;
 use crate::control::{domain, ready, thread};
 use crate::cpus::{cpu, timer};
-use crate::memory::table::Content;
-use crate::memory::{account, frames, mapping, space, table};
+use crate::memory::portals::Content;
+use crate::memory::{account, frames, mapping, portals, space};
 use crate::objects::arch::Registers;
 use crate::objects::{Account, Activation, Domain, FRAME, Thread};
 use crate::pointer::{Held, Ref};
@@ -141,7 +141,7 @@ pub fn start_components(held: Held, info: &BootInfo) -> Result<Ref<Thread>, &'st
     put(roottask, layout::SPECIAL, Content::plain(Kind::Machine, 0))?;
     let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
     let place = roottask.place(layout::FIRST_FREE).map_err(abi::Error::text)?;
-    table::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;
+    portals::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;
     space::show_archive(roottask).map_err(abi::Error::text)?;
     ready::set_boot_successor(second);
     Ok(first)

@@ -1,7 +1,7 @@
 //! Portal tables: how entries are found, filled and emptied.
 
+use crate::cpus::assembly;
 use crate::cpus::cpu;
-use crate::cpus::entry;
 use crate::objects::{Account, CEILING_MARK, CEILING_SHIFT, Domain, Entry, OfKind, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use abi::Error;
@@ -87,9 +87,9 @@ impl Ref<Entry> {
         // Release: another CPU that finds the code finds the rest.
         fence(Ordering::Release);
         self.code.set(match content.kind {
-            Kind::Call => entry::entry_call as *const () as usize,
-            Kind::Semaphore => entry::entry_semaphore as *const () as usize,
-            _ => entry::entry_wrong_kind as *const () as usize,
+            Kind::Call => assembly::entry_call as *const () as usize,
+            Kind::Semaphore => assembly::entry_semaphore as *const () as usize,
+            _ => assembly::entry_wrong_kind as *const () as usize,
         });
         Ok(())
     }
@@ -106,7 +106,7 @@ impl Ref<Entry> {
     /// `Empty` or `Revoked`. What stands there stays.
     pub fn shut(self, kind: Kind) {
         let held = self.held();
-        let code = if kind == Kind::Revoked { entry::entry_revoked } else { entry::entry_empty };
+        let code = if kind == Kind::Revoked { assembly::entry_revoked } else { assembly::entry_empty };
         self.code.set(code as *const () as usize);
         let address = self.address();
         let has_it = |domain: Ref<Domain>| (domain.table..=domain.table + domain.limit.get()).contains(&address);
