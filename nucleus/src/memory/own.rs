@@ -117,7 +117,13 @@ pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
             }
         }
     }
-    let zeros = boot_table(held)?;
+    let zeros = match paging::ZEROS {
+        Some(frame) => {
+            frames::clear(frame);
+            frame
+        }
+        None => boot_table(held)?,
+    };
     // SAFETY: the first CPU runs alone.
     unsafe { *TABLES.write() = [root, zeros] };
     root::begin(held, paging::begin(held, root, table(held, root), zeros)?);

@@ -71,6 +71,9 @@ pub fn own_large(physical: u64, own: Own) -> u64 {
     unimplemented!()
 }
 
+/// A frame that is nobody's, and can be full of zeros, if there is one.
+pub const ZEROS: Option<Frame> = None;
+
 /// Whether an entry above the last level leads to a table.
 pub fn leads_to_table(entry: u64) -> bool {
     unimplemented!()

@@ -178,6 +178,9 @@ pub fn own_large(physical: u64, own: Own) -> u64 {
     physical | OWN | rights
 }
 
+/// A frame that is nobody's, and can be full of zeros: there is none.
+pub const ZEROS: Option<Frame> = None;
+
 /// Whether an entry above the last level leads to a table.
 pub fn leads_to_table(entry: u64) -> bool {
     entry & VALID != 0 && entry & TABLE != 0

@@ -109,6 +109,9 @@ pub fn own_large(physical: u64, own: Own) -> u64 {
     own_page(physical, own) | LARGE
 }
 
+/// A frame that is nobody's, and can be full of zeros.
+pub const ZEROS: Option<Frame> = Some(0);
+
 /// Whether an entry leads to a table of the level below.
 pub fn leads_to_table(entry: u64) -> bool {
     entry & PRESENT != 0 && entry & LARGE == 0
