@@ -17,9 +17,9 @@ mod pointer;
 mod report;
 mod start;
 
-use crate::control::{dispatch, domain};
+use crate::control::dispatch;
 use crate::cpus::{cpu, lock, timer};
-use crate::memory::{account, frames, own, space};
+use crate::memory::{account, frames, own, space, window};
 use crate::objects::Thread;
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self, Part};
@@ -60,6 +60,7 @@ fn boot(held: Held, start_info: u64) -> Result<Ref<Thread>, &'static str> {
     own::init(held, &info)?;
     space::make_archive_directory(held, info.archive)?;
     frames::init_rest(held, &info, kept);
+    window::init(held, &operation::TABLE)?;
     cpu::this(held).stack.set(&raw const boot_stack_top as usize);
     arch::processor::init(held);
     for part in own::boot_parts() {
@@ -73,7 +74,6 @@ fn boot(held: Held, start_info: u64) -> Result<Ref<Thread>, &'static str> {
     others::start_others(held, &info)?;
     frames::give_image_part(held, kept[1]);
     account::init(held);
-    domain::set_operations(&operation::TABLE);
     let (total, free, boot) = frames::numbers(held);
     let [total, boot, free] = [total, boot, free].map(|count| Part::Number(count as u64));
     let (of_ram, taken) = (Part::Text(" frames of RAM, "), Part::Text(" taken at boot, "));

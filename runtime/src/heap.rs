@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 use abi::PAGE_BYTES;
-use abi::layout::HEAP_END;
+use abi::layout::TABLE_MAP;
 use abi::rights::{MAP_READ, MAP_WRITE};
 use interface::Failure;
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
@@ -50,16 +50,16 @@ unsafe impl Source for Range {
         };
         let bytes = (layout.size() as u64).checked_add(layout.align() as u64 + margin).ok_or(())?;
         let end = start.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(PAGE)).ok_or(())?;
-        if end > HEAP_END {
+        if end > TABLE_MAP {
             return Err(());
         }
         draw(first, end)?;
         talc.source.end = end;
         talc.source.claimed = match talc.source.claimed.take() {
-            // SAFETY: the range up to HEAP_END belongs to this allocator alone; `claimed` is the end
+            // SAFETY: the range up to TABLE_MAP belongs to this allocator alone; `claimed` is the end
             // that it last gave.
             Some(old) => Some(unsafe { talc.extend(old, end as *mut u8) }),
-            // SAFETY: the range up to HEAP_END belongs to this allocator alone, and nothing of it was claimed before.
+            // SAFETY: the range up to TABLE_MAP belongs to this allocator alone, and nothing of it was claimed before.
             None => unsafe { talc.claim(start as *mut u8, (end - start) as usize) },
         };
         talc.source.claimed.map(drop).ok_or(())
@@ -69,7 +69,7 @@ unsafe impl Source for Range {
 /// Draws the pages from `first` to `end`.
 #[cold]
 #[inline(never)]
-fn draw(first: u64, end: u64) -> Result<(), ()> {
+pub(crate) fn draw(first: u64, end: u64) -> Result<(), ()> {
     (first..end).step_by(PAGE_BYTES).try_for_each(|page| {
         match Sigma0Client(Direct(Entry::SIGMA0)).draw(page, 0, MAP_READ | MAP_WRITE) {
             // There from an earlier attempt that came to nothing.

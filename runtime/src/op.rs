@@ -54,11 +54,11 @@ fn name_words(name: &str) -> [u64; 2] {
     [word as u64, (word >> 64) as u64]
 }
 
-/// A new domain; `table_order` doublings of the smallest table; its name is cut after 16 bytes.
-pub fn domain_new(account: Entry, table_order: u64, flags: u64, name: &str) -> Result<Entry> {
+/// A new domain; its name is cut after 16 bytes.
+pub fn domain_new(account: Entry, flags: u64, name: &str) -> Result<Entry> {
     let [low, high] = name_words(name);
     // SAFETY: changes nothing in this domain but an entry.
-    table::fill(|index| unsafe { raw::domain_new(account, table_order, flags, index, low, high) })
+    table::fill(|index| unsafe { raw::domain_new(account, flags, index, low, high) })
 }
 
 /// Ends a domain with a status; ours does not come back.
@@ -468,6 +468,12 @@ pub fn log(bytes: usize, about: u64) -> Result {
 
 /// Sets a property of the running activation. The receive index is kept by [`message`].
 pub fn activation_set(what: u64, value: u64) -> Result {
-    // SAFETY: neither property changes memory; nothing in this crate uses the thread pointer.
-    unsafe { raw::activation_set(what, value) }
+    loop {
+        // SAFETY: neither property changes memory; nothing in this crate uses the thread pointer.
+        match unsafe { raw::activation_set(what, value) } {
+            // The table grows by a page at a time.
+            Err(Error::Again) => {}
+            done => return done,
+        }
+    }
 }

@@ -67,9 +67,6 @@ fn read(page: u64) {
     let page = unsafe { core::slice::from_raw_parts(page as *const u8, PAGE_BYTES) };
     match Startup::read(page) {
         Ok(startup) => {
-            if startup.table_entries != 0 {
-                table::set_entries(startup.table_entries as usize);
-            }
             for (_, index) in startup.portals() {
                 table::reserve(Entry(index.into()));
             }

@@ -1,21 +1,31 @@
 //! Which indices of our portal table are free.
 //!
 //! The nucleus can choose an index itself (0 as index to fill), but a receive index has to be named
-//! beforehand, so the runtime keeps its own map and names every index. A bit is set while the index
-//! is in use. Indices below [`abi::layout::FIRST_FREE`] and beyond the table's end are never given out.
+//! beforehand, so the runtime keeps its own map and names every index, the lowest that is free: the table grows to it.
+//! A bit is set while the index is in use. Indices below [`abi::layout::FIRST_FREE`] are never given out. The bits of the
+//! first indices are here; those of the others are in pages at [`abi::layout::TABLE_MAP`], drawn when they are needed.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use abi::{Error, layout};
+use abi::layout::{MAX_TABLE_ENTRIES, TABLE_MAP};
+use abi::{Error, PAGE_BYTES, layout};
 
 use crate::Entry;
+#[cfg(all(feature = "alloc", target_os = "none"))]
+use crate::heap::draw;
 
-const WORDS: usize = (layout::TABLE_ENTRIES << layout::MAX_TABLE_ORDER) / 64;
+/// Words for the first 4,096 indices.
+const WORDS: usize = 64;
+/// Words for all.
+const ALL_WORDS: usize = MAX_TABLE_ENTRIES / 64;
+/// Words of a page.
+const PAGE_WORDS: usize = PAGE_BYTES / 8;
 
 /// Indices in use.
 struct Map {
     words: [AtomicU64; WORDS],
-    entries: AtomicUsize,
+    /// Pages that are there for further words.
+    pages: AtomicUsize,
 }
 
 static MAP: Map = Map::new();
@@ -23,28 +33,47 @@ static MAP: Map = Map::new();
 impl Map {
     const fn new() -> Self {
         let mut words = [const { AtomicU64::new(0) }; WORDS];
-        words[0] = AtomicU64::new((1 << layout::FIRST_FREE) - 1);
-        Self { words, entries: AtomicUsize::new(layout::TABLE_ENTRIES) }
+        words[0] = AtomicU64::new(u64::MAX);
+        words[1] = AtomicU64::new((1 << (layout::FIRST_FREE - 64)) - 1);
+        Self { words, pages: AtomicUsize::new(0) }
+    }
+
+    /// The words behind the first ones, as many as there are.
+    #[cold]
+    fn more(&self) -> &[AtomicU64] {
+        let words = self.pages.load(Ordering::Acquire) * PAGE_WORDS;
+        // SAFETY: these pages are there for good, for this alone; what nobody has written is 0. The first words are not used.
+        unsafe { core::slice::from_raw_parts(TABLE_MAP as *const AtomicU64, words) }.get(WORDS..).unwrap_or_default()
+    }
+
+    /// The word with the bit of this index.
+    fn word(&self, index: usize) -> Option<&AtomicU64> {
+        let number = index / 64;
+        self.words.get(number).or_else(|| self.more().get(number - WORDS))
+    }
+
+    /// Has words for the next indices; false if there are none, or no page for them. `draw` gets the place of that.
+    #[cold]
+    fn extend(&self, draw: impl Fn(u64, u64) -> Result<(), ()>) -> bool {
+        let pages = self.pages.load(Ordering::Acquire);
+        let start = TABLE_MAP + (pages * PAGE_BYTES) as u64;
+        if pages * PAGE_WORDS == ALL_WORDS || draw(start, start + PAGE_BYTES as u64).is_err() {
+            return false;
+        }
+        // Another thread may have been faster, with the same page.
+        let _ = self.pages.compare_exchange(pages, pages + 1, Ordering::Release, Ordering::Relaxed);
+        true
     }
 
     fn allocate(&self) -> Result<usize, Error> {
-        let words = self.entries.load(Ordering::Relaxed) / 64;
-        for (number, word) in self.words.iter().take(words).enumerate() {
-            let mut used = word.load(Ordering::Relaxed);
-            while used != u64::MAX {
-                let bit = used.trailing_ones();
-                match word.compare_exchange_weak(used, used | 1 << bit, Ordering::Acquire, Ordering::Relaxed) {
-                    Ok(_) => return Ok(number * 64 + bit as usize),
-                    Err(now) => used = now,
-                }
-            }
-        }
-        Err(Error::TableFull)
+        // In the first word there is none.
+        let first = find_free(&self.words[1..]).map(|place| 64 + place);
+        first.or_else(|| Some(64 * WORDS + find_free(self.more())?)).ok_or(Error::TableFull)
     }
 
     fn reserve(&self, index: usize) -> bool {
         let bit = 1 << (index % 64);
-        match self.words.get(index / 64) {
+        match self.word(index) {
             Some(word) => word.fetch_or(bit, Ordering::Acquire) & bit == 0,
             None => false,
         }
@@ -52,16 +81,42 @@ impl Map {
 
     fn free(&self, index: usize) {
         if index >= layout::FIRST_FREE
-            && let Some(word) = self.words.get(index / 64)
+            && let Some(word) = self.word(index)
         {
             word.fetch_and(!(1 << (index % 64)), Ordering::Release);
         }
     }
 }
 
+/// The place of the first bit that is not set, which is set now.
+fn find_free(words: &[AtomicU64]) -> Option<usize> {
+    for (number, word) in words.iter().enumerate() {
+        let mut used = word.load(Ordering::Relaxed);
+        while used != u64::MAX {
+            let bit = used.trailing_ones();
+            match word.compare_exchange_weak(used, used | 1 << bit, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(number * 64 + bit as usize),
+                Err(now) => used = now,
+            }
+        }
+    }
+    None
+}
+
+/// Without a heap there are no further pages.
+#[cfg(not(all(feature = "alloc", target_os = "none")))]
+fn draw(_: u64, _: u64) -> Result<(), ()> {
+    Err(())
+}
+
 /// A free index, now ours.
 pub fn allocate() -> Result<Entry, Error> {
-    MAP.allocate().map(Entry)
+    loop {
+        match MAP.allocate() {
+            Err(_) if MAP.extend(draw) => {}
+            found => return found.map(Entry),
+        }
+    }
 }
 
 /// Marks an index as used by something that is there already; tells whether it was free.
@@ -72,16 +127,6 @@ pub fn reserve(entry: Entry) -> bool {
 /// Gives an index back. What stands there must have been removed.
 pub fn free(entry: Entry) {
     MAP.free(entry.0);
-}
-
-/// How many entries our table has; the startup page tells it.
-pub fn entries() -> usize {
-    MAP.entries.load(Ordering::Relaxed)
-}
-
-/// Sets how many entries our table has: 64 to 1,024, in powers of two.
-pub fn set_entries(entries: usize) {
-    MAP.entries.store(entries.clamp(layout::TABLE_ENTRIES, WORDS * 64), Ordering::Relaxed);
 }
 
 /// Allocates an index, runs an operation that fills it, and gives the index back if that fails.
@@ -98,6 +143,8 @@ pub(crate) fn fill(operation: impl FnOnce(Entry) -> Result<Entry, Error>) -> Res
 
 #[cfg(test)]
 mod tests {
+    use abi::layout::HEAP_END;
+
     use super::*;
 
     #[test]
@@ -108,27 +155,31 @@ mod tests {
             assert_eq!(index, last + 1);
             last = index;
         }
-        assert_eq!(last, layout::TABLE_ENTRIES - 1);
-        map.free(50);
-        assert_eq!(map.allocate(), Ok(50));
+        assert_eq!(last, 64 * WORDS - 1);
+        map.free(100);
+        assert_eq!(map.allocate(), Ok(100));
         assert_eq!(map.allocate(), Err(Error::TableFull));
     }
 
     #[test]
     fn reserved_indices_are_skipped_and_well_known_ones_never_freed() {
         let map = Map::new();
-        assert!(map.reserve(48));
-        assert!(!map.reserve(48));
-        assert_eq!(map.allocate(), Ok(49));
+        assert!(map.reserve(96));
+        assert!(!map.reserve(96));
+        assert_eq!(map.allocate(), Ok(97));
         map.free(layout::PARENT);
-        assert_eq!(map.allocate(), Ok(50));
+        assert_eq!(map.allocate(), Ok(98));
         assert!(!map.reserve(1 << 20));
     }
 
     #[test]
-    fn a_larger_table_has_more() {
+    fn further_words_need_pages() {
         let map = Map::new();
-        map.entries.store(1024, Ordering::Relaxed);
-        assert_eq!((0..).take_while(|_| map.allocate().is_ok()).count(), 1024 - layout::FIRST_FREE);
+        let last = HEAP_END - PAGE_BYTES as u64;
+        assert!(!map.extend(|_, _| Err(())));
+        assert!(map.extend(|start, end| if (start, end) == (TABLE_MAP, TABLE_MAP + 4096) { Ok(()) } else { Err(()) }));
+        map.pages.store(ALL_WORDS / PAGE_WORDS - 1, Ordering::Relaxed);
+        assert!(map.extend(|start, _| if start == last { Ok(()) } else { Err(()) }));
+        assert!(!map.extend(|_, _| Ok(())));
     }
 }

@@ -3,7 +3,7 @@
 //! Stacks lie in slots ([`abi::layout`]) that are paged on demand; a slot is used again after its
 //! thread ended. A thread says that it ended by V on a semaphore, and touches its stack no more.
 
-use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use abi::layout::{MORE_STACKS_START, NEAR_STACKS, STACK_BYTES, STACKS_START};
 use abi::{Error, NEVER, PAGE_BYTES};
@@ -25,7 +25,7 @@ static USED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 static DETACHED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 /// Of each slot: its thread's entry, and the semaphore that tells the thread's end. The semaphore is made for
 /// the slot's first thread and stays for the next ones; nobody has raised it when one starts.
-static THREADS: [(AtomicU16, AtomicU16); SLOTS] = [const { (AtomicU16::new(0), AtomicU16::new(0)) }; SLOTS];
+static THREADS: [(AtomicU32, AtomicU32); SLOTS] = [const { (AtomicU32::new(0), AtomicU32::new(0)) }; SLOTS];
 
 /// A stack slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,7 +91,7 @@ pub(crate) extern "C" fn start(argument: u64) -> ! {
     }
     let slot = record.slot();
     // SAFETY: nothing on this stack is needed any more.
-    unsafe { arch::thread_exit_after_v(THREADS[slot].1.load(Ordering::Relaxed).into()) }
+    unsafe { arch::thread_exit_after_v(THREADS[slot].1.load(Ordering::Relaxed) as usize) }
 }
 
 impl StackTop {
@@ -132,25 +132,25 @@ impl Thread {
 
     fn start_in(slot: Slot, function: fn(usize), argument: usize, schedule: Schedule) -> Result<Self, Error> {
         if THREADS[slot.0].1.load(Ordering::Relaxed) == 0 {
-            THREADS[slot.0].1.store(op::semaphore_new(Entry::OWN, 0)?.0 as u16, Ordering::Relaxed);
+            THREADS[slot.0].1.store(op::semaphore_new(Entry::OWN, 0)?.0 as u32, Ordering::Relaxed);
         }
         slot.record().spare.set(function as *const () as u64);
         let entry = arch::thread_entry as *const () as u64;
         // SAFETY: the entry is made for this, and the slot is free.
         let thread = unsafe { op::thread_new(Entry::OWN, entry, slot.top(), argument as u64, schedule) }?;
-        THREADS[slot.0].0.store(thread.0 as u16, Ordering::Relaxed);
+        THREADS[slot.0].0.store(thread.0 as u32, Ordering::Relaxed);
         Ok(Self { slot })
     }
 
     /// The thread's entry.
     pub fn entry(&self) -> Entry {
-        Entry(THREADS[self.slot.0].0.load(Ordering::Relaxed).into())
+        Entry(THREADS[self.slot.0].0.load(Ordering::Relaxed) as usize)
     }
 
     /// Waits until the thread ended, and clears it away.
     pub fn join(self) {
         let done = THREADS[self.slot.0].1.load(Ordering::Relaxed);
-        while op::p(Entry(done.into()), NEVER) == Err(Error::Cancelled) {}
+        while op::p(Entry(done as usize), NEVER) == Err(Error::Cancelled) {}
         clear(self.slot.0);
         core::mem::forget(self);
     }
@@ -164,7 +164,7 @@ impl Drop for Thread {
 
 /// Clears away a thread that ended, when its V was taken.
 fn clear(slot: usize) {
-    drop(Owned::new(Entry(THREADS[slot].0.swap(0, Ordering::Relaxed).into())));
+    drop(Owned::new(Entry(THREADS[slot].0.swap(0, Ordering::Relaxed) as usize)));
     Slot(slot).free();
 }
 
@@ -177,7 +177,7 @@ fn reap() {
             detached &= detached - 1;
             let slot = number * 64 + bit as usize;
             // Whoever takes the V clears the slot away; others find the bit gone or no V.
-            if op::p(Entry(THREADS[slot].1.load(Ordering::Relaxed).into()), 0).is_ok() {
+            if op::p(Entry(THREADS[slot].1.load(Ordering::Relaxed) as usize), 0).is_ok() {
                 word.fetch_and(!(1 << bit), Ordering::Relaxed);
                 clear(slot);
             }

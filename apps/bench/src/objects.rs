@@ -121,7 +121,7 @@ fn destroy_one(places: [u64; 3], rights: u64) -> Result<u64, Error> {
     const FRAMES: u64 = 64;
     let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
     let account = Owned::new(op::account_new(Entry::OWN, FRAMES)?);
-    let domain = op::domain_new(account.entry(), 0, 0, "bench-victim")?;
+    let domain = op::domain_new(account.entry(), 0, "bench-victim")?;
     for (page, place) in places.into_iter().enumerate() {
         let own = FREE_START + page as u64 * PAGE;
         sigma0.draw(own, 0, MAP_READ | MAP_WRITE).map_err(|_| Error::NoFrames)?;

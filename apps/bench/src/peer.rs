@@ -90,7 +90,7 @@ pub fn start_number(number: usize) -> Result<&'static End, String> {
 
 /// Starts a program without streams, which may have so many frames; 0 = as many as is usual.
 pub fn spawn(path: &str, words: &[&str], frames: u64) -> Result<Child, String> {
-    let contents = Contents { table_entries: 0, schedule: 0, name: words[0], streams: ["null", "console", "console"] };
+    let contents = Contents { schedule: 0, name: words[0], streams: ["null", "console", "console"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, words.iter().copied(), [], []).map_err(|e| e.to_string())?;
     PROC.spawn(path, &page[..used], frames, 0).map(Child::from).map_err(|error| error.to_string())

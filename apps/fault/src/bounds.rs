@@ -127,11 +127,8 @@ pub const ALL: &[Crime] = &[
         unmap(PLACE, 36, MAP_READ | UNMAP_SELF)
     }),
     Crime::refusal("unmap-nothing", "unmapping that takes no right away", Error::BadArgument, || unmap(PLACE, 0, 0)),
-    Crime::refusal("domain-huge", "domain with a table of 2^64 times the smallest", Error::BadArgument, || {
-        operation::domain_new(Entry::ACCOUNT, 64, 0, "victim").map(drop)
-    }),
     Crime::refusal("domain-flags", "domain with flags that do not exist", Error::BadArgument, || {
-        operation::domain_new(Entry::ACCOUNT, 0, 1 << 63, "victim").map(drop)
+        operation::domain_new(Entry::ACCOUNT, 1 << 63, "victim").map(drop)
     }),
     Crime::refusal("account-endless", "account of 2^64 - 1 frames", Error::AccountExhausted, || {
         operation::account_new(Entry::ACCOUNT, NEVER).map(drop)
@@ -218,7 +215,7 @@ pub fn status(status: Result<u64, &'static str>) -> Outcome {
 }
 
 pub fn with_victim(work: impl FnOnce(Entry) -> Outcome) -> Outcome {
-    let victim = Owned::new(operation::domain_new(Entry::ACCOUNT, 0, 0, "victim")?);
+    let victim = Owned::new(operation::domain_new(Entry::ACCOUNT, 0, "victim")?);
     work(victim.entry())
 }
 

@@ -191,7 +191,7 @@ pub fn ask(entry: Entry, what: u64, operand: u64) -> Result<u64, Error> {
 
 impl Server {
     fn start() -> Result<Self, String> {
-        let process = Process::start("victim", &["--serve"], 256)?;
+        let process = Process::start("victim", &["--serve"])?;
         Ok(Self { process, entry: open()? })
     }
 
@@ -349,7 +349,7 @@ pub fn lowers_caller() -> Result<(), Error> {
 
 fn caller_dies() -> Result<String, String> {
     let server = Server::start()?;
-    let caller = Process::start("caller", &["--call"], 0)?;
+    let caller = Process::start("caller", &["--call"])?;
     thread::sleep(10 * MILLISECOND).map_err(|error| error.to_string())?;
     expect("its end", caller.kill(), Ok(status::KILLED))?;
     expect("what was finished", server.call(FINISHED, 0), Ok(0))?;

@@ -26,8 +26,7 @@ pub const ALL: &[Crime] = &[
 ];
 
 const PAGE: u64 = PAGE_BYTES as u64;
-/// Order of the table of the domain that has the copies, and how many it has.
-const ORDER: u64 = 4;
+/// Copies that a domain has.
 const COPIES: usize = 900;
 /// The priority of the thread that removes: below the accomplice's.
 const LOW: Schedule = Schedule { priority: 8, slice: 10_000 };
@@ -110,7 +109,7 @@ fn copies(_: usize) {
 
 /// Removes `original` when the holder has copies of it, each made from the one before.
 fn remove_copied(original: Owned) -> Result<bool, String> {
-    let holder = Owned::new(op::domain_new(Entry::ACCOUNT, ORDER, 0, "holder").map_err(text)?);
+    let holder = Owned::new(op::domain_new(Entry::ACCOUNT, 0, "holder").map_err(text)?);
     HOLDER.store(holder.entry().0, Ordering::SeqCst);
     op::entry_copy(Entry::OWN, original.entry(), holder.entry(), Entry(FIRST_FREE), rights::ALL).map_err(text)?;
     for number in FIRST_FREE..FIRST_FREE + COPIES - 1 {
@@ -125,7 +124,7 @@ fn remove_copied(original: Owned) -> Result<bool, String> {
 type Make<'m> = &'m dyn Fn() -> Result<Owned, Error>;
 
 fn domain() -> Result<Owned, Error> {
-    op::domain_new(Entry::ACCOUNT, 0, 0, "victim").map(Owned::new)
+    op::domain_new(Entry::ACCOUNT, 0, "victim").map(Owned::new)
 }
 
 fn entries() -> Result<String, String> {

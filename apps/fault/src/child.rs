@@ -73,7 +73,7 @@ impl Child {
 
     /// As [`Self::new`], with flags of `DOMAIN_NEW`.
     pub fn with_flags(flags: u64) -> Result<Self, Error> {
-        let domain = Owned::new(op::domain_new(Entry::ACCOUNT, 0, flags, "victim")?);
+        let domain = Owned::new(op::domain_new(Entry::ACCOUNT, flags, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         equip(domain.entry())?;

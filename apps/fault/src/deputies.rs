@@ -62,7 +62,7 @@ fn text(error: impl ToString) -> String {
 
 /// A program that sleeps, and does not run before it is let, if it waits for an entry.
 fn child(input: &str, frames: u64) -> Refused<Owned> {
-    let contents = Contents { table_entries: 0, schedule: 0, name: "sleep", streams: [input, "null", "null"] };
+    let contents = Contents { schedule: 0, name: "sleep", streams: [input, "null", "null"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["sleep", "1000"], [], [])
         .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
@@ -80,7 +80,7 @@ fn too_much() -> Result<String, String> {
             outcome => expect("sleep", outcome, ProcessError::TooMuch)?,
         }
     }
-    let contents = Contents { table_entries: 0, schedule: 0, name: "true", streams: ["entry", "null", "null"] };
+    let contents = Contents { schedule: 0, name: "true", streams: ["entry", "null", "null"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["true"], [], []).map_err(text)?;
     let spawn = |frames| proc().spawn("/bin/true", &page[..used], frames, 0).map(|child| Owned::new(child.into()));
@@ -155,7 +155,7 @@ fn entries() -> Result<String, String> {
 fn kinds() -> Result<String, String> {
     let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     let account = Owned::new(op::account_new(Entry::ACCOUNT, 20).map_err(text)?);
-    let domain = Owned::new(op::domain_new(account.entry(), 0, 0, "victim").map_err(text)?);
+    let domain = Owned::new(op::domain_new(account.entry(), 0, "victim").map_err(text)?);
     let service = Owned::new(server::word_service::<Nobody>().map_err(text)?);
     let all = [&semaphore, &account, &domain, &service].map(Owned::entry);
     let others = |one: &Owned| {
@@ -195,7 +195,7 @@ fn ticket() -> Result<String, String> {
     let account = Owned::new(op::account_new(Entry::ACCOUNT, 20).map_err(text)?);
     let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
     let ticket = sigma0.manage_account(Delegate::entry(account.entry().0, ALL_RIGHTS)).map_err(text)?;
-    let ended = Process::start("thief", &["--ticket", &ticket.to_string()], 0)?.wait()?;
+    let ended = Process::start("thief", &["--ticket", &ticket.to_string()])?.wait()?;
     if ended != 0 {
         return Err(format!("another program is not refused, at step {ended}"));
     }

@@ -35,9 +35,10 @@ const LOW: operation::Schedule = operation::Schedule { priority: 0, slice: 1_000
 
 /// All of them.
 pub const ALL: &[Crime] = &[
-    Crime::tried("exhaust-domain", "a domain on an account with too few frames", || domain(0)),
-    Crime::tried("exhaust-table", "a domain with the largest table, too few frames", || {
-        domain(layout::MAX_TABLE_ORDER as u64)
+    Crime::tried("exhaust-domain", "a domain on an account with too few frames", domain),
+    Crime::tried("exhaust-table", "a domain with a large table, too few frames", large_table),
+    Crime::tried("exhaust-growth", "a table that grows in a domain with too few frames", || {
+        in_domain(0, |victim| fill(victim, layout::TABLE_ENTRIES))
     }),
     Crime::tried("exhaust-account", "an account filled from one with too few frames", || {
         object(|purse| operation::account_new(purse, 3))
@@ -166,14 +167,26 @@ fn object(make: impl Fn(Entry) -> Result<Entry, Error>) -> Result<String, String
     purse.sweep(0, attempt, || {}).map(told)
 }
 
-fn domain(table_order: u64) -> Result<String, String> {
-    object(|account| operation::domain_new(account, table_order, 0, "victim"))
+fn domain() -> Result<String, String> {
+    object(|account| operation::domain_new(account, 0, "victim"))
+}
+
+fn large_table() -> Result<String, String> {
+    object(|account| {
+        let victim = Owned::new(operation::domain_new(account, 0, "victim")?);
+        fill(victim.entry(), 4_095)?;
+        Ok(victim.leak())
+    })
+}
+
+fn fill(victim: Entry, index: usize) -> Result<(), Error> {
+    operation::entry_copy(Entry::OWN, Entry::ACCOUNT, victim, Entry(index), rights::READ).map(drop)
 }
 
 /// A domain on an account that has nothing left. Gives the frames it has.
 fn poor_domain(purse: &Purse, flags: u64) -> Result<(Owned, u64), String> {
     purse.give(MOST).map_err(text)?;
-    let victim = operation::domain_new(purse.account, 0, flags, "victim").map(Owned::new).map_err(text)?;
+    let victim = operation::domain_new(purse.account, flags, "victim").map(Owned::new).map_err(text)?;
     let left = purse.drain();
     Ok((victim, MOST - left))
 }
@@ -200,7 +213,7 @@ fn thread(victim: Entry) -> Result<(), Error> {
 fn many(add: impl Fn(Entry) -> Result<Option<Owned>, Error>) -> Result<String, String> {
     const COUNT: usize = 24;
     object(|purse| {
-        let victim = Owned::new(operation::domain_new(purse, 0, op::DOMAIN_FPU, "victim")?);
+        let victim = Owned::new(operation::domain_new(purse, op::DOMAIN_FPU, "victim")?);
         let mut added = Vec::with_capacity(COUNT);
         for _ in 0..COUNT {
             added.push(add(victim.entry())?);
@@ -257,7 +270,7 @@ fn mappings() -> Result<String, String> {
     /// A table each.
     const APART: u64 = 512 * PAGE;
     let account = operation::account_new(Entry::ACCOUNT, MOST).map(Owned::new).map_err(text)?;
-    let victim = operation::domain_new(account.entry(), 0, 0, "victim").map(Owned::new).map_err(text)?;
+    let victim = operation::domain_new(account.entry(), 0, "victim").map(Owned::new).map_err(text)?;
     let rich = Purse { account: account.entry(), from: Entry::ACCOUNT };
     let left = rich.drain();
     rich.give(left).map_err(text)?;
@@ -335,7 +348,7 @@ fn nothing() -> Result<String, String> {
 /// Starting a program has many steps, each with its undoing in another component; the last frames it needs are
 /// those of its stack, without which it dies when it runs.
 fn spawn() -> Result<String, String> {
-    let contents = Contents { table_entries: 0, schedule: 0, name: "poor", streams: ["null", "null", "null"] };
+    let contents = Contents { schedule: 0, name: "poor", streams: ["null", "null", "null"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["poor"], [], []).map_err(|error| error.to_string())?;
     // All frames that are charged, and those that `proc` has or gave to its programs.
@@ -388,7 +401,7 @@ fn spawn() -> Result<String, String> {
 fn left() -> Result<u64, String> {
     /// Of one program. Suffices to load it.
     const SOME: u64 = 256;
-    let contents = Contents { table_entries: 0, schedule: 0, name: "held", streams: ["entry", "null", "null"] };
+    let contents = Contents { schedule: 0, name: "held", streams: ["entry", "null", "null"] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["held"], [], []).map_err(|error| error.to_string())?;
     let hold = |frames: u64| match PROC.spawn("/bin/true", &page[..used], frames, 0) {

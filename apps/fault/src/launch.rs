@@ -9,8 +9,8 @@ use runtime::abi::PAGE_BYTES;
 use runtime::child::Child;
 use tool::inspect::PROC;
 
-fn spawn(name: &str, arguments: &[&str], table_entries: u32, frames: u64) -> Result<Child, Failure<ProcessError>> {
-    let contents = Contents { table_entries, schedule: 0, name, streams: ["null", "console", "console"] };
+fn spawn(name: &str, arguments: &[&str], frames: u64) -> Result<Child, Failure<ProcessError>> {
+    let contents = Contents { schedule: 0, name, streams: ["null", "console", "console"] };
     let mut page = [0; PAGE_BYTES / 8];
     let words = core::iter::once("fault").chain(arguments.iter().copied());
     let used =
@@ -20,26 +20,26 @@ fn spawn(name: &str, arguments: &[&str], table_entries: u32, frames: u64) -> Res
 
 /// Starts one that holds what it has, with so many frames; it outlives us.
 pub fn holder(name: &str, frames: u64) -> Result<Child, Failure<ProcessError>> {
-    spawn(name, &["--hold"], 0, frames)
+    spawn(name, &["--hold"], frames)
 }
 
 /// A process. It is ended when this goes.
 pub struct Process(Option<Child>);
 
 impl Process {
-    /// Starts `/bin/fault` under a name, with arguments and entries for its table.
-    pub fn start(name: &str, arguments: &[&str], table_entries: u32) -> Result<Self, String> {
-        Self::start_with(name, arguments, table_entries, 0)
+    /// Starts `/bin/fault` under a name, with arguments.
+    pub fn start(name: &str, arguments: &[&str]) -> Result<Self, String> {
+        Self::start_with(name, arguments, 0)
     }
 
     /// The same with an account of so many frames (0 = as usual).
-    pub fn start_with(name: &str, arguments: &[&str], table_entries: u32, frames: u64) -> Result<Self, String> {
-        Ok(Self(Some(spawn(name, arguments, table_entries, frames).map_err(|error| error.to_string())?)))
+    pub fn start_with(name: &str, arguments: &[&str], frames: u64) -> Result<Self, String> {
+        Ok(Self(Some(spawn(name, arguments, frames).map_err(|error| error.to_string())?)))
     }
 
     /// As [`Process::start`], with a small account.
     pub fn small(name: &str, arguments: &[&str]) -> Result<Self, String> {
-        Self::start_with(name, arguments, 0, 256)
+        Self::start_with(name, arguments, 256)
     }
 
     /// Waits for its end.

@@ -182,10 +182,10 @@ fn hoard() -> Result<String, String> {
     let mut hoarders = Vec::new();
     for own in 1..HOARDERS {
         let own = own.to_string();
-        hoarders.push(Process::start_with("hoarder", &["--hoard", &own], 0, 256)?);
+        hoarders.push(Process::start_with("hoarder", &["--hoard", &own], 256)?);
         found(&hoarded(&own, MAX_PROGRAM_SERVICES - 1))?;
     }
-    let last = Process::start_with("hoarder", &["--hoard", "last"], 0, 256)?;
+    let last = Process::start_with("hoarder", &["--hoard", "last"], 256)?;
     expect("one program too many", last.wait(), Ok(1))?;
     // Components have their names all the same.
     let victim = inspect::only(&inspect::domains().map_err(text)?, "names")?;

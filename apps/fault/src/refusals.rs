@@ -1,9 +1,6 @@
 //! Crimes that the nucleus refuses: each tells with which error.
 
-use alloc::vec::Vec;
-
-use runtime::abi::{Control, Error, MESSAGE_BYTES, layout, rights};
-use runtime::entry::Owned;
+use runtime::abi::{Control, Error, MAX_DERIVATION, MESSAGE_BYTES, layout, rights};
 use runtime::{Entry, arch, op as operation};
 
 use crate::arch::{KERNEL, NON_CANONICAL};
@@ -16,7 +13,16 @@ const NEVER_USED: usize = layout::TABLE_ENTRIES - 2;
 
 /// All of them, with what they are and the error that is right.
 pub const ALL: &[Crime] = &[
-    Crime::refusal("bad-index", "portal index beyond the table", Error::BadIndex, || traverse(100_000)),
+    Crime::refusal("bad-index", "portal index beyond all tables", Error::BadIndex, || {
+        traverse(layout::MAX_TABLE_ENTRIES)
+    }),
+    Crime::refusal("not-grown", "portal index to which the table has not grown", Error::Empty, || {
+        traverse(layout::MAX_TABLE_ENTRIES - 1)
+    }),
+    Crime::refusal("fill-beyond", "an entry beyond all tables", Error::BadIndex, || fill(layout::MAX_TABLE_ENTRIES)),
+    Crime::refusal("fill-reserved", "an entry among the kernel operations", Error::Occupied, || {
+        fill(layout::PAGE_FAULT[0] - 1)
+    }),
     Crime::refusal("huge-index", "portal index that overflows when multiplied", Error::BadIndex, || {
         traverse(usize::MAX / layout::ENTRY_BYTES)
     }),
@@ -87,18 +93,6 @@ pub const ALL: &[Crime] = &[
         // SAFETY: a call to the name service with a control word that no server ever sees.
         Error::from_status(unsafe { arch::call(layout::NAMES, [0; 5], Control(1 << 63)) }.0)
     }),
-    Crime::refusal("table-full", "more entries than the table has", Error::TableFull, || {
-        let mut entries = Vec::new();
-        let error = loop {
-            match operation::semaphore_new(Entry::ACCOUNT, 0) {
-                Ok(entry) => entries.push(Owned::new(entry)),
-                Err(error) => break Err(error),
-            }
-        };
-        // Room for what telling of it takes.
-        drop(entries);
-        error
-    }),
     Crime::refusal("deep-copy", "a copy of a copy of a copy …", Error::TooDeep, deep_copy),
     Crime::refusal("schedule", "a priority above the highest allowed", Error::BadArgument, || {
         operation::thread_schedule(Entry::OWN, operation::Schedule { priority: 255, slice: 1_000 }).map(drop)
@@ -134,33 +128,31 @@ fn map(to: Entry, source: u64, destination: u64, order: u64, rights: u64) -> Out
 }
 
 fn with_child(work: impl FnOnce(Entry) -> Outcome) -> Outcome {
-    let child = operation::domain_new(Entry::ACCOUNT, 0, 0, "victim")?;
+    let child = operation::domain_new(Entry::ACCOUNT, 0, "victim")?;
     let outcome = work(child);
     operation::entry_remove(Entry::OWN, child)?;
     outcome
 }
 
-/// Copies in the tables of two victims, each of the largest size: one table alone is too small for it.
+/// Copies in the table of a victim, each of the one before.
 fn deep_copy() -> Outcome {
-    let order = layout::MAX_TABLE_ORDER as u64;
-    let entries = layout::TABLE_ENTRIES << layout::MAX_TABLE_ORDER;
-    let victims = [(); 2].map(|()| operation::domain_new(Entry::ACCOUNT, order, 0, "victim"));
+    let victim = operation::domain_new(Entry::ACCOUNT, 0, "victim")?;
     let original = operation::semaphore_new(Entry::ACCOUNT, 0)?;
     let mut last = (Entry::OWN, original);
     let mut outcome = Ok(());
-    'all: for victim in victims.iter().flatten() {
-        for index in layout::FIRST_FREE..entries {
-            let place = Entry(index);
-            if let Err(error) = operation::entry_copy(last.0, last.1, *victim, place, rights::ALL) {
-                outcome = Err(error);
-                break 'all;
-            }
-            last = (*victim, place);
+    for index in layout::FIRST_FREE..layout::FIRST_FREE + 2 * MAX_DERIVATION {
+        let place = Entry(index);
+        if let Err(error) = operation::entry_copy(last.0, last.1, victim, place, rights::ALL) {
+            outcome = Err(error);
+            break;
         }
+        last = (victim, place);
     }
     operation::entry_remove(Entry::OWN, original)?;
-    for victim in victims {
-        operation::entry_remove(Entry::OWN, victim?)?;
-    }
+    operation::entry_remove(Entry::OWN, victim)?;
     outcome
+}
+
+fn fill(index: usize) -> Outcome {
+    operation::entry_copy(Entry::OWN, Entry::ACCOUNT, Entry::OWN, Entry(index), rights::READ).map(drop)
 }

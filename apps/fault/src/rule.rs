@@ -121,9 +121,9 @@ fn thread_in(domain: Entry, schedule: Schedule) -> Outcome {
 
 /// Takes three numbers; gives what comes of one more, for a thread and for a domain.
 fn use_up_numbers(account: Entry) -> Result<[Outcome; 2], Error> {
-    let victim = Owned::new(op::domain_new(account, 0, 0, "victim")?);
+    let victim = Owned::new(op::domain_new(account, 0, "victim")?);
     let _threads = [Owned::new(new_thread(victim.entry(), LOW)?), Owned::new(new_thread(victim.entry(), LOW)?)];
-    let one_more = [new_thread(victim.entry(), LOW), op::domain_new(account, 0, 0, "victim")];
+    let one_more = [new_thread(victim.entry(), LOW), op::domain_new(account, 0, "victim")];
     Ok(one_more.map(|made| made.map(Owned::new).map(drop)))
 }
 

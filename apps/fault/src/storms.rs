@@ -83,9 +83,8 @@ fn wait(_: usize) {
 
 fn deadlines() -> Result<String, String> {
     let first = (op::clock() + 150 * MILLISECOND).to_string();
-    let parts: Vec<_> = (0..DOMAINS)
-        .map(|_| Process::start_with("storm", &["--storm", &first], 1024, FRAMES))
-        .collect::<Result<_, _>>()?;
+    let parts: Vec<_> =
+        (0..DOMAINS).map(|_| Process::start_with("storm", &["--storm", &first], FRAMES)).collect::<Result<_, _>>()?;
     for part in parts {
         match part.wait()? {
             0 => {}
@@ -97,7 +96,7 @@ fn deadlines() -> Result<String, String> {
 }
 
 fn victim() -> Result<Owned, String> {
-    op::domain_new(Entry::ACCOUNT, 0, 0, "victim").map(Owned::new).map_err(|error| error.to_string())
+    op::domain_new(Entry::ACCOUNT, 0, "victim").map(Owned::new).map_err(|error| error.to_string())
 }
 
 fn activations() -> Result<String, String> {
@@ -118,7 +117,7 @@ fn activations() -> Result<String, String> {
 
 /// In a domain of its own, with room for so many entries.
 fn threads() -> Result<String, String> {
-    match Process::start("storm", &["--threads"], 1024)?.wait()? {
+    match Process::start("storm", &["--threads"])?.wait()? {
         status if status == Error::LimitReached as u64 => Ok(format!("refused: {}", Error::LimitReached)),
         status => Err(format!("ended with {status:#x}")),
     }
@@ -131,7 +130,7 @@ pub fn fill() -> u8 {
     let refused = loop {
         if threads.len().is_multiple_of(THREADS) {
             // A domain has a thread of its own, for orphans.
-            match op::domain_new(Entry::ACCOUNT, 0, 0, "victim") {
+            match op::domain_new(Entry::ACCOUNT, 0, "victim") {
                 Ok(victim) => victims.push(Owned::new(victim)),
                 Err(error) => break error,
             }
@@ -144,7 +143,7 @@ pub fn fill() -> u8 {
         }
     };
     // Whoever takes all of its numbers takes none of others'.
-    let others = Process::start("another", &["--nothing"], 0).and_then(Process::wait);
+    let others = Process::start("another", &["--nothing"]).and_then(Process::wait);
     if threads.len() >= THREADS && others == Ok(0) { refused as u8 } else { u8::MAX }
 }
 
@@ -236,7 +235,7 @@ fn walks() -> Result<String, String> {
     let say = |error: Error| error.to_string();
     let mut victims = Vec::new();
     for _ in 0..PASSED {
-        victims.push(Owned::new(op::domain_new(Entry::ACCOUNT, 0, 0, "passed").map_err(say)?));
+        victims.push(Owned::new(op::domain_new(Entry::ACCOUNT, 0, "passed").map_err(say)?));
     }
     let alone = walked(1)?;
     let together = walked(4)?;

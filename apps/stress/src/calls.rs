@@ -7,7 +7,7 @@ use stress::histogram::{self, Histogram};
 use stress::random::Random;
 
 /// First index of the things: what the runtime uses stands before.
-pub const FIRST: u64 = 128;
+pub const FIRST: u64 = 192;
 /// Indices that are used.
 pub const THINGS: u64 = 48;
 /// A page of ours that may be mapped elsewhere: in the heap, never used by the program itself.

@@ -101,7 +101,7 @@ impl Child {
         (self.account, self.victim, self.semaphore) = (FIRST, FIRST + 1, FIRST + 2);
         let frames = 40;
         self.call(op::ACCOUNT_NEW, [layout::ACCOUNT as u64, frames, self.account, 0, 0, 0]);
-        self.call(op::DOMAIN_NEW, [self.account, 0, 0, self.victim, u64::from_le_bytes(*b"victim\0\0"), 0]);
+        self.call(op::DOMAIN_NEW, [self.account, 0, self.victim, u64::from_le_bytes(*b"victim\0\0"), 0, 0]);
         self.call(op::SEMAPHORE_NEW, [self.account, 1, self.semaphore, 0, 0, 0]);
     }
 
@@ -210,7 +210,7 @@ impl Child {
         let map = self.random.one(&[rights::MAP_READ, rights::MAP_READ | rights::MAP_WRITE]);
         let domains = [0, victim, layout::DOMAIN as u64];
         match index {
-            op::DOMAIN_NEW => [account, self.random.below(2), 0, place, u64::from_le_bytes(*b"stressed"), 0],
+            op::DOMAIN_NEW => [account, 0, place, u64::from_le_bytes(*b"stressed"), 0, 0],
             op::DOMAIN_KILL => [self.of_kind(Kind::Domain), self.random.below(256), 0, 0, 0, 0],
             op::DOMAIN_SET => match self.random.below(3) {
                 0 => [victim, op::SET_FAULT_RANGE, self.random.below(4), TARGET, TARGET + 0x1_0000, 0],
@@ -275,7 +275,7 @@ impl Child {
 
     /// Is it an index of something that this program lives on? All of the table outside of the things.
     fn is_ours(index: u64) -> bool {
-        index < (layout::TABLE_ENTRIES << layout::MAX_TABLE_ORDER) as u64 && !(FIRST..FIRST + THINGS).contains(&index)
+        index < layout::MAX_TABLE_ENTRIES as u64 && !(FIRST..FIRST + THINGS).contains(&index)
     }
 
     /// Replaces operands that would end this program instead of testing the nucleus.
@@ -305,7 +305,7 @@ impl Child {
                 }
             }
             // Nothing may be put where the runtime would take it for its own.
-            op::DOMAIN_NEW => Self::fill(&mut words[3], vacancy),
+            op::DOMAIN_NEW => Self::fill(&mut words[2], vacancy),
             op::ACCOUNT_NEW | op::SEMAPHORE_NEW => Self::fill(&mut words[2], vacancy),
             // Nor copied to where the next call finds it.
             op::ENTRY_COPY if (words[0] == 0 || Self::is_ours(words[0])) && Self::is_ours(words[1]) => {

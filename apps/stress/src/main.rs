@@ -59,8 +59,6 @@ of memory was lost.
                N times; what cannot come here is told with its reason
 ";
 
-/// Entries of a child's portal table: room for the things of [`child`].
-const TABLE_ENTRIES: u32 = 512;
 /// Domains at the same time: each has a pipe.
 const MAX_DOMAINS: u64 = 8;
 /// Seeds of a run's children.
@@ -166,7 +164,7 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
 fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<Child, String> {
     let (seed, count) = (seed.to_string(), count.to_string());
     let streams = ["null", startup::ENTRY, "console"];
-    let contents = Contents { table_entries: TABLE_ENTRIES, schedule: 0, name: "stress", streams };
+    let contents = Contents { schedule: 0, name: "stress", streams };
     let words = ["stress", "--child", "--seed", &seed, "--count", &count];
     let mut page = alloc::vec![0; PAGE_BYTES / 4];
     let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;

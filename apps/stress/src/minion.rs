@@ -13,15 +13,15 @@ use stress::histogram;
 use stress::random::Random;
 
 /// Indices of a minion's table.
-pub const LINKS: [u64; 2] = [48, 49];
+pub const LINKS: [u64; 2] = [96, 97];
 /// A semaphore that all minions share.
-pub const SEMAPHORE: u64 = 50;
+pub const SEMAPHORE: u64 = 98;
 /// The original of its service.
-pub const SERVICE: u64 = 51;
+pub const SERVICE: u64 = 99;
 /// Another minion's domain, to which it may map.
-pub const NEXT: u64 = 52;
+pub const NEXT: u64 = 100;
 /// Where its activations receive entries: indices from here on, which some share.
-pub const RECEIVE: u64 = 54;
+pub const RECEIVE: u64 = 102;
 /// How many indices these are.
 pub const RECEIVERS: u64 = 8;
 

@@ -97,7 +97,7 @@ impl Child {
     /// More entries than the smallest table has.
     fn full_table(&mut self) {
         let free = (layout::TABLE_ENTRIES - layout::FIRST_FREE) as u64;
-        self.call(op::DOMAIN_NEW, [self.account, 0, 0, OWN, NAME, 0]);
+        self.call(op::DOMAIN_NEW, [self.account, 0, OWN, NAME, 0, 0]);
         for _ in 0..2 * free {
             self.call(op::ENTRY_COPY, [0, self.semaphore, OWN, 0, rights::ALL.into(), 0]);
         }
@@ -125,7 +125,7 @@ impl Child {
         let frames = self.random.below(3);
         self.call(op::ACCOUNT_NEW, [self.account, frames, account, 0, 0, 0]);
         for _ in 0..2 {
-            if self.call(op::DOMAIN_NEW, [account, 0, 0, place, NAME, 0]) == 0 {
+            if self.call(op::DOMAIN_NEW, [account, 0, place, NAME, 0, 0]) == 0 {
                 self.remove(place);
             }
         }
@@ -138,7 +138,7 @@ impl Child {
     fn too_many_activations(&mut self) {
         let frames = layout::MAX_ACTIVATIONS as u64 + 30;
         self.call(op::ACCOUNT_NEW, [layout::ACCOUNT as u64, frames, OWN, 0, 0, 0]);
-        self.call(op::DOMAIN_NEW, [OWN, 0, 0, OWN + 1, NAME, 0]);
+        self.call(op::DOMAIN_NEW, [OWN, 0, OWN + 1, NAME, 0, 0]);
         for _ in 0..layout::MAX_ACTIVATIONS + 80 {
             self.call(op::ACTIVATION_NEW, [OWN + 1, NOWHERE, 0, 0, 0, 0]);
         }
@@ -149,7 +149,7 @@ impl Child {
     /// A victim that takes no entries, and dies of the first call that reaches it.
     fn call_a_victim(&mut self) {
         let (domain, service, portal) = (OWN, OWN + 1, OWN + 2);
-        self.call(op::DOMAIN_NEW, [self.account, 0, 0, domain, NAME, 0]);
+        self.call(op::DOMAIN_NEW, [self.account, 0, domain, NAME, 0, 0]);
         let first = layout::FIRST_FREE as u64;
         let deadlines = self.random.below(2);
         self.call(op::SERVICE_NEW, [domain, NOWHERE, deadlines, first, 0, 0]);

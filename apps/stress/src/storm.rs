@@ -213,7 +213,7 @@ impl Storm {
         let it = domain(minion);
         let fpu = if child.random.once_in(4) { op::DOMAIN_FPU } else { 0 };
         child.call(op::ACCOUNT_NEW, [ACCOUNT, frames(minion), account(minion), 0, 0, 0]);
-        if child.call(op::DOMAIN_NEW, [account(minion), 0, fpu, it, NAME, 0]) != 0 {
+        if child.call(op::DOMAIN_NEW, [account(minion), fpu, it, NAME, 0, 0]) != 0 {
             return;
         }
         child.call(op::DOMAIN_SET, [it, op::SET_FAULT_RANGE, 0, 0, layout::PROGRAM_END, 0]);

@@ -226,7 +226,7 @@ fn all_answer(place: usize) -> Result<u64, String> {
 }
 
 fn killed(place: usize, random: &mut Random) -> Result<(), String> {
-    let contents = Contents { table_entries: 0, schedule: 0, name: "client", streams: ["null", "log", "log"] };
+    let contents = Contents { schedule: 0, name: "client", streams: ["null", "log", "log"] };
     let mut page = [0; PAGE_BYTES / 8];
     let words = ["torment", "--client", SERVERS[place].name];
     let used = write(&mut page, &contents, words, [], []).map_err(text)?;

@@ -104,9 +104,6 @@ fn account(limits: Limits) -> Result<Entry, Error> {
     op::account_new_with(Entry(from.load(Ordering::Relaxed)), frames, THREADS)
 }
 
-/// Entries of a program's portal table if its launch names no other number. A table costs four frames per 256
-/// entries, to be cleared at the start and searched at the end.
-const USUAL_ENTRIES: u32 = 128;
 /// Priority and slice of a program's first thread; its threads may not be above it.
 const SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
 
@@ -179,7 +176,6 @@ pub struct Child {
     start: u64,
     ticket: Option<u64>,
     account: Owned,
-    table_order: usize,
 }
 
 impl Drop for Child {
@@ -232,11 +228,10 @@ impl Child {
             ProcessError::NotAProgram
         })?;
         let account = Owned::new(account(limits).map_err(nucleus)?);
-        let table_order = table_order(launch.table_entries);
-        let domain = op::domain_new(account.entry(), table_order as u64, 0, launch.name).map_err(nucleus)?;
+        let domain = op::domain_new(account.entry(), 0, launch.name).map_err(nucleus)?;
         let number = op::domain_number(domain).map_err(nucleus)?;
         let domain = Domain(domain, Cell::new(false));
-        let mut child = Self { domain, number, thread: None, start: program.entry, ticket: None, account, table_order };
+        let mut child = Self { domain, number, thread: None, start: program.entry, ticket: None, account };
         child.equip(process, program.end())?;
         if limits.cpus != 0 {
             op::domain_set_cpus(child.domain.entry(), limits.cpus).map_err(cpus)?;
@@ -293,12 +288,7 @@ impl Child {
     /// The startup page.
     fn tell(&self, launch: &Startup<'_>) -> Result<(), ProcessError> {
         self.pages(STARTUP_PAGE, 0, rights::MAP_READ, |block| {
-            let contents = Contents {
-                table_entries: (layout::TABLE_ENTRIES << self.table_order) as u32,
-                schedule: SCHEDULE.word(),
-                name: launch.name,
-                streams: launch.streams,
-            };
+            let contents = Contents { schedule: SCHEDULE.word(), name: launch.name, streams: launch.streams };
             startup::write(&mut block[0], &contents, launch.arguments(), launch.environment(), launch.portals())
                 .map(drop)
                 .map_err(|_| ProcessError::BadLaunch)
@@ -336,14 +326,6 @@ impl Child {
         let record = domain_record(self.number.checked_add(1)?)?;
         (record.number != self.number || record.state != 0).then_some(record.status)
     }
-}
-
-/// The order of a portal table for so many entries; 0 = the usual number.
-fn table_order(entries: u32) -> usize {
-    let entries = if entries == 0 { USUAL_ENTRIES } else { entries } as usize;
-    (0..layout::MAX_TABLE_ORDER)
-        .find(|order| layout::TABLE_ENTRIES << order >= entries)
-        .unwrap_or(layout::MAX_TABLE_ORDER)
 }
 
 /// The record of the first domain with a number below this (0: of the newest).

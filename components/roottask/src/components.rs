@@ -10,7 +10,7 @@ use crate::plan::{holds_machine, plan};
 use crate::running::{Life, RUNNING, Running, domain_of};
 use crate::{cpus, load, memory, records, schedulers, services, vault};
 use abi::NEVER;
-use abi::layout::{DEVICE, MAIN_STACK_TOP, STARTUP_PAGE, TABLE_ENTRIES};
+use abi::layout::{DEVICE, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::rights::{self, ALL, MAP_READ, MAP_WRITE};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -224,9 +224,8 @@ fn component_of(number: u16) -> Option<Component<'static>> {
 fn start(component: &Component, life: Life) -> Result<(), String> {
     let mut running = make_domain(component, component.number)?;
     let outcome = equip(component, &running).and_then(|()| {
-        let entries = (TABLE_ENTRIES << component.table_order) as u32;
         let schedule = Schedule { priority: component.priority, slice: 0 };
-        load::startup(component, running.ticket, running.domain, entries, schedule.word())?;
+        load::startup(component, running.ticket, running.domain, schedule.word())?;
         let program = load::segments(component, running.ticket, running.domain)?;
         memory::manage_domain(running.ticket, program.end(), running.domain)?;
         // The main stack's first page is touched at once.

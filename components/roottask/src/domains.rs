@@ -28,7 +28,7 @@ pub fn make_domain(component: &Component, number: u16) -> Result<Running, String
     let account = op::account_new_with(Entry::OWN, frames_of(component)?, component.threads.into()).map_err(text)?;
     let flags = if component.fpu { abi::op::DOMAIN_FPU } else { 0 }
         | if component.trusted { abi::op::DOMAIN_TRUSTED } else { 0 };
-    let domain = match op::domain_new(account, component.table_order.into(), flags, component.name) {
+    let domain = match op::domain_new(account, flags, component.name) {
         Ok(domain) => domain,
         Err(error) => {
             services::remove(account);

@@ -38,9 +38,9 @@ pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<Pro
 }
 
 /// Writes the startup page.
-pub fn startup(component: &Component, ticket: u64, domain: Entry, entries: u32, schedule: u64) -> Result<(), String> {
+pub fn startup(component: &Component, ticket: u64, domain: Entry, schedule: u64) -> Result<(), String> {
     let archive = alloc::format!("ARCHIVE={ARCHIVE},{}", memory::archive().len());
-    let contents = Contents { table_entries: entries, schedule, name: component.name, streams: ["null", "log", "log"] };
+    let contents = Contents { schedule, name: component.name, streams: ["null", "log", "log"] };
     let mut outcome = Ok(0);
     memory::give_page(ticket, domain, STARTUP_PAGE, MAP_READ, |page| {
         let arguments = core::iter::once(component.name).chain(component.arguments());

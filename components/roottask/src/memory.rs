@@ -1,6 +1,6 @@
 //! Frames from `sigma0`, the boot archive, and the window in which pages of others are filled.
 
-use abi::layout::{self, ARCHIVE, FIRST_FREE, WINDOW};
+use abi::layout::{ARCHIVE, FIRST_FREE, WINDOW};
 use abi::rights::{ALL, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::sched::Board;
 use abi::{Error, PAGE_BYTES};
@@ -28,9 +28,6 @@ fn sigma0() -> Sigma0Client<Direct> {
 /// Gets our portal to `sigma0` and puts our own domain under its care.
 pub fn connect() -> Result<(), String> {
     ARCHIVE_BYTES.store(runtime::program::argument(), Ordering::Relaxed);
-    // Of the larger table the nucleus gives us where there are many CPUs.
-    let order = if op::entry_info(Entry::OWN, Entry(layout::TABLE_ENTRIES << 2)).is_ok() { 3 } else { 2 };
-    table::set_entries(layout::TABLE_ENTRIES << order);
     table::reserve(SIGMA0_DOMAIN);
     let text = |error: Error| error.to_string();
     let first = table::allocate().map_err(text)?;

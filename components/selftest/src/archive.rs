@@ -23,7 +23,7 @@ const SPACE: u64 = 1 << 30;
 const PLACE: u64 = 0x5000_0000;
 
 fn domain() -> Result<Owned, &'static str> {
-    op::domain_new(Entry::OWN, 0, 0, "reader").map(Owned::new).map_err(|error| error.text())
+    op::domain_new(Entry::OWN, 0, "reader").map(Owned::new).map_err(|error| error.text())
 }
 
 fn show(domain: Entry) -> Result<(), Error> {

@@ -99,7 +99,7 @@ fn registers() -> Result<(), &'static str> {
     let found = unsafe { (PLACE as *const u32).read_volatile() };
     hold(found == first_word, "not the registers that were asked for")?;
     let account = Owned::new(op::account_new(Entry::OWN, 32).map_err(text)?);
-    let other = Owned::new(op::domain_new(account.entry(), 0, 0, "other").map_err(text)?);
+    let other = Owned::new(op::domain_new(account.entry(), 0, "other").map_err(text)?);
     // SAFETY: nothing here refers to the page.
     let given = |rights| unsafe { op::map(other.entry(), PLACE, PLACE, 0, rights) };
     for grant in [0, MAP_GRANT] {
@@ -116,7 +116,7 @@ fn registers() -> Result<(), &'static str> {
 /// A child that runs `code`, at an offset of a page of registers; what it died with, if it did.
 fn touches(page: u64, code: unsafe extern "C" fn() -> !, offset: u64) -> Result<u64, &'static str> {
     map(page, PLACE).map_err(text)?;
-    let domain = Owned::new(op::domain_new(Entry::OWN, 0, 0, "victim").map_err(text)?);
+    let domain = Owned::new(op::domain_new(Entry::OWN, 0, "victim").map_err(text)?);
     let died = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     op::domain_set_death_semaphore(domain.entry(), died.entry()).map_err(text)?;
     let code = code as *const () as u64;

@@ -97,13 +97,13 @@ fn portals() -> Result<(), &'static str> {
 /// One portal at a time in a table that is empty otherwise: also where the pieces end in which a table is looked at.
 fn alone() -> Result<(), &'static str> {
     let service = Owned::new(server::service::<Nobody>().map_err(text)?);
-    let child = Owned::new(op::domain_new(Entry::OWN, 1, 0, "callers").map_err(text)?);
+    let child = Owned::new(op::domain_new(Entry::OWN, 0, "callers").map_err(text)?);
     let (newest, _) = portal(0).map_err(text)?;
     for index in layout::FIRST_FREE..2 * layout::TABLE_ENTRIES {
         let made = op::portal_new(child.entry(), service.entry(), 5, Entry(index), 0).map_err(text)?;
         let mut found = alloc::vec::Vec::new();
         let mut position = Portal::position(newest.from, 0);
-        while position >> 16 == newest.from {
+        while Portal::place(position).0 == newest.from {
             let (portal, next) = portal(position).map_err(text)?;
             found.extend((portal.index != 0).then_some((portal.index, portal.badge)));
             position = next;
@@ -117,11 +117,11 @@ fn alone() -> Result<(), &'static str> {
 fn positions() -> Result<(), &'static str> {
     let own = own()?;
     let nothing = |position| matches!(portal(position), Err(Error::Empty));
-    hold(nothing(1) && nothing(0xffff), "there is a domain with number 0")?;
+    hold(nothing(1) && nothing(0x3_ffff), "there is a domain with number 0")?;
     // Beyond the end of a table: nothing there, and on with an older domain.
-    let (found, next) = portal(Portal::position(own, 0xffff)).map_err(text)?;
+    let (found, next) = portal(Portal::position(own, 0x3_ffff)).map_err(text)?;
     hold((found.from, found.index) == (own, 0), "an entry beyond the table's end")?;
-    hold(next >> 16 < own && next & 0xffff == 0, "it does not go on with an older domain")?;
+    hold(Portal::place(next).0 < own && Portal::place(next).1 == 0, "it does not go on with an older domain")?;
     // A domain that is not there, or not yet: the next older one, from its begin.
     let (found, _) = portal(Portal::position(own + 1000, 60)).map_err(text)?;
     hold(found.from == own, "not the newest domain")?;

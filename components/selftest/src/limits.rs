@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use abi::{Control, Error, MAX_DEPTH, NEVER, layout};
+use abi::{Control, Error, MAX_DEPTH, NEVER, rights};
 use interface::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
@@ -59,15 +59,16 @@ fn account(parent: Entry) -> Result<(), Error> {
 }
 
 fn domain(account: Entry) -> Result<(), Error> {
-    op::domain_new(account, 0, 0, "small").map(Owned::new).map(drop)
+    op::domain_new(account, 0, "small").map(Owned::new).map(drop)
 }
 
 fn large_domain(account: Entry) -> Result<(), Error> {
-    op::domain_new(account, layout::MAX_TABLE_ORDER as u64, 0, "large").map(Owned::new).map(drop)
+    let domain = Owned::new(op::domain_new(account, 0, "large")?);
+    op::entry_copy(Entry::OWN, account, domain.entry(), Entry(4_095), rights::READ).map(drop)
 }
 
 fn thread_in(account: Entry, flags: u64) -> Result<(), Error> {
-    let domain = Owned::new(op::domain_new(account, 0, flags, "small")?);
+    let domain = Owned::new(op::domain_new(account, flags, "small")?);
     // It never runs: nothing is mapped there, and it goes at once.
     let thread = crate::start_nowhere(domain.entry(), Schedule { priority: 1, slice: 1_000 })?;
     drop(Owned::new(thread));
@@ -83,12 +84,12 @@ fn thread(account: Entry) -> Result<(), Error> {
 }
 
 fn activation(account: Entry) -> Result<(), Error> {
-    let domain = Owned::new(op::domain_new(account, 0, 0, "small")?);
+    let domain = Owned::new(op::domain_new(account, 0, "small")?);
     crate::activation_in(domain.entry())
 }
 
 fn mapping(account: Entry) -> Result<(), Error> {
-    let domain = Owned::new(op::domain_new(account, 0, 0, "small")?);
+    let domain = Owned::new(op::domain_new(account, 0, "small")?);
     crate::map_code(domain.entry(), 0x7000_0000_0000)
 }
 

@@ -73,7 +73,7 @@ struct Victim {
 impl Victim {
     /// With a pager that behaves as `badge` says, or without.
     fn start(pager: Option<u64>) -> Result<Self, Error> {
-        let domain = Owned::new(op::domain_new(Entry::OWN, 0, 0, "victim")?);
+        let domain = Owned::new(op::domain_new(Entry::OWN, 0, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         let code = children::read as *const () as u64;

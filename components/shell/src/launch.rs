@@ -202,7 +202,7 @@ pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<Child, Failure<Pr
     let Some(command) = launch.words.first() else { return Err(Failure::Refused(ProcessError::NotFound)) };
     let name = command.rsplit('/').next().unwrap_or(command);
     let [input, output, error] = &launch.streams.names;
-    let contents = Contents { table_entries: 0, schedule: 0, name, streams: [input, output, error] };
+    let contents = Contents { schedule: 0, name, streams: [input, output, error] };
     // The path and the call's own words must fit the same message.
     let mut page = alloc::vec![0; PAGE_BYTES - 512];
     let arguments = launch.words.iter().map(String::as_str);

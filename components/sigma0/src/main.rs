@@ -14,7 +14,7 @@ mod pager;
 mod service;
 mod tickets;
 
-use abi::layout::{self, STACK_BYTES, STACKS_START};
+use abi::layout::{STACK_BYTES, STACKS_START};
 use abi::rights::{MAP_READ, MAP_WRITE};
 use abi::{Error, NEVER};
 use runtime::arch::{service_entry, word_entry};
@@ -35,7 +35,6 @@ fn main() -> u8 {
 }
 
 fn start() -> Result<(), Error> {
-    table::set_entries(layout::TABLE_ENTRIES << 2);
     table::reserve(service::PLACE);
     table::reserve(pager::PLACE);
     for number in 0..ACTIVATIONS {

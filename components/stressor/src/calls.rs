@@ -70,7 +70,7 @@ impl Caller {
     /// Makes what calls name.
     fn make(&mut self) {
         self.call(op::ACCOUNT_NEW, [0, 60, ACCOUNT, 0, 0, 0]);
-        self.call(op::DOMAIN_NEW, [ACCOUNT, 0, 0, VICTIM, u64::from_le_bytes(*b"victim\0\0"), 0]);
+        self.call(op::DOMAIN_NEW, [ACCOUNT, 0, VICTIM, u64::from_le_bytes(*b"victim\0\0"), 0, 0]);
         self.call(op::SEMAPHORE_NEW, [ACCOUNT, 0, SEMAPHORE, 0, 0, 0]);
         self.call(op::MACHINE, [MACHINE, op::MACHINE_INTERRUPT, SPARE_LINE, LINE, 0, 0]);
         self.call(op::MACHINE, [MACHINE, op::MACHINE_PORTS, SPARE_PORTS, PORTS, 0, 0]);
@@ -233,7 +233,7 @@ impl Caller {
         (0..pages).step_by(2).for_each(|page| self.unmap(0, ALL + page * PAGE, 0));
         let (mut held, mut refused) = (0, 0);
         while refused < times && held < HELD_MOST {
-            match self.call(op::DOMAIN_NEW, [0, 4, 0, HELD + held, u64::from_le_bytes(*b"large\0\0\0"), 0]) {
+            match self.call(op::DOMAIN_NEW, [0, 0, HELD + held, u64::from_le_bytes(*b"large\0\0\0"), 0, 0]) {
                 0 => held += 1,
                 status if status == Error::NoFrames as u64 => refused += 1,
                 _ => break,

@@ -38,7 +38,7 @@ errors! {
     13 Timeout "the deadline passed"
     14 Cancelled "aborted by another thread"
     15 Flow "the labels forbid this flow"
-    16 Again "the ring holds entries that were not read"
+    16 Again "part of it is done, or others must do theirs first: try again"
     17 NotMapped "nothing is mapped there"
     18 Occupied "the destination is in use"
     19 TableFull "no free index in the portal table"

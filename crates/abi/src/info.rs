@@ -18,7 +18,7 @@ pub const LOG_BYTES: usize = 256;
 /// One [`Counters`] record.
 pub const COUNTERS: u64 = 4;
 /// One [`Portal`] record: of each domain, newest first, the entries that are calls, services left out. A position
-/// is the domain's number times 65,536 and the index from which to look; what the call gives may tell of
+/// is the domain's number times 262,144 and the index from which to look; what the call gives may tell of
 /// nothing (`index` 0) after so many entries that lead nowhere, and goes on from there.
 pub const PORTAL: u64 = 5;
 /// One [`Cpu`] record.
@@ -224,7 +224,11 @@ record! {
 impl Portal {
     /// The position from which on to look at the entries of a domain.
     pub const fn position(domain: u64, index: u64) -> u64 {
-        domain << 16 | index
+        domain << 18 | index
+    }
+    /// Domain and index of a position.
+    pub const fn place(position: u64) -> (u64, u64) {
+        (position >> 18, position & 0x3_ffff)
     }
 }
 

@@ -3,35 +3,35 @@
 /// Traverses back to the caller; the first of the operations ([`crate::op::RETURN`]).
 pub const RETURN: usize = 0;
 /// First index that is neither a kernel operation nor well known.
-pub const FIRST_FREE: usize = 48;
-/// Entries of the smallest portal table; larger ones double it up to [`MAX_TABLE_ORDER`] times.
-pub const TABLE_ENTRIES: usize = 64;
-/// Largest `table_order` of `DOMAIN_NEW`: 64 << 6 = 4,096 entries.
-pub const MAX_TABLE_ORDER: usize = 6;
+pub const FIRST_FREE: usize = 96;
+/// Entries of a portal table at its begin. It grows by pages, of 64 entries each, up to [`MAX_TABLE_ENTRIES`].
+pub const TABLE_ENTRIES: usize = 128;
+/// Indices of a portal table are below this. Where a table has not grown to, nothing stands.
+pub const MAX_TABLE_ENTRIES: usize = 1 << 18;
 /// Bytes of an entry: the index in the system call register is multiplied by this.
 pub const ENTRY_BYTES: usize = 64;
 
 /// Upcall portals for page faults, one per address range set with [`crate::op::DOMAIN_SET`].
-pub const PAGE_FAULT: [usize; 4] = [32, 33, 34, 35];
+pub const PAGE_FAULT: [usize; 4] = [64, 65, 66, 67];
 /// Upcall portal for exceptions other than page faults.
-pub const EXCEPTION: usize = 36;
+pub const EXCEPTION: usize = 68;
 /// Call entry to who created this domain.
-pub const PARENT: usize = 40;
+pub const PARENT: usize = 80;
 /// Call entry to `sigma0`, the source of memory.
-pub const SIGMA0: usize = 41;
+pub const SIGMA0: usize = 81;
 /// Call entry to `names`.
-pub const NAMES: usize = 42;
+pub const NAMES: usize = 82;
 /// Our own account.
-pub const ACCOUNT: usize = 43;
+pub const ACCOUNT: usize = 83;
 /// Our own domain.
-pub const DOMAIN: usize = 44;
+pub const DOMAIN: usize = 84;
 /// Devices, seats and other things that the system description gives a component begin here:
 /// an interrupt line, I/O ports, the machine, the scheduler's seat, in this order.
-pub const INTERRUPT: usize = 45;
+pub const INTERRUPT: usize = 85;
 /// See [`INTERRUPT`].
-pub const IO_PORTS: usize = 46;
+pub const IO_PORTS: usize = 86;
 /// The machine (or, for `sched`, its seat; for `sigma0`, the memory).
-pub const SPECIAL: usize = 47;
+pub const SPECIAL: usize = 87;
 
 /// First user address that may be mapped.
 pub const USER_START: u64 = 0x1_0000;
@@ -67,8 +67,10 @@ pub const MORE_STACKS_START: u64 = 0x2000_0000;
 pub const MORE_STACKS_END: u64 = 0x2100_0000;
 /// Programs end below this.
 pub const PROGRAM_END: u64 = 0x1000_0000;
-/// End of the heap, which begins behind the program and is paged on demand by `sigma0`.
+/// End of the heap, which begins behind the program, and of the pages behind it; paged on demand by `sigma0`.
 pub const HEAP_END: u64 = 0x2000_0000;
+/// Up to [`HEAP_END`]: a bit for each index of the component's portal table, should that be a large one.
+pub const TABLE_MAP: u64 = HEAP_END - MAX_TABLE_ENTRIES as u64 / 8;
 /// Free for the component: files, windows, tables it maps on purpose.
 pub const FREE_START: u64 = 0x3000_0000;
 /// The boot archive, for `roottask` and whom it shows it to; up to the next GiB the space is taken.

@@ -75,7 +75,7 @@ impl Control {
     /// [`Error::NoRight`]; not together with [`Self::MINT`].
     pub const DEADLINE: u64 = 1 << 50;
     /// Bits that mean something; the others must be zero.
-    pub const VALID: u64 = 0x1fff | 0xffff << 16 | 0xff << 32 | Self::NO_WAIT | Self::MINT | Self::DEADLINE;
+    pub const VALID: u64 = 0x1fff | 0x3_ffff << 16 | 0xff << 40 | Self::NO_WAIT | Self::MINT | Self::DEADLINE;
 
     /// `bytes` of the message area (at most [`MESSAGE_BYTES`]) go along.
     pub const fn bytes(bytes: usize) -> Self {
@@ -83,7 +83,7 @@ impl Control {
     }
     /// Adds the delegation of the entry at `index` of our table with `rights` (see [`rights`]).
     pub const fn delegate(self, index: usize, rights: u8) -> Self {
-        Self(self.0 | (index as u64) << 16 | (rights as u64) << 32)
+        Self(self.0 | (index as u64) << 16 | (rights as u64) << 40)
     }
     /// Adds one of the flags above.
     pub const fn with(self, flag: u64) -> Self {
@@ -95,10 +95,10 @@ impl Control {
     }
     /// The delegated entry: on the way in, the receiver's index (0 = none).
     pub const fn delegated(self) -> usize {
-        (self.0 >> 16 & 0xffff) as usize
+        (self.0 >> 16 & 0x3_ffff) as usize
     }
     /// The rights of the delegated entry.
     pub const fn delegated_rights(self) -> u8 {
-        (self.0 >> 32 & 0xff) as u8
+        (self.0 >> 40 & 0xff) as u8
     }
 }

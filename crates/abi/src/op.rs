@@ -7,7 +7,7 @@
 //! otherwise; an *order* counts pages as 2^order. What an operand of a kind can end an operation with is said once, at
 //! [`OperandKind::errors`].
 
-use crate::layout::{MAX_ACTIVATIONS, MAX_TABLE_ORDER, SPECIAL};
+use crate::layout::{MAX_ACTIVATIONS, SPECIAL};
 use crate::rights;
 use crate::{
     Error, MAX_ACCOUNT_DEPTH, MAX_COUNT, MAX_DERIVATION, MAX_LOG_BYTES, MAX_NESTING, MAX_ORDER, MAX_PRIORITY,
@@ -102,7 +102,7 @@ impl OperandKind {
         match self {
             Self::Domain => &[BadIndex, Empty, Revoked, WrongKind, NoRight, PeerDied],
             Self::Index => &[BadIndex],
-            Self::Fill => &[BadIndex, Occupied, TableFull],
+            Self::Fill => &[BadIndex, Occupied, TableFull, AccountExhausted, NoFrames],
             kind if kind.is_entry() => &[BadIndex, Empty, Revoked, WrongKind, NoRight],
             _ => &[],
         }

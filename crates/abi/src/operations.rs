@@ -45,13 +45,13 @@ macro_rules! operations {
     /// In a called activation it is a return with `PeerDied` for the caller.
     EXIT exit(status: Number) -> Nothing "does not come back", Light {}
     /// A domain charged to the account, which has all rights to it. Flags: [`DOMAIN_FPU`], [`DOMAIN_TRUSTED`].
-    DOMAIN_NEW domain_new(account: Account WRITE, table_order: Number, flags: Flags, index_to_fill: Fill, name: Number "8 bytes", more_of_name: Number "8 bytes")
-        -> Index, Full "a page of the table" {
-        BadArgument: "an unknown flag", "table order above" MAX_TABLE_ORDER;
+    DOMAIN_NEW domain_new(account: Account WRITE, flags: Flags, index_to_fill: Fill, name: Number "8 bytes", more_of_name: Number "8 bytes")
+        -> Index, Full {
+        BadArgument: "an unknown flag";
         TooDeep: "domains made by domains, levels above" MAX_NESTING;
         LimitReached: "no number of a thread is left, or none of the account's", "no number of an address space is left";
         AccountExhausted: "too few frames for domain, table and page tables";
-        NoFrames: "no free block of the table's size, or no free frame";
+        NoFrames: "no free frame for these";
     }
     /// The domain stops for good. Callers in it get `PeerDied`: at once where it runs, and where it sleeps with
     /// [`ENTRY_REMOVE`] of its original entry, with which goes what it owns.
@@ -326,7 +326,11 @@ macro_rules! ways {
     }
     ACTIVATION_SET {
         /// Where entries delegated to this activation go.
-        ACTIVATION_RECEIVE activation_set_receive(; receive: Index "0 = no entry is accepted") -> Nothing {}
+        ACTIVATION_RECEIVE activation_set_receive(; receive: Index "0 = no entry is accepted") -> Nothing {
+            Again: "the table has grown by a page, and not yet to the index";
+            AccountExhausted: "no frame left for the table";
+            NoFrames: "no free frame for the table";
+        }
         /// The thread pointer (x86-64: FS base).
         ACTIVATION_THREAD_POINTER activation_set_thread_pointer(; pointer: Address) -> Nothing {
             BadAddress: "the pointer is no user address";

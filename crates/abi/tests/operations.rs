@@ -355,7 +355,10 @@ fn errors_of_an_operation_are_its_own_those_of_its_operands_and_those_of_its_way
     assert_eq!(errors(op::ERRORS[op::CLOCK]), []);
     assert_eq!(errors(op::ERRORS[op::LOG]), [BadArgument]);
     assert_eq!(errors(op::ERRORS[op::DOMAIN_KILL]), [BadIndex, Empty, Revoked, WrongKind, NoRight, PeerDied]);
-    assert_eq!(errors(op::ERRORS[op::ACTIVATION_SET]), [BadIndex, BadAddress, BadArgument]);
+    assert_eq!(
+        errors(op::ERRORS[op::ACTIVATION_SET]),
+        [BadIndex, BadAddress, BadArgument, AccountExhausted, NoFrames, Again]
+    );
     assert_eq!(errors(op::SEMAPHORE_ERRORS[1]), [BadIndex, Empty, Revoked, WrongKind, NoRight]);
 }
 

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 0 | 8 | `cairnst1` |
 //! | 8 | 4 | bytes used, this header included |
-//! | 12 | 4 | entries of the portal table, 0 = not said |
+//! | 12 | 4 | 0 |
 //! | 16 | 8 | priority and slice, as `THREAD_NEW` takes them |
 //! | 24 | 2 | arguments |
 //! | 26 | 2 | environment strings |
@@ -65,8 +65,6 @@ impl core::error::Error for StartupError {}
 /// What to write into a startup page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Contents<'a> {
-    /// Entries of the portal table, 0 = not said.
-    pub table_entries: u32,
     /// Priority and slice of the first thread, as `THREAD_NEW` takes them.
     pub schedule: u64,
     /// The program's name.
@@ -111,7 +109,7 @@ pub fn write<'s>(
     let mut header = Writer { page: writer.page, used: 0 };
     header.bytes(MAGIC)?;
     header.bytes(&(used as u32).to_le_bytes())?;
-    header.bytes(&contents.table_entries.to_le_bytes())?;
+    header.bytes(&[0; 4])?;
     header.bytes(&contents.schedule.to_le_bytes())?;
     for count in counts {
         header.bytes(&count.to_le_bytes())?;
@@ -146,8 +144,6 @@ impl Writer<'_> {
 /// A startup page that was checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Startup<'a> {
-    /// Entries of the portal table, 0 = not said.
-    pub table_entries: u32,
     /// Priority and slice of the first thread, as `THREAD_NEW` takes them; 0 = not said.
     pub schedule: u64,
     /// The program's name.
@@ -173,7 +169,7 @@ impl<'a> Startup<'a> {
             return Err(StartupError::BadLength);
         }
         let strings = page.get(HEADER_BYTES..used).ok_or(StartupError::BadLength)?;
-        if short(30) != 0 {
+        if word(12) != 0 || short(30) != 0 {
             return Err(StartupError::Reserved);
         }
         let (fixed, strings) = Strings::check(strings, FIXED, 0)?;
@@ -186,7 +182,6 @@ impl<'a> Startup<'a> {
         let mut fixed = fixed.map(|(text, _)| text);
         let mut next = || fixed.next().unwrap_or_default();
         Ok(Self {
-            table_entries: word(12),
             schedule: u64::from(word(16)) | u64::from(word(20)) << 32,
             name: next(),
             streams: [next(), next(), next()],

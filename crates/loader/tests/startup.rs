@@ -6,7 +6,7 @@ use loader::{Startup, StartupError};
 use proptest::prelude::*;
 
 const CONTENTS: Contents<'static> =
-    Contents { table_entries: 128, schedule: 16 | 5000 << 8, name: "cat", streams: ["console", "pipe:7", "null"] };
+    Contents { schedule: 16 | 5000 << 8, name: "cat", streams: ["console", "pipe:7", "null"] };
 
 fn page() -> ([u8; 4096], usize) {
     let mut page = [0; 4096];
@@ -19,7 +19,7 @@ fn what_is_written_is_read() {
     let (page, used) = page();
     for bytes in [&page[..], &page[..used]] {
         let startup = Startup::read(bytes).unwrap();
-        assert_eq!((startup.table_entries, startup.schedule), (128, 16 | 5000 << 8));
+        assert_eq!(startup.schedule, 16 | 5000 << 8);
         assert_eq!((startup.name, startup.streams), ("cat", ["console", "pipe:7", "null"]));
         assert!(startup.arguments().eq(["cat", "-n"]));
         assert!(startup.environment().eq(["HOME=/", "EMPTY="]));
@@ -48,6 +48,7 @@ fn each_error() {
     assert_eq!(patched(33, 0xff), Err(StartupError::BadString));
     assert_eq!(patched(34, 0xff), Err(StartupError::BadText));
     assert_eq!(patched(34, 0), Err(StartupError::BadText));
+    assert_eq!(patched(12, 1), Err(StartupError::Reserved));
     assert_eq!(patched(30, 1), Err(StartupError::Reserved));
     let long = "x".repeat(4096);
     let mut page = [0; 4096];

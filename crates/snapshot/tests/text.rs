@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 use abi::info::{self, Counters, Cpu, Frames, Portal, Thread, cpu_state};
+use abi::layout;
 use proptest::prelude::*;
 use serde_json::Value;
 use snapshot::json::Writer;
@@ -185,20 +186,20 @@ fn numbers_and_nesting() {
 fn names_are_found_by_where_they_enter() {
     let portal = |index, to, service| Portal { from: 1, index, to, service, badge: 0 };
     let mut services = Services::<2>::new();
-    assert_eq!(services.find(&portal(40, 1, 5)), Some(Service::WellKnown("parent")));
-    assert_eq!(services.find(&portal(50, 2, 5)), None);
-    services.note(&portal(50, 2, 5), Some(b"net"));
-    services.note(&portal(50, 2, 6), None);
+    assert_eq!(services.find(&portal(layout::PARENT as u64, 1, 5)), Some(Service::WellKnown("parent")));
+    assert_eq!(services.find(&portal(100, 2, 5)), None);
+    services.note(&portal(100, 2, 5), Some(b"net"));
+    services.note(&portal(100, 2, 6), None);
     let found = services.find(&portal(99, 2, 5)).unwrap();
     assert_eq!(services.name(found), b"net");
-    assert_eq!(services.find(&portal(50, 2, 6)), Some(Service::Unnamed));
+    assert_eq!(services.find(&portal(100, 2, 6)), Some(Service::Unnamed));
     assert_eq!(services.name(Service::Unnamed), b"");
-    services.note(&portal(50, 3, 6), Some(b"no room"));
-    assert_eq!(services.find(&portal(50, 3, 6)), None);
+    services.note(&portal(100, 3, 6), Some(b"no room"));
+    assert_eq!(services.find(&portal(100, 3, 6)), None);
     services.make_room();
     assert_eq!(services.find(&portal(99, 2, 5)), None);
-    services.note(&portal(50, 3, 6), Some(&[b'x'; 100]));
-    assert_eq!(services.name(services.find(&portal(50, 3, 6)).unwrap()).len(), 64);
+    services.note(&portal(100, 3, 6), Some(&[b'x'; 100]));
+    assert_eq!(services.name(services.find(&portal(100, 3, 6)).unwrap()).len(), 64);
 }
 
 #[test]

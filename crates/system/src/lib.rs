@@ -83,7 +83,7 @@ pub const MAX_SERVICES: usize = 32;
 /// Interrupt lines there can be.
 pub const INTERRUPT_LINES: u8 = 24;
 /// Where a component with [`Special::Trial`] finds the memory: an index that is otherwise unused.
-pub const MEMORY_INDEX: usize = 39;
+pub const MEMORY_INDEX: usize = 79;
 /// No interrupt line.
 pub const NO_INTERRUPT: u8 = 255;
 

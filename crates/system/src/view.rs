@@ -5,7 +5,7 @@ use crate::{
     FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE,
     NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
 };
-use abi::layout::{FIRST_FREE, MAX_TABLE_ORDER, TABLE_ENTRIES};
+use abi::layout::FIRST_FREE;
 
 /// A compiled description that was checked.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +56,6 @@ pub struct Component<'a> {
     pub io_ports: Option<(u16, u16)>,
     /// On a machine with a device tree: what its device is compatible with.
     pub tree: Option<&'a str>,
-    /// Its portal table has `layout::TABLE_ENTRIES` << this entries.
-    pub table_order: u8,
     /// The CPUs on which its threads may run: a bit for each. `None`: all.
     pub cpus: Option<u64>,
     /// Frames of the account of what it keeps over its death; 0 = it keeps nothing.
@@ -246,14 +244,13 @@ impl<'a> Component<'a> {
     }
 
     fn check(&self) -> Result<(), ErrorKind> {
-        let entries = TABLE_ENTRIES << self.table_order;
         let mut previous = FIRST_FREE - 1;
         for portal in self.portals() {
             if portal.component >= self.number {
                 return Err(ErrorKind::BadReference);
             }
             let index = portal.index as usize;
-            if index <= previous || index >= entries {
+            if index <= previous {
                 return Err(ErrorKind::BadValue);
             }
             previous = index;
@@ -351,7 +348,6 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let restart = fields.u8()? as usize;
     let restarts_per_minute = fields.u8()?;
     let interrupt = fields.u8()?;
-    let table_order = fields.u8()?;
     let (first_port, port_count) = (fields.u16()?, fields.u16()?);
     let (portal_count, argument_count, service_count) = (fields.u8()?, fields.u8()?, fields.u8()?);
     let public = service_count.checked_sub(fields.u8()?).ok_or(ErrorKind::BadValue)?;
@@ -377,7 +373,6 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         || share > 100
         || (vault == 0) == (flags & FLAG_VAULT != 0)
         || interrupt != NO_INTERRUPT && interrupt >= INTERRUPT_LINES
-        || table_order as usize > MAX_TABLE_ORDER
         || first_port as usize + port_count as usize > 0x1_0000
         || port_count == 0 && first_port != 0;
     let (special, restart) = (Special::ALL.get(special), Restart::ALL.get(restart));
@@ -403,7 +398,6 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         interrupt: (interrupt != NO_INTERRUPT).then_some(interrupt),
         io_ports: (port_count != 0).then_some((first_port, port_count)),
         tree,
-        table_order,
         cpus,
         vault,
         waits: flags & FLAG_WAITS_FOR_NOBODY == 0,

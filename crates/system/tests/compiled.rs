@@ -54,7 +54,6 @@ share = 60
 threads = 100
 portals = ["console"]
 waits = false
-table_order = 2
 cpus = [63, 0]
 vault = "2M"
 archive = true
@@ -119,12 +118,12 @@ fn everything_written_is_read() {
     let shell = system.shell().unwrap();
     assert_eq!((shell.name, shell.account, shell.fpu, shell.trusted), ("shell", Account::Rest, true, false));
     let portals: Vec<_> = shell.portals().map(|portal| (portal.index, portal.component, portal.service)).collect();
-    assert_eq!(portals, [(48, 4, "ramfs"), (49, 3, "lines")]);
+    assert_eq!(portals, [(96, 4, "ramfs"), (97, 3, "lines")]);
     assert_eq!(shell.arguments().collect::<Vec<_>>(), ["-i", "/etc/exec"]);
     let ramfs = system.component("ramfs").unwrap();
     assert_eq!((ramfs.account, ramfs.priority, ramfs.max_priority), (Account::Frames(1024), 20, 30));
     assert_eq!((ramfs.max_slice, ramfs.threads, ramfs.share), (20, 100, 60));
-    assert_eq!((ramfs.restart, ramfs.restarts_per_minute, ramfs.table_order), (Restart::Always, 60, 2));
+    assert_eq!((ramfs.restart, ramfs.restarts_per_minute), (Restart::Always, 60));
     assert_eq!((ramfs.cpus, ramfs.vault, ramfs.archive), (Some(1 << 63 | 1), 512, true));
     assert_eq!((ramfs.interrupt, ramfs.io_ports, ramfs.special), (None, None, Special::None));
     let console = system.component("console").unwrap();
@@ -182,11 +181,10 @@ fn each_cause_has_its_error() {
     assert_eq!(with(record + 9, Special::ALL.len() as u8), ErrorKind::BadValue);
     assert_eq!(with(record + 10, 3), ErrorKind::BadValue);
     assert_eq!(with(record + 12, 24), ErrorKind::BadValue);
-    assert_eq!(with(record + 13, 7), ErrorKind::BadValue);
     // The longest slice: 10 + 256 * 200 milliseconds.
-    assert_eq!(with(record + 23, 200), ErrorKind::BadValue);
+    assert_eq!(with(record + 22, 200), ErrorKind::BadValue);
     // More private services than services.
-    assert_eq!(with(record + 21, 2), ErrorKind::BadValue);
+    assert_eq!(with(record + 20, 2), ErrorKind::BadValue);
     // The CPUs of ramfs, its share and the frames of its vault stand before its name: none at all.
     let cpus = place(&good, "ramfs") - 13;
     let mut without = good.clone();
@@ -203,10 +201,10 @@ fn each_cause_has_its_error() {
     assert_eq!(with(name, 0), ErrorKind::BadString);
     assert_eq!(with(place(&good, "shell"), 17), ErrorKind::BadString);
     assert_eq!(with(name + 1, 0xff), ErrorKind::BadString);
-    // The portal `lines` of the shell, number 5: index 49 and component 3 stand before its name.
+    // The portal `lines` of the shell, number 5: index 97 and component 3 stand before its name.
     let portal = good.windows(5).rposition(|window| window == b"lines").unwrap() - 5;
-    assert_eq!(&good[portal..portal + 4], [49, 0, 3, 0]);
-    assert_eq!(with(portal, 48), ErrorKind::BadValue);
+    assert_eq!(&good[portal..portal + 4], [97, 0, 3, 0]);
+    assert_eq!(with(portal, 96), ErrorKind::BadValue);
     assert_eq!(with(portal, 64), ErrorKind::BadValue);
     assert_eq!(with(portal + 2, 5), ErrorKind::BadReference);
 }

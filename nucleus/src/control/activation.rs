@@ -43,7 +43,7 @@ pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
                 Err(error) => {
                     slab::free(activation.share());
                     space::unmap_nucleus_page(domain, message);
-                    account::release(held, frame, 0);
+                    account::release(held, frame);
                     return Err(error);
                 }
             };
@@ -51,7 +51,7 @@ pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
             Ok(enlist(domain, activation, stack, message, frames::address_of(frame), fpu))
         }
         Err(error) => {
-            account::release(held, frame, 0);
+            account::release(held, frame);
             Err(error)
         }
     }
@@ -131,7 +131,7 @@ pub fn release(activation: Ref<Activation>) {
     let domain = activation.domain;
     domain.message_slots.update(|value| value & !(1 << (activation.number - 1)));
     space::unmap_nucleus_page(domain, activation.message);
-    account::release(held, frames::frame_of(activation.message_kernel), 0);
+    account::release(held, frames::frame_of(activation.message_kernel));
     if let Some(state) = activation.fpu {
         special::forget(activation);
         slab::free(state);

@@ -233,12 +233,11 @@ fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, u
         return Err(Error::NotAccepted);
     }
     let (place, index) = domain.vacancy(index)?;
-    let source = from.place(control.delegated())?;
     if control.0 & Control::MINT != 0 {
         let source = from.entry(control.delegated(), Kind::Service, rights::USE)?;
         make_call_entry(source, badge, 0, domain, place)?;
     } else {
-        copy_entry(from.entry(control.delegated(), source.kind(), 0)?, control.delegated_rights(), place)?;
+        copy_entry(from.place(control.delegated())?, control.delegated_rights(), place)?;
     }
     Ok(index)
 }

@@ -430,7 +430,7 @@ impl Ref<Activation> {
         let cpu = cpu::this(held);
         let domain = self.domain;
         if cpu.domain.get() != Some(domain) {
-            let (table, limit) = (domain.table, domain.limit.get());
+            let (table, limit) = (domain.table.get(), domain.limit.get());
             cpu.domain.set(Some(domain));
             cpu.table.set(table);
             cpu.limit.set(limit);

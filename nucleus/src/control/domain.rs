@@ -1,15 +1,12 @@
 //! Making domains, and the list of all.
 
 use super::thread;
-use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, timer};
-use crate::memory::frames::{self, Use};
-use crate::memory::{account, slab, space};
-use crate::objects::{Account, Activation, Domain, Entry, FRAME, Frame, Operation, SLOW_FPU, Share, Stop};
-use crate::pointer::{Boot, Fresh, Link, Nucleus, Ref};
+use crate::memory::{slab, space};
+use crate::objects::{Account, Activation, Domain, SLOW_FPU, Share, Stop};
+use crate::pointer::{Fresh, Link, Nucleus, Ref};
 use crate::report::trace;
-use abi::layout::{ENTRY_BYTES, MAX_TABLE_ORDER, TABLE_ENTRIES};
-use abi::rights::Kind;
+use abi::layout::PAGE_FAULT;
 use abi::{Error, MAX_CPUS, MAX_SLICE_MICROSECONDS};
 use core::cell::Cell;
 
@@ -64,66 +61,38 @@ pub fn newest_below(walker: Ref<Activation>, position: u64) -> Result<Link<Domai
     Err(Stop::Repeat)
 }
 
-/// The kernel operations, which every table has.
-static OPERATIONS: Boot<&[Operation]> = Boot::new(&[]);
-
-/// From here on domains have these operations.
-pub fn set_operations(operations: &'static [Operation]) {
-    // SAFETY: while the machine boots; nobody keeps what was read before.
-    unsafe { *OPERATIONS.write() = operations };
-}
-
-/// A new domain charged to `account`, with the kernel operations in its table, of which there is only the
-/// first page so far: [`Ref::grow_table`] adds the others.
-pub fn new(
-    account: Ref<Account>,
-    table_order: u64,
-    flags: u64,
-    name: [u8; 16],
-    maker: Link<Domain>,
-) -> Result<Ref<Domain>, Error> {
+/// A new domain charged to `account`, with the smallest table.
+pub fn new(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain>) -> Result<Ref<Domain>, Error> {
     let held = account.held();
     let depth = maker.map_or(0, |maker| maker.depth + 1);
     if depth > MAX_NESTING {
         return Err(Error::TooDeep);
     }
-    if table_order as usize > MAX_TABLE_ORDER || flags & !(abi::op::DOMAIN_FPU | abi::op::DOMAIN_TRUSTED) != 0 {
+    if flags & !(abi::op::DOMAIN_FPU | abi::op::DOMAIN_TRUSTED) != 0 {
         return Err(Error::BadArgument);
     }
-    let table_order = table_order as usize;
     let mut domain: Fresh<Domain> = allocate(account)?;
-    let table: Frame = match account.allocate(table_order, Use::Kernel) {
-        Ok(frame) => frame,
-        Err(error) => {
-            release(domain.share());
-            return Err(error);
-        }
-    };
     let root = match space::new_root(account) {
         Ok(root) => root,
         Err(error) => {
-            account::release(held, table, table_order);
             release(domain.share());
             return Err(error);
         }
     };
-    domain.table = frames::address_of(table);
-    domain.table_order = table_order as u8;
     (domain.root, domain.account, domain.pair) = (root, account, ONLY_PAIR);
-    domain.removal_cursor.set(OPERATIONS.get().len() as u32);
+    domain.removal_cursor.set(PAGE_FAULT[0] as u32);
     domain.cpus.set(maker.map_or(u64::MAX, |maker| maker.cpus.get()));
     domain.slow.set(if flags & abi::op::DOMAIN_FPU != 0 { SLOW_FPU } else { 0 });
     let all = ALL.get(held);
     (domain.number, domain.parent, domain.name) = (all.count.get() + 1, maker.map_or(0, |maker| maker.number), name);
     (domain.maker, domain.depth) = (maker, depth);
     let domain = domain.share();
-    domain.grow_table();
     let slice = timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS);
-    let thread = match thread::new_empty(domain, 0, slice, true) {
+    let thread = match domain.begin_table().and_then(|()| thread::new_empty(domain, 0, slice, true)) {
         Ok(thread) => thread,
         Err(error) => {
             space::free_root(domain);
-            account::release(held, table, table_order);
+            domain.free_table();
             release(domain);
             return Err(error);
         }
@@ -143,49 +112,6 @@ pub fn new(
     Ok(domain)
 }
 
-impl Ref<Domain> {
-    /// Adds a page of empty entries to the table; false when it has the size that was asked for.
-    pub fn grow_table(self) -> bool {
-        let (bytes, all) = (self.table_bytes(), FRAME << self.table_order);
-        if bytes == all {
-            return false;
-        }
-        let empty = assembly::entry_empty as *const () as usize;
-        let operations = if bytes == 0 { self.fill_operations() } else { 0 };
-        let mut place = (self.table + bytes + operations * ENTRY_BYTES) as *mut Entry;
-        for _ in operations..TABLE_ENTRIES {
-            // SAFETY: within the table, which is ours, behind what is used of it. Whatever else is in an
-            // empty entry is written when it is filled and not read before.
-            unsafe {
-                (*place).code.set(empty);
-                (*place).node.kind.set(Kind::Empty as u8);
-                (*place).node.rights.set(0);
-                place = place.add(1);
-            }
-        }
-        self.limit.set(bytes + FRAME - ENTRY_BYTES);
-        true
-    }
-    /// Puts the kernel operations into the first entries; gives their number.
-    fn fill_operations(self) -> usize {
-        let mut place = self.table as *mut Entry;
-        for operation in *OPERATIONS.get() {
-            // SAFETY: the operations are fewer than the entries of the smallest table.
-            unsafe {
-                (*place).code.set(operation.code as usize);
-                (*place).object.set(operation.function as usize);
-                (*place).node.kind.set(Kind::Operation as u8);
-                (*place).node.rights.set(0);
-                place = place.add(1);
-            }
-        }
-        OPERATIONS.get().len()
-    }
-    fn table_bytes(self) -> usize {
-        if self.limit.get() == 0 { 0 } else { self.limit.get() + ENTRY_BYTES }
-    }
-}
-
 /// A domain of which nothing is left but itself goes.
 pub fn free(domain: Ref<Domain>) {
     let held = domain.held();
@@ -193,7 +119,7 @@ pub fn free(domain: Ref<Domain>) {
         semaphore.drop_hold();
     }
     space::free_root(domain);
-    account::release(held, frames::frame_of(domain.table), domain.table_order as usize);
+    domain.free_table();
     let all = ALL.get(held);
     for walk in all.walks.iter().take(cpu::present(held)).filter(|walk| walk.cursor.get() == Some(domain)) {
         walk.cursor.set(domain.next.get());
@@ -208,6 +134,7 @@ pub fn free(domain: Ref<Domain>) {
     release(domain);
 }
 
+const _: () = assert!(bytes_with(FEW) <= 512, "its granules double");
 const fn bytes_with(shares: usize) -> usize {
     size_of::<Domain>() + shares * size_of::<Share>()
 }
@@ -244,5 +171,3 @@ struct Bytes<const COUNT: usize>([u8; COUNT]);
 
 /// Shares for which there is room in what a domain takes on most machines.
 const FEW: usize = 8;
-
-const _: () = assert!(FRAME == TABLE_ENTRIES * ENTRY_BYTES);

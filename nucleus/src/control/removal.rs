@@ -3,18 +3,20 @@
 use super::death::die_step;
 use super::{activation, chain, domain, interrupt, priorities, thread};
 use crate::arch::processor;
-use crate::cpus::cpu;
+use crate::cpus::{cpu, root};
 use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
+use abi::layout::TABLE_ENTRIES;
 use abi::rights::Kind;
 use structures::derivation::Derived;
 use structures::quota::Paying;
 
-/// Entries of a table that one step of a removal looks at.
-const ENTRIES_PER_STEP: usize = 32;
+/// Pages of a table that one step of a removal frees.
+const PAGES_PER_STEP: usize = 4;
 
 /// Does a bounded part of emptying `entry` with all that was derived from it; true when it is empty.
+#[inline(never)]
 pub fn remove_step(entry: Ref<Entry>) -> bool {
     if entry.kind() == Kind::Revoked {
         entry.vacate(Kind::Empty);
@@ -139,24 +141,38 @@ impl Ref<Domain> {
             mapping.remove_step();
             return false;
         }
-        for _ in 0..ENTRIES_PER_STEP {
-            let Ok(place) = self.place(self.removal_cursor.get() as usize) else {
+        let index = self.removal_cursor.get() as usize;
+        let index = index + self.empty_from(index);
+        self.removal_cursor.set(index as u32);
+        if index >= self.table_entries() {
+            return self.remove_table_step();
+        }
+        let Some(place) = self.place(index).ok().filter(|place| place.kind() != Kind::Empty) else { return false };
+        if let Some(inner) = place.object::<Domain>().filter(|_| place.node_reference().is_original()) {
+            if !inner.is_dead() {
+                die_step(inner, status::KILLED);
+            } else if !place.revoke_one() {
+                self.inner.set(Some(inner));
+            }
+        } else {
+            remove_step(place);
+        }
+        false
+    }
+
+    /// Frees some of the pages of the table, in which nothing stands any more; at last the domain, then true.
+    fn remove_table_step(self) -> bool {
+        let held = self.held();
+        if cpu::this(held).domain.get() == Some(self) {
+            root::leave(held);
+        }
+        for _ in 0..PAGES_PER_STEP {
+            if self.table_entries() == TABLE_ENTRIES {
                 domain::free(self);
                 return true;
-            };
-            let vacant = place.is_vacant();
-            if let Some(inner) = place.object::<Domain>().filter(|_| place.node_reference().is_original()) {
-                if !inner.is_dead() {
-                    die_step(inner, status::KILLED);
-                } else if !place.revoke_one() {
-                    self.inner.set(Some(inner));
-                }
-            } else if vacant || remove_step(place) {
-                self.removal_cursor.update(|value| value + 1);
             }
-            if !vacant {
-                return false;
-            }
+            self.shrink_table();
+            self.removal_cursor.set(self.table_entries() as u32);
         }
         false
     }

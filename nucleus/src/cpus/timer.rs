@@ -18,6 +18,8 @@ struct Clock {
 static CLOCK: Boot<Clock> = Boot::new(Clock { start: 0, rate: Rate { nanoseconds: 1 << 32, microsecond: 1000 << 32 } });
 
 /// Learns how fast the clock is.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
 pub fn init() {
     let rate = machine::init();
     // SAFETY: the first CPU runs alone, and looks at no clock meanwhile.

@@ -56,20 +56,6 @@ impl Ref<Account> {
         Ok(frame)
     }
 
-    /// Charges 2^order frames and takes them.
-    pub fn allocate(self, order: usize, used: Use) -> Result<Frame, Error> {
-        let held = self.held();
-        self.check(1 << order)?;
-        let frame = frames::allocate(held, order).ok_or(Error::NoFrames)?;
-        self.charge(1 << order);
-        CHARGED.get(held).update(|charged| charged + (1 << order));
-        // Few instructions for each: there can be many.
-        for record in frames::records(held, frame, order) {
-            record.charge(self, used);
-        }
-        Ok(frame)
-    }
-
     /// Charges one clear frame and takes it.
     #[inline]
     pub fn allocate_clear(self, used: Use) -> Result<Frame, Error> {
@@ -78,6 +64,18 @@ impl Ref<Account> {
         let frame = frames::allocate_clear(held).ok_or(Error::NoFrames)?;
         self.charge_one(frame, used);
         Ok(frame)
+    }
+
+    /// As [`Self::allocate_one`], where few instructions in all count more than few on the way.
+    #[inline(never)]
+    pub fn allocate_page(self, used: Use) -> Result<Frame, Error> {
+        self.allocate_one(used)
+    }
+
+    /// As [`Self::allocate_clear`], the same, for a table.
+    #[inline(never)]
+    pub fn allocate_table(self) -> Result<Frame, Error> {
+        self.allocate_clear(Use::Kernel)
     }
 
     #[inline]
@@ -104,20 +102,24 @@ impl Ref<Account> {
         Ok(child.share())
     }
 
-    fn give_back(self, frames: usize) {
-        CHARGED.get(self.held()).update(|charged| charged - frames);
-        self.uncharge(frames);
+    fn give_back(self) {
+        CHARGED.get(self.held()).update(|charged| charged - 1);
+        self.uncharge(1);
     }
 }
 
-/// Gives 2^order frames back to the allocator and their account.
-pub fn release(held: Held, frame: Frame, order: usize) {
-    let account = frames::record(held, frame).account();
-    for record in frames::records(held, frame, order) {
-        record.used.set(Use::Inside);
-    }
-    frames::release(held, frame, order);
-    account.give_back(1 << order);
+/// Gives a frame back to the allocator and its account.
+pub fn release(held: Held, frame: Frame) {
+    release_for(frames::record(held, frame).account(), frame);
+}
+
+/// As [`release`], of a frame for which `account` pays, whatever its record names.
+#[inline(never)]
+pub fn release_for(account: Ref<Account>, frame: Frame) {
+    let held = account.held();
+    frames::record(held, frame).used.set(Use::Inside);
+    frames::release(held, frame, 0);
+    account.give_back();
 }
 
 /// As [`release`], of a page table without entries, for which `account` pays: it is full of zeros.
@@ -125,5 +127,5 @@ pub fn release_table(account: Ref<Account>, frame: Frame) {
     let held = account.held();
     frames::record(held, frame).used.set(Use::Inside);
     frames::release_clear(held, frame);
-    account.give_back(1);
+    account.give_back();
 }

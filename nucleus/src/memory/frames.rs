@@ -3,7 +3,7 @@
 //! A frame that is not free belongs to an account (see `account`): the record says which and what it is used for.
 
 use crate::arch::memory::{self, DIRECT, physical};
-use crate::objects::{Account, FRAME, Frame, RECORD_BYTES, Table};
+use crate::objects::{Account, Domain, FRAME, Frame, RECORD_BYTES, Table};
 use crate::pointer::{Held, Nucleus, Ref};
 use abi::boot::{BootInfo, MAX_REGIONS, Region};
 use core::cell::Cell;
@@ -30,12 +30,15 @@ pub enum Use {
     Archive = 6,
     /// A last-level page table.
     Table = 7,
+    /// A page of a portal table.
+    Portals = 8,
 }
 
 /// One per frame.
 #[repr(C)]
 pub struct Record {
-    /// Who pays: physical address of the account / 64. Of a last-level page table: of its shadow.
+    /// Who pays: physical address of the account / 64. Of a last-level page table: of its shadow; of a page of a portal table: of
+    /// the domain.
     owner: Cell<u32>,
     /// What for.
     pub used: Cell<Use>,
@@ -199,6 +202,15 @@ impl Record {
     pub fn shadow(&self) -> usize {
         DIRECT + ((self.owner.get() as usize) << 6)
     }
+    /// Of a page of a portal table: whose it is.
+    pub fn domain(&self) -> Ref<Domain> {
+        // SAFETY: the page names a live domain, which frees it before it goes.
+        unsafe { Ref::new((DIRECT + ((self.owner.get() as usize) << 6)) as *mut Domain) }
+    }
+    /// The frame is a page of the portal table of this domain, whose account pays.
+    pub fn set_domain(&self, domain: Ref<Domain>) {
+        self.owner.set((domain.address() >> 6) as u32);
+    }
     /// The frame becomes a last-level page table with this shadow; who pays is known from elsewhere.
     pub fn set_shadow(&self, address: usize) {
         self.owner.set((address >> 6) as u32);
@@ -222,8 +234,8 @@ pub fn allocate(held: Held, order: usize) -> Option<Frame> {
 }
 
 /// See [`Blocks::prepare`].
-pub fn prepare(held: Held, order: usize) -> bool {
-    blocks(held).prepare(held, order)
+pub fn prepare(held: Held) -> bool {
+    blocks(held).prepare(held, 0)
 }
 
 /// Takes one frame full of zeros, from those at hand if there are any.

@@ -106,7 +106,7 @@ impl Ref<Mapping> {
         let frame = slot.frame();
         slot.clear(self.domain.get(), self.address.get());
         if self.node_reference().is_original() && frames::is_of(held, frame, Use::User) {
-            account::release(held, frame, 0);
+            account::release(held, frame);
         }
         if let Some(visitor) = self.visitor.get() {
             visitor.forget_cursor();
@@ -163,7 +163,7 @@ pub fn draw(account: Ref<Account>, domain: Ref<Domain>, address: u64, rights: u6
     }
     let outcome = account.allocate_clear(Use::User).and_then(|frame| {
         let entry = space::entry(frame, rights, Memory::Ram);
-        original(account, domain, address, slot, entry).inspect_err(|_| account::release(held, frame, 0))
+        original(account, domain, address, slot, entry).inspect_err(|_| account::release(held, frame))
     });
     if outcome.is_err() {
         space::prune(domain, address);

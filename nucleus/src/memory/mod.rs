@@ -7,3 +7,4 @@ pub mod own;
 pub mod portals;
 pub mod slab;
 pub mod space;
+pub mod window;

@@ -1,11 +1,12 @@
 //! Portal tables: how entries are found, filled and emptied.
 
+use super::frames;
 use crate::cpus::assembly;
 use crate::cpus::cpu;
 use crate::objects::{Account, CEILING_MARK, CEILING_SHIFT, Domain, Entry, OfKind, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use abi::Error;
-use abi::layout::{ENTRY_BYTES, FIRST_FREE};
+use abi::layout::{FIRST_FREE, PAGE_FAULT};
 use abi::rights::{self, Kind};
 use core::sync::atomic::{Ordering, fence};
 use structures::derivation::Derived;
@@ -22,7 +23,7 @@ pub struct Content {
 }
 
 /// Places of a table that one step of the search for a free one looks at.
-pub const PLACES_LOOKED_AT: usize = 32;
+pub const PLACES_LOOKED_AT: usize = 16;
 
 impl Content {
     /// An original of an object, with all rights.
@@ -108,9 +109,8 @@ impl Ref<Entry> {
         let held = self.held();
         let code = if kind == Kind::Revoked { assembly::entry_revoked } else { assembly::entry_empty };
         self.code.set(code as *const () as usize);
-        let address = self.address();
-        let has_it = |domain: Ref<Domain>| (domain.table..=domain.table + domain.limit.get()).contains(&address);
-        cpu::hold_up_where(held, |other| other.domain_there().is_some_and(has_it));
+        let domain = || frames::record(held, frames::frame_of(self.address())).domain();
+        cpu::hold_up_where(held, |other| other.domain_there() == Some(domain()));
     }
     /// Revokes one entry derived from this one; false if there was none.
     pub fn revoke_one(self) -> bool {
@@ -125,18 +125,6 @@ impl Ref<Entry> {
 }
 
 impl Ref<Domain> {
-    /// Entries of the table.
-    pub fn table_entries(self) -> usize {
-        self.limit.get() / ENTRY_BYTES + 1
-    }
-    /// The entry at `index`, whatever stands there.
-    pub fn place(self, index: usize) -> Result<Ref<Entry>, Error> {
-        if index >= self.table_entries() {
-            return Err(Error::BadIndex);
-        }
-        // SAFETY: within the table, which lives as long as the domain.
-        Ok(unsafe { Ref::new((self.table + index * ENTRY_BYTES) as *mut Entry) })
-    }
     /// The entry at `index`, which must be of `kind` and have `rights`.
     pub fn entry(self, index: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
         let entry = self.place(index)?;
@@ -155,10 +143,14 @@ impl Ref<Domain> {
     pub fn object<T: OfKind>(self, index: usize, rights: u8) -> Result<Ref<T>, Error> {
         self.entry(index, T::KIND, rights)?.object().ok_or(Error::WrongKind)
     }
-    /// The entry to fill at `index`.
+    /// The entry to fill at `index`, to which the table has grown.
+    #[inline(never)]
     pub fn vacancy(self, index: usize) -> Result<(Ref<Entry>, usize), Error> {
+        if index >= self.table_entries() {
+            return Err(Error::BadIndex);
+        }
         let entry = self.place(index)?;
-        if index < abi::layout::PAGE_FAULT[0] || !entry.is_vacant() {
+        if index < PAGE_FAULT[0] || !entry.is_vacant() {
             return Err(Error::Occupied);
         }
         Ok((entry, index))
@@ -167,9 +159,12 @@ impl Ref<Domain> {
     pub fn find_vacancy(self) -> Option<(Ref<Entry>, usize)> {
         for _ in 0..PLACES_LOOKED_AT {
             let index = self.free_hint.get() as usize;
-            let entry = self.place(index).ok().filter(|_| index >= FIRST_FREE);
-            self.free_hint.set(if entry.is_some() { index as u16 + 1 } else { FIRST_FREE as u16 });
-            if let Some(entry) = entry.filter(|entry| entry.node.kind.get() == Kind::Empty as u8) {
+            if !(FIRST_FREE..self.table_entries()).contains(&index) {
+                self.free_hint.set(FIRST_FREE as u32);
+                continue;
+            }
+            self.free_hint.set(index as u32 + 1);
+            if let Some(entry) = self.place(index).ok().filter(|entry| entry.kind() == Kind::Empty) {
                 return Some((entry, index));
             }
         }

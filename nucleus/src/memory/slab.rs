@@ -156,6 +156,6 @@ fn give(held: Held, address: usize, mask: u64) {
     header.free.give(bits);
     if header.free.is_empty() {
         unlist(account, page);
-        account::release(held, page, 0);
+        account::release(held, page);
     }
 }

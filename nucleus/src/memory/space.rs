@@ -11,7 +11,6 @@ use super::{account, slab};
 use crate::arch::memory::DIRECT;
 use crate::arch::paging::{self, root_frame};
 use crate::cpus::translations::{self, Owed};
-use crate::cpus::{cpu, root};
 use crate::objects::{Account, Domain, FRAME, Frame, Mapping, Memory, PageEntry, index};
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use abi::Error;
@@ -83,7 +82,7 @@ pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
 /// The root of an empty space, charged to `account`.
 pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     let held = account.held();
-    let frame = account.allocate_clear(Use::Kernel)?;
+    let frame = account.allocate_table()?;
     paging::show_upper(table(held, frame), table(held, own::upper()));
     paging::new_root(held, frame).ok_or_else(|| {
         account::release_table(account, frame);
@@ -91,18 +90,15 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     })
 }
 
-/// Frees the root of a space in which nothing is mapped any more but the boot archive.
+/// Frees the root of a space, which no CPU has loaded, in which nothing is mapped any more but the boot archive.
 pub fn free_root(domain: Ref<Domain>) {
     let held = domain.held();
     hide_archive(domain);
-    if cpu::this(held).domain.get() == Some(domain) {
-        root::leave(held);
-    }
     paging::end_root(held, domain.root);
     if paging::KEEPS_TRANSLATIONS {
         translations::all_paid(held, Some(domain.root));
     }
-    account::release(held, root_frame(domain.root), 0);
+    account::release(held, root_frame(domain.root));
 }
 
 /// Ends [`show_archive`], in a domain that goes.
@@ -197,7 +193,7 @@ fn new_last(account: Ref<Account>) -> Result<Frame, Error> {
     match slab::allocate_as_it_is::<Shadow>(account) {
         Ok(shadow) => frames::record(held, frame).set_shadow(shadow.share().address()),
         Err(error) => {
-            account::release(held, frame, 0);
+            account::release(held, frame);
             return Err(error);
         }
     }

@@ -71,7 +71,7 @@ pub struct Activation {
     /// Highest priority lent to it.
     pub lent: Cell<u8>,
     /// Index where delegated entries go; 0 = none are accepted.
-    pub receive: Cell<u16>,
+    pub receive: Cell<u32>,
     /// While it waits: the number of the thread to which it lent its priority; 0 = none.
     pub raised: Cell<u16>,
     /// While it waits: the priority that it lends; for the orphan thread of its domain: the one with which it waits.

@@ -17,6 +17,9 @@ pub const SLOW_POINTER: u8 = 4;
 /// `Domain::slow`: a priority is lent to one of its activations.
 pub const SLOW_LENT: u8 = 8;
 
+/// Pages of a table that a domain keeps at hand.
+pub const NEAR_PAGES: usize = 4;
+
 /// What a domain has on one CPU, which alone touches it unless it is held up. One for each CPU of the machine follows
 /// each [`Domain`].
 #[repr(C)]
@@ -35,9 +38,9 @@ pub const fn share_at(number: usize) -> usize {
 /// See the module. The fields up to `waiters` are used by `entry.s`, and the shares behind.
 #[repr(C)]
 pub struct Domain {
-    /// The portal table.
-    pub table: usize,
-    /// Its bytes minus those of one entry.
+    /// The portal table: its window.
+    pub table: Cell<usize>,
+    /// Its bytes minus one. A CPU in the domain that has an older limit looks here before it refuses an index.
     pub limit: Cell<usize>,
     /// Root of the page tables (CR3).
     pub root: u64,
@@ -52,11 +55,13 @@ pub struct Domain {
     /// Longest slice of its threads, in microseconds.
     pub max_slice: Cell<u32>,
     /// Where the search for a free index begins.
-    pub free_hint: Cell<u16>,
+    pub free_hint: Cell<u32>,
     /// Callers that wait for one.
     pub waiters: Queue,
     /// Who pays.
     pub account: Ref<Account>,
+    /// Of the first pages of the table, as the direct map has them: the address minus the offset in the table.
+    pub near_pages: [Cell<usize>; NEAR_PAGES],
     /// Its number, unique since boot.
     pub number: u64,
     /// Number of its maker.
@@ -101,8 +106,6 @@ pub struct Domain {
     pub removal_cursor: Cell<u32>,
     /// Removal: a domain in the table, which goes first.
     pub inner: Cell<Link<Domain>>,
-    /// The table has 2^order pages.
-    pub table_order: u8,
     /// Makers above it.
     pub depth: u8,
     /// Who made it.

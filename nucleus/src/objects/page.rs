@@ -1,5 +1,6 @@
 //! Frames of RAM, and tables of pages: four levels of 512 entries. What an entry looks like says `arch::paging`.
 
+use abi::layout::{ENTRY_BYTES, MAX_TABLE_ENTRIES};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +15,9 @@ pub const RAM_END: u64 = 64 << 32;
 
 /// Bytes that the nucleus keeps of each frame.
 pub const RECORD_BYTES: usize = 8;
+
+/// Bytes of a window: room for the largest portal table.
+pub const WINDOW_BYTES: usize = MAX_TABLE_ENTRIES * ENTRY_BYTES;
 
 /// What lies at a mapped page.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use structures::derivation::Derived;
 pub fn copy(operands: &Operands) -> Outcome {
     let from = operands.domain(0, rights::USE)?;
     let to = operands.domain(2, rights::WRITE)?;
-    let source = from.place(operands.index(1))?;
+    let source = from.place_of(operands.index(1))?;
     let mask = u8::try_from(operands.word(4)).map_err(|_| Error::BadArgument)?;
     let (place, index) = operands.vacancy(to, 3)?;
     portals::copy_entry(source, mask, place)?;
@@ -23,7 +23,7 @@ pub fn copy(operands: &Operands) -> Outcome {
 pub fn remove(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
     let index = operands.index(1);
-    let entry = domain.place(index)?;
+    let entry = domain.place_of(index)?;
     match entry.kind() {
         Kind::Empty => return Err(Error::Empty.into()),
         Kind::Operation => return Err(Error::NoRight.into()),
@@ -56,7 +56,7 @@ fn check_original(operands: &Operands, entry: Ref<Entry>) -> Result<(), Stop> {
 
 pub fn revoke(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
-    let entry = domain.place(operands.index(1))?;
+    let entry = domain.place_of(operands.index(1))?;
     match entry.kind() {
         Kind::Empty => return Err(Error::Empty.into()),
         Kind::Revoked => return Err(Error::Revoked.into()),
@@ -100,7 +100,7 @@ pub fn portal_new(operands: &Operands) -> Outcome {
 
 pub fn info(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::READ)?;
-    let entry = domain.place(operands.index(1))?;
+    let entry = domain.place_of(operands.index(1))?;
     let number = entry.object::<Domain>().map_or(0, |domain| domain.number);
     Ok(entry.node.kind.get() as u64 | (entry.node.rights.get() as u64) << 8 | number << 16)
 }

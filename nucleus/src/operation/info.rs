@@ -78,10 +78,11 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
         }
         info::PORTAL => {
             // Of the domain that the position names, or of the next older one if it is gone.
-            let below = if position == 0 { 0 } else { (position >> 16) + 1 };
+            let (number, index) = info::Portal::place(position);
+            let below = if position == 0 { 0 } else { number + 1 };
             let domain = domain::newest_below(activation, below)?.ok_or(Error::Empty)?;
             let named = domain.number + 1 == below;
-            let (record, next) = next_portal(domain, if named { position as usize & 0xffff } else { 0 });
+            let (record, next) = next_portal(domain, if named { index as usize } else { 0 });
             write(activation, record);
             Ok(match (next < domain.table_entries(), domain.next_domain()) {
                 (true, _) => info::Portal::position(domain.number, next as u64),

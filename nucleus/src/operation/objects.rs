@@ -1,6 +1,6 @@
 //! Operations that make objects and change them.
 
-use super::operands::{LOOKED, Operands, have_block, have_clear};
+use super::operands::{Operands, have_clear, have_frames};
 use super::running::check_schedule;
 use crate::arch::memory;
 use crate::control::{activation, chain, death, domain as domains, interrupt, ready, seats, thread};
@@ -18,31 +18,17 @@ use parallel::tokens::Tokens;
 use structures::quota::Paying;
 
 pub fn domain_new(operands: &Operands) -> Outcome {
-    if let index @ 1.. = operands.0.progress.get() as usize % LOOKED {
-        return grow_table(operands, index);
-    }
-    have_block(operands, operands.word(1));
-    have_clear(operands, 1);
+    have_frames(operands);
+    have_clear(operands, 3);
     let account = operands.account(0, rights::WRITE)?;
-    let (place, index) = operands.vacancy(operands.own(), 3)?;
+    let (place, index) = operands.vacancy(operands.own(), 2)?;
     let mut name = [0; 16];
-    name[..8].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
-    name[8..].copy_from_slice(&log::name(operands.word(5)).to_le_bytes());
-    let domain = domains::new(account, operands.word(1), operands.word(2), name, Some(operands.own()))?;
+    name[..8].copy_from_slice(&log::name(operands.word(3)).to_le_bytes());
+    name[8..].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
+    let domain = domains::new(account, operands.word(1), name, Some(operands.own()))?;
     place.fill(Content::original(domain), None)?;
     domain.entry.set(Some(place));
-    if operands.word(1) == 0 {
-        return Ok(index as u64);
-    }
-    let activation = operands.0;
-    activation.progress.set(index as u64);
-    Err(Stop::Repeat)
-}
-
-/// Goes on with making a domain: one more page of its table. Progress is its index.
-fn grow_table(operands: &Operands, index: usize) -> Outcome {
-    let domain: Ref<Domain> = operands.own().object(index, 0)?;
-    if domain.grow_table() { Err(Stop::Repeat) } else { Ok(index as u64) }
+    Ok(index as u64)
 }
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
@@ -141,12 +127,10 @@ fn have_room(operands: &Operands, domain: Ref<Domain>) {
 pub fn activation_new(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
     let receive = operands.index(2);
-    if receive >= domain.table_entries() {
-        return Err(Error::BadIndex.into());
-    }
+    operands.reach(domain, receive)?;
     have_room(operands, domain);
     let activation = activation::new(domain, operands.word(1))?;
-    activation.receive.set(receive as u16);
+    activation.receive.set(receive as u32);
     let share = domain.share();
     activation.next.set(share.pool.replace(Some(activation)));
     chain::wake_waiter(domain);

@@ -7,10 +7,8 @@ use crate::memory::portals::PLACES_LOOKED_AT;
 use crate::objects::{Account, Activation, Domain, Entry, OfKind, Semaphore, Stop};
 use crate::pointer::{Held, Ref};
 use abi::Error;
+use abi::layout::MAX_TABLE_ENTRIES;
 use abi::rights::Kind;
-
-/// In the progress of an operation: it looked for a free place once. Below, progress is an index.
-pub const LOOKED: usize = 1 << 16;
 
 /// Sees to it that an operation finds so many clear frames at hand; each is cleared in a stretch of its own.
 pub fn have_clear(operands: &Operands, frames: usize) {
@@ -18,10 +16,10 @@ pub fn have_clear(operands: &Operands, frames: usize) {
     in_stretches(operands, || frames::clear_ahead(held, frames));
 }
 
-/// Sees to it that a block, and a few frames besides, need be neither split nor joined.
-pub fn have_block(operands: &Operands, order: u64) {
+/// Sees to it that no block need be split for a few frames.
+pub fn have_frames(operands: &Operands) {
     let held = operands.held();
-    in_stretches(operands, || frames::prepare(held, order as usize) || frames::prepare(held, 0));
+    in_stretches(operands, || frames::prepare(held));
 }
 
 /// Makes steps, each in a stretch of its own, until one says that there is nothing left to do. An interrupt in between makes the
@@ -66,6 +64,7 @@ impl Operands {
         self.own().object(self.index(word), rights)
     }
     /// A domain operand: 0 = the caller's own.
+    #[inline(always)]
     pub fn domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Error> {
         if self.word(word) == 0 {
             return Ok(self.own());
@@ -81,18 +80,36 @@ impl Operands {
         self.object(word, rights)
     }
     /// The place that an index to fill names: a free one of `domain`, or with 0 the next that is free. That is looked for in
-    /// steps: the progress of the operation counts them, in units of [`LOOKED`].
+    /// steps, which the progress of the operation counts. The table grows if need be.
     pub fn vacancy(&self, domain: Ref<Domain>, word: usize) -> Result<(Ref<Entry>, usize), Stop> {
         if self.word(word) != 0 {
-            return Ok(domain.vacancy(self.index(word))?);
+            return match domain.vacancy(self.index(word)) {
+                Err(Error::BadIndex) => self.reach(domain, self.index(word)).and(Err(Stop::Repeat)),
+                found => Ok(found?),
+            };
+        }
+        let progress = &self.0.progress;
+        if progress.get() as usize * PLACES_LOOKED_AT >= domain.table_entries() {
+            return self.grow_table(domain);
         }
         if let Some(found) = domain.find_vacancy() {
             return Ok(found);
         }
-        let activation = self.0;
-        activation.progress.update(|value| value + LOOKED as u64);
-        let looked_at = activation.progress.get() as usize / LOOKED * PLACES_LOOKED_AT;
-        Err(if looked_at < domain.table_entries() { Stop::Repeat } else { Error::TableFull.into() })
+        progress.update(|value| value + 1);
+        Err(Stop::Repeat)
+    }
+    /// Has the table of `domain` grow until it has an entry at `index`.
+    pub fn reach(&self, domain: Ref<Domain>, index: usize) -> Result<(), Stop> {
+        match index {
+            _ if index < domain.table_entries() => Ok(()),
+            MAX_TABLE_ENTRIES.. => Err(Error::BadIndex.into()),
+            _ => self.grow_table(domain),
+        }
+    }
+    /// Adds a page to the table of `domain`; the operation is made again.
+    fn grow_table<T>(&self, domain: Ref<Domain>) -> Result<T, Stop> {
+        domain.grow_table_step()?;
+        Err(Stop::Repeat)
     }
     /// A semaphore operand.
     pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Error> {

@@ -9,6 +9,7 @@ use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Thread, is_seat
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::report::trace;
+use abi::layout::MAX_TABLE_ENTRIES;
 use abi::op::ABOUT_PROGRAM;
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_LOG_BYTES, MAX_SLICE_MICROSECONDS, NEVER, PRIORITIES, op};
@@ -210,10 +211,12 @@ pub fn activation_set(held: Held, what: u64, value: u64) -> Reply {
     };
     match what {
         op::ACTIVATION_RECEIVE => {
-            if value as usize >= domain.table_entries() {
-                return Err(Error::BadIndex).into();
+            if value >= domain.table_entries() as u64
+                && let Err(error) = grow_towards(domain, value)
+            {
+                return Err(error).into();
             }
-            activation.receive.set(value as u16);
+            activation.receive.set(value as u32);
         }
         op::ACTIVATION_THREAD_POINTER => {
             if let Err(error) = activation::check_address(value) {
@@ -224,4 +227,15 @@ pub fn activation_set(held: Held, what: u64, value: u64) -> Reply {
         _ => return Err(Error::BadArgument).into(),
     }
     Ok(0).into()
+}
+
+/// A step towards a table that has an index; `Again` if it lacks that still.
+#[cold]
+#[inline(never)]
+fn grow_towards(domain: Ref<Domain>, index: u64) -> Result<(), Error> {
+    if index >= MAX_TABLE_ENTRIES as u64 {
+        return Err(Error::BadIndex);
+    }
+    domain.grow_table_step()?;
+    if index < domain.table_entries() as u64 { Ok(()) } else { Err(Error::Again) }
 }

@@ -5,7 +5,7 @@
 
 use crate::arch::memory::DIRECT;
 use crate::control::{domain, ready, thread};
-use crate::cpus::{cpu, timer};
+use crate::cpus::timer;
 use crate::memory::portals::Content;
 use crate::memory::{account, frames, mapping, portals, space};
 use crate::objects::arch::Registers;
@@ -83,7 +83,7 @@ fn write(domain: Ref<Domain>, address: u64, bytes: &[u8]) -> Result<(), &'static
 }
 
 fn put(domain: Ref<Domain>, index: usize, content: Content) -> Result<(), &'static str> {
-    let place = domain.place(index).map_err(abi::Error::text)?;
+    let (place, _) = domain.vacancy(index).map_err(abi::Error::text)?;
     place.fill(content, None).map_err(abi::Error::text)
 }
 
@@ -93,14 +93,12 @@ fn start(
     name: &[u8],
     file: &[u8],
     account: Ref<Account>,
-    table_order: u64,
     argument: u64,
     stack_pages: u64,
 ) -> Result<(Ref<Domain>, Ref<Thread>), &'static str> {
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name);
-    let domain = domain::new(account, table_order, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
-    while domain.grow_table() {}
+    let domain = domain::new(account, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
     let entry = load(domain, file)?;
     for page in 1..=stack_pages {
         draw(domain, MAIN_STACK_TOP - page * FRAME as u64, MAP_READ | MAP_WRITE)?;
@@ -112,9 +110,6 @@ fn start(
     let thread = thread::new(domain, entry, MAIN_STACK_TOP, argument, PRIORITY, slice).map_err(abi::Error::text)?;
     Ok((domain, thread))
 }
-
-/// CPUs for which a table of 256 entries is large enough for `roottask`.
-const FEW_CPUS: usize = 8;
 
 /// Makes both; gives the thread that runs first, of `sigma0`.
 #[unsafe(link_section = ".init")]
@@ -132,15 +127,13 @@ pub fn start_components(held: Held, info: &BootInfo) -> Result<Ref<Thread>, &'st
     panic::set_symbols(file(SYMBOLS_PATH).unwrap_or(&[]));
     let root = account::root(held);
     let account = root.new_child(SIGMA0_FRAMES, 0).map_err(abi::Error::text)?;
-    let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 2, 0, STACK_PAGES[0])?;
+    let (sigma0, first) = start(b"sigma0", file(SIGMA0_PATH)?, account, 0, STACK_PAGES[0])?;
     put(sigma0, layout::SPECIAL, Content::plain(Kind::Memory, 0))?;
-    // It has entries for each scheduler.
-    let order = if cpu::present(held) > FEW_CPUS { 3 } else { 2 };
     let file = file(ROOTTASK_PATH)?;
-    let (roottask, second) = start(b"roottask", file, root, order, info.archive.bytes, STACK_PAGES[1])?;
+    let (roottask, second) = start(b"roottask", file, root, info.archive.bytes, STACK_PAGES[1])?;
     put(roottask, layout::SPECIAL, Content::plain(Kind::Machine, 0))?;
     let source = sigma0.place(layout::DOMAIN).map_err(abi::Error::text)?;
-    let place = roottask.place(layout::FIRST_FREE).map_err(abi::Error::text)?;
+    let (place, _) = roottask.vacancy(layout::FIRST_FREE).map_err(abi::Error::text)?;
     portals::copy_entry(source, rights::ALL, place).map_err(abi::Error::text)?;
     space::show_archive(roottask).map_err(abi::Error::text)?;
     ready::set_boot_successor(second);

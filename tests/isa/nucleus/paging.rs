@@ -132,6 +132,11 @@ pub fn drop_page(root: u64, address: u64) {
     unimplemented!()
 }
 
+/// What led to a page of a portal table, and the page, go: no CPU that enters a domain from here on uses what it knew of them.
+pub fn forget_portals(address: usize) {
+    unimplemented!()
+}
+
 /// Drops all translations, on all CPUs if they are kept while another space is loaded.
 pub fn drop_all() {
     unimplemented!()

@@ -63,7 +63,7 @@ pub struct Child {
 impl Child {
     /// A child whose registers are to be these: `change` adds what the event needs. With or without floating point.
     pub fn new(number: usize, unit: bool, event: u64, change: impl FnOnce(&mut State)) -> Result<Self, Error> {
-        let domain = Owned::new(op::domain_new(Entry::OWN, 0, if unit { abi_op::DOMAIN_FPU } else { 0 }, "victim")?);
+        let domain = Owned::new(op::domain_new(Entry::OWN, if unit { abi_op::DOMAIN_FPU } else { 0 }, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         let child = Self { thread: None, domain, died, number, unit };

@@ -7,7 +7,7 @@
 #[allow(unsafe_code)]
 mod child;
 
-use abi::layout::{EXCEPTION, PAGE_FAULT, RETURN};
+use abi::layout::{EXCEPTION, FIRST_FREE, PAGE_FAULT, RETURN};
 use abi::{Control, Error, NEVER, op as abi_op};
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
@@ -248,7 +248,7 @@ fn system_calls(unit: bool) -> Result<(), &'static str> {
 
 /// P and V: done at once, refused, and after a wait.
 fn semaphores(unit: bool) -> Result<(), &'static str> {
-    const PLACE: Entry = Entry(50);
+    const PLACE: Entry = Entry(FIRST_FREE + 2);
     let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 1).map_err(text)?);
     let ask = |words: [u64; 6]| {
         asks(unit, call(PLACE.0), words, |child| {
@@ -279,7 +279,7 @@ fn calls() -> Result<(), &'static str> {
 }
 
 fn called(caller: bool, callee: bool, bytes: u64) -> Result<(), &'static str> {
-    const PLACE: Entry = Entry(50);
+    const PLACE: Entry = Entry(FIRST_FREE + 2);
     let words = [11, 22, 33, 44, 55];
     let answer = [66, 77, 88, 99, 110];
     let callee = Child::new(1, callee, event::ASK, |given| {
@@ -320,7 +320,7 @@ fn upcall(unit: bool) -> Result<(), &'static str> {
 
 /// A caller stops waiting for who runs with all registers filled: both go on.
 fn cut_off(unit: bool) -> Result<(), &'static str> {
-    const PLACE: Entry = Entry(50);
+    const PLACE: Entry = Entry(FIRST_FREE + 2);
     let callee = Child::new(1, unit, event::SPIN, |_| ()).map_err(text)?;
     let mut service = None;
     let caller = asks(unit, call(PLACE.0), [1, 2, 3, 4, 5, 0], |caller| {

@@ -117,7 +117,7 @@ impl Child {
     /// As [`Self::new`], with or without floating-point registers.
     pub fn with(unit: Unit, account: Entry, activations: usize, cpus: u64) -> Result<Self, Error> {
         let flags = if unit == Unit::Floating { abi_op::DOMAIN_FPU } else { 0 };
-        let domain = Owned::new(op::domain_new(account, 0, flags, "victim")?);
+        let domain = Owned::new(op::domain_new(account, flags, "victim")?);
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         op::domain_set_cpus(domain.entry(), cpus)?;

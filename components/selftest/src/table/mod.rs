@@ -12,7 +12,7 @@ mod case;
 #[allow(unsafe_code)]
 mod child;
 mod floating;
-mod places;
+pub mod places;
 pub mod programs;
 mod revoked;
 mod running;

@@ -2,7 +2,6 @@
 
 use super::{At, ComponentText, Description, Problem};
 use crate::{Account, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SERVICES, Restart, Special};
-use abi::layout::{FIRST_FREE, TABLE_ENTRIES};
 use std::collections::BTreeMap;
 use std::format;
 use std::string::{String, ToString};
@@ -39,6 +38,9 @@ const REQUIRED: [(&str, Special); 3] =
 const FRAMES_OF_A_CPU: u64 = 5;
 /// The component that every later one can reach.
 const NAMES: &str = "names";
+
+/// Portals of a component: their number has a byte in what is compiled.
+const MAX_PORTALS: usize = 250;
 
 impl Description {
     /// Frames that a machine with so many CPUs must have: the reserve and all accounts.
@@ -253,11 +255,10 @@ impl<'a> Checker<'a> {
                     self.problem(portal.line, cause, "one portal can be used by all threads: remove the other");
                 }
             }
-            let places = ((TABLE_ENTRIES << component.table_order) - FIRST_FREE).min(250);
-            if let Some(extra) = component.portals.get(places) {
+            if let Some(extra) = component.portals.get(MAX_PORTALS) {
                 let count = component.portals.len();
-                let cause = format!("component `{name}` asks for {count} portals, but its table has room for {places}");
-                self.problem(extra.line, cause, "write a larger `table_order` (each step doubles the table)");
+                let cause = format!("component `{name}` asks for {count} portals, at most {MAX_PORTALS} can be");
+                self.problem(extra.line, cause, "join services, or reach some of them by `names`");
             }
         }
     }

@@ -61,7 +61,6 @@ impl Plan<'_> {
             component.restart.value as u8,
             component.restarts_per_minute,
             component.interrupt.as_ref().map_or(NO_INTERRUPT, |line| line.value),
-            component.table_order,
         ]);
         record.extend_from_slice(&first_port.to_le_bytes());
         record.extend_from_slice(&ports.to_le_bytes());

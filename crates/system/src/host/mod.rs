@@ -106,8 +106,6 @@ pub struct ComponentText {
     pub tree: Option<At<String>>,
     /// Portals: component and service.
     pub portals: Vec<At<(String, String)>>,
-    /// Order of the portal table.
-    pub table_order: u8,
     /// The CPUs on which its threads may run: a bit for each. `None`: all.
     pub cpus: Option<At<u64>>,
     /// Frames of the account of what it keeps over its death.

@@ -127,7 +127,6 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let share = byte(&mut keys, "share", 0, 100);
     let max_priority = byte(&mut keys, "max_priority", default, most);
     let restarts = byte(&mut keys, "restarts_per_minute", DEFAULT_RESTARTS, 250);
-    let table_order = byte(&mut keys, "table_order", 0, abi::layout::MAX_TABLE_ORDER as u64);
     let mut number = |keys: &mut Keys<'_, '_>, key, default: u16, least: u64, most: u64| {
         let Some(value) = keys.take(key) else { return Some(default) };
         reader.number(value, key, least, most).map(|number| number.value as u16)
@@ -180,7 +179,6 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         io_ports,
         tree,
         portals,
-        table_order: table_order?.value,
         cpus: cpus.map_or(Some(None), |cpus| cpus.map(Some))?,
         vault: vault.map_or(Some(None), |frames| frames.map(|frames| Some(frames.value as u32)))?,
         arguments,

@@ -80,6 +80,9 @@ assembly! { "entry.s";
     E_NO_RIGHT = Error::NoRight as u64,
     E_BAD_ARGUMENT = Error::BadArgument as u64,
     MAX_DEPTH = abi::MAX_DEPTH,
+    ENTRY_BYTES = abi::layout::ENTRY_BYTES,
+    WINDOW_BYTES = crate::objects::WINDOW_BYTES,
+    WINDOW_BITS = crate::objects::WINDOW_BYTES.ilog2(),
 }
 
 /// What `entry.s` loads and stores as pairs, and more.

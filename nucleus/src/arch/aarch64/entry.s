@@ -86,12 +86,12 @@ vectors:
     tbz w16, #26 + 4, trap_class
     tbnz w16, #26 + 3, trap_class
     mrs x16, tpidr_el1
-    // A domain with a table of 2^n entries has LIMIT = bytes of the table - 64: the bound and, as a mask, the
-    // guard against speculation past it.
+    // LIMIT = bytes of the table - 1. The mask keeps what is speculated past it within the window of the domain.
     ldp x17, x15, [x16, #CPU_TABLE]
     cmp x8, x15
     b.hi bad_index
-    and x8, x8, x15
+known_index:
+    and x8, x8, #WINDOW_BYTES - ENTRY_BYTES
     add x8, x8, x17
     ldar x17, [x8]                  // code
     br x17
@@ -115,7 +115,18 @@ vectors:
     .endr
     VECTOR
 
-bad_index:
+bad_index:                          // unless the table has grown since this CPU came in
+    lsr x15, x8, #WINDOW_BITS
+    cbnz x15, outside_table
+    ldr x15, [x16]                  // the domain
+    ldr x15, [x15, #D_TABLE + 8]    // its limit
+    str x15, [x16, #CPU_LIMIT]
+    dsb ish                         // walks for what is loaded from here on find the page
+    isb
+    cmp x8, x15
+    b.ls known_index
+    b entry_empty
+outside_table:
     mov x8, #E_BAD_INDEX
     b leave_refused
 .globl entry_empty, entry_revoked, entry_wrong_kind

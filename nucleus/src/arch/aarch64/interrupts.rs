@@ -100,6 +100,8 @@ pub fn send(identity: u32) {
 }
 
 /// Masks everything and enables the controller.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
 pub fn init() {
     let firmware = firmware::get();
     if firmware.version == 0 {

@@ -8,7 +8,7 @@
 use super::firmware;
 use super::memory::{DIRECT, IMAGE, physical};
 use super::processor::read;
-use crate::objects::{FRAME, Frame, Memory, Own, Table};
+use crate::objects::{FRAME, Frame, Memory, Numbers, Own, Table};
 use crate::pointer::{Held, Nucleus};
 use abi::boot::{BootInfo, Region};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
@@ -46,21 +46,17 @@ pub const KEEPS_TRANSLATIONS: bool = true;
 /// Where the ASID stands in a root.
 const ASID_SHIFT: u32 = 48;
 const ASIDS: usize = 1 << 16;
+/// Of an address / 4096, what names a page.
+const PAGES: u64 = (1 << 44) - 1;
 
 struct Identifiers {
-    /// Bits of those that are taken. 0 is that of no space.
-    taken: [Cell<u64>; ASIDS / 64],
+    /// 0 is that of no space.
+    numbers: Numbers<{ ASIDS / 64 }>,
     /// How many the processor has.
     count: Cell<usize>,
-    /// Where the search for a free one begins.
-    next: Cell<usize>,
 }
 
-static IDENTIFIERS: Nucleus<Identifiers> = Nucleus::new(Identifiers {
-    taken: [const { Cell::new(0) }; ASIDS / 64],
-    count: Cell::new(256),
-    next: Cell::new(1),
-});
+static IDENTIFIERS: Nucleus<Identifiers> = Nucleus::new(Identifiers { numbers: Numbers::new(), count: Cell::new(256) });
 
 unsafe extern "C" {
     static mut boot_level1: [u64; 512];
@@ -256,7 +252,7 @@ pub fn begin(held: Held, root: Frame, _: &Table, empty: Frame) -> Result<u64, &'
     let identifiers = IDENTIFIERS.get(held);
     // ID_AA64MMFR0_EL1.ASIDBits.
     identifiers.count.set(if read!("id_aa64mmfr0_el1") >> 4 & 0xf == 2 { ASIDS } else { 256 });
-    identifiers.taken[0].set(1);
+    identifiers.numbers.take(ASIDS);
     let function = physical(boot_switch as *const () as usize);
     // SAFETY: the boot tables map that function where it is, and the final ones map all that is used from here on.
     unsafe {
@@ -278,16 +274,10 @@ pub fn load_root(root: u64) {
 #[inline(always)]
 pub fn show_upper(_: &Table, _: &Table) {}
 
-/// The root of a space in this frame, in which nothing is mapped, with a free ASID: the first from `next` on, looked for word by
-/// word.
+/// The root of a space in this frame, in which nothing is mapped, with a free ASID.
 pub fn new_root(held: Held, frame: Frame) -> Option<u64> {
     let identifiers = IDENTIFIERS.get(held);
-    let words = identifiers.count.get() / 64;
-    let first = identifiers.next.get() / 64;
-    let word = (0..words).map(|step| (first + step) % words).find(|word| identifiers.taken[*word].get() != u64::MAX)?;
-    let asid = word * 64 + (!identifiers.taken[word].get()).trailing_zeros() as usize;
-    identifiers.taken[word].update(|taken| taken | 1 << (asid % 64));
-    identifiers.next.set(asid);
+    let asid = identifiers.numbers.take(identifiers.count.get())?;
     settle();
     Some((frame as u64) << 12 | (asid as u64) << ASID_SHIFT)
 }
@@ -299,16 +289,24 @@ pub fn end_root(held: Held, root: u64) {
     unsafe {
         asm!("dsb ishst", "tlbi aside1is, {}", "dsb ish", "isb", in(reg) (asid as u64) << ASID_SHIFT, options(nostack))
     }
-    IDENTIFIERS.get(held).taken[asid / 64].update(|taken| taken & !(1 << (asid % 64)));
+    IDENTIFIERS.get(held).numbers.give_back(asid);
 }
 
 /// Drops the translation of a page in the space with this root on all CPUs, entries of upper levels that led there included
 /// (Arm ARM D8.14).
 pub fn drop_page(root: u64, address: u64) {
-    const PAGES: u64 = (1 << 44) - 1;
     let what = root >> ASID_SHIFT << ASID_SHIFT | (address >> 12 & PAGES);
     // SAFETY: only costs time.
     unsafe { asm!("dsb ishst", "tlbi vae1is, {}", "dsb ish", "isb", in(reg) what, options(nostack)) }
+}
+
+/// What led to a page of a portal table, and the page, go: all processors drop what they know of it, entries of upper levels
+/// included.
+pub fn forget_portals(address: usize) {
+    // SAFETY: only costs time.
+    unsafe {
+        asm!("dsb ishst", "tlbi vaae1is, {}", "dsb ish", "isb", in(reg) address as u64 >> 12 & PAGES, options(nostack))
+    }
 }
 
 /// Drops all translations, on all CPUs.

@@ -80,6 +80,8 @@ impl Tables {
 }
 
 /// Loads everything on the first CPU, with interrupts off.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
 pub fn init(held: Held) {
     load(block(held), &mut Tables);
 }

@@ -93,6 +93,8 @@ assembly! { "entry.s";
     E_NO_RIGHT = Error::NoRight as u64,
     E_BAD_ARGUMENT = Error::BadArgument as u64,
     MAX_DEPTH = abi::MAX_DEPTH,
+    ENTRY_BYTES = abi::layout::ENTRY_BYTES,
+    WINDOW_BYTES = crate::objects::WINDOW_BYTES,
     GS_BASE = super::processor::MSR_GS_BASE,
     USER_CS = super::processor::USER_CODE,
     USER_SS = super::processor::USER_DATA,

@@ -5,19 +5,30 @@
 # Every check comes before the first state is overwritten.
 
 .text
-# A domain with a table of 2^n entries has LIMIT = bytes of the table - 64: the bound and, as a mask, the
-# guard against speculation past it.
+# LIMIT = bytes of the table - 1. The mask keeps what is speculated past it within the window of the domain.
 .globl system_call_entry
 .balign 64
 system_call_entry:
     swapgs
     cmp rax, gs:[CPU_LIMIT]
     ja bad_index
-    and rax, gs:[CPU_LIMIT]
+known_index:
+    and eax, WINDOW_BYTES - ENTRY_BYTES
     add rax, gs:[CPU_TABLE]
     jmp qword ptr [rax]
 
-bad_index:
+bad_index:                          # unless the table has grown since this CPU came in
+    cmp rax, WINDOW_BYTES
+    jae outside_table
+    mov gs:[CPU_SCRATCH], rax
+    mov rax, gs:[CPU_DOMAIN]
+    mov rax, [rax + D_LIMIT]
+    mov gs:[CPU_LIMIT], rax
+    mov rax, gs:[CPU_SCRATCH]
+    cmp rax, gs:[CPU_LIMIT]
+    jbe known_index
+    jmp entry_empty
+outside_table:
     mov eax, E_BAD_INDEX
     jmp leave_refused
 .globl entry_empty, entry_revoked, entry_wrong_kind

@@ -103,6 +103,8 @@ fn io_write(register: u32, value: u32) {
 }
 
 /// Masks everything and enables the local APIC.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
 pub fn init() {
     // SAFETY: masks the 8259s; nothing else uses them.
     unsafe {

@@ -186,6 +186,10 @@ pub fn drop_page(_: u64, address: u64) {
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
 }
 
+/// What led to a page of a portal table, and the page, go. Processors that have used it have loaded another root since, or
+/// do so before they use what comes there: that drops all that they know of it.
+pub fn forget_portals(_: usize) {}
+
 /// Drops all translations of this CPU.
 pub fn drop_all() {
     // SAFETY: loads what is loaded.

@@ -157,6 +157,8 @@ pub fn block(_: Held) -> Ref<Cpu> {
 }
 
 /// Loads everything on the first CPU, with interrupts off.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
 pub fn init(held: Held) {
     // SAFETY: the first CPU runs alone, and no gates are loaded.
     let gates = unsafe { GATES.write() };

@@ -1,0 +1,269 @@
+//! Windows: where the system call finds portal tables. Each domain has a window of 16 MiB in the upper half, room for the largest
+//! table, in which its table lies contiguous however its pages lie in RAM. A table has the pages from the window's begin up
+//! to its limit; it grows at its end, a page at a time.
+//!
+//! The first page of every window is the same one, with the kernel operations. Nothing is written through a window: the
+//! nucleus fills entries where the direct map has them, and only a CPU that is in a domain looks into its window. So a CPU that
+//! enters a domain finds what is there now, whatever the window had before.
+
+use super::account;
+use super::frames::{self, Use, table};
+use super::own::{self, boot_table, boot_walk};
+use crate::arch::paging;
+use crate::cpus::assembly;
+use crate::objects::{
+    Account, Domain, Entry, FRAME, Frame, NEAR_PAGES, Numbers, Operation, Own, PageEntry, WINDOW_BYTES as BYTES, index,
+};
+use crate::pointer::{Held, Nucleus, Ref};
+use abi::layout::{ENTRY_BYTES, MAX_TABLE_ENTRIES, PAGE_FAULT};
+use abi::rights::Kind;
+use abi::{Error, MAX_THREADS};
+use core::cell::Cell;
+use core::sync::atomic::{Ordering, fence};
+
+/// Under the same entry of the root as the image, which is far behind.
+const START: usize = 0xffff_ff80_0000_0000;
+/// Twice the domains that there can be, as each has a thread: some may be half removed.
+const COUNT: usize = 2 * MAX_THREADS;
+/// Entries of a page.
+const PAGE_ENTRIES: usize = FRAME / ENTRY_BYTES;
+
+struct Windows {
+    /// The table below the root's entry: a directory for each 64 windows.
+    upper: Cell<Frame>,
+    /// The first page of all.
+    operations: Cell<Frame>,
+    numbers: Numbers<{ COUNT / 64 }>,
+}
+
+static WINDOWS: Nucleus<Windows> =
+    Nucleus::new(Windows { upper: Cell::new(0), operations: Cell::new(0), numbers: Numbers::new() });
+
+/// Makes the page that all windows have in common, with the kernel operations.
+#[unsafe(link_section = ".init")]
+pub fn init(held: Held, operations: &[Operation]) -> Result<(), &'static str> {
+    let windows = WINDOWS.get(held);
+    windows.upper.set(boot_walk(held, own::upper(), START, 2)?);
+    let frame = boot_table(held)?;
+    fill(frame);
+    for (number, operation) in operations.iter().enumerate() {
+        let place = entry_in(frame, number);
+        place.code.set(operation.code as usize);
+        place.object.set(operation.function as usize);
+        place.node.kind.set(Kind::Operation as u8);
+    }
+    windows.operations.set(frame);
+    Ok(())
+}
+
+/// The entry at this index of the page in a frame.
+#[inline(always)]
+fn entry_in(frame: Frame, index: usize) -> Ref<Entry> {
+    // SAFETY: a page of entries, in the direct map, which its domain frees last.
+    unsafe { Ref::new((frames::address_of(frame) + index % PAGE_ENTRIES * ENTRY_BYTES) as *mut Entry) }
+}
+
+/// Fills a page with empty entries.
+#[inline(never)]
+fn fill(frame: Frame) {
+    let empty = assembly::entry_empty as *const () as usize;
+    for index in 0..PAGE_ENTRIES {
+        // Whatever else is in an empty entry is written when it is filled and not read before.
+        let place = entry_in(frame, index);
+        place.code.set(empty);
+        place.node.kind.set(Kind::Empty as u8);
+        place.node.rights.set(0);
+    }
+}
+
+/// The entry for a page of a portal table: nothing is written through it.
+fn portal_page(frame: Frame) -> u64 {
+    paging::own_page((frame as u64) << 12, Own::Constants)
+}
+
+/// What leads to the directory of the windows round an address.
+fn to_directory(held: Held, address: usize) -> &'static PageEntry {
+    &table(held, WINDOWS.get(held).upper.get())[index(address as u64, 2)]
+}
+
+/// What leads to the last table on the way to an address; its window is taken.
+fn to_last(held: Held, address: usize) -> &'static PageEntry {
+    &table(held, paging::frame_of(to_directory(held, address).get()))[index(address as u64, 1)]
+}
+
+/// Takes a window, in which there is nothing yet. The account pays for the directory of 64 windows if this is the first of them,
+/// until the last of them is given back.
+fn take(account: Ref<Account>) -> Result<usize, Error> {
+    let held = account.held();
+    let number = WINDOWS.get(held).numbers.take(COUNT).ok_or(Error::LimitReached)?;
+    let address = START + number * BYTES;
+    let entry = to_directory(held, address);
+    if entry.get() == 0 {
+        match account.allocate_table() {
+            Ok(frame) => entry.set(paging::nucleus_table(frame)),
+            Err(error) => {
+                WINDOWS.get(held).numbers.give_back(number);
+                return Err(error);
+            }
+        }
+    }
+    frames::record(held, paging::frame_of(entry.get())).count.update(|count| count + 1);
+    Ok(address)
+}
+
+/// Gives back a window in which there is nothing any more.
+fn give_back(held: Held, address: usize) {
+    let entry = to_directory(held, address);
+    let frame = paging::frame_of(entry.get());
+    let count = &frames::record(held, frame).count;
+    count.update(|count| count - 1);
+    if count.get() == 0 {
+        entry.set(0);
+        paging::forget_portals(address);
+        account::release(held, frame);
+    }
+    WINDOWS.get(held).numbers.give_back((address - START) / BYTES);
+}
+
+impl Ref<Domain> {
+    /// Bytes of the table, the first page included.
+    fn table_bytes(self) -> usize {
+        self.limit.get() + 1
+    }
+    /// Entries of the table.
+    pub fn table_entries(self) -> usize {
+        self.table_bytes() / ENTRY_BYTES
+    }
+    /// The entry at an index, whatever stands there. Where the table has not grown to it is an empty one, which is nobody's and is
+    /// not written.
+    #[inline(always)]
+    pub fn place(self, index: usize) -> Result<Ref<Entry>, Error> {
+        match self.near_pages.get(index / PAGE_ENTRIES) {
+            // SAFETY: an entry of that page, in the direct map.
+            Some(page) => Ok(unsafe { Ref::new((page.get().wrapping_add(index * ENTRY_BYTES)) as *mut Entry) }),
+            None => self.place_far(index),
+        }
+    }
+    /// As [`Self::place`], where few instructions in all count more than few on the way.
+    #[inline(never)]
+    pub fn place_of(self, index: usize) -> Result<Ref<Entry>, Error> {
+        self.place(index)
+    }
+    /// As [`Self::place`], behind the near pages.
+    #[inline(never)]
+    fn place_far(self, index: usize) -> Result<Ref<Entry>, Error> {
+        let held = self.held();
+        if index >= MAX_TABLE_ENTRIES {
+            return Err(Error::BadIndex);
+        }
+        let frame = if index < self.table_entries() {
+            let address = self.table.get() + index * ENTRY_BYTES;
+            let last = table(held, paging::frame_of(to_last(held, address).get()));
+            paging::frame_of(last[crate::objects::index(address as u64, 0)].get())
+        } else {
+            own::zeros()
+        };
+        Ok(entry_in(frame, index))
+    }
+    /// Where [`Self::place`] finds the entries of the page at this offset, if it is a near one.
+    fn set_near(self, offset: usize, frame: Frame) {
+        if let Some(page) = self.near_pages.get(offset / FRAME) {
+            page.set(frames::address_of(frame).wrapping_sub(offset));
+        }
+    }
+    /// Makes the smallest table, in a window of its own.
+    pub fn begin_table(self) -> Result<(), Error> {
+        let held = self.held();
+        self.table.set(take(self.account)?);
+        self.limit.set(FRAME - 1);
+        for page in 0..NEAR_PAGES {
+            self.set_near(page * FRAME, own::zeros());
+        }
+        self.set_near(0, WINDOWS.get(held).operations.get());
+        self.grow_table()
+    }
+    /// Adds a page of empty entries to the table. CPUs in the domain find out when they use one of them.
+    pub fn grow_table(self) -> Result<(), Error> {
+        let held = self.held();
+        let bytes = self.table_bytes();
+        if bytes == BYTES {
+            return Err(Error::TableFull);
+        }
+        let address = self.table.get() + bytes;
+        let frame = self.account.allocate_page(Use::Portals)?;
+        let above = to_last(held, address);
+        if above.get() == 0 {
+            match self.account.allocate_table() {
+                Ok(last) => above.set(paging::nucleus_table(last)),
+                Err(error) => {
+                    account::release(held, frame);
+                    return Err(error);
+                }
+            }
+        }
+        let last = table(held, paging::frame_of(above.get()));
+        if bytes == FRAME {
+            last[0].set(portal_page(WINDOWS.get(held).operations.get()));
+        }
+        fill(frame);
+        self.set_near(bytes, frame);
+        frames::record(held, frame).set_domain(self);
+        last[index(address as u64, 0)].set(portal_page(frame));
+        paging::settle();
+        self.free_hint.set((bytes / ENTRY_BYTES) as u32);
+        // Release: who finds the limit finds the page.
+        fence(Ordering::Release);
+        self.limit.set(bytes + FRAME - 1);
+        Ok(())
+    }
+    /// One step towards [`Self::grow_table`]: has frames at hand for it, or does it.
+    #[inline(never)]
+    pub fn grow_table_step(self) -> Result<(), Error> {
+        let held = self.held();
+        if frames::prepare(held) || frames::clear_ahead(held, 1) { Ok(()) } else { self.grow_table() }
+    }
+    /// Frees the last page of the table of a domain in which nobody is; false if there is none but that with the operations.
+    pub fn shrink_table(self) -> bool {
+        let held = self.held();
+        let Some(bytes) = self.table_bytes().checked_sub(FRAME).filter(|bytes| *bytes != 0) else { return false };
+        self.limit.set(bytes - 1);
+        self.set_near(bytes, own::zeros());
+        let address = self.table.get() + bytes;
+        let above = to_last(held, address);
+        let last = paging::frame_of(above.get());
+        let (pages, place) = (table(held, last), index(address as u64, 0));
+        let frame = paging::frame_of(pages[place].get());
+        pages[place].set(0);
+        // The first page that is the domain's own stands behind that with the operations.
+        let is_last = bytes == FRAME || place == 0;
+        if is_last {
+            pages[0].set(0);
+            above.set(0);
+        }
+        paging::forget_portals(address);
+        account::release_for(self.account, frame);
+        if is_last {
+            account::release_table(self.account, last);
+        }
+        true
+    }
+    /// How many entries from an index on are empty, up to the end of their page.
+    pub fn empty_from(self, index: usize) -> usize {
+        let Ok(first) = self.place_of(index) else { return 0 };
+        // SAFETY: the rest of a page of entries.
+        let rest = unsafe { core::slice::from_raw_parts(first.pointer(), PAGE_ENTRIES - index % PAGE_ENTRIES) };
+        rest.iter().take_while(|entry| entry.node.kind.get() == Kind::Empty as u8).count()
+    }
+    /// Frees the table of a domain in which nobody is, which has few pages, with its window.
+    #[inline(never)]
+    pub fn free_table(self) {
+        if self.table.get() != 0 {
+            while self.shrink_table() {}
+            give_back(self.held(), self.table.get());
+        }
+    }
+}
+
+const _: () = assert!(abi::op::COUNT < PAGE_ENTRIES && PAGE_ENTRIES == PAGE_FAULT[0]);
+// Zeros are empty entries, for who only looks.
+const _: () = assert!(Kind::Empty as u8 == 0);
