@@ -17,7 +17,7 @@ mod pointer;
 mod report;
 mod start;
 
-use crate::control::dispatch;
+use crate::control::{dispatch, numbers};
 use crate::cpus::{cpu, lock, timer};
 use crate::memory::{account, frames, own, space, window};
 use crate::objects::Thread;
@@ -74,6 +74,7 @@ fn boot(held: Held, start_info: u64) -> Result<Ref<Thread>, &'static str> {
     others::start_others(held, &info)?;
     frames::give_image_part(held, kept[1]);
     account::init(held);
+    numbers::init(held);
     let (total, free, boot) = frames::numbers(held);
     let [total, boot, free] = [total, boot, free].map(|count| Part::Number(count as u64));
     let (of_ram, taken) = (Part::Text(" frames of RAM, "), Part::Text(" taken at boot, "));

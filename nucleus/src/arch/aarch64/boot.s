@@ -109,12 +109,12 @@ boot_level2: .fill 512, 8, 0
 .balign 8
 .globl boot_base
 boot_base: .quad 0                  // physical address of the image
-.section .bss
+.section .stack, "aw", @nobits
 .balign 4096
 .globl boot_stack_guard
 boot_stack_guard:                   // never mapped once the final tables are loaded
 .skip 4096
-.skip 8192
+.skip 8192 - 16
 .globl boot_stack_top
 boot_stack_top:
 .skip 16                            // zeros; see `entry.s`

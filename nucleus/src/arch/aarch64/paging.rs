@@ -56,7 +56,7 @@ struct Identifiers {
     count: Cell<usize>,
 }
 
-static IDENTIFIERS: Nucleus<Identifiers> = Nucleus::new(Identifiers { numbers: Numbers::new(), count: Cell::new(256) });
+static IDENTIFIERS: Nucleus<Identifiers> = Nucleus::new(Identifiers { numbers: Numbers::new(), count: Cell::new(0) });
 
 unsafe extern "C" {
     static mut boot_level1: [u64; 512];

@@ -66,7 +66,7 @@ boot_gdt_pointer:
 boot_pml4: .fill 512, 8, 0
 boot_pdpt: .fill 512, 8, 0
 boot_pd: .fill 512, 8, 0
-.section .bss
+.section .stack, "aw", @nobits
 .balign 4096
 .globl boot_stack_guard
 boot_stack_guard:                   # never mapped once the final tables are loaded
