@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use abi::layout::{MORE_STACKS_START, NEAR_STACKS, STACK_BYTES, STACKS_START};
+use abi::layout::{MAIN_STACK_START, MORE_STACKS_START, NEAR_STACKS, STACK_BYTES, STACKS_START};
 use abi::{Error, NEVER, PAGE_BYTES};
 
 use crate::area::{STACK_TOP_BYTES, StackTop, top};
@@ -71,12 +71,29 @@ impl Slot {
 
     /// Brings the uppermost pages of a stack on which nothing runs yet.
     pub(crate) fn bring(self, pages: u64) {
-        for page in 1..=pages.min(STACK_BYTES / PAGE - 1) {
-            let place = (self.top() - page * PAGE) as *mut u8;
-            // SAFETY: the slot is ours, its pages come on demand, and no stack is read before it is written.
-            unsafe { place.write_volatile(0) };
-        }
+        // SAFETY: the slot is ours, and nothing runs on it.
+        unsafe { bring(self.top(), pages.min(STACK_BYTES / PAGE - 1)) }
     }
+}
+
+/// Brings the uppermost pages below an address.
+///
+/// # Safety
+/// They are of a stack, come on demand, and nothing is on them: no stack is read before it is written.
+unsafe fn bring(top: u64, pages: u64) {
+    for page in 1..=pages {
+        // SAFETY: as the caller says.
+        unsafe { ((top - page * PAGE) as *mut u8).write_volatile(0) }
+    }
+}
+
+/// Brings the pages of the main thread's stack below the one in use: for a main thread that goes on working while memory is short.
+/// Only that thread calls this.
+pub fn bring_main_stack(pages: u64) {
+    let top = arch::stack_pointer() / PAGE * PAGE;
+    let room = top.saturating_sub(MAIN_STACK_START + PAGE) / PAGE;
+    // SAFETY: below the stack pointer, above the page that is never mapped.
+    unsafe { bring(top, pages.min(room)) }
 }
 
 /// First Rust code of a thread: the record's spare word says which function runs.

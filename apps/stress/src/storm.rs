@@ -20,8 +20,8 @@ use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, WINDOW,
 use stress::histogram;
 use stress::random::Random;
 
-/// Indices of our table from here on.
-const FIRST: u64 = 256;
+/// Indices of our table from here on: behind those of scenes.
+const FIRST: u64 = crate::calls::FIRST + crate::calls::THINGS + 80;
 const ACCOUNT: u64 = FIRST;
 const SHARED: u64 = FIRST + 1;
 const IDLE: u64 = FIRST + 2;

@@ -52,7 +52,7 @@ static QUERY: Service = Service::new();
 /// Makes the services.
 pub fn publish() -> Result<(), String> {
     let make = || {
-        server::activations(ACTIVATIONS)?;
+        server::prepared_activations(ACTIVATIONS, crate::STACK_PAGES)?;
         SESSION.make::<Session>()?;
         LISTENER.make::<Listener>()?;
         CONNECTION.make::<Connection>()?;

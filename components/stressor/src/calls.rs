@@ -23,10 +23,11 @@ const WEAK: [u64; 4] = [FIRST + 5, FIRST + 6, FIRST + 7, FIRST + 8];
 /// What the machine made.
 const MADE: u64 = FIRST + 16;
 const MADE_MOST: u64 = 40;
-/// Domains that hold the last blocks of memory.
+/// A domain that is made of what is left.
 const HELD: u64 = FIRST + 64;
-const HELD_MOST: u64 = 180;
-const END: u64 = HELD + HELD_MOST;
+const END: u64 = HELD + 1;
+/// To here the table grows, as places below 600 are named.
+const TABLE_END: u64 = 640;
 
 /// The line and the ports of the second serial device, which is not there.
 const SPARE_LINE: u64 = 3;
@@ -212,9 +213,9 @@ impl Caller {
         }
     }
 
-    /// Removes what the nucleus put where it chose: the lowest place that is free.
+    /// Removes what the nucleus put where it chose: somewhere in the table.
     fn clear_stray(&mut self) {
-        for index in abi::layout::FIRST_FREE as u64..FIRST {
+        for index in (abi::layout::FIRST_FREE as u64..FIRST).chain(END..TABLE_END) {
             let kind = operation::entry_info(Entry::OWN, Entry(index as usize)).map(|(kind, _)| kind);
             if matches!(kind, Ok(rights::Kind::Interrupt | rights::Kind::IoPorts)) {
                 let _ = operation::entry_remove(Entry::OWN, Entry(index as usize));
@@ -222,8 +223,9 @@ impl Caller {
         }
     }
 
-    /// Takes all memory page by page, gives every second one back, and asks for blocks: `times` are refused.
-    pub fn cut_memory_to_pieces(&mut self, times: u64) {
+    /// Takes all memory page by page and gives every second one back, so that no two free frames adjoin: whether a domain
+    /// can be made all the same.
+    pub fn cut_memory_to_pieces(&mut self) -> bool {
         let mut pages = 0;
         while pages < 1 << ALL_ORDER
             && self.call(op::DRAW, [MEMORY, 0, 0, ALL + pages * PAGE, 0, MAP_READ | MAP_WRITE]) == 0
@@ -231,17 +233,9 @@ impl Caller {
             pages += 1;
         }
         (0..pages).step_by(2).for_each(|page| self.unmap(0, ALL + page * PAGE, 0));
-        let (mut held, mut refused) = (0, 0);
-        while refused < times && held < HELD_MOST {
-            match self.call(op::DOMAIN_NEW, [0, 0, HELD + held, u64::from_le_bytes(*b"large\0\0\0"), 0, 0]) {
-                0 => held += 1,
-                status if status == Error::NoFrames as u64 => refused += 1,
-                _ => break,
-            }
-        }
-        for index in HELD..HELD + held {
-            let _ = operation::entry_remove(Entry::OWN, Entry(index as usize));
-        }
+        let status = self.call(op::DOMAIN_NEW, [0, 0, HELD, u64::from_le_bytes(*b"small\0\0\0"), 0, 0]);
+        let _ = operation::entry_remove(Entry::OWN, Entry(HELD as usize));
         self.unmap(0, ALL, ALL_ORDER);
+        pages > 1 && status == 0
     }
 }

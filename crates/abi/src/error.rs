@@ -31,7 +31,7 @@ errors! {
     6 BadAddress "address not canonical, not aligned, or outside the user range"
     7 BadArgument "an argument has no meaning here"
     8 AccountExhausted "the account that should pay has nothing left"
-    9 NoFrames "no free block of frames of this size"
+    9 NoFrames "no free frame"
     10 Busy "no activation of the callee is free, or it is in use"
     11 TooDeep "the chain, the derivation or the nesting would be too deep"
     12 PeerDied "the other side died"
