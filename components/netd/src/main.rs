@@ -47,9 +47,6 @@ fn main() -> u8 {
 /// Bytes kept for calls that are under way when the account is exhausted, which the limits prevent.
 const KEPT_BYTES: usize = 4096;
 
-/// Pages of stack that the deepest calls take, the protocols included.
-const STACK_PAGES: u64 = 4;
-
 fn start() -> Result<(), String> {
     let Some(frames) = client::open() else {
         return Err("the machine is to be held to look and for nothing else: write special = \"inspect\"".to_string());
@@ -58,7 +55,7 @@ fn start() -> Result<(), String> {
         runtime::log!("the account does not pay for all that clients may have: some will be refused sooner");
     }
     runtime::server::keep_memory(KEPT_BYTES);
-    runtime::thread::bring_main_stack(STACK_PAGES);
+    runtime::thread::bring_main_stack(limits::STACK_PAGES);
     stack::open().map_err(|error| error.to_string())?;
     service::publish()
 }

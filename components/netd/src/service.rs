@@ -14,7 +14,6 @@ use runtime::op;
 use runtime::server::{self, Serve};
 use smoltcp::socket::tcp::RecvError;
 
-use crate::client;
 use crate::session::Session as Client;
 use crate::slots::{NUMBER_BITS, Number};
 use crate::socket::What;
@@ -22,6 +21,7 @@ use crate::socket::{Kind, Socket, Stage};
 use crate::stack::{self, Stack};
 use crate::tcp::SEGMENT;
 use crate::text;
+use crate::{client, limits};
 
 /// Calls that are served at the same time; none waits for the network.
 const ACTIVATIONS: usize = 2;
@@ -52,7 +52,7 @@ static QUERY: Service = Service::new();
 /// Makes the services.
 pub fn publish() -> Result<(), String> {
     let make = || {
-        server::prepared_activations(ACTIVATIONS, crate::STACK_PAGES)?;
+        server::prepared_activations(ACTIVATIONS, limits::STACK_PAGES)?;
         SESSION.make::<Session>()?;
         LISTENER.make::<Listener>()?;
         CONNECTION.make::<Connection>()?;

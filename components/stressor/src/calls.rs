@@ -2,7 +2,7 @@
 
 use abi::layout::{FREE_START, MESSAGE_START, USER_END};
 use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Control, Error, info, op};
+use abi::{Control, info, op};
 use runtime::entry::Entry;
 use runtime::{arch, op as operation};
 use stress::histogram::Histogram;

@@ -12,6 +12,8 @@ use abi::rights::Kind;
 use structures::derivation::Derived;
 use structures::quota::Paying;
 
+/// Empty entries that are passed in a step of its own.
+const MANY_ENTRIES: usize = 16;
 /// Pages of a table that one step of a removal frees.
 const PAGES_PER_STEP: usize = 4;
 
@@ -142,10 +144,14 @@ impl Ref<Domain> {
             return false;
         }
         let index = self.removal_cursor.get() as usize;
-        let index = index + self.empty_from(index);
-        self.removal_cursor.set(index as u32);
         if index >= self.table_entries() {
             return self.remove_table_step();
+        }
+        let passed = self.empty_from(index);
+        let index = index + passed;
+        self.removal_cursor.set(index as u32);
+        if passed >= MANY_ENTRIES {
+            return false;
         }
         let Some(place) = self.place(index).ok().filter(|place| place.kind() != Kind::Empty) else { return false };
         if let Some(inner) = place.object::<Domain>().filter(|_| place.node_reference().is_original()) {
