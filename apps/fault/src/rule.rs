@@ -102,6 +102,9 @@ pub const ALL: &[Crime] = &[
                 return Ok(());
             }
         }
+        // What was refused left nothing behind.
+        drop(below);
+        op::account_move(account.entry(), Entry::ACCOUNT, 100)?;
         Err(Error::LimitReached)
     }),
 ];
