@@ -1,0 +1,148 @@
+//! Where machine code is written, and what it refers to.
+
+/// Is told which part of the code begins where: for listings. The nucleus does not listen.
+pub trait Listener {
+    /// From this byte on the code does this.
+    fn part(&mut self, at: usize, what: &'static str);
+}
+
+/// Nobody listens.
+impl Listener for () {
+    #[inline(always)]
+    fn part(&mut self, _: usize, _: &'static str) {}
+}
+
+/// Takes machine code. The instructions of each ISA are written to it.
+pub trait Sink {
+    /// Appends.
+    fn put(&mut self, more: &[u8]);
+    /// Where the next byte is going to stand.
+    fn here(&self) -> u64;
+}
+
+/// Code that is being written.
+#[derive(Debug)]
+pub struct Code<'a, L> {
+    bytes: &'a mut [u8],
+    length: usize,
+    /// Where the first byte is going to stand.
+    pub base: u64,
+    listener: L,
+}
+
+impl<'a, L: Listener> Code<'a, L> {
+    /// Writes to `bytes`, which are going to stand at `base`.
+    pub fn new(bytes: &'a mut [u8], base: u64, listener: L) -> Self {
+        Self { bytes, length: 0, base, listener }
+    }
+    /// Here begins another part.
+    #[inline]
+    pub fn part(&mut self, what: &'static str) {
+        self.listener.part(self.length, what);
+    }
+    /// Bytes so far.
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+    /// Whether all of it was written.
+    pub const fn fits(&self) -> bool {
+        self.length <= self.bytes.len()
+    }
+}
+
+impl<L> Sink for Code<'_, L> {
+    /// What does not fit is counted and not written.
+    #[inline]
+    fn put(&mut self, more: &[u8]) {
+        if let Some(place) = self.bytes.get_mut(self.length..self.length + more.len()) {
+            place.copy_from_slice(more);
+        }
+        self.length += more.len();
+    }
+    fn here(&self) -> u64 {
+        self.base + self.length as u64
+    }
+}
+
+/// Bytes from the begin of each object of the nucleus to what portal code uses.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "named as the fields of the nucleus's objects")]
+pub struct Offsets {
+    pub cpu_domain: i32,
+    pub cpu_thread: i32,
+    pub cpu_activation: i32,
+    pub cpu_table: i32,
+    pub cpu_limit: i32,
+    pub cpu_share: i32,
+    pub domain_table: i32,
+    pub domain_limit: i32,
+    pub domain_root: i32,
+    /// What the caller adds to the mark that an entry must have for the crossing to be done here: its label-pair id.
+    pub domain_as_caller: i32,
+    /// What the callee adds: the same, 32 bits higher. Any other bit that is set in one of the two makes the crossing take the long way.
+    pub domain_as_callee: i32,
+    pub domain_slow: i32,
+    pub share_pool: i32,
+    pub share_crossings: i32,
+    pub thread_top: i32,
+    pub entry_object: i32,
+    pub entry_word0: i32,
+    pub entry_word1: i32,
+    pub entry_pairs: i32,
+    pub activation_frame: i32,
+    pub activation_state: i32,
+    pub activation_next: i32,
+    pub activation_caller: i32,
+    pub activation_callee: i32,
+    pub activation_thread: i32,
+    pub activation_domain: i32,
+    pub activation_stack: i32,
+    pub activation_area: i32,
+    /// Where its return goes on.
+    pub activation_back: i32,
+    /// Where the user goes on, its stack pointer behind it.
+    pub activation_pc: i32,
+    pub activation_sp: i32,
+    /// x86-64: rbx, rbp, r12 to r15. AArch64: the pairs from x19 on.
+    pub activation_preserved: [i32; 6],
+    /// AArch64: the thread pointer.
+    pub activation_pointer: i32,
+}
+
+/// Values that portal code writes, and where it goes on if it cannot do what it is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Nucleus {
+    /// Where things stand.
+    pub offsets: Offsets,
+    /// Frame and state (the byte behind it) of an activation that calls.
+    pub calling: u16,
+    /// State of an activation at the end of a chain.
+    pub top: u8,
+    /// State of a free activation.
+    pub free: u8,
+    /// A frame word (frame, state, depth in the high half) from this on: the chain is as long as it may be.
+    pub deepest: u32,
+    /// The long way of a call: the caller's activation has the registers that a function preserves, and where to go on.
+    pub call_slowly: u64,
+    /// The long way of a return: all registers are the callee's but rax, rcx, r10 and r11 (the activation).
+    pub return_slowly: u64,
+    /// The same, where the nucleus has used rbx and rbp, which nobody needs.
+    pub return_slowly_spoiled: u64,
+    /// The same, where the activation has the callee's rbx and rbp.
+    pub return_slowly_kept: u64,
+    /// The call is refused as `BadArgument`: all registers are the caller's.
+    pub refuse_call: u64,
+    /// The same for a return.
+    pub refuse_return: u64,
+}
+
+/// Where the two halves of a shape begin, in bytes, and how long both are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// The call.
+    pub call: usize,
+    /// The return.
+    pub back: usize,
+    /// All.
+    pub length: usize,
+}

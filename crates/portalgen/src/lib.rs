@@ -1,0 +1,20 @@
+//! From the specification of a portal to the machine code of a crossing: the call, and the return that belongs to it.
+//!
+//! Code is made for a *shape*: a [`Specification`], and whether caller and callee trust each other. What names a domain, a badge or a
+//! constant is read from the entry, so all entries of a shape share its code. What the specification decides is decided here: the code has
+//! no branch for it. What can change between two crossings is looked at: whether the flow is allowed, whether an activation is free, how
+//! deep the chain is, how many bytes go along. Whatever the short way cannot do goes on in the nucleus (`Nucleus::call_slowly`), with
+//! nothing changed.
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod aarch64;
+pub mod code;
+pub mod specification;
+pub mod x86_64;
+
+pub use code::{Code, Extent, Listener, Nucleus, Offsets, Sink};
+pub use specification::{Letter, Letters, Refusal, Specification, State, Why};

@@ -1,0 +1,274 @@
+//! Specifications of portals: one letter for each thing that a crossing does.
+//!
+//! The first letter says what becomes of the stack, the second one how much state is saved; then comes one letter for each
+//! parameter, and behind `>` one for each result. The letters `s n`, `m p` and `c i w` are those of Pebble ("The Pebble Component-Based
+//! Operating System", "Portal Specification").
+//!
+//! | first two | what |
+//! |---|---|
+//! | `n` | the callee runs on a new stack, that of one of its activations |
+//! | `s` | it runs on the caller's: not yet |
+//! | `p` | registers that a function preserves are kept, cleared for the callee, and restored |
+//! | `m` | they are left alone: caller and callee trust each other |
+//!
+//! | letter | words | the caller gives | the other side gets |
+//! |---|---|---|---|
+//! | `i` | 1 | a word | the word |
+//! | `c` | 1 | anything | the constant of the entry (calls only) |
+//! | `t` | 1 | anything | the processor's time stamp |
+//! | `x1` to `x8` | 1 to 8 | a structure of so many words | the structure |
+//! | `b` | 1 | a length of up to 4,096 bytes | the length, and so many bytes of the message area, copied in units of 8 |
+//! | `d` | 1 | the index of an entry, 0 = none | the index where its copy stands, 0 = none |
+//! | `g` | 2 | the index of a service, and a badge | the index where a new call entry to it stands, and 0 |
+//! | `k` | 0 | nothing | the constant of the entry, in the register of the status (calls only) |
+//! | `w`, `r`, `a` | 1 | a window, a window to read, pages that are torn away | not yet |
+//!
+//! Words are counted from 0. The first nine travel in registers ([`abi::registers`]); further ones stand at the begin of the message
+//! area, before the bytes of `b`. What is not passed arrives as zeros.
+
+/// Words that a call or its return passes at most.
+pub const MAX_WORDS: usize = 16;
+/// Of these, the first ones, which travel in registers.
+pub const REGISTER_WORDS: usize = 9;
+/// Letters of parameters, and letters of results, at most.
+pub const MAX_LETTERS: usize = 10;
+/// Bytes that a specification has at most.
+pub const MAX_BYTES: usize = 48;
+
+/// What of the caller's registers the portal keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// `p`: those that a function preserves. They are kept, cleared for the callee, and restored.
+    Preserved,
+    /// `m`: only where to go on. The caller trusts the callee with the others, and to preserve them.
+    Minimal,
+}
+
+/// What is done with one parameter or result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Letter {
+    /// `i`.
+    Word,
+    /// `c`.
+    Constant,
+    /// `t`.
+    Time,
+    /// `x`, and of how many words.
+    Structure(u8),
+    /// `b`.
+    Bytes,
+    /// `d`.
+    Delegated,
+    /// `g`.
+    Minted,
+    /// `k`.
+    Badge,
+}
+
+impl Letter {
+    /// Words that it takes.
+    pub const fn words(self) -> usize {
+        match self {
+            Self::Badge => 0,
+            Self::Minted => 2,
+            Self::Structure(words) => words as usize,
+            _ => 1,
+        }
+    }
+}
+
+/// Why a specification cannot be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// The first letter is neither `n` nor `s`.
+    NoStack,
+    /// The second letter is neither `p` nor `m`.
+    NoState,
+    /// No such letter.
+    Unknown,
+    /// A letter whose portals are not made yet: `s`, `w`, `r`, `a`.
+    NotYet,
+    /// `x` without a digit from 1 to 8.
+    NoSize,
+    /// It is there already, and there can be one of them only: of `b`, of `d` and `g` together, of `c` and `k` together.
+    Twice,
+    /// It is about the entry, which a return does not know: `c` and `k` behind `>`.
+    NotInReturn,
+    /// It would be a word in the message area: only `i` and `x` are there.
+    NotInArea,
+    /// More words than [`MAX_WORDS`].
+    TooManyWords,
+    /// More letters than [`MAX_LETTERS`], or more bytes than [`MAX_BYTES`].
+    TooLong,
+}
+
+impl Why {
+    /// For people.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::NoStack => "the first letter is n (a new stack) or s (a shared one)",
+            Self::NoState => "the second letter is p (preserved registers are kept) or m (minimal state)",
+            Self::Unknown => "there is no such letter",
+            Self::NotYet => "shared stacks, windows and torn pages are not made yet",
+            Self::NoSize => "x is followed by its number of words, 1 to 8",
+            Self::Twice => "a call or return has one of these at most: b; d or g; c or k",
+            Self::NotInReturn => "a return has no entry whose constant it could pass",
+            Self::NotInArea => "behind the ninth word are only i and x",
+            Self::TooManyWords => "16 words are passed at most",
+            Self::TooLong => "10 letters are followed at most, 48 bytes in all",
+        }
+    }
+}
+
+/// A specification that cannot be: at which byte, and why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// From 0.
+    pub at: usize,
+    /// Why.
+    pub why: Why,
+}
+
+impl core::fmt::Display for Refusal {
+    fn fmt(&self, to: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(to, "letter {}: {}", self.at + 1, self.why.text())
+    }
+}
+
+/// The letters of a call, or of a return.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Letters {
+    letters: [Letter; MAX_LETTERS],
+    count: u8,
+    words: u8,
+}
+
+impl Letters {
+    const NONE: Self = Self { letters: [Letter::Word; MAX_LETTERS], count: 0, words: 0 };
+
+    /// Each letter, with the number of its first word.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, Letter)> {
+        let letters = self.letters.iter().take(self.count as usize);
+        letters.scan(0, |word, letter| {
+            let first = *word;
+            *word += letter.words();
+            Some((first, *letter))
+        })
+    }
+    /// Words that are passed.
+    pub const fn words(&self) -> usize {
+        self.words as usize
+    }
+    /// Words that are passed in registers.
+    pub fn in_registers(&self) -> usize {
+        self.words().min(REGISTER_WORDS)
+    }
+    /// Words that are passed in the message area.
+    pub fn in_area(&self) -> usize {
+        self.words() - self.in_registers()
+    }
+    /// The first word of the letter for which this holds.
+    pub fn find(&self, is: impl Fn(Letter) -> bool) -> Option<usize> {
+        self.iter().find(|(_, letter)| is(*letter)).map(|(word, _)| word)
+    }
+    /// The word with the number of bytes.
+    pub fn bytes(&self) -> Option<usize> {
+        self.find(|letter| letter == Letter::Bytes)
+    }
+    /// The word with the index of an entry that goes along.
+    pub fn entry(&self) -> Option<usize> {
+        self.find(|letter| matches!(letter, Letter::Delegated | Letter::Minted))
+    }
+    /// Whether the constant of the entry arrives as badge.
+    pub fn has_badge(&self) -> bool {
+        self.find(|letter| letter == Letter::Badge).is_some()
+    }
+
+    fn add(&mut self, letter: Letter) -> Result<(), Why> {
+        let alike = |other: Letter| match letter {
+            Letter::Bytes => other == Letter::Bytes,
+            Letter::Delegated | Letter::Minted => matches!(other, Letter::Delegated | Letter::Minted),
+            Letter::Constant | Letter::Badge => matches!(other, Letter::Constant | Letter::Badge),
+            _ => false,
+        };
+        if self.find(alike).is_some() {
+            return Err(Why::Twice);
+        }
+        let words = self.words() + letter.words();
+        if words > MAX_WORDS {
+            return Err(Why::TooManyWords);
+        }
+        if words > REGISTER_WORDS && !matches!(letter, Letter::Word | Letter::Structure(_) | Letter::Badge) {
+            return Err(Why::NotInArea);
+        }
+        *self.letters.get_mut(self.count as usize).ok_or(Why::TooLong)? = letter;
+        self.count += 1;
+        self.words = words as u8;
+        Ok(())
+    }
+}
+
+/// What a portal does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Specification {
+    /// What is kept.
+    pub state: State,
+    /// There.
+    pub call: Letters,
+    /// And back.
+    pub result: Letters,
+}
+
+impl Specification {
+    /// Reads a specification.
+    pub fn parse(text: &[u8]) -> Result<Self, Refusal> {
+        let refuse = |at, why| Err(Refusal { at, why });
+        if text.len() > MAX_BYTES {
+            return refuse(MAX_BYTES, Why::TooLong);
+        }
+        match text.first() {
+            Some(b'n') => {}
+            Some(b's') => return refuse(0, Why::NotYet),
+            _ => return refuse(0, Why::NoStack),
+        }
+        let state = match text.get(1) {
+            Some(b'p') => State::Preserved,
+            Some(b'm') => State::Minimal,
+            _ => return refuse(1, Why::NoState),
+        };
+        let (mut call, mut result, mut returns) = (Letters::NONE, Letters::NONE, false);
+        let mut at = 2;
+        while let Some(byte) = text.get(at) {
+            let size = text.get(at + 1).filter(|digit| (b'1'..=b'8').contains(digit));
+            let letter = match byte {
+                b'>' if !returns => {
+                    (returns, at) = (true, at + 1);
+                    continue;
+                }
+                b'i' => Letter::Word,
+                b't' => Letter::Time,
+                b'b' => Letter::Bytes,
+                b'd' => Letter::Delegated,
+                b'g' => Letter::Minted,
+                b'c' | b'k' if returns => return refuse(at, Why::NotInReturn),
+                b'c' => Letter::Constant,
+                b'k' => Letter::Badge,
+                b'x' => match size {
+                    Some(digit) => Letter::Structure(digit - b'0'),
+                    None => return refuse(at, Why::NoSize),
+                },
+                b'w' | b'r' | b'a' => return refuse(at, Why::NotYet),
+                _ => return refuse(at, Why::Unknown),
+            };
+            let list = if returns { &mut result } else { &mut call };
+            list.add(letter).map_err(|why| Refusal { at, why })?;
+            at += if *byte == b'x' { 2 } else { 1 };
+        }
+        Ok(Self { state, call, result })
+    }
+
+    /// Whether caller and callee must trust each other.
+    pub fn needs_trust(&self) -> bool {
+        self.state == State::Minimal
+    }
+}

@@ -1,0 +1,308 @@
+//! Portals for AArch64: their listings, and what they do, run by an interpreter against what a crossing ought to do.
+#![allow(missing_docs)]
+
+mod common;
+mod crossing;
+mod listing;
+
+use common::{CODE, CPU, End, Memory, OFFSETS, Registers, ZEROS};
+use portalgen::{Code, Extent, Listener, Specification, aarch64};
+
+const WORDS: [usize; 9] = [0, 1, 2, 4, 5, 21, 22, 23, 24];
+const OTHERS: [usize; 13] = [3, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18];
+
+fn write(specification: &Specification, listener: impl Listener) -> (Vec<u8>, Extent) {
+    assert!(aarch64::fits(&OFFSETS));
+    let mut bytes = vec![0; 4096];
+    let mut code = Code::new(&mut bytes, CODE, listener);
+    let extent = aarch64::write(&mut code, specification, &common::NUCLEUS);
+    assert!(code.fits());
+    bytes.truncate(extent.length);
+    (bytes, extent)
+}
+
+struct Lines<'a> {
+    bytes: &'a [u8],
+    at: u64,
+}
+
+impl listing::Disassembler for Lines<'_> {
+    fn next(&mut self) -> Option<(usize, String)> {
+        let (word, rest) = self.bytes.split_first_chunk::<4>()?;
+        let word = u32::from_le_bytes(*word);
+        let opcode = disarm64::decoder::decode(word).unwrap_or_else(|| panic!("{word:#x} is no instruction"));
+        let mut text = String::new();
+        disarm64::format_insn::format_insn_pc(self.at, &mut text, &opcode).expect("text");
+        (self.bytes, self.at) = (rest, self.at + 4);
+        Some((4, named(&text)))
+    }
+}
+
+/// The text with names in place of distances and addresses.
+fn named(text: &str) -> String {
+    let text = text.trim().replace("\t\t", " ").replace('\t', " ").replace(", lsl #0x0", "").replace("  ", " ");
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    if let Some((before, address)) = text.rsplit_once(' ')
+        && let Some(address) = number(address)
+    {
+        let name =
+            common::target_name(address).map_or_else(|| format!("{:+}", address.wrapping_sub(CODE)), String::from);
+        return format!("{before} {name}");
+    }
+    let Some((before, rest)) = text.split_once(", #") else { return text };
+    let (Some(digits), true) = (rest.strip_suffix(']'), before.contains("[x1") || before.contains("[x8")) else {
+        return text;
+    };
+    match number(digits).and_then(|offset| common::name_of(offset as i64)) {
+        Some(name) => format!("{before}, {name}]"),
+        None => text,
+    }
+}
+
+#[test]
+fn listings() {
+    listing::compare(
+        "aarch64",
+        |specification, parts| write(specification, parts),
+        |bytes| Box::new(Lines { bytes, at: CODE }),
+    );
+}
+
+/// A processor that knows the instructions of portals and no others.
+#[derive(Clone)]
+struct Processor {
+    x: [u64; 31],
+    /// Below, equal: of the last comparison.
+    flags: (bool, bool),
+    root: u64,
+    link: u64,
+    stack: u64,
+    pointer: u64,
+    time: u64,
+}
+
+impl Processor {
+    fn get(&self, register: u32) -> u64 {
+        self.x.get(register as usize).copied().unwrap_or(0)
+    }
+    fn base(&self, register: u32) -> u64 {
+        self.x.get(register as usize).copied().unwrap_or(ZEROS)
+    }
+    fn set(&mut self, register: u32, value: u64) {
+        if let Some(place) = self.x.get_mut(register as usize) {
+            *place = value;
+        }
+    }
+    fn subtract(&mut self, one: u64, other: u64) -> u64 {
+        self.flags = (one < other, one == other);
+        one.wrapping_sub(other)
+    }
+    fn run(&mut self, bytes: &[u8], at: usize, memory: &mut Memory) -> (End, usize) {
+        let (mut at, mut count) = (CODE + at as u64, 0);
+        loop {
+            let place = (at - CODE) as usize;
+            let word = bytes.get(place..place + 4).unwrap_or_else(|| panic!("out of the code at {at:#x}"));
+            let word = u32::from_le_bytes(word.try_into().expect("four bytes"));
+            count += 1;
+            let signed = |value: u32, bits: u32| ((value << (32 - bits)) as i32 >> (32 - bits)) as i64 as u64;
+            let (d, n, t2, m) = (word & 31, word >> 5 & 31, word >> 10 & 31, word >> 16 & 31);
+            let imm12 = (word >> 10 & 0xfff) as u64;
+            let mut next = at + 4;
+            let short = || at.wrapping_add(signed(word >> 5 & 0x7_ffff, 19) << 2);
+            match word {
+                _ if word & 0x3fc0_0000 == 0x3940_0000 => {
+                    let size = 1 << (word >> 30);
+                    let value = memory.read(self.base(n) + imm12 * size, size as usize);
+                    self.set(d, value);
+                }
+                _ if word & 0x3fc0_0000 == 0x3900_0000 => {
+                    let size = 1 << (word >> 30);
+                    memory.write(self.base(n) + imm12 * size, size as usize, self.get(d));
+                }
+                _ if word & 0xffe0_fc00 == 0xf860_6800 => {
+                    let value = memory.read(self.base(n).wrapping_add(self.get(m)), 8);
+                    self.set(d, value);
+                }
+                _ if word & 0xffe0_fc00 == 0xf820_6800 => {
+                    memory.write(self.base(n).wrapping_add(self.get(m)), 8, self.get(d))
+                }
+                _ if matches!(word >> 22, 0b10_1010_0010..=0b10_1010_0101) => {
+                    let (loads, after) = (word >> 22 & 1 == 1, word >> 23 & 3 == 1);
+                    let by = signed(word >> 15 & 0x7f, 7).wrapping_mul(8);
+                    let base = self.base(n);
+                    let address = if after { base } else { base.wrapping_add(by) };
+                    if loads {
+                        let values = [memory.read(address, 8), memory.read(address + 8, 8)];
+                        self.set(d, values[0]);
+                        self.set(t2, values[1]);
+                    } else {
+                        memory.write(address, 8, self.get(d));
+                        memory.write(address + 8, 8, self.get(t2));
+                    }
+                    if after {
+                        self.set(n, base.wrapping_add(by));
+                    }
+                }
+                _ if word & 0xffff_fc00 == 0xc89f_fc00 => memory.write(self.base(n), 8, self.get(d)),
+                _ if word & 0xffff_fc00 == 0x889f_fc00 => memory.write(self.base(n), 4, self.get(d)),
+                _ if word & 0xffe0_fc00 == 0xaa00_0000 => self.set(d, self.get(n) | self.get(m)),
+                _ if word & 0xffe0_fc00 == 0x8b00_0000 => self.set(d, self.get(n).wrapping_add(self.get(m))),
+                _ if word & 0xffc0_0000 == 0x9100_0000 => self.set(d, self.base(n).wrapping_add(imm12)),
+                _ if word & 0xffc0_0000 == 0x1140_0000 => {
+                    self.set(d, (self.get(n) as u32).wrapping_add((imm12 as u32) << 12).into())
+                }
+                _ if word & 0xffc0_0000 == 0xf100_0000 => {
+                    let value = self.subtract(self.get(n), imm12);
+                    self.set(d, value);
+                }
+                _ if word & 0xffe0_fc1f == 0xeb00_001f => drop(self.subtract(self.get(n), self.get(m))),
+                _ if word & 0xffc0_001f == 0x7140_001f => drop(self.subtract(self.get(n) as u32 as u64, imm12 << 12)),
+                _ if word & 0xffe0_0000 == 0x5280_0000 => self.set(d, (word >> 5 & 0xffff).into()),
+                _ if word & 0xffc0_fc00 == 0xd340_fc00 => self.set(d, self.get(n) >> (word >> 16 & 63)),
+                _ if word & 0xfff0_0000 == 0xd530_0000 => {
+                    let value = match word >> 5 & 0x7fff {
+                        0x4201 => self.link,
+                        0x4208 => self.stack,
+                        0x5e82 => self.pointer,
+                        0x5f02 => self.time,
+                        other => panic!("no system register {other:#x}"),
+                    };
+                    self.set(d, value);
+                }
+                _ if word & 0xfff0_0000 == 0xd510_0000 => {
+                    let value = self.get(d);
+                    match word >> 5 & 0x7fff {
+                        0x4100 => self.root = value,
+                        0x4200 => assert_eq!(value, 0, "flags"),
+                        0x4201 => self.link = value,
+                        0x4208 => self.stack = value,
+                        0x5e82 => self.pointer = value,
+                        other => panic!("no system register {other:#x}"),
+                    }
+                }
+                _ if word & 0x9f00_0000 == 0x1000_0000 => {
+                    let distance = signed((word >> 5 & 0x7_ffff) << 2 | word >> 29 & 3, 21);
+                    self.set(d, at.wrapping_add(distance));
+                }
+                _ if word & 0xfc00_0000 == 0x1400_0000 => next = at.wrapping_add(signed(word & 0x3ff_ffff, 26) << 2),
+                _ if word & 0xff00_0010 == 0x5400_0000 => {
+                    let (below, equal) = self.flags;
+                    let jumps = match word & 15 {
+                        1 => !equal,
+                        2 => !below,
+                        3 => below,
+                        8 => !below && !equal,
+                        other => panic!("no condition {other}"),
+                    };
+                    if jumps {
+                        next = short();
+                    }
+                }
+                _ if word & 0xff00_0000 == 0xb400_0000 => {
+                    if self.get(d) == 0 {
+                        next = short();
+                    }
+                }
+                _ if word & 0xff00_0000 == 0xb500_0000 => {
+                    if self.get(d) != 0 {
+                        next = short();
+                    }
+                }
+                _ if word & 0xff00_0000 == 0x3600_0000 => {
+                    if self.get(d) >> (word >> 19 & 31) & 1 == 0 {
+                        next = at.wrapping_add(signed(word >> 5 & 0x3fff, 14) << 2);
+                    }
+                }
+                0xd69f_03e0 => return (End::Left(self.user()), count),
+                _ => panic!("portals have no {word:#010x}"),
+            }
+            if !(CODE..CODE + bytes.len() as u64).contains(&next) {
+                return (End::Jumped(next), count);
+            }
+            at = next;
+        }
+    }
+    fn user(&self) -> Registers {
+        Registers {
+            pc: self.link,
+            sp: self.stack,
+            status: self.x[8],
+            words: WORDS.map(|register| self.x[register]),
+            preserved: self.x[19..].to_vec(),
+            others: OTHERS.map(|register| self.x[register]).to_vec(),
+            pointer: self.pointer,
+        }
+    }
+}
+
+impl crossing::Isa for Processor {
+    const PRESERVED: usize = 12;
+    const SPOILS: bool = false;
+    const LOOPS: bool = true;
+    const WORDS_IN_PRESERVED: [Option<usize>; 9] = [None, None, None, None, None, Some(2), Some(3), Some(4), Some(5)];
+
+    fn write(specification: &Specification) -> (Vec<u8>, Extent) {
+        write(specification, ())
+    }
+    fn start(user: &Registers, entry_or_activation: u64, is_call: bool, time: u64) -> Self {
+        let (link, stack, pointer) = (user.pc, user.sp, user.pointer);
+        let mut it = Self { x: [0; 31], flags: (false, false), root: 0, link, stack, pointer, time };
+        it.x[19..].copy_from_slice(&user.preserved);
+        for (register, value) in OTHERS.iter().zip(&user.others) {
+            it.x[*register] = *value;
+        }
+        for (register, value) in WORDS.iter().zip(user.words) {
+            it.x[*register] = value;
+        }
+        (it.x[8], it.x[16]) = (user.status, CPU);
+        it.x[if is_call { 8 } else { 15 }] = entry_or_activation;
+        it
+    }
+    fn run(&mut self, bytes: &[u8], at: usize, memory: &mut Memory) -> (End, usize) {
+        Processor::run(self, bytes, at, memory)
+    }
+    fn user(&self) -> Registers {
+        Processor::user(self)
+    }
+    fn root(&self) -> u64 {
+        self.root
+    }
+    fn saved_preserved(memory: &mut Memory, activation: u64) -> Vec<u64> {
+        OFFSETS
+            .activation_preserved
+            .iter()
+            .flat_map(|field| [memory.get(activation, *field), memory.get(activation, field + 8)])
+            .collect()
+    }
+    fn save_preserved(memory: &mut Memory, activation: u64, registers: &[u64]) {
+        for (field, pair) in OFFSETS.activation_preserved.iter().zip(registers.chunks(2)) {
+            memory.set(activation, *field, pair[0]);
+            memory.set(activation, field + 8, pair[1]);
+        }
+    }
+}
+
+#[test]
+fn words_travel_in_the_registers_of_the_abi() {
+    use abi::registers::{AARCH64_MORE_WORDS, AARCH64_WORDS};
+    let names = WORDS.map(|register| format!("x{register}"));
+    assert_eq!(names.to_vec(), [AARCH64_WORDS.as_slice(), &AARCH64_MORE_WORDS].concat());
+}
+
+#[test]
+fn calls_do_what_they_ought_to() {
+    crossing::calls::<Processor>();
+}
+
+#[test]
+fn returns_do_what_they_ought_to() {
+    crossing::returns::<Processor>();
+}
+
+#[test]
+fn instructions_are_those_of_the_listing() {
+    crossing::counted::<Processor>("aarch64");
+}

@@ -1,0 +1,329 @@
+//! A nucleus for portals to run in: objects in memory that is checked at each access, and what a crossing ought to do to them.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use portalgen::specification::REGISTER_WORDS;
+use portalgen::{Letter, Nucleus, Offsets, Specification, State};
+
+macro_rules! offsets {
+    ($($name:ident = $value:expr,)* ; $($array:ident = $values:expr),*) => {
+        pub const OFFSETS: Offsets = Offsets { $($name: $value,)* $($array: $values,)* };
+        /// The name of what stands so many bytes behind the begin of its object; all but the first ones are behind another number.
+        pub fn name_of(offset: i64) -> Option<String> {
+            $(if offset != 0 && offset == $value { return Some(stringify!($name).replacen('_', ".", 1)); })*
+            $(if let Some(place) = $values.iter().position(|value: &i32| *value as i64 == offset) {
+                return Some(format!("{}+{}", stringify!($array).replacen('_', ".", 1), place));
+            })*
+            None
+        }
+    };
+}
+
+offsets! {
+    cpu_domain = 0, cpu_thread = 8, cpu_activation = 0x110, cpu_table = 0x118, cpu_limit = 0x120, cpu_share = 0x128,
+    domain_table = 0x1e0, domain_limit = 0x1e8, domain_root = 0x218, domain_as_caller = 0x220, domain_as_callee = 0x228,
+    domain_slow = 0x230, share_pool = 0, share_crossings = 0x268,
+    thread_top = 0,
+    entry_object = 0x408, entry_word0 = 0x1f0, entry_word1 = 0x1f8, entry_pairs = 0x420,
+    activation_frame = 0, activation_state = 1, activation_next = 0x108, activation_caller = 0x130, activation_thread = 0x138,
+    activation_callee = 0x140, activation_domain = 0x148, activation_stack = 0x150, activation_area = 0x158, activation_back = 0x160,
+    activation_pc = 0x168, activation_sp = 0x170, activation_pointer = 0x178,
+    ; activation_preserved = [0x180, 0x190, 0x1a0, 0x1b0, 0x1c0, 0x1d0]
+}
+
+const BASE: u64 = 0xffff_ffff_c000_0000;
+pub const CALL_SLOWLY: u64 = BASE - 0x1000;
+pub const RETURN_SLOWLY: u64 = BASE - 0x2000;
+pub const RETURN_SPOILED: u64 = BASE - 0x3000;
+pub const RETURN_KEPT: u64 = BASE - 0x4000;
+pub const REFUSE_CALL: u64 = BASE - 0x5000;
+pub const REFUSE_RETURN: u64 = BASE - 0x6000;
+/// Where the code stands.
+pub const CODE: u64 = BASE;
+
+pub const CALLING: u16 = 2 | 2 << 8;
+pub const TOP: u8 = 1;
+pub const FREE: u8 = 0;
+pub const DEEPEST: u32 = 31 << 16;
+
+pub const NUCLEUS: Nucleus = Nucleus {
+    offsets: OFFSETS,
+    calling: CALLING,
+    top: TOP,
+    free: FREE,
+    deepest: DEEPEST,
+    call_slowly: CALL_SLOWLY,
+    return_slowly: RETURN_SLOWLY,
+    return_slowly_spoiled: RETURN_SPOILED,
+    return_slowly_kept: RETURN_KEPT,
+    refuse_call: REFUSE_CALL,
+    refuse_return: REFUSE_RETURN,
+};
+
+/// The name of a place in the nucleus where portal code may go on.
+pub fn target_name(address: u64) -> Option<&'static str> {
+    Some(match address {
+        CALL_SLOWLY => "call_slowly",
+        RETURN_SLOWLY => "return_slowly",
+        RETURN_SPOILED => "return_slowly_spoiled",
+        RETURN_KEPT => "return_slowly_kept",
+        REFUSE_CALL => "refuse_call",
+        REFUSE_RETURN => "refuse_return",
+        _ => return None,
+    })
+}
+
+/// Specifications whose listings are checked in.
+pub const TABLE: [&[u8]; 8] =
+    [b"npciii>i", b"nmciii>i", b"npkx5b>x5b", b"nmkib>ib", b"npkiid>ig", b"npkx8i>x8", b"npkx8x6>x8x4", b"npct>t"];
+
+/// Objects.
+pub const CPU: u64 = 0x10_0000;
+pub const CALLER: u64 = 0x20_0000;
+pub const CALLEE: u64 = 0x30_0000;
+pub const THREAD: u64 = 0x40_0000;
+pub const ENTRY: u64 = 0x50_0000;
+pub const BELOW: u64 = 0x60_0000;
+pub const ABOVE: u64 = 0x70_0000;
+pub const NEXT: u64 = 0x78_0000;
+pub const AREA_BELOW: u64 = 0x80_0000;
+pub const AREA_ABOVE: u64 = 0x90_0000;
+/// Bytes of each but areas.
+const BYTES: u64 = 0x600;
+/// Two words of zeros, above the kernel stack of AArch64.
+pub const ZEROS: u64 = 0xa0_0000;
+/// What stands behind a domain for each CPU lies behind it.
+pub const SHARE: u64 = 0x300;
+
+pub const OBJECTS: [(&str, u64, u64); 10] = [
+    ("zeros", ZEROS, 16),
+    ("cpu", CPU, BYTES),
+    ("caller", CALLER, BYTES),
+    ("callee", CALLEE, BYTES),
+    ("thread", THREAD, BYTES),
+    ("entry", ENTRY, BYTES),
+    ("activation below", BELOW, BYTES),
+    ("activation above", ABOVE, BYTES),
+    ("area below", AREA_BELOW, 4096),
+    ("area above", AREA_ABOVE, 4096),
+];
+
+/// Memory: whatever is not in an object cannot be reached.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Memory {
+    objects: Vec<Vec<u8>>,
+    /// Accesses that should not have been.
+    pub wrong: Vec<String>,
+    /// Bytes of each area that may be touched.
+    pub reach: u64,
+}
+
+impl Memory {
+    pub fn new() -> Self {
+        let objects = OBJECTS.iter().map(|(_, _, bytes)| vec![0; *bytes as usize]).collect();
+        Self { objects, wrong: Vec::new(), reach: 4096 }
+    }
+    fn find(&mut self, address: u64, bytes: u64, how: &str) -> Option<(usize, usize)> {
+        assert!(self.wrong.len() < 100, "many wrong accesses: {:?}", self.wrong.first());
+        let found = OBJECTS.iter().position(|(_, start, all)| (*start..=start + all - bytes).contains(&address));
+        let Some(object) = found else {
+            self.wrong.push(format!("{how} at {address:#x}"));
+            return None;
+        };
+        let (name, start, _) = OBJECTS[object];
+        if name.starts_with("area") && address + bytes > start + self.reach {
+            self.wrong.push(format!("{how} of {name}, byte {}", address - start));
+        }
+        if matches!(name, "entry" | "zeros") && how == "write" {
+            self.wrong.push(format!("write of {name}"));
+        }
+        Some((object, (address - start) as usize))
+    }
+    pub fn read(&mut self, address: u64, bytes: usize) -> u64 {
+        let Some((object, at)) = self.find(address, bytes as u64, "read") else { return 0 };
+        let mut value = [0; 8];
+        value[..bytes].copy_from_slice(&self.objects[object][at..at + bytes]);
+        u64::from_le_bytes(value)
+    }
+    pub fn write(&mut self, address: u64, bytes: usize, value: u64) {
+        let Some((object, at)) = self.find(address, bytes as u64, "write") else { return };
+        self.objects[object][at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+    }
+    /// A field.
+    pub fn get(&mut self, object: u64, field: i32) -> u64 {
+        self.read(object + field as u64, 8)
+    }
+    pub fn set(&mut self, object: u64, field: i32, value: u64) {
+        let how = (self.wrong.len(), self.reach);
+        self.reach = 4096;
+        let (at, bytes) = (object + field as u64, value.to_le_bytes());
+        for (byte, value) in bytes.into_iter().enumerate() {
+            if let Some((object, at)) = self.find(at + byte as u64, 1, "set") {
+                self.objects[object][at] = value;
+            }
+        }
+        self.wrong.truncate(how.0);
+        self.reach = how.1;
+    }
+    /// Objects that differ, with the first byte that does.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let pairs = self.objects.iter().zip(&other.objects).zip(OBJECTS);
+        pairs
+            .filter_map(|((one, other), (name, ..))| {
+                let at = one.iter().zip(other).position(|(one, other)| one != other)?;
+                let at8 = at / 8 * 8;
+                let word = |bytes: &[u8]| u64::from_le_bytes(bytes[at8..at8 + 8].try_into().expect("eight bytes"));
+                let field = name_of(at8 as i64).unwrap_or_default();
+                Some(format!("{name}, byte {at:#x} ({field}): {:#x}, not {:#x}", word(one), word(other)))
+            })
+            .collect()
+    }
+}
+
+/// What a user has in registers, whatever the ISA calls them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Registers {
+    pub pc: u64,
+    pub sp: u64,
+    /// Status, badge.
+    pub status: u64,
+    pub words: [u64; REGISTER_WORDS],
+    /// What a function preserves, in the order of the ISA.
+    pub preserved: Vec<u64>,
+    /// All other general registers, the control word included.
+    pub others: Vec<u64>,
+    pub pointer: u64,
+}
+
+/// How code ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum End {
+    /// In user mode.
+    Left(Registers),
+    /// In the nucleus.
+    Jumped(u64),
+}
+
+/// Numbers to draw from.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn any(&mut self) -> u64 {
+        // A permutation of 64-bit numbers (splitmix64).
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.any() % end
+    }
+    pub fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+}
+
+/// What stands before a crossing, in a way that it can be made unless something is drawn that prevents it.
+pub fn prepare(random: &mut Random) -> Memory {
+    let mut memory = Memory::new();
+    for (name, start, bytes) in OBJECTS {
+        if !matches!(name, "entry" | "zeros") {
+            (0..bytes as i32 / 8).for_each(|word| memory.set(start, word * 8, random.any()));
+        }
+    }
+    let o = &OFFSETS;
+    let (one, other) = (random.below(4) + 1, random.below(4) + 1);
+    let fields = [
+        (CPU, o.cpu_domain, CALLER),
+        (CPU, o.cpu_thread, THREAD),
+        (CPU, o.cpu_activation, BELOW),
+        (CPU, o.cpu_share, SHARE),
+        (CALLER, o.domain_as_caller, one),
+        (CALLEE, o.domain_as_callee, other << 32),
+        (CALLER, o.domain_slow, 0),
+        (CALLEE, o.domain_slow, 0),
+        (CALLEE, SHARE as i32 + o.share_pool, ABOVE),
+        (ENTRY, o.entry_object, CALLEE),
+        (ENTRY, o.entry_pairs, one | other << 32),
+        (ENTRY, o.entry_word0, random.any() >> 20),
+        (ENTRY, o.entry_word1, random.any()),
+        (BELOW, o.activation_frame, 1 << 8 | random.below(31) << 16),
+        (BELOW, o.activation_area, AREA_BELOW),
+        (BELOW, o.activation_domain, CALLER),
+        (ABOVE, o.activation_area, AREA_ABOVE),
+        (ABOVE, o.activation_domain, CALLEE),
+        (ABOVE, o.activation_next, if random.once_in(2) { NEXT } else { 0 }),
+        (ABOVE, o.activation_frame, 0),
+        (CALLER, SHARE as i32 + o.share_pool, random.any()),
+    ];
+    for (object, field, value) in fields {
+        memory.set(object, field, value);
+    }
+    memory
+}
+
+/// What prevents that a call is made here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Obstacle {
+    None,
+    /// Another caller, or another callee, than the entry's verdict is about; or one of them is special.
+    Flow,
+    NoActivation,
+    Deep,
+    /// Too many bytes.
+    Long,
+    /// An entry goes along.
+    Entry,
+    /// A return: something became special, or somebody waits.
+    Special,
+}
+
+/// The specification of a random portal: as text.
+pub fn any_specification(random: &mut Random) -> String {
+    let letters = |random: &mut Random, all: &[&str]| -> String {
+        (0..random.below(6)).map(|_| all[random.below(all.len() as u64) as usize]).collect()
+    };
+    loop {
+        let state = if random.once_in(3) { "nm" } else { "np" };
+        let call = letters(random, &["i", "c", "k", "t", "b", "d", "g", "x1", "x2", "x3", "x5", "x8", "i", "i"]);
+        let result = letters(random, &["i", "t", "b", "d", "g", "x1", "x4", "x8", "i"]);
+        let text = format!("{state}{call}>{result}");
+        if Specification::parse(text.as_bytes()).is_ok() {
+            return text;
+        }
+    }
+}
+
+/// Words of the other side, from those of this one.
+pub fn passed(
+    letters: &portalgen::Letters,
+    words: [u64; REGISTER_WORDS],
+    constant: u64,
+    time: u64,
+) -> [u64; REGISTER_WORDS] {
+    let mut arrive = [0; REGISTER_WORDS];
+    for (first, letter) in letters.iter() {
+        for word in (first..first + letter.words()).filter(|word| *word < REGISTER_WORDS) {
+            arrive[word] = match letter {
+                Letter::Constant => constant,
+                Letter::Time => time,
+                _ => words[word],
+            };
+        }
+    }
+    arrive
+}
+
+/// Copies what goes along in message areas.
+pub fn pass_area(memory: &mut Memory, letters: &portalgen::Letters, words: &[u64; REGISTER_WORDS], from: u64, to: u64) {
+    let bytes = letters.bytes().map_or(0, |word| words[word]).div_ceil(8);
+    for word in 0..letters.in_area() as i32 + bytes as i32 {
+        let value = memory.get(from, word * 8);
+        memory.set(to, word * 8, value);
+    }
+}
+
+/// Whether preserved registers are kept and cleared.
+pub fn keeps(specification: &Specification) -> bool {
+    specification.state == State::Preserved
+}

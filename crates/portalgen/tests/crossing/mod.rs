@@ -1,0 +1,367 @@
+//! What a crossing ought to do, against what the code does: over random specifications, registers and obstacles.
+
+use crate::common::*;
+use portalgen::specification::REGISTER_WORDS;
+use portalgen::{Extent, Letter, Specification};
+use proptest::prelude::*;
+
+/// A processor, and the code that is made for it.
+pub trait Isa: Sized + Clone {
+    /// Registers that a function preserves, besides the stack pointer.
+    const PRESERVED: usize;
+    /// A return uses some of them before it knows whether it can be made.
+    const SPOILS: bool;
+    /// Bytes are copied in a loop of instructions.
+    const LOOPS: bool;
+    /// Words that travel in one of these.
+    const WORDS_IN_PRESERVED: [Option<usize>; REGISTER_WORDS];
+
+    fn write(specification: &Specification) -> (Vec<u8>, Extent);
+    /// In the nucleus, with what a user had in registers.
+    fn start(user: &Registers, entry_or_activation: u64, is_call: bool, time: u64) -> Self;
+    fn run(&mut self, bytes: &[u8], at: usize, memory: &mut Memory) -> (End, usize);
+    fn user(&self) -> Registers;
+    /// The page tables.
+    fn root(&self) -> u64;
+    fn saved_preserved(memory: &mut Memory, activation: u64) -> Vec<u64>;
+    fn save_preserved(memory: &mut Memory, activation: u64, registers: &[u64]);
+}
+
+/// Any registers of a user.
+fn any_user<I: Isa>(random: &mut Random) -> Registers {
+    let mut user = Registers {
+        pc: random.any() >> 20,
+        sp: random.any(),
+        status: random.any(),
+        words: [0; REGISTER_WORDS].map(|_| random.any()),
+        preserved: (0..I::PRESERVED).map(|_| random.any()).collect(),
+        others: (0..16).map(|_| random.any()).collect(),
+        pointer: random.any(),
+    };
+    for (word, place) in I::WORDS_IN_PRESERVED.iter().enumerate() {
+        if let Some(place) = place {
+            user.preserved[*place] = user.words[word];
+        }
+    }
+    user
+}
+
+/// Whether a preserved register has a word for the other side.
+fn carries<I: Isa>(letters: &portalgen::Letters, place: usize) -> bool {
+    I::WORDS_IN_PRESERVED[..letters.in_registers()].contains(&Some(place))
+}
+
+/// Draws lengths and entries that can be passed, or cannot.
+fn draw_words(random: &mut Random, letters: &portalgen::Letters, user: &mut [u64; REGISTER_WORDS], obstacle: Obstacle) {
+    if let Some(word) = letters.bytes() {
+        let room = 4096 - 8 * letters.in_area() as u64;
+        user[word] = match random.below(3) {
+            0 => random.below(room + 1),
+            1 => random.below(65.min(room + 1)),
+            _ => room,
+        };
+        if obstacle == Obstacle::Long {
+            user[word] = [room + 1, 1 << 32, u64::MAX, room + 1 + random.any() % 5000][random.below(4) as usize];
+        }
+    }
+    if let Some(word) = letters.entry() {
+        user[word] = if obstacle == Obstacle::Entry { random.any() | 1 } else { 0 };
+    }
+}
+
+/// Message bytes that may be touched.
+fn reach(letters: &portalgen::Letters, words: &[u64; REGISTER_WORDS]) -> u64 {
+    8 * letters.in_area() as u64 + letters.bytes().map_or(0, |word| words[word].min(4096).next_multiple_of(8))
+}
+
+fn draw_obstacle(random: &mut Random, all: &[Obstacle]) -> Obstacle {
+    if random.once_in(2) { Obstacle::None } else { all[random.below(all.len() as u64) as usize] }
+}
+
+fn same(found: &Memory, expected: &Memory, what: &str) {
+    let differences = found.differences(expected);
+    assert!(differences.is_empty(), "{what}: {differences:#?}");
+}
+
+fn one_call<I: Isa>(seed: u64) {
+    let mut random = Random(seed);
+    let text = any_specification(&mut random);
+    let specification = Specification::parse(text.as_bytes()).expect("a specification");
+    let letters = &specification.call;
+    let mut obstacle = draw_obstacle(
+        &mut random,
+        &[Obstacle::Flow, Obstacle::NoActivation, Obstacle::Deep, Obstacle::Long, Obstacle::Entry],
+    );
+    if obstacle == Obstacle::Long && letters.bytes().is_none()
+        || obstacle == Obstacle::Entry && letters.entry().is_none()
+    {
+        obstacle = Obstacle::None;
+    }
+    let mut memory = prepare(&mut random);
+    let mut user = any_user::<I>(&mut random);
+    draw_words(&mut random, letters, &mut user.words, obstacle);
+    for (word, place) in I::WORDS_IN_PRESERVED.iter().enumerate() {
+        if let Some(place) = place {
+            user.preserved[*place] = user.words[word];
+        }
+    }
+    let o = &OFFSETS;
+    match obstacle {
+        Obstacle::Flow => {
+            let (object, field) = [(CALLER, o.domain_as_caller), (CALLEE, o.domain_as_callee), (ENTRY, o.entry_pairs)]
+                [random.below(3) as usize];
+            let value = memory.get(object, field) ^ 1 << random.below(64);
+            memory.set(object, field, value);
+            let mark = memory.get(CALLER, o.domain_as_caller) | memory.get(CALLEE, o.domain_as_callee);
+            if mark == memory.get(ENTRY, o.entry_pairs) {
+                // The bit was set on the other side, too.
+                return;
+            }
+        }
+        Obstacle::NoActivation => memory.set(CALLEE, SHARE as i32 + o.share_pool, 0),
+        Obstacle::Deep => memory.set(BELOW, o.activation_frame, 1 << 8 | 31 << 16),
+        _ => {}
+    }
+    let before = memory.clone();
+    let (bytes, extent) = I::write(&specification);
+    let time = random.any();
+    let mut processor = I::start(&user, ENTRY, true, time);
+    memory.reach = reach(letters, &user.words);
+    let (end, _) = processor.run(&bytes, extent.call, &mut memory);
+    assert!(memory.wrong.is_empty(), "{text}: {:?}", memory.wrong);
+    memory.reach = 4096;
+
+    let mut expected = before.clone();
+    if obstacle == Obstacle::Long {
+        assert_eq!(end, End::Jumped(REFUSE_CALL), "{text}");
+        same(&memory, &before, &text);
+        let left = processor.user();
+        assert_eq!((left.words, &left.preserved, left.sp), (user.words, &user.preserved, user.sp), "{text}: refused");
+        return;
+    }
+    // What the caller keeps.
+    expected.set(BELOW, o.activation_pc, user.pc);
+    expected.set(BELOW, o.activation_sp, user.sp);
+    let kept = I::saved_preserved(&mut memory, BELOW);
+    if keeps(&specification) {
+        assert_eq!(kept, user.preserved, "{text}: saved");
+    }
+    I::save_preserved(&mut expected, BELOW, &kept);
+    let pointer = memory.get(BELOW, o.activation_pointer);
+    if user.pointer != 0 && pointer == user.pointer {
+        expected.set(BELOW, o.activation_pointer, pointer);
+    }
+    if obstacle != Obstacle::None {
+        assert_eq!(end, End::Jumped(CALL_SLOWLY), "{text}: {obstacle:?}");
+        same(&memory, &expected, &text);
+        assert_eq!(processor.user().words[..5], user.words[..5], "{text}: words for the long way");
+        return;
+    }
+    let End::Left(left) = end else { panic!("{text}: {end:x?}") };
+    let constant = memory.get(ENTRY, o.entry_word1);
+    // The objects of the nucleus.
+    let next = expected.get(ABOVE, o.activation_next);
+    let frame = expected.get(BELOW, o.activation_frame);
+    let crossings = expected.get(CALLER, SHARE as i32 + o.share_crossings).wrapping_add(1);
+    let [table, limit, root] = [o.domain_table, o.domain_limit, o.domain_root].map(|field| expected.get(CALLEE, field));
+    for (object, field, value) in [
+        (CALLEE, SHARE as i32 + o.share_pool, next),
+        (CALLER, SHARE as i32 + o.share_crossings, crossings),
+        (ABOVE, o.activation_caller, BELOW),
+        (ABOVE, o.activation_thread, THREAD),
+        (ABOVE, o.activation_back, CODE + extent.back as u64),
+        (BELOW, o.activation_callee, ABOVE),
+        (THREAD, o.thread_top, ABOVE),
+        (CPU, o.cpu_activation, ABOVE),
+        (CPU, o.cpu_domain, CALLEE),
+        (CPU, o.cpu_table, table),
+        (CPU, o.cpu_limit, limit),
+    ] {
+        expected.set(object, field, value);
+    }
+    expected.write(ABOVE + o.activation_frame as u64, 4, (frame & 0xffff_ffff) + (1 << 16));
+    expected.write(BELOW + o.activation_frame as u64, 2, CALLING.into());
+    pass_area(&mut expected, letters, &user.words, AREA_BELOW, AREA_ABOVE);
+    same(&memory, &expected, &text);
+    assert_eq!(processor.root(), root, "{text}: the page tables");
+    // The callee's registers.
+    let arrive = passed(letters, user.words, constant, time);
+    let minimal = !keeps(&specification);
+    let expected = Registers {
+        pc: memory.get(ENTRY, o.entry_word0),
+        sp: memory.get(ABOVE, o.activation_stack),
+        status: if letters.has_badge() { constant } else { 0 },
+        words: arrive,
+        preserved: (0..I::PRESERVED).map(|_| 0).collect(),
+        others: left.others.iter().map(|_| 0).collect(),
+        pointer: 0,
+    };
+    compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), &text);
+}
+
+/// Compares what arrives; `through` are preserved registers that are neither kept nor cleared.
+fn compare_users<I: Isa>(
+    left: &Registers,
+    mut expected: Registers,
+    letters: &portalgen::Letters,
+    through: Option<&Vec<u64>>,
+    text: &str,
+) {
+    for place in 0..I::PRESERVED {
+        if let Some(values) = through {
+            expected.preserved[place] = values[place];
+        }
+        if carries::<I>(letters, place) {
+            let word = I::WORDS_IN_PRESERVED.iter().position(|other| *other == Some(place)).expect("carries");
+            expected.preserved[place] = expected.words[word];
+        } else if let Some(word) = I::WORDS_IN_PRESERVED.iter().position(|other| *other == Some(place)) {
+            expected.words[word] = expected.preserved[place];
+        }
+    }
+    assert_eq!(left, &expected, "{text}");
+}
+
+fn one_return<I: Isa>(seed: u64) {
+    let mut random = Random(seed);
+    let text = any_specification(&mut random);
+    let specification = Specification::parse(text.as_bytes()).expect("a specification");
+    let letters = &specification.result;
+    let mut obstacle = draw_obstacle(&mut random, &[Obstacle::Special, Obstacle::Long, Obstacle::Entry]);
+    if obstacle == Obstacle::Long && letters.bytes().is_none()
+        || obstacle == Obstacle::Entry && letters.entry().is_none()
+    {
+        obstacle = Obstacle::None;
+    }
+    let o = &OFFSETS;
+    let mut memory = prepare(&mut random);
+    let pool = if random.once_in(2) { NEXT } else { 0 };
+    for (object, field, value) in [
+        (CPU, o.cpu_domain, CALLEE),
+        (CPU, o.cpu_activation, ABOVE),
+        (CALLEE, SHARE as i32 + o.share_pool, pool),
+        (ABOVE, o.activation_caller, BELOW),
+        (ABOVE, o.activation_frame, 1 << 8 | 3 << 16),
+        (BELOW, o.activation_frame, CALLING as u64 | 2 << 16),
+        (BELOW, o.activation_callee, ABOVE),
+    ] {
+        memory.set(object, field, value);
+    }
+    if obstacle == Obstacle::Special {
+        let domain = [CALLER, CALLEE][random.below(2) as usize];
+        memory.write(domain + o.domain_slow as u64, 1, 1 << random.below(8));
+    }
+    let caller = any_user::<I>(&mut random);
+    memory.set(BELOW, o.activation_pc, caller.pc);
+    memory.set(BELOW, o.activation_sp, caller.sp);
+    memory.set(BELOW, o.activation_pointer, caller.pointer);
+    I::save_preserved(&mut memory, BELOW, &caller.preserved);
+    let mut user = any_user::<I>(&mut random);
+    draw_words(&mut random, letters, &mut user.words, obstacle);
+    for (word, place) in I::WORDS_IN_PRESERVED.iter().enumerate() {
+        if let Some(place) = place {
+            user.preserved[*place] = user.words[word];
+        }
+    }
+    let before = memory.clone();
+    let (bytes, extent) = I::write(&specification);
+    let time = random.any();
+    let mut processor = I::start(&user, ABOVE, false, time);
+    memory.reach = reach(letters, &user.words);
+    let (end, _) = processor.run(&bytes, extent.back, &mut memory);
+    assert!(memory.wrong.is_empty(), "{text}: {:?}", memory.wrong);
+    memory.reach = 4096;
+    let mut expected = before.clone();
+    match obstacle {
+        Obstacle::Long | Obstacle::Entry => {
+            let target = if obstacle == Obstacle::Long { REFUSE_RETURN } else { RETURN_SLOWLY };
+            assert_eq!(end, End::Jumped(target), "{text}");
+            same(&memory, &before, &text);
+            let left = processor.user();
+            assert_eq!((left.words, &left.preserved, left.sp), (user.words, &user.preserved, user.sp), "{text}");
+            return;
+        }
+        Obstacle::Special => {
+            let target = match keeps(&specification) {
+                _ if !I::SPOILS => RETURN_SLOWLY,
+                true => RETURN_SPOILED,
+                false => RETURN_KEPT,
+            };
+            assert_eq!(end, End::Jumped(target), "{text}");
+            assert_eq!(processor.user().words, user.words, "{text}: words for the long way");
+            let kept = I::saved_preserved(&mut memory, ABOVE);
+            I::save_preserved(&mut expected, ABOVE, &kept);
+            same(&memory, &expected, &text);
+            return;
+        }
+        _ => {}
+    }
+    let End::Left(left) = end else { panic!("{text}: {end:x?}") };
+    let kept = I::saved_preserved(&mut memory, ABOVE);
+    I::save_preserved(&mut expected, ABOVE, &kept);
+    let [table, limit, root] = [o.domain_table, o.domain_limit, o.domain_root].map(|field| expected.get(CALLER, field));
+    for (object, field, value) in [
+        (ABOVE, o.activation_next, pool),
+        (CALLEE, SHARE as i32 + o.share_pool, ABOVE),
+        (THREAD, o.thread_top, BELOW),
+        (CPU, o.cpu_activation, BELOW),
+        (CPU, o.cpu_domain, CALLER),
+        (CPU, o.cpu_table, table),
+        (CPU, o.cpu_limit, limit),
+    ] {
+        expected.set(object, field, value);
+    }
+    expected.write(ABOVE + o.activation_state as u64, 1, FREE.into());
+    expected.write(BELOW + o.activation_state as u64, 1, TOP.into());
+    pass_area(&mut expected, letters, &user.words, AREA_ABOVE, AREA_BELOW);
+    same(&memory, &expected, &text);
+    assert_eq!(processor.root(), root, "{text}: the page tables");
+    let minimal = !keeps(&specification);
+    let expected = Registers {
+        pc: caller.pc,
+        sp: caller.sp,
+        status: 0,
+        words: passed(letters, user.words, 0, time),
+        preserved: caller.preserved.clone(),
+        others: left.others.iter().map(|_| 0).collect(),
+        pointer: left.pointer,
+    };
+    compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), &text);
+}
+
+const CASES: u32 = if cfg!(debug_assertions) { 1_000 } else { 40_000 };
+
+pub fn calls<I: Isa>() {
+    proptest!(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }, |(seed: u64)| one_call::<I>(seed));
+}
+
+pub fn returns<I: Isa>() {
+    proptest!(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }, |(seed: u64)| one_return::<I>(seed));
+}
+
+/// A call executes the instructions of its listing and no others, if no bytes go along.
+pub fn counted<I: Isa>(isa: &str) {
+    for text in TABLE {
+        let specification = Specification::parse(text).expect("a specification");
+        let name = String::from_utf8_lossy(text).replace('>', "-");
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/{isa}-{name}.txt"));
+        let listing = std::fs::read_to_string(path).expect("a listing");
+        let counts: Vec<usize> =
+            listing.lines().filter_map(|line| line.trim().strip_suffix(" instructions")?.parse().ok()).collect();
+        let mut random = Random(1);
+        let mut memory = prepare(&mut random);
+        let mut user = any_user::<I>(&mut random);
+        for letters in [&specification.call, &specification.result] {
+            draw_words(&mut random, letters, &mut user.words, Obstacle::None);
+            let lengths = letters.iter().filter(|(_, letter)| *letter == Letter::Bytes);
+            lengths.for_each(|(word, _)| user.words[word] = 8);
+        }
+        let has_loop = |letters: &portalgen::Letters| I::LOOPS && letters.bytes().is_some();
+        let (bytes, extent) = I::write(&specification);
+        let (end, count) = I::start(&user, ENTRY, true, 0).run(&bytes, extent.call, &mut memory);
+        assert!(matches!(end, End::Left(_)), "{name}");
+        assert!(count == counts[1] || has_loop(&specification.call), "{name}: call: {count}");
+        let (end, count) = I::start(&user, ABOVE, false, 0).run(&bytes, extent.back, &mut memory);
+        assert!(matches!(end, End::Left(_)), "{name}");
+        assert!(count == counts[0] || has_loop(&specification.result), "{name}: return: {count}");
+    }
+}

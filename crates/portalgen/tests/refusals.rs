@@ -1,0 +1,97 @@
+//! Specifications that cannot be: at which letter, and why; and that no text makes the parser or the generators panic.
+#![allow(missing_docs)]
+
+mod common;
+
+use portalgen::specification::{MAX_BYTES, MAX_WORDS};
+use portalgen::{Code, Letter, Refusal, Specification, State, Why, aarch64, x86_64};
+use proptest::prelude::*;
+
+#[test]
+fn each_refusal_has_its_place_and_reason() {
+    let long = [b"np".as_slice(), &[b'i'; 1000]].concat();
+    let cases: &[(&[u8], usize, Why)] = &[
+        (b"", 0, Why::NoStack),
+        (b"pn", 0, Why::NoStack),
+        (b"sm", 0, Why::NotYet),
+        (b"n", 1, Why::NoState),
+        (b"ni", 1, Why::NoState),
+        (b"npz", 2, Why::Unknown),
+        (b"np>>", 3, Why::Unknown),
+        (b"npi i", 3, Why::Unknown),
+        (b"np3", 2, Why::Unknown),
+        (b"npiw", 3, Why::NotYet),
+        (b"npr", 2, Why::NotYet),
+        (b"np>a", 3, Why::NotYet),
+        (b"npx", 2, Why::NoSize),
+        (b"npx0", 2, Why::NoSize),
+        (b"npx9", 2, Why::NoSize),
+        (b"npbib", 4, Why::Twice),
+        (b"npdg", 3, Why::Twice),
+        (b"npck", 3, Why::Twice),
+        (b"npcc", 3, Why::Twice),
+        (b"np>bb", 4, Why::Twice),
+        (b"np>c", 3, Why::NotInReturn),
+        (b"np>k", 3, Why::NotInReturn),
+        (b"npx8id>", 5, Why::NotInArea),
+        (b"npx8g", 4, Why::NotInArea),
+        (b"np>x8ib", 6, Why::NotInArea),
+        (b"npx8x8i", 6, Why::TooManyWords),
+        (b"npiiiiiiiiiii", 12, Why::TooLong),
+        (&long, MAX_BYTES, Why::TooLong),
+    ];
+    for (text, at, why) in cases {
+        let name = String::from_utf8_lossy(text);
+        assert_eq!(Specification::parse(text), Err(Refusal { at: *at, why: *why }), "{name}");
+    }
+    let refusal = Refusal { at: 3, why: Why::NotYet };
+    assert_eq!(refusal.to_string(), "letter 4: shared stacks, windows and torn pages are not made yet");
+}
+
+#[test]
+fn letters_mean_what_they_say() {
+    let specification = Specification::parse(b"nmcix3bdi>it").expect("a specification");
+    assert_eq!(specification.state, State::Minimal);
+    assert!(specification.needs_trust());
+    let call: Vec<_> = specification.call.iter().collect();
+    use Letter::{Bytes, Constant, Delegated, Structure, Time, Word};
+    assert_eq!(call, [(0, Constant), (1, Word), (2, Structure(3)), (5, Bytes), (6, Delegated), (7, Word)]);
+    assert_eq!(specification.result.iter().collect::<Vec<_>>(), [(0, Word), (1, Time)]);
+    assert_eq!(
+        (specification.call.words(), specification.call.bytes(), specification.call.entry()),
+        (8, Some(5), Some(6))
+    );
+    assert!(!Specification::parse(b"npkiii>i").expect("a specification").needs_trust());
+    let large = Specification::parse(b"npx8x8>").expect("a specification");
+    assert_eq!((large.call.words(), large.call.in_registers(), large.call.in_area()), (MAX_WORDS, 9, 7));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_it_panic(text in proptest::collection::vec(any::<u8>(), 0..60)) {
+        let _ = Specification::parse(&text);
+    }
+
+    #[test]
+    fn likely_texts_are_refused_within_or_made(text in "[ns][pm][icxbdgkt1-8>]{0,16}", room in 0_usize..1200) {
+        match Specification::parse(text.as_bytes()) {
+            Err(Refusal { at, .. }) => prop_assert!(at < text.len()),
+            Ok(specification) => {
+                // Where there is too little room nothing is written beyond it, and the length is the same.
+                for write in [x86_64::write, aarch64::write] {
+                    let lengths = [room, 4096].map(|room| {
+                        let mut bytes = vec![0xaa; room];
+                        let mut code = Code::new(&mut bytes, common::CODE, ());
+                        let extent = write(&mut code, &specification, &common::NUCLEUS);
+                        assert_eq!(code.fits(), extent.length <= room);
+                        extent.length
+                    });
+                    prop_assert_eq!(lengths[0], lengths[1]);
+                    prop_assert!(lengths[0] <= 1024, "{} bytes", lengths[0]);
+                }
+            }
+        }
+    }
+}

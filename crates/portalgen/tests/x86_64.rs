@@ -1,0 +1,313 @@
+//! Portals for x86-64: their listings, and what they do, run by an interpreter against what a crossing ought to do.
+#![allow(missing_docs)]
+
+mod common;
+mod crossing;
+mod listing;
+
+use common::{CODE, CPU, End, Memory, Registers};
+use iced_x86::{
+    Code as Instruction, Decoder, DecoderOptions, Formatter, IntelFormatter, Mnemonic, OpKind, Register as R,
+};
+use iced_x86::{SymbolResolver, SymbolResult};
+use portalgen::{Code, Extent, Listener, Specification, x86_64};
+
+const WORDS: [R; 9] = [R::RDI, R::RSI, R::RDX, R::R8, R::R9, R::R12, R::R13, R::R14, R::R15];
+const PRESERVED: [R; 6] = [R::RBX, R::RBP, R::R12, R::R13, R::R14, R::R15];
+
+fn write(specification: &Specification, listener: impl Listener) -> (Vec<u8>, Extent) {
+    let mut bytes = vec![0; 4096];
+    let mut code = Code::new(&mut bytes, CODE, listener);
+    let extent = x86_64::write(&mut code, specification, &common::NUCLEUS);
+    assert!(code.fits());
+    bytes.truncate(extent.length);
+    (bytes, extent)
+}
+
+struct Names;
+
+impl SymbolResolver for Names {
+    fn symbol(
+        &mut self,
+        instruction: &iced_x86::Instruction,
+        _: u32,
+        _: Option<u32>,
+        address: u64,
+        _: u32,
+    ) -> Option<SymbolResult<'_>> {
+        let name = match common::target_name(address) {
+            Some(name) => name.to_string(),
+            None if instruction.memory_base() == R::RIP => "back".to_string(),
+            None if matches!(instruction.memory_base(), R::R12 | R::R13) => return None,
+            None if address == 0 && instruction.memory_index() != R::None => "share.pool".to_string(),
+            None if address == 0 => match instruction.memory_base() {
+                R::None => "cpu.domain".to_string(),
+                _ if instruction.op0_kind() == OpKind::Memory && instruction.op1_register() == R::RCX => {
+                    "thread.top".to_string()
+                }
+                _ => "activation.frame".to_string(),
+            },
+            None if instruction.memory_displacement64() == address => common::name_of(address as i64)?,
+            None => return None,
+        };
+        Some(SymbolResult::with_string(address, name))
+    }
+}
+
+struct Lines<'a> {
+    bytes: &'a [u8],
+    at: u64,
+}
+
+impl listing::Disassembler for Lines<'_> {
+    fn next(&mut self) -> Option<(usize, String)> {
+        if self.bytes.is_empty() {
+            return None;
+        }
+        let instruction = Decoder::with_ip(64, self.bytes, self.at, DecoderOptions::NONE).decode();
+        assert!(!instruction.is_invalid(), "no instruction at {:#x}", self.at);
+        let mut formatter = IntelFormatter::with_options(Some(Box::new(Names)), None);
+        formatter.options_mut().set_space_after_operand_separator(true);
+        formatter.options_mut().set_hex_prefix("0x");
+        formatter.options_mut().set_hex_suffix("");
+        formatter.options_mut().set_rip_relative_addresses(true);
+        let mut text = String::new();
+        formatter.format(&instruction, &mut text);
+        (self.bytes, self.at) = (&self.bytes[instruction.len()..], self.at + instruction.len() as u64);
+        Some((instruction.len(), text))
+    }
+}
+
+#[test]
+fn listings() {
+    listing::compare(
+        "x86_64",
+        |specification, parts| {
+            let (bytes, extent) = write(specification, parts);
+            (bytes, extent)
+        },
+        |bytes| Box::new(Lines { bytes, at: CODE }),
+    );
+}
+
+/// A processor that knows the instructions of portals and no others.
+#[derive(Clone)]
+struct Processor {
+    registers: [u64; 16],
+    below_or_equal: (bool, bool),
+    time: u64,
+    root: u64,
+    in_user: bool,
+}
+
+impl Processor {
+    fn get(&self, register: R) -> u64 {
+        let value = self.registers[register.full_register().number()];
+        match register.size() {
+            8 => value,
+            size => value & ((1 << (8 * size)) - 1),
+        }
+    }
+    fn set(&mut self, register: R, value: u64) {
+        let place = &mut self.registers[register.full_register().number()];
+        *place = match register.size() {
+            8 => value,
+            4 => value as u32 as u64,
+            1 => *place & !0xff | value & 0xff,
+            size => panic!("a register of {size} bytes"),
+        };
+    }
+    fn address(&self, instruction: &iced_x86::Instruction) -> u64 {
+        let base = match instruction.memory_base() {
+            R::None => 0,
+            R::RIP => return instruction.ip_rel_memory_address(),
+            base => self.get(base),
+        };
+        let index = if instruction.memory_index() == R::None { 0 } else { self.get(instruction.memory_index()) };
+        let segment = if instruction.segment_prefix() == R::GS { CPU } else { 0 };
+        base.wrapping_add(index).wrapping_add(instruction.memory_displacement64()).wrapping_add(segment)
+    }
+    fn operand(&mut self, instruction: &iced_x86::Instruction, number: u32, memory: &mut Memory) -> u64 {
+        match instruction.op_kind(number) {
+            OpKind::Register => self.get(instruction.op_register(number)),
+            OpKind::Memory => memory.read(self.address(instruction), instruction.memory_size().size()),
+            _ => instruction.immediate(number),
+        }
+    }
+    fn store(&mut self, instruction: &iced_x86::Instruction, value: u64, memory: &mut Memory) {
+        match instruction.op_kind(0) {
+            OpKind::Register => self.set(instruction.op_register(0), value),
+            OpKind::Memory => memory.write(self.address(instruction), instruction.memory_size().size(), value),
+            kind => panic!("a result to {kind:?}"),
+        }
+    }
+    /// Runs from the byte `at` on; gives how it ended, and how many instructions that took.
+    fn run(&mut self, bytes: &[u8], at: usize, memory: &mut Memory) -> (End, usize) {
+        let mut at = CODE + at as u64;
+        let mut count = 0;
+        loop {
+            let Some(rest) = bytes.get((at - CODE) as usize..) else { panic!("out of the code at {at:#x}") };
+            let instruction = Decoder::with_ip(64, rest, at, DecoderOptions::NONE).decode();
+            count += 1;
+            at = instruction.next_ip();
+            let i = &instruction;
+            match instruction.mnemonic() {
+                Mnemonic::Mov if instruction.code() == Instruction::Mov_cr_r64 => {
+                    assert_eq!(i.op_register(0), R::CR3);
+                    self.root = self.get(i.op_register(1));
+                }
+                Mnemonic::Mov | Mnemonic::Movzx => {
+                    let value = self.operand(i, 1, memory);
+                    self.store(i, value, memory);
+                }
+                Mnemonic::Lea => {
+                    let value = self.address(i);
+                    self.store(i, value, memory);
+                }
+                Mnemonic::Xchg => {
+                    let (one, other) = (i.op_register(0), i.op_register(1));
+                    let values = (self.get(one), self.get(other));
+                    self.set(one, values.1);
+                    self.set(other, values.0);
+                }
+                Mnemonic::Or | Mnemonic::Xor | Mnemonic::Add => {
+                    let (one, other) = (self.operand(i, 0, memory), self.operand(i, 1, memory));
+                    let value = match instruction.mnemonic() {
+                        Mnemonic::Or => one | other,
+                        Mnemonic::Xor => one ^ other,
+                        _ => one.wrapping_add(other),
+                    };
+                    self.below_or_equal = (false, value == 0);
+                    self.store(i, value, memory);
+                }
+                Mnemonic::Shr | Mnemonic::Shl => {
+                    let (value, by) = (self.operand(i, 0, memory), self.operand(i, 1, memory));
+                    let value = if instruction.mnemonic() == Mnemonic::Shr { value >> by } else { value << by };
+                    self.store(i, value, memory);
+                }
+                Mnemonic::Inc => {
+                    let value = self.operand(i, 0, memory).wrapping_add(1);
+                    self.store(i, value, memory);
+                }
+                Mnemonic::Cmp => {
+                    let (one, other) = (self.operand(i, 0, memory), self.operand(i, 1, memory));
+                    self.below_or_equal = (one < other, one == other);
+                }
+                Mnemonic::Test => {
+                    let value = self.operand(i, 0, memory) & self.operand(i, 1, memory);
+                    self.below_or_equal = (false, value == 0);
+                }
+                Mnemonic::Jne | Mnemonic::Je | Mnemonic::Jae | Mnemonic::Ja | Mnemonic::Jmp => {
+                    let (below, equal) = self.below_or_equal;
+                    let jumps = match instruction.mnemonic() {
+                        Mnemonic::Jne => !equal,
+                        Mnemonic::Je => equal,
+                        Mnemonic::Jae => !below,
+                        Mnemonic::Ja => !below && !equal,
+                        _ => true,
+                    };
+                    if jumps {
+                        return (End::Jumped(instruction.near_branch64()), count);
+                    }
+                }
+                Mnemonic::Movsq => {
+                    assert!(instruction.has_rep_prefix());
+                    count += self.get(R::RCX).saturating_sub(1) as usize;
+                    while self.get(R::RCX) != 0 {
+                        let value = memory.read(self.get(R::RSI), 8);
+                        memory.write(self.get(R::RDI), 8, value);
+                        self.set(R::RSI, self.get(R::RSI) + 8);
+                        self.set(R::RDI, self.get(R::RDI) + 8);
+                        self.set(R::RCX, self.get(R::RCX) - 1);
+                    }
+                }
+                Mnemonic::Rdtsc => {
+                    self.set(R::RAX, self.time & 0xffff_ffff);
+                    self.set(R::RDX, self.time >> 32);
+                }
+                Mnemonic::Swapgs => self.in_user = true,
+                Mnemonic::Sysret | Mnemonic::Sysretq => {
+                    assert!(self.in_user, "without swapgs");
+                    assert_eq!(self.get(R::R11), 0x202, "flags");
+                    return (End::Left(self.user()), count);
+                }
+                other => panic!("portals have no {other:?}"),
+            }
+        }
+    }
+    fn user(&self) -> Registers {
+        Registers {
+            pc: self.get(R::RCX),
+            sp: self.get(R::RSP),
+            status: self.get(R::RAX),
+            words: WORDS.map(|register| self.get(register)),
+            preserved: PRESERVED.iter().map(|register| self.get(*register)).collect(),
+            others: vec![self.get(R::R10)],
+            pointer: 0,
+        }
+    }
+}
+
+impl crossing::Isa for Processor {
+    const PRESERVED: usize = 6;
+    const SPOILS: bool = true;
+    const LOOPS: bool = false;
+    const WORDS_IN_PRESERVED: [Option<usize>; 9] = [None, None, None, None, None, Some(2), Some(3), Some(4), Some(5)];
+
+    fn write(specification: &Specification) -> (Vec<u8>, Extent) {
+        write(specification, ())
+    }
+    fn start(user: &Registers, entry_or_activation: u64, is_call: bool, time: u64) -> Self {
+        let mut it = Self { registers: [0; 16], below_or_equal: (false, false), time, root: 0, in_user: false };
+        for (register, value) in PRESERVED.iter().zip(&user.preserved) {
+            it.set(*register, *value);
+        }
+        for (register, value) in WORDS.iter().zip(user.words) {
+            it.set(*register, value);
+        }
+        it.set(R::RCX, user.pc);
+        it.set(R::RSP, user.sp);
+        it.set(R::R10, user.others[0]);
+        it.set(if is_call { R::RAX } else { R::R11 }, entry_or_activation);
+        it
+    }
+    fn run(&mut self, bytes: &[u8], at: usize, memory: &mut Memory) -> (End, usize) {
+        Processor::run(self, bytes, at, memory)
+    }
+    fn user(&self) -> Registers {
+        Processor::user(self)
+    }
+    fn root(&self) -> u64 {
+        self.root
+    }
+    fn saved_preserved(memory: &mut Memory, activation: u64) -> Vec<u64> {
+        common::OFFSETS.activation_preserved.iter().map(|field| memory.get(activation, *field)).collect()
+    }
+    fn save_preserved(memory: &mut Memory, activation: u64, registers: &[u64]) {
+        for (field, value) in common::OFFSETS.activation_preserved.iter().zip(registers) {
+            memory.set(activation, *field, *value);
+        }
+    }
+}
+
+#[test]
+fn words_travel_in_the_registers_of_the_abi() {
+    use abi::registers::{X86_64_MORE_WORDS, X86_64_WORDS};
+    let names = WORDS.map(|register| format!("{register:?}").to_lowercase());
+    assert_eq!(names.to_vec(), [X86_64_WORDS.as_slice(), &X86_64_MORE_WORDS].concat());
+}
+
+#[test]
+fn calls_do_what_they_ought_to() {
+    crossing::calls::<Processor>();
+}
+
+#[test]
+fn returns_do_what_they_ought_to() {
+    crossing::returns::<Processor>();
+}
+
+#[test]
+fn instructions_are_those_of_the_listing() {
+    crossing::counted::<Processor>("x86_64");
+}
