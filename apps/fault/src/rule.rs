@@ -102,7 +102,7 @@ pub const ALL: &[Crime] = &[
                 return Ok(());
             }
         }
-        // What was refused left nothing behind.
+        // The refused operations left nothing behind.
         drop(below);
         op::account_move(account.entry(), Entry::ACCOUNT, 100)?;
         Err(Error::LimitReached)

@@ -51,7 +51,7 @@ impl<'a, L: Listener> Code<'a, L> {
 }
 
 impl<L> Sink for Code<'_, L> {
-    /// What does not fit is counted and not written.
+    /// Bytes that do not fit are counted and not written.
     #[inline]
     fn put(&mut self, more: &[u8]) {
         if let Some(place) = self.bytes.get_mut(self.length..self.length + more.len()) {
@@ -77,9 +77,9 @@ pub struct Offsets {
     pub domain_table: i32,
     pub domain_limit: i32,
     pub domain_root: i32,
-    /// What the caller adds to the mark that an entry must have for the crossing to be done here: its label-pair id.
+    /// The caller's half of the mark that the entry of a crossing must have: its label-pair id.
     pub domain_as_caller: i32,
-    /// What the callee adds: the same, 32 bits higher. Any other bit that is set in one of the two makes the crossing take the long way.
+    /// The callee's half: its label-pair id, 32 bits higher. Any other bit that is set in one of the two sends the crossing to the slow path.
     pub domain_as_callee: i32,
     pub domain_slow: i32,
     pub share_pool: i32,
@@ -122,9 +122,9 @@ pub struct Nucleus {
     pub free: u8,
     /// A frame word (frame, state, depth in the high half) from this on: the chain is as long as it may be.
     pub deepest: u32,
-    /// The long way of a call: the caller's activation has the registers that a function preserves, and where to go on.
+    /// The slow path of a call: the caller's activation has the registers that a function preserves, and where to go on.
     pub call_slowly: u64,
-    /// The long way of a return: all registers are the callee's but rax, rcx, r10 and r11 (the activation).
+    /// The slow path of a return: all registers are the callee's but rax, rcx, r10 and r11 (the activation).
     pub return_slowly: u64,
     /// The same, where the nucleus has used rbx and rbp, which nobody needs.
     pub return_slowly_spoiled: u64,

@@ -35,7 +35,7 @@ pub const MAX_LETTERS: usize = 10;
 /// Bytes that a specification has at most.
 pub const MAX_BYTES: usize = 48;
 
-/// What of the caller's registers the portal keeps.
+/// Registers of the caller that the portal keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// `p`: those that a function preserves. They are kept, cleared for the callee, and restored.
@@ -44,7 +44,7 @@ pub enum State {
     Minimal,
 }
 
-/// What is done with one parameter or result.
+/// The treatment of one parameter or result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Letter {
     /// `i`.
@@ -208,10 +208,10 @@ impl Letters {
     }
 }
 
-/// What a portal does.
+/// A specification: stack, state, parameters and results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Specification {
-    /// What is kept.
+    /// Registers that are kept.
     pub state: State,
     /// There.
     pub call: Letters,

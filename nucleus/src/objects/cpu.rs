@@ -18,7 +18,7 @@ pub struct Cpu {
     pub own: Cell<Link<Cpu>>,
     /// Where the running flow of control keeps its registers.
     pub activation: Cell<Link<Activation>>,
-    /// The running domain's table, and its bytes minus those of an entry.
+    /// The running domain's table, and its bytes minus one.
     pub table: Cell<usize>,
     /// See `table`.
     pub limit: Cell<usize>,

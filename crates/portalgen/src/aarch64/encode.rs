@@ -46,7 +46,7 @@ const LOADS: u32 = 1 << 22;
 /// Of an instruction on a pair: the address is that of the register, which goes on behind the pair.
 const STEPS: u32 = 0xa900_0000 ^ 0xa880_0000;
 
-/// What is written to a [`Sink`].
+/// The instructions: functions that write them to a [`Sink`].
 pub trait Instructions: Sink {
     /// Appends an instruction.
     fn word(&mut self, instruction: u32) {

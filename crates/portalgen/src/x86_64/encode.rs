@@ -49,7 +49,7 @@ pub enum If {
 
 const WIDE: u8 = 8;
 
-/// What is written to a [`Sink`].
+/// The instructions: functions that write them to a [`Sink`].
 pub trait Instructions: Sink {
     /// Prefixes, opcode and operands of an instruction on `place`; `rex` is [`WIDE`] for 64 bits.
     fn on(&mut self, rex: u8, opcode: &[u8], field: u8, place: Place) {

@@ -16,7 +16,7 @@ use encode::{
 
 /// Registers of the words, in their order.
 const WORDS: [Register; REGISTER_WORDS] = [RDI, RSI, RDX, R8, R9, R12, R13, R14, R15];
-/// What a function preserves besides the stack pointer.
+/// Registers that a function preserves, besides the stack pointer.
 const PRESERVED: [Register; 6] = [RBX, RBP, R12, R13, R14, R15];
 
 /// Writes call and return of a specification.

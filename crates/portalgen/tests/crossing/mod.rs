@@ -27,6 +27,15 @@ pub trait Isa: Sized + Clone {
     fn save_preserved(memory: &mut Memory, activation: u64, registers: &[u64]);
 }
 
+/// A word that travels in a preserved register is what that has.
+fn align<I: Isa>(user: &mut Registers) {
+    for (word, place) in I::WORDS_IN_PRESERVED.iter().enumerate() {
+        if let Some(place) = place {
+            user.preserved[*place] = user.words[word];
+        }
+    }
+}
+
 /// Any registers of a user.
 fn any_user<I: Isa>(random: &mut Random) -> Registers {
     let mut user = Registers {
@@ -38,11 +47,7 @@ fn any_user<I: Isa>(random: &mut Random) -> Registers {
         others: (0..16).map(|_| random.any()).collect(),
         pointer: random.any(),
     };
-    for (word, place) in I::WORDS_IN_PRESERVED.iter().enumerate() {
-        if let Some(place) = place {
-            user.preserved[*place] = user.words[word];
-        }
-    }
+    align::<I>(&mut user);
     user
 }
 
@@ -74,8 +79,14 @@ fn reach(letters: &portalgen::Letters, words: &[u64; REGISTER_WORDS]) -> u64 {
     8 * letters.in_area() as u64 + letters.bytes().map_or(0, |word| words[word].min(4096).next_multiple_of(8))
 }
 
-fn draw_obstacle(random: &mut Random, all: &[Obstacle]) -> Obstacle {
-    if random.once_in(2) { Obstacle::None } else { all[random.below(all.len() as u64) as usize] }
+/// One of the obstacles that there can be with these letters, in half of the cases.
+fn draw_obstacle(random: &mut Random, letters: &portalgen::Letters, all: &[Obstacle]) -> Obstacle {
+    let drawn = if random.once_in(2) { Obstacle::None } else { all[random.below(all.len() as u64) as usize] };
+    match drawn {
+        Obstacle::Long if letters.bytes().is_none() => Obstacle::None,
+        Obstacle::Entry if letters.entry().is_none() => Obstacle::None,
+        drawn => drawn,
+    }
 }
 
 fn same(found: &Memory, expected: &Memory, what: &str) {
@@ -88,23 +99,15 @@ fn one_call<I: Isa>(seed: u64) {
     let text = any_specification(&mut random);
     let specification = Specification::parse(text.as_bytes()).expect("a specification");
     let letters = &specification.call;
-    let mut obstacle = draw_obstacle(
+    let obstacle = draw_obstacle(
         &mut random,
+        letters,
         &[Obstacle::Flow, Obstacle::NoActivation, Obstacle::Deep, Obstacle::Long, Obstacle::Entry],
     );
-    if obstacle == Obstacle::Long && letters.bytes().is_none()
-        || obstacle == Obstacle::Entry && letters.entry().is_none()
-    {
-        obstacle = Obstacle::None;
-    }
     let mut memory = prepare(&mut random);
     let mut user = any_user::<I>(&mut random);
     draw_words(&mut random, letters, &mut user.words, obstacle);
-    for (word, place) in I::WORDS_IN_PRESERVED.iter().enumerate() {
-        if let Some(place) = place {
-            user.preserved[*place] = user.words[word];
-        }
-    }
+    align::<I>(&mut user);
     let o = &OFFSETS;
     match obstacle {
         Obstacle::Flow => {
@@ -226,12 +229,7 @@ fn one_return<I: Isa>(seed: u64) {
     let text = any_specification(&mut random);
     let specification = Specification::parse(text.as_bytes()).expect("a specification");
     let letters = &specification.result;
-    let mut obstacle = draw_obstacle(&mut random, &[Obstacle::Special, Obstacle::Long, Obstacle::Entry]);
-    if obstacle == Obstacle::Long && letters.bytes().is_none()
-        || obstacle == Obstacle::Entry && letters.entry().is_none()
-    {
-        obstacle = Obstacle::None;
-    }
+    let obstacle = draw_obstacle(&mut random, letters, &[Obstacle::Special, Obstacle::Long, Obstacle::Entry]);
     let o = &OFFSETS;
     let mut memory = prepare(&mut random);
     let pool = if random.once_in(2) { NEXT } else { 0 };
@@ -257,11 +255,7 @@ fn one_return<I: Isa>(seed: u64) {
     I::save_preserved(&mut memory, BELOW, &caller.preserved);
     let mut user = any_user::<I>(&mut random);
     draw_words(&mut random, letters, &mut user.words, obstacle);
-    for (word, place) in I::WORDS_IN_PRESERVED.iter().enumerate() {
-        if let Some(place) = place {
-            user.preserved[*place] = user.words[word];
-        }
-    }
+    align::<I>(&mut user);
     let before = memory.clone();
     let (bytes, extent) = I::write(&specification);
     let time = random.any();
