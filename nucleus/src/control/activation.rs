@@ -2,6 +2,7 @@
 
 use super::priorities;
 use crate::arch::memory;
+use crate::cpus::assembly;
 use crate::cpus::special;
 use crate::memory::frames::{self, Use};
 use crate::memory::{account, slab, space};
@@ -58,7 +59,7 @@ pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
 }
 
 fn new_fpu(domain: Ref<Domain>) -> Result<Link<FpuState>, Error> {
-    if domain.slow.get() & SLOW_FPU == 0 {
+    if domain.slow() & SLOW_FPU == 0 {
         Ok(None)
     } else {
         slab::allocate::<FpuState>(domain.account).map(|state| Some(state.share()))
@@ -81,6 +82,7 @@ fn enlist(
     activation.number = ((message - MESSAGE_START) as usize / FRAME) as u8 + 1;
     let activation = activation.share();
     activation.reset_fpu();
+    activation.set_back();
     activation.domain_next.set(domain.activations.get());
     domain.activations.set(Some(activation));
     activation
@@ -140,6 +142,11 @@ pub fn release(activation: Ref<Activation>) {
 }
 
 impl Ref<Activation> {
+    /// Its return looks what it returns to, if anything: nothing is known of that.
+    #[inline(always)]
+    pub fn set_back(self) {
+        self.back.set(assembly::return_any as *const () as usize);
+    }
     /// Floating-point registers, if there are any, are as at a start; they are not the loaded ones.
     pub fn reset_fpu(self) {
         if let Some(state) = self.fpu {

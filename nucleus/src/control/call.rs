@@ -66,10 +66,12 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     caller.wait.set(Wait::Pool);
     caller.waits_on.set(callee.address());
     callee.waiters.append(caller);
+    callee.note_waiters();
     // Who is on the short way back from there may not have seen that somebody waits now; afterwards they all see it.
     cpu::hold_up_where(held, |other| other.domain_there() == Some(callee));
     if cpu::several(held) && callee.shares().any(|share| look(&share.pool).is_some()) {
         callee.waiters.remove(caller);
+        callee.note_waiters();
         caller.wait.set(Wait::No);
         caller.leave()
     }
@@ -106,7 +108,7 @@ fn call(
         // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
         return Err(Error::Revoked);
     }
-    if entry.allowed_pairs() != caller.domain.pair as u64 | (callee.pair as u64) << 32 {
+    if entry.allowed_pairs() != caller.domain.pair() as u64 | (callee.pair() as u64) << 32 {
         return Err(Error::Flow);
     }
     if caller.depth.get() as usize + 1 >= MAX_DEPTH {
@@ -129,6 +131,7 @@ fn call(
     caller.callee.set(Some(activation));
     activation.state.set(State::Top);
     activation.caller.set(Some(caller));
+    activation.set_back();
     activation.depth.set(caller.depth.get() + 1);
     copy_message(caller, activation, control.length());
     let thread = caller.thread.get().ok_or(Error::NotRunnable)?;

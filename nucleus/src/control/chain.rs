@@ -54,6 +54,7 @@ fn release(activation: Ref<Activation>) {
 /// Lets the first who waits for an activation of `domain` call again; false if nobody does.
 pub fn wake_waiter(domain: Ref<Domain>) -> bool {
     let Some(waiter) = domain.waiters.take() else { return false };
+    domain.note_waiters();
     waiter.wait.set(Wait::No);
     deadline::clear(waiter);
     resume(waiter);
@@ -210,6 +211,7 @@ pub fn split_above(lower: Ref<Activation>) {
     let (Some(upper), thread) = (lower.callee.get(), lower.thread.get()) else { return };
     counters::all(held).splits.up();
     upper.caller.set(None);
+    upper.set_back();
     lower.callee.set(None);
     lower.state.set(State::Top);
     let mut top = upper;
@@ -334,6 +336,7 @@ pub fn stop_waiting(activation: Ref<Activation>) {
         Wait::Pool => {
             let domain = activation.awaited_domain();
             domain.waiters.remove(activation);
+            domain.note_waiters();
             if activation.frame.get() == Saved::Words {
                 // The call is not made again.
                 activation.registers.pc.update(|pc| pc + memory::SYSTEM_CALL_BYTES);

@@ -12,10 +12,10 @@ use crate::report::trace;
 /// `PeerDied`, its owner is told. Nothing runs in it from here on.
 pub fn die(domain: Ref<Domain>, status: u64) {
     let held = domain.held();
-    if domain.slow.get() & SLOW_DEAD != 0 {
+    if domain.is_dead() {
         return;
     }
-    domain.slow.update(|value| value | SLOW_DEAD);
+    domain.set_slow(SLOW_DEAD, true);
     domain.status.set(status);
     trace::died(domain);
     counters::all(held).deaths.up();

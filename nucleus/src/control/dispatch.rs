@@ -414,7 +414,7 @@ impl Ref<Activation> {
     #[inline(always)]
     pub fn is_special(self) -> bool {
         let held = self.held();
-        self.domain.slow.get() | cpu::this(held).special.get() != 0
+        self.domain.slow() | cpu::this(held).special.get() != 0
     }
     /// Makes this activation, whose thread is the running one, the running activation of the CPU.
     pub fn make_current(self) {

@@ -11,7 +11,7 @@ use abi::{Error, MAX_CPUS, MAX_SLICE_MICROSECONDS};
 use core::cell::Cell;
 
 /// The pair of labels that every domain has until there are labels.
-const ONLY_PAIR: u32 = 1;
+const ONLY_PAIR: u64 = 1;
 
 /// Slice of the thread that carries a domain's orphans.
 const ORPHAN_SLICE_MICROSECONDS: u64 = 10_000;
@@ -79,14 +79,15 @@ pub fn new(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain
             return Err(error);
         }
     };
-    (domain.root, domain.account, domain.pair) = (root, account, ONLY_PAIR);
+    (domain.root, domain.account) = (root, account);
+    domain.as_caller.set(ONLY_PAIR);
     domain.removal_cursor.set(PAGE_FAULT[0] as u32);
     domain.cpus.set(maker.map_or(u64::MAX, |maker| maker.cpus.get()));
-    domain.slow.set(if flags & abi::op::DOMAIN_FPU != 0 { SLOW_FPU } else { 0 });
     let all = ALL.get(held);
-    (domain.number, domain.parent, domain.name) = (all.count.get() + 1, maker.map_or(0, |maker| maker.number), name);
+    (domain.number, domain.name) = (all.count.get() + 1, name);
     (domain.maker, domain.depth) = (maker, depth);
     let domain = domain.share();
+    domain.set_slow(SLOW_FPU, flags & abi::op::DOMAIN_FPU != 0);
     let slice = timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS);
     let thread = match domain.begin_table().and_then(|()| thread::new_empty(domain, 0, slice, true)) {
         Ok(thread) => thread,

@@ -47,11 +47,7 @@ pub fn set_lent(activation: Ref<Activation>, priority: u8) {
 #[cold]
 fn count_lent(domain: Ref<Domain>, more: bool) {
     domain.lent.set(if more { domain.lent.get() + 1 } else { domain.lent.get() - 1 });
-    if domain.lent.get() == 0 {
-        domain.slow.update(|value| value & !SLOW_LENT);
-    } else {
-        domain.slow.update(|value| value | SLOW_LENT);
-    }
+    domain.set_slow(SLOW_LENT, domain.lent.get() != 0);
 }
 
 /// The thread in whose chain an activation is. Of one in the pool, what it says is no longer so. Another CPU may take it out of

@@ -31,6 +31,8 @@ unsafe extern "C" {
     pub fn entry_call();
     pub fn entry_return();
     pub fn entry_semaphore();
+    /// Where the return of an activation goes on of whose caller nothing is known.
+    pub fn return_any();
     /// and of kernel operations.
     pub fn op_thread_id();
     pub fn op_light();

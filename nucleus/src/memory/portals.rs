@@ -64,7 +64,7 @@ impl Content {
             word0: service.word0.get(),
             word1: badge,
             flags: service.node.flags.get() | (ceiling as u32) << CEILING_SHIFT,
-            pairs: domain.pair as u64 | (callee.pair as u64) << 32,
+            pairs: domain.pair() as u64 | (callee.pair() as u64) << 32,
         }
     }
 }

@@ -99,6 +99,8 @@ pub struct Activation {
     pub thread: Cell<Link<Thread>>,
     /// Who was called.
     pub callee: Cell<Link<Activation>>,
+    /// Where its return goes on (`entry.s`).
+    pub back: Cell<usize>,
     /// Where it runs.
     pub domain: Ref<Domain>,
     /// Top of its user stack.

@@ -4,18 +4,25 @@ use super::{Account, Activation, Entry, Mapping, Queue, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use core::cell::Cell;
 
-/// `Domain::slow`: the domain is dead.
+/// Why crossings take the long way: the domain is dead.
 pub const SLOW_DEAD: u8 = 1;
 
-/// `Domain::slow`: its activations have floating-point state.
+/// Why crossings take the long way: its activations have floating-point state.
 pub const SLOW_FPU: u8 = 2;
 
-/// `Domain::slow`: an activation has a thread pointer, where crossings do not keep that anyway.
+/// Why crossings take the long way: an activation has a thread pointer, where crossings do not keep that anyway.
 #[allow(dead_code, reason = "on some ISAs it is a register like others")]
 pub const SLOW_POINTER: u8 = 4;
 
-/// `Domain::slow`: a priority is lent to one of its activations.
+/// Why crossings take the long way: a priority is lent to one of its activations.
 pub const SLOW_LENT: u8 = 8;
+/// Why crossings take the long way: callers wait for one of its activations.
+pub const SLOW_WAITED: u8 = 16;
+
+/// Where the reasons stand in what a domain has as caller and callee: label-pair ids are below 2^24.
+const SLOW_SHIFT: u32 = 56;
+/// The byte in which they stand.
+pub const SLOW_AT: usize = core::mem::offset_of!(Domain, as_caller) + 7;
 
 /// Pages of a table that a domain keeps at hand.
 pub const NEAR_PAGES: usize = 4;
@@ -35,7 +42,7 @@ pub const fn share_at(number: usize) -> usize {
     size_of::<Domain>() + number * size_of::<Share>()
 }
 
-/// See the module. The fields up to `waiters` are used by `entry.s`, and the shares behind.
+/// See the module. The fields up to `as_callee` are used by `entry.s`, and the shares behind.
 #[repr(C)]
 pub struct Domain {
     /// The portal table: its window.
@@ -44,18 +51,25 @@ pub struct Domain {
     pub limit: Cell<usize>,
     /// Root of the page tables (CR3).
     pub root: u64,
-    /// Label-pair id.
-    pub pair: u32,
-    /// Not zero: crossings take the long way (`SLOW_*`).
-    pub slow: Cell<u8>,
+    /// As a caller: its label-pair id, and why crossings take the long way (`SLOW_*`). Together with what the callee has it is the pair of
+    /// ids for which an entry allows the flow, unless one of the two is slow. See [`Ref::set_slow`].
+    pub as_caller: Cell<u64>,
+    /// As a callee: the same, with the id 32 bits higher.
+    pub as_callee: Cell<u64>,
     /// Highest priority of its threads.
     pub max_priority: Cell<u8>,
     /// The share of time that its threads have ahead of others, in percent; 0 = all.
     pub time_share: Cell<u8>,
+    /// The log says so.
+    pub death_told: Cell<bool>,
+    /// Makers above it.
+    pub depth: u8,
     /// Longest slice of its threads, in microseconds.
     pub max_slice: Cell<u32>,
     /// Where the search for a free index begins.
     pub free_hint: Cell<u32>,
+    /// Removal: table entries below this are empty, or kernel operations, which need none.
+    pub removal_cursor: Cell<u32>,
     /// Callers that wait for one.
     pub waiters: Queue,
     /// Who pays.
@@ -64,16 +78,12 @@ pub struct Domain {
     pub near_pages: [Cell<usize>; NEAR_PAGES],
     /// Its number, unique since boot.
     pub number: u64,
-    /// Number of its maker.
-    pub parent: u64,
     /// For people.
     pub name: [u8; 16],
     /// A bit for each CPU on which its threads may run.
     pub cpus: Cell<u64>,
     /// Why it died.
     pub status: Cell<u64>,
-    /// The log says so.
-    pub death_told: Cell<bool>,
     /// V on it when the domain dies.
     pub death_semaphore: Cell<Link<Semaphore>>,
     /// Address ranges of the page-fault portals.
@@ -102,12 +112,8 @@ pub struct Domain {
     pub pages: Cell<u64>,
     /// Its original entry.
     pub entry: Cell<Link<Entry>>,
-    /// Removal: table entries below this are empty, or kernel operations, which need none.
-    pub removal_cursor: Cell<u32>,
     /// Removal: a domain in the table, which goes first.
     pub inner: Cell<Link<Domain>>,
-    /// Makers above it.
-    pub depth: u8,
     /// Who made it.
     pub maker: Link<Domain>,
     /// In the list of all: the next older one.
@@ -122,9 +128,29 @@ impl Ref<Domain> {
         // SAFETY: there is a share for each CPU behind the domain; see `allocate`.
         unsafe { Ref::new(self.pointer().add(1).cast::<Share>().add(cpu)) }
     }
+    /// Sets why crossings take the long way, or that this is a reason no more.
+    pub fn set_slow(self, why: u8, is_so: bool) {
+        let slow = if is_so { self.slow() | why } else { self.slow() & !why };
+        let (pair, slow) = (self.pair() as u64, (slow as u64) << SLOW_SHIFT);
+        self.as_caller.set(pair | slow);
+        self.as_callee.set(pair << 32 | slow);
+    }
+    /// Why crossings take the long way: `SLOW_*`.
+    #[inline(always)]
+    pub fn slow(self) -> u8 {
+        (self.as_caller.get() >> SLOW_SHIFT) as u8
+    }
+    /// The label-pair id.
+    pub fn pair(self) -> u32 {
+        self.as_caller.get() as u32
+    }
+    /// Callers wait for an activation, or do so no more.
+    pub fn note_waiters(self) {
+        self.set_slow(SLOW_WAITED, self.waiters.head.get().is_some());
+    }
     /// Whether nothing runs here any more.
     pub fn is_dead(self) -> bool {
-        self.slow.get() & SLOW_DEAD != 0
+        self.slow() & SLOW_DEAD != 0
     }
     /// Whether it is a program or made by one: neither of the nucleus, nor a component.
     pub fn is_program(self) -> bool {

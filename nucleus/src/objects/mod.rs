@@ -23,7 +23,7 @@ pub use cpu::Cpu;
 pub use debts::Debts;
 #[allow(unused_imports, reason = "on some ISAs it is a register like others")]
 pub use domain::SLOW_POINTER;
-pub use domain::{Domain, NEAR_PAGES, SLOW_DEAD, SLOW_FPU, SLOW_LENT, Share, share_at};
+pub use domain::{Domain, NEAR_PAGES, SLOW_AT, SLOW_DEAD, SLOW_FPU, SLOW_LENT, Share, share_at};
 pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, Node, OfKind, Operation};
 pub use mapping::Mapping;
 pub use numbers::Numbers;

@@ -124,7 +124,7 @@ fn write<T>(activation: Ref<Activation>, record: T) {
 fn domain_record(domain: Ref<Domain>) -> info::Domain {
     info::Domain {
         number: domain.number,
-        parent: domain.parent,
+        parent: domain.maker.map_or(0, |maker| maker.number),
         name: domain.name,
         state: domain.is_dead() as u64,
         status: domain.status.get(),
@@ -135,7 +135,7 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
         activations: domain.activation_count.get() as u64,
         crossings: domain.shares().map(|share| share.crossings.get()).sum(),
         pages: domain.pages.get(),
-        pair: domain.pair as u64,
+        pair: domain.pair() as u64,
         table: domain.table_entries() as u64,
     }
 }

@@ -481,19 +481,15 @@ entry_call:
     cbnz x3, call_slow              // bytes, delegation or flags
     ldr x14, [x8, #E_OBJECT]        // the callee
     ldp x17, x18, [x16]             // domain and thread
-    ldp w13, w12, [x8, #E_PAIRS]    // both label-pair ids
-    ldr w11, [x17, #D_PAIR]
-    ldr w10, [x14, #D_PAIR]
-    cmp w11, w13
-    ccmp w10, w12, #0, eq
+    ldr x11, [x17, #D_AS_CALLER]
+    ldr x10, [x14, #D_AS_CALLEE]
+    ldr x12, [x8, #E_PAIRS]
+    orr x11, x11, x10
+    cmp x11, x12                    // another pair of labels, a death, an FPU: the long way
     b.ne call_slow
     ldr x13, [x16, #CPU_SHARE]
     ldr x12, [x14, x13]             // of what the callee has on this CPU the pool
     cbz x12, call_slow
-    ldrb w10, [x17, #D_SLOW]
-    ldrb w9, [x14, #D_SLOW]
-    orr w10, w10, w9                // a death, an FPU: the long way
-    cbnz w10, call_slow
     ldr w10, [x15, #A_FRAME]        // frame, state, depth (high half)
     cmp w10, #(MAX_DEPTH - 1) << 4, lsl #12
     b.hs call_slow
@@ -506,6 +502,8 @@ entry_call:
     mov w10, #FRAME_CALL | STATE_CALLING << 8
     strh w10, [x15, #A_FRAME]
     str x12, [x15, #A_CALLEE]
+    adr x10, return_plainly
+    str x10, [x12, #A_BACK]
     stlr x12, [x18]                 // top of the thread
     add x10, x17, x13
     ldr x9, [x10, #S_CROSSINGS]
@@ -539,8 +537,6 @@ call_slow:
 // ---- return: entry 0 of every table ----
 .macro RETURN_TO_CALLER             // x15 = activation, x14 = its caller; or the long way, with nothing changed
     ldp x13, x18, [x16]             // domain and thread
-    ldr x12, [x13, #D_WAITERS]
-    cbnz x12, return_slow
     ldr x12, [x14, #A_DOMAIN]
     ldrb w11, [x12, #D_SLOW]
     ldrb w10, [x13, #D_SLOW]
@@ -566,18 +562,25 @@ call_slow:
 .balign 64
 entry_return:
     ldr x15, [x16, #CPU_ACTIVATION]
+    ldr x14, [x15, #A_BACK]
+    br x14
+return_plainly:                     // to a caller that came by `entry_call`
     cbnz x3, return_slow
     ldr x14, [x15, #A_CALLER]
-    cbz x14, return_slow            // refused: nothing that the user keeps was touched so far
-    ldrb w13, [x14, #A_FRAME]
-    cmp w13, #FRAME_CALL
-    b.ne 1f
     RETURN_TO_CALLER
     LOAD_PLACE x14
     LOAD_PRESERVED x14
     mov x8, xzr
     LEAVE
-1:  cmp w13, #FRAME_FULL
+.globl return_any
+return_any:                         // nothing is known of the caller
+    cbnz x3, return_slow
+    ldr x14, [x15, #A_CALLER]
+    cbz x14, return_slow            // refused: nothing that the user keeps was touched so far
+    ldrb w13, [x14, #A_FRAME]
+    cmp w13, #FRAME_CALL
+    b.eq return_plainly
+    cmp w13, #FRAME_FULL
     b.ne return_slow
     cbnz x0, return_slow            // an upcall: 0 = go on where it was interrupted
     RETURN_TO_CALLER

@@ -337,19 +337,14 @@ entry_call:
     jnz call_slow                   # bytes, delegation or flags
     mov rbx, gs:[CPU_DOMAIN]
     mov rbp, [rax + E_OBJECT]       # the callee
-    mov rcx, [rax + E_PAIRS]        # both label-pair ids
-    cmp ecx, [rbx + D_PAIR]
-    jne call_slow
-    shr rcx, 32
-    cmp ecx, [rbp + D_PAIR]
+    mov rcx, [rbx + D_AS_CALLER]
+    or rcx, [rbp + D_AS_CALLEE]
+    cmp rcx, [rax + E_PAIRS]        # another pair of labels, a death, an FPU, a thread pointer: the long way
     jne call_slow
     mov r13, gs:[CPU_SHARE]
     mov r12, [rbp + r13 + S_POOL]
     test r12, r12
     jz call_slow
-    movzx ecx, byte ptr [rbx + D_SLOW]
-    or cl, [rbp + D_SLOW]           # a death, an FPU, a thread pointer: the long way
-    jnz call_slow
     mov ecx, [r11 + A_FRAME]        # frame, state, depth (high half)
     cmp ecx, (MAX_DEPTH - 1) << 16
     jae call_slow
@@ -364,6 +359,7 @@ entry_call:
     mov word ptr [r11 + A_FRAME], FRAME_CALL | STATE_CALLING << 8
     mov [r11 + A_CALLEE], r12
     mov [r14 + T_TOP], r12
+    mov qword ptr [r12 + A_BACK], offset return_plainly
     inc qword ptr [rbx + r13 + S_CROSSINGS]
     mov rcx, [rax + E_WORD0]        # entry address
     mov rax, [rax + E_WORD1]        # badge: whoever empties the entry relies on our being in its table until now
@@ -396,8 +392,6 @@ call_slow:
 # ---- return: entry 0 of every table ----
 .macro RETURN_TO_CALLER             # r11 = activation, rax = its caller; or the long way, with nothing changed
     mov rbp, gs:[CPU_DOMAIN]
-    cmp qword ptr [rbp + D_WAITERS], 0
-    jne return_spoiled
     mov rbx, [rax + A_DOMAIN]
     movzx r13d, byte ptr [rbx + D_SLOW]     # where it was called from stays in rcx
     or r13b, [rbp + D_SLOW]
@@ -424,20 +418,27 @@ call_slow:
 .balign 64
 entry_return:
     mov r11, gs:[CPU_ACTIVATION]
+    jmp qword ptr [r11 + A_BACK]
+return_plainly:                     # to a caller that came by `entry_call`
     test r10, r10
     jnz return_slow
     mov rax, [r11 + A_CALLER]
-    test rax, rax
-    jz return_slow                  # refused: nothing that the user keeps was touched so far
-    cmp byte ptr [rax + A_FRAME], FRAME_CALL
-    jne 1f
     RETURN_TO_CALLER
     mov rcx, [rax + A_RIP]
     mov rsp, [rax + A_RSP]
     LOAD_PRESERVED rax
     xor eax, eax
     LEAVE
-1:  cmp byte ptr [rax + A_FRAME], FRAME_FULL
+.globl return_any
+return_any:                         # nothing is known of the caller
+    test r10, r10
+    jnz return_slow
+    mov rax, [r11 + A_CALLER]
+    test rax, rax
+    jz return_slow                  # refused: nothing that the user keeps was touched so far
+    cmp byte ptr [rax + A_FRAME], FRAME_CALL
+    je return_plainly
+    cmp byte ptr [rax + A_FRAME], FRAME_FULL
     jne return_slow
     test rdi, rdi                   # an upcall: 0 = go on where it was interrupted
     jnz return_slow

@@ -57,7 +57,7 @@ pub fn load_pointer(cpu: Ref<Cpu>, activation: Ref<Activation>) {
 
 /// The running activation has this thread pointer from now on. Crossings must take the long way for it.
 pub fn set_pointer(cpu: Ref<Cpu>, activation: Ref<Activation>, pointer: u64) {
-    activation.domain.slow.update(|value| value | SLOW_POINTER);
+    activation.domain.set_slow(SLOW_POINTER, true);
     activation.pointer.set(pointer);
     load_pointer(cpu, activation);
     cpu.special.set((pointer != 0 || cpu.fpu.get().is_some()) as u8);
