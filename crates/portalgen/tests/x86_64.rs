@@ -37,7 +37,7 @@ impl SymbolResolver for Names {
     ) -> Option<SymbolResult<'_>> {
         let name = match common::target_name(address) {
             Some(name) => name.to_string(),
-            None if instruction.memory_base() == R::RIP => "back".to_string(),
+            None if address == CODE => "back".to_string(),
             None if matches!(instruction.memory_base(), R::R12 | R::R13) => return None,
             None if address == 0 && instruction.memory_index() != R::None => "share.pool".to_string(),
             None if address == 0 => match instruction.memory_base() {

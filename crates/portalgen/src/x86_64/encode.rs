@@ -127,6 +127,11 @@ pub trait Instructions: Sink {
         self.on(0, &[0xc7], 0, to);
         self.put(&value.to_le_bytes());
     }
+    /// `mov qword [to], address`: one in the uppermost or the lowest 2 GiB.
+    fn store_address(&mut self, to: Place, address: u64) {
+        self.on(WIDE, &[0xc7], 0, to);
+        self.put(&(address as u32).to_le_bytes());
+    }
     /// `or to, [from]`.
     fn or(&mut self, to: Register, from: Place) {
         self.on(WIDE, &[0x0b], to.0, from);
@@ -151,11 +156,6 @@ pub trait Instructions: Sink {
     /// `lea to, [from]`.
     fn address(&mut self, to: Register, from: Place) {
         self.on(WIDE, &[0x8d], to.0, from);
-    }
-    /// `lea to, [rip + …]`: the address `target`.
-    fn address_of(&mut self, to: Register, target: u64) {
-        self.put(&[0x48 | to.0 >> 3 << 2, 0x8d, 0x05 | (to.0 & 7) << 3]);
-        self.distance(target);
     }
     /// `mov to, from`.
     fn copy(&mut self, to: Register, from: Register) {

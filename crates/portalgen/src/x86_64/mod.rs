@@ -111,8 +111,7 @@ impl Half<'_> {
         code.store16(At(R11, at.activation_frame), nucleus.calling);
         code.store(At(R11, at.activation_callee), RCX);
         code.store(At(R10, at.thread_top), RCX);
-        code.address_of(RBX, back);
-        code.store(At(RCX, at.activation_back), RBX);
+        code.store_address(At(RCX, at.activation_back), back);
         self.copy_message(code, R11, RCX);
 
         code.part("what the entry says; whoever empties it relies on our being in the caller until now");
