@@ -2,7 +2,7 @@
 
 use super::{chain, deadline, dispatch, lending, priorities};
 use crate::cpus::{cpu, timer};
-use crate::memory::portals::{copy_entry, make_call_entry};
+use crate::memory::portals::{check_copy, copy_entry, make_call_entry};
 use crate::objects::{Activation, Domain, Entry, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Link, Ref, look};
 use crate::report::trace;
@@ -240,7 +240,9 @@ fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, u
         let source = from.entry(control.delegated(), Kind::Service, rights::USE)?;
         make_call_entry(source, badge, 0, domain, place)?;
     } else {
-        copy_entry(from.place(control.delegated())?, control.delegated_rights(), place)?;
+        let source = from.place(control.delegated())?;
+        check_copy(source)?;
+        copy_entry(source, control.delegated_rights(), place)?;
     }
     Ok(index)
 }

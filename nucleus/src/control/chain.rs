@@ -52,6 +52,7 @@ fn release(activation: Ref<Activation>) {
 }
 
 /// Lets the first who waits for an activation of `domain` call again; false if nobody does.
+#[inline(never)]
 pub fn wake_waiter(domain: Ref<Domain>) -> bool {
     let Some(waiter) = domain.waiters.take() else { return false };
     domain.note_waiters();

@@ -119,6 +119,7 @@ pub fn free(domain: Ref<Domain>) {
     if let Some(semaphore) = domain.death_semaphore.get() {
         semaphore.drop_hold();
     }
+    thread::free_first(domain);
     space::free_root(domain);
     domain.free_table();
     let all = ALL.get(held);

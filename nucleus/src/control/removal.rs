@@ -129,7 +129,8 @@ impl Ref<Domain> {
             }
             return false;
         }
-        if let Some(thread) = self.threads.get() {
+        // The orphan thread, which came first, goes last: so a domain has a number of a thread as long as it has anything.
+        if let Some(thread) = self.threads.get().filter(|thread| !thread.carries_orphans) {
             if let Some(entry) = thread.entry.get() {
                 if entry.revoke_one() {
                     return false;

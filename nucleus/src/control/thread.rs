@@ -78,6 +78,7 @@ pub fn new(
 }
 
 /// Frees the thread, which is first in its home's list and has no chain.
+#[inline(never)]
 pub fn free_first(home: Ref<Domain>) {
     let Some(thread) = home.threads.get() else { return };
     home.threads.set(thread.home_next.get());

@@ -172,16 +172,22 @@ impl Ref<Domain> {
     }
 }
 
-/// Copies an object entry with reduced rights into a vacant place.
-pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(), Error> {
+/// Whether an entry may be copied.
+#[inline(never)]
+pub fn check_copy(source: Ref<Entry>) -> Result<(), Error> {
     match source.kind() {
-        Kind::Empty => return Err(Error::Empty),
-        Kind::Revoked => return Err(Error::Revoked),
-        Kind::Call | Kind::Operation => return Err(Error::NoRight),
-        _ if source.node.rights.get() & rights::COPY == 0 => return Err(Error::NoRight),
-        _ if is_going(source) => return Err(Error::Revoked),
-        _ => {}
+        Kind::Empty => Err(Error::Empty),
+        Kind::Revoked => Err(Error::Revoked),
+        Kind::Call | Kind::Operation => Err(Error::NoRight),
+        _ if source.node.rights.get() & rights::COPY == 0 => Err(Error::NoRight),
+        _ if is_going(source) => Err(Error::Revoked),
+        _ => Ok(()),
     }
+}
+
+/// Copies an object entry, which may be copied, with reduced rights into a vacant place.
+#[inline(never)]
+pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(), Error> {
     place.fill(Content::copy(source, mask), Some(source))
 }
 

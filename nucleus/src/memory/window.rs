@@ -20,11 +20,14 @@ use abi::rights::Kind;
 use abi::{Error, MAX_THREADS};
 use core::cell::Cell;
 use core::sync::atomic::{Ordering, fence};
+use structures::quota::Paying;
 
 /// Under the same entry of the root as the image, which is far behind.
 const START: usize = 0xffff_ff80_0000_0000;
-/// Twice the domains that there can be, as each has a thread: some may be half removed.
-const COUNT: usize = 2 * MAX_THREADS;
+/// As many as there can be domains: each has a thread as long as it has a window.
+const COUNT: usize = MAX_THREADS;
+/// Pages that a last-level table leads to.
+const PAGES_OF_TABLE: usize = FRAME / 8;
 /// Entries of a page.
 const PAGE_ENTRIES: usize = FRAME / ENTRY_BYTES;
 
@@ -220,6 +223,11 @@ impl Ref<Domain> {
         fence(Ordering::Release);
         self.limit.set(bytes + FRAME - 1);
         Ok(())
+    }
+    /// Whether the account can pay for a table that has an entry at `index`, behind its end.
+    pub fn check_growth(self, index: usize) -> Result<(), Error> {
+        let (last, new_last) = (self.table_bytes() / FRAME - 1, index / PAGE_ENTRIES);
+        self.account.check(new_last - last + new_last / PAGES_OF_TABLE - last / PAGES_OF_TABLE)
     }
     /// One step towards [`Self::grow_table`]: has frames at hand for it, or does it.
     #[inline(never)]

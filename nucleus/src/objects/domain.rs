@@ -129,6 +129,7 @@ impl Ref<Domain> {
         unsafe { Ref::new(self.pointer().add(1).cast::<Share>().add(cpu)) }
     }
     /// Sets why crossings take the long way, or that this is a reason no more.
+    #[inline(never)]
     pub fn set_slow(self, why: u8, is_so: bool) {
         let slow = if is_so { self.slow() | why } else { self.slow() & !why };
         let (pair, slow) = (self.pair() as u64, (slow as u64) << SLOW_SHIFT);
@@ -145,6 +146,7 @@ impl Ref<Domain> {
         self.as_caller.get() as u32
     }
     /// Callers wait for an activation, or do so no more.
+    #[inline(never)]
     pub fn note_waiters(self) {
         self.set_slow(SLOW_WAITED, self.waiters.head.get().is_some());
     }

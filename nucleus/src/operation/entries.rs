@@ -15,6 +15,7 @@ pub fn copy(operands: &Operands) -> Outcome {
     let to = operands.domain(2, rights::WRITE)?;
     let source = from.place_of(operands.index(1))?;
     let mask = u8::try_from(operands.word(4)).map_err(|_| Error::BadArgument)?;
+    portals::check_copy(source)?;
     let (place, index) = operands.vacancy(to, 3)?;
     portals::copy_entry(source, mask, place)?;
     Ok(index as u64)

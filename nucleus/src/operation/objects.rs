@@ -127,6 +127,7 @@ fn have_room(operands: &Operands, domain: Ref<Domain>) {
 pub fn activation_new(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
     let receive = operands.index(2);
+    activation::check_address(operands.word(1))?;
     operands.reach(domain, receive)?;
     have_room(operands, domain);
     let activation = activation::new(domain, operands.word(1))?;

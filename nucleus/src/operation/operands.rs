@@ -99,11 +99,15 @@ impl Operands {
         Err(Stop::Repeat)
     }
     /// Has the table of `domain` grow until it has an entry at `index`.
+    #[inline(never)]
     pub fn reach(&self, domain: Ref<Domain>, index: usize) -> Result<(), Stop> {
         match index {
             _ if index < domain.table_entries() => Ok(()),
             MAX_TABLE_ENTRIES.. => Err(Error::BadIndex.into()),
-            _ => self.grow_table(domain),
+            _ => {
+                domain.check_growth(index)?;
+                self.grow_table(domain)
+            }
         }
     }
     /// Adds a page to the table of `domain`; the operation is made again.
