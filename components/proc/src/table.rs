@@ -256,39 +256,42 @@ pub fn list(position: u64, into: &mut [u8]) -> (usize, u64) {
 pub fn reap() -> abi::Error {
     loop {
         match op::p(death(), NEVER) {
-            Ok(()) => bury(),
+            Ok(()) => while bury() {},
             Err(abi::Error::Timeout | abi::Error::Cancelled) => {}
             Err(error) => return error,
         }
     }
 }
 
-/// Takes away what is left of processes that ended, and wakes who waits for them.
-fn bury() {
-    let mut dead = Vec::new();
+/// Takes away what is left of a process that ended, and wakes who waits for it; false if none has ended. One at a time: a list
+/// of all would be as long as many happen to end at once.
+fn bury() -> bool {
+    let ended = |process: &Process| match &process.state {
+        State::Running(child) => child.status(),
+        _ => None,
+    };
     let mut table = TABLE.lock();
-    for process in &mut table.processes {
-        let State::Running(child) = &process.state else { continue };
-        let Some(status) = child.status() else { continue };
-        let state = core::mem::replace(&mut process.state, State::Starting);
-        let services = core::mem::take(&mut process.services);
-        dead.push((process.number, status, (state, services)));
-    }
+    let mut processes = table.processes.iter_mut();
+    let Some((process, status)) = processes.find_map(|process| ended(process).map(|status| (process, status))) else {
+        return false;
+    };
+    let number = process.number;
+    let state = core::mem::replace(&mut process.state, State::Starting);
+    let services = core::mem::take(&mut process.services);
     drop(table);
-    for (number, status, state) in dead {
-        // The domain and its account go before anybody learns of the end.
-        drop(state);
-        let mut table = TABLE.lock();
-        let ended = table.processes.iter_mut().find(|process| process.number == number);
-        let awaited = ended.and_then(|process| {
-            process.state = State::Ended(status);
-            process.awaited.take()
-        });
-        drop(table);
-        ENDED.notify_all();
-        if let Some(semaphore) = awaited {
-            // Whoever handed it over may be gone.
-            let _ = op::v(semaphore.entry());
-        }
+    // The domain and its account go before anybody learns of the end.
+    drop((state, services));
+    let mut table = TABLE.lock();
+    let awaited = table.find(number).and_then(|index| {
+        let process = &mut table.processes[index];
+        process.state = State::Ended(status);
+        process.awaited.take()
+    });
+    drop(table);
+    ENDED.notify_all();
+    if let Some(semaphore) = awaited {
+        // Whoever handed it over may be gone.
+        let _ = op::v(semaphore.entry());
     }
+    true
 }
