@@ -92,6 +92,19 @@ pub const ALL: &[Crime] = &[
         let given = child.give(semaphore.entry(), rights::ALL)?;
         status(child.calls(abi_op::DOMAIN_SET as u64, [own, abi_op::SET_DEATH_SEMAPHORE, given, 0, 0, 0]))
     }),
+    Crime::refusal("table-of-another", "another's table that grows for what is refused", Error::Empty, || {
+        let account = Owned::new(op::account_new(Entry::ACCOUNT, 100)?);
+        let victim = Owned::new(op::domain_new(account.entry(), 0, "victim")?);
+        let empty = Owned::new(runtime::table::allocate()?);
+        let refused = op::entry_copy(Entry::OWN, empty.entry(), victim.entry(), Entry(4_000), rights::ALL);
+        // Nor does it grow as far as it can pay for, if that is not far enough.
+        let poor = op::entry_copy(Entry::OWN, Entry::ACCOUNT, victim.entry(), Entry(200_000), rights::READ);
+        if poor.map(drop) != Err(Error::AccountExhausted) {
+            return Ok(());
+        }
+        op::account_move(account.entry(), Entry::ACCOUNT, 80)?;
+        refused.map(drop)
+    }),
     Crime::refusal("numbers", "more threads than an account has numbers for", Error::LimitReached, || {
         let account = Owned::new(op::account_new_with(Entry::ACCOUNT, 100, 3)?);
         // An account below has no more than the one above. Each round finds what the one before gave back.

@@ -10,7 +10,7 @@ use interface::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};
-use runtime::thread::Thread;
+use runtime::thread::{Thread, sleep};
 use runtime::{Entry, message, table};
 
 use crate::check::{Check, frames, hold};
@@ -22,6 +22,7 @@ pub const CHECKS: &[Check] = &[
     ("a full table has no index, and one that is free is found", full),
     ("nothing of a table that is gone is in the next one", again),
     ("more domains than a directory of windows has", many),
+    ("a removal that is stopped leaves a domain its number, and can be gone on with", stopped),
     ("an entry with a large index goes along with a message, either way", wide),
     ("threads use an entry as soon as the table has grown to it", together),
 ];
@@ -84,7 +85,11 @@ fn op_free() -> usize {
 
 /// Frames charged to the account of a domain.
 fn charged(domain: &Owned) -> Result<u64, &'static str> {
-    let number = op::domain_number(domain.entry()).map_err(text)?;
+    charged_to(op::domain_number(domain.entry()).map_err(text)?)
+}
+
+/// As [`charged`], of the domain with this number, which may be dead.
+fn charged_to(number: u64) -> Result<u64, &'static str> {
     let (record, _) = op::record::<info::Domain>(Entry::SPECIAL, number + 1).map_err(text)?;
     hold(record.number == number, "the domain is not told of")?;
     Ok(record.charged)
@@ -167,6 +172,29 @@ fn many() -> Result<(), &'static str> {
         victims.drain(..).for_each(drop);
     }
     hold(frames()? == before, "frames were lost")
+}
+
+/// A thread below us removes a domain, and is ended when some of the table is gone: long after the threads.
+fn stopped() -> Result<(), &'static str> {
+    const BELOW: Schedule = Schedule { priority: 8, slice: 10_000 };
+    let account = op::account_new_with(Entry::OWN, 4_200, 1).map(Owned::new).map_err(text)?;
+    let another = || op::domain_new(account.entry(), 0, "tables").map(Owned::new);
+    let (semaphore, victim) = (semaphore()?, another().map_err(text)?);
+    put(&semaphore, &victim, LAST).map_err(text)?;
+    let number = op::domain_number(victim.entry()).map_err(text)?;
+    let whole = charged_to(number)?;
+    let removes = |index| {
+        let _ = op::entry_remove(Entry::OWN, Entry(index));
+    };
+    let remover = Thread::start_with(removes, victim.entry().0, BELOW).map_err(text)?;
+    while charged_to(number)? == whole {
+        sleep(20_000).map_err(text)?;
+    }
+    op::entry_remove(Entry::OWN, remover.entry()).map_err(text)?;
+    hold(charged_to(number)? > 0, "nothing of it is left")?;
+    hold(another().err() == Some(Error::LimitReached), "its number is free")?;
+    drop(victim);
+    another().map(drop).map_err(text)
 }
 
 /// Gives back the entry that came along.
