@@ -1,44 +1,48 @@
 //! Where machine code is written, and what it refers to.
 
-/// Is told which part of the code begins where: for listings. The nucleus does not listen.
-pub trait Listener {
-    /// From this byte on the code does this.
-    fn part(&mut self, at: usize, what: &'static str);
-}
-
-/// Nobody listens.
-impl Listener for () {
-    #[inline(always)]
-    fn part(&mut self, _: usize, _: &'static str) {}
-}
-
 /// Takes machine code. The instructions of each ISA are written to it.
 pub trait Sink {
     /// Appends.
     fn put(&mut self, more: &[u8]);
     /// Where the next byte is going to stand.
     fn here(&self) -> u64;
+    /// Writes over the byte that stands there.
+    fn patch(&mut self, at: u64, byte: u8);
 }
 
 /// Code that is being written.
 #[derive(Debug)]
-pub struct Code<'a, L> {
+pub struct Code<'a> {
     bytes: &'a mut [u8],
     length: usize,
     /// Where the first byte is going to stand.
     pub base: u64,
-    listener: L,
+    /// Which part of the code begins where, for listings.
+    #[cfg(feature = "listing")]
+    pub parts: std::vec::Vec<(usize, &'static str)>,
 }
 
-impl<'a, L: Listener> Code<'a, L> {
+impl<'a> Code<'a> {
     /// Writes to `bytes`, which are going to stand at `base`.
-    pub fn new(bytes: &'a mut [u8], base: u64, listener: L) -> Self {
-        Self { bytes, length: 0, base, listener }
+    pub fn new(bytes: &'a mut [u8], base: u64) -> Self {
+        Self {
+            bytes,
+            length: 0,
+            base,
+            #[cfg(feature = "listing")]
+            parts: std::vec::Vec::new(),
+        }
+    }
+    /// Goes on behind what was written by another one.
+    pub fn go_on(self, length: usize) -> Self {
+        Self { length, ..self }
     }
     /// Here begins another part.
-    #[inline]
+    #[inline(always)]
     pub fn part(&mut self, what: &'static str) {
-        self.listener.part(self.length, what);
+        #[cfg(feature = "listing")]
+        self.parts.push((self.length, what));
+        let _ = what;
     }
     /// Bytes so far.
     pub const fn length(&self) -> usize {
@@ -50,9 +54,8 @@ impl<'a, L: Listener> Code<'a, L> {
     }
 }
 
-impl<L> Sink for Code<'_, L> {
+impl Sink for Code<'_> {
     /// Bytes that do not fit are counted and not written.
-    #[inline]
     fn put(&mut self, more: &[u8]) {
         if let Some(place) = self.bytes.get_mut(self.length..self.length + more.len()) {
             place.copy_from_slice(more);
@@ -61,6 +64,11 @@ impl<L> Sink for Code<'_, L> {
     }
     fn here(&self) -> u64 {
         self.base + self.length as u64
+    }
+    fn patch(&mut self, at: u64, byte: u8) {
+        if let Some(place) = self.bytes.get_mut((at - self.base) as usize) {
+            *place = byte;
+        }
     }
 }
 
@@ -97,7 +105,10 @@ pub struct Offsets {
     pub activation_thread: i32,
     pub activation_domain: i32,
     pub activation_stack: i32,
+    /// Where the nucleus sees its message area.
     pub activation_area: i32,
+    /// Where the user sees it.
+    pub activation_message: i32,
     /// Where its return goes on.
     pub activation_back: i32,
     /// Where the user goes on, its stack pointer behind it.
@@ -122,18 +133,48 @@ pub struct Nucleus {
     pub free: u8,
     /// A frame word (frame, state, depth in the high half) from this on: the chain is as long as it may be.
     pub deepest: u32,
-    /// The slow path of a call: the caller's activation has the registers that a function preserves, and where to go on.
+    /// The slow path of a call: the caller's activation has the registers that a function preserves, and where to go on; the words and
+    /// the control word are the caller's.
     pub call_slowly: u64,
-    /// The slow path of a return: all registers are the callee's but rax, rcx, r10 and r11 (the activation).
+    /// The slow path of a return: all registers are the callee's but rax, r11 (the activation), and r10
+    /// if that has no control word.
     pub return_slowly: u64,
     /// The same, where the nucleus has used rbx and rbp, which nobody needs.
     pub return_slowly_spoiled: u64,
+    /// The same, where r10 has a control word, and the nucleus has used r13, too.
+    pub return_slowly_with_control: u64,
     /// The same, where the activation has the callee's rbx and rbp.
     pub return_slowly_kept: u64,
     /// The call is refused as `BadArgument`: all registers are the caller's.
     pub refuse_call: u64,
     /// The same for a return.
     pub refuse_return: u64,
+}
+
+/// How far code is written: it can be written a step at a time, each of some twenty instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Steps of the half that is being written.
+    pub(crate) step: u8,
+    /// Which half that is: the return comes first.
+    pub(crate) is_call: bool,
+    pub(crate) is_done: bool,
+    /// Where both halves begin, and how long the code is.
+    pub extent: Extent,
+}
+
+impl Progress {
+    /// Nothing is written.
+    pub const NONE: Self =
+        Self { step: 0, is_call: false, is_done: false, extent: Extent { call: 0, back: 0, length: 0 } };
+
+    /// All is written.
+    pub const DONE: Self = Self { is_done: true, ..Self::NONE };
+
+    /// Whether all is written.
+    pub const fn is_done(&self) -> bool {
+        self.is_done
+    }
 }
 
 /// Where the two halves of a shape begin, in bytes, and how long both are.

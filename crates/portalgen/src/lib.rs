@@ -8,7 +8,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
+#[cfg(any(test, feature = "listing"))]
 extern crate std;
 
 pub mod aarch64;
@@ -16,5 +16,5 @@ pub mod code;
 pub mod specification;
 pub mod x86_64;
 
-pub use code::{Code, Extent, Listener, Nucleus, Offsets, Sink};
+pub use code::{Code, Extent, Nucleus, Offsets, Progress, Sink};
 pub use specification::{Letter, Letters, Refusal, Specification, State, Why};

@@ -11,6 +11,8 @@
 //! | `p` | registers that a function preserves are kept, cleared for the callee, and restored |
 //! | `m` | they are left alone: caller and callee trust each other |
 //!
+//! A callee gets the address of its message area, too, where a register is free for that: on x86-64 not with `m`.
+//!
 //! | letter | words | the caller gives | the other side gets |
 //! |---|---|---|---|
 //! | `i` | 1 | a word | the word |
@@ -21,15 +23,22 @@
 //! | `d` | 1 | the index of an entry, 0 = none | the index where its copy stands, 0 = none |
 //! | `g` | 2 | the index of a service, and a badge | the index where a new call entry to it stands, and 0 |
 //! | `k` | 0 | nothing | the constant of the entry, in the register of the status (calls only) |
+//! | `o` | 0 | a control word ([`abi::Control`]) | the control word, and so many bytes of the message area as it says; whatever else it asks for is done on the slow path |
 //! | `w`, `r`, `a` | 1 | a window, a window to read, pages that are torn away | not yet |
 //!
 //! Words are counted from 0. The first nine travel in registers ([`abi::registers`]); further ones stand at the begin of the message
 //! area, before the bytes of `b`. What is not passed arrives as zeros.
 
+use abi::layout::MAX_TABLE_ENTRIES;
+use abi::rights::ALL;
+use abi::{Control, Error, MESSAGE_BYTES};
+
 /// Words that a call or its return passes at most.
 pub const MAX_WORDS: usize = 16;
 /// Of these, the first ones, which travel in registers.
 pub const REGISTER_WORDS: usize = 9;
+/// Words that there can be beside a control word: none of them is in a register that a function preserves.
+const WORDS_WITH_CONTROL: usize = 5;
 /// Letters of parameters, and letters of results, at most.
 pub const MAX_LETTERS: usize = 10;
 /// Bytes that a specification has at most.
@@ -63,13 +72,42 @@ pub enum Letter {
     Minted,
     /// `k`.
     Badge,
+    /// `o`.
+    Control,
 }
 
 impl Letter {
+    /// As it is written; a structure as its number of words.
+    const fn code(self) -> u8 {
+        match self {
+            Self::Word => b'i',
+            Self::Constant => b'c',
+            Self::Time => b't',
+            Self::Structure(words) => words,
+            Self::Bytes => b'b',
+            Self::Delegated => b'd',
+            Self::Minted => b'g',
+            Self::Badge => b'k',
+            Self::Control => b'o',
+        }
+    }
+    const fn of(code: u8) -> Self {
+        match code {
+            b'i' => Self::Word,
+            b'c' => Self::Constant,
+            b't' => Self::Time,
+            b'b' => Self::Bytes,
+            b'd' => Self::Delegated,
+            b'g' => Self::Minted,
+            b'k' => Self::Badge,
+            b'o' => Self::Control,
+            words => Self::Structure(words),
+        }
+    }
     /// Words that it takes.
     pub const fn words(self) -> usize {
         match self {
-            Self::Badge => 0,
+            Self::Badge | Self::Control => 0,
             Self::Minted => 2,
             Self::Structure(words) => words as usize,
             _ => 1,
@@ -90,12 +128,15 @@ pub enum Why {
     NotYet,
     /// `x` without a digit from 1 to 8.
     NoSize,
-    /// It is there already, and there can be one of them only: of `b`, of `d` and `g` together, of `c` and `k` together.
+    /// It is there already, and there can be one of them only: of `b` and `o` together, of `d`, `g` and `o` together, of `c` and `k`
+    /// together.
     Twice,
     /// It is about the entry, which a return does not know: `c` and `k` behind `>`.
     NotInReturn,
     /// It would be a word in the message area: only `i` and `x` are there.
     NotInArea,
+    /// `o` where preserved registers are not kept, with more than five words, or with a time stamp.
+    NotWithControl,
     /// More words than [`MAX_WORDS`].
     TooManyWords,
     /// More letters than [`MAX_LETTERS`], or more bytes than [`MAX_BYTES`].
@@ -111,9 +152,10 @@ impl Why {
             Self::Unknown => "there is no such letter",
             Self::NotYet => "shared stacks, windows and torn pages are not made yet",
             Self::NoSize => "x is followed by its number of words, 1 to 8",
-            Self::Twice => "a call or return has one of these at most: b; d or g; c or k",
+            Self::Twice => "a call or return has one of these at most: b or o; d, g or o; c or k",
             Self::NotInReturn => "a return has no entry whose constant it could pass",
             Self::NotInArea => "behind the ninth word are only i and x",
+            Self::NotWithControl => "with o, registers are kept (p), and five words at most are passed, none of them t",
             Self::TooManyWords => "16 words are passed at most",
             Self::TooLong => "10 letters are followed at most, 48 bytes in all",
         }
@@ -138,21 +180,21 @@ impl core::fmt::Display for Refusal {
 /// The letters of a call, or of a return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Letters {
-    letters: [Letter; MAX_LETTERS],
+    codes: [u8; MAX_LETTERS],
     count: u8,
     words: u8,
 }
 
 impl Letters {
-    const NONE: Self = Self { letters: [Letter::Word; MAX_LETTERS], count: 0, words: 0 };
+    const NONE: Self = Self { codes: [0; MAX_LETTERS], count: 0, words: 0 };
 
     /// Each letter, with the number of its first word.
     pub fn iter(&self) -> impl Iterator<Item = (usize, Letter)> {
-        let letters = self.letters.iter().take(self.count as usize);
-        letters.scan(0, |word, letter| {
-            let first = *word;
+        let codes = self.codes.iter().take(self.count as usize);
+        codes.scan(0, |word, code| {
+            let (first, letter) = (*word, Letter::of(*code));
             *word += letter.words();
-            Some((first, *letter))
+            Some((first, letter))
         })
     }
     /// Words that are passed.
@@ -167,41 +209,97 @@ impl Letters {
     pub fn in_area(&self) -> usize {
         self.words() - self.in_registers()
     }
-    /// The first word of the letter for which this holds.
-    pub fn find(&self, is: impl Fn(Letter) -> bool) -> Option<usize> {
-        self.iter().find(|(_, letter)| is(*letter)).map(|(word, _)| word)
+    /// The first word of the first such letter.
+    #[inline(never)]
+    pub fn find(&self, letter: Letter) -> Option<usize> {
+        self.iter().find(|(_, other)| *other == letter).map(|(word, _)| word)
     }
     /// The word with the number of bytes.
     pub fn bytes(&self) -> Option<usize> {
-        self.find(|letter| letter == Letter::Bytes)
+        self.find(Letter::Bytes)
     }
     /// The word with the index of an entry that goes along.
     pub fn entry(&self) -> Option<usize> {
-        self.find(|letter| matches!(letter, Letter::Delegated | Letter::Minted))
+        self.find(Letter::Delegated).or(self.find(Letter::Minted))
+    }
+    /// The word with the badge of what is minted, which does not arrive.
+    pub fn minted_badge(&self) -> Option<usize> {
+        self.find(Letter::Minted).map(|word| word + 1)
+    }
+    /// Whether a control word goes along.
+    pub fn has_control(&self) -> bool {
+        self.find(Letter::Control).is_some()
     }
     /// Whether the constant of the entry arrives as badge.
     pub fn has_badge(&self) -> bool {
-        self.find(|letter| letter == Letter::Badge).is_some()
+        self.find(Letter::Badge).is_some()
+    }
+
+    /// What goes along with these words: bytes and an entry, as a control word says it, and the badge of what is minted.
+    #[inline(never)]
+    pub fn along(&self, words: &[u64; REGISTER_WORDS]) -> Result<(Control, u64), Error> {
+        let (mut bytes, mut along, mut badge) = (8 * self.in_area() as u64, Control(0), 0);
+        for (first, letter) in self.iter() {
+            let word = words.get(first).copied().unwrap_or_default();
+            match letter {
+                Letter::Bytes => bytes = bytes.saturating_add(word),
+                Letter::Delegated | Letter::Minted if word == 0 => {}
+                Letter::Delegated | Letter::Minted if word >= MAX_TABLE_ENTRIES as u64 => return Err(Error::BadIndex),
+                Letter::Delegated => along = along.delegate(word as usize, ALL),
+                Letter::Minted => {
+                    along = along.delegate(word as usize, ALL).with(Control::MINT);
+                    badge = words.get(first + 1).copied().unwrap_or_default();
+                }
+                _ => {}
+            }
+        }
+        if bytes > MESSAGE_BYTES as u64 {
+            return Err(Error::BadArgument);
+        }
+        Ok((along.with(bytes), badge))
+    }
+    /// Makes of these words what arrives, with the constant of the entry, the index where an entry that came along stands now, and
+    /// the time stamp.
+    #[inline(never)]
+    pub fn deliver(&self, words: &mut [u64; REGISTER_WORDS], constant: u64, entry: usize, time: u64) {
+        words[self.in_registers()..].fill(0);
+        for (first, letter) in self.iter() {
+            let arrives = match letter {
+                Letter::Constant => constant,
+                Letter::Time => time,
+                Letter::Delegated | Letter::Minted => entry as u64,
+                _ => continue,
+            };
+            words[first..first + letter.words()].fill(0);
+            words[first] = arrives;
+        }
     }
 
     fn add(&mut self, letter: Letter) -> Result<(), Why> {
-        let alike = |other: Letter| match letter {
-            Letter::Bytes => other == Letter::Bytes,
-            Letter::Delegated | Letter::Minted => matches!(other, Letter::Delegated | Letter::Minted),
-            Letter::Constant | Letter::Badge => matches!(other, Letter::Constant | Letter::Badge),
-            _ => false,
+        use Letter::{Badge, Bytes, Constant, Control, Delegated, Minted, Time};
+        let alike: &[Letter] = match letter {
+            Bytes => &[Bytes, Control],
+            Delegated | Minted => &[Delegated, Minted, Control],
+            Control => &[Bytes, Delegated, Minted, Control],
+            Constant | Badge => &[Constant, Badge],
+            _ => &[],
         };
-        if self.find(alike).is_some() {
+        let has = |letter| self.find(letter).is_some();
+        if alike.iter().any(|other| has(*other)) {
             return Err(Why::Twice);
         }
         let words = self.words() + letter.words();
         if words > MAX_WORDS {
             return Err(Why::TooManyWords);
         }
+        let is_or_has = |other| letter == other || has(other);
+        if is_or_has(Control) && (words > WORDS_WITH_CONTROL || is_or_has(Time)) {
+            return Err(Why::NotWithControl);
+        }
         if words > REGISTER_WORDS && !matches!(letter, Letter::Word | Letter::Structure(_) | Letter::Badge) {
             return Err(Why::NotInArea);
         }
-        *self.letters.get_mut(self.count as usize).ok_or(Why::TooLong)? = letter;
+        *self.codes.get_mut(self.count as usize).ok_or(Why::TooLong)? = letter.code();
         self.count += 1;
         self.words = words as u8;
         Ok(())
@@ -220,6 +318,9 @@ pub struct Specification {
 }
 
 impl Specification {
+    /// Nothing is passed.
+    pub const NONE: Self = Self { state: State::Preserved, call: Letters::NONE, result: Letters::NONE };
+
     /// Reads a specification.
     pub fn parse(text: &[u8]) -> Result<Self, Refusal> {
         let refuse = |at, why| Err(Refusal { at, why });
@@ -253,6 +354,8 @@ impl Specification {
                 b'c' | b'k' if returns => return refuse(at, Why::NotInReturn),
                 b'c' => Letter::Constant,
                 b'k' => Letter::Badge,
+                b'o' if state == State::Minimal => return refuse(at, Why::NotWithControl),
+                b'o' => Letter::Control,
                 b'x' => match size {
                     Some(digit) => Letter::Structure(digit - b'0'),
                     None => return refuse(at, Why::NoSize),

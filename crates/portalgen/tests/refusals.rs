@@ -30,6 +30,13 @@ fn each_refusal_has_its_place_and_reason() {
         (b"npdg", 3, Why::Twice),
         (b"npck", 3, Why::Twice),
         (b"npcc", 3, Why::Twice),
+        (b"npob", 3, Why::Twice),
+        (b"npdo", 3, Why::Twice),
+        (b"np>oo", 4, Why::Twice),
+        (b"nmo", 2, Why::NotWithControl),
+        (b"npx5oi", 5, Why::NotWithControl),
+        (b"npx6o", 4, Why::NotWithControl),
+        (b"npot", 3, Why::NotWithControl),
         (b"np>bb", 4, Why::Twice),
         (b"np>c", 3, Why::NotInReturn),
         (b"np>k", 3, Why::NotInReturn),
@@ -75,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn likely_texts_are_refused_within_or_made(text in "[ns][pm][icxbdgkt1-8>]{0,16}", room in 0_usize..1200) {
+    fn likely_texts_are_refused_within_or_made(text in "[ns][pm][icxbdgkot1-8>]{0,16}", room in 0_usize..1200) {
         match Specification::parse(text.as_bytes()) {
             Err(Refusal { at, .. }) => prop_assert!(at < text.len()),
             Ok(specification) => {
@@ -83,7 +90,7 @@ proptest! {
                 for write in [x86_64::write, aarch64::write] {
                     let lengths = [room, 4096].map(|room| {
                         let mut bytes = vec![0xaa; room];
-                        let mut code = Code::new(&mut bytes, common::CODE, ());
+                        let mut code = Code::new(&mut bytes, common::CODE);
                         let extent = write(&mut code, &specification, &common::NUCLEUS);
                         assert_eq!(code.fits(), extent.length <= room);
                         extent.length

@@ -10,18 +10,19 @@ use iced_x86::{
     Code as Instruction, Decoder, DecoderOptions, Formatter, IntelFormatter, Mnemonic, OpKind, Register as R,
 };
 use iced_x86::{SymbolResolver, SymbolResult};
-use portalgen::{Code, Extent, Listener, Specification, x86_64};
+use portalgen::{Code, Extent, Specification, x86_64};
 
 const WORDS: [R; 9] = [R::RDI, R::RSI, R::RDX, R::R8, R::R9, R::R12, R::R13, R::R14, R::R15];
 const PRESERVED: [R; 6] = [R::RBX, R::RBP, R::R12, R::R13, R::R14, R::R15];
 
-fn write(specification: &Specification, listener: impl Listener) -> (Vec<u8>, Extent) {
+fn write(specification: &Specification) -> (Vec<u8>, Extent, listing::Parts) {
     let mut bytes = vec![0; 4096];
-    let mut code = Code::new(&mut bytes, CODE, listener);
+    let mut code = Code::new(&mut bytes, CODE);
     let extent = x86_64::write(&mut code, specification, &common::NUCLEUS);
     assert!(code.fits());
+    let parts = code.parts;
     bytes.truncate(extent.length);
-    (bytes, extent)
+    (bytes, extent, parts)
 }
 
 struct Names;
@@ -80,14 +81,7 @@ impl listing::Disassembler for Lines<'_> {
 
 #[test]
 fn listings() {
-    listing::compare(
-        "x86_64",
-        |specification, parts| {
-            let (bytes, extent) = write(specification, parts);
-            (bytes, extent)
-        },
-        |bytes| Box::new(Lines { bytes, at: CODE }),
-    );
+    listing::compare("x86_64", write, |bytes| Box::new(Lines { bytes, at: CODE }));
 }
 
 /// A processor that knows the instructions of portals and no others.
@@ -206,8 +200,11 @@ impl Processor {
                         Mnemonic::Ja => !below && !equal,
                         _ => true,
                     };
-                    if jumps {
-                        return (End::Jumped(instruction.near_branch64()), count);
+                    let target = instruction.near_branch64();
+                    match jumps {
+                        true if (CODE..CODE + bytes.len() as u64).contains(&target) => at = target,
+                        true => return (End::Jumped(target), count),
+                        false => {}
                     }
                 }
                 Mnemonic::Movsq => {
@@ -252,10 +249,14 @@ impl crossing::Isa for Processor {
     const PRESERVED: usize = 6;
     const SPOILS: bool = true;
     const LOOPS: bool = false;
+    const OTHERS: usize = 1;
+    const CONTROL: usize = 0;
+    const AREA: (Option<usize>, Option<usize>) = (Some(0), None);
     const WORDS_IN_PRESERVED: [Option<usize>; 9] = [None, None, None, None, None, Some(2), Some(3), Some(4), Some(5)];
 
     fn write(specification: &Specification) -> (Vec<u8>, Extent) {
-        write(specification, ())
+        let (bytes, extent, _) = write(specification);
+        (bytes, extent)
     }
     fn start(user: &Registers, entry_or_activation: u64, is_call: bool, time: u64) -> Self {
         let mut it = Self { registers: [0; 16], below_or_equal: (false, false), time, root: 0, in_user: false };
@@ -288,6 +289,11 @@ impl crossing::Isa for Processor {
             memory.set(activation, *field, *value);
         }
     }
+}
+
+#[test]
+fn the_portal_of_the_book() {
+    listing::in_the_book("x86_64");
 }
 
 #[test]

@@ -149,6 +149,10 @@ pub trait Instructions: Sink {
     fn compare_pages32(&mut self, register: X, value: u32) {
         self.word(0x7140_001f | value << 10 | register.0 << 5);
     }
+    /// `cmp register, #value, lsl #12`.
+    fn compare_pages(&mut self, register: X, value: u32) {
+        self.word(0xf140_001f | value << 10 | register.0 << 5);
+    }
     /// `mov register, #value`, of 16 bits.
     fn set(&mut self, register: X, value: u32) {
         self.word(0x5280_0000 | value << 5 | register.0);

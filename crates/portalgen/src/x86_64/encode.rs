@@ -136,7 +136,7 @@ pub trait Instructions: Sink {
     fn or(&mut self, to: Register, from: Place) {
         self.on(WIDE, &[0x0b], to.0, from);
     }
-    /// `or` of the lowest bytes of rax, rcx, rdx or rbx and what is there.
+    /// `or` of the lowest byte of rax, rcx, rdx, rbx or one from r8 on, and what is there.
     fn or8(&mut self, to: Register, from: Place) {
         self.on(0, &[0x0a], to.0, from);
     }
@@ -221,6 +221,15 @@ pub trait Instructions: Sink {
     fn jump_if(&mut self, condition: If, target: u64) {
         self.put(&[0x0f, 0x80 | condition as u8]);
         self.distance(target);
+    }
+    /// Jumps to where [`Self::skip_to_here`] says if the condition holds: at most 127 bytes.
+    fn skip_if(&mut self, condition: If) -> u64 {
+        self.put(&[0x70 | condition as u8, 0]);
+        self.here()
+    }
+    /// That jump goes here.
+    fn skip_to_here(&mut self, from: u64) {
+        self.patch(from - 1, (self.here() - from) as u8);
     }
     /// To the user: rcx says where, with the flags that every crossing leaves (interrupts on).
     fn leave(&mut self) {

@@ -25,7 +25,7 @@ offsets! {
     thread_top = 0,
     entry_object = 0x408, entry_word0 = 0x1f0, entry_word1 = 0x1f8, entry_pairs = 0x420,
     activation_frame = 0, activation_state = 1, activation_next = 0x108, activation_caller = 0x130, activation_thread = 0x138,
-    activation_callee = 0x140, activation_domain = 0x148, activation_stack = 0x150, activation_area = 0x158, activation_back = 0x160,
+    activation_callee = 0x140, activation_domain = 0x148, activation_stack = 0x150, activation_area = 0x158, activation_message = 0x428, activation_back = 0x160,
     activation_pc = 0x168, activation_sp = 0x170, activation_pointer = 0x178,
     ; activation_preserved = [0x180, 0x190, 0x1a0, 0x1b0, 0x1c0, 0x1d0]
 }
@@ -35,6 +35,7 @@ pub const CALL_SLOWLY: u64 = BASE - 0x1000;
 pub const RETURN_SLOWLY: u64 = BASE - 0x2000;
 pub const RETURN_SPOILED: u64 = BASE - 0x3000;
 pub const RETURN_KEPT: u64 = BASE - 0x4000;
+pub const RETURN_WITH_CONTROL: u64 = BASE - 0x4800;
 pub const REFUSE_CALL: u64 = BASE - 0x5000;
 pub const REFUSE_RETURN: u64 = BASE - 0x6000;
 /// Where the code stands.
@@ -54,6 +55,7 @@ pub const NUCLEUS: Nucleus = Nucleus {
     call_slowly: CALL_SLOWLY,
     return_slowly: RETURN_SLOWLY,
     return_slowly_spoiled: RETURN_SPOILED,
+    return_slowly_with_control: RETURN_WITH_CONTROL,
     return_slowly_kept: RETURN_KEPT,
     refuse_call: REFUSE_CALL,
     refuse_return: REFUSE_RETURN,
@@ -65,6 +67,7 @@ pub fn target_name(address: u64) -> Option<&'static str> {
         CALL_SLOWLY => "call_slowly",
         RETURN_SLOWLY => "return_slowly",
         RETURN_SPOILED => "return_slowly_spoiled",
+        RETURN_WITH_CONTROL => "return_slowly_with_control",
         RETURN_KEPT => "return_slowly_kept",
         REFUSE_CALL => "refuse_call",
         REFUSE_RETURN => "refuse_return",
@@ -73,8 +76,17 @@ pub fn target_name(address: u64) -> Option<&'static str> {
 }
 
 /// Specifications whose listings are checked in.
-pub const TABLE: [&[u8]; 8] =
-    [b"npciii>i", b"nmciii>i", b"npkx5b>x5b", b"nmkib>ib", b"npkiid>ig", b"npkx8i>x8", b"npkx8x6>x8x4", b"npct>t"];
+pub const TABLE: [&[u8]; 9] = [
+    b"npkox5>ox5",
+    b"npciii>i",
+    b"nmciii>i",
+    b"npkx5b>x5b",
+    b"nmkib>ib",
+    b"npkiid>ig",
+    b"npkx8i>x8",
+    b"npkx8x6>x8x4",
+    b"npct>t",
+];
 
 /// Objects.
 pub const CPU: u64 = 0x10_0000;
@@ -285,8 +297,8 @@ pub fn any_specification(random: &mut Random) -> String {
     };
     loop {
         let state = if random.once_in(3) { "nm" } else { "np" };
-        let call = letters(random, &["i", "c", "k", "t", "b", "d", "g", "x1", "x2", "x3", "x5", "x8", "i", "i"]);
-        let result = letters(random, &["i", "t", "b", "d", "g", "x1", "x4", "x8", "i"]);
+        let call = letters(random, &["i", "c", "k", "t", "b", "d", "g", "x1", "x2", "x3", "x5", "x8", "i", "o", "o"]);
+        let result = letters(random, &["i", "t", "b", "d", "g", "x1", "x4", "x8", "i", "o", "o"]);
         let text = format!("{state}{call}>{result}");
         if Specification::parse(text.as_bytes()).is_ok() {
             return text;
@@ -307,6 +319,7 @@ pub fn passed(
             arrive[word] = match letter {
                 Letter::Constant => constant,
                 Letter::Time => time,
+                Letter::Minted if word > first => 0,
                 _ => words[word],
             };
         }
@@ -315,9 +328,8 @@ pub fn passed(
 }
 
 /// Copies what goes along in message areas.
-pub fn pass_area(memory: &mut Memory, letters: &portalgen::Letters, words: &[u64; REGISTER_WORDS], from: u64, to: u64) {
-    let bytes = letters.bytes().map_or(0, |word| words[word]).div_ceil(8);
-    for word in 0..letters.in_area() as i32 + bytes as i32 {
+pub fn pass_area(memory: &mut Memory, letters: &portalgen::Letters, bytes: u64, from: u64, to: u64) {
+    for word in 0..letters.in_area() as i32 + bytes.div_ceil(8) as i32 {
         let value = memory.get(from, word * 8);
         memory.set(to, word * 8, value);
     }

@@ -13,6 +13,12 @@ pub trait Isa: Sized + Clone {
     const SPOILS: bool;
     /// Bytes are copied in a loop of instructions.
     const LOOPS: bool;
+    /// How many other registers there are.
+    const OTHERS: usize;
+    /// Of the other registers, that of the control word.
+    const CONTROL: usize;
+    /// A callee gets the address of its message area in one of the preserved registers, if that is kept, or in one of the others.
+    const AREA: (Option<usize>, Option<usize>);
     /// Words that travel in one of these.
     const WORDS_IN_PRESERVED: [Option<usize>; REGISTER_WORDS];
 
@@ -57,7 +63,17 @@ fn carries<I: Isa>(letters: &portalgen::Letters, place: usize) -> bool {
 }
 
 /// Draws lengths and entries that can be passed, or cannot.
-fn draw_words(random: &mut Random, letters: &portalgen::Letters, user: &mut [u64; REGISTER_WORDS], obstacle: Obstacle) {
+fn draw_words<I: Isa>(random: &mut Random, letters: &portalgen::Letters, user: &mut Registers, obstacle: Obstacle) {
+    if letters.has_control() {
+        user.others[I::CONTROL] = match obstacle {
+            Obstacle::Entry => {
+                [4097, 4097 + random.below(4096), 1 << 16 | 5, 1 << 48, u64::MAX, 4097 + random.any() % (1 << 52)]
+                    [random.below(6) as usize]
+            }
+            _ => [0, 1, 4096, random.below(65), random.below(4097)][random.below(5) as usize],
+        };
+    }
+    let user = &mut user.words;
     if let Some(word) = letters.bytes() {
         let room = 4096 - 8 * letters.in_area() as u64;
         user[word] = match random.below(3) {
@@ -74,9 +90,14 @@ fn draw_words(random: &mut Random, letters: &portalgen::Letters, user: &mut [u64
     }
 }
 
+/// Bytes that go along in the message area.
+fn bytes_of<I: Isa>(letters: &portalgen::Letters, user: &Registers) -> u64 {
+    if letters.has_control() { user.others[I::CONTROL] } else { letters.bytes().map_or(0, |word| user.words[word]) }
+}
+
 /// Message bytes that may be touched.
-fn reach(letters: &portalgen::Letters, words: &[u64; REGISTER_WORDS]) -> u64 {
-    8 * letters.in_area() as u64 + letters.bytes().map_or(0, |word| words[word].min(4096).next_multiple_of(8))
+fn reach(letters: &portalgen::Letters, bytes: u64) -> u64 {
+    8 * letters.in_area() as u64 + bytes.min(4096).next_multiple_of(8)
 }
 
 /// One of the obstacles that there can be with these letters, in half of the cases.
@@ -84,7 +105,7 @@ fn draw_obstacle(random: &mut Random, letters: &portalgen::Letters, all: &[Obsta
     let drawn = if random.once_in(2) { Obstacle::None } else { all[random.below(all.len() as u64) as usize] };
     match drawn {
         Obstacle::Long if letters.bytes().is_none() => Obstacle::None,
-        Obstacle::Entry if letters.entry().is_none() => Obstacle::None,
+        Obstacle::Entry if letters.entry().is_none() && !letters.has_control() => Obstacle::None,
         drawn => drawn,
     }
 }
@@ -106,7 +127,7 @@ fn one_call<I: Isa>(seed: u64) {
     );
     let mut memory = prepare(&mut random);
     let mut user = any_user::<I>(&mut random);
-    draw_words(&mut random, letters, &mut user.words, obstacle);
+    draw_words::<I>(&mut random, letters, &mut user, obstacle);
     align::<I>(&mut user);
     let o = &OFFSETS;
     match obstacle {
@@ -129,7 +150,7 @@ fn one_call<I: Isa>(seed: u64) {
     let (bytes, extent) = I::write(&specification);
     let time = random.any();
     let mut processor = I::start(&user, ENTRY, true, time);
-    memory.reach = reach(letters, &user.words);
+    memory.reach = reach(letters, bytes_of::<I>(letters, &user));
     let (end, _) = processor.run(&bytes, extent.call, &mut memory);
     assert!(memory.wrong.is_empty(), "{text}: {:?}", memory.wrong);
     memory.reach = 4096;
@@ -157,7 +178,8 @@ fn one_call<I: Isa>(seed: u64) {
     if obstacle != Obstacle::None {
         assert_eq!(end, End::Jumped(CALL_SLOWLY), "{text}: {obstacle:?}");
         same(&memory, &expected, &text);
-        assert_eq!(processor.user().words[..5], user.words[..5], "{text}: words for the long way");
+        assert_eq!(processor.user().words[..5], user.words[..5], "{text}: words for the slow path");
+        keeps_control(&processor, &user, letters, &text);
         return;
     }
     let End::Left(left) = end else { panic!("{text}: {end:x?}") };
@@ -184,22 +206,31 @@ fn one_call<I: Isa>(seed: u64) {
     }
     expected.write(ABOVE + o.activation_frame as u64, 4, (frame & 0xffff_ffff) + (1 << 16));
     expected.write(BELOW + o.activation_frame as u64, 2, CALLING.into());
-    pass_area(&mut expected, letters, &user.words, AREA_BELOW, AREA_ABOVE);
+    pass_area(&mut expected, letters, bytes_of::<I>(letters, &user), AREA_BELOW, AREA_ABOVE);
     same(&memory, &expected, &text);
     assert_eq!(processor.root(), root, "{text}: the page tables");
     // The callee's registers.
     let arrive = passed(letters, user.words, constant, time);
     let minimal = !keeps(&specification);
-    let expected = Registers {
+    let mut expected = Registers {
         pc: memory.get(ENTRY, o.entry_word0),
         sp: memory.get(ABOVE, o.activation_stack),
         status: if letters.has_badge() { constant } else { 0 },
         words: arrive,
         preserved: (0..I::PRESERVED).map(|_| 0).collect(),
-        others: left.others.iter().map(|_| 0).collect(),
+        others: others::<I>(letters, &user),
         pointer: 0,
     };
+    let area = memory.get(ABOVE, o.activation_message);
+    I::AREA.0.into_iter().filter(|_| !minimal).for_each(|place| expected.preserved[place] = area);
+    I::AREA.1.into_iter().for_each(|place| expected.others[place] = area);
     compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), &text);
+}
+
+/// What of the registers that have no words arrives: the control word.
+fn others<I: Isa>(letters: &portalgen::Letters, user: &Registers) -> Vec<u64> {
+    let control = |place| if place == I::CONTROL && letters.has_control() { user.others[place] } else { 0 };
+    (0..I::OTHERS).map(control).collect()
 }
 
 /// Compares what arrives; `through` are preserved registers that are neither kept nor cleared.
@@ -222,6 +253,13 @@ fn compare_users<I: Isa>(
         }
     }
     assert_eq!(left, &expected, "{text}");
+}
+
+/// The slow path finds the control word.
+fn keeps_control<I: Isa>(processor: &I, user: &Registers, letters: &portalgen::Letters, text: &str) {
+    if letters.has_control() {
+        assert_eq!(processor.user().others[I::CONTROL], user.others[I::CONTROL], "{text}: the control word");
+    }
 }
 
 fn one_return<I: Isa>(seed: u64) {
@@ -254,13 +292,13 @@ fn one_return<I: Isa>(seed: u64) {
     memory.set(BELOW, o.activation_pointer, caller.pointer);
     I::save_preserved(&mut memory, BELOW, &caller.preserved);
     let mut user = any_user::<I>(&mut random);
-    draw_words(&mut random, letters, &mut user.words, obstacle);
+    draw_words::<I>(&mut random, letters, &mut user, obstacle);
     align::<I>(&mut user);
     let before = memory.clone();
     let (bytes, extent) = I::write(&specification);
     let time = random.any();
     let mut processor = I::start(&user, ABOVE, false, time);
-    memory.reach = reach(letters, &user.words);
+    memory.reach = reach(letters, bytes_of::<I>(letters, &user));
     let (end, _) = processor.run(&bytes, extent.back, &mut memory);
     assert!(memory.wrong.is_empty(), "{text}: {:?}", memory.wrong);
     memory.reach = 4096;
@@ -277,11 +315,14 @@ fn one_return<I: Isa>(seed: u64) {
         Obstacle::Special => {
             let target = match keeps(&specification) {
                 _ if !I::SPOILS => RETURN_SLOWLY,
+                _ if letters.has_control() => RETURN_WITH_CONTROL,
                 true => RETURN_SPOILED,
                 false => RETURN_KEPT,
             };
             assert_eq!(end, End::Jumped(target), "{text}");
-            assert_eq!(processor.user().words, user.words, "{text}: words for the long way");
+            let kept = if letters.has_control() { 5 } else { REGISTER_WORDS };
+            assert_eq!(processor.user().words[..kept], user.words[..kept], "{text}: words for the slow path");
+            keeps_control(&processor, &user, letters, &text);
             let kept = I::saved_preserved(&mut memory, ABOVE);
             I::save_preserved(&mut expected, ABOVE, &kept);
             same(&memory, &expected, &text);
@@ -306,7 +347,7 @@ fn one_return<I: Isa>(seed: u64) {
     }
     expected.write(ABOVE + o.activation_state as u64, 1, FREE.into());
     expected.write(BELOW + o.activation_state as u64, 1, TOP.into());
-    pass_area(&mut expected, letters, &user.words, AREA_ABOVE, AREA_BELOW);
+    pass_area(&mut expected, letters, bytes_of::<I>(letters, &user), AREA_ABOVE, AREA_BELOW);
     same(&memory, &expected, &text);
     assert_eq!(processor.root(), root, "{text}: the page tables");
     let minimal = !keeps(&specification);
@@ -316,7 +357,7 @@ fn one_return<I: Isa>(seed: u64) {
         status: 0,
         words: passed(letters, user.words, 0, time),
         preserved: caller.preserved.clone(),
-        others: left.others.iter().map(|_| 0).collect(),
+        others: others::<I>(letters, &user),
         pointer: left.pointer,
     };
     compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), &text);
@@ -345,11 +386,14 @@ pub fn counted<I: Isa>(isa: &str) {
         let mut memory = prepare(&mut random);
         let mut user = any_user::<I>(&mut random);
         for letters in [&specification.call, &specification.result] {
-            draw_words(&mut random, letters, &mut user.words, Obstacle::None);
+            draw_words::<I>(&mut random, letters, &mut user, Obstacle::None);
             let lengths = letters.iter().filter(|(_, letter)| *letter == Letter::Bytes);
             lengths.for_each(|(word, _)| user.words[word] = 8);
+            if letters.has_control() {
+                user.others[I::CONTROL] = 8;
+            }
         }
-        let has_loop = |letters: &portalgen::Letters| I::LOOPS && letters.bytes().is_some();
+        let has_loop = |letters: &portalgen::Letters| I::LOOPS && (letters.bytes().is_some() || letters.has_control());
         let (bytes, extent) = I::write(&specification);
         let (end, count) = I::start(&user, ENTRY, true, 0).run(&bytes, extent.call, &mut memory);
         assert!(matches!(end, End::Left(_)), "{name}");

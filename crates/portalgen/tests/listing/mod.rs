@@ -1,7 +1,6 @@
 //! Listings of portals, compared with checked-in ones. `GOLDEN=write cargo test -p portalgen` writes them anew.
 
-use portalgen::{Extent, Listener, Specification};
-use std::cell::RefCell;
+use portalgen::{Extent, Specification};
 use std::fmt::Write;
 use std::{env, fs, path::Path};
 
@@ -10,23 +9,15 @@ pub trait Disassembler {
     fn next(&mut self) -> Option<(usize, String)>;
 }
 
-/// Notes where parts begin.
-#[derive(Default)]
-pub struct Parts(RefCell<Vec<(usize, &'static str)>>);
-
-impl Listener for &Parts {
-    fn part(&mut self, at: usize, what: &'static str) {
-        self.0.borrow_mut().push((at, what));
-    }
-}
+/// Which part of some code begins where.
+pub type Parts = Vec<(usize, &'static str)>;
 
 fn list<'a>(
     specification: &Specification,
-    write: impl Fn(&Specification, &Parts) -> (Vec<u8>, Extent),
+    write: impl Fn(&Specification) -> (Vec<u8>, Extent, Parts),
     lines: impl Fn(&'a [u8]) -> Box<dyn Disassembler + 'a>,
 ) -> String {
-    let parts = Parts::default();
-    let (bytes, extent) = write(specification, &parts);
+    let (bytes, extent, parts) = write(specification);
     // Tests end soon.
     let mut lines = lines(Box::leak(bytes.into_boxed_slice()));
     let (mut text, mut at, mut count, mut counts) = (String::new(), 0, 0, true);
@@ -37,7 +28,7 @@ fn list<'a>(
         } else if at == extent.back {
             text += "return:\n";
         }
-        for (_, what) in parts.0.borrow().iter().filter(|(place, _)| *place == at) {
+        for (_, what) in parts.iter().filter(|(place, _)| *place == at) {
             let _ = writeln!(text, "  ; {what}");
             counts = *what != "jumps to the nucleus";
         }
@@ -53,10 +44,19 @@ fn list<'a>(
     text
 }
 
+/// The chapter on portals shows the listing of one of them.
+pub fn in_the_book(isa: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let listing = read(&format!("golden/{isa}-npciii-i.txt"));
+    let chapter = read("../../docs/book/portals.md");
+    assert!(chapter.contains(&listing), "put golden/{isa}-npciii-i.txt into docs/book/portals.md");
+}
+
 /// Compares the listings of the table with those that are checked in for this ISA.
 pub fn compare<'a>(
     isa: &str,
-    write: impl Fn(&Specification, &Parts) -> (Vec<u8>, Extent),
+    write: impl Fn(&Specification) -> (Vec<u8>, Extent, Parts),
     lines: impl Fn(&'a [u8]) -> Box<dyn Disassembler + 'a>,
 ) {
     for text in crate::common::TABLE {
