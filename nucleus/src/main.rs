@@ -19,7 +19,7 @@ mod start;
 
 use crate::control::{dispatch, numbers};
 use crate::cpus::{cpu, lock, timer};
-use crate::memory::{account, frames, own, space, window};
+use crate::memory::{account, frames, own, shapes, space, window};
 use crate::objects::Thread;
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self, Part};
@@ -58,6 +58,7 @@ fn boot(held: Held, start_info: u64) -> Result<Ref<Thread>, &'static str> {
     let kept = [arch::memory::image(), if arch::start::KEEPS_CODE { begin } else { Region { start: 0, bytes: 0 } }];
     frames::init(held, &info, kept)?;
     own::init(held, &info)?;
+    shapes::init(held)?;
     space::make_archive_directory(held, info.archive)?;
     frames::init_rest(held, &info, kept);
     window::init(held, &operation::TABLE)?;

@@ -61,6 +61,18 @@ pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Cont
     check(status).map(|()| (words, control))
 }
 
+/// Calls a [`crate::server::ServeShort`] behind `entry` with words 1 to 3.
+#[inline]
+pub fn call_short(entry: Entry, words: [u64; 3]) -> Result<u64, Error> {
+    if entry.0 < layout::PAGE_FAULT[0] {
+        return Err(Error::WrongKind);
+    }
+    // SAFETY: not a kernel operation. A server behind other portals than these writes into an area that is ours, at worst over
+    // what a method of ours borrowed and will check no more.
+    let (status, word) = unsafe { arch::call_short(entry.0, words) };
+    check(status).map(|()| word)
+}
+
 /// Calls the server behind `entry` with words and bytes: the pieces of `send` one after the other in
 /// the message area; what comes back is copied to `receive`. Gives words, control word and the number of bytes
 /// that came back, which may be more than `receive` took.

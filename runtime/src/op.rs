@@ -290,16 +290,34 @@ pub fn draw(memory: Entry, account: Entry, domain: Entry, address: u64, order: u
 /// The address leads to code that is made to be entered so ([`crate::server`] has it).
 pub unsafe fn service_new(address: u64, flags: u64) -> Result<Entry> {
     // SAFETY: as the caller says.
-    table::fill(|index| unsafe { raw::service_new(Entry::OWN, address, flags, index) })
+    table::fill(|index| unsafe { raw::service_new(Entry::OWN, address, flags, index, Entry::OWN) })
+}
+
+/// An entry point of our domain for calls of a shape.
+///
+/// # Safety
+/// As for [`service_new`]; the code expects the registers of this shape.
+pub unsafe fn service_new_shaped(address: u64, shape: Entry) -> Result<Entry> {
+    // SAFETY: as the caller says.
+    table::fill(|index| unsafe { raw::service_new(Entry::OWN, address, 0, index, shape) })
+}
+
+/// Makes a shape from a specification of portals; `machine` with USE allows it.
+pub fn shape_new(machine: Entry, specification: &[u8]) -> Result<Entry> {
+    let make = |bytes| {
+        // SAFETY: fills an index that is ours.
+        table::fill(|index| unsafe { raw::shape_new(machine, bytes as u64, index) }).map(|shape| (shape, 0))
+    };
+    crate::area::transfer(&[specification], make, |shape, _| shape)
 }
 
 /// An entry point of another domain, put into that domain's table or, for 0, an index the nucleus chooses.
 ///
 /// # Safety
-/// As for [`service_new`], in the other domain's terms.
-pub unsafe fn service_new_at(domain: Entry, address: u64, flags: u64, index: Entry) -> Result<Entry> {
+/// As for [`service_new`], in the other domain's terms; of this shape, [`Entry::OWN`] = the one with a control word.
+pub unsafe fn service_new_at(domain: Entry, address: u64, flags: u64, shape: Entry, index: Entry) -> Result<Entry> {
     // SAFETY: as the caller says.
-    unsafe { raw::service_new(domain, address, flags, index) }
+    unsafe { raw::service_new(domain, address, flags, index, shape) }
 }
 
 /// A call entry to a service, for a domain's table.

@@ -14,6 +14,7 @@ mod kinds {
     pub use crate::Entry as Thread;
     pub use crate::Entry as Service;
     pub use crate::Entry as Semaphore;
+    pub use crate::Entry as Shape;
     pub use crate::Entry as Interrupt;
     pub use crate::Entry as IoPorts;
     pub use crate::Entry as Memory;

@@ -9,12 +9,14 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::{Control, Error, MESSAGE_BYTES, rights};
 use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request};
+use interfaces::names::{NamesClient, NamesError};
 use interfaces::parent::{ParentClient, ParentError};
 
 pub use crate::kept::is_short;
 
 use crate::area::StackTop;
 use crate::connection::Direct;
+use crate::entry::Owned;
 use crate::message::Words;
 use crate::sync::{prepare_wait, private_semaphore};
 use crate::thread::Slot;
@@ -118,6 +120,30 @@ pub fn word_service<S: ServeWord>() -> Result<Entry, Error> {
     unsafe { op::service_new(arch::word_entry::<S> as *const () as u64, 0) }
 }
 
+/// A service behind portals that pass a constant and three words, and bring one word back: `npciii>i`. The constant is the badge.
+pub trait ServeShort {
+    /// Handles one call.
+    fn serve(badge: u64, word1: u64, word2: u64, word3: u64) -> u64;
+}
+
+/// First Rust code of a call to a [`ServeShort`]; arguments where the words are.
+pub(crate) extern "C" fn serve_short<S: ServeShort>(constant: u64, word1: u64, word2: u64, _: u64, word3: u64) -> u64 {
+    S::serve(constant, word1, word2, word3)
+}
+
+/// A service that runs `S`. Its callers pass words 1 to 3; see [`message::call_short`].
+pub fn short_service<S: ServeShort>() -> Result<Entry, Failure<NamesError>> {
+    let shape = shape("npciii>i")?;
+    // SAFETY: the entry is made for this.
+    unsafe { op::service_new_shaped(arch::short_entry::<S> as *const () as u64, shape.entry()) }
+        .map_err(Failure::Transport)
+}
+
+/// The shape of a specification of portals, from the portal manager.
+pub fn shape(specification: &str) -> Result<Owned, Failure<NamesError>> {
+    NamesClient(Direct(Entry::NAMES)).shape(specification).map(|shape| Owned::new(shape.into()))
+}
+
 #[cold]
 fn remove(entry: Entry) {
     drop(crate::entry::Owned::new(entry));
@@ -160,7 +186,9 @@ fn activation_in(slot: Slot) -> Result<u64, Error> {
     let receive = table::allocate()?;
     slot.record().receive.set(receive.word());
     // SAFETY: the slot is ours and free.
-    unsafe { op::activation_new(Entry::OWN, slot.top(), receive) }.inspect_err(|_| table::free(receive))
+    let area = unsafe { op::activation_new(Entry::OWN, slot.top(), receive) }.inspect_err(|_| table::free(receive))?;
+    slot.record().area.set(area);
+    Ok(area)
 }
 
 /// A service that runs `S`.

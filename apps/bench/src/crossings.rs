@@ -53,6 +53,23 @@ pub fn call_and_return() -> Result<Row, String> {
     Ok(Row::instructions(value).of(ROUNDS))
 }
 
+/// A call of the peer's service behind portals of the specification `npciii>i`, and its answer.
+pub fn short() -> Result<Row, String> {
+    peer::start()?;
+    let portal = Owned::new(PEER.short().map_err(|error| error.to_string())?.into());
+    let call = || message::call_short(portal.entry(), [1, 2, 3]).unwrap_or_else(|_| refused());
+    let expected = peer::SHORT_BADGE + 1 + 2 + 3;
+    if (0..WARM_UP).any(|_| call() != expected) {
+        return Err("a wrong answer".into());
+    }
+    let mut sum = 0;
+    let value = average(ROUNDS, || sum += call());
+    if sum != expected * ROUNDS {
+        return Err("a wrong answer".into());
+    }
+    Ok(Row::instructions(value).of(ROUNDS))
+}
+
 /// P and V when nobody waits; the dearer of the two.
 pub fn semaphore() -> Result<Row, String> {
     let semaphore = new_semaphore()?;

@@ -72,6 +72,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("system", machine::system),
     ("short-circuit", crossings::short_circuit),
     ("call-return", crossings::call_and_return),
+    ("npciii", crossings::short),
     ("semaphore", crossings::semaphore),
     ("page-fault", faults::warm),
     ("page-fault-cold", faults::cold),

@@ -57,6 +57,8 @@ pub trait Peer {
     fn turn(&self, bytes: &[u8], into: &mut [u8]) -> Result<usize, PeerError>;
     /// Starts a thread that yields `count` times.
     fn give_way(&self, count: u64) -> Result<(), PeerError>;
+    /// A call entry to a service that adds its words, behind portals of the specification `npciii>i`.
+    fn short(&self) -> Result<Delegated, PeerError>;
 }
 
 /// Our end of one.
@@ -103,12 +105,21 @@ pub fn end() {
     }
 }
 
+/// What the service of `short` has in its portal.
+pub const SHORT_BADGE: u64 = 30;
+
 /// The peer's service of words.
 struct Sum;
 
 impl ServeWord for Sum {
     fn serve(_badge: u64, words: [u64; 5]) -> u64 {
         words[0] + words[1]
+    }
+}
+
+impl server::ServeShort for Sum {
+    fn serve(badge: u64, word1: u64, word2: u64, word3: u64) -> u64 {
+        badge + word1 + word2 + word3
     }
 }
 
@@ -130,6 +141,11 @@ impl Serve for Server {
 }
 
 impl PeerServer for Server {
+    fn short(&self, _badge: u64) -> Result<Delegate, PeerError> {
+        let service = server::short_service::<Sum>().map_err(|_| PeerError::Failed)?;
+        Ok(Delegate::mint(service.0, SHORT_BADGE))
+    }
+
     fn words(&self, _badge: u64) -> Result<Delegate, PeerError> {
         let service = server::word_service::<Sum>().map_err(|_| PeerError::Failed)?;
         Ok(Delegate::mint(service.0, 0))

@@ -154,7 +154,7 @@ impl Child {
         }
         let address = arch::read_again as *const () as u64;
         // SAFETY: another domain's.
-        let service = unsafe { op::service_new_at(self.entry(), address, 0, Entry::OWN)? };
+        let service = unsafe { op::service_new_at(self.entry(), address, 0, Entry::OWN, Entry::OWN)? };
         let place = Owned::new(runtime::table::allocate()?);
         op::entry_copy(self.entry(), service, Entry::OWN, place.entry(), rights::ALL)?;
         // Portals are derived from our copy, which must stay as long as the child.

@@ -98,6 +98,11 @@ fn table() -> Result<String, String> {
         }
     }
     all_is_well()?;
+    // The shapes of portals, too, are for everybody as they are. Others are made for components.
+    let shape = |specification| ours.shape(specification).map(|shape| drop(Owned::new(shape.into())));
+    expect("a known shape", shape("npciii>i"), Ok(()))?;
+    expect("another shape", shape("npt>ttt"), Err(Failure::Refused(NamesError::NoShape)))?;
+    expect("no shape", shape("nonsense"), Err(Failure::Refused(NamesError::NoShape)))?;
     Ok(format!("refused: {}", NamesError::NotAllowed))
 }
 

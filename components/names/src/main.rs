@@ -2,7 +2,8 @@
 //!
 //! A table of names, each with a copy of the service that was registered under it. `open` mints a call entry with
 //! badge 0 from the copy. Only `roottask` registers, and is known by a badge that `open` never mints: who may have a
-//! name is decided there. Nothing here outlives the component: when it restarts, `roottask` registers again what was
+//! name is decided there. It also is the *portal manager*: it has the nucleus make code for specifications of portals, and gives
+//! servers what was made. Nothing here outlives the component: when it restarts, `roottask` registers again what was
 //! published to it.
 #![no_std]
 #![no_main]
@@ -10,14 +11,17 @@
 
 extern crate alloc;
 
+mod shapes;
 mod table;
 
+use abi::rights;
 use interface::{Delegate, Delegated, Reply, Request};
 use interfaces::names::{NamesError, NamesServer, ROOTTASK};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 
+use shapes::Shapes;
 use table::Table;
 
 runtime::entry!(main);
@@ -27,8 +31,10 @@ const ACTIVATIONS: usize = 1;
 
 static TABLE: Mutex<Table> = Mutex::new(Table::new());
 
-/// Number of the method that registers: the others allocate nothing.
-const REGISTER: u64 = 1;
+static SHAPES: Mutex<Shapes> = Mutex::new(Shapes::new());
+
+/// Numbers of the methods that register, and that make a shape: the others allocate nothing.
+const TAKES_MEMORY: [u64; 2] = [1, 5];
 
 struct Names;
 
@@ -38,7 +44,7 @@ impl Serve for Names {
     }
 
     fn needs_memory(request: &Request<'_>) -> bool {
-        request.words[0] & 0xffff == REGISTER
+        TAKES_MEMORY.contains(&(request.words[0] & 0xffff))
     }
 }
 
@@ -65,6 +71,11 @@ impl NamesServer for Names {
     fn unregister(&self, badge: u64, name: &str) -> Result<(), NamesError> {
         allow(badge)?;
         TABLE.lock().unregister(name)
+    }
+
+    fn shape(&self, badge: u64, specification: &str) -> Result<Delegate, NamesError> {
+        let shape = SHAPES.lock().find_or_make(specification, badge)?;
+        Ok(Delegate::entry(shape.0, rights::COPY | rights::USE))
     }
 }
 

@@ -263,6 +263,10 @@ fn equip(component: &Component, running: &Running) -> Result<(), String> {
     let asks = badge::badge(running.number, running.instance);
     op::portal_new(domain, parent_service(), asks, Entry::PARENT, 0).map_err(text)?;
     services::connect_names(domain);
+    if component.name == services::NAME_SERVICE {
+        // It has shapes made, and can do nothing else with the machine.
+        op::entry_copy(Entry::OWN, Entry::SPECIAL, domain, Entry::SPECIAL, rights::USE).map_err(text)?;
+    }
     if component.special == Special::Machine {
         op::entry_copy(Entry::OWN, Entry::SPECIAL, domain, Entry::SPECIAL, ALL).map_err(text)?;
     }

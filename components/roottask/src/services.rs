@@ -10,7 +10,7 @@ use abi::rights::{ALL, Kind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use interface::Delegate;
-use interfaces::names::{MAX_NAMES, NamesClient, ROOTTASK};
+use interfaces::names::{COMPONENT, MAX_NAMES, NamesClient, PROGRAM, ROOTTASK};
 use interfaces::parent::ParentError;
 use interfaces::stream::StreamClient;
 use runtime::Direct;
@@ -19,7 +19,7 @@ use runtime::sync::Mutex;
 use runtime::{Entry, op, table};
 
 /// The name service's own name.
-const NAME_SERVICE: &str = "names";
+pub const NAME_SERVICE: &str = "names";
 /// The terminal's.
 const CONSOLE: &str = "console";
 /// Names that all programs can have together: components always find room besides.
@@ -170,20 +170,19 @@ pub fn connect(domain: Entry, index: usize, component: u16, name: &str, badge: u
 
 /// Gives a domain its portal to `names`, if there is a name service. Only ours may write the table of names.
 pub fn connect_names(domain: Entry) {
-    if let Some(names) = STATE.lock().names() {
-        give_names(domain, names);
-    }
+    give_names(&STATE.lock(), domain, if domain == Entry::OWN { ROOTTASK } else { COMPONENT });
 }
 
-fn give_names(domain: Entry, names: Entry) {
-    let badge = if domain == Entry::OWN { ROOTTASK } else { 0 };
-    let _ = op::portal_new(domain, names, badge, Entry(NAMES), 0);
+fn give_names(state: &State, domain: Entry, badge: u64) {
+    if let Some(names) = state.names() {
+        let _ = op::portal_new(domain, names, badge, Entry(NAMES), 0);
+    }
 }
 
 /// A domain that a component made gets a portal to `names`, now and after each restart of it.
 pub fn equip(domain: Owned) {
-    connect_names(domain.entry());
     let mut state = STATE.lock();
+    give_names(&state, domain.entry(), PROGRAM);
     // Those whose domain is gone make room.
     state.guests.retain(|guest| !is_gone(guest.entry()));
     state.guests.push(domain);
@@ -227,9 +226,7 @@ pub fn register_new() {
         STATE.lock().is_connected = true;
         connect_all_to_names();
         let state = STATE.lock();
-        if let Some(names) = state.names() {
-            state.guests.iter().for_each(|guest| give_names(guest.entry(), names));
-        }
+        state.guests.iter().for_each(|guest| give_names(&state, guest.entry(), PROGRAM));
     }
     for name in pending {
         register(&name);

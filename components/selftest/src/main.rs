@@ -33,6 +33,7 @@ mod raw;
 mod registers;
 mod restarts;
 mod services;
+mod shapes;
 mod share;
 mod shares;
 mod shown;
@@ -104,6 +105,7 @@ fn main(arguments: Arguments) {
             .chain(shares::CHECKS)
             .chain(vectors::CHECKS)
             .chain(registers::CHECKS)
+            .chain(shapes::CHECKS)
             .chain(pagers::CHECKS)
             .chain(limits::CHECKS)
             .chain(archive::CHECKS)

@@ -3,6 +3,7 @@
 use abi::rights::{MAP_EXECUTE, MAP_READ};
 use abi::{Error, PAGE_BYTES};
 use runtime::Entry;
+use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 
 /// A thread at an address where nothing is.
@@ -22,4 +23,10 @@ pub fn map_code(domain: Entry, address: u64) -> Result<(), Error> {
     let code = map_code as *const () as u64 & !(PAGE_BYTES as u64 - 1);
     // SAFETY: it may be read and executed.
     unsafe { op::map(domain, code, address, 0, MAP_READ | MAP_EXECUTE) }
+}
+
+/// A service of another domain, with these flags and of this shape, at an address at which nothing is.
+pub fn service(domain: &Owned, flags: u64, shape: Entry) -> Result<Entry, Error> {
+    // SAFETY: another domain's, which has no thread.
+    unsafe { op::service_new_at(domain.entry(), abi::layout::PROGRAM_START, flags, shape, Entry::OWN) }
 }

@@ -17,9 +17,9 @@ use runtime::child::Child;
 use runtime::connection::Given;
 use runtime::entry::Owned;
 use runtime::pipes::{self, PIPES};
-use runtime::server::{self, ServeWord};
+use runtime::server::{self, ServeShort, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
-use runtime::{Connection, Direct, Entry, op, thread};
+use runtime::{Connection, Direct, Entry, message, op, table, thread};
 
 use abi::info::{self, Record};
 use abi::rights;
@@ -32,6 +32,7 @@ pub const CHECKS: &[Check] = &[
     ("a file's errors arrive", errors),
     ("a file that was opened for reading is not written", read_only),
     ("a name belongs to who published it", taken),
+    ("names gives shapes, and portals of them work", shaped),
     ("memory is drawn for nobody else, and never writable and executable", drawing),
     ("a component that does not come back is ended only by force", essential),
     ("calls go as deep as they may without floating point, too", crate::limits::depth),
@@ -132,6 +133,33 @@ impl ServeWord for Nobody {
     fn serve(_: u64, _: [u64; 5]) -> u64 {
         0
     }
+}
+
+/// Adds its words to its badge.
+struct Adds;
+
+impl ServeShort for Adds {
+    fn serve(badge: u64, word1: u64, word2: u64, word3: u64) -> u64 {
+        badge + 10 * word1 + 100 * word2 + 1_000 * word3
+    }
+}
+
+fn shaped() -> Result<(), &'static str> {
+    let names = NamesClient(Direct(Entry::NAMES));
+    for specification in ["", "npz", "np>c", "smciii>i"] {
+        let refused = names.shape(specification).err() == Some(Failure::Refused(NamesError::BadSpecification));
+        hold(refused, "what is no specification is one")?;
+    }
+    for specification in ["npkx2>x2", "npciii>i", "npciii>i"] {
+        drop(server::shape(specification).map_err(say)?);
+    }
+    server::activations(1).map_err(|error| error.text())?;
+    let service = Owned::new(server::short_service::<Adds>().map_err(say)?);
+    let portal = Owned::new(table::allocate().map_err(|error| error.text())?);
+    op::portal_new(Entry::OWN, service.entry(), 5, portal.entry(), 0).map_err(|error| error.text())?;
+    hold(message::call_short(portal.entry(), [1, 2, 3]) == Ok(3_215), "another sum")?;
+    drop(service);
+    hold(message::call_short(portal.entry(), [1, 2, 3]) == Err(abi::Error::Revoked), "it goes on")
 }
 
 fn taken() -> Result<(), &'static str> {

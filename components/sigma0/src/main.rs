@@ -47,8 +47,14 @@ fn start() -> Result<(), Error> {
     }
     // SAFETY: both addresses are entries for calls.
     unsafe {
-        op::service_new_at(Entry::OWN, service_entry::<service::Service> as *const () as u64, 0, service::PLACE)?;
-        op::service_new_at(Entry::OWN, word_entry::<pager::Pager> as *const () as u64, 0, pager::PLACE)?;
+        op::service_new_at(
+            Entry::OWN,
+            service_entry::<service::Service> as *const () as u64,
+            0,
+            Entry::OWN,
+            service::PLACE,
+        )?;
+        op::service_new_at(Entry::OWN, word_entry::<pager::Pager> as *const () as u64, 0, Entry::OWN, pager::PLACE)?;
     }
     let never = op::semaphore_new(Entry::OWN, 0)?;
     loop {

@@ -38,6 +38,8 @@ pub const MAX_DEPTH: usize = 32;
 pub const MAX_DERIVATION: usize = 1024;
 /// Levels of domains made by domains; one more is [`Error::TooDeep`].
 pub const MAX_NESTING: usize = 16;
+/// Shapes of portals that there can be, the one with a control word included.
+pub const MAX_SHAPES: usize = 24;
 /// Levels of accounts of accounts; one more is [`Error::TooDeep`].
 pub const MAX_ACCOUNT_DEPTH: usize = 8;
 /// Order of the largest flexpage: the whole address space.

@@ -1,4 +1,4 @@
-//! Kernel operations: what stands at portal indices 0 to 31 of every table. All of this comes of one table,
+//! Kernel operations: what stands at portal indices 0 to 32 of every table. All of this comes of one table,
 //! [`operations!`](crate::operations) and [`ways!`](crate::ways).
 //!
 //! Operands are words 0 to 5 in the order of the table. A *domain operand*, *account operand* and so on is an index of the
@@ -11,7 +11,7 @@ use crate::layout::{MAX_ACTIVATIONS, SPECIAL};
 use crate::rights;
 use crate::{
     Error, MAX_ACCOUNT_DEPTH, MAX_COUNT, MAX_DERIVATION, MAX_LOG_BYTES, MAX_NESTING, MAX_ORDER, MAX_PRIORITY,
-    MAX_SLICE_MICROSECONDS, MESSAGE_BYTES,
+    MAX_SHAPES, MAX_SLICE_MICROSECONDS, MESSAGE_BYTES,
 };
 
 /// A row of the table.
@@ -63,6 +63,8 @@ pub enum OperandKind {
     Service,
     /// Index of a semaphore.
     Semaphore,
+    /// Index of a shape; 0 = the one with a control word.
+    Shape,
     /// Index of an interrupt line.
     Interrupt,
     /// Index of I/O ports.
@@ -93,7 +95,7 @@ impl OperandKind {
     /// Whether it names an entry that is looked up in the caller's table.
     pub const fn is_entry(self) -> bool {
         use OperandKind::*;
-        matches!(self, Domain | Account | Thread | Service | Semaphore | Interrupt | IoPorts | Memory | Machine)
+        matches!(self, Domain | Account | Thread | Service | Semaphore | Shape | Interrupt | IoPorts | Memory | Machine)
     }
 
     /// What an operand of this kind can end every operation with.

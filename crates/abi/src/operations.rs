@@ -155,10 +155,10 @@ macro_rules! operations {
         AccountExhausted: "too few frames for the pages, or for page tables (the domain's account)";
         NoFrames: "no free frame";
     }
-    /// An entry point of the domain. Flags: [`SERVICE_DEADLINE`].
-    SERVICE_NEW service_new(domain: Domain CONTROL, entry_address: Address, flags: Flags, index_to_fill: Fill) -> Index, Full {
+    /// An entry point of the domain. Flags: [`SERVICE_DEADLINE`]. Calls to it are those of the shape.
+    SERVICE_NEW service_new(domain: Domain CONTROL, entry_address: Address, flags: Flags, index_to_fill: Fill, shape: Shape USE) -> Index, Full {
         BadAddress: "the entry address is no user address";
-        BadArgument: "an unknown flag";
+        BadArgument: "an unknown flag", "deadlines with a shape";
     }
     /// A call entry for that domain to the service. A call has at least the priority of the ceiling, until it returns.
     PORTAL_NEW portal_new(to: Domain WRITE, service: Service USE, badge: Number, index_to_fill: Fill, ceiling: Number) -> Index, Full {
@@ -210,6 +210,12 @@ macro_rules! operations {
     /// Reserved for L4 IPC.
     IPC ipc() -> Nothing, Full {
         BadArgument: "always, until it is there";
+    }
+    /// Makes code for the specification of portals of which so many bytes stand in the message area (the crate `portalgen` says what it
+    /// may be). The code goes when the entry is removed and each domain that had a service of the shape is gone.
+    SHAPE_NEW shape_new(machine: Machine USE, bytes: Number, index_to_fill: Fill) -> Index, Full "a seventh of the code" {
+        BadArgument: "no specification", "one for which caller and callee must trust each other";
+        LimitReached: "shapes, more than" MAX_SHAPES;
     }
         }
     };

@@ -34,15 +34,17 @@ pub enum Kind {
     Machine = 12,
     /// The scheduler's seat on a CPU.
     Scheduler = 13,
+    /// A shape of portals: code for what a specification says.
+    Shape = 14,
 }
 
 impl Kind {
     /// The kind with this number.
     pub const fn from_number(number: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 14] = [
+        const ALL: [Kind; 15] = [
             Empty, Revoked, Operation, Call, Service, Domain, Thread, Account, Semaphore, Interrupt, IoPorts, Memory,
-            Machine, Scheduler,
+            Machine, Scheduler, Shape,
         ];
         if (number as usize) < ALL.len() { Some(ALL[number as usize]) } else { None }
     }
@@ -55,7 +57,7 @@ pub const READ: u8 = 1 << 1;
 /// Domain: map memory, put entries, add activations and threads. Account: draw, fill a child.
 /// Semaphore: V. Machine: shut down. Interrupt, ports: use.
 pub const WRITE: u8 = 1 << 2;
-/// Semaphore: P. Service: make call entries. Domain: take entries out.
+/// Semaphore: P. Service: make call entries. Domain: take entries out. Machine: make shapes. Shape: make services.
 pub const USE: u8 = 1 << 3;
 /// Domain, thread: kill, destroy, change.
 pub const CONTROL: u8 = 1 << 4;

@@ -4,6 +4,12 @@ use interface::{codes, interface};
 
 /// The badge of `roottask`, whose portal it makes itself. No call entry that somebody gets by a name has it.
 pub const ROOTTASK: u64 = u64::MAX;
+/// The badge of components, whose portals `roottask` makes.
+pub const COMPONENT: u64 = 1;
+/// The badge of all others: `open` mints it, too.
+pub const PROGRAM: u64 = 0;
+/// Specifications of portals of which everybody may have the shape: those of the interfaces of this system.
+pub const SPECIFICATIONS: [&str; 1] = ["npciii>i"];
 /// Names there can be: those of components and those of programs.
 pub const MAX_NAMES: usize = 64;
 /// Bytes of the longest name.
@@ -22,6 +28,8 @@ codes! {
         3 Full "too many names"
         4 Gone "the service died"
         5 NotAllowed "only roottask gives and takes names: publish through your parent"
+        6 BadSpecification "no specification of portals, or one that cannot be"
+        7 NoShape "there is no shape of this specification, and none is made for programs"
     }
 }
 
@@ -41,4 +49,8 @@ pub trait Names {
     /// Takes a name back. Only for [`ROOTTASK`].
     #[repeatable]
     fn unregister(&self, name: &str) -> Result<(), NamesError>;
+    /// The shape of a specification of portals, to make services with. It is made if there is none: for components, and for
+    /// programs if it is one of [`SPECIFICATIONS`].
+    #[repeatable]
+    fn shape(&self, specification: &str) -> Result<Delegated, NamesError>;
 }

@@ -3,6 +3,7 @@
 use super::{chain, deadline, dispatch, lending, priorities};
 use crate::cpus::{cpu, timer};
 use crate::memory::portals::{check_copy, copy_entry, make_call_entry};
+use crate::memory::shapes;
 use crate::objects::{Activation, Domain, Entry, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Link, Ref, look};
 use crate::report::trace;
@@ -10,15 +11,19 @@ use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::sched::Event;
 use abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES, NEVER, op};
+use portalgen::Letters;
+use portalgen::specification::REGISTER_WORDS;
 
 /// The call did not take the fast path of `entry.s`: words and control are in the caller's frame.
 #[unsafe(no_mangle)]
 extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
-    let control = Control(caller.registers.control());
-    let refused = match deadline_of(caller, entry, control) {
-        Ok(deadline) => {
+    let (letters, words) = (shapes::of(entry), caller.registers.all_words());
+    let along = along(letters, &words, caller.registers.control());
+    let allowed = |(control, minted)| deadline_of(caller, entry, control).map(|deadline| (control, minted, deadline));
+    let refused = match along.and_then(allowed) {
+        Ok((control, minted, deadline)) => {
             let frame = if deadline == 0 { Saved::Call } else { Saved::Bounded };
-            match call(caller, entry, frame, control, caller.words(), deadline) {
+            match call(caller, entry, frame, Message { letters, words, control, minted }, deadline) {
                 Err(Error::Again) => wait_for_activation(caller, entry, deadline),
                 Err(error) => error,
             }
@@ -83,10 +88,24 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
 /// Calls an upcall portal on behalf of a faulting activation. Returns only if that cannot be done.
 #[inline(always)]
 pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], control: Control) -> Error {
-    match call(caller, entry, Saved::Full, control, words, 0) {
+    let [a, b, c, d, e] = words;
+    let words = [a, b, c, d, e, 0, 0, 0, 0];
+    let message = Message { letters: None, words, control, minted: 0 };
+    match call(caller, entry, Saved::Full, message, 0) {
         Err(Error::Again) => wait_for_activation(caller, entry, 0),
         Err(error) => error,
     }
+}
+
+/// What a call passes.
+struct Message {
+    /// None: what the control word says.
+    letters: Option<Letters>,
+    words: [u64; REGISTER_WORDS],
+    /// Bytes, and an entry.
+    control: Control,
+    /// The badge of an entry that is minted.
+    minted: u64,
 }
 
 /// Calls `entry`; `frame` is how the caller's frame is to be kept. Returns only refusals; `Again` = no
@@ -96,8 +115,7 @@ fn call(
     caller: Ref<Activation>,
     entry: Ref<Entry>,
     frame: Saved,
-    control: Control,
-    words: [u64; 5],
+    Message { letters, mut words, control, minted }: Message,
     deadline: u64,
 ) -> Result<core::convert::Infallible, Error> {
     let callee = entry.callee().ok_or(Error::Revoked)?;
@@ -119,7 +137,7 @@ fn call(
     };
     let received = if control.delegated() != 0 {
         let to = (callee, activation.receive.get() as usize);
-        delegate(caller.domain, control, words[4], to)?
+        delegate(caller.domain, control, minted, to)?
     } else {
         0
     };
@@ -131,7 +149,10 @@ fn call(
     caller.callee.set(Some(activation));
     activation.state.set(State::Top);
     activation.caller.set(Some(caller));
-    activation.set_back();
+    match frame {
+        Saved::Call => shapes::set_back(activation, entry),
+        _ => activation.set_back(),
+    }
     activation.depth.set(caller.depth.get() + 1);
     copy_message(caller, activation, control.length());
     let thread = caller.thread.get().ok_or(Error::NotRunnable)?;
@@ -150,8 +171,42 @@ fn call(
     } else {
         activation.make_current_plainly();
     }
-    let control = Control::bytes(control.length()).delegate(received, 0);
-    activation.leave_to_service(entry.word0.get(), entry.word1.get(), &words, control.0)
+    let mut badge = entry.word1.get();
+    let control = deliver(letters, &mut words, control, badge, received);
+    if letters.is_some_and(|letters| !letters.has_badge()) {
+        badge = 0;
+    }
+    activation.leave_to_service(entry.word0.get(), badge, &words, control.0)
+}
+
+/// What goes along with these words: bytes and an entry, and the badge of what is minted.
+#[inline(always)]
+fn along(letters: Option<Letters>, words: &[u64; REGISTER_WORDS], control: u64) -> Result<(Control, u64), Error> {
+    match letters {
+        None => Ok((Control(control), words[4])),
+        Some(letters) => letters.along(words),
+    }
+}
+
+/// Makes of these words what arrives; gives the control word that does.
+#[inline(always)]
+fn deliver(
+    letters: Option<Letters>,
+    words: &mut [u64; REGISTER_WORDS],
+    control: Control,
+    constant: u64,
+    entry: usize,
+) -> Control {
+    match letters {
+        None => {
+            words[5..].fill(0);
+            Control::bytes(control.length()).delegate(entry, 0)
+        }
+        Some(letters) => {
+            letters.deliver(words, constant, entry, timer::now());
+            Control(0)
+        }
+    }
 }
 
 /// Brings a free activation of `domain` here from another CPU's pool.
@@ -177,21 +232,25 @@ fn fetch(domain: Ref<Domain>) -> Link<Activation> {
 #[unsafe(no_mangle)]
 extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
     let held = callee.held();
-    let control = Control(callee.registers.control());
+    let (letters, mut words) = (shapes::behind(callee), callee.registers.all_words());
+    let along = along(letters, &words, callee.registers.control());
     let Some(caller) = callee.caller.get() else {
         match callee.thread.get() {
             Some(thread) if thread.carries_orphans => end_orphan(thread, callee),
             _ => refuse_return(callee, Error::NoCaller),
         }
     };
+    let (control, minted) = match along {
+        Ok(along) => along,
+        Err(error) => refuse_return(callee, error),
+    };
     if control.0 & !(Control::VALID & !Control::NO_WAIT & !Control::DEADLINE) != 0 || control.length() > MESSAGE_BYTES {
         refuse_return(callee, Error::BadArgument)
     }
-    let words = callee.words();
     let mut received = 0;
     if control.delegated() != 0 && !caller.domain.is_dead() {
         let to = (caller.domain, caller.receive.get() as usize);
-        match delegate(callee.domain, control, words[4], to) {
+        match delegate(callee.domain, control, minted, to) {
             Ok(index) => received = index,
             Err(error) => refuse_return(callee, error),
         }
@@ -205,7 +264,8 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
             caller.condemn(if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] }, [0; 3]);
         }
     } else {
-        caller.set_words(words, Control::bytes(control.length()).delegate(received, 0).0);
+        let control = deliver(letters, &mut words, control, 0, received);
+        caller.registers.set_all_words(&words, letters.map_or(0, |letters| letters.in_registers()), control.0);
         caller.registers.set_status(0);
         caller.frame.set(Saved::Words);
     }

@@ -404,7 +404,7 @@ impl Ref<Activation> {
     }
     /// Enters a service in this activation, which was just called and is current.
     #[inline(always)]
-    pub fn leave_to_service(self, pc: u64, badge: u64, words: &[u64; 5], control: u64) -> ! {
+    pub fn leave_to_service(self, pc: u64, badge: u64, words: &[u64; 9], control: u64) -> ! {
         let held = self.held();
         translations::check_before_leaving(held);
         // SAFETY: entry address and stack were checked when they were given; all other registers are cleared.

@@ -2,7 +2,7 @@
 
 use super::thread;
 use crate::cpus::{counters, cpu, timer};
-use crate::memory::{slab, space};
+use crate::memory::{shapes, slab, space};
 use crate::objects::{Account, Activation, Domain, SLOW_FPU, Share, Stop};
 use crate::pointer::{Fresh, Link, Nucleus, Ref};
 use crate::report::trace;
@@ -120,6 +120,7 @@ pub fn free(domain: Ref<Domain>) {
         semaphore.drop_hold();
     }
     thread::free_first(domain);
+    shapes::disown(domain);
     space::free_root(domain);
     domain.free_table();
     let all = ALL.get(held);

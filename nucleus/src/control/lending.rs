@@ -18,7 +18,7 @@ use crate::pointer::{Link, Ref, look};
 const MAX_FOLLOWED: usize = 8;
 
 /// Activations in use that one waiter looks at: of a pool, the newest first, and of the chains of orphans.
-const MAX_LOOKED_AT: u32 = 24;
+const MAX_LOOKED_AT: u32 = 22;
 
 /// The running activation begins to wait for what activation `holder` (from 1) of its domain has.
 pub fn begin(waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {

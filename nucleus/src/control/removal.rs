@@ -4,6 +4,7 @@ use super::death::die_step;
 use super::{activation, chain, domain, interrupt, priorities, thread};
 use crate::arch::processor;
 use crate::cpus::{cpu, root};
+use crate::memory::shapes;
 use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
@@ -64,6 +65,8 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
             return false;
         }
         semaphore.retire();
+    } else if entry.kind() == Kind::Shape {
+        shapes::retire(entry);
     } else if entry.kind() == Kind::Interrupt {
         interrupt::release(entry.held(), entry.word0.get() as usize);
     }

@@ -10,7 +10,7 @@ unsafe extern "C" {
     /// Enters a scheduler's seat with words 0 and 1, and the number of this CPU as word 2.
     pub fn leave_to_entry(word0: u64, word1: u64, activation: usize) -> !;
     /// Enters a called activation: what a called service finds in its registers says `abi::registers`.
-    pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 5], control: u64) -> !;
+    pub fn leave_to_service(activation: usize, pc: u64, badge: u64, words: *const [u64; 9], control: u64) -> !;
     /// Lets waiting interrupts in; comes back only if there is none.
     pub fn interrupt_window();
     /// Lets others have the nucleus lock first; see `lock`.
@@ -28,11 +28,18 @@ unsafe extern "C" {
     pub fn entry_revoked();
     pub fn entry_wrong_kind();
     /// of calls, of index 0, of semaphores,
-    pub fn entry_call();
     pub fn entry_return();
     pub fn entry_semaphore();
     /// Where the return of an activation goes on of whose caller nothing is known.
     pub fn return_any();
+    /// Where portal code goes on that cannot make a crossing; see `portalgen::Nucleus`.
+    pub fn portal_call_slowly();
+    pub fn portal_return_slowly();
+    pub fn portal_return_spoiled();
+    pub fn portal_return_with_control();
+    pub fn portal_return_kept();
+    pub fn portal_refuse_call();
+    pub fn portal_refuse_return();
     /// and of kernel operations.
     pub fn op_thread_id();
     pub fn op_light();

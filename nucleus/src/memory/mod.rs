@@ -5,6 +5,7 @@ pub mod frames;
 pub mod mapping;
 pub mod own;
 pub mod portals;
+pub mod shapes;
 pub mod slab;
 pub mod space;
 pub mod window;

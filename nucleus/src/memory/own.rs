@@ -9,13 +9,14 @@ use crate::objects::{FRAME, Frame, Own, PageEntry, index};
 use crate::pointer::{Boot, Held};
 use abi::boot::{BootInfo, Region};
 
-/// The root of the upper half, and a frame full of zeros.
-static TABLES: Boot<[Frame; 2]> = Boot::new([0; 2]);
+/// The root of the upper half, a frame full of zeros, and the table that leads to [`WRITTEN`].
+static TABLES: Boot<[Frame; 3]> = Boot::new([0; 3]);
 
 unsafe extern "C" {
     static image_init: u8;
     static image_text: u8;
     static image_rodata: u8;
+    static image_portals: u8;
     static image_data: u8;
     static image_end: u8;
     static boot_stack_guard: u8;
@@ -54,6 +55,7 @@ pub fn boot_table(held: Held) -> Result<Frame, &'static str> {
 }
 
 /// The table of level `last + 1`'s entry for an address, in tables of the nucleus; missing ones are made.
+#[inline(never)]
 pub fn boot_walk(held: Held, root: Frame, address: usize, last: u32) -> Result<Frame, &'static str> {
     let mut at = root;
     for level in (last + 1..4).rev() {
@@ -93,7 +95,8 @@ pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
         (address(&raw const image_text), address(&raw const image_rodata), address(&raw const image_data));
     let own = |page: usize| match page {
         page if page < rodata => Own::Code,
-        page if page < data => Own::Constants,
+        page if page < address(&raw const image_portals) => Own::Constants,
+        page if page < data => Own::Code,
         _ => Own::Data,
     };
     let guard = address(&raw const boot_stack_guard);
@@ -125,7 +128,7 @@ pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
         None => boot_table(held)?,
     };
     // SAFETY: the first CPU runs alone.
-    unsafe { *TABLES.write() = [root, zeros] };
+    unsafe { *TABLES.write() = [root, zeros, boot_walk(held, root, WRITTEN, 0)?] };
     root::begin(held, paging::begin(held, root, table(held, root), zeros)?);
     paging::show_registers(info, |address, physical| {
         show(held, root, address, paging::own_page(physical, Own::Registers))
@@ -156,6 +159,26 @@ fn audit(held: Held, frame: Frame, level: usize) {
             assert!(paging::is_harmless(entry), "a page of the nucleus: {entry:#x}");
         }
     }
+}
+
+/// Where portal code is written: an address behind the image, of which nothing is mapped otherwise.
+const WRITTEN: usize = IMAGE + 0x1f_f000;
+
+/// The frame of a page of the image.
+pub fn frame_of_image(address: usize) -> Frame {
+    (physical(address) / FRAME) as Frame
+}
+
+/// Writes bytes of a page of the image in which there is code, at another address, which leads nowhere afterwards.
+pub fn write<R>(held: Held, address: usize, bytes: usize, work: impl FnOnce(&mut [u8]) -> R) -> R {
+    let entry = &table(held, TABLES.get()[2])[index(WRITTEN as u64, 0)];
+    entry.set(paging::own_page((frame_of_image(address) * FRAME) as u64, Own::Data));
+    paging::settle_here();
+    // SAFETY: nobody else refers to that address, and what is there are bytes.
+    let result = work(unsafe { core::slice::from_raw_parts_mut((WRITTEN + address % FRAME) as *mut u8, bytes) });
+    entry.set(0);
+    paging::forget_own(WRITTEN);
+    result
 }
 
 /// Where the areas of CPUs are mapped: behind the image's own tables.

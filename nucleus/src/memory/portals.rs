@@ -1,6 +1,6 @@
 //! Portal tables: how entries are found, filled and emptied.
 
-use super::frames;
+use super::{frames, shapes};
 use crate::cpus::assembly;
 use crate::cpus::cpu;
 use crate::objects::{Account, CEILING_MARK, CEILING_SHIFT, Domain, Entry, OfKind, Semaphore, Thread};
@@ -78,7 +78,7 @@ impl Ref<Entry> {
             None => node.root(),
         }
         self.object.set(content.object);
-        let mark = if content.flags >> CEILING_SHIFT != 0 { CEILING_MARK } else { 0 };
+        let mark = if (content.flags >> CEILING_SHIFT) as u8 != 0 { CEILING_MARK } else { 0 };
         self.word0.set(content.word0);
         self.word1.set(content.word1);
         self.pairs.set(content.pairs | mark);
@@ -88,7 +88,7 @@ impl Ref<Entry> {
         // Release: another CPU that finds the code finds the rest.
         fence(Ordering::Release);
         self.code.set(match content.kind {
-            Kind::Call => assembly::entry_call as *const () as usize,
+            Kind::Call => shapes::call(self),
             Kind::Semaphore => assembly::entry_semaphore as *const () as usize,
             _ => assembly::entry_wrong_kind as *const () as usize,
         });

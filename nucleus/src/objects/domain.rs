@@ -19,6 +19,9 @@ pub const SLOW_LENT: u8 = 8;
 /// Why crossings take the long way: callers wait for one of its activations.
 pub const SLOW_WAITED: u8 = 16;
 
+/// Why crossings take the slow path: they are recorded there. In a build that traces, of all domains.
+const SLOW_TRACED: u8 = if cfg!(feature = "trace") { 32 } else { 0 };
+
 /// Where the reasons stand in what a domain has as caller and callee: label-pair ids are below 2^24.
 const SLOW_SHIFT: u32 = 56;
 /// The byte in which they stand.
@@ -78,6 +81,8 @@ pub struct Domain {
     pub near_pages: [Cell<usize>; NEAR_PAGES],
     /// Its number, unique since boot.
     pub number: u64,
+    /// A bit for each shape of which it has, or had, services.
+    pub shapes: Cell<u32>,
     /// For people.
     pub name: [u8; 16],
     /// A bit for each CPU on which its threads may run.
@@ -131,7 +136,7 @@ impl Ref<Domain> {
     /// Sets why crossings take the long way, or that this is a reason no more.
     #[inline(never)]
     pub fn set_slow(self, why: u8, is_so: bool) {
-        let slow = if is_so { self.slow() | why } else { self.slow() & !why };
+        let slow = if is_so { self.slow() | why } else { self.slow() & !why } | SLOW_TRACED;
         let (pair, slow) = (self.pair() as u64, (slow as u64) << SLOW_SHIFT);
         self.as_caller.set(pair | slow);
         self.as_callee.set(pair << 32 | slow);
@@ -183,3 +188,5 @@ impl Ref<Domain> {
         self.next.get()
     }
 }
+// With the shares of eight CPUs it takes eight granules.
+const _: () = assert!(size_of::<Domain>() <= 384);

@@ -73,6 +73,8 @@ impl OfKind for Semaphore {
 
 /// In the flags of a call entry, above those of its service: the ceiling of its calls.
 pub const CEILING_SHIFT: u32 = 8;
+/// In the flags of services and calls: the number of their shape.
+pub const SHAPE_SHIFT: u32 = 16;
 /// In the pairs of a call entry with a ceiling: so they are nobody's, and its calls take the slow path.
 pub const CEILING_MARK: u64 = 1 << 31;
 
@@ -84,6 +86,10 @@ impl Ref<Entry> {
     /// Calls: the priority that a call has at least; 0 = its caller's.
     pub fn ceiling(self) -> u8 {
         (self.node.flags.get() >> CEILING_SHIFT) as u8
+    }
+    /// Services and calls: the number of their shape; 0 = the one with a control word.
+    pub fn shape(self) -> usize {
+        (self.node.flags.get() >> SHAPE_SHIFT) as usize
     }
     /// The node inside.
     pub fn node_reference(self) -> Ref<Node> {

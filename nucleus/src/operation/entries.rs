@@ -3,11 +3,12 @@
 use super::operands::Operands;
 use crate::control::{activation, death, removal};
 use crate::memory::portals::{self, Content};
-use crate::objects::{Account, Domain, Entry, Outcome, STEPS, Stop, Thread};
+use crate::memory::shapes;
+use crate::objects::{Account, Domain, Entry, Outcome, SHAPE_SHIFT, STEPS, Stop, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
 use abi::rights::{self, Kind};
-use abi::{Error, PRIORITIES, layout, op};
+use abi::{Error, MESSAGE_BYTES, PRIORITIES, layout, op};
 use structures::derivation::Derived;
 
 pub fn copy(operands: &Operands) -> Outcome {
@@ -76,11 +77,28 @@ pub fn service_new(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
     let address = activation::check_address(operands.word(1))?;
     let flags = operands.word(2);
-    if flags & !op::SERVICE_DEADLINE != 0 {
+    let shape = match operands.word(4) {
+        0 => 0,
+        _ => shapes::number(operands.entry(4, Kind::Shape, rights::USE)?),
+    };
+    if flags & !op::SERVICE_DEADLINE != 0 || flags != 0 && shape != 0 {
         return Err(Error::BadArgument.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
-    place.fill(Content::service(domain, address, flags as u32), None)?;
+    shapes::own(domain, shape);
+    place.fill(Content::service(domain, address, flags as u32 | (shape as u32) << SHAPE_SHIFT), None)?;
+    Ok(index as u64)
+}
+
+pub fn shape_new(operands: &Operands) -> Outcome {
+    operands.entry(0, Kind::Machine, rights::USE)?;
+    let bytes = usize::try_from(operands.word(1)).unwrap_or(usize::MAX).min(MESSAGE_BYTES);
+    // SAFETY: the message area is a page of the nucleus, of which bytes are read that the user may change.
+    let text = unsafe { core::slice::from_raw_parts(operands.0.message_kernel as *const u8, bytes) };
+    let number = shapes::make_step(operands.0, text)?;
+    let (place, index) = operands.vacancy(operands.own(), 2)?;
+    shapes::take(operands.held(), number);
+    place.fill(Content::plain(Kind::Shape, number as u64), None)?;
     Ok(index as u64)
 }
 

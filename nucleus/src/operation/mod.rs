@@ -1,4 +1,4 @@
-//! Kernel operations: what stands behind portal indices 0 to 31. Their contract is `abi::operations`.
+//! Kernel operations: what stands behind portal indices 0 to 32. Their contract is `abi::operations`.
 
 mod entries;
 mod info;
@@ -88,6 +88,7 @@ pub static TABLE: [Operation; op::COUNT] = in_order(Each {
     activation_set: light!(running::activation_set, a, b),
     entry_info: full!(entries::info),
     ipc: full!(reserved),
+    shape_new: full!(entries::shape_new),
 });
 
 /// By portal index; each is entered as the contract says.

@@ -8,7 +8,7 @@
 
 use crate::arch::{memory, processor, timer};
 use crate::cpus::cpu;
-use crate::objects::{Activation, Domain, Entry, Thread};
+use crate::objects::{Activation, Domain, Entry, Saved, Thread};
 use crate::pointer::{Held, Link, Ref};
 use abi::{Error, MAX_CPUS};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -109,8 +109,13 @@ pub fn thread_gone(held: Held, number: u16) {
 #[inline(always)]
 pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool) {
     if cfg!(feature = "trace") {
-        write(of_call(caller, entry, word0, upcall), timer::UNSEEN[0]);
+        write(of_call(caller, entry, word0, upcall), unseen(upcall));
     }
+}
+
+/// Instructions of a crossing that are not its own; an upcall takes the slow path anyway.
+fn unseen(upcall: bool) -> u64 {
+    if upcall { timer::UNSEEN[0] } else { timer::UNSEEN.iter().sum() }
 }
 
 fn of_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool) -> Record {
@@ -141,7 +146,7 @@ pub fn refused(caller: Ref<Activation>, entry: Ref<Entry>, error: Error) {
 #[inline(always)]
 pub fn back(thread: Link<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
     if cfg!(feature = "trace") {
-        write(of_return(thread, top, caller), timer::UNSEEN[0]);
+        write(of_return(thread, top, caller), unseen(caller.frame.get() == Saved::Full));
     }
 }
 
@@ -259,18 +264,4 @@ pub fn log(activation: Ref<Activation>, line: &[u8]) {
             record(held, kind, number(activation.thread.get()), Some(activation.domain), text(part));
         }
     }
-}
-
-/// From `entry.s`: a call on the short way, without the nucleus lock. What it looks at is this CPU's own, or never changes.
-#[cfg(feature = "trace")]
-#[unsafe(no_mangle)]
-extern "C" fn trace_call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64) {
-    write(of_call(caller, entry, word0, false), timer::UNSEEN.iter().sum());
-}
-
-/// From `entry.s`: a return on the short way; as [`trace_call`].
-#[cfg(feature = "trace")]
-#[unsafe(no_mangle)]
-extern "C" fn trace_return(top: Ref<Activation>, caller: Ref<Activation>) {
-    write(of_return(top.thread.get(), top, caller), timer::UNSEEN.iter().sum());
 }

@@ -132,6 +132,11 @@ pub fn drop_page(root: u64, address: u64) {
     unimplemented!()
 }
 
+/// A page of the nucleus that only this CPU used goes.
+pub fn forget_own(address: usize) {
+    unimplemented!()
+}
+
 /// What led to a page of a portal table, and the page, go: no CPU that enters a domain from here on uses what it knew of them.
 pub fn forget_portals(address: usize) {
     unimplemented!()

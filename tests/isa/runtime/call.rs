@@ -13,6 +13,14 @@ pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words,
     unimplemented!()
 }
 
+/// Traverses the portal at `index`, of the specification `npciii>i`, and gives what came back: status, word 0.
+///
+/// # Safety
+/// As for [`call`].
+pub unsafe fn call_short(index: usize, words: [u64; 3]) -> (u64, u64) {
+    unimplemented!()
+}
+
 /// Returns to the caller of the running activation. Comes back only if the nucleus refuses to
 /// return (no caller, or the delegated entry cannot be given): then with the reason.
 ///

@@ -12,9 +12,22 @@ pub struct Registers {
     pub flags: Cell<u64>,
 }
 
+/// Where those are that a function preserves, in the order of `portalgen`.
+pub const PRESERVED: [usize; 6] = [0; 6];
+/// Where the thread pointer is.
+pub const POINTER: usize = 0;
+
 impl Registers {
     /// Where and how a thread starts: its message area is told besides.
     pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
+        unimplemented!()
+    }
+    /// Words 0 to 8.
+    pub fn all_words(&self) -> [u64; 9] {
+        unimplemented!()
+    }
+    /// The first so many of these words, at least five, and the control word.
+    pub fn set_all_words(&self, _: &[u64; 9], _: usize, _: u64) {
         unimplemented!()
     }
     /// Words 0 to 4.

@@ -17,6 +17,8 @@ const PAGE: u64 = PAGE_BYTES as u64;
 const CODE: u64 = 0x6000_0000;
 pub const BLOCK: u64 = 0x5000_0000;
 pub const FAULT: u64 = 0x5800_0000;
+/// Where a service takes entries.
+pub const RECEIVES: Entry = Entry(layout::FIRST_FREE + 9);
 /// Top of the stack of a service.
 const STACK: u64 = STACKS_START + 0x1000;
 /// All have the same priority, so that they take turns; slices are short.
@@ -133,11 +135,16 @@ impl Child {
 
     /// Its service, whose badge is the place of the block; a call entry to it for `caller`, at this index or any.
     pub fn portal_for(&self, caller: &Child, index: Entry) -> Result<(Owned, Entry), Error> {
+        self.shaped_portal_for(caller, index, Entry::OWN)
+    }
+
+    /// As [`Self::portal_for`], of this shape. What comes along goes to [`RECEIVES`].
+    pub fn shaped_portal_for(&self, caller: &Child, index: Entry, shape: Entry) -> Result<(Owned, Entry), Error> {
         let [_, code] = entries();
         // SAFETY: another domain's; the program is made for this and uses no stack.
         let service = unsafe {
-            op::activation_new(self.domain.entry(), STACK, Entry::OWN)?;
-            op::service_new_at(self.domain.entry(), CODE + code, 0, Entry::OWN)?
+            op::activation_new(self.domain.entry(), STACK, RECEIVES)?;
+            op::service_new_at(self.domain.entry(), CODE + code, 0, shape, Entry::OWN)?
         };
         let copy = Owned::new(table::allocate()?);
         op::entry_copy(self.domain.entry(), service, Entry::OWN, copy.entry(), rights::ALL)?;

@@ -8,6 +8,7 @@
 mod child;
 
 use abi::layout::{EXCEPTION, FIRST_FREE, PAGE_FAULT, RETURN};
+use abi::rights::Kind;
 use abi::{Control, Error, NEVER, op as abi_op};
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
@@ -17,11 +18,13 @@ use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
 use runtime::{Entry, message, op, table, thread};
 
-use crate::arch::fill::{self, AREA, CONTROL, FLAGS, GENERAL, INDEX, OWN, PRESERVED, STACK, WORDS_AT};
+use portalgen::{Letter, Letters, Specification};
+
+use crate::arch::fill::{self, AREA, CONTROL, FLAGS, GENERAL, INDEX, MORE_AT, OWN, PRESERVED, STACK, WORDS_AT};
 use crate::arch::vectors::set;
 use crate::block::{State, area, event, word};
 use crate::check::{Check, frames, hold};
-use child::{BLOCK, Child, FAULT, call};
+use child::{BLOCK, Child, FAULT, RECEIVES, call};
 
 pub const CHECKS: &[Check] = &[
     ("a page fault keeps every register", || for_both(page_fault)),
@@ -30,6 +33,7 @@ pub const CHECKS: &[Check] = &[
     ("a new thread sees no register of others", || for_both(fresh)),
     ("system calls keep what they say and show nothing else", || for_both(system_calls)),
     ("a call shows nothing but words, either way", calls),
+    ("a portal shows nothing but what its specification passes, either way", portals),
     ("who is called by the nucleus sees nothing but its words", || for_both(upcall)),
     ("a call that is cut off keeps every register of both", || for_both(cut_off)),
     ("a thread pointer is not another's to spoil", pointer),
@@ -296,6 +300,116 @@ fn called(caller: bool, callee: bool, bytes: u64) -> Result<(), &'static str> {
     caller.ends()?;
     told(&callee, true, words, bytes)?;
     answered(&caller, 0, answer.map(Some), bytes)
+}
+
+/// The badge is where a child finds its block.
+const SPECIFICATIONS: [&str; 11] = [
+    "npk",
+    "npkiii>i",
+    "npkx5>x5",
+    "npki>x8",
+    "npkx8i>",
+    "npkx8x6>x8x4",
+    "npkx5b>x5b",
+    "npkbii>iib",
+    "npkid>id",
+    "npkig>ig",
+    "npkit>ti",
+];
+
+/// Portals of each kind, between domains with and without floating-point registers, for which the slow path is taken.
+fn portals() -> Result<(), &'static str> {
+    for specification in SPECIFICATIONS {
+        for (caller, callee) in [(false, false), (true, false), (false, true)] {
+            crossed(specification, caller, callee)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the words of a portal stand in a state.
+fn at(word: usize) -> usize {
+    WORDS_AT.into_iter().chain(MORE_AT).nth(word).unwrap_or(INDEX)
+}
+
+/// Words as they are given, but for what cannot be: 24 bytes, and this entry.
+fn give(given: &mut State, letters: &Letters, entry: usize) {
+    for (word, letter) in letters.iter() {
+        match letter {
+            Letter::Bytes => given[at(word)] = 24,
+            Letter::Delegated | Letter::Minted => given[at(word)] = entry as u64,
+            _ => {}
+        }
+    }
+}
+
+/// What arrives of words that were given.
+fn arrives(given: &State, letters: &Letters, entry: usize, seen: &State) -> [u64; 9] {
+    let mut words = core::array::from_fn(|word| given[at(word)]);
+    let time = letters.iter().find(|(_, letter)| *letter == Letter::Time).map_or(0, |(word, _)| seen[at(word)]);
+    letters.deliver(&mut words, BLOCK, entry, time);
+    words
+}
+
+fn crossed(letters: &str, caller: bool, callee: bool) -> Result<(), &'static str> {
+    const PLACE: Entry = Entry(FIRST_FREE + 2);
+    const SENT: Entry = Entry(FIRST_FREE + 3);
+    let specification = Specification::parse(letters.as_bytes()).map_err(|_| "no specification")?;
+    let (call_letters, result_letters) = (specification.call, specification.result);
+    // A caller takes no entries.
+    let callee = Child::new(1, callee, event::ASK, |given| {
+        given[INDEX] = call(RETURN);
+        give(given, &result_letters, 0);
+    })
+    .map_err(text)?;
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, letters.as_bytes()).map_err(text)?);
+    let sends = if call_letters.entry().is_some() { SENT.0 } else { 0 };
+    let mut caller = Child::new(0, caller, event::ASK, |given| {
+        given[INDEX] = call(PLACE.0);
+        give(given, &call_letters, sends);
+    })
+    .map_err(text)?;
+    let service = callee.shaped_portal_for(&caller, PLACE, shape.entry()).map_err(text)?;
+    if sends != 0 {
+        // A service is copied, or minted from.
+        op::entry_copy(Entry::OWN, service.0.entry(), caller.domain.entry(), SENT, abi::rights::ALL).map_err(text)?;
+    }
+    // The code lasts as long as the callee.
+    drop(shape);
+    caller.start().map_err(text)?;
+    caller.ends()?;
+    let received = if sends != 0 { RECEIVES.0 } else { 0 };
+    let (given, first) = (caller.state(area::GIVEN), callee.state(area::FIRST));
+    let words = arrives(&given, &call_letters, received, &first);
+    hold(Child::is_place(first[AREA], first[STACK], true), "no message area, or another stack")?;
+    let given = callee.state(area::GIVEN);
+    let expected: State = core::array::from_fn(|index| match index {
+        AREA | STACK => first[index],
+        INDEX => BLOCK,
+        CONTROL => 0,
+        index if OWN.contains(&index) && is_own(first[index], index, &given) => first[index],
+        index => (0..9).find(|word| at(*word) == index).map_or(fill::clear(index), |word| words[word]),
+    });
+    fill::compared(callee.has_unit()).try_for_each(|index| same(&first, &expected, index))?;
+    if sends != 0 {
+        let kind = op::entry_info(callee.domain.entry(), RECEIVES).map_err(text)?.0;
+        let minted = call_letters.iter().any(|(_, letter)| letter == Letter::Minted);
+        hold(kind == if minted { Kind::Call } else { Kind::Service }, "another entry came along")?;
+    }
+    let (given, seen) = (callee.state(area::GIVEN), caller.state(area::SEEN));
+    let words = arrives(&given, &result_letters, 0, &seen);
+    let given = caller.state(area::GIVEN);
+    let passed = |index: usize| (0..result_letters.in_registers()).find(|word| at(*word) == index);
+    hold(caller.get(word::DONE) == 1, "a caller did not come to its end")?;
+    hold(fill::flags_are_own(seen[FLAGS], given[FLAGS]), "flags")?;
+    let expected: State = core::array::from_fn(|index| match (index, passed(index)) {
+        (_, Some(word)) => words[word],
+        (FLAGS, _) => seen[FLAGS],
+        (index, _) if PRESERVED.contains(&index) || index > FLAGS => given[index],
+        (index, _) if OWN.contains(&index) && is_own(seen[index], index, &given) => seen[index],
+        _ => 0,
+    });
+    fill::compared(caller.has_unit()).try_for_each(|index| same(&seen, &expected, index))
 }
 
 /// A page fault of one goes to another, who finds nothing but what a fault tells.

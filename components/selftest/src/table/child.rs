@@ -166,8 +166,9 @@ impl Child {
             Service::Keep => programs::keep as *const (),
         };
         // SAFETY: the code is made for this.
-        let service =
-            unsafe { op::service_new_at(self.domain.entry(), code as u64, abi_op::SERVICE_DEADLINE, Entry(0))? };
+        let service = unsafe {
+            op::service_new_at(self.domain.entry(), code as u64, abi_op::SERVICE_DEADLINE, Entry::OWN, Entry(0))?
+        };
         let copy = table::allocate()?;
         op::entry_copy(self.domain.entry(), service, Entry::OWN, copy, rights::ALL)?;
         let portal = Owned::new(table::allocate()?);

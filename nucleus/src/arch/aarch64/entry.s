@@ -217,35 +217,6 @@ lock_given_\@:
     MEASURE_BEGIN x11
     .endif
 .endm
-// A tracing build tells of each call and return on the short way, too: with all registers kept but flags.
-.macro TRACE_CROSSING function, first, second
-    .if TRACED
-    stp x0, x1, [sp, #-160]!
-    stp x2, x3, [sp, #16]
-    stp x4, x5, [sp, #32]
-    stp x6, x7, [sp, #48]
-    stp x8, x9, [sp, #64]
-    stp x10, x11, [sp, #80]
-    stp x12, x13, [sp, #96]
-    stp x14, x15, [sp, #112]
-    stp x16, x17, [sp, #128]
-    stp x18, x30, [sp, #144]
-    mov x2, x0
-    mov x0, \first
-    mov x1, \second
-    bl \function
-    ldp x18, x30, [sp, #144]
-    ldp x16, x17, [sp, #128]
-    ldp x14, x15, [sp, #112]
-    ldp x12, x13, [sp, #96]
-    ldp x10, x11, [sp, #80]
-    ldp x8, x9, [sp, #64]
-    ldp x6, x7, [sp, #48]
-    ldp x4, x5, [sp, #32]
-    ldp x2, x3, [sp, #16]
-    ldp x0, x1, [sp], #160
-    .endif
-.endm
 .macro SAVE_PRESERVED a
     stp x19, x20, [\a, #A_X + 8 * 19]
     stp x21, x22, [\a, #A_X + 8 * 21]
@@ -358,7 +329,7 @@ entry_semaphore:
 
 // ---- waiting for the lock, x15 = activation, x8 = entry, x14 = its object; what the activation has saved is such
 // that it can go on from there, should another CPU change what runs here meanwhile ----
-.macro WAIT_TO_REPEAT code          // the system call is made again, unless nothing changed
+.macro WAIT_TO_REPEAT code          // the system call is made again, unless nothing changed; no code: portal code
     stp x8, x15, [sp, #-32]!
     stp x14, x30, [sp, #16]
     SAVE_WORDS
@@ -366,7 +337,11 @@ entry_semaphore:
     sub x9, x9, #SYSTEM_CALL_BYTES
     str x9, [x15, #A_PC]
     mov x0, x8
+    .ifb \code
+    ldr x1, [x8, #E_CODE]
+    .else
     adr x1, \code
+    .endif
     bl lock_wait_with               // (entry, its code): returns if both are as they were
     ldp x14, x30, [sp, #16]
     ldp x8, x15, [sp], #32
@@ -392,7 +367,7 @@ wait_for_dispatch:                  // x30 was saved before it led here
 wait_for_full:
     WAIT_TO_REPEAT op_full
 wait_for_call:
-    WAIT_TO_REPEAT entry_call
+    WAIT_TO_REPEAT
 wait_for_return:
     WAIT_TO_REPEAT entry_return
 wait_to_take:                       // whoever empties the entry meanwhile takes this: then x14 leads nowhere any more
@@ -473,59 +448,9 @@ op_full:
     blr x14
     b leave_light
 
-// ---- call: table-driven, general form: new stack, all registers kept for the caller and cleared ----
-.globl entry_call
-.balign 64
-entry_call:
-    SAVE_LIGHT
-    cbnz x3, call_slow              // bytes, delegation or flags
-    ldr x14, [x8, #E_OBJECT]        // the callee
-    ldp x17, x18, [x16]             // domain and thread
-    ldr x11, [x17, #D_AS_CALLER]
-    ldr x10, [x14, #D_AS_CALLEE]
-    ldr x12, [x8, #E_PAIRS]
-    orr x11, x11, x10
-    cmp x11, x12                    // another pair of labels, a death, an FPU: the long way
-    b.ne call_slow
-    ldr x13, [x16, #CPU_SHARE]
-    ldr x12, [x14, x13]             // of what the callee has on this CPU the pool
-    cbz x12, call_slow
-    ldr w10, [x15, #A_FRAME]        // frame, state, depth (high half)
-    cmp w10, #(MAX_DEPTH - 1) << 4, lsl #12
-    b.hs call_slow
-    TRACE_CROSSING trace_call, x15, x8
-    stp x15, x18, [x12, #A_CALLER]  // and the thread
-    add w10, w10, #1 << 16
-    stlr w10, [x12]                 // the callee is the top, as the caller was; caller and thread are seen before
-    ldr x10, [x12, #A_NEXT]
-    str x10, [x14, x13]
-    mov w10, #FRAME_CALL | STATE_CALLING << 8
-    strh w10, [x15, #A_FRAME]
-    str x12, [x15, #A_CALLEE]
-    adr x10, return_plainly
-    str x10, [x12, #A_BACK]
-    stlr x12, [x18]                 // top of the thread
-    add x10, x17, x13
-    ldr x9, [x10, #S_CROSSINGS]
-    add x9, x9, #1
-    str x9, [x10, #S_CROSSINGS]
-    ldp x10, x8, [x8, #E_WORD0]     // entry address, badge: whoever empties the entry relies on our being in its table until now
-    ldp x13, x17, [x14, #D_TABLE]
-    stp x12, x13, [x16, #CPU_ACTIVATION]
-    str x17, [x16, #CPU_LIMIT]
-    stlr x14, [x16]                 // the domain
-    ldr x13, [x14, #D_ROOT]
-    msr ttbr0_el1, x13
-    ldp x9, x6, [x12, #A_STACK]     // and the message area
-    msr elr_el1, x10
-    msr sp_el0, x9
-    msr spsr_el1, xzr
-    msr tpidr_el0, xzr
-    mov x7, xzr
-    CLEAR_SCRATCH
-    CLEAR_PRESERVED
-    ERET
-call_slow:
+// ---- calls: the fast path is portal code (crate `portalgen`), which goes on here if it cannot make the crossing ----
+.globl portal_call_slowly, portal_refuse_call
+portal_call_slowly:
     SAVE_WORDS
     ACQUIRE wait_for_call
     MEASURE_CALL
@@ -533,6 +458,8 @@ call_slow:
     mov x1, x8
     bl call_slowly                  // (caller's activation, entry): does not return
     brk #0
+portal_refuse_call:
+    b bad_argument
 
 // ---- return: entry 0 of every table ----
 .macro RETURN_TO_CALLER             // x15 = activation, x14 = its caller; or the long way, with nothing changed
@@ -542,7 +469,6 @@ call_slow:
     ldrb w10, [x13, #D_SLOW]
     orr w11, w11, w10
     cbnz w11, return_slow
-    TRACE_CROSSING trace_return, x15, x14
     ldr x11, [x16, #CPU_SHARE]
     ldr x10, [x13, x11]             // the pool
     str x10, [x15, #A_NEXT]
@@ -586,6 +512,10 @@ return_any:                         // nothing is known of the caller
     RETURN_TO_CALLER
     mov x0, x14
     b restore_full
+portal_return_slowly:
+portal_return_spoiled:
+portal_return_with_control:
+portal_return_kept:
 return_slow:
     ldr x8, [x16, #CPU_TABLE]
     SAVE_LIGHT
@@ -595,6 +525,9 @@ return_slow:
     mov x0, x15
     bl return_slowly                // (activation): does not return
     brk #0
+portal_refuse_return:
+    b bad_argument
+.globl portal_return_slowly, portal_return_spoiled, portal_return_with_control, portal_return_kept, portal_refuse_return
 
 // ---- leaving to an activation that Rust chose: x0 = activation, per-CPU state already its own ----
 .macro EMPTY_STACK                  // x16 = the CPU's block; changes x9
@@ -646,11 +579,13 @@ leave_to_entry:                     // x2 = a seat's activation, x0, x1 = its wo
     CLEAR_SCRATCH
     CLEAR_PRESERVED
     ERET
-leave_to_service:                   // a called activation: x1 = where, x2 = badge, x3 = words 0 to 4, x4 = control
+leave_to_service:                   // a called activation: x1 = where, x2 = badge, x3 = words 0 to 8, x4 = control
     mov x13, x3                     // on the stack, which is as it was
     ldp x14, x15, [x13]
     ldp x17, x18, [x13, #16]
-    ldr x13, [x13, #32]
+    ldp x7, x21, [x13, #32]
+    ldp x22, x23, [x13, #48]
+    ldr x24, [x13, #64]
     EMPTY_STACK
     MEASURE_END
     RELEASE
@@ -665,10 +600,13 @@ leave_to_service:                   // a called activation: x1 = where, x2 = bad
     mov x2, x17
     mov x3, x4
     mov x4, x18
-    mov x5, x13
+    mov x5, x7
     mov x7, xzr
     CLEAR_SCRATCH
-    CLEAR_PRESERVED
+    CLEAR x19, x20
+    CLEAR x25, x26
+    CLEAR x27, x28
+    CLEAR x29, x30
     ERET
 leave_to_full:                      // everything
     EMPTY_STACK

@@ -6,6 +6,7 @@ mod firmware;
 pub mod interrupts;
 pub mod memory;
 pub mod paging;
+pub mod portals;
 pub mod processor;
 pub mod serial;
 pub mod special;

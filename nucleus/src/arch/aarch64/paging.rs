@@ -309,6 +309,11 @@ pub fn forget_portals(address: usize) {
     }
 }
 
+/// A page of the nucleus that only this CPU used goes.
+pub fn forget_own(address: usize) {
+    forget_portals(address);
+}
+
 /// Drops all translations, on all CPUs.
 pub fn drop_all() {
     // SAFETY: only costs time.

@@ -105,24 +105,6 @@ lock_given_\@:
 9:
     .endif
 .endm
-# A tracing build tells of each call and return on the short way, too: on the kernel stack, which is empty. The user's
-# stack pointer was saved before. All registers are kept but r10, which is 0, and flags.
-.macro TRACE_CROSSING function, first, second
-    .if TRACED
-    mov rsp, gs:[CPU_STACK]
-    .irp register, rax, rcx, rdx, rsi, rdi, r8, r9, r11
-    push \register
-    .endr
-    mov rdx, rdi
-    mov rdi, \first
-    mov rsi, \second
-    call \function
-    .irp register, r11, r9, r8, rdi, rsi, rdx, rcx, rax
-    pop \register
-    .endr
-    xor r10d, r10d
-    .endif
-.endm
 .macro SAVE_PRESERVED a
     mov [\a + A_RBX], rbx
     mov [\a + A_RBP], rbp
@@ -220,12 +202,16 @@ entry_semaphore:
 
 # ---- waiting for the lock, r11 = activation, rax = entry, r8 = semaphore if any; what the activation has saved is
 # such that it can go on from there, should another CPU change what runs here meanwhile ----
-.macro WAIT_TO_REPEAT code          # the system call is made again, unless nothing changed
+.macro WAIT_TO_REPEAT code          # the system call is made again, unless nothing changed; no code: portal code
     push rax
     push r11
     SAVE_WORDS
     sub qword ptr [r11 + A_RIP], SYSTEM_CALL_BYTES
+    .ifb \code
+    mov rsi, [rax + E_CODE]
+    .else
     lea rsi, [rip + \code]
+    .endif
     mov rdi, rax
     sub rsp, 8
     call lock_wait_with             # (entry, its code): returns if both are as they were
@@ -249,7 +235,7 @@ wait_for_dispatch:
 wait_for_full:
     WAIT_TO_REPEAT op_full
 wait_for_call:
-    WAIT_TO_REPEAT entry_call
+    WAIT_TO_REPEAT
 wait_for_return:
     WAIT_TO_REPEAT entry_return
 wait_to_take:                       # a P that hid a token, perhaps
@@ -328,58 +314,9 @@ op_full:
     call qword ptr [rax + E_OBJECT]
     jmp leave_light
 
-# ---- call: table-driven, general form: new stack, all registers kept for the caller and cleared ----
-.globl entry_call
-.balign 64
-entry_call:
-    SAVE_LIGHT
-    test r10, r10
-    jnz call_slow                   # bytes, delegation or flags
-    mov rbx, gs:[CPU_DOMAIN]
-    mov rbp, [rax + E_OBJECT]       # the callee
-    mov rcx, [rbx + D_AS_CALLER]
-    or rcx, [rbp + D_AS_CALLEE]
-    cmp rcx, [rax + E_PAIRS]        # another pair of labels, a death, an FPU, a thread pointer: the long way
-    jne call_slow
-    mov r13, gs:[CPU_SHARE]
-    mov r12, [rbp + r13 + S_POOL]
-    test r12, r12
-    jz call_slow
-    mov ecx, [r11 + A_FRAME]        # frame, state, depth (high half)
-    cmp ecx, (MAX_DEPTH - 1) << 16
-    jae call_slow
-    TRACE_CROSSING trace_call, r11, rax
-    mov r14, gs:[CPU_THREAD]
-    mov [r12 + A_CALLER], r11
-    mov [r12 + A_THREAD], r14       # before the state: other CPUs may look at both without holding this one up
-    add ecx, 1 << 16
-    mov [r12 + A_FRAME], ecx        # the callee is the top, as the caller was
-    mov rcx, [r12 + A_NEXT]
-    mov [rbp + r13 + S_POOL], rcx
-    mov word ptr [r11 + A_FRAME], FRAME_CALL | STATE_CALLING << 8
-    mov [r11 + A_CALLEE], r12
-    mov [r14 + T_TOP], r12
-    mov qword ptr [r12 + A_BACK], offset return_plainly
-    inc qword ptr [rbx + r13 + S_CROSSINGS]
-    mov rcx, [rax + E_WORD0]        # entry address
-    mov rax, [rax + E_WORD1]        # badge: whoever empties the entry relies on our being in its table until now
-    mov gs:[CPU_ACTIVATION], r12
-    mov gs:[CPU_DOMAIN], rbp
-    mov r14, [rbp + D_TABLE]
-    mov gs:[CPU_TABLE], r14
-    mov r14, [rbp + D_LIMIT]
-    mov gs:[CPU_LIMIT], r14
-    mov r14, [rbp + D_ROOT]
-    mov cr3, r14
-    mov rsp, [r12 + A_STACK]
-    mov rbx, [r12 + A_MESSAGE]
-    xor ebp, ebp
-    xor r12d, r12d
-    xor r13d, r13d
-    xor r14d, r14d
-    xor r15d, r15d
-    LEAVE
-call_slow:
+# ---- calls: the fast path is portal code (crate `portalgen`), which goes on here if it cannot make the crossing ----
+.globl portal_call_slowly, portal_refuse_call
+portal_call_slowly:
     SAVE_WORDS
     mov rsp, gs:[CPU_STACK]
     ACQUIRE wait_for_call
@@ -388,6 +325,8 @@ call_slow:
     mov rsi, rax
     call call_slowly                # (caller's activation, entry): does not return
     ud2
+portal_refuse_call:
+    jmp bad_argument
 
 # ---- return: entry 0 of every table ----
 .macro RETURN_TO_CALLER             # r11 = activation, rax = its caller; or the long way, with nothing changed
@@ -397,7 +336,6 @@ call_slow:
     or r13b, [rbp + D_SLOW]
     jnz return_spoiled
     mov r13, gs:[CPU_SHARE]
-    TRACE_CROSSING trace_return, r11, rax
     mov r12, [rbp + r13 + S_POOL]
     mov [r11 + A_NEXT], r12
     mov [rbp + r13 + S_POOL], r11
@@ -445,10 +383,16 @@ return_any:                         # nothing is known of the caller
     RETURN_TO_CALLER
     mov rdi, rax
     jmp restore_full
+portal_return_with_control:
 return_spoiled:                     # the callee's registers are used; it needs them no more, and must not see ours
     xor ebx, ebx
     xor ebp, ebp
     xor r13d, r13d
+    jmp return_slow
+portal_return_spoiled:
+    xor ebx, ebx
+    xor ebp, ebp
+portal_return_slowly:
 return_slow:
     mov rax, gs:[CPU_TABLE]
     SAVE_LIGHT
@@ -459,6 +403,14 @@ return_slow:
     mov rdi, r11
     call return_slowly              # (activation): does not return
     ud2
+portal_return_kept:
+    mov rbx, [r11 + A_RBX]
+    mov rbp, [r11 + A_RBP]
+    jmp return_slow
+portal_refuse_return:
+    mov r11d, 0x202
+    jmp bad_argument
+.globl portal_return_slowly, portal_return_spoiled, portal_return_with_control, portal_return_kept, portal_refuse_return
 
 # ---- leaving to an activation that Rust chose: rdi = activation, per-CPU state already its own ----
 .globl leave_to_light, leave_to_words, leave_to_entry, leave_to_service, leave_to_full
@@ -511,7 +463,7 @@ leave_to_entry:                     # rdx = a seat's activation, rdi, rsi = its 
     xor r14d, r14d
     xor r15d, r15d
     LEAVE
-leave_to_service:                   # a called activation: rsi = where, rdx = badge, rcx = words 0 to 4, r8 = control
+leave_to_service:                   # a called activation: rsi = where, rdx = badge, rcx = words 0 to 8, r8 = control
     .if MEASURED
     mov r9, rdx
     mov r10, rcx
@@ -522,7 +474,7 @@ leave_to_service:                   # a called activation: rsi = where, rdx = ba
     RELEASE
     mov rsp, [rdi + A_STACK]
     mov rbx, [rdi + A_MESSAGE]
-    mov r12, rsi
+    mov r11, rsi
     mov rax, rdx
     mov r10, r8
     mov rdi, [rcx]
@@ -530,12 +482,12 @@ leave_to_service:                   # a called activation: rsi = where, rdx = ba
     mov rdx, [rcx + 16]
     mov r8, [rcx + 24]
     mov r9, [rcx + 32]
-    mov rcx, r12
+    mov r12, [rcx + 40]
+    mov r13, [rcx + 48]
+    mov r14, [rcx + 56]
+    mov r15, [rcx + 64]
+    mov rcx, r11
     xor ebp, ebp
-    xor r12d, r12d
-    xor r13d, r13d
-    xor r14d, r14d
-    xor r15d, r15d
     LEAVE
 leave_to_full:                      # everything, by IRETQ
     MEASURE_END

@@ -186,6 +186,12 @@ pub fn drop_page(_: u64, address: u64) {
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
 }
 
+/// A page of the nucleus that only this CPU used goes.
+pub fn forget_own(address: usize) {
+    // SAFETY: only costs time.
+    unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
+}
+
 /// What led to a page of a portal table, and the page, go. Processors that have used it have loaded another root since, or
 /// do so before they use what comes there: that drops all that they know of it.
 pub fn forget_portals(_: usize) {}

@@ -1,6 +1,7 @@
 //! Saved user registers, and how words travel in them; see `abi::registers`.
 
 use core::cell::Cell;
+use core::mem::offset_of;
 
 /// Saved user registers. What of them counts says `activation::Frame`.
 #[repr(C)]
@@ -26,7 +27,35 @@ pub struct Registers {
     pub flags: Cell<u64>,
 }
 
+/// Where those are that a function preserves, in the order of `portalgen`.
+pub const PRESERVED: [usize; 6] = [
+    offset_of!(Registers, rbx),
+    offset_of!(Registers, rbp),
+    offset_of!(Registers, r12),
+    offset_of!(Registers, r13),
+    offset_of!(Registers, r14),
+    offset_of!(Registers, r15),
+];
+/// The thread pointer is none of them.
+pub const POINTER: usize = 0;
+
 impl Registers {
+    /// Words 5 to 8.
+    fn more_words(&self) -> [&Cell<u64>; 4] {
+        [&self.r12, &self.r13, &self.r14, &self.r15]
+    }
+    /// Words 0 to 8.
+    pub fn all_words(&self) -> [u64; 9] {
+        let ([a, b, c, d, e], more) = (self.words(), self.more_words());
+        [a, b, c, d, e, more[0].get(), more[1].get(), more[2].get(), more[3].get()]
+    }
+    /// The first so many of these words, at least five, and the control word.
+    pub fn set_all_words(&self, words: &[u64; 9], count: usize, control: u64) {
+        let (first, more) = words.split_at(5);
+        self.set_words(core::array::from_fn(|word| first[word]), control);
+        let passed = more.iter().zip(self.more_words()).take(count.saturating_sub(5));
+        passed.for_each(|(word, place)| place.set(*word));
+    }
     /// Where and how a thread starts: its message area is told besides.
     #[inline(always)]
     pub fn set_start(&self, pc: u64, sp: u64, message: u64) {

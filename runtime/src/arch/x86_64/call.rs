@@ -33,6 +33,26 @@ pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words,
     (status, [word0, word1, word2, word3, word4], Control(control))
 }
 
+/// Traverses the portal at `index`, of the specification `npciii>i`, and gives what came back: status, word 0.
+///
+/// # Safety
+/// As for [`call`].
+#[inline(always)]
+pub unsafe fn call_short(index: usize, [word1, word2, word3]: [u64; 3]) -> (u64, u64) {
+    let (status, word0);
+    // SAFETY: as the caller says; the registers are those of `abi::registers`.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") index * ENTRY_BYTES => status,
+            inlateout("rsi") word1 => _, inlateout("rdx") word2 => _, inlateout("r8") word3 => _,
+            lateout("rdi") word0, lateout("r9") _, lateout("r10") _, lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    (status, word0)
+}
+
 /// Returns to the caller of the running activation. Comes back only if the nucleus refuses to
 /// return (no caller, or the delegated entry cannot be given): then with the reason.
 ///

@@ -9,7 +9,7 @@ use core::arch::naked_asm;
 
 use abi::layout::{ENTRY_BYTES, RETURN};
 
-use crate::server::{Serve, ServeWord, Whole, serve, serve_word};
+use crate::server::{Serve, ServeShort, ServeWord, Whole, serve, serve_short, serve_word};
 
 /// A program starts here: word 0 is the address of its startup page, 0 if there is none.
 ///
@@ -96,5 +96,22 @@ pub unsafe extern "C" fn word_entry<S: ServeWord>() -> ! {
         whole = sym service_entry::<Whole<S>>,
         serve = sym serve_word::<S>,
         leave = const RETURN * ENTRY_BYTES,
+    )
+}
+
+/// A call through a portal of the specification `npciii>i` arrives here.
+///
+/// # Safety
+/// Only the nucleus enters here, on the stack of a pool activation that [`crate::server`] made.
+#[unsafe(naked)]
+pub unsafe extern "C" fn short_entry<S: ServeShort>() -> ! {
+    naked_asm!(
+        "sub rsp, 32",
+        "call {serve}",
+        "mov rdi, rax",
+        "xor eax, eax",
+        "syscall",
+        "ud2",
+        serve = sym serve_short::<S>,
     )
 }

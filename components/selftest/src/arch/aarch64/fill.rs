@@ -20,6 +20,8 @@ pub const INDEX: usize = 8;
 pub const CONTROL: usize = 3;
 /// Words 0 to 4.
 pub const WORDS_AT: [usize; 5] = [0, 1, 2, 4, 5];
+/// Words 5 to 8.
+pub const MORE_AT: [usize; 4] = [21, 22, 23, 24];
 /// The message area, at an entry.
 pub const AREA: usize = 6;
 /// The stack pointer.

@@ -20,6 +20,8 @@ pub const INDEX: usize = 0;
 pub const CONTROL: usize = 10;
 /// Words 0 to 4.
 pub const WORDS_AT: [usize; 5] = [5, 4, 3, 8, 9];
+/// Words 5 to 8.
+pub const MORE_AT: [usize; 4] = [12, 13, 14, 15];
 /// The message area, at an entry.
 pub const AREA: usize = 1;
 /// The stack pointer.

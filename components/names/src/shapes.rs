@@ -1,0 +1,41 @@
+//! The shapes of portals: what was made of a specification is made once, and everybody who serves through such portals gets it.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use interfaces::names::{COMPONENT, NamesError, SPECIFICATIONS};
+use runtime::entry::{Entry, Owned};
+use runtime::op;
+
+/// Each with its specification, in the order in which they were asked for.
+pub struct Shapes(Vec<(String, Owned)>);
+
+impl Shapes {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The shape of a specification. Only components have others made than those that everybody knows: there are few places
+    /// for code.
+    pub fn find_or_make(&mut self, specification: &str, badge: u64) -> Result<Entry, NamesError> {
+        if let Some((_, shape)) = self.0.iter().find(|(known, _)| known == specification) {
+            return Ok(shape.entry());
+        }
+        if badge != COMPONENT && !SPECIFICATIONS.contains(&specification) {
+            return Err(NamesError::NoShape);
+        }
+        let shape = Owned::new(op::shape_new(Entry::SPECIAL, specification.as_bytes()).map_err(refused)?);
+        let entry = shape.entry();
+        self.0.push((specification.to_string(), shape));
+        Ok(entry)
+    }
+}
+
+fn refused(error: abi::Error) -> NamesError {
+    match error {
+        abi::Error::BadArgument => NamesError::BadSpecification,
+        abi::Error::LimitReached => NamesError::Full,
+        _ => NamesError::NoShape,
+    }
+}

@@ -1,0 +1,117 @@
+//! Shapes of portals: who has them made, how many there can be, and how long they last.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use abi::rights::{self, Kind};
+use abi::{Error, MAX_SHAPES, op as operations};
+use runtime::entry::Owned;
+use runtime::{Entry, op, table};
+
+use crate::check::{Check, frames, hold};
+use crate::raw::service;
+
+pub const CHECKS: &[Check] = &[
+    ("what is no specification of portals is refused, and so is who may have none made", refused),
+    ("there are so many shapes, one for each specification, and each place comes back", places),
+    ("a shape lasts as long as a domain that had a service of it", lasts),
+];
+
+fn text(error: Error) -> &'static str {
+    error.text()
+}
+
+fn shape(specification: &str) -> Result<Owned, Error> {
+    op::shape_new(Entry::SPECIAL, specification.as_bytes()).map(Owned::new)
+}
+
+fn refused() -> Result<(), &'static str> {
+    let before = frames()?;
+    let long = "np>".chars().chain(core::iter::repeat_n('i', 1000)).collect::<String>();
+    let cannot_be =
+        ["", "n", "ni", "sp", "npz", "npib>>", "npx9", "npbb", "np>k", "npiiiiiiiiiii", "nmi", "npow", &long];
+    for specification in cannot_be {
+        hold(shape(specification).err() == Some(Error::BadArgument), "it is made, or refused otherwise")?;
+    }
+    let copy = Owned::new(table::allocate().map_err(text)?);
+    let place = copy.entry();
+    hold(op::shape_new(place, b"npi").err() == Some(Error::Empty), "without the machine")?;
+    let others = rights::ALL & !rights::USE;
+    op::entry_copy(Entry::OWN, Entry::SPECIAL, Entry::OWN, place, others).map_err(text)?;
+    hold(op::shape_new(place, b"npi").err() == Some(Error::NoRight), "without the right")?;
+    hold(op::shape_new(Entry::ACCOUNT, b"npi").err() == Some(Error::WrongKind), "with an account")?;
+    drop(copy);
+    let domain = Owned::new(op::domain_new(Entry::OWN, 0, "shapes").map_err(text)?);
+    let made = shape("npi>").map_err(text)?;
+    let deadline = operations::SERVICE_DEADLINE;
+    hold(service(&domain, deadline, made.entry()).err() == Some(Error::BadArgument), "with deadlines")?;
+    hold(service(&domain, 2, made.entry()).err() == Some(Error::BadArgument), "an unknown flag")?;
+    hold(service(&domain, 0, Entry::ACCOUNT).err() == Some(Error::WrongKind), "an account is a shape")?;
+    let read_only = Owned::new(table::allocate().map_err(text)?);
+    let copied = op::entry_copy(Entry::OWN, made.entry(), Entry::OWN, read_only.entry(), rights::READ).map_err(text)?;
+    hold(service(&domain, 0, copied).err() == Some(Error::NoRight), "a shape without USE")?;
+    drop(made);
+    hold(service(&domain, 0, copied).err() == Some(Error::Revoked), "a shape that is gone")?;
+    drop((domain, read_only));
+    hold(frames()? == before, "frames were lost")
+}
+
+/// As many specifications as there can be shapes, and one more.
+fn specifications() -> impl Iterator<Item = String> {
+    let letters = |count| core::iter::repeat_n('i', count);
+    (0..=MAX_SHAPES)
+        .map(move |number| "npt".chars().chain(letters(number % 6)).chain(['>']).chain(letters(number / 6)).collect())
+}
+
+/// Makes shapes until there is no place.
+fn fill() -> Result<Vec<Owned>, &'static str> {
+    let mut made = Vec::new();
+    for specification in specifications() {
+        match shape(&specification) {
+            Ok(shape) => made.push(shape),
+            Err(Error::LimitReached) => return Ok(made),
+            Err(error) => return Err(error.text()),
+        }
+    }
+    Err("there is no end")
+}
+
+fn places() -> Result<(), &'static str> {
+    let room = fill()?.len();
+    // That with a control word has one, and the trials before this may have some for good.
+    hold(room > MAX_SHAPES / 2 && room < MAX_SHAPES, "another number of places")?;
+    for _ in 0..3 {
+        let made = fill()?;
+        hold(made.len() == room, "a place was lost")?;
+        // What is there needs no place, for whoever asks.
+        let again =
+            specifications().take(room).map(|specification| shape(&specification)).collect::<Result<Vec<_>, _>>();
+        hold(again.map_err(text)?.len() == room, "a shape is made twice")?;
+        hold(shape("npx8x8>x8x8").err() == Some(Error::LimitReached), "there is one more")?;
+        drop(made);
+    }
+    Ok(())
+}
+
+fn lasts() -> Result<(), &'static str> {
+    let before = frames()?;
+    let room = fill()?.len();
+    let domain = Owned::new(op::domain_new(Entry::OWN, 0, "shapes").map_err(text)?);
+    let made = shape("npkx3>x3").map_err(text)?;
+    let ours = Owned::new(table::allocate().map_err(text)?);
+    let theirs = service(&domain, 0, made.entry()).map_err(text)?;
+    op::entry_copy(domain.entry(), theirs, Entry::OWN, ours.entry(), rights::ALL).map_err(text)?;
+    for _ in 0..3 {
+        op::entry_remove(domain.entry(), service(&domain, 0, made.entry()).map_err(text)?).map_err(text)?;
+    }
+    drop(made);
+    let portal = Owned::new(table::allocate().map_err(text)?);
+    op::portal_new(Entry::OWN, ours.entry(), 0, portal.entry(), 0).map_err(text)?;
+    hold(op::entry_info(Entry::OWN, portal.entry()) == Ok((Kind::Call, rights::USE)), "there is no portal")?;
+    hold(fill()?.len() == room - 1, "its place is free, or two are taken")?;
+    op::entry_remove(domain.entry(), theirs).map_err(text)?;
+    hold(fill()?.len() == room - 1, "its place is free while somebody could stand in it")?;
+    drop((domain, ours, portal));
+    hold(fill()?.len() == room, "its place does not come back")?;
+    hold(frames()? == before, "frames were lost")
+}

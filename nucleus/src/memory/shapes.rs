@@ -1,0 +1,264 @@
+//! Portal code: where it stands, and how it is made. Shapes have numbers; that of the shape with a control word, which is made while the
+//! machine boots, is 0.
+//!
+//! The code lies in pages of the image that are only ever executed. It is written through another address, of which the page is mapped while
+//! a step writes it, by the CPU that has the nucleus lock. A shape whose entry was removed keeps its code until each domain
+//! that had a service of it is gone: so nobody stands in it, and no call leads there.
+
+use super::own;
+use crate::arch::{paging, portals};
+use crate::cpus::assembly;
+use crate::objects::arch as registers;
+use crate::objects::{Activation, Cpu, Domain, Entry, SLOW_AT, Saved, Share, State, Stop, Thread};
+use crate::pointer::{Held, Ref};
+use abi::{Error, MAX_SHAPES};
+use core::cell::Cell;
+use core::mem::offset_of;
+use portalgen::{Code, Letters, Nucleus, Offsets, Progress, Specification};
+
+/// Bytes of a place for the code of a shape.
+const PLACE: usize = 1024;
+/// What services are called through that name no shape: the badge, five words and a control word.
+const WITH_CONTROL: &[u8] = b"npkox5>ox5";
+
+struct Place {
+    specification: Cell<Specification>,
+    /// Where a call and a return go on.
+    call: Cell<u16>,
+    back: Cell<u16>,
+    /// Domains that have services of it, or had; and its entries, but for copies.
+    uses: Cell<u32>,
+}
+
+struct Shapes {
+    places: [Place; MAX_SHAPES],
+    /// The activation that is having a shape made, which, and how far that is.
+    maker: Cell<usize>,
+    number: Cell<usize>,
+    progress: Cell<Progress>,
+}
+
+static SHAPES: crate::pointer::Nucleus<Shapes> = crate::pointer::Nucleus::new(Shapes {
+    places: [const {
+        Place {
+            specification: Cell::new(Specification::NONE),
+            call: Cell::new(0),
+            back: Cell::new(0),
+            uses: Cell::new(0),
+        }
+    }; MAX_SHAPES],
+    maker: Cell::new(0),
+    number: Cell::new(0),
+    progress: Cell::new(Progress::NONE),
+});
+
+unsafe extern "C" {
+    static image_portals: u8;
+}
+
+/// Where the code of a shape stands.
+fn address(number: usize) -> usize {
+    &raw const image_portals as usize + number * PLACE
+}
+
+/// Makes the shape with a control word.
+#[unsafe(link_section = ".init")]
+pub fn init(held: Held) -> Result<(), &'static str> {
+    let specification = Specification::parse(WITH_CONTROL).map_err(|_| "no shape for calls")?;
+    SHAPES.get(held).places[0].specification.set(specification);
+    let mut progress = Progress::NONE;
+    while !write_step(held, 0, &mut progress) {}
+    take(held, 0);
+    Ok(())
+}
+
+/// Writes some of the code of a shape; true if that was all, and it is executed from here on.
+fn write_step(held: Held, number: usize, progress: &mut Progress) -> bool {
+    let (base, place) = (address(number), &SHAPES.get(held).places[number]);
+    own::write(held, base, PLACE, |bytes| {
+        let mut code = Code::new(bytes, base as u64).go_on(progress.extent.length);
+        portals::write_step(&mut code, &place.specification.get(), &nucleus(), progress);
+        // A test of the generator has the longest.
+        assert!(code.fits());
+    });
+    if progress.is_done() {
+        paging::publish(own::frame_of_image(base));
+        place.call.set(progress.extent.call as u16);
+        place.back.set(progress.extent.back as u16);
+    }
+    progress.is_done()
+}
+
+/// Does some of making a shape for `maker`, whose operation is repeated until it is there; gives its number.
+#[inline(never)]
+pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
+    let held = maker.held();
+    let shapes = SHAPES.get(held);
+    if maker.progress.get() == 0 || shapes.maker.get() != maker.address() {
+        begin(maker, text)?;
+        return Err(Stop::Repeat);
+    }
+    let (number, mut progress) = (shapes.number.get(), shapes.progress.get());
+    if progress.is_done() {
+        return Ok(number);
+    }
+    write_step(held, number, &mut progress);
+    shapes.progress.set(progress);
+    Err(Stop::Repeat)
+}
+
+/// From here on the shape is made for `maker`; what somebody else was having made is forgotten. A shape that is there is found.
+fn begin(maker: Ref<Activation>, text: &[u8]) -> Result<(), Error> {
+    let shapes = SHAPES.get(maker.held());
+    let specification = Specification::parse(text).map_err(|_| Error::BadArgument)?;
+    if specification.needs_trust() {
+        return Err(Error::BadArgument);
+    }
+    let mut found = None;
+    for (number, place) in shapes.places.iter().enumerate() {
+        if place.uses.get() == 0 {
+            found = found.or(Some((number, Progress::NONE)));
+        } else if place.specification.get() == specification {
+            found = Some((number, Progress::DONE));
+            break;
+        }
+    }
+    let (number, progress) = found.ok_or(Error::LimitReached)?;
+    shapes.progress.set(progress);
+    shapes.places[number].specification.set(specification);
+    shapes.number.set(number);
+    shapes.maker.set(maker.address());
+    maker.progress.set(1);
+    Ok(())
+}
+
+/// The shape that was just made has an entry.
+pub fn take(held: Held, number: usize) {
+    let shapes = SHAPES.get(held);
+    shapes.maker.set(0);
+    shapes.places[number].uses.update(|uses| uses + 1);
+}
+
+/// The original entry of a shape is gone.
+pub fn retire(entry: Ref<Entry>) {
+    release(entry.held(), number(entry));
+}
+
+fn release(held: Held, number: usize) {
+    SHAPES.get(held).places[number].uses.update(|uses| uses - 1);
+}
+
+/// The shape that an entry stands for.
+pub fn number(entry: Ref<Entry>) -> usize {
+    entry.word0.get() as usize
+}
+
+/// The domain has a service of this shape.
+pub fn own(domain: Ref<Domain>, number: usize) {
+    if number != 0 && domain.shapes.get() >> number & 1 == 0 {
+        domain.shapes.update(|shapes| shapes | 1 << number);
+        SHAPES.get(domain.held()).places[number].uses.update(|uses| uses + 1);
+    }
+}
+
+/// The domain goes, with all its services and activations.
+pub fn disown(domain: Ref<Domain>) {
+    for number in (1..MAX_SHAPES).filter(|number| domain.shapes.get() >> number & 1 != 0) {
+        release(domain.held(), number);
+    }
+}
+
+/// The shape with this number, if it is not that with a control word.
+#[inline(always)]
+fn numbered(held: Held, number: usize) -> Option<&'static Place> {
+    SHAPES.get(held).places.get(number).filter(|_| number != 0)
+}
+
+/// What a call by an entry passes; none: what the control word says.
+#[inline(always)]
+pub fn of(entry: Ref<Entry>) -> Option<Letters> {
+    numbered(entry.held(), entry.shape()).map(|place| place.specification.get().call)
+}
+
+/// What the return from an activation passes; none: what the control word says.
+#[inline(always)]
+pub fn behind(activation: Ref<Activation>) -> Option<Letters> {
+    let number = activation.back.get().wrapping_sub(address(0)) / PLACE;
+    numbered(activation.held(), number).map(|place| place.specification.get().result)
+}
+
+/// Where a call by this entry goes on.
+pub fn call(entry: Ref<Entry>) -> usize {
+    let number = entry.shape();
+    address(number) + SHAPES.get(entry.held()).places[number].call.get() as usize
+}
+
+/// The return of an activation that is called by this entry goes on as behind a call on the fast path.
+pub fn set_back(activation: Ref<Activation>, entry: Ref<Entry>) {
+    let number = entry.shape();
+    activation.back.set(address(number) + SHAPES.get(entry.held()).places[number].back.get() as usize);
+}
+
+/// What portal code has to know.
+fn nucleus() -> Nucleus {
+    let address = |code: unsafe extern "C" fn()| code as *const () as u64;
+    Nucleus {
+        offsets: OFFSETS,
+        calling: Saved::Call as u16 | (State::Calling as u16) << 8,
+        top: State::Top as u8,
+        free: State::Free as u8,
+        deepest: (abi::MAX_DEPTH as u32 - 1) << 16,
+        call_slowly: address(assembly::portal_call_slowly),
+        return_slowly: address(assembly::portal_return_slowly),
+        return_slowly_spoiled: address(assembly::portal_return_spoiled),
+        return_slowly_with_control: address(assembly::portal_return_with_control),
+        return_slowly_kept: address(assembly::portal_return_kept),
+        refuse_call: address(assembly::portal_refuse_call),
+        refuse_return: address(assembly::portal_refuse_return),
+    }
+}
+
+const OFFSETS: Offsets = Offsets {
+    cpu_domain: offset_of!(Cpu, domain) as i32,
+    cpu_thread: offset_of!(Cpu, thread) as i32,
+    cpu_activation: offset_of!(Cpu, activation) as i32,
+    cpu_table: offset_of!(Cpu, table) as i32,
+    cpu_limit: offset_of!(Cpu, limit) as i32,
+    cpu_share: offset_of!(Cpu, share) as i32,
+    domain_table: offset_of!(Domain, table) as i32,
+    domain_limit: offset_of!(Domain, limit) as i32,
+    domain_root: offset_of!(Domain, root) as i32,
+    domain_as_caller: offset_of!(Domain, as_caller) as i32,
+    domain_as_callee: offset_of!(Domain, as_callee) as i32,
+    domain_slow: SLOW_AT as i32,
+    share_pool: offset_of!(Share, pool) as i32,
+    share_crossings: offset_of!(Share, crossings) as i32,
+    thread_top: offset_of!(Thread, top) as i32,
+    entry_object: offset_of!(Entry, object) as i32,
+    entry_word0: offset_of!(Entry, word0) as i32,
+    entry_word1: offset_of!(Entry, word1) as i32,
+    entry_pairs: offset_of!(Entry, pairs) as i32,
+    activation_frame: offset_of!(Activation, frame) as i32,
+    activation_state: offset_of!(Activation, state) as i32,
+    activation_next: offset_of!(Activation, next) as i32,
+    activation_caller: offset_of!(Activation, caller) as i32,
+    activation_callee: offset_of!(Activation, callee) as i32,
+    activation_thread: offset_of!(Activation, thread) as i32,
+    activation_domain: offset_of!(Activation, domain) as i32,
+    activation_stack: offset_of!(Activation, stack) as i32,
+    activation_area: offset_of!(Activation, message_kernel) as i32,
+    activation_message: offset_of!(Activation, message) as i32,
+    activation_back: offset_of!(Activation, back) as i32,
+    activation_pc: offset_of!(Activation, registers.pc) as i32,
+    activation_sp: offset_of!(Activation, registers.sp) as i32,
+    activation_preserved: {
+        let mut places = [0; 6];
+        let mut place = 0;
+        while place < places.len() {
+            places[place] = (offset_of!(Activation, registers) + registers::PRESERVED[place]) as i32;
+            place += 1;
+        }
+        places
+    },
+    activation_pointer: (offset_of!(Activation, registers) + registers::POINTER) as i32,
+};
