@@ -32,17 +32,8 @@ impl Transport for Direct {
         Ok(Answer { words, control })
     }
 
-    fn call_bytes(
-        &self,
-        words: Words,
-        control: Control,
-        _: Again,
-        send: &[&[u8]],
-        receive: &mut [u8],
-    ) -> Result<Answer, Error> {
-        let (words, control) = message::call_bytes(self.0, words, control, send, receive)?;
-        message::received(control);
-        Ok(Answer { words, control })
+    fn call_bytes(&self, message: &mut Answer, _: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
+        message::call_bytes(self.0, message, send, receive)
     }
 
     fn prepare_receive(&self) -> Result<(), Error> {
@@ -186,7 +177,7 @@ impl<S: Source> Connection<S> {
 
     /// Runs a call until it is carried, or time is up; once more, if a server died in it and `again` allows it.
     #[inline]
-    fn insist(&self, again: Again, mut call: impl FnMut(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
+    fn insist<R>(&self, again: Again, mut call: impl FnMut(Direct) -> Result<R, Error>) -> Result<R, Error> {
         let mut died = again != Again::Harmless;
         let index = self.entry.load(Ordering::Acquire);
         if index != 0 {
@@ -205,11 +196,7 @@ impl<S: Source> Connection<S> {
 
     /// `died`: the next server that dies in it was the last.
     #[cold]
-    fn insist_longer(
-        &self,
-        mut died: bool,
-        call: &mut dyn FnMut(Direct) -> Result<Answer, Error>,
-    ) -> Result<Answer, Error> {
+    fn insist_longer<R>(&self, mut died: bool, call: &mut dyn FnMut(Direct) -> Result<R, Error>) -> Result<R, Error> {
         // To open does no harm; but it may be that which a server dies of.
         let mut died_opening = false;
         let mut deadline = op::clock().saturating_add(PATIENCE);
@@ -246,7 +233,7 @@ impl<S: Source> Connection<S> {
 pub struct Once<'a, S: Source>(&'a Connection<S>);
 
 impl<S: Source> Once<'_, S> {
-    fn try_once(&self, call: impl FnOnce(Direct) -> Result<Answer, Error>) -> Result<Answer, Error> {
+    fn try_once<R>(&self, call: impl FnOnce(Direct) -> Result<R, Error>) -> Result<R, Error> {
         let entry = self.0.entry()?;
         let outcome = call(Direct(entry));
         if outcome.as_ref().is_err_and(|error| is_passing(*error)) {
@@ -262,15 +249,8 @@ impl<S: Source> Transport for Once<'_, S> {
         self.try_once(|entry| entry.call(words, control, again))
     }
 
-    fn call_bytes(
-        &self,
-        words: Words,
-        control: Control,
-        again: Again,
-        send: &[&[u8]],
-        receive: &mut [u8],
-    ) -> Result<Answer, Error> {
-        self.try_once(|entry| entry.call_bytes(words, control, again, send, receive))
+    fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
+        self.try_once(|entry| entry.call_bytes(message, again, send, receive))
     }
 
     fn prepare_receive(&self) -> Result<(), Error> {
@@ -288,15 +268,8 @@ impl<S: Source> Transport for Connection<S> {
         self.insist(again, |entry| entry.call(words, control, again))
     }
 
-    fn call_bytes(
-        &self,
-        words: Words,
-        control: Control,
-        again: Again,
-        send: &[&[u8]],
-        receive: &mut [u8],
-    ) -> Result<Answer, Error> {
-        self.insist(again, |entry| entry.call_bytes(words, control, again, send, receive))
+    fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
+        self.insist(again, |entry| entry.call_bytes(message, again, send, receive))
     }
 
     fn prepare_receive(&self) -> Result<(), Error> {

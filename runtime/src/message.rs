@@ -6,6 +6,8 @@ pub use crate::area::{StackTop, activation, with_area};
 pub use crate::status::check;
 pub use interface::Words;
 
+use interface::Answer;
+
 use crate::area::{top, transfer_beside, transfer_in, transfer_over};
 use crate::{Entry, arch, table};
 
@@ -74,29 +76,26 @@ pub fn call_short(entry: Entry, words: [u64; 3]) -> Result<u64, Error> {
 }
 
 /// Calls the server behind `entry` with words and bytes: the pieces of `send` one after the other in
-/// the message area; what comes back is copied to `receive`. Gives words, control word and the number of bytes
-/// that came back, which may be more than `receive` took.
-pub fn call_bytes(
-    entry: Entry,
-    words: Words,
-    control: Control,
-    send: &[&[u8]],
-    receive: &mut [u8],
-) -> Result<(Words, Control), Error> {
+/// the message area; what comes back is copied to `receive`. The control word of the answer says how many bytes that are, which may be more
+/// than `receive` took.
+pub fn call_bytes(entry: Entry, message: &mut Answer, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
     if entry.0 < layout::PAGE_FAULT[0] {
         return Err(Error::WrongKind);
     }
     let top = top();
     let work = |length| {
+        let control = Control(message.control.0 | length as u64);
         // SAFETY: not a kernel operation; the area is free for the length of the call.
-        let (status, words, control) = unsafe { arch::call(entry.0, words, Control(control.0 | length as u64)) };
-        check(status).map(|()| ((words, control), control.length()))
+        let (status, words, control) = unsafe { arch::call(entry.0, message.words, control) };
+        check(status)?;
+        *message = Answer { words, control };
+        received(control);
+        Ok(((), control.length()))
     };
     let in_area = (receive.as_ptr() as u64).wrapping_sub(top.area.get()) < MESSAGE_BYTES as u64;
-    let look = |answer, bytes: &[u8]| {
+    let look = |(), bytes: &[u8]| {
         let count = bytes.len().min(receive.len());
         receive[..count].copy_from_slice(&bytes[..count]);
-        answer
     };
     match (top.lent.get() as usize).min(MESSAGE_BYTES) {
         0 => transfer_in(top, send, work, look),

@@ -148,9 +148,9 @@ fn with_area(method: &Method, words: &[TokenStream], control: &TokenStream) -> T
         let room = ::interface::room(#overflow, &[#(#lengths),*])?;
         #output
         #values
-        let answer = self
-            .0
-            .call_bytes([#(#words),*], #control, #again, &[#(#pieces),*], receive)
+        let mut answer = ::interface::Answer { words: [#(#words),*], control: #control };
+        self.0
+            .call_bytes(&mut answer, #again, &[#(#pieces),*], receive)
             .map_err(::interface::Failure::Transport)?;
     }
 }

@@ -4,12 +4,12 @@ use abi::{Control, Error};
 
 use crate::{Delegated, Words};
 
-/// What came back.
+/// What goes along with a call or comes back, but for bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// Words.
     pub words: Words,
-    /// Bytes that came back, and the index where a delegated entry landed.
+    /// What else: on the way back the number of bytes that came, and the index where a delegated entry landed.
     pub control: Control,
 }
 
@@ -31,15 +31,9 @@ pub trait Transport {
     fn call(&self, words: Words, control: Control, again: Again) -> Result<Answer, Error>;
 
     /// A call with bytes: the pieces of `send` one after the other; what comes back goes to `receive`
-    /// as far as it fits. The caller has seen to it that the pieces fit into a message.
-    fn call_bytes(
-        &self,
-        words: Words,
-        control: Control,
-        again: Again,
-        send: &[&[u8]],
-        receive: &mut [u8],
-    ) -> Result<Answer, Error>;
+    /// as far as it fits, and in place of the message, which stays if the call fails. The caller has seen to it that the pieces
+    /// fit into a message.
+    fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error>;
 
     /// Makes sure that a delegated entry can come back.
     fn prepare_receive(&self) -> Result<(), Error>;
@@ -54,15 +48,8 @@ impl<T: Transport + ?Sized> Transport for &T {
         (**self).call(words, control, again)
     }
     #[inline]
-    fn call_bytes(
-        &self,
-        words: Words,
-        control: Control,
-        again: Again,
-        send: &[&[u8]],
-        receive: &mut [u8],
-    ) -> Result<Answer, Error> {
-        (**self).call_bytes(words, control, again, send, receive)
+    fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
+        (**self).call_bytes(message, again, send, receive)
     }
     fn prepare_receive(&self) -> Result<(), Error> {
         (**self).prepare_receive()

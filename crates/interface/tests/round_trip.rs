@@ -174,16 +174,11 @@ impl Loopback {
 
 impl Transport for &Loopback {
     fn call(&self, words: Words, control: Control, again: Again) -> Result<Answer, Error> {
-        self.call_bytes(words, control, again, &[], &mut [])
+        let mut message = Answer { words, control };
+        self.call_bytes(&mut message, again, &[], &mut []).map(|()| message)
     }
-    fn call_bytes(
-        &self,
-        words: Words,
-        control: Control,
-        again: Again,
-        send: &[&[u8]],
-        receive: &mut [u8],
-    ) -> Result<Answer, Error> {
+    fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
+        let Answer { words, control } = *message;
         self.sent.set(words);
         self.again.set(Some(again));
         let mut area = self.area.borrow_mut();
@@ -199,7 +194,8 @@ impl Transport for &Loopback {
         }
         let count = reply.control.length().min(receive.len());
         receive[..count].copy_from_slice(&area[..count]);
-        Ok(Answer { words: reply.words, control: reply.control })
+        *message = Answer { words: reply.words, control: reply.control };
+        Ok(())
     }
     fn prepare_receive(&self) -> Result<(), Error> {
         Ok(())
