@@ -75,7 +75,8 @@ impl NamesServer for Names {
 
     fn shape(&self, badge: u64, specification: &str) -> Result<Delegate, NamesError> {
         let shape = SHAPES.lock().find_or_make(specification, badge)?;
-        Ok(Delegate::entry(shape.0, rights::COPY | rights::USE))
+        // No copies of copies: else these could be made while it is removed.
+        Ok(Delegate::entry(shape.0, rights::USE))
     }
 }
 

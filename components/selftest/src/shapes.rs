@@ -28,8 +28,23 @@ fn shape(specification: &str) -> Result<Owned, Error> {
 fn refused() -> Result<(), &'static str> {
     let before = frames()?;
     let long = "np>".chars().chain(core::iter::repeat_n('i', 1000)).collect::<String>();
-    let cannot_be =
-        ["", "n", "ni", "sp", "npz", "npib>>", "npx9", "npbb", "np>k", "npiiiiiiiiiii", "nmi", "npow", &long];
+    let cannot_be = [
+        "",
+        "n",
+        "ni",
+        "sp",
+        "npz",
+        "npib>>",
+        "npx9",
+        "npbb",
+        "np>k",
+        "npiiiiiiiiiii",
+        "nmi",
+        "npow",
+        "npkox4>ox5",
+        "npx5>o",
+        &long,
+    ];
     for specification in cannot_be {
         hold(shape(specification).err() == Some(Error::BadArgument), "it is made, or refused otherwise")?;
     }

@@ -1,5 +1,7 @@
 //! Where machine code is written, and what it refers to.
 
+use crate::specification::Letters;
+
 /// Takes machine code. The instructions of each ISA are written to it.
 pub trait Sink {
     /// Appends.
@@ -133,9 +135,11 @@ pub struct Nucleus {
     pub free: u8,
     /// A frame word (frame, state, depth in the high half) from this on: the chain is as long as it may be.
     pub deepest: u32,
-    /// The slow path of a call: the caller's activation has the registers that a function preserves, and where to go on; the words and
-    /// the control word are the caller's.
+    /// The slow path of a call: the caller's activation has the registers that a function preserves, and where to go on; the words
+    /// are the caller's.
     pub call_slowly: u64,
+    /// The same, where the control word is the caller's, too.
+    pub call_slowly_with_control: u64,
     /// The slow path of a return: all registers are the callee's but rax, r11 (the activation), and r10
     /// if that has no control word.
     pub return_slowly: u64,
@@ -149,6 +153,13 @@ pub struct Nucleus {
     pub refuse_call: u64,
     /// The same for a return.
     pub refuse_return: u64,
+}
+
+impl Nucleus {
+    /// The slow path of a call with these letters.
+    pub(crate) fn call_slow_path(&self, letters: &Letters) -> u64 {
+        if letters.has_control() { self.call_slowly_with_control } else { self.call_slowly }
+    }
 }
 
 /// How far code is written: it can be written a step at a time, each of some twenty instructions.

@@ -88,6 +88,10 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
 /// Calls an upcall portal on behalf of a faulting activation. Returns only if that cannot be done.
 #[inline(always)]
 pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], control: Control) -> Error {
+    if entry.shape() != 0 {
+        // What a fault tells has a control word. Where that is a constant or a length, whoever faults would forge it.
+        return Error::WrongKind;
+    }
     let [a, b, c, d, e] = words;
     let words = [a, b, c, d, e, 0, 0, 0, 0];
     let message = Message { letters: None, words, control, minted: 0 };

@@ -10,6 +10,7 @@ use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, Saved, Seat, Th
 use crate::pointer::{Held, Ref};
 use crate::report::trace;
 use abi::Error;
+use abi::rights::Kind;
 use abi::sched::{Event, IDLE, RUN};
 
 /// A light operation that ends with success gives way to what precedes it now.
@@ -360,12 +361,13 @@ pub fn rest(held: Held, is_idle: bool) {
     cpu.idle.set(is_idle);
 }
 
-/// As [`lock::wait`], for a system call by `entry`, whose code this was: returns if it can go on. If not, what the activation
-/// has saved makes the call anew.
+/// As [`lock::wait`], for a system call by `entry`, whose code this was (0: that of a portal): returns if it can go on. If not, what the
+/// activation has saved makes the call anew.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
     let held = wait_in_call();
-    if entry.code.get() != code {
+    let is_same = if code == 0 { entry.is_of(Kind::Call) } else { entry.code.get() == code };
+    if !is_same {
         go_on(held)
     }
 }

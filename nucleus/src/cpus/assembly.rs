@@ -34,6 +34,7 @@ unsafe extern "C" {
     pub fn return_any();
     /// Where portal code goes on that cannot make a crossing; see `portalgen::Nucleus`.
     pub fn portal_call_slowly();
+    pub fn portal_call_with_control();
     pub fn portal_return_slowly();
     pub fn portal_return_spoiled();
     pub fn portal_return_with_control();

@@ -173,6 +173,8 @@ pub fn frame_of_image(address: usize) -> Frame {
 pub fn write<R>(held: Held, address: usize, bytes: usize, work: impl FnOnce(&mut [u8]) -> R) -> R {
     let entry = &table(held, TABLES.get()[2])[index(WRITTEN as u64, 0)];
     entry.set(paging::own_page((frame_of_image(address) * FRAME) as u64, Own::Data));
+    // A processor may have looked there ahead, when something else was written.
+    paging::forget_own(WRITTEN);
     paging::settle_here();
     // SAFETY: nobody else refers to that address, and what is there are bytes.
     let result = work(unsafe { core::slice::from_raw_parts_mut((WRITTEN + address % FRAME) as *mut u8, bytes) });

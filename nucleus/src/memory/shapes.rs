@@ -111,7 +111,10 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
 fn begin(maker: Ref<Activation>, text: &[u8]) -> Result<(), Error> {
     let shapes = SHAPES.get(maker.held());
     let specification = Specification::parse(text).map_err(|_| Error::BadArgument)?;
-    if specification.needs_trust() {
+    // Where there is a control word the slow path goes by that: there is one such shape.
+    let [call, result] = [specification.call, specification.result].map(|letters| letters.has_control());
+    let is_other = (call || result) && shapes.places[0].specification.get() != specification;
+    if specification.needs_trust() || is_other {
         return Err(Error::BadArgument);
     }
     let mut found = None;
@@ -209,6 +212,7 @@ fn nucleus() -> Nucleus {
         free: State::Free as u8,
         deepest: (abi::MAX_DEPTH as u32 - 1) << 16,
         call_slowly: address(assembly::portal_call_slowly),
+        call_slowly_with_control: address(assembly::portal_call_with_control),
         return_slowly: address(assembly::portal_return_slowly),
         return_slowly_spoiled: address(assembly::portal_return_spoiled),
         return_slowly_with_control: address(assembly::portal_return_with_control),

@@ -8,7 +8,8 @@ use crate::objects::{Account, Domain, Entry, Outcome, SHAPE_SHIFT, STEPS, Stop, 
 use crate::pointer::Ref;
 use abi::info::status;
 use abi::rights::{self, Kind};
-use abi::{Error, MESSAGE_BYTES, PRIORITIES, layout, op};
+use abi::{Error, PRIORITIES, layout, op};
+use portalgen::specification::MAX_BYTES;
 use structures::derivation::Derived;
 
 pub fn copy(operands: &Operands) -> Outcome {
@@ -92,10 +93,12 @@ pub fn service_new(operands: &Operands) -> Outcome {
 
 pub fn shape_new(operands: &Operands) -> Outcome {
     operands.entry(0, Kind::Machine, rights::USE)?;
-    let bytes = usize::try_from(operands.word(1)).unwrap_or(usize::MAX).min(MESSAGE_BYTES);
-    // SAFETY: the message area is a page of the nucleus, of which bytes are read that the user may change.
-    let text = unsafe { core::slice::from_raw_parts(operands.0.message_kernel as *const u8, bytes) };
-    let number = shapes::make_step(operands.0, text)?;
+    // One byte more than there can be is too many.
+    let mut text = [0; MAX_BYTES + 1];
+    let bytes = usize::try_from(operands.word(1)).unwrap_or(usize::MAX).min(text.len());
+    // SAFETY: the message area is a page of the nucleus. Users may change it; so what is read is a copy.
+    unsafe { core::ptr::copy_nonoverlapping(operands.0.message_kernel as *const u8, text.as_mut_ptr(), bytes) };
+    let number = shapes::make_step(operands.0, &text[..bytes])?;
     let (place, index) = operands.vacancy(operands.own(), 2)?;
     shapes::take(operands.held(), number);
     place.fill(Content::plain(Kind::Shape, number as u64), None)?;

@@ -35,6 +35,7 @@ pub const CHECKS: &[Check] = &[
     ("a call shows nothing but words, either way", calls),
     ("a portal shows nothing but what its specification passes, either way", portals),
     ("who is called by the nucleus sees nothing but its words", || for_both(upcall)),
+    ("a fault does not go through a portal whose words it could forge", || for_both(forged)),
     ("a call that is cut off keeps every register of both", || for_both(cut_off)),
     ("a thread pointer is not another's to spoil", pointer),
 ];
@@ -430,6 +431,20 @@ fn upcall(unit: bool) -> Result<(), &'static str> {
     // A write by a user where nothing is.
     hold(address == FAULT && Child::is_code(pc) && code == 6, "another page fault")?;
     told(&pager, true, [address, pc, code, 0, 0], 0)
+}
+
+/// A page fault tells an address where `npciii>i` has the constant of its entry.
+fn forged(unit: bool) -> Result<(), &'static str> {
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, b"npciii>i").map_err(text)?);
+    let mut faulting = Child::new(0, unit, event::FAULT, |_| ()).map_err(text)?;
+    let pager = Child::new(1, false, event::ASK, |given| given[INDEX] = call(RETURN)).map_err(text)?;
+    let place = Entry(PAGE_FAULT[0]);
+    let service = pager.shaped_portal_for(&faulting, place, shape.entry()).map_err(text)?;
+    faulting.faults_go(FAULT).map_err(text)?;
+    faulting.start().map_err(text)?;
+    faulting.ends()?;
+    drop(service);
+    hold(pager.get(word::BEGUN) == 0, "its pager was called")
 }
 
 /// A caller stops waiting for who runs with all registers filled: both go on.

@@ -41,7 +41,7 @@ pub fn write_step(
     progress: &mut Progress,
 ) -> bool {
     let (letters, slowly, refuse) = match progress.is_call {
-        true => (&specification.call, nucleus.call_slowly, nucleus.refuse_call),
+        true => (&specification.call, nucleus.call_slow_path(&specification.call), nucleus.refuse_call),
         false => (&specification.result, nucleus.return_slowly, nucleus.refuse_return),
     };
     let half = Half { letters, state: specification.state, at: &nucleus.offsets };

@@ -98,7 +98,8 @@ impl Half<'_> {
     /// Writes a step of a call; true if it was the last.
     #[inline(never)]
     fn write_call(&self, code: &mut Code<'_>, nucleus: &Nucleus, back: u64, step: u8) -> bool {
-        let (at, slowly, scratch) = (self.at, nucleus.call_slowly, self.scratch());
+        let (at, scratch) = (self.at, self.scratch());
+        let slowly = nucleus.call_slow_path(self.letters);
         let constant = self.letters.find(Letter::Constant).and_then(|word| WORDS.get(word));
         match step {
             0 => {

@@ -32,6 +32,7 @@ offsets! {
 
 const BASE: u64 = 0xffff_ffff_c000_0000;
 pub const CALL_SLOWLY: u64 = BASE - 0x1000;
+pub const CALL_WITH_CONTROL: u64 = BASE - 0x1800;
 pub const RETURN_SLOWLY: u64 = BASE - 0x2000;
 pub const RETURN_SPOILED: u64 = BASE - 0x3000;
 pub const RETURN_KEPT: u64 = BASE - 0x4000;
@@ -53,6 +54,7 @@ pub const NUCLEUS: Nucleus = Nucleus {
     free: FREE,
     deepest: DEEPEST,
     call_slowly: CALL_SLOWLY,
+    call_slowly_with_control: CALL_WITH_CONTROL,
     return_slowly: RETURN_SLOWLY,
     return_slowly_spoiled: RETURN_SPOILED,
     return_slowly_with_control: RETURN_WITH_CONTROL,
@@ -65,6 +67,7 @@ pub const NUCLEUS: Nucleus = Nucleus {
 pub fn target_name(address: u64) -> Option<&'static str> {
     Some(match address {
         CALL_SLOWLY => "call_slowly",
+        CALL_WITH_CONTROL => "call_slowly_with_control",
         RETURN_SLOWLY => "return_slowly",
         RETURN_SPOILED => "return_slowly_spoiled",
         RETURN_WITH_CONTROL => "return_slowly_with_control",

@@ -176,7 +176,8 @@ fn one_call<I: Isa>(seed: u64) {
         expected.set(BELOW, o.activation_pointer, pointer);
     }
     if obstacle != Obstacle::None {
-        assert_eq!(end, End::Jumped(CALL_SLOWLY), "{text}: {obstacle:?}");
+        let target = if letters.has_control() { CALL_WITH_CONTROL } else { CALL_SLOWLY };
+        assert_eq!(end, End::Jumped(target), "{text}: {obstacle:?}");
         same(&memory, &expected, &text);
         assert_eq!(processor.user().words[..5], user.words[..5], "{text}: words for the slow path");
         keeps_control(&processor, &user, letters, &text);

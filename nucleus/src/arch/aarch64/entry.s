@@ -338,11 +338,11 @@ entry_semaphore:
     str x9, [x15, #A_PC]
     mov x0, x8
     .ifb \code
-    ldr x1, [x8, #E_CODE]
+    mov x1, xzr
     .else
     adr x1, \code
     .endif
-    bl lock_wait_with               // (entry, its code): returns if both are as they were
+    bl lock_wait_with               // (entry, its code or 0): returns if both are as they were
     ldp x14, x30, [sp, #16]
     ldp x8, x15, [sp], #32
     mrs x16, tpidr_el1
@@ -449,8 +449,9 @@ op_full:
     b leave_light
 
 // ---- calls: the fast path is portal code (crate `portalgen`), which goes on here if it cannot make the crossing ----
-.globl portal_call_slowly, portal_refuse_call
+.globl portal_call_slowly, portal_call_with_control, portal_refuse_call
 portal_call_slowly:
+portal_call_with_control:
     SAVE_WORDS
     ACQUIRE wait_for_call
     MEASURE_CALL

@@ -79,7 +79,6 @@ assembly! { "entry.s";
     T_NUMBER = offset_of!(Thread, number),
     T_TOP = offset_of!(Thread, top),
     S_COUNT = offset_of!(Semaphore, count),
-    E_CODE = offset_of!(Entry, code),
     E_OBJECT = offset_of!(Entry, object),
     E_RIGHTS = offset_of!(Entry, node.rights),
     E_WORD0 = offset_of!(Entry, word0),

@@ -208,13 +208,13 @@ entry_semaphore:
     SAVE_WORDS
     sub qword ptr [r11 + A_RIP], SYSTEM_CALL_BYTES
     .ifb \code
-    mov rsi, [rax + E_CODE]
+    xor esi, esi
     .else
     lea rsi, [rip + \code]
     .endif
     mov rdi, rax
     sub rsp, 8
-    call lock_wait_with             # (entry, its code): returns if both are as they were
+    call lock_wait_with             # (entry, its code or 0): returns if both are as they were
     add rsp, 8
     pop r11
     pop rax
@@ -315,8 +315,10 @@ op_full:
     jmp leave_light
 
 # ---- calls: the fast path is portal code (crate `portalgen`), which goes on here if it cannot make the crossing ----
-.globl portal_call_slowly, portal_refuse_call
-portal_call_slowly:
+.globl portal_call_slowly, portal_call_with_control, portal_refuse_call
+portal_call_slowly:                 # there is no control word: what the code had in r10 must not become one
+    xor r10d, r10d
+portal_call_with_control:
     SAVE_WORDS
     mov rsp, gs:[CPU_STACK]
     ACQUIRE wait_for_call
@@ -392,6 +394,7 @@ return_spoiled:                     # the callee's registers are used; it needs 
 portal_return_spoiled:
     xor ebx, ebx
     xor ebp, ebp
+    xor r10d, r10d
 portal_return_slowly:
 return_slow:
     mov rax, gs:[CPU_TABLE]
@@ -406,6 +409,7 @@ return_slow:
 portal_return_kept:
     mov rbx, [r11 + A_RBX]
     mov rbp, [r11 + A_RBP]
+    xor r10d, r10d
     jmp return_slow
 portal_refuse_return:
     mov r11d, 0x202
