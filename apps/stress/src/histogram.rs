@@ -34,6 +34,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (op::DISPATCH, "only the scheduler's seat may; stressor's scheduler tries it"),
         (op::INFO, "only who has the machine may; stressor tries it"),
         (op::MACHINE, "only who has the machine may; stressor tries it"),
+        (op::SHAPE_NEW, "only who has the machine may; stressor tries it"),
         (op::IPC, "reserved"),
     ],
     errors: &[

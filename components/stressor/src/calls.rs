@@ -3,7 +3,7 @@
 use abi::layout::{FREE_START, MESSAGE_START, USER_END};
 use abi::rights::{self, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Control, info, op};
-use runtime::entry::Entry;
+use runtime::entry::{Entry, Owned};
 use runtime::{arch, op as operation};
 use stress::histogram::Histogram;
 use stress::random::Random;
@@ -122,7 +122,8 @@ impl Caller {
             self.clear();
             self.make();
         }
-        match self.random.below(8) {
+        match self.random.below(9) {
+            8 => self.shape(),
             0..3 => self.draw(),
             3 => self.bind(),
             4 => self.port(),
@@ -180,6 +181,24 @@ impl Caller {
             _ => self.random.below(300),
         };
         self.call(op::INFO, [machine, what, position, 0, 0, 0]);
+    }
+
+    /// A specification of a few letters, most of which can be; what is made goes at once.
+    fn shape(&mut self) {
+        let machine = self.mostly(MACHINE, WEAK[3]);
+        let mut text = *b"npiiiiiiiiii";
+        let length = 2 + self.random.below(11) as usize;
+        for letter in &mut text[2..length.min(6)] {
+            *letter = self.random.one(b"iiiitx2bdgk>");
+        }
+        if self.random.once_in(8) {
+            text[0] = self.random.one(b"nsmp");
+        }
+        let made = operation::shape_new(Entry(machine as usize), &text[..length.min(text.len())]);
+        self.counts.count(op::SHAPE_NEW, made.as_ref().err().map_or(0, |error| *error as u64));
+        if let Ok(shape) = made {
+            drop(Owned::new(shape));
+        }
     }
 
     fn machine(&mut self) {
