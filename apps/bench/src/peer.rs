@@ -105,7 +105,7 @@ pub fn end() {
     }
 }
 
-/// What the service of `short` has in its portal.
+/// The badge of the portal to the service of `short`.
 pub const SHORT_BADGE: u64 = 30;
 
 /// The peer's service of words.

@@ -98,7 +98,7 @@ fn places() -> Result<(), &'static str> {
     for _ in 0..3 {
         let made = fill()?;
         hold(made.len() == room, "a place was lost")?;
-        // What is there needs no place, for whoever asks.
+        // A shape that is there takes no further place.
         let again =
             specifications().take(room).map(|specification| shape(&specification)).collect::<Result<Vec<_>, _>>();
         hold(again.map_err(text)?.len() == room, "a shape is made twice")?;

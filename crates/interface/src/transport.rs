@@ -4,12 +4,12 @@ use abi::{Control, Error};
 
 use crate::{Delegated, Words};
 
-/// What goes along with a call or comes back, but for bytes.
+/// Words and control word of a call, or of its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// Words.
     pub words: Words,
-    /// What else: on the way back the number of bytes that came, and the index where a delegated entry landed.
+    /// In an answer: the number of bytes that came, and the index where a delegated entry landed.
     pub control: Control,
 }
 

@@ -175,6 +175,17 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// A step was written, perhaps the last one of its half, and the code is so long now; true if that was all.
+    pub(crate) fn end_step(&mut self, is_last: bool, length: usize) -> bool {
+        self.step += 1;
+        self.extent.length = length;
+        self.is_done = is_last && self.is_call;
+        if is_last && !self.is_call {
+            (self.is_call, self.step) = (true, 0);
+        }
+        self.is_done
+    }
+
     /// Nothing is written.
     pub const NONE: Self =
         Self { step: 0, is_call: false, is_done: false, extent: Extent { call: 0, back: 0, length: 0 } };

@@ -235,7 +235,7 @@ impl Letters {
         self.find(Letter::Badge).is_some()
     }
 
-    /// What goes along with these words: bytes and an entry, as a control word says it, and the badge of what is minted.
+    /// The bytes and the entry that these words name, as a control word, and the badge of an entry that is minted.
     #[inline(never)]
     pub fn along(&self, words: &[u64; REGISTER_WORDS]) -> Result<(Control, u64), Error> {
         let (mut bytes, mut along, mut badge) = (8 * self.in_area() as u64, Control(0), 0);

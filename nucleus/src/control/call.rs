@@ -89,7 +89,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
 #[inline(always)]
 pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], control: Control) -> Error {
     if entry.shape() != 0 {
-        // What a fault tells has a control word. Where that is a constant or a length, whoever faults would forge it.
+        // A fault passes words of its own. Behind a shape they would be read as a constant, a length or an index.
         return Error::WrongKind;
     }
     let [a, b, c, d, e] = words;

@@ -344,7 +344,7 @@ fn give(given: &mut State, letters: &Letters, entry: usize) {
     }
 }
 
-/// What arrives of words that were given.
+/// The words that arrive, from those that were given.
 fn arrives(given: &State, letters: &Letters, entry: usize, seen: &State) -> [u64; 9] {
     let mut words = core::array::from_fn(|word| given[at(word)]);
     let time = letters.iter().find(|(_, letter)| *letter == Letter::Time).map_or(0, |(word, _)| seen[at(word)]);

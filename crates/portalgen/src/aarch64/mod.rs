@@ -45,23 +45,16 @@ pub fn write_step(
         false => (&specification.result, nucleus.return_slowly, nucleus.refuse_return),
     };
     let half = Half { letters, state: specification.state, at: &nucleus.offsets };
-    let step = progress.step;
-    if step == 0 {
+    if progress.step == 0 {
         half.write_jumps(code, slowly, refuse);
         *(if progress.is_call { &mut progress.extent.call } else { &mut progress.extent.back }) = code.length();
     }
-    progress.step += 1;
     let (call, back) = (code.base + progress.extent.call as u64, code.base + progress.extent.back as u64);
-    let done = match progress.is_call {
-        true => half.write_call(code, nucleus, half.jumps_before(call), back, step),
-        false => half.write_return(code, nucleus, half.jumps_before(back), step),
+    let is_last = match progress.is_call {
+        true => half.write_call(code, nucleus, half.jumps_before(call), back, progress.step),
+        false => half.write_return(code, nucleus, half.jumps_before(back), progress.step),
     };
-    progress.extent.length = code.length();
-    progress.is_done = done && progress.is_call;
-    if done && !progress.is_call {
-        (progress.is_call, progress.step) = (true, 0);
-    }
-    progress.is_done
+    progress.end_step(is_last, code.length())
 }
 
 /// Jumps to the nucleus, which is too far for those with a condition.

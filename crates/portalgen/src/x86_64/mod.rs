@@ -40,21 +40,15 @@ pub fn write_step(
 ) -> bool {
     let letters = if progress.is_call { &specification.call } else { &specification.result };
     let half = Half { letters, state: specification.state, at: &nucleus.offsets };
-    let step = progress.step;
-    progress.step += 1;
-    let done = match progress.is_call {
-        true => half.write_call(code, nucleus, code.base, step),
-        false => half.write_return(code, nucleus, step),
-    };
-    if done && !progress.is_call {
+    if progress.is_call && progress.step == 0 {
         code.put(&[0xcc; LINE][..code.length().next_multiple_of(LINE) - code.length()]);
-        (progress.is_call, progress.step, progress.extent.call) = (true, 0, code.length());
-        progress.extent.length = code.length();
-        return false;
+        progress.extent.call = code.length();
     }
-    progress.extent.length = code.length();
-    progress.is_done = done && progress.is_call;
-    progress.is_done
+    let is_last = match progress.is_call {
+        true => half.write_call(code, nucleus, code.base, progress.step),
+        false => half.write_return(code, nucleus, progress.step),
+    };
+    progress.end_step(is_last, code.length())
 }
 
 /// A call, or a return.

@@ -228,7 +228,7 @@ fn one_call<I: Isa>(seed: u64) {
     compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), &text);
 }
 
-/// What of the registers that have no words arrives: the control word.
+/// The registers that have no words: clear, but for the control word.
 fn others<I: Isa>(letters: &portalgen::Letters, user: &Registers) -> Vec<u64> {
     let control = |place| if place == I::CONTROL && letters.has_control() { user.others[place] } else { 0 };
     (0..I::OTHERS).map(control).collect()
