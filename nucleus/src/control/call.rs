@@ -17,7 +17,7 @@ use portalgen::specification::REGISTER_WORDS;
 /// The call did not take the fast path of `entry.s`: words and control are in the caller's frame.
 #[unsafe(no_mangle)]
 extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
-    let (letters, words) = (shapes::of(entry), caller.registers.all_words());
+    let (letters, words) = (shapes::of(entry), caller.all_words());
     let along = along(letters, &words, caller.registers.control());
     let allowed = |(control, minted)| deadline_of(caller, entry, control).map(|deadline| (control, minted, deadline));
     let refused = match along.and_then(allowed) {
@@ -236,7 +236,7 @@ fn fetch(domain: Ref<Domain>) -> Link<Activation> {
 #[unsafe(no_mangle)]
 extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
     let held = callee.held();
-    let (letters, mut words) = (shapes::behind(callee), callee.registers.all_words());
+    let (letters, mut words) = (shapes::behind(callee), callee.all_words());
     let along = along(letters, &words, callee.registers.control());
     let Some(caller) = callee.caller.get() else {
         match callee.thread.get() {
@@ -269,7 +269,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
         }
     } else {
         let control = deliver(letters, &mut words, control, 0, received);
-        caller.registers.set_all_words(&words, letters.map_or(0, |letters| letters.in_registers()), control.0);
+        caller.set_all_words(&words, letters.map_or(0, |letters| letters.in_registers()), control.0);
         caller.registers.set_status(0);
         caller.frame.set(Saved::Words);
     }

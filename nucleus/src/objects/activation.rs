@@ -9,6 +9,7 @@ use crate::pointer::{Link, Ref};
 use abi::Error;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU8, Ordering};
+use portalgen::specification::REGISTER_WORDS;
 use structures::deadlines::{self, Timed};
 
 /// Which of the saved registers count.
@@ -155,6 +156,18 @@ impl Ref<Activation> {
     /// Words 0 to 4 as saved.
     pub fn words(self) -> [u64; 5] {
         self.registers.words()
+    }
+    /// Words 0 to 8.
+    pub fn all_words(self) -> [u64; REGISTER_WORDS] {
+        let ([a, b, c, d, e], more) = (self.words(), self.registers.more_words());
+        [a, b, c, d, e, more[0].get(), more[1].get(), more[2].get(), more[3].get()]
+    }
+    /// Sets the first so many of these words, at least five, and the control word.
+    pub fn set_all_words(self, words: &[u64; REGISTER_WORDS], count: usize, control: u64) {
+        let (first, more) = words.split_at(5);
+        self.set_words(core::array::from_fn(|word| first[word]), control);
+        let passed = more.iter().zip(self.registers.more_words()).take(count.saturating_sub(5));
+        passed.for_each(|(word, place)| place.set(*word));
     }
     /// Sets words 0 to 4 and the control word.
     pub fn set_words(self, words: [u64; 5], control: u64) {

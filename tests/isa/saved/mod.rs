@@ -22,12 +22,8 @@ impl Registers {
     pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
         unimplemented!()
     }
-    /// Words 0 to 8.
-    pub fn all_words(&self) -> [u64; 9] {
-        unimplemented!()
-    }
-    /// The first so many of these words, at least five, and the control word.
-    pub fn set_all_words(&self, _: &[u64; 9], _: usize, _: u64) {
+    /// Words 5 to 8.
+    pub fn more_words(&self) -> [&Cell<u64>; 4] {
         unimplemented!()
     }
     /// Words 0 to 4.

@@ -463,7 +463,21 @@ portal_refuse_call:
     b bad_argument
 
 // ---- return: entry 0 of every table ----
-.macro RETURN_TO_CALLER             // x15 = activation, x14 = its caller; or the long way, with nothing changed
+.globl entry_return
+.balign 64
+entry_return:
+    ldr x15, [x16, #CPU_ACTIVATION]
+    ldr x14, [x15, #A_BACK]
+    br x14
+.globl return_any
+return_any:                         // nothing is known of the caller
+    cbnz x3, return_slow
+    ldr x14, [x15, #A_CALLER]
+    cbz x14, return_slow            // refused: nothing that the user keeps was touched so far
+    ldrb w13, [x14, #A_FRAME]
+    cmp w13, #FRAME_FULL
+    b.ne return_slow
+    cbnz x0, return_slow            // an upcall: 0 = go on where it was interrupted
     ldp x13, x18, [x16]             // domain and thread
     ldr x12, [x14, #A_DOMAIN]
     ldrb w11, [x12, #D_SLOW]
@@ -484,33 +498,6 @@ portal_refuse_call:
     stlr x12, [x16]                 // the domain; the pool is seen before
     ldr x10, [x12, #D_ROOT]
     msr ttbr0_el1, x10
-.endm
-.globl entry_return
-.balign 64
-entry_return:
-    ldr x15, [x16, #CPU_ACTIVATION]
-    ldr x14, [x15, #A_BACK]
-    br x14
-return_plainly:                     // to a caller that came by `entry_call`
-    cbnz x3, return_slow
-    ldr x14, [x15, #A_CALLER]
-    RETURN_TO_CALLER
-    LOAD_PLACE x14
-    LOAD_PRESERVED x14
-    mov x8, xzr
-    LEAVE
-.globl return_any
-return_any:                         // nothing is known of the caller
-    cbnz x3, return_slow
-    ldr x14, [x15, #A_CALLER]
-    cbz x14, return_slow            // refused: nothing that the user keeps was touched so far
-    ldrb w13, [x14, #A_FRAME]
-    cmp w13, #FRAME_CALL
-    b.eq return_plainly
-    cmp w13, #FRAME_FULL
-    b.ne return_slow
-    cbnz x0, return_slow            // an upcall: 0 = go on where it was interrupted
-    RETURN_TO_CALLER
     mov x0, x14
     b restore_full
 portal_return_slowly:

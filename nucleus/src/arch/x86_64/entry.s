@@ -331,7 +331,22 @@ portal_refuse_call:
     jmp bad_argument
 
 # ---- return: entry 0 of every table ----
-.macro RETURN_TO_CALLER             # r11 = activation, rax = its caller; or the long way, with nothing changed
+.globl entry_return
+.balign 64
+entry_return:
+    mov r11, gs:[CPU_ACTIVATION]
+    jmp qword ptr [r11 + A_BACK]
+.globl return_any
+return_any:                         # nothing is known of the caller
+    test r10, r10
+    jnz return_slow
+    mov rax, [r11 + A_CALLER]
+    test rax, rax
+    jz return_slow                  # refused: nothing that the user keeps was touched so far
+    cmp byte ptr [rax + A_FRAME], FRAME_FULL
+    jne return_slow
+    test rdi, rdi                   # an upcall: 0 = go on where it was interrupted
+    jnz return_slow
     mov rbp, gs:[CPU_DOMAIN]
     mov rbx, [rax + A_DOMAIN]
     movzx r13d, byte ptr [rbx + D_SLOW]     # where it was called from stays in rcx
@@ -353,36 +368,6 @@ portal_refuse_call:
     mov gs:[CPU_LIMIT], rcx
     mov rcx, [rbx + D_ROOT]
     mov cr3, rcx
-.endm
-.globl entry_return
-.balign 64
-entry_return:
-    mov r11, gs:[CPU_ACTIVATION]
-    jmp qword ptr [r11 + A_BACK]
-return_plainly:                     # to a caller that came by `entry_call`
-    test r10, r10
-    jnz return_slow
-    mov rax, [r11 + A_CALLER]
-    RETURN_TO_CALLER
-    mov rcx, [rax + A_RIP]
-    mov rsp, [rax + A_RSP]
-    LOAD_PRESERVED rax
-    xor eax, eax
-    LEAVE
-.globl return_any
-return_any:                         # nothing is known of the caller
-    test r10, r10
-    jnz return_slow
-    mov rax, [r11 + A_CALLER]
-    test rax, rax
-    jz return_slow                  # refused: nothing that the user keeps was touched so far
-    cmp byte ptr [rax + A_FRAME], FRAME_CALL
-    je return_plainly
-    cmp byte ptr [rax + A_FRAME], FRAME_FULL
-    jne return_slow
-    test rdi, rdi                   # an upcall: 0 = go on where it was interrupted
-    jnz return_slow
-    RETURN_TO_CALLER
     mov rdi, rax
     jmp restore_full
 portal_return_with_control:

@@ -32,20 +32,8 @@ pub const POINTER: usize = offset_of!(Registers, pointer);
 
 impl Registers {
     /// Words 5 to 8.
-    fn more_words(&self) -> [&Cell<u64>; 4] {
+    pub fn more_words(&self) -> [&Cell<u64>; 4] {
         [&self.x[21], &self.x[22], &self.x[23], &self.x[24]]
-    }
-    /// Words 0 to 8.
-    pub fn all_words(&self) -> [u64; 9] {
-        let ([a, b, c, d, e], more) = (self.words(), self.more_words());
-        [a, b, c, d, e, more[0].get(), more[1].get(), more[2].get(), more[3].get()]
-    }
-    /// The first so many of these words, at least five, and the control word.
-    pub fn set_all_words(&self, words: &[u64; 9], count: usize, control: u64) {
-        let (first, more) = words.split_at(5);
-        self.set_words(core::array::from_fn(|word| first[word]), control);
-        let passed = more.iter().zip(self.more_words()).take(count.saturating_sub(5));
-        passed.for_each(|(word, place)| place.set(*word));
     }
     /// Where and how a thread starts: its message area is told besides.
     #[inline(always)]
