@@ -90,6 +90,8 @@ impl ProcessServer for Processes {
             info::COUNTERS => size_of::<info::Counters>(),
             info::PORTAL => size_of::<info::Portal>(),
             info::CPU => size_of::<info::Cpu>(),
+            info::SHAPE => size_of::<info::Shape>(),
+            info::CODE => size_of::<info::Code>(),
             info::LOG | info::LOG_PROGRAMS => into.len(),
             _ => return Err(ProcessError::NotAllowed),
         };

@@ -127,15 +127,24 @@ fn positions() -> Result<(), &'static str> {
     hold(found.from == own, "not the newest domain")?;
     let (found, _) = portal(NEVER).map_err(text)?;
     hold(found.from == own, "not the newest domain")?;
-    let unknown = op::info(Entry::SPECIAL, info::LOG_PROGRAMS + 1, 0, |_, _| ());
+    let unknown = op::info(Entry::SPECIAL, info::CODE + 1, 0, |_, _| ());
     hold(unknown == Err(Error::BadArgument), "a list that there is not")
 }
 
 fn only_look() -> Result<(), &'static str> {
     let look = Owned::new(op::entry_duplicate(Entry::SPECIAL, rights::READ).map_err(text)?);
     let machine = look.entry();
-    for what in [info::DOMAIN, info::THREAD, info::FRAMES, info::COUNTERS, info::PORTAL, info::LOG, info::LOG_PROGRAMS]
-    {
+    for what in [
+        info::DOMAIN,
+        info::THREAD,
+        info::FRAMES,
+        info::COUNTERS,
+        info::PORTAL,
+        info::LOG,
+        info::LOG_PROGRAMS,
+        info::SHAPE,
+        info::CODE,
+    ] {
         op::info(machine, what, 0, |_, _| ()).map_err(text)?;
     }
     hold(op::machine_stop(machine, 1) == Err(Error::NoRight), "it may stop it")?;

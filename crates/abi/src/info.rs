@@ -25,6 +25,10 @@ pub const PORTAL: u64 = 5;
 pub const CPU: u64 = 6;
 /// As [`LOG`], of the part for what programs say and die of.
 pub const LOG_PROGRAMS: u64 = 7;
+/// One [`Shape`] record, of the first shape from the position on.
+pub const SHAPE: u64 = 8;
+/// One [`Code`] record. A position is the shape's number times 1,024 and the byte from which on.
+pub const CODE: u64 = 9;
 
 /// A record that [`crate::op::INFO`] tells.
 pub trait Record: Sized {
@@ -218,6 +222,45 @@ record! {
         pub service: u64,
         /// Its badge.
         pub badge: u64,
+        /// The number of its shape.
+        pub shape: u64,
+    }
+}
+
+record! {
+    /// A shape: code for a specification of portals.
+    pub struct Shape = SHAPE {
+        /// Its number; 0 = that with a control word.
+        pub number: u64,
+        /// Domains that serve through it, or did; and its entries, but for copies.
+        pub uses: u64,
+        /// Where a call begins in its code, in bytes.
+        pub call: u64,
+        /// Where a return begins.
+        pub back: u64,
+        /// Bytes of its code.
+        pub length: u64,
+        /// Its specification, padded with zeros.
+        pub specification: [u8; 48],
+    }
+}
+
+record! {
+    /// A piece of the code of a shape.
+    pub struct Code = CODE {
+        /// As it is executed; what is behind the last byte of the code means nothing.
+        pub bytes: [u8; 128],
+    }
+}
+
+impl Code {
+    /// The position of a byte of a shape's code.
+    pub const fn position(shape: u64, byte: u64) -> u64 {
+        shape << 10 | byte & 0x3ff
+    }
+    /// Shape and byte of a position.
+    pub const fn place(position: u64) -> (u64, u64) {
+        (position >> 10, position & 0x3ff)
     }
 }
 

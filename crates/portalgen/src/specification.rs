@@ -370,6 +370,33 @@ impl Specification {
         Ok(Self { state, call, result })
     }
 
+    /// As it is written, padded with zeros.
+    #[inline(never)]
+    pub fn text(&self) -> [u8; MAX_BYTES] {
+        let (mut text, mut at) = ([0; MAX_BYTES], 0);
+        let mut put = |byte| {
+            if let Some(place) = text.get_mut(at) {
+                *place = byte;
+                at += 1;
+            }
+        };
+        put(b'n');
+        put(if self.state == State::Preserved { b'p' } else { b'm' });
+        for (letters, end) in [(&self.call, b'>'), (&self.result, 0)] {
+            for (_, letter) in letters.iter() {
+                match letter {
+                    Letter::Structure(words) => {
+                        put(b'x');
+                        put(b'0' + words);
+                    }
+                    letter => put(letter.code()),
+                }
+            }
+            put(end);
+        }
+        text
+    }
+
     /// Whether caller and callee must trust each other.
     pub fn needs_trust(&self) -> bool {
         self.state == State::Minimal

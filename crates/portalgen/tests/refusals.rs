@@ -73,6 +73,17 @@ fn letters_mean_what_they_say() {
     assert_eq!((large.call.words(), large.call.in_registers(), large.call.in_area()), (MAX_WORDS, 9, 7));
 }
 
+#[test]
+fn a_specification_is_told_as_it_was_written() {
+    for text in common::TABLE {
+        let told = Specification::parse(text).expect("a specification").text();
+        assert_eq!(told[..text.len()], *text);
+        assert!(told[text.len()..].iter().all(|byte| *byte == 0));
+    }
+    let short = Specification::parse(b"nm").expect("a specification").text();
+    assert_eq!(&short[..4], b"nm>\0");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 

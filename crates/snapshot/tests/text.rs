@@ -184,7 +184,7 @@ fn numbers_and_nesting() {
 
 #[test]
 fn names_are_found_by_where_they_enter() {
-    let portal = |index, to, service| Portal { from: 1, index, to, service, badge: 0 };
+    let portal = |index, to, service| Portal { from: 1, index, to, service, badge: 0, shape: 0 };
     let mut services = Services::<2>::new();
     assert_eq!(services.find(&portal(layout::PARENT as u64, 1, 5)), Some(Service::WellKnown("parent")));
     assert_eq!(services.find(&portal(100, 2, 5)), None);

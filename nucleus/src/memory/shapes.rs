@@ -11,7 +11,7 @@ use crate::cpus::assembly;
 use crate::objects::arch as registers;
 use crate::objects::{Activation, Cpu, Domain, Entry, SLOW_AT, Saved, Share, State, Stop, Thread};
 use crate::pointer::{Held, Ref};
-use abi::{Error, MAX_SHAPES};
+use abi::{Error, MAX_SHAPES, info};
 use core::cell::Cell;
 use core::mem::offset_of;
 use portalgen::{Code, Letters, Nucleus, Offsets, Progress, Specification};
@@ -26,6 +26,8 @@ struct Place {
     /// Where a call and a return go on.
     call: Cell<u16>,
     back: Cell<u16>,
+    /// Bytes of its code.
+    length: Cell<u16>,
     /// Domains that have services of it, or had; and its entries, but for copies.
     uses: Cell<u32>,
 }
@@ -44,6 +46,7 @@ static SHAPES: crate::pointer::Nucleus<Shapes> = crate::pointer::Nucleus::new(Sh
             specification: Cell::new(Specification::NONE),
             call: Cell::new(0),
             back: Cell::new(0),
+            length: Cell::new(0),
             uses: Cell::new(0),
         }
     }; MAX_SHAPES],
@@ -85,6 +88,7 @@ fn write_step(held: Held, number: usize, progress: &mut Progress) -> bool {
         paging::publish(own::frame_of_image(base));
         place.call.set(progress.extent.call as u16);
         place.back.set(progress.extent.back as u16);
+        place.length.set(progress.extent.length as u16);
     }
     progress.is_done()
 }
@@ -200,6 +204,34 @@ pub fn call(entry: Ref<Entry>) -> usize {
 pub fn set_back(activation: Ref<Activation>, entry: Ref<Entry>) {
     let number = entry.shape();
     activation.back.set(address(number) + SHAPES.get(entry.held()).places[number].back.get() as usize);
+}
+
+/// What is told of the first shape from a number on.
+pub fn record(held: Held, first: u64) -> Option<info::Shape> {
+    let places = SHAPES.get(held).places.iter().enumerate().skip(usize::try_from(first).ok()?);
+    let (number, place) = places.into_iter().find(|(_, place)| place.uses.get() != 0)?;
+    Some(info::Shape {
+        number: number as u64,
+        uses: place.uses.get().into(),
+        call: place.call.get().into(),
+        back: place.back.get().into(),
+        length: place.length.get().into(),
+        specification: place.specification.get().text(),
+    })
+}
+
+/// A piece of the code of a shape.
+pub fn code(held: Held, number: usize, byte: usize) -> Option<info::Code> {
+    let place = SHAPES.get(held).places.get(number)?;
+    if place.uses.get() == 0 || byte >= place.length.get() as usize {
+        return None;
+    }
+    let mut bytes = [0; size_of::<info::Code>()];
+    let count = bytes.len().min(PLACE - byte);
+    // SAFETY: the place of a shape, of which this part is written no more.
+    bytes[..count]
+        .copy_from_slice(unsafe { core::slice::from_raw_parts((address(number) + byte) as *const u8, count) });
+    Some(info::Code { bytes })
 }
 
 /// What portal code has to know.

@@ -2,7 +2,7 @@
 
 use crate::control::{domain, numbers};
 use crate::cpus::{counters, cpu, timer};
-use crate::memory::{account, frames};
+use crate::memory::{account, frames, shapes};
 use crate::objects::{Activation, Domain, Stop, Thread, is_seat};
 use crate::pointer::{Held, Ref, look};
 use crate::report::log;
@@ -90,6 +90,19 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
                 (false, None) => 0,
             })
         }
+        info::SHAPE => {
+            let record = shapes::record(held, position).ok_or(Error::Empty)?;
+            write(activation, record);
+            Ok(shapes::record(held, record.number + 1).map_or(0, |next| next.number))
+        }
+        info::CODE => {
+            let (number, byte) = info::Code::place(position);
+            let code = shapes::code(held, number as usize, byte as usize).ok_or(Error::Empty)?;
+            write(activation, code);
+            let next = byte + code.bytes.len() as u64;
+            let more = shapes::code(held, number as usize, next as usize);
+            Ok(more.map_or(0, |_| info::Code::position(number, next)))
+        }
         info::CPU => {
             let number = usize::try_from(position).ok().filter(|number| *number < cpu::present(held));
             let number = number.ok_or(Error::Empty)?;
@@ -103,12 +116,13 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
 /// The first call entry among some of a table's from `first` on, and where to look next.
 fn next_portal(domain: Ref<Domain>, first: usize) -> (info::Portal, usize) {
     let end = domain.table_entries().min(first + ENTRIES_PASSED);
-    let mut record = info::Portal { from: domain.number, index: 0, to: 0, service: 0, badge: 0 };
+    let mut record = info::Portal { from: domain.number, index: 0, to: 0, service: 0, badge: 0, shape: 0 };
     for index in first..end {
         let Ok(entry) = domain.place(index) else { break };
         if let Some(callee) = entry.callee() {
             (record.index, record.to) = (index as u64, callee.number);
             (record.service, record.badge) = (entry.word0.get(), entry.word1.get());
+            record.shape = entry.shape() as u64;
             return (record, index + 1);
         }
     }

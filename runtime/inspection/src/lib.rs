@@ -92,6 +92,25 @@ pub fn portals() -> Result<Vec<info::Portal>, Refusal> {
     Ok(portals)
 }
 
+/// All shapes of portals, by number.
+pub fn shapes() -> Result<Vec<info::Shape>, Refusal> {
+    records()
+}
+
+/// The code of a shape.
+pub fn code(shape: &info::Shape) -> Result<Vec<u8>, Refusal> {
+    let (mut code, mut bytes) = (Vec::new(), [0; size_of::<info::Code>()]);
+    while (code.len() as u64) < shape.length {
+        let position = info::Code::position(shape.number, code.len() as u64);
+        match PROC.inspect(info::CODE, position, &mut bytes)? {
+            (0, _) => break,
+            (count, _) => code.extend_from_slice(&bytes[..count]),
+        }
+    }
+    code.truncate(shape.length as usize);
+    Ok(code)
+}
+
 /// All threads, by number.
 pub fn threads() -> Result<Vec<info::Thread>, Refusal> {
     let mut threads: Vec<info::Thread> = records()?;
