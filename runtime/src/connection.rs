@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::rights::Kind;
 use abi::{Control, Error};
-use interface::{Again, Answer, Delegated, Failure, Protocol, Transport, Words};
+use interface::{Again, AllWords, Answer, Delegated, Failure, Protocol, Transport, Words};
 use interfaces::names::{NamesClient, NamesError};
 
 use crate::entry::Owned;
@@ -34,6 +34,11 @@ impl Transport for Direct {
 
     fn call_bytes(&self, message: &mut Answer, _: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
         message::call_bytes(self.0, message, send, receive)
+    }
+
+    #[inline(always)]
+    fn call_all_words(&self, words: AllWords, _: Again) -> Result<AllWords, Error> {
+        message::call_all_words(self.0, words)
     }
 
     fn prepare_receive(&self) -> Result<(), Error> {
@@ -253,6 +258,11 @@ impl<S: Source> Transport for Once<'_, S> {
         self.try_once(|entry| entry.call_bytes(message, again, send, receive))
     }
 
+    #[inline]
+    fn call_all_words(&self, words: AllWords, again: Again) -> Result<AllWords, Error> {
+        self.try_once(|entry| entry.call_all_words(words, again))
+    }
+
     fn prepare_receive(&self) -> Result<(), Error> {
         message::prepare_receive()
     }
@@ -270,6 +280,11 @@ impl<S: Source> Transport for Connection<S> {
 
     fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
         self.insist(again, |entry| entry.call_bytes(message, again, send, receive))
+    }
+
+    #[inline]
+    fn call_all_words(&self, words: AllWords, again: Again) -> Result<AllWords, Error> {
+        self.insist(again, |entry| entry.call_all_words(words, again))
     }
 
     fn prepare_receive(&self) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use abi::{Control, Error, MESSAGE_BYTES, layout, op};
 
 pub use crate::area::{StackTop, activation, with_area};
 pub use crate::status::check;
-pub use interface::Words;
+pub use interface::{AllWords, Words};
 
 use interface::Answer;
 
@@ -73,6 +73,18 @@ pub fn call_short(entry: Entry, words: [u64; 3]) -> Result<u64, Error> {
     // what a method of ours borrowed and will check no more.
     let (status, word) = unsafe { arch::call_short(entry.0, words) };
     check(status).map(|()| word)
+}
+
+/// Calls a [`crate::server::ServeAllWords`] behind `entry`.
+#[inline]
+pub fn call_all_words(entry: Entry, words: AllWords) -> Result<AllWords, Error> {
+    if entry.0 < layout::PAGE_FAULT[0] {
+        return Err(Error::WrongKind);
+    }
+    // SAFETY: not a kernel operation; the control word, for a server behind other portals, is 0. That server writes into an area that is ours,
+    // at worst over what a method of ours borrowed and will check no more.
+    let (status, words) = unsafe { arch::call_all_words(entry.0, words) };
+    check(status).map(|()| words)
 }
 
 /// Calls the server behind `entry` with words and bytes: the pieces of `send` one after the other in

@@ -17,7 +17,7 @@ pub use crate::kept::is_short;
 use crate::area::StackTop;
 use crate::connection::Direct;
 use crate::entry::Owned;
-use crate::message::Words;
+use crate::message::{AllWords, Words};
 use crate::sync::{prepare_wait, private_semaphore};
 use crate::thread::Slot;
 use crate::{Entry, arch, message, op, table};
@@ -136,6 +136,35 @@ pub fn short_service<S: ServeShort>() -> Result<Entry, Failure<NamesError>> {
     let shape = shape("npciii>i")?;
     // SAFETY: the entry is made for this.
     unsafe { op::service_new_shaped(arch::short_entry::<S> as *const () as u64, shape.entry()) }
+        .map_err(Failure::Transport)
+}
+
+/// A service of an interface of words: nothing but words comes and goes, in registers.
+pub trait ServeAllWords {
+    /// Handles one call.
+    fn serve(badge: u64, words: &AllWords) -> AllWords;
+
+    /// See [`Serve::needs_memory`].
+    fn needs_memory(_words: &AllWords) -> bool {
+        true
+    }
+}
+
+/// First Rust code of a call to a [`ServeAllWords`]: the words of the call, in whose place those of the answer come.
+pub(crate) extern "C" fn serve_all_words<S: ServeAllWords>(words: &mut AllWords, badge: u64, top: &StackTop) {
+    let is_refused = is_short() && S::needs_memory(words);
+    *words = if is_refused { Protocol::NoMemory.words() } else { S::serve(badge, words) };
+    if top.receive.get() == 0 {
+        // The method received an entry. The next call may bring one.
+        let _ = message::prepare_receive();
+    }
+}
+
+/// A service that runs `S`, behind portals of the specification [`interface::WORDS_PORTAL`].
+pub fn all_words_service<S: ServeAllWords>() -> Result<Entry, Failure<NamesError>> {
+    let shape = shape(interface::WORDS_PORTAL)?;
+    // SAFETY: the entry is made for this.
+    unsafe { op::service_new_shaped(arch::all_words_entry::<S> as *const () as u64, shape.entry()) }
         .map_err(Failure::Transport)
 }
 

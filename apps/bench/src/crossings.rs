@@ -4,12 +4,13 @@ use alloc::string::{String, ToString};
 
 use interface::Delegate;
 use runtime::abi::{Control, NEVER, rights};
+use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::{message, op};
 use tool::inspect;
 
 use crate::measure::{Row, average, dispatches, per_round, timed};
-use crate::peer::{self, PEER};
+use crate::peer::{self, BlockClient, PEER};
 
 /// Rounds of a loop; one of them is 100 to 1,000 instructions.
 const ROUNDS: u64 = 10_000;
@@ -118,8 +119,27 @@ pub fn ping_pong_on(cpu: Option<usize>) -> Result<Row, String> {
     Ok(Row::instructions(value).of(ROUNDS))
 }
 
-/// A message of 64 bytes to the peer, and another one back, as components send them.
+/// 64 bytes to the peer, and 64 back, as components send short structures.
 pub fn message() -> Result<Row, String> {
+    peer::start()?;
+    let portal = Owned::new(PEER.block().map_err(|error| error.to_string())?.into());
+    let peer = BlockClient(Direct(portal.entry()));
+    let mut block = [0x5a; MESSAGE / 8];
+    let mut turns = || {
+        let answer = peer.turn(block).unwrap_or_else(|_| refused());
+        let sent = core::mem::replace(&mut block, answer);
+        answer[0] == !sent[0] && answer[1..] == sent[1..]
+    };
+    if !(0..WARM_UP).all(|_| turns()) {
+        return Err("a wrong answer".into());
+    }
+    let value = average(ROUNDS, || block = peer.turn(block).unwrap_or_else(|_| refused()));
+    // There were even numbers of turns.
+    if block == [0x5a; MESSAGE / 8] { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("a wrong answer".into()) }
+}
+
+/// A message of 64 bytes in the message area to the peer, and another one back, as components send bytes.
+pub fn message_of_bytes() -> Result<Row, String> {
     peer::start()?;
     let (mut sent, mut back) = ([0x5a; MESSAGE], [0; MESSAGE]);
     let mut turns = || match PEER.turn(&sent, &mut back) {

@@ -78,6 +78,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("page-fault-cold", faults::cold),
     ("memory", faults::used),
     ("message", crossings::message),
+    ("message-bytes", crossings::message_of_bytes),
     ("ping-pong", crossings::ping_pong),
     ("yield", crossings::yield_to_peer),
     ("thread", objects::thread),

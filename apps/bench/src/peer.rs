@@ -4,7 +4,7 @@
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use interface::{Delegate, Delegated, Reply, Request, codes, interface};
+use interface::{AllWords, Delegate, Delegated, Reply, Request, codes, interface};
 use loader::startup::{self, Contents};
 use runtime::abi::{NEVER, PAGE_BYTES};
 use runtime::child::Child;
@@ -59,6 +59,15 @@ pub trait Peer {
     fn give_way(&self, count: u64) -> Result<(), PeerError>;
     /// A call entry to a service that adds its words, behind portals of the specification `npciii>i`.
     fn short(&self) -> Result<Delegated, PeerError>;
+    /// A call entry of [`Block`].
+    fn block(&self) -> Result<Delegated, PeerError>;
+}
+
+/// A block of 64 bytes, as words.
+#[interface(words)]
+pub trait Block {
+    /// Gives it back, the first word inverted.
+    fn turn(&self, block: [u64; 8]) -> Result<[u64; 8], PeerError>;
 }
 
 /// Our end of one.
@@ -123,6 +132,22 @@ impl server::ServeShort for Sum {
     }
 }
 
+struct Turns;
+
+impl server::ServeAllWords for Turns {
+    fn serve(badge: u64, words: &AllWords) -> AllWords {
+        Self.dispatch(badge, words)
+    }
+}
+
+impl BlockServer for Turns {
+    fn turn(&self, _badge: u64, block: [u64; 8]) -> Result<[u64; 8], PeerError> {
+        let mut block = block;
+        block[0] = !block[0];
+        Ok(block)
+    }
+}
+
 /// The peer.
 struct Server;
 
@@ -144,6 +169,11 @@ impl PeerServer for Server {
     fn short(&self, _badge: u64) -> Result<Delegate, PeerError> {
         let service = server::short_service::<Sum>().map_err(|_| PeerError::Failed)?;
         Ok(Delegate::mint(service.0, SHORT_BADGE))
+    }
+
+    fn block(&self, _badge: u64) -> Result<Delegate, PeerError> {
+        let service = server::all_words_service::<Turns>().map_err(|_| PeerError::Failed)?;
+        Ok(Delegate::mint(service.0, 0))
     }
 
     fn words(&self, _badge: u64) -> Result<Delegate, PeerError> {

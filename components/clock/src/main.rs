@@ -12,10 +12,10 @@ extern crate alloc;
 use alloc::string::{String, ToString};
 
 use calendar::Civil;
-use interface::{Reply, Request};
+use interface::AllWords;
 use interfaces::time::{LEASE, Offset, TimeError, TimeServer};
 use runtime::op;
-use runtime::server::{self, Serve};
+use runtime::server::{self, ServeAllWords};
 use runtime::sync::Mutex;
 
 runtime::entry!(main);
@@ -42,9 +42,9 @@ static SETTING: Mutex<Option<Setting>> = Mutex::new(None);
 
 struct Time;
 
-impl Serve for Time {
-    fn serve(request: &mut Request<'_>) -> Reply {
-        Time.dispatch(request)
+impl ServeAllWords for Time {
+    fn serve(badge: u64, words: &AllWords) -> AllWords {
+        Time.dispatch(badge, words)
     }
 }
 
@@ -87,6 +87,12 @@ fn take(time: u64, at: u64, error: u64) {
     }
 }
 
+fn publish() -> Result<(), String> {
+    server::activations(ACTIVATIONS).map_err(|error| error.to_string())?;
+    let service = server::all_words_service::<Time>().map_err(|error| error.to_string())?;
+    server::publish_service("time", service).map_err(|error| error.to_string())
+}
+
 fn main() -> u8 {
     match chip::now() {
         Ok((time, at)) => {
@@ -95,7 +101,7 @@ fn main() -> u8 {
         }
         Err(cause) => runtime::log!("the time of day is not known: {cause}"),
     }
-    if let Err(error) = server::publish::<Time>("time", ACTIVATIONS) {
+    if let Err(error) = publish() {
         runtime::log!("cannot serve: {error}");
         return 1;
     }

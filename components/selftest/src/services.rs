@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use interface::{Code, Delegate, Failure};
+use interface::{AllWords, Code, Delegate, Failure, Protocol, codes, interface};
 use interfaces::file::{FileClient, FileError, FileSystemClient, Kind, TRUNCATE};
 use interfaces::listing::Listing;
 use interfaces::names::{NamesClient, NamesError};
@@ -17,12 +17,12 @@ use runtime::child::Child;
 use runtime::connection::Given;
 use runtime::entry::Owned;
 use runtime::pipes::{self, PIPES};
-use runtime::server::{self, ServeShort, ServeWord};
+use runtime::server::{self, ServeAllWords, ServeShort, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
 use runtime::{Connection, Direct, Entry, message, op, table, thread};
 
 use abi::info::{self, Record};
-use abi::rights;
+use abi::{Control, rights};
 
 use crate::check::{Check, hold};
 
@@ -33,6 +33,7 @@ pub const CHECKS: &[Check] = &[
     ("a file that was opened for reading is not written", read_only),
     ("a name belongs to who published it", taken),
     ("names gives shapes, and portals of them work", shaped),
+    ("an interface of words passes words, and nothing else", words),
     ("memory is drawn for nobody else, and never writable and executable", drawing),
     ("a component that does not come back is ended only by force", essential),
     ("calls go as deep as they may without floating point, too", crate::limits::depth),
@@ -160,6 +161,58 @@ fn shaped() -> Result<(), &'static str> {
     hold(message::call_short(portal.entry(), [1, 2, 3]) == Ok(3_215), "another sum")?;
     drop(service);
     hold(message::call_short(portal.entry(), [1, 2, 3]) == Err(abi::Error::Revoked), "it goes on")
+}
+
+codes! {
+    /// Why there is no answer.
+    pub enum BlockError {
+        1 Odd "an odd number"
+    }
+}
+
+/// Eight words.
+#[interface(words)]
+pub trait Block {
+    /// Gives them back, each more by the badge.
+    fn add(&self, block: [u64; 8]) -> Result<[u64; 8], BlockError>;
+    /// Gives half of it.
+    fn half(&self, number: u64) -> Result<u64, BlockError>;
+}
+
+struct Blocks;
+
+impl ServeAllWords for Blocks {
+    fn serve(badge: u64, words: &AllWords) -> AllWords {
+        Self.dispatch(badge, words)
+    }
+}
+
+impl BlockServer for Blocks {
+    fn add(&self, badge: u64, block: [u64; 8]) -> Result<[u64; 8], BlockError> {
+        Ok(block.map(|word| word + badge))
+    }
+    fn half(&self, _: u64, number: u64) -> Result<u64, BlockError> {
+        if number % 2 == 1 { Err(BlockError::Odd) } else { Ok(number / 2) }
+    }
+}
+
+fn words() -> Result<(), &'static str> {
+    server::activations(1).map_err(|error| error.text())?;
+    let service = Owned::new(server::all_words_service::<Blocks>().map_err(say)?);
+    let portal = Owned::new(table::allocate().map_err(|error| error.text())?);
+    op::portal_new(Entry::OWN, service.entry(), 5, portal.entry(), 0).map_err(|error| error.text())?;
+    let client = BlockClient(Direct(portal.entry()));
+    hold(client.add([10, 20, 30, 40, 50, 60, 70, 80]) == Ok([15, 25, 35, 45, 55, 65, 75, 85]), "other words")?;
+    hold(client.half(12) == Ok(6), "another half")?;
+    hold(client.half(13) == Err(Failure::Refused(BlockError::Odd)), "an odd number has a half")?;
+    let unknown = Ok([Protocol::UnknownMethod.code(), 0, 0, 0, 0, 0, 0, 0, 0]);
+    hold(message::call_all_words(portal.entry(), [3; 9]) == unknown, "a method that there is not")?;
+    // Who takes it for an interface of messages gets words, and gives neither bytes nor an entry.
+    let control = Control::bytes(64).delegate(Entry::OWN.0, rights::ALL);
+    let answer = message::call(portal.entry(), [2, 12, 7, 7, 7], control);
+    hold(answer == Ok(([0, 6, 0, 0, 0], Control(0))), "a message is another call")?;
+    drop(service);
+    hold(client.half(12) == Err(Failure::Transport(abi::Error::Revoked)), "it goes on")
 }
 
 fn taken() -> Result<(), &'static str> {

@@ -28,6 +28,8 @@ pub use error::Error;
 
 /// Words of a message that travel in registers, each way.
 pub const MESSAGE_WORDS: usize = 5;
+/// Words that travel in registers at most: see [`registers`].
+pub const REGISTER_WORDS: usize = 9;
 /// Bytes of an activation's message area.
 pub const MESSAGE_BYTES: usize = 4096;
 /// Bytes of a page.

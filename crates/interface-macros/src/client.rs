@@ -4,14 +4,15 @@ use proc_macro2::TokenStream;
 use quote::format_ident;
 
 use crate::hygiene::hygienic as quote;
-use crate::model::{Interface, Method, Place, docs};
+use crate::model::{ALL_WORDS, Interface, Method, Parameter, Place, docs};
 
 /// `NameClient<T>`.
 pub fn generate(interface: &Interface) -> TokenStream {
     let Interface { visibility, name, attributes, .. } = interface;
     let client = format_ident!("{name}Client");
     let docs = docs(attributes);
-    let methods = interface.methods.iter().map(method);
+    let write = if interface.is_of_words { method_of_words } else { method };
+    let methods = interface.methods.iter().map(write);
     quote! {
         #docs
         ///
@@ -60,7 +61,7 @@ fn method(method: &Method) -> TokenStream {
                 words[0] = quote!(#first | (capacity as u64) << #shift);
             }
             Place::Delegate => words[4] = quote!(#name.badge()),
-            Place::Overflow(_) => {}
+            Place::Overflow(_) | Place::Block(..) => {}
         }
     }
     let control = match method.delegates() {
@@ -90,6 +91,37 @@ fn method(method: &Method) -> TokenStream {
             #receive
             #call
             #result
+        }
+    }
+}
+
+/// A method of an interface of words.
+fn method_of_words(method: &Method) -> TokenStream {
+    let Method { number, name, parameters, error, returns, attributes, .. } = method;
+    let docs = docs(attributes);
+    let names = parameters.iter().map(|parameter| &parameter.name);
+    let types = parameters.iter().map(|parameter| &parameter.ty);
+    let mut words = vec![quote!(0u64); ALL_WORDS];
+    words[0] = quote!(#number);
+    for Parameter { name, ty, place } in parameters {
+        match *place {
+            Place::Block(first, count) => {
+                (0..count).for_each(|position| words[first + position] = quote!(#name[#position]));
+            }
+            Place::Word(word) => words[word] = quote!(<#ty as ::interface::Scalar>::to_word(#name)),
+            _ => {}
+        }
+    }
+    let again = again(method);
+    let (value, limit) = (&returns.words, returns.limit);
+    quote! {
+        #docs
+        #[inline]
+        #[allow(clippy::too_many_arguments)]
+        pub fn #name(&self, #(#names: #types),*) -> ::core::result::Result<#value, ::interface::Failure<#error>> {
+            const { assert!(<#value as ::interface::Returns>::WORDS <= #limit, "too many result words") };
+            let answer = self.0.call_all_words([#(#words),*], #again).map_err(::interface::Failure::Transport)?;
+            ::interface::answered_words(&answer)
         }
     }
 }

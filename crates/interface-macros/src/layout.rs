@@ -11,9 +11,10 @@ use crate::model::{Interface, Method, Place, text_of};
 /// `NAME_LAYOUT`.
 pub fn generate(interface: &Interface) -> TokenStream {
     let Interface { visibility, name, .. } = interface;
-    let mut text = format!("interface {name}\n");
+    let portal = if interface.is_of_words { "npkix8>ix8" } else { "npkox5>ox5" };
+    let mut text = format!("interface {name}\nportal {portal}\n");
     for method in &interface.methods {
-        describe(&mut text, method);
+        describe(&mut text, interface.is_of_words, method);
     }
     let constant = format_ident!("{}_LAYOUT", upper(&name.to_string()));
     let docs = format!("Where each word and byte of `{name}` travels.");
@@ -23,7 +24,7 @@ pub fn generate(interface: &Interface) -> TokenStream {
     }
 }
 
-fn describe(text: &mut String, method: &Method) {
+fn describe(text: &mut String, is_of_words: bool, method: &Method) {
     let parameters: Vec<String> =
         method.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, text_of(&parameter.ty))).collect();
     let returns = &method.returns;
@@ -41,11 +42,13 @@ fn describe(text: &mut String, method: &Method) {
     let stateful = if method.is_stateful { ", stateful" } else { "" };
     let repeatable = if method.is_repeatable { ", repeatable" } else { stateful };
     line(format!("\n{} {}({}) -> {value} or {error}{repeatable}", method.number, method.name, parameters.join(", ")));
-    line(format!("    call   word 0, bits 0-15: {}", method.number));
+    let number = if is_of_words { "" } else { ", bits 0-15" };
+    line(format!("    call   word 0{number}: {}", method.number));
     for parameter in &method.parameters {
         let name = &parameter.name;
         match parameter.place {
             Place::Word(word) => line(format!("           word {word}: {name}")),
+            Place::Block(first, count) => line(format!("           words {first}-{}: {name}", first + count - 1)),
             Place::Overflow(position) => {
                 line(format!("           bytes {}-{}: {name}", position * 8, position * 8 + 7))
             }

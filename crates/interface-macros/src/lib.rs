@@ -20,10 +20,12 @@ use quote::quote;
 /// `NameClient<T: Transport>`, and the constant `NAME_LAYOUT`. The trait itself disappears. `#[repeatable]` on a method
 /// says that it does no harm to call it again when a server died in it, `#[stateful]` that it means something of an earlier call,
 /// which a server that was started again does not know.
+///
+/// `#[interface(words)]` is an interface of words: its methods pass scalars and `[u64; N]`, and `dispatch` has all words.
 #[proc_macro_attribute]
-pub fn interface(_arguments: TokenStream, item: TokenStream) -> TokenStream {
+pub fn interface(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let item = syn::parse_macro_input!(item as syn::ItemTrait);
-    match model::Interface::read(&item) {
+    match model::Interface::read(&arguments.into(), &item) {
         Ok(interface) => {
             let client = client::generate(&interface);
             let server = server::generate(&interface);

@@ -3,12 +3,16 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::{
-    Attribute, Error, FnArg, GenericArgument, Ident, ItemTrait, Pat, PathArguments, Result, ReturnType, TraitItem,
-    Type, Visibility, spanned::Spanned,
+    Attribute, Error, Expr, ExprLit, FnArg, GenericArgument, Ident, ItemTrait, Lit, Pat, PathArguments, Result,
+    ReturnType, TraitItem, Type, Visibility, spanned::Spanned,
 };
 
 /// Words that carry scalars: 1 to 4; with a delegated entry word 4 is the badge.
 const SCALAR_WORDS: usize = 4;
+/// Words of a call of an interface of words.
+pub const ALL_WORDS: usize = 9;
+/// Those of them that carry scalars: 1 to 8.
+const ALL_SCALAR_WORDS: usize = ALL_WORDS - 1;
 /// Lengths that fit above the method number in word 0.
 const LENGTHS: usize = 3;
 
@@ -17,6 +21,8 @@ pub struct Interface {
     pub visibility: Visibility,
     pub attributes: Vec<Attribute>,
     pub name: Ident,
+    /// All of it travels in registers: `#[interface(words)]`.
+    pub is_of_words: bool,
     pub methods: Vec<Method>,
 }
 
@@ -56,6 +62,8 @@ pub enum Place {
     Output(usize),
     /// The delegated entry.
     Delegate,
+    /// In words from this one on, so many.
+    Block(usize, usize),
 }
 
 /// What a method gives.
@@ -72,7 +80,12 @@ pub struct Returns {
 
 impl Interface {
     /// Reads a trait; every refusal points at the place.
-    pub fn read(item: &ItemTrait) -> Result<Self> {
+    pub fn read(arguments: &TokenStream, item: &ItemTrait) -> Result<Self> {
+        let is_of_words = match arguments.to_string().as_str() {
+            "" => false,
+            "words" => true,
+            _ => return Err(Error::new(arguments.span(), "an interface is one of messages, or `#[interface(words)]`")),
+        };
         if !item.generics.params.is_empty() || !item.supertraits.is_empty() {
             return Err(Error::new(item.ident.span(), "an interface has no type parameters and no supertraits"));
         }
@@ -81,14 +94,15 @@ impl Interface {
             let TraitItem::Fn(function) = part else {
                 return Err(Error::new(part.span(), "an interface has only methods"));
             };
-            methods.push(Method::read(position as u64 + 1, function)?);
+            methods.push(Method::read(position as u64 + 1, is_of_words, function)?);
         }
-        Ok(Self { visibility: item.vis.clone(), attributes: item.attrs.clone(), name: item.ident.clone(), methods })
+        let (visibility, attributes, name) = (item.vis.clone(), item.attrs.clone(), item.ident.clone());
+        Ok(Self { visibility, attributes, name, is_of_words, methods })
     }
 }
 
 impl Method {
-    fn read(number: u64, function: &syn::TraitItemFn) -> Result<Self> {
+    fn read(number: u64, is_of_words: bool, function: &syn::TraitItemFn) -> Result<Self> {
         let signature = &function.sig;
         if let Some(body) = &function.default {
             return Err(Error::new(body.span(), "a method of an interface has no body"));
@@ -109,8 +123,14 @@ impl Method {
             };
             plain.push((pattern.ident.clone(), (*typed.ty).clone()));
         }
-        let parameters = assign(plain)?;
+        let parameters = if is_of_words { assign_words(plain)? } else { assign(plain)? };
         let mut returns = returns;
+        if is_of_words {
+            if returns.delegated {
+                return Err(Error::new(signature.output.span(), ONLY_WORDS));
+            }
+            returns.limit = ALL_SCALAR_WORDS;
+        }
         returns.counts_output &= parameters.iter().any(|parameter| matches!(parameter.place, Place::Output(_)));
         let has = |name: &str| function.attrs.iter().any(|attribute| attribute.path().is_ident(name));
         if has("repeatable") && has("stateful") {
@@ -197,6 +217,37 @@ fn assign(plain: Vec<(Ident, Type)>) -> Result<Vec<Parameter>> {
                 if scalars <= words { Place::Word(scalars) } else { Place::Overflow(scalars - words - 1) }
             }
         };
+        parameters.push(Parameter { name, ty, place });
+    }
+    Ok(parameters)
+}
+
+const ONLY_WORDS: &str = "an interface of words passes scalars and [u64; N], nothing else";
+
+/// The same for an interface of words.
+fn assign_words(plain: Vec<(Ident, Type)>) -> Result<Vec<Parameter>> {
+    let mut next = 1;
+    let mut parameters = Vec::new();
+    for (name, ty) in plain {
+        let first = next;
+        let place = match &ty {
+            Type::Array(array) if array.elem.to_token_stream().to_string() == "u64" => {
+                let Expr::Lit(ExprLit { lit: Lit::Int(count), .. }) = &array.len else {
+                    return Err(Error::new(array.len.span(), "the number of words is a literal"));
+                };
+                let count = count.base10_parse()?;
+                next += count;
+                Place::Block(first, count)
+            }
+            Type::Path(_) if !is_named(&ty, "Delegate") => {
+                next += 1;
+                Place::Word(first)
+            }
+            _ => return Err(Error::new(ty.span(), ONLY_WORDS)),
+        };
+        if next > 1 + ALL_SCALAR_WORDS {
+            return Err(Error::new(ty.span(), "a method of an interface of words passes at most eight"));
+        }
         parameters.push(Parameter { name, ty, place });
     }
     Ok(parameters)

@@ -6,7 +6,7 @@ use quote::format_ident;
 
 use crate::client::is_unit;
 use crate::hygiene::hygienic as quote;
-use crate::model::{Interface, Method, Place, docs};
+use crate::model::{Interface, Method, Parameter, Place, docs};
 
 /// `NameServer`.
 pub fn generate(interface: &Interface) -> TokenStream {
@@ -14,6 +14,26 @@ pub fn generate(interface: &Interface) -> TokenStream {
     let server = format_ident!("{name}Server");
     let docs = docs(attributes);
     let declarations = interface.methods.iter().map(declaration);
+    if interface.is_of_words {
+        let arms = interface.methods.iter().map(arm_of_words);
+        return quote! {
+            #docs
+            ///
+            /// The server's side: each method gets the badge of the call entry that was used.
+            #visibility trait #server {
+                #(#declarations)*
+
+                /// Handles one call: checks it, runs the method, gives the answer. Never panics by itself.
+                #[inline]
+                fn dispatch(&self, badge: u64, words: &::interface::AllWords) -> ::interface::AllWords {
+                    match words[0] {
+                        #(#arms)*
+                        _ => ::interface::Protocol::UnknownMethod.words(),
+                    }
+                }
+            }
+        };
+    }
     let arms = interface.methods.iter().map(arm);
     quote! {
         #docs
@@ -150,6 +170,30 @@ fn arm(method: &Method) -> TokenStream {
                 Ok(value) => { #reply }
                 Err(error) => ::interface::refused(error),
             }
+        }
+    }
+}
+
+/// The same for an interface of words.
+fn arm_of_words(method: &Method) -> TokenStream {
+    let Method { number, name, parameters, .. } = method;
+    let names = parameters.iter().map(|parameter| &parameter.name);
+    let values = parameters.iter().filter_map(|Parameter { name, ty, place }| match *place {
+        Place::Block(first, count) => {
+            let words = (first..first + count).map(|word| quote!(words[#word]));
+            Some(quote!(let #name: #ty = [#(#words),*];))
+        }
+        Place::Word(word) => Some(quote! {
+            let Some(#name) = <#ty as ::interface::Scalar>::from_word(words[#word]) else {
+                return ::interface::Protocol::BadValue.words();
+            };
+        }),
+        _ => None,
+    });
+    quote! {
+        #number => {
+            #(#values)*
+            ::interface::answer_words(self.#name(badge, #(#names),*))
         }
     }
 }

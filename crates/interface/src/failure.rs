@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::Reply;
+use crate::{AllWords, Reply};
 
 /// Codes of an interface's errors, 1 to `PROTOCOL - 1`. [`codes!`](crate::codes) implements it.
 pub trait Code: Copy + fmt::Debug {
@@ -73,6 +73,12 @@ impl Protocol {
     #[cold]
     pub const fn reply(self) -> Reply {
         Reply::word(self as u64)
+    }
+
+    /// The same, of an interface of words.
+    #[cold]
+    pub const fn words(self) -> AllWords {
+        [self as u64, 0, 0, 0, 0, 0, 0, 0, 0]
     }
 }
 

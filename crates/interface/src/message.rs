@@ -2,12 +2,18 @@
 
 use core::cell::Cell;
 
-use abi::{Control, MESSAGE_BYTES, MESSAGE_WORDS};
+use abi::{Control, MESSAGE_BYTES, MESSAGE_WORDS, REGISTER_WORDS};
 
 use crate::Delegated;
 
 /// The words of a message.
 pub type Words = [u64; MESSAGE_WORDS];
+
+/// All words that travel in registers: those of a call of an interface of words.
+pub type AllWords = [u64; REGISTER_WORDS];
+
+/// The specification of the portals of an interface of words.
+pub const WORDS_PORTAL: &str = "npkix8>ix8";
 
 /// A call that arrived.
 pub struct Request<'a> {

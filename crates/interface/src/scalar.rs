@@ -62,7 +62,7 @@ macro_rules! scalar_enum {
 
 /// A result that travels in words.
 pub trait Returns: Sized {
-    /// How many words, at most 4.
+    /// How many words: at most 4, of an interface of words 8.
     const WORDS: usize;
     /// Writes the words; `words` has room for them.
     fn put(self, words: &mut [u64]);
@@ -79,6 +79,18 @@ impl<S: Scalar> Returns for S {
     #[inline]
     fn get(words: &[u64]) -> Option<Self> {
         S::from_word(*words.first()?)
+    }
+}
+
+impl<const N: usize> Returns for [u64; N] {
+    const WORDS: usize = N;
+    #[inline]
+    fn put(self, words: &mut [u64]) {
+        words[..N].copy_from_slice(&self);
+    }
+    #[inline]
+    fn get(words: &[u64]) -> Option<Self> {
+        words.first_chunk().copied()
     }
 }
 

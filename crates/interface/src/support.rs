@@ -2,7 +2,7 @@
 
 use abi::{Control, MESSAGE_BYTES};
 
-use crate::{Answer, Code, Delegated, Failure, Protocol, Reply, Transport};
+use crate::{AllWords, Answer, Code, Delegated, Failure, Protocol, Reply, Returns, Transport};
 
 /// Client: bytes left for output after `overflow` values and inputs of these lengths.
 #[inline]
@@ -33,6 +33,26 @@ pub fn delegated<E: Code, T: Transport>(transport: &T, answer: &Answer) -> Resul
             Err(Failure::from_word(word))
         }
     }
+}
+
+/// Client: what an interface of words answered.
+#[inline]
+pub fn answered_words<E: Code, R: Returns>(words: &AllWords) -> Result<R, Failure<E>> {
+    if words[0] != 0 {
+        return Err(Failure::from_word(words[0]));
+    }
+    R::get(&words[1..]).ok_or(Failure::Protocol(Protocol::BadReply))
+}
+
+/// Server: the answer of a method of words.
+#[inline]
+pub fn answer_words<E: Code, R: Returns>(result: Result<R, E>) -> AllWords {
+    let mut words = [0; _];
+    match result {
+        Ok(value) => value.put(&mut words[1..]),
+        Err(error) => words[0] = error.code(),
+    }
+    words
 }
 
 /// Server: whether the lengths add up to what came along and leave room for the output; gives where

@@ -2,7 +2,7 @@
 
 use abi::{Control, Error};
 
-use crate::{Delegated, Words};
+use crate::{AllWords, Delegated, Words};
 
 /// Words and control word of a call, or of its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +35,9 @@ pub trait Transport {
     /// fit into a message.
     fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error>;
 
+    /// A call of an interface of words.
+    fn call_all_words(&self, words: AllWords, again: Again) -> Result<AllWords, Error>;
+
     /// Makes sure that a delegated entry can come back.
     fn prepare_receive(&self) -> Result<(), Error>;
 
@@ -50,6 +53,10 @@ impl<T: Transport + ?Sized> Transport for &T {
     #[inline]
     fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
         (**self).call_bytes(message, again, send, receive)
+    }
+    #[inline]
+    fn call_all_words(&self, words: AllWords, again: Again) -> Result<AllWords, Error> {
+        (**self).call_all_words(words, again)
     }
     fn prepare_receive(&self) -> Result<(), Error> {
         (**self).prepare_receive()

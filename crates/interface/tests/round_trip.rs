@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 
 use abi::{Control, Error, MESSAGE_BYTES};
 use interface::{
-    Again, Answer, Code, Delegate, Delegated, Failure, Protocol, Reply, Request, Transport, Words, codes, interface,
-    returns_struct, scalar_enum,
+    Again, AllWords, Answer, Code, Delegate, Delegated, Failure, Protocol, Reply, Request, Transport, Words, codes,
+    interface, returns_struct, scalar_enum,
 };
 use proptest::prelude::*;
 
@@ -196,6 +196,9 @@ impl Transport for &Loopback {
         receive[..count].copy_from_slice(&area[..count]);
         *message = Answer { words: reply.words, control: reply.control };
         Ok(())
+    }
+    fn call_all_words(&self, _: AllWords, _: Again) -> Result<AllWords, Error> {
+        unreachable!("an interface of messages")
     }
     fn prepare_receive(&self) -> Result<(), Error> {
         Ok(())

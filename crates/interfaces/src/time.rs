@@ -33,7 +33,7 @@ returns_struct! {
 }
 
 /// The clock.
-#[interface]
+#[interface(words)]
 pub trait Time {
     /// The offset.
     #[repeatable]

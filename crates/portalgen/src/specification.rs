@@ -36,7 +36,7 @@ use abi::{Control, Error, MESSAGE_BYTES};
 /// Words that a call or its return passes at most.
 pub const MAX_WORDS: usize = 16;
 /// Of these, the first ones, which travel in registers.
-pub const REGISTER_WORDS: usize = 9;
+pub use abi::REGISTER_WORDS;
 /// Words that there can be beside a control word: none of them is in a register that a function preserves.
 const WORDS_WITH_CONTROL: usize = 5;
 /// Letters of parameters, and letters of results, at most.

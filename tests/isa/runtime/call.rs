@@ -1,6 +1,6 @@
 //! Calls to servers, returns from them, and semaphores.
 
-use crate::message::Words;
+use crate::message::{AllWords, Words};
 use abi::{Control, Error};
 
 /// Traverses the portal at `index` with five words and a control word, and gives what came back:
@@ -18,6 +18,14 @@ pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words,
 /// # Safety
 /// As for [`call`].
 pub unsafe fn call_short(index: usize, words: [u64; 3]) -> (u64, u64) {
+    unimplemented!()
+}
+
+/// Traverses the portal at `index` of an interface of words with all words, and gives what came back: status, words.
+///
+/// # Safety
+/// As for [`call`].
+pub unsafe fn call_all_words(index: usize, words: AllWords) -> (u64, AllWords) {
     unimplemented!()
 }
 

@@ -5,7 +5,7 @@
 //! record's third word (the receive index) outlives calls and is left alone by a service; the fourth is spare and keeps the
 //! stack aligned to 16 bytes.
 
-use crate::server::{Serve, ServeShort, ServeWord};
+use crate::server::{Serve, ServeAllWords, ServeShort, ServeWord};
 
 /// A program starts here: word 0 is the address of its startup page, 0 if there is none.
 ///
@@ -39,6 +39,14 @@ pub unsafe extern "C" fn service_entry<S: Serve>() -> ! {
 /// # Safety
 /// Only the nucleus enters here, on the stack of a pool activation.
 pub unsafe extern "C" fn word_entry<S: ServeWord>() -> ! {
+    unimplemented!()
+}
+
+/// A call of an interface of words arrives here. The words stand on the stack, in order, where those of the answer come, too.
+///
+/// # Safety
+/// Only the nucleus enters here, on the stack of a pool activation that [`crate::server`] made.
+pub unsafe extern "C" fn all_words_entry<S: ServeAllWords>() -> ! {
     unimplemented!()
 }
 

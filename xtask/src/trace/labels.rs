@@ -16,7 +16,7 @@ use std::fs;
 use std::path::Path;
 
 /// Names of the functions of the runtime at which calls arrive.
-const ENTRIES: [&str; 2] = ["service_entry::<", "word_entry::<"];
+const ENTRIES: [&str; 4] = ["service_entry::<", "word_entry::<", "all_words_entry::<", "short_entry::<"];
 
 /// What a service serves: an interface, or two of which the second has badges other than 0.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,9 @@ use core::arch::naked_asm;
 
 use abi::layout::{ENTRY_BYTES, RETURN};
 
-use crate::server::{Serve, ServeShort, ServeWord, Whole, serve, serve_short, serve_word};
+use crate::server::{
+    Serve, ServeAllWords, ServeShort, ServeWord, Whole, serve, serve_all_words, serve_short, serve_word,
+};
 
 /// A program starts here: word 0 is the address of its startup page, 0 if there is none.
 ///
@@ -88,6 +90,37 @@ pub unsafe extern "C" fn word_entry<S: ServeWord>() -> ! {
         "udf #0",
         whole = sym service_entry::<Whole<S>>,
         serve = sym serve_word::<S>,
+        leave = const RETURN * ENTRY_BYTES,
+    )
+}
+
+/// A call of an interface of words arrives here. The words stand on the stack, in order, where those of the answer come, too.
+///
+/// # Safety
+/// Only the nucleus enters here, on the stack of a pool activation that [`crate::server`] made.
+#[unsafe(naked)]
+pub unsafe extern "C" fn all_words_entry<S: ServeAllWords>() -> ! {
+    naked_asm!(
+        "sub sp, sp, #112",
+        "stp x0, x1, [sp]",
+        "stp x2, x4, [sp, #16]",
+        "stp x5, x21, [sp, #32]",
+        "stp x22, x23, [sp, #48]",
+        "str x24, [sp, #64]",
+        "mov x0, sp",
+        "mov x1, x8",
+        "add x2, sp, #80",
+        "bl {serve}",
+        "ldp x0, x1, [sp]",
+        "ldp x2, x4, [sp, #16]",
+        "ldp x5, x21, [sp, #32]",
+        "ldp x22, x23, [sp, #48]",
+        "ldr x24, [sp, #64]",
+        "mov x3, xzr",
+        "mov x8, {leave}",
+        "svc #0",
+        "udf #0",
+        serve = sym serve_all_words::<S>,
         leave = const RETURN * ENTRY_BYTES,
     )
 }

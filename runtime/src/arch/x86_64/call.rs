@@ -6,7 +6,7 @@ use abi::layout::{ENTRY_BYTES, RETURN};
 use abi::{Control, Error, op};
 
 use crate::status::check;
-use interface::Words;
+use interface::{AllWords, Words};
 
 /// Traverses the portal at `index` with five words and a control word, and gives what came back:
 /// status, words, control word.
@@ -51,6 +51,29 @@ pub unsafe fn call_short(index: usize, [word1, word2, word3]: [u64; 3]) -> (u64,
         );
     }
     (status, word0)
+}
+
+/// Traverses the portal at `index` of an interface of words with all words, and gives what came back: status, words.
+///
+/// # Safety
+/// As for [`call`].
+#[inline(always)]
+pub unsafe fn call_all_words(index: usize, mut words: AllWords) -> (u64, AllWords) {
+    let status: u64;
+    let [word0, word1, word2, word3, word4, word5, word6, word7, word8] = &mut words;
+    // SAFETY: as the caller says; the registers are those of `abi::registers`.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") index * ENTRY_BYTES => status,
+            inlateout("rdi") *word0, inlateout("rsi") *word1, inlateout("rdx") *word2,
+            inlateout("r8") *word3, inlateout("r9") *word4,
+            inlateout("r12") *word5, inlateout("r13") *word6, inlateout("r14") *word7, inlateout("r15") *word8,
+            inlateout("r10") 0u64 => _, lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    (status, words)
 }
 
 /// Returns to the caller of the running activation. Comes back only if the nucleus refuses to

@@ -9,7 +9,9 @@ use core::arch::naked_asm;
 
 use abi::layout::{ENTRY_BYTES, RETURN};
 
-use crate::server::{Serve, ServeShort, ServeWord, Whole, serve, serve_short, serve_word};
+use crate::server::{
+    Serve, ServeAllWords, ServeShort, ServeWord, Whole, serve, serve_all_words, serve_short, serve_word,
+};
 
 /// A program starts here: word 0 is the address of its startup page, 0 if there is none.
 ///
@@ -95,6 +97,47 @@ pub unsafe extern "C" fn word_entry<S: ServeWord>() -> ! {
         "ud2",
         whole = sym service_entry::<Whole<S>>,
         serve = sym serve_word::<S>,
+        leave = const RETURN * ENTRY_BYTES,
+    )
+}
+
+/// A call of an interface of words arrives here. The words stand on the stack, in order, where those of the answer come, too.
+///
+/// # Safety
+/// Only the nucleus enters here, on the stack of a pool activation that [`crate::server`] made.
+#[unsafe(naked)]
+pub unsafe extern "C" fn all_words_entry<S: ServeAllWords>() -> ! {
+    naked_asm!(
+        "sub rsp, 32",
+        "mov rcx, rsp",
+        "push rax",
+        "push r15",
+        "push r14",
+        "push r13",
+        "push r12",
+        "push r9",
+        "push r8",
+        "push rdx",
+        "push rsi",
+        "push rdi",
+        "mov rdi, rsp",
+        "mov rsi, rax",
+        "mov rdx, rcx",
+        "call {serve}",
+        "pop rdi",
+        "pop rsi",
+        "pop rdx",
+        "pop r8",
+        "pop r9",
+        "pop r12",
+        "pop r13",
+        "pop r14",
+        "pop r15",
+        "xor r10d, r10d",
+        "mov eax, {leave}",
+        "syscall",
+        "ud2",
+        serve = sym serve_all_words::<S>,
         leave = const RETURN * ENTRY_BYTES,
     )
 }
