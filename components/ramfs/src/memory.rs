@@ -85,6 +85,14 @@ impl Pages for Memory {
         self.word(page, word).load(Ordering::Relaxed)
     }
 
+    #[inline]
+    fn loads(&self, page: u32) -> impl Fn(usize) -> u64 {
+        let first = self.word(page, 0).as_ptr().cast::<[AtomicU64; PAGE_BYTES / 8]>();
+        // SAFETY: the page is mapped writable, stays so while `self` is borrowed, and all its words are aligned.
+        let words = unsafe { &*first };
+        move |word| words[word].load(Ordering::Relaxed)
+    }
+
     /// Release keeps the order of stores: whoever comes after a kill sees them in program order.
     #[inline]
     fn store(&mut self, page: u32, word: usize, value: u64) {

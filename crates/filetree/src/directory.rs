@@ -8,54 +8,41 @@ use crate::layout::*;
 use crate::tree::Tree;
 use crate::{Error, MAX_NAME, PAGE_BYTES, Pages};
 
-/// What a search found.
-pub(crate) struct Found {
-    /// The entry and its inode.
-    pub entry: Option<(Slot, u32)>,
-    /// A free slot, if one was passed.
-    pub free: Option<Slot>,
-}
-
 impl<P: Pages> Tree<P> {
-    pub(crate) fn search(&self, directory: u32, name: &Name) -> Found {
-        let mut found = Found { entry: None, free: None };
+    /// The slot of a name, and its inode.
+    pub(crate) fn search(&self, directory: u32, name: &Name) -> Option<(Slot, u32)> {
+        let is_it = |page, index, header: u64| (header ^ name.key) >> 32 == 0 && self.same_name(page, index, name);
+        self.find_slot(directory, is_it).map(|(slot, header)| (slot, header_inode(header)))
+    }
+
+    /// The first slot of which this holds: page, index, header; and the header. That of a free slot is 0.
+    #[inline]
+    fn find_slot(&self, directory: u32, is_it: impl Fn(u32, u32, u64) -> bool) -> Option<(Slot, u64)> {
         let blocks = self.inode(directory, INODE_SIZE) / PAGE_BYTES as u64;
-        for block in 0..blocks {
-            let page = self.block(directory, block);
-            if page == 0 {
-                continue;
-            }
+        let pages = (0..blocks).map(|block| self.block(directory, block)).filter(|page| *page != 0);
+        for page in pages {
+            let load = self.pages.loads(page);
             for index in 0..ENTRIES {
-                let header = self.pages.load(page, index as usize * ENTRY_WORDS);
-                if header == 0 {
-                    if found.free.is_none() {
-                        found.free = Some(Slot::new(page, index));
-                    }
-                } else if (header ^ name.key) >> 32 == 0 && self.same_name(page, index, name) {
-                    found.entry = Some((Slot::new(page, index), header_inode(header)));
-                    return found;
+                let header = load(index as usize * ENTRY_WORDS);
+                if is_it(page, index, header) {
+                    return Some((Slot::new(page, index), header));
                 }
             }
         }
-        found
+        None
     }
 
+    // Seldom asked, so not in the loop over slots.
+    #[inline(never)]
     fn same_name(&self, page: u32, index: u32, name: &Name) -> bool {
         let first = index as usize * ENTRY_WORDS + 1;
         (0..name.used()).all(|word| self.pages.load(page, first + word) == name.words[word])
     }
 
-    /// Makes an entry: in the slot found free, or in a new page.
-    pub(crate) fn add_entry(
-        &mut self,
-        directory: u32,
-        free: Option<Slot>,
-        name: &Name,
-        inode: u32,
-        payer: u32,
-    ) -> Result<(), Error> {
-        let slot = match free {
-            Some(slot) => slot,
+    /// Makes an entry: in a free slot, or in a new page.
+    pub(crate) fn add_entry(&mut self, directory: u32, name: &Name, inode: u32, payer: u32) -> Result<(), Error> {
+        let slot = match self.find_slot(directory, |_, _, header| header == 0) {
+            Some((slot, _)) => slot,
             None => {
                 let size = self.inode(directory, INODE_SIZE);
                 let page = self.add_block(directory, size / PAGE_BYTES as u64, payer)?;

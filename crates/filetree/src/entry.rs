@@ -21,10 +21,11 @@ impl Name {
         }
         let mut words = [0; NAME_WORDS];
         let mut hash = 0u64;
-        for (word, bytes) in words.iter_mut().zip(name.chunks(8)) {
-            let mut padded = [0; 8];
-            padded[..bytes.len()].copy_from_slice(bytes);
-            *word = u64::from_le_bytes(padded);
+        let (whole, rest) = name.as_chunks();
+        let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let values = whole.iter().map(|bytes| u64::from_le_bytes(*bytes)).chain((!rest.is_empty()).then_some(last));
+        for (word, value) in words.iter_mut().zip(values) {
+            *word = value;
             // Multiplication by an odd constant spreads upwards; the top bits are used.
             hash = (hash.rotate_left(23) ^ *word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }

@@ -49,6 +49,11 @@ pub const MAX_NAME: usize = 120;
 pub trait Pages {
     /// Reads a word of a page that is present.
     fn load(&self, page: u32, word: usize) -> u64;
+    /// Reads words of a page that is present: for many of one page.
+    #[inline]
+    fn loads(&self, page: u32) -> impl Fn(usize) -> u64 {
+        move |word| self.load(page, word)
+    }
     /// Writes a word.
     fn store(&mut self, page: u32, word: usize, value: u64);
     /// Reads bytes of a page.

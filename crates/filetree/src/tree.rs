@@ -108,29 +108,34 @@ impl<P: Pages> Tree<P> {
     /// The node of a name in a directory.
     pub fn lookup(&self, directory: Node, name: &[u8]) -> Result<Node, Error> {
         let directory = self.directory(directory)?;
-        let (_, inode) = self.search(directory, &Name::new(name)?).entry.ok_or(Error::NotFound)?;
-        Ok(self.node(inode))
+        Ok(self.node(self.inode_of(directory, name)?))
+    }
+
+    fn inode_of(&self, directory: u32, name: &[u8]) -> Result<u32, Error> {
+        self.search(directory, &Name::new(name)?).map(|(_, inode)| inode).ok_or(Error::NotFound)
     }
 
     /// The node of a path from the root. Empty parts and `.` are skipped; `..` is refused (see
     /// [`crate::normalize`]).
     pub fn walk(&self, path: &[u8]) -> Result<Node, Error> {
-        let mut node = self.root();
+        let mut inode = ROOT;
         for part in path.split(|byte| *byte == b'/') {
-            if !matches!(part, b"" | b".") {
-                node = self.lookup(node, part)?;
+            if matches!(part, b"" | b".") {
+                continue;
             }
+            if self.inode(inode, INODE_KIND) & 0xff != KIND_DIRECTORY {
+                return Err(Error::NotADirectory);
+            }
+            inode = self.inode_of(inode, part)?;
         }
-        Ok(node)
+        Ok(self.node(inode))
     }
 
-    /// The directory in which the last part of a path is, and that part. `Invalid` for the root.
+    /// Where the last part of a path is, which may be no directory, and that part. `Invalid` for the root.
     pub fn walk_parent<'a>(&self, path: &'a [u8]) -> Result<(Node, &'a [u8]), Error> {
         let end = path.iter().rposition(|byte| *byte != b'/').ok_or(Error::Invalid)? + 1;
         let start = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-        let directory = self.walk(&path[..start])?;
-        self.directory(directory)?;
-        Ok((directory, &path[start..end]))
+        Ok((self.walk(&path[..start])?, &path[start..end]))
     }
 
     /// Size and so on.
@@ -183,13 +188,12 @@ impl<P: Pages> Tree<P> {
     ) -> Result<Node, Error> {
         let directory = self.directory(directory)?;
         let name = Name::new(name)?;
-        let found = self.search(directory, &name);
-        if found.entry.is_some() {
+        if self.search(directory, &name).is_some() {
             return Err(Error::Exists);
         }
         let node = self.new_inode(kind, directory, now, payer)?;
         fill(self, node.inode);
-        match self.add_entry(directory, found.free, &name, node.inode, payer) {
+        match self.add_entry(directory, &name, node.inode, payer) {
             Ok(()) => Ok(node),
             Err(error) => {
                 self.add_free_inode(node.inode);
@@ -201,7 +205,7 @@ impl<P: Pages> Tree<P> {
     /// Removes a file, or an empty directory.
     pub fn remove(&mut self, directory: Node, name: &[u8]) -> Result<(), Error> {
         let directory = self.directory(directory)?;
-        let (slot, inode) = self.search(directory, &Name::new(name)?).entry.ok_or(Error::NotFound)?;
+        let (slot, inode) = self.search(directory, &Name::new(name)?).ok_or(Error::NotFound)?;
         if self.inode(inode, INODE_KIND) & 0xff == KIND_DIRECTORY && self.entry_after(inode, 0).is_some() {
             return Err(Error::NotEmpty);
         }
@@ -225,7 +229,7 @@ impl<P: Pages> Tree<P> {
     pub fn rename(&mut self, from: Node, name: &[u8], to: Node, new_name: &[u8], payer: u32) -> Result<(), Error> {
         let from = self.directory(from)?;
         let to = self.directory(to)?;
-        let (source, inode) = self.search(from, &Name::new(name)?).entry.ok_or(Error::NotFound)?;
+        let (source, inode) = self.search(from, &Name::new(name)?).ok_or(Error::NotFound)?;
         let is_directory = self.inode(inode, INODE_KIND) & 0xff == KIND_DIRECTORY;
         if is_directory {
             let mut above = to;
@@ -237,8 +241,7 @@ impl<P: Pages> Tree<P> {
             }
         }
         let new_name = Name::new(new_name)?;
-        let found = self.search(to, &new_name);
-        match found.entry {
+        match self.search(to, &new_name) {
             Some((_, old)) if old == inode => return Ok(()),
             Some((target, old)) => {
                 let over_directory = self.inode(old, INODE_KIND) & 0xff == KIND_DIRECTORY;
@@ -257,7 +260,7 @@ impl<P: Pages> Tree<P> {
             }
             None => {
                 self.set_super(MOVING, source.0);
-                if let Err(error) = self.add_entry(to, found.free, &new_name, inode, payer) {
+                if let Err(error) = self.add_entry(to, &new_name, inode, payer) {
                     self.set_super(MOVING, 0);
                     return Err(error);
                 }

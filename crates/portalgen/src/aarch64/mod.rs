@@ -286,15 +286,18 @@ impl Half<'_> {
         let [source, target, one, other, count, rest] = [X(9), X(10), X(6), X(7), X(11), X(17)];
         code.part("words and bytes of the message area");
         if self.letters.has_control() {
-            let copying = 18;
+            let copying = 27;
             code.jump_if_zero(CONTROL, code.here() + 4 * (1 + copying));
         }
         code.load(source, from, at.activation_area);
         code.load(target, to, at.activation_area);
-        for _ in 0..words / 2 {
-            code.take_pair(one, other, source);
-            code.give_pair(one, other, target);
-        }
+        let pairs = |code: &mut Code<'_>, count| {
+            for _ in 0..count {
+                code.take_pair(one, other, source);
+                code.give_pair(one, other, target);
+            }
+        };
+        pairs(code, words / 2);
         if !words.is_multiple_of(2) {
             code.load(one, source, 0);
             code.store(one, target, 0);
@@ -306,19 +309,17 @@ impl Half<'_> {
         }
         code.add_value(count, length, 7);
         code.shift_right(count, count, 3);
-        code.subtract(rest, count, 4);
-        let over = code.here() + 4 * 7;
+        code.subtract(rest, count, 8);
+        let over = code.here() + 4 * 11;
         code.jump_if(If::Below, over);
         let again = code.here();
-        for _ in 0..2 {
-            code.take_pair(one, other, source);
-            code.give_pair(one, other, target);
-        }
-        code.subtract(rest, rest, 4);
+        pairs(code, 4);
+        code.subtract(rest, rest, 8);
         code.jump_if(If::AboveOrEqual, again);
+        code.skip_if_clear(count, 2, 4);
+        pairs(code, 2);
         code.skip_if_clear(count, 1, 2);
-        code.take_pair(one, other, source);
-        code.give_pair(one, other, target);
+        pairs(code, 1);
         code.skip_if_clear(count, 0, 2);
         code.load(one, source, 0);
         code.store(one, target, 0);
