@@ -25,8 +25,8 @@ use crate::checksum;
 const LOCAL_MTU: usize = 4096;
 /// Packets on their way from here to here, at most; more are lost.
 const LOCAL_PACKETS: usize = 128;
-/// Bytes that they take.
-pub const LOCAL_BYTES: usize = LOCAL_PACKETS * (LOCAL_MTU + 64);
+/// Bytes that they take, with the one that arrived and a spare one.
+pub const LOCAL_BYTES: usize = (LOCAL_PACKETS + 2) * (LOCAL_MTU + 64);
 
 /// A packet that came.
 pub struct Arrived<'a>(&'a [u8]);
@@ -149,33 +149,40 @@ impl Device for Ethernet {
 
 /// The way from here to here. Nothing is damaged on it, so nothing is summed up.
 pub struct Local {
-    /// Packets on their way.
-    pub queue: VecDeque<Vec<u8>>,
     arrived: Vec<u8>,
+    /// Where packets are put.
+    pub sending: Sending,
 }
 
 impl Local {
     /// With nothing on it.
     pub const fn new() -> Self {
-        Self { queue: VecDeque::new(), arrived: Vec::new() }
+        Self { arrived: Vec::new(), sending: Sending { queue: VecDeque::new(), spare: Vec::new() } }
     }
 
     /// The next packet is the one to be received.
     pub fn advance(&mut self) -> Option<&[u8]> {
-        self.arrived = self.queue.pop_front()?;
+        let next = self.sending.queue.pop_front()?;
+        self.sending.spare = core::mem::replace(&mut self.arrived, next);
         Some(&self.arrived)
     }
 }
 
-/// The queue to put a packet into.
-pub struct Putting<'a>(&'a mut VecDeque<Vec<u8>>);
+/// Packets on their way from here to here.
+pub struct Sending {
+    queue: VecDeque<Vec<u8>>,
+    /// The memory of a packet that was received, for the next one.
+    spare: Vec<u8>,
+}
 
-impl TxToken for Putting<'_> {
+impl TxToken for &mut Sending {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, work: F) -> R {
-        let mut packet = vec![0; length];
+        let mut packet = core::mem::take(&mut self.spare);
+        packet.clear();
+        packet.resize(length, 0);
         let outcome = work(&mut packet);
-        if self.0.len() < LOCAL_PACKETS {
-            self.0.push_back(packet);
+        if self.queue.len() < LOCAL_PACKETS {
+            self.queue.push_back(packet);
         }
         outcome
     }
@@ -183,16 +190,16 @@ impl TxToken for Putting<'_> {
 
 impl Device for Local {
     type RxToken<'a> = Arrived<'a>;
-    type TxToken<'a> = Putting<'a>;
+    type TxToken<'a> = &'a mut Sending;
 
-    fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, Putting<'_>)> {
-        let Self { queue, arrived } = self;
-        (!arrived.is_empty() && !server::is_short()).then(|| (Arrived(arrived), Putting(queue)))
+    fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, &mut Sending)> {
+        let Self { arrived, sending } = self;
+        (!arrived.is_empty() && !server::is_short()).then(|| (Arrived(arrived), sending))
     }
 
-    fn transmit(&mut self, _: Instant) -> Option<Putting<'_>> {
+    fn transmit(&mut self, _: Instant) -> Option<&mut Sending> {
         // While memory is short nothing is sent: what is to be is tried again.
-        (!server::is_short()).then_some(Putting(&mut self.queue))
+        (!server::is_short()).then_some(&mut self.sending)
     }
 
     fn capabilities(&self) -> DeviceCapabilities {

@@ -65,12 +65,14 @@ impl Endpoint {
         ((self.address >> 64) as u64, self.address as u64, self.port as u64)
     }
     /// From an address.
+    #[inline]
     pub fn new(address: IpAddr, port: u16) -> Self {
         let address = match address {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(address) => address,
+            // As `to_ipv6_mapped`, which writes byte by byte.
+            IpAddr::V4(address) => 0xffff << 32 | u128::from(address.to_bits()),
+            IpAddr::V6(address) => address.to_bits(),
         };
-        Self { address: address.to_bits(), port }
+        Self { address, port }
     }
     /// The address.
     pub fn ip(self) -> IpAddr {

@@ -27,7 +27,7 @@ struct Theirs {
 const TABLE: [Theirs; 5] = [
     Theirs { what: "Null system call", ours: "short-circuit", x86: 1.420, arm: 13.946 },
     Theirs { what: "Memory alloc/read/write", ours: "memory", x86: 0.035, arm: 0.160 },
-    Theirs { what: "Ping pong message", ours: "message", x86: 33.378, arm: 618.343 },
+    Theirs { what: "Ping pong message", ours: "message-bytes", x86: 33.378, arm: 618.343 },
     Theirs { what: "File create, R/W, delete", ours: "file", x86: 1901.403, arm: 21001.248 },
     Theirs { what: "Spawn process", ours: "spawn", x86: 19247.662, arm: 83772.160 },
 ];
