@@ -2,9 +2,10 @@
 
 use abi::rights::{MAP_EXECUTE, MAP_READ};
 use abi::{Error, PAGE_BYTES};
-use runtime::Entry;
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
+use runtime::server::Serve;
+use runtime::{Entry, arch};
 
 /// A thread at an address where nothing is.
 pub fn start_nowhere(domain: Entry, schedule: Schedule) -> Result<Entry, Error> {
@@ -29,4 +30,10 @@ pub fn map_code(domain: Entry, address: u64) -> Result<(), Error> {
 pub fn service(domain: &Owned, flags: u64, shape: Entry) -> Result<Entry, Error> {
     // SAFETY: another domain's, which has no thread.
     unsafe { op::service_new_at(domain.entry(), abi::layout::PROGRAM_START, flags, shape, Entry::OWN) }
+}
+
+/// A service of ours, of this shape, that is entered as one of messages.
+pub fn service_here<S: Serve>(shape: Entry) -> Result<Entry, Error> {
+    // SAFETY: the entry is made for services, and takes words where portals of each shape leave them.
+    unsafe { op::service_new_shaped(arch::service_entry::<S> as *const () as u64, shape) }
 }

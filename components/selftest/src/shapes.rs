@@ -2,19 +2,24 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
 
+use abi::layout::MAX_TABLE_ENTRIES;
 use abi::rights::{self, Kind};
-use abi::{Error, MAX_SHAPES, op as operations};
+use abi::{Control, Error, MAX_SHAPES, MESSAGE_BYTES, op as operations};
+use interface::{Code, Protocol, Reply, Request};
 use runtime::entry::Owned;
-use runtime::{Entry, op, table};
+use runtime::server::{self, Serve};
+use runtime::{Entry, message, op, table};
 
 use crate::check::{Check, frames, hold};
-use crate::raw::service;
+use crate::raw::{service, service_here};
 
 pub const CHECKS: &[Check] = &[
     ("what is no specification of portals is refused, and so is who may have none made", refused),
     ("there are so many shapes, one for each specification, and each place comes back", places),
     ("a shape lasts as long as a domain that had a service of it", lasts),
+    ("a portal refuses lengths and entries that cannot go along, there and back", along),
 ];
 
 fn text(error: Error) -> &'static str {
@@ -129,4 +134,63 @@ fn lasts() -> Result<(), &'static str> {
     drop((domain, ours, portal));
     hold(fill()?.len() == room, "its place does not come back")?;
     hold(frames()? == before, "frames were lost")
+}
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+static ANSWER: AtomicU64 = AtomicU64::new(0);
+
+/// Counts its calls. Its answer has a word, and what stands in [`ANSWER`].
+struct Answers;
+
+impl Serve for Answers {
+    fn serve(_: &mut Request<'_>) -> Reply {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        Reply { words: [7, ANSWER.load(Ordering::Relaxed), 0, 0, 0], control: Control(0) }
+    }
+}
+
+/// A call entry to [`Answers`] of a shape. The service goes with it.
+fn answers(specification: &str) -> Result<(Owned, Owned), Error> {
+    let made = shape(specification)?;
+    let service = Owned::new(service_here::<Answers>(made.entry())?);
+    let portal = Owned::new(table::allocate()?);
+    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0)?;
+    Ok((portal, service))
+}
+
+/// Words 0 and 1 of the answer to a call with these words, and how often the service was entered.
+fn asked(portal: Entry, words: [u64; 2]) -> (Result<[u64; 2], Error>, u64) {
+    let before = CALLS.load(Ordering::Relaxed);
+    let answer = message::call(portal, [words[0], words[1], 0, 0, 0], Control(0));
+    (answer.map(|(words, _)| [words[0], words[1]]), CALLS.load(Ordering::Relaxed) - before)
+}
+
+fn along() -> Result<(), &'static str> {
+    server::activations(1).map_err(text)?;
+    let (portal, _service) = answers("npkib>ib").map_err(text)?;
+    let too_long = MESSAGE_BYTES as u64 + 1;
+    for length in [0, 1, too_long - 1] {
+        ANSWER.store(length, Ordering::Relaxed);
+        hold(asked(portal.entry(), [3, length]) == (Ok([7, length]), 1), "a length that can be")?;
+    }
+    for length in [too_long, too_long + 7, 1 << 32, 1 << 63, u64::MAX] {
+        ANSWER.store(0, Ordering::Relaxed);
+        hold(asked(portal.entry(), [3, length]) == (Err(Error::BadArgument), 0), "too many bytes are called with")?;
+        ANSWER.store(length, Ordering::Relaxed);
+        // The runtime answers that then.
+        let instead = Ok([Protocol::NotDelivered.code(), 0]);
+        hold(asked(portal.entry(), [3, 0]) == (instead, 1), "too many bytes are answered with")?;
+    }
+    ANSWER.store(0, Ordering::Relaxed);
+    hold(asked(portal.entry(), [3, 8]) == (Ok([7, 0]), 1), "it does not go on")?;
+    let (portal, _service) = answers("npkid>ii").map_err(text)?;
+    for (index, error) in [
+        (MAX_TABLE_ENTRIES as u64, Error::BadIndex),
+        (1 << 32, Error::BadIndex),
+        (u64::MAX, Error::BadIndex),
+        (MAX_TABLE_ENTRIES as u64 - 1, Error::Empty),
+    ] {
+        hold(asked(portal.entry(), [3, index]) == (Err(error), 0), "there is no such entry")?;
+    }
+    hold(asked(portal.entry(), [3, 0]) == (Ok([7, 0]), 1), "a call without an entry")
 }
