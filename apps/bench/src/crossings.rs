@@ -82,7 +82,8 @@ pub fn semaphore() -> Result<Row, String> {
     Ok(Row::instructions(p.max(v)).with("p", p).with("v", v).of(2 * ROUNDS))
 }
 
-fn new_semaphore() -> Result<Owned, String> {
+/// A semaphore of this program's.
+pub fn new_semaphore() -> Result<Owned, String> {
     op::semaphore_new(Entry::OWN, 0).map(Owned::new).map_err(|error| error.to_string())
 }
 

@@ -11,6 +11,8 @@
 //! | [`measure`] | loops, averages, rows |
 //! | [`peer`] | the other domain: this program again, started with `--peer` |
 //! | [`crossings`] | system calls, calls, semaphores, switches |
+//! | [`chains`] | calls through several domains |
+//! | [`rings`] | domains of which each passes on to the next |
 //! | [`faults`] | page faults |
 //! | [`objects`] | threads, domains, programs, files |
 //! | [`network`] | the network, from here to here |
@@ -26,6 +28,7 @@
 extern crate alloc;
 
 mod arch;
+mod chains;
 mod crossings;
 mod faults;
 mod machine;
@@ -35,6 +38,7 @@ mod objects;
 mod pages;
 mod parallel;
 mod peer;
+mod rings;
 mod speed;
 mod together;
 
@@ -86,6 +90,30 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("file", objects::file),
     ("destroy", objects::destroy),
     ("tcp-local", network::tcp_local),
+    ("chain-2", chains::chain::<2>),
+    ("chain-3", chains::chain::<3>),
+    ("chain-4", chains::chain::<4>),
+    ("chain-5", chains::chain::<5>),
+    ("chain-6", chains::chain::<6>),
+    ("chain-7", chains::chain::<7>),
+    ("chain-8", chains::chain::<8>),
+    ("chain-flat", chains::flat),
+    ("yield-ring-2", rings::yields::<2>),
+    ("yield-ring-4", rings::yields::<4>),
+    ("yield-ring-8", rings::yields::<8>),
+    ("yield-ring-16", rings::yields::<16>),
+    ("yield-ring-32", rings::yields::<32>),
+    ("yield-ring-flat", rings::yields_flat),
+    ("semaphore-ring-2", rings::semaphores::<2>),
+    ("semaphore-ring-4", rings::semaphores::<4>),
+    ("semaphore-ring-8", rings::semaphores::<8>),
+    ("semaphore-ring-16", rings::semaphores::<16>),
+    ("semaphore-ring-32", rings::semaphores::<32>),
+    ("semaphore-ring-flat", rings::semaphores_flat),
+    ("pipe-ring-2", rings::bytes::<2>),
+    ("pipe-ring-4", rings::bytes::<4>),
+    ("pipe-ring-8", rings::bytes::<8>),
+    ("pipe-ring-flat", rings::bytes_flat),
 ];
 
 fn main() -> u8 {

@@ -28,6 +28,18 @@ impl Row {
         Self { value, unit: "bytes", counts: Vec::new() }
     }
 
+    /// So many per cent as `many` are of `one`, rounded up.
+    pub fn percent(many: u64, one: u64) -> Result<Self, String> {
+        let value =
+            (100 * many).checked_div(one).ok_or("nothing was counted")? + u64::from(!(100 * many).is_multiple_of(one));
+        Ok(Self { value, unit: "percent", counts: Vec::new() })
+    }
+
+    /// The value.
+    pub const fn value(&self) -> u64 {
+        self.value
+    }
+
     /// Adds a count.
     pub fn with(mut self, name: &'static str, count: u64) -> Self {
         self.counts.push((name, count));

@@ -6,33 +6,24 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use interface::{AllWords, Delegate, Delegated, Reply, Request, codes, interface};
 use loader::startup::{self, Contents};
-use runtime::abi::{NEVER, PAGE_BYTES};
+use runtime::abi::{NEVER, PAGE_BYTES, rights};
 use runtime::child::Child;
 use runtime::connection::{Connection, Name};
 use runtime::entry::Entry;
 use runtime::server::{self, Serve, ServeWord};
 use runtime::sync::Mutex;
 use runtime::thread::Thread;
-use runtime::{op, program};
+use runtime::{message, op, program, table};
 use tool::inspect::PROC;
+
+use crate::rings;
 
 /// With this option the program is the peer of the number that follows.
 pub const OPTION: &str = "--peer";
-/// Peers that there can be.
-pub const MOST: usize = 8;
-/// The names of their services.
-const NAMES: [&str; MOST] = [
-    "bench-peer-0",
-    "bench-peer-1",
-    "bench-peer-2",
-    "bench-peer-3",
-    "bench-peer-4",
-    "bench-peer-5",
-    "bench-peer-6",
-    "bench-peer-7",
-];
+/// Peers that there can be: with this program, as many domains as a ring has.
+pub const MOST: usize = 31;
 /// Frames that a peer may have: fewer than is usual, so that there can be so many.
-const FRAMES: u64 = 256;
+const FRAMES: u64 = 128;
 /// Calls that are served at the same time.
 const ACTIVATIONS: usize = 2;
 
@@ -61,6 +52,15 @@ pub trait Peer {
     fn short(&self) -> Result<Delegated, PeerError>;
     /// A call entry of [`Block`].
     fn block(&self) -> Result<Delegated, PeerError>;
+    /// A call entry to a service behind such portals that passes its words on to the peer before this one, and adds to the answer. The
+    /// first peer gives what `short` gives. `number` is the peer's own.
+    fn link(&self, number: u64) -> Result<Delegated, PeerError>;
+    /// The peer's domain, in which an end of pipes may be put at the index that `place` gives.
+    fn domain(&self) -> Result<Delegated, PeerError>;
+    /// An index of the peer's table that is free.
+    fn place(&self) -> Result<u64, PeerError>;
+    /// Starts a thread that `count` times reads a byte of the pipe at this index and writes it to another.
+    fn relay(&self, count: u64, end: u64) -> Result<(), PeerError>;
 }
 
 /// A block of 64 bytes, as words.
@@ -71,12 +71,17 @@ pub trait Block {
 }
 
 /// Our end of one.
-type End = PeerClient<Connection<Name<'static>>>;
-const fn end_of(number: usize) -> End {
-    PeerClient(Connection::named(NAMES[number]))
+pub type End = PeerClient<Connection<Name<'static>>>;
+
+/// The names of their services, and our ends of them.
+macro_rules! peers {
+    ($($number:literal)*) => {
+        const NAMES: [&str; MOST] = [$(concat!("bench-peer-", $number)),*];
+        static PEERS: [End; MOST] = [$(PeerClient(Connection::named(concat!("bench-peer-", $number)))),*];
+    };
 }
-/// Our ends of them.
-static PEERS: [End; MOST] = [end_of(0), end_of(1), end_of(2), end_of(3), end_of(4), end_of(5), end_of(6), end_of(7)];
+peers!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30);
+
 /// The first peer, with which all is done that needs but one.
 pub static PEER: &End = &PEERS[0];
 /// The peers' processes, 0 = not started.
@@ -87,7 +92,7 @@ pub fn start() -> Result<(), String> {
     start_number(0).map(drop)
 }
 
-/// Starts one, if it is not there.
+/// Starts one, if it is not there, and waits until it serves.
 pub fn start_number(number: usize) -> Result<&'static End, String> {
     let mut processes = PROCESSES.lock();
     let (Some(process), Some(end)) = (processes.get_mut(number), PEERS.get(number)) else {
@@ -95,6 +100,7 @@ pub fn start_number(number: usize) -> Result<&'static End, String> {
     };
     if process.is_none() {
         *process = Some(spawn("/bin/bench", &["bench", OPTION, &number.to_string()], FRAMES)?);
+        end.turn(&[], &mut []).map_err(|error| error.to_string())?;
     }
     Ok(end)
 }
@@ -116,6 +122,9 @@ pub fn end() {
 
 /// The badge of the portal to the service of `short`.
 pub const SHORT_BADGE: u64 = 30;
+
+/// The badge of the portal to the service of `link`.
+pub const LINK_BADGE: u64 = 1000;
 
 /// The peer's service of words.
 struct Sum;
@@ -148,9 +157,25 @@ impl BlockServer for Turns {
     }
 }
 
+/// The peer's service that passes words on.
+struct Link;
+
+/// The entry by which it does.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+impl server::ServeShort for Link {
+    fn serve(badge: u64, word1: u64, word2: u64, word3: u64) -> u64 {
+        let next = Entry(NEXT.load(Ordering::Relaxed));
+        // An answer that nobody expects.
+        message::call_short(next, [word1, word2, word3]).map_or(0, |answer| badge + answer)
+    }
+}
+
 /// The peer.
 struct Server;
 
+/// The entry by which the thread that relays reads and writes.
+static END: AtomicUsize = AtomicUsize::new(0);
 static SEMAPHORES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 /// Where the thread that answers may run, a bit for each CPU; 0 = anywhere.
 static CPUS: AtomicU64 = AtomicU64::new(0);
@@ -174,6 +199,35 @@ impl PeerServer for Server {
     fn block(&self, _badge: u64) -> Result<Delegate, PeerError> {
         let service = server::all_words_service::<Turns>().map_err(|_| PeerError::Failed)?;
         Ok(Delegate::mint(service.0, 0))
+    }
+
+    fn link(&self, badge: u64, number: u64) -> Result<Delegate, PeerError> {
+        let Some(before) = (number as usize).checked_sub(1) else { return self.short(badge) };
+        let next = PEERS.get(before).ok_or(PeerError::Failed)?.link(before as u64);
+        NEXT.store(Entry::from(next.map_err(|_| PeerError::Failed)?).0, Ordering::Relaxed);
+        let service = server::short_service::<Link>().map_err(|_| PeerError::Failed)?;
+        Ok(Delegate::mint(service.0, LINK_BADGE))
+    }
+
+    fn domain(&self, _badge: u64) -> Result<Delegate, PeerError> {
+        Ok(Delegate::entry(Entry::DOMAIN.0, rights::COPY | rights::WRITE))
+    }
+
+    fn place(&self, _badge: u64) -> Result<u64, PeerError> {
+        table::allocate().map(|entry| entry.0 as u64).map_err(|_| PeerError::Failed)
+    }
+
+    fn relay(&self, _badge: u64, count: u64, end: u64) -> Result<(), PeerError> {
+        END.store(end as usize, Ordering::Relaxed);
+        run(count, |count| {
+            let end = Entry(END.load(Ordering::Relaxed));
+            for _ in 0..count {
+                if rings::relay(end, None).is_none() {
+                    runtime::log!("the peer cannot relay");
+                    return;
+                }
+            }
+        })
     }
 
     fn words(&self, _badge: u64) -> Result<Delegate, PeerError> {
