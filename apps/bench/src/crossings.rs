@@ -1,9 +1,12 @@
 //! System calls, calls, semaphores, switches.
 
 use alloc::string::{String, ToString};
+use alloc::vec;
+use core::hint::black_box;
 
 use interface::Delegate;
-use runtime::abi::{Control, NEVER, rights};
+use runtime::abi::{Control, NEVER, PAGE_BYTES, rights};
+use runtime::arch::ticks;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::{message, op};
@@ -156,6 +159,28 @@ pub fn message_of_bytes() -> Result<Row, String> {
     let mut right = true;
     let value = average(ROUNDS, || right &= turns());
     if right { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("a wrong answer".into()) }
+}
+
+/// A page of bytes to the peer, which reads each word: without what its loop takes, which is measured here, where it is the same code.
+pub fn page() -> Result<Row, String> {
+    peer::start()?;
+    // Two contents in turn: what is read cannot be what was read before.
+    let contents = [0x5a, 0xa5].map(|byte| vec![byte; PAGE_BYTES]);
+    let sums = [&contents[0], &contents[1]].map(|bytes| peer::sum(bytes));
+    let (mut round, mut right) = (0, true);
+    let mut send = || {
+        round ^= 1;
+        right &= PEER.sum(&contents[round]) == Ok(sums[round]);
+    };
+    (0..WARM_UP).for_each(|_| send());
+    let value = average(ROUNDS, &mut send);
+    let start = ticks();
+    for _ in 0..ROUNDS {
+        black_box(peer::sum(black_box(&contents[0])));
+    }
+    let loops = per_round(ticks() - start, ROUNDS);
+    let rest = value.checked_sub(loops).ok_or("the loop takes longer than the message")?;
+    if right { Ok(Row::instructions(rest).with("loop", loops).of(ROUNDS)) } else { Err("a wrong answer".into()) }
 }
 
 /// Yields to a thread of the peer, which yields back: two switches per round.

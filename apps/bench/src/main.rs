@@ -13,6 +13,7 @@
 //! | [`crossings`] | system calls, calls, semaphores, switches |
 //! | [`chains`] | calls through several domains |
 //! | [`rings`] | domains of which each passes on to the next |
+//! | [`portals`] | what portals cost to make, and what they take |
 //! | [`faults`] | page faults |
 //! | [`objects`] | threads, domains, programs, files |
 //! | [`network`] | the network, from here to here |
@@ -38,6 +39,7 @@ mod objects;
 mod pages;
 mod parallel;
 mod peer;
+mod portals;
 mod rings;
 mod speed;
 mod together;
@@ -69,11 +71,17 @@ are guest instructions only under ./x bench (or ./x run --icount).
 /// Measures one row.
 type Benchmark = fn() -> Result<Row, String>;
 
-/// The rows that the shipped build can measure, by name. What reads the log comes first: the log forgets.
+/// The rows that the shipped build can measure, by name. What reads the log comes first: the log forgets. Then comes the
+/// shape that nobody has asked for yet.
 const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("boot", machine::boot),
     ("resident", machine::resident),
     ("system", machine::system),
+    ("portal-of-new-shape", portals::of_new_shape),
+    ("portal-of-known-shape", portals::of_known_shape),
+    ("shape-code", portals::code),
+    ("entry", portals::entry),
+    ("empty-domain", portals::empty_domain),
     ("short-circuit", crossings::short_circuit),
     ("call-return", crossings::call_and_return),
     ("npciii", crossings::short),
@@ -83,11 +91,13 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("memory", faults::used),
     ("message", crossings::message),
     ("message-bytes", crossings::message_of_bytes),
+    ("page-message", crossings::page),
     ("ping-pong", crossings::ping_pong),
     ("yield", crossings::yield_to_peer),
     ("thread", objects::thread),
     ("spawn", objects::spawn),
     ("file", objects::file),
+    ("open-close", objects::open),
     ("destroy", objects::destroy),
     ("tcp-local", network::tcp_local),
     ("chain-2", chains::chain::<2>),

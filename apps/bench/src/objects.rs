@@ -96,6 +96,23 @@ fn one_file(contents: &[u8], back: &mut [u8]) -> Result<(), String> {
     if written == contents.len() && read == back.len() { Ok(()) } else { Err("not all at once".into()) }
 }
 
+/// A file: opened and closed.
+pub fn open() -> Result<Row, String> {
+    const PATH: &str = "/bin/true";
+    let mut problem = None;
+    // Our handle is all that an open file is: it is closed when that goes.
+    let mut once = || match FILE_SYSTEM.open(PATH, 0) {
+        Ok(file) => drop(Owned::new(file.into())),
+        Err(error) => problem = Some(error.to_string()),
+    };
+    (0..WARM_UP).for_each(|_| once());
+    let value = average(MANY, &mut once);
+    match problem {
+        None => Ok(Row::instructions(value).of(MANY)),
+        Some(problem) => Err(problem),
+    }
+}
+
 /// A domain with three pages, which lie far apart or side by side, its own or mapped from ours.
 pub fn destroy() -> Result<Row, String> {
     const FAR: [u64; 3] = [0x40_0000_0000, 0x2000_0000_0000, 0x7f00_0000_0000];

@@ -46,6 +46,8 @@ pub trait Peer {
     fn answer(&self, count: u64, cpus: u64) -> Result<(), PeerError>;
     /// Gives the bytes back, the first one inverted.
     fn turn(&self, bytes: &[u8], into: &mut [u8]) -> Result<usize, PeerError>;
+    /// Reads all bytes, word by word, and gives their sum.
+    fn sum(&self, bytes: &[u8]) -> Result<u64, PeerError>;
     /// Starts a thread that yields `count` times.
     fn give_way(&self, count: u64) -> Result<(), PeerError>;
     /// A call entry to a service that adds its words, behind portals of the specification `npciii>i`.
@@ -268,9 +270,20 @@ impl PeerServer for Server {
         Ok(bytes.len())
     }
 
+    fn sum(&self, _badge: u64, bytes: &[u8]) -> Result<u64, PeerError> {
+        Ok(sum(bytes))
+    }
+
     fn give_way(&self, _badge: u64, count: u64) -> Result<(), PeerError> {
         run(count, |count| (0..count).for_each(|_| op::yield_now()))
     }
+}
+
+/// The sum of the words of eight bytes.
+#[inline(never)]
+pub fn sum(bytes: &[u8]) -> u64 {
+    let (words, _) = bytes.as_chunks();
+    words.iter().fold(0, |sum: u64, word| sum.wrapping_add(u64::from_le_bytes(*word)))
 }
 
 fn run(count: u64, work: fn(usize)) -> Result<(), PeerError> {

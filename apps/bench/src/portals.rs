@@ -1,0 +1,182 @@
+//! What portals cost to make, and what they take.
+
+use alloc::string::{String, ToString};
+
+use runtime::abi::layout::{ENTRY_BYTES, FIRST_FREE};
+use runtime::abi::{Error, PAGE_BYTES, info, rights};
+use runtime::arch::ticks;
+use runtime::entry::{Entry, Owned};
+use runtime::{op, server, table};
+use tool::inspect;
+
+use crate::measure::{Row, per_round, timed};
+
+/// The specification of all these portals.
+const SPECIFICATION: &str = "npciii>i";
+/// One of which no program gets the shape.
+const UNKNOWN: &str = "npt>ttt";
+/// Portals that are made of a shape that is there.
+const MANY: u64 = 500;
+/// Repetitions before counting starts.
+const WARM_UP: u64 = 10;
+
+struct Sum;
+
+impl server::ServeShort for Sum {
+    fn serve(badge: u64, word1: u64, word2: u64, word3: u64) -> u64 {
+        badge + word1 + word2 + word3
+    }
+}
+
+/// Ticks of the two parts of making a portal.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    /// The shape from the portal manager, and a service of it.
+    service: u64,
+    /// A call entry to that.
+    entry: u64,
+}
+
+impl Parts {
+    /// Both, of so many portals that were made.
+    fn row(self, count: u64) -> Row {
+        Row::instructions(per_round(self.service + self.entry, count)).with("call_entry", self.entry.div_ceil(count))
+    }
+}
+
+/// Makes a portal, as whoever makes one sees that; gives the call entry and the service.
+fn make(parts: &mut Parts) -> Option<[Owned; 2]> {
+    let start = ticks();
+    let service = Owned::new(server::short_service::<Sum>().ok()?);
+    let served = ticks();
+    let call = Owned::new(table::allocate().ok()?);
+    op::portal_new(Entry::OWN, service.entry(), 0, call.entry(), 0).ok()?;
+    parts.entry += ticks() - served;
+    parts.service += served - start;
+    Some([call, service])
+}
+
+/// The shape of our portals, if there is one.
+fn shape() -> Result<Option<info::Shape>, String> {
+    let shapes = inspect::shapes().map_err(|error| error.to_string())?;
+    Ok(shapes.into_iter().find(|shape| text(shape) == SPECIFICATION.as_bytes()))
+}
+
+/// A shape's specification.
+fn text(shape: &info::Shape) -> &[u8] {
+    let end = shape.specification.iter().position(|byte| *byte == 0);
+    &shape.specification[..end.unwrap_or(shape.specification.len())]
+}
+
+/// The first portal of a shape: its code is made. Programs get one shape only, so this is measured once, and only
+/// before anybody else has asked for it.
+pub fn of_new_shape() -> Result<Row, String> {
+    // The way to the portal manager is warm, and the making of a service.
+    for _ in 0..WARM_UP {
+        if server::shape(UNKNOWN).is_ok() || server::word_service::<Words>().map(Owned::new).is_err() {
+            return Err("the portal manager made what it makes for components only".into());
+        }
+    }
+    if shape()?.is_some() {
+        return Err("the shape is there already: this can be measured once after boot".into());
+    }
+    let (mut made, mut parts) = (None, Parts::default());
+    timed(|| made = make(&mut parts));
+    if made.is_none() || shape()?.is_none() {
+        return Err("no portal was made".into());
+    }
+    Ok(parts.row(1).of(1))
+}
+
+struct Words;
+
+impl server::ServeWord for Words {
+    fn serve(_badge: u64, words: [u64; 5]) -> u64 {
+        words[0]
+    }
+}
+
+/// A portal of a shape that is there.
+pub fn of_known_shape() -> Result<Row, String> {
+    let mut parts = Parts::default();
+    for _ in 0..WARM_UP {
+        drop(make(&mut parts).ok_or("no portal was made")?);
+    }
+    let mut asked = 0;
+    parts = Parts::default();
+    for _ in 0..MANY {
+        let mut made = None;
+        timed(|| made = make(&mut parts));
+        let start = ticks();
+        let shape = server::shape(SPECIFICATION);
+        asked += ticks() - start;
+        drop((made.ok_or("no portal was made")?, shape.map_err(|error| error.to_string())?));
+    }
+    Ok(parts.row(MANY).with("shape", asked.div_ceil(MANY)).of(MANY))
+}
+
+/// Bytes of code of the shape `npciii>i`, and of the one that most interfaces use.
+pub fn code() -> Result<Row, String> {
+    drop(server::shape(SPECIFICATION).map_err(|error| error.to_string())?);
+    let known = shape()?.ok_or("the shape is not listed")?;
+    let shapes = inspect::shapes().map_err(|error| error.to_string())?;
+    let with_control = shapes.iter().find(|shape| shape.number == 0).ok_or("no shape has a control word")?;
+    Ok(Row::bytes(known.length).with("with_a_control_word", with_control.length))
+}
+
+/// Entries that are put into a table: so many pages of it.
+const TABLE_PAGES: u64 = 64;
+const ENTRIES: u64 = TABLE_PAGES * (PAGE_BYTES / ENTRY_BYTES) as u64;
+/// What the account of the domain with that table may have.
+const FRAMES: u64 = 2 * TABLE_PAGES;
+
+/// A domain in which nothing is, and the account that it alone is charged to.
+struct Empty {
+    domain: Owned,
+    _account: Owned,
+}
+
+impl Empty {
+    const NAME: &str = "bench-empty";
+
+    fn new() -> Result<Self, Error> {
+        let account = Owned::new(op::account_new(Entry::OWN, FRAMES)?);
+        let domain = Owned::new(op::domain_new(account.entry(), 0, Self::NAME)?);
+        Ok(Self { domain, _account: account })
+    }
+
+    /// Frames charged to its account.
+    fn frames(&self) -> Result<u64, String> {
+        let number = op::domain_number(self.domain.entry()).map_err(|error| error.to_string())?;
+        let domains = inspect::domains().map_err(|error| error.to_string())?;
+        let (_, found) =
+            domains.iter().find(|(_, domain)| domain.number == number).ok_or("the domain is not listed")?;
+        if found.limit > FRAMES { Err("the account is not its own".into()) } else { Ok(found.charged) }
+    }
+}
+
+/// Bytes of a domain in which nothing is: its account, its record, its page tables and its portal table.
+pub fn empty_domain() -> Result<Row, String> {
+    let empty = Empty::new().map_err(|error| error.to_string())?;
+    let frames = empty.frames()?;
+    Ok(Row::bytes(frames * PAGE_BYTES as u64).with("frames", frames))
+}
+
+/// Bytes that an entry takes: what is charged for a full table, by entry. Copies of one semaphore fill it.
+pub fn entry() -> Result<Row, String> {
+    let text = |error: Error| error.to_string();
+    let empty = Empty::new().map_err(text)?;
+    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let first = FIRST_FREE.next_multiple_of(PAGE_BYTES / ENTRY_BYTES);
+    let fill = |from: usize, count: u64| {
+        (from..from + count as usize).try_for_each(|index| {
+            op::entry_copy(Entry::OWN, semaphore.entry(), empty.domain.entry(), Entry(index), rights::WRITE).map(drop)
+        })
+    };
+    // The window of the table that the others lie in is there.
+    fill(first, 1).map_err(text)?;
+    let before = empty.frames()?;
+    fill(first + PAGE_BYTES / ENTRY_BYTES, ENTRIES).map_err(text)?;
+    let frames = empty.frames()? - before;
+    Ok(Row::bytes((frames * PAGE_BYTES as u64).div_ceil(ENTRIES)).with("entries", ENTRIES).with("frames", frames))
+}
