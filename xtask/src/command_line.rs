@@ -187,7 +187,8 @@ pub struct NewOptions {
     ./x bench\n  \
     ./x bench --arch aarch64 --filter page-fault\n  \
     ./x bench --json bench.json      (rows: name, value, unit, budget, arch, counts)\n  \
-    ./x bench --peer linux           (rows of the network only; fetches Debian's packages, installs nothing)\n\n\
+    ./x bench --peer linux           (rows of the network only; fetches Debian's packages, installs nothing)\n  \
+    ./x bench --report               (also writes docs/book/paper-tables.md and its plots)\n\n\
     Counted are guest instructions in the emulator: the same in every run. They are not cycles; the\n\
     counts below a value are of what costs more on hardware. The status is 1 if a budget is broken.")]
 pub struct BenchOptions {
@@ -197,6 +198,9 @@ pub struct BenchOptions {
     /// Also write the rows to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Also write the tables of the paper on Pebble, and the same of Cairn, into the book, with plots
+    #[arg(long, conflicts_with_all = ["arch", "filter", "peer"])]
+    pub report: bool,
     /// Only rows whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,

@@ -1,22 +1,21 @@
-//! The other domain: this program again, started through `proc`. It serves words, and works with two
-//! semaphores that we hand to it. There can be several, each with a number.
+//! The other domain: this program again, started through `proc`. It serves words, or passes them on to another peer, and works with two
+//! semaphores or two pipes that we hand to it. There can be several, each with a number.
 
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use interface::{AllWords, Delegate, Delegated, Reply, Request, codes, interface};
+use interfaces::stream::StreamClient;
 use loader::startup::{self, Contents};
 use runtime::abi::{NEVER, PAGE_BYTES, rights};
 use runtime::child::Child;
-use runtime::connection::{Connection, Name};
+use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Entry;
 use runtime::server::{self, Serve, ServeWord};
 use runtime::sync::Mutex;
 use runtime::thread::Thread;
 use runtime::{message, op, program, table};
 use tool::inspect::PROC;
-
-use crate::rings;
 
 /// With this option the program is the peer of the number that follows.
 pub const OPTION: &str = "--peer";
@@ -224,7 +223,7 @@ impl PeerServer for Server {
         run(count, |count| {
             let end = Entry(END.load(Ordering::Relaxed));
             for _ in 0..count {
-                if rings::relay(end, None).is_none() {
+                if read_byte(end).and_then(|byte| write_byte(end, byte)).is_none() {
                     runtime::log!("the peer cannot relay");
                     return;
                 }
@@ -277,6 +276,17 @@ impl PeerServer for Server {
     fn give_way(&self, _badge: u64, count: u64) -> Result<(), PeerError> {
         run(count, |count| (0..count).for_each(|_| op::yield_now()))
     }
+}
+
+/// Waits for a byte of the pipe that this end reads.
+pub fn read_byte(end: Entry) -> Option<u8> {
+    let mut byte = [0];
+    StreamClient(Direct(end)).read(&mut byte).ok().filter(|count| *count == 1).map(|_| byte[0])
+}
+
+/// Writes a byte to the pipe that this end writes.
+pub fn write_byte(end: Entry, byte: u8) -> Option<()> {
+    StreamClient(Direct(end)).write(&[byte]).ok().filter(|count| *count == 1).map(drop)
 }
 
 /// The sum of the words of eight bytes.

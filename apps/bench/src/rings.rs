@@ -8,10 +8,9 @@ use alloc::vec::Vec;
 
 use interface::Delegate;
 use interfaces::pipes::PipeEndClient;
-use interfaces::stream::StreamClient;
 use runtime::abi::{NEVER, rights};
 use runtime::connection::Direct;
-use runtime::entry::{Entry, Owned};
+use runtime::entry::Owned;
 use runtime::op;
 use runtime::pipes::{self, PIPES};
 
@@ -145,7 +144,7 @@ fn pipe_ring(domains: usize) -> Result<Row, String> {
     let mut sent = 0;
     go_round(domains, || {
         sent = !sent;
-        if relay(own.entry(), Some(sent)) != Some(sent) {
+        if peer::write_byte(own.entry(), sent).and_then(|()| peer::read_byte(own.entry())) != Some(sent) {
             refused();
         }
     })
@@ -159,19 +158,4 @@ fn give(end: Owned, peer: &End, count: u64) -> Result<(), String> {
     let handed = Delegate::entry(domain.entry().0, rights::COPY | rights::WRITE);
     PipeEndClient(Direct(end.entry())).give(handed, place).map_err(|error| error.to_string())?;
     peer.relay(count, place).map_err(text)
-}
-
-/// Reads a byte of a pipe and gives it; writes one to another pipe, `first` before it reads or else what was read.
-pub fn relay(end: Entry, first: Option<u8>) -> Option<u8> {
-    let stream = StreamClient(Direct(end));
-    let write = |byte: u8| stream.write(&[byte]).ok().filter(|count| *count == 1);
-    let mut read = [0];
-    if let Some(byte) = first {
-        write(byte)?;
-    }
-    stream.read(&mut read).ok().filter(|count| *count == 1)?;
-    if first.is_none() {
-        write(read[0])?;
-    }
-    Some(read[0])
 }

@@ -14,6 +14,8 @@ mod measurement;
 mod network;
 mod paper;
 mod peer;
+mod plot;
+mod report;
 mod results;
 mod several;
 mod show;
@@ -94,6 +96,9 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
         let mut text = serde_json::to_string_pretty(&rows)?;
         text.push('\n');
         write(path, text.as_bytes())?;
+    }
+    if options.report {
+        report::write_all(project, &all)?;
     }
     println!("{} rows, {problems} problems", all.iter().map(|results| results.budgets.len()).sum::<usize>());
     Ok(u8::from(problems > 0))
