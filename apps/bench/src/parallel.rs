@@ -22,6 +22,9 @@ use crate::{crossings, pages, peer};
 const CALLS: u64 = 10_000;
 /// Calls before counting starts.
 const WARM_UP: u64 = 100;
+/// Where the CPUs take turns depends on the phase of their clocks. If one of them does V before the other one has gone to sleep, round after
+/// round, that is not the ping-pong that is meant: it shows in the switches, and so many others are tried.
+const TRIES: u64 = 8;
 /// Pages that are taken away.
 const PAGES: u64 = 500;
 
@@ -83,7 +86,15 @@ fn call_in_turns(cpu: usize, meeting: &Meeting) -> Result<(), String> {
 pub fn ping_pong(cpus: u64) -> Result<Row, String> {
     let cpus = within(cpus, 2, MAX_CPUS)?;
     stay_on(0)?;
-    crossings::ping_pong_on(Some(cpus - 1))
+    let mut outcome = Err(String::new());
+    for tries in 1..=TRIES {
+        begin_row();
+        outcome = crossings::ping_pong_on(Some(cpus - 1)).map(|row| row.with("tries", tries));
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
 }
 
 const PAGE: u64 = PAGE_BYTES as u64;
