@@ -80,6 +80,21 @@ impl Source for Given {
     }
 }
 
+/// The name service. A component may run before there is one, or while it is started again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NameService;
+
+impl Source for NameService {
+    fn open(&self) -> Result<Entry, Error> {
+        match op::entry_info(Entry::OWN, Entry::NAMES) {
+            Ok((Kind::Call, _)) => Ok(Entry::NAMES),
+            _ => Err(Error::Empty),
+        }
+    }
+    // Whoever made the entry makes it again.
+    fn close(&self, _: Entry) {}
+}
+
 /// A server known by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Name<'a>(pub &'a str);

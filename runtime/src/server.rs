@@ -15,7 +15,7 @@ use interfaces::parent::{ParentClient, ParentError};
 pub use crate::kept::is_short;
 
 use crate::area::StackTop;
-use crate::connection::Direct;
+use crate::connection::{Connection, Direct, NameService};
 use crate::entry::Owned;
 use crate::message::{AllWords, Words};
 use crate::sync::{prepare_wait, private_semaphore};
@@ -168,9 +168,10 @@ pub fn all_words_service<S: ServeAllWords>() -> Result<Entry, Failure<NamesError
         .map_err(Failure::Transport)
 }
 
-/// The shape of a specification of portals, from the portal manager.
+/// The shape of a specification of portals, from the portal manager, for which this waits some time.
 pub fn shape(specification: &str) -> Result<Owned, Failure<NamesError>> {
-    NamesClient(Direct(Entry::NAMES)).shape(specification).map(|shape| Owned::new(shape.into()))
+    let names = NamesClient(Connection::new(NameService));
+    names.shape(specification).map(|shape| Owned::new(shape.into()))
 }
 
 #[cold]
