@@ -18,8 +18,9 @@ use portalgen::{Code, Letters, Nucleus, Offsets, Progress, Specification};
 
 /// Bytes of a place for the code of a shape.
 const PLACE: usize = 1024;
-/// What services are called through that name no shape: the badge, five words and a control word.
-const WITH_CONTROL: &[u8] = b"npkox5>ox5";
+/// What is there from the start: what services are called through that name no shape (the badge, five words and a control word), and what
+/// interfaces of words have.
+const KNOWN: [&[u8]; 2] = [b"npkox5>ox5", b"npkix8>ix8"];
 
 struct Place {
     specification: Cell<Specification>,
@@ -38,6 +39,8 @@ struct Shapes {
     maker: Cell<usize>,
     number: Cell<usize>,
     progress: Cell<Progress>,
+    /// What was asked for.
+    asked: Cell<Specification>,
 }
 
 static SHAPES: crate::pointer::Nucleus<Shapes> = crate::pointer::Nucleus::new(Shapes {
@@ -53,6 +56,7 @@ static SHAPES: crate::pointer::Nucleus<Shapes> = crate::pointer::Nucleus::new(Sh
     maker: Cell::new(0),
     number: Cell::new(0),
     progress: Cell::new(Progress::NONE),
+    asked: Cell::new(Specification::NONE),
 });
 
 unsafe extern "C" {
@@ -64,14 +68,16 @@ fn address(number: usize) -> usize {
     &raw const image_portals as usize + number * PLACE
 }
 
-/// Makes the shape with a control word.
+/// Makes the shapes that are there from the start.
 #[unsafe(link_section = ".init")]
 pub fn init(held: Held) -> Result<(), &'static str> {
-    let specification = Specification::parse(WITH_CONTROL).map_err(|_| "no shape for calls")?;
-    SHAPES.get(held).places[0].specification.set(specification);
-    let mut progress = Progress::NONE;
-    while !write_step(held, 0, &mut progress) {}
-    take(held, 0);
+    for (number, text) in KNOWN.into_iter().enumerate() {
+        let specification = Specification::parse(text).map_err(|_| "no shape for calls")?;
+        SHAPES.get(held).places[number].specification.set(specification);
+        let mut progress = Progress::NONE;
+        while !write_step(held, number, &mut progress) {}
+        take(held, number);
+    }
     Ok(())
 }
 
@@ -102,6 +108,11 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
         begin(maker, text)?;
         return Err(Stop::Repeat);
     }
+    if maker.progress.get() == BEGUN {
+        find(held)?;
+        maker.progress.set(FOUND);
+        return Err(Stop::Repeat);
+    }
     let (number, mut progress) = (shapes.number.get(), shapes.progress.get());
     if progress.is_done() {
         return Ok(number);
@@ -111,9 +122,20 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     Err(Stop::Repeat)
 }
 
-/// From here on the shape is made for `maker`; what somebody else was having made is forgotten. A shape that is there is found.
+/// How far [`make_step`] is: it is known what is asked for, and where that stands.
+const BEGUN: u64 = 1;
+const FOUND: u64 = 2;
+
+/// From here on the shape is made for `maker`; what somebody else was having made is forgotten.
 fn begin(maker: Ref<Activation>, text: &[u8]) -> Result<(), Error> {
     let shapes = SHAPES.get(maker.held());
+    if let Some(number) = KNOWN.iter().position(|known| *known == text) {
+        shapes.number.set(number);
+        shapes.progress.set(Progress::DONE);
+        shapes.maker.set(maker.address());
+        maker.progress.set(FOUND);
+        return Ok(());
+    }
     let specification = Specification::parse(text).map_err(|_| Error::BadArgument)?;
     // Where there is a control word the slow path goes by that: there is one such shape.
     let [call, result] = [specification.call, specification.result].map(|letters| letters.has_control());
@@ -121,6 +143,16 @@ fn begin(maker: Ref<Activation>, text: &[u8]) -> Result<(), Error> {
     if specification.needs_trust() || is_other {
         return Err(Error::BadArgument);
     }
+    shapes.asked.set(specification);
+    shapes.maker.set(maker.address());
+    maker.progress.set(BEGUN);
+    Ok(())
+}
+
+/// The place where the shape that is asked for stands, or is going to.
+fn find(held: Held) -> Result<(), Error> {
+    let shapes = SHAPES.get(held);
+    let specification = shapes.asked.get();
     let mut found = None;
     for (number, place) in shapes.places.iter().enumerate() {
         if place.uses.get() == 0 {
@@ -134,8 +166,6 @@ fn begin(maker: Ref<Activation>, text: &[u8]) -> Result<(), Error> {
     shapes.progress.set(progress);
     shapes.places[number].specification.set(specification);
     shapes.number.set(number);
-    shapes.maker.set(maker.address());
-    maker.progress.set(1);
     Ok(())
 }
 
