@@ -14,7 +14,7 @@ pub(crate) struct Name {
 /// Whether one of the eight bytes of a word is this one.
 fn has(word: u64, byte: u8) -> bool {
     let [ones, tops] = [0x01, 0x80].map(|byte| u64::from_le_bytes([byte; 8]));
-    let differs = word ^ ones * u64::from(byte);
+    let differs = word ^ (ones * u64::from(byte));
     // Only a byte of zero borrows and has had no top bit.
     differs.wrapping_sub(ones) & !differs & tops != 0
 }
@@ -96,7 +96,7 @@ mod tests {
                 name[place] = 0xff;
             }
         }
-        let name = Name::new(b"12345678ab").ok().expect("a name");
+        let name = Name::new(b"12345678ab").expect("a name");
         assert_eq!(name.words[..3], [u64::from_le_bytes(*b"12345678"), u64::from_le_bytes(*b"ab\0\0\0\0\0\0"), 0]);
         assert!(Name::new(&[b'a'; MAX_NAME + 1]).is_err() && Name::new(b"..").is_err() && Name::new(b"...").is_ok());
     }
