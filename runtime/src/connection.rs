@@ -91,7 +91,7 @@ impl Source for NameService {
             _ => Err(Error::Empty),
         }
     }
-    // Whoever made the entry makes it again.
+    // The entry stays: the parent of this domain replaces it when the name service starts again.
     fn close(&self, _: Entry) {}
 }
 

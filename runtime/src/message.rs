@@ -51,39 +51,39 @@ impl StackTop {
     }
 }
 
+/// The index of an entry that may be called: kernel operations have stubs of their own, some of which are unsafe.
+#[inline(always)]
+fn portal(entry: Entry) -> Result<usize, Error> {
+    if entry.0 < layout::PAGE_FAULT[0] { Err(Error::WrongKind) } else { Ok(entry.0) }
+}
+
 /// Calls the server behind `entry` with words alone.
 #[inline]
 pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Control), Error> {
-    if entry.0 < layout::PAGE_FAULT[0] {
-        return Err(Error::WrongKind);
-    }
+    let index = portal(entry)?;
     // SAFETY: not a kernel operation. No bytes are sent; a server that sends some all the same writes
     // into an area that is ours, at worst over what a method of ours borrowed and will check no more.
-    let (status, words, control) = unsafe { arch::call(entry.0, words, control) };
+    let (status, words, control) = unsafe { arch::call(index, words, control) };
     check(status).map(|()| (words, control))
 }
 
 /// Calls a [`crate::server::ServeShort`] behind `entry` with words 1 to 3.
 #[inline]
 pub fn call_short(entry: Entry, words: [u64; 3]) -> Result<u64, Error> {
-    if entry.0 < layout::PAGE_FAULT[0] {
-        return Err(Error::WrongKind);
-    }
+    let index = portal(entry)?;
     // SAFETY: not a kernel operation. A server behind other portals than these writes into an area that is ours, at worst over
     // what a method of ours borrowed and will check no more.
-    let (status, word) = unsafe { arch::call_short(entry.0, words) };
+    let (status, word) = unsafe { arch::call_short(index, words) };
     check(status).map(|()| word)
 }
 
 /// Calls a [`crate::server::ServeAllWords`] behind `entry`.
 #[inline]
 pub fn call_all_words(entry: Entry, words: AllWords) -> Result<AllWords, Error> {
-    if entry.0 < layout::PAGE_FAULT[0] {
-        return Err(Error::WrongKind);
-    }
+    let index = portal(entry)?;
     // SAFETY: not a kernel operation; the control word, for a server behind other portals, is 0. That server writes into an area that is ours,
     // at worst over what a method of ours borrowed and will check no more.
-    let (status, words) = unsafe { arch::call_all_words(entry.0, words) };
+    let (status, words) = unsafe { arch::call_all_words(index, words) };
     check(status).map(|()| words)
 }
 
@@ -91,14 +91,12 @@ pub fn call_all_words(entry: Entry, words: AllWords) -> Result<AllWords, Error> 
 /// the message area; what comes back is copied to `receive`. The control word of the answer says how many bytes that are, which may be more
 /// than `receive` took.
 pub fn call_bytes(entry: Entry, message: &mut Answer, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
-    if entry.0 < layout::PAGE_FAULT[0] {
-        return Err(Error::WrongKind);
-    }
+    let index = portal(entry)?;
     let top = top();
     let work = |length| {
         let control = Control(message.control.0 | length as u64);
         // SAFETY: not a kernel operation; the area is free for the length of the call.
-        let (status, words, control) = unsafe { arch::call(entry.0, message.words, control) };
+        let (status, words, control) = unsafe { arch::call(index, message.words, control) };
         check(status)?;
         *message = Answer { words, control };
         received(control);

@@ -133,10 +133,8 @@ pub(crate) extern "C" fn serve_short<S: ServeShort>(constant: u64, word1: u64, w
 
 /// A service that runs `S`. Its callers pass words 1 to 3; see [`message::call_short`].
 pub fn short_service<S: ServeShort>() -> Result<Entry, Failure<NamesError>> {
-    let shape = shape("npciii>i")?;
     // SAFETY: the entry is made for this.
-    unsafe { op::service_new_shaped(arch::short_entry::<S> as *const () as u64, shape.entry()) }
-        .map_err(Failure::Transport)
+    unsafe { shaped(arch::short_entry::<S>, "npciii>i") }
 }
 
 /// A service of an interface of words: nothing but words comes and goes, in registers.
@@ -162,10 +160,18 @@ pub(crate) extern "C" fn serve_all_words<S: ServeAllWords>(words: &mut AllWords,
 
 /// A service that runs `S`, behind portals of the specification [`interface::WORDS_PORTAL`].
 pub fn all_words_service<S: ServeAllWords>() -> Result<Entry, Failure<NamesError>> {
-    let shape = shape(interface::WORDS_PORTAL)?;
     // SAFETY: the entry is made for this.
-    unsafe { op::service_new_shaped(arch::all_words_entry::<S> as *const () as u64, shape.entry()) }
-        .map_err(Failure::Transport)
+    unsafe { shaped(arch::all_words_entry::<S>, interface::WORDS_PORTAL) }
+}
+
+/// A service behind portals of a specification.
+///
+/// # Safety
+/// `entry` must be made for what these portals leave in registers.
+unsafe fn shaped(entry: unsafe extern "C" fn() -> !, specification: &str) -> Result<Entry, Failure<NamesError>> {
+    let shape = shape(specification)?;
+    // SAFETY: as the caller says.
+    unsafe { op::service_new_shaped(entry as *const () as u64, shape.entry()) }.map_err(Failure::Transport)
 }
 
 /// The shape of a specification of portals, from the portal manager, for which this waits some time.

@@ -168,7 +168,7 @@ impl Local {
     }
 }
 
-/// Packets on their way from here to here.
+/// Loopback packets that were sent and not received yet.
 pub struct Sending {
     queue: VecDeque<Vec<u8>>,
     /// The memory of a packet that was received, for the next one.

@@ -63,7 +63,7 @@ impl SampleServer for Server {
 struct Loopback {
     sent: Cell<AllWords>,
     again: Cell<Option<Again>>,
-    /// What comes in place of the answer.
+    /// An answer that replaces the server's.
     forged: Cell<Option<AllWords>>,
 }
 

@@ -18,8 +18,8 @@ use portalgen::{Code, Letters, Nucleus, Offsets, Progress, Specification};
 
 /// Bytes of a place for the code of a shape.
 const PLACE: usize = 1024;
-/// What is there from the start: what services are called through that name no shape (the badge, five words and a control word), and what
-/// interfaces of words have.
+/// Specifications of the shapes that are made at boot: that of services that name no shape (the badge, five words and a control word),
+/// and that of interfaces of words.
 const KNOWN: [&[u8]; 2] = [b"npkox5>ox5", b"npkix8>ix8"];
 
 struct Place {
@@ -39,7 +39,7 @@ struct Shapes {
     maker: Cell<usize>,
     number: Cell<usize>,
     progress: Cell<Progress>,
-    /// What was asked for.
+    /// The specification that it asked for.
     asked: Cell<Specification>,
 }
 
@@ -129,6 +129,7 @@ const FOUND: u64 = 2;
 /// From here on the shape is made for `maker`; what somebody else was having made is forgotten.
 fn begin(maker: Ref<Activation>, text: &[u8]) -> Result<(), Error> {
     let shapes = SHAPES.get(maker.held());
+    // Not parsed: that alone takes longer than interrupts may be off.
     if let Some(number) = KNOWN.iter().position(|known| *known == text) {
         shapes.number.set(number);
         shapes.progress.set(Progress::DONE);
