@@ -134,7 +134,7 @@ pub(crate) extern "C" fn serve_short<S: ServeShort>(constant: u64, word1: u64, w
 /// A service that runs `S`. Its callers pass words 1 to 3; see [`message::call_short`].
 pub fn short_service<S: ServeShort>() -> Result<Entry, Failure<NamesError>> {
     // SAFETY: the entry is made for this.
-    unsafe { shaped(arch::short_entry::<S>, "npciii>i") }
+    unsafe { SHORT.service(arch::short_entry::<S>) }
 }
 
 /// A service of an interface of words: nothing but words comes and goes, in registers.
@@ -161,17 +161,51 @@ pub(crate) extern "C" fn serve_all_words<S: ServeAllWords>(words: &mut AllWords,
 /// A service that runs `S`, behind portals of the specification [`interface::WORDS_PORTAL`].
 pub fn all_words_service<S: ServeAllWords>() -> Result<Entry, Failure<NamesError>> {
     // SAFETY: the entry is made for this.
-    unsafe { shaped(arch::all_words_entry::<S>, interface::WORDS_PORTAL) }
+    unsafe { ALL_WORDS.service(arch::all_words_entry::<S>) }
 }
 
-/// A service behind portals of a specification.
-///
-/// # Safety
-/// `entry` must be made for what these portals leave in registers.
-unsafe fn shaped(entry: unsafe extern "C" fn() -> !, specification: &str) -> Result<Entry, Failure<NamesError>> {
-    let shape = shape(specification)?;
-    // SAFETY: as the caller says.
-    unsafe { op::service_new_shaped(entry as *const () as u64, shape.entry()) }.map_err(Failure::Transport)
+/// The shape of a specification, once somebody here has asked for it.
+struct Shape {
+    specification: &'static str,
+    /// 0 = nobody has.
+    index: AtomicUsize,
+}
+
+static SHORT: Shape = Shape::new("npciii>i");
+static ALL_WORDS: Shape = Shape::new(interface::WORDS_PORTAL);
+
+impl Shape {
+    const fn new(specification: &'static str) -> Self {
+        Self { specification, index: AtomicUsize::new(0) }
+    }
+
+    /// A service behind such portals.
+    ///
+    /// # Safety
+    /// `entry` must be made for what these portals leave in registers.
+    unsafe fn service(&self, entry: unsafe extern "C" fn() -> !) -> Result<Entry, Failure<NamesError>> {
+        loop {
+            let known = self.index.load(Ordering::Relaxed);
+            if known == 0 {
+                let shape = shape(self.specification)?;
+                if self.index.compare_exchange(0, shape.entry().0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                    shape.leak();
+                }
+                continue;
+            }
+            // SAFETY: as the caller says.
+            match unsafe { op::service_new_shaped(entry as *const () as u64, Entry(known)) } {
+                // The portal manager is another one now, and perhaps others here know that already.
+                Err(Error::Revoked) => {
+                    if self.index.compare_exchange(known, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                        remove(Entry(known));
+                    }
+                }
+                Err(_) if self.index.load(Ordering::Relaxed) != known => {}
+                made => return made.map_err(Failure::Transport),
+            }
+        }
+    }
 }
 
 /// The shape of a specification of portals, from the portal manager, for which this waits some time.

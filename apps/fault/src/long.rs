@@ -29,6 +29,9 @@ pub const ALL: &[Crime] = &[
     Crime::tried("wait-many", "as many threads as there can be wait for what one of them holds", || {
         elsewhere("--wait-many")
     }),
+    Crime::tried("shape-made", "the code of a portal that was not there is made", || {
+        server::shape("npciii>i").map(|_| "with others between its steps".into()).map_err(|error| error.to_string())
+    }),
 ];
 
 const MILLISECOND: u64 = 1_000_000;

@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `tables` portal tables that grow; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `tables` portal tables that grow; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -60,6 +60,12 @@ fn main(arguments: Arguments) {
     if chosen("order") {
         for line in order::lines() {
             let line = line.unwrap_or_else(|error| report("order", Err(error.text()), &mut failed));
+            let _ = Serial::new().write_str(&line);
+        }
+        let _ = op::machine_stop(Entry::SPECIAL, failed);
+    } else if chosen("shapes") {
+        for line in shapes::longest() {
+            let line = line.unwrap_or_else(|error| report("shapes", Err(error.text()), &mut failed));
             let _ = Serial::new().write_str(&line);
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);

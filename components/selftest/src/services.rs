@@ -160,7 +160,12 @@ fn shaped() -> Result<(), &'static str> {
     op::portal_new(Entry::OWN, service.entry(), 5, portal.entry(), 0).map_err(|error| error.text())?;
     hold(message::call_short(portal.entry(), [1, 2, 3]) == Ok(3_215), "another sum")?;
     drop(service);
-    hold(message::call_short(portal.entry(), [1, 2, 3]) == Err(abi::Error::Revoked), "it goes on")
+    hold(message::call_short(portal.entry(), [1, 2, 3]) == Err(abi::Error::Revoked), "it goes on")?;
+    // The portal manager is another one: what it gave us is gone.
+    proc().kill_domain(domain("names")?, Force::Gentle).map_err(say)?;
+    drop(server::short_service::<Adds>().map(Owned::new).map_err(say)?);
+    drop(server::short_service::<Adds>().map(Owned::new).map_err(say)?);
+    Ok(())
 }
 
 codes! {

@@ -1,12 +1,13 @@
 //! Shapes of portals: who has them made, how many there can be, and how long they last.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::MAX_TABLE_ENTRIES;
 use abi::rights::{self, Kind};
-use abi::{Control, Error, MAX_SHAPES, MESSAGE_BYTES, op as operations};
+use abi::{Control, Error, MAX_SHAPES, MESSAGE_BYTES, info, op as operations};
 use interface::{Code, Protocol, Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
@@ -111,6 +112,23 @@ fn places() -> Result<(), &'static str> {
         drop(made);
     }
     Ok(())
+}
+
+/// Has the longest code made, and what takes longest to read; tells after each how long interrupts were kept out until then.
+pub fn longest() -> impl Iterator<Item = Result<String, Error>> {
+    let tables = [
+        "npciii>i",
+        "npkox5>ox5",
+        "npx4x4x8>x4x4x8",
+        "npx4x3bx8>x4x3bx8",
+        "npttttttttb>ttttttttb",
+        "nptdibiitti>tgibt",
+    ];
+    tables.into_iter().map(|specification| {
+        drop(shape(specification)?);
+        let (counters, _) = op::record::<info::Counters>(Entry::SPECIAL, 0)?;
+        Ok(format!("{specification}: longest stretch without interrupts {}\n", counters.longest))
+    })
 }
 
 fn lasts() -> Result<(), &'static str> {

@@ -1,38 +1,39 @@
 //! Where machine code is written, and what it refers to.
 
 use crate::specification::Letters;
+use core::marker::PhantomData;
 
-/// Takes machine code. The instructions of each ISA are written to it.
-pub trait Sink {
-    /// Appends.
-    fn put(&mut self, more: &[u8]);
-    /// Where the next byte is going to stand.
-    fn here(&self) -> u64;
-    /// Writes over the byte that stands there.
-    fn patch(&mut self, at: u64, byte: u8);
-}
+/// Bytes that an instruction is written in at a time.
+const AT_ONCE: usize = size_of::<u64>();
+/// Parts that some code has at most.
+#[cfg(feature = "listing")]
+const MAX_PARTS: usize = 32;
 
-/// Code that is being written.
+/// Code that is being written, in the instructions of an ISA: the functions that it has for that.
 #[derive(Debug)]
-pub struct Code<'a> {
+pub struct Code<'a, Isa> {
     bytes: &'a mut [u8],
     length: usize,
+    effort: usize,
     /// Where the first byte is going to stand.
     pub base: u64,
+    isa: PhantomData<Isa>,
     /// Which part of the code begins where, for listings.
     #[cfg(feature = "listing")]
-    pub parts: std::vec::Vec<(usize, &'static str)>,
+    parts: ([(usize, &'static str); MAX_PARTS], usize),
 }
 
-impl<'a> Code<'a> {
+impl<'a, Isa> Code<'a, Isa> {
     /// Writes to `bytes`, which are going to stand at `base`.
-    pub fn new(bytes: &'a mut [u8], base: u64) -> Self {
+    pub const fn new(bytes: &'a mut [u8], base: u64) -> Self {
         Self {
             bytes,
             length: 0,
+            effort: 0,
             base,
+            isa: PhantomData,
             #[cfg(feature = "listing")]
-            parts: std::vec::Vec::new(),
+            parts: ([(0, ""); MAX_PARTS], 0),
         }
     }
     /// Goes on behind what was written by another one.
@@ -41,33 +42,58 @@ impl<'a> Code<'a> {
     }
     /// Here begins another part.
     #[inline(always)]
-    pub fn part(&mut self, what: &'static str) {
+    pub const fn part(&mut self, what: &'static str) {
         #[cfg(feature = "listing")]
-        self.parts.push((self.length, what));
+        {
+            self.parts.0[self.parts.1] = (self.length, what);
+            self.parts.1 += 1;
+        }
         let _ = what;
+    }
+    /// Where each part begins.
+    #[cfg(feature = "listing")]
+    pub fn parts(&self) -> &[(usize, &'static str)] {
+        &self.parts.0[..self.parts.1]
     }
     /// Bytes so far.
     pub const fn length(&self) -> usize {
         self.length
     }
+    /// How often something was written.
+    pub const fn effort(&self) -> usize {
+        self.effort
+    }
     /// Whether all of it was written.
     pub const fn fits(&self) -> bool {
-        self.length <= self.bytes.len()
+        self.length + AT_ONCE <= self.bytes.len()
     }
-}
-
-impl Sink for Code<'_> {
-    /// Bytes that do not fit are counted and not written.
-    fn put(&mut self, more: &[u8]) {
+    /// Where the next byte is going to stand.
+    pub(crate) const fn here(&self) -> u64 {
+        self.base + self.length as u64
+    }
+    /// Appends the lowest `count` bytes, 8 at most. Bytes that do not fit are counted and not written.
+    #[inline(never)]
+    pub(crate) const fn put(&mut self, bits: u64, count: usize) {
+        if let Some((_, rest)) = self.bytes.split_at_mut_checked(self.length)
+            && let Some(place) = rest.first_chunk_mut()
+        {
+            *place = bits.to_le_bytes();
+        }
+        (self.length, self.effort) = (self.length + count, self.effort + 1);
+    }
+    /// Forgets the last bytes.
+    pub(crate) const fn take_back(&mut self, count: usize) {
+        self.length -= count;
+    }
+    /// Appends.
+    pub(crate) fn append(&mut self, more: &[u8]) {
         if let Some(place) = self.bytes.get_mut(self.length..self.length + more.len()) {
             place.copy_from_slice(more);
         }
-        self.length += more.len();
+        (self.length, self.effort) = (self.length + more.len(), self.effort + 1);
     }
-    fn here(&self) -> u64 {
-        self.base + self.length as u64
-    }
-    fn patch(&mut self, at: u64, byte: u8) {
+    /// Writes over the byte that stands there.
+    pub(crate) fn patch(&mut self, at: u64, byte: u8) {
         if let Some(place) = self.bytes.get_mut((at - self.base) as usize) {
             *place = byte;
         }
@@ -122,7 +148,7 @@ pub struct Offsets {
     pub activation_pointer: i32,
 }
 
-/// Values that portal code writes, and where it goes on if it cannot do what it is for.
+/// What portal code has to know of the nucleus.
 #[derive(Clone, Copy, Debug)]
 pub struct Nucleus {
     /// Where things stand.
@@ -135,6 +161,11 @@ pub struct Nucleus {
     pub free: u8,
     /// A frame word (frame, state, depth in the high half) from this on: the chain is as long as it may be.
     pub deepest: u32,
+}
+
+/// Where portal code goes on if it cannot do what it is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Targets {
     /// The slow path of a call: the caller's activation has the registers that a function preserves, and where to go on; the words
     /// are the caller's.
     pub call_slowly: u64,
@@ -155,12 +186,52 @@ pub struct Nucleus {
     pub refuse_return: u64,
 }
 
-impl Nucleus {
+impl Targets {
     /// The slow path of a call with these letters.
     pub(crate) fn call_slow_path(&self, letters: &Letters) -> u64 {
         if letters.has_control() { self.call_slowly_with_control } else { self.call_slowly }
     }
 }
+
+/// Runs of instructions that are the same whatever is passed: they are written when the nucleus is built, and copied. Each has a number;
+/// `STARTS` is one more than there are.
+#[derive(Debug)]
+pub struct Runs<const BYTES: usize, const STARTS: usize> {
+    bytes: [u8; BYTES],
+    starts: [u16; STARTS],
+}
+
+impl<const BYTES: usize, const STARTS: usize> Runs<BYTES, STARTS> {
+    /// No instructions in any of them.
+    pub(crate) const NONE: Self = Self { bytes: [0; BYTES], starts: [0; STARTS] };
+
+    /// Writes one, behind those before it.
+    pub(crate) const fn begin<Isa>(&mut self, number: usize) -> Code<'_, Isa> {
+        Code::new(self.bytes.split_at_mut(self.starts[number] as usize).1, 0)
+    }
+    /// What was begun is so long.
+    pub(crate) const fn end(&mut self, number: usize, length: usize) {
+        let end = self.starts[number] as usize + length;
+        assert!(end + AT_ONCE <= BYTES);
+        self.starts[number + 1] = end as u16;
+    }
+    /// The instructions of so many, from this one on.
+    pub(crate) fn get(&self, number: usize, count: usize) -> &[u8] {
+        &self.bytes[self.starts[number] as usize..self.starts[number + count] as usize]
+    }
+}
+
+/// Names runs, in the order of their numbers.
+macro_rules! runs {
+    ($(#[$about:meta])* $($name:ident)*) => {
+        $(#[$about])*
+        #[derive(Clone, Copy)]
+        enum Run { $($name),* }
+        use Run::{$($name),*};
+        const SINGLES: [Run; [$($name),*].len()] = [$($name),*];
+    };
+}
+pub(crate) use runs;
 
 /// How far code is written: it can be written a step at a time, each of some twenty instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

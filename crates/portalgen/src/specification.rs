@@ -104,6 +104,29 @@ impl Letter {
             words => Self::Structure(words),
         }
     }
+    /// Its place among the kinds of which there is one at most.
+    #[inline(always)]
+    const fn kind(self) -> Option<usize> {
+        Some(match self {
+            Self::Word | Self::Structure(_) | Self::Time => return None,
+            Self::Constant => 0,
+            Self::Bytes => 1,
+            Self::Delegated => 2,
+            Self::Minted => 3,
+            Self::Badge => 4,
+            Self::Control => 5,
+        })
+    }
+    /// Of each of these groups there is one letter at most: those that count bytes, that name an entry, that are the constant.
+    const fn groups(self) -> u8 {
+        match self {
+            Self::Bytes => 1,
+            Self::Delegated | Self::Minted => 2,
+            Self::Control => 3,
+            Self::Constant | Self::Badge => 4,
+            _ => 0,
+        }
+    }
     /// Words that it takes.
     pub const fn words(self) -> usize {
         match self {
@@ -178,15 +201,34 @@ impl core::fmt::Display for Refusal {
 }
 
 /// The letters of a call, or of a return.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Letters {
+    /// All else follows from these.
     codes: [u8; MAX_LETTERS],
     count: u8,
     words: u8,
+    /// What there is one of at most: see [`Letter::groups`].
+    groups: u8,
+    /// The words that are time stamps, a bit for each.
+    times: u16,
+    /// The first word of the letter of each kind, and 1.
+    first: [u8; KINDS],
 }
 
+impl PartialEq for Letters {
+    #[inline(never)]
+    fn eq(&self, other: &Self) -> bool {
+        self.codes == other.codes
+    }
+}
+
+impl Eq for Letters {}
+
+/// Kinds of letters that [`Letters::find`] finds.
+const KINDS: usize = 6;
+
 impl Letters {
-    const NONE: Self = Self { codes: [0; MAX_LETTERS], count: 0, words: 0 };
+    const NONE: Self = Self { codes: [0; MAX_LETTERS], count: 0, words: 0, groups: 0, times: 0, first: [0; KINDS] };
 
     /// Each letter, with the number of its first word.
     pub fn iter(&self) -> impl Iterator<Item = (usize, Letter)> {
@@ -209,10 +251,21 @@ impl Letters {
     pub fn in_area(&self) -> usize {
         self.words() - self.in_registers()
     }
-    /// The first word of the first such letter.
-    #[inline(never)]
-    pub fn find(&self, letter: Letter) -> Option<usize> {
-        self.iter().find(|(_, other)| *other == letter).map(|(word, _)| word)
+    /// The first word of the letter of this kind.
+    #[inline(always)]
+    const fn find(&self, letter: Letter) -> Option<usize> {
+        match letter.kind() {
+            Some(kind) => (self.first[kind] as usize).checked_sub(1),
+            None => None,
+        }
+    }
+    /// The words that are time stamps, a bit for each.
+    pub const fn times(&self) -> u16 {
+        self.times
+    }
+    /// The word that is the constant of the entry.
+    pub const fn constant(&self) -> Option<usize> {
+        self.find(Letter::Constant)
     }
     /// The word with the number of bytes.
     pub fn bytes(&self) -> Option<usize> {
@@ -275,33 +328,29 @@ impl Letters {
         }
     }
 
+    #[inline]
     fn add(&mut self, letter: Letter) -> Result<(), Why> {
-        use Letter::{Badge, Bytes, Constant, Control, Delegated, Minted, Time};
-        let alike: &[Letter] = match letter {
-            Bytes => &[Bytes, Control],
-            Delegated | Minted => &[Delegated, Minted, Control],
-            Control => &[Bytes, Delegated, Minted, Control],
-            Constant | Badge => &[Constant, Badge],
-            _ => &[],
-        };
-        let has = |letter| self.find(letter).is_some();
-        if alike.iter().any(|other| has(*other)) {
+        if self.groups & letter.groups() != 0 {
             return Err(Why::Twice);
         }
-        let words = self.words() + letter.words();
+        let (first, words) = (self.words(), self.words() + letter.words());
         if words > MAX_WORDS {
             return Err(Why::TooManyWords);
         }
-        let is_or_has = |other| letter == other || has(other);
-        if is_or_has(Control) && (words > WORDS_WITH_CONTROL || is_or_has(Time)) {
+        let times = self.times | if letter == Letter::Time { 1 << first } else { 0 };
+        let has_control = letter == Letter::Control || self.has_control();
+        if has_control && (words > WORDS_WITH_CONTROL || times != 0) {
             return Err(Why::NotWithControl);
         }
         if words > REGISTER_WORDS && !matches!(letter, Letter::Word | Letter::Structure(_) | Letter::Badge) {
             return Err(Why::NotInArea);
         }
         *self.codes.get_mut(self.count as usize).ok_or(Why::TooLong)? = letter.code();
-        self.count += 1;
-        self.words = words as u8;
+        if let Some(kind) = letter.kind() {
+            self.first[kind] = first as u8 + 1;
+        }
+        (self.count, self.words) = (self.count + 1, words as u8);
+        (self.times, self.groups) = (times, self.groups | letter.groups());
         Ok(())
     }
 }
@@ -323,51 +372,9 @@ impl Specification {
 
     /// Reads a specification.
     pub fn parse(text: &[u8]) -> Result<Self, Refusal> {
-        let refuse = |at, why| Err(Refusal { at, why });
-        if text.len() > MAX_BYTES {
-            return refuse(MAX_BYTES, Why::TooLong);
-        }
-        match text.first() {
-            Some(b'n') => {}
-            Some(b's') => return refuse(0, Why::NotYet),
-            _ => return refuse(0, Why::NoStack),
-        }
-        let state = match text.get(1) {
-            Some(b'p') => State::Preserved,
-            Some(b'm') => State::Minimal,
-            _ => return refuse(1, Why::NoState),
-        };
-        let (mut call, mut result, mut returns) = (Letters::NONE, Letters::NONE, false);
-        let mut at = 2;
-        while let Some(byte) = text.get(at) {
-            let size = text.get(at + 1).filter(|digit| (b'1'..=b'8').contains(digit));
-            let letter = match byte {
-                b'>' if !returns => {
-                    (returns, at) = (true, at + 1);
-                    continue;
-                }
-                b'i' => Letter::Word,
-                b't' => Letter::Time,
-                b'b' => Letter::Bytes,
-                b'd' => Letter::Delegated,
-                b'g' => Letter::Minted,
-                b'c' | b'k' if returns => return refuse(at, Why::NotInReturn),
-                b'c' => Letter::Constant,
-                b'k' => Letter::Badge,
-                b'o' if state == State::Minimal => return refuse(at, Why::NotWithControl),
-                b'o' => Letter::Control,
-                b'x' => match size {
-                    Some(digit) => Letter::Structure(digit - b'0'),
-                    None => return refuse(at, Why::NoSize),
-                },
-                b'w' | b'r' | b'a' => return refuse(at, Why::NotYet),
-                _ => return refuse(at, Why::Unknown),
-            };
-            let list = if returns { &mut result } else { &mut call };
-            list.add(letter).map_err(|why| Refusal { at, why })?;
-            at += if *byte == b'x' { 2 } else { 1 };
-        }
-        Ok(Self { state, call, result })
+        let mut reading = Reading::NONE;
+        while !reading.go_on(text, text.len())? {}
+        Ok(reading.specification)
     }
 
     /// As it is written, padded with zeros.
@@ -400,5 +407,82 @@ impl Specification {
     /// Whether caller and callee must trust each other.
     pub fn needs_trust(&self) -> bool {
         self.state == State::Minimal
+    }
+}
+
+/// A specification of which some is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// What is read.
+    pub specification: Specification,
+    at: usize,
+    returns: bool,
+}
+
+impl Reading {
+    /// Nothing is read.
+    pub const NONE: Self = Self { specification: Specification::NONE, at: 0, returns: false };
+
+    /// Reads so many letters more, of the same text; true if that was all.
+    #[inline]
+    pub fn go_on(&mut self, text: &[u8], letters: usize) -> Result<bool, Refusal> {
+        if self.at == 0 {
+            self.specification.state = Self::begin(text)?;
+            self.at = 2;
+        }
+        for _ in 0..letters {
+            let Some(byte) = text.get(self.at) else { break };
+            if *byte == b'>' && !self.returns {
+                (self.returns, self.at) = (true, self.at + 1);
+                continue;
+            }
+            let bytes = self.letter(*byte, text.get(self.at + 1)).map_err(|why| Refusal { at: self.at, why })?;
+            self.at += bytes;
+        }
+        Ok(self.at >= text.len())
+    }
+
+    /// Reads what becomes of stack and registers.
+    fn begin(text: &[u8]) -> Result<State, Refusal> {
+        let refuse = |at, why| Err(Refusal { at, why });
+        if text.len() > MAX_BYTES {
+            return refuse(MAX_BYTES, Why::TooLong);
+        }
+        match text.first() {
+            Some(b'n') => {}
+            Some(b's') => return refuse(0, Why::NotYet),
+            _ => return refuse(0, Why::NoStack),
+        }
+        match text.get(1) {
+            Some(b'p') => Ok(State::Preserved),
+            Some(b'm') => Ok(State::Minimal),
+            _ => refuse(1, Why::NoState),
+        }
+    }
+
+    /// Reads a letter, and what follows it; gives how many bytes that were.
+    #[inline]
+    fn letter(&mut self, byte: u8, next: Option<&u8>) -> Result<usize, Why> {
+        let letter = match byte {
+            b'i' => Letter::Word,
+            b't' => Letter::Time,
+            b'b' => Letter::Bytes,
+            b'd' => Letter::Delegated,
+            b'g' => Letter::Minted,
+            b'c' | b'k' if self.returns => return Err(Why::NotInReturn),
+            b'c' => Letter::Constant,
+            b'k' => Letter::Badge,
+            b'o' if self.specification.state == State::Minimal => return Err(Why::NotWithControl),
+            b'o' => Letter::Control,
+            b'x' => match next {
+                Some(digit @ b'1'..=b'8') => Letter::Structure(digit - b'0'),
+                _ => return Err(Why::NoSize),
+            },
+            b'w' | b'r' | b'a' => return Err(Why::NotYet),
+            _ => return Err(Why::Unknown),
+        };
+        let list = if self.returns { &mut self.specification.result } else { &mut self.specification.call };
+        list.add(letter)?;
+        Ok(if byte == b'x' { 2 } else { 1 })
     }
 }

@@ -6,18 +6,20 @@ mod crossing;
 mod listing;
 
 use common::{CODE, CPU, End, Memory, OFFSETS, Registers, ZEROS};
-use portalgen::{Code, Extent, Specification, aarch64};
+use portalgen::aarch64::Generator;
+use portalgen::{Code, Extent, Specification};
 
 const WORDS: [usize; 9] = [0, 1, 2, 4, 5, 21, 22, 23, 24];
 const OTHERS: [usize; 13] = [3, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18];
 
+const GENERATOR: Generator = Generator::new(&common::NUCLEUS);
+
 fn write(specification: &Specification) -> (Vec<u8>, Extent, listing::Parts) {
-    assert!(aarch64::fits(&OFFSETS));
     let mut bytes = vec![0; 4096];
     let mut code = Code::new(&mut bytes, CODE);
-    let extent = aarch64::write(&mut code, specification, &common::NUCLEUS);
+    let extent = GENERATOR.write(&mut code, specification, &common::TARGETS);
     assert!(code.fits());
-    let parts = code.parts;
+    let parts = code.parts().to_vec();
     bytes.truncate(extent.length);
     (bytes, extent, parts)
 }

@@ -84,6 +84,20 @@ fn a_specification_is_told_as_it_was_written() {
     assert_eq!(&short[..4], b"nm>\0");
 }
 
+macro_rules! lengths {
+    ($isa:ident, $specification:ident, $room:ident) => {
+        let lengths = [$room, 4096].map(|room| {
+            let mut bytes = vec![0xaa; room];
+            let mut code = Code::new(&mut bytes, common::CODE);
+            let extent = $isa::Generator::new(&common::NUCLEUS).write(&mut code, &$specification, &common::TARGETS);
+            assert_eq!(code.fits(), extent.length + 8 <= room);
+            extent.length
+        });
+        prop_assert_eq!(lengths[0], lengths[1]);
+        prop_assert!(lengths[0] + 8 <= 1024, "{} bytes", lengths[0]);
+    };
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -98,17 +112,8 @@ proptest! {
             Err(Refusal { at, .. }) => prop_assert!(at < text.len()),
             Ok(specification) => {
                 // Where there is too little room nothing is written beyond it, and the length is the same.
-                for write in [x86_64::write, aarch64::write] {
-                    let lengths = [room, 4096].map(|room| {
-                        let mut bytes = vec![0xaa; room];
-                        let mut code = Code::new(&mut bytes, common::CODE);
-                        let extent = write(&mut code, &specification, &common::NUCLEUS);
-                        assert_eq!(code.fits(), extent.length <= room);
-                        extent.length
-                    });
-                    prop_assert_eq!(lengths[0], lengths[1]);
-                    prop_assert!(lengths[0] <= 1024, "{} bytes", lengths[0]);
-                }
+                lengths!(x86_64, specification, room);
+                lengths!(aarch64, specification, room);
             }
         }
     }

@@ -10,17 +10,20 @@ use iced_x86::{
     Code as Instruction, Decoder, DecoderOptions, Formatter, IntelFormatter, Mnemonic, OpKind, Register as R,
 };
 use iced_x86::{SymbolResolver, SymbolResult};
-use portalgen::{Code, Extent, Specification, x86_64};
+use portalgen::x86_64::Generator;
+use portalgen::{Code, Extent, Specification};
 
 const WORDS: [R; 9] = [R::RDI, R::RSI, R::RDX, R::R8, R::R9, R::R12, R::R13, R::R14, R::R15];
 const PRESERVED: [R; 6] = [R::RBX, R::RBP, R::R12, R::R13, R::R14, R::R15];
 
+const GENERATOR: Generator = Generator::new(&common::NUCLEUS);
+
 fn write(specification: &Specification) -> (Vec<u8>, Extent, listing::Parts) {
     let mut bytes = vec![0; 4096];
     let mut code = Code::new(&mut bytes, CODE);
-    let extent = x86_64::write(&mut code, specification, &common::NUCLEUS);
+    let extent = GENERATOR.write(&mut code, specification, &common::TARGETS);
     assert!(code.fits());
-    let parts = code.parts;
+    let parts = code.parts().to_vec();
     bytes.truncate(extent.length);
     (bytes, extent, parts)
 }

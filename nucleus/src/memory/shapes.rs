@@ -14,10 +14,14 @@ use crate::pointer::{Held, Ref};
 use abi::{Error, MAX_SHAPES, info};
 use core::cell::Cell;
 use core::mem::offset_of;
-use portalgen::{Code, Letters, Nucleus, Offsets, Progress, Specification};
+use portalgen::{Code, Letters, Nucleus, Offsets, Progress, Reading, Specification, Targets};
 
 /// Bytes of a place for the code of a shape.
 const PLACE: usize = 1024;
+/// How often something is written until there is a preemption point.
+const EFFORT: usize = 6;
+/// Letters that are read at a time.
+const LETTERS: usize = 8;
 /// Specifications of the shapes that are made at boot: that of services that name no shape (the badge, five words and a control word),
 /// and that of interfaces of words.
 const KNOWN: [&[u8]; 2] = [b"npkox5>ox5", b"npkix8>ix8"];
@@ -39,8 +43,8 @@ struct Shapes {
     maker: Cell<usize>,
     number: Cell<usize>,
     progress: Cell<Progress>,
-    /// The specification that it asked for.
-    asked: Cell<Specification>,
+    /// The specification that it asks for.
+    asked: Cell<Reading>,
 }
 
 static SHAPES: crate::pointer::Nucleus<Shapes> = crate::pointer::Nucleus::new(Shapes {
@@ -56,7 +60,7 @@ static SHAPES: crate::pointer::Nucleus<Shapes> = crate::pointer::Nucleus::new(Sh
     maker: Cell::new(0),
     number: Cell::new(0),
     progress: Cell::new(Progress::NONE),
-    asked: Cell::new(Specification::NONE),
+    asked: Cell::new(Reading::NONE),
 });
 
 unsafe extern "C" {
@@ -86,7 +90,8 @@ fn write_step(held: Held, number: usize, progress: &mut Progress) -> bool {
     let (base, place) = (address(number), &SHAPES.get(held).places[number]);
     own::write(held, base, PLACE, |bytes| {
         let mut code = Code::new(bytes, base as u64).go_on(progress.extent.length);
-        portals::write_step(&mut code, &place.specification.get(), &nucleus(), progress);
+        let (specification, targets) = (place.specification.get(), targets());
+        while !GENERATOR.write_step(&mut code, &specification, &targets, progress) && code.effort() < EFFORT {}
         // A test of the generator has the longest.
         assert!(code.fits());
     });
@@ -105,13 +110,26 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     let held = maker.held();
     let shapes = SHAPES.get(held);
     if maker.progress.get() == 0 || shapes.maker.get() != maker.address() {
-        begin(maker, text)?;
-        return Err(Stop::Repeat);
+        // What somebody else was having made is forgotten.
+        shapes.asked.set(Reading::NONE);
+        shapes.maker.set(maker.address());
+        maker.progress.set(BEGUN);
     }
-    if maker.progress.get() == BEGUN {
-        find(held)?;
-        maker.progress.set(FOUND);
-        return Err(Stop::Repeat);
+    match maker.progress.get() {
+        BEGUN => {
+            let mut reading = shapes.asked.get();
+            if reading.go_on(text, LETTERS).map_err(|_| Error::BadArgument)? {
+                maker.progress.set(READ);
+            }
+            shapes.asked.set(reading);
+            return Err(Stop::Repeat);
+        }
+        READ => {
+            find(held)?;
+            maker.progress.set(FOUND);
+            return Err(Stop::Repeat);
+        }
+        _ => {}
     }
     let (number, mut progress) = (shapes.number.get(), shapes.progress.get());
     if progress.is_done() {
@@ -122,38 +140,21 @@ pub fn make_step(maker: Ref<Activation>, text: &[u8]) -> Result<usize, Stop> {
     Err(Stop::Repeat)
 }
 
-/// How far [`make_step`] is: it is known what is asked for, and where that stands.
+/// How far [`make_step`] is: somebody asks for a shape, it is known what for, and where that stands.
 const BEGUN: u64 = 1;
-const FOUND: u64 = 2;
+const READ: u64 = 2;
+const FOUND: u64 = 3;
 
-/// From here on the shape is made for `maker`; what somebody else was having made is forgotten.
-fn begin(maker: Ref<Activation>, text: &[u8]) -> Result<(), Error> {
-    let shapes = SHAPES.get(maker.held());
-    // Not parsed: that alone takes longer than interrupts may be off.
-    if let Some(number) = KNOWN.iter().position(|known| *known == text) {
-        shapes.number.set(number);
-        shapes.progress.set(Progress::DONE);
-        shapes.maker.set(maker.address());
-        maker.progress.set(FOUND);
-        return Ok(());
-    }
-    let specification = Specification::parse(text).map_err(|_| Error::BadArgument)?;
+/// The place where the shape that is asked for stands, or is going to.
+fn find(held: Held) -> Result<(), Error> {
+    let shapes = SHAPES.get(held);
+    let specification = shapes.asked.get().specification;
     // Where there is a control word the slow path goes by that: there is one such shape.
     let [call, result] = [specification.call, specification.result].map(|letters| letters.has_control());
     let is_other = (call || result) && shapes.places[0].specification.get() != specification;
     if specification.needs_trust() || is_other {
         return Err(Error::BadArgument);
     }
-    shapes.asked.set(specification);
-    shapes.maker.set(maker.address());
-    maker.progress.set(BEGUN);
-    Ok(())
-}
-
-/// The place where the shape that is asked for stands, or is going to.
-fn find(held: Held) -> Result<(), Error> {
-    let shapes = SHAPES.get(held);
-    let specification = shapes.asked.get();
     let mut found = None;
     for (number, place) in shapes.places.iter().enumerate() {
         if place.uses.get() == 0 {
@@ -265,15 +266,18 @@ pub fn code(held: Held, number: usize, byte: usize) -> Option<info::Code> {
     Some(info::Code { bytes })
 }
 
-/// What portal code has to know.
-fn nucleus() -> Nucleus {
+static GENERATOR: portals::Generator = portals::Generator::new(&Nucleus {
+    offsets: OFFSETS,
+    calling: Saved::Call as u16 | (State::Calling as u16) << 8,
+    top: State::Top as u8,
+    free: State::Free as u8,
+    deepest: (abi::MAX_DEPTH as u32 - 1) << 16,
+});
+
+/// Where portal code goes on that cannot make a crossing.
+fn targets() -> Targets {
     let address = |code: unsafe extern "C" fn()| code as *const () as u64;
-    Nucleus {
-        offsets: OFFSETS,
-        calling: Saved::Call as u16 | (State::Calling as u16) << 8,
-        top: State::Top as u8,
-        free: State::Free as u8,
-        deepest: (abi::MAX_DEPTH as u32 - 1) << 16,
+    Targets {
         call_slowly: address(assembly::portal_call_slowly),
         call_slowly_with_control: address(assembly::portal_call_with_control),
         return_slowly: address(assembly::portal_return_slowly),

@@ -1,6 +1,2 @@
-use portalgen::{Code, Nucleus, Progress, Specification};
-
-/// Writes some of the code of a portal; true if that was all.
-pub fn write_step(_: &mut Code<'_>, _: &Specification, _: &Nucleus, _: &mut Progress) -> bool {
-    unimplemented!()
-}
+/// A port has a module of its own in `portalgen`.
+pub use portalgen::x86_64::Generator;

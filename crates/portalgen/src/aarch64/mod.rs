@@ -7,10 +7,12 @@
 
 mod encode;
 
-use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Sink};
-use crate::specification::{Letter, Letters, REGISTER_WORDS, Specification, State};
+pub use encode::AArch64;
+
+use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
+use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
 use abi::MESSAGE_BYTES;
-use encode::{If, Instructions, SP, System, X, ZERO};
+use encode::{If, SP, System, X, ZERO};
 
 /// Registers of the words, in their order.
 const WORDS: [X; REGISTER_WORDS] = [X(0), X(1), X(2), X(4), X(5), X(21), X(22), X(23), X(24)];
@@ -24,37 +26,239 @@ const CONTROL: X = X(3);
 const STATUS: X = X(8);
 /// The CPU's block.
 const CPU: X = X(16);
+/// The registers of so many words.
+const PASSED: [u32; REGISTER_WORDS + 1] = {
+    let (mut passed, mut words) = ([0; REGISTER_WORDS + 1], 0);
+    while words < REGISTER_WORDS {
+        passed[words + 1] = passed[words] | bit(WORDS[words]);
+        words += 1;
+    }
+    passed
+};
+/// Registers that have nothing for the other side unless something is passed in them: those that a system call destroys.
+const CLEARED: u32 = (1 << 19) - 1;
 
-/// Writes call and return of a specification.
-pub fn write(code: &mut Code<'_>, specification: &Specification, nucleus: &Nucleus) -> Extent {
-    let mut progress = Progress::NONE;
-    while !write_step(code, specification, nucleus, &mut progress) {}
-    progress.extent
+/// A register in a set of them.
+const fn bit(register: X) -> u32 {
+    1 << register.0
 }
 
-/// Writes some of call and return; true if that was all. The code stands where that of the steps before ends.
-#[inline(never)]
-pub fn write_step(
-    code: &mut Code<'_>,
-    specification: &Specification,
-    nucleus: &Nucleus,
-    progress: &mut Progress,
-) -> bool {
-    let (letters, slowly, refuse) = match progress.is_call {
-        true => (&specification.call, nucleus.call_slow_path(&specification.call), nucleus.refuse_call),
-        false => (&specification.result, nucleus.return_slowly, nucleus.refuse_return),
-    };
-    let half = Half { letters, state: specification.state, at: &nucleus.offsets };
-    if progress.step == 0 {
-        half.write_jumps(code, slowly, refuse);
-        *(if progress.is_call { &mut progress.extent.call } else { &mut progress.extent.back }) = code.length();
+runs! {
+    /// Instructions that no specification changes. They are written when the nucleus is built, and copied when a portal is made.
+    Keep Save Flow Pool Chain Take Count CopyPairs CopyBytes EnterCallee Stack Special Free Up EnterCaller Back
+}
+const BYTES: usize = 480;
+
+/// What registers have in a call, and in a return.
+const CALLER: X = X(15);
+const ACTIVATION: X = X(12);
+const CALLEE: X = X(14);
+const RETURNS: X = X(15);
+const RETURNS_TO: X = X(14);
+/// When bytes are copied.
+const SOURCE: X = X(9);
+const TARGET: X = X(10);
+const ONE: X = X(6);
+const OTHER: X = X(7);
+const COPIES: X = X(11);
+/// Bytes of the instructions that copy two words.
+const PAIR_COPY: usize = 8;
+
+const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
+    let at = &nucleus.offsets;
+    let [next, crossings, frame, share, domain, thread] = [X(10), X(9), X(10), X(13), X(17), X(18)];
+    let [leaves, back_in] = [X(13), X(12)];
+    match run {
+        Keep => {
+            code.load(CALLER, CPU, at.cpu_activation);
+            code.read(X(9), System::Link);
+            code.read(X(10), System::Stack);
+            code.store_pair(X(9), X(10), CALLER, at.activation_pc);
+            code.read(X(9), System::Pointer);
+            code.store(X(9), CALLER, at.activation_pointer);
+        }
+        Save => {
+            let mut pair = 0;
+            while pair < PRESERVED.len() {
+                let first = PRESERVED[pair];
+                code.store_pair(X(first), X(first + 1), CALLER, at.activation_preserved[pair]);
+                pair += 1;
+            }
+        }
+        Flow => {
+            code.load(CALLEE, STATUS, at.entry_object);
+            code.load_pair(domain, thread, CPU, at.cpu_domain);
+            code.load(X(13), domain, at.domain_as_caller);
+            code.load(X(12), CALLEE, at.domain_as_callee);
+            code.or(X(13), X(13), X(12));
+            code.load(X(12), STATUS, at.entry_pairs);
+            code.compare(X(13), X(12));
+        }
+        Pool => {
+            code.load(share, CPU, at.cpu_share);
+            code.load_sum(ACTIVATION, CALLEE, share);
+        }
+        Chain => {
+            code.load32(frame, CALLER, at.activation_frame);
+            code.compare_pages32(frame, nucleus.deepest >> 12);
+        }
+        Take => {
+            code.store_pair(CALLER, thread, ACTIVATION, at.activation_caller);
+            code.add_pages32(frame, frame, 1 << 4);
+            code.store_release32(frame, ACTIVATION);
+            code.load(next, ACTIVATION, at.activation_next);
+            code.store_sum(next, CALLEE, share);
+            code.set(X(10), nucleus.calling as u32);
+            code.store16(X(10), CALLER, at.activation_frame);
+            code.store(ACTIVATION, CALLER, at.activation_callee);
+            code.store_release(ACTIVATION, thread);
+        }
+        Count => {
+            code.store(X(10), ACTIVATION, at.activation_back);
+            code.add(X(10), domain, share);
+            code.load(crossings, X(10), at.share_crossings);
+            code.add_value(crossings, crossings, 1);
+            code.store(crossings, X(10), at.share_crossings);
+        }
+        CopyPairs => copy_pairs(code, (MAX_WORDS - REGISTER_WORDS) / 2),
+        CopyBytes => write_copy(code),
+        EnterCallee => enter(code, ACTIVATION, CALLEE, [X(13), X(17)], at),
+        Stack => {
+            code.load(X(9), ACTIVATION, at.activation_stack);
+            code.write(System::Link, X(10));
+            code.write(System::Stack, X(9));
+            code.write(System::Flags, ZERO);
+            code.write(System::Pointer, ZERO);
+            code.load(AREA, ACTIVATION, at.activation_message);
+        }
+        Special => {
+            code.load_pair(leaves, thread, CPU, at.cpu_domain);
+            code.load(RETURNS_TO, RETURNS, at.activation_caller);
+            code.load(back_in, RETURNS_TO, at.activation_domain);
+            code.load8(X(11), back_in, at.domain_slow);
+            code.load8(X(10), leaves, at.domain_slow);
+            code.or(X(11), X(11), X(10));
+        }
+        Free => {
+            code.load(X(11), CPU, at.cpu_share);
+            code.load_sum(X(10), leaves, X(11));
+            code.store(X(10), RETURNS, at.activation_next);
+            code.store_sum(RETURNS, leaves, X(11));
+            code.store8(ZERO, RETURNS, at.activation_state);
+        }
+        Up => {
+            code.set(X(10), nucleus.top as u32);
+            code.store8(X(10), RETURNS_TO, at.activation_state);
+            code.store(RETURNS_TO, thread, at.thread_top);
+        }
+        EnterCaller => enter(code, RETURNS_TO, back_in, [X(10), X(11)], at),
+        Back => {
+            code.load_pair(X(9), X(10), RETURNS_TO, at.activation_pc);
+            code.write(System::Link, X(9));
+            code.write(System::Stack, X(10));
+            code.load(X(9), RETURNS_TO, at.activation_pointer);
+            code.write(System::Pointer, X(9));
+            code.write(System::Flags, ZERO);
+        }
     }
-    let (call, back) = (code.base + progress.extent.call as u64, code.base + progress.extent.back as u64);
-    let is_last = match progress.is_call {
-        true => half.write_call(code, nucleus, half.jumps_before(call), back, progress.step),
-        false => half.write_return(code, nucleus, half.jumps_before(back), progress.step),
-    };
-    progress.end_step(is_last, code.length())
+}
+
+/// The activation's domain is the running one.
+const fn enter(code: &mut Code<'_, AArch64>, activation: X, domain: X, [table, limit]: [X; 2], at: &Offsets) {
+    code.load_pair(table, limit, domain, at.domain_table);
+    code.store_pair(activation, table, CPU, at.cpu_activation);
+    code.store(limit, CPU, at.cpu_limit);
+    code.store_release(domain, CPU);
+    code.load(table, domain, at.domain_root);
+    code.write(System::Root, table);
+}
+
+/// Copies words, so many as [`COPIES`] has eighths.
+const fn write_copy(code: &mut Code<'_, AArch64>) {
+    let rest = X(17);
+    code.shift_right(COPIES, COPIES, 3);
+    code.subtract(rest, COPIES, 8);
+    let over = code.here() + 4 * 11;
+    code.jump_if(If::Below, over);
+    let again = code.here();
+    copy_pairs(code, 4);
+    code.subtract(rest, rest, 8);
+    code.jump_if(If::AboveOrEqual, again);
+    code.skip_if_clear(COPIES, 2, 4);
+    copy_pairs(code, 2);
+    code.skip_if_clear(COPIES, 1, 2);
+    copy_pairs(code, 1);
+    code.skip_if_clear(COPIES, 0, 2);
+    copy_word(code);
+}
+
+const fn copy_pairs(code: &mut Code<'_, AArch64>, count: usize) {
+    let mut pair = 0;
+    while pair < count {
+        code.take_pair(ONE, OTHER, SOURCE);
+        code.give_pair(ONE, OTHER, TARGET);
+        pair += 1;
+    }
+}
+
+const fn copy_word(code: &mut Code<'_, AArch64>) {
+    code.load(ONE, SOURCE, 0);
+    code.store(ONE, TARGET, 0);
+}
+
+/// Writes portals of a nucleus.
+#[derive(Debug)]
+pub struct Generator {
+    at: Offsets,
+    runs: Runs<BYTES, { SINGLES.len() + 1 }>,
+}
+
+impl Generator {
+    /// For this one.
+    pub const fn new(nucleus: &Nucleus) -> Self {
+        assert!(fits(&nucleus.offsets), "pairs do not stand behind each other");
+        let (mut runs, mut number) = (Runs::NONE, 0);
+        while number < SINGLES.len() {
+            let mut code = runs.begin(number);
+            write_run(&mut code, SINGLES[number], nucleus);
+            let length = code.length();
+            runs.end(number, length);
+            number += 1;
+        }
+        Self { at: nucleus.offsets, runs }
+    }
+
+    /// Writes call and return of a specification.
+    pub fn write(&self, code: &mut Code<'_, AArch64>, specification: &Specification, targets: &Targets) -> Extent {
+        let mut progress = Progress::NONE;
+        while !self.write_step(code, specification, targets, &mut progress) {}
+        progress.extent
+    }
+
+    /// Writes some of call and return; true if that was all. The code stands where that of the steps before ends.
+    pub fn write_step(
+        &self,
+        code: &mut Code<'_, AArch64>,
+        specification: &Specification,
+        targets: &Targets,
+        progress: &mut Progress,
+    ) -> bool {
+        let (letters, slowly, refuse) = match progress.is_call {
+            true => (&specification.call, targets.call_slow_path(&specification.call), targets.refuse_call),
+            false => (&specification.result, targets.return_slowly, targets.refuse_return),
+        };
+        let half = Half::new(self, letters, specification.state);
+        if progress.step == 0 {
+            half.write_jumps(code, slowly, refuse);
+            *(if progress.is_call { &mut progress.extent.call } else { &mut progress.extent.back }) = code.length();
+        }
+        let (call, back) = (code.base + progress.extent.call as u64, code.base + progress.extent.back as u64);
+        let is_last = match progress.is_call {
+            true => half.write_call(code, half.jumps_before(call), back, progress.step),
+            false => half.write_return(code, half.jumps_before(back), progress.step),
+        };
+        progress.end_step(is_last, code.length())
+    }
 }
 
 /// Jumps to the nucleus, which is too far for those with a condition.
@@ -69,11 +273,24 @@ struct Half<'a> {
     letters: &'a Letters,
     state: State,
     at: &'a Offsets,
+    runs: &'a Runs<BYTES, { SINGLES.len() + 1 }>,
+    /// The registers that have a word for the other side, a bit for each.
+    passed: u32,
 }
 
-impl Half<'_> {
+impl<'a> Half<'a> {
+    fn new(generator: &'a Generator, letters: &'a Letters, state: State) -> Self {
+        let words = PASSED[letters.in_registers()];
+        let control = if letters.has_control() { bit(CONTROL) } else { 0 };
+        let passed = words | control;
+        Self { letters, state, at: &generator.at, runs: &generator.runs, passed }
+    }
+    /// Writes instructions that are the same for other specifications.
+    fn run(&self, code: &mut Code<'_, AArch64>, run: Run) {
+        code.append(self.runs.get(run as usize, 1));
+    }
     /// Writes the jumps before the half.
-    fn write_jumps(&self, code: &mut Code<'_>, slowly: u64, refuse: u64) {
+    fn write_jumps(&self, code: &mut Code<'_, AArch64>, slowly: u64, refuse: u64) {
         code.part("jumps to the nucleus");
         code.jump(slowly);
         if self.letters.bytes().is_some() {
@@ -89,7 +306,7 @@ impl Half<'_> {
     }
     /// Whether a register has a word for the other side.
     fn passes(&self, register: X) -> bool {
-        WORDS[..self.letters.in_registers()].contains(&register) || register == CONTROL && self.letters.has_control()
+        self.passed >> register.0 & 1 != 0
     }
     /// The register that says how many bytes of the message area go along.
     fn count(&self) -> Option<X> {
@@ -101,164 +318,111 @@ impl Half<'_> {
 
     /// Writes a step of a call; true if it was the last.
     #[inline(never)]
-    fn write_call(&self, code: &mut Code<'_>, nucleus: &Nucleus, jumps: Jumps, back: u64, step: u8) -> bool {
-        let at = self.at;
-        let [next, crossings, frame, share, activation, callee, caller, domain, thread] =
-            [X(10), X(9), X(10), X(13), X(12), X(14), X(15), X(17), X(18)];
+    fn write_call(&self, code: &mut Code<'_, AArch64>, jumps: Jumps, back: u64, step: u8) -> bool {
         match step {
             0 => {
                 self.check_length(code, jumps.refuse);
 
                 code.part("the caller's activation keeps where it goes on, and its registers");
-                code.load(caller, CPU, at.cpu_activation);
-                code.read(X(9), System::Link);
-                code.read(X(10), System::Stack);
-                code.store_pair(X(9), X(10), caller, at.activation_pc);
-                code.read(X(9), System::Pointer);
-                code.store(X(9), caller, at.activation_pointer);
+                self.run(code, Keep);
                 if self.state == State::Preserved {
-                    for (first, field) in PRESERVED.into_iter().zip(at.activation_preserved) {
-                        code.store_pair(X(first), X(first + 1), caller, field);
-                    }
+                    self.run(code, Save);
                 }
                 self.check_entry(code, jumps.slowly);
             }
             1 => {
                 code.part("the flow is allowed, both domains live, and nothing is special about them");
-                code.load(callee, STATUS, at.entry_object);
-                code.load_pair(domain, thread, CPU, at.cpu_domain);
-                code.load(X(13), domain, at.domain_as_caller);
-                code.load(X(12), callee, at.domain_as_callee);
-                code.or(X(13), X(13), X(12));
-                code.load(X(12), STATUS, at.entry_pairs);
-                code.compare(X(13), X(12));
+                self.run(code, Flow);
                 code.jump_if(If::NotEqual, jumps.slowly);
 
                 code.part("an activation of the callee is free on this CPU");
-                code.load(share, CPU, at.cpu_share);
-                code.load_sum(activation, callee, share);
-                code.jump_if_zero(activation, jumps.slowly);
+                self.run(code, Pool);
+                code.jump_if_zero(ACTIVATION, jumps.slowly);
 
                 code.part("the chain may be longer");
-                code.load32(frame, caller, at.activation_frame);
-                code.compare_pages32(frame, nucleus.deepest >> 12);
+                self.run(code, Chain);
                 code.jump_if(If::AboveOrEqual, jumps.slowly);
             }
             2 => {
                 code.part("nothing refuses from here on: it is the top of the chain; other CPUs see caller and thread before they see that");
-                code.store_pair(caller, thread, activation, at.activation_caller);
-                code.add_pages32(frame, frame, 1 << 4);
-                code.store_release32(frame, activation);
-                code.load(next, activation, at.activation_next);
-                code.store_sum(next, callee, share);
-                code.set(X(10), nucleus.calling.into());
-                code.store16(X(10), caller, at.activation_frame);
-                code.store(activation, caller, at.activation_callee);
-                code.store_release(activation, thread);
+                self.run(code, Take);
                 code.address_of(X(10), back);
-                code.store(X(10), activation, at.activation_back);
-                code.add(X(10), domain, share);
-                code.load(crossings, X(10), at.share_crossings);
-                code.add_value(crossings, crossings, 1);
-                code.store(crossings, X(10), at.share_crossings);
+                self.run(code, Count);
             }
-            3 => {
-                self.copy_message(code, caller, activation);
-
-                code.part("what the entry says; whoever empties it relies on our being in the caller until now");
-                let constant = self.letters.find(Letter::Constant).map(|word| WORDS[word]);
-                match constant.or(self.letters.has_badge().then_some(STATUS)) {
-                    Some(register) => code.load_pair(X(10), register, STATUS, at.entry_word0),
-                    None => code.load(X(10), STATUS, at.entry_word0),
-                }
-            }
+            3 => self.copy_message(code, CALLER, ACTIVATION),
             4 => {
+                code.part("what the entry says; whoever empties it relies on our being in the caller until now");
+                let constant = self.letters.constant().map(|word| WORDS[word]);
+                match constant.or(self.letters.has_badge().then_some(STATUS)) {
+                    Some(register) => code.load_pair(X(10), register, STATUS, self.at.entry_word0),
+                    None => code.load(X(10), STATUS, self.at.entry_word0),
+                }
+
                 code.part("the CPU is in the callee");
-                self.enter(code, activation, callee, [X(13), X(17)]);
+                self.run(code, EnterCallee);
             }
-            _ => {
+            5 => {
                 code.part("the callee gets its stack and the words, and nothing else");
-                code.load(X(9), activation, at.activation_stack);
-                code.write(System::Link, X(10));
-                code.write(System::Stack, X(9));
-                code.write(System::Flags, ZERO);
-                code.write(System::Pointer, ZERO);
-                code.load(AREA, activation, at.activation_message);
-                self.put_time(code);
-                let clears_preserved = self.state == State::Preserved;
-                self.clear(code, !self.letters.has_badge(), clears_preserved, true);
+                self.run(code, Stack);
+            }
+            6 => self.put_time(code),
+            _ => {
+                let kept = bit(AREA) | if self.letters.has_badge() { bit(STATUS) } else { 0 };
+                let preserved = if self.state == State::Preserved { !CLEARED & !bit(ZERO) } else { 0 };
+                self.clear(code, (CLEARED | preserved) & !kept);
                 code.leave();
             }
         }
-        step >= 5
+        step >= 7
     }
 
     /// Writes a step of a return; true if it was the last.
     #[inline(never)]
-    fn write_return(&self, code: &mut Code<'_>, nucleus: &Nucleus, jumps: Jumps, step: u8) -> bool {
-        let at = self.at;
-        let [activation, caller, domain, thread, back_in] = [X(15), X(14), X(13), X(18), X(12)];
+    fn write_return(&self, code: &mut Code<'_, AArch64>, jumps: Jumps, step: u8) -> bool {
         match step {
             0 => {
                 self.check_length(code, jumps.refuse);
                 self.check_entry(code, jumps.slowly);
 
                 code.part("nothing became special about the two domains, and nobody waits for the activation");
-                code.load_pair(domain, thread, CPU, at.cpu_domain);
-                code.load(caller, activation, at.activation_caller);
-                code.load(back_in, caller, at.activation_domain);
-                code.load8(X(11), back_in, at.domain_slow);
-                code.load8(X(10), domain, at.domain_slow);
-                code.or(X(11), X(11), X(10));
+                self.run(code, Special);
                 code.jump_unless_zero(X(11), jumps.slowly);
             }
-            1 => {
-                self.copy_message(code, activation, caller);
-            }
+            1 => self.copy_message(code, RETURNS, RETURNS_TO),
             2 => {
                 code.part("the activation is free");
-                code.load(X(11), CPU, at.cpu_share);
-                code.load_sum(X(10), domain, X(11));
-                code.store(X(10), activation, at.activation_next);
-                code.store_sum(activation, domain, X(11));
-                code.store8(ZERO, activation, at.activation_state);
+                self.run(code, Free);
 
                 code.part("its caller is the top of the chain again");
-                code.set(X(10), nucleus.top.into());
-                code.store8(X(10), caller, at.activation_state);
-                code.store(caller, thread, at.thread_top);
+                self.run(code, Up);
+
+                code.part("the CPU is in the caller");
+                self.run(code, EnterCaller);
             }
             3 => {
-                code.part("the CPU is in the caller");
-                self.enter(code, caller, back_in, [X(10), X(11)]);
-            }
-            _ => {
                 code.part("the caller gets its registers and the results, and nothing else");
-                code.load_pair(X(9), X(10), caller, at.activation_pc);
-                code.write(System::Link, X(9));
-                code.write(System::Stack, X(10));
-                code.load(X(9), caller, at.activation_pointer);
-                code.write(System::Pointer, X(9));
-                code.write(System::Flags, ZERO);
+                self.run(code, Back);
                 if self.state == State::Preserved {
-                    for (first, field) in PRESERVED.into_iter().zip(at.activation_preserved) {
+                    for (first, field) in PRESERVED.into_iter().zip(self.at.activation_preserved) {
                         match [X(first), X(first + 1)].map(|register| self.passes(register)) {
-                            [false, false] => code.load_pair(X(first), X(first + 1), caller, field),
-                            [true, false] => code.load(X(first + 1), caller, field + 8),
+                            [false, false] => code.load_pair(X(first), X(first + 1), RETURNS_TO, field),
+                            [true, false] => code.load(X(first + 1), RETURNS_TO, field + 8),
                             _ => {}
                         }
                     }
                 }
-                self.put_time(code);
-                self.clear(code, true, false, false);
+            }
+            4 => self.put_time(code),
+            _ => {
+                self.clear(code, CLEARED);
                 code.leave();
             }
         }
-        step >= 4
+        step >= 5
     }
 
     /// Refuses more bytes than a message area has.
-    fn check_length(&self, code: &mut Code<'_>, refuse: u64) {
+    fn check_length(&self, code: &mut Code<'_, AArch64>, refuse: u64) {
         let Some(word) = self.letters.bytes() else { return };
         code.part("no more bytes than a message area has");
         code.set(X(9), (MESSAGE_BYTES - 8 * self.letters.in_area()) as u32);
@@ -266,7 +430,7 @@ impl Half<'_> {
         code.jump_if(If::Above, refuse);
     }
     /// The nucleus copies entries, and does whatever else than bytes a control word asks for.
-    fn check_entry(&self, code: &mut Code<'_>, slowly: u64) {
+    fn check_entry(&self, code: &mut Code<'_, AArch64>, slowly: u64) {
         if self.letters.has_control() {
             code.part("the control word asks for bytes only");
             code.compare_pages(CONTROL, MESSAGE_BYTES as u32 >> 12);
@@ -278,92 +442,55 @@ impl Half<'_> {
     }
 
     /// Copies what goes along in the message area of the activation `from`; changes x6, x7, x9 to x11 and x17.
-    fn copy_message(&self, code: &mut Code<'_>, from: X, to: X) {
+    fn copy_message(&self, code: &mut Code<'_, AArch64>, from: X, to: X) {
         let (words, bytes, at) = (self.letters.in_area(), self.count(), self.at);
         if words == 0 && bytes.is_none() {
             return;
         }
-        let [source, target, one, other, count, rest] = [X(9), X(10), X(6), X(7), X(11), X(17)];
         code.part("words and bytes of the message area");
         if self.letters.has_control() {
             let copying = 27;
             code.jump_if_zero(CONTROL, code.here() + 4 * (1 + copying));
         }
-        code.load(source, from, at.activation_area);
-        code.load(target, to, at.activation_area);
-        let pairs = |code: &mut Code<'_>, count| {
-            for _ in 0..count {
-                code.take_pair(one, other, source);
-                code.give_pair(one, other, target);
-            }
-        };
-        pairs(code, words / 2);
+        code.load(SOURCE, from, at.activation_area);
+        code.load(TARGET, to, at.activation_area);
+        code.append(&self.runs.get(CopyPairs as usize, 1)[..PAIR_COPY * (words / 2)]);
         if !words.is_multiple_of(2) {
-            code.load(one, source, 0);
-            code.store(one, target, 0);
+            copy_word(code);
         }
         let Some(length) = bytes else { return };
         if !words.is_multiple_of(2) {
-            code.add_value(source, source, 8);
-            code.add_value(target, target, 8);
+            code.add_value(SOURCE, SOURCE, 8);
+            code.add_value(TARGET, TARGET, 8);
         }
-        code.add_value(count, length, 7);
-        code.shift_right(count, count, 3);
-        code.subtract(rest, count, 8);
-        let over = code.here() + 4 * 11;
-        code.jump_if(If::Below, over);
-        let again = code.here();
-        pairs(code, 4);
-        code.subtract(rest, rest, 8);
-        code.jump_if(If::AboveOrEqual, again);
-        code.skip_if_clear(count, 2, 4);
-        pairs(code, 2);
-        code.skip_if_clear(count, 1, 2);
-        pairs(code, 1);
-        code.skip_if_clear(count, 0, 2);
-        code.load(one, source, 0);
-        code.store(one, target, 0);
-    }
-
-    /// The activation's domain is the running one.
-    fn enter(&self, code: &mut Code<'_>, activation: X, domain: X, [table, limit]: [X; 2]) {
-        let at = self.at;
-        code.load_pair(table, limit, domain, at.domain_table);
-        code.store_pair(activation, table, CPU, at.cpu_activation);
-        code.store(limit, CPU, at.cpu_limit);
-        code.store_release(domain, CPU);
-        code.load(table, domain, at.domain_root);
-        code.write(System::Root, table);
+        code.add_value(COPIES, length, 7);
+        self.run(code, CopyBytes);
     }
 
     /// Puts the time stamp where it is asked for.
-    fn put_time(&self, code: &mut Code<'_>) {
-        for (word, _) in self.letters.iter().filter(|(_, letter)| *letter == Letter::Time) {
-            code.part("the time stamp");
-            code.read(WORDS[word], System::Count);
+    fn put_time(&self, code: &mut Code<'_, AArch64>) {
+        for (word, register) in WORDS.into_iter().enumerate() {
+            if self.letters.times() >> word & 1 != 0 {
+                code.part("the time stamp");
+                code.read(register, System::Count);
+            }
         }
     }
 
-    /// Clears the registers in which nothing is passed, two at a time with the zeros above the stack.
-    fn clear(&self, code: &mut Code<'_>, status: bool, preserved: bool, keeps_area: bool) {
-        let last = if preserved { 30 } else { 18 };
-        let is_clear = |register: &u32| match X(*register) {
-            STATUS => status,
-            AREA if keeps_area => false,
-            register => !self.passes(register),
+    /// Clears those of these registers that pass nothing, two at a time with the zeros above the stack.
+    fn clear(&self, code: &mut Code<'_, AArch64>, registers: u32) {
+        let badge = self.letters.minted_badge().map_or(0, |word| bit(WORDS[word]));
+        let mut left = (registers | badge) & !(self.passed & !badge);
+        let mut next = || {
+            let register = X(left.trailing_zeros());
+            left &= left.wrapping_sub(1);
+            (register.0 < 32).then_some(register)
         };
-        let mut waits = None;
-        for register in (0..=last).filter(is_clear) {
-            match waits.take() {
-                Some(first) => code.load_pair(X(first), X(register), SP, 0),
-                None => waits = Some(register),
+        while let Some(first) = next() {
+            match next() {
+                Some(second) => code.load_pair(first, second, SP, 0),
+                None => code.copy(first, ZERO),
             }
-        }
-        if let Some(last) = waits {
-            code.copy(X(last), ZERO);
-        }
-        if let Some(word) = self.letters.minted_badge() {
-            code.copy(WORDS[word], ZERO);
         }
     }
 }

@@ -1,10 +1,26 @@
 //! The instructions of x86-64 that portals are made of (AMD64 Architecture Programmer's Manual, volume 3).
 
-use crate::code::Sink;
+use crate::code::Code;
+use Place::At;
+
+/// The instructions of x86-64.
+#[derive(Debug)]
+pub struct X86_64;
 
 /// A general register, by its number in instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Register(pub u8);
+
+impl Register {
+    /// The bits that stand in the operands.
+    const fn low(self) -> u8 {
+        self.0 & 7
+    }
+    /// The one that stands before the opcode.
+    const fn high(self) -> u8 {
+        self.0 >> 3
+    }
+}
 
 pub const RAX: Register = Register(0);
 pub const RCX: Register = Register(1);
@@ -49,198 +65,217 @@ pub enum If {
 
 const WIDE: u8 = 8;
 
-/// The instructions: functions that write them to a [`Sink`].
-pub trait Instructions: Sink {
-    /// Prefixes, opcode and operands of an instruction on `place`; `rex` is [`WIDE`] for 64 bits.
-    fn on(&mut self, rex: u8, opcode: &[u8], field: u8, place: Place) {
-        let high = |register: Register| register.0 >> 3;
-        let low = |register: Register| register.0 & 7;
-        let (rex, displacement) = match place {
-            Place::At(base, by) => (rex | high(base), by),
-            Place::Sum(base, index, by) => (rex | high(base) | high(index) << 1, by),
-            Place::Cpu(by) => {
-                self.put(&[0x65]);
-                (rex, by)
-            }
-        };
-        let rex = rex | field >> 3 << 2;
-        if rex != 0 {
-            self.put(&[0x40 | rex]);
-        }
-        self.put(opcode);
-        let field = (field & 7) << 3;
-        let short = i8::try_from(displacement).ok();
-        let mode = match (place, short) {
-            (Place::Cpu(_), _) => 0x00,
-            (_, Some(_)) => 0x40,
-            _ => 0x80,
-        };
-        match place {
-            Place::At(base, _) if low(base) != 4 => self.put(&[mode | field | low(base)]),
-            Place::At(base, _) => self.put(&[mode | field | 4, 0x20 | low(base)]),
-            Place::Sum(base, index, _) => self.put(&[mode | field | 4, low(index) << 3 | low(base)]),
-            Place::Cpu(_) => self.put(&[field | 4, 0x25]),
-        }
-        match short {
-            Some(by) if mode == 0x40 => self.put(&by.to_le_bytes()),
-            _ => self.put(&displacement.to_le_bytes()),
-        }
-    }
-    /// Prefix, opcode and operands of an instruction on two registers.
-    fn between(&mut self, rex: u8, opcode: &[u8], field: Register, other: Register) {
-        let rex = rex | field.0 >> 3 << 2 | other.0 >> 3;
-        if rex != 0 {
-            self.put(&[0x40 | rex]);
-        }
-        self.put(opcode);
-        self.put(&[0xc0 | (field.0 & 7) << 3 | other.0 & 7]);
-    }
+/// The first bytes of an instruction.
+#[derive(Clone, Copy)]
+struct Bytes {
+    bits: u64,
+    count: usize,
+}
 
-    /// `mov to, [from]`.
-    fn load(&mut self, to: Register, from: Place) {
-        self.on(WIDE, &[0x8b], to.0, from);
+impl Bytes {
+    const NONE: Self = Self { bits: 0, count: 0 };
+
+    const fn then(self, byte: u8) -> Self {
+        Self { bits: self.bits | (byte as u64) << (8 * self.count), count: self.count + 1 }
     }
-    /// The same with the lower half; the upper one becomes zero.
-    fn load32(&mut self, to: Register, from: Place) {
-        self.on(0, &[0x8b], to.0, from);
-    }
-    /// `movzx to, byte [from]`.
-    fn load8(&mut self, to: Register, from: Place) {
-        self.on(0, &[0x0f, 0xb6], to.0, from);
-    }
-    /// `mov [to], from`.
-    fn store(&mut self, to: Place, from: Register) {
-        self.on(WIDE, &[0x89], from.0, to);
-    }
-    /// The same with the lower half.
-    fn store32(&mut self, to: Place, from: Register) {
-        self.on(0, &[0x89], from.0, to);
-    }
-    /// `mov byte [to], value`.
-    fn store8(&mut self, to: Place, value: u8) {
-        self.on(0, &[0xc6], 0, to);
-        self.put(&[value]);
-    }
-    /// `mov word [to], value`.
-    fn store16(&mut self, to: Place, value: u16) {
-        self.put(&[0x66]);
-        self.on(0, &[0xc7], 0, to);
-        self.put(&value.to_le_bytes());
-    }
-    /// `mov qword [to], address`: one in the uppermost or the lowest 2 GiB.
-    fn store_address(&mut self, to: Place, address: u64) {
-        self.on(WIDE, &[0xc7], 0, to);
-        self.put(&(address as u32).to_le_bytes());
-    }
-    /// `or to, [from]`.
-    fn or(&mut self, to: Register, from: Place) {
-        self.on(WIDE, &[0x0b], to.0, from);
-    }
-    /// `or` of the lowest byte of rax, rcx, rdx, rbx or one from r8 on, and what is there.
-    fn or8(&mut self, to: Register, from: Place) {
-        self.on(0, &[0x0a], to.0, from);
-    }
-    /// `cmp one, [other]`.
-    fn compare(&mut self, one: Register, other: Place) {
-        self.on(WIDE, &[0x3b], one.0, other);
-    }
-    /// `cmp dword [place], value`.
-    fn compare32(&mut self, place: Place, value: u32) {
-        self.on(0, &[0x81], 7, place);
-        self.put(&value.to_le_bytes());
-    }
-    /// `inc qword [place]`.
-    fn increment(&mut self, place: Place) {
-        self.on(WIDE, &[0xff], 0, place);
-    }
-    /// `lea to, [from]`.
-    fn address(&mut self, to: Register, from: Place) {
-        self.on(WIDE, &[0x8d], to.0, from);
-    }
-    /// `mov to, from`.
-    fn copy(&mut self, to: Register, from: Register) {
-        self.between(WIDE, &[0x89], from, to);
-    }
-    /// `xchg one, other`.
-    fn exchange(&mut self, one: Register, other: Register) {
-        self.between(WIDE, &[0x87], one, other);
-    }
-    /// `xor register, register`.
-    fn clear(&mut self, register: Register) {
-        self.between(0, &[0x31], register, register);
-    }
-    /// `test register, register`.
-    fn test(&mut self, register: Register) {
-        self.between(WIDE, &[0x85], register, register);
-    }
-    /// `mov register, value`, with the upper half zero.
-    fn set(&mut self, register: Register, value: u32) {
-        if register.0 > 7 {
-            self.put(&[0x41]);
-        }
-        self.put(&[0xb8 | register.0 & 7]);
-        self.put(&value.to_le_bytes());
-    }
-    /// `add register, value` on the lower half.
-    fn add32(&mut self, register: Register, value: u32) {
-        self.between(0, &[0x81], Register(0), register);
-        self.put(&value.to_le_bytes());
-    }
-    /// `cmp register, value`, of which the sign is extended.
-    fn compare_with(&mut self, register: Register, value: i32) {
-        self.between(WIDE, &[0x81], Register(7), register);
-        self.put(&value.to_le_bytes());
-    }
-    /// `shr register, bits`.
-    fn shift_right(&mut self, register: Register, bits: u8) {
-        self.between(WIDE, &[0xc1], Register(5), register);
-        self.put(&[bits]);
-    }
-    /// `shl register, bits`.
-    fn shift_left(&mut self, register: Register, bits: u8) {
-        self.between(WIDE, &[0xc1], Register(4), register);
-        self.put(&[bits]);
-    }
-    /// `or to, from`.
-    fn or_with(&mut self, to: Register, from: Register) {
-        self.between(WIDE, &[0x09], from, to);
-    }
-    /// `mov cr3, root`.
-    fn load_root(&mut self, root: Register) {
-        self.put(&[0x0f, 0x22, 0xd8 | root.0]);
-    }
-    /// `rep movsq`: rcx words from [rsi] to [rdi].
-    fn copy_words(&mut self) {
-        self.put(&[0xf3, 0x48, 0xa5]);
-    }
-    /// `rdtsc`: into rdx (upper half) and rax.
-    fn read_time(&mut self) {
-        self.put(&[0x0f, 0x31]);
-    }
-    /// Jumps if the condition holds.
-    fn jump_if(&mut self, condition: If, target: u64) {
-        self.put(&[0x0f, 0x80 | condition as u8]);
-        self.distance(target);
-    }
-    /// Jumps to where [`Self::skip_to_here`] says if the condition holds: at most 127 bytes.
-    fn skip_if(&mut self, condition: If) -> u64 {
-        self.put(&[0x70 | condition as u8, 0]);
-        self.here()
-    }
-    /// That jump goes here.
-    fn skip_to_here(&mut self, from: u64) {
-        self.patch(from - 1, (self.here() - from) as u8);
-    }
-    /// To the user: rcx says where, with the flags that every crossing leaves (interrupts on).
-    fn leave(&mut self) {
-        self.set(R11, 0x202);
-        self.put(&[0x0f, 0x01, 0xf8, 0x48, 0x0f, 0x07]);
-    }
-    /// From the end of the four bytes that it writes to the target, which is within 2 GiB.
-    fn distance(&mut self, target: u64) {
-        let distance = target.wrapping_sub(self.here() + 4) as i32;
-        self.put(&distance.to_le_bytes());
+    /// What says that registers from r8 on are operands, or all 64 bits; and an opcode.
+    const fn operation(self, rex: u8, opcode: u16) -> Self {
+        let bytes = if rex == 0 { self } else { self.then(0x40 | rex) };
+        let bytes = bytes.then(opcode as u8);
+        if opcode >> 8 == 0 { bytes } else { bytes.then((opcode >> 8) as u8) }
     }
 }
 
-impl<T: Sink> Instructions for T {}
+/// The instructions: functions that write them.
+impl Code<'_, X86_64> {
+    /// Prefixes, opcode (its first byte is the lower one) and operands of an instruction on `place`; `rex` is [`WIDE`] for 64 bits.
+    const fn on(&mut self, rex: u8, opcode: u16, field: u8, place: Place) {
+        let (rex, displacement) = match place {
+            Place::At(base, by) => (rex | base.high(), by),
+            Place::Sum(base, index, by) => (rex | base.high() | index.high() << 1, by),
+            Place::Cpu(by) => (rex, by),
+        };
+        let is_short = displacement == displacement as i8 as i32;
+        let mode = (if is_short { 0x40 } else { 0x80 }) | (field & 7) << 3;
+        let start = match place {
+            Place::Cpu(_) => Bytes::NONE.then(0x65),
+            _ => Bytes::NONE,
+        };
+        let head = start.operation(rex | field >> 3 << 2, opcode);
+        let head = match place {
+            Place::At(base, _) if base.low() != 4 => head.then(mode | base.low()),
+            Place::At(base, _) => head.then(mode | 4).then(0x20 | base.low()),
+            Place::Sum(base, index, _) => head.then(mode | 4).then(index.low() << 3 | base.low()),
+            Place::Cpu(_) => head.then((field & 7) << 3 | 4).then(0x25),
+        };
+        self.put(head.bits, head.count);
+        let is_short = is_short && !matches!(place, Place::Cpu(_));
+        self.put(displacement as u32 as u64, if is_short { 1 } else { 4 });
+    }
+    /// Prefix, opcode and operands of an instruction on two registers.
+    const fn between(&mut self, rex: u8, opcode: u16, field: Register, other: Register) {
+        let bytes = Bytes::NONE.operation(rex | field.high() << 2 | other.high(), opcode);
+        let bytes = bytes.then(0xc0 | field.low() << 3 | other.low());
+        self.put(bytes.bits, bytes.count);
+    }
+
+    /// `mov to, [from]`.
+    pub const fn load(&mut self, to: Register, from: Place) {
+        self.on(WIDE, 0x8b, to.0, from);
+    }
+    /// The same with the lower half; the upper one becomes zero.
+    pub const fn load32(&mut self, to: Register, from: Place) {
+        self.on(0, 0x8b, to.0, from);
+    }
+    /// `movzx to, byte [from]`.
+    pub const fn load8(&mut self, to: Register, from: Place) {
+        self.on(0, 0xb60f, to.0, from);
+    }
+    /// `mov [to], from`.
+    pub const fn store(&mut self, to: Place, from: Register) {
+        self.on(WIDE, 0x89, from.0, to);
+    }
+    /// The same with the lower half.
+    pub const fn store32(&mut self, to: Place, from: Register) {
+        self.on(0, 0x89, from.0, to);
+    }
+    /// `mov byte [to], value`.
+    pub const fn store8(&mut self, to: Place, value: u8) {
+        self.on(0, 0xc6, 0, to);
+        self.put(value as u64, 1);
+    }
+    /// `mov word [to], value`.
+    pub const fn store16(&mut self, to: Place, value: u16) {
+        self.put(0x66, 1);
+        self.on(0, 0xc7, 0, to);
+        self.put(value as u64, 2);
+    }
+    /// `mov qword [to], address`: without the four bytes of the address, which is in the uppermost or the lowest 2 GiB.
+    pub const fn store_next(&mut self, to: Place) {
+        self.on(WIDE, 0xc7, 0, to);
+    }
+    /// `or to, [from]`.
+    pub const fn or(&mut self, to: Register, from: Place) {
+        self.on(WIDE, 0x0b, to.0, from);
+    }
+    /// `or` of the lowest byte of rax, rcx, rdx, rbx or one from r8 on, and what is there.
+    pub const fn or8(&mut self, to: Register, from: Place) {
+        self.on(0, 0x0a, to.0, from);
+    }
+    /// `cmp one, [other]`.
+    pub const fn compare(&mut self, one: Register, other: Place) {
+        self.on(WIDE, 0x3b, one.0, other);
+    }
+    /// `cmp dword [place], value`.
+    pub const fn compare32(&mut self, place: Place, value: u32) {
+        self.on(0, 0x81, 7, place);
+        self.put(value as u64, 4);
+    }
+    /// `inc qword [place]`.
+    pub const fn increment(&mut self, place: Place) {
+        self.on(WIDE, 0xff, 0, place);
+    }
+    /// `lea to, [from]`.
+    pub const fn address(&mut self, to: Register, from: Place) {
+        self.on(WIDE, 0x8d, to.0, from);
+    }
+    /// `lea register, [register + by]`: without the byte that follows, for a register that is no base alone.
+    pub const fn address_behind_next(&mut self, register: Register) {
+        self.address(register, At(register, 0));
+        self.take_back(1);
+    }
+    /// `mov to, from`.
+    pub const fn copy(&mut self, to: Register, from: Register) {
+        self.between(WIDE, 0x89, from, to);
+    }
+    /// `xchg one, other`.
+    pub const fn exchange(&mut self, one: Register, other: Register) {
+        self.between(WIDE, 0x87, one, other);
+    }
+    /// `xor register, register`.
+    pub const fn clear(&mut self, register: Register) {
+        let low = register.low() as u64;
+        match register.high() {
+            0 => self.put(0xc031 | (9 * low) << 8, 2),
+            _ => self.put(0xc0_3145 | (9 * low) << 16, 3),
+        }
+    }
+    /// `test register, register`.
+    pub const fn test(&mut self, register: Register) {
+        self.between(WIDE, 0x85, register, register);
+    }
+    /// `mov register, value`, with the upper half zero.
+    pub const fn set(&mut self, register: Register, value: u32) {
+        if register.high() != 0 {
+            self.put(0x41, 1);
+        }
+        self.put(0xb8 | register.low() as u64, 1);
+        self.put(value as u64, 4);
+    }
+    /// `add register, value` on the lower half.
+    pub const fn add32(&mut self, register: Register, value: u32) {
+        self.between(0, 0x81, Register(0), register);
+        self.put(value as u64, 4);
+    }
+    /// `cmp register, value`: without the four bytes of the value, of which the sign is extended.
+    pub const fn compare_with_next(&mut self, register: Register) {
+        self.between(WIDE, 0x81, Register(7), register);
+    }
+    /// `shr register, bits`.
+    pub const fn shift_right(&mut self, register: Register, bits: u8) {
+        self.between(WIDE, 0xc1, Register(5), register);
+        self.put(bits as u64, 1);
+    }
+    /// `shl register, bits`.
+    pub const fn shift_left(&mut self, register: Register, bits: u8) {
+        self.between(WIDE, 0xc1, Register(4), register);
+        self.put(bits as u64, 1);
+    }
+    /// `or to, from`.
+    pub const fn or_with(&mut self, to: Register, from: Register) {
+        self.between(WIDE, 0x09, from, to);
+    }
+    /// `mov cr3, root`.
+    pub const fn load_root(&mut self, root: Register) {
+        self.put(0xd8_220f | (root.0 as u64) << 16, 3);
+    }
+    /// `rep movsq`: rcx words from [rsi] to [rdi].
+    pub const fn copy_words(&mut self) {
+        self.put(0xa5_48f3, 3);
+    }
+    /// `rdtsc`: into rdx (upper half) and rax.
+    pub const fn read_time(&mut self) {
+        self.put(0x310f, 2);
+    }
+    /// `int3`, up to a multiple of `line` bytes.
+    pub fn align(&mut self, line: usize) {
+        while !self.length().is_multiple_of(line) {
+            let count = self.length().next_multiple_of(line) - self.length();
+            self.put(0xcccc_cccc_cccc_cccc, count.min(8));
+        }
+    }
+    /// Jumps if the condition holds.
+    pub const fn jump_if(&mut self, condition: If, target: u64) {
+        self.put(0x800f | (condition as u64) << 8, 2);
+        self.distance(target);
+    }
+    /// Jumps to where [`Self::skip_to_here`] says if the condition holds: at most 127 bytes.
+    pub const fn skip_if(&mut self, condition: If) -> u64 {
+        self.put(0x70 | condition as u64, 2);
+        self.here()
+    }
+    /// That jump goes here.
+    pub fn skip_to_here(&mut self, from: u64) {
+        self.patch(from - 1, (self.here() - from) as u8);
+    }
+    /// To the user: rcx says where, with the flags that every crossing leaves (interrupts on).
+    pub const fn leave(&mut self) {
+        self.set(R11, 0x202);
+        self.put(0x070f_48f8_010f, 6);
+    }
+    /// From the end of the four bytes that it writes to the target, which is within 2 GiB.
+    const fn distance(&mut self, target: u64) {
+        let distance = target.wrapping_sub(self.here() + 4);
+        self.put(distance, 4);
+    }
+}

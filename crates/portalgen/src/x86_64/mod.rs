@@ -6,13 +6,13 @@
 
 mod encode;
 
-use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Sink};
-use crate::specification::{Letter, Letters, REGISTER_WORDS, Specification, State};
+pub use encode::X86_64;
+
+use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
+use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
 use abi::MESSAGE_BYTES;
 use encode::Place::{At, Cpu, Sum};
-use encode::{
-    If, Instructions, Place, R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register,
-};
+use encode::{If, R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register};
 
 /// Registers of the words, in their order.
 const WORDS: [Register; REGISTER_WORDS] = [RDI, RSI, RDX, R8, R9, R12, R13, R14, R15];
@@ -23,300 +23,245 @@ const LINE: usize = 64;
 /// Registers that a function preserves, besides the stack pointer.
 const PRESERVED: [Register; 6] = [RBX, RBP, R12, R13, R14, R15];
 
-/// Writes call and return of a specification.
-pub fn write(code: &mut Code<'_>, specification: &Specification, nucleus: &Nucleus) -> Extent {
-    let mut progress = Progress::NONE;
-    while !write_step(code, specification, nucleus, &mut progress) {}
-    progress.extent
+// Instructions are written when the nucleus is built, and copied when a portal is made. Their runs have numbers. Of some there is one for
+// each register that a function preserves, or for each word in a register: these begin here.
+
+/// A preserved register is kept in the activation at r11.
+const SAVE: usize = 0;
+/// It comes from there.
+const LOAD: usize = SAVE + PRESERVED.len();
+/// It comes from the activation at rax.
+const RESTORE: usize = LOAD + PRESERVED.len();
+/// The word is the constant of the entry.
+const CONSTANT: usize = RESTORE + PRESERVED.len();
+/// Whether it is zero is looked at.
+const TEST: usize = CONSTANT + WORDS.len();
+/// It is compared with the four bytes that follow.
+const COMPARE: usize = TEST + WORDS.len();
+/// R10 has it, and 7.
+const COUNT: usize = COMPARE + WORDS.len();
+/// It is the time stamp.
+const STAMP: usize = COUNT + WORDS.len();
+/// This word of the message area is copied.
+const COPY: usize = STAMP + WORDS.len();
+/// The first of the other runs.
+const SINGLE: usize = COPY + MAX_WORDS - REGISTER_WORDS;
+
+runs! {
+    /// A run that is there once; from `Pool` on twice, because some portals have a control word.
+    Keep Flow Chain Return Badge EnterCallee Up EnterCaller Back Control IsControl CountControl CountWord AreasOfCall AreasOfReturn
+    Source Target CopyBytes Copied Time KeepThird KeepStatus Leave Pool Take Top Address MinimalStack Stack Special Free
+}
+const TWICE: usize = SINGLES.len() - Pool as usize;
+const RUNS: usize = SINGLE + SINGLES.len() + TWICE;
+const BYTES: usize = 1300;
+
+/// A register in a set of them.
+const fn bit(register: Register) -> u16 {
+    1 << register.0
 }
 
-/// Writes some of call and return; true if that was all. The code stands where that of the steps before ends.
-#[inline(never)]
-pub fn write_step(
-    code: &mut Code<'_>,
-    specification: &Specification,
-    nucleus: &Nucleus,
-    progress: &mut Progress,
-) -> bool {
-    let letters = if progress.is_call { &specification.call } else { &specification.result };
-    let half = Half { letters, state: specification.state, at: &nucleus.offsets };
-    if progress.is_call && progress.step == 0 {
-        code.put(&[0xcc; LINE][..code.length().next_multiple_of(LINE) - code.length()]);
-        progress.extent.call = code.length();
+/// The registers of so many words.
+const PASSED: [u16; REGISTER_WORDS + 1] = {
+    let (mut passed, mut words) = ([0; REGISTER_WORDS + 1], 0);
+    while words < REGISTER_WORDS {
+        passed[words + 1] = passed[words] | bit(WORDS[words]);
+        words += 1;
     }
-    let is_last = match progress.is_call {
-        true => half.write_call(code, nucleus, code.base, progress.step),
-        false => half.write_return(code, nucleus, progress.step),
-    };
-    progress.end_step(is_last, code.length())
+    passed
+};
+
+/// Registers that have nothing for the other side unless something is passed in them.
+const CLEARED: u16 = bit(RAX) | bit(RDX) | bit(RSI) | bit(RDI) | bit(R8) | bit(R9) | bit(R10);
+/// Those that have nothing for a callee because a function preserves them; rbx has the address of its message area.
+const CLEARED_IN_CALLS: u16 = bit(RBP) | bit(R12) | bit(R13) | bit(R14) | bit(R15);
+
+/// A register that portal code uses: none of the user's, unless there is a control word.
+const fn scratch(has_control: bool) -> Register {
+    if has_control { R13 } else { R10 }
 }
 
-/// A call, or a return.
-struct Half<'a> {
-    letters: &'a Letters,
-    state: State,
-    at: &'a Offsets,
+/// Writes portals of a nucleus.
+#[derive(Debug)]
+pub struct Generator {
+    runs: Runs<BYTES, { RUNS + 1 }>,
 }
 
-impl Half<'_> {
-    /// Whether the code uses a register that a function preserves.
-    fn uses(&self, register: Register) -> bool {
-        match register {
-            RBX | RBP => true,
-            R12 | R13 | R14 => self.has_message(),
-            _ => false,
+impl Generator {
+    /// For this one.
+    pub const fn new(nucleus: &Nucleus) -> Self {
+        let (mut runs, mut number) = (Runs::NONE, 0);
+        while number < RUNS {
+            let has_control = number >= SINGLE + SINGLES.len();
+            let mut code = runs.begin(number);
+            match number {
+                ..SINGLE => write_of_register(&mut code, number, &nucleus.offsets),
+                _ => {
+                    let run = SINGLES[number - SINGLE - if has_control { TWICE } else { 0 }];
+                    write_run(&mut code, run, scratch(has_control), nucleus);
+                }
+            }
+            let length = code.length();
+            runs.end(number, length);
+            number += 1;
+        }
+        Self { runs }
+    }
+
+    /// Writes call and return of a specification.
+    pub fn write(&self, code: &mut Code<'_, X86_64>, specification: &Specification, targets: &Targets) -> Extent {
+        let mut progress = Progress::NONE;
+        while !self.write_step(code, specification, targets, &mut progress) {}
+        progress.extent
+    }
+
+    /// Writes some of call and return; true if that was all. The code stands where that of the steps before ends.
+    pub fn write_step(
+        &self,
+        code: &mut Code<'_, X86_64>,
+        specification: &Specification,
+        targets: &Targets,
+        progress: &mut Progress,
+    ) -> bool {
+        let letters = if progress.is_call { &specification.call } else { &specification.result };
+        let half = Half::new(self, letters, specification.state);
+        if progress.is_call && progress.step == 0 {
+            code.align(LINE);
+            progress.extent.call = code.length();
+        }
+        let is_last = match progress.is_call {
+            true => half.write_call(code, targets, code.base, progress.step),
+            false => half.write_return(code, targets, progress.step),
+        };
+        progress.end_step(is_last, code.length())
+    }
+}
+
+const fn write_of_register(code: &mut Code<'_, X86_64>, number: usize, at: &Offsets) {
+    match number {
+        SAVE..LOAD => code.store(At(R11, at.activation_preserved[number - SAVE]), PRESERVED[number - SAVE]),
+        LOAD..RESTORE => code.load(PRESERVED[number - LOAD], At(R11, at.activation_preserved[number - LOAD])),
+        RESTORE..CONSTANT => code.load(PRESERVED[number - RESTORE], At(RAX, at.activation_preserved[number - RESTORE])),
+        CONSTANT..TEST => code.load(WORDS[number - CONSTANT], At(RAX, at.entry_word1)),
+        TEST..COMPARE => code.test(WORDS[number - TEST]),
+        COMPARE..COUNT => code.compare_with_next(WORDS[number - COMPARE]),
+        COUNT..STAMP => code.address(R10, At(WORDS[number - COUNT], 7)),
+        STAMP..COPY => code.copy(WORDS[number - STAMP], RDX),
+        _ => {
+            code.load(RCX, At(R12, 8 * (number - COPY) as i32));
+            code.store(At(R13, 8 * (number - COPY) as i32), RCX);
         }
     }
-    /// Whether anything goes along in the message area.
-    fn has_message(&self) -> bool {
-        self.copies_bytes() || self.letters.in_area() > 0
-    }
-    /// Whether as many bytes go along as somebody says.
-    fn copies_bytes(&self) -> bool {
-        self.letters.bytes().is_some() || self.letters.has_control()
-    }
-    /// A register that the code uses: none of the user's, unless there is a control word.
-    fn scratch(&self) -> Register {
-        if self.letters.has_control() { R13 } else { R10 }
-    }
-    /// Whether a register has a word for the other side.
-    fn passes(&self, register: Register) -> bool {
-        WORDS[..self.letters.in_registers()].contains(&register)
-    }
-    /// Where a preserved register is saved in the activation at `holder`.
-    fn saved(&self, holder: Register, register: Register) -> Place {
-        let place = PRESERVED.iter().position(|other| *other == register).unwrap_or_default();
-        At(holder, self.at.activation_preserved[place])
-    }
+}
 
-    /// Writes a step of a call; true if it was the last.
-    #[inline(never)]
-    fn write_call(&self, code: &mut Code<'_>, nucleus: &Nucleus, back: u64, step: u8) -> bool {
-        let (at, scratch) = (self.at, self.scratch());
-        let slowly = nucleus.call_slow_path(self.letters);
-        let constant = self.letters.find(Letter::Constant).and_then(|word| WORDS.get(word));
-        match step {
-            0 => {
-                self.check_length(code, nucleus.refuse_call);
-
-                code.part("the caller's activation keeps where it goes on, and its registers");
-                code.load(R11, Cpu(at.cpu_activation));
-                code.store(At(R11, at.activation_pc), RCX);
-                code.store(At(R11, at.activation_sp), RSP);
-                for register in PRESERVED {
-                    if self.state == State::Preserved || self.uses(register) {
-                        code.store(self.saved(R11, register), register);
-                    }
-                }
-                self.check_entry(code, slowly);
-            }
-            1 => {
-                code.part("the flow is allowed, both domains live, and nothing is special about them");
-                code.load(RBP, At(RAX, at.entry_object));
-                code.load(RBX, Cpu(at.cpu_domain));
-                code.load(RCX, At(RBX, at.domain_as_caller));
-                code.or(RCX, At(RBP, at.domain_as_callee));
-                code.compare(RCX, At(RAX, at.entry_pairs));
-                code.jump_if(If::NotEqual, slowly);
-
-                code.part("an activation of the callee is free on this CPU");
-                code.load(scratch, Cpu(at.cpu_share));
-                code.load(RCX, Sum(RBP, scratch, at.share_pool));
-                code.test(RCX);
-                code.jump_if(If::Equal, slowly);
-
-                code.part("the chain may be longer");
-                code.compare32(At(R11, at.activation_frame), nucleus.deepest);
-                code.jump_if(If::AboveOrEqual, slowly);
-            }
-            2 => {
-                code.part("nothing refuses from here on: the activation leaves the pool");
-                code.increment(Sum(RBX, scratch, at.share_crossings));
-                code.load(RBX, At(RCX, at.activation_next));
-                code.store(Sum(RBP, scratch, at.share_pool), RBX);
-
-                code.part("it is the top of the chain; other CPUs see caller and thread before they see that");
-                code.load(scratch, Cpu(at.cpu_thread));
-                code.store(At(RCX, at.activation_caller), R11);
-                code.store(At(RCX, at.activation_thread), scratch);
-                code.load32(RBX, At(R11, at.activation_frame));
-                code.add32(RBX, 1 << 16);
-                code.store32(At(RCX, at.activation_frame), RBX);
-                code.store16(At(R11, at.activation_frame), nucleus.calling);
-                code.store(At(R11, at.activation_callee), RCX);
-                code.store(At(scratch, at.thread_top), RCX);
-                code.store_address(At(RCX, at.activation_back), back);
-            }
-            3 => {
-                self.copy_message(code, R11, RCX);
-
-                code.part("what the entry says; whoever empties it relies on our being in the caller until now");
-                code.load(scratch, At(RAX, at.entry_word0));
-                if let Some(register) = constant {
-                    code.load(*register, At(RAX, at.entry_word1));
-                }
-                if self.letters.has_badge() {
-                    code.load(RAX, At(RAX, at.entry_word1));
-                }
-            }
-            4 => {
-                code.part("the CPU is in the callee");
-                code.store(Cpu(at.cpu_activation), RCX);
-                self.enter(code, RBP, RBX);
-            }
-            _ => {
-                code.part("the callee gets its stack and the words, and nothing else");
-                code.load(RSP, At(RCX, at.activation_stack));
-                if self.state == State::Preserved {
-                    code.load(RBX, At(RCX, at.activation_message));
-                }
-                code.copy(RCX, scratch);
-                for register in PRESERVED {
-                    match (self.passes(register), self.state) {
-                        (true, _) if Some(&register) == constant => {}
-                        (_, State::Preserved) if register == RBX => {}
-                        (false, State::Preserved) => code.clear(register),
-                        _ if self.uses(register) => code.load(register, self.saved(R11, register)),
-                        _ => {}
-                    }
-                }
-                if !self.letters.has_badge() {
-                    code.clear(RAX);
-                }
-                self.put_time(code);
-                self.clear_words(code);
-                code.leave();
-            }
+const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nucleus: &Nucleus) {
+    let at = &nucleus.offsets;
+    match run {
+        Keep => {
+            code.load(R11, Cpu(at.cpu_activation));
+            code.store(At(R11, at.activation_pc), RCX);
+            code.store(At(R11, at.activation_sp), RSP);
         }
-        step >= 5
-    }
-
-    /// Writes a step of a return; true if it was the last.
-    #[inline(never)]
-    fn write_return(&self, code: &mut Code<'_>, nucleus: &Nucleus, step: u8) -> bool {
-        let (at, scratch) = (self.at, self.scratch());
-        match step {
-            0 => {
-                self.check_length(code, nucleus.refuse_return);
-                self.check_entry(code, nucleus.return_slowly);
-
-                // The callee's own registers are of no use any more, unless it preserved them for the caller, or they are words.
-                for register in PRESERVED {
-                    if self.uses(register) && (self.state == State::Minimal || self.passes(register)) {
-                        code.store(self.saved(R11, register), register);
-                    }
-                }
-                code.part("nothing became special about the two domains, and nobody waits for the activation");
-                code.load(RAX, At(R11, at.activation_caller));
-                code.load(RBP, Cpu(at.cpu_domain));
-                code.load(RBX, At(RAX, at.activation_domain));
-                code.load8(scratch, At(RBP, at.domain_slow));
-                code.or8(scratch, At(RBX, at.domain_slow));
-                code.jump_if(
-                    If::NotEqual,
-                    match self.state {
-                        _ if self.letters.has_control() => nucleus.return_slowly_with_control,
-                        State::Preserved => nucleus.return_slowly_spoiled,
-                        State::Minimal => nucleus.return_slowly_kept,
-                    },
-                );
-            }
-            1 => self.copy_message(code, R11, RAX),
-            2 => {
-                code.part("the activation is free");
-                code.load(scratch, Cpu(at.cpu_share));
-                code.load(RCX, Sum(RBP, scratch, at.share_pool));
-                code.store(At(R11, at.activation_next), RCX);
-                code.store(Sum(RBP, scratch, at.share_pool), R11);
-                code.store8(At(R11, at.activation_state), nucleus.free);
-
-                code.part("its caller is the top of the chain again");
-                code.store8(At(RAX, at.activation_state), nucleus.top);
-                code.load(RCX, Cpu(at.cpu_thread));
-                code.store(At(RCX, at.thread_top), RAX);
-                code.store(Cpu(at.cpu_activation), RAX);
-            }
-            3 => {
-                code.part("the CPU is in the caller");
-                self.enter(code, RBX, RCX);
-            }
-            _ => {
-                code.part("the caller gets its registers and the results, and nothing else");
-                code.load(RCX, At(RAX, at.activation_pc));
-                code.load(RSP, At(RAX, at.activation_sp));
-                for register in PRESERVED {
-                    match (self.passes(register), self.state) {
-                        (false, State::Preserved) => code.load(register, self.saved(RAX, register)),
-                        _ if self.uses(register) => code.load(register, self.saved(R11, register)),
-                        _ => {}
-                    }
-                }
-                code.clear(RAX);
-                self.put_time(code);
-                self.clear_words(code);
-                code.leave();
-            }
+        Flow => {
+            code.load(RBP, At(RAX, at.entry_object));
+            code.load(RBX, Cpu(at.cpu_domain));
+            code.load(RCX, At(RBX, at.domain_as_caller));
+            code.or(RCX, At(RBP, at.domain_as_callee));
+            code.compare(RCX, At(RAX, at.entry_pairs));
         }
-        step >= 4
-    }
-
-    /// Refuses more bytes than a message area has.
-    fn check_length(&self, code: &mut Code<'_>, refuse: u64) {
-        let Some(word) = self.letters.bytes() else { return };
-        code.part("no more bytes than a message area has");
-        code.compare_with(WORDS[word], self.room() as i32);
-        code.jump_if(If::Above, refuse);
-    }
-    /// Bytes that the message area has for those that are counted.
-    fn room(&self) -> usize {
-        MESSAGE_BYTES - 8 * self.letters.in_area()
-    }
-    /// The nucleus copies entries, and does whatever else than bytes a control word asks for.
-    fn check_entry(&self, code: &mut Code<'_>, slowly: u64) {
-        if self.letters.has_control() {
-            code.part("the control word asks for bytes only");
-            code.compare_with(CONTROL, MESSAGE_BYTES as i32);
-            code.jump_if(If::Above, slowly);
+        Pool => {
+            code.load(scratch, Cpu(at.cpu_share));
+            code.load(RCX, Sum(RBP, scratch, at.share_pool));
+            code.test(RCX);
         }
-        let Some(word) = self.letters.entry() else { return };
-        code.part("no entry goes along");
-        code.test(WORDS[word]);
-        code.jump_if(If::NotEqual, slowly);
-    }
-
-    /// Copies what goes along in the message area of the activation at `from`; changes r12 to r14, r10 unless that has the
-    /// control word, and rcx unless that is `to`.
-    fn copy_message(&self, code: &mut Code<'_>, from: Register, to: Register) {
-        if !self.has_message() {
-            return;
+        Chain => code.compare32(At(R11, at.activation_frame), nucleus.deepest),
+        Take => {
+            code.increment(Sum(RBX, scratch, at.share_crossings));
+            code.load(RBX, At(RCX, at.activation_next));
+            code.store(Sum(RBP, scratch, at.share_pool), RBX);
         }
-        code.part("words and bytes of the message area");
-        let (words, at) = (self.letters.in_area() as i32, self.at);
-        let over = self.letters.has_control().then(|| {
-            code.test(CONTROL);
-            code.skip_if(If::Equal)
-        });
-        if let Some(word) = self.letters.bytes() {
-            code.address(R10, At(WORDS[word], 7));
+        Top => {
+            code.load(scratch, Cpu(at.cpu_thread));
+            code.store(At(RCX, at.activation_caller), R11);
+            code.store(At(RCX, at.activation_thread), scratch);
+            code.load32(RBX, At(R11, at.activation_frame));
+            code.add32(RBX, 1 << 16);
+            code.store32(At(RCX, at.activation_frame), RBX);
+            code.store16(At(R11, at.activation_frame), nucleus.calling);
+            code.store(At(R11, at.activation_callee), RCX);
+            code.store(At(scratch, at.thread_top), RCX);
         }
-        if to == RCX {
+        EnterCallee => {
+            code.store(Cpu(at.cpu_activation), RCX);
+            enter(code, RBP, RBX, at);
+        }
+        Special => {
+            code.load(RAX, At(R11, at.activation_caller));
+            code.load(RBP, Cpu(at.cpu_domain));
+            code.load(RBX, At(RAX, at.activation_domain));
+            code.load8(scratch, At(RBP, at.domain_slow));
+            code.or8(scratch, At(RBX, at.domain_slow));
+        }
+        Free => {
+            code.load(scratch, Cpu(at.cpu_share));
+            code.load(RCX, Sum(RBP, scratch, at.share_pool));
+            code.store(At(R11, at.activation_next), RCX);
+            code.store(Sum(RBP, scratch, at.share_pool), R11);
+            code.store8(At(R11, at.activation_state), nucleus.free);
+        }
+        Up => {
+            code.store8(At(RAX, at.activation_state), nucleus.top);
+            code.load(RCX, Cpu(at.cpu_thread));
+            code.store(At(RCX, at.thread_top), RAX);
+            code.store(Cpu(at.cpu_activation), RAX);
+        }
+        EnterCaller => enter(code, RBX, RCX, at),
+        Stack => {
+            code.load(RSP, At(RCX, at.activation_stack));
+            code.load(RBX, At(RCX, at.activation_message));
+            code.copy(RCX, scratch);
+        }
+        Back => {
+            code.load(RCX, At(RAX, at.activation_pc));
+            code.load(RSP, At(RAX, at.activation_sp));
+        }
+        Return => code.store_next(At(RCX, at.activation_back)),
+        Badge => code.load(RAX, At(RAX, at.entry_word1)),
+        Address => code.load(scratch, At(RAX, at.entry_word0)),
+        MinimalStack => {
+            code.load(RSP, At(RCX, at.activation_stack));
+            code.copy(RCX, scratch);
+        }
+        Control => {
+            code.compare_with_next(CONTROL);
+            code.put(MESSAGE_BYTES as u64, 4);
+        }
+        IsControl => code.test(CONTROL),
+        CountControl => code.address(RCX, At(CONTROL, 7)),
+        CountWord => code.copy(RCX, R10),
+        Source => code.address_behind_next(R12),
+        Target => code.address_behind_next(R13),
+        Copied => code.copy(RCX, R14),
+        Time => {
+            code.copy(R10, RDX);
+            code.copy(R11, RAX);
+            code.read_time();
+            code.shift_left(RDX, 32);
+            code.or_with(RDX, RAX);
+        }
+        KeepThird => code.copy(RDX, R10),
+        KeepStatus => code.copy(RAX, R11),
+        Leave => code.leave(),
+        AreasOfCall => {
             code.copy(R14, RCX);
+            code.load(R12, At(R11, at.activation_area));
+            code.load(R13, At(RCX, at.activation_area));
         }
-        code.load(R12, At(from, at.activation_area));
-        code.load(R13, At(to, at.activation_area));
-        for word in 0..words {
-            code.load(RCX, At(R12, 8 * word));
-            code.store(At(R13, 8 * word), RCX);
+        AreasOfReturn => {
+            code.load(R12, At(R11, at.activation_area));
+            code.load(R13, At(RAX, at.activation_area));
         }
-        if self.copies_bytes() {
-            if words > 0 {
-                code.address(R12, At(R12, 8 * words));
-                code.address(R13, At(R13, 8 * words));
-            }
-            match over {
-                Some(_) => code.address(RCX, At(CONTROL, 7)),
-                None => code.copy(RCX, R10),
-            }
+        CopyBytes => {
             code.shift_right(RCX, 3);
             code.exchange(RSI, R12);
             code.exchange(RDI, R13);
@@ -324,8 +269,233 @@ impl Half<'_> {
             code.copy(RSI, R12);
             code.copy(RDI, R13);
         }
-        if to == RCX {
-            code.copy(RCX, R14);
+    }
+}
+
+/// The domain at `domain` is the running one; changes `scratch`.
+const fn enter(code: &mut Code<'_, X86_64>, domain: Register, scratch: Register, at: &Offsets) {
+    code.store(Cpu(at.cpu_domain), domain);
+    code.load(scratch, At(domain, at.domain_table));
+    code.store(Cpu(at.cpu_table), scratch);
+    code.load(scratch, At(domain, at.domain_limit));
+    code.store(Cpu(at.cpu_limit), scratch);
+    code.load(scratch, At(domain, at.domain_root));
+    code.load_root(scratch);
+}
+
+/// A call, or a return.
+struct Half<'a> {
+    letters: &'a Letters,
+    state: State,
+    runs: &'a Runs<BYTES, { RUNS + 1 }>,
+    has_control: bool,
+    /// The registers that have a word for the other side, a bit for each.
+    passed: u16,
+    /// Registers that a function preserves and the code uses.
+    used: u16,
+}
+
+impl<'a> Half<'a> {
+    fn new(generator: &'a Generator, letters: &'a Letters, state: State) -> Self {
+        let passed = PASSED[letters.in_registers()];
+        let has_control = letters.has_control();
+        let has_message = has_control || letters.bytes().is_some() || letters.in_area() > 0;
+        let used = bit(RBX) | bit(RBP) | if has_message { bit(R12) | bit(R13) | bit(R14) } else { 0 };
+        Self { letters, state, runs: &generator.runs, has_control, passed, used }
+    }
+    /// Writes instructions that are the same for other specifications.
+    fn run(&self, code: &mut Code<'_, X86_64>, run: Run) {
+        let again = if run as usize >= Pool as usize && self.has_control { TWICE } else { 0 };
+        self.runs(code, SINGLE + run as usize + again, 1);
+    }
+    /// Writes so many runs, from this one on.
+    fn runs(&self, code: &mut Code<'_, X86_64>, first: usize, count: usize) {
+        code.append(self.runs.get(first, count));
+    }
+    /// Writes one for each preserved register of a set.
+    fn each(&self, code: &mut Code<'_, X86_64>, first: usize, registers: u16) {
+        for (place, register) in PRESERVED.iter().enumerate() {
+            if registers & bit(*register) != 0 {
+                self.runs(code, first + place, 1);
+            }
+        }
+    }
+
+    /// Writes a step of a call; true if it was the last.
+    #[inline(never)]
+    fn write_call(&self, code: &mut Code<'_, X86_64>, targets: &Targets, back: u64, step: u8) -> bool {
+        let slowly = targets.call_slow_path(self.letters);
+        let constant = self.letters.constant();
+        match step {
+            0 => {
+                self.check_length(code, targets.refuse_call);
+
+                code.part("the caller's activation keeps where it goes on, and its registers");
+                self.run(code, Keep);
+                match self.state {
+                    State::Preserved => self.runs(code, SAVE, PRESERVED.len()),
+                    State::Minimal => self.each(code, SAVE, self.used),
+                }
+                self.check_entry(code, slowly);
+            }
+            1 => {
+                code.part("the flow is allowed, both domains live, and nothing is special about them");
+                self.run(code, Flow);
+                code.jump_if(If::NotEqual, slowly);
+
+                code.part("an activation of the callee is free on this CPU");
+                self.run(code, Pool);
+                code.jump_if(If::Equal, slowly);
+
+                code.part("the chain may be longer");
+                self.run(code, Chain);
+                code.jump_if(If::AboveOrEqual, slowly);
+            }
+            2 => {
+                code.part("nothing refuses from here on: the activation leaves the pool");
+                self.run(code, Take);
+
+                code.part("it is the top of the chain; other CPUs see caller and thread before they see that");
+                self.run(code, Top);
+                self.run(code, Return);
+                code.put(back, 4);
+            }
+            3 => self.copy_message(code, true),
+            4 => {
+                code.part("what the entry says; whoever empties it relies on our being in the caller until now");
+                self.run(code, Address);
+                if let Some(word) = constant {
+                    self.runs(code, CONSTANT + word, 1);
+                }
+                if self.letters.has_badge() {
+                    self.run(code, Badge);
+                }
+
+                code.part("the CPU is in the callee");
+                self.run(code, EnterCallee);
+            }
+            5 => {
+                code.part("the callee gets its stack and the words, and nothing else");
+                let (stack, kept) = match self.state {
+                    State::Preserved => (Stack, self.passed),
+                    State::Minimal => (MinimalStack, !0),
+                };
+                self.run(code, stack);
+                let constant = constant.map_or(0, |word| bit(WORDS[word]));
+                self.each(code, LOAD, self.used & kept & !constant);
+            }
+            6 => self.put_time(code),
+            _ => {
+                let kept = if self.letters.has_badge() { bit(RAX) } else { 0 };
+                let preserved = if self.state == State::Preserved { CLEARED_IN_CALLS } else { 0 };
+                self.clear(code, (CLEARED | preserved) & !kept);
+                self.run(code, Leave);
+            }
+        }
+        step >= 7
+    }
+
+    /// Writes a step of a return; true if it was the last.
+    #[inline(never)]
+    fn write_return(&self, code: &mut Code<'_, X86_64>, targets: &Targets, step: u8) -> bool {
+        // The callee's own registers are of no use any more, unless it preserved them for the caller, or they are words.
+        let kept = match self.state {
+            State::Preserved => self.passed,
+            State::Minimal => !0,
+        };
+        match step {
+            0 => {
+                self.check_length(code, targets.refuse_return);
+                self.check_entry(code, targets.return_slowly);
+
+                self.each(code, SAVE, self.used & kept);
+                code.part("nothing became special about the two domains, and nobody waits for the activation");
+                self.run(code, Special);
+                code.jump_if(
+                    If::NotEqual,
+                    match self.state {
+                        _ if self.has_control => targets.return_slowly_with_control,
+                        State::Preserved => targets.return_slowly_spoiled,
+                        State::Minimal => targets.return_slowly_kept,
+                    },
+                );
+            }
+            1 => self.copy_message(code, false),
+            2 => {
+                code.part("the activation is free");
+                self.run(code, Free);
+
+                code.part("its caller is the top of the chain again");
+                self.run(code, Up);
+
+                code.part("the CPU is in the caller");
+                self.run(code, EnterCaller);
+            }
+            3 => {
+                code.part("the caller gets its registers and the results, and nothing else");
+                self.run(code, Back);
+                self.each(code, RESTORE, !kept);
+                self.each(code, LOAD, self.used & kept);
+            }
+            4 => self.put_time(code),
+            _ => {
+                self.clear(code, CLEARED);
+                self.run(code, Leave);
+            }
+        }
+        step >= 5
+    }
+
+    /// Refuses more bytes than a message area has.
+    fn check_length(&self, code: &mut Code<'_, X86_64>, refuse: u64) {
+        let Some(word) = self.letters.bytes() else { return };
+        code.part("no more bytes than a message area has");
+        self.runs(code, COMPARE + word, 1);
+        code.put((MESSAGE_BYTES - 8 * self.letters.in_area()) as u64, 4);
+        code.jump_if(If::Above, refuse);
+    }
+    /// The nucleus copies entries, and does whatever else than bytes a control word asks for.
+    fn check_entry(&self, code: &mut Code<'_, X86_64>, slowly: u64) {
+        if self.has_control {
+            code.part("the control word asks for bytes only");
+            self.run(code, Control);
+            code.jump_if(If::Above, slowly);
+        }
+        let Some(word) = self.letters.entry() else { return };
+        code.part("no entry goes along");
+        self.runs(code, TEST + word, 1);
+        code.jump_if(If::NotEqual, slowly);
+    }
+
+    /// Copies what goes along in the message area of the activation at r11, to that at rcx in a call, at rax in a return; changes r12
+    /// to r14, r10 unless that has the control word, and rcx in a return.
+    fn copy_message(&self, code: &mut Code<'_, X86_64>, is_call: bool) {
+        let (words, bytes) = (self.letters.in_area(), self.letters.bytes());
+        if words == 0 && bytes.is_none() && !self.has_control {
+            return;
+        }
+        code.part("words and bytes of the message area");
+        let over = self.has_control.then(|| {
+            self.run(code, IsControl);
+            code.skip_if(If::Equal)
+        });
+        if let Some(word) = bytes {
+            self.runs(code, COUNT + word, 1);
+        }
+        self.run(code, if is_call { AreasOfCall } else { AreasOfReturn });
+        self.runs(code, COPY, words);
+        if self.has_control || bytes.is_some() {
+            if words > 0 {
+                for run in [Source, Target] {
+                    self.run(code, run);
+                    code.put(8 * words as u64, 1);
+                }
+            }
+            self.run(code, if self.has_control { CountControl } else { CountWord });
+            self.run(code, CopyBytes);
+        }
+        if is_call {
+            self.run(code, Copied);
         }
         if let Some(skip) = over {
             code.skip_to_here(skip);
@@ -333,51 +503,36 @@ impl Half<'_> {
     }
 
     /// Puts the time stamp where it is asked for, when r10 and r11 are free.
-    fn put_time(&self, code: &mut Code<'_>) {
-        if self.letters.find(Letter::Time).is_none() {
+    fn put_time(&self, code: &mut Code<'_, X86_64>) {
+        if self.letters.times() == 0 {
             return;
         }
         code.part("the time stamp");
-        code.copy(R10, RDX);
-        code.copy(R11, RAX);
-        code.read_time();
-        code.shift_left(RDX, 32);
-        code.or_with(RDX, RAX);
-        let mut takes_rdx = false;
-        for (word, _) in self.letters.iter().filter(|(_, letter)| *letter == Letter::Time) {
-            takes_rdx |= WORDS[word] == RDX;
-            if WORDS[word] != RDX {
-                code.copy(WORDS[word], RDX);
+        self.run(code, Time);
+        let mut takes_third = false;
+        for (word, register) in WORDS.into_iter().enumerate() {
+            if self.letters.times() >> word & 1 == 0 {
+                continue;
+            }
+            takes_third |= register == RDX;
+            if register != RDX {
+                self.runs(code, STAMP + word, 1);
             }
         }
-        if !takes_rdx {
-            code.copy(RDX, R10);
+        if !takes_third {
+            self.run(code, KeepThird);
         }
-        code.copy(RAX, R11);
+        self.run(code, KeepStatus);
     }
 
-    /// Clears the registers of words that are not passed.
-    fn clear_words(&self, code: &mut Code<'_>) {
-        for register in WORDS.into_iter().filter(|register| !self.passes(*register) && !PRESERVED.contains(register)) {
-            code.clear(register);
+    /// Clears those of these registers that pass nothing.
+    fn clear(&self, code: &mut Code<'_, X86_64>, registers: u16) {
+        let control = if self.has_control { bit(CONTROL) } else { 0 };
+        let badge = self.letters.minted_badge().map_or(0, |word| bit(WORDS[word]));
+        let mut left = (registers | badge) & !(self.passed & !badge | control);
+        while left != 0 {
+            code.clear(Register(left.trailing_zeros() as u8));
+            left &= left - 1;
         }
-        if let Some(word) = self.letters.minted_badge() {
-            code.clear(WORDS[word]);
-        }
-        if !self.letters.has_control() {
-            code.clear(CONTROL);
-        }
-    }
-
-    /// The domain at `domain` is the running one; changes `scratch`.
-    fn enter(&self, code: &mut Code<'_>, domain: Register, scratch: Register) {
-        let at = self.at;
-        code.store(Cpu(at.cpu_domain), domain);
-        for (place, field) in [(at.cpu_table, at.domain_table), (at.cpu_limit, at.domain_limit)] {
-            code.load(scratch, At(domain, field));
-            code.store(Cpu(place), scratch);
-        }
-        code.load(scratch, At(domain, at.domain_root));
-        code.load_root(scratch);
     }
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use portalgen::specification::REGISTER_WORDS;
-use portalgen::{Letter, Nucleus, Offsets, Specification, State};
+use portalgen::{Letter, Nucleus, Offsets, Specification, State, Targets};
 
 macro_rules! offsets {
     ($($name:ident = $value:expr,)* ; $($array:ident = $values:expr),*) => {
@@ -47,12 +47,9 @@ pub const TOP: u8 = 1;
 pub const FREE: u8 = 0;
 pub const DEEPEST: u32 = 31 << 16;
 
-pub const NUCLEUS: Nucleus = Nucleus {
-    offsets: OFFSETS,
-    calling: CALLING,
-    top: TOP,
-    free: FREE,
-    deepest: DEEPEST,
+pub const NUCLEUS: Nucleus = Nucleus { offsets: OFFSETS, calling: CALLING, top: TOP, free: FREE, deepest: DEEPEST };
+
+pub const TARGETS: Targets = Targets {
     call_slowly: CALL_SLOWLY,
     call_slowly_with_control: CALL_WITH_CONTROL,
     return_slowly: RETURN_SLOWLY,
