@@ -41,6 +41,8 @@ pub enum Command {
     Graph(GraphOptions),
     /// Count the lines of code that all ISAs share, and those that each has for itself
     Lines(LinesOptions),
+    /// List the code of a portal, with what each part is for
+    Portal(PortalOptions),
     /// Record who calls whom, and when what runs, for https://ui.perfetto.dev
     Trace(TraceOptions),
     /// Make the README's pictures from a running system, with Chromium
@@ -122,6 +124,33 @@ pub struct LinesOptions {
     /// The files of this crate only: its folder, such as apps/fault
     #[arg(value_name = "CRATE")]
     pub name: Option<String>,
+}
+
+/// `./x portal`
+#[derive(Args, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x portal 'npciii>i'                  what the generator writes for this specification\n  \
+    ./x portal 'npciii>i' --arch aarch64   the same on AArch64\n  \
+    ./x portal --shape 1                   boots Cairn, and lists the bytes of shape 1 there\n  \
+    ./x run --exec 'portals --code 1' | ./x portal --code -\n\n\
+    In Cairn, `portals --shapes` lists the shapes that there are.\n\
+    The chapter docs/book/portals.md says what the letters mean.")]
+pub struct PortalOptions {
+    /// The specification of the portal
+    #[arg(value_name = "SPECIFICATION", required_unless_present_any = ["shape", "code"])]
+    pub specification: Option<String>,
+    /// Boot the system, and list the code of this shape there
+    #[arg(long, value_name = "NUMBER", conflicts_with = "specification")]
+    pub shape: Option<u64>,
+    /// List what `portals --code` printed into this file (- = standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["specification", "shape"])]
+    pub code: Option<PathBuf>,
+    /// The system description
+    #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
+    pub system: PathBuf,
+    /// Instruction set of the machine
+    #[arg(long, value_name = "ISA", default_value = "x86_64")]
+    pub arch: Isa,
 }
 
 /// `./x test`

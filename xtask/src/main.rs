@@ -9,7 +9,7 @@
 //! | [`emulator`] | QEMU: installing, starting, input, output, time limit, exit status |
 //! | [`forward`] | ports of this host that lead to the machine |
 //! | [`counter`] | the emulator's plugin that counts instructions |
-//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`new`] | the commands |
+//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`new`], [`portal`] | the commands |
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -29,6 +29,7 @@ mod install;
 mod isa;
 mod lines;
 mod new;
+mod portal;
 mod project;
 mod run;
 mod scan;
@@ -58,6 +59,10 @@ fn main() -> ExitCode {
             graph::graph(&project, &options)
         }
         Command::Lines(options) => lines::lines(&project, &options),
+        Command::Portal(options) => {
+            project.isa = options.arch;
+            portal::portal(&project, &options)
+        }
         Command::Trace(options) => {
             project.isa = options.arch;
             trace::trace(&project, &options)

@@ -9,7 +9,7 @@
 
 mod budget;
 pub mod client;
-mod machine;
+pub mod machine;
 mod measurement;
 mod network;
 mod paper;

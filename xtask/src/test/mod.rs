@@ -9,6 +9,7 @@
 //! | `isa` | the portable crates compile against an ISA of stubs, `tests/isa` |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
 //! | `miri` | with `--miri`, or when named: what the nucleus is made of, without what Rust leaves undefined |
+//! | `portal` | the code of a running system is listed on the host |
 //! | `counter` | the emulator's plugin counts every instruction once |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
@@ -42,6 +43,7 @@ mod overflow;
 mod parity;
 #[cfg(test)]
 mod portable;
+mod portal;
 mod promises;
 #[cfg(test)]
 mod ready;
@@ -69,7 +71,7 @@ use report::Report;
 use std::collections::BTreeSet;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 19] = [
+const GROUPS: [&str; 20] = [
     "format",
     "unsafe",
     "dependencies",
@@ -80,6 +82,7 @@ const GROUPS: [&str; 19] = [
     "host",
     miri::NAME,
     "counter",
+    portal::NAME,
     "boot",
     "transcript",
     "tutorial",
@@ -152,6 +155,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants("counter") {
         counter::check(project, &mut report);
+    }
+    if wants(portal::NAME) {
+        portal::check(project, &isas, &mut report);
     }
     let usual = Case::all(&boot_tests, wanted).into_iter();
     let usual = usual.filter(|case| wants("boot") && (options.soak || !case.test.file.soak));
