@@ -32,7 +32,7 @@ unsafe extern "C" {
     static boot_stack_top: u8;
 }
 
-/// From the loader's assembly, in long mode on the boot stack, which becomes the CPU's kernel stack.
+/// From the loader's assembly, on the boot stack, which becomes the CPU's kernel stack.
 #[unsafe(no_mangle)]
 extern "C" fn boot_rust(start_info: u64) -> ! {
     let held = lock::begin();

@@ -70,7 +70,7 @@ impl<T> Ref<T> {
     }
 }
 
-/// A link that another CPU may change meanwhile, on a short way, without the lock. What that CPU did before is seen from here on.
+/// A link that another CPU may change meanwhile, on a fast path, without the lock. What that CPU did before is seen from here on.
 #[inline(always)]
 pub fn look<T>(link: &Cell<Link<T>>) -> Link<T> {
     // SAFETY: an aligned word, which holds an address of a live object or 0: objects go only with the lock.

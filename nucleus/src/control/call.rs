@@ -1,4 +1,4 @@
-//! The long way of call and return, and the entries that go along.
+//! The slow path of call and return, and the entries that go along.
 
 use super::{chain, deadline, dispatch, lending, priorities};
 use crate::cpus::{cpu, timer};
@@ -14,7 +14,7 @@ use abi::{Control, Error, MAX_DEPTH, MESSAGE_BYTES, NEVER, op};
 use portalgen::Letters;
 use portalgen::specification::REGISTER_WORDS;
 
-/// The call did not take the fast path of `entry.s`: words and control are in the caller's frame.
+/// The portal's code could not make the call: words and control are in the caller's frame.
 #[unsafe(no_mangle)]
 extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     let (letters, words) = (shapes::of(entry), caller.all_words());
@@ -72,7 +72,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     caller.waits_on.set(callee.address());
     callee.waiters.append(caller);
     callee.note_waiters();
-    // Who is on the short way back from there may not have seen that somebody waits now; afterwards they all see it.
+    // Who is on the fast path back from there may not have seen that somebody waits now; afterwards they all see it.
     cpu::hold_up_where(held, |other| other.domain_there() == Some(callee));
     if cpu::several(held) && callee.shares().any(|share| look(&share.pool).is_some()) {
         callee.waiters.remove(caller);
@@ -232,7 +232,7 @@ fn fetch(domain: Ref<Domain>) -> Link<Activation> {
     None
 }
 
-/// The return did not take the fast path of `entry.s`.
+/// The portal's code could not make the return.
 #[unsafe(no_mangle)]
 extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
     let held = callee.held();

@@ -9,7 +9,7 @@ use crate::report::log::{self, Part};
 use crate::report::trace;
 
 /// The domain stops for good: what it called goes on as orphans once it is removed, who called it gets
-/// `PeerDied`, its owner is told. Nothing runs in it from here on.
+/// `PeerDied`, and V is made on the semaphore that its maker set for that, if any. Nothing runs in it from here on.
 pub fn die(domain: Ref<Domain>, status: u64) {
     let held = domain.held();
     if domain.is_dead() {
@@ -29,7 +29,7 @@ pub fn die(domain: Ref<Domain>, status: u64) {
     }
 }
 
-/// Every other CPU that is in a domain that died leaves it; none is on a short way into it.
+/// Every other CPU that is in a domain that died leaves it; none is on a fast path into it.
 fn leave_all(domain: Ref<Domain>) {
     let held = domain.held();
     for other in cpu::others(held) {
@@ -51,10 +51,10 @@ pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
     !tells
 }
 
-/// Says in the log, once, that the domain dies, and why if `owner` has put that together.
-pub fn tell_death(domain: Ref<Domain>, status: u64, owner: usize) {
+/// Says in the log, once, that the domain dies, and why if `writer` has put that together.
+pub fn tell_death(domain: Ref<Domain>, status: u64, writer: usize) {
     let held = domain.held();
-    if !domain.death_told.replace(true) && !log::finish(held, log::part_of(domain), owner) {
+    if !domain.death_told.replace(true) && !log::finish(held, log::part_of(domain), writer) {
         log::line_in(held, log::part_of(domain), &death_line(&domain, status), &[]);
     }
 }

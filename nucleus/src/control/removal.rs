@@ -89,7 +89,7 @@ fn remove_thread_step(thread: Ref<Thread>) -> bool {
 
 impl Ref<Domain> {
     /// Removes a bounded part of what the domain, which is dead, has; true when it is gone. A domain in its table goes first,
-    /// and those in that one's: at most [`MAX_NESTING`].
+    /// and those in that one's: at most `abi::MAX_NESTING`.
     pub fn remove_step(self) -> bool {
         let (mut outer, mut innermost) = (None, self);
         while let Some(inner) = innermost.inner.get() {

@@ -32,7 +32,7 @@ unsafe extern "C" {
     pub fn entry_semaphore();
     /// Where the return of an activation goes on of whose caller nothing is known.
     pub fn return_any();
-    /// Where portal code goes on that cannot make a crossing; see `portalgen::Nucleus`.
+    /// Where portal code goes on that cannot make a crossing; see `portalgen::Targets`.
     pub fn portal_call_slowly();
     pub fn portal_call_with_control();
     pub fn portal_return_slowly();

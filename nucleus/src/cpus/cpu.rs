@@ -1,6 +1,6 @@
 //! The block of a CPU, and what CPUs do to each other.
 //!
-//! A CPU that is in the nucleus beyond the short ways has the nucleus lock or waits for it. Who has the lock can
+//! A CPU that is in the nucleus beyond the fast paths has the nucleus lock or waits for it. Who has the lock can
 //! *hold up* another CPU: it interrupts it and waits until that CPU is quiet, which it stays until the lock is given
 //! back. Then nothing moves on that CPU, and whatever runs there may be changed; what the other CPU must do
 //! because of that it finds in its block (`flush`, `disturbed`) when it gets the lock. A CPU that got the lock at

@@ -1,4 +1,4 @@
-//! The one nucleus lock. `entry.s` takes it where the long ways begin and gives it back where they end.
+//! The one nucleus lock. `entry.s` takes it where the slow paths begin and gives it back where they end.
 
 use super::{assembly, cpu, root, special};
 use crate::arch::{processor, timer};
@@ -6,7 +6,7 @@ use crate::objects::Cpu;
 use crate::pointer::{Held, Ref};
 use parallel::lock::Lock;
 
-/// Held by who runs in the nucleus beyond the short ways; see `cpus::cpu`.
+/// Held by who runs in the nucleus beyond the fast paths; see `cpus::cpu`.
 #[unsafe(no_mangle)]
 static NUCLEUS_LOCK: Lock = Lock::new();
 

@@ -68,14 +68,14 @@ impl Ref<Account> {
 
     /// As [`Self::allocate_one`], where few instructions in all count more than few on the way.
     #[inline(never)]
-    pub fn allocate_page(self, used: Use) -> Result<Frame, Error> {
+    pub fn allocate_apart(self, used: Use) -> Result<Frame, Error> {
         self.allocate_one(used)
     }
 
-    /// As [`Self::allocate_clear`], the same, for a table.
+    /// As [`Self::allocate_clear`], the same.
     #[inline(never)]
-    pub fn allocate_table(self) -> Result<Frame, Error> {
-        self.allocate_clear(Use::Kernel)
+    pub fn allocate_clear_apart(self, used: Use) -> Result<Frame, Error> {
+        self.allocate_clear(used)
     }
 
     #[inline]

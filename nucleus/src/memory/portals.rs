@@ -94,7 +94,7 @@ impl Ref<Entry> {
         });
         Ok(())
     }
-    /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`. Nobody is on a short way through it
+    /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`. Nobody is on a fast path through it
     /// afterwards.
     pub fn vacate(self, kind: Kind) {
         self.node_reference().unlink();
@@ -103,7 +103,7 @@ impl Ref<Entry> {
         self.node.kind.set(kind as u8);
         self.node.rights.set(0);
     }
-    /// Nobody gets through the entry any more, or is on a short way through it: it refuses as one of `kind` does, which is
+    /// Nobody gets through the entry any more, or is on a fast path through it: it refuses as one of `kind` does, which is
     /// `Empty` or `Revoked`. What stands there stays.
     pub fn shut(self, kind: Kind) {
         let held = self.held();

@@ -82,7 +82,7 @@ pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
 /// The root of an empty space, charged to `account`.
 pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     let held = account.held();
-    let frame = account.allocate_table()?;
+    let frame = account.allocate_clear_apart(Use::Kernel)?;
     paging::show_upper(table(held, frame), table(held, own::upper()));
     paging::new_root(held, frame).ok_or_else(|| {
         account::release_table(account, frame);

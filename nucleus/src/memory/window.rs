@@ -107,7 +107,7 @@ fn take(account: Ref<Account>) -> Result<usize, Error> {
     let address = START + number * BYTES;
     let entry = to_directory(held, address);
     if entry.get() == 0 {
-        match account.allocate_table() {
+        match account.allocate_clear_apart(Use::Kernel) {
             Ok(frame) => entry.set(paging::nucleus_table(frame)),
             Err(error) => {
                 WINDOWS.get(held).numbers.give_back(number);
@@ -198,10 +198,10 @@ impl Ref<Domain> {
             return Err(Error::TableFull);
         }
         let address = self.table.get() + bytes;
-        let frame = self.account.allocate_page(Use::Portals)?;
+        let frame = self.account.allocate_apart(Use::Portals)?;
         let above = to_last(held, address);
         if above.get() == 0 {
-            match self.account.allocate_table() {
+            match self.account.allocate_clear_apart(Use::Kernel) {
                 Ok(last) => above.set(paging::nucleus_table(last)),
                 Err(error) => {
                     account::release(held, frame);

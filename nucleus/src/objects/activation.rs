@@ -100,7 +100,7 @@ pub struct Activation {
     pub thread: Cell<Link<Thread>>,
     /// Who was called.
     pub callee: Cell<Link<Activation>>,
-    /// Where its return goes on (`entry.s`).
+    /// Where its return goes on: in the code of a portal, or at `return_any` of `entry.s`.
     pub back: Cell<usize>,
     /// Where it runs.
     pub domain: Ref<Domain>,

@@ -190,7 +190,7 @@ impl Cpu {
 }
 
 impl Ref<Cpu> {
-    /// The domain in which another CPU is; its short ways change it meanwhile.
+    /// The domain in which another CPU is; its fast paths change it meanwhile.
     pub fn domain_there(self) -> Link<Domain> {
         look(&self.domain)
     }

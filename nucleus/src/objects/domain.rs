@@ -4,19 +4,19 @@ use super::{Account, Activation, Entry, Mapping, Queue, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use core::cell::Cell;
 
-/// Why crossings take the long way: the domain is dead.
+/// Why crossings take the slow path: the domain is dead.
 pub const SLOW_DEAD: u8 = 1;
 
-/// Why crossings take the long way: its activations have floating-point state.
+/// Why crossings take the slow path: its activations have floating-point state.
 pub const SLOW_FPU: u8 = 2;
 
-/// Why crossings take the long way: an activation has a thread pointer, where crossings do not keep that anyway.
+/// Why crossings take the slow path: an activation has a thread pointer, where crossings do not keep that anyway.
 #[allow(dead_code, reason = "on some ISAs it is a register like others")]
 pub const SLOW_POINTER: u8 = 4;
 
-/// Why crossings take the long way: a priority is lent to one of its activations.
+/// Why crossings take the slow path: a priority is lent to one of its activations.
 pub const SLOW_LENT: u8 = 8;
-/// Why crossings take the long way: callers wait for one of its activations.
+/// Why crossings take the slow path: callers wait for one of its activations.
 pub const SLOW_WAITED: u8 = 16;
 
 /// Why crossings take the slow path: they are recorded there. In a build that traces, of all domains.
@@ -52,9 +52,9 @@ pub struct Domain {
     pub table: Cell<usize>,
     /// Its bytes minus one. A CPU in the domain that has an older limit looks here before it refuses an index.
     pub limit: Cell<usize>,
-    /// Root of the page tables (CR3).
+    /// Root of the page tables, as the processor's register has it.
     pub root: u64,
-    /// As a caller: its label-pair id, and why crossings take the long way (`SLOW_*`). Together with what the callee has it is the pair of
+    /// As a caller: its label-pair id, and why crossings take the slow path (`SLOW_*`). Together with what the callee has it is the pair of
     /// ids for which an entry allows the flow, unless one of the two is slow. See [`Ref::set_slow`].
     pub as_caller: Cell<u64>,
     /// As a callee: the same, with the id 32 bits higher.
@@ -133,7 +133,7 @@ impl Ref<Domain> {
         // SAFETY: there is a share for each CPU behind the domain; see `allocate`.
         unsafe { Ref::new(self.pointer().add(1).cast::<Share>().add(cpu)) }
     }
-    /// Sets why crossings take the long way, or that this is a reason no more.
+    /// Sets why crossings take the slow path, or that this is a reason no more.
     #[inline(never)]
     pub fn set_slow(self, why: u8, is_so: bool) {
         let slow = if is_so { self.slow() | why } else { self.slow() & !why } | SLOW_TRACED;
@@ -141,7 +141,7 @@ impl Ref<Domain> {
         self.as_caller.set(pair | slow);
         self.as_callee.set(pair << 32 | slow);
     }
-    /// Why crossings take the long way: `SLOW_*`.
+    /// Why crossings take the slow path: `SLOW_*`.
     #[inline(always)]
     pub fn slow(self) -> u8 {
         (self.as_caller.get() >> SLOW_SHIFT) as u8

@@ -13,7 +13,7 @@ pub fn instructions() -> u64 {
 }
 
 /// Instructions of a record in a trace that come before the first and after the second look at that clock, those of a lock
-/// that is free included; and those that a crossing on the short way takes besides, with the registers that it keeps.
+/// that is free included; and those that a crossing on the fast path takes besides, with the registers that it keeps.
 pub const UNSEEN: [u64; 2] = [0; 2];
 
 /// Finds out how long a tick is.

@@ -1,4 +1,4 @@
-//! A domain dies while another CPU calls it on the short way: no chain is found half linked, and nobody is in it afterwards.
+//! A domain dies while another CPU calls it on the fast path: no chain is found half linked, and nobody is in it afterwards.
 
 use crate::machine::{Fault, Machine, Plain, explore};
 use loom::sync::Arc;
@@ -10,7 +10,7 @@ const SERVER: u32 = 2;
 
 struct Call {
     machine: Arc<Machine>,
-    /// Not 0: calls to the server go the long way.
+    /// Not 0: calls to the server take the slow path.
     slow: AtomicU32,
     /// Domains of CPU 1's chain, and the server's activation; without the lock only CPU 1 changes them.
     chain: Plain<Vec<u32>>,

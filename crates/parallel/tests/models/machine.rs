@@ -198,7 +198,7 @@ impl Machine {
         (0..others + 1).filter(inside).inspect(|which| self.hold_up(*which))
     }
 
-    /// On the short way, without the lock: to another space. Loading the root is a serialising instruction.
+    /// On the fast path, without the lock: to another space. Loading the root is a serialising instruction.
     pub fn go(&self, me: usize, domain: u32) {
         if self.fault == Fault::RootFirst {
             fence(Ordering::SeqCst);

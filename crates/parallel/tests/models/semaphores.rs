@@ -61,7 +61,7 @@ impl Semaphore {
         }
     }
 
-    /// The long way of P and V: under the lock, unless this CPU was stopped while it waited. Whether it was not.
+    /// The slow path of P and V: under the lock, unless this CPU was stopped while it waited. Whether it was not.
     fn settle_as(&self, me: usize, enlist: bool) -> bool {
         self.unsettled[me].change(|unsettled| *unsettled = true);
         let goes_on = !self.machine.enter(me).disturbed;

@@ -46,7 +46,7 @@ impl Space {
         }
     }
 
-    /// To another space, on the short way.
+    /// To another space, on the fast path.
     fn go(&self, me: usize, domain: u32, translations: &mut Translations) {
         self.machine.go(me, domain);
         *translations = [None; 2];

@@ -7,7 +7,7 @@
 //
 // Through all of it: x16 = the CPU's block, x8 = the entry, x14 = its object, x15 = the activation.
 //
-// Other CPUs look at what the short ways change (the book, chapter CPUs, "The orders"). So an entry's code is loaded before the
+// Other CPUs look at what the fast paths change (the book, chapter CPUs, "The orders"). So an entry's code is loaded before the
 // rest of it, acquiring, and three words are stored releasing, each first in its structure: the state of an activation
 // that is called, the thread's top, and last the CPU's domain. A load that acquires is not made before an earlier store
 // that releases (Arm ARM B2.3.8, barrier-ordered-before): who is in a domain was seen there before it reads an entry.

@@ -55,7 +55,7 @@ pub fn load_pointer(cpu: Ref<Cpu>, activation: Ref<Activation>) {
     }
 }
 
-/// The running activation has this thread pointer from now on. Crossings must take the long way for it.
+/// The running activation has this thread pointer from now on. Crossings must take the slow path for it.
 pub fn set_pointer(cpu: Ref<Cpu>, activation: Ref<Activation>, pointer: u64) {
     activation.domain.set_slow(SLOW_POINTER, true);
     activation.pointer.set(pointer);

@@ -70,7 +70,7 @@ pub unsafe extern "C" fn service_entry<S: Serve>() -> ! {
 }
 
 /// A call to a service of words arrives here. The method gets words and badge in registers and gives
-/// one word, so this leaves by itself. A call that brings an entry along takes the long way, which
+/// one word, so this leaves by itself. A call that brings an entry along takes the slow path, which
 /// removes it.
 ///
 /// # Safety
