@@ -216,6 +216,7 @@ pub struct NewOptions {
     ./x bench\n  \
     ./x bench --arch aarch64 --filter page-fault\n  \
     ./x bench --json bench.json      (rows: name, value, unit, budget, arch, counts)\n  \
+    ./x bench --functions --filter open-close   (where the instructions of this row are executed)\n  \
     ./x bench --peer linux           (rows of the network only; fetches Debian's packages, installs nothing)\n  \
     ./x bench --report               (also writes docs/book/paper-tables.md and its plots)\n\n\
     Counted are guest instructions in the emulator: the same in every run. They are not cycles; the\n\
@@ -233,6 +234,9 @@ pub struct BenchOptions {
     /// Only rows whose name contains this
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+    /// Show in which functions the instructions of the row are executed, that --filter names
+    #[arg(long, requires = "filter", conflicts_with_all = ["json", "peer"])]
+    pub functions: bool,
     /// System description
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,

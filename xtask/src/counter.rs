@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The nucleus's part of every space.
-const NUCLEUS_FROM: u64 = 0xffff_8000_0000_0000;
+pub const NUCLEUS_FROM: u64 = 0xffff_8000_0000_0000;
 /// How long the plugin may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two looks whether the emulator has made the socket.
@@ -101,7 +101,7 @@ struct Loaded {
     library: PathBuf,
     places: PathBuf,
     results: PathBuf,
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 impl Loaded {
@@ -109,7 +109,7 @@ impl Loaded {
     fn make(project: &Project, places: &Places) -> Result<Self> {
         let library = build::counter(project)?;
         let scratch = project.scratch()?;
-        Ok(Self { library, places: places.write(&scratch)?, results: scratch.file("results"), _scratch: scratch })
+        Ok(Self { library, places: places.write(&scratch)?, results: scratch.file("results"), scratch })
     }
 
     /// As the emulator takes it; `wanted` is the plugin's word for the results.
@@ -124,22 +124,34 @@ impl Loaded {
 }
 
 /// The plugin, ready to tell what one run of the emulator counted between marks of the guest.
-pub struct Marks(Loaded);
+pub struct Marks {
+    loaded: Loaded,
+    executed: Option<PathBuf>,
+}
 
 impl Marks {
-    /// Builds the plugin, and tells it where a lock is taken and given back.
-    pub fn make(project: &Project, places: &Places) -> Result<Self> {
-        Loaded::make(project, places).map(Self)
+    /// Builds the plugin, and tells it where a lock is taken and given back, and whether it is to tell which instructions are executed.
+    pub fn make(project: &Project, places: &Places, tells_executed: bool) -> Result<Self> {
+        let loaded = Loaded::make(project, places)?;
+        let executed = tells_executed.then(|| loaded.scratch.file("executed"));
+        Ok(Self { loaded, executed })
     }
 
     /// As the emulator takes it.
     pub fn argument(&self) -> String {
-        self.0.argument("marked")
+        let executed = self.executed.as_ref().map_or(String::new(), |path| format!(",executed={}", escaped(path)));
+        self.loaded.argument("marked") + &executed
+    }
+
+    /// The instructions that were executed between marks, once the emulator has ended by itself.
+    pub fn executed(&self) -> Result<Vec<Executed>> {
+        let path = self.executed.as_ref().context("the plugin was not asked which instructions are executed")?;
+        Executed::parse(&read_text(path).context("the emulator wrote no results")?)
     }
 
     /// What was counted, in the order of the marks, once the emulator has ended by itself.
     pub fn counted(&self) -> Result<Vec<Counts>> {
-        Self::parse(&self.0.results()?)
+        Self::parse(&self.loaded.results()?)
     }
 
     fn parse(text: &str) -> Result<Vec<Counts>> {
@@ -148,6 +160,30 @@ impl Marks {
             numbers.try_into().ok().map(Counts::new)
         };
         text.lines().map(|text| line(text).with_context(|| format!("`{text}` is no line of counts"))).collect()
+    }
+}
+
+/// An instruction that was executed between marks.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Executed {
+    pub address: u64,
+    /// The page of this computer in which it lies: programs may have the same addresses.
+    pub page: u64,
+    /// The first ones, and zeros.
+    pub bytes: [u8; 4],
+    pub times: u64,
+}
+
+impl Executed {
+    fn parse(text: &str) -> Result<Vec<Self>> {
+        let line = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let [address, page, bytes, times] = *words.as_slice() else { return None };
+            let number = |word| u64::from_str_radix(word, 16).ok();
+            let bytes = u32::from_str_radix(bytes, 16).ok()?.to_be_bytes();
+            Some(Self { address: number(address)?, page: number(page)?, bytes, times: times.parse().ok()? })
+        };
+        text.lines().map(|text| line(text).with_context(|| format!("`{text}` is no executed instruction"))).collect()
     }
 }
 
@@ -348,6 +384,15 @@ mod tests {
         assert_eq!(Marks::parse("7 1 2 3 4 5 6\n0 0 0 0 0 0 0\n").unwrap(), counts);
         for bad in ["7 1 2 3 4 5", "7 1 2 3 4 5 6 7", "many", ""] {
             assert!(Marks::parse(&format!("{bad}\n")).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn executed_instructions_are_read() {
+        let expected = [Executed { address: 0x1000, page: 0x7f, bytes: [0, 0x8b, 0, 1], times: 12 }];
+        assert_eq!(Executed::parse("1000 7f 8b0001 12\n").unwrap(), expected);
+        for bad in ["1000 7f 8b", "1000 7f 8b0001 x", "1000 7f 8b0001 1 1", "x 7f 8b0001 1", ""] {
+            assert!(Executed::parse(&format!("{bad}\n")).is_err(), "{bad}");
         }
     }
 

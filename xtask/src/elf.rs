@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use object::elf::{FileHeader64, PT_LOAD};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::fmt::Write;
 
 /// The file without what does not load: symbols, debug information, section headers.
@@ -38,15 +38,26 @@ pub fn flat(file: &[u8]) -> Result<Vec<u8>> {
     Ok(image)
 }
 
+/// The bytes that load to an address, so many of them; none if they are in no segment's file.
+pub fn loaded(file: &[u8], address: u64, count: usize) -> Option<&[u8]> {
+    let header = FileHeader64::<LittleEndian>::parse(file).ok()?;
+    let endian = LittleEndian;
+    header.program_headers(endian, file).ok()?.iter().filter(|segment| segment.p_type(endian) == PT_LOAD).find_map(
+        |segment| {
+            let start = address.checked_sub(segment.p_vaddr(endian))? as usize;
+            segment.data(endian, file).ok()?.get(start..start.checked_add(count)?)
+        },
+    )
+}
+
 /// Functions of the file, as sorted lines `hexadecimal address, space, name`.
 pub fn symbols(file: &[u8]) -> Result<String> {
     let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
     let mut symbols: Vec<(u64, String)> = file
         .symbols()
-        .filter(|symbol| symbol.kind() == SymbolKind::Text || symbol.kind() == SymbolKind::Label)
-        .filter(|symbol| symbol.is_definition() || symbol.kind() == SymbolKind::Label)
+        .filter(|symbol| is_code(&file, symbol))
         .filter_map(|symbol| Some((symbol.address(), symbol.name().ok()?.to_string())))
-        .filter(|(_, name)| !name.is_empty() && !name.starts_with(".L"))
+        .filter(|(_, name)| !name.is_empty() && !name.starts_with(".L") && !name.starts_with('$'))
         // Places within functions; see `bench::several`.
         .filter(|(_, name)| !name.starts_with("lock_taken_") && !name.starts_with("lock_given_"))
         .map(|(address, name)| (address, format!("{:#}", rustc_demangle::demangle(&name))))
@@ -58,6 +69,16 @@ pub fn symbols(file: &[u8]) -> Result<String> {
         writeln!(text, "{address:x} {name}")?;
     }
     Ok(text)
+}
+
+/// Whether it is a function, or a label of assembly.
+fn is_code<'a>(file: &ElfFile64<'a, LittleEndian>, symbol: &impl ObjectSymbol<'a>) -> bool {
+    let section = || file.section_by_index(symbol.section_index()?).ok();
+    match symbol.kind() {
+        SymbolKind::Text => symbol.is_definition(),
+        SymbolKind::Unknown => section().is_some_and(|section| section.kind() == SectionKind::Text),
+        _ => false,
+    }
 }
 
 /// The same, as numbers and names.

@@ -5,7 +5,7 @@ use crate::holds::{Holds, Places, Role};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Version of the interface in which all CPUs add to one number.
@@ -69,6 +69,7 @@ functions! {
     find_sum: c"qemu_plugin_u64_sum", Sum = unsafe extern "C" fn(Numbers) -> u64;
     find_size: c"qemu_plugin_insn_size", SizeOf = unsafe extern "C" fn(*const Instruction) -> usize;
     find_address: c"qemu_plugin_insn_vaddr", AddressOf = unsafe extern "C" fn(*const Instruction) -> u64;
+    find_host_address: c"qemu_plugin_insn_haddr", HostAddressOf = unsafe extern "C" fn(*const Instruction) -> *const c_void;
     find_on_execution: c"qemu_plugin_register_vcpu_insn_exec_cb",
         OnExecution = unsafe extern "C" fn(*mut Instruction, Executed, c_int, *mut c_void);
     find_on_end: c"qemu_plugin_register_atexit_cb", OnEnd = unsafe extern "C" fn(u64, AtEnd, *mut c_void);
@@ -135,6 +136,7 @@ pub struct Emulator {
     length: Length,
     instruction: InstructionAt,
     address: AddressOf,
+    host_address: HostAddressOf,
     size: SizeOf,
     telling: Telling,
     isa: Option<Isa>,
@@ -150,6 +152,12 @@ static HOLDS: Holds = Holds::new();
 static COUNT: [AtomicU64; COUNTS] = [const { AtomicU64::new(0) }; COUNTS];
 /// Where what the guest marks goes, if that is to be told.
 static MARKED: OnceLock<String> = OnceLock::new();
+/// Where goes which instructions were executed between marks, if that is to be told.
+static EXECUTED: OnceLock<String> = OnceLock::new();
+/// Those that were translated.
+static TRANSLATED: Mutex<Vec<&'static Translation>> = Mutex::new(Vec::new());
+/// Whether a mark began, and none has ended.
+static COUNTING: AtomicBool = AtomicBool::new(false);
 static MARKS: Mutex<Marks> = Mutex::new(Marks { begun: None, added: [0; COUNTS], rows: Vec::new() });
 
 /// What was counted between the guest's marks.
@@ -160,6 +168,19 @@ struct Marks {
     added: Counts,
     rows: Vec<Counts>,
 }
+
+/// An instruction of which it is counted how often it is executed between marks.
+struct Translation {
+    address: u64,
+    /// The host's.
+    page: usize,
+    /// The first ones.
+    bytes: [u8; 4],
+    times: AtomicU64,
+}
+
+/// Bits of an address within a page.
+const PAGE_BITS: u32 = 12;
 
 fn marks() -> MutexGuard<'static, Marks> {
     MARKS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -204,6 +225,7 @@ impl Emulator {
             length: find_length()?,
             instruction: find_instruction()?,
             address: find_address()?,
+            host_address: find_host_address()?,
             size: find_size()?,
             telling: Telling::find(current)?,
             isa: Isa::of_target(target),
@@ -221,9 +243,13 @@ impl Emulator {
         Ok(())
     }
 
-    /// Writes what is counted between the guest's marks to a file when the emulator ends.
-    pub fn heed_marks(self, id: u64, results: String) -> Result<(), String> {
+    /// Writes what is counted between the guest's marks to a file when the emulator ends, and which instructions were executed there
+    /// to another.
+    pub fn heed_marks(self, id: u64, results: String, executed: Option<String>) -> Result<(), String> {
         MARKED.set(results).map_err(|_| TWICE)?;
+        if let Some(path) = executed {
+            EXECUTED.set(path).map_err(|_| TWICE)?;
+        }
         self.at_end(id, ended_marked);
         Ok(())
     }
@@ -262,6 +288,22 @@ impl Emulator {
         }
     }
 
+    /// Has us count how often an instruction of the block that is shown is executed between marks.
+    fn follow(&self, instruction: *mut Instruction) {
+        let mut room = [0; MAX_BYTES];
+        let bytes = self.bytes(instruction, &mut room);
+        let first = std::array::from_fn(|place| bytes.get(place).copied().unwrap_or(0));
+        // SAFETY: the instruction is of the block that is shown.
+        let (address, host) = unsafe { ((self.address)(instruction), (self.host_address)(instruction)) };
+        let page = host as usize >> PAGE_BITS;
+        // For as long as the emulator lives, which calls us with it.
+        let translation = &*Box::leak(Box::new(Translation { address, page, bytes: first, times: AtomicU64::new(0) }));
+        TRANSLATED.lock().unwrap_or_else(PoisonError::into_inner).push(translation);
+        let what = (&raw const *translation).cast_mut().cast();
+        // SAFETY: the instruction is of the block that is shown; what is passed lives for ever.
+        unsafe { (self.on_execution)(instruction, followed, NO_REGISTERS, what) };
+    }
+
     /// The bytes of an instruction of the block that is shown, in `room`.
     fn bytes<'r>(&self, instruction: *const Instruction, room: &'r mut [u8; MAX_BYTES]) -> &'r [u8] {
         // SAFETY: the instruction is of the block that is shown.
@@ -294,6 +336,15 @@ extern "C" fn ended(_id: u64, _: *mut c_void) {
     }
 }
 extern "C" fn ended_marked(_id: u64, _: *mut c_void) {
+    if let Some(path) = EXECUTED.get() {
+        let all = TRANSLATED.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = |translation: &Translation| translation.times.load(Ordering::Relaxed);
+        let line = |translation: &&Translation| {
+            let Translation { address, page, bytes, .. } = translation;
+            format!("{address:x} {page:x} {:x} {}\n", u32::from_be_bytes(*bytes), times(translation))
+        };
+        write(path, all.iter().copied().filter(|translation| times(translation) > 0).map(|one| line(&one)).collect());
+    }
     if let Some(path) = MARKED.get() {
         let line = |counts: &Counts| counts.map(|count| count.to_string()).join(" ") + "\n";
         write(path, marks().rows.iter().map(line).collect());
@@ -305,8 +356,12 @@ extern "C" fn marked(_cpu: c_uint, mark: *mut c_void) {
     let mut marks = marks();
     let Some(now) = EMULATOR.get().map(Emulator::counts) else { return };
     match mark as usize {
-        mark if mark == Mark::Begin as usize => marks.begun = Some(now),
+        mark if mark == Mark::Begin as usize => {
+            marks.begun = Some(now);
+            COUNTING.store(true, Ordering::Relaxed);
+        }
         mark if mark == Mark::End as usize => {
+            COUNTING.store(false, Ordering::Relaxed);
             if let Some(begun) = marks.begun.take() {
                 marks.added = std::array::from_fn(|count| marks.added[count] + now[count] - begun[count]);
             }
@@ -317,6 +372,14 @@ extern "C" fn marked(_cpu: c_uint, mark: *mut c_void) {
                 marks.rows.push(added);
             }
         }
+    }
+}
+
+/// Called before an instruction is executed that is followed.
+extern "C" fn followed(_cpu: c_uint, translation: *mut c_void) {
+    if COUNTING.load(Ordering::Relaxed) {
+        // SAFETY: `follow` passes nothing else, and it lives for ever.
+        unsafe { &*translation.cast::<Translation>() }.times.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -341,6 +404,9 @@ extern "C" fn translated(_id: u64, block: *mut Block) {
         // SAFETY: `place` is below the block's length.
         let instruction = unsafe { (emulator.instruction)(block, place) };
         emulator.add(instruction, 0);
+        if EXECUTED.get().is_some() {
+            emulator.follow(instruction);
+        }
         if let Some(isa) = emulator.isa {
             let mut room = [0; MAX_BYTES];
             let bytes = emulator.bytes(instruction, &mut room);

@@ -8,6 +8,10 @@
 //! `-plugin libcounter.so,marked=PATH`: the guest says by [marks](classes::Mark) what is to be counted. At the end of the emulator
 //! the file has a line of the same counts for each row, with spaces between.
 //!
+//! With `,executed=PATH`, too, that file has at the end a line for each instruction that was executed between marks, as often as it
+//! was translated: its address, the page of the host in which it lies, its first bytes, in hexadecimal, and how often. The page tells
+//! programs apart that have the same addresses.
+//!
 //! `-plugin libcounter.so,places=PATH`: a lock is watched; the file tells where it is taken and given back: see [`holds`]. With
 //! `,results=PATH`, too, that file tells at the end how long it was held. All can be asked for at once.
 //!
@@ -96,7 +100,7 @@ fn install(id: u64, current: i32, target: &str, arguments: &[String]) -> Result<
         emulator.watch(id, Places::parse(&text).map_err(|cause| format!("{places}: {cause}"))?, results)?;
     }
     if let Some(results) = options.marked {
-        emulator.heed_marks(id, results)?;
+        emulator.heed_marks(id, results, options.executed)?;
     }
     let listener = options
         .socket

@@ -1,4 +1,4 @@
-//! What the plugin is told: `socket=PATH`, `marked=PATH`, `places=PATH` and `results=PATH`.
+//! What the plugin is told: `socket=PATH`, `marked=PATH`, `executed=PATH`, `places=PATH` and `results=PATH`.
 
 /// The arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -7,20 +7,23 @@ pub struct Options {
     pub socket: Option<String>,
     /// The file for what is counted between marks.
     pub marked: Option<String>,
+    /// The file for which instructions were executed there.
+    pub executed: Option<String>,
     /// The file that tells where a lock is taken and given back, and the one for the results, if they are wanted.
     pub watch: Option<(String, Option<String>)>,
 }
 
-const KNOWN: &str = "socket, marked, places, results";
+const KNOWN: &str = "socket, marked, executed, places, results";
 
 impl Options {
     /// Reads them.
     pub fn parse(arguments: &[String]) -> Result<Self, String> {
-        let (mut socket, mut marked, mut places, mut results) = (None, None, None, None);
+        let (mut socket, mut marked, mut executed, mut places, mut results) = (None, None, None, None, None);
         for argument in arguments {
             let (place, path) = match argument.split_once('=') {
                 Some(("socket", path)) => (&mut socket, path),
                 Some(("marked", path)) => (&mut marked, path),
+                Some(("executed", path)) => (&mut executed, path),
                 Some(("places", path)) => (&mut places, path),
                 Some(("results", path)) => (&mut results, path),
                 _ => {
@@ -36,10 +39,13 @@ impl Options {
             (Some(places), results) => Some((places, results)),
             (None, Some(_)) => return Err("results=PATH takes places=PATH".into()),
         };
+        if executed.is_some() && marked.is_none() {
+            return Err("executed=PATH takes marked=PATH".into());
+        }
         if socket.is_none() && marked.is_none() && watch.is_none() {
             return Err(format!("none of {KNOWN}=PATH is given"));
         }
-        Ok(Self { socket, marked, watch })
+        Ok(Self { socket, marked, executed, watch })
     }
 }
 
@@ -61,14 +67,15 @@ mod tests {
         assert_eq!(parse(&["places=p", "results=r"]), Ok(Options { watch: watch.clone(), ..none }));
         let no_results = Some(("p".to_string(), None));
         assert_eq!(parse(&["places=p"]), Ok(Options { watch: no_results, ..Options::default() }));
-        let all = ["results=r", "socket=run/counter", "marked=m", "places=p"];
-        assert_eq!(parse(&all), Ok(Options { socket, marked, watch }));
+        let all = ["results=r", "socket=run/counter", "marked=m", "places=p", "executed=e"];
+        assert_eq!(parse(&all), Ok(Options { socket, marked, executed: Some("e".to_string()), watch }));
         for (bad, cause) in [
             (&[][..], "none of"),
             (&["socket="], "with a path"),
             (&["path=x"], "path=x"),
             (&["socket=a", "socket=b"], "once"),
             (&["socket=a", "results=r"], "takes places"),
+            (&["socket=a", "executed=e"], "takes marked"),
         ] {
             let error = parse(bad).unwrap_err();
             assert!(error.contains(cause), "{bad:?}: {error}");

@@ -33,9 +33,9 @@ pub struct Peer {
     value: u64,
 }
 
-/// A short way of AArch64 may take so many instructions more: what x86-64 does with operands in memory takes loads.
+/// A fast path of AArch64 may take so many instructions more: what x86-64 does with operands in memory takes loads.
 const SHORT_WAYS_TAKE_MORE: u64 = 10;
-/// What is a short way: a row whose budget on x86-64 is below this, in instructions.
+/// What is a fast path: a row whose budget on x86-64 is below this, in instructions.
 const SHORT: u64 = 60;
 /// All other rows of AArch64 may take so many per cent of what they may on x86-64.
 const PER_CENT: u64 = 115;

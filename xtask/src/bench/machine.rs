@@ -2,7 +2,7 @@
 
 use super::measurement::{Measurement, costly, parse};
 use crate::build::Checks;
-use crate::counter::{Marks, Places};
+use crate::counter::{Executed, Marks, Places};
 use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::image::{self, Image, Size, System};
 use crate::project::{Project, read};
@@ -18,8 +18,23 @@ pub const NETWORK_SYSTEM: &str = "systems/default.toml";
 
 /// Runs the program `bench`; gives the image, and the rows with what they cost besides.
 pub fn run(project: &Project, system: &System, machine: Machine, commands: &str) -> Result<(Image, Vec<Measurement>)> {
+    let (image, rows, _) = run_and_follow(project, system, machine, commands, false)?;
+    Ok((image, rows))
+}
+
+/// The instructions that were executed between marks, if they are wanted.
+type Followed = Option<Vec<Executed>>;
+
+/// The same, and tells which instructions were executed, if that is wanted.
+pub fn run_and_follow(
+    project: &Project,
+    system: &System,
+    machine: Machine,
+    commands: &str,
+    follows: bool,
+) -> Result<(Image, Vec<Measurement>, Followed)> {
     let image = image::make(project, system, Checks::Off, Size::of(MEMORY, machine.cpus)?, Some(commands))?;
-    let marks = Marks::make(project, &Places::of_nucleus(&read(&image.elf)?)?)?;
+    let marks = Marks::make(project, &Places::of_nucleus(&read(&image.elf)?)?, follows)?;
     let machine = Machine { counter: Some(marks.argument()), ..machine };
     let output = output_of(&image, &machine, commands)?;
     let (mut measured, counted) = (parse(&output)?, marks.counted()?);
@@ -27,9 +42,11 @@ pub fn run(project: &Project, system: &System, machine: Machine, commands: &str)
         if let (Some(number), Some(operations)) = (row.counts.remove("counted"), row.counts.remove("operations")) {
             let counts = counted.get(number as usize).with_context(|| format!("{}: no marks came", row.name))?;
             row.costly = Some(costly(counts, operations));
+            row.operations = operations;
         }
     }
-    Ok((image, measured))
+    let followed = follows.then(|| marks.executed()).transpose()?;
+    Ok((image, measured, followed))
 }
 
 /// Boots this build with these commands; gives the image and what they printed.

@@ -13,6 +13,8 @@ pub struct Measurement {
     pub counts: BTreeMap<String, u64>,
     /// What it costs besides, per operation.
     pub costly: Option<Costly>,
+    /// How many operations that was counted for; 0 = it was not.
+    pub operations: u64,
 }
 
 /// Of each kind of [`COSTLY`], and of a hundred instructions those with the nucleus lock.
@@ -45,7 +47,7 @@ fn parse_line(line: &str) -> Option<Measurement> {
         let (key, value) = word.split_once('=')?;
         Some((key.to_string(), value.parse().ok()?))
     };
-    Some(Measurement { name, value, unit, counts: words.map(pair).collect::<Option<_>>()?, costly: None })
+    Some(Measurement { name, value, unit, counts: words.map(pair).collect::<Option<_>>()?, ..Measurement::default() })
 }
 
 /// What was measured under this name.

@@ -9,6 +9,7 @@
 
 mod budget;
 pub mod client;
+mod functions;
 pub mod machine;
 mod measurement;
 mod network;
@@ -33,7 +34,7 @@ use anyhow::{Context, Result, bail};
 use budget::{Budget, Peer};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use machine::{MEMORY, NETWORK_SYSTEM, boot, run};
+use machine::{MEMORY, NETWORK_SYSTEM, boot, run, run_and_follow};
 use measurement::{Measurement, find, parse};
 use results::{Results, found_problems};
 use serde::Serialize;
@@ -75,6 +76,10 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     let mut all = Vec::new();
     let mut problems = 0;
     for isa in isas {
+        if options.functions {
+            println!("{}", followed(&project.on(isa), options)?);
+            continue;
+        }
         let results = on(&project.on(isa), options)?;
         println!("{}\n{}", isa.name(), table(&results.budgets, &results.measured));
         let found = found_problems(&results.budgets, &results.measured);
@@ -99,6 +104,9 @@ pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     }
     if options.report {
         report::write_all(project, &all)?;
+    }
+    if options.functions {
+        return Ok(0);
     }
     println!("{} rows, {problems} problems", all.iter().map(|results| results.budgets.len()).sum::<usize>());
     Ok(u8::from(problems > 0))
@@ -149,6 +157,25 @@ fn measure(project: &Project, options: &BenchOptions) -> Result<Vec<Measurement>
         measured.extend(parse(&output)?);
     }
     Ok(measured)
+}
+
+/// In which functions the instructions of a row are executed.
+fn followed(project: &Project, options: &BenchOptions) -> Result<String> {
+    install::emulator(project.isa)?;
+    let system = System::read(project, &options.system)?;
+    let filter = options.filter.as_deref().unwrap_or_default();
+    let machine = Machine { icount: true, ..Machine::new(MEMORY) };
+    let (image, rows, executed) = run_and_follow(project, &system, machine, &format!("bench {filter}"), true)?;
+    let [row] = rows.as_slice() else {
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        bail!("--functions takes one row at a time, and `{filter}` names {}", names.join(", "));
+    };
+    if row.operations == 0 {
+        bail!("{}: what is measured elsewhere, or not in instructions, has no functions", row.name);
+    }
+    let files = functions::files(project, &system, read(&image.elf)?)?;
+    let text = functions::table(&executed.unwrap_or_default(), &files, row.operations);
+    Ok(format!("{}, {}: {} {}\n{text}", project.isa.name(), row.name, grouped(row.value), row.unit))
 }
 
 /// What a portal call and return takes of each kind of [`COSTLY`], and what the book says.
@@ -241,8 +268,13 @@ mod tests {
     fn lines_are_read() {
         let measured = parse("hello\nbench call 149 instructions root_writes=2 invalidations=0\n").unwrap();
         let counts = [("root_writes".to_string(), 2), ("invalidations".to_string(), 0)].into();
-        let expected =
-            Measurement { name: "call".into(), value: 149, unit: "instructions".into(), counts, costly: None };
+        let expected = Measurement {
+            name: "call".into(),
+            value: 149,
+            unit: "instructions".into(),
+            counts,
+            ..Measurement::default()
+        };
         assert_eq!(measured, [expected]);
         for bad in ["bench call", "bench call many instructions", "bench call 1 instructions x", "bench call -1 i"] {
             assert!(parse(bad).is_err(), "{bad}");

@@ -131,7 +131,14 @@ impl Session<'_> {
             if wanted(name) {
                 let costly = Some(costly(&share.0, share.1));
                 let (value, counts) = (share.0.instructions.div_ceil(share.1), BTreeMap::new());
-                rows.push(Measurement { name: name.into(), value, unit: unit.into(), counts, costly });
+                rows.push(Measurement {
+                    name: name.into(),
+                    value,
+                    unit: unit.into(),
+                    counts,
+                    costly,
+                    ..Measurement::default()
+                });
             }
         };
         // Without it nothing is known to be up.

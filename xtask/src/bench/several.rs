@@ -96,7 +96,7 @@ fn share(name: &str, pairs: &[(&str, u64, &str, u64)]) -> Result<Measurement> {
         most = most.max((100 * several).div_ceil(one));
         counts.extend([(with_one.to_string(), one), (with_several.to_string(), several)]);
     }
-    Ok(Measurement { name: name.into(), value: most, unit: "percent".into(), counts, costly: None })
+    Ok(Measurement { name: name.into(), value: most, unit: "percent".into(), counts, ..Measurement::default() })
 }
 
 /// A request after the other, and four at a time.
@@ -140,7 +140,13 @@ fn lock(project: &Project, system: &System) -> Result<(Measurement, String)> {
     let counts = counts.into_iter().map(|(name, count)| (name.to_string(), count)).collect();
     let note = story(&holds, &elf::functions(&nucleus)?);
     Ok((
-        Measurement { name: LOCK.into(), value: holds.longest, unit: "instructions".into(), counts, costly: None },
+        Measurement {
+            name: LOCK.into(),
+            value: holds.longest,
+            unit: "instructions".into(),
+            counts,
+            ..Measurement::default()
+        },
         note,
     ))
 }
