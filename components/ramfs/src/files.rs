@@ -73,16 +73,15 @@ fn with<R>(work: impl FnOnce(&mut Tree<Memory>) -> Result<R, Error>) -> Result<R
     }
 }
 
-/// Does something to the tree with a path as it takes it: without `.` and `..`, as most are already. One call after the
-/// other, so that only one path at a time takes memory.
-fn with_path<R>(path: &str, work: impl FnOnce(&mut Tree<Memory>, &[u8]) -> Result<R, Error>) -> Result<R, FileError> {
+/// Does something to the tree with a path. No name is `..`, or ends a path as `.`: what is done to a path with such parts fails, and is
+/// done again to the path without them. One call after the other, so that only one path at a time takes memory.
+fn with_path<R>(path: &str, work: impl Fn(&mut Tree<Memory>, &[u8]) -> Result<R, Error>) -> Result<R, FileError> {
     with(|tree| {
-        // Only names that begin with a dot need a closer look.
-        let bytes = path.as_bytes();
-        let dotted = bytes.first() == Some(&b'.') || bytes.windows(2).any(|pair| pair == b"/.");
-        let special = dotted && path.split('/').any(|part| matches!(part, ".." | "."));
-        let normal = special.then(|| normalize("/", path));
-        work(tree, normal.as_deref().unwrap_or(path).as_bytes())
+        let result = work(tree, path.as_bytes());
+        if result.is_err() && path.split('/').any(|part| matches!(part, ".." | ".")) {
+            return work(tree, normalize("/", path).as_bytes());
+        }
+        result
     })
 }
 
@@ -224,8 +223,8 @@ impl FileSystemServer for FileSystem {
         position: u64,
         into: &mut [u8],
     ) -> Result<(usize, u64), FileError> {
-        with_path(path, |tree, path| {
-            let directory = tree.walk(path)?;
+        let directory = with_path(path, |tree, path| tree.walk(path))?;
+        with(|tree| {
             let mut writer = Writer::new(into);
             let mut position = position;
             while let Some(entry) = tree.list(directory, position)? {

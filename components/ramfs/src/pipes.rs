@@ -44,8 +44,11 @@ const LOOK: u64 = 1_000_000_000;
 
 /// In a badge: a session. What stands below is its number.
 const SESSION: u64 = 1 << 62;
-/// In a badge: ends of pipes.
+/// In a badge: ends of pipes. Below stand a number, and the places of the pipes that it writes and reads.
 const END: u64 = 1 << 63;
+/// Bits of a place, in badges and in numbers of pipes.
+const PLACE_BITS: u32 = 6;
+const _: () = assert!(MAX_PIPES <= 1 << PLACE_BITS);
 
 struct Session {
     badge: u64,
@@ -74,19 +77,34 @@ struct Pipe {
 
 struct Table {
     sessions: Vec<Session>,
-    pipes: Vec<Pipe>,
+    pipes: [Option<Pipe>; MAX_PIPES],
     /// The last number of a pipe, session or entry.
     last: u64,
     waiting: usize,
     guests_waiting: usize,
 }
 
-static TABLE: Mutex<Table> =
-    Mutex::new(Table { sessions: Vec::new(), pipes: Vec::new(), last: 0, waiting: 0, guests_waiting: 0 });
-/// Something changed in some pipe.
-static CHANGED: Condvar = Condvar::new();
+static TABLE: Mutex<Table> = Mutex::new(Table {
+    sessions: Vec::new(),
+    pipes: [const { None }; MAX_PIPES],
+    last: 0,
+    waiting: 0,
+    guests_waiting: 0,
+});
+/// Something changed for who reads, and for who writes, the pipe at a place.
+static CHANGED: [[Condvar; 2]; MAX_PIPES] = [const { [const { Condvar::new() }; 2] }; MAX_PIPES];
 /// Raised when there is a pipe again.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
+
+/// Who waits at this place looks again.
+fn changed(place: usize) {
+    CHANGED.get(place).into_iter().flatten().for_each(Condvar::notify_all);
+}
+
+/// The place that stands so many places above the lowest bit.
+const fn place_in(number: u64, places: u32) -> usize {
+    (number >> (places * PLACE_BITS)) as usize % (1 << PLACE_BITS)
+}
 
 impl Table {
     fn next(&mut self) -> u64 {
@@ -94,55 +112,98 @@ impl Table {
         self.last
     }
 
+    /// All pipes.
+    fn all(&self) -> impl Iterator<Item = &Pipe> {
+        self.pipes.iter().flatten()
+    }
+
     /// A pipe of this session.
     fn pipe(&mut self, session: u64, number: u64) -> Result<&mut Pipe, PipeError> {
-        let mut pipes = self.pipes.iter_mut();
-        pipes.find(|pipe| pipe.session == session && pipe.number == number).ok_or(PipeError::NoSuchPipe)
+        let pipe = self.pipes.get_mut(place_in(number, 0)).and_then(Option::as_mut);
+        pipe.filter(|pipe| pipe.session == session && pipe.number == number).ok_or(PipeError::NoSuchPipe)
     }
 
     /// An entry that reads one pipe and writes another of this session.
     fn end(&mut self, session: u64, ends: [(u64, Side); 2], service: Entry) -> Result<Delegate, PipeError> {
         for (number, side) in ends.into_iter().filter(|(number, _)| *number != 0) {
-            if side(self.pipe(session, number)?).is_closed {
+            if side.of(self.pipe(session, number)?).is_closed {
                 return Err(PipeError::NoSuchPipe);
             }
         }
-        let badge = END | self.next();
+        let places = ends.map(|(number, side)| (place_in(number, 0) as u64) << (side as u32 * PLACE_BITS));
+        let badge = END | self.next() << (2 * PLACE_BITS) | places[0] | places[1];
         for (number, side) in ends {
             if let Ok(pipe) = self.pipe(session, number) {
-                *side(pipe) = End { badge, ..End::default() };
+                *side.of(pipe) = End { badge, ..End::default() };
+                changed(place_in(number, 0));
             }
         }
-        CHANGED.notify_all();
         Ok(Delegate::mint(service.0, badge))
     }
 
-    /// An end is closed; the pipe goes with the second.
-    fn closed(&mut self) {
-        self.pipes.retain(|pipe| !(pipe.reader.is_closed && pipe.writer.is_closed));
-        CHANGED.notify_all();
+    /// Closes an end of a pipe of this session; the pipe goes with the second.
+    fn close(&mut self, session: u64, number: u64, side: Side) -> Result<(), PipeError> {
+        let pipe = self.pipe(session, number)?;
+        *side.of(pipe) = CLOSED;
+        let is_gone = pipe.reader.is_closed && pipe.writer.is_closed;
+        let place = place_in(number, 0);
+        if let Some(pipe) = self.pipes.get_mut(place).filter(|_| is_gone) {
+            *pipe = None;
+        }
+        changed(place);
+        Ok(())
     }
 
     /// The pipe at which this badge has that end.
     fn at(&mut self, badge: u64, side: Side) -> Option<&mut Pipe> {
-        self.pipes.iter_mut().find_map(|pipe| (side(pipe).badge == badge).then_some(pipe))
+        let pipe = self.pipes.get_mut(side.place(badge))?.as_mut()?;
+        (side.of(pipe).badge == badge).then_some(pipe)
     }
 
     /// Whose owners are gone goes.
     fn sweep(&mut self) {
         let Self { sessions, pipes, .. } = self;
         sessions.retain(|session| is_account(&session.account));
-        pipes.retain(|pipe| sessions.iter().any(|session| session.badge == pipe.session));
-        CHANGED.notify_all();
+        for (place, pipe) in pipes.iter_mut().enumerate() {
+            let lost = pipe.take_if(|pipe| !sessions.iter().any(|session| session.badge == pipe.session));
+            if lost.is_some() {
+                changed(place);
+            }
+        }
     }
 }
 
 const CLOSED: End = End { badge: 0, is_closed: true, waits: false };
 
 /// Which end of a pipe.
-type Side = fn(&mut Pipe) -> &mut End;
-const READS: Side = |pipe| &mut pipe.reader;
-const WRITES: Side = |pipe| &mut pipe.writer;
+#[derive(Clone, Copy)]
+enum Side {
+    Reads,
+    Writes,
+}
+
+impl Side {
+    /// That end.
+    const fn of(self, pipe: &mut Pipe) -> &mut End {
+        match self {
+            Self::Reads => &mut pipe.reader,
+            Self::Writes => &mut pipe.writer,
+        }
+    }
+    /// The place of the pipe that a badge has there.
+    const fn place(self, badge: u64) -> usize {
+        place_in(badge, self as u32)
+    }
+    /// Who waits at the other end of that pipe looks again.
+    fn tell_other(self, badge: u64) {
+        if let Some([reads, writes]) = CHANGED.get(self.place(badge)) {
+            match self {
+                Self::Reads => writes.notify_all(),
+                Self::Writes => reads.notify_all(),
+            }
+        }
+    }
+}
 
 fn is_account(owned: &Owned) -> bool {
     owned.entry().is(Kind::Account, 0)
@@ -157,17 +218,18 @@ fn wait(
     let (waiting, guests) = (table.waiting, table.guests_waiting);
     let pipe = table.at(badge, side).ok_or(StreamError::Failed)?;
     let is_guest = pipe.is_guest;
-    if side(pipe).waits || waiting >= MAX_WAITING || is_guest && guests >= GUEST_WAITING {
+    if side.of(pipe).waits || waiting >= MAX_WAITING || is_guest && guests >= GUEST_WAITING {
         return Err(StreamError::Interrupted);
     }
-    side(pipe).waits = true;
+    side.of(pipe).waits = true;
     table.waiting += 1;
     table.guests_waiting += usize::from(is_guest);
-    let mut table = CHANGED.wait(table);
+    // The badge has a pipe, so there is such a place.
+    let mut table = CHANGED[side.place(badge)][side as usize].wait(table);
     table.waiting -= 1;
     table.guests_waiting -= usize::from(is_guest);
     if let Some(pipe) = table.at(badge, side) {
-        side(pipe).waits = false;
+        side.of(pipe).waits = false;
     }
     Ok(table)
 }
@@ -185,7 +247,7 @@ fn first() -> Entry {
 /// Looks for owners that are gone, for ever.
 pub fn watch() -> ! {
     loop {
-        let is_any = !TABLE.lock().pipes.is_empty();
+        let is_any = TABLE.lock().all().next().is_some();
         let until = if is_any { op::clock() + LOOK } else { NEVER };
         let _ = op::p(first(), until);
         TABLE.lock().sweep();
@@ -241,39 +303,34 @@ impl PipeSessionServer for Pipes {
         table.sweep();
         let mut sessions = table.sessions.iter();
         let is_guest = sessions.find(|known| known.badge == session).ok_or(PipeError::NoSuchPipe)?.is_guest;
-        let guests = || table.pipes.iter().filter(|pipe| pipe.is_guest);
+        let guests = || table.all().filter(|pipe| pipe.is_guest);
         let own = guests().filter(|pipe| pipe.session == session).count();
-        if table.pipes.len() >= MAX_PIPES || is_guest && (guests().count() >= GUEST_PIPES || own >= SESSION_PIPES) {
+        if is_guest && (guests().count() >= GUEST_PIPES || own >= SESSION_PIPES) {
             return Err(PipeError::Full);
         }
+        let is_first = table.all().next().is_none();
+        let place = table.pipes.iter().position(Option::is_none).ok_or(PipeError::Full)?;
         let mut bytes = VecDeque::new();
         bytes.try_reserve_exact(CAPACITY).map_err(|_| PipeError::Full)?;
-        table.pipes.try_reserve(1).map_err(|_| PipeError::Full)?;
-        let number = table.next();
+        let number = table.next() << PLACE_BITS | place as u64;
         let [reader, writer] = Default::default();
-        table.pipes.push(Pipe { number, session, is_guest, bytes, reader, writer });
-        if table.pipes.len() == 1 {
+        table.pipes[place] = Some(Pipe { number, session, is_guest, bytes, reader, writer });
+        if is_first {
             let _ = op::v(first());
         }
         Ok(number)
     }
 
     fn end(&self, session: u64, reads: u64, writes: u64) -> Result<Delegate, PipeError> {
-        TABLE.lock().end(session, [(reads, READS), (writes, WRITES)], self.service)
+        TABLE.lock().end(session, [(reads, Side::Reads), (writes, Side::Writes)], self.service)
     }
 
     fn close_read(&self, session: u64, pipe: u64) -> Result<(), PipeError> {
-        let mut table = TABLE.lock();
-        table.pipe(session, pipe)?.reader = CLOSED;
-        table.closed();
-        Ok(())
+        TABLE.lock().close(session, pipe, Side::Reads)
     }
 
     fn close_write(&self, session: u64, pipe: u64) -> Result<(), PipeError> {
-        let mut table = TABLE.lock();
-        table.pipe(session, pipe)?.writer = CLOSED;
-        table.closed();
-        Ok(())
+        TABLE.lock().close(session, pipe, Side::Writes)
     }
 }
 
@@ -281,23 +338,25 @@ impl PipeEndServer for Pipes {
     fn read(&self, badge: u64, into: &mut [u8]) -> Result<usize, StreamError> {
         let mut table = TABLE.lock();
         loop {
-            let pipe = table.at(badge, READS).ok_or(StreamError::NotReadable)?;
+            let pipe = table.at(badge, Side::Reads).ok_or(StreamError::NotReadable)?;
             if !pipe.bytes.is_empty() || pipe.writer.is_closed || into.is_empty() {
                 let count = pipe.bytes.len().min(into.len());
-                for (place, byte) in into.iter_mut().zip(pipe.bytes.drain(..count)) {
-                    *place = byte;
-                }
-                CHANGED.notify_all();
+                let (first, second) = pipe.bytes.as_slices();
+                let cut = first.len().min(count);
+                into[..cut].copy_from_slice(&first[..cut]);
+                into[cut..count].copy_from_slice(&second[..count - cut]);
+                pipe.bytes.drain(..count);
+                Side::Reads.tell_other(badge);
                 return Ok(count);
             }
-            table = wait(table, badge, READS)?;
+            table = wait(table, badge, Side::Reads)?;
         }
     }
 
     fn write(&self, badge: u64, bytes: &[u8]) -> Result<usize, StreamError> {
         let mut table = TABLE.lock();
         loop {
-            let pipe = table.at(badge, WRITES).ok_or(StreamError::NotWritable)?;
+            let pipe = table.at(badge, Side::Writes).ok_or(StreamError::NotWritable)?;
             if pipe.reader.is_closed {
                 return Err(StreamError::Closed);
             }
@@ -305,10 +364,10 @@ impl PipeEndServer for Pipes {
             if room > 0 || bytes.is_empty() {
                 let count = room.min(bytes.len());
                 pipe.bytes.extend(&bytes[..count]);
-                CHANGED.notify_all();
+                Side::Writes.tell_other(badge);
                 return Ok(count);
             }
-            table = wait(table, badge, WRITES)?;
+            table = wait(table, badge, Side::Writes)?;
         }
     }
 

@@ -24,7 +24,7 @@ pub const CHECKS: &[Check] = &[
     ("a deadline and a badge do not go together", with_badge),
 ];
 
-/// Also without floating point, where calls and returns take the short way.
+/// Also without floating point, where calls and returns take the fast path.
 pub const CAME_BACK: Check = ("a split leaves alone what was called and came back before", came_back);
 
 const MILLISECOND: u64 = 1_000_000;

@@ -124,7 +124,7 @@ impl Serve for Deep {
     }
 }
 
-/// The short way of a call if this domain has no floating point, else the long one: two systems run this.
+/// The fast path of a call if this domain has no floating point, else the slow one: two systems run this.
 pub fn depth() -> Result<(), &'static str> {
     let text = |error: Error| error.text();
     server::activations(MAX_DEPTH).map_err(text)?;

@@ -21,6 +21,8 @@ use runtime::server::{self, ServeAllWords, ServeShort, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
 use runtime::{Connection, Direct, Entry, message, op, table, thread};
 
+use core::sync::atomic::{AtomicUsize, Ordering};
+
 use abi::info::{self, Record};
 use abi::{Control, rights};
 
@@ -30,10 +32,12 @@ pub const CHECKS: &[Check] = &[
     ("names lists what is published", names),
     ("a file is made, written, read, renamed and removed", file),
     ("a file's errors arrive", errors),
+    ("a path may have empty parts, and go up and nowhere", dotted),
     ("a file that was opened for reading is not written", read_only),
     ("a name belongs to who published it", taken),
     ("names gives shapes, and portals of them work", shaped),
     ("an interface of words passes words, and nothing else", words),
+    ("more callers than activations each get their own answer, whatever the portal", crowd),
     ("memory is drawn for nobody else, and never writable and executable", drawing),
     ("a component that does not come back is ended only by force", essential),
     ("calls go as deep as they may without floating point, too", crate::limits::depth),
@@ -55,6 +59,30 @@ pub fn say<E: Code>(failure: Failure<E>) -> &'static str {
         Failure::Transport(error) => error.text(),
         Failure::Protocol(error) => error.text(),
     }
+}
+
+fn dotted() -> Result<(), &'static str> {
+    let files = files();
+    for path in
+        ["/etc/motd", "//etc//motd", "/./etc/./motd", "/etc/../etc/motd", "/nothing/../etc/motd", "/../etc/motd"]
+    {
+        hold(files.stat(path).map_err(say)?.kind == Kind::File, "it is no file")?;
+        drop(Owned::new(files.open(path, 0).map_err(say)?.into()));
+    }
+    hold(files.stat("/etc/.").map_err(say)?.kind == Kind::Directory, "it is no directory")?;
+    hold(files.open("/etc/nothing/..", 0).err() == Some(Failure::Refused(FileError::IsADirectory)), "it is a file")?;
+    files.make_directory("/tmp/nothing/../dots/.").map_err(say)?;
+    let again = files.make_directory("/tmp/./dots");
+    hold(again == Err(Failure::Refused(FileError::Exists)), "it is not where it was made")?;
+    for name in ["/tmp/dots/..", "/tmp/dots/../.."] {
+        hold(files.make_directory(name) == Err(Failure::Refused(FileError::Exists)), "what is above is not there")?;
+    }
+    hold(files.create("/tmp/dots/x/../..", 0).err() == Some(Failure::Refused(FileError::IsADirectory)), "it is made")?;
+    let mut bytes = [0; 64];
+    let (count, _) = files.read_directory("/tmp/dots", 0, &mut bytes).map_err(say)?;
+    hold(count == 0, "something was made in it")?;
+    files.remove("/tmp/dots/../dots/.").map_err(say)?;
+    hold(files.stat("/tmp/dots").err() == Some(Failure::Refused(FileError::NotFound)), "it is still there")
 }
 
 fn names() -> Result<(), &'static str> {
@@ -218,6 +246,67 @@ fn words() -> Result<(), &'static str> {
     hold(answer == Ok(([0, 6, 0, 0, 0], Control(0))), "a message is another call")?;
     drop(service);
     hold(client.half(12) == Err(Failure::Transport(abi::Error::Revoked)), "it goes on")
+}
+
+/// Lets others come before it answers.
+struct Patient;
+
+impl ServeShort for Patient {
+    fn serve(badge: u64, word1: u64, word2: u64, word3: u64) -> u64 {
+        let _ = thread::sleep(SHORTLY);
+        badge + word1 + 1_000 * word2 + 1_000_000 * word3
+    }
+}
+
+impl ServeAllWords for Patient {
+    fn serve(badge: u64, words: &AllWords) -> AllWords {
+        let _ = thread::sleep(SHORTLY);
+        words.map(|word| word + badge)
+    }
+}
+
+/// Nanoseconds.
+const SHORTLY: u64 = 50_000;
+/// Threads that call at once, and calls of each.
+const CALLERS: usize = 24;
+const CALLS: u64 = 20;
+/// The portals, how many have ended, and how many answers were others.
+static PORTALS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+static ENDED: AtomicUsize = AtomicUsize::new(0);
+static OTHERS: AtomicUsize = AtomicUsize::new(0);
+
+fn caller(number: usize) {
+    let [short, words] = [0, 1].map(|place| Entry(PORTALS[place].load(Ordering::Relaxed)));
+    for round in 0..CALLS {
+        let own = number as u64;
+        let sum = message::call_short(short, [own, round, own + round]);
+        let all = [own, round, 3, 4, 5, 6, 7, 8, own * round];
+        let back = message::call_all_words(words, all);
+        if sum != Ok(5 + own + 1_000 * round + 1_000_000 * (own + round)) || back != Ok(all.map(|word| word + 5)) {
+            OTHERS.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    ENDED.fetch_add(1, Ordering::Relaxed);
+}
+
+fn crowd() -> Result<(), &'static str> {
+    server::activations(2).map_err(|error| error.text())?;
+    let short = Owned::new(server::short_service::<Patient>().map_err(say)?);
+    let words = Owned::new(server::all_words_service::<Patient>().map_err(say)?);
+    let mut portals = Vec::new();
+    for (place, service) in PORTALS.iter().zip([&short, &words]) {
+        let portal = Owned::new(table::allocate().map_err(|error| error.text())?);
+        op::portal_new(Entry::OWN, service.entry(), 5, portal.entry(), 0).map_err(|error| error.text())?;
+        place.store(portal.entry().0, Ordering::Relaxed);
+        portals.push(portal);
+    }
+    let mut callers = Vec::new();
+    for number in 0..CALLERS {
+        callers.push(thread::Thread::start(caller, number).map_err(|error| error.text())?);
+    }
+    callers.into_iter().for_each(thread::Thread::join);
+    hold(ENDED.load(Ordering::Relaxed) == CALLERS, "a caller did not come back")?;
+    hold(OTHERS.load(Ordering::Relaxed) == 0, "somebody got another answer")
 }
 
 fn taken() -> Result<(), &'static str> {

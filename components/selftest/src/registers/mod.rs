@@ -273,7 +273,7 @@ fn semaphores(unit: bool) -> Result<(), &'static str> {
     value(&waits, 0, Some(0))
 }
 
-/// Calls between domains with and without floating-point registers; the long way, too.
+/// Calls between domains with and without floating-point registers; by the slow path, too.
 fn calls() -> Result<(), &'static str> {
     for (caller, callee) in [(false, false), (false, true), (true, false), (true, true)] {
         for bytes in [0, 16] {
