@@ -71,8 +71,7 @@ pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Cont
 #[inline]
 pub fn call_short(entry: Entry, words: [u64; 3]) -> Result<u64, Error> {
     let index = portal(entry)?;
-    // SAFETY: not a kernel operation. A server behind other portals than these writes into an area that is ours, at worst over
-    // what a method of ours borrowed and will check no more.
+    // SAFETY: not a kernel operation. No portal that passes bytes or entries takes this call.
     let (status, word) = unsafe { arch::call_short(index, words) };
     check(status).map(|()| word)
 }
@@ -81,8 +80,7 @@ pub fn call_short(entry: Entry, words: [u64; 3]) -> Result<u64, Error> {
 #[inline]
 pub fn call_all_words(entry: Entry, words: AllWords) -> Result<AllWords, Error> {
     let index = portal(entry)?;
-    // SAFETY: not a kernel operation; the control word, for a server behind other portals, is 0. That server writes into an area that is ours,
-    // at worst over what a method of ours borrowed and will check no more.
+    // SAFETY: not a kernel operation. No portal that passes bytes or entries takes this call.
     let (status, words) = unsafe { arch::call_all_words(index, words) };
     check(status).map(|()| words)
 }

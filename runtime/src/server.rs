@@ -201,7 +201,8 @@ impl Shape {
                         remove(Entry(known));
                     }
                 }
-                Err(_) if self.index.load(Ordering::Relaxed) != known => {}
+                // Another shape may stand at that index since.
+                made if self.index.load(Ordering::Relaxed) != known => drop(made.map(Owned::new)),
                 made => return made.map_err(Failure::Transport),
             }
         }

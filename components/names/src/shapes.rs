@@ -25,7 +25,16 @@ impl Shapes {
         if badge != COMPONENT && !SPECIFICATIONS.contains(&specification) {
             return Err(NamesError::NoShape);
         }
-        let shape = Owned::new(op::shape_new(Entry::SPECIAL, specification.as_bytes()).map_err(refused)?);
+        let make = || op::shape_new(Entry::SPECIAL, specification.as_bytes());
+        let made = make().or_else(|error| match error {
+            abi::Error::LimitReached => {
+                // Who serves through the others keeps their code.
+                self.0.retain(|(known, _)| SPECIFICATIONS.contains(&known.as_str()));
+                make()
+            }
+            error => Err(error),
+        });
+        let shape = Owned::new(made.map_err(refused)?);
         let entry = shape.entry();
         self.0.push((specification.to_string(), shape));
         Ok(entry)

@@ -1,5 +1,6 @@
 //! The system's services, through the runtime's connections and streams.
 
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -24,7 +25,7 @@ use runtime::{Connection, Direct, Entry, message, op, table, thread};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::info::{self, Record};
-use abi::{Control, rights};
+use abi::{Control, Error, rights};
 
 use crate::check::{Check, hold};
 
@@ -182,6 +183,10 @@ fn shaped() -> Result<(), &'static str> {
     for specification in ["npkx2>x2", "npciii>i", "npciii>i"] {
         drop(server::shape(specification).map_err(say)?);
     }
+    for number in 0..2 * abi::MAX_SHAPES {
+        let letters = (0..6).map(|bit| if number >> bit & 1 == 0 { 'i' } else { 't' });
+        drop(server::shape(&"np>".chars().chain(letters).collect::<String>()).map_err(say)?);
+    }
     server::activations(1).map_err(|error| error.text())?;
     let service = Owned::new(server::short_service::<Adds>().map_err(say)?);
     let portal = Owned::new(table::allocate().map_err(|error| error.text())?);
@@ -240,10 +245,13 @@ fn words() -> Result<(), &'static str> {
     hold(client.half(13) == Err(Failure::Refused(BlockError::Odd)), "an odd number has a half")?;
     let unknown = Ok([Protocol::UnknownMethod.code(), 0, 0, 0, 0, 0, 0, 0, 0]);
     hold(message::call_all_words(portal.entry(), [3; 9]) == unknown, "a method that there is not")?;
-    // Who takes it for an interface of messages gets words, and gives neither bytes nor an entry.
+    // Who takes it for an interface of messages, or of short calls, is refused.
+    let message = |control| message::call(portal.entry(), [2, 12, 7, 7, 7], control);
+    hold(message(Control(0)) == Err(Error::BadArgument), "a message is called")?;
     let control = Control::bytes(64).delegate(Entry::OWN.0, rights::ALL);
-    let answer = message::call(portal.entry(), [2, 12, 7, 7, 7], control);
-    hold(answer == Ok(([0, 6, 0, 0, 0], Control(0))), "a message is another call")?;
+    hold(message(control) == Err(Error::BadArgument), "a message with all that it can have is called")?;
+    hold(message::call_short(portal.entry(), [2, 12, 7]) == Err(Error::BadArgument), "a short call is made")?;
+    hold(client.half(12) == Ok(6), "it does not go on")?;
     drop(service);
     hold(client.half(12) == Err(Failure::Transport(abi::Error::Revoked)), "it goes on")
 }

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::MAX_TABLE_ENTRIES;
 use abi::rights::{self, Kind};
-use abi::{Control, Error, MAX_SHAPES, MESSAGE_BYTES, info, op as operations};
+use abi::{Control, Error, MAX_SHAPES, MESSAGE_BYTES, expect, info, op as operations};
 use interface::{Code, Protocol, Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
@@ -49,6 +49,7 @@ fn refused() -> Result<(), &'static str> {
         "npow",
         "npkox4>ox5",
         "npx5>o",
+        "npox5>",
         &long,
     ];
     for specification in cannot_be {
@@ -177,38 +178,40 @@ fn answers(specification: &str) -> Result<(Owned, Owned), Error> {
 }
 
 /// Words 0 and 1 of the answer to a call with these words, and how often the service was entered.
-fn asked(portal: Entry, words: [u64; 2]) -> (Result<[u64; 2], Error>, u64) {
+fn asked((portal, what): (&Owned, u64), words: [u64; 2]) -> (Result<[u64; 2], Error>, u64) {
     let before = CALLS.load(Ordering::Relaxed);
-    let answer = message::call(portal, [words[0], words[1], 0, 0, 0], Control(0));
+    let answer = message::call(portal.entry(), [words[0], words[1], 0, 0, 0], Control::expecting(what));
     (answer.map(|(words, _)| [words[0], words[1]]), CALLS.load(Ordering::Relaxed) - before)
 }
 
 fn along() -> Result<(), &'static str> {
     server::activations(1).map_err(text)?;
     let (portal, _service) = answers("npkib>ib").map_err(text)?;
+    let bytes = (&portal, expect::AREA);
     let too_long = MESSAGE_BYTES as u64 + 1;
     for length in [0, 1, too_long - 1] {
         ANSWER.store(length, Ordering::Relaxed);
-        hold(asked(portal.entry(), [3, length]) == (Ok([7, length]), 1), "a length that can be")?;
+        hold(asked(bytes, [3, length]) == (Ok([7, length]), 1), "a length that can be")?;
     }
     for length in [too_long, too_long + 7, 1 << 32, 1 << 63, u64::MAX] {
         ANSWER.store(0, Ordering::Relaxed);
-        hold(asked(portal.entry(), [3, length]) == (Err(Error::BadArgument), 0), "too many bytes are called with")?;
+        hold(asked(bytes, [3, length]) == (Err(Error::BadArgument), 0), "too many bytes are called with")?;
         ANSWER.store(length, Ordering::Relaxed);
         // The runtime answers that then.
         let instead = Ok([Protocol::NotDelivered.code(), 0]);
-        hold(asked(portal.entry(), [3, 0]) == (instead, 1), "too many bytes are answered with")?;
+        hold(asked(bytes, [3, 0]) == (instead, 1), "too many bytes are answered with")?;
     }
     ANSWER.store(0, Ordering::Relaxed);
-    hold(asked(portal.entry(), [3, 8]) == (Ok([7, 0]), 1), "it does not go on")?;
+    hold(asked(bytes, [3, 8]) == (Ok([7, 0]), 1), "it does not go on")?;
     let (portal, _service) = answers("npkid>ii").map_err(text)?;
+    let entry = (&portal, expect::ENTRIES);
     for (index, error) in [
         (MAX_TABLE_ENTRIES as u64, Error::BadIndex),
         (1 << 32, Error::BadIndex),
         (u64::MAX, Error::BadIndex),
         (MAX_TABLE_ENTRIES as u64 - 1, Error::Empty),
     ] {
-        hold(asked(portal.entry(), [3, index]) == (Err(error), 0), "there is no such entry")?;
+        hold(asked(entry, [3, index]) == (Err(error), 0), "there is no such entry")?;
     }
-    hold(asked(portal.entry(), [3, 0]) == (Ok([7, 0]), 1), "a call without an entry")
+    hold(asked(entry, [3, 0]) == (Ok([7, 0]), 1), "a call without an entry")
 }

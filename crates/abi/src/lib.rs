@@ -105,4 +105,23 @@ impl Control {
     pub const fn delegated_rights(self) -> u8 {
         (self.0 >> 40 & 0xff) as u8
     }
+    /// For a portal without a control word, of which the caller expects this, see [`expect`].
+    pub const fn expecting(what: u64) -> Self {
+        Self(!what)
+    }
+}
+
+/// What a portal without a control word passes, there or back, only to and from callers that expect it. A server chooses the portals to it:
+/// they must not take registers, memory or entries of callers that do not know of that. So a caller says in the control word what it
+/// expects ([`Control::expecting`]), and a portal that passes more or less of this refuses the call: [`Error::BadArgument`]. A portal with a
+/// control word refuses it, too; one that passes none of this does not look.
+pub mod expect {
+    /// No more than words 0 to 4.
+    pub const WORDS: u64 = 0;
+    /// Words 5 to 8.
+    pub const MORE_WORDS: u64 = 1;
+    /// Words or bytes of the message area.
+    pub const AREA: u64 = 2;
+    /// Entries.
+    pub const ENTRIES: u64 = 4;
 }

@@ -23,22 +23,24 @@
 //! | `d` | 1 | the index of an entry, 0 = none | the index where its copy stands, 0 = none |
 //! | `g` | 2 | the index of a service, and a badge | the index where a new call entry to it stands, and 0 |
 //! | `k` | 0 | nothing | the constant of the entry, in the register of the status (calls only) |
-//! | `o` | 0 | a control word ([`abi::Control`]) | the control word, and so many bytes of the message area as it says; whatever else it asks for is done on the slow path |
+//! | `o` | 0 | a control word ([`abi::Control`]), on both sides of `>` or on none | the control word, and so many bytes of the message area as it says; whatever else it asks for is done on the slow path |
 //! | `w`, `r`, `a` | 1 | a window, a window to read, pages that are torn away | not yet |
 //!
 //! Words are counted from 0. The first nine travel in registers ([`abi::registers`]); further ones stand at the begin of the message
 //! area, before the bytes of `b`. What is not passed arrives as zeros.
+//!
+//! Words behind the fifth, the message area and entries go along only if the caller expects that: see [`abi::expect`].
 
 use abi::layout::MAX_TABLE_ENTRIES;
 use abi::rights::ALL;
-use abi::{Control, Error, MESSAGE_BYTES};
+use abi::{Control, Error, MESSAGE_BYTES, expect};
 
 /// Words that a call or its return passes at most.
 pub const MAX_WORDS: usize = 16;
 /// Of these, the first ones, which travel in registers.
 pub use abi::REGISTER_WORDS;
-/// Words that there can be beside a control word: none of them is in a register that a function preserves.
-const WORDS_WITH_CONTROL: usize = 5;
+/// Words that are in no register that a function preserves: those that there can be beside a control word, and that each caller expects.
+const EXPECTED_WORDS: usize = 5;
 /// Letters of parameters, and letters of results, at most.
 pub const MAX_LETTERS: usize = 10;
 /// Bytes that a specification has at most.
@@ -52,6 +54,11 @@ pub enum State {
     /// `m`: only where to go on. The caller trusts the callee with the others, and to preserve them.
     Minimal,
 }
+
+// Groups of letters of which there is one at most: see [`Letter::groups`].
+const COUNTS: u8 = 1;
+const NAMES: u8 = 2;
+const IS_CONSTANT: u8 = 4;
 
 /// The treatment of one parameter or result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,10 +127,10 @@ impl Letter {
     /// Of each of these groups there is one letter at most: those that count bytes, that name an entry, that are the constant.
     const fn groups(self) -> u8 {
         match self {
-            Self::Bytes => 1,
-            Self::Delegated | Self::Minted => 2,
-            Self::Control => 3,
-            Self::Constant | Self::Badge => 4,
+            Self::Bytes => COUNTS,
+            Self::Delegated | Self::Minted => NAMES,
+            Self::Control => COUNTS | NAMES,
+            Self::Constant | Self::Badge => IS_CONSTANT,
             _ => 0,
         }
     }
@@ -160,6 +167,8 @@ pub enum Why {
     NotInArea,
     /// `o` where preserved registers are not kept, with more than five words, or with a time stamp.
     NotWithControl,
+    /// `o` on one side of `>` only.
+    OneControl,
     /// More words than [`MAX_WORDS`].
     TooManyWords,
     /// More letters than [`MAX_LETTERS`], or more bytes than [`MAX_BYTES`].
@@ -179,6 +188,7 @@ impl Why {
             Self::NotInReturn => "a return has no entry whose constant it could pass",
             Self::NotInArea => "behind the ninth word are only i and x",
             Self::NotWithControl => "with o, registers are kept (p), and five words at most are passed, none of them t",
+            Self::OneControl => "o stands on both sides of >, or on none",
             Self::TooManyWords => "16 words are passed at most",
             Self::TooLong => "10 letters are followed at most, 48 bytes in all",
         }
@@ -288,6 +298,15 @@ impl Letters {
         self.find(Letter::Badge).is_some()
     }
 
+    /// What of [`abi::expect`] they pass.
+    #[inline(always)]
+    fn expects(&self) -> u64 {
+        let has = |what, is_there| if is_there { what } else { expect::WORDS };
+        has(expect::MORE_WORDS, self.words() > EXPECTED_WORDS)
+            | has(expect::AREA, self.words() > REGISTER_WORDS || self.groups & COUNTS != 0)
+            | has(expect::ENTRIES, self.groups & NAMES != 0)
+    }
+
     /// The bytes and the entry that these words name, as a control word, and the badge of an entry that is minted.
     #[inline(never)]
     pub fn along(&self, words: &[u64; REGISTER_WORDS]) -> Result<(Control, u64), Error> {
@@ -339,7 +358,7 @@ impl Letters {
         }
         let times = self.times | if letter == Letter::Time { 1 << first } else { 0 };
         let has_control = letter == Letter::Control || self.has_control();
-        if has_control && (words > WORDS_WITH_CONTROL || times != 0) {
+        if has_control && (words > EXPECTED_WORDS || times != 0) {
             return Err(Why::NotWithControl);
         }
         if words > REGISTER_WORDS && !matches!(letter, Letter::Word | Letter::Structure(_) | Letter::Badge) {
@@ -404,6 +423,12 @@ impl Specification {
         text
     }
 
+    /// What the caller must expect, see [`abi::expect`]; none: it says in the control word what it does.
+    #[inline(always)]
+    pub fn expects(&self) -> Option<u64> {
+        (!self.call.has_control()).then_some(self.call.expects() | self.result.expects())
+    }
+
     /// Whether caller and callee must trust each other.
     pub fn needs_trust(&self) -> bool {
         self.state == State::Minimal
@@ -439,7 +464,13 @@ impl Reading {
             let bytes = self.letter(*byte, text.get(self.at + 1)).map_err(|why| Refusal { at: self.at, why })?;
             self.at += bytes;
         }
-        Ok(self.at >= text.len())
+        if self.at < text.len() {
+            return Ok(false);
+        }
+        match self.specification.call.has_control() == self.specification.result.has_control() {
+            true => Ok(true),
+            false => Err(Refusal { at: text.len(), why: Why::OneControl }),
+        }
     }
 
     /// Reads what becomes of stack and registers.

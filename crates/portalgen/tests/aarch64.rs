@@ -105,6 +105,8 @@ impl Processor {
                     self.set(d, value);
                 }
                 _ if word & 0xffe0_fc1f == 0xeb00_001f => drop(self.subtract(self.get(n), self.get(m))),
+                // Whether the sum is zero: no portal looks at more of it.
+                _ if word & 0xffc0_001f == 0xb100_001f => self.flags = (false, self.get(n).wrapping_add(imm12) == 0),
                 _ if word & 0xffc0_001f == 0xf140_001f => drop(self.subtract(self.get(n), imm12 << 12)),
                 _ if word & 0xffc0_001f == 0x7140_001f => drop(self.subtract(self.get(n) as u32 as u64, imm12 << 12)),
                 _ if word & 0xffe0_0000 == 0x5280_0000 => self.set(d, (word >> 5 & 0xffff).into()),

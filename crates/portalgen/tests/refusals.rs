@@ -37,6 +37,11 @@ fn each_refusal_has_its_place_and_reason() {
         (b"npx5oi", 5, Why::NotWithControl),
         (b"npx6o", 4, Why::NotWithControl),
         (b"npot", 3, Why::NotWithControl),
+        (b"npo", 3, Why::OneControl),
+        (b"npoi>", 5, Why::OneControl),
+        (b"npo>i", 5, Why::OneControl),
+        (b"np>o", 4, Why::OneControl),
+        (b"npi>io", 6, Why::OneControl),
         (b"np>bb", 4, Why::Twice),
         (b"np>c", 3, Why::NotInReturn),
         (b"np>k", 3, Why::NotInReturn),
@@ -71,6 +76,32 @@ fn letters_mean_what_they_say() {
     assert!(!Specification::parse(b"npkiii>i").expect("a specification").needs_trust());
     let large = Specification::parse(b"npx8x8>").expect("a specification");
     assert_eq!((large.call.words(), large.call.in_registers(), large.call.in_area()), (MAX_WORDS, 9, 7));
+}
+
+#[test]
+fn what_callers_must_expect() {
+    use abi::expect::{AREA, ENTRIES, MORE_WORDS, WORDS};
+    for (text, expected) in [
+        ("np", Some(WORDS)),
+        ("npkx5>x5", Some(WORDS)),
+        ("npciii>it", Some(WORDS)),
+        ("npkox5>ox5", None),
+        ("npx5i", Some(MORE_WORDS)),
+        ("np>x8", Some(MORE_WORDS)),
+        ("npx8i>i", Some(MORE_WORDS)),
+        ("npx8ii", Some(MORE_WORDS | AREA)),
+        ("np>x8x2", Some(MORE_WORDS | AREA)),
+        ("npb", Some(AREA)),
+        ("np>b", Some(AREA)),
+        ("npd", Some(ENTRIES)),
+        ("np>d", Some(ENTRIES)),
+        ("npg>i", Some(ENTRIES)),
+        ("npi>g", Some(ENTRIES)),
+        ("npbd>x6", Some(MORE_WORDS | AREA | ENTRIES)),
+    ] {
+        let specification = Specification::parse(text.as_bytes()).expect("a specification");
+        assert_eq!(specification.expects(), expected, "{text}");
+    }
 }
 
 #[test]
@@ -109,7 +140,7 @@ proptest! {
     #[test]
     fn likely_texts_are_refused_within_or_made(text in "[ns][pm][icxbdgkot1-8>]{0,16}", room in 0_usize..1200) {
         match Specification::parse(text.as_bytes()) {
-            Err(Refusal { at, .. }) => prop_assert!(at < text.len()),
+            Err(Refusal { at, why }) => prop_assert!(at < text.len() || why == Why::OneControl),
             Ok(specification) => {
                 // Where there is too little room nothing is written beyond it, and the length is the same.
                 lengths!(x86_64, specification, room);

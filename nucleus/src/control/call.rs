@@ -24,7 +24,13 @@ extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
         Ok((control, minted, deadline)) => {
             let frame = if deadline == 0 { Saved::Call } else { Saved::Bounded };
             match call(caller, entry, frame, Message { letters, words, control, minted }, deadline) {
-                Err(Error::Again) => wait_for_activation(caller, entry, deadline),
+                Err(Error::Again) => {
+                    // The call is repeated as it was made.
+                    if let Some(control) = shapes::expected(entry) {
+                        caller.registers.set_control(control.0);
+                    }
+                    wait_for_activation(caller, entry, deadline)
+                }
                 Err(error) => error,
             }
         }
@@ -123,9 +129,6 @@ fn call(
     deadline: u64,
 ) -> Result<core::convert::Infallible, Error> {
     let callee = entry.callee().ok_or(Error::Revoked)?;
-    if control.0 & !Control::VALID != 0 || control.length() > MESSAGE_BYTES {
-        return Err(Error::BadArgument);
-    }
     if callee.is_dead() {
         // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
         return Err(Error::Revoked);
@@ -187,6 +190,8 @@ fn call(
 #[inline(always)]
 fn along(letters: Option<Letters>, words: &[u64; REGISTER_WORDS], control: u64) -> Result<(Control, u64), Error> {
     match letters {
+        None if control & !Control::VALID != 0 => Err(Error::BadArgument),
+        None if Control(control).length() > MESSAGE_BYTES => Err(Error::BadArgument),
         None => Ok((Control(control), words[4])),
         Some(letters) => letters.along(words),
     }
@@ -248,7 +253,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
         Ok(along) => along,
         Err(error) => refuse_return(callee, error),
     };
-    if control.0 & !(Control::VALID & !Control::NO_WAIT & !Control::DEADLINE) != 0 || control.length() > MESSAGE_BYTES {
+    if control.0 & (Control::NO_WAIT | Control::DEADLINE) != 0 {
         refuse_return(callee, Error::BadArgument)
     }
     let mut received = 0;

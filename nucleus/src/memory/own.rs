@@ -1,5 +1,5 @@
 //! The nucleus's own half of every space: its image, all RAM (the *direct map*), the registers that it uses, the areas of CPUs.
-//! RAM is never executed, and the image either written or executed.
+//! RAM is never executed, and no page of the image is written at the address where it is executed.
 
 use super::frames::{self, table};
 use crate::arch::memory::{DIRECT, IMAGE, physical};

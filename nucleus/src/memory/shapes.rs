@@ -11,7 +11,7 @@ use crate::cpus::assembly;
 use crate::objects::arch as registers;
 use crate::objects::{Activation, Cpu, Domain, Entry, SLOW_AT, Saved, Share, State, Stop, Thread};
 use crate::pointer::{Held, Ref};
-use abi::{Error, MAX_SHAPES, info};
+use abi::{Control, Error, MAX_SHAPES, info};
 use core::cell::Cell;
 use core::mem::offset_of;
 use portalgen::{Code, Letters, Nucleus, Offsets, Progress, Reading, Specification, Targets};
@@ -59,7 +59,7 @@ static SHAPES: crate::pointer::Nucleus<Shapes> = crate::pointer::Nucleus::new(Sh
     }; MAX_SHAPES],
     maker: Cell::new(0),
     number: Cell::new(0),
-    progress: Cell::new(Progress::NONE),
+    progress: Cell::new(Progress::DONE),
     asked: Cell::new(Reading::NONE),
 });
 
@@ -150,8 +150,7 @@ fn find(held: Held) -> Result<(), Error> {
     let shapes = SHAPES.get(held);
     let specification = shapes.asked.get().specification;
     // Where there is a control word the slow path goes by that: there is one such shape.
-    let [call, result] = [specification.call, specification.result].map(|letters| letters.has_control());
-    let is_other = (call || result) && shapes.places[0].specification.get() != specification;
+    let is_other = specification.call.has_control() && shapes.places[0].specification.get() != specification;
     if specification.needs_trust() || is_other {
         return Err(Error::BadArgument);
     }
@@ -217,6 +216,11 @@ fn numbered(held: Held, number: usize) -> Option<&'static Place> {
 #[inline(always)]
 pub fn of(entry: Ref<Entry>) -> Option<Letters> {
     numbered(entry.held(), entry.shape()).map(|place| place.specification.get().call)
+}
+
+/// What the control word of a call by such an entry is: the portal's code looked at it.
+pub fn expected(entry: Ref<Entry>) -> Option<Control> {
+    numbered(entry.held(), entry.shape())?.specification.get().expects().map(Control::expecting)
 }
 
 /// What the return from an activation passes; none: what the control word says.

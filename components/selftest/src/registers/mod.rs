@@ -9,7 +9,7 @@ mod child;
 
 use abi::layout::{EXCEPTION, FIRST_FREE, PAGE_FAULT, RETURN};
 use abi::rights::Kind;
-use abi::{Control, Error, NEVER, op as abi_op};
+use abi::{Control, Error, NEVER, expect, op as abi_op};
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU64;
 use interface::{Reply, Request};
@@ -34,6 +34,7 @@ pub const CHECKS: &[Check] = &[
     ("system calls keep what they say and show nothing else", || for_both(system_calls)),
     ("a call shows nothing but words, either way", calls),
     ("a portal shows nothing but what its specification passes, either way", portals),
+    ("a portal passes nothing of a caller that does not expect it", unexpected),
     ("who is called by the nucleus sees nothing but its words", || for_both(upcall)),
     ("a fault does not go through a portal whose words it could forge", || for_both(forged)),
     ("a call that is cut off keeps every register of both", || for_both(cut_off)),
@@ -367,6 +368,7 @@ fn crossed(letters: &str, caller: bool, callee: bool) -> Result<(), &'static str
     let sends = if call_letters.entry().is_some() { SENT.0 } else { 0 };
     let mut caller = Child::new(0, caller, event::ASK, |given| {
         given[INDEX] = call(PLACE.0);
+        given[CONTROL] = specification.expects().map_or(0, |what| Control::expecting(what).0);
         give(given, &call_letters, sends);
     })
     .map_err(text)?;
@@ -411,6 +413,60 @@ fn crossed(letters: &str, caller: bool, callee: bool) -> Result<(), &'static str
         _ => 0,
     });
     fill::compared(caller.has_unit()).try_for_each(|index| same(&seen, &expected, index))
+}
+
+/// Portals that take more than a message has, or a message of which they know nothing, and what their callers must expect.
+const EXPECTING: [(&str, u64); 12] = [
+    ("npkx6>", expect::MORE_WORDS),
+    ("npki>x6", expect::MORE_WORDS),
+    ("npkix8>ix8", expect::MORE_WORDS),
+    ("npkb>", expect::AREA),
+    ("npk>b", expect::AREA),
+    ("npkd>", expect::ENTRIES),
+    ("npk>d", expect::ENTRIES),
+    ("npkg>", expect::ENTRIES),
+    ("npk>g", expect::ENTRIES),
+    ("npkx8x2>", expect::MORE_WORDS | expect::AREA),
+    ("npkid>ib", expect::AREA | expect::ENTRIES),
+    ("npkx5b>x4g", expect::MORE_WORDS | expect::AREA | expect::ENTRIES),
+];
+
+/// Callers that expect a message, or anything else than the portal passes, are refused, keep what they have, and nobody is called.
+fn unexpected() -> Result<(), &'static str> {
+    let message = |length| Control::bytes(length).0;
+    let others = [message(0), message(64), Control(0).delegate(Entry::OWN.0, abi::rights::ALL).0, 1 << 63];
+    for (specification, expected) in EXPECTING {
+        let shape = Owned::new(op::shape_new(Entry::SPECIAL, specification.as_bytes()).map_err(text)?);
+        let all = (0..8).filter(|what| *what != expected).map(|what| Control::expecting(what).0);
+        for (number, control) in all.chain(others).enumerate() {
+            let words = [Entry::OWN.0 as u64, 8, 8, 8, 8, control];
+            not_called(shape.entry(), number % 2 == 1, words, |caller| refused(caller, Error::BadArgument))?;
+        }
+    }
+    // A message is not what others expect, either.
+    for what in 0..8 {
+        let words = [1, 2, 3, 4, 5, Control::expecting(what).0];
+        not_called(Entry::OWN, what % 2 == 1, words, |caller| value(caller, Error::BadArgument as u64, Some(0)))?;
+    }
+    Ok(())
+}
+
+/// Who calls a portal of this shape so is refused.
+fn not_called(
+    shape: Entry,
+    unit: bool,
+    words: [u64; 6],
+    refused: impl FnOnce(&Child) -> Result<(), &'static str>,
+) -> Result<(), &'static str> {
+    const PLACE: Entry = Entry(FIRST_FREE + 2);
+    let callee = Child::new(1, !unit, event::ASK, |given| given[INDEX] = call(RETURN)).map_err(text)?;
+    let mut service = None;
+    let caller = asks(unit, call(PLACE.0), words, |caller| {
+        service = Some(callee.shaped_portal_for(caller, PLACE, shape)?);
+        Ok(())
+    })?;
+    refused(&caller)?;
+    hold(callee.get(word::BEGUN) == 0, "it was called")
 }
 
 /// A page fault of one goes to another, who finds nothing but what a fault tells.

@@ -157,6 +157,10 @@ impl Code<'_, AArch64> {
     pub const fn compare_pages(&mut self, register: X, value: u32) {
         self.word(0xf140_001f | value << 10 | register.0 << 5);
     }
+    /// `cmn register, #(value + 1)`, which compares with `!value`.
+    pub const fn compare_complement(&mut self, register: X, value: u32) {
+        self.word(0xb100_001f | (value + 1) << 10 | register.0 << 5);
+    }
     /// `mov register, #value`, of 16 bits.
     pub const fn set(&mut self, register: X, value: u32) {
         self.word(0x5280_0000 | value << 5 | register.0);

@@ -11,7 +11,8 @@ pub use encode::AArch64;
 
 use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
-use abi::MESSAGE_BYTES;
+use abi::{MESSAGE_BYTES, expect};
+use core::ops::RangeBounds;
 use encode::{If, SP, System, X, ZERO};
 
 /// Registers of the words, in their order.
@@ -48,6 +49,8 @@ runs! {
     Keep Save Flow Pool Chain Take Count CopyPairs CopyBytes EnterCallee Stack Special Free Up EnterCaller Back
 }
 const BYTES: usize = 480;
+/// Pairs of registers that a step clears.
+const AT_A_TIME: usize = 7;
 
 /// What registers have in a call, and in a return.
 const CALLER: X = X(15);
@@ -247,7 +250,8 @@ impl Generator {
             true => (&specification.call, targets.call_slow_path(&specification.call), targets.refuse_call),
             false => (&specification.result, targets.return_slowly, targets.refuse_return),
         };
-        let half = Half::new(self, letters, specification.state);
+        let expected = specification.expects().filter(|what| progress.is_call && *what != expect::WORDS);
+        let half = Half::new(self, letters, specification.state, expected);
         if progress.step == 0 {
             half.write_jumps(code, slowly, refuse);
             *(if progress.is_call { &mut progress.extent.call } else { &mut progress.extent.back }) = code.length();
@@ -272,6 +276,8 @@ struct Jumps {
 struct Half<'a> {
     letters: &'a Letters,
     state: State,
+    /// What of [`expect`] the caller must expect.
+    expected: Option<u64>,
     at: &'a Offsets,
     runs: &'a Runs<BYTES, { SINGLES.len() + 1 }>,
     /// The registers that have a word for the other side, a bit for each.
@@ -279,11 +285,11 @@ struct Half<'a> {
 }
 
 impl<'a> Half<'a> {
-    fn new(generator: &'a Generator, letters: &'a Letters, state: State) -> Self {
+    fn new(generator: &'a Generator, letters: &'a Letters, state: State, expected: Option<u64>) -> Self {
         let words = PASSED[letters.in_registers()];
         let control = if letters.has_control() { bit(CONTROL) } else { 0 };
         let passed = words | control;
-        Self { letters, state, at: &generator.at, runs: &generator.runs, passed }
+        Self { letters, state, expected, at: &generator.at, runs: &generator.runs, passed }
     }
     /// Writes instructions that are the same for other specifications.
     fn run(&self, code: &mut Code<'_, AArch64>, run: Run) {
@@ -293,16 +299,19 @@ impl<'a> Half<'a> {
     fn write_jumps(&self, code: &mut Code<'_, AArch64>, slowly: u64, refuse: u64) {
         code.part("jumps to the nucleus");
         code.jump(slowly);
-        if self.letters.bytes().is_some() {
+        if self.can_refuse() {
             code.jump(refuse);
         }
     }
     /// Where these stand, if the half begins at `begin`.
     fn jumps_before(&self, begin: u64) -> Jumps {
-        match self.letters.bytes() {
-            Some(_) => Jumps { slowly: begin - 8, refuse: begin - 4 },
-            None => Jumps { slowly: begin - 4, refuse: begin - 4 },
+        match self.can_refuse() {
+            true => Jumps { slowly: begin - 8, refuse: begin - 4 },
+            false => Jumps { slowly: begin - 4, refuse: begin - 4 },
         }
+    }
+    fn can_refuse(&self) -> bool {
+        self.expected.is_some() || self.letters.bytes().is_some()
     }
     /// Whether a register has a word for the other side.
     fn passes(&self, register: X) -> bool {
@@ -321,8 +330,10 @@ impl<'a> Half<'a> {
     fn write_call(&self, code: &mut Code<'_, AArch64>, jumps: Jumps, back: u64, step: u8) -> bool {
         match step {
             0 => {
+                self.check_expected(code, jumps.refuse);
                 self.check_length(code, jumps.refuse);
-
+            }
+            1 => {
                 code.part("the caller's activation keeps where it goes on, and its registers");
                 self.run(code, Keep);
                 if self.state == State::Preserved {
@@ -330,7 +341,7 @@ impl<'a> Half<'a> {
                 }
                 self.check_entry(code, jumps.slowly);
             }
-            1 => {
+            2 => {
                 code.part("the flow is allowed, both domains live, and nothing is special about them");
                 self.run(code, Flow);
                 code.jump_if(If::NotEqual, jumps.slowly);
@@ -343,14 +354,14 @@ impl<'a> Half<'a> {
                 self.run(code, Chain);
                 code.jump_if(If::AboveOrEqual, jumps.slowly);
             }
-            2 => {
+            3 => {
                 code.part("nothing refuses from here on: it is the top of the chain; other CPUs see caller and thread before they see that");
                 self.run(code, Take);
                 code.address_of(X(10), back);
                 self.run(code, Count);
             }
-            3 => self.copy_message(code, CALLER, ACTIVATION),
-            4 => {
+            4 => self.copy_message(code, CALLER, ACTIVATION),
+            5 => {
                 code.part("what the entry says; whoever empties it relies on our being in the caller until now");
                 let constant = self.letters.constant().map(|word| WORDS[word]);
                 match constant.or(self.letters.has_badge().then_some(STATUS)) {
@@ -361,19 +372,25 @@ impl<'a> Half<'a> {
                 code.part("the CPU is in the callee");
                 self.run(code, EnterCallee);
             }
-            5 => {
+            6 => {
                 code.part("the callee gets its stack and the words, and nothing else");
                 self.run(code, Stack);
             }
-            6 => self.put_time(code),
+            7 => self.put_time(code),
+            8 => self.clear(code, self.cleared_in_call(), ..AT_A_TIME),
             _ => {
-                let kept = bit(AREA) | if self.letters.has_badge() { bit(STATUS) } else { 0 };
-                let preserved = if self.state == State::Preserved { !CLEARED & !bit(ZERO) } else { 0 };
-                self.clear(code, (CLEARED | preserved) & !kept);
+                self.clear(code, self.cleared_in_call(), AT_A_TIME..);
                 code.leave();
             }
         }
-        step >= 7
+        step >= 9
+    }
+
+    /// Registers that have nothing for the callee.
+    fn cleared_in_call(&self) -> u32 {
+        let kept = bit(AREA) | if self.letters.has_badge() { bit(STATUS) } else { 0 };
+        let preserved = if self.state == State::Preserved { !CLEARED & !bit(ZERO) } else { 0 };
+        (CLEARED | preserved) & !kept
     }
 
     /// Writes a step of a return; true if it was the last.
@@ -414,13 +431,20 @@ impl<'a> Half<'a> {
             }
             4 => self.put_time(code),
             _ => {
-                self.clear(code, CLEARED);
+                self.clear(code, CLEARED, ..);
                 code.leave();
             }
         }
         step >= 5
     }
 
+    /// Refuses a caller that expects something else.
+    fn check_expected(&self, code: &mut Code<'_, AArch64>, refuse: u64) {
+        let Some(what) = self.expected else { return };
+        code.part("the caller expects what goes along");
+        code.compare_complement(CONTROL, what as u32);
+        code.jump_if(If::NotEqual, refuse);
+    }
     /// Refuses more bytes than a message area has.
     fn check_length(&self, code: &mut Code<'_, AArch64>, refuse: u64) {
         let Some(word) = self.letters.bytes() else { return };
@@ -478,7 +502,7 @@ impl<'a> Half<'a> {
     }
 
     /// Clears those of these registers that pass nothing, two at a time with the zeros above the stack.
-    fn clear(&self, code: &mut Code<'_, AArch64>, registers: u32) {
+    fn clear(&self, code: &mut Code<'_, AArch64>, registers: u32, pairs: impl RangeBounds<usize>) {
         let badge = self.letters.minted_badge().map_or(0, |word| bit(WORDS[word]));
         let mut left = (registers | badge) & !(self.passed & !badge);
         let mut next = || {
@@ -486,11 +510,15 @@ impl<'a> Half<'a> {
             left &= left.wrapping_sub(1);
             (register.0 < 32).then_some(register)
         };
+        let mut pair = 0;
         while let Some(first) = next() {
-            match next() {
+            let second = next();
+            match second {
+                _ if !pairs.contains(&pair) => {}
                 Some(second) => code.load_pair(first, second, SP, 0),
                 None => code.copy(first, ZERO),
             }
+            pair += 1;
         }
     }
 }

@@ -10,7 +10,7 @@ pub use encode::X86_64;
 
 use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
-use abi::MESSAGE_BYTES;
+use abi::{MESSAGE_BYTES, expect};
 use encode::Place::{At, Cpu, Sum};
 use encode::{If, R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register};
 
@@ -49,7 +49,7 @@ const SINGLE: usize = COPY + MAX_WORDS - REGISTER_WORDS;
 
 runs! {
     /// A run that is there once; from `Pool` on twice, because some portals have a control word.
-    Keep Flow Chain Return Badge EnterCallee Up EnterCaller Back Control IsControl CountControl CountWord AreasOfCall AreasOfReturn
+    Expect Keep Flow Chain Return Badge EnterCallee Up EnterCaller Back Control IsControl CountControl CountWord AreasOfCall AreasOfReturn
     Source Target CopyBytes Copied Time KeepThird KeepStatus Leave Pool Take Top Address MinimalStack Stack Special Free
 }
 const TWICE: usize = SINGLES.len() - Pool as usize;
@@ -128,6 +128,7 @@ impl Generator {
         if progress.is_call && progress.step == 0 {
             code.align(LINE);
             progress.extent.call = code.length();
+            half.check_expected(code, specification, targets.refuse_call);
         }
         let is_last = match progress.is_call {
             true => half.write_call(code, targets, code.base, progress.step),
@@ -157,6 +158,7 @@ const fn write_of_register(code: &mut Code<'_, X86_64>, number: usize, at: &Offs
 const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nucleus: &Nucleus) {
     let at = &nucleus.offsets;
     match run {
+        Expect => code.compare_with_next(CONTROL),
         Keep => {
             code.load(R11, Cpu(at.cpu_activation));
             code.store(At(R11, at.activation_pc), RCX);
@@ -446,6 +448,14 @@ impl<'a> Half<'a> {
         step >= 5
     }
 
+    /// Refuses a caller that expects something else.
+    fn check_expected(&self, code: &mut Code<'_, X86_64>, specification: &Specification, refuse: u64) {
+        let Some(what) = specification.expects().filter(|what| *what != expect::WORDS) else { return };
+        code.part("the caller expects what goes along");
+        self.run(code, Expect);
+        code.put(abi::Control::expecting(what).0, 4);
+        code.jump_if(If::NotEqual, refuse);
+    }
     /// Refuses more bytes than a message area has.
     fn check_length(&self, code: &mut Code<'_, X86_64>, refuse: u64) {
         let Some(word) = self.letters.bytes() else { return };

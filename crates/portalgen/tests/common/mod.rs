@@ -217,6 +217,8 @@ pub enum Obstacle {
     Long,
     /// An entry goes along.
     Entry,
+    /// The caller expects something else.
+    Unexpected,
     /// A return: something became special, or somebody waits.
     Special,
 }
@@ -235,6 +237,18 @@ pub fn any_specification(random: &mut Random) -> String {
             return text;
         }
     }
+}
+
+/// What the caller of such a portal has in the control word: of 1, there are more than five words, of 2, words or bytes of the message area, of 4,
+/// entries. None if it does not matter, or says what it does.
+pub fn expecting(specification: &Specification) -> Option<u64> {
+    let both = || [specification.call, specification.result].into_iter();
+    let has = |what: &dyn Fn(Letter) -> bool| both().any(|letters| letters.iter().any(|(_, letter)| what(letter)));
+    let words = both().map(|letters| letters.iter().map(|(_, letter)| letter.words()).sum::<usize>()).max();
+    let bits = u64::from(words > Some(5))
+        + 2 * u64::from(words > Some(9) || has(&|letter| letter == Letter::Bytes))
+        + 4 * u64::from(has(&|letter| matches!(letter, Letter::Delegated | Letter::Minted)));
+    (bits != 0 && !has(&|letter| letter == Letter::Control)).then_some(u64::MAX - bits)
 }
 
 /// Words of the other side, from those of this one.

@@ -115,20 +115,37 @@ fn same(found: &Memory, expected: &Memory, what: &str) {
     assert!(differences.is_empty(), "{what}: {differences:#?}");
 }
 
+/// Another control word than this.
+fn unexpected(random: &mut Random, control: u64) -> u64 {
+    let drawn = match random.below(4) {
+        0 => random.any(),
+        1 => random.below(4097),
+        2 => control ^ 1 << random.below(64),
+        _ => u64::MAX - random.below(8),
+    };
+    if drawn == control { unexpected(random, control) } else { drawn }
+}
+
 fn one_call<I: Isa>(seed: u64) {
     let mut random = Random(seed);
     let text = any_specification(&mut random);
     let specification = Specification::parse(text.as_bytes()).expect("a specification");
     let letters = &specification.call;
-    let obstacle = draw_obstacle(
-        &mut random,
-        letters,
-        &[Obstacle::Flow, Obstacle::NoActivation, Obstacle::Deep, Obstacle::Long, Obstacle::Entry],
-    );
+    use Obstacle::*;
+    let obstacle = match draw_obstacle(&mut random, letters, &[Flow, NoActivation, Deep, Long, Entry, Unexpected]) {
+        Unexpected if expecting(&specification).is_none() => None,
+        obstacle => obstacle,
+    };
     let mut memory = prepare(&mut random);
     let mut user = any_user::<I>(&mut random);
     draw_words::<I>(&mut random, letters, &mut user, obstacle);
     align::<I>(&mut user);
+    if let Some(control) = expecting(&specification) {
+        user.others[I::CONTROL] = match obstacle {
+            Unexpected => unexpected(&mut random, control),
+            _ => control,
+        };
+    }
     let o = &OFFSETS;
     match obstacle {
         Obstacle::Flow => {
@@ -156,7 +173,7 @@ fn one_call<I: Isa>(seed: u64) {
     memory.reach = 4096;
 
     let mut expected = before.clone();
-    if obstacle == Obstacle::Long {
+    if matches!(obstacle, Long | Unexpected) {
         assert_eq!(end, End::Jumped(REFUSE_CALL), "{text}");
         same(&memory, &before, &text);
         let left = processor.user();
@@ -393,6 +410,9 @@ pub fn counted<I: Isa>(isa: &str) {
             if letters.has_control() {
                 user.others[I::CONTROL] = 8;
             }
+        }
+        if let Some(control) = expecting(&specification) {
+            user.others[I::CONTROL] = control;
         }
         let has_loop = |letters: &portalgen::Letters| I::LOOPS && (letters.bytes().is_some() || letters.has_control());
         let (bytes, extent) = I::write(&specification);

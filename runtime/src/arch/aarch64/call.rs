@@ -3,11 +3,16 @@
 use core::arch::asm;
 
 use abi::layout::{ENTRY_BYTES, RETURN};
-use abi::{Control, Error, op};
+use abi::{Control, Error, expect, op};
 
 use super::system_call;
 use crate::status::check;
 use interface::{AllWords, Words};
+
+/// No more than words 0 to 4 are expected, there and back.
+const WORDS: Control = Control::expecting(expect::WORDS);
+/// Words 5 to 8 are, too.
+const MORE_WORDS: Control = Control::expecting(expect::MORE_WORDS);
 
 /// Traverses the portal at `index` with five words and a control word, and gives what came back:
 /// status, words, control word.
@@ -31,7 +36,8 @@ pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words,
     (status, [word0, word1, word2, word3, word4], Control(control))
 }
 
-/// Traverses the portal at `index`, of the specification `npciii>i`, and gives what came back: status, word 0.
+/// Traverses the portal at `index`, of the specification `npciii>i`, and gives what came back: status, word 0. A portal of another one
+/// gets zeros for words 0 and 4, and neither bytes nor an entry.
 ///
 /// # Safety
 /// As for [`call`].
@@ -42,14 +48,15 @@ pub unsafe fn call_short(index: usize, [word1, word2, word3]: [u64; 3]) -> (u64,
     unsafe {
         system_call!(
             inlateout("x8") index * ENTRY_BYTES => status,
-            lateout("x0") word0, inlateout("x1") word1 => _, inlateout("x2") word2 => _, lateout("x3") _,
-            inlateout("x4") word3 => _, lateout("x5") _,
+            inlateout("x0") 0u64 => word0, inlateout("x1") word1 => _, inlateout("x2") word2 => _,
+            inlateout("x3") WORDS.0 => _, inlateout("x4") word3 => _, inlateout("x5") 0u64 => _,
         );
     }
     (status, word0)
 }
 
-/// Traverses the portal at `index` of an interface of words with all words, and gives what came back: status, words.
+/// Traverses the portal at `index` of an interface of words with all words, and gives what came back: status, words. A portal that
+/// passes anything else refuses the call.
 ///
 /// # Safety
 /// As for [`call`].
@@ -61,7 +68,7 @@ pub unsafe fn call_all_words(index: usize, mut words: AllWords) -> (u64, AllWord
     unsafe {
         system_call!(
             inlateout("x8") index * ENTRY_BYTES => status,
-            inlateout("x0") *word0, inlateout("x1") *word1, inlateout("x2") *word2, inlateout("x3") 0u64 => _,
+            inlateout("x0") *word0, inlateout("x1") *word1, inlateout("x2") *word2, inlateout("x3") MORE_WORDS.0 => _,
             inlateout("x4") *word3, inlateout("x5") *word4,
             inlateout("x21") *word5, inlateout("x22") *word6, inlateout("x23") *word7, inlateout("x24") *word8,
         );
@@ -82,9 +89,8 @@ pub unsafe fn leave(words: Words, control: Control) -> u64 {
 
 /// P or V on the semaphore at `index`: the first word says which, the others are P's deadline and who
 /// holds what is waited for.
-/// Safe: a semaphore touches no memory, and an entry of another kind that is mistaken for one gets two
-/// words and neither bytes nor a delegation. A kernel operation would be another matter, so small
-/// indices are refused.
+/// Safe: a semaphore touches no memory, and a portal that is mistaken for one passes neither bytes nor entries, there or back; it gets words 3 and
+/// 4 as they are. A kernel operation would be another matter, so small indices are refused.
 #[inline(always)]
 pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<(), Error> {
     if index < abi::layout::PAGE_FAULT[0] {
@@ -97,7 +103,7 @@ pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<
         system_call!(
             inlateout("x8") index * ENTRY_BYTES => status,
             inlateout("x0") what => _, inlateout("x1") deadline => _, inlateout("x2") holder => _,
-            inlateout("x3") 0u64 => _, lateout("x4") _, lateout("x5") _,
+            inlateout("x3") WORDS.0 => _, lateout("x4") _, lateout("x5") _,
         );
     }
     check(status)
@@ -122,7 +128,7 @@ pub unsafe fn thread_exit_after_v(semaphore: usize) -> ! {
             in("x0") op::V,
             in("x1") 0,
             in("x2") 0,
-            in("x3") 0,
+            in("x3") WORDS.0,
             options(noreturn, nostack)
         );
     }
