@@ -9,7 +9,7 @@
 //! | r10 | control word ([`crate::Control`]), for kernel operations word 5 | control word |
 //! | rbx | preserved | preserved; at a service's entry and at a thread's start: address of the activation's message area |
 //! | rbp r12 r13 r14 r15 rsp | preserved | preserved; at an entry: 0, rsp = top of the stack |
-//! | r12 r13 r14 r15 | words 5 to 8 of a portal that passes so many | the same |
+//! | r12 r13 r14 r15 | words 5 to 8 of a portal that passes so many, see [`crate::expect`] | the same |
 //! | rcx r11 flags | destroyed | destroyed |
 //!
 //! A kernel operation answers with status in rax and one value in word 0; what is not named is 0.
@@ -25,7 +25,7 @@
 //! | x3 | control word ([`crate::Control`]), for kernel operations word 5 | control word |
 //! | x6 | destroyed | at a service's entry and at a thread's start: address of the activation's message area |
 //! | x19 to x30, sp, TPIDR_EL0 | preserved | preserved; at an entry: 0, sp = top of the stack |
-//! | x21 x22 x23 x24 | words 5 to 8 of a portal that passes so many | the same |
+//! | x21 x22 x23 x24 | words 5 to 8 of a portal that passes so many, see [`crate::expect`] | the same |
 //! | x6 x7, x9 to x18, flags | destroyed | destroyed |
 //!
 //! TPIDRRO_EL0, which users cannot write, tells what the processor has: [`AARCH64_RANDOM`].

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `n` | the callee runs on a new stack, that of one of its activations |
 //! | `s` | it runs on the caller's: not yet |
-//! | `p` | registers that a function preserves are kept, cleared for the callee, and restored |
+//! | `p` | registers that a function preserves are kept, cleared for the callee, and restored, but for those of words 5 to 8 |
 //! | `m` | they are left alone: caller and callee trust each other |
 //!
 //! A callee gets the address of its message area, too, where a register is free for that: on x86-64 not with `m`.
