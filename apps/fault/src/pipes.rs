@@ -179,7 +179,11 @@ fn waits() -> Result<String, String> {
 fn others() -> Result<String, String> {
     let session = Session::open().map_err(text)?;
     let mine = session.pipes.create().map_err(text)?;
-    for number in (mine.saturating_sub(100)..mine + 100).chain([u64::MAX]).filter(|number| *number != mine) {
+    let other = Session::open().map_err(text)?;
+    let theirs = other.pipes.create().map_err(text)?;
+    // The right number, and those near by.
+    let numbers = (mine.saturating_sub(100)..mine + 100).chain([theirs, u64::MAX]);
+    for number in numbers.filter(|number| *number != mine) {
         if number != 0 {
             refused("to read another's", session.pipes.end(number, 0), PipeError::NoSuchPipe)?;
             refused("to write another's", session.pipes.end(0, number), PipeError::NoSuchPipe)?;
@@ -187,6 +191,7 @@ fn others() -> Result<String, String> {
         refused("to close another's", session.pipes.close_read(number), PipeError::NoSuchPipe)?;
         refused("to close another's", session.pipes.close_write(number), PipeError::NoSuchPipe)?;
     }
+    drop(other.end(theirs, theirs)?);
     // What is not an account.
     let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(|error| error.text())?);
     let given = |owned: &Owned, rights| Delegate::entry(owned.entry().0, rights);
