@@ -16,14 +16,14 @@ impl Shapes {
         Self(Vec::new())
     }
 
-    /// The shape of a specification. Only components have others made than those that everybody knows: there are few places
-    /// for code.
+    /// The shape of a specification. Only components have others than those that everybody knows: there are few places for
+    /// code.
     pub fn find_or_make(&mut self, specification: &str, badge: u64) -> Result<Entry, NamesError> {
-        if let Some((_, shape)) = self.0.iter().find(|(known, _)| known == specification) {
-            return Ok(shape.entry());
-        }
         if badge != COMPONENT && !SPECIFICATIONS.contains(&specification) {
             return Err(NamesError::NoShape);
+        }
+        if let Some((_, shape)) = self.0.iter().find(|(known, _)| known == specification) {
+            return Ok(shape.entry());
         }
         let make = || op::shape_new(Entry::SPECIAL, specification.as_bytes());
         let made = make().or_else(|error| match error {

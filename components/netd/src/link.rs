@@ -179,6 +179,8 @@ impl TxToken for &mut Sending {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, work: F) -> R {
         let mut packet = core::mem::take(&mut self.spare);
         packet.clear();
+        // No more than that: what waits here is counted in bytes.
+        packet.reserve_exact(length);
         packet.resize(length, 0);
         let outcome = work(&mut packet);
         if self.queue.len() < LOCAL_PACKETS {

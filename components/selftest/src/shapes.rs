@@ -187,7 +187,7 @@ fn asked((portal, what): (&Owned, u64), words: [u64; 2]) -> (Result<[u64; 2], Er
 fn along() -> Result<(), &'static str> {
     server::activations(1).map_err(text)?;
     let (portal, _service) = answers("npkib>ib").map_err(text)?;
-    let bytes = (&portal, expect::AREA);
+    let bytes = (&portal, 0b11 | expect::AREA);
     let too_long = MESSAGE_BYTES as u64 + 1;
     for length in [0, 1, too_long - 1] {
         ANSWER.store(length, Ordering::Relaxed);
@@ -204,7 +204,7 @@ fn along() -> Result<(), &'static str> {
     ANSWER.store(0, Ordering::Relaxed);
     hold(asked(bytes, [3, 8]) == (Ok([7, 0]), 1), "it does not go on")?;
     let (portal, _service) = answers("npkid>ii").map_err(text)?;
-    let entry = (&portal, expect::ENTRIES);
+    let entry = (&portal, 0b11 | expect::ENTRIES);
     for (index, error) in [
         (MAX_TABLE_ENTRIES as u64, Error::BadIndex),
         (1 << 32, Error::BadIndex),

@@ -111,17 +111,21 @@ impl Control {
     }
 }
 
-/// What a portal without a control word passes, there or back, only to and from callers that expect it. A server chooses the portals to it:
-/// they must not take registers, memory or entries of callers that do not know of that. So a caller says in the control word what it
-/// expects ([`Control::expecting`]), and a portal that passes more or less of this refuses the call: [`Error::BadArgument`]. A portal with a
-/// control word refuses it, too; one that passes none of this does not look.
+/// What the caller of a portal without a control word expects it to pass. A server chooses the portals to it: they must not take words,
+/// registers, memory or entries of callers that do not know of that, nor forget a deadline. So a caller says in the control word what it
+/// expects ([`Control::expecting`]), and a portal that passes more or less refuses the call: [`Error::BadArgument`]. A portal with a control
+/// word refuses it, too.
 pub mod expect {
-    /// No more than words 0 to 4.
-    pub const WORDS: u64 = 0;
-    /// Words 5 to 8.
-    pub const MORE_WORDS: u64 = 1;
-    /// Words or bytes of the message area.
-    pub const AREA: u64 = 2;
-    /// Entries.
-    pub const ENTRIES: u64 = 4;
+    /// These of the words 0 to 4 go there: a bit for each.
+    pub const fn words(mask: u64) -> u64 {
+        mask & ALL_FIVE
+    }
+    /// Words 0 to 4.
+    pub const ALL_FIVE: u64 = 0x1f;
+    /// Words 5 to 8 go there, or come back.
+    pub const MORE_WORDS: u64 = 1 << 5;
+    /// Words or bytes of the message area do.
+    pub const AREA: u64 = 1 << 6;
+    /// An entry does.
+    pub const ENTRIES: u64 = 1 << 7;
 }

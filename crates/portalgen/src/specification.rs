@@ -29,7 +29,7 @@
 //! Words are counted from 0. The first nine travel in registers ([`abi::registers`]); further ones stand at the begin of the message
 //! area, before the bytes of `b`. What is not passed arrives as zeros.
 //!
-//! Words behind the fifth, the message area and entries go along only if the caller expects that: see [`abi::expect`].
+//! All of it goes along only if the caller expects just that: see [`abi::expect`].
 
 use abi::layout::MAX_TABLE_ENTRIES;
 use abi::rights::ALL;
@@ -39,7 +39,7 @@ use abi::{Control, Error, MESSAGE_BYTES, expect};
 pub const MAX_WORDS: usize = 16;
 /// Of these, the first ones, which travel in registers.
 pub use abi::REGISTER_WORDS;
-/// Words that are in no register that a function preserves: those that there can be beside a control word, and that each caller expects.
+/// Words that are in no register that a function preserves: those that there can be beside a control word.
 const EXPECTED_WORDS: usize = 5;
 /// Letters of parameters, and letters of results, at most.
 pub const MAX_LETTERS: usize = 10;
@@ -221,6 +221,8 @@ pub struct Letters {
     groups: u8,
     /// The words that are time stamps, a bit for each.
     times: u16,
+    /// Those that whoever passes them gives, and the portal does not.
+    given: u32,
     /// The first word of the letter of each kind, and 1.
     first: [u8; KINDS],
 }
@@ -238,7 +240,8 @@ impl Eq for Letters {}
 const KINDS: usize = 6;
 
 impl Letters {
-    const NONE: Self = Self { codes: [0; MAX_LETTERS], count: 0, words: 0, groups: 0, times: 0, first: [0; KINDS] };
+    const NONE: Self =
+        Self { codes: [0; MAX_LETTERS], count: 0, words: 0, groups: 0, times: 0, given: 0, first: [0; KINDS] };
 
     /// Each letter, with the number of its first word.
     pub fn iter(&self) -> impl Iterator<Item = (usize, Letter)> {
@@ -298,10 +301,10 @@ impl Letters {
         self.find(Letter::Badge).is_some()
     }
 
-    /// What of [`abi::expect`] they pass.
+    /// What of [`abi::expect`] they pass, but for words 0 to 4.
     #[inline(always)]
     fn expects(&self) -> u64 {
-        let has = |what, is_there| if is_there { what } else { expect::WORDS };
+        let has = |what, is_there| if is_there { what } else { 0 };
         has(expect::MORE_WORDS, self.words() > EXPECTED_WORDS)
             | has(expect::AREA, self.words() > REGISTER_WORDS || self.groups & COUNTS != 0)
             | has(expect::ENTRIES, self.groups & NAMES != 0)
@@ -357,6 +360,8 @@ impl Letters {
             return Err(Why::TooManyWords);
         }
         let times = self.times | if letter == Letter::Time { 1 << first } else { 0 };
+        let is_given = !matches!(letter, Letter::Time | Letter::Constant);
+        let given = self.given | if is_given { ((1 << letter.words()) - 1) << first } else { 0 };
         let has_control = letter == Letter::Control || self.has_control();
         if has_control && (words > EXPECTED_WORDS || times != 0) {
             return Err(Why::NotWithControl);
@@ -369,7 +374,8 @@ impl Letters {
             self.first[kind] = first as u8 + 1;
         }
         (self.count, self.words) = (self.count + 1, words as u8);
-        (self.times, self.groups) = (times, self.groups | letter.groups());
+        (self.times, self.given) = (times, given);
+        self.groups |= letter.groups();
         Ok(())
     }
 }
@@ -426,7 +432,8 @@ impl Specification {
     /// What the caller must expect, see [`abi::expect`]; none: it says in the control word what it does.
     #[inline(always)]
     pub fn expects(&self) -> Option<u64> {
-        (!self.call.has_control()).then_some(self.call.expects() | self.result.expects())
+        let words = expect::words(self.call.given.into());
+        (!self.call.has_control()).then_some(words | self.call.expects() | self.result.expects())
     }
 
     /// Whether caller and callee must trust each other.

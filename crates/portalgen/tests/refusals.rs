@@ -80,24 +80,25 @@ fn letters_mean_what_they_say() {
 
 #[test]
 fn what_callers_must_expect() {
-    use abi::expect::{AREA, ENTRIES, MORE_WORDS, WORDS};
+    use abi::expect::{ALL_FIVE, AREA, ENTRIES, MORE_WORDS};
     for (text, expected) in [
-        ("np", Some(WORDS)),
-        ("npkx5>x5", Some(WORDS)),
-        ("npciii>it", Some(WORDS)),
+        ("np", Some(0)),
+        ("npkx5>x5", Some(ALL_FIVE)),
+        ("npciii>it", Some(0b1110)),
+        ("npitici>i", Some(0b10101)),
         ("npkox5>ox5", None),
-        ("npx5i", Some(MORE_WORDS)),
+        ("npx5i", Some(ALL_FIVE | MORE_WORDS)),
         ("np>x8", Some(MORE_WORDS)),
-        ("npx8i>i", Some(MORE_WORDS)),
-        ("npx8ii", Some(MORE_WORDS | AREA)),
+        ("npkx8i>i", Some(ALL_FIVE | MORE_WORDS)),
+        ("npx8ii", Some(ALL_FIVE | MORE_WORDS | AREA)),
         ("np>x8x2", Some(MORE_WORDS | AREA)),
-        ("npb", Some(AREA)),
+        ("npib", Some(0b11 | AREA)),
         ("np>b", Some(AREA)),
-        ("npd", Some(ENTRIES)),
+        ("npd", Some(1 | ENTRIES)),
         ("np>d", Some(ENTRIES)),
-        ("npg>i", Some(ENTRIES)),
-        ("npi>g", Some(ENTRIES)),
-        ("npbd>x6", Some(MORE_WORDS | AREA | ENTRIES)),
+        ("npg>i", Some(0b11 | ENTRIES)),
+        ("npi>g", Some(1 | ENTRIES)),
+        ("npbd>x6", Some(0b11 | MORE_WORDS | AREA | ENTRIES)),
     ] {
         let specification = Specification::parse(text.as_bytes()).expect("a specification");
         assert_eq!(specification.expects(), expected, "{text}");

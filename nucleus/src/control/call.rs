@@ -25,10 +25,7 @@ extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
             let frame = if deadline == 0 { Saved::Call } else { Saved::Bounded };
             match call(caller, entry, frame, Message { letters, words, control, minted }, deadline) {
                 Err(Error::Again) => {
-                    // The call is repeated as it was made.
-                    if let Some(control) = shapes::expected(entry) {
-                        caller.registers.set_control(control.0);
-                    }
+                    shapes::keep_expected(caller, entry);
                     wait_for_activation(caller, entry, deadline)
                 }
                 Err(error) => error,

@@ -5,7 +5,7 @@ use super::ready::{hand_over_step, hand_over_to, is_unread, move_away, seats};
 use super::{deadline, fault, numbers};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
-use crate::memory::frames;
+use crate::memory::{frames, shapes};
 use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, Saved, Seat, Thread, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::trace;
@@ -365,11 +365,21 @@ pub fn rest(held: Held, is_idle: bool) {
 /// activation has saved makes the call anew.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
+    // Whoever empties the entry leaves all but its code alone until this CPU was held up, which it is not before it waits.
+    let shape = if code == 0 { keep_shape(entry) } else { 0 };
     let held = wait_in_call();
-    let is_same = if code == 0 { entry.is_of(Kind::Call) } else { entry.code.get() == code };
+    let is_same = if code == 0 { entry.is_of(Kind::Call) && entry.shape() == shape } else { entry.code.get() == code };
     if !is_same {
         go_on(held)
     }
+}
+
+/// The shape by whose code a call came here.
+fn keep_shape(entry: Ref<Entry>) -> usize {
+    if let Some(caller) = cpu::this(entry.held()).activation.get() {
+        shapes::keep_expected(caller, entry);
+    }
+    entry.shape()
 }
 
 /// As [`lock::wait`], for a V that was made already.

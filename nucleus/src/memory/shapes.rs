@@ -218,9 +218,12 @@ pub fn of(entry: Ref<Entry>) -> Option<Letters> {
     numbered(entry.held(), entry.shape()).map(|place| place.specification.get().call)
 }
 
-/// What the control word of a call by such an entry is: the portal's code looked at it.
-pub fn expected(entry: Ref<Entry>) -> Option<Control> {
-    numbered(entry.held(), entry.shape())?.specification.get().expects().map(Control::expecting)
+/// The call by this entry may be repeated: as it was made, with the control word that the portal's code has seen.
+pub fn keep_expected(caller: Ref<Activation>, entry: Ref<Entry>) {
+    let place = numbered(entry.held(), entry.shape());
+    if let Some(what) = place.and_then(|place| place.specification.get().expects()) {
+        caller.registers.set_control(Control::expecting(what).0);
+    }
 }
 
 /// What the return from an activation passes; none: what the control word says.

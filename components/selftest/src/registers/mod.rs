@@ -415,29 +415,32 @@ fn crossed(letters: &str, caller: bool, callee: bool) -> Result<(), &'static str
     fill::compared(caller.has_unit()).try_for_each(|index| same(&seen, &expected, index))
 }
 
-/// Portals that take more than a message has, or a message of which they know nothing, and what their callers must expect.
-const EXPECTING: [(&str, u64); 12] = [
-    ("npkx6>", expect::MORE_WORDS),
-    ("npki>x6", expect::MORE_WORDS),
-    ("npkix8>ix8", expect::MORE_WORDS),
-    ("npkb>", expect::AREA),
+/// Portals of which a message knows nothing, and what their callers must expect.
+const EXPECTING: [(&str, u64); 14] = [
+    ("npk", 0),
+    ("npciii>i", 0b01110),
+    ("npkx6>", expect::ALL_FIVE | expect::MORE_WORDS),
+    ("npki>x6", 1 | expect::MORE_WORDS),
+    ("npkix8>ix8", expect::ALL_FIVE | expect::MORE_WORDS),
+    ("npkb>", 1 | expect::AREA),
     ("npk>b", expect::AREA),
-    ("npkd>", expect::ENTRIES),
+    ("npkd>", 1 | expect::ENTRIES),
     ("npk>d", expect::ENTRIES),
-    ("npkg>", expect::ENTRIES),
+    ("npkg>", 0b11 | expect::ENTRIES),
     ("npk>g", expect::ENTRIES),
-    ("npkx8x2>", expect::MORE_WORDS | expect::AREA),
-    ("npkid>ib", expect::AREA | expect::ENTRIES),
-    ("npkx5b>x4g", expect::MORE_WORDS | expect::AREA | expect::ENTRIES),
+    ("npkx8x2>", expect::ALL_FIVE | expect::MORE_WORDS | expect::AREA),
+    ("npkid>ib", 0b11 | expect::AREA | expect::ENTRIES),
+    ("npkx5b>x4g", expect::ALL_FIVE | expect::MORE_WORDS | expect::AREA | expect::ENTRIES),
 ];
 
 /// Callers that expect a message, or anything else than the portal passes, are refused, keep what they have, and nobody is called.
 fn unexpected() -> Result<(), &'static str> {
     let message = |length| Control::bytes(length).0;
-    let others = [message(0), message(64), Control(0).delegate(Entry::OWN.0, abi::rights::ALL).0, 1 << 63];
+    let flags = Control::DEADLINE | Control::NO_WAIT;
+    let others = [message(0), message(64), Control(0).delegate(Entry::OWN.0, abi::rights::ALL).0, flags, 1 << 63];
     for (specification, expected) in EXPECTING {
         let shape = Owned::new(op::shape_new(Entry::SPECIAL, specification.as_bytes()).map_err(text)?);
-        let all = (0..8).filter(|what| *what != expected).map(|what| Control::expecting(what).0);
+        let all = (0..8).map(|bit| Control::expecting(expected ^ 1 << bit).0);
         for (number, control) in all.chain(others).enumerate() {
             let words = [Entry::OWN.0 as u64, 8, 8, 8, 8, control];
             not_called(shape.entry(), number % 2 == 1, words, |caller| refused(caller, Error::BadArgument))?;
@@ -445,7 +448,7 @@ fn unexpected() -> Result<(), &'static str> {
     }
     // A message is not what others expect, either.
     for what in 0..8 {
-        let words = [1, 2, 3, 4, 5, Control::expecting(what).0];
+        let words = [1, 2, 3, 4, 5, Control::expecting(1 << what).0];
         not_called(Entry::OWN, what % 2 == 1, words, |caller| value(caller, Error::BadArgument as u64, Some(0)))?;
     }
     Ok(())

@@ -11,7 +11,7 @@ pub use encode::AArch64;
 
 use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
-use abi::{MESSAGE_BYTES, expect};
+use abi::MESSAGE_BYTES;
 use core::ops::RangeBounds;
 use encode::{If, SP, System, X, ZERO};
 
@@ -250,7 +250,7 @@ impl Generator {
             true => (&specification.call, targets.call_slow_path(&specification.call), targets.refuse_call),
             false => (&specification.result, targets.return_slowly, targets.refuse_return),
         };
-        let expected = specification.expects().filter(|what| progress.is_call && *what != expect::WORDS);
+        let expected = specification.expects().filter(|_| progress.is_call);
         let half = Half::new(self, letters, specification.state, expected);
         if progress.step == 0 {
             half.write_jumps(code, slowly, refuse);
@@ -276,7 +276,7 @@ struct Jumps {
 struct Half<'a> {
     letters: &'a Letters,
     state: State,
-    /// What of [`expect`] the caller must expect.
+    /// What the caller must expect.
     expected: Option<u64>,
     at: &'a Offsets,
     runs: &'a Runs<BYTES, { SINGLES.len() + 1 }>,

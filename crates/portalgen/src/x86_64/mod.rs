@@ -10,7 +10,7 @@ pub use encode::X86_64;
 
 use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
-use abi::{MESSAGE_BYTES, expect};
+use abi::MESSAGE_BYTES;
 use encode::Place::{At, Cpu, Sum};
 use encode::{If, R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register};
 
@@ -450,7 +450,7 @@ impl<'a> Half<'a> {
 
     /// Refuses a caller that expects something else.
     fn check_expected(&self, code: &mut Code<'_, X86_64>, specification: &Specification, refuse: u64) {
-        let Some(what) = specification.expects().filter(|what| *what != expect::WORDS) else { return };
+        let Some(what) = specification.expects() else { return };
         code.part("the caller expects what goes along");
         self.run(code, Expect);
         code.put(abi::Control::expecting(what).0, 4);

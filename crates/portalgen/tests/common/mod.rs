@@ -239,16 +239,19 @@ pub fn any_specification(random: &mut Random) -> String {
     }
 }
 
-/// What the caller of such a portal has in the control word: of 1, there are more than five words, of 2, words or bytes of the message area, of 4,
-/// entries. None if it does not matter, or says what it does.
+/// What the caller of such a portal has in the control word; none: what it says. The complement of: a bit for each of the words 0 to 4
+/// that it gives; 32, there are more than five words; 64, words or bytes of the message area; 128, entries.
 pub fn expecting(specification: &Specification) -> Option<u64> {
     let both = || [specification.call, specification.result].into_iter();
     let has = |what: &dyn Fn(Letter) -> bool| both().any(|letters| letters.iter().any(|(_, letter)| what(letter)));
     let words = both().map(|letters| letters.iter().map(|(_, letter)| letter.words()).sum::<usize>()).max();
-    let bits = u64::from(words > Some(5))
-        + 2 * u64::from(words > Some(9) || has(&|letter| letter == Letter::Bytes))
-        + 4 * u64::from(has(&|letter| matches!(letter, Letter::Delegated | Letter::Minted)));
-    (bits != 0 && !has(&|letter| letter == Letter::Control)).then_some(u64::MAX - bits)
+    let given = specification.call.iter().filter(|(_, letter)| !matches!(letter, Letter::Constant | Letter::Time));
+    let given = given.flat_map(|(first, letter)| first..first + letter.words()).filter(|word| *word < 5);
+    let bits = given.map(|word| 1 << word).sum::<u64>()
+        + 32 * u64::from(words > Some(5))
+        + 64 * u64::from(words > Some(9) || has(&|letter| letter == Letter::Bytes))
+        + 128 * u64::from(has(&|letter| matches!(letter, Letter::Delegated | Letter::Minted)));
+    (!has(&|letter| letter == Letter::Control)).then_some(u64::MAX - bits)
 }
 
 /// Words of the other side, from those of this one.

@@ -121,7 +121,7 @@ fn unexpected(random: &mut Random, control: u64) -> u64 {
         0 => random.any(),
         1 => random.below(4097),
         2 => control ^ 1 << random.below(64),
-        _ => u64::MAX - random.below(8),
+        _ => u64::MAX - random.below(256),
     };
     if drawn == control { unexpected(random, control) } else { drawn }
 }

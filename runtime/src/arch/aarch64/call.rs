@@ -9,10 +9,12 @@ use super::system_call;
 use crate::status::check;
 use interface::{AllWords, Words};
 
-/// No more than words 0 to 4 are expected, there and back.
-const WORDS: Control = Control::expecting(expect::WORDS);
-/// Words 5 to 8 are, too.
-const MORE_WORDS: Control = Control::expecting(expect::MORE_WORDS);
+/// Words 1 to 3 go there.
+const SHORT: Control = Control::expecting(expect::words(0b01110));
+/// Words 0 to 2 do.
+const SEMAPHORE: Control = Control::expecting(expect::words(0b00111));
+/// All words do, or come back.
+const ALL_WORDS: Control = Control::expecting(expect::ALL_FIVE | expect::MORE_WORDS);
 
 /// Traverses the portal at `index` with five words and a control word, and gives what came back:
 /// status, words, control word.
@@ -36,8 +38,8 @@ pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words,
     (status, [word0, word1, word2, word3, word4], Control(control))
 }
 
-/// Traverses the portal at `index`, of the specification `npciii>i`, and gives what came back: status, word 0. A portal of another one
-/// gets zeros for words 0 and 4, and neither bytes nor an entry.
+/// Traverses the portal at `index`, of the specification `npciii>i`, and gives what came back: status, word 0. A portal that
+/// passes anything else refuses the call.
 ///
 /// # Safety
 /// As for [`call`].
@@ -48,8 +50,8 @@ pub unsafe fn call_short(index: usize, [word1, word2, word3]: [u64; 3]) -> (u64,
     unsafe {
         system_call!(
             inlateout("x8") index * ENTRY_BYTES => status,
-            inlateout("x0") 0u64 => word0, inlateout("x1") word1 => _, inlateout("x2") word2 => _,
-            inlateout("x3") WORDS.0 => _, inlateout("x4") word3 => _, inlateout("x5") 0u64 => _,
+            lateout("x0") word0, inlateout("x1") word1 => _, inlateout("x2") word2 => _,
+            inlateout("x3") SHORT.0 => _, inlateout("x4") word3 => _, lateout("x5") _,
         );
     }
     (status, word0)
@@ -68,7 +70,7 @@ pub unsafe fn call_all_words(index: usize, mut words: AllWords) -> (u64, AllWord
     unsafe {
         system_call!(
             inlateout("x8") index * ENTRY_BYTES => status,
-            inlateout("x0") *word0, inlateout("x1") *word1, inlateout("x2") *word2, inlateout("x3") MORE_WORDS.0 => _,
+            inlateout("x0") *word0, inlateout("x1") *word1, inlateout("x2") *word2, inlateout("x3") ALL_WORDS.0 => _,
             inlateout("x4") *word3, inlateout("x5") *word4,
             inlateout("x21") *word5, inlateout("x22") *word6, inlateout("x23") *word7, inlateout("x24") *word8,
         );
@@ -89,8 +91,8 @@ pub unsafe fn leave(words: Words, control: Control) -> u64 {
 
 /// P or V on the semaphore at `index`: the first word says which, the others are P's deadline and who
 /// holds what is waited for.
-/// Safe: a semaphore touches no memory, and a portal that is mistaken for one passes neither bytes nor entries, there or back; it gets words 3 and
-/// 4 as they are. A kernel operation would be another matter, so small indices are refused.
+/// Safe: a semaphore touches no memory, and a portal that is mistaken for one passes these words or refuses. A kernel operation would be
+/// another matter, so small indices are refused.
 #[inline(always)]
 pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<(), Error> {
     if index < abi::layout::PAGE_FAULT[0] {
@@ -103,7 +105,7 @@ pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<
         system_call!(
             inlateout("x8") index * ENTRY_BYTES => status,
             inlateout("x0") what => _, inlateout("x1") deadline => _, inlateout("x2") holder => _,
-            inlateout("x3") WORDS.0 => _, lateout("x4") _, lateout("x5") _,
+            inlateout("x3") SEMAPHORE.0 => _, lateout("x4") _, lateout("x5") _,
         );
     }
     check(status)
@@ -128,7 +130,7 @@ pub unsafe fn thread_exit_after_v(semaphore: usize) -> ! {
             in("x0") op::V,
             in("x1") 0,
             in("x2") 0,
-            in("x3") WORDS.0,
+            in("x3") SEMAPHORE.0,
             options(noreturn, nostack)
         );
     }

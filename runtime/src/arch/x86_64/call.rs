@@ -8,10 +8,12 @@ use abi::{Control, Error, expect, op};
 use crate::status::check;
 use interface::{AllWords, Words};
 
-/// No more than words 0 to 4 are expected, there and back.
-const WORDS: Control = Control::expecting(expect::WORDS);
-/// Words 5 to 8 are, too.
-const MORE_WORDS: Control = Control::expecting(expect::MORE_WORDS);
+/// Words 1 to 3 go there.
+const SHORT: Control = Control::expecting(expect::words(0b01110));
+/// Words 0 to 2 do.
+const SEMAPHORE: Control = Control::expecting(expect::words(0b00111));
+/// All words do, or come back.
+const ALL_WORDS: Control = Control::expecting(expect::ALL_FIVE | expect::MORE_WORDS);
 
 /// Traverses the portal at `index` with five words and a control word, and gives what came back:
 /// status, words, control word.
@@ -38,8 +40,8 @@ pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words,
     (status, [word0, word1, word2, word3, word4], Control(control))
 }
 
-/// Traverses the portal at `index`, of the specification `npciii>i`, and gives what came back: status, word 0. A portal of another one
-/// gets zeros for words 0 and 4, and neither bytes nor an entry.
+/// Traverses the portal at `index`, of the specification `npciii>i`, and gives what came back: status, word 0. A portal that
+/// passes anything else refuses the call.
 ///
 /// # Safety
 /// As for [`call`].
@@ -51,9 +53,8 @@ pub unsafe fn call_short(index: usize, [word1, word2, word3]: [u64; 3]) -> (u64,
         asm!(
             "syscall",
             inlateout("rax") index * ENTRY_BYTES => status,
-            inlateout("rdi") 0u64 => word0, inlateout("rsi") word1 => _, inlateout("rdx") word2 => _,
-            inlateout("r8") word3 => _, inlateout("r9") 0u64 => _, inlateout("r10") WORDS.0 => _,
-            lateout("rcx") _, lateout("r11") _,
+            inlateout("rsi") word1 => _, inlateout("rdx") word2 => _, inlateout("r8") word3 => _,
+            lateout("rdi") word0, lateout("r9") _, inlateout("r10") SHORT.0 => _, lateout("rcx") _, lateout("r11") _,
             options(nostack)
         );
     }
@@ -77,7 +78,7 @@ pub unsafe fn call_all_words(index: usize, mut words: AllWords) -> (u64, AllWord
             inlateout("rdi") *word0, inlateout("rsi") *word1, inlateout("rdx") *word2,
             inlateout("r8") *word3, inlateout("r9") *word4,
             inlateout("r12") *word5, inlateout("r13") *word6, inlateout("r14") *word7, inlateout("r15") *word8,
-            inlateout("r10") MORE_WORDS.0 => _, lateout("rcx") _, lateout("r11") _,
+            inlateout("r10") ALL_WORDS.0 => _, lateout("rcx") _, lateout("r11") _,
             options(nostack)
         );
     }
@@ -97,8 +98,8 @@ pub unsafe fn leave(words: Words, control: Control) -> u64 {
 
 /// P or V on the semaphore at `index`: the first word says which, the others are P's deadline and who
 /// holds what is waited for.
-/// Safe: a semaphore touches no memory, and a portal that is mistaken for one passes neither bytes nor entries, there or back; it gets words 3 and
-/// 4 as they are. A kernel operation would be another matter, so small indices are refused.
+/// Safe: a semaphore touches no memory, and a portal that is mistaken for one passes these words or refuses. A kernel operation would be
+/// another matter, so small indices are refused.
 #[inline(always)]
 pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<(), Error> {
     if index < abi::layout::PAGE_FAULT[0] {
@@ -112,7 +113,7 @@ pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<
             "syscall",
             inlateout("rax") index * ENTRY_BYTES => status,
             inlateout("rdi") what => _, inlateout("rsi") deadline => _, inlateout("rdx") holder => _,
-            lateout("r8") _, lateout("r9") _, inlateout("r10") WORDS.0 => _,
+            lateout("r8") _, lateout("r9") _, inlateout("r10") SEMAPHORE.0 => _,
             lateout("rcx") _, lateout("r11") _,
             options(nostack)
         );
@@ -139,7 +140,7 @@ pub unsafe fn thread_exit_after_v(semaphore: usize) -> ! {
             in("rdi") op::V,
             in("rsi") 0,
             in("rdx") 0,
-            in("r10") WORDS.0,
+            in("r10") SEMAPHORE.0,
             options(noreturn, nostack)
         );
     }

@@ -78,7 +78,7 @@ pub unsafe extern "C" fn service_entry<S: Serve>() -> ! {
 #[unsafe(naked)]
 pub unsafe extern "C" fn word_entry<S: ServeWord>() -> ! {
     naked_asm!(
-        "test r10d, 0xffff0000",
+        "test r10, r10",
         "jnz {whole}",
         "mov [rsp - 8], rbx",
         "mov qword ptr [rsp - 16], 0",
