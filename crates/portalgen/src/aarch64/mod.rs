@@ -12,7 +12,7 @@ pub use encode::AArch64;
 use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
 use abi::MESSAGE_BYTES;
-use core::ops::RangeBounds;
+use core::ops::Range;
 use encode::{If, SP, System, X, ZERO};
 
 /// Registers of the words, in their order.
@@ -51,6 +51,8 @@ runs! {
 const BYTES: usize = 480;
 /// Pairs of registers that a step clears.
 const AT_A_TIME: usize = 7;
+/// All of them.
+const ALL: usize = 16;
 
 /// What registers have in a call, and in a return.
 const CALLER: X = X(15);
@@ -377,9 +379,9 @@ impl<'a> Half<'a> {
                 self.run(code, Stack);
             }
             7 => self.put_time(code),
-            8 => self.clear(code, self.cleared_in_call(), ..AT_A_TIME),
+            8 => self.clear(code, self.cleared_in_call(), 0..AT_A_TIME),
             _ => {
-                self.clear(code, self.cleared_in_call(), AT_A_TIME..);
+                self.clear(code, self.cleared_in_call(), AT_A_TIME..ALL);
                 code.leave();
             }
         }
@@ -431,7 +433,7 @@ impl<'a> Half<'a> {
             }
             4 => self.put_time(code),
             _ => {
-                self.clear(code, CLEARED, ..);
+                self.clear(code, CLEARED, 0..ALL);
                 code.leave();
             }
         }
@@ -502,7 +504,8 @@ impl<'a> Half<'a> {
     }
 
     /// Clears those of these registers that pass nothing, two at a time with the zeros above the stack.
-    fn clear(&self, code: &mut Code<'_, AArch64>, registers: u32, pairs: impl RangeBounds<usize>) {
+    #[inline(never)]
+    fn clear(&self, code: &mut Code<'_, AArch64>, registers: u32, pairs: Range<usize>) {
         let badge = self.letters.minted_badge().map_or(0, |word| bit(WORDS[word]));
         let mut left = (registers | badge) & !(self.passed & !badge);
         let mut next = || {
