@@ -7,7 +7,6 @@
 //! refuse = ["/panic/"]            # nowhere; a panic of the nucleus is refused always
 //! rising = ["/line (\d+) ok/ 50"] # these numbers come in order from 1 on, to 50 at least; one may come again
 //! same = ["/^free +(\\d+)/"]      # what the group finds is the same wherever it is found, twice at least
-//! settles = ["/^free +(\\d+)/"]   # what the group finds is the same twice in a row at least
 //! distinct = ["/^([0-9a-f]+)$/"]  # what the group finds is never the same twice, and is found twice at least
 //! status = 0
 //! ```
@@ -65,8 +64,6 @@ pub struct TestFile {
     pub rising: Vec<String>,
     #[serde(default)]
     pub same: Vec<String>,
-    #[serde(default)]
-    pub settles: Vec<String>,
     #[serde(default)]
     pub distinct: Vec<String>,
     #[serde(default)]

@@ -351,7 +351,7 @@ impl Fetch {
 
     /// Finds out if the other end gave the connection up and that was lost.
     pub fn notice_death(&self, host: &mut Host<'_>) {
-        host.tcp(self.handle).set_keep_alive(Some(smoltcp::time::Duration::from_secs(5)));
+        host.tcp(self.handle).set_keep_alive(Some(smoltcp::time::Duration::from_secs(45)));
     }
 
     /// How far it came.
