@@ -30,6 +30,12 @@ pub fn prepare_receive() -> Result<(), Error> {
     }
 }
 
+/// The running activation's call ends without an answer: what the next one needs is there.
+pub(crate) fn abandon() {
+    top().lent.set(0);
+    let _ = prepare_receive();
+}
+
 /// Notes which entry came with a message: the receive index is used up and the entry is ours.
 #[inline(always)]
 pub(crate) fn received(control: Control) {

@@ -253,6 +253,14 @@ pub fn domain_number(entry: Entry) -> Result<u64> {
     }
 }
 
+/// The number of the shape of the portals that a service or call entry of ours has; 0 = that of services without a shape.
+pub fn shape_number(entry: Entry) -> Result<u64> {
+    match entry_word(Entry::OWN, entry)? {
+        (Kind::Service | Kind::Call, word) => Ok(word >> 16),
+        _ => Err(Error::WrongKind),
+    }
+}
+
 fn entry_word(domain: Entry, entry: Entry) -> Result<(Kind, u64)> {
     // SAFETY: only looks.
     let word = unsafe { raw::entry_info(domain, entry) }?;

@@ -22,7 +22,7 @@ impl Source for Own {
         /// What goes with us: the account of a component stays when it dies.
         static ACCOUNT: Once<Result<Entry, Error>> = Once::new();
         let account = ACCOUNT.get_or_make(|| op::account_new(Entry::ACCOUNT, 0)).as_ref().map_err(|error| *error)?;
-        match PipesClient(self.0.once()).open(Delegate::entry(account.0, rights::READ)) {
+        match PipesClient(self.0.once()).open(Delegate::entry(account.0, rights::COPY | rights::READ)) {
             Ok(delegated) => Ok(delegated.into()),
             Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.

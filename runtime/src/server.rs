@@ -220,6 +220,12 @@ fn remove(entry: Entry) {
     drop(crate::entry::Owned::new(entry));
 }
 
+/// Ends the call that is served without an answer: its caller gets `PeerDied`. Nothing that the stack holds is dropped.
+pub fn abandon() -> ! {
+    message::abandon();
+    op::exit(0)
+}
+
 /// Adds activations to this domain: as many calls can be served at once.
 pub fn activations(count: usize) -> Result<(), Error> {
     for _ in 0..count {

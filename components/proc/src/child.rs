@@ -232,7 +232,7 @@ impl Child {
         let number = op::domain_number(domain).map_err(nucleus)?;
         let domain = Domain(domain, Cell::new(false));
         let mut child = Self { domain, number, thread: None, start: program.entry, ticket: None, account };
-        child.equip(process, program.end())?;
+        child.equip(process, program.end(), launch)?;
         if limits.cpus != 0 {
             op::domain_set_cpus(child.domain.entry(), limits.cpus).map_err(cpus)?;
         }
@@ -241,8 +241,8 @@ impl Child {
         Ok(child)
     }
 
-    /// Portals and entries that every program has.
-    fn equip(&mut self, process: u64, heap: u64) -> Result<(), ProcessError> {
+    /// Portals and entries that every program has. In the places of parent and name service, who loads it may put others.
+    fn equip(&mut self, process: u64, heap: u64, launch: &Startup<'_>) -> Result<(), ProcessError> {
         let (domain, account) = (self.domain.entry(), self.account.entry());
         let ticket = sigma0().manage_account(Delegate::entry(account.0, rights::ALL)).map_err(memory)?;
         self.ticket = Some(ticket);
@@ -250,12 +250,17 @@ impl Child {
         let own_account = rights::COPY | rights::READ | rights::WRITE;
         op::entry_copy(Entry::OWN, account, domain, Entry::ACCOUNT, own_account).map_err(nucleus)?;
         op::entry_copy(Entry::OWN, domain, domain, Entry::DOMAIN, rights::ALL).map_err(nucleus)?;
-        op::portal_new(domain, PARENT.entry(), process, Entry::PARENT, 0).map_err(nucleus)?;
-        let all = Delegate::entry(domain.0, rights::ALL);
-        ParentClient(Direct(Entry::PARENT)).equip(all).map_err(|error| {
-            runtime::log_about_program!("no portal to the name service: {error}");
-            ProcessError::NoMemory
-        })?;
+        let is_left = |place: usize| launch.portals().any(|(_, index)| usize::from(index) == place);
+        if !is_left(layout::PARENT) {
+            op::portal_new(domain, PARENT.entry(), process, Entry::PARENT, 0).map_err(nucleus)?;
+        }
+        if !is_left(layout::NAMES) {
+            let all = Delegate::entry(domain.0, rights::ALL);
+            ParentClient(Direct(Entry::PARENT)).equip(all).map_err(|error| {
+                runtime::log_about_program!("no portal to the name service: {error}");
+                ProcessError::NoMemory
+            })?;
+        }
         op::domain_set_max_priority(domain, SCHEDULE.priority.into()).map_err(nucleus)?;
         op::domain_set_death_semaphore(domain, death()).map_err(nucleus)
     }

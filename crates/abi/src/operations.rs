@@ -205,8 +205,9 @@ macro_rules! operations {
     ACTIVATION_SET activation_set(what: Number, value: Number) -> Nothing, Light {
         BadArgument: "no such property";
     }
-    /// What an entry is: `kind | rights << 8 | number << 16`, with the number of the domain, if that is what it stands for, else 0.
-    ENTRY_INFO entry_info(domain: Domain READ, index: Index) -> Number "kind + 256 · rights + 65,536 · number of the domain that it stands for, if it is one", Full {}
+    /// What an entry is: `kind | rights << 8 | number << 16`, with the number of the domain, if that is what it stands for, of the shape, if
+    /// it is a service or a call entry, else 0.
+    ENTRY_INFO entry_info(domain: Domain READ, index: Index) -> Number "kind + 256 · rights + 65,536 · number of the domain that it stands for, if it is one, or of the shape of its portals, if it has", Full {}
     /// Reserved for L4 IPC.
     IPC ipc() -> Nothing, Full {
         BadArgument: "always, until it is there";

@@ -41,7 +41,8 @@ pub trait Process {
     /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = what the
     /// system description allows this program (`TooMuch`: more than that), or [`KEPT`]; `cpus` has a bit for each
     /// CPU on which its threads may run, 0 = on all. It runs at once, unless `launch` names a stream or portal that is
-    /// still to be made in its table: then [`Child::start`] lets it run.
+    /// still to be made in its table: then [`Child::start`] lets it run. A portal that is to be at `layout::NAMES` or `layout::PARENT`
+    /// stands in the place of the one that programs have there.
     fn spawn(&self, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<Delegated, ProcessError>;
     /// Processes from a position on (0 at first), as [`crate::listing::Listing`] reads them: tag = 0
     /// running, 1 ended; value = number; name = program. Gives bytes and the next position, 0 after the last.

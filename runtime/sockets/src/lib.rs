@@ -80,7 +80,7 @@ impl Session {
         let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(Failure::Transport)?);
         let held = Held::new(NET.open(Delegate::entry(account.0, rights::ALL))?);
         let session = Self { held, semaphore };
-        session.client().notify(Delegate::entry(session.semaphore.entry().0, rights::WRITE))?;
+        session.client().notify(Delegate::entry(session.semaphore.entry().0, rights::COPY | rights::WRITE))?;
         Ok(session)
     }
 

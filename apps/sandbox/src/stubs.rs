@@ -1,0 +1,186 @@
+//! Stubs: services of ours that stand where the program would have a portal, and what becomes of their calls.
+//!
+//! A stub knows nothing of interfaces. It passes words, bytes and entries on as they are, and what comes back. Of an entry that comes
+//! along, there or back, the other side gets a copy; of a call entry, a stub. A stub that leads nowhere any more is removed: then calls of
+//! it end as calls of a server that died do.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use interface::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport};
+use runtime::abi::rights::Kind;
+use runtime::abi::{Control, Error, MESSAGE_BYTES};
+use runtime::connection::Direct;
+use runtime::entry::Owned;
+use runtime::interface::Again;
+use runtime::server::{self, Serve, ServeAllWords};
+use runtime::sync::Mutex;
+use runtime::{Entry, message, op};
+use tool::eprintln;
+
+/// The shape of services without one.
+const PLAIN: u64 = 0;
+/// Characters of a call's text that are shown.
+const TEXT: usize = 40;
+
+struct Stub {
+    /// Where its calls go.
+    target: Entry,
+    /// Its service, from which the other side's entry was made. None: it leads nowhere any more.
+    service: Option<Owned>,
+    /// By which call it was made.
+    origin: String,
+    /// How often it was called.
+    calls: u64,
+}
+
+/// A stub's badge is its place here.
+static STUBS: Mutex<Vec<Stub>> = Mutex::new(Vec::new());
+
+static TRACED: AtomicBool = AtomicBool::new(false);
+
+/// Whether each call is said.
+pub fn trace(on: bool) {
+    TRACED.store(on, Ordering::Relaxed);
+}
+
+/// Makes a stub for an entry of ours: its service, and the badge that an entry made from it must have.
+fn make(target: Entry, origin: String) -> Result<(Entry, u64), Error> {
+    let shape = op::shape_number(target)?;
+    let service = if shape == PLAIN {
+        server::service::<Messages>()?
+    } else {
+        server::all_words_service::<InWords>().map_err(|_| Error::LimitReached)?
+    };
+    let kept = Owned::new(service);
+    if op::shape_number(service)? != shape {
+        return Err(Error::WrongKind);
+    }
+    let mut stubs = STUBS.lock();
+    stubs.try_reserve(1).map_err(|_| Error::AccountExhausted)?;
+    stubs.push(Stub { target, service: Some(kept), origin, calls: 0 });
+    Ok((service, stubs.len() as u64 - 1))
+}
+
+/// Puts a stub for the portal that we have at `index` into the program's table at the same index.
+pub fn put(domain: Entry, index: Entry, origin: &str) -> Result<(), Error> {
+    let (service, badge) = make(index, String::from(origin))?;
+    op::portal_new(domain, service, badge, index, 0).map(drop)
+}
+
+/// Calls and origin of each stub.
+pub fn all() -> Vec<(u64, String)> {
+    STUBS.lock().iter().map(|stub| (stub.calls, stub.origin.clone())).collect()
+}
+
+/// A call of a stub begins: where it goes.
+fn begin(badge: u64, method: u64, text: &str) -> Option<Entry> {
+    let target = {
+        let mut stubs = STUBS.lock();
+        let stub = stubs.get_mut(usize::try_from(badge).ok()?)?;
+        stub.calls += 1;
+        stub.target
+    };
+    if TRACED.load(Ordering::Relaxed) {
+        eprintln!("sandbox: {}", call(badge, method, text));
+    }
+    Some(target)
+}
+
+/// A call, for people.
+fn call(badge: u64, method: u64, text: &str) -> String {
+    let quote = if text.is_empty() { "" } else { "\"" };
+    format!("portal {badge}, method {}{}{quote}{text}{quote}", method & 0xffff, if text.is_empty() { "" } else { ", " })
+}
+
+/// The text that a message begins with, if it does: word 0 says how long its first parameter is (the crate `interface`).
+fn text(word0: u64, bytes: &[u8]) -> &str {
+    let first = bytes.get(..(word0 >> 16 & 0xffff) as usize).unwrap_or_default();
+    let end = first.iter().position(|byte| !(b' '..=b'~').contains(byte)).unwrap_or(first.len());
+    core::str::from_utf8(&first[..end.min(TEXT)]).unwrap_or_default()
+}
+
+/// The nucleus did not carry a call to where a stub leads. If there is nobody, the stub goes, and the call ends as it would without us.
+fn fail(badge: u64, error: Error) -> Protocol {
+    if matches!(error, Error::PeerDied | Error::Revoked | Error::Empty) {
+        if let Some(stub) = STUBS.lock().get_mut(badge as usize) {
+            stub.service = None;
+        }
+        server::abandon();
+    }
+    Protocol::NotDelivered
+}
+
+/// What the other side gets for an entry that came along. It stays in our table: what the other side has is derived from it.
+fn pass_on(came: Delegated, origin: impl FnOnce() -> String) -> Result<Delegate, Error> {
+    let entry = Owned::new(came.into());
+    let (kind, rights) = op::entry_info(Entry::OWN, entry.entry())?;
+    let given = if kind == Kind::Call {
+        let (service, badge) = make(entry.entry(), origin())?;
+        Delegate::mint(service.0, badge)
+    } else {
+        Delegate::entry(entry.entry().0, rights)
+    };
+    let _ = entry.leak();
+    Ok(given)
+}
+
+/// Stubs for portals that pass messages.
+struct Messages;
+
+impl Serve for Messages {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        // Until the answer is there, calls of our own leave this part of the message area alone.
+        request.lent.set(request.length as u64);
+        let outcome = pass(request);
+        request.lent.set(0);
+        outcome.unwrap_or_else(|error| fail(request.badge, error).reply())
+    }
+}
+
+/// Counts the call, says it, and makes it.
+fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
+    let (badge, method) = (request.badge, request.words[0]);
+    // It is overwritten by the answer.
+    let shown = String::from(text(method, &request.area[..request.length]));
+    let target = begin(badge, method, &shown).ok_or(Error::BadArgument)?;
+    forward(request, target, || call(badge, method, &shown))
+}
+
+/// Makes the call, and answers with what it answered.
+fn forward(request: &mut Request<'_>, target: Entry, origin: impl Fn() -> String) -> Result<Reply, Error> {
+    let mut message = Answer { words: request.words, control: Control(0) };
+    if let Some(came) = request.delegated.take() {
+        let given = pass_on(came, &origin)?;
+        message.control = given.control();
+        message.words[4] = given.badge();
+    }
+    // What comes back may be an entry.
+    message::prepare_receive()?;
+    let mut answered = [0; MESSAGE_BYTES];
+    Direct(target).call_bytes(&mut message, Again::Harmful, &[&request.area[..request.length]], &mut answered)?;
+    let length = message.control.length().min(MESSAGE_BYTES);
+    request.area[..length].copy_from_slice(&answered[..length]);
+    let mut reply = Reply { words: message.words, control: Control::bytes(length) };
+    match message.control.delegated() {
+        0 => {}
+        index => {
+            let given = pass_on(Delegated(index), origin)?;
+            reply.control = Control(reply.control.0 | given.control().0);
+            reply.words[4] = given.badge();
+        }
+    }
+    Ok(reply)
+}
+
+/// Stubs for portals that pass words alone.
+struct InWords;
+
+impl ServeAllWords for InWords {
+    fn serve(badge: u64, words: &AllWords) -> AllWords {
+        let Some(target) = begin(badge, words[0], "") else { return Protocol::UnknownMethod.words() };
+        Direct(target).call_all_words(*words, Again::Harmful).unwrap_or_else(|error| fail(badge, error).words())
+    }
+}
