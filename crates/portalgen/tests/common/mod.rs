@@ -230,9 +230,11 @@ pub fn any_specification(random: &mut Random) -> String {
     };
     loop {
         let state = if random.once_in(3) { "nm" } else { "np" };
-        let call = letters(random, &["i", "c", "k", "t", "b", "d", "g", "x1", "x2", "x3", "x5", "x8", "i", "o", "o"]);
-        let result = letters(random, &["i", "t", "b", "d", "g", "x1", "x4", "x8", "i", "o", "o"]);
-        let text = format!("{state}{call}>{result}");
+        let call = letters(random, &["i", "c", "k", "t", "b", "d", "g", "x1", "x2", "x3", "x5", "x8", "i"]);
+        let result = letters(random, &["i", "t", "b", "d", "g", "x1", "x4", "x8", "i"]);
+        // Few letters go with a control word, which stands on both sides.
+        let control = if random.once_in(2) { "o" } else { "" };
+        let text = format!("{state}{control}{call}>{control}{result}");
         if Specification::parse(text.as_bytes()).is_ok() {
             return text;
         }
