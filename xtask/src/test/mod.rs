@@ -69,6 +69,8 @@ use cases::{Case, Wanted};
 pub use isa::STUBS;
 use report::Report;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 /// Names of the groups, in the order in which they run.
 const GROUPS: [&str; 20] = [
@@ -200,17 +202,21 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     Ok(report.finish())
 }
 
+/// Lists all that can be named. Who reads only the beginning is no error.
 fn list(project: &Project, boot_tests: &[file::BootTest]) -> Result<()> {
-    println!("groups: {}", GROUPS.join(", "));
-    println!("boot tests (tests/boot):");
+    let mut text = format!("groups: {}\nboot tests (tests/boot):\n", GROUPS.join(", "));
     for test in boot_tests {
         let cases: Vec<String> = Case::of(test, Wanted::default()).iter().map(Case::name).collect();
-        println!("  {:32} {}{}", cases.join(" "), test.file.about, if test.file.soak { " (soak)" } else { "" });
+        let soak = if test.file.soak { " (soak)" } else { "" };
+        writeln!(text, "  {:32} {}{soak}", cases.join(" "), test.file.about)?;
     }
-    println!("mutants (tests/mutants.toml):");
+    text.push_str("mutants (tests/mutants.toml):\n");
     for mutant in mutants::list(project)? {
-        println!("  {:32} turns {} red", mutant.name, mutant.test);
+        writeln!(text, "  {:32} turns {} red", mutant.name, mutant.test)?;
     }
-    println!("host tests are named crate::path, as cpio::read::tests::bad_magic");
-    Ok(())
+    text.push_str("host tests are named crate::path, as cpio::read::tests::bad_magic\n");
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
 }

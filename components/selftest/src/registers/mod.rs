@@ -305,12 +305,13 @@ fn called(caller: bool, callee: bool, bytes: u64) -> Result<(), &'static str> {
 }
 
 /// The badge is where a child finds its block.
-const SPECIFICATIONS: [&str; 11] = [
+const SPECIFICATIONS: [&str; 12] = [
     "npk",
     "npkiii>i",
     "npkx5>x5",
     "npki>x8",
     "npkx8i>",
+    "npkix8>ix8",
     "npkx8x6>x8x4",
     "npkx5b>x5b",
     "npkbii>iib",
