@@ -257,6 +257,8 @@ pub fn domain_number(entry: Entry) -> Result<u64> {
 pub fn shape_number(entry: Entry) -> Result<u64> {
     match entry_word(Entry::OWN, entry)? {
         (Kind::Service | Kind::Call, word) => Ok(word >> 16),
+        (Kind::Empty, _) => Err(Error::Empty),
+        (Kind::Revoked, _) => Err(Error::Revoked),
         _ => Err(Error::WrongKind),
     }
 }

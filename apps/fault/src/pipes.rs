@@ -11,7 +11,8 @@ use interfaces::pipes::{PipeEndClient, PipeError, PipeSessionClient, PipesClient
 use interfaces::process::Force;
 use interfaces::stream::StreamError;
 use loader::startup::{self, Contents};
-use runtime::abi::rights;
+use runtime::abi::layout::FIRST_FREE;
+use runtime::abi::rights::{self, Kind};
 use runtime::child::Child;
 use runtime::connection::{Connection, Name};
 use runtime::entry::Owned;
@@ -29,6 +30,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("pipe-hoard", "all pipes that programs can have, filled, and none closed", hoard),
     Crime::tried("pipe-waits", "all waits in pipes that programs can have, until it ends", waits),
     Crime::tried("pipe-others", "pipes of others, and ends that were not given", others),
+    Crime::tried("pipe-own", "an end of a pipe that the server makes in the program's own table", own),
     Crime::tried("pipe-owner", "a program that waits in a pipe whose owner ends", owner),
     Crime::tried("file-full", "files of others filled until there is no room, and the file server killed then", full),
 ];
@@ -213,6 +215,20 @@ fn others() -> Result<String, String> {
         return Err(format!("a byte and the end: {outcomes:?}"));
     }
     Ok(format!("refused: {}", interface::Code::text(PipeError::NoSuchPipe)))
+}
+
+/// What came of it says whether somebody stands between the program and its servers, who must know of all its portals.
+fn own() -> Result<String, String> {
+    const PLACE: Entry = Entry(FIRST_FREE + 200);
+    let session = Session::open().map_err(text)?;
+    let end = session.end(session.pipes.create().map_err(text)?, 0)?;
+    let domain = Delegate::entry(Entry::DOMAIN.0, rights::ALL);
+    let given = PipeEndClient(Direct(end.entry())).give(domain, PLACE.0 as u64);
+    match (given, PLACE.is(Kind::Call, 0)) {
+        (Ok(()), true) => Ok("made".into()),
+        (Err(error), false) => Ok(format!("refused: {error}")),
+        (outcome, _) => Err(format!("{outcome:?}, and that is not what stands there")),
+    }
 }
 
 /// The name of what waits.

@@ -20,7 +20,7 @@ use runtime::abi::{Error, PAGE_BYTES};
 use runtime::child::Child;
 use runtime::interfaces::process::ProcessError;
 use runtime::program::{environment, startup as told, variable};
-use runtime::{Entry, server};
+use runtime::{Entry, op, server};
 use tool::inspect::PROC;
 use tool::table::{Side, Table};
 use tool::{Arguments, eprintln, files};
@@ -38,9 +38,11 @@ which call each was made, and how often each was called.
 ";
 
 /// Calls of the program that can be under way at once: each may wait.
-const ACTIVATIONS: usize = 8;
-/// Pages of stack that a call takes: it puts a message together beside the one that it passes on.
-const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES;
+const ACTIVATIONS: usize = 32;
+/// Pages of stack that a call takes: two messages are put together beside the one that came.
+const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES + 2;
+/// Bytes of heap kept for calls: a stub each.
+const KEPT_BYTES: usize = 16 * 1024;
 
 /// Portals that `proc` makes for programs, unless others are to stand there.
 const OWN: [(&str, u16); 2] = [("names", layout::NAMES as u16), ("parent", layout::PARENT as u16)];
@@ -75,6 +77,7 @@ fn main() -> u8 {
 /// Runs the program to its end; gives its status.
 fn run(program: &str, words: &[&'static str]) -> Result<u64, Cause> {
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
+    server::keep_memory(KEPT_BYTES);
     let child = load(program, words)?;
     let outcome = equip(&child).and_then(|()| child.start());
     if let Err(cause) = outcome {
@@ -114,6 +117,7 @@ fn load(program: &str, words: &[&'static str]) -> Result<Child, Cause> {
 /// Puts stubs in the places of the program's portals.
 fn equip(child: &Child) -> Result<(), Cause> {
     let domain = child.domain()?;
+    stubs::watch(op::domain_number(domain.entry()).map_err(Failure::Transport)?);
     let stub = |index: usize, name: &str| match stubs::put(domain.entry(), Entry(index), name) {
         // Its server is dead, so there is none for us either.
         Err(Error::Empty | Error::Revoked) => Ok(()),

@@ -7,12 +7,12 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use interface::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport};
-use runtime::abi::rights::Kind;
+use interface::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport, Words};
+use runtime::abi::rights::{CONTROL, Kind, WRITE};
 use runtime::abi::{Control, Error, MESSAGE_BYTES};
-use runtime::connection::Direct;
+use runtime::connection::{Connection, Direct, NameService};
 use runtime::entry::Owned;
 use runtime::interface::Again;
 use runtime::server::{self, Serve, ServeAllWords};
@@ -24,6 +24,9 @@ use tool::eprintln;
 const PLAIN: u64 = 0;
 /// Characters of a call's text that are shown.
 const TEXT: usize = 40;
+
+/// Stubs there can be. Each takes some hundred bytes, and two entries.
+const MAX_STUBS: usize = 8192;
 
 struct Stub {
     /// Where its calls go.
@@ -40,6 +43,17 @@ struct Stub {
 static STUBS: Mutex<Vec<Stub>> = Mutex::new(Vec::new());
 
 static TRACED: AtomicBool = AtomicBool::new(false);
+
+/// The name service: `roottask` makes our portal to it again when it restarts, and nobody makes one for the program.
+static NAMES: Connection<NameService> = Connection::new(NameService);
+
+/// The number of the program's domain.
+static WATCHED: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// The program runs in the domain with this number.
+pub fn watch(domain: u64) {
+    WATCHED.store(domain, Ordering::Relaxed);
+}
 
 /// Whether each call is said.
 pub fn trace(on: bool) {
@@ -59,6 +73,9 @@ fn make(target: Entry, origin: String) -> Result<(Entry, u64), Error> {
         return Err(Error::WrongKind);
     }
     let mut stubs = STUBS.lock();
+    if stubs.len() >= MAX_STUBS {
+        return Err(Error::LimitReached);
+    }
     stubs.try_reserve(1).map_err(|_| Error::AccountExhausted)?;
     stubs.push(Stub { target, service: Some(kept), origin, calls: 0 });
     Ok((service, stubs.len() as u64 - 1))
@@ -102,26 +119,45 @@ fn text(word0: u64, bytes: &[u8]) -> &str {
     core::str::from_utf8(&first[..end.min(TEXT)]).unwrap_or_default()
 }
 
-/// The nucleus did not carry a call to where a stub leads. If there is nobody, the stub goes, and the call ends as it would without us.
+/// The nucleus did not carry a call to where a stub leads. If nobody is there any more, the stub goes, and the call ends as it would
+/// without us.
 fn fail(badge: u64, error: Error) -> Protocol {
-    if matches!(error, Error::PeerDied | Error::Revoked | Error::Empty) {
-        if let Some(stub) = STUBS.lock().get_mut(badge as usize) {
-            stub.service = None;
-        }
-        server::abandon();
+    if !matches!(error, Error::PeerDied | Error::Revoked | Error::Empty) {
+        return Protocol::NotDelivered;
     }
-    Protocol::NotDelivered
+    // The portal to `names` is made again. A server may end a call and live.
+    let leads_nowhere = |stub: &&mut Stub| stub.target != Entry::NAMES && error != Error::PeerDied;
+    if let Some(stub) = STUBS.lock().get_mut(badge as usize).filter(leads_nowhere) {
+        stub.service = None;
+    }
+    server::abandon()
+}
+
+/// Whom an entry is passed on to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum To {
+    Server,
+    Program,
 }
 
 /// What the other side gets for an entry that came along. It stays in our table: what the other side has is derived from it.
-fn pass_on(came: Delegated, origin: impl FnOnce() -> String) -> Result<Delegate, Error> {
+fn pass_on(came: Delegated, to: To, origin: impl FnOnce() -> String) -> Result<Delegate, Error> {
     let entry = Owned::new(came.into());
-    let (kind, rights) = op::entry_info(Entry::OWN, entry.entry())?;
-    let given = if kind == Kind::Call {
-        let (service, badge) = make(entry.entry(), origin())?;
-        Delegate::mint(service.0, badge)
-    } else {
-        Delegate::entry(entry.entry().0, rights)
+    let (kind, mut rights) = op::entry_info(Entry::OWN, entry.entry())?;
+    let given = match kind {
+        Kind::Call => {
+            let (service, badge) = make(entry.entry(), origin())?;
+            Delegate::mint(service.0, badge)
+        }
+        // It could make portals to it that do not lead here.
+        Kind::Service if to == To::Program => return Err(Error::WrongKind),
+        _ => {
+            // A server could put portals into its table.
+            if op::domain_number(entry.entry()) == Ok(WATCHED.load(Ordering::Relaxed)) {
+                rights &= !(WRITE | CONTROL);
+            }
+            Delegate::entry(entry.entry().0, rights)
+        }
     };
     let _ = entry.leak();
     Ok(given)
@@ -146,33 +182,46 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
     // It is overwritten by the answer.
     let shown = String::from(text(method, &request.area[..request.length]));
     let target = begin(badge, method, &shown).ok_or(Error::BadArgument)?;
-    forward(request, target, || call(badge, method, &shown))
+    let hands_over = request.delegated.is_some();
+    match forward(request, target, || call(badge, method, &shown)) {
+        // It may be what was handed over that is gone.
+        Err(Error::Revoked) if hands_over && target.is(Kind::Call, 0) => Err(Error::NotAccepted),
+        outcome => outcome,
+    }
 }
 
 /// Makes the call, and answers with what it answered.
 fn forward(request: &mut Request<'_>, target: Entry, origin: impl Fn() -> String) -> Result<Reply, Error> {
     let mut message = Answer { words: request.words, control: Control(0) };
     if let Some(came) = request.delegated.take() {
-        let given = pass_on(came, &origin)?;
-        message.control = given.control();
-        message.words[4] = given.badge();
+        let given = pass_on(came, To::Server, &origin)?;
+        add(given, &mut message.words, &mut message.control);
     }
     // What comes back may be an entry.
     message::prepare_receive()?;
     let mut answered = [0; MESSAGE_BYTES];
-    Direct(target).call_bytes(&mut message, Again::Harmful, &[&request.area[..request.length]], &mut answered)?;
-    let length = message.control.length().min(MESSAGE_BYTES);
-    request.area[..length].copy_from_slice(&answered[..length]);
-    let mut reply = Reply { words: message.words, control: Control::bytes(length) };
-    match message.control.delegated() {
-        0 => {}
-        index => {
-            let given = pass_on(Delegated(index), origin)?;
-            reply.control = Control(reply.control.0 | given.control().0);
-            reply.words[4] = given.badge();
-        }
+    let sent = &request.area[..request.length];
+    if target == Entry::NAMES {
+        NAMES.call_bytes(&mut message, Again::Harmless, &[sent], &mut answered)?;
+    } else {
+        Direct(target).call_bytes(&mut message, Again::Harmful, &[sent], &mut answered)?;
     }
+    let length = message.control.length().min(MESSAGE_BYTES);
+    let mut reply = Reply { words: message.words, control: Control::bytes(length) };
+    if message.control.delegated() != 0 {
+        let given = pass_on(Delegated(message.control.delegated()), To::Program, origin)?;
+        add(given, &mut reply.words, &mut reply.control);
+    }
+    request.area[..length].copy_from_slice(&answered[..length]);
     Ok(reply)
+}
+
+/// Has an entry go along.
+fn add(given: Delegate, words: &mut Words, control: &mut Control) {
+    *control = Control(control.0 | given.control().0);
+    if control.0 & Control::MINT != 0 {
+        words[4] = given.badge();
+    }
 }
 
 /// Stubs for portals that pass words alone.

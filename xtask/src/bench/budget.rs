@@ -127,4 +127,38 @@ mod tests {
             assert_eq!((second.budget, second.best_peer()), (aarch64, Some(5)), "{unit}");
         }
     }
+
+    /// All rows, as the book shows them.
+    fn table(text: &str) -> String {
+        let [x86_64, aarch64] = Isa::ALL.map(|isa| read(text, isa).expect("budgets"));
+        let cell = |row: &Budget| {
+            let peers: Vec<String> = row.peers.iter().map(Peer::shown).collect();
+            let times = row.times_peer.map_or(String::new(), |times| format!(", at most {times} times the best peer"));
+            let peers = if peers.is_empty() { "–".to_string() } else { peers.join(", ") };
+            format!("{}{times} | {peers}", grouped(row.budget))
+        };
+        let rows = x86_64.iter().zip(&aarch64).map(|(row, other)| {
+            format!("| {} | {} | {} | {} |\n", row.text, row.unit, cell(row), cell(other))
+        });
+        let head = "| row | unit | x86-64 | peers there | AArch64 | peers there |\n|---|---|---|---|---|---|\n";
+        [head.to_string()].into_iter().chain(rows).collect()
+    }
+
+    #[test]
+    fn the_book_has_the_budgets() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tree");
+        let [budgets, path] = ["tests/budgets.toml", "docs/book/benchmarks.md"].map(|path| root.join(path));
+        let [budgets, book] = [budgets, path.clone()].map(|path| std::fs::read_to_string(path).expect("a text"));
+        let (before, rest) = book.split_once("<!-- budgets -->\n").expect("where the table begins");
+        let (found, after) = rest.split_once("<!-- end -->").expect("where the table ends");
+        let table = table(&budgets);
+        if std::env::var_os("GOLDEN").is_some_and(|value| value == "write") {
+            let book = format!("{before}<!-- budgets -->\n{table}<!-- end -->{after}");
+            return std::fs::write(path, book).expect("the book");
+        }
+        for (found, right) in found.lines().zip(table.lines()) {
+            assert_eq!(found, right, "`GOLDEN=write cargo test -p xtask the_book_has_the_budgets` writes the table anew");
+        }
+        assert_eq!(found.lines().count(), table.lines().count(), "rows");
+    }
 }
