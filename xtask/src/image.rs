@@ -5,7 +5,8 @@ use crate::elf;
 use crate::forward::{Forward, Protocol, WEB};
 use crate::isa::Isa;
 use crate::project::{Project, Scratch, read, read_text, write};
-use abi::boot::{ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH, SYSTEM_PATH};
+use crate::services;
+use abi::boot::{ROOTTASK_PATH, SERVICES_PATH, SIGMA0_PATH, SYMBOLS_PATH, SYSTEM_PATH};
 use anyhow::{Context, Result, bail};
 use cpio::Writer;
 use std::collections::{BTreeMap, BTreeSet};
@@ -243,6 +244,10 @@ pub fn pack(
             }
         }
     }
+    if description.programs.iter().any(|program| program.name.value == LISTS_PORTALS) {
+        let services = services::all(project, &system.domains(), programs)?;
+        writer.file(SERVICES_PATH, services::text(&services).as_bytes())?;
+    }
     for (path, source) in &description.files {
         add(&mut writer, &path.value, &system.folder(project).join(&source.value))?;
     }
@@ -263,6 +268,8 @@ pub fn nucleus_only(project: &Project, checks: Checks) -> Result<Image> {
     finish(project, writer, nucleus, String::new())
 }
 
+/// The program that reads which interface is entered where.
+const LISTS_PORTALS: &str = "portals";
 /// The component for which the machine has a network interface.
 const NETWORK_DRIVER: &str = "virtio-net";
 /// The component for which the machine has a device that gives randomness.

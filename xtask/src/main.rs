@@ -33,6 +33,7 @@ mod portal;
 mod project;
 mod run;
 mod scan;
+mod services;
 mod test;
 mod trace;
 mod workspace;

@@ -2,10 +2,12 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
-use runtime::abi::info::Shape;
+use runtime::abi::boot::SERVICES_PATH;
+use runtime::abi::info::{Portal, Shape};
 use tool::table::{Side, Table};
-use tool::{Arguments, inspect, println};
+use tool::{Arguments, files, inspect, println};
 
 /// What `--help` prints.
 pub const HELP: &str = "\
@@ -15,11 +17,12 @@ usage: portals
 
 Shows who can call whom: the call entries of all portal tables.
 
-  FROM     the domain in whose table they stand
-  TO       the domain that they call
-  ENTRIES  how many there are of one service: as many files are open, say
-  SERVICE  address at which the service is entered
-  SHAPE    what a call passes there and back: the specification of its portal
+  FROM       the domain in whose table they stand: the client
+  TO         the domain that they call
+  ENTRIES    how many there are of one service: as many files are open, say
+  INTERFACE  what the service serves; its address if that is not known
+  SHAPE      what a call passes there and back: the specification of its portal
+  BYTES      of the portal's code, which all portals of the shape share
 
   --shapes      what portal code there is: number, specification, bytes of code,
                 and how many domains serve through it or hold it
@@ -54,28 +57,52 @@ fn edges(arguments: &Arguments, shapes: &[Shape]) -> u8 {
         None => number.to_string(),
     };
     let shape = |number: u64| match shapes.iter().find(|shape| shape.number == number) {
-        Some(shape) => specification(shape),
-        None => number.to_string(),
+        Some(shape) => [specification(shape), shape.length.to_string()],
+        None => [number.to_string(), String::new()],
+    };
+    let text = services();
+    let interface = |portal: &Portal| {
+        let callee = domains.iter().find(|(_, domain)| domain.number == portal.to);
+        let known = callee.and_then(|(name, _)| interface(&text, name, portal));
+        known.map_or_else(|| alloc::format!("{:#x}", portal.service), String::from)
     };
     let mut edges = BTreeMap::new();
     for portal in portals {
-        *edges.entry((portal.from, portal.to, portal.service, portal.shape)).or_insert(0_u64) += 1;
+        *edges.entry((portal.from, portal.to, interface(&portal), portal.shape)).or_insert(0_u64) += 1;
     }
     let columns = [
         ("FROM", Side::Left),
         ("TO", Side::Left),
         ("ENTRIES", Side::Right),
-        ("SERVICE", Side::Right),
+        ("INTERFACE", Side::Left),
         ("SHAPE", Side::Left),
+        ("BYTES", Side::Right),
     ];
     let mut table = Table::new(&columns);
-    for ((from, to, service, number), entries) in edges {
-        let service = alloc::format!("{service:#x}");
-        let cells: [String; 5] = [name(from), name(to), entries.to_string(), service, shape(number)];
-        table.row(cells);
+    for ((from, to, interface, number), entries) in edges {
+        let [specification, bytes] = shape(number);
+        table.row([name(from), name(to), entries.to_string(), interface, specification, bytes]);
     }
     table.print();
     0
+}
+
+/// What the boot archive says of services; nothing if it does not.
+fn services() -> String {
+    let mut bytes = Vec::new();
+    let read = files::each_block(&alloc::format!("/{SERVICES_PATH}"), |block| bytes.extend_from_slice(block));
+    read.ok().and_then(|()| String::from_utf8(bytes).ok()).unwrap_or_default()
+}
+
+/// The interface that a portal to a domain of this name leads to.
+fn interface<'a>(services: &'a str, name: &str, portal: &Portal) -> Option<&'a str> {
+    services.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        let is_it = words.next() == Some(name)
+            && words.next().is_some_and(|at| u64::from_str_radix(at, 16) == Ok(portal.service));
+        let first = words.next().filter(|_| is_it)?;
+        Some(words.next().filter(|_| portal.badge != 0).unwrap_or(first))
+    })
 }
 
 fn list(shapes: &[Shape]) -> u8 {

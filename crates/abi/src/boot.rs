@@ -38,5 +38,8 @@ pub const SIGMA0_PATH: &str = "boot/sigma0";
 pub const ROOTTASK_PATH: &str = "boot/roottask";
 /// The nucleus's symbols for backtraces: sorted lines `hexadecimal address, space, name`.
 pub const SYMBOLS_PATH: &str = "boot/nucleus.symbols";
+/// Which interfaces components and programs serve, for people: lines of name, hexadecimal address of the service, interface, and the
+/// interface of calls with badges, if that is another one. Only where a program reads it.
+pub const SERVICES_PATH: &str = "boot/services";
 /// The system description, compiled for `roottask`.
 pub const SYSTEM_PATH: &str = "boot/system";

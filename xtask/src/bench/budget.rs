@@ -137,9 +137,10 @@ mod tests {
             let peers = if peers.is_empty() { "–".to_string() } else { peers.join(", ") };
             format!("{}{times} | {peers}", grouped(row.budget))
         };
-        let rows = x86_64.iter().zip(&aarch64).map(|(row, other)| {
-            format!("| {} | {} | {} | {} |\n", row.text, row.unit, cell(row), cell(other))
-        });
+        let rows = x86_64
+            .iter()
+            .zip(&aarch64)
+            .map(|(row, other)| format!("| {} | {} | {} | {} |\n", row.text, row.unit, cell(row), cell(other)));
         let head = "| row | unit | x86-64 | peers there | AArch64 | peers there |\n|---|---|---|---|---|---|\n";
         [head.to_string()].into_iter().chain(rows).collect()
     }
@@ -157,7 +158,10 @@ mod tests {
             return std::fs::write(path, book).expect("the book");
         }
         for (found, right) in found.lines().zip(table.lines()) {
-            assert_eq!(found, right, "`GOLDEN=write cargo test -p xtask the_book_has_the_budgets` writes the table anew");
+            assert_eq!(
+                found, right,
+                "`GOLDEN=write cargo test -p xtask the_book_has_the_budgets` writes the table anew"
+            );
         }
         assert_eq!(found.lines().count(), table.lines().count(), "rows");
     }

@@ -29,6 +29,13 @@ pub struct Mutant {
     replace: String,
     /// The test that must turn red: a boot test (on x86-64 with its fewest CPUs, or as `name@2` with two, as `aarch64:name` on AArch64), or a host test as `crate::path`.
     pub test: String,
+    /// Runs of which one must be red: more than one where CPUs race.
+    #[serde(default = "once")]
+    tries: u32,
+}
+
+fn once() -> u32 {
+    1
 }
 
 /// Reads the list.
@@ -98,7 +105,7 @@ fn attempt(copy: &Project, mutant: &Mutant) -> Result<()> {
         bail!("`{}` stands {count} times in {}, not once", mutant.find, mutant.file.display());
     }
     write(&path, original.replacen(&mutant.find, &mutant.replace, 1).as_bytes())?;
-    let verdict = passes(copy, &mutant.test);
+    let verdict: Result<bool> = (0..mutant.tries).try_fold(true, |green, _| Ok(green && passes(copy, &mutant.test)?));
     write(&path, original.as_bytes())?;
     if verdict.context("a mutant that does not build proves nothing")? {
         bail!("it survived: `{}` stays green", mutant.test);
@@ -128,6 +135,7 @@ mod tests {
             find: "a".into(),
             replace: "b".into(),
             test: "t".into(),
+            tries: 1,
         };
         (0..count).map(mutant).collect()
     }

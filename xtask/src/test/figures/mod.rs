@@ -214,7 +214,7 @@ fn reading(lines: &[&str]) -> Result<Reading> {
     }
     reading.frames = printed_frames(lines).context("frames")?;
     for row in table(lines, "FROM ", |row| row.get(1).is_some_and(|text| text.starts_with('('))).context("portals")? {
-        let [_, from, _, to, entries, _, _] = row[..] else { bail!("a line of portals: {row:?}") };
+        let [_, from, _, to, entries, _, _, _] = row[..] else { bail!("a line of portals: {row:?}") };
         let number = |text: &str| text.trim_matches(['(', ')']).parse::<u64>();
         *reading.portals.entry((number(from)?, number(to)?)).or_insert(0) += entries.parse::<u64>()?;
     }
@@ -269,10 +269,10 @@ free        15007
 total       16253
 free or theirs 15033
 charged + free = total
-FROM            TO              ENTRIES   SERVICE  SHAPE
-ramfs (5)        sigma0 (1)            3  0x100024  npkox5>ox5
-ramfs (5)        sigma0 (1)            1  0x100064  npkox5>ox5
-portals (12)    sigma0 (1)            3  0x100024  npkox5>ox5
+FROM             TO              ENTRIES  INTERFACE  SHAPE  BYTES
+ramfs (5)        sigma0 (1)            3  Pager   npkox5>ox5  610
+ramfs (5)        sigma0 (1)            1  Sigma0  npkox5>ox5  610
+portals (12)    sigma0 (1)            3  Pager   npkox5>ox5  610
 THREAD  HOME     NOW     STATE    PRIORITY  DEPTH  CPU  CPUS     USED
      1  sigma0           blocked        40      1    0  all   0.006 s
     11  ramfs    sigma0  blocked        32      2    0  0,1   0.012 s
@@ -301,9 +301,9 @@ free        15005
 total       16253
 free or theirs 15031
 charged + free = total
-FROM            TO              ENTRIES   SERVICE  SHAPE
-ramfs (5)        sigma0 (1)            3  0x100024  npkox5>ox5
-ramfs (5)        sigma0 (1)            2  0x100064  npkox5>ox5
+FROM             TO              ENTRIES  INTERFACE  SHAPE  BYTES
+ramfs (5)        sigma0 (1)            3  Pager   npkox5>ox5  610
+ramfs (5)        sigma0 (1)            2  Sigma0  npkox5>ox5  610
 THREAD  HOME     NOW     STATE        PRIORITY  DEPTH  CPU  CPUS     USED
      1  sigma0           blocked            40      1    0  all   0.006 s
     11  ramfs    sigma0  with sched         32      2    1  0,1   0.014 s
