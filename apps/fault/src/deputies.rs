@@ -5,12 +5,13 @@ use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use interface::{Delegate, Failure};
+use interfaces::listing::Listing;
 use interfaces::parent::{ParentClient, ParentError};
 use interfaces::process::{ChildClient, Force, KEPT, ProcessClient, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::startup::{self, Contents};
 use runtime::abi::layout::FIRST_FREE;
-use runtime::abi::rights::{ALL as ALL_RIGHTS, CONTROL, COPY, MAP_READ, MAP_WRITE, READ, WRITE};
+use runtime::abi::rights::{ALL as ALL_RIGHTS, CONTROL, COPY, MAP_READ, MAP_WRITE, READ, UNMAP_SELF, WRITE};
 use runtime::abi::{Error, PAGE_BYTES, info::status, layout};
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
@@ -38,6 +39,9 @@ pub const ALL: &[Crime] = &[
     Crime::tried("other-ticket", "draws from, changes and drops another program's ticket", ticket),
     Crime::tried("refused-entries", "hands over more entries that are refused than the servers have room for", many),
     Crime::tried("child-swapped", "asks for its child's domain while that ends and another takes its place", swapped),
+    Crime::tried("child-waits", "20 threads wait for a child, and the program ends with them", waits),
+    Crime::tried("child-long-name", "a program with a name of 300 bytes", long_name),
+    Crime::tried("draw-orders", "blocks of memory of every size there can be, and larger", orders),
     Crime::tried("child-late", "changes a program that runs, and asks for an end twice", late),
 ];
 
@@ -236,6 +240,64 @@ fn many() -> Result<String, String> {
     }
     end(ChildClient(Direct(child("null", 256).map_err(text)?.entry())))?;
     Ok(format!("refused: {}", ParentError::NotAllowed))
+}
+
+/// Waits that were refused, and those that began.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+static BEGUN: AtomicUsize = AtomicUsize::new(0);
+
+/// Neither the child nor those who wait are ended here.
+fn waits() -> Result<String, String> {
+    const WAITERS: usize = 20;
+    let child = child("null", 64).map_err(text)?.leak();
+    for _ in 0..WAITERS {
+        let waiter = thread::spawn(move || {
+            BEGUN.fetch_add(1, Ordering::Relaxed);
+            if ChildClient(Direct(child)).wait() == Err(Failure::Refused(ProcessError::Cancelled)) {
+                REFUSED.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        core::mem::forget(waiter.map_err(text)?);
+    }
+    while BEGUN.load(Ordering::Relaxed) < WAITERS {
+        thread::sleep(1_000_000).map_err(text)?;
+    }
+    thread::sleep(100_000_000).map_err(text)?;
+    let refused = REFUSED.load(Ordering::Relaxed);
+    Ok(format!("{} wait, {refused} refused: {}", WAITERS - refused, ProcessError::Cancelled))
+}
+
+fn long_name() -> Result<String, String> {
+    const NAME: &str = "x123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\
+                        x123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\
+                        x123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";
+    let contents = Contents { schedule: 0, name: NAME, streams: ["null", "null", "null"] };
+    let mut page = [0; PAGE_BYTES / 4];
+    let used = startup::write(&mut page, &contents, ["sleep", "1000"], [], []).map_err(text)?;
+    let child = proc().spawn("/bin/sleep", &page[..used], 64, 0).map(|child| Owned::new(child.into())).map_err(text)?;
+    let mut bytes = [0; PAGE_BYTES / 4];
+    let (count, _) = proc().list(0, &mut bytes).map_err(text)?;
+    let length = Listing(&bytes[..count]).map(|record| record.name.len()).max().unwrap_or_default();
+    end(ChildClient(Direct(child.entry())))?;
+    Ok(format!("the list shows {length} bytes of {}", NAME.len()))
+}
+
+fn orders() -> Result<String, String> {
+    const FAR: u64 = 1 << 40;
+    let (mut drawn, mut last) = (0, None);
+    for order in (0..64).chain([255, 1 << 32, u64::MAX]) {
+        let outcome = Sigma0Client(Direct(Entry::SIGMA0)).draw(FAR, order, MAP_READ | MAP_WRITE);
+        match outcome {
+            Ok(()) => {
+                drawn += 1;
+                // SAFETY: nothing refers to what was drawn.
+                unsafe { op::unmap(Entry::OWN, FAR, order, MAP_READ | MAP_WRITE | UNMAP_SELF).map_err(text)? }
+            }
+            Err(Failure::Refused(error)) => last = Some(error),
+            Err(error) => return Err(format!("order {order}: {error}")),
+        }
+    }
+    Ok(format!("{drawn} sizes, and then: {}", last.map_or("nothing", interface::Code::text)))
 }
 
 /// The child of which the other thread asks for the domain; 0 = none at present.

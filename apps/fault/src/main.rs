@@ -13,6 +13,7 @@
 //! | [`storms`] | by as many at once as there can be |
 //! | [`long`] | that make a loop of the nucleus as long as it can be |
 //! | [`fragile`] | of those who call what a server dies of |
+//! | [`fuzz`] | random messages to services |
 //! | [`names`] | of those who want to be found under a name that is not theirs |
 //! | [`hoards`] | of those who take all there is and never give it back |
 //! | [`pipes`] | of those who want pipes of others, or all of them, and all room for files |
@@ -40,6 +41,7 @@ mod deaths;
 mod deputies;
 mod exhaustion;
 mod fragile;
+mod fuzz;
 mod hoards;
 mod images;
 mod launch;
@@ -87,6 +89,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         pagers::ALL,
         storms::ALL,
         long::ALL,
+        fuzz::ALL,
         chases::ALL,
         hoards::ALL,
         names::ALL,

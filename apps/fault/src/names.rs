@@ -28,6 +28,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("name-program", "publishes under the name of another program", program),
     Crime::tried("name-hoard", "takes as many names as it can, alone and with others", hoard),
     Crime::tried("name-private", "opens and lists what only portals of the description lead to", private),
+    Crime::tried("name-opens", "opens one name 4,000 times and keeps all of it", opens),
     Crime::tried("name-others", "asks for what only the parent of programs may", others),
 ];
 
@@ -104,6 +105,17 @@ fn table() -> Result<String, String> {
     expect("another shape", shape("npt>ttt"), Err(Failure::Refused(NamesError::NoShape)))?;
     expect("no shape", shape("nonsense"), Err(Failure::Refused(NamesError::NoShape)))?;
     Ok(format!("refused: {}", NamesError::NotAllowed))
+}
+
+fn opens() -> Result<String, String> {
+    const OPENS: usize = 4000;
+    let names = NamesClient(Direct(Entry::NAMES));
+    let open = |_| names.open("ramfs").map(|entry| Owned::new(entry.into()));
+    let opened: Vec<Owned> = (0..OPENS).map(open).collect::<Result<_, _>>().map_err(text)?;
+    let last = opened.last().ok_or("nothing")?.entry();
+    interfaces::file::FileSystemClient(Direct(last)).read_directory("/", 0, &mut [0; 64]).map_err(text)?;
+    all_is_well()?;
+    Ok(format!("{} entries of its own table", opened.len()))
 }
 
 fn component() -> Result<String, String> {

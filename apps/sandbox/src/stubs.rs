@@ -1,8 +1,7 @@
 //! Stubs: services of ours that stand where the program would have a portal, and what becomes of their calls.
 //!
 //! A stub knows nothing of interfaces. It passes words, bytes and entries on as they are, and what comes back. Of an entry that comes
-//! along, there or back, the other side gets a copy; of a call entry, a stub. A stub that leads nowhere any more is removed: then calls of
-//! it end as calls of a server that died do.
+//! along, there or back, the other side gets a copy; of a call entry, a stub.
 
 use alloc::format;
 use alloc::string::String;
@@ -31,8 +30,6 @@ const MAX_STUBS: usize = 8192;
 struct Stub {
     /// Where its calls go.
     target: Entry,
-    /// Its service, from which the other side's entry was made. None: it leads nowhere any more.
-    service: Option<Owned>,
     /// By which call it was made.
     origin: String,
     /// How often it was called.
@@ -68,7 +65,7 @@ fn make(target: Entry, origin: String) -> Result<(Entry, u64), Error> {
     } else {
         server::all_words_service::<InWords>().map_err(|_| Error::LimitReached)?
     };
-    let kept = Owned::new(service);
+    let made = Owned::new(service);
     if op::shape_number(service)? != shape {
         return Err(Error::WrongKind);
     }
@@ -77,7 +74,8 @@ fn make(target: Entry, origin: String) -> Result<(Entry, u64), Error> {
         return Err(Error::LimitReached);
     }
     stubs.try_reserve(1).map_err(|_| Error::AccountExhausted)?;
-    stubs.push(Stub { target, service: Some(kept), origin, calls: 0 });
+    stubs.push(Stub { target, origin, calls: 0 });
+    let service = made.leak();
     Ok((service, stubs.len() as u64 - 1))
 }
 
@@ -119,18 +117,13 @@ fn text(word0: u64, bytes: &[u8]) -> &str {
     core::str::from_utf8(&first[..end.min(TEXT)]).unwrap_or_default()
 }
 
-/// The nucleus did not carry a call to where a stub leads. If nobody is there any more, the stub goes, and the call ends as it would
-/// without us.
-fn fail(badge: u64, error: Error) -> Protocol {
-    if !matches!(error, Error::PeerDied | Error::Revoked | Error::Empty) {
-        return Protocol::NotDelivered;
+/// The nucleus did not carry a call to where a stub leads. If nobody is there any more, the call ends as it would without us. The stub stays:
+/// who made our portal may make it again.
+fn fail(error: Error) -> Protocol {
+    if matches!(error, Error::PeerDied | Error::Revoked | Error::Empty) {
+        server::abandon();
     }
-    // The portal to `names` is made again. A server may end a call and live.
-    let leads_nowhere = |stub: &&mut Stub| stub.target != Entry::NAMES && error != Error::PeerDied;
-    if let Some(stub) = STUBS.lock().get_mut(badge as usize).filter(leads_nowhere) {
-        stub.service = None;
-    }
-    server::abandon()
+    Protocol::NotDelivered
 }
 
 /// Whom an entry is passed on to.
@@ -172,7 +165,7 @@ impl Serve for Messages {
         request.lent.set(request.length as u64);
         let outcome = pass(request);
         request.lent.set(0);
-        outcome.unwrap_or_else(|error| fail(request.badge, error).reply())
+        outcome.unwrap_or_else(|error| fail(error).reply())
     }
 }
 
@@ -230,6 +223,6 @@ struct InWords;
 impl ServeAllWords for InWords {
     fn serve(badge: u64, words: &AllWords) -> AllWords {
         let Some(target) = begin(badge, words[0], "") else { return Protocol::UnknownMethod.words() };
-        Direct(target).call_all_words(*words, Again::Harmful).unwrap_or_else(|error| fail(badge, error).words())
+        Direct(target).call_all_words(*words, Again::Harmful).unwrap_or_else(|error| fail(error).words())
     }
 }

@@ -183,11 +183,17 @@ pub fn notify(number: u64, semaphore: Owned) -> Result<(), ProcessError> {
     Ok(())
 }
 
-fn wait_for_an_end(mut table: MutexGuard<'static, Table>) -> MutexGuard<'static, Table> {
+/// Waits until some process has ended. `Cancelled` if there is no room to wait, or nobody any more who waits: a call whose caller is
+/// gone goes on on another thread.
+fn wait_for_an_end(mut table: MutexGuard<'static, Table>) -> Result<MutexGuard<'static, Table>, ProcessError> {
+    if table.waiting >= MAX_WAITING {
+        return Err(ProcessError::Cancelled);
+    }
+    let caller = op::thread_id();
     table.waiting += 1;
     let mut table = ENDED.wait(table);
     table.waiting -= 1;
-    table
+    if op::thread_id() == caller { Ok(table) } else { Err(ProcessError::Cancelled) }
 }
 
 /// Waits for the end of a process; gives its status and forgets it.
@@ -198,10 +204,7 @@ pub fn wait(number: u64) -> Result<u64, ProcessError> {
             Err(ProcessError::Runs) => {}
             ended => return ended,
         }
-        if table.waiting >= MAX_WAITING {
-            return Err(ProcessError::Cancelled);
-        }
-        table = wait_for_an_end(table);
+        table = wait_for_an_end(table)?;
     }
 }
 
@@ -224,8 +227,11 @@ pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
     let Some(process) = table.processes.iter().find(of_domain) else { return Ok(false) };
     end(&process.state)?;
     let process = process.number;
-    while table.waiting < MAX_WAITING && table.ended(process, false) == Err(ProcessError::Runs) {
-        table = wait_for_an_end(table);
+    while table.ended(process, false) == Err(ProcessError::Runs) {
+        match wait_for_an_end(table) {
+            Ok(again) => table = again,
+            Err(_) => break,
+        }
     }
     Ok(true)
 }

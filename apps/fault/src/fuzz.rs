@@ -1,0 +1,186 @@
+//! Random messages to every service that there is.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use interface::{Answer, Delegate, Failure, Protocol, Transport};
+use interfaces::listing::Listing;
+use interfaces::names::NamesClient;
+use runtime::abi::rights::{ALL as ALL_RIGHTS, COPY, READ};
+use runtime::abi::{Control, Error, MESSAGE_BYTES};
+use runtime::entry::Owned;
+use runtime::interface::Again;
+use runtime::server::{self, ServeWord};
+use runtime::stream::FILE_SYSTEM;
+use runtime::{Direct, Entry, message, op};
+use tool::inspect;
+
+use crate::crime::Crime;
+
+/// All of them.
+pub const ALL: &[Crime] = &[Crime::tried(
+    "service-fuzz",
+    "random words, bytes and entries to each service that has a name, and to a file",
+    all,
+)];
+
+/// Messages to each service.
+const MESSAGES: usize = 400;
+/// A method that no interface has.
+const NO_METHOD: u64 = 0xffff;
+
+/// Numbers from a seed: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators").
+struct Random(u64);
+
+impl Random {
+    fn any(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+    fn below(&mut self, bound: usize) -> usize {
+        (self.any() % bound as u64) as usize
+    }
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+    fn word(&mut self) -> u64 {
+        let any = self.any();
+        self.one_of(&[0, 1, 2, 8, 63, 64, 4096, 1 << 16, 1 << 32, 1 << 62, 1 << 63, u64::MAX, any, any & 0xffff])
+    }
+}
+
+struct Nobody;
+
+impl ServeWord for Nobody {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        0
+    }
+}
+
+/// What is handed over: of each kind that a program can make, and its own.
+struct Entries {
+    made: [Owned; 3],
+}
+
+impl Entries {
+    fn new() -> Result<Self, Error> {
+        let made = [
+            op::semaphore_new(Entry::ACCOUNT, 0)?,
+            op::account_new(Entry::ACCOUNT, 8)?,
+            server::word_service::<Nobody>()?,
+        ];
+        Ok(Self { made: made.map(Owned::new) })
+    }
+
+    fn any(&self, random: &mut Random) -> Delegate {
+        let [semaphore, account, service] = [0, 1, 2].map(|number: usize| self.made[number].entry());
+        if random.below(4) == 0 {
+            return Delegate::mint(service.0, random.word());
+        }
+        // Its own domain as it is: what may be written there by others is its own concern.
+        let (entry, most) = random.one_of(&[
+            (semaphore, ALL_RIGHTS),
+            (account, ALL_RIGHTS),
+            (service, ALL_RIGHTS),
+            (Entry::DOMAIN, COPY | READ),
+            (Entry::ACCOUNT, COPY | READ),
+            (Entry(9_999), ALL_RIGHTS),
+        ]);
+        Delegate::entry(entry.0, most & random.one_of(&[ALL_RIGHTS, COPY | READ, READ, 0]))
+    }
+}
+
+/// One message. What comes of it is the server's answer, whatever that is; only whether there was one counts.
+fn send(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Error> {
+    let lengths: [u64; 3] = core::array::from_fn(|_| random.one_of(&[0, 1, 5, 9, 64, 4000, 4096, 0xffff]));
+    let method = random.below(16) as u64;
+    let head = method | lengths[0] << 16 | lengths[1] << 32 | lengths[2] << 48;
+    let mut words = [head, random.word(), random.word(), random.word(), random.word()];
+    let mut bytes = [b'.'; MESSAGE_BYTES];
+    match random.below(3) {
+        0 => bytes.fill_with(|| random.any() as u8 | 0x80),
+        1 => bytes[..9].copy_from_slice(b"/tmp/fuzz"),
+        _ => {}
+    }
+    let mut control = Control(0);
+    if random.below(4) == 0 {
+        let given = entries.any(random);
+        control = given.control();
+        if control.0 & Control::MINT != 0 {
+            words[4] = given.badge();
+        }
+    }
+    // Mostly as many as the lengths say.
+    let length = random.one_of(&[lengths[0], lengths[0], lengths[0] + lengths[1], 0, 8, 4096]) as usize;
+    message::prepare_receive()?;
+    let mut message = Answer { words, control };
+    let sent = &bytes[..length.min(MESSAGE_BYTES)];
+    let outcome = Direct(entry).call_bytes(&mut message, Again::Harmful, &[sent], &mut []);
+    if outcome.is_ok() && message.control.delegated() != 0 {
+        drop(Owned::new(Entry(message.control.delegated())));
+    }
+    match outcome {
+        // What was handed over cannot be, or cannot come back.
+        Err(error @ (Error::PeerDied | Error::Revoked | Error::Busy)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Whether it answers as it should.
+fn is_well(entry: Entry, is_of_words: bool) -> Result<(), String> {
+    let word = if is_of_words {
+        message::call_all_words(entry, [NO_METHOD, 0, 0, 0, 0, 0, 0, 0, 0]).map(|words| words[0])
+    } else {
+        message::call(entry, [NO_METHOD, 0, 0, 0, 0], Control(0)).map(|(words, _)| words[0])
+    };
+    match word {
+        Ok(word)
+            if Failure::<interfaces::names::NamesError>::from_word(word)
+                == Failure::Protocol(Protocol::UnknownMethod) =>
+        {
+            Ok(())
+        }
+        outcome => Err(format!("{outcome:?}")),
+    }
+}
+
+fn fuzz(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), String> {
+    let is_of_words = op::shape_number(entry).map_err(|error| error.to_string())? != 0;
+    for number in 0..MESSAGES {
+        let outcome = if is_of_words {
+            message::call_all_words(entry, core::array::from_fn(|_| random.word())).map(drop)
+        } else {
+            send(entry, random, entries)
+        };
+        outcome.map_err(|error| format!("message {number}: {error}"))?;
+    }
+    is_well(entry, is_of_words)
+}
+
+fn all() -> Result<String, String> {
+    let text = |error: Error| error.to_string();
+    let names = NamesClient(Direct(Entry::NAMES));
+    let mut listed = [0; MESSAGE_BYTES];
+    let (length, _) = names.list(0, &mut listed).map_err(|error| error.to_string())?;
+    let listed = Listing(&listed[..length]).map(|record| String::from_utf8_lossy(record.name).into_owned());
+    let listed: Vec<String> = listed.collect();
+    let before = inspect::restarts().map_err(|error| error.to_string())?;
+    let (mut random, entries) = (Random(listed.len() as u64), Entries::new().map_err(text)?);
+    for name in &listed {
+        let entry = Owned::new(names.open(name).map_err(|error| format!("{name}: {error}"))?.into());
+        fuzz(entry.entry(), &mut random, &entries).map_err(|error| format!("{name}: {error}"))?;
+    }
+    let file = FILE_SYSTEM.open("/etc/motd", 0).map_err(|error| error.to_string())?;
+    let file = Owned::new(file.into());
+    for (what, entry) in [("a file", file.entry()), ("our parent", Entry::PARENT), ("sigma0", Entry::SIGMA0)] {
+        fuzz(entry, &mut random, &entries).map_err(|error| format!("{what}: {error}"))?;
+    }
+    let after = inspect::restarts().map_err(|error| error.to_string())?;
+    if before != after {
+        return Err(format!("restarts: {before:?}, then {after:?}"));
+    }
+    Ok(format!("{} services, {MESSAGES} messages each: all answer", listed.len() + 3))
+}
