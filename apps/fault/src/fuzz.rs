@@ -26,7 +26,7 @@ pub const ALL: &[Crime] = &[Crime::tried(
 )];
 
 /// Messages to each service.
-const MESSAGES: usize = 400;
+const MESSAGES: usize = 2000;
 /// A method that no interface has.
 const NO_METHOD: u64 = 0xffff;
 
@@ -95,8 +95,10 @@ impl Entries {
 
 /// One message. What comes of it is the server's answer, whatever that is; only whether there was one counts.
 fn send(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Error> {
-    let lengths: [u64; 3] = core::array::from_fn(|_| random.one_of(&[0, 1, 5, 9, 64, 4000, 4096, 0xffff]));
-    let method = random.below(16) as u64;
+    let mut lengths: [u64; 3] = core::array::from_fn(|_| random.one_of(&[0, 0, 1, 5, 9, 64, 4096, 0xffff]));
+    // A method has none to three.
+    lengths[random.below(4)..].fill(0);
+    let method = random.below(12) as u64;
     let head = method | lengths[0] << 16 | lengths[1] << 32 | lengths[2] << 48;
     let mut words = [head, random.word(), random.word(), random.word(), random.word()];
     let mut bytes = [b'.'; MESSAGE_BYTES];
@@ -106,15 +108,15 @@ fn send(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Erro
         _ => {}
     }
     let mut control = Control(0);
-    if random.below(4) == 0 {
+    if random.below(6) == 0 {
         let given = entries.any(random);
         control = given.control();
         if control.0 & Control::MINT != 0 {
             words[4] = given.badge();
         }
     }
-    // Mostly as many as the lengths say.
-    let length = random.one_of(&[lengths[0], lengths[0], lengths[0] + lengths[1], 0, 8, 4096]) as usize;
+    // Mostly as many as the lengths may say.
+    let length = random.one_of(&[lengths[0], lengths[0] + lengths[1], 0, 0, 8, 4096]) as usize;
     message::prepare_receive()?;
     let mut message = Answer { words, control };
     let sent = &bytes[..length.min(MESSAGE_BYTES)];

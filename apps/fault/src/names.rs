@@ -29,6 +29,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("name-hoard", "takes as many names as it can, alone and with others", hoard),
     Crime::tried("name-private", "opens and lists what only portals of the description lead to", private),
     Crime::tried("name-opens", "opens one name 4,000 times and keeps all of it", opens),
+    Crime::tried("name-again", "opens a name again and again, whatever happens to the name service", again),
     Crime::tried("name-others", "asks for what only the parent of programs may", others),
 ];
 
@@ -118,6 +119,17 @@ fn opens() -> Result<String, String> {
     Ok(format!("{} entries of its own table", opened.len()))
 }
 
+fn again() -> Result<String, String> {
+    let (mut opens, end) = (0, op::clock() + 800 * MILLISECOND);
+    while op::clock() < end {
+        let files = interfaces::file::FileSystemClient(Connection::named("ramfs"));
+        files.read_directory("/", 0, &mut [0; 64]).map_err(|error| format!("open {opens}: {error}"))?;
+        opens += 1;
+        thread::sleep(MILLISECOND / 2).map_err(text)?;
+    }
+    Ok(format!("{opens} times, each served"))
+}
+
 fn component() -> Result<String, String> {
     let service = service()?;
     for name in COMPONENTS {
@@ -137,7 +149,7 @@ fn restarting() -> Result<String, String> {
         }
         for _ in 0..10 {
             expect("random", publish("random", &service), TAKEN)?;
-            thread::sleep(MILLISECOND / 5).map_err(text)?;
+            thread::sleep(MILLISECOND / 2).map_err(text)?;
         }
     }
     all_is_well()?;

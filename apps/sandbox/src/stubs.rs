@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use interface::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport, Words};
 use runtime::abi::rights::{CONTROL, Kind, WRITE};
 use runtime::abi::{Control, Error, MESSAGE_BYTES};
-use runtime::connection::{Connection, Direct, NameService};
+use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::interface::Again;
 use runtime::server::{self, Serve, ServeAllWords};
@@ -25,7 +25,7 @@ const PLAIN: u64 = 0;
 const TEXT: usize = 40;
 
 /// Stubs there can be. Each takes some hundred bytes, and two entries.
-const MAX_STUBS: usize = 8192;
+const MAX_STUBS: usize = 2048;
 
 struct Stub {
     /// Where its calls go.
@@ -40,9 +40,6 @@ struct Stub {
 static STUBS: Mutex<Vec<Stub>> = Mutex::new(Vec::new());
 
 static TRACED: AtomicBool = AtomicBool::new(false);
-
-/// The name service: `roottask` makes our portal to it again when it restarts, and nobody makes one for the program.
-static NAMES: Connection<NameService> = Connection::new(NameService);
 
 /// The number of the program's domain.
 static WATCHED: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -85,9 +82,9 @@ pub fn put(domain: Entry, index: Entry, origin: &str) -> Result<(), Error> {
     op::portal_new(domain, service, badge, index, 0).map(drop)
 }
 
-/// Calls and origin of each stub.
-pub fn all() -> Vec<(u64, String)> {
-    STUBS.lock().iter().map(|stub| (stub.calls, stub.origin.clone())).collect()
+/// Shows each stub, with its number, calls and origin.
+pub fn each(mut show: impl FnMut(usize, u64, &str)) {
+    STUBS.lock().iter().enumerate().for_each(|(number, stub)| show(number, stub.calls, &stub.origin));
 }
 
 /// A call of a stub begins: where it goes.
@@ -194,11 +191,7 @@ fn forward(request: &mut Request<'_>, target: Entry, origin: impl Fn() -> String
     message::prepare_receive()?;
     let mut answered = [0; MESSAGE_BYTES];
     let sent = &request.area[..request.length];
-    if target == Entry::NAMES {
-        NAMES.call_bytes(&mut message, Again::Harmless, &[sent], &mut answered)?;
-    } else {
-        Direct(target).call_bytes(&mut message, Again::Harmful, &[sent], &mut answered)?;
-    }
+    Direct(target).call_bytes(&mut message, Again::Harmful, &[sent], &mut answered)?;
     let length = message.control.length().min(MESSAGE_BYTES);
     let mut reply = Reply { words: message.words, control: Control::bytes(length) };
     if message.control.delegated() != 0 {
