@@ -32,6 +32,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("pipe-others", "pipes of others, and ends that were not given", others),
     Crime::tried("pipe-own", "an end of a pipe that the server makes in the program's own table", own),
     Crime::tried("pipe-owner", "a program that waits in a pipe whose owner ends", owner),
+    Crime::tried("file-opens", "a file opened and closed 100,000 times: all balances stay", opens),
     Crime::tried("file-full", "files of others filled until there is no room, and the file server killed then", full),
 ];
 
@@ -228,6 +229,26 @@ fn own() -> Result<String, String> {
         (Ok(()), true) => Ok("made".into()),
         (Err(error), false) => Ok(format!("refused: {error}")),
         (outcome, _) => Err(format!("{outcome:?}, and that is not what stands there")),
+    }
+}
+
+fn opens() -> Result<String, String> {
+    const OPENS: usize = 100_000;
+    let open = || FILE_SYSTEM.open("/etc/motd", 0).map(|file| drop(Owned::new(file.into()))).map_err(text);
+    // What is taken once is taken.
+    open()?;
+    let charged = || -> Result<Vec<(u64, u64)>, String> {
+        let domains = inspect::domains().map_err(text)?;
+        Ok(domains.iter().map(|(_, domain)| (domain.number, domain.charged)).collect())
+    };
+    charged()?;
+    let before = charged()?;
+    (0..OPENS).try_for_each(|_| open())?;
+    let after = charged()?;
+    if before == after {
+        Ok(format!("{OPENS} opens and closes, and no domain is charged more or less"))
+    } else {
+        Err(format!("charged before: {before:?}, and after: {after:?}"))
     }
 }
 

@@ -20,17 +20,20 @@ use runtime::abi::rights::{MAP_READ, MAP_WRITE};
 use runtime::abi::{self, Control, PAGE_BYTES};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
+use runtime::entry::Owned;
 use runtime::interface::{Delegate, Failure, Reply, Request};
 use runtime::interfaces::console::ConsoleClient;
+use runtime::interfaces::file::{FileClient, TRUNCATE};
 use runtime::interfaces::names::NamesClient;
 use runtime::interfaces::net::NetClient;
 use runtime::interfaces::parent::ParentClient;
-use runtime::interfaces::pipes::PipesClient;
+use runtime::interfaces::pipes::{PipeEndClient, PipesClient};
 use runtime::interfaces::random::RandomClient;
 use runtime::interfaces::sigma0::Sigma0Client;
 use runtime::interfaces::status::StatusClient;
 use runtime::interfaces::time::TimeClient;
 use runtime::op::{self, Schedule};
+use runtime::pipes::PIPES;
 use runtime::server::{self, Serve};
 use runtime::stream::FILE_SYSTEM;
 use runtime::thread::{self, Thread};
@@ -78,7 +81,7 @@ fn answered<T, E: Display>(outcome: Result<T, Failure<E>>) -> Result<(), String>
 }
 
 /// All that a program reaches.
-static SERVERS: [Server; 11] = [
+static SERVERS: [Server; 14] = [
     Server::new("ramfs", |_| answered(FILE_SYSTEM.stat("/bin"))),
     Server::new("pipes", |calls| answered(PipesClient(calls).open(Delegate::entry(Entry::DOMAIN.0, abi::rights::ALL)))),
     Server::new("proc", |_| answered(PROC.list(0, &mut [0; 1024]))),
@@ -90,7 +93,57 @@ static SERVERS: [Server; 11] = [
     Server::new("time", |calls| answered(TimeClient(calls).offset())),
     Server::new("status", |calls| answered(StatusClient(calls).take())),
     Server::new("net", |calls| answered(NetClient(calls).interfaces(0, &mut [0; 256]))),
+    // The same servers, with calls that change something.
+    Server::new("ramfs/write", |_| write_file()),
+    Server::new("pipes/write", |_| write_pipe()),
+    Server::new("proc/spawn", |_| spawn_and_end()),
 ];
+
+/// Makes a file, writes, reads and removes it: others do so under the same name.
+fn write_file() -> Result<(), String> {
+    const PATH: &str = "/tmp/client";
+    let file = match FILE_SYSTEM.create(PATH, TRUNCATE) {
+        Ok(file) => Owned::new(file.into()),
+        outcome => return answered(outcome),
+    };
+    let file = FileClient(Direct(file.entry()));
+    answered(file.append(b"what a client writes"))?;
+    answered(file.read(0, &mut [0; 64]))?;
+    answered(FILE_SYSTEM.remove(PATH))
+}
+
+/// Makes a pipe, writes and reads it.
+fn write_pipe() -> Result<(), String> {
+    let pipe = match PIPES.create() {
+        Ok(pipe) => pipe,
+        outcome => return answered(outcome),
+    };
+    let through = || match PIPES.end(pipe, pipe) {
+        Ok(end) => {
+            let end = Owned::new(end.into());
+            let end = PipeEndClient(Direct(end.entry()));
+            // Without a byte there it would wait.
+            end.write(b"x").map_or_else(|error| answered::<(), _>(Err(error)), |_| answered(end.read(&mut [0; 8])))
+        }
+        outcome => answered(outcome),
+    };
+    let outcome = through();
+    answered(PIPES.close_write(pipe))?;
+    answered(PIPES.close_read(pipe))?;
+    outcome
+}
+
+/// Starts a program, which ends by itself or by us.
+fn spawn_and_end() -> Result<(), String> {
+    const FRAMES: u64 = 48;
+    let contents = Contents { schedule: 0, name: "nothing", streams: ["null", "null", "null"] };
+    let mut page = [0; PAGE_BYTES / 8];
+    let used = write(&mut page, &contents, ["true"], [], []).map_err(text)?;
+    match PROC.spawn("/bin/true", &page[..used], FRAMES, 0) {
+        Ok(child) => answered(Child::from(child).kill()),
+        outcome => answered(outcome),
+    }
+}
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static CALLS: AtomicU64 = AtomicU64::new(0);
