@@ -136,7 +136,7 @@ fn enter_specially(event: u64, word: u64, seat: Ref<Activation>) -> ! {
 fn boot_next(held: Held) -> ! {
     match seats(held).boot_successor.take() {
         Some(thread) => run(thread),
-        None => panic!("the last boot thread stopped before a scheduler took its seat"),
+        None => panic!("the last boot thread ended before a scheduler sat"),
     }
 }
 

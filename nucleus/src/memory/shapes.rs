@@ -6,6 +6,7 @@
 //! that had a service of it is gone: so nobody stands in it, and no call leads there.
 
 use super::own;
+use crate::arch::paging::Published;
 use crate::arch::{paging, portals};
 use crate::cpus::assembly;
 use crate::objects::arch as registers;
@@ -14,7 +15,7 @@ use crate::pointer::{Held, Ref};
 use abi::{Control, Error, MAX_SHAPES, info};
 use core::cell::Cell;
 use core::mem::offset_of;
-use portalgen::{Code, Letters, Nucleus, Offsets, Progress, Reading, Specification, Targets};
+use portalgen::{Code, Extent, Letters, Nucleus, Offsets, Progress, Reading, Specification, Targets};
 
 /// Bytes of a place for the code of a shape.
 const PLACE: usize = 1024;
@@ -35,6 +36,15 @@ struct Place {
     length: Cell<u16>,
     /// Domains that have services of it, or had; and its entries, but for copies.
     uses: Cell<u32>,
+}
+
+impl Place {
+    /// Its code is executed from here on.
+    fn show(&self, _: Published, extent: &Extent) {
+        self.call.set(extent.call as u16);
+        self.back.set(extent.back as u16);
+        self.length.set(extent.length as u16);
+    }
 }
 
 struct Shapes {
@@ -96,10 +106,7 @@ fn write_step(held: Held, number: usize, progress: &mut Progress) -> bool {
         assert!(code.fits());
     });
     if progress.is_done() {
-        paging::publish(own::frame_of_image(base));
-        place.call.set(progress.extent.call as u16);
-        place.back.set(progress.extent.back as u16);
-        place.length.set(progress.extent.length as u16);
+        place.show(paging::publish(own::frame_of_image(base)), &progress.extent);
     }
     progress.is_done()
 }

@@ -51,7 +51,7 @@ pub fn make_archive_directory(held: Held, archive: Region) -> Result<(), &'stati
             last = boot_table(held)?;
             for (index, entry) in table(held, last).iter().enumerate() {
                 let page = (group * 512 + index).min(pages - 1);
-                entry.set(paging::user_page((archive.start as usize / FRAME) + page, MAP_READ, Memory::Ram));
+                entry.set(paging::user_page((archive.start as usize / FRAME) + page, MAP_READ, Memory::Ram, None));
             }
             frames::record(held, last).set_shadow(shadow);
             frames::record(held, last).count.set(512);
@@ -235,10 +235,8 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
 /// The last-level entry for a frame. What is executed from it is what was written into it until now.
 #[inline(always)]
 pub fn entry(frame: Frame, rights: u64, memory: Memory) -> u64 {
-    if rights & MAP_EXECUTE != 0 {
-        paging::publish(frame);
-    }
-    paging::user_page(frame, rights, memory)
+    let published = (rights & MAP_EXECUTE != 0).then(|| paging::publish(frame));
+    paging::user_page(frame, rights, memory, published)
 }
 
 impl Slot {

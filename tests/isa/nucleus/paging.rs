@@ -26,8 +26,8 @@ pub fn nucleus_table(frame: Frame) -> u64 {
     unimplemented!()
 }
 
-/// The last-level entry for a page of users with these rights (`MAP_READ` and the like).
-pub fn user_page(frame: Frame, rights: u64, memory: Memory) -> u64 {
+/// The last-level entry for a page of users, written if the rights say so (`MAP_WRITE`), executed if its contents are published.
+pub fn user_page(frame: Frame, rights: u64, memory: Memory, published: Option<Published>) -> u64 {
     unimplemented!()
 }
 
@@ -56,8 +56,11 @@ pub fn settle_here() {
     unimplemented!()
 }
 
+/// What was written into a frame is what is fetched from it: whoever has this may have it executed. Only [`publish`] makes one.
+pub struct Published(());
+
 /// What was written into a frame is what instructions are fetched from, on all CPUs.
-pub fn publish(_: Frame) {
+pub fn publish(_: Frame) -> Published {
     unimplemented!()
 }
 

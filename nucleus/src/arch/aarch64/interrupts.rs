@@ -114,7 +114,7 @@ pub fn init() {
     let kind = load(distributor + KINDS[controller.version as usize]) >> 4 & 0xf;
     // Version 4 is version 3 with more.
     if !matches!((controller.version, kind), (3, 3 | 4) | (2, 2)) {
-        panic!("no interrupt controller is where the device tree says (its identification says {kind})");
+        panic!("no interrupt controller is where the device tree says (it identifies as {kind})");
     }
     write(distributor + CONTROL, 0);
     wait_for_write(distributor);

@@ -87,11 +87,11 @@ pub fn nucleus_table(frame: Frame) -> u64 {
     (frame as u64) << 12 | VALID | TABLE
 }
 
-/// The last-level entry for a page of users with these rights (`MAP_READ` and the like).
+/// The last-level entry for a page of users, written if the rights say so (`MAP_WRITE`), executed if its contents are published.
 #[inline(always)]
-pub fn user_page(frame: Frame, rights: u64, memory: Memory) -> u64 {
+pub fn user_page(frame: Frame, rights: u64, memory: Memory, published: Option<Published>) -> u64 {
     let writable = if rights & MAP_WRITE != 0 { 0 } else { READ_ONLY };
-    let executable = if rights & MAP_EXECUTE != 0 { 0 } else { UXN };
+    let executable = if published.is_some() { 0 } else { UXN };
     let kind = if memory == Memory::Registers { REGISTERS } else { 0 };
     (frame as u64) << 12
         | VALID
@@ -138,10 +138,14 @@ pub fn settle() {
     unsafe { asm!("dsb ishst", options(nostack, preserves_flags)) }
 }
 
+/// What was written into a frame is what is fetched from it: whoever has this may have it executed. Only [`publish`] makes one.
+#[must_use = "what is published is to be executed"]
+pub struct Published(());
+
 /// What was written into a frame is what instructions are fetched from, on all CPUs (Arm ARM B2.4.4, D7.5): the data is cleaned
 /// to where both meet, and what was fetched before is dropped. Of that all is, as caches of instructions may have several
 /// names for one place.
-pub fn publish(frame: Frame) {
+pub fn publish(frame: Frame) -> Published {
     const DATA_NEEDS_NOTHING: u64 = 1 << 28;
     let kind = read!("ctr_el0");
     let line = 4usize << (kind >> 16 & 0xf);
@@ -155,6 +159,7 @@ pub fn publish(frame: Frame) {
         }
         asm!("dsb ish", "ic ialluis", "dsb ish", "isb", options(nostack, preserves_flags));
     }
+    Published(())
 }
 
 /// The last-level entry for a page of the nucleus.

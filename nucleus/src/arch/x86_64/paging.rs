@@ -47,11 +47,11 @@ pub fn nucleus_table(frame: Frame) -> u64 {
     (frame as u64) << 12 | PRESENT | WRITABLE
 }
 
-/// The last-level entry for a page of users with these rights (`MAP_READ` and the like).
+/// The last-level entry for a page of users, written if the rights say so (`MAP_WRITE`), executed if its contents are published.
 #[inline(always)]
-pub fn user_page(frame: Frame, rights: u64, memory: Memory) -> u64 {
+pub fn user_page(frame: Frame, rights: u64, memory: Memory, published: Option<Published>) -> u64 {
     let writable = if rights & MAP_WRITE != 0 { WRITABLE } else { 0 };
-    let executable = if rights & MAP_EXECUTE != 0 { 0 } else { NO_EXECUTE };
+    let executable = if published.is_some() { 0 } else { NO_EXECUTE };
     let caching = if memory == Memory::Registers { NOT_CACHED } else { 0 };
     (frame as u64) << 12 | PRESENT | USER | writable | executable | caching
 }
@@ -87,10 +87,16 @@ pub fn settle() {}
 /// As [`settle`], and what this CPU does next finds them.
 pub fn settle_here() {}
 
+/// What was written into a frame is what is fetched from it: whoever has this may have it executed. Only [`publish`] makes one.
+#[must_use = "what is published is to be executed"]
+pub struct Published(());
+
 /// What was written into a frame is what instructions are fetched from, on all CPUs: caches of instructions follow what is
 /// written (volume 3, 12.6).
 #[inline(always)]
-pub fn publish(_: Frame) {}
+pub fn publish(_: Frame) -> Published {
+    Published(())
+}
 
 /// The last-level entry for a page of the nucleus.
 #[inline(always)]
