@@ -24,7 +24,7 @@ const PLAIN: u64 = 0;
 /// Characters of a call's text that are shown.
 const TEXT: usize = 40;
 
-/// Stubs there can be. Each takes some hundred bytes, and two entries.
+/// Stubs there can be. Each takes some hundred bytes, and an entry.
 const MAX_STUBS: usize = 2048;
 
 struct Stub {
@@ -38,6 +38,9 @@ struct Stub {
 
 /// A stub's badge is its place here.
 static STUBS: Mutex<Vec<Stub>> = Mutex::new(Vec::new());
+
+static MESSAGES: Mutex<Option<Entry>> = Mutex::new(None);
+static IN_WORDS: Mutex<Option<Entry>> = Mutex::new(None);
 
 static TRACED: AtomicBool = AtomicBool::new(false);
 
@@ -54,15 +57,25 @@ pub fn trace(on: bool) {
     TRACED.store(on, Ordering::Relaxed);
 }
 
-/// Makes a stub for an entry of ours: its service, and the badge that an entry made from it must have.
-fn make(target: Entry, origin: String) -> Result<(Entry, u64), Error> {
-    let shape = op::shape_number(target)?;
+/// The service of stubs for portals of this shape.
+fn service(shape: u64) -> Result<Entry, Error> {
+    let mut made = if shape == PLAIN { MESSAGES.lock() } else { IN_WORDS.lock() };
+    if let Some(service) = *made {
+        return Ok(service);
+    }
     let service = if shape == PLAIN {
         server::service::<Messages>()?
     } else {
         server::all_words_service::<InWords>().map_err(|_| Error::LimitReached)?
     };
-    let made = Owned::new(service);
+    *made = Some(service);
+    Ok(service)
+}
+
+/// Makes a stub for an entry of ours: a service of the same shape, and the badge that an entry made from it must have.
+fn make(target: Entry, origin: String) -> Result<(Entry, u64), Error> {
+    let shape = op::shape_number(target)?;
+    let service = service(shape)?;
     if op::shape_number(service)? != shape {
         return Err(Error::WrongKind);
     }
@@ -72,7 +85,6 @@ fn make(target: Entry, origin: String) -> Result<(Entry, u64), Error> {
     }
     stubs.try_reserve(1).map_err(|_| Error::AccountExhausted)?;
     stubs.push(Stub { target, origin, calls: 0 });
-    let service = made.leak();
     Ok((service, stubs.len() as u64 - 1))
 }
 

@@ -381,13 +381,7 @@ fn one_return<I: Isa>(seed: u64) {
     compare_users::<I>(&left, expected, letters, minimal.then_some(&user.preserved), &text);
 }
 
-const CASES: u32 = if cfg!(miri) {
-    4
-} else if cfg!(debug_assertions) {
-    1_000
-} else {
-    40_000
-};
+const CASES: u32 = if cfg!(debug_assertions) { 1_000 } else { 40_000 };
 
 pub fn calls<I: Isa>() {
     proptest!(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }, |(seed: u64)| one_call::<I>(seed));
