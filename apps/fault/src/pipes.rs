@@ -319,6 +319,9 @@ fn frames_of_server() -> Result<(u64, u64), String> {
     alive.map(|(_, domain)| (domain.number, domain.charged)).ok_or_else(|| "no file server".to_string())
 }
 
+const PART: &str = "/tmp/part";
+const PART_BYTES: usize = 100;
+
 fn full() -> Result<String, String> {
     launch::Process::small("leaver", &["--leave"])?.wait()?;
     for directory in DIRECTORIES {
@@ -327,6 +330,10 @@ fn full() -> Result<String, String> {
     for name in 0..NAMES {
         drop(Owned::new(FILE_SYSTEM.create(&moved(0, name), 0).map_err(text)?.into()));
     }
+    // A file with room in its last page, but not for all that is appended below.
+    let held = Owned::new(FILE_SYSTEM.create(PART, 0).map_err(text)?.into());
+    let part = FileClient(Direct(held.entry()));
+    part.append(&[7; PART_BYTES]).map_err(text)?;
     let archived = open(ARCHIVED)?;
     let file = FileClient(Direct(archived.entry()));
     let size = file.stat().map_err(text)?.size;
@@ -345,6 +352,10 @@ fn full() -> Result<String, String> {
         }
     };
     refused("a file of the boot archive", refusal, FileError::NoSpace)?;
+    refused("a record that fits in part", part.append(&[7; 4000]), FileError::NoSpace)?;
+    if part.stat().map_err(text)?.size != PART_BYTES as u64 {
+        return Err("a part of a refused record stays".to_string());
+    }
     let left = open(LEFT)?;
     refused(
         "the file of a program that is gone",
@@ -391,7 +402,7 @@ fn full() -> Result<String, String> {
     for name in 0..NAMES {
         FILE_SYSTEM.remove(&moved(usize::from(name < grown), name)).map_err(text)?;
     }
-    DIRECTORIES.into_iter().chain([LEFT]).try_for_each(|path| FILE_SYSTEM.remove(path)).map_err(text)?;
+    DIRECTORIES.into_iter().chain([LEFT, PART]).try_for_each(|path| FILE_SYSTEM.remove(path)).map_err(text)?;
     Ok(format!(
         "refused: {}; nothing is lost when the file server is killed",
         interface::Code::text(FileError::NoSpace)

@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `tables` portal tables that grow; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -18,6 +18,7 @@ mod block;
 mod bytes;
 mod calls;
 mod check;
+mod contract;
 mod deadlines;
 #[allow(unsafe_code)]
 mod devices;
@@ -37,6 +38,7 @@ mod shapes;
 mod share;
 mod shares;
 mod shown;
+mod slices;
 mod table;
 mod tables;
 mod terminal;
@@ -69,8 +71,8 @@ fn main(arguments: Arguments) {
             let _ = Serial::new().write_str(&line);
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
-    } else if chosen("tables") {
-        for (name, check) in tables::CHECKS {
+    } else if chosen("tables") || chosen("contract") {
+        for (name, check) in if chosen("tables") { tables::CHECKS } else { contract::CHECKS } {
             let line = report(name, check(), &mut failed);
             let _ = Serial::new().write_str(&line);
         }
@@ -109,6 +111,7 @@ fn main(arguments: Arguments) {
             .chain(calls::CHECKS)
             .chain(deadlines::CHECKS)
             .chain(shares::CHECKS)
+            .chain(slices::CHECKS)
             .chain(vectors::CHECKS)
             .chain(registers::CHECKS)
             .chain(shapes::CHECKS)

@@ -25,6 +25,7 @@ pub const CHECKS: &[Check] = &[
 
 /// Where the child reads, and the page of ours that it may see there.
 const PLACE: u64 = 0x5000_0000;
+const RANGE: u64 = 0x1000_0000;
 const MILLISECOND: u64 = 1_000_000;
 
 #[repr(align(4096))]
@@ -81,8 +82,12 @@ impl Victim {
         // SAFETY: code of ours, which may be read and executed.
         unsafe { op::map(domain.entry(), start, start, 0, MAP_READ | MAP_EXECUTE)? };
         if let Some(badge) = pager {
-            op::portal_new(domain.entry(), service()?, badge, Entry(PAGE_FAULT[0]), 0)?;
-            op::domain_set_fault_range(domain.entry(), 0, PLACE, PLACE + 0x1000_0000)?;
+            // Another pager has the pages behind.
+            let ranges = [(0, GIVE_UP, PLACE + RANGE), (2, badge, PLACE), (3, GIVE_UP, PLACE + 2 * RANGE)];
+            for (slot, badge, start) in ranges {
+                op::portal_new(domain.entry(), service()?, badge, Entry(PAGE_FAULT[slot]), 0)?;
+                op::domain_set_fault_range(domain.entry(), slot as u64, start, start + RANGE)?;
+            }
         }
         *CHILD.lock() = Some(domain.entry());
         SERVED.store(0, Ordering::SeqCst);

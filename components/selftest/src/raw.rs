@@ -1,7 +1,7 @@
 //! Operations on small domains that need `unsafe` because on our own they would be.
 
 use abi::rights::{MAP_EXECUTE, MAP_READ};
-use abi::{Error, PAGE_BYTES};
+use abi::{Control, Error, PAGE_BYTES};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::Serve;
@@ -36,4 +36,12 @@ pub fn service(domain: &Owned, flags: u64, shape: Entry) -> Result<Entry, Error>
 pub fn service_here<S: Serve>(shape: Entry) -> Result<Entry, Error> {
     // SAFETY: the entry is made for services, and takes words where portals of each shape leave them.
     unsafe { op::service_new_shaped(arch::service_entry::<S> as *const () as u64, shape) }
+}
+
+/// Any operation on what a test has made for that, and on memory where nothing is.
+pub fn call(index: usize, words: [u64; 6]) -> Result<u64, Error> {
+    let [word0, word1, word2, word3, word4, word5] = words;
+    // SAFETY: what is changed was made for it, or is a thread that waits for ever.
+    let (status, words, _) = unsafe { arch::call(index, [word0, word1, word2, word3, word4], Control(word5)) };
+    Error::from_status(status).map(|()| words[0])
 }

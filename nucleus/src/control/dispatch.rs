@@ -73,6 +73,7 @@ pub fn yield_(held: Held, _: u64, _: u64) -> Reply {
     let now = timer::now();
     trace::stop(thread, Event::Yielded as u64);
     stop(thread, Runs::Ready, now);
+    thread.left.set(thread.slice.get());
     enter_seat(held, seat, Event::Yielded, thread.word(), now)
 }
 

@@ -1,0 +1,406 @@
+//! Tests that follow from the table of operations (`abi::op`). Each operand that is an entry is given an entry of each other kind, one that
+//! has every right but one that it needs, and one that has just these: nobody writes those cases by hand. Bounds are tried at the last
+//! value that is allowed and the first that is refused, and what goes on in steps with more things than a step takes.
+
+use abi::layout::{FIRST_FREE, FREE_START, PROGRAM_START};
+use abi::op::{self as numbers, OperandKind, Operation};
+use abi::rights::{ALL, COPY, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF, USE};
+use abi::{Control, Error, NEVER, info};
+use alloc::boxed::Box;
+use alloc::format;
+use runtime::entry::Owned;
+use runtime::server::{self, ServeWord};
+use runtime::thread::Thread;
+use runtime::{Entry, message, op};
+
+use crate::check::{Check, hold};
+use crate::raw::call;
+
+/// See the module.
+pub const CHECKS: &[Check] = &[
+    ("an entry of another kind is refused, whatever the operation", || each(367, kinds)),
+    ("an entry without a right is refused, whatever the operation", || each(48, rights)),
+    ("an entry with these rights alone is enough, whatever the operation", || each(17, enough)),
+    ("priorities end at the caller's highest", || in_world(priorities)),
+    ("counts, orders and shares end where the contract says", || in_world(bounds)),
+    ("a domain dies with the low 8 bits of what it is killed with", || in_world(status)),
+    ("a revocation reaches every copy", || in_world(copies)),
+    ("an unmapping reaches every mapping", || in_world(mappings)),
+    ("a page that others have does not become code", || in_world(shared)),
+    ("no call entry is minted from a service without the right", || in_world(minted)),
+];
+
+/// Indices that the runtime does not reach.
+const FIRST: u64 = 1024;
+const ACCOUNT: u64 = FIRST;
+const VICTIM: u64 = FIRST + 1;
+const SEMAPHORE: u64 = FIRST + 2;
+const SERVICE: u64 = FIRST + 3;
+const LINE: u64 = FIRST + 4;
+const PORTS: u64 = FIRST + 5;
+/// What is tried.
+const TRIED: u64 = FIRST + 6;
+/// What an operation fills.
+const FILLED: u64 = FIRST + 7;
+/// Where more stands.
+const MORE: u64 = FIRST + 64;
+/// What stands in the victim's table.
+const INSIDE: u64 = FIRST_FREE as u64;
+
+const MACHINE: u64 = Entry::SPECIAL.0 as u64;
+const MEMORY: u64 = system::MEMORY_INDEX as u64;
+/// The line and the ports of the second serial device, which is not there.
+const SPARE_LINE: u64 = 3;
+const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
+/// Priority 0, slices of a millisecond.
+const SCHEDULE: u64 = 1000 << 8;
+/// Leaves a register as it is.
+const AS_IT_IS: u64 = u64::MAX;
+
+/// What operands name: a thread of ours that waits, and a shape. The rest is made anew for each case.
+struct World {
+    thread: Thread,
+    shape: Owned,
+}
+
+impl World {
+    fn new() -> Result<Self, Error> {
+        let never = op::semaphore_new(Entry::OWN, 0)?;
+        let thread = Thread::start(
+            |never| {
+                loop {
+                    let _ = op::p(Entry(never), NEVER);
+                }
+            },
+            never.0,
+        )?;
+        Ok(Self { thread, shape: Owned::new(op::shape_new(Entry::SPECIAL, b"npii>i")?) })
+    }
+
+    fn make(&self) -> Result<(), Error> {
+        call(numbers::ACCOUNT_NEW, [0, 60, ACCOUNT, 0, 0, 0])?;
+        call(numbers::DOMAIN_NEW, [ACCOUNT, 0, VICTIM, u64::from_le_bytes(*b"victim\0\0"), 0, 0])?;
+        call(numbers::SEMAPHORE_NEW, [ACCOUNT, 0, SEMAPHORE, 0, 0, 0])?;
+        call(numbers::SERVICE_NEW, [0, PROGRAM_START, 0, SERVICE, 0, 0])?;
+        call(numbers::MACHINE, [MACHINE, numbers::MACHINE_INTERRUPT, SPARE_LINE, LINE, 0, 0])?;
+        // Machines without ports have no entry for them.
+        let _ = call(numbers::MACHINE, [MACHINE, numbers::MACHINE_PORTS, SPARE_PORTS, PORTS, 0, 0]);
+        call(numbers::ENTRY_COPY, [0, SEMAPHORE, VICTIM, INSIDE, ALL.into(), 0]).map(drop)
+    }
+
+    fn clear(&self) {
+        // Accounts last: they pay for the others.
+        for index in (VICTIM..=FILLED).chain([ACCOUNT]) {
+            let _ = op::entry_remove(Entry::OWN, Entry(index as usize));
+        }
+    }
+
+    /// The entry of a kind, with all rights; none on a machine without it.
+    fn entry(&self, kind: OperandKind) -> Option<u64> {
+        let index = match kind {
+            OperandKind::Account => ACCOUNT,
+            OperandKind::Domain => VICTIM,
+            OperandKind::Thread => self.thread.entry().0 as u64,
+            OperandKind::Service => SERVICE,
+            OperandKind::Semaphore => SEMAPHORE,
+            OperandKind::Shape => self.shape.entry().0 as u64,
+            OperandKind::Interrupt => LINE,
+            OperandKind::IoPorts => PORTS,
+            OperandKind::Memory => MEMORY,
+            _ => MACHINE,
+        };
+        let (found, _) = op::entry_info(Entry::OWN, Entry(index as usize)).ok()?;
+        (found != Kind::Empty).then_some(index)
+    }
+
+    /// Operands with which nothing is wrong.
+    fn words(&self, row: &Operation, way: u64) -> Option<[u64; 6]> {
+        let mut words = [0; 6];
+        for (word, operand) in words.iter_mut().zip(row.operands) {
+            *word = match (operand.kind, operand.name) {
+                (kind, _) if kind.is_entry() => self.entry(kind)?,
+                (OperandKind::Way, _) => way,
+                (OperandKind::Index, _) => INSIDE,
+                (OperandKind::Fill, _) => FILLED,
+                (OperandKind::Address, "instruction" | "stack") => AS_IT_IS,
+                (OperandKind::Address, _) => FREE_START,
+                (OperandKind::Rights, _) => MAP_READ,
+                (OperandKind::Number, "schedule") => SCHEDULE,
+                (OperandKind::Number, "frames") => 1,
+                _ => 0,
+            };
+        }
+        Some(words)
+    }
+}
+
+/// The kinds that are entries.
+const KINDS: [OperandKind; 10] = {
+    use OperandKind::*;
+    [Account, Domain, Thread, Service, Semaphore, Shape, Interrupt, IoPorts, Memory, Machine]
+};
+
+/// A case: an operation, or one of its ways, and the operand that is tried.
+struct Case<'a> {
+    world: &'a World,
+    index: usize,
+    row: &'a Operation,
+    way: u64,
+    operand: usize,
+}
+
+impl Case<'_> {
+    /// Makes the call with this in the operand's place; an original with all rights if nothing is said.
+    fn call(&self, tried: u64) -> Result<Result<u64, Error>, &'static str> {
+        let mut words = self.world.words(self.row, self.way).ok_or("nothing to call it with")?;
+        words[self.operand] = tried;
+        Ok(call(self.index, words))
+    }
+
+    /// Copies what the operand names, with these rights; false if that is not to be copied.
+    fn copy(&self, rights: u8) -> Result<bool, &'static str> {
+        let source = self.world.entry(self.row.operands[self.operand].kind).ok_or("nothing to copy")?;
+        match call(numbers::ENTRY_COPY, [0, source, 0, TRIED, rights.into(), 0]) {
+            Err(Error::NoRight) => Ok(false),
+            outcome => outcome.map(|_| true).map_err(Error::text),
+        }
+    }
+
+    fn wrong<T>(&self, what: &str, outcome: Result<u64, Error>) -> Result<T, &'static str> {
+        let Operation { name, operands, .. } = self.row;
+        let operand = operands[self.operand].name;
+        Err(Box::leak(format!("{name}, {operand}, {what}: {outcome:?}").into_boxed_str()))
+    }
+}
+
+/// Tries each operand of each operation that is an entry, with everything made anew.
+fn each(least: usize, try_one: fn(&Case<'_>) -> Result<usize, &'static str>) -> Result<(), &'static str> {
+    let world = World::new().map_err(Error::text)?;
+    let mut tried = 0;
+    for (index, base) in numbers::TABLE.iter().enumerate() {
+        let ways = numbers::ways(base.constant);
+        let rows = if ways.is_empty() { core::slice::from_ref(base) } else { ways };
+        for (way, row) in (0..).zip(rows) {
+            for (operand, _) in row.operands.iter().enumerate().filter(|(_, operand)| operand.kind.is_entry()) {
+                world.make().map_err(Error::text)?;
+                // A machine may lack what the operation is about.
+                let outcome = match world.words(row, way) {
+                    Some(_) => try_one(&Case { world: &world, index, row, way, operand }),
+                    None => Ok(0),
+                };
+                world.clear();
+                tried += outcome?;
+            }
+        }
+    }
+    core::mem::forget(world);
+    if tried >= least { Ok(()) } else { Err(Box::leak(format!("only {tried} were tried").into_boxed_str())) }
+}
+
+fn kinds(case: &Case<'_>) -> Result<usize, &'static str> {
+    let operand = &case.row.operands[case.operand];
+    let mut tried = 0;
+    for kind in KINDS.into_iter().filter(|kind| *kind != operand.kind) {
+        // What memory is drawn for may be named by a domain, for its account.
+        if (case.index, operand.kind, kind) == (numbers::DRAW, OperandKind::Account, OperandKind::Domain) {
+            continue;
+        }
+        let Some(other) = case.world.entry(kind) else { continue };
+        match case.call(other)? {
+            Err(Error::WrongKind) => tried += 1,
+            outcome => return case.wrong(&format!("{kind:?}"), outcome),
+        }
+    }
+    Ok(tried)
+}
+
+fn rights(case: &Case<'_>) -> Result<usize, &'static str> {
+    let needed = case.row.operands[case.operand].rights;
+    let mut tried = 0;
+    for right in (0..8).map(|bit| 1 << bit).filter(|right| needed & right != 0) {
+        if !case.copy(ALL & !right)? {
+            continue;
+        }
+        let outcome = case.call(TRIED)?;
+        let _ = op::entry_remove(Entry::OWN, Entry(TRIED as usize));
+        match outcome {
+            Err(Error::NoRight) => tried += 1,
+            outcome => return case.wrong(&format!("without right {right:#x}"), outcome),
+        }
+    }
+    Ok(tried)
+}
+
+fn enough(case: &Case<'_>) -> Result<usize, &'static str> {
+    // That would stop the machine, and take what the machine has one of. Some lack a right for another reason, too.
+    let may_lack = case.row.refusals.iter().any(|refusal| refusal.error == Error::NoRight);
+    if case.index == numbers::MACHINE || may_lack || !case.copy(case.row.operands[case.operand].rights)? {
+        return Ok(0);
+    }
+    match case.call(TRIED)? {
+        outcome @ Err(Error::NoRight | Error::WrongKind) => case.wrong("with just the rights it takes", outcome),
+        _ => Ok(1),
+    }
+}
+
+/// Something with everything made anew.
+fn in_world(check: fn() -> Result<(), &'static str>) -> Result<(), &'static str> {
+    let world = World::new().map_err(Error::text)?;
+    world.make().map_err(Error::text)?;
+    let outcome = check();
+    world.clear();
+    core::mem::forget(world);
+    outcome
+}
+
+/// Makes the call with each of these words at `place`, and compares what comes of it.
+fn ends(
+    what: &str,
+    (index, words, place): (usize, [u64; 6], usize),
+    right: &[(u64, Result<(), Error>)],
+) -> Result<(), &'static str> {
+    for (value, right) in right {
+        let mut words = words;
+        words[place] = *value;
+        let outcome = call(index, words).map(drop);
+        let _ = op::entry_remove(Entry::OWN, Entry(FILLED as usize));
+        if outcome != *right {
+            return Err(Box::leak(format!("{what} {value:#x}: {outcome:?}").into_boxed_str()));
+        }
+    }
+    Ok(())
+}
+
+/// As the system description of the test has it.
+const HIGHEST: u64 = 18;
+
+fn priorities() -> Result<(), &'static str> {
+    use Error::{BadArgument, NoRight};
+    let last = abi::MAX_PRIORITY as u64;
+    let of_caller =
+        [(HIGHEST, Ok(())), (HIGHEST + 1, Err(NoRight)), (last, Err(NoRight)), (last + 1, Err(BadArgument))];
+    let far = (u64::MAX, Err(BadArgument));
+    let [a, b, c, d] = of_caller;
+    let all = [a, b, c, d, far];
+    ends(
+        "a domain's highest priority",
+        (numbers::DOMAIN_SET, [VICTIM, numbers::SET_MAX_PRIORITY, 0, 0, 0, 0], 2),
+        &all,
+    )?;
+    ends("a portal's ceiling", (numbers::PORTAL_NEW, [0, SERVICE, 0, FILLED, 0, 0], 4), &[b, c, d, far])?;
+    let of_thread = of_caller.map(|(priority, right)| (priority | SCHEDULE, right));
+    ends("a thread's priority", (numbers::THREAD_SCHEDULE, [0; 6], 1), &of_thread)?;
+    call(numbers::THREAD_SCHEDULE, [0, 16 | SCHEDULE, 0, 0, 0, 0]).map_err(Error::text)?;
+    let new = [0, FREE_START, FREE_START, 0, 0, FILLED];
+    ends("a new thread's priority", (numbers::THREAD_NEW, new, 4), &of_thread[1..])?;
+    // The lower of both counts.
+    call(numbers::DOMAIN_SET, [VICTIM, numbers::SET_MAX_PRIORITY, 3, 0, 0, 0]).map_err(Error::text)?;
+    let new = [VICTIM, FREE_START, FREE_START, 0, 0, FILLED];
+    ends(
+        "a thread of a lower domain",
+        (numbers::THREAD_NEW, new, 4),
+        &[(4 | SCHEDULE, Err(NoRight)), (3 | SCHEDULE, Ok(()))],
+    )
+}
+
+fn bounds() -> Result<(), &'static str> {
+    let bad = |value| (value, Err(Error::BadArgument));
+    let count = abi::MAX_COUNT;
+    let counts = [(count, Ok(())), bad(count + 1), bad(i64::MAX as u64), bad(1 << 63), bad(u64::MAX)];
+    ends("a count", (numbers::SEMAPHORE_NEW, [ACCOUNT, 0, FILLED, 0, 0, 0], 1), &counts)?;
+    let order = abi::MAX_ORDER;
+    let orders = [bad(order + 1), bad(64), bad(u64::MAX)];
+    ends("an order to map", (numbers::MAP, [VICTIM, 0, 0, 0, MAP_READ, 0], 3), &orders)?;
+    ends("an order to unmap", (numbers::UNMAP, [VICTIM, 0, 0, MAP_READ, 0, 0], 2), &orders)?;
+    let slice = abi::MAX_SLICE_MICROSECONDS;
+    let slices = [(1, Ok(())), (slice, Ok(())), bad(0), bad(slice + 1), bad(u64::MAX)];
+    ends("a longest slice", (numbers::DOMAIN_SET, [VICTIM, numbers::SET_MAX_SLICE, 0, 0, 0, 0], 2), &slices)?;
+    let rights = [(ALL.into(), Ok(())), (u8::MAX.into(), Ok(())), bad(1 << 8), bad(u64::MAX)];
+    ends("rights of a copy", (numbers::ENTRY_COPY, [0, SEMAPHORE, 0, FILLED, 0, 0], 4), &rights)?;
+    let flags = [(0, Ok(())), bad(2), bad(1 << 63)];
+    ends("flags of a service", (numbers::SERVICE_NEW, [0, PROGRAM_START, 0, FILLED, 0, 0], 2), &flags)?;
+    let slots = [(3, Ok(())), bad(4), bad(u64::MAX)];
+    ends("a slot of faults", (numbers::DOMAIN_SET, [VICTIM, numbers::SET_FAULT_RANGE, 0, 0, 4096, 0], 2), &slots)
+}
+
+fn status() -> Result<(), &'static str> {
+    for (killed, low) in [(0x1ff, 0xff), (1 << 8, 0), (u64::MAX, 0xff)] {
+        let number = op::domain_number(Entry(VICTIM as usize)).map_err(Error::text)?;
+        call(numbers::DOMAIN_KILL, [VICTIM, killed, 0, 0, 0, 0]).map_err(Error::text)?;
+        let (record, _) = op::record::<info::Domain>(Entry::SPECIAL, number + 1).map_err(Error::text)?;
+        hold(record.number == number && record.status == info::status::KILLED + low, "another status")?;
+        let _ = op::entry_remove(Entry::OWN, Entry(VICTIM as usize));
+        call(numbers::DOMAIN_NEW, [ACCOUNT, 0, VICTIM, 0, 0, 0]).map_err(Error::text)?;
+    }
+    Ok(())
+}
+
+/// More than a step takes.
+const MANY: u64 = 23;
+
+fn copies() -> Result<(), &'static str> {
+    // Copies of copies, and beside each other.
+    for copy in 0..MANY {
+        let source = if copy % 2 == 0 { SEMAPHORE } else { MORE + copy - 1 };
+        call(numbers::ENTRY_COPY, [0, source, 0, MORE + copy, ALL.into(), 0]).map_err(Error::text)?;
+    }
+    call(numbers::ENTRY_REVOKE, [0, SEMAPHORE, 0, 0, 0, 0]).map_err(Error::text)?;
+    let kind = |index| op::entry_info(Entry::OWN, Entry(index as usize)).map(|(kind, _)| kind);
+    let all = (0..MANY).all(|copy| kind(MORE + copy) == Ok(Kind::Revoked));
+    for copy in 0..MANY {
+        let _ = op::entry_remove(Entry::OWN, Entry((MORE + copy) as usize));
+    }
+    hold(all && kind(SEMAPHORE) == Ok(Kind::Semaphore), "not all, or the source")
+}
+
+fn mappings() -> Result<(), &'static str> {
+    let page = |number: u64| FREE_START + (number << 12);
+    call(numbers::DRAW, [MEMORY, ACCOUNT, 0, FREE_START, 0, MAP_READ | MAP_WRITE]).map_err(Error::text)?;
+    for copy in 0..MANY {
+        call(numbers::MAP, [VICTIM, FREE_START, page(copy), 0, MAP_READ, 0]).map_err(Error::text)?;
+    }
+    call(numbers::UNMAP, [0, FREE_START, 0, MAP_READ, 0, 0]).map_err(Error::text)?;
+    // A place that is free again takes a page.
+    let outcome = (0..MANY).try_for_each(|copy| {
+        call(numbers::MAP, [VICTIM, FREE_START, page(copy), 0, MAP_READ, 0]).map(drop).map_err(Error::text)
+    });
+    call(numbers::UNMAP, [0, FREE_START, 0, MAP_READ | UNMAP_SELF, 0, 0]).map_err(Error::text)?;
+    outcome
+}
+
+fn shared() -> Result<(), &'static str> {
+    let grant =
+        |rights| call(numbers::MAP, [VICTIM, FREE_START, FREE_START + (1 << 20), 0, rights | MAP_GRANT, 0]).map(drop);
+    call(numbers::DRAW, [MEMORY, ACCOUNT, 0, FREE_START, 0, MAP_READ | MAP_WRITE]).map_err(Error::text)?;
+    call(numbers::MAP, [VICTIM, FREE_START, FREE_START, 0, MAP_READ | MAP_WRITE, 0]).map_err(Error::text)?;
+    let refused = grant(MAP_READ | MAP_EXECUTE);
+    call(numbers::UNMAP, [VICTIM, FREE_START, 0, MAP_READ | UNMAP_SELF, 0, 0]).map_err(Error::text)?;
+    let done = grant(MAP_READ | MAP_EXECUTE);
+    let _ = call(numbers::UNMAP, [0, FREE_START, 0, MAP_READ | UNMAP_SELF, 0, 0]);
+    hold(refused == Err(Error::NoRight), "it does")?;
+    done.map_err(|_| "and alone it does not")
+}
+
+struct Nobody;
+
+impl ServeWord for Nobody {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        0
+    }
+}
+
+fn minted() -> Result<(), &'static str> {
+    server::activations(1).map_err(Error::text)?;
+    let service = Owned::new(server::word_service::<Nobody>().map_err(Error::text)?);
+    let portal = op::portal_new(Entry::OWN, service.entry(), 0, Entry((MORE - 1) as usize), 0).map_err(Error::text)?;
+    let mint = |rights: u8| {
+        let copied = call(numbers::ENTRY_COPY, [0, service.entry().0 as u64, 0, TRIED, rights.into(), 0]);
+        let control = Control(0).delegate(TRIED as usize, ALL).with(Control::MINT);
+        let outcome = copied.and_then(|_| message::call(portal, [0; 5], control).map(drop));
+        let _ = op::entry_remove(Entry::OWN, Entry(TRIED as usize));
+        outcome
+    };
+    let outcome = (mint(ALL & !USE), mint(USE | COPY));
+    let _ = op::entry_remove(Entry::OWN, portal);
+    hold(outcome == (Err(Error::NoRight), Ok(())), "without USE it is, or with USE it is not")
+}
