@@ -53,16 +53,16 @@ pub struct Thread {
     pub cpu: Cell<Ref<Cpu>>,
     /// The begin of its chain.
     pub bottom: Cell<Link<Activation>>,
-    /// Slice in ticks.
-    pub slice: Cell<u64>,
-    /// What it has of its slice when it runs next: all, or what was left when it was preempted.
-    pub left: Cell<u64>,
     /// Its priority without what was lent to it.
     pub own_priority: Cell<u8>,
     /// When its slice ends.
     pub slice_end: Cell<u64>,
     /// When it was dispatched.
     pub started: Cell<u64>,
+    /// Slice in ticks.
+    pub slice: Cell<u64>,
+    /// What it has of its slice when it runs next: all, or what was left when it was preempted.
+    pub left: Cell<u64>,
     /// Ticks used before that.
     pub used: Cell<u64>,
     /// Where it started.

@@ -62,7 +62,8 @@ pub fn start(
 
 /// A CPU that did not come.
 pub fn give_up(_: u32) -> Result<(), &'static str> {
-    Err("a CPU that was started did not come, and could when its tables are gone")
+    // It could still come, when its tables are gone.
+    Err("a CPU that was started did not come in time")
 }
 
 /// The first thing that a CPU does of its own.
