@@ -81,7 +81,7 @@ fn answered<T, E: Display>(outcome: Result<T, Failure<E>>) -> Result<(), String>
 }
 
 /// All that a program reaches.
-static SERVERS: [Server; 14] = [
+static SERVERS: [Server; 13] = [
     Server::new("ramfs", |_| answered(FILE_SYSTEM.stat("/bin"))),
     Server::new("pipes", |calls| answered(PipesClient(calls).open(Delegate::entry(Entry::DOMAIN.0, abi::rights::ALL)))),
     Server::new("proc", |_| answered(PROC.list(0, &mut [0; 1024]))),
@@ -96,7 +96,6 @@ static SERVERS: [Server; 14] = [
     // The same servers, with calls that change something.
     Server::new("ramfs/write", |_| write_file()),
     Server::new("pipes/write", |_| write_pipe()),
-    Server::new("proc/spawn", |_| spawn_and_end()),
 ];
 
 /// Makes a file, writes, reads and removes it: others do so under the same name.
@@ -131,18 +130,6 @@ fn write_pipe() -> Result<(), String> {
     answered(PIPES.close_write(pipe))?;
     answered(PIPES.close_read(pipe))?;
     outcome
-}
-
-/// Starts a program, which ends by itself or by us.
-fn spawn_and_end() -> Result<(), String> {
-    const FRAMES: u64 = 48;
-    let contents = Contents { schedule: 0, name: "nothing", streams: ["null", "null", "null"] };
-    let mut page = [0; PAGE_BYTES / 8];
-    let used = write(&mut page, &contents, ["true"], [], []).map_err(text)?;
-    match PROC.spawn("/bin/true", &page[..used], FRAMES, 0) {
-        Ok(child) => answered(Child::from(child).kill()),
-        outcome => answered(outcome),
-    }
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
