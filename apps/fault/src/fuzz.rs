@@ -40,16 +40,18 @@ impl Random {
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ mixed >> 31
     }
-    fn below(&mut self, bound: usize) -> usize {
-        (self.any() % bound as u64) as usize
+    fn below(&mut self, bound: u64) -> u64 {
+        self.any() % bound
     }
-    fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
+    fn one<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
     }
-    fn word(&mut self) -> u64 {
-        let any = self.any();
-        self.one_of(&[0, 1, 2, 8, 63, 64, 4096, 1 << 16, 1 << 32, 1 << 62, 1 << 63, u64::MAX, any, any & 0xffff])
-    }
+}
+
+/// A word of a message: mostly one at a bound of something.
+fn word(random: &mut Random) -> u64 {
+    let any = random.any();
+    random.one(&[0, 1, 2, 8, 63, 64, 4096, 1 << 16, 1 << 32, 1 << 62, 1 << 63, u64::MAX, any, any & 0xffff])
 }
 
 struct Nobody;
@@ -60,7 +62,7 @@ impl ServeWord for Nobody {
     }
 }
 
-/// What is handed over: of each kind that a program can make, and its own.
+/// The entries that messages carry: one of each kind that a program can make.
 struct Entries {
     made: [Owned; 3],
 }
@@ -78,10 +80,10 @@ impl Entries {
     fn any(&self, random: &mut Random) -> Delegate {
         let [semaphore, account, service] = [0, 1, 2].map(|number: usize| self.made[number].entry());
         if random.below(4) == 0 {
-            return Delegate::mint(service.0, random.word());
+            return Delegate::mint(service.0, word(random));
         }
-        // Its own domain as it is: what may be written there by others is its own concern.
-        let (entry, most) = random.one_of(&[
+        // Without WRITE to our own domain: a server could fill its table.
+        let (entry, most) = random.one(&[
             (semaphore, ALL_RIGHTS),
             (account, ALL_RIGHTS),
             (service, ALL_RIGHTS),
@@ -89,18 +91,18 @@ impl Entries {
             (Entry::ACCOUNT, COPY | READ),
             (Entry(9_999), ALL_RIGHTS),
         ]);
-        Delegate::entry(entry.0, most & random.one_of(&[ALL_RIGHTS, COPY | READ, READ, 0]))
+        Delegate::entry(entry.0, most & random.one(&[ALL_RIGHTS, COPY | READ, READ, 0]))
     }
 }
 
 /// One message. What comes of it is the server's answer, whatever that is; only whether there was one counts.
 fn send(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Error> {
-    let mut lengths: [u64; 3] = core::array::from_fn(|_| random.one_of(&[0, 0, 1, 5, 9, 64, 4096, 0xffff]));
+    let mut lengths: [u64; 3] = core::array::from_fn(|_| random.one(&[0, 0, 1, 5, 9, 64, 4096, 0xffff]));
     // A method has none to three.
-    lengths[random.below(4)..].fill(0);
-    let method = random.below(12) as u64;
+    lengths[random.below(4) as usize..].fill(0);
+    let method = random.below(12);
     let head = method | lengths[0] << 16 | lengths[1] << 32 | lengths[2] << 48;
-    let mut words = [head, random.word(), random.word(), random.word(), random.word()];
+    let mut words = [head, word(random), word(random), word(random), word(random)];
     let mut bytes = [b'.'; MESSAGE_BYTES];
     match random.below(3) {
         0 => bytes.fill_with(|| random.any() as u8 | 0x80),
@@ -116,7 +118,7 @@ fn send(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Erro
         }
     }
     // Mostly as many as the lengths may say.
-    let length = random.one_of(&[lengths[0], lengths[0] + lengths[1], 0, 0, 8, 4096]) as usize;
+    let length = random.one(&[lengths[0], lengths[0] + lengths[1], 0, 0, 8, 4096]) as usize;
     message::prepare_receive()?;
     let mut message = Answer { words, control };
     let sent = &bytes[..length.min(MESSAGE_BYTES)];
@@ -124,8 +126,8 @@ fn send(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Erro
     if outcome.is_ok() && message.control.delegated() != 0 {
         drop(Owned::new(Entry(message.control.delegated())));
     }
+    // Any other error is the nucleus's: the entry could not be copied, there or back.
     match outcome {
-        // What was handed over cannot be, or cannot come back.
         Err(error @ (Error::PeerDied | Error::Revoked | Error::Busy)) => Err(error),
         _ => Ok(()),
     }
@@ -153,7 +155,7 @@ fn fuzz(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Stri
     let is_of_words = op::shape_number(entry).map_err(|error| error.to_string())? != 0;
     for number in 0..MESSAGES {
         let outcome = if is_of_words {
-            message::call_all_words(entry, core::array::from_fn(|_| random.word())).map(drop)
+            message::call_all_words(entry, core::array::from_fn(|_| word(random))).map(drop)
         } else {
             send(entry, random, entries)
         };

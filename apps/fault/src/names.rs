@@ -149,7 +149,7 @@ fn restarting() -> Result<String, String> {
         }
         for _ in 0..10 {
             expect("random", publish("random", &service), TAKEN)?;
-            thread::sleep(MILLISECOND / 2).map_err(text)?;
+            thread::sleep(MILLISECOND / 5).map_err(text)?;
         }
     }
     all_is_well()?;

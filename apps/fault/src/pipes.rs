@@ -218,7 +218,7 @@ fn others() -> Result<String, String> {
     Ok(format!("refused: {}", interface::Code::text(PipeError::NoSuchPipe)))
 }
 
-/// What came of it says whether somebody stands between the program and its servers, who must know of all its portals.
+/// Outside a sandbox the server makes the entry. A sandbox must know of all portals, and refuses.
 fn own() -> Result<String, String> {
     const PLACE: Entry = Entry(FIRST_FREE + 200);
     let session = Session::open().map_err(text)?;
@@ -235,7 +235,7 @@ fn own() -> Result<String, String> {
 fn opens() -> Result<String, String> {
     const OPENS: usize = 100_000;
     let open = || FILE_SYSTEM.open("/etc/motd", 0).map(|file| drop(Owned::new(file.into()))).map_err(text);
-    // What is taken once is taken.
+    // The first open takes memory that stays: a connection, a page of the heap.
     open()?;
     let charged = || -> Result<Vec<(u64, u64)>, String> {
         let domains = inspect::domains().map_err(text)?;

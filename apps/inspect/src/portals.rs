@@ -87,7 +87,7 @@ fn edges(arguments: &Arguments, shapes: &[Shape]) -> u8 {
     0
 }
 
-/// What the boot archive says of services; nothing if it does not.
+/// The list of services in the boot archive; empty if there is none.
 fn services() -> String {
     let mut bytes = Vec::new();
     let read = files::each_block(&alloc::format!("/{SERVICES_PATH}"), |block| bytes.extend_from_slice(block));

@@ -57,7 +57,7 @@ type Cause = Failure<ProcessError>;
 
 fn main() -> u8 {
     let arguments = Arguments::new("sandbox", HELP);
-    // What stands behind the program's name is the program's.
+    // Words behind the program's name are arguments of the program.
     let (traced, words) = match arguments.words() {
         ["-t", rest @ ..] => (true, rest),
         rest => (false, rest),

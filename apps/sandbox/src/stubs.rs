@@ -142,7 +142,7 @@ enum To {
     Program,
 }
 
-/// What the other side gets for an entry that came along. It stays in our table: what the other side has is derived from it.
+/// Makes what the other side gets for an entry that came along. That entry stays in our table, because the copy is derived from it.
 fn pass_on(came: Delegated, to: To, origin: impl FnOnce() -> String) -> Result<Delegate, Error> {
     let entry = Owned::new(came.into());
     let (kind, mut rights) = op::entry_info(Entry::OWN, entry.entry())?;
@@ -199,7 +199,7 @@ fn forward(request: &mut Request<'_>, target: Entry, origin: impl Fn() -> String
         let given = pass_on(came, To::Server, &origin)?;
         add(given, &mut message.words, &mut message.control);
     }
-    // What comes back may be an entry.
+    // The answer may carry an entry.
     message::prepare_receive()?;
     let mut answered = [0; MESSAGE_BYTES];
     let sent = &request.area[..request.length];
