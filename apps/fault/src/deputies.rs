@@ -1,8 +1,9 @@
 //! Crimes of those who have a server do to others what they may not do themselves.
 
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::{String, ToString};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use interface::{Delegate, Failure};
 use interfaces::listing::Listing;
@@ -39,7 +40,13 @@ pub const ALL: &[Crime] = &[
     Crime::tried("other-ticket", "draws from, changes and drops another program's ticket", ticket),
     Crime::tried("refused-entries", "hands over more entries that are refused than the servers have room for", many),
     Crime::tried("child-swapped", "asks for its child's domain while that ends and another takes its place", swapped),
+    Crime::tried("ticket-swapped", "draws with a ticket that it gives back meanwhile", ticket_swapped),
     Crime::tried("child-waits", "20 threads wait for a child, and the program ends with them", waits),
+    Crime::tried(
+        "child-statuses",
+        "has more children end than statuses are kept, while others are waited for",
+        statuses,
+    ),
     Crime::tried("child-long-name", "a program with a name of 300 bytes", long_name),
     Crime::tried("draw-orders", "blocks of memory of every size there can be, and larger", orders),
     Crime::tried("child-late", "changes a program that runs, and asks for an end twice", late),
@@ -267,6 +274,55 @@ fn waits() -> Result<String, String> {
     Ok(format!("{} wait, {refused} refused: {}", WAITERS - refused, ProcessError::Cancelled))
 }
 
+/// Its status is kept for who waits, and for who is to be told; of the others', those of the latest.
+fn statuses() -> Result<String, String> {
+    const ENDED: usize = 100;
+    const KNOWN: usize = 32;
+    const LOWEST: Schedule = Schedule { priority: 0, slice: 10_000 };
+    let sleeper = || loop {
+        match child("null", 64) {
+            // Those that were ended are still there, with several CPUs.
+            Err(Failure::Refused(ProcessError::TooMany)) => thread::sleep(1_000_000).map_err(text)?,
+            outcome => return outcome.map_err(text),
+        }
+    };
+    let (waited, told) = (sleeper()?, sleeper()?);
+    let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    let notice = Delegate::entry(semaphore.entry().0, COPY | WRITE);
+    ChildClient(Direct(told.entry())).notify(notice).map_err(text)?;
+    let waits = |child| {
+        BEGUN.fetch_add(1, Ordering::Relaxed);
+        let is_told = ChildClient(Direct(Entry(child))).wait().is_ok();
+        REFUSED.store(usize::from(!is_told), Ordering::Relaxed);
+    };
+    let waits = Thread::start_with(waits, waited.entry().0, LOWEST).map_err(text)?;
+    while BEGUN.load(Ordering::Relaxed) == 0 {
+        thread::sleep(1_000_000).map_err(text)?;
+    }
+    thread::sleep(10_000_000).map_err(text)?;
+    for child in [&waited, &told] {
+        ChildClient(Direct(child.entry())).kill().map_err(text)?;
+    }
+    // From here on the thread that waits has no turn, with one CPU.
+    let mut others = VecDeque::new();
+    for _ in 0..ENDED {
+        let other = sleeper()?;
+        ChildClient(Direct(other.entry())).kill().map_err(text)?;
+        others.push_back(other);
+        if others.len() > KNOWN {
+            others.pop_front();
+        }
+    }
+    waits.join();
+    thread::sleep(10_000_000).map_err(text)?;
+    let known = others.iter().filter(|other| ChildClient(Direct(other.entry())).ended().is_ok()).count();
+    let told = ChildClient(Direct(told.entry())).ended();
+    match (REFUSED.load(Ordering::Relaxed), told, known) {
+        (0, Ok(_), KNOWN) => Ok(format!("both of those that are waited for, {known} of the others")),
+        (refused, told, known) => Err(format!("{refused} refused, {told:?}, {known} of the others")),
+    }
+}
+
 fn long_name() -> Result<String, String> {
     const NAME: &str = "x123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\
                         x123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\
@@ -336,6 +392,62 @@ fn swapped() -> Result<String, String> {
     match OTHERS.load(Ordering::Relaxed) {
         0 => Ok("nothing but its own".to_string()),
         others => Err(format!("{others} times another domain")),
+    }
+}
+
+/// The ticket with which the other thread draws.
+static DRAWN: AtomicU64 = AtomicU64::new(0);
+
+/// A thread of the lowest priority draws, and is interrupted wherever it may be. Then its ticket is given back, and others are made,
+/// of an account that is empty: a draw that is charged to that one is refused otherwise than one with a ticket that is gone.
+fn ticket_swapped() -> Result<String, String> {
+    const ROUNDS: u64 = 3_000;
+    const LOWEST: Schedule = Schedule { priority: 0, slice: 10_000 };
+    /// The source of memory may have one index at hand for each of its activations; a later one is the index that became free.
+    const TICKETS: usize = 3;
+    /// A slice of the other thread is twice as long. Who waits for it has its turn before, if the computer is not slow.
+    const LATE: u64 = 5_000_000;
+    const MOST_LATE: u64 = ROUNDS / 100;
+    let memory = Sigma0Client(Direct(Entry::SIGMA0));
+    let [full, empty] = [8, 0].map(|frames| op::account_new(Entry::ACCOUNT, frames).map(Owned::new));
+    let (full, empty) = (full.map_err(text)?, empty.map_err(text)?);
+    let ticket = |account: &Owned| memory.manage_account(Delegate::entry(account.entry().0, ALL_RIGHTS)).map_err(text);
+    // Both on one CPU: an emulator's others may run for a slice while this one should.
+    op::thread_schedule_on(Entry::OWN, Schedule { priority: 16, slice: 10_000 }, 1).map_err(text)?;
+    let draws = Thread::start_with(draw_again, 0, LOWEST).map_err(text)?;
+    op::thread_schedule_on(draws.entry(), LOWEST, 1).map_err(text)?;
+    let mut late = 0;
+    for round in 0..ROUNDS {
+        let own = ticket(&full)?;
+        DRAWN.store(own, Ordering::Relaxed);
+        let _ = thread::sleep(1_000 * (20 + round * 37 % 64));
+        let begun = op::clock();
+        memory.forget(own).map_err(text)?;
+        late += u64::from(op::clock() - begun > LATE);
+        let others: [_; TICKETS] = core::array::from_fn(|_| ticket(&empty));
+        // What it asked for arrives.
+        let _ = thread::sleep(20_000);
+        for other in others {
+            memory.forget(other?).map_err(text)?;
+        }
+    }
+    ENDS.store(true, Ordering::Relaxed);
+    draws.join();
+    match OTHERS.load(Ordering::Relaxed) {
+        0 if late <= MOST_LATE => Ok("nothing but its own, and no call waited for a slice".to_string()),
+        others => Err(format!("{others} times from another account, {late} calls waited for a slice")),
+    }
+}
+
+fn draw_again(_: usize) {
+    let memory = Sigma0Client(Direct(Entry::SIGMA0));
+    while !ENDS.load(Ordering::Relaxed) {
+        match memory.draw_for(DRAWN.load(Ordering::Relaxed), layout::WINDOW, 0, MAP_READ | MAP_WRITE) {
+            // SAFETY: nothing else is there.
+            Ok(()) => drop(unsafe { op::unmap(Entry::OWN, layout::WINDOW, 0, MAP_READ | UNMAP_SELF) }),
+            Err(Failure::Refused(Sigma0Error::NotManaged)) => {}
+            Err(_) => drop(OTHERS.fetch_add(1, Ordering::Relaxed)),
+        }
     }
 }
 

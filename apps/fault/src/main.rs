@@ -55,6 +55,7 @@ mod rule;
 mod snapshots;
 mod storms;
 mod terminal;
+mod turns;
 
 use crime::{Crime, Deed};
 use tool::{Arguments, USAGE, println};
@@ -100,6 +101,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         snapshots::ALL,
         network::ALL,
         terminal::ALL,
+        turns::ALL,
     ];
     groups.into_iter().flatten()
 }

@@ -31,6 +31,8 @@ pub const ALL: &[Crime] = &[
     Crime::tried("net-junk", "hands the network other entries than it should", junk),
     Crime::tried("net-kept", "listens on the port of the web server while that is started again", kept),
     Crime::tried("net-short", "takes what a network with a small account has", short),
+    Crime::tried("net-self", "connects to a port of its own until it has that port itself", with_itself),
+    Crime::tried("net-orphans", "has calls that open sessions cut off, so that nobody opens them", orphans),
     Crime::tried("net-crowd", "takes all that programs together may have of the network", crowd),
 ];
 
@@ -316,6 +318,56 @@ pub fn hog() -> u8 {
     }
 }
 
+/// A port that nobody listens on, and from which a connection may come. One chosen at random is it once in 16,384 times.
+fn with_itself() -> Result<String, String> {
+    const TIMES: usize = 30_000;
+    const PORT: u16 = 50_000;
+    let session = Session::open().map_err(text)?;
+    for _ in 0..TIMES {
+        let stream = session.connect(1, Endpoint::new(LOCAL, PORT)).map_err(text)?;
+        match session.until(op::clock() + SECOND, || stream.write(b"x")) {
+            Err(Failure::Refused(NetError::Refused)) => {}
+            outcome => return Err(format!("{outcome:?}")),
+        }
+        stream.abort().map_err(text)?;
+    }
+    Ok(format!("{TIMES} times: {}", interface::Code::text(NetError::Refused)))
+}
+
+/// Whether the thread of [`orphans`] ends.
+static ENDS: AtomicU64 = AtomicU64::new(0);
+
+/// A call that is cut off before the network asks whose thread it is goes on as nobody's. The sessions that are opened so are not
+/// taken from the part of components.
+fn orphans() -> Result<String, String> {
+    const ROUNDS: u64 = 8_000;
+    const LOWEST: op::Schedule = op::Schedule { priority: 0, slice: 10_000 };
+    let opens = |_| {
+        while ENDS.load(Ordering::Relaxed) == 0 {
+            drop(Session::open());
+        }
+    };
+    let opens = thread::Thread::start_with(opens, 0, LOWEST).map_err(text)?;
+    for round in 0..ROUNDS {
+        thread::sleep(1_000 * (10 + round * 37 % 61)).map_err(text)?;
+        op::thread_cancel(opens.entry()).map_err(text)?;
+    }
+    ENDS.store(1, Ordering::Relaxed);
+    opens.join();
+    restart_web_server()?;
+    Ok("the web server has a session when it is started again".to_string())
+}
+
+/// Ends the web server, which has to open a session and listen again.
+fn restart_web_server() -> Result<(), String> {
+    end("httpd")?;
+    thread::sleep(SECOND).map_err(text)?;
+    let mut lines = [0; 1024];
+    let (count, _) = sockets::NET.sockets(0, &mut lines).map_err(text)?;
+    let is_back = lines[..count].windows(b"listening    80 ".len()).any(|part| part == b"listening    80 ");
+    if is_back { Ok(()) } else { Err("the web server does not listen".to_string()) }
+}
+
 /// Programs that have all sessions of programs: the web server gets its own when it is started again, and when they are
 /// gone there is room again.
 fn crowd() -> Result<String, String> {
@@ -336,13 +388,9 @@ fn crowd() -> Result<String, String> {
     };
     wait(&|outcome| *outcome == Err(FULL))?;
     // Components have a part of their own.
-    end("httpd")?;
-    thread::sleep(SECOND).map_err(text)?;
-    let mut lines = [0; 1024];
-    let (count, _) = sockets::NET.sockets(0, &mut lines).map_err(text)?;
-    let is_back = lines[..count].windows(b"listening    80 ".len()).any(|part| part == b"listening    80 ");
-    if !is_back || Session::open().err() != Some(FULL) {
-        return Err("the web server does not listen, or programs have more".to_string());
+    restart_web_server()?;
+    if Session::open().err() != Some(FULL) {
+        return Err("programs have more".to_string());
     }
     hogs.into_iter().try_for_each(|hog| hog.kill().map(drop))?;
     wait(&Result::is_ok)?;

@@ -81,7 +81,7 @@ fn answered<T, E: Display>(outcome: Result<T, Failure<E>>) -> Result<(), String>
 }
 
 /// All that a program reaches.
-static SERVERS: [Server; 13] = [
+static SERVERS: [Server; 14] = [
     Server::new("ramfs", |_| answered(FILE_SYSTEM.stat("/bin"))),
     Server::new("pipes", |calls| answered(PipesClient(calls).open(Delegate::entry(Entry::DOMAIN.0, abi::rights::ALL)))),
     Server::new("proc", |_| answered(PROC.list(0, &mut [0; 1024]))),
@@ -96,6 +96,7 @@ static SERVERS: [Server; 13] = [
     // The same servers, with calls that change something.
     Server::new("ramfs/write", |_| write_file()),
     Server::new("pipes/write", |_| write_pipe()),
+    Server::new("proc/spawn", |_| spawn_and_end()),
 ];
 
 /// Makes a file, writes, reads and removes it: others do so under the same name.
@@ -130,6 +131,18 @@ fn write_pipe() -> Result<(), String> {
     answered(PIPES.close_write(pipe))?;
     answered(PIPES.close_read(pipe))?;
     outcome
+}
+
+/// Starts a program, which ends by itself or by us.
+fn spawn_and_end() -> Result<(), String> {
+    const FRAMES: u64 = 48;
+    let contents = Contents { schedule: 0, name: "nothing", streams: ["null", "null", "null"] };
+    let mut page = [0; PAGE_BYTES / 8];
+    let used = write(&mut page, &contents, ["true"], [], []).map_err(text)?;
+    match PROC.spawn("/bin/true", &page[..used], FRAMES, 0) {
+        Ok(child) => answered(Child::from(child).kill()),
+        outcome => answered(outcome),
+    }
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -272,8 +285,9 @@ fn killed(place: usize, random: &mut Random) -> Result<(), String> {
     let used = write(&mut page, &contents, words, [], []).map_err(text)?;
     let child = PROC.spawn("/bin/torment", &page[..used], 0, 0).map(Child::from).map_err(text)?;
     thread::sleep(2 * MILLISECOND + random.below(3 * MILLISECOND)).map_err(text)?;
+    let begun = op::clock();
     child.end().map_err(text)?;
-    Ok(())
+    if op::clock() - begun < PATIENCE { Ok(()) } else { Err("the program's end took too long".to_string()) }
 }
 
 /// Threads of ours that run `work` are cut off by `cut` at random instants; afterwards they end.

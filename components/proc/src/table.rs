@@ -18,7 +18,7 @@ use crate::file::Source;
 
 /// Processes there can be.
 const MAX_PROCESSES: usize = 64;
-/// Ended processes that nobody waited for; older ones are forgotten.
+/// Ended processes that nobody waits for; of more, those that ended first are forgotten.
 const MAX_ENDED: usize = 32;
 /// Bytes of a name that are kept for lists.
 const MAX_NAME: usize = 128;
@@ -30,7 +30,8 @@ enum State {
     Starting,
     /// There; its thread may be still to come.
     Running(Child),
-    Ended(u64),
+    /// With this status, as this one of all that ended.
+    Ended(u64, u64),
 }
 
 struct Process {
@@ -38,18 +39,34 @@ struct Process {
     name: String,
     /// What it published, by name; nothing while it is being published.
     services: Vec<(String, Option<Owned>)>,
-    /// Raised when it ends.
+    /// Raised when it ends; kept until its status is asked for.
     awaited: Option<Owned>,
+    /// Calls that wait for its end.
+    waiting: usize,
     state: State,
+}
+
+impl Process {
+    /// Its turn among those that ended, if it may be forgotten: nobody waits for it, or who was to be told of its end is gone.
+    fn forgettable(&self) -> Option<u64> {
+        let is_awaited = || self.awaited.as_ref().is_some_and(|it| it.entry().is(Kind::Semaphore, WRITE));
+        match self.state {
+            State::Ended(_, turn) if self.waiting == 0 && !is_awaited() => Some(turn),
+            _ => None,
+        }
+    }
 }
 
 struct Table {
     processes: Vec<Process>,
     last: u64,
+    /// How many have ended.
+    ended: u64,
+    /// Calls that wait for an end.
     waiting: usize,
 }
 
-static TABLE: Mutex<Table> = Mutex::new(Table { processes: Vec::new(), last: 0, waiting: 0 });
+static TABLE: Mutex<Table> = Mutex::new(Table { processes: Vec::new(), last: 0, ended: 0, waiting: 0 });
 static ENDED: Condvar = Condvar::new();
 /// Held while a domain is made.
 static SPAWNING: Mutex<()> = Mutex::new(());
@@ -62,7 +79,7 @@ impl Table {
     /// The status of a process that has ended; `forget` it.
     fn ended(&mut self, number: u64, forget: bool) -> Result<u64, ProcessError> {
         let index = self.find(number).ok_or(ProcessError::NoSuchProcess)?;
-        let State::Ended(status) = self.processes[index].state else { return Err(ProcessError::Runs) };
+        let State::Ended(status, _) = self.processes[index].state else { return Err(ProcessError::Runs) };
         if forget {
             self.processes.remove(index);
         }
@@ -77,11 +94,11 @@ impl Table {
 
     /// A number for a new process, of which there can be so many.
     fn reserve(&mut self, launch: &Startup<'_>, most: usize) -> Result<u64, ProcessError> {
-        let ended = self.processes.iter().filter(|process| matches!(process.state, State::Ended(_))).count();
-        if ended > MAX_ENDED
-            && let Some(oldest) = self.processes.iter().position(|p| matches!(p.state, State::Ended(_)))
+        let ended = || self.processes.iter().filter_map(|process| Some((process.forgettable()?, process.number)));
+        if ended().count() > MAX_ENDED
+            && let Some((_, first)) = ended().min()
         {
-            self.processes.remove(oldest);
+            self.processes.retain(|process| process.number != first);
         }
         if self.processes.len() >= most {
             return Err(ProcessError::TooMany);
@@ -97,6 +114,7 @@ impl Table {
             name,
             services: Vec::new(),
             awaited: None,
+            waiting: 0,
             state: State::Starting,
         });
         Ok(self.last)
@@ -174,25 +192,33 @@ pub fn notify(number: u64, semaphore: Owned) -> Result<(), ProcessError> {
     }
     let mut table = TABLE.lock();
     let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
-    if matches!(table.processes[index].state, State::Ended(_)) {
-        drop(table);
+    let process = &mut table.processes[index];
+    if matches!(process.state, State::Ended(..)) {
         let _ = op::v(semaphore.entry());
-    } else {
-        table.processes[index].awaited = Some(semaphore);
     }
+    process.awaited = Some(semaphore);
     Ok(())
 }
 
-/// Waits until some process has ended. `Cancelled` if there is no room to wait, or nobody any more who waits: a call whose caller is
-/// gone goes on on another thread.
-fn wait_for_an_end(mut table: MutexGuard<'static, Table>) -> Result<MutexGuard<'static, Table>, ProcessError> {
+/// Waits for the end of a process, until some process has ended. `Cancelled` if there is no room to wait, or nobody any more who
+/// waits: a call whose caller is gone goes on on another thread.
+fn wait_for_an_end(
+    mut table: MutexGuard<'static, Table>,
+    number: u64,
+) -> Result<MutexGuard<'static, Table>, ProcessError> {
     if table.waiting >= MAX_WAITING {
         return Err(ProcessError::Cancelled);
     }
     let caller = op::thread_id();
+    let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
     table.waiting += 1;
+    table.processes[index].waiting += 1;
     let mut table = ENDED.wait(table);
     table.waiting -= 1;
+    // Another call may have had its status.
+    if let Some(index) = table.find(number) {
+        table.processes[index].waiting -= 1;
+    }
     if op::thread_id() == caller { Ok(table) } else { Err(ProcessError::Cancelled) }
 }
 
@@ -204,7 +230,7 @@ pub fn wait(number: u64) -> Result<u64, ProcessError> {
             Err(ProcessError::Runs) => {}
             ended => return ended,
         }
-        table = wait_for_an_end(table)?;
+        table = wait_for_an_end(table, number)?;
     }
 }
 
@@ -228,7 +254,7 @@ pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
     end(&process.state)?;
     let process = process.number;
     while table.ended(process, false) == Err(ProcessError::Runs) {
-        match wait_for_an_end(table) {
+        match wait_for_an_end(table, process) {
             Ok(again) => table = again,
             Err(_) => break,
         }
@@ -240,7 +266,7 @@ fn end(state: &State) -> Result<(), ProcessError> {
     match state {
         State::Running(child) => op::domain_kill(child.domain.entry(), 0).map_err(|_| ProcessError::NoSuchProcess),
         State::Starting => Err(ProcessError::NoSuchProcess),
-        State::Ended(_) => Ok(()),
+        State::Ended(..) => Ok(()),
     }
 }
 
@@ -249,7 +275,7 @@ pub fn list(position: u64, into: &mut [u8]) -> (usize, u64) {
     let table = TABLE.lock();
     let mut writer = Writer::new(into);
     for process in table.processes.iter().filter(|process| process.number > position) {
-        let tag = u8::from(matches!(process.state, State::Ended(_)));
+        let tag = u8::from(matches!(process.state, State::Ended(..)));
         let record = Record { tag, value: process.number, name: process.name.as_bytes() };
         if !writer.push(record) {
             return (writer.used(), process.number - 1);
@@ -288,16 +314,17 @@ fn bury() -> bool {
     // The domain and its account go before anybody learns of the end.
     drop((state, services));
     let mut table = TABLE.lock();
-    let awaited = table.find(number).and_then(|index| {
+    table.ended += 1;
+    let turn = table.ended;
+    if let Some(index) = table.find(number) {
         let process = &mut table.processes[index];
-        process.state = State::Ended(status);
-        process.awaited.take()
-    });
+        process.state = State::Ended(status, turn);
+        if let Some(semaphore) = &process.awaited {
+            // Whoever handed it over may be gone.
+            let _ = op::v(semaphore.entry());
+        }
+    }
     drop(table);
     ENDED.notify_all();
-    if let Some(semaphore) = awaited {
-        // Whoever handed it over may be gone.
-        let _ = op::v(semaphore.entry());
-    }
     true
 }

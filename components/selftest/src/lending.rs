@@ -20,6 +20,7 @@ pub const CHECKS: &[Check] = &[
     ("what is lent to a call goes when the call ends", taken_back),
     ("a call that has ended is lent nothing", ended),
     ("a call through a portal with a ceiling has that priority, and only the call", ceiling),
+    ("a call that ends gives way to those that its priority kept from running", gives_way),
     ("a caller that waits for an activation lends to those that have one, and to what they wait for", pool),
     ("an orphan that has what is waited for has its turn at once", orphan),
 ];
@@ -157,6 +158,52 @@ fn ceiling() -> Result<(), &'static str> {
         let kept = priority(CALLER.load(Ordering::SeqCst));
         caller.join();
         hold(kept == LOW.into(), "the activation kept it")
+    })
+}
+
+/// When the call of [`spins_afterwards`] had ended, and when a thread that it kept from running ran.
+static ENDED: AtomicU64 = AtomicU64::new(0);
+static RAN: AtomicU64 = AtomicU64::new(0);
+/// What is left of the slice of the thread that called, and longer than what it keeps from running takes.
+const LONG: u64 = 8 * MILLISECOND;
+
+/// Spins for some milliseconds.
+struct Spins;
+
+impl Serve for Spins {
+    fn serve(_: &mut Request<'_>) -> Reply {
+        SERVES.store(message::activation() as u64 + 1, Ordering::SeqCst);
+        let end = op::clock() + MILLISECOND;
+        while op::clock() < end {}
+        Reply::word(0)
+    }
+}
+
+fn spins_afterwards(_: usize) {
+    let _ = message::call(entry(&PORTAL), [0; 5], Control(0));
+    let end = op::clock() + LONG;
+    ENDED.store(end - LONG, Ordering::SeqCst);
+    while RAN.load(Ordering::SeqCst) == 0 && op::clock() < end {}
+}
+
+/// A thread on the first CPU.
+fn on_first(priority: u8, slice: u32, function: fn(usize)) -> Result<Thread, &'static str> {
+    let thread = start(1, function)?;
+    op::thread_schedule_on(thread.entry(), Schedule { priority, slice }, 1).map_err(text)?;
+    Ok(thread)
+}
+
+fn gives_way() -> Result<(), &'static str> {
+    with_portal::<Spins>(HIGH.into(), || {
+        RAN.store(0, Ordering::SeqCst);
+        let caller = on_first(LOW, 10_000, spins_afterwards)?;
+        until(|| SERVES.load(Ordering::SeqCst) != 0, "nobody is called")?;
+        // Ready while the call goes on, which precedes it.
+        let kept = on_first(MIDDLE, 1_000, |_| RAN.store(op::clock(), Ordering::SeqCst))?;
+        kept.join();
+        caller.join();
+        let (ended, ran) = (ENDED.load(Ordering::SeqCst), RAN.load(Ordering::SeqCst));
+        hold(ran < ended + LONG / 2, "the caller went on first")
     })
 }
 

@@ -1,4 +1,4 @@
-//! Queues, linked through what waits in them; FIFO.
+//! Queues, linked through what waits in them: first come, first served; and such that serve the highest rank first.
 
 use core::cell::Cell;
 
@@ -38,6 +38,11 @@ impl<P: Linked> Queue<P> {
         while let Some(other) = next.filter(|other| !yields(*other)) {
             next = other.next().get();
         }
+        self.put_before(item, next);
+    }
+    /// Puts `item` before `next`, or at the end.
+    #[inline(never)]
+    fn put_before(&self, item: P, next: Option<P>) {
         let Some(next) = next else { return self.append(item) };
         item.next().set(Some(next));
         item.previous().set(next.previous().get());
@@ -57,6 +62,7 @@ impl<P: Linked> Queue<P> {
         Some(first)
     }
     /// Takes `item` out.
+    #[inline(never)]
     pub fn remove(&self, item: P) {
         match item.previous().get() {
             Some(previous) => previous.next().set(item.next().get()),
@@ -68,5 +74,68 @@ impl<P: Linked> Queue<P> {
         }
         item.next().set(None);
         item.previous().set(None);
+    }
+}
+
+/// What waits in a [`Ranked`] queue.
+pub trait Ranks: Linked + PartialEq {
+    /// Higher ones are served first. It does not change in the queue.
+    fn rank(&self) -> u8;
+    /// Those behind it that have its rank.
+    fn behind(&self) -> &Queue<Self>;
+}
+
+/// The highest rank is served first, and those of one rank first come, first served. Linked are only the first of each rank; the
+/// others wait behind them. So no operation takes more steps than there are ranks.
+#[repr(C)]
+pub struct Ranked<P> {
+    firsts: Queue<P>,
+}
+
+impl<P: Ranks> Ranked<P> {
+    /// First to be served.
+    pub fn head(&self) -> Option<P> {
+        self.firsts.head.get()
+    }
+    /// The first whose rank is not above this one.
+    fn first_up_to(&self, rank: u8) -> Option<P> {
+        let mut first = self.head();
+        while let Some(other) = first.filter(|other| other.rank() > rank) {
+            first = other.next().get();
+        }
+        first
+    }
+    /// Puts `item` behind those of its rank.
+    #[inline(never)]
+    pub fn append(&self, item: P) {
+        match self.first_up_to(item.rank()) {
+            Some(first) if first.rank() == item.rank() => first.behind().append(item),
+            next => self.firsts.put_before(item, next),
+        }
+    }
+    /// Takes the first.
+    pub fn take(&self) -> Option<P> {
+        let first = self.head()?;
+        self.remove_first(first);
+        Some(first)
+    }
+    /// Takes `item` out.
+    #[inline(never)]
+    pub fn remove(&self, item: P) {
+        match self.first_up_to(item.rank()) {
+            Some(first) if first != item => first.behind().remove(item),
+            _ => self.remove_first(item),
+        }
+    }
+    /// Takes out the first of its rank: the next one has its place, with the others behind.
+    #[inline(never)]
+    fn remove_first(&self, item: P) {
+        if let Some(heir) = item.behind().take() {
+            let (from, to) = (item.behind(), heir.behind());
+            to.head.set(from.head.take());
+            to.tail.set(from.tail.take());
+            self.firsts.put_before(heir, Some(item));
+        }
+        self.firsts.remove(item);
     }
 }

@@ -33,6 +33,7 @@ extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
         }
         Err(error) => error,
     };
+    chain::end_called(caller, None);
     trace::refused(caller, entry, refused);
     caller.set_result(Err(refused));
     caller.registers.set_control(0);
@@ -70,6 +71,10 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     let Some(callee) = entry.callee() else { return Error::Revoked };
     if caller.frame.get() != Saved::Full {
         caller.repeat_system_call();
+    }
+    chain::end_called(caller, Some(callee));
+    if let Some(thread) = caller.thread.get() {
+        caller.amount.set(thread.priority.get());
     }
     caller.wait.set(Wait::Pool);
     caller.waits_on.set(callee.address());
@@ -146,6 +151,7 @@ fn call(
         0
     };
     trace::call(caller, entry, words[0], frame == Saved::Full);
+    chain::end_called(caller, Some(callee));
     callee.share().pool.set(activation.next.get());
     caller.domain.share().crossings.update(|value| value + 1);
     caller.frame.set(frame);
@@ -275,7 +281,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
         caller.registers.set_status(0);
         caller.frame.set(Saved::Words);
     }
-    dispatch::resume_top(thread)
+    dispatch::resume_or_give_way(thread)
 }
 
 fn refuse_return(callee: Ref<Activation>, error: Error) -> ! {
@@ -316,7 +322,7 @@ fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, u
 /// The last activation of an orphaned chain returned: the next orphan's turn.
 fn end_orphan(thread: Ref<Thread>, last: Ref<Activation>) -> ! {
     chain::take_off_orphan(thread, last);
-    dispatch::resume_top(thread)
+    dispatch::resume_or_give_way(thread)
 }
 
 /// A called activation ends without returning: its caller gets `PeerDied`.
@@ -325,7 +331,7 @@ pub fn abandon_call(thread: Ref<Thread>, top: Ref<Activation>) -> ! {
         Some(caller) => {
             chain::unlink_top(thread, top, caller);
             chain::fail_call(caller, Error::PeerDied);
-            dispatch::resume_top(thread)
+            dispatch::resume_or_give_way(thread)
         }
         None => end_orphan(thread, top),
     }

@@ -17,6 +17,9 @@ use crate::report::trace;
 use abi::Error;
 use abi::info::status;
 
+/// Orphans that are to call again, one after the other, until one does so at once.
+const MAX_PARKED: u32 = 8;
+
 /// Takes the top off its chain, which goes on at `caller`, and puts it back into its pool.
 #[inline(always)]
 pub fn unlink_top(thread: Ref<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
@@ -29,11 +32,11 @@ pub fn unlink_top(thread: Ref<Thread>, top: Ref<Activation>, caller: Ref<Activat
     if caller.deadline.get() != 0 {
         deadline::clear(caller);
     }
-    let lent = top.lent.get();
-    release(top);
-    if lent != 0 {
+    if top.lent.get() != 0 {
+        // Before whoever waits is compared with it.
         priorities::settle(thread);
     }
+    release(top);
 }
 
 /// Puts an activation back into its domain's pool; who waits for one makes the call again.
@@ -46,20 +49,66 @@ fn release(activation: Ref<Activation>) {
     activation.state.set(State::Free);
     activation.next.set(share.pool.get());
     share.pool.set(Some(activation));
-    if domain.waiters.head.get().is_some() {
+    if domain.waiters.head().is_some() {
         wake_waiter(domain);
     }
 }
 
-/// Lets the first who waits for an activation of `domain` call again; false if nobody does.
+/// Lets the first who waits for an activation of `domain` call again; false if nobody does. An orphan that does so later, when it has
+/// its turn, lets the next one call, too.
 #[inline(never)]
 pub fn wake_waiter(domain: Ref<Domain>) -> bool {
-    let Some(waiter) = domain.waiters.take() else { return false };
-    domain.note_waiters();
-    waiter.wait.set(Wait::No);
-    deadline::clear(waiter);
-    resume(waiter);
+    for woken in 0..MAX_PARKED {
+        let Some(waiter) = domain.waiters.take() else { return woken != 0 };
+        waiter.wait.set(Wait::No);
+        deadline::clear(waiter);
+        resume(waiter);
+        let calls = waiter.wait.get() == Wait::No;
+        if calls {
+            waiter.wait.set(Wait::Called);
+            waiter.waits_on.set(domain.address());
+            domain.called.append(waiter);
+        }
+        domain.note_waiters();
+        if calls {
+            break;
+        }
+    }
     true
+}
+
+/// An activation that was to call again does so, or never will: then the next one that waits does. `callee` is whom it calls.
+#[inline(always)]
+pub fn end_called(activation: Ref<Activation>, callee: Link<Domain>) {
+    if activation.wait.get() == Wait::Called {
+        leave_called(activation, callee);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn leave_called(activation: Ref<Activation>, callee: Link<Domain>) {
+    let domain = activation.awaited_domain();
+    domain.called.remove(activation);
+    activation.wait.set(Wait::No);
+    domain.note_waiters();
+    if callee != Some(domain) {
+        wake_waiter(domain);
+    }
+}
+
+/// What waits for a semaphore or an activation does so with this priority at least.
+pub fn rank_anew(top: Ref<Activation>, priority: u8) {
+    if top.amount.get() >= priority {
+        return;
+    }
+    let queue = match top.wait.get() {
+        Wait::Semaphore => &top.semaphore().waiters,
+        _ => &top.awaited_domain().waiters,
+    };
+    queue.remove(top);
+    top.amount.set(priority);
+    queue.append(top);
 }
 
 /// The top of a chain waits no more; true if it precedes what runs here.
@@ -129,6 +178,9 @@ pub fn leave_waiting(thread: Ref<Thread>) {
 /// The chain of an orphan thread, which does not run, waits for its next turn if an orphan of its domain waits that ranks no lower:
 /// that has its turn now.
 pub fn take_turns(thread: Ref<Thread>) {
+    if let Some(top) = thread.top.get() {
+        end_called(top, None);
+    }
     let next = thread.home.orphans.head.get().filter(|next| next.amount.get() >= thread.priority.get());
     if let (Some(top), true) = (thread.top.get(), next.is_some()) {
         put_down(thread, top);
@@ -147,7 +199,7 @@ pub fn hasten(top: Ref<Activation>, priority: u8) {
     let Some(thread) = home.orphan_thread.get().filter(|thread| thread.priority.get() <= priority) else { return };
     if thread.runs.get() == Runs::Ready {
         take_turns(thread);
-        ready::post_again(thread);
+        ready::rank_again(thread, 0);
     } else {
         thread.priority.set(priority);
         ready::interrupt(thread.cpu.get());
@@ -220,7 +272,7 @@ pub fn split_above(lower: Ref<Activation>) {
     while let (State::Calling, Some(callee)) = (top.state.get(), top.callee.get()) {
         top = callee;
     }
-    if top.wait.get() == Wait::Orphans {
+    if matches!(top.wait.get(), Wait::Orphans | Wait::Called) {
         stop_waiting(top);
     }
     let waiting = top.wait.get() != Wait::No;
@@ -347,6 +399,7 @@ pub fn stop_waiting(activation: Ref<Activation>) {
             let domain = activation.awaited_domain();
             domain.orphans.remove(activation);
         }
+        Wait::Called => leave_called(activation, None),
         Wait::No => {}
     }
     activation.wait.set(Wait::No);

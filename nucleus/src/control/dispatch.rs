@@ -206,6 +206,16 @@ fn run_orphan(thread: Ref<Thread>) -> ! {
     run(thread)
 }
 
+/// As [`resume_top`] when a call has ended: whoever waited for what it had may precede the running thread.
+#[inline(never)]
+pub fn resume_or_give_way(thread: Ref<Thread>) -> ! {
+    let held = thread.held();
+    if cpu::this(held).preempt.get() {
+        give_way(held, Event::Preempted)
+    }
+    resume_top(thread)
+}
+
 /// Goes on with the chain of the running thread, past domains that died.
 #[inline(always)]
 pub fn resume_top(thread: Ref<Thread>) -> ! {
@@ -223,14 +233,16 @@ fn unwind(thread: Ref<Thread>) -> ! {
     let held = thread.held();
     let mut steps = STEPS / 2;
     while let Some(top) = thread.top.get() {
-        if !top.domain.is_dead() {
+        let is_dead = top.domain.is_dead();
+        if is_dead && steps == 0 || cpu::this(held).preempt.get() {
+            give_way(held, Event::Preempted)
+        }
+        if !is_dead {
             top.make_current();
             top.leave()
         }
-        if steps == 0 {
-            give_way(held, Event::Preempted)
-        }
         steps -= 1;
+        chain::end_called(top, None);
         match top.caller.get() {
             Some(caller) => {
                 unlink_top(thread, top, caller);

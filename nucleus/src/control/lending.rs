@@ -22,7 +22,6 @@ const MAX_LOOKED_AT: u32 = 22;
 
 /// The running activation begins to wait for what activation `holder` (from 1) of its domain has.
 pub fn begin(waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
-    waiter.amount.set(thread.priority.get());
     let mut found = waiter.domain.activations.get();
     while let Some(activation) = found.filter(|activation| activation.number as u64 != holder) {
         found = activation.domain_next.get();
@@ -35,12 +34,12 @@ pub fn begin(waiter: Ref<Activation>, thread: Ref<Thread>, holder: u64) {
 }
 
 /// The running activation begins to wait for one of `callee`, whose CPUs are stopped. One that is free is enough: it lends to the
-/// first that could go on with this priority, or whose wait can be followed.
+/// first that could go on with this priority, or whose wait can be followed, else to the first, for when its wait ends.
 pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
     let Some(thread) = waiter.thread.get() else { return };
     let lifts = !thread.has_share();
-    waiter.amount.set(thread.priority.get());
     let (mut next, mut steps) = (callee.activations.get(), MAX_LOOKED_AT);
+    let mut chosen = None;
     while let Some(activation) = next.filter(|_| steps > 0) {
         next = activation.domain_next.get();
         if activation.state_there() == State::Free || activation.bottom.get() {
@@ -53,8 +52,13 @@ pub fn begin_at_pool(waiter: Ref<Activation>, callee: Ref<Domain>) {
             None => top_of(activation, &mut steps),
         };
         if top.is_some_and(|top| top.wait.get() != Wait::Semaphore || top.holder.get().is_some()) {
-            return lend(waiter, activation, waiter.amount.get(), lifts, MAX_LOOKED_AT);
+            chosen = Some(activation);
+            break;
         }
+        chosen = chosen.or(Some(activation));
+    }
+    if let Some(activation) = chosen {
+        lend(waiter, activation, waiter.amount.get(), lifts, MAX_LOOKED_AT);
     }
 }
 
@@ -74,7 +78,7 @@ fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, 
                 }
                 lender.raised.set(thread.number);
                 if thread.runs.get() == Runs::Ready {
-                    return ready::post_again(thread);
+                    return ready::rank_again(thread, 0);
                 }
                 look(&thread.top)
             }
@@ -86,9 +90,9 @@ fn lend(mut lender: Ref<Activation>, mut holder: Ref<Activation>, priority: u8, 
             Wait::Orphans => return chain::hasten(top, priority),
             Wait::Semaphore => top.holder.get(),
             Wait::Pool => top.awaited_domain().activations.get().filter(|first| !first.bottom.get()),
-            Wait::No => return,
+            Wait::No | Wait::Called => return,
         };
-        top.amount.set(top.amount.get().max(priority));
+        chain::rank_anew(top, priority);
         let Some(next) = next else { return };
         (lender, holder) = (top, next);
     }

@@ -1,6 +1,7 @@
 //! The priorities that threads have because of what was lent to their activations; see `lending`.
 
 use super::numbers::by_number;
+use super::ready;
 use crate::objects::{Activation, Domain, SLOW_LENT, State, Thread};
 use crate::pointer::{Link, Ref, look};
 
@@ -66,8 +67,13 @@ pub fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
 }
 
 /// A thread's priority is the highest of its own and those of its chain; its share of time is its own.
+#[inline(never)]
 pub fn settle(thread: Ref<Thread>) {
+    let before = thread.priority.get();
     settle_at(thread, look(&thread.top).map_or(0, priority_of));
+    if thread.priority.get() != before {
+        ready::rank_again(thread, before);
+    }
 }
 
 /// As [`settle`], if the highest priority of the chain is this.

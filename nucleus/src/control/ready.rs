@@ -86,9 +86,14 @@ fn post(thread: Ref<Thread>) {
     }
 }
 
-/// A thread that is ready has another priority now.
-pub fn post_again(thread: Ref<Thread>) {
-    post(thread);
+/// A thread that is ready, or runs, has another priority now than this one.
+pub fn rank_again(thread: Ref<Thread>, before: u8) {
+    match thread.runs.get() {
+        Runs::Ready => drop(hand_in(thread)),
+        // Others may precede it now.
+        Runs::Running if thread.priority.get() < before => interrupt(thread.cpu.get()),
+        _ => {}
+    }
 }
 
 /// The thread can run: hands it to the scheduler of its CPU. True if it precedes what runs here.

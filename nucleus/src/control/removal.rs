@@ -117,6 +117,10 @@ impl Ref<Domain> {
         if chain::wake_waiter(self) {
             return false;
         }
+        if let Some(caller) = self.called.head.get() {
+            chain::end_called(caller, Some(self));
+            return false;
+        }
         if let Some(spare) = self.spare.take() {
             activation::release(spare);
             return false;

@@ -22,7 +22,7 @@ extern "C" fn semaphore_wait(semaphore: Ref<Semaphore>, deadline: u64, holder: u
     }
     // Nothing came between since there was no token.
     semaphore.count.enlist();
-    semaphore.queue(activation);
+    semaphore.queue(activation, thread);
     dispatch::block_current(held)
 }
 
@@ -55,7 +55,7 @@ fn wait_with(
     if deadline != NEVER {
         deadline::set(activation, timer::ticks(deadline));
     }
-    semaphore.queue(activation);
+    semaphore.queue(activation, thread);
     if holder != 0 {
         lending::begin(activation, thread, holder);
     }
@@ -97,8 +97,9 @@ impl Ref<Semaphore> {
         activation.end_wait(Ok(0))
     }
 
-    fn queue(self, activation: Ref<Activation>) {
+    fn queue(self, activation: Ref<Activation>, thread: Ref<Thread>) {
         activation.wait.set(Wait::Semaphore);
+        activation.amount.set(thread.priority.get());
         activation.waits_on.set(self.address());
         self.waiters.append(activation);
         self.waiting.update(|value| value + 1);
@@ -119,7 +120,7 @@ impl Ref<Semaphore> {
 
     /// Wakes one waiter because the semaphore goes; false if there is none.
     pub fn dismiss_one(self) -> bool {
-        let Some(activation) = self.waiters.head.get() else { return false };
+        let Some(activation) = self.waiters.head() else { return false };
         self.give_up(activation);
         activation.end_wait(Err(Error::PeerDied));
         true

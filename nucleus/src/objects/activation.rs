@@ -4,7 +4,7 @@
 //! `callee` is the next one up and `caller` leads back. How its registers are kept says `frame`.
 
 use super::arch::{FpuState, Registers};
-use super::{Domain, Mapping, Semaphore, Thread};
+use super::{Domain, Mapping, Queue, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use abi::Error;
 use core::cell::Cell;
@@ -54,6 +54,8 @@ pub enum Wait {
     Pool = 2,
     /// The orphan thread of the domain `waits_on`.
     Orphans = 3,
+    /// Nothing any more: an activation of the domain `waits_on` became free, and it makes its call again.
+    Called = 4,
 }
 
 /// See the module.
@@ -75,7 +77,7 @@ pub struct Activation {
     pub receive: Cell<u32>,
     /// While it waits: the number of the thread to which it lent its priority; 0 = none.
     pub raised: Cell<u16>,
-    /// While it waits: the priority that it lends; for the orphan thread of its domain: the one with which it waits.
+    /// While it waits: the priority with which it does, and which it lends.
     pub amount: Cell<u8>,
     /// The priority that its chain has because of it, at least: by the ceiling of the portal that led here, or, at the bottom of
     /// an orphan, that of the thread from which it was cut off.
@@ -94,6 +96,8 @@ pub struct Activation {
     pub next: Cell<Link<Activation>>,
     /// Previous in a queue of waiters.
     pub previous: Cell<Link<Activation>>,
+    /// In a queue of waiters: those behind it that wait with the same priority.
+    pub behind: Queue,
     /// Who called.
     pub caller: Cell<Link<Activation>>,
     /// Whose chain this is in; nothing for an orphan that waits for its domain's orphan thread.
@@ -196,7 +200,7 @@ impl Ref<Activation> {
     }
     /// The domain whose pool or orphan thread it waits for.
     pub fn awaited_domain(self) -> Ref<Domain> {
-        // SAFETY: `wait` is `Pool` or `Orphans`; the domain lets its waiters go before it goes.
+        // SAFETY: `wait` is `Pool`, `Called` or `Orphans`; the domain lets its waiters go before it goes.
         unsafe { Ref::new(self.waits_on.get() as *mut Domain) }
     }
     /// The semaphore it waits on.

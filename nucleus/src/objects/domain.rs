@@ -1,6 +1,6 @@
 //! Domains: an address space, a portal table, a pool of activations, an account. How they are made and go is in `control`.
 
-use super::{Account, Activation, Entry, Mapping, Queue, Semaphore, Thread};
+use super::{Account, Activation, Entry, Mapping, Queue, Ranked, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use core::cell::Cell;
 
@@ -73,16 +73,16 @@ pub struct Domain {
     pub free_hint: Cell<u32>,
     /// Removal: table entries below this are empty, or kernel operations, which need none.
     pub removal_cursor: Cell<u32>,
-    /// Callers that wait for one.
-    pub waiters: Queue,
+    /// Callers that wait for an activation.
+    pub waiters: Ranked,
+    /// Callers that waited, and make their call again.
+    pub called: Queue,
     /// Who pays.
     pub account: Ref<Account>,
     /// Of the first pages of the table, as the direct map has them: the address minus the offset in the table.
     pub near_pages: [Cell<usize>; NEAR_PAGES],
     /// Its number, unique since boot.
     pub number: u64,
-    /// A bit for each shape of which it has, or had, services.
-    pub shapes: Cell<u32>,
     /// For people.
     pub name: [u8; 16],
     /// A bit for each CPU on which its threads may run.
@@ -101,6 +101,8 @@ pub struct Domain {
     pub thread_count: Cell<u32>,
     /// Activations to which a priority is lent.
     pub lent: Cell<u32>,
+    /// A bit for each shape of which it has, or had, services.
+    pub shapes: Cell<u32>,
     /// An activation that was freed, kept for the next.
     pub spare: Cell<Link<Activation>>,
     /// Message areas in use, one bit each.
@@ -150,10 +152,10 @@ impl Ref<Domain> {
     pub fn pair(self) -> u32 {
         self.as_caller.get() as u32
     }
-    /// Callers wait for an activation, or do so no more.
+    /// Callers wait for an activation, or do so no more. Those that make their call again find that one noted, too.
     #[inline(never)]
     pub fn note_waiters(self) {
-        self.set_slow(SLOW_WAITED, self.waiters.head.get().is_some());
+        self.set_slow(SLOW_WAITED, self.waiters.head().or(self.called.head.get()).is_some());
     }
     /// Whether nothing runs here any more.
     pub fn is_dead(self) -> bool {

@@ -29,7 +29,7 @@ pub use mapping::Mapping;
 pub use numbers::Numbers;
 pub use outcome::{Interrupt, Outcome, Rate, Reply, STEPS, Stop, Trap};
 pub use page::{FRAME, Frame, Memory, Own, PageEntry, RAM_END, RECORD_BYTES, Table, WINDOW_BYTES, index};
-pub use queue::Queue;
+pub use queue::{Queue, Ranked};
 pub use seat::Seat;
 pub use semaphore::Semaphore;
 pub use thread::{Runs, Thread, is_seat};

@@ -1,6 +1,6 @@
 //! Counting semaphores.
 
-use super::Queue;
+use super::Ranked;
 use core::cell::Cell;
 use parallel::tokens::Tokens;
 
@@ -10,7 +10,7 @@ pub struct Semaphore {
     /// Tokens, or minus the number of waiters.
     pub count: Tokens,
     /// Who waits.
-    pub waiters: Queue,
+    pub waiters: Ranked,
     /// How many.
     pub waiting: Cell<u32>,
     /// Uses by the nucleus itself (interrupt lines, death notices).

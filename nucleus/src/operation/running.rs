@@ -76,7 +76,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
         0 => 0,
         wanted => cpu::check_mask(held, wanted, thread.home.cpus.get())?,
     };
-    let old = thread.own_priority.get() as u64;
+    let old = thread.own_priority.get();
     let (priority, slice) = check_schedule(operands.word(1), [thread.home, operands.own()])?;
     thread.own_priority.set(priority);
     thread.slice.set(slice);
@@ -95,14 +95,10 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
         }
         _ => {}
     }
-    if thread.runs.get() == Runs::Running && ((thread.own_priority.get() as u64) < old || !may_stay) {
-        // Others may precede it now.
-        home.preempt.set(true);
-        if home != cpu::this(held) {
-            cpu::kick(home);
-        }
+    if thread.runs.get() == Runs::Running && !may_stay {
+        ready::interrupt(home);
     }
-    Ok(old)
+    Ok(old.into())
 }
 
 pub fn thread_ex_regs(operands: &Operands) -> Outcome {
@@ -125,8 +121,8 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     }
     let old = bottom.registers.pc.get();
     bottom.forget_progress();
+    chain::stop_waiting(bottom);
     if thread.runs.get() == Runs::Blocked {
-        chain::stop_waiting(bottom);
         if bottom.frame.get() != Saved::Full {
             bottom.set_result(Err(Error::Cancelled));
         }

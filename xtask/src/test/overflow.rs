@@ -45,38 +45,45 @@ fn overflow(depth: u64) -> u64 {
 pub fn check(project: &Project, report: &mut Report) {
     report.run(&cases::on(project.isa, NAME), || {
         install::emulator(project.isa)?;
-        let copy = changed(project, FILE, FIND, REPLACE, FUNCTION)?;
+        let copy = copy::tree(project)?;
+        change(&copy, FILE, FIND, REPLACE, FUNCTION)?;
         boot(&image::nucleus_only(&copy, Checks::On)?, judge)
     });
 }
 
 /// Runs the other test.
 pub fn check_nmi(project: &Project, report: &mut Report) {
-    const FILE: &str = "nucleus/src/arch/x86_64/entry.s";
-    const INT_BYTES: u64 = 2;
-    const ENTRY: &str = "system_call_entry:\n    swapgs\n";
     report.run(NMI, || {
         install::emulator(project.isa)?;
-        let copy = changed(project, FILE, ENTRY, "system_call_entry:\n    int 2\n    swapgs\n", "")?;
-        let system = System::read(&copy, Path::new("systems/minimal.toml"))?;
-        let image = image::make(&copy, &system, Checks::On, Size::of(USUAL_MEMORY, 1)?, None)?;
-        boot(&image, |output| {
-            let entry = elf::addresses(&read(&image.elf)?, "system_call_entry")?;
-            let place = entry.first().context("no entry of system calls")? + INT_BYTES;
-            ensure!(output.contains(&format!("nucleus: trap 2, code 0x0, pc {place:#x}, ")), "its place is not told");
-            Ok(())
-        })
+        nmi(&copy::tree(project)?)?
     });
 }
 
-/// A copy of the tree with one change of a file, and more at its end.
-fn changed(project: &Project, file: &str, find: &str, replace: &str, more: &str) -> Result<Project> {
-    let copy = copy::tree(project)?;
+/// What the other test finds in a copy of the tree; the outer error is one of the copy.
+pub fn nmi(copy: &Project) -> Result<Result<()>> {
+    const FILE: &str = "nucleus/src/arch/x86_64/entry.s";
+    const INT_BYTES: u64 = 2;
+    const ENTRY: &str = "system_call_entry:\n    swapgs\n";
+    let original = change(copy, FILE, ENTRY, "system_call_entry:\n    int 2\n    swapgs\n", "")?;
+    let system = System::read(copy, Path::new("systems/minimal.toml"))?;
+    let image = image::make(copy, &system, Checks::On, Size::of(USUAL_MEMORY, 1)?, None);
+    write(&copy.root.join(FILE), original.as_bytes())?;
+    let image = image?;
+    Ok(boot(&image, |output| {
+        let entry = elf::addresses(&read(&image.elf)?, "system_call_entry")?;
+        let place = entry.first().context("no entry of system calls")? + INT_BYTES;
+        ensure!(output.contains(&format!("nucleus: trap 2, code 0x0, pc {place:#x}, ")), "its place is not told");
+        Ok(())
+    }))
+}
+
+/// Changes a file of a copy of the tree, and adds more at its end; gives what stood there.
+fn change(copy: &Project, file: &str, find: &str, replace: &str, more: &str) -> Result<String> {
     let path = copy.root.join(file);
     let text = read_text(&path)?;
     ensure!(text.matches(find).count() == 1, "{file} has changed: this test must follow it");
     write(&path, (text.replace(find, replace) + more).as_bytes())?;
-    Ok(copy)
+    Ok(text)
 }
 
 /// Boots what panics, and has what it printed judged.

@@ -1,6 +1,6 @@
 //! Against a list that is searched.
 
-use super::{Linked, Queue};
+use super::{Linked, Queue, Ranked, Ranks};
 use crate::STEPS;
 use core::cell::Cell;
 use proptest::prelude::*;
@@ -8,12 +8,27 @@ use std::boxed::Box;
 use std::collections::VecDeque;
 use std::vec::Vec;
 
-#[derive(Default)]
 struct Item {
     number: usize,
     rank: usize,
     next: Cell<Option<&'static Item>>,
     previous: Cell<Option<&'static Item>>,
+    behind: Queue<&'static Item>,
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Ranks for &'static Item {
+    fn rank(&self) -> u8 {
+        self.rank as u8
+    }
+    fn behind(&self) -> &Queue<Self> {
+        &self.behind
+    }
 }
 
 impl Linked for &'static Item {
@@ -29,7 +44,9 @@ const ITEMS: usize = 12;
 
 /// Three ranks of four.
 fn items() -> &'static [Item] {
-    Box::leak((0..ITEMS).map(|number| Item { number, rank: number % 3, ..Item::default() }).collect())
+    let item =
+        |number| Item { number, rank: number % 3, next: Cell::new(None), previous: Cell::new(None), behind: empty() };
+    Box::leak((0..ITEMS).map(item).collect())
 }
 
 fn empty() -> Queue<&'static Item> {
@@ -98,6 +115,52 @@ proptest! {
             // Nothing is left of what is in no queue any more.
             for item in items.iter().filter(|item| !model.contains(&item.number)) {
                 prop_assert!(item.next.get().or(item.previous.get()).is_none());
+            }
+        }
+    }
+}
+
+/// A ranked queue from its head.
+fn listed_by_rank(queue: &Ranked<&'static Item>) -> Vec<usize> {
+    let firsts = listed(&queue.firsts);
+    let mut all = Vec::new();
+    let mut next = queue.head();
+    while let Some(first) = next {
+        all.push(first.number);
+        all.extend(listed(&first.behind));
+        next = first.next.get();
+    }
+    let ranks: Vec<_> = firsts.iter().map(|number| number % 3).collect();
+    assert!(ranks.is_sorted_by(|one, next| one > next), "two of a rank");
+    all
+}
+
+proptest! {
+    #[test]
+    fn a_ranked_queue_is_a_sorted_list(steps in prop::collection::vec(step(), 0..STEPS)) {
+        let items = items();
+        let queue = Ranked { firsts: empty() };
+        let mut model: Vec<usize> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Append(number) | Step::Insert(number) if !model.contains(&number) => {
+                    queue.append(&items[number]);
+                    let place = model.iter().position(|other| items[*other].rank < items[number].rank);
+                    model.insert(place.unwrap_or(model.len()), number);
+                }
+                Step::Take if model.is_empty() => prop_assert!(queue.take().is_none()),
+                Step::Take => prop_assert_eq!(queue.take().map(|item| item.number), Some(model.remove(0))),
+                Step::Remove(number) if model.contains(&number) => {
+                    queue.remove(&items[number]);
+                    model.retain(|other| *other != number);
+                }
+                Step::Append(_) | Step::Insert(_) | Step::Remove(_) => {}
+            }
+            prop_assert_eq!(queue.head().map(|item| item.number), model.first().copied());
+            prop_assert_eq!(listed_by_rank(&queue), model.clone());
+            // Nothing is left of what is in no queue any more.
+            for item in items.iter().filter(|item| !model.contains(&item.number)) {
+                prop_assert!(item.next.get().or(item.previous.get()).or(item.behind.head.get()).is_none());
             }
         }
     }
