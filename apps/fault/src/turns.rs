@@ -77,7 +77,9 @@ fn start(priority: u8, work: fn(usize)) -> Result<Thread, String> {
 }
 
 fn spin(_: usize) {
-    while !STOPS.load(Ordering::SeqCst) {}
+    while !STOPS.load(Ordering::SeqCst) {
+        core::hint::spin_loop();
+    }
 }
 
 /// What all need; gives what goes with the end.
