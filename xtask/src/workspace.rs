@@ -90,6 +90,11 @@ impl Workspace {
         self.packages.iter().filter(|package| self.is_host(package))
     }
 
+    /// Crates that have tests for this computer: those that run on it, and the runtime, parts of which do.
+    pub fn tested(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| self.is_host(package) || package.name == "runtime")
+    }
+
     /// Names of the crates that the nucleus is made of, and that run on this computer, too.
     pub fn of_nucleus(&self) -> impl Iterator<Item = &str> {
         let nucleus = self.packages.iter().find(|package| package.name == "nucleus");

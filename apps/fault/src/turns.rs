@@ -1,22 +1,26 @@
 //! Waiting for what there is one of, behind those that wait for it with a lower priority, or wait no more. Others keep the CPU from
 //! those: whoever is first in a queue may never run.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use interface::Words;
 use interface::{Reply, Request};
-use runtime::abi::{Control, Error, NEVER};
+use runtime::abi::rights::MAP_READ;
+use runtime::abi::{Control, Error, NEVER, PAGE_BYTES};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
-use runtime::server::{self, Serve};
+use runtime::server::{self, Serve, ServeWord};
 use runtime::sync::Mutex;
 use runtime::thread::{self, Thread};
 use runtime::{Entry, message, table};
 
+use crate::arch;
 use crate::child::{self, Child};
 use crate::crime::Crime;
 
-/// All of them.
+/// All of them. Each is one for a process of its own.
 pub const ALL: &[Crime] = &[
     Crime::tried("turn-call", "a call behind one of the lowest priority, while another thread spins", call_behind),
     Crime::tried(
@@ -24,7 +28,10 @@ pub const ALL: &[Crime] = &[
         "a lock behind one that waits with the lowest priority, while another thread spins",
         lock_behind,
     ),
+    Crime::tried("turn-again", "a lock that others take again as soon as they let go of it", lock_again),
     Crime::tried("turn-dead", "a call behind one whose domain ends before it is made again", dead_before),
+    Crime::tried("turn-gone", "a call behind one whose portal is gone before it is made again", gone_before),
+    Crime::tried("turn-fault", "a call behind one whose page is there before it faults again", there_before),
 ];
 
 const MILLISECOND: u64 = 1_000_000;
@@ -132,26 +139,125 @@ fn lock_behind() -> Result<String, String> {
     behind(lock)
 }
 
+/// Holds the lock nearly all the time.
+fn lock_always(_: usize) {
+    while !STOPS.load(Ordering::SeqCst) {
+        let _held = LOCK.lock();
+        let until = op::clock() + MILLISECOND / 5;
+        while op::clock() < until {}
+    }
+}
+
+/// Of those that have the lock at the end of their slices, each time.
+fn lock_again() -> Result<String, String> {
+    const TIMES: usize = 10;
+    /// Slices are 1 ms.
+    const SOON: u64 = 20 * MILLISECOND;
+    let _kept = prepare()?;
+    let others = [start(16, lock_always)?, start(16, lock_always)?];
+    let mut longest = 0;
+    for _ in 0..TIMES {
+        let begun = op::clock();
+        drop(LOCK.lock());
+        longest = longest.max(op::clock() - begun);
+        thread::sleep(MILLISECOND).map_err(text)?;
+    }
+    STOPS.store(true, Ordering::SeqCst);
+    others.into_iter().for_each(Thread::join);
+    if longest < SOON {
+        Ok("each time within some slices".to_string())
+    } else {
+        Err(format!("after {} us", longest / 1000))
+    }
+}
+
+/// The second in the queue calls, when the first was woken. Gives what has to be kept until then.
+fn second() -> Result<[Thread; 2], String> {
+    let second = start(4, |word| {
+        call(word);
+        DONE.store(true, Ordering::SeqCst);
+    })?;
+    // The first is of priority 8.
+    let spins = start(9, spin)?;
+    Ok([second, spins])
+}
+
+/// The first goes on, and does not call.
+fn has_its_turn([second, spins]: [Thread; 2]) -> Result<String, String> {
+    STOPS.store(true, Ordering::SeqCst);
+    spins.join();
+    let_on(|| DONE.load(Ordering::SeqCst))?;
+    second.join();
+    Ok("the second has its turn".to_string())
+}
+
 /// The first in the queue is woken, cannot run, and ends.
 fn dead_before() -> Result<String, String> {
     let [_gate, service, _portal] = prepare()?;
     let victim = Child::new().map_err(text)?;
     let portal = op::portal_new(victim.entry(), service.entry(), 0, Entry::OWN, 0).map_err(text)?;
     let holder = start(10, call)?;
-    // Of priority 8.
     let _first = child::calls_in(victim.entry(), portal.0 as u64, [0; 6]).map_err(text)?;
     thread::sleep(MILLISECOND).map_err(text)?;
-    let second = start(4, |word| {
-        call(word);
-        DONE.store(true, Ordering::SeqCst);
-    })?;
-    let spins = start(9, spin)?;
+    let second = second()?;
     let_on(|| true)?;
     holder.join();
     op::domain_kill(victim.entry(), 1).map_err(text)?;
-    STOPS.store(true, Ordering::SeqCst);
-    spins.join();
-    let_on(|| DONE.load(Ordering::SeqCst))?;
-    second.join();
-    Ok("the second has its turn".to_string())
+    has_its_turn(second)
+}
+
+/// The first in the queue is woken, and finds no portal.
+fn gone_before() -> Result<String, String> {
+    static OTHER: AtomicUsize = AtomicUsize::new(0);
+    let [_gate, service, _portal] = prepare()?;
+    let other = table::allocate().map_err(text)?;
+    op::portal_new(Entry::OWN, service.entry(), 0, other, 0).map_err(text)?;
+    OTHER.store(other.0, Ordering::SeqCst);
+    let holder = start(10, call)?;
+    let first = start(8, |_| {
+        let outcome = message::call(Entry(OTHER.load(Ordering::SeqCst)), [0; 5], Control(0));
+        INSIDE.fetch_add(if outcome == Err(Error::Empty) { 100 } else { 0 }, Ordering::SeqCst);
+    })?;
+    let second = second()?;
+    let_on(|| true)?;
+    holder.join();
+    drop(Owned::new(other));
+    let told = has_its_turn(second)?;
+    first.join();
+    if INSIDE.load(Ordering::SeqCst) == 102 { Ok(told) } else { Err("the first called".to_string()) }
+}
+
+/// A page fault, at an address that the badge names; the page is there from now on.
+struct Pager;
+
+impl ServeWord for Pager {
+    fn serve(victim: u64, [address, ..]: Words) -> u64 {
+        wait_inside();
+        // SAFETY: a page that is only read.
+        let mapped = unsafe { op::map(Entry(victim as usize), PAGE.0.as_ptr() as u64, address, 0, MAP_READ) };
+        u64::from(mapped.is_err())
+    }
+}
+
+/// What the children read.
+#[repr(C, align(4096))]
+struct Page([u64; PAGE_BYTES / 8]);
+static PAGE: Page = Page([7; PAGE_BYTES / 8]);
+
+/// Two threads fault at the same address. The second is woken when the page is there, and faults no more.
+fn there_before() -> Result<String, String> {
+    const ADDRESS: u64 = 1 << 40;
+    let [_gate, _service, _portal] = prepare()?;
+    let pager = Owned::new(server::word_service::<Pager>().map_err(text)?);
+    let mut victim = Child::new().map_err(text)?;
+    victim.pages_by(pager.entry(), victim.entry().0 as u64, ADDRESS, ADDRESS + PAGE_BYTES as u64).map_err(text)?;
+    victim.reads(ADDRESS).map_err(text)?;
+    thread::sleep(MILLISECOND).map_err(text)?;
+    // It goes on before the other one does, whose end is that of their domain.
+    let first = child::start_in(victim.entry(), arch::read, &[ADDRESS]).map_err(text)?;
+    op::thread_schedule(first.entry(), Schedule { priority: 12, slice: 1_000 }).map_err(text)?;
+    thread::sleep(MILLISECOND).map_err(text)?;
+    let second = second()?;
+    let_on(|| true)?;
+    has_its_turn(second)
 }

@@ -33,7 +33,6 @@ extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
         }
         Err(error) => error,
     };
-    chain::end_called(caller, None);
     trace::refused(caller, entry, refused);
     caller.set_result(Err(refused));
     caller.registers.set_control(0);
@@ -72,7 +71,6 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     if caller.frame.get() != Saved::Full {
         caller.repeat_system_call();
     }
-    chain::end_called(caller, Some(callee));
     if let Some(thread) = caller.thread.get() {
         caller.amount.set(thread.priority.get());
     }
@@ -90,6 +88,10 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     }
     deadline::set(caller, deadline);
     lending::begin_at_pool(caller, callee);
+    if caller.wait.get() == Wait::Called {
+        // What it lent let somebody else have a turn, who was to call again and did not: this one does.
+        caller.leave()
+    }
     dispatch::block_current(held)
 }
 
@@ -151,7 +153,6 @@ fn call(
         0
     };
     trace::call(caller, entry, words[0], frame == Saved::Full);
-    chain::end_called(caller, Some(callee));
     callee.share().pool.set(activation.next.get());
     caller.domain.share().crossings.update(|value| value + 1);
     caller.frame.set(frame);

@@ -12,7 +12,7 @@ use super::{deadline, priorities, ready};
 use crate::arch::memory;
 use crate::cpus::{counters, cpu, timer};
 use crate::objects::{Activation, Domain, Runs, Saved, State, Thread, Wait};
-use crate::pointer::{Link, Ref};
+use crate::pointer::{Held, Link, Ref, look};
 use crate::report::trace;
 use abi::Error;
 use abi::info::status;
@@ -77,24 +77,40 @@ pub fn wake_waiter(domain: Ref<Domain>) -> bool {
     true
 }
 
-/// An activation that was to call again does so, or never will: then the next one that waits does. `callee` is whom it calls.
+/// An activation that was to call again does not, before it went on: the next one that waits does.
 #[inline(always)]
-pub fn end_called(activation: Ref<Activation>, callee: Link<Domain>) {
+pub fn end_called(activation: Ref<Activation>) {
     if activation.wait.get() == Wait::Called {
-        leave_called(activation, callee);
+        let domain = leave_called(activation);
+        wake_waiter(domain);
     }
 }
 
+/// An activation that was to call again goes on. Its CPU remembers whom it was to call until it stops or makes a call: see [`called_or_not`].
 #[cold]
 #[inline(never)]
-fn leave_called(activation: Ref<Activation>, callee: Link<Domain>) {
+pub fn go_on_called(activation: Ref<Activation>) {
+    let cpu = cpu::this(activation.held());
+    cpu.again.set(Some(leave_called(activation)));
+    cpu.special.set(1);
+}
+
+/// What went on here to call again has done so, or something else: if an activation is still free, the next one that waits is to call.
+pub fn called_or_not(held: Held) {
+    if let Some(domain) = cpu::this(held).again.take()
+        && domain.shares().any(|share| look(&share.pool).is_some())
+    {
+        wake_waiter(domain);
+    }
+}
+
+#[inline(never)]
+fn leave_called(activation: Ref<Activation>) -> Ref<Domain> {
     let domain = activation.awaited_domain();
     domain.called.remove(activation);
     activation.wait.set(Wait::No);
     domain.note_waiters();
-    if callee != Some(domain) {
-        wake_waiter(domain);
-    }
+    domain
 }
 
 /// What waits for a semaphore or an activation does so with this priority at least.
@@ -131,12 +147,15 @@ pub fn fail_call(caller: Ref<Activation>, error: Error) {
 }
 
 pub fn take_off_orphan(thread: Ref<Thread>, last: Ref<Activation>) {
+    let before = thread.priority.get();
     last.thread.set(None);
     release(last);
     trace::cut(thread, None);
     thread.top.set(None);
     thread.bottom.set(None);
-    adopt_next(thread);
+    if adopt_next(thread) {
+        ready::rank_again(thread, before);
+    }
 }
 
 /// The orphan thread, which has no chain, takes the next one of its domain's queue.
@@ -179,7 +198,7 @@ pub fn leave_waiting(thread: Ref<Thread>) {
 /// that has its turn now.
 pub fn take_turns(thread: Ref<Thread>) {
     if let Some(top) = thread.top.get() {
-        end_called(top, None);
+        end_called(top);
     }
     let next = thread.home.orphans.head.get().filter(|next| next.amount.get() >= thread.priority.get());
     if let (Some(top), true) = (thread.top.get(), next.is_some()) {
@@ -272,7 +291,8 @@ pub fn split_above(lower: Ref<Activation>) {
     while let (State::Calling, Some(callee)) = (top.state.get(), top.callee.get()) {
         top = callee;
     }
-    if matches!(top.wait.get(), Wait::Orphans | Wait::Called) {
+    end_called(top);
+    if top.wait.get() == Wait::Orphans {
         stop_waiting(top);
     }
     let waiting = top.wait.get() != Wait::No;
@@ -346,6 +366,7 @@ pub fn cut_out(activation: Ref<Activation>) {
         if let Some(thread) = thread {
             trace::cut(thread, Some(caller));
             thread.top.set(Some(caller));
+            priorities::settle(thread);
             look_anew(thread);
         }
         resume(caller);
@@ -386,10 +407,14 @@ pub fn stop_waiting(activation: Ref<Activation>) {
                 priorities::end(activation);
             }
         }
-        Wait::Pool => {
+        Wait::Pool | Wait::Called => {
             let domain = activation.awaited_domain();
-            domain.waiters.remove(activation);
-            domain.note_waiters();
+            if activation.wait.get() == Wait::Called {
+                end_called(activation);
+            } else {
+                domain.waiters.remove(activation);
+                domain.note_waiters();
+            }
             if activation.frame.get() == Saved::Words {
                 // The call is not made again.
                 activation.registers.pc.update(|pc| pc + memory::SYSTEM_CALL_BYTES);
@@ -399,7 +424,6 @@ pub fn stop_waiting(activation: Ref<Activation>) {
             let domain = activation.awaited_domain();
             domain.orphans.remove(activation);
         }
-        Wait::Called => leave_called(activation, None),
         Wait::No => {}
     }
     activation.wait.set(Wait::No);

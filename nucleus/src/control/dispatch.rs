@@ -6,7 +6,7 @@ use super::{deadline, fault, numbers};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
 use crate::memory::{frames, shapes};
-use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, Saved, Seat, Thread, is_seat};
+use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, Saved, Seat, Thread, Wait, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::trace;
 use abi::Error;
@@ -210,7 +210,8 @@ fn run_orphan(thread: Ref<Thread>) -> ! {
 #[inline(never)]
 pub fn resume_or_give_way(thread: Ref<Thread>) -> ! {
     let held = thread.held();
-    if cpu::this(held).preempt.get() {
+    // An orphan thread without an orphan stops anyway.
+    if cpu::this(held).preempt.get() && thread.top.get().is_some() {
         give_way(held, Event::Preempted)
     }
     resume_top(thread)
@@ -242,7 +243,7 @@ fn unwind(thread: Ref<Thread>) -> ! {
             top.leave()
         }
         steps -= 1;
-        chain::end_called(top, None);
+        chain::end_called(top);
         match top.caller.get() {
             Some(caller) => {
                 unlink_top(thread, top, caller);
@@ -444,6 +445,7 @@ impl Ref<Activation> {
     /// Makes this activation, whose thread is the running one, the running activation of the CPU.
     pub fn make_current(self) {
         if self.is_special() {
+            chain::called_or_not(self.held());
             special::load(self);
         }
         self.make_current_plainly();
@@ -467,6 +469,9 @@ impl Ref<Activation> {
     #[inline(always)]
     pub fn leave(self) -> ! {
         let held = self.held();
+        if self.wait.get() == Wait::Called {
+            chain::go_on_called(self);
+        }
         translations::check_before_leaving(held);
         // SAFETY: the frame says which registers were saved; all were user's or checked.
         unsafe {

@@ -119,6 +119,9 @@ pub fn free(domain: Ref<Domain>) {
     if let Some(semaphore) = domain.death_semaphore.get() {
         semaphore.drop_hold();
     }
+    for cpu in cpu::all(held).filter(|cpu| cpu.again.get() == Some(domain)) {
+        cpu.again.set(None);
+    }
     thread::free_first(domain);
     shapes::disown(domain);
     space::free_root(domain);

@@ -118,7 +118,7 @@ impl Ref<Domain> {
             return false;
         }
         if let Some(caller) = self.called.head.get() {
-            chain::end_called(caller, Some(self));
+            chain::end_called(caller);
             return false;
         }
         if let Some(spare) = self.spare.take() {

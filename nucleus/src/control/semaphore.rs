@@ -73,7 +73,8 @@ extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
             precedes |= semaphore.settle();
         }
     }
-    if precedes {
+    let cpu = cpu::this(held);
+    if precedes || cpu.preempt.get() && !cpu.thread.get().is_some_and(is_seat) {
         dispatch::precede_from_operation(held);
     }
     Ok(0).into()

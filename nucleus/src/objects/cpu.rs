@@ -60,12 +60,14 @@ pub struct Cpu {
     pub kicked: Cell<bool>,
     /// The loaded floating-point registers are those of an activation that is gone.
     pub fpu_is_stale: Cell<bool>,
-    /// Not zero: `pointer`, `fpu` or `fpu_is_stale` is.
+    /// Not zero: `pointer`, `fpu`, `fpu_is_stale` or `again` is.
     pub special: Cell<u8>,
     /// The loaded thread pointer.
     pub pointer: Cell<u64>,
     /// Whose floating-point registers are loaded.
     pub fpu: Cell<Link<Activation>>,
+    /// Whom the activation that goes on here was woken to call again.
+    pub again: Cell<Link<Domain>>,
     /// Its scheduler.
     pub seat: Cell<Option<Seat>>,
     /// The number of the thread from which on its scheduler is still to get those that are ready; 0 = it has them all.
@@ -173,6 +175,7 @@ impl Cpu {
             special: Cell::new(0),
             pointer: Cell::new(0),
             fpu: Cell::new(None),
+            again: Cell::new(None),
             seat: Cell::new(None),
             hands_over: Cell::new(0),
             ring: Cell::new(core::ptr::null_mut()),

@@ -5,7 +5,7 @@ use super::operands::Operands;
 use crate::arch::memory;
 use crate::control::{activation, call, chain, death, dispatch, priorities, ready};
 use crate::cpus::{cpu, special, timer};
-use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Thread, is_seat};
+use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::report::trace;
@@ -121,15 +121,13 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     }
     let old = bottom.registers.pc.get();
     bottom.forget_progress();
+    // A caller that is to call again, too, does not.
+    let waited = bottom.wait.get() != Wait::No;
     chain::stop_waiting(bottom);
-    if thread.runs.get() == Runs::Blocked {
-        if bottom.frame.get() != Saved::Full {
-            bottom.set_result(Err(Error::Cancelled));
-        }
-        ready::make_ready(thread);
-    } else if was_calling && bottom.frame.get() != Saved::Full {
+    if (waited || was_calling || thread.runs.get() == Runs::Blocked) && bottom.frame.get() != Saved::Full {
         bottom.set_result(Err(Error::Cancelled));
     }
+    ready::make_ready(thread);
     if pc != NEVER {
         bottom.registers.pc.set(pc);
     }

@@ -27,6 +27,8 @@ pub trait Kernel {
     fn v(semaphore: u32);
     /// The running activation's own semaphore, for waits of its own.
     fn own() -> Result<u32, Error>;
+    /// V on the own semaphore of an activation that waits there.
+    fn v_own(activation: u32);
     /// Lets others run.
     fn relax();
 }
@@ -70,6 +72,9 @@ impl Kernel for Nucleus {
             }
             semaphore => Ok(semaphore),
         }
+    }
+    fn v_own(activation: u32) {
+        Self::v(OWN[activation as usize].load(Ordering::Relaxed));
     }
     fn relax() {
         op::yield_now();

@@ -3,29 +3,38 @@
 //! The word is 0 when free, else the owner's activation number plus one, with [`CONTENDED`] set once
 //! somebody waits. The semaphore exists from the first contention on. A surplus V only makes a waiter
 //! look again, so counts never have to be exact.
+//!
+//! Who is woken may find that another was faster. Then it claims the mutex: whoever frees it hands it over to that one. So those that
+//! take it again and again keep nobody waiting.
 
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::{Kernel, Nucleus};
 
 /// Somebody waits, or may.
 const CONTENDED: u32 = 1 << 31;
+/// Somebody claims it: `next`.
+const CLAIMED: u32 = 1 << 30;
+/// The rest of the word.
+const OWNER: u32 = CLAIMED - 1;
 
 /// The lock without the data.
 pub struct RawMutex<K: Kernel = Nucleus> {
     word: AtomicU32,
     semaphore: AtomicU32,
+    /// Activation number plus one of who claims it; 0 = nobody.
+    next: AtomicU32,
     kernel: PhantomData<fn() -> K>,
 }
 
 impl<K: Kernel> RawMutex<K> {
     /// A free mutex.
     pub const fn new() -> Self {
-        Self { word: AtomicU32::new(0), semaphore: AtomicU32::new(0), kernel: PhantomData }
+        Self { word: AtomicU32::new(0), semaphore: AtomicU32::new(0), next: AtomicU32::new(0), kernel: PhantomData }
     }
 
     /// Waits until the mutex is ours. Panics if it is already: that would wait for ever.
@@ -48,7 +57,10 @@ impl<K: Kernel> RawMutex<K> {
         let mut waited = false;
         loop {
             let word = self.word.load(Ordering::Relaxed);
-            assert!(word & !CONTENDED != me, "mutex locked again by the activation that holds it");
+            assert!(word & OWNER != me, "mutex locked again by the activation that holds it");
+            if waited && word != 0 && self.claim(me) {
+                return;
+            }
             // Who waited leaves the mark: there may be others.
             let next = match (word, waited) {
                 (0, false) => me,
@@ -71,20 +83,62 @@ impl<K: Kernel> RawMutex<K> {
             }
             waited = true;
             // An error (the wait was cancelled) is a reason to look again, like a surplus V.
-            let _ = K::p_lending(semaphore, word & !CONTENDED);
+            let _ = K::p_lending(semaphore, word & OWNER);
+        }
+    }
+
+    /// Has the mutex handed over, and waits for that. False if somebody else claims it, or we have no semaphore of our own.
+    #[cold]
+    fn claim(&self, me: u32) -> bool {
+        let Ok(semaphore) = K::own() else { return false };
+        if self.next.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        if self.mark(me) {
+            self.next.store(0, Ordering::Release);
+            return true;
+        }
+        loop {
+            // Only what hands it over makes a V; an error is that the wait was cancelled.
+            if K::p_lending(semaphore, self.word.load(Ordering::Relaxed) & OWNER).is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Gives a free mutex to `next`; one that is not is marked as claimed. True if it was free.
+    fn mark(&self, next: u32) -> bool {
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            let marked = if word == 0 { next | CONTENDED } else { word | CONTENDED | CLAIMED };
+            if self.word.compare_exchange(word, marked, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return word == 0;
+            }
         }
     }
 
     /// Frees the mutex. Only its owner may.
     #[inline]
     pub fn unlock(&self) {
-        if self.word.swap(0, Ordering::Release) & CONTENDED != 0 {
-            self.wake();
+        let word = self.word.swap(0, Ordering::Release);
+        if word & CONTENDED != 0 {
+            self.wake(word);
         }
     }
 
     #[cold]
-    fn wake(&self) {
+    fn wake(&self, word: u32) {
+        if word & CLAIMED != 0 {
+            // Who set the mark said before who it is.
+            fence(Ordering::Acquire);
+            let next = self.next.load(Ordering::Relaxed);
+            // If another was faster just now, it hands over.
+            if self.mark(next) {
+                self.next.store(0, Ordering::Release);
+                K::v_own(next - 1);
+            }
+            return;
+        }
         // Who set the mark published the semaphore before.
         match self.semaphore.load(Ordering::Acquire) {
             0 => {}
@@ -111,7 +165,7 @@ impl<K: Kernel> RawMutex<K> {
 
     /// The activation that holds the mutex.
     pub fn owner(&self) -> Option<u32> {
-        (self.word.load(Ordering::Relaxed) & !CONTENDED).checked_sub(1)
+        (self.word.load(Ordering::Relaxed) & OWNER).checked_sub(1)
     }
 }
 

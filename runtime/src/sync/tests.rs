@@ -20,9 +20,11 @@ type Semaphore = Arc<(HostMutex<u32>, HostCondvar)>;
 static SEMAPHORES: HostMutex<Vec<Semaphore>> = HostMutex::new(Vec::new());
 static THREADS: AtomicU32 = AtomicU32::new(0);
 
+/// By thread: its own semaphore.
+static OWN: HostMutex<Vec<u32>> = HostMutex::new(Vec::new());
+
 std::thread_local! {
     static ME: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
-    static OWN: u32 = Host::make().unwrap();
 }
 
 fn origin() -> Instant {
@@ -71,7 +73,16 @@ impl Kernel for Host {
         semaphore.1.notify_one();
     }
     fn own() -> Result<u32, Error> {
-        Ok(OWN.with(|own| *own))
+        let me = Self::me() as usize;
+        let mut all = OWN.lock().unwrap();
+        while all.len() <= me {
+            all.push(Self::make()?);
+        }
+        Ok(all[me])
+    }
+    fn v_own(thread: u32) {
+        let semaphore = OWN.lock().unwrap()[thread as usize];
+        Self::v(semaphore);
     }
     fn relax() {
         thread::yield_now();

@@ -29,7 +29,7 @@ type Results = Vec<(String, bool)>;
 /// Runs the host tests, all or those whose names are given.
 pub fn run(project: &Project, workspace: &Workspace, soak: bool, only: &[&str], report: &mut Report) {
     let start = Instant::now();
-    let packages: Vec<&str> = workspace.host().map(|package| package.name.as_str()).collect();
+    let packages: Vec<&str> = workspace.tested().map(|package| package.name.as_str()).collect();
     let wanted = |package: &&str| only.is_empty() || only.iter().any(|name| in_package(name, package));
     let packages: Vec<&str> = packages.into_iter().filter(wanted).collect();
     let programs = match build(project, &packages) {

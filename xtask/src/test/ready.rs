@@ -13,9 +13,15 @@ use std::fs;
 use std::path::Path;
 
 /// Type and field that may hold a thread or a queue, and what it holds.
-const HOLDERS: [(&str, &str, &str); 15] = [
+const HOLDERS: [(&str, &str, &str); 17] = [
     ("Activation", "thread", "whose chain it is in"),
     ("Cpu", "thread", "the running one"),
+    ("Activation", "behind", "callers or waiters behind it that wait with the same priority: blocked"),
+    (
+        "Domain",
+        "called",
+        "callers that were woken to call again and have not run since; sched has them, none is chosen from here",
+    ),
     ("Domain", "orphan_thread", "the one that carries its orphans"),
     ("Domain", "orphans", "activations whose callers are gone, waiting for the thread that carries them"),
     ("Domain", "threads", "those that started in it, in no order that matters: for its end"),
@@ -86,7 +92,7 @@ fn sources(folder: &Path) -> Result<Vec<String>> {
 fn no_ready_list_in_the_nucleus() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../nucleus/src");
     // `Seat` holds the pseudo-thread of a scheduler; an array of this length may hold threads by number.
-    let words = ["Thread", "Queue", "Seat", "MAX_THREADS"];
+    let words = ["Thread", "Queue", "Ranked", "Seat", "MAX_THREADS"];
     let found: BTreeSet<_> = sources(&root)?.iter().flat_map(|source| holders(source, &words)).collect();
     let known: BTreeSet<_> = HOLDERS.iter().map(|(within, field, _)| (within.to_string(), field.to_string())).collect();
     let new: Vec<_> = found.difference(&known).collect();
@@ -101,7 +107,7 @@ fn holders_are_found() {
     let source = "pub struct A {\n    /// Thread\n    pub next: Link<Thread>,\n    number: u64,\n}\n\
                   struct B(Queue, u8);\nstatic READY: Nucleus<[Link<Thread>; 64]> = Nucleus::new();\n\
                   fn f(thread: Ref<Thread>) {\n    let x: Link<Thread> = None;\n}\n";
-    let found = holders(source, &["Thread", "Queue"]);
+    let found = holders(source, &["Thread", "Queue", "Ranked"]);
     let expected = [("", "READY"), ("A", "next"), ("B", "0")];
     assert_eq!(found, expected.map(|(within, field)| (within.to_string(), field.to_string())).into());
 }
