@@ -15,6 +15,7 @@ use runtime::server::{self, ServeWord};
 use runtime::stream::FILE_SYSTEM;
 use runtime::{Direct, Entry, message, op};
 use tool::inspect;
+use tool::random::Random;
 
 use crate::crime::Crime;
 
@@ -29,24 +30,6 @@ pub const ALL: &[Crime] = &[Crime::tried(
 const MESSAGES: usize = 2000;
 /// A method that no interface has.
 const NO_METHOD: u64 = 0xffff;
-
-/// Numbers from a seed: SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators").
-struct Random(u64);
-
-impl Random {
-    fn any(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-    fn below(&mut self, bound: u64) -> u64 {
-        self.any() % bound
-    }
-    fn one<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
-}
 
 /// A word of a message: mostly one at a bound of something.
 fn word(random: &mut Random) -> u64 {

@@ -4,7 +4,7 @@ use runtime::abi::{Control, Error, MESSAGE_WORDS, layout, op};
 use runtime::arch;
 
 use stress::histogram::{self, Histogram};
-use stress::random::Random;
+use tool::random::Random;
 
 /// First index of the things: what the runtime uses stands before.
 pub const FIRST: u64 = 192;

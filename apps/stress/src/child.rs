@@ -15,7 +15,7 @@ use runtime::entry::Entry;
 use runtime::op as operation;
 
 use stress::histogram::{self, Histogram};
-use stress::random::Random;
+use tool::random::Random;
 
 use crate::calls::{Child, FIRST, PAGE, THINGS};
 use crate::scenes::Stage;

@@ -5,4 +5,4 @@
 extern crate alloc;
 
 pub mod histogram;
-pub mod random;
+pub use tool::random;

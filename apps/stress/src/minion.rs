@@ -10,7 +10,7 @@ use runtime::arch;
 
 use crate::counts::COUNTS;
 use stress::histogram;
-use stress::random::Random;
+use tool::random::Random;
 
 /// Indices of a minion's table.
 pub const LINKS: [u64; 2] = [96, 97];

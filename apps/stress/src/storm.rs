@@ -18,7 +18,7 @@ use crate::calls::{Child, PAGE};
 use crate::counts::{COUNTS, Counts};
 use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, WINDOW, WINDOW_PAGES};
 use stress::histogram;
-use stress::random::Random;
+use tool::random::Random;
 
 /// Indices of our table from here on: behind those of scenes.
 const FIRST: u64 = crate::calls::FIRST + crate::calls::THINGS + 80;

@@ -9,6 +9,7 @@ extern crate alloc;
 
 pub mod files;
 pub use inspection as inspect;
+pub mod random;
 pub mod table;
 
 use alloc::string::String;

@@ -41,7 +41,7 @@ use runtime::{Entry, message};
 use tool::inspect::PROC;
 use tool::{Arguments, println};
 
-use crate::random::Random;
+use tool::random::Random;
 
 const MICROSECOND: u64 = 1_000;
 const MILLISECOND: u64 = 1_000_000;

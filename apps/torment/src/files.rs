@@ -14,7 +14,7 @@ use runtime::interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
 use runtime::stream::{FILE_SYSTEM, Path};
 
 use crate::again::{again, tell};
-use crate::random::Random;
+use tool::random::Random;
 
 const FOLDER: &str = "/tmp/torment";
 const RECORDS: &str = "/tmp/torment/records";

@@ -20,7 +20,7 @@ use tool::inspect::PROC;
 
 use crate::again::{again, tell};
 use crate::files::Files;
-use crate::random::Random;
+use tool::random::Random;
 
 /// Slice of a load's thread, in microseconds.
 const SLICE: u32 = 2_000;
@@ -103,7 +103,7 @@ impl Load {
 }
 
 fn files(load: &Load, mut random: Random) -> Result<(), String> {
-    let mut files = Files::new(Random(random.next()))?;
+    let mut files = Files::new(Random(random.any()))?;
     while go_on() {
         files.step()?;
         load.count();

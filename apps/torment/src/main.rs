@@ -17,7 +17,6 @@ mod files;
 mod load;
 mod log;
 mod only;
-mod random;
 
 use alloc::format;
 use alloc::string::String;
@@ -25,8 +24,8 @@ use alloc::string::String;
 use load::LOADS;
 use log::Log;
 use only::{LOOK, PATIENCE};
-use random::Random;
 use runtime::thread;
+use tool::random::Random;
 use tool::{Arguments, println};
 
 runtime::entry!(main);
@@ -82,7 +81,7 @@ fn torment(victim: &str, kills: u64, seed: u64) -> Result<(), String> {
     let mut log = Log::new(victim)?;
     log.skip()?;
     load::publish().map_err(|error| format!("publish: {error}"))?;
-    let threads = LOADS.each_ref().map(|load| load.start(random.next()));
+    let threads = LOADS.each_ref().map(|load| load.start(random.any()));
     let mut slowest = 0;
     let mut outcome = all_go_on("at first");
     for kill in 1..=kills {

@@ -10,7 +10,7 @@ use tool::inspect::{self, PROC};
 use tool::{Arguments, println};
 
 use crate::log::Log;
-use crate::random::Random;
+use tool::random::Random;
 
 /// Nanoseconds until everything must go on after a kill.
 pub const PATIENCE: u64 = 10_000_000_000;

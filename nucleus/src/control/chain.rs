@@ -63,14 +63,11 @@ pub fn wake_waiter(domain: Ref<Domain>) -> bool {
         waiter.wait.set(Wait::No);
         deadline::clear(waiter);
         resume(waiter);
-        let calls = waiter.wait.get() == Wait::No;
-        if calls {
+        domain.note_waiters();
+        if waiter.wait.get() == Wait::No {
             waiter.wait.set(Wait::Called);
             waiter.waits_on.set(domain.address());
             domain.called.append(waiter);
-        }
-        domain.note_waiters();
-        if calls {
             break;
         }
     }
@@ -109,7 +106,6 @@ fn leave_called(activation: Ref<Activation>) -> Ref<Domain> {
     let domain = activation.awaited_domain();
     domain.called.remove(activation);
     activation.wait.set(Wait::No);
-    domain.note_waiters();
     domain
 }
 

@@ -235,7 +235,7 @@ fn unwind(thread: Ref<Thread>) -> ! {
     let mut steps = STEPS / 2;
     while let Some(top) = thread.top.get() {
         let is_dead = top.domain.is_dead();
-        if is_dead && steps == 0 || cpu::this(held).preempt.get() {
+        if cpu::this(held).preempt.get() || is_dead && steps == 0 {
             give_way(held, Event::Preempted)
         }
         if !is_dead {

@@ -152,10 +152,10 @@ impl Ref<Domain> {
     pub fn pair(self) -> u32 {
         self.as_caller.get() as u32
     }
-    /// Callers wait for an activation, or do so no more. Those that make their call again find that one noted, too.
+    /// Callers wait for an activation, or do so no more.
     #[inline(never)]
     pub fn note_waiters(self) {
-        self.set_slow(SLOW_WAITED, self.waiters.head().or(self.called.head.get()).is_some());
+        self.set_slow(SLOW_WAITED, self.waiters.head().is_some());
     }
     /// Whether nothing runs here any more.
     pub fn is_dead(self) -> bool {
