@@ -105,6 +105,15 @@ impl<P: Ranks> Ranked<P> {
         }
         first
     }
+    /// As [`Self::append`], at once if nobody waits.
+    #[inline(always)]
+    pub fn append_soon(&self, item: P) {
+        if self.head().is_none() {
+            self.firsts.append(item);
+        } else {
+            self.append(item);
+        }
+    }
     /// Puts `item` behind those of its rank.
     #[inline(never)]
     pub fn append(&self, item: P) {
@@ -113,7 +122,16 @@ impl<P: Ranks> Ranked<P> {
             next => self.firsts.put_before(item, next),
         }
     }
+    /// As [`Self::take`], at once if it is the only one of its rank.
+    #[inline(always)]
+    pub fn take_soon(&self) -> Option<P> {
+        match self.head()?.behind().head.get() {
+            None => self.firsts.take(),
+            Some(_) => self.take(),
+        }
+    }
     /// Takes the first.
+    #[inline(never)]
     pub fn take(&self) -> Option<P> {
         let first = self.head()?;
         self.remove_first(first);

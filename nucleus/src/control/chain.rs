@@ -66,6 +66,7 @@ pub fn wake_waiter(domain: Ref<Domain>) -> bool {
         domain.note_waiters();
         if waiter.wait.get() == Wait::No {
             waiter.wait.set(Wait::Called);
+            waiter.frame.set(if waiter.frame.get() == Saved::Full { Saved::FullAgain } else { Saved::WordsAgain });
             waiter.waits_on.set(domain.address());
             domain.called.append(waiter);
             break;
@@ -86,10 +87,11 @@ pub fn end_called(activation: Ref<Activation>) {
 /// An activation that was to call again goes on. Its CPU remembers whom it was to call until it stops or makes a call: see [`called_or_not`].
 #[cold]
 #[inline(never)]
-pub fn go_on_called(activation: Ref<Activation>) {
+pub fn go_on_called(activation: Ref<Activation>) -> ! {
     let cpu = cpu::this(activation.held());
     cpu.again.set(Some(leave_called(activation)));
     cpu.special.set(1);
+    activation.leave()
 }
 
 /// What went on here to call again has done so, or something else: if an activation is still free, the next one that waits is to call.
@@ -106,6 +108,7 @@ fn leave_called(activation: Ref<Activation>) -> Ref<Domain> {
     let domain = activation.awaited_domain();
     domain.called.remove(activation);
     activation.wait.set(Wait::No);
+    activation.frame.set(if activation.frame.get() == Saved::FullAgain { Saved::Full } else { Saved::Words });
     domain
 }
 

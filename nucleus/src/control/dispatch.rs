@@ -6,7 +6,7 @@ use super::{deadline, fault, numbers};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
 use crate::memory::{frames, shapes};
-use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, Saved, Seat, Thread, Wait, is_seat};
+use crate::objects::{Activation, Cpu, Entry, Reply, Runs, STEPS, Saved, Seat, Thread, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::trace;
 use abi::Error;
@@ -469,9 +469,6 @@ impl Ref<Activation> {
     #[inline(always)]
     pub fn leave(self) -> ! {
         let held = self.held();
-        if self.wait.get() == Wait::Called {
-            chain::go_on_called(self);
-        }
         translations::check_before_leaving(held);
         // SAFETY: the frame says which registers were saved; all were user's or checked.
         unsafe {
@@ -480,6 +477,7 @@ impl Ref<Activation> {
                 Saved::Words | Saved::Call | Saved::Bounded => assembly::leave_to_words(self.address()),
                 Saved::Full => assembly::leave_to_full(self.address()),
                 Saved::Condemned => fault::condemned(self),
+                Saved::WordsAgain | Saved::FullAgain => chain::go_on_called(self),
             }
         }
     }

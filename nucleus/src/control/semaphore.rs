@@ -73,8 +73,7 @@ extern "C" fn semaphore_wake(semaphore: Ref<Semaphore>) -> Reply {
             precedes |= semaphore.settle();
         }
     }
-    let cpu = cpu::this(held);
-    if precedes || cpu.preempt.get() && !cpu.thread.get().is_some_and(is_seat) {
+    if precedes {
         dispatch::precede_from_operation(held);
     }
     Ok(0).into()
@@ -93,7 +92,7 @@ impl Ref<Semaphore> {
     /// The first who waits gets a token; true if it precedes the running thread.
     #[inline(always)]
     fn serve_first(self) -> bool {
-        let Some(activation) = self.waiters.take() else { return false };
+        let Some(activation) = self.waiters.take_soon() else { return false };
         self.waiting.update(|value| value - 1);
         activation.end_wait(Ok(0))
     }
@@ -102,7 +101,7 @@ impl Ref<Semaphore> {
         activation.wait.set(Wait::Semaphore);
         activation.amount.set(thread.priority.get());
         activation.waits_on.set(self.address());
-        self.waiters.append(activation);
+        self.waiters.append_soon(activation);
         self.waiting.update(|value| value + 1);
     }
 
@@ -157,12 +156,21 @@ impl Ref<Activation> {
     fn end_wait(self, result: Result<u64, Error>) -> bool {
         self.wait.set(Wait::No);
         self.set_result(result);
-        if self.holder.get().is_some() {
-            priorities::end(self);
-        }
         if self.deadline.get() != 0 {
             deadline::clear(self);
         }
+        if self.holder.get().is_some() {
+            return self.end_lending();
+        }
         chain::resume(self)
+    }
+
+    /// As [`chain::resume`], of one that lends no more: the running thread may have a lower priority now.
+    #[cold]
+    fn end_lending(self) -> bool {
+        priorities::end(self);
+        let cpu = cpu::this(self.held());
+        let falls = cpu.preempt.get() && !cpu.thread.get().is_some_and(is_seat);
+        chain::resume(self) || falls
     }
 }

@@ -28,6 +28,10 @@ pub enum Saved {
     Bounded = 4,
     /// As `Full`, but when it goes on its domain dies: see [`Ref::condemn`].
     Condemned = 5,
+    /// As `Words`, of one that was woken to call again: [`Wait::Called`].
+    WordsAgain = 6,
+    /// As `Full`, of such a one.
+    FullAgain = 7,
 }
 
 /// Where in a chain it is.

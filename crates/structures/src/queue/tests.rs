@@ -144,12 +144,19 @@ proptest! {
         for step in steps {
             match step {
                 Step::Append(number) | Step::Insert(number) if !model.contains(&number) => {
-                    queue.append(&items[number]);
+                    if matches!(step, Step::Append(_)) {
+                        queue.append(&items[number]);
+                    } else {
+                        queue.append_soon(&items[number]);
+                    }
                     let place = model.iter().position(|other| items[*other].rank < items[number].rank);
                     model.insert(place.unwrap_or(model.len()), number);
                 }
-                Step::Take if model.is_empty() => prop_assert!(queue.take().is_none()),
-                Step::Take => prop_assert_eq!(queue.take().map(|item| item.number), Some(model.remove(0))),
+                Step::Take if model.is_empty() => prop_assert!(queue.take().is_none() && queue.take_soon().is_none()),
+                Step::Take => {
+                    let taken = if model[0] % 2 == 0 { queue.take() } else { queue.take_soon() };
+                    prop_assert_eq!(taken.map(|item| item.number), Some(model.remove(0)));
+                }
                 Step::Remove(number) if model.contains(&number) => {
                     queue.remove(&items[number]);
                     model.retain(|other| *other != number);
