@@ -18,7 +18,7 @@ use abi::Error;
 use abi::info::status;
 
 /// Orphans that are to call again, one after the other, until one does so at once.
-const MAX_PARKED: u32 = 8;
+const MAX_PARKED: u32 = 2;
 
 /// Takes the top off its chain, which goes on at `caller`, and puts it back into its pool.
 #[inline(always)]
@@ -69,10 +69,19 @@ pub fn wake_waiter(domain: Ref<Domain>) -> bool {
             waiter.frame.set(if waiter.frame.get() == Saved::Full { Saved::FullAgain } else { Saved::WordsAgain });
             waiter.waits_on.set(domain.address());
             domain.called.append(waiter);
-            break;
+            return true;
         }
     }
+    // The next ones when something stops here.
+    remember(domain);
     true
+}
+
+/// This CPU sees to those that wait for an activation of `domain` when something stops here.
+fn remember(domain: Ref<Domain>) {
+    let cpu = cpu::this(domain.held());
+    cpu.again.set(Some(domain));
+    cpu.special.set(1);
 }
 
 /// An activation that was to call again does not, before it went on: the next one that waits does.
@@ -88,9 +97,8 @@ pub fn end_called(activation: Ref<Activation>) {
 #[cold]
 #[inline(never)]
 pub fn go_on_called(activation: Ref<Activation>) -> ! {
-    let cpu = cpu::this(activation.held());
-    cpu.again.set(Some(leave_called(activation)));
-    cpu.special.set(1);
+    called_or_not(activation.held());
+    remember(leave_called(activation));
     activation.leave()
 }
 
@@ -100,6 +108,9 @@ pub fn called_or_not(held: Held) {
         && domain.shares().any(|share| look(&share.pool).is_some())
     {
         wake_waiter(domain);
+        if cpu::this(held).preempt.get() {
+            timer::arm_no_later_than(held, timer::now());
+        }
     }
 }
 

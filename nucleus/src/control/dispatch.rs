@@ -260,6 +260,7 @@ fn unwind(thread: Ref<Thread>) -> ! {
 /// Nothing can run: clears frames ahead, then sleeps until an interrupt.
 pub fn idle(held: Held) -> ! {
     let cpu = cpu::this(held);
+    chain::called_or_not(held);
     rest(held, true);
     trace::idle(held);
     if cfg!(feature = "checked") {

@@ -69,9 +69,9 @@ pub fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
 /// A thread's priority is the highest of its own and those of its chain; its share of time is its own.
 #[inline(never)]
 pub fn settle(thread: Ref<Thread>) {
-    let before = thread.priority.get();
+    let (before, word) = (thread.priority.get(), thread.word());
     settle_at(thread, look(&thread.top).map_or(0, priority_of));
-    if thread.priority.get() != before {
+    if thread.word() != word {
         ready::rank_again(thread, before);
     }
 }

@@ -91,7 +91,9 @@ pub fn rank_again(thread: Ref<Thread>, before: u8) {
     match thread.runs.get() {
         Runs::Ready => drop(hand_in(thread)),
         // Others may precede it now.
-        Runs::Running if thread.priority.get() < before => interrupt(thread.cpu.get()),
+        Runs::Running if thread.priority.get() < before && SEATS.get(thread.held()).taken.get() != 0 => {
+            interrupt(thread.cpu.get());
+        }
         _ => {}
     }
 }

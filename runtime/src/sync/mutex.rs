@@ -98,12 +98,17 @@ impl<K: Kernel> RawMutex<K> {
             self.next.store(0, Ordering::Release);
             return true;
         }
-        loop {
-            // Only what hands it over makes a V; an error is that the wait was cancelled.
-            if K::p_lending(semaphore, self.word.load(Ordering::Relaxed) & OWNER).is_ok() {
-                return true;
+        // The word says whether it is ours. A V may be that of a condition variable, which is still to be consumed; an error is that the
+        // wait was cancelled.
+        let mut others = 0;
+        while K::p_lending(semaphore, self.word.load(Ordering::Relaxed) & OWNER).is_err()
+            || self.word.load(Ordering::Acquire) & OWNER != me && {
+                others += 1;
+                true
             }
-        }
+        {}
+        (0..others).for_each(|_| K::v(semaphore));
+        true
     }
 
     /// Gives a free mutex to `next`; one that is not is marked as claimed. True if it was free.
@@ -120,24 +125,39 @@ impl<K: Kernel> RawMutex<K> {
     /// Frees the mutex. Only its owner may.
     #[inline]
     pub fn unlock(&self) {
+        if self.word.load(Ordering::Relaxed) & CLAIMED != 0 {
+            return self.hand_over();
+        }
         let word = self.word.swap(0, Ordering::Release);
         if word & CONTENDED != 0 {
             self.wake(word);
         }
     }
 
+    /// Frees the mutex for who claims it.
+    #[cold]
+    fn hand_over(&self) {
+        // Who claims it said before who it is. The mark stays until it is handed over.
+        fence(Ordering::Acquire);
+        let next = self.next.load(Ordering::Relaxed);
+        self.word.store(next | CONTENDED, Ordering::Release);
+        self.next.store(0, Ordering::Release);
+        K::v_own(next - 1);
+        // Those that wait lend to the new owner from now on.
+        self.wake(0);
+    }
+
     #[cold]
     fn wake(&self, word: u32) {
         if word & CLAIMED != 0 {
-            // Who set the mark said before who it is.
+            // It was claimed just now. If another has it already, that one hands it over.
             fence(Ordering::Acquire);
             let next = self.next.load(Ordering::Relaxed);
-            // If another was faster just now, it hands over.
             if self.mark(next) {
                 self.next.store(0, Ordering::Release);
                 K::v_own(next - 1);
             }
-            return;
+            // Those that wait lend to the new owner from now on.
         }
         // Who set the mark published the semaphore before.
         match self.semaphore.load(Ordering::Acquire) {

@@ -154,7 +154,7 @@ proptest! {
                 }
                 Step::Take if model.is_empty() => prop_assert!(queue.take().is_none() && queue.take_soon().is_none()),
                 Step::Take => {
-                    let taken = if model[0] % 2 == 0 { queue.take() } else { queue.take_soon() };
+                    let taken = if model[0].is_multiple_of(2) { queue.take() } else { queue.take_soon() };
                     prop_assert_eq!(taken.map(|item| item.number), Some(model.remove(0)));
                 }
                 Step::Remove(number) if model.contains(&number) => {
