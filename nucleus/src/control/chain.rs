@@ -17,9 +17,6 @@ use crate::report::trace;
 use abi::Error;
 use abi::info::status;
 
-/// Orphans that are to call again, one after the other, until one does so at once.
-const MAX_PARKED: u32 = 2;
-
 /// Takes the top off its chain, which goes on at `caller`, and puts it back into its pool.
 #[inline(always)]
 pub fn unlink_top(thread: Ref<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
@@ -54,26 +51,23 @@ fn release(activation: Ref<Activation>) {
     }
 }
 
-/// Lets the first who waits for an activation of `domain` call again; false if nobody does. An orphan that does so later, when it has
-/// its turn, lets the next one call, too.
+/// Lets the first who waits for an activation of `domain` call again; false if nobody does. If that is an orphan whose turn comes
+/// later, the next one is let when something stops here.
 #[inline(never)]
 pub fn wake_waiter(domain: Ref<Domain>) -> bool {
-    for woken in 0..MAX_PARKED {
-        let Some(waiter) = domain.waiters.take() else { return woken != 0 };
-        waiter.wait.set(Wait::No);
-        deadline::clear(waiter);
-        resume(waiter);
-        domain.note_waiters();
-        if waiter.wait.get() == Wait::No {
-            waiter.wait.set(Wait::Called);
-            waiter.frame.set(if waiter.frame.get() == Saved::Full { Saved::FullAgain } else { Saved::WordsAgain });
-            waiter.waits_on.set(domain.address());
-            domain.called.append(waiter);
-            return true;
-        }
+    let Some(waiter) = domain.waiters.take() else { return false };
+    domain.note_waiters();
+    waiter.wait.set(Wait::No);
+    deadline::clear(waiter);
+    resume(waiter);
+    if waiter.wait.get() == Wait::No {
+        waiter.wait.set(Wait::Called);
+        waiter.frame.set(if waiter.frame.get() == Saved::Full { Saved::FullAgain } else { Saved::WordsAgain });
+        waiter.waits_on.set(domain.address());
+        domain.called.append(waiter);
+    } else {
+        remember(domain);
     }
-    // The next ones when something stops here.
-    remember(domain);
     true
 }
 
@@ -102,9 +96,11 @@ pub fn go_on_called(activation: Ref<Activation>) -> ! {
     activation.leave()
 }
 
-/// What went on here to call again has done so, or something else: if an activation is still free, the next one that waits is to call.
+/// What went on here to call again has done so, or something else: if an activation is still free, and not for another that was woken,
+/// the next one that waits is to call.
 pub fn called_or_not(held: Held) {
     if let Some(domain) = cpu::this(held).again.take()
+        && domain.called.head.get().is_none()
         && domain.shares().any(|share| look(&share.pool).is_some())
     {
         wake_waiter(domain);
