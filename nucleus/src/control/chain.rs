@@ -372,7 +372,9 @@ pub fn cut_out(activation: Ref<Activation>) {
         if let Some(thread) = thread {
             trace::cut(thread, Some(caller));
             thread.top.set(Some(caller));
-            priorities::settle(thread);
+            if priorities::higher(activation, 0) != 0 {
+                priorities::settle(thread);
+            }
             look_anew(thread);
         }
         resume(caller);
