@@ -5,8 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use interface::Words;
-use interface::{Reply, Request};
+use interface::{Reply, Request, Words};
 use runtime::abi::rights::MAP_READ;
 use runtime::abi::{Control, Error, NEVER, PAGE_BYTES};
 use runtime::entry::Owned;
@@ -20,7 +19,7 @@ use crate::arch;
 use crate::child::{self, Child};
 use crate::crime::Crime;
 
-/// All of them. Each is one for a process of its own.
+/// All of them. Each runs in a process of its own.
 pub const ALL: &[Crime] = &[
     Crime::tried("turn-call", "a call behind one of the lowest priority, while another thread spins", call_behind),
     Crime::tried(
@@ -89,7 +88,7 @@ fn spin(_: usize) {
     }
 }
 
-/// What all need; gives what goes with the end.
+/// Makes the gate, the service and its portal. They go when the result does.
 fn prepare() -> Result<[Owned; 3], String> {
     op::thread_schedule_on(Entry::OWN, Schedule { priority: 16, slice: 10_000 }, 1).map_err(text)?;
     let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
@@ -239,7 +238,7 @@ impl ServeWord for Pager {
     }
 }
 
-/// What the children read.
+/// The page that the children read.
 #[repr(C, align(4096))]
 struct Page([u64; PAGE_BYTES / 8]);
 static PAGE: Page = Page([7; PAGE_BYTES / 8]);

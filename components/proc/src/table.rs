@@ -30,7 +30,7 @@ enum State {
     Starting,
     /// There; its thread may be still to come.
     Running(Child),
-    /// With this status, as this one of all that ended.
+    /// Its status, and how many had ended when it did, itself included.
     Ended(u64, u64),
 }
 

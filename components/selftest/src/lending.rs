@@ -164,7 +164,7 @@ fn ceiling() -> Result<(), &'static str> {
 /// When the call of [`spins_afterwards`] had ended, and when a thread that it kept from running ran.
 static ENDED: AtomicU64 = AtomicU64::new(0);
 static RAN: AtomicU64 = AtomicU64::new(0);
-/// What is left of the slice of the thread that called, and longer than what it keeps from running takes.
+/// The caller spins so long at most: less than its slice, and more than the other thread needs.
 const LONG: u64 = 8 * MILLISECOND;
 
 /// Spins for some milliseconds.

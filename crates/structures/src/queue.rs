@@ -77,7 +77,7 @@ impl<P: Linked> Queue<P> {
     }
 }
 
-/// What waits in a [`Ranked`] queue.
+/// An item of a [`Ranked`] queue.
 pub trait Ranks: Linked + PartialEq {
     /// Higher ones are served first. It does not change in the queue.
     fn rank(&self) -> u8;

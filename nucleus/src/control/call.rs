@@ -89,7 +89,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     deadline::set(caller, deadline);
     lending::begin_at_pool(caller, callee);
     if caller.wait.get() == Wait::Called {
-        // What it lent let somebody else have a turn, who was to call again and did not: this one does.
+        // Its own lending woke it: another caller that was to call again lost its turn. So this one makes its call again.
         caller.leave()
     }
     dispatch::block_current(held)

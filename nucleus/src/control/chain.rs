@@ -119,7 +119,7 @@ fn leave_called(activation: Ref<Activation>) -> Ref<Domain> {
     domain
 }
 
-/// What waits for a semaphore or an activation does so with this priority at least.
+/// Raises the priority with which `top` waits for a semaphore or an activation, and moves it in the queue.
 pub fn rank_anew(top: Ref<Activation>, priority: u8) {
     if top.amount.get() >= priority {
         return;

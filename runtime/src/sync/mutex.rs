@@ -98,15 +98,20 @@ impl<K: Kernel> RawMutex<K> {
             self.next.store(0, Ordering::Release);
             return true;
         }
-        // The word says whether it is ours. A V may be that of a condition variable, which is still to be consumed; an error is that the
-        // wait was cancelled.
+        // V's of a condition variable that came instead of the one that hands over: somebody still waits for them.
         let mut others = 0;
-        while K::p_lending(semaphore, self.word.load(Ordering::Relaxed) & OWNER).is_err()
-            || self.word.load(Ordering::Acquire) & OWNER != me && {
-                others += 1;
-                true
+        loop {
+            let owner = self.word.load(Ordering::Relaxed) & OWNER;
+            if K::p_lending(semaphore, owner).is_err() {
+                // The wait was cancelled.
+                continue;
             }
-        {}
+            // Only the word says that the mutex is ours.
+            if self.word.load(Ordering::Acquire) & OWNER == me {
+                break;
+            }
+            others += 1;
+        }
         (0..others).for_each(|_| K::v(semaphore));
         true
     }
@@ -137,7 +142,7 @@ impl<K: Kernel> RawMutex<K> {
     /// Frees the mutex for who claims it.
     #[cold]
     fn hand_over(&self) {
-        // Who claims it said before who it is. The mark stays until it is handed over.
+        // The claimer set `next` before it set the mark, which stays until the mutex is handed over.
         fence(Ordering::Acquire);
         let next = self.next.load(Ordering::Relaxed);
         self.word.store(next | CONTENDED, Ordering::Release);

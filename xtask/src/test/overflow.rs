@@ -59,7 +59,7 @@ pub fn check_nmi(project: &Project, report: &mut Report) {
     });
 }
 
-/// What the other test finds in a copy of the tree; the outer error is one of the copy.
+/// Runs the other test in a copy of the tree. The outer error: the copy could not be built. The inner one: the test failed.
 pub fn nmi(copy: &Project) -> Result<Result<()>> {
     const FILE: &str = "nucleus/src/arch/x86_64/entry.s";
     const INT_BYTES: u64 = 2;
