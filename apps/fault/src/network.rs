@@ -4,12 +4,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use interface::{Delegate, Failure, Protocol};
 use interfaces::net::SessionClient;
 use interfaces::process::Force;
-use runtime::abi::rights;
+use runtime::abi::{self, rights};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::server::{self, ServeWord};
@@ -335,27 +335,59 @@ fn with_itself() -> Result<String, String> {
 }
 
 /// Whether the thread of [`orphans`] ends.
-static ENDS: AtomicU64 = AtomicU64::new(0);
+static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// A call that is cut off before the network asks whose thread it is goes on as nobody's. The sessions that are opened so are not
-/// taken from the part of components.
+/// What components and what programs have of the network's sessions.
+fn sessions_held() -> Result<(u64, u64), String> {
+    let mut text = [0; 2048];
+    let count = sockets::NET.interfaces(0, &mut text).map_err(self::text)?;
+    let text = core::str::from_utf8(&text[..count]).map_err(|_| "no text")?;
+    let line = text.lines().find(|line| line.starts_with("sessions ")).ok_or("sessions are not told of")?;
+    let mut numbers = line.split(' ').filter_map(|word| word.parse().ok());
+    let (Some(components), Some(_), Some(programs)) = (numbers.next(), numbers.next(), numbers.next()) else {
+        return Err(line.to_string());
+    };
+    Ok((components, programs))
+}
+
+/// A call that is cut off before the network asks whose thread it is goes on as nobody's. What is opened so counts for programs.
 fn orphans() -> Result<String, String> {
-    const ROUNDS: u64 = 8_000;
+    const ROUNDS: u64 = 1_000;
+    /// After so many nanoseconds a call is cut off, and after so many more in the next round. If each instruction takes one, as
+    /// in a test, that is at every few instructions on the way.
+    const FIRST: u64 = 1_000;
+    const STEP: u64 = 20;
+    /// Of a program.
+    const MOST: u64 = 4;
     const LOWEST: op::Schedule = op::Schedule { priority: 0, slice: 10_000 };
-    let opens = |_| {
-        while ENDS.load(Ordering::Relaxed) == 0 {
-            drop(Session::open());
+    let (components, _) = sessions_held()?;
+    let turn = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let opens = |turn| {
+        while !ENDS.load(Ordering::Relaxed) {
+            // A call that came back first is not cut off, but this is.
+            if op::p(Entry(turn), abi::NEVER).is_ok() {
+                let session = sockets::NET.open(Delegate::entry(Entry::ACCOUNT.0, rights::ALL));
+                drop(session.map(|session| Owned::new(session.into())));
+            }
         }
     };
-    let opens = thread::Thread::start_with(opens, 0, LOWEST).map_err(text)?;
+    let opens = thread::Thread::start_with(opens, turn.entry().0, LOWEST).map_err(text)?;
     for round in 0..ROUNDS {
-        thread::sleep(1_000 * (10 + round * 37 % 61)).map_err(text)?;
+        op::v(turn.entry()).map_err(text)?;
+        thread::sleep(FIRST + round * STEP).map_err(text)?;
         op::thread_cancel(opens.entry()).map_err(text)?;
     }
-    ENDS.store(1, Ordering::Relaxed);
+    ENDS.store(true, Ordering::Relaxed);
+    op::v(turn.entry()).map_err(text)?;
     opens.join();
-    restart_web_server()?;
-    Ok("the web server has a session when it is started again".to_string())
+    match sessions_held()? {
+        (of_components, of_programs) if of_components == components && of_programs > MOST => {
+            Ok("sessions that nobody opened count for programs".to_string())
+        }
+        (of_components, of_programs) => {
+            Err(format!("components {components}, then {of_components}, programs {of_programs}"))
+        }
+    }
 }
 
 /// Ends the web server, which has to open a session and listen again.

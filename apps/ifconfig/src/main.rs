@@ -1,4 +1,4 @@
-//! `ifconfig`: network interfaces, their addresses and counters.
+//! `ifconfig`: network interfaces, their addresses and counters, and who holds how much of the network.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ usage: ifconfig
 
 Shows the network interfaces: hardware address, addresses, frames. Addresses come by
 DHCP (IPv4) and from the router's advertisements (IPv6); there is nothing to set.
+Then what components and programs hold of the network, and the most they may hold.
 ";
 
 fn main() -> u8 {

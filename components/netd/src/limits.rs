@@ -65,6 +65,12 @@ impl Holders {
         if self.is_full(client, what) { Err(NetError::Full) } else { Ok(()) }
     }
 
+    /// What components have of these and may have, and what programs have together and may have.
+    pub fn shares(&self, what: What) -> [(u16, u16); 2] {
+        let place = what as usize;
+        [(self.count(COMPONENTS, what), OF_COMPONENTS[place]), (self.programs[place], OF_PROGRAMS[place])]
+    }
+
     /// A client has one more.
     pub fn add(&mut self, client: Client, what: What) {
         let known = self.clients.iter().position(|(other, _)| *other == client);

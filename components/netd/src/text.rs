@@ -4,10 +4,14 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
 
-use crate::socket::{Kind, Stage};
+use crate::socket::{Kind, Stage, What};
 use crate::stack::Stack;
 
-/// Interfaces, addresses, counters.
+/// What is told of that is held.
+const HELD: [(&str, What); 4] =
+    [("sessions", What::Session), ("connections", What::Flow), ("listeners", What::Listener), ("ports", What::Port)];
+
+/// Interfaces, addresses, counters, and who holds how much of what there is.
 pub fn interfaces(stack: &Stack) -> String {
     let mut text = String::new();
     let mut line = |arguments: core::fmt::Arguments<'_>| text.write_fmt(arguments).unwrap_or_default();
@@ -22,6 +26,10 @@ pub fn interfaces(stack: &Stack) -> String {
     line(format_args!("local\n"));
     for address in stack.local.ip_addrs() {
         line(format_args!("          {address}\n"));
+    }
+    for (name, what) in HELD {
+        let [(components, all), (programs, of)] = stack.holders.shares(what);
+        line(format_args!("{name:<12} components {components:>4} of {all:<4}   programs {programs:>3} of {of}\n"));
     }
     text
 }

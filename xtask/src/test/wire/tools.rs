@@ -235,8 +235,17 @@ fn echo(host: &mut Host<'_>) -> Result<()> {
 }
 
 fn shown(host: &mut Host<'_>) -> Result<()> {
-    let parts =
-        ["ethernet  52-54-00-12-34-56", "2001:db8:0:1:5054:ff:fe12:3456/64", "10.0.2.15/24", "127.0.0.1/8", "::1/128"];
+    let parts = [
+        "ethernet  52-54-00-12-34-56",
+        "2001:db8:0:1:5054:ff:fe12:3456/64",
+        "10.0.2.15/24",
+        "127.0.0.1/8",
+        "::1/128",
+        "sessions     components    2 of 8      programs   3 of 20",
+        "connections  components    0 of 2592   programs   0 of 512",
+        "listeners    components    1 of 16     programs   2 of 32",
+        "ports        components    1 of 24     programs   1 of 40",
+    ];
     let text = says(host, "ifconfig", 0, &[], 5.0)?;
     if let Some(part) = parts.iter().find(|part| !text.contains(**part)) {
         bail!("ifconfig does not show {part:?}, but {text:?}");
