@@ -1,17 +1,33 @@
 //! Whom a packet is for, as far as its headers tell. What is wrong with it is smoltcp's to find.
 
+use core::cmp::Ordering;
+
 use interfaces::net::Endpoint;
 use smoltcp::wire::{
     EthernetFrame, EthernetProtocol, IpAddress, IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket, UdpPacket,
 };
 
 /// Both ends of a TCP connection.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Key {
     /// The other end.
     pub remote: Endpoint,
     /// This end.
     pub local: Endpoint,
+}
+
+impl Ord for Key {
+    /// Ports first: most connections differ there, and they are compared sooner than addresses.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let order = |key: &Self| (key.remote.port, key.local.port, key.remote.address, key.local.address);
+        order(self).cmp(&order(other))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// See the module.
