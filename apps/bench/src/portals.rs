@@ -28,32 +28,24 @@ impl server::ServeShort for Sum {
     }
 }
 
-/// Ticks of the two parts of making a portal.
-#[derive(Clone, Copy, Default)]
-struct Parts {
-    /// The shape from the portal manager, and a service of it.
-    service: u64,
-    /// A call entry to that.
-    entry: u64,
+/// What the server makes: a service of the shape that the portal manager gives.
+fn make_service() -> Option<Owned> {
+    server::short_service::<Sum>().ok().map(Owned::new)
 }
 
-impl Parts {
-    /// Both, of so many portals that were made.
-    fn row(self, count: u64) -> Row {
-        Row::instructions(per_round(self.service + self.entry, count)).with("call_entry", self.entry.div_ceil(count))
-    }
-}
-
-/// Makes a portal, as whoever makes one sees that; gives the call entry and the service.
-fn make(parts: &mut Parts) -> Option<[Owned; 2]> {
-    let start = ticks();
-    let service = Owned::new(server::short_service::<Sum>().ok()?);
-    let served = ticks();
+/// What the client makes: a call entry.
+fn make_entry(service: &Owned) -> Option<Owned> {
     let call = Owned::new(table::allocate().ok()?);
     op::portal_new(Entry::OWN, service.entry(), 0, call.entry(), 0).ok()?;
-    parts.entry += ticks() - served;
-    parts.service += served - start;
-    Some([call, service])
+    Some(call)
+}
+
+/// What it gives, and the ticks that it takes, which are added.
+fn part<T>(sum: &mut u64, work: impl FnOnce() -> T) -> T {
+    let start = ticks();
+    let made = work();
+    *sum += ticks() - start;
+    made
 }
 
 /// The shape of our portals, if there is one.
@@ -80,12 +72,15 @@ pub fn of_new_shape() -> Result<Row, String> {
     if shape()?.is_some() {
         return Err("the shape is there already: this can be measured once after boot".into());
     }
-    let (mut made, mut parts) = (None, Parts::default());
-    timed(|| made = make(&mut parts));
+    let (mut made, mut service, mut entry) = (None, 0, 0);
+    timed(|| {
+        let served = part(&mut service, make_service);
+        made = served.and_then(|service| Some((part(&mut entry, || make_entry(&service))?, service)));
+    });
     if made.is_none() || shape()?.is_none() {
         return Err("no portal was made".into());
     }
-    Ok(parts.row(1).of(1))
+    Ok(Row::instructions(per_round(service + entry, 1)).with("call_entry", entry).of(1))
 }
 
 struct Words;
@@ -96,23 +91,21 @@ impl server::ServeWord for Words {
     }
 }
 
-/// A portal of a shape that is there.
+/// A portal of a shape that is there, as its client makes it: the service is its server's.
 pub fn of_known_shape() -> Result<Row, String> {
-    let mut parts = Parts::default();
-    for _ in 0..WARM_UP {
-        drop(make(&mut parts).ok_or("no portal was made")?);
-    }
-    let mut asked = 0;
-    parts = Parts::default();
-    for _ in 0..MANY {
+    let (mut service, mut entry, mut asked) = (0, 0, 0);
+    for round in 0..WARM_UP + MANY {
+        if round == WARM_UP {
+            (service, entry, asked) = (0, 0, 0);
+        }
+        let served = part(&mut service, make_service).ok_or("no service was made")?;
         let mut made = None;
-        timed(|| made = make(&mut parts));
-        let start = ticks();
-        let shape = server::shape(SPECIFICATION);
-        asked += ticks() - start;
+        timed(|| made = part(&mut entry, || make_entry(&served)));
+        let shape = part(&mut asked, || server::shape(SPECIFICATION));
         drop((made.ok_or("no portal was made")?, shape.map_err(|error| error.to_string())?));
     }
-    Ok(parts.row(MANY).with("shape", asked.div_ceil(MANY)).of(MANY))
+    let row = Row::instructions(per_round(entry, MANY));
+    Ok(row.with("service", service.div_ceil(MANY)).with("shape", asked.div_ceil(MANY)).of(WARM_UP + MANY))
 }
 
 /// Bytes of code of the shape `npciii>i`, and of the one that most interfaces use.

@@ -10,7 +10,7 @@ use crate::{Error, MAX_NAME, PAGE_BYTES, Pages};
 
 impl<P: Pages> Tree<P> {
     /// The slot of a name, and its inode.
-    pub(crate) fn search(&self, directory: u32, name: &Name) -> Option<(Slot, u32)> {
+    pub(crate) fn search(&self, directory: u32, name: &Name<'_>) -> Option<(Slot, u32)> {
         let is_it = |page, index, header: u64| (header ^ name.key) >> 32 == 0 && self.same_name(page, index, name);
         self.find_slot(directory, is_it).map(|(slot, header)| (slot, header_inode(header)))
     }
@@ -22,10 +22,13 @@ impl<P: Pages> Tree<P> {
         let pages = (0..blocks).map(|block| self.block(directory, block)).filter(|page| *page != 0);
         for page in pages {
             let load = self.pages.loads(page);
-            for index in 0..ENTRIES {
-                let header = load(index as usize * ENTRY_WORDS);
-                if is_it(page, index, header) {
-                    return Some((Slot::new(page, index), header));
+            // Some at a time: a step of the loop costs as much as the comparison.
+            for first in (0..ENTRIES).step_by(4) {
+                for index in first..first + 4 {
+                    let header = load(index as usize * ENTRY_WORDS);
+                    if is_it(page, index, header) {
+                        return Some((Slot::new(page, index), header));
+                    }
                 }
             }
         }
@@ -34,13 +37,13 @@ impl<P: Pages> Tree<P> {
 
     // Seldom asked, so not in the loop over slots.
     #[inline(never)]
-    fn same_name(&self, page: u32, index: u32, name: &Name) -> bool {
+    fn same_name(&self, page: u32, index: u32, name: &Name<'_>) -> bool {
         let first = index as usize * ENTRY_WORDS + 1;
-        (0..name.used()).all(|word| self.pages.load(page, first + word) == name.words[word])
+        name.words().zip(first..).all(|(word, place)| self.pages.load(page, place) == word)
     }
 
     /// Makes an entry: in a free slot, or in a new page.
-    pub(crate) fn add_entry(&mut self, directory: u32, name: &Name, inode: u32, payer: u32) -> Result<(), Error> {
+    pub(crate) fn add_entry(&mut self, directory: u32, name: &Name<'_>, inode: u32, payer: u32) -> Result<(), Error> {
         let slot = match self.find_slot(directory, |_, _, header| header == 0) {
             Some((slot, _)) => slot,
             None => {
@@ -51,8 +54,8 @@ impl<P: Pages> Tree<P> {
             }
         };
         let (page, word) = (slot.page(), slot.word());
-        for (index, value) in name.words[..name.used()].iter().enumerate() {
-            self.pages.store(page, word + 1 + index, *value);
+        for (value, place) in name.words().zip(word + 1..) {
+            self.pages.store(page, place, value);
         }
         self.pages.store(page, word, name.header(inode));
         Ok(())

@@ -3,10 +3,9 @@
 use crate::layout::*;
 use crate::{Error, MAX_NAME};
 
-/// A name as it stands in an entry.
-pub(crate) struct Name {
-    pub words: [u64; NAME_WORDS],
-    pub length: usize,
+/// A name that an entry can have.
+pub(crate) struct Name<'a> {
+    bytes: &'a [u8],
     /// Header without the inode.
     pub key: u64,
 }
@@ -19,39 +18,42 @@ fn has(word: u64, byte: u8) -> bool {
     differs.wrapping_sub(ones) & !differs & tops != 0
 }
 
-impl Name {
-    pub fn new(name: &[u8]) -> Result<Self, Error> {
-        if name.len() > MAX_NAME {
+/// The words of a name as they stand in an entry: the last one is filled up with zeroes.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let (whole, rest) = bytes.as_chunks();
+    let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    whole.iter().map(|bytes| u64::from_le_bytes(*bytes)).chain((!rest.is_empty()).then_some(last))
+}
+
+impl<'a> Name<'a> {
+    pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
+        if bytes.len() > MAX_NAME {
             return Err(Error::NameTooLong);
         }
-        if matches!(name, b"" | b"." | b"..") {
+        if matches!(bytes, b"" | b"." | b"..") {
             return Err(Error::BadName);
         }
-        let (whole, rest) = name.as_chunks();
-        let mut words = [0; NAME_WORDS];
         let mut hash = 0u64;
-        let mut put = |index: usize, word: u64, padding: u64| {
-            words[index] = word;
+        let mut left = bytes.len();
+        for word in words(bytes) {
             // Multiplication by an odd constant spreads upwards; the top bits are used.
             hash = (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            if has(word | padding, 0) || has(word, b'/') { Err(Error::BadName) } else { Ok(()) }
-        };
-        for (index, bytes) in whole.iter().enumerate() {
-            put(index, u64::from_le_bytes(*bytes), 0)?;
+            let padding = if left < 8 { u64::MAX << (8 * left) } else { 0 };
+            if has(word | padding, 0) || has(word, b'/') {
+                return Err(Error::BadName);
+            }
+            left = left.saturating_sub(8);
         }
-        if !rest.is_empty() {
-            let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            put(whole.len(), last, u64::MAX << (8 * rest.len()))?;
-        }
-        Ok(Self { words, length: name.len(), key: (hash & !0xff_ffff_ffff) | (name.len() as u64) << 32 })
+        Ok(Self { bytes, key: (hash & !0xff_ffff_ffff) | (bytes.len() as u64) << 32 })
     }
 
     pub fn header(&self, inode: u32) -> u64 {
         self.key | u64::from(inode)
     }
 
-    pub fn used(&self) -> usize {
-        self.length.div_ceil(8)
+    /// As they stand in an entry.
+    pub fn words(&self) -> impl Iterator<Item = u64> {
+        words(self.bytes)
     }
 }
 
@@ -87,7 +89,7 @@ mod tests {
     fn a_name_with_a_slash_or_a_zero_is_none_wherever_it_stands() {
         for length in 1..=MAX_NAME {
             let name = &mut [0xff; MAX_NAME][..length];
-            assert!(Name::new(name).is_ok_and(|name| name.length == length));
+            assert!(Name::new(name).is_ok_and(|name| header_length(name.key) == length));
             for place in 0..length {
                 for (byte, is_good) in [(b'/', false), (0, false), (1, true), (b'/' ^ 0x80, true), (0x80, true)] {
                     name[place] = byte;
@@ -97,7 +99,7 @@ mod tests {
             }
         }
         let name = Name::new(b"12345678ab").expect("a name");
-        assert_eq!(name.words[..3], [u64::from_le_bytes(*b"12345678"), u64::from_le_bytes(*b"ab\0\0\0\0\0\0"), 0]);
+        assert!(name.words().eq([*b"12345678", *b"ab\0\0\0\0\0\0"].map(u64::from_le_bytes)));
         assert!(Name::new(&[b'a'; MAX_NAME + 1]).is_err() && Name::new(b"..").is_err() && Name::new(b"...").is_ok());
     }
 }

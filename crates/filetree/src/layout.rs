@@ -92,5 +92,3 @@ pub const MAX_FILE_BYTES: u64 = MAX_FILE_PAGES * PAGE_BYTES as u64;
 pub const ENTRIES: u32 = 32;
 /// Words of a directory entry: a header (inode, bytes of the name, hash; 0 = free; its commit) and the name.
 pub const ENTRY_WORDS: usize = PAGE_WORDS / ENTRIES as usize;
-/// Words of a name.
-pub const NAME_WORDS: usize = ENTRY_WORDS - 1;
