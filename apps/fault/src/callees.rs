@@ -37,6 +37,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("callee-twice", "a callee returns a second time", twice),
     Crime::tried("callee-odd-return", "a callee returns more bytes than there are", odd_return),
     Crime::tried("callee-busy", "more callers than the callee has activations", busy),
+    Crime::tried("callee-crowd", "240 threads call one that can serve two at a time", crowd),
     Crime::tried("callee-deep", "a callee calls itself without end", deep),
     Crime::tried("caller-dies", "a caller dies while its callee is at work", caller_dies),
 ];
@@ -61,7 +62,7 @@ const MILLISECOND: u64 = 1_000_000;
 /// Under which the callee is found.
 pub const NAME: &str = "fault-victim";
 /// As many as a chain can have, and some.
-const ACTIVATIONS: usize = MAX_DEPTH + 4;
+pub const ACTIVATIONS: usize = MAX_DEPTH + 4;
 
 // The callee's side.
 
@@ -131,10 +132,10 @@ fn descend(depth: u64) -> u64 {
 }
 
 /// Is the callee.
-pub fn serve() -> u8 {
+pub fn serve(activations: usize) -> u8 {
     let publish = || -> Result<(), String> {
         let text = |error: Error| error.to_string();
-        server::activations(ACTIVATIONS).map_err(text)?;
+        server::activations(activations).map_err(text)?;
         let service = server::service_with::<Victim>(abi_op::SERVICE_DEADLINE).map_err(text)?;
         let own = runtime::table::allocate().map_err(text)?;
         op::portal_new(Entry::OWN, service, 0, own, 0).map_err(text)?;
@@ -329,6 +330,45 @@ fn busy() -> Result<String, String> {
     expect("calls that were answered", ENDED.load(Ordering::SeqCst), ACTIVATIONS as u64)?;
     server.end()?;
     Ok(format!("{}, or: {}; who waits has its turn", Error::Busy, Error::Timeout))
+}
+
+/// Threads of each process of a crowd, and how often each of them calls.
+const CALLERS: usize = 60;
+const TIMES: u64 = 3;
+
+/// Is a part of a crowd.
+pub fn part_of_crowd() -> u8 {
+    static WRONG: AtomicUsize = AtomicUsize::new(0);
+    static PORTAL: AtomicUsize = AtomicUsize::new(0);
+    let call = |number| {
+        for time in (0..TIMES).map(|time| 50_000 + 1_000 * time + number as u64) {
+            if Server::ask(Entry(PORTAL.load(Ordering::SeqCst)), SLEEP, time) != Ok(time) {
+                WRONG.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    };
+    let Ok(entry) = open() else { return 1 };
+    PORTAL.store(entry.entry().0, Ordering::SeqCst);
+    let Ok(threads) = (0..CALLERS).map(|number| Thread::start(call, number)).collect::<Result<Vec<_>, _>>() else {
+        return 2;
+    };
+    threads.into_iter().for_each(Thread::join);
+    if WRONG.load(Ordering::SeqCst) == 0 { 0 } else { 3 }
+}
+
+fn crowd() -> Result<String, String> {
+    const PARTS: usize = 4;
+    const FRAMES: u64 = 500;
+    let process = Process::start("victim", &["--serve", "2"])?;
+    let server = Server { process, entry: open()? };
+    let parts =
+        (0..PARTS).map(|_| Process::start_with("callers", &["--crowd"], FRAMES)).collect::<Result<Vec<_>, _>>()?;
+    parts.into_iter().try_for_each(|part| expect("status of callers", part.wait(), Ok(0)))?;
+    let calls = (PARTS * CALLERS) as u64 * TIMES;
+    expect("calls that were served", server.call(FINISHED, 0), Ok(calls))?;
+    server.answers()?;
+    server.end()?;
+    Ok(format!("{calls} calls have their answers"))
 }
 
 fn deep() -> Result<String, String> {

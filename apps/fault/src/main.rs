@@ -110,7 +110,9 @@ fn main() -> u8 {
     let arguments = Arguments::new("fault", HELP);
     // What this program starts of itself.
     match arguments.words() {
-        ["--serve"] => return callees::serve(),
+        ["--serve"] => return callees::serve(callees::ACTIVATIONS),
+        ["--serve", "2"] => return callees::serve(2),
+        ["--crowd"] => return callees::part_of_crowd(),
         ["--call"] => return callees::call(),
         ["--hoard", own] => return names::hoarder(own),
         ["--storm", first] => return storms::part(first),
