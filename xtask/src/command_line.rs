@@ -43,6 +43,9 @@ pub enum Command {
     Lines(LinesOptions),
     /// List the code of a portal, with what each part is for
     Portal(PortalOptions),
+    /// Judge traces of information-flow labels, and write some
+    #[command(subcommand)]
+    Labels(LabelsCommand),
     /// Record who calls whom, and when what runs, for https://ui.perfetto.dev
     Trace(TraceOptions),
     /// Make the README's pictures from a running system, with Chromium
@@ -124,6 +127,38 @@ pub struct LinesOptions {
     /// The files of this crate only: its folder, such as apps/fault
     #[arg(value_name = "CRATE")]
     pub name: Option<String>,
+}
+
+/// `./x labels`
+#[derive(Subcommand, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x labels trace 7 10000 > trace.jsonl   ten thousand steps at random, and what came of them\n  \
+    ./x labels replay trace.jsonl            does the engine say the same?\n\n\
+    A line is an object of JSON; the chapter docs/book/labels.md says of which form.")]
+pub enum LabelsCommand {
+    /// Compare what a trace says with what the engine says; exit with 1 if that differs
+    Replay(ReplayOptions),
+    /// Write steps at random, and what comes of them
+    Trace(ScriptOptions),
+}
+
+/// `./x labels replay`
+#[derive(Args, Clone)]
+pub struct ReplayOptions {
+    /// The trace; - is standard input
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// `./x labels trace`
+#[derive(Args, Clone)]
+pub struct ScriptOptions {
+    /// The same steps for the same seed
+    #[arg(value_name = "SEED")]
+    pub seed: u64,
+    /// How many
+    #[arg(value_name = "STEPS")]
+    pub steps: usize,
 }
 
 /// `./x portal`

@@ -27,6 +27,7 @@ mod http;
 mod image;
 mod install;
 mod isa;
+mod labels;
 mod lines;
 mod new;
 mod portal;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
             graph::graph(&project, &options)
         }
         Command::Lines(options) => lines::lines(&project, &options),
+        Command::Labels(command) => labels::labels(&command),
         Command::Portal(options) => {
             project.isa = options.arch;
             portal::portal(&project, &options)

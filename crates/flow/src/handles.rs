@@ -1,0 +1,128 @@
+//! Handles: a permutation of a counter, so that none comes twice and nobody guesses the next one.
+//!
+//! A Feistel network over twice 31 bits, with ChaCha20 as the function of each round (M. Luby, C. Rackoff, "How to construct
+//! pseudorandom permutations from pseudorandom functions", 1988), permutes numbers of 62 bits. Half of these are no handles: the
+//! network is applied again until one is (J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", 2002, cycle walking).
+
+use crate::Handle;
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+
+/// Bits of a half.
+const HALF: u32 = 31;
+const MASK: u64 = (1 << HALF) - 1;
+/// Four make a permutation that looks like any other to whoever sees some thousand of its results; more are for more results.
+const ROUNDS: u64 = 8;
+/// How often the network is applied at most: once in 2^64 counters, none of the results is a handle, and there is none for it.
+pub const MAX_TRIES: u32 = 64;
+
+/// Gives handles.
+#[derive(Clone)]
+pub struct Handles {
+    key: [u8; 32],
+    counter: u64,
+}
+
+impl Handles {
+    /// Whoever knows the key knows all handles.
+    pub const fn new(key: [u8; 32]) -> Self {
+        Self { key, counter: 0 }
+    }
+
+    /// The next one. `None`: all were given out.
+    pub fn next_handle(&mut self) -> Option<Handle> {
+        while self.counter >> Handle::BITS == 0 {
+            let counter = self.counter;
+            self.counter += 1;
+            if let Some(handle) = self.handle_of(counter) {
+                return Some(handle);
+            }
+        }
+        None
+    }
+
+    /// The handle of a counter below 2^61; different ones have different handles.
+    fn handle_of(&self, counter: u64) -> Option<Handle> {
+        let mut number = counter;
+        for _ in 0..MAX_TRIES {
+            number = self.permute(number);
+            if let Some(handle) = Handle::new(number) {
+                return Some(handle);
+            }
+        }
+        None
+    }
+
+    fn permute(&self, number: u64) -> u64 {
+        let (mut left, mut right) = (number >> HALF, number & MASK);
+        for round in 0..ROUNDS {
+            (left, right) = (right, left ^ self.round(round, right));
+        }
+        left << HALF | right
+    }
+
+    /// A number of 31 bits from a key stream of its own.
+    fn round(&self, round: u64, half: u64) -> u64 {
+        let mut stream = ChaCha20Rng::from_seed(self.key);
+        stream.set_stream(round << HALF | half);
+        u64::from(stream.next_u32()) & MASK
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn none_comes_twice_and_all_fit() {
+        let mut handles = Handles::new([7; 32]);
+        let count = if cfg!(miri) { 10 } else { 20_000 };
+        let given: HashSet<u64> = (0..count).map(|_| handles.next_handle().expect("a handle").number()).collect();
+        assert_eq!(given.len(), count);
+        assert!(given.iter().all(|number| number >> 61 == 0));
+    }
+
+    #[test]
+    fn what_is_permuted_comes_back() {
+        let handles = Handles::new([9; 32]);
+        for number in [0, 1, 2, 12_345, MASK, 1 << 31, (1 << 62) - 1] {
+            let (mut left, mut right) = {
+                let made = handles.permute(number);
+                (made >> HALF, made & MASK)
+            };
+            for round in (0..ROUNDS).rev() {
+                (left, right) = (right ^ handles.round(round, left), left);
+            }
+            assert_eq!(left << HALF | right, number);
+        }
+    }
+
+    #[test]
+    fn the_last_counter_has_a_handle_and_then_there_are_none() {
+        let mut handles = Handles { key: [1; 32], counter: (1 << 61) - 1 };
+        assert!(handles.next_handle().is_some());
+        assert_eq!(handles.next_handle(), None);
+    }
+
+    #[test]
+    fn another_key_gives_others() {
+        let first = |key| Handles::new([key; 32]).next_handle();
+        assert_ne!(first(1), first(2));
+    }
+
+    /// Each bit of a handle changes about as often as not from one to the next.
+    #[test]
+    fn bits_do_not_follow_the_counter() {
+        let mut handles = Handles::new([3; 32]);
+        let mut before = handles.next_handle().expect("a handle").number();
+        let count = if cfg!(miri) { return } else { 4_000 };
+        let mut changes = [0; 61];
+        for _ in 0..count {
+            let next = handles.next_handle().expect("a handle").number();
+            (0..61).for_each(|bit| changes[bit] += (next ^ before) >> bit & 1);
+            before = next;
+        }
+        assert!(changes.iter().all(|changes| (1_800..2_200).contains(changes)), "{changes:?}");
+    }
+}

@@ -1,0 +1,388 @@
+//! What happens between domains, step by step, judged by the engine and by the specification at once.
+//!
+//! Others can write the steps, too, with what came of each; [`World::step`] says where that is not what should have come.
+
+use crate::rules::{self, Labels, Optional};
+use crate::{Exhausted, Handle, Handles, Heap, Label, Level, Pool, specification as spec};
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::{Rng, SeedableRng};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+/// A domain, by whatever number.
+pub type Number = u64;
+
+/// Something that is done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A domain begins, with S = {1} and R = {2}. One of this number that was there is gone, with its ports.
+    NewDomain(Number),
+    /// A domain gets a handle, and owns it.
+    NewHandle(Number, Handle),
+    /// A domain gets a port with this label, and owns its handle.
+    NewPort(Number, Handle, spec::Label),
+    /// A domain raises its send label for a handle, or tries to.
+    RaiseSend(Number, Handle, Level),
+    /// A domain lowers its receive label for a handle, or raises it, or tries to.
+    LowerReceive(Number, Handle, Level),
+    /// A domain sends a message to a port, which is taken at once or never.
+    Send {
+        /// The sender.
+        from: Number,
+        /// The port.
+        port: Handle,
+        /// The optional labels.
+        optional: spec::Optional,
+    },
+}
+
+/// What came of a message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// Whether it was taken.
+    pub delivered: bool,
+    /// Who has the port. Nobody: there is none.
+    pub to: Option<Number>,
+    /// That domain's labels afterwards.
+    pub labels: Option<(spec::Label, spec::Label)>,
+}
+
+/// Why a step cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Mistake {
+    /// Nobody made this domain.
+    NoDomain(Number),
+    /// The engine has no room for more labels.
+    Exhausted,
+    /// Engine and specification disagree: what this is about, what the engine says, and what the specification says.
+    Differs(&'static str, String, String),
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoDomain(domain) => write!(to, "there is no domain {domain}: new_domain makes it"),
+            Self::Exhausted => write!(to, "there is no room for so many labels"),
+            Self::Differs(what, engine, specification) => {
+                write!(to, "{what}: the engine says {engine}, the specification {specification}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+impl From<Exhausted> for Mistake {
+    fn from(_: Exhausted) -> Self {
+        Self::Exhausted
+    }
+}
+
+/// A label as people read it: `{h5 ★, h7 3, 1}`, the default last.
+impl fmt::Display for spec::Label {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{{")?;
+        for (handle, level) in &self.entries {
+            write!(to, "h{} {level}, ", handle.number())?;
+        }
+        write!(to, "{}}}", self.default)
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Star => write!(to, "★"),
+            level => write!(to, "{}", level.number()),
+        }
+    }
+}
+
+/// The same thing as both have it.
+struct Both<S, E> {
+    specified: S,
+    engine: E,
+}
+
+/// All domains and ports.
+pub struct World {
+    pool: Pool<Heap>,
+    domains: BTreeMap<Number, Both<spec::Labels, Labels>>,
+    ports: BTreeMap<Handle, (Number, Both<spec::Label, Label>)>,
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Nodes of all labels together: a gigabyte.
+const NODES: usize = 1 << 22;
+
+impl World {
+    /// Without domains.
+    pub fn new() -> Self {
+        Self { pool: Pool::new(Heap::new(NODES), 0), domains: BTreeMap::new(), ports: BTreeMap::new() }
+    }
+
+    /// The domains that there are.
+    pub fn domains(&self) -> impl Iterator<Item = (Number, &spec::Labels)> {
+        self.domains.iter().map(|(number, domain)| (*number, &domain.specified))
+    }
+
+    /// The ports that there are, and who has them.
+    pub fn ports(&self) -> impl Iterator<Item = (Handle, Number)> {
+        self.ports.iter().map(|(handle, (owner, _))| (*handle, *owner))
+    }
+
+    /// Makes a step. Of a message, what came of it.
+    pub fn step(&mut self, step: &Step) -> Result<Option<Outcome>, Mistake> {
+        match step {
+            Step::NewDomain(number) => self.begin(*number),
+            Step::NewHandle(number, handle) => self.change(*number, |pool, specified, engine| {
+                specified.send.set(*handle, Level::Star);
+                Ok((pool.set(engine.send, *handle, Level::Star)?, pool.keep(engine.receive)))
+            })?,
+            Step::NewPort(number, handle, label) => {
+                self.step(&Step::NewHandle(*number, *handle))?;
+                let mut label = label.clone();
+                label.set(*handle, Level::Zero);
+                let engine = self.made(&label)?;
+                let old = self.ports.insert(*handle, (*number, Both { specified: label, engine }));
+                old.into_iter().for_each(|(_, label)| self.pool.release(label.engine));
+            }
+            Step::RaiseSend(number, handle, level) => self.change(*number, |pool, specified, engine| {
+                if let Some(raised) = spec::raised_at(&specified.send, *handle, *level) {
+                    specified.send = raised;
+                }
+                let raised = rules::raised_at(pool, engine.send, *handle, *level)?;
+                Ok((raised.unwrap_or_else(|| pool.keep(engine.send)), pool.keep(engine.receive)))
+            })?,
+            Step::LowerReceive(number, handle, level) => self.change(*number, |pool, specified, engine| {
+                if let Some(accepted) = spec::accepted_at(specified, *handle, *level) {
+                    specified.receive = accepted;
+                }
+                let accepted = rules::accepted_at(pool, engine, *handle, *level)?;
+                Ok((pool.keep(engine.send), accepted.unwrap_or_else(|| pool.keep(engine.receive))))
+            })?,
+            Step::Send { from, port, optional } => return self.send(*from, *port, optional).map(Some),
+        }
+        Ok(None)
+    }
+
+    fn begin(&mut self, number: Number) {
+        let gone: Vec<Handle> = self.ports().filter(|(_, owner)| *owner == number).map(|(handle, _)| handle).collect();
+        for handle in gone {
+            let port = self.ports.remove(&handle);
+            port.into_iter().for_each(|(_, label)| self.pool.release(label.engine));
+        }
+        let [send, receive] = [Level::One, Level::Two];
+        let specified =
+            spec::Labels { send: spec::Label::of(send), receive: spec::Label::of(receive), is_explicit: false };
+        let engine = Labels { send: Label::of(send), receive: Label::of(receive), is_explicit: false };
+        if let Some(old) = self.domains.insert(number, Both { specified, engine }) {
+            self.pool.release(old.engine.send);
+            self.pool.release(old.engine.receive);
+        }
+    }
+
+    /// Changes the labels of a domain, and compares both.
+    fn change(
+        &mut self,
+        number: Number,
+        work: impl FnOnce(&mut Pool<Heap>, &mut spec::Labels, &Labels) -> Result<(Label, Label), Exhausted>,
+    ) -> Result<(), Mistake> {
+        let domain = self.domains.get_mut(&number).ok_or(Mistake::NoDomain(number))?;
+        let (send, receive) = work(&mut self.pool, &mut domain.specified, &domain.engine)?;
+        self.pool.release(domain.engine.send);
+        self.pool.release(domain.engine.receive);
+        (domain.engine.send, domain.engine.receive) = (send, receive);
+        same("the send label", &from(&self.pool, send), &domain.specified.send)?;
+        same("the receive label", &from(&self.pool, receive), &domain.specified.receive)
+    }
+
+    fn send(&mut self, from: Number, port: Handle, optional: &spec::Optional) -> Result<Outcome, Mistake> {
+        let sender = self.domains.get(&from).ok_or(Mistake::NoDomain(from))?;
+        let Some((to, label)) = self.ports.get(&port) else {
+            return Ok(Outcome { delivered: false, to: None, labels: None });
+        };
+        let (to, port, send) = (*to, label.engine, sender.engine.send);
+        let receiver = self.domains.get(&to).ok_or(Mistake::NoDomain(to))?;
+        let right = if spec::may_send(&sender.specified.send, optional) {
+            let effective = spec::effective(&sender.specified.send, optional);
+            spec::deliver(&effective, optional, &label.specified, &receiver.specified)
+        } else {
+            None
+        };
+        let receiver = receiver.engine;
+        let Optional { contaminate, decontaminate_send, verify, decontaminate_receive } = self.optional(optional)?;
+        let engine = Optional { contaminate, decontaminate_send, verify, decontaminate_receive };
+        let made = if rules::may_send(&mut self.pool, send, &engine)? {
+            let effective = rules::effective(&mut self.pool, send, &engine)?;
+            let made = rules::deliver(&mut self.pool, effective, &engine, port, &receiver);
+            self.pool.release(effective);
+            made?
+        } else {
+            None
+        };
+        for label in [contaminate, decontaminate_send, verify, decontaminate_receive] {
+            self.pool.release(label);
+        }
+        same("whether the message is taken", &made.is_some(), &right.is_some())?;
+        if let (Some(made), Some((send, receive))) = (made, right) {
+            self.change(to, |_, specified, _| {
+                (specified.send, specified.receive) = (send, receive);
+                Ok(made)
+            })?;
+        }
+        let receiver = self.domains.get(&to).ok_or(Mistake::NoDomain(to))?;
+        let labels = (receiver.specified.send.clone(), receiver.specified.receive.clone());
+        Ok(Outcome { delivered: made.is_some(), to: Some(to), labels: Some(labels) })
+    }
+
+    fn optional(&mut self, optional: &spec::Optional) -> Result<Optional, Mistake> {
+        Ok(Optional {
+            contaminate: self.made(&optional.contaminate)?,
+            decontaminate_send: self.made(&optional.decontaminate_send)?,
+            verify: self.made(&optional.verify)?,
+            decontaminate_receive: self.made(&optional.decontaminate_receive)?,
+        })
+    }
+
+    fn made(&mut self, label: &spec::Label) -> Result<Label, Mistake> {
+        let mut made = Label::of(label.default);
+        for (handle, level) in &label.entries {
+            let next = self.pool.set(made, *handle, *level);
+            self.pool.release(made);
+            made = next?;
+        }
+        Ok(made)
+    }
+}
+
+fn same<T: PartialEq + ToString>(what: &'static str, engine: &T, specified: &T) -> Result<(), Mistake> {
+    if engine == specified {
+        return Ok(());
+    }
+    Err(Mistake::Differs(what, engine.to_string(), specified.to_string()))
+}
+
+fn from(pool: &Pool<Heap>, label: Label) -> spec::Label {
+    let mut entries = Vec::new();
+    pool.each(label, |handle, level| entries.push((handle, level)));
+    spec::Label::new(label.default, entries)
+}
+
+/// Steps at random: a few domains, handles and ports, most messages between them such as may be taken.
+pub struct Script {
+    random: ChaCha20Rng,
+    handles: Handles,
+    /// Handles that were given out.
+    known: Vec<Handle>,
+}
+
+/// Domains, handles and ports of a script, at most.
+const DOMAINS: u64 = 8;
+const KNOWN: usize = 16;
+
+impl Script {
+    /// The same steps for the same seed.
+    pub fn new(seed: u64) -> Self {
+        let mut random = ChaCha20Rng::seed_from_u64(seed);
+        let mut key = [0; 32];
+        random.fill_bytes(&mut key);
+        Self { random, handles: Handles::new(key), known: Vec::new() }
+    }
+
+    /// A number below.
+    fn below(&mut self, end: usize) -> usize {
+        (self.random.next_u64() % end as u64) as usize
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> Option<T> {
+        if of.is_empty() { None } else { Some(of[self.below(of.len())].clone()) }
+    }
+
+    fn level(&mut self) -> Level {
+        Level::ALL[self.below(Level::ALL.len())]
+    }
+
+    /// A step in a world as it is now.
+    pub fn next(&mut self, world: &World) -> Step {
+        let domains: Vec<(Number, &spec::Labels)> = world.domains().collect();
+        let ports: Vec<Handle> = world.ports().map(|(handle, _)| handle).collect();
+        let Some((domain, labels)) = self.one(&domains) else { return Step::NewDomain(0) };
+        match self.below(100) {
+            0..6 => Step::NewDomain(self.below(DOMAINS as usize) as Number),
+            6..12 if domains.len() < DOMAINS as usize => Step::NewDomain(domains.len() as Number),
+            6..17 if self.known.len() < KNOWN => match self.handles.next_handle() {
+                Some(handle) => {
+                    self.known.push(handle);
+                    if self.below(2) == 0 {
+                        Step::NewHandle(domain, handle)
+                    } else {
+                        Step::NewPort(domain, handle, self.accepting())
+                    }
+                }
+                None => Step::NewDomain(domain),
+            },
+            // Who owns the handle of a port can send there.
+            6..25 if !ports.is_empty() => Step::NewHandle(domain, ports[self.below(ports.len())]),
+            6..33 => {
+                let Some(handle) = self.one(&self.known.clone()) else { return Step::NewDomain(domain) };
+                let level = self.level();
+                match self.below(2) {
+                    0 => Step::RaiseSend(domain, handle, level),
+                    _ => Step::LowerReceive(domain, handle, level),
+                }
+            }
+            _ => {
+                let is_open = |labels: &spec::Labels, port| labels.send.get(port) <= Level::Zero;
+                let open: Vec<Handle> = ports.iter().copied().filter(|port| is_open(labels, *port)).collect();
+                let few = if self.below(8) == 0 { &ports } else { &open };
+                match self.one(few) {
+                    Some(port) => Step::Send { from: domain, port, optional: self.optional(labels) },
+                    None => Step::NewDomain(domain),
+                }
+            }
+        }
+    }
+
+    /// A label that accepts most of what there is.
+    fn accepting(&mut self) -> spec::Label {
+        let default = [Level::Two, Level::Three, Level::Three][self.below(3)];
+        self.exceptions(default, &self.known.clone())
+    }
+
+    /// A default with exceptions for some of these handles.
+    fn exceptions(&mut self, default: Level, of: &[Handle]) -> spec::Label {
+        let count = self.below(4);
+        let entries: Vec<_> = (0..count).filter_map(|_| Some((self.one(of)?, self.level()))).collect();
+        spec::Label::new(default, entries)
+    }
+
+    /// Mostly what this sender may say.
+    fn optional(&mut self, sender: &spec::Labels) -> spec::Optional {
+        let known = self.known.clone();
+        let owned: Vec<Handle> =
+            known.iter().copied().filter(|handle| sender.send.get(*handle) == Level::Star).collect();
+        let mut optional = spec::Optional::default();
+        if self.below(5) == 0 {
+            optional.contaminate = self.exceptions(Level::Star, &known);
+        }
+        if self.below(5) == 0 {
+            optional.verify = self.exceptions(Level::Three, &known);
+        }
+        let whose = if self.below(8) == 0 { &known } else { &owned };
+        if self.below(5) == 0 {
+            optional.decontaminate_send = self.exceptions(Level::Three, whose);
+        }
+        if self.below(5) == 0 {
+            optional.decontaminate_receive = self.exceptions(Level::Star, whose);
+        }
+        optional
+    }
+}

@@ -1,0 +1,332 @@
+//! The engine against the specification, with all its memory and with too little.
+
+use flow::rules::{self, Admission, Labels, Optional};
+use flow::specification as spec;
+use flow::{Exhausted, Handle, Heap, Label, Level, Pool};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Runs of each property; Miri is slow, and so is a build without optimisation. `FLOW_RUNS=200000` for a long one.
+fn runs() -> ProptestConfig {
+    let runs = std::env::var("FLOW_RUNS").ok().and_then(|runs| runs.parse().ok());
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(runs.unwrap_or(if cfg!(miri) { 4 } else { 400 }))
+    }
+}
+
+const PLENTY: usize = 1 << 20;
+
+fn handle(number: u64) -> Handle {
+    Handle::new(number & (u64::MAX >> 3)).expect("61 bits")
+}
+
+fn level() -> impl Strategy<Value = Level> {
+    select(&Level::ALL[..])
+}
+
+/// Handles in a row, such as differ in their highest bits only, or anywhere; so that two labels have some in common.
+fn some_handle() -> impl Strategy<Value = Handle> {
+    prop_oneof![
+        (0u64..40).prop_map(handle),
+        (0u64..200).prop_map(|number| handle(number << 53)),
+        (0u64..1_000).prop_map(|number| handle(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))),
+        any::<u64>().prop_map(handle),
+    ]
+}
+
+fn label() -> impl Strategy<Value = spec::Label> {
+    let entries = prop_oneof![
+        3 => prop::collection::vec((some_handle(), level()), 0..6),
+        2 => prop::collection::vec((some_handle(), level()), 0..70),
+        1 => prop::collection::vec((some_handle(), level()), 0..1_000),
+    ];
+    // Labels of few levels meet each other's bounds.
+    let narrow =
+        (level(), prop::collection::vec(some_handle(), 0..300), level()).prop_map(|(default, handles, level)| {
+            spec::Label::new(default, handles.into_iter().map(|handle| (handle, level)))
+        });
+    prop_oneof![2 => (level(), entries).prop_map(|(default, entries)| spec::Label::new(default, entries)), 1 => narrow]
+}
+
+fn pool() -> Pool<Heap> {
+    Pool::new(Heap::new(PLENTY), 0x1234_5678_9abc_def0)
+}
+
+fn into(pool: &mut Pool<Heap>, label: &spec::Label) -> Label {
+    let mut made = Label::of(label.default);
+    for (handle, level) in &label.entries {
+        let next = pool.set(made, *handle, *level).expect("room");
+        pool.release(made);
+        made = next;
+    }
+    made
+}
+
+fn from(pool: &Pool<Heap>, label: Label) -> spec::Label {
+    let mut entries = Vec::new();
+    pool.each(label, |handle, level| entries.push((handle, level)));
+    assert!(entries.iter().all(|(_, level)| *level != label.default));
+    assert_eq!(entries.len(), pool.entries(label) as usize);
+    spec::Label::new(label.default, entries)
+}
+
+/// All labels of a case in a pool; in the end nothing may be left.
+struct Case {
+    pool: Pool<Heap>,
+    made: Vec<Label>,
+}
+
+impl Case {
+    fn new() -> Self {
+        Self { pool: pool(), made: Vec::new() }
+    }
+
+    fn label(&mut self, label: &spec::Label) -> Label {
+        let made = into(&mut self.pool, label);
+        self.made.push(made);
+        made
+    }
+
+    /// A result is what the specification says, is the same as if it had been put together, and goes.
+    fn check(&mut self, made: Label, right: &spec::Label) {
+        assert_eq!(from(&self.pool, made), *right);
+        let again = into(&mut self.pool, right);
+        assert_eq!(made, again, "the same label is another one");
+        self.pool.release(made);
+        self.pool.release(again);
+    }
+
+    /// The same with less and less memory: nothing is left behind when there is no room.
+    fn scarce<T>(&mut self, work: impl Fn(&mut Pool<Heap>) -> Result<T, Exhausted>, mut end: impl FnMut(&mut Self, T)) {
+        assert!(self.pool.tidy(usize::MAX));
+        let before = self.pool.memory().used();
+        for room in 0.. {
+            self.pool.memory_mut().limit(before + room);
+            let outcome = work(&mut self.pool);
+            self.pool.memory_mut().limit(PLENTY);
+            let is_enough = outcome.is_ok();
+            if let Ok(made) = outcome {
+                end(self, made);
+            }
+            assert!(self.pool.tidy(usize::MAX));
+            assert_eq!(self.pool.memory().used(), before, "with room for {room}");
+            if is_enough {
+                return;
+            }
+        }
+    }
+
+    fn end(mut self) {
+        self.made.drain(..).for_each(|label| self.pool.release(label));
+        assert!(self.pool.tidy(usize::MAX));
+        assert_eq!(self.pool.memory().used(), 0, "something was kept");
+    }
+}
+
+fn optional() -> impl Strategy<Value = spec::Optional> {
+    let one = |default: Level| prop_oneof![2 => Just(spec::Label::of(default)), 1 => label()];
+    (one(Level::Star), one(Level::Three), one(Level::Three), one(Level::Star)).prop_map(
+        |(contaminate, decontaminate_send, verify, decontaminate_receive)| spec::Optional {
+            contaminate,
+            decontaminate_send,
+            verify,
+            decontaminate_receive,
+        },
+    )
+}
+
+fn domain() -> impl Strategy<Value = spec::Labels> {
+    (label(), label(), any::<bool>()).prop_map(|(send, receive, is_explicit)| spec::Labels {
+        send,
+        receive,
+        is_explicit,
+    })
+}
+
+/// Domains as they are: mostly defaults, and a few handles.
+fn likely() -> impl Strategy<Value = spec::Labels> {
+    let entries = || prop::collection::vec(((0u64..6).prop_map(handle), level()), 0..5);
+    (entries(), entries(), any::<bool>()).prop_map(|(send, receive, is_explicit)| spec::Labels {
+        send: spec::Label::new(Level::One, send),
+        receive: spec::Label::new(Level::Two, receive),
+        is_explicit,
+    })
+}
+
+fn any_domain() -> impl Strategy<Value = spec::Labels> {
+    prop_oneof![1 => domain(), 3 => likely()]
+}
+
+fn any_label() -> impl Strategy<Value = spec::Label> {
+    prop_oneof![1 => label(), 1 => likely().prop_map(|domain| domain.send), 1 => likely().prop_map(|domain| domain.receive)]
+}
+
+impl Case {
+    fn domain(&mut self, domain: &spec::Labels) -> Labels {
+        let (send, receive) = (self.label(&domain.send), self.label(&domain.receive));
+        Labels { send, receive, is_explicit: domain.is_explicit }
+    }
+
+    fn optional(&mut self, optional: &spec::Optional) -> Optional {
+        Optional {
+            contaminate: self.label(&optional.contaminate),
+            decontaminate_send: self.label(&optional.decontaminate_send),
+            verify: self.label(&optional.verify),
+            decontaminate_receive: self.label(&optional.decontaminate_receive),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(runs())]
+
+    #[test]
+    fn order_and_bounds_are_those_of_the_levels(one in any_label(), other in any_label()) {
+        let mut case = Case::new();
+        let [a, b] = [&one, &other].map(|label| case.label(label));
+        prop_assert_eq!(case.pool.is_below(a, b), spec::always([&one, &other], |[one, other]| one <= other));
+        let higher = spec::Label::each([&one, &other], |[one, other]| one.max(other));
+        let lower = spec::Label::each([&one, &other], |[one, other]| one.min(other));
+        case.scarce(|pool| pool.higher(a, b), |case, made| case.check(made, &higher));
+        case.scarce(|pool| pool.lower(a, b), |case, made| case.check(made, &lower));
+        case.end();
+    }
+
+    #[test]
+    fn bounds_are_bounds(one in any_label(), other in any_label(), third in any_label()) {
+        let mut case = Case::new();
+        let [a, b, c] = [&one, &other, &third].map(|label| case.label(label));
+        let (higher, lower) = (case.pool.higher(a, b).expect("room"), case.pool.lower(a, b).expect("room"));
+        let pool = &case.pool;
+        prop_assert!(pool.is_below(a, higher) && pool.is_below(b, higher));
+        prop_assert!(pool.is_below(lower, a) && pool.is_below(lower, b));
+        prop_assert_eq!(pool.is_below(higher, c), pool.is_below(a, c) && pool.is_below(b, c));
+        prop_assert_eq!(pool.is_below(c, lower), pool.is_below(c, a) && pool.is_below(c, b));
+        prop_assert_eq!(pool.is_below(a, b) && pool.is_below(b, a), a == b);
+        case.made.extend([higher, lower]);
+        case.end();
+    }
+
+    #[test]
+    fn levels_are_what_they_were_set_to(changes in prop::collection::vec((some_handle(), level()), 0..400), default in level()) {
+        let (mut case, mut right) = (Case::new(), spec::Label::of(default));
+        let mut made = Label::of(default);
+        for (handle, level) in &changes {
+            right.set(*handle, *level);
+            let next = case.pool.set(made, *handle, *level).expect("room");
+            case.pool.release(made);
+            made = next;
+            prop_assert_eq!(case.pool.get(made, *handle), *level);
+        }
+        changes.iter().for_each(|(handle, _)| assert_eq!(case.pool.get(made, *handle), right.get(*handle)));
+        let levels = right.entries.values().copied().chain([default]);
+        let bounds = (levels.clone().min().expect("one"), levels.max().expect("one"));
+        prop_assert_eq!((case.pool.bounds(made).least, case.pool.bounds(made).most), bounds);
+        case.check(made, &right);
+        case.end();
+    }
+
+    #[test]
+    fn messages(sender in any_domain(), receiver in any_domain(), port in any_label(), optional in optional()) {
+        let mut case = Case::new();
+        let (p, q) = (case.domain(&sender), case.domain(&receiver));
+        let (o, label) = (case.optional(&optional), case.label(&port));
+        let may_send = rules::may_send(&mut case.pool, p.send, &o);
+        prop_assert_eq!(may_send, Ok(spec::may_send(&sender.send, &optional)));
+        let effective = spec::effective(&sender.send, &optional);
+        let e = case.label(&effective);
+        case.scarce(|pool| rules::effective(pool, p.send, &o), |case, made| case.check(made, &effective));
+        let right = spec::deliver(&effective, &optional, &port, &receiver);
+        case.scarce(
+            |pool| rules::deliver(pool, e, &o, label, &q),
+            |case, made| match (made, &right) {
+                (Some((send, receive)), Some(right)) => {
+                    case.check(send, &right.0);
+                    case.check(receive, &right.1);
+                }
+                (made, right) => assert_eq!(made.is_some(), right.is_some()),
+            },
+        );
+        case.end();
+    }
+
+    #[test]
+    fn calls_objects_and_children(caller in any_domain(), callee in any_domain(), object in any_label()) {
+        let mut case = Case::new();
+        let (p, q, label) = (case.domain(&caller), case.domain(&callee), case.label(&object));
+        let right = spec::admit(&caller, &callee, &object);
+        case.scarce(
+            |pool| rules::admit(pool, &p, &q, label),
+            |case, made| match (made, &right) {
+                (Admission::Raised(made), spec::Admission::Raised(right)) => case.check(made, right),
+                (Admission::Admitted, spec::Admission::Admitted) | (Admission::Refused, spec::Admission::Refused) => {}
+                other => panic!("{other:?}"),
+            },
+        );
+        let right = spec::observe(&caller, &object);
+        case.scarce(
+            |pool| rules::observe(pool, &p, label),
+            |case, made| match (made, &right) {
+                (Some(made), Some(right)) => case.check(made, right),
+                (made, right) => assert_eq!(made.is_some(), right.is_some()),
+            },
+        );
+        let right = spec::caller_may(&caller, &object);
+        prop_assert_eq!(rules::may_change(&case.pool, p.send, label), right.1);
+        case.scarce(|pool| rules::caller_may(pool, &p, label), |_, made| assert_eq!(made, right));
+        let right = spec::may_make(&caller, &callee);
+        case.scarce(|pool| rules::may_make(pool, &p, &q), |_, made| assert_eq!(made, right));
+        let right = spec::raised(&caller.send, &object);
+        case.scarce(|pool| rules::raised(pool, p.send, label), |case, made| case.check(made, &right));
+        case.end();
+    }
+
+    #[test]
+    fn own_labels(domain in any_domain(), handle in (0u64..8).prop_map(handle), level in level()) {
+        let mut case = Case::new();
+        let own = case.domain(&domain);
+        for (made, right) in [
+            (rules::raised_at(&mut case.pool, own.send, handle, level), spec::raised_at(&domain.send, handle, level)),
+            (rules::accepted_at(&mut case.pool, &own, handle, level), spec::accepted_at(&domain, handle, level)),
+        ] {
+            match (made.expect("room"), right) {
+                (Some(made), Some(right)) => case.check(made, &right),
+                (made, right) => prop_assert_eq!(made.is_some(), right.is_some()),
+            }
+        }
+        case.end();
+    }
+}
+
+/// A thousand handles of one part of all make a deep tree, which works as any other.
+#[test]
+fn handles_that_share_their_low_bits() {
+    let mut case = Case::new();
+    let one = spec::Label::new(Level::One, (0..1_000).map(|number| (handle(number << 40 | 5), Level::Three)));
+    let other = spec::Label::new(Level::Two, (500..1_500).map(|number| (handle(number << 40 | 5), Level::Star)));
+    let (a, b) = (case.label(&one), case.label(&other));
+    let right = spec::Label::each([&one, &other], |[one, other]| one.min(other));
+    let made = case.pool.lower(a, b).expect("room");
+    case.check(made, &right);
+    assert!(!case.pool.is_below(a, b) && !case.pool.is_below(b, a));
+    case.end();
+}
+
+/// Labels that differ in one handle share all but a path; a label is found to be below one that it shares nearly all with by
+/// looking at that path.
+#[test]
+fn labels_that_differ_a_little_share_the_rest() {
+    let mut case = Case::new();
+    let entries = (0..10_000u64).map(|number| (handle(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)), Level::Three));
+    let large = case.label(&spec::Label::new(Level::One, entries));
+    let used = case.pool.memory().used();
+    let more = case.pool.set(large, handle(77), Level::Three).expect("room");
+    case.made.push(more);
+    assert!(case.pool.memory().used() - used < 10, "{}", case.pool.memory().used() - used);
+    assert!(case.pool.nodes(more) as usize > used - 10, "each is charged as if it were alone");
+    let before = case.pool.looked_at();
+    assert!(case.pool.is_below(large, more) && !case.pool.is_below(more, large));
+    assert!(case.pool.looked_at() - before < 200, "{}", case.pool.looked_at() - before);
+    case.end();
+}

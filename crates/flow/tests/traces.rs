@@ -1,0 +1,46 @@
+//! Steps at random, which the engine and the specification judge at once.
+
+use flow::trace::{Mistake, Script, Step, World};
+use flow::{Handle, Level, specification as spec};
+
+#[test]
+fn engine_and_specification_agree_on_whatever_happens() {
+    let (seeds, steps) = if cfg!(miri) { (1, 50) } else { (40, 1_000) };
+    let (mut taken, mut refused, mut tainted) = (0, 0, 0);
+    for seed in 0..seeds {
+        let (mut world, mut script) = (World::new(), Script::new(seed));
+        for _ in 0..steps {
+            let step = script.next(&world);
+            match world.step(&step) {
+                Ok(Some(outcome)) if outcome.delivered => {
+                    taken += 1;
+                    tainted += usize::from(outcome.labels.is_some_and(|(send, _)| !send.entries.is_empty()));
+                }
+                Ok(Some(_)) => refused += 1,
+                Ok(None) => {}
+                Err(mistake) => panic!("seed {seed}, {step:?}: {mistake}"),
+            }
+        }
+    }
+    // Else nothing would be tried.
+    assert!(cfg!(miri) || taken > 2_000 && refused > 2_000 && tainted > 1_000, "{taken} {refused} {tainted}");
+}
+
+#[test]
+fn a_domain_that_begins_anew_has_no_ports_and_no_labels() {
+    let (mut world, port) = (World::new(), Handle::new(7).expect("a handle"));
+    let send = Step::Send { from: 1, port, optional: spec::Optional::default() };
+    assert_eq!(world.step(&send), Err(Mistake::NoDomain(1)));
+    for step in [Step::NewDomain(1), Step::NewDomain(2), Step::NewPort(2, port, spec::Label::of(Level::Three))] {
+        assert_eq!(world.step(&step), Ok(None));
+    }
+    let delivered = |world: &mut World| world.step(&send).expect("a domain").expect("a message").delivered;
+    // Only its owner may send to a port until that lets others.
+    assert!(!delivered(&mut world));
+    world.step(&Step::NewHandle(1, port)).expect("a domain");
+    assert!(delivered(&mut world));
+    world.step(&Step::NewDomain(2)).expect("it begins anew");
+    assert!(!delivered(&mut world));
+    let (_, anew) = world.domains().last().expect("a domain");
+    assert_eq!((&anew.send, &anew.receive), (&spec::Label::of(Level::One), &spec::Label::of(Level::Two)));
+}
