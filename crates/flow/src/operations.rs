@@ -2,16 +2,19 @@
 //!
 //! Two trees are walked side by side. Where their lowest and highest levels tell the outcome, nothing below is looked at; where
 //! one of them is the outcome, it is that itself. What is left is merged leaf by leaf.
+//!
+//! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
 use crate::pool::{Exhausted, Id, LEAF, Label, Memory, PARTS, Pool};
 use crate::{Bounds, Handle, Level};
+use core::cell::Cell;
 
 /// Entries of two leaves.
 const BOTH: usize = 2 * LEAF;
 
 /// What of two levels becomes one.
-#[derive(Clone, Copy)]
-enum Rule {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
     Higher,
     Lower,
     /// The first one alone counts.
@@ -48,6 +51,87 @@ impl Rule {
 struct Part<'e> {
     default: Level,
     tree: Tree<'e>,
+}
+
+impl Part<'_> {
+    const fn whole(label: Label) -> Self {
+        Self { default: label.default, tree: Tree::Node(label.root) }
+    }
+}
+
+/// Which handles a node is of: it is the one of this number among those of its depth, from left to right.
+#[derive(Clone, Copy)]
+struct Place {
+    depth: u32,
+    number: u64,
+}
+
+impl Place {
+    const ROOT: Self = Self { depth: 0, number: 0 };
+    /// Handles differ at this depth at last.
+    const DEEPEST: u32 = Handle::BITS.div_ceil(2);
+
+    const fn part(self, part: usize) -> Self {
+        Self { depth: self.depth + 1, number: self.number * PARTS as u64 + part as u64 }
+    }
+
+    /// Where it begins among all.
+    const fn start(self) -> u64 {
+        self.number << (2 * (Self::DEEPEST - self.depth))
+    }
+
+    /// Where the next one begins.
+    const fn end(self) -> u64 {
+        Self { number: self.number + 1, ..self }.start()
+    }
+}
+
+/// How far a walk through two trees is.
+struct Walk {
+    /// What begins before was done in earlier steps.
+    from: u64,
+    /// Nodes that may still be looked at.
+    effort: Cell<u32>,
+    /// What begins here or later is left for the next step.
+    until: Cell<u64>,
+}
+
+impl Walk {
+    const END: u64 = u64::MAX;
+
+    const fn new(from: u64, effort: u32) -> Self {
+        Self { from, effort: Cell::new(effort), until: Cell::new(Self::END) }
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.until.get() != Self::END
+    }
+
+    /// Whether a node may be looked at; else the walk stops before it. Those on the way to where it goes on do not count, so each
+    /// step does something.
+    fn enters(&self, place: Place) -> bool {
+        if self.has_stopped() || place.start() <= self.from {
+            return !self.has_stopped();
+        }
+        match self.effort.get().checked_sub(1) {
+            Some(left) => self.effort.set(left),
+            None => self.until.set(place.start()),
+        }
+        !self.has_stopped()
+    }
+}
+
+/// Something that is done in steps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task {
+    /// What begins before is done.
+    at: u64,
+    /// Of what becomes a label: the part of it that is done.
+    done: Label,
+}
+
+impl Task {
+    pub(crate) const NEW: Self = Self { at: 0, done: Label::of(Level::Star) };
 }
 
 #[derive(Clone, Copy)]
@@ -157,12 +241,34 @@ impl<M: Memory> Pool<M> {
 
     /// `first ⊑ second`: no handle has a higher level in the first one.
     pub fn is_below(&self, first: Label, second: Label) -> bool {
-        let part = |label: Label| Part { default: label.default, tree: Tree::Node(label.root) };
-        // There are more handles than entries.
-        first.default <= second.default && self.is_part_below(part(first), part(second), 0)
+        let (mut task, mut effort) = (Task::NEW, u32::MAX);
+        loop {
+            if let Some(is_below) = self.is_below_step(&mut task, first, second, &mut effort) {
+                return is_below;
+            }
+        }
     }
 
-    fn is_part_below(&self, first: Part<'_>, second: Part<'_>, depth: u32) -> bool {
+    /// A step of [`Self::is_below`], which looks at some nodes of a tree at most, and says how many are left; nothing: there is more to do.
+    pub(crate) fn is_below_step(&self, task: &mut Task, first: Label, second: Label, effort: &mut u32) -> Option<bool> {
+        let walk = Walk::new(task.at, *effort);
+        // There are more handles than entries.
+        let is_below = first.default <= second.default
+            && self.is_part_below(Part::whole(first), Part::whole(second), Place::ROOT, &walk);
+        *effort = walk.effort.get();
+        if is_below && walk.has_stopped() {
+            task.at = walk.until.get();
+            return None;
+        }
+        *task = Task::NEW;
+        Some(is_below)
+    }
+
+    /// True if it is not known yet: then the walk has stopped.
+    fn is_part_below(&self, first: Part<'_>, second: Part<'_>, place: Place, walk: &Walk) -> bool {
+        if place.end() <= walk.from || !walk.enters(place) {
+            return true;
+        }
         if let (Tree::Node(one), Tree::Node(other)) = (first.tree, second.tree)
             && one == other
         {
@@ -183,11 +289,11 @@ impl<M: Memory> Pool<M> {
             // What is not told by the bounds of one level is refuted by them.
             (Some([]), None) | (None, Some([])) => false,
             (one, other) => {
-                let divided = [one, other].map(|leaf| leaf.map(|leaf| Divided::new(leaf, depth)));
+                let divided = [one, other].map(|leaf| leaf.map(|leaf| Divided::new(leaf, place.depth)));
                 (0..PARTS).all(|part| {
                     let [one, other] = [(first, &divided[0]), (second, &divided[1])]
                         .map(|(whole, divided)| Part { tree: self.part_of(whole.tree, divided, part), ..whole });
-                    self.is_part_below(one, other, depth + 1)
+                    self.is_part_below(one, other, place.part(part), walk)
                 })
             }
         }
@@ -209,62 +315,103 @@ impl<M: Memory> Pool<M> {
     }
 
     fn combined(&mut self, rule: Rule, first: Label, second: Label) -> Result<Label, Exhausted> {
-        let default = rule.of(first.default, second.default);
-        let part = |label: Label| Part { default: label.default, tree: Tree::Node(label.root) };
-        let root = self.combined_part(rule, part(first), part(second), default, 0)?;
-        Ok(Label { default, root })
+        let (mut task, mut effort) = (Task::NEW, u32::MAX);
+        loop {
+            if let Some(made) = self.combined_step(&mut task, rule, first, second, &mut effort)? {
+                return Ok(made);
+            }
+        }
     }
 
+    /// A step of making a label of two, which looks at some nodes of a tree at most, and says how many are left; nothing: there is more to do. What it has by then is the
+    /// task's, and goes with [`Self::abandon`], also after an error.
+    pub(crate) fn combined_step(
+        &mut self,
+        task: &mut Task,
+        rule: Rule,
+        first: Label,
+        second: Label,
+        effort: &mut u32,
+    ) -> Result<Option<Label>, Exhausted> {
+        let walk = Walk::new(task.at, *effort);
+        let default = rule.of(first.default, second.default);
+        let done = Part { default, tree: Tree::Node(task.done.root) };
+        let root = self.combined_part(rule, [Part::whole(first), Part::whole(second), done], Place::ROOT, &walk)?;
+        *effort = walk.effort.get();
+        self.abandon(task);
+        let made = Label { default, root };
+        if !walk.has_stopped() {
+            return Ok(Some(made));
+        }
+        *task = Task { at: walk.until.get(), done: made };
+        Ok(None)
+    }
+
+    /// Lets go of what a task has made.
+    pub(crate) fn abandon(&mut self, task: &mut Task) {
+        self.release(task.done);
+        *task = Task::NEW;
+    }
+
+    /// The third part is what was made of the first two before.
     fn combined_part(
         &mut self,
         rule: Rule,
-        first: Part<'_>,
-        second: Part<'_>,
-        default: Level,
-        depth: u32,
+        parts: [Part<'_>; 3],
+        place: Place,
+        walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
+        let [first, second, done] = parts;
+        if place.end() <= walk.from {
+            return self.kept(done.tree, place.depth);
+        }
+        if !walk.enters(place) {
+            return Ok(None);
+        }
         let bounds = [first, second].map(|part| self.part_bounds(part));
         let keeps = rule.keeps(bounds[0], bounds[1]);
         let is_same = matches!((first.tree, second.tree), (Tree::Node(one), Tree::Node(other)) if one == other);
         if keeps.0 || is_same && first.default == second.default && rule.keeps_equals() {
-            return self.kept(first.tree, depth);
+            return self.kept(first.tree, place.depth);
         }
         if keeps.1 {
-            return self.kept(second.tree, depth);
+            return self.kept(second.tree, place.depth);
         }
         // Each rule goes one way: what is between these becomes what they become.
         let ends = [rule.of(bounds[0].least, bounds[1].least), rule.of(bounds[0].most, bounds[1].most)];
-        if ends == [default; 2] {
+        if ends == [done.default; 2] {
             return Ok(None);
         }
-        let (one, other) = (self.leaf_of(first.tree), self.leaf_of(second.tree));
-        if let (Some(one), Some(other)) = (one, other) {
+        let leaves = [first, second, done].map(|part| self.leaf_of(part.tree));
+        if let [Some(one), Some(other), _] = leaves {
             let mut entries = [0; BOTH];
             let mut count = 0;
             merge(one, other, |handle, one, other| {
                 let level = rule.of(one.unwrap_or(first.default), other.unwrap_or(second.default));
-                if level != default {
+                if level != done.default {
                     entries[count] = handle.with(level);
                     count += 1;
                 }
                 true
             });
-            return self.tree(&entries[..count], depth);
+            return self.tree(&entries[..count], place.depth);
         }
-        let divided = [one, other].map(|leaf| leaf.map(|leaf| Divided::new(leaf, depth)));
-        let mut parts = [None; PARTS];
+        let divided = leaves.map(|leaf| leaf.map(|leaf| Divided::new(leaf, place.depth)));
+        let mut made = [None; PARTS];
         for part in 0..PARTS {
-            let [one, other] = [(first, &divided[0]), (second, &divided[1])]
-                .map(|(whole, divided)| Part { tree: self.part_of(whole.tree, divided, part), ..whole });
-            match self.combined_part(rule, one, other, default, depth + 1) {
-                Ok(made) => parts[part] = made,
+            let below: [Part<'_>; 3] = core::array::from_fn(|whole| Part {
+                tree: self.part_of(parts[whole].tree, &divided[whole], part),
+                ..parts[whole]
+            });
+            match self.combined_part(rule, below, place.part(part), walk) {
+                Ok(node) => made[part] = node,
                 Err(exhausted) => {
-                    self.release_nodes(parts);
+                    self.release_nodes(made);
                     return Err(exhausted);
                 }
             }
         }
-        self.inner(parts)
+        self.inner(made)
     }
 
     /// The node of what is kept as it is.

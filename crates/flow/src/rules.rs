@@ -1,7 +1,9 @@
 //! Who may tell whom, and what follows for the labels: the design's formulas, one function each.
 //!
-//! Labels that are handed in stay their owner's; those that are given back are the caller's to [release](Pool::release).
+//! Labels that are handed in stay their owner's; those that are given back are the caller's to [release](Pool::release). Labels may be large, so
+//! a rule can [stop](Stop::Again) on its way; [`Pool::finish`] does all steps at once.
 
+use crate::operations::{Rule, Task};
 use crate::pool::{Exhausted, Label, Memory, Pool};
 use crate::{Handle, Level};
 
@@ -61,109 +63,188 @@ const fn three_if_owned(level: Level) -> Level {
     }
 }
 
-/// Labels that a rule makes on the way, at most.
-const MOST: usize = 5;
+/// Why something that was begun is not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// It took its effort: it is to be done again with the same [`Work`], and goes on.
+    Again,
+    /// There is no room for another node.
+    Exhausted,
+}
 
-/// Labels that are made on the way, and let go of at its end.
-struct Scope<'p, M: Memory> {
-    pool: &'p mut Pool<M>,
-    made: [Label; MOST],
+impl From<Exhausted> for Stop {
+    fn from(_: Exhausted) -> Self {
+        Self::Exhausted
+    }
+}
+
+/// What a rule has found out, at most.
+const MOST: usize = 12;
+
+/// What a rule has found out so far. Whoever wants to stop now and then keeps it, and asks the same again: what was found out before is
+/// not looked for again. It goes with [`Self::end`].
+#[derive(Debug)]
+pub struct Work {
+    found: [Found; MOST],
     count: usize,
+    /// Of these, so many were asked for since it was resumed.
+    asked: usize,
+    task: Task,
+    effort: u32,
 }
 
-impl<M: Memory> Drop for Scope<'_, M> {
-    fn drop(&mut self) {
-        self.made[..self.count].iter().for_each(|label| self.pool.release(*label));
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    Label(Label),
+    Truth(bool),
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
-impl<'p, M: Memory + 'p> Scope<'p, M> {
-    const fn new(pool: &'p mut Pool<M>) -> Self {
-        Self { pool, made: [Label::of(Level::Star); MOST], count: 0 }
+impl Work {
+    /// Nothing is found out yet.
+    pub const fn new() -> Self {
+        Self { found: [Found::Truth(false); MOST], count: 0, asked: 0, task: Task::NEW, effort: 0 }
     }
 
-    fn note(&mut self, made: Result<Label, Exhausted>) -> Result<Label, Exhausted> {
-        let made = made?;
-        self.made[self.count] = made;
+    /// Before the same is asked again: it may look at so many nodes of trees, and some more.
+    pub const fn resume(&mut self, effort: u32) {
+        self.asked = 0;
+        self.effort = effort;
+    }
+
+    /// Lets go of what was made on the way.
+    pub fn end<M: Memory>(&mut self, pool: &mut Pool<M>) {
+        for found in &self.found[..self.count] {
+            if let Found::Label(label) = found {
+                pool.release(*label);
+            }
+        }
+        pool.abandon(&mut self.task);
+        self.count = 0;
+    }
+
+    fn known(&mut self) -> Option<Found> {
+        let known = self.found[..self.count].get(self.asked).copied();
+        self.asked += usize::from(known.is_some());
+        known
+    }
+
+    fn note(&mut self, found: Found) {
+        self.found[self.count] = found;
         self.count += 1;
+        self.asked += 1;
+    }
+
+    fn combined<M: Memory>(&mut self, pool: &mut Pool<M>, rule: Rule, one: Label, other: Label) -> Result<Label, Stop> {
+        if let Some(Found::Label(label)) = self.known() {
+            return Ok(label);
+        }
+        let made = pool.combined_step(&mut self.task, rule, one, other, &mut self.effort)?.ok_or(Stop::Again)?;
+        self.note(Found::Label(made));
         Ok(made)
     }
 
-    fn higher(&mut self, first: Label, second: Label) -> Result<Label, Exhausted> {
-        let made = self.pool.higher(first, second);
-        self.note(made)
+    fn higher<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<Label, Stop> {
+        self.combined(pool, Rule::Higher, one, other)
     }
 
-    fn lower(&mut self, first: Label, second: Label) -> Result<Label, Exhausted> {
-        let made = self.pool.lower(first, second);
-        self.note(made)
+    fn lower<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<Label, Stop> {
+        self.combined(pool, Rule::Lower, one, other)
+    }
+
+    fn mapped<M: Memory>(&mut self, pool: &mut Pool<M>, label: Label, map: fn(Level) -> Level) -> Result<Label, Stop> {
+        self.combined(pool, Rule::Mapped(map), label, Label::of(label.default))
     }
 
     /// `label ⊓ of★`: the label, but ★ where `of` has ownership.
-    fn but_owned(&mut self, label: Label, of: Label) -> Result<Label, Exhausted> {
-        let made = self.pool.mapped(of, owned);
-        let made = self.note(made)?;
-        self.lower(label, made)
+    fn but_owned<M: Memory>(&mut self, pool: &mut Pool<M>, label: Label, of: Label) -> Result<Label, Stop> {
+        let owned = self.mapped(pool, of, owned)?;
+        self.lower(pool, label, owned)
     }
 
-    fn is_below(&self, first: Label, second: Label) -> bool {
-        self.pool.is_below(first, second)
+    fn is_below<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<bool, Stop> {
+        if let Some(Found::Truth(truth)) = self.known() {
+            return Ok(truth);
+        }
+        let truth = pool.is_below_step(&mut self.task, one, other, &mut self.effort).ok_or(Stop::Again)?;
+        self.note(Found::Truth(truth));
+        Ok(truth)
+    }
+}
+
+impl<M: Memory> Pool<M> {
+    /// Has something found out in steps of so much effort, one after the other.
+    pub fn finish<T>(
+        &mut self,
+        effort: u32,
+        mut rule: impl FnMut(&mut Self, &mut Work) -> Result<T, Stop>,
+    ) -> Result<T, Exhausted> {
+        let mut work = Work::new();
+        let outcome = loop {
+            work.resume(effort);
+            match rule(self, &mut work) {
+                Ok(outcome) => break Ok(outcome),
+                Err(Stop::Again) => {}
+                Err(Stop::Exhausted) => break Err(Exhausted),
+            }
+        };
+        work.end(self);
+        outcome
     }
 }
 
 /// E: what a message is tainted with.
-pub fn effective<M: Memory>(pool: &mut Pool<M>, send: Label, optional: &Optional) -> Result<Label, Exhausted> {
-    pool.higher(send, optional.contaminate)
+pub fn effective<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    send: Label,
+    optional: &Optional,
+) -> Result<Label, Stop> {
+    let effective = work.higher(pool, send, optional.contaminate)?;
+    Ok(pool.keep(effective))
 }
 
 /// Whether the sender owns what it wants to decontaminate.
-pub fn may_send<M: Memory>(pool: &mut Pool<M>, send: Label, optional: &Optional) -> Result<bool, Exhausted> {
-    let maps = [owned_below_three, three_if_owned];
-    for (label, map) in [optional.decontaminate_send, optional.decontaminate_receive].into_iter().zip(maps) {
-        let most = pool.mapped(label, map)?;
-        let is_owned = pool.is_below(send, most);
-        pool.release(most);
-        if !is_owned {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+pub fn may_send<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    send: Label,
+    optional: &Optional,
+) -> Result<bool, Stop> {
+    let less = work.mapped(pool, optional.decontaminate_send, owned_below_three)?;
+    let more = work.mapped(pool, optional.decontaminate_receive, three_if_owned)?;
+    Ok(work.is_below(pool, send, less)? && work.is_below(pool, send, more)?)
 }
 
 /// Whether a message that was [sent](may_send) is taken; and if so, send and receive label of the receiver from then on.
 pub fn deliver<M: Memory>(
     pool: &mut Pool<M>,
+    work: &mut Work,
     effective: Label,
     optional: &Optional,
     port: Label,
     receiver: &Labels,
-) -> Result<Option<(Label, Label)>, Exhausted> {
-    let is_accepted = {
-        let mut scope = Scope::new(pool);
-        let accepted = scope.higher(receiver.receive, optional.decontaminate_receive)?;
-        let accepted = scope.lower(accepted, optional.verify)?;
-        let accepted = scope.lower(accepted, port)?;
-        scope.is_below(effective, accepted) && scope.is_below(optional.decontaminate_receive, port)
-    };
-    if !is_accepted {
+) -> Result<Option<(Label, Label)>, Stop> {
+    let receive = work.higher(pool, receiver.receive, optional.decontaminate_receive)?;
+    let accepted = work.lower(pool, receive, optional.verify)?;
+    let accepted = work.lower(pool, accepted, port)?;
+    let is_taken =
+        work.is_below(pool, effective, accepted)? && work.is_below(pool, optional.decontaminate_receive, port)?;
+    if !is_taken {
         return Ok(None);
     }
-    let send = {
-        let mut scope = Scope::new(pool);
-        let less = scope.lower(receiver.send, optional.decontaminate_send)?;
-        let taint = scope.but_owned(effective, receiver.send)?;
-        if receiver.is_explicit && !scope.is_below(taint, less) {
-            return Ok(None);
-        }
-        scope.pool.higher(less, taint)?
-    };
-    match pool.higher(receiver.receive, optional.decontaminate_receive) {
-        Ok(receive) => Ok(Some((send, receive))),
-        Err(exhausted) => {
-            pool.release(send);
-            Err(exhausted)
-        }
+    let less = work.lower(pool, receiver.send, optional.decontaminate_send)?;
+    let taint = work.but_owned(pool, effective, receiver.send)?;
+    if receiver.is_explicit && !work.is_below(pool, taint, less)? {
+        return Ok(None);
     }
+    let send = work.higher(pool, less, taint)?;
+    Ok(Some((pool.keep(send), pool.keep(receive))))
 }
 
 /// What is said of a call.
@@ -180,69 +261,77 @@ pub enum Admission {
 /// Whether a caller may call by a portal of this label. Both can tell each other; the callee is never tainted.
 pub fn admit<M: Memory>(
     pool: &mut Pool<M>,
+    work: &mut Work,
     caller: &Labels,
     callee: &Labels,
     portal: Label,
-) -> Result<Admission, Exhausted> {
-    let mut scope = Scope::new(pool);
-    let accepted = scope.lower(callee.receive, portal)?;
-    let taint = scope.but_owned(caller.send, callee.send)?;
-    let is_open = scope.is_below(caller.send, accepted)
-        && scope.is_below(taint, callee.send)
-        && scope.is_below(callee.send, caller.receive);
+) -> Result<Admission, Stop> {
+    let accepted = work.lower(pool, callee.receive, portal)?;
+    let taint = work.but_owned(pool, caller.send, callee.send)?;
+    let is_open = work.is_below(pool, caller.send, accepted)?
+        && work.is_below(pool, taint, callee.send)?
+        && work.is_below(pool, callee.send, caller.receive)?;
     if !is_open {
         return Ok(Admission::Refused);
     }
-    let back = scope.but_owned(callee.send, caller.send)?;
-    if scope.is_below(back, caller.send) {
+    let back = work.but_owned(pool, callee.send, caller.send)?;
+    if work.is_below(pool, back, caller.send)? {
         Ok(Admission::Admitted)
     } else if caller.is_explicit {
         Ok(Admission::Refused)
     } else {
-        Ok(Admission::Raised(scope.pool.higher(caller.send, back)?))
+        let raised = work.higher(pool, caller.send, back)?;
+        Ok(Admission::Raised(pool.keep(raised)))
     }
 }
 
 /// Whether a domain may change an object of this label.
-pub fn may_change<M: Memory>(pool: &Pool<M>, send: Label, object: Label) -> bool {
-    pool.is_below(send, object)
+pub fn may_change<M: Memory>(pool: &mut Pool<M>, work: &mut Work, send: Label, object: Label) -> Result<bool, Stop> {
+    work.is_below(pool, send, object)
 }
 
 /// Whether a domain may observe an object of this label; and if so, its send label from then on.
-pub fn observe<M: Memory>(pool: &mut Pool<M>, domain: &Labels, object: Label) -> Result<Option<Label>, Exhausted> {
-    if !pool.is_below(object, domain.receive) {
+pub fn observe<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    domain: &Labels,
+    object: Label,
+) -> Result<Option<Label>, Stop> {
+    if !work.is_below(pool, object, domain.receive)? {
         return Ok(None);
     }
-    let mut scope = Scope::new(pool);
-    let taint = scope.but_owned(object, domain.send)?;
-    if domain.is_explicit && !scope.is_below(taint, domain.send) {
+    let taint = work.but_owned(pool, object, domain.send)?;
+    if domain.is_explicit && !work.is_below(pool, taint, domain.send)? {
         return Ok(None);
     }
-    Ok(Some(scope.pool.higher(domain.send, taint)?))
+    let send = work.higher(pool, domain.send, taint)?;
+    Ok(Some(pool.keep(send)))
 }
 
 /// What a server that judges by itself may do for its caller with a thing of this label: observe it, change it.
-pub fn caller_may<M: Memory>(pool: &mut Pool<M>, caller: &Labels, thing: Label) -> Result<(bool, bool), Exhausted> {
-    let mut scope = Scope::new(pool);
-    let taint = scope.but_owned(thing, caller.send)?;
-    let observes = scope.is_below(thing, caller.receive) && scope.is_below(taint, caller.send);
-    Ok((observes, scope.is_below(caller.send, thing)))
+pub fn caller_may<M: Memory>(
+    pool: &mut Pool<M>,
+    work: &mut Work,
+    caller: &Labels,
+    thing: Label,
+) -> Result<(bool, bool), Stop> {
+    let taint = work.but_owned(pool, thing, caller.send)?;
+    let observes = work.is_below(pool, thing, caller.receive)? && work.is_below(pool, taint, caller.send)?;
+    Ok((observes, work.is_below(pool, caller.send, thing)?))
 }
 
 /// Whether a domain may make another with these labels.
-pub fn may_make<M: Memory>(pool: &mut Pool<M>, parent: &Labels, child: &Labels) -> Result<bool, Exhausted> {
-    let mut scope = Scope::new(pool);
-    let mapped = scope.pool.mapped(parent.send, three_if_owned);
-    let owned = scope.note(mapped)?;
-    let accepted = scope.higher(parent.receive, owned)?;
-    Ok(scope.is_below(parent.send, child.send) && scope.is_below(child.receive, accepted))
+pub fn may_make<M: Memory>(pool: &mut Pool<M>, work: &mut Work, parent: &Labels, child: &Labels) -> Result<bool, Stop> {
+    let owned = work.mapped(pool, parent.send, three_if_owned)?;
+    let accepted = work.higher(pool, parent.receive, owned)?;
+    Ok(work.is_below(pool, parent.send, child.send)? && work.is_below(pool, child.receive, accepted)?)
 }
 
 /// A send label that was raised by a label: what is owned stays so.
-pub fn raised<M: Memory>(pool: &mut Pool<M>, send: Label, by: Label) -> Result<Label, Exhausted> {
-    let mut scope = Scope::new(pool);
-    let taint = scope.but_owned(by, send)?;
-    scope.pool.higher(send, taint)
+pub fn raised<M: Memory>(pool: &mut Pool<M>, work: &mut Work, send: Label, by: Label) -> Result<Label, Stop> {
+    let taint = work.but_owned(pool, by, send)?;
+    let raised = work.higher(pool, send, taint)?;
+    Ok(pool.keep(raised))
 }
 
 /// A send label with another level of a handle that is named, which may be owned. `None`: that would lower it.

@@ -119,6 +119,8 @@ impl Default for World {
     }
 }
 
+/// Nodes that are looked at in a step: few, so that steps are tried.
+const STEP: u32 = 4;
 /// Nodes of all labels together: a gigabyte.
 const NODES: usize = 1 << 22;
 
@@ -220,10 +222,11 @@ impl World {
         let receiver = receiver.engine;
         let Optional { contaminate, decontaminate_send, verify, decontaminate_receive } = self.optional(optional)?;
         let engine = Optional { contaminate, decontaminate_send, verify, decontaminate_receive };
-        let made = if rules::may_send(&mut self.pool, send, &engine)? {
-            let effective = rules::effective(&mut self.pool, send, &engine)?;
-            let made = rules::deliver(&mut self.pool, effective, &engine, port, &receiver);
-            self.pool.release(effective);
+        let pool = &mut self.pool;
+        let made = if pool.finish(STEP, |pool, work| rules::may_send(pool, work, send, &engine))? {
+            let effective = pool.finish(STEP, |pool, work| rules::effective(pool, work, send, &engine))?;
+            let made = pool.finish(STEP, |pool, work| rules::deliver(pool, work, effective, &engine, port, &receiver));
+            pool.release(effective);
             made?
         } else {
             None

@@ -1,6 +1,6 @@
 //! The engine against the specification, with all its memory and with too little.
 
-use flow::rules::{self, Admission, Labels, Optional};
+use flow::rules::{self, Admission, Labels, Optional, Stop, Work};
 use flow::specification as spec;
 use flow::{Exhausted, Handle, Heap, Label, Level, Pool};
 use proptest::prelude::*;
@@ -178,6 +178,11 @@ impl Case {
     }
 }
 
+/// Nodes that are looked at in a step: as few as can be, some, and all at once.
+fn effort() -> impl Strategy<Value = u32> {
+    select(&[0, 1, 5, u32::MAX][..])
+}
+
 proptest! {
     #![proptest_config(runs())]
 
@@ -228,18 +233,18 @@ proptest! {
     }
 
     #[test]
-    fn messages(sender in any_domain(), receiver in any_domain(), port in any_label(), optional in optional()) {
+    fn messages(sender in any_domain(), receiver in any_domain(), port in any_label(), optional in optional(), effort in effort()) {
         let mut case = Case::new();
         let (p, q) = (case.domain(&sender), case.domain(&receiver));
         let (o, label) = (case.optional(&optional), case.label(&port));
-        let may_send = rules::may_send(&mut case.pool, p.send, &o);
+        let may_send = case.pool.finish(effort, |pool, work| rules::may_send(pool, work, p.send, &o));
         prop_assert_eq!(may_send, Ok(spec::may_send(&sender.send, &optional)));
         let effective = spec::effective(&sender.send, &optional);
         let e = case.label(&effective);
-        case.scarce(|pool| rules::effective(pool, p.send, &o), |case, made| case.check(made, &effective));
+        case.scarce(|pool| pool.finish(effort, |pool, work| rules::effective(pool, work, p.send, &o)), |case, made| case.check(made, &effective));
         let right = spec::deliver(&effective, &optional, &port, &receiver);
         case.scarce(
-            |pool| rules::deliver(pool, e, &o, label, &q),
+            |pool| pool.finish(effort, |pool, work| rules::deliver(pool, work, e, &o, label, &q)),
             |case, made| match (made, &right) {
                 (Some((send, receive)), Some(right)) => {
                     case.check(send, &right.0);
@@ -252,12 +257,12 @@ proptest! {
     }
 
     #[test]
-    fn calls_objects_and_children(caller in any_domain(), callee in any_domain(), object in any_label()) {
+    fn calls_objects_and_children(caller in any_domain(), callee in any_domain(), object in any_label(), effort in effort()) {
         let mut case = Case::new();
         let (p, q, label) = (case.domain(&caller), case.domain(&callee), case.label(&object));
         let right = spec::admit(&caller, &callee, &object);
         case.scarce(
-            |pool| rules::admit(pool, &p, &q, label),
+            |pool| pool.finish(effort, |pool, work| rules::admit(pool, work, &p, &q, label)),
             |case, made| match (made, &right) {
                 (Admission::Raised(made), spec::Admission::Raised(right)) => case.check(made, right),
                 (Admission::Admitted, spec::Admission::Admitted) | (Admission::Refused, spec::Admission::Refused) => {}
@@ -266,19 +271,20 @@ proptest! {
         );
         let right = spec::observe(&caller, &object);
         case.scarce(
-            |pool| rules::observe(pool, &p, label),
+            |pool| pool.finish(effort, |pool, work| rules::observe(pool, work, &p, label)),
             |case, made| match (made, &right) {
                 (Some(made), Some(right)) => case.check(made, right),
                 (made, right) => assert_eq!(made.is_some(), right.is_some()),
             },
         );
         let right = spec::caller_may(&caller, &object);
-        prop_assert_eq!(rules::may_change(&case.pool, p.send, label), right.1);
-        case.scarce(|pool| rules::caller_may(pool, &p, label), |_, made| assert_eq!(made, right));
+        let may_change = case.pool.finish(effort, |pool, work| rules::may_change(pool, work, p.send, label));
+        prop_assert_eq!(may_change, Ok(right.1));
+        case.scarce(|pool| pool.finish(effort, |pool, work| rules::caller_may(pool, work, &p, label)), |_, made| assert_eq!(made, right));
         let right = spec::may_make(&caller, &callee);
-        case.scarce(|pool| rules::may_make(pool, &p, &q), |_, made| assert_eq!(made, right));
+        case.scarce(|pool| pool.finish(effort, |pool, work| rules::may_make(pool, work, &p, &q)), |_, made| assert_eq!(made, right));
         let right = spec::raised(&caller.send, &object);
-        case.scarce(|pool| rules::raised(pool, p.send, label), |case, made| case.check(made, &right));
+        case.scarce(|pool| pool.finish(effort, |pool, work| rules::raised(pool, work, p.send, label)), |case, made| case.check(made, &right));
         case.end();
     }
 
@@ -328,5 +334,43 @@ fn labels_that_differ_a_little_share_the_rest() {
     let before = case.pool.looked_at();
     assert!(case.pool.is_below(large, more) && !case.pool.is_below(more, large));
     assert!(case.pool.looked_at() - before < 200, "{}", case.pool.looked_at() - before);
+    case.end();
+}
+
+/// Labels of ten thousand handles: no step looks at much more than it may, and what comes of all is right.
+#[test]
+fn long_operations_stop_on_their_way() {
+    const EFFORT: u32 = 8;
+    const MOST: u64 = 300;
+    let mut case = Case::new();
+    let many = |factor: u64, level| {
+        let handles = (1..=10_000u64).map(move |number| handle(number.wrapping_mul(factor)));
+        spec::Label::new(Level::One, handles.map(move |handle| (handle, level)))
+    };
+    let (one, other) = (many(0x9e37_79b9_7f4a_7c15, Level::Three), many(0xc2b2_ae3d_27d4_eb4f, Level::Star));
+    let (a, b) = (case.label(&one), case.label(&other));
+    let domain = |send| Labels { send, receive: Label::of(Level::Three), is_explicit: false };
+    let (caller, callee) = (domain(a), domain(b));
+    let mut work = Work::new();
+    let (mut steps, mut most) = (0, 0);
+    let admission = loop {
+        work.resume(EFFORT);
+        let before = case.pool.looked_at();
+        let outcome = rules::admit(&mut case.pool, &mut work, &caller, &callee, Label::of(Level::Three));
+        most = most.max(case.pool.looked_at() - before);
+        match outcome {
+            Err(Stop::Again) => steps += 1,
+            Err(Stop::Exhausted) => panic!("there is room"),
+            Ok(admission) => break admission,
+        }
+    };
+    work.end(&mut case.pool);
+    let right = spec::admit(
+        &spec::Labels { send: one, receive: spec::Label::of(Level::Three), is_explicit: false },
+        &spec::Labels { send: other, receive: spec::Label::of(Level::Three), is_explicit: false },
+        &spec::Label::of(Level::Three),
+    );
+    assert!(matches!((admission, &right), (Admission::Refused, spec::Admission::Refused)), "{right:?}");
+    assert!(steps > 100 && most < MOST, "{steps} steps of {most} nodes at most");
     case.end();
 }
