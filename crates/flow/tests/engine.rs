@@ -11,7 +11,7 @@ fn runs() -> ProptestConfig {
     let runs = std::env::var("FLOW_RUNS").ok().and_then(|runs| runs.parse().ok());
     ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(runs.unwrap_or(if cfg!(miri) { 4 } else { 400 }))
+        ..ProptestConfig::with_cases(runs.unwrap_or(if cfg!(miri) { 4 } else { 1_000 }))
     }
 }
 
@@ -125,7 +125,7 @@ impl Case {
 }
 
 fn optional() -> impl Strategy<Value = spec::Optional> {
-    let one = |default: Level| prop_oneof![2 => Just(spec::Label::of(default)), 1 => label()];
+    let one = |default: Level| prop_oneof![2 => Just(spec::Label::of(default)), 1 => label(), 3 => few(default, 0..4)];
     (one(Level::Star), one(Level::Three), one(Level::Three), one(Level::Star)).prop_map(
         |(contaminate, decontaminate_send, verify, decontaminate_receive)| spec::Optional {
             contaminate,
@@ -144,12 +144,18 @@ fn domain() -> impl Strategy<Value = spec::Labels> {
     })
 }
 
-/// Domains as they are: mostly defaults, and a few handles.
+/// A default, and some of few handles.
+fn few(default: Level, count: core::ops::Range<usize>) -> impl Strategy<Value = spec::Label> {
+    let entries = prop::collection::vec(((0u64..6).prop_map(handle), level()), count);
+    entries.prop_map(move |entries| spec::Label::new(default, entries))
+}
+
+/// Domains as they are: mostly defaults, and a few handles; and such as accept nearly all.
 fn likely() -> impl Strategy<Value = spec::Labels> {
-    let entries = || prop::collection::vec(((0u64..6).prop_map(handle), level()), 0..5);
-    (entries(), entries(), any::<bool>()).prop_map(|(send, receive, is_explicit)| spec::Labels {
-        send: spec::Label::new(Level::One, send),
-        receive: spec::Label::new(Level::Two, receive),
+    let receive = prop_oneof![few(Level::Two, 0..5), few(Level::Three, 0..2)];
+    (few(Level::One, 0..5), receive, any::<bool>()).prop_map(|(send, receive, is_explicit)| spec::Labels {
+        send,
+        receive,
         is_explicit,
     })
 }
@@ -159,7 +165,7 @@ fn any_domain() -> impl Strategy<Value = spec::Labels> {
 }
 
 fn any_label() -> impl Strategy<Value = spec::Label> {
-    prop_oneof![1 => label(), 1 => likely().prop_map(|domain| domain.send), 1 => likely().prop_map(|domain| domain.receive)]
+    prop_oneof![1 => label(), 1 => likely().prop_map(|domain| domain.send), 2 => likely().prop_map(|domain| domain.receive)]
 }
 
 impl Case {
