@@ -43,6 +43,31 @@ impl Level {
     }
 }
 
+/// Some levels, a bit for each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Levels(u8);
+
+impl Levels {
+    pub(crate) const fn of(level: Level) -> Self {
+        Self(1 << level as u8)
+    }
+
+    /// Of the entries of a leaf.
+    pub(crate) fn of_entries(entries: &[u64]) -> Self {
+        Self(entries.iter().fold(0, |levels, entry| levels | 1 << (entry & 7)))
+    }
+
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The lowest and the highest; there is one.
+    pub(crate) const fn bounds(self) -> Bounds {
+        let (least, most) = (self.0.trailing_zeros(), 7 - self.0.leading_zeros());
+        Bounds { least: Level::from_bits(least as u64), most: Level::from_bits(most as u64) }
+    }
+}
+
 /// The lowest and the highest of some levels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bounds {
@@ -50,25 +75,6 @@ pub struct Bounds {
     pub least: Level,
     /// The highest.
     pub most: Level,
-}
-
-impl Bounds {
-    /// Of one level.
-    pub const fn of(level: Level) -> Self {
-        Self { least: level, most: level }
-    }
-
-    /// Of these, and of another level.
-    #[inline]
-    pub fn with(self, level: Level) -> Self {
-        self.and(Self::of(level))
-    }
-
-    /// Of these, and of others.
-    #[inline]
-    pub fn and(self, other: Self) -> Self {
-        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
-    }
 }
 
 /// A number of 61 bits that names a compartment.

@@ -5,6 +5,7 @@
 //!
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
+use crate::level::Levels;
 use crate::pool::{Exhausted, Id, LEAF, Label, Memory, PARTS, Pool};
 use crate::{Bounds, Handle, Level};
 use core::cell::Cell;
@@ -46,11 +47,18 @@ impl Rule {
     }
 }
 
-/// A part of a label: entries of one part of all handles, and the level of the others there.
+/// A part of a label: entries of some handles, and the level of the others there.
 #[derive(Clone, Copy)]
 struct Part<'e> {
     default: Level,
     tree: Tree<'e>,
+}
+
+#[derive(Clone, Copy)]
+enum Tree<'e> {
+    Node(Option<Id>),
+    /// A leaf of more handles: of its entries, those that belong here.
+    Leaf(&'e [u64]),
 }
 
 impl Part<'_> {
@@ -59,20 +67,28 @@ impl Part<'_> {
     }
 }
 
-/// Which handles a node is of: it is the one of this number among those of its depth, from left to right.
+/// Which handles a node is of.
 #[derive(Clone, Copy)]
 struct Place {
     depth: u32,
+    /// It is the one of this number among those of its depth, from left to right.
     number: u64,
+    /// The lowest bits of its handles.
+    low: u64,
 }
 
 impl Place {
-    const ROOT: Self = Self { depth: 0, number: 0 };
+    const ROOT: Self = Self { depth: 0, number: 0, low: 0 };
     /// Handles differ at this depth at last.
     const DEEPEST: u32 = Handle::BITS.div_ceil(2);
 
     const fn part(self, part: usize) -> Self {
-        Self { depth: self.depth + 1, number: self.number * PARTS as u64 + part as u64 }
+        let part = part as u64;
+        Self {
+            depth: self.depth + 1,
+            number: self.number * PARTS as u64 + part,
+            low: self.low | part << (2 * self.depth),
+        }
     }
 
     /// Where it begins among all.
@@ -83,6 +99,52 @@ impl Place {
     /// Where the next one begins.
     const fn end(self) -> u64 {
         Self { number: self.number + 1, ..self }.start()
+    }
+
+    /// Whether an entry belongs here.
+    #[inline]
+    const fn has(self, entry: u64) -> bool {
+        (entry >> 3 ^ self.low) & ((1 << (2 * self.depth)) - 1) == 0
+    }
+}
+
+/// Room for the entries of two leaves.
+struct Entries {
+    entries: [u64; BOTH],
+    count: usize,
+}
+
+impl Entries {
+    const fn new() -> Self {
+        Self { entries: [0; BOTH], count: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, entry: u64) {
+        self.entries[self.count] = entry;
+        self.count += 1;
+    }
+
+    fn as_slice(&self) -> &[u64] {
+        &self.entries[..self.count]
+    }
+
+    /// What becomes of the levels of two leaves, but where it is the default.
+    #[inline(never)]
+    fn collect(&mut self, [one, other]: [(Leaf<'_>, Level); 2], default: Level, of: impl Fn(u64, u64) -> u64) {
+        let default = default as u64;
+        let mut count = 0;
+        let entries = &mut self.entries;
+        one.0.merge(one.1, &other.0, other.1, |handle, one, other| {
+            let level = of(one, other);
+            if let Some(entry) = entries.get_mut(count) {
+                // What is not to stay is written over.
+                *entry = handle | level;
+                count += usize::from(level != default);
+            }
+            true
+        });
+        self.count = count;
     }
 }
 
@@ -132,40 +194,6 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) const NEW: Self = Self { at: 0, done: Label::of(Level::Star) };
-}
-
-#[derive(Clone, Copy)]
-enum Tree<'e> {
-    Node(Option<Id>),
-    /// Some of the entries of a leaf.
-    Entries(&'e [u64]),
-}
-
-/// The entries of a leaf, part by part.
-struct Divided {
-    entries: [u64; BOTH],
-    /// Where each part ends.
-    ends: [usize; PARTS],
-}
-
-impl Divided {
-    fn new(entries: &[u64], depth: u32) -> Self {
-        let mut divided = Self { entries: [0; BOTH], ends: [0; PARTS] };
-        let mut count = 0;
-        for part in 0..PARTS {
-            for entry in entries.iter().filter(|entry| Handle::of(**entry).part(depth) == part) {
-                divided.entries[count] = *entry;
-                count += 1;
-            }
-            divided.ends[part] = count;
-        }
-        divided
-    }
-
-    fn part(&self, part: usize) -> &[u64] {
-        let start = if part == 0 { 0 } else { self.ends[part - 1] };
-        &self.entries[start..self.ends[part]]
-    }
 }
 
 impl<M: Memory> Pool<M> {
@@ -274,29 +302,25 @@ impl<M: Memory> Pool<M> {
         {
             return true;
         }
-        if self.part_bounds(first).most <= self.part_bounds(second).least {
+        if self.part_bounds(first, place).most <= self.part_bounds(second, place).least {
             return true;
         }
-        match (self.leaf_of(first.tree), self.leaf_of(second.tree)) {
-            (Some(one), Some(other)) => {
-                let mut is_below = true;
-                merge(one, other, |_, one, other| {
-                    is_below &= one.unwrap_or(first.default) <= other.unwrap_or(second.default);
-                    is_below
-                });
+        let (one, other) = (self.leaf_of(first.tree, place), self.leaf_of(second.tree, place));
+        if let (Some(one), Some(other)) = (&one, &other) {
+            let mut is_below = true;
+            one.merge(first.default, other, second.default, |_, one, other| {
+                is_below = one <= other;
                 is_below
-            }
-            // What is not told by the bounds of one level is refuted by them.
-            (Some([]), None) | (None, Some([])) => false,
-            (one, other) => {
-                let divided = [one, other].map(|leaf| leaf.map(|leaf| Divided::new(leaf, place.depth)));
-                (0..PARTS).all(|part| {
-                    let [one, other] = [(first, &divided[0]), (second, &divided[1])]
-                        .map(|(whole, divided)| Part { tree: self.part_of(whole.tree, divided, part), ..whole });
-                    self.is_part_below(one, other, place.part(part), walk)
-                })
-            }
+            });
+            return is_below;
         }
+        // What is not told by the bounds of one level is refuted by them.
+        if one.is_some_and(|leaf| leaf.is_empty()) || other.is_some_and(|leaf| leaf.is_empty()) {
+            return false;
+        }
+        (0..PARTS).all(|part| {
+            self.is_part_below(self.part_of(first, part), self.part_of(second, part), place.part(part), walk)
+        })
     }
 
     /// `first ⊔ second`: of each handle the higher level.
@@ -363,44 +387,75 @@ impl<M: Memory> Pool<M> {
     ) -> Result<Option<Id>, Exhausted> {
         let [first, second, done] = parts;
         if place.end() <= walk.from {
-            return self.kept(done.tree, place.depth);
+            return self.kept(done.tree, place);
         }
         if !walk.enters(place) {
             return Ok(None);
         }
-        let bounds = [first, second].map(|part| self.part_bounds(part));
+        let bounds = [first, second].map(|part| self.part_bounds(part, place));
         let keeps = rule.keeps(bounds[0], bounds[1]);
         let is_same = matches!((first.tree, second.tree), (Tree::Node(one), Tree::Node(other)) if one == other);
         if keeps.0 || is_same && first.default == second.default && rule.keeps_equals() {
-            return self.kept(first.tree, place.depth);
+            return self.kept(first.tree, place);
         }
         if keeps.1 {
-            return self.kept(second.tree, place.depth);
+            return self.kept(second.tree, place);
         }
         // Each rule goes one way: what is between these becomes what they become.
         let ends = [rule.of(bounds[0].least, bounds[1].least), rule.of(bounds[0].most, bounds[1].most)];
         if ends == [done.default; 2] {
             return Ok(None);
         }
-        let leaves = [first, second, done].map(|part| self.leaf_of(part.tree));
-        if let [Some(one), Some(other), _] = leaves {
-            let mut entries = [0; BOTH];
-            let mut count = 0;
-            merge(one, other, |handle, one, other| {
-                let level = rule.of(one.unwrap_or(first.default), other.unwrap_or(second.default));
-                if level != done.default {
-                    entries[count] = handle.with(level);
-                    count += 1;
-                }
-                true
-            });
-            return self.tree(&entries[..count], place.depth);
+        if let (Some(one), Some(other)) = (self.leaf_of(first.tree, place), self.leaf_of(second.tree, place)) {
+            let mut made = Entries::new();
+            let sides = [(one, first.default), (other, second.default)];
+            // A loop for each rule.
+            match rule {
+                Rule::Higher => made.collect(sides, done.default, u64::max),
+                Rule::Lower => made.collect(sides, done.default, u64::min),
+                Rule::Mapped(map) => made.collect(sides, done.default, |level, _| map(Level::from_bits(level)) as u64),
+            }
+            return self.tree(made.as_slice(), place.depth);
         }
-        let divided = leaves.map(|leaf| leaf.map(|leaf| Divided::new(leaf, place.depth)));
+        let is_leaf = |part: &Part<'_>| match part.tree {
+            Tree::Node(id) => id.is_some_and(|id| self.node(id).is_leaf()),
+            Tree::Leaf(_) => true,
+        };
+        if parts.iter().any(is_leaf) {
+            return self.combined_with_leaf(rule, parts, place, walk);
+        }
+        let mut made = [None; PARTS];
+        for part in 0..PARTS {
+            let below = parts.map(|whole| Part { tree: self.node_part(whole.tree, part), ..whole });
+            match self.combined_part(rule, below, place.part(part), walk) {
+                Ok(node) => made[part] = node,
+                Err(exhausted) => {
+                    self.release_nodes(made);
+                    return Err(exhausted);
+                }
+            }
+        }
+        self.inner(made)
+    }
+
+    /// The same of more than a leaf where some are one.
+    #[inline(never)]
+    fn combined_with_leaf(
+        &mut self,
+        rule: Rule,
+        parts: [Part<'_>; 3],
+        place: Place,
+        walk: &Walk,
+    ) -> Result<Option<Id>, Exhausted> {
+        // Their entries are looked at in each part, while the pool is changed.
+        let leaves = parts.map(|part| self.copy_of_leaf(part.tree));
         let mut made = [None; PARTS];
         for part in 0..PARTS {
             let below: [Part<'_>; 3] = core::array::from_fn(|whole| Part {
-                tree: self.part_of(parts[whole].tree, &divided[whole], part),
+                tree: match &leaves[whole] {
+                    Some(leaf) => Tree::Leaf(leaf.as_slice()),
+                    None => self.node_part(parts[whole].tree, part),
+                },
                 ..parts[whole]
             });
             match self.combined_part(rule, below, place.part(part), walk) {
@@ -415,10 +470,14 @@ impl<M: Memory> Pool<M> {
     }
 
     /// The node of what is kept as it is.
-    fn kept(&mut self, tree: Tree<'_>, depth: u32) -> Result<Option<Id>, Exhausted> {
+    fn kept(&mut self, tree: Tree<'_>, place: Place) -> Result<Option<Id>, Exhausted> {
         match tree {
             Tree::Node(id) => Ok(self.keep_node(id)),
-            Tree::Entries(entries) => self.tree(entries, depth),
+            Tree::Leaf(leaf) => {
+                let mut kept = Entries::new();
+                leaf.iter().filter(|entry| place.has(**entry)).for_each(|entry| kept.push(*entry));
+                self.tree(kept.as_slice(), place.depth)
+            }
         }
     }
 
@@ -427,68 +486,136 @@ impl<M: Memory> Pool<M> {
         if entries.len() <= LEAF {
             return self.leaf(entries);
         }
-        let divided = Divided::new(entries, depth);
-        let mut parts = [None; PARTS];
+        let mut made = [None; PARTS];
         for part in 0..PARTS {
-            match self.tree(divided.part(part), depth + 1) {
-                Ok(made) => parts[part] = made,
+            let mut few = Entries::new();
+            let is_here = |entry: &&u64| Handle::of(**entry).part(depth) == part;
+            entries.iter().filter(is_here).for_each(|entry| few.push(*entry));
+            match self.tree(few.as_slice(), depth + 1) {
+                Ok(node) => made[part] = node,
                 Err(exhausted) => {
-                    self.release_nodes(parts);
+                    self.release_nodes(made);
                     return Err(exhausted);
                 }
             }
         }
-        self.inner(parts)
+        self.inner(made)
     }
 
     /// The lowest and the highest level of a part.
-    fn part_bounds(&self, part: Part<'_>) -> Bounds {
-        let bounds = Bounds::of(part.default);
+    fn part_bounds(&self, part: Part<'_>, place: Place) -> Bounds {
+        let default = Levels::of(part.default);
         match part.tree {
-            Tree::Node(None) => bounds,
-            Tree::Node(Some(id)) => bounds.and(self.node(id).bounds()),
-            Tree::Entries(entries) => {
-                entries.iter().fold(bounds, |bounds, entry| bounds.with(Level::from_bits(*entry)))
+            Tree::Node(None) => default,
+            Tree::Node(Some(id)) => default.and(self.node(id).levels()),
+            Tree::Leaf(leaf) => {
+                let entries = leaf.iter().filter(|entry| place.has(**entry));
+                entries.fold(default, |levels, entry| levels.and(Levels::of_entries(&[*entry])))
             }
         }
+        .bounds()
     }
 
-    /// The entries of what is no more than a leaf.
-    fn leaf_of<'e>(&'e self, tree: Tree<'e>) -> Option<&'e [u64]> {
+    /// What is no more than a leaf.
+    fn leaf_of<'e>(&'e self, tree: Tree<'e>, place: Place) -> Option<Leaf<'e>> {
         match tree {
-            Tree::Node(None) => Some(&[]),
+            Tree::Node(None) => Some(Leaf { entries: &[], place: None }),
             Tree::Node(Some(id)) => {
                 let node = self.node(id);
-                node.is_leaf().then(|| node.entries())
+                node.is_leaf().then(|| Leaf { entries: node.entries(), place: None })
             }
-            Tree::Entries(entries) => Some(entries),
+            Tree::Leaf(entries) => Some(Leaf { entries, place: Some(place) }),
         }
     }
 
-    /// A part of a tree: of a leaf, what it was divided into.
-    fn part_of<'e>(&self, tree: Tree<'e>, divided: &'e Option<Divided>, part: usize) -> Tree<'e> {
-        match (tree, divided) {
-            (_, Some(divided)) => Tree::Entries(divided.part(part)),
-            (Tree::Node(Some(id)), None) => Tree::Node(self.node(id).parts()[part]),
-            (tree, None) => tree,
+    fn copy_of_leaf(&self, tree: Tree<'_>) -> Option<Entries> {
+        let leaf = match tree {
+            Tree::Node(Some(id)) if self.node(id).is_leaf() => self.node(id).entries(),
+            Tree::Leaf(leaf) => leaf,
+            Tree::Node(_) => return None,
+        };
+        let mut copy = Entries::new();
+        leaf.iter().for_each(|entry| copy.push(*entry));
+        Some(copy)
+    }
+
+    /// A part of another: of a leaf, its place says later what belongs there.
+    fn part_of<'e>(&'e self, whole: Part<'e>, part: usize) -> Part<'e> {
+        let tree = match whole.tree {
+            Tree::Node(Some(id)) if self.node(id).is_leaf() => Tree::Leaf(self.node(id).entries()),
+            tree => self.node_part(tree, part),
+        };
+        Part { tree, ..whole }
+    }
+
+    /// The same of what is no leaf.
+    fn node_part<'e>(&self, tree: Tree<'e>, part: usize) -> Tree<'e> {
+        match tree {
+            Tree::Node(Some(id)) => Tree::Node(self.node(id).parts()[part]),
+            tree => tree,
         }
     }
 }
 
-/// Goes through the entries of two leaves in the order of their handles, while the work says so.
-fn merge(one: &[u64], other: &[u64], mut work: impl FnMut(Handle, Option<Level>, Option<Level>) -> bool) {
-    let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
-    loop {
-        let next = match (one.peek(), other.peek()) {
-            (None, None) => return,
-            (Some(entry), None) | (None, Some(entry)) => Handle::of(**entry),
-            (Some(first), Some(second)) => Handle::of(**first).min(Handle::of(**second)),
+/// Entries of a leaf, all of them or those of a place.
+#[derive(Clone, Copy)]
+struct Leaf<'e> {
+    entries: &'e [u64],
+    place: Option<Place>,
+}
+
+impl Leaf<'_> {
+    fn is_empty(&self) -> bool {
+        !self.entries.iter().any(|entry| self.place.is_none_or(|place| place.has(*entry)))
+    }
+
+    /// Those that belong to the place.
+    #[inline(never)]
+    fn few(&self, place: Place) -> Entries {
+        let mut few = Entries::new();
+        self.entries.iter().filter(|entry| place.has(**entry)).for_each(|entry| few.push(*entry));
+        few
+    }
+
+    /// Goes through the entries of two leaves in the order of their handles, while the work says so: the handle as it stands in an
+    /// entry, and both levels.
+    #[inline(always)]
+    fn merge(&self, default: Level, other: &Self, other_default: Level, work: impl FnMut(u64, u64, u64) -> bool) {
+        let (default, other_default) = (default as u64, other_default as u64);
+        if self.place.or(other.place).is_none() {
+            return merge(self.entries, default, other.entries, other_default, work);
+        }
+        let [few, other_few] = [self, other].map(|leaf| leaf.few(leaf.place.unwrap_or(Place::ROOT)));
+        merge(few.as_slice(), default, other_few.as_slice(), other_default, work);
+    }
+}
+
+#[inline(always)]
+fn merge(
+    mut ones: &[u64],
+    default: u64,
+    mut others: &[u64],
+    other_default: u64,
+    mut work: impl FnMut(u64, u64, u64) -> bool,
+) {
+    /// Bits of a level.
+    const LEVEL: u64 = 7;
+    while let ([one, rest @ ..], [other, other_rest @ ..]) = (ones, others) {
+        let (handle, other_handle) = (one | LEVEL, other | LEVEL);
+        let goes_on = if handle < other_handle {
+            ones = rest;
+            work(one & !LEVEL, one & LEVEL, other_default)
+        } else if handle > other_handle {
+            others = other_rest;
+            work(other & !LEVEL, default, other & LEVEL)
+        } else {
+            (ones, others) = (rest, other_rest);
+            work(one & !LEVEL, one & LEVEL, other & LEVEL)
         };
-        let level = |entry: &u64| Level::from_bits(*entry);
-        let first = one.next_if(|entry| Handle::of(**entry) == next).map(level);
-        let second = other.next_if(|entry| Handle::of(**entry) == next).map(level);
-        if !work(next, first, second) {
+        if !goes_on {
             return;
         }
     }
+    let _ = ones.iter().all(|one| work(one & !LEVEL, one & LEVEL, other_default))
+        && others.iter().all(|other| work(other & !LEVEL, default, other & LEVEL));
 }

@@ -5,10 +5,11 @@
 //! is made, the same tree is the same node: labels are compared by identity, and labels that differ somewhere share the rest.
 //! Nodes never change. Each knows its lowest and its highest level, so that most of a tree need not be looked at.
 
+use crate::level::Levels;
 use crate::{Bounds, Level};
 
-/// Entries of a leaf. A node takes 256 bytes with them.
-pub const LEAF: usize = 28;
+/// Entries of a leaf. A node takes 512 bytes with them.
+pub const LEAF: usize = 60;
 /// Parts of what is more.
 pub(crate) const PARTS: usize = 4;
 /// Nodes that nobody refers to any more which are freed with each that becomes one.
@@ -49,7 +50,8 @@ pub struct Node {
     nodes: u32,
     /// Entries. If they fit a leaf this is one.
     count: u32,
-    bounds: Bounds,
+    /// Of these.
+    levels: Levels,
     /// Of a leaf: its entries, sorted by handle. Else its parts.
     words: [u64; LEAF],
 }
@@ -57,7 +59,7 @@ pub struct Node {
 impl Node {
     /// One in which nothing stands yet.
     pub const EMPTY: Self =
-        Self { hash: 0, next: None, uses: 0, nodes: 0, count: 0, bounds: Bounds::of(Level::Star), words: [0; LEAF] };
+        Self { hash: 0, next: None, uses: 0, nodes: 0, count: 0, levels: Levels::of(Level::Star), words: [0; LEAF] };
 
     pub(crate) fn is_leaf(&self) -> bool {
         self.count as usize <= LEAF
@@ -73,8 +75,8 @@ impl Node {
         core::array::from_fn(|part| Id::from_word(self.words[part]))
     }
 
-    pub(crate) fn bounds(&self) -> Bounds {
-        self.bounds
+    pub(crate) fn levels(&self) -> Levels {
+        self.levels
     }
 
     /// What stands there.
@@ -121,7 +123,7 @@ impl Label {
 /// All labels that there are.
 pub struct Pool<M> {
     memory: M,
-    /// Mixed into hashes: who does not know it cannot choose handles of which the nodes are found slowly.
+    /// Of the hashes: who does not know it cannot choose labels of which the nodes are found slowly. It is odd.
     seed: u64,
     /// First of the nodes that nobody refers to any more.
     going: Option<Id>,
@@ -132,7 +134,7 @@ pub struct Pool<M> {
 impl<M: Memory> Pool<M> {
     /// Without labels, in memory without nodes.
     pub const fn new(memory: M, seed: u64) -> Self {
-        Self { memory, seed, going: None, looked_at: core::cell::Cell::new(0) }
+        Self { memory, seed: seed | 1, going: None, looked_at: core::cell::Cell::new(0) }
     }
 
     /// Where its nodes are.
@@ -163,8 +165,8 @@ impl<M: Memory> Pool<M> {
 
     /// The lowest and the highest level of a label.
     pub fn bounds(&self, label: Label) -> Bounds {
-        let bounds = Bounds::of(label.default);
-        label.root.map_or(bounds, |root| bounds.and(self.memory.node(root).bounds))
+        let default = Levels::of(label.default);
+        label.root.map_or(default, |root| default.and(self.memory.node(root).levels)).bounds()
     }
 
     /// The same label for somebody else, who lets go of it, too.
@@ -232,31 +234,31 @@ impl<M: Memory> Pool<M> {
 
     /// The leaf with these entries, which are sorted.
     pub(crate) fn leaf(&mut self, entries: &[u64]) -> Result<Option<Id>, Exhausted> {
-        let Some((first, rest)) = entries.split_first() else { return Ok(None) };
-        let of = |entry: &u64| Bounds::of(Level::from_bits(*entry));
-        let bounds = rest.iter().map(of).fold(of(first), Bounds::and);
-        let (id, _) = self.find_or_make(entries, 1, entries.len() as u32, bounds)?;
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let (id, _) = self.find_or_make(entries, 1, entries.len() as u32, Levels::of_entries(entries))?;
         Ok(Some(id))
     }
 
     /// The node with these parts, which it takes over.
     pub(crate) fn inner(&mut self, parts: [Option<Id>; PARTS]) -> Result<Option<Id>, Exhausted> {
         let (mut nodes, mut count) = (1, 0);
-        let mut bounds: Option<Bounds> = None;
+        let mut levels: Option<Levels> = None;
         for part in parts.into_iter().flatten() {
             let part = self.node(part);
             nodes += part.nodes;
             count += part.count;
-            bounds = Some(bounds.map_or(part.bounds, |bounds| bounds.and(part.bounds)));
+            levels = Some(levels.map_or(part.levels, |levels| levels.and(part.levels)));
         }
-        let Some(bounds) = bounds else { return Ok(None) };
+        let Some(levels) = levels else { return Ok(None) };
         if count as usize <= LEAF {
             let made = self.joined(parts);
             self.release_nodes(parts);
             return made;
         }
         let made =
-            self.find_or_make(&parts.map(|part| part.map_or(0, |part| part.number().into())), nodes, count, bounds);
+            self.find_or_make(&parts.map(|part| part.map_or(0, |part| part.number().into())), nodes, count, levels);
         // A new one has these parts from now on; one that was there has them already.
         if !made.is_ok_and(|(_, is_new)| is_new) {
             self.release_nodes(parts);
@@ -287,9 +289,12 @@ impl<M: Memory> Pool<M> {
         content: &[u64],
         nodes: u32,
         count: u32,
-        bounds: Bounds,
+        levels: Levels,
     ) -> Result<(Id, bool), Exhausted> {
-        let hash = content.iter().fold(self.seed ^ u64::from(count), |hash, word| mixed(hash ^ word).rotate_left(17));
+        // A polynomial in the secret seed, then both halves of a product.
+        let sum = content.iter().fold(u64::from(count), |sum, word| sum.wrapping_mul(self.seed).wrapping_add(*word));
+        let product = u128::from(sum) * 0x9e37_79b9_7f4a_7c15;
+        let hash = (product >> 64) as u64 ^ product as u64;
         let mut at = self.memory.first(hash);
         while let Some(id) = at {
             let node = self.memory.node(id);
@@ -309,15 +314,9 @@ impl<M: Memory> Pool<M> {
         let next = self.memory.first(hash);
         let node = self.memory.node_mut(id);
         (node.hash, node.next, node.uses) = (hash, next, 1);
-        (node.nodes, node.count, node.bounds) = (nodes, count, bounds);
+        (node.nodes, node.count, node.levels) = (nodes, count, levels);
         node.words[..content.len()].copy_from_slice(content);
         self.memory.set_first(hash, Some(id));
         Ok((id, true))
     }
-}
-
-/// Both halves of a product: each bit depends on all bits.
-fn mixed(word: u64) -> u64 {
-    let product = u128::from(word) * 0x9e37_79b9_7f4a_7c15;
-    (product >> 64) as u64 ^ product as u64
 }

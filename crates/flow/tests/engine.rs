@@ -11,7 +11,7 @@ fn runs() -> ProptestConfig {
     let runs = std::env::var("FLOW_RUNS").ok().and_then(|runs| runs.parse().ok());
     ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(runs.unwrap_or(if cfg!(miri) { 4 } else { 1_000 }))
+        ..ProptestConfig::with_cases(runs.unwrap_or(if cfg!(miri) { 4 } else { 600 }))
     }
 }
 
@@ -32,6 +32,7 @@ fn some_handle() -> impl Strategy<Value = Handle> {
         (0u64..200).prop_map(|number| handle(number << 53)),
         (0u64..1_000).prop_map(|number| handle(number.wrapping_mul(0x9e37_79b9_7f4a_7c15))),
         any::<u64>().prop_map(handle),
+        select(&[0, u64::MAX][..]).prop_map(handle),
     ]
 }
 
@@ -377,6 +378,6 @@ fn long_operations_stop_on_their_way() {
         &spec::Label::of(Level::Three),
     );
     assert!(matches!((admission, &right), (Admission::Refused, spec::Admission::Refused)), "{right:?}");
-    assert!(steps > 100 && most < MOST, "{steps} steps of {most} nodes at most");
+    assert!(steps > 30 && most < MOST, "{steps} steps of {most} nodes at most");
     case.end();
 }
