@@ -1,13 +1,13 @@
 //! `./x labels`: traces of labels, judged by the engine, and made for others to judge.
 
 use crate::command_line::{LabelsCommand, ReplayOptions, ScriptOptions};
-use crate::project::read_text;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use flow::trace::{Outcome, Script, Step, World};
 use flow::{Handle, Level, specification as spec};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
-use std::io::{BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 /// A label in JSON. ★ is -1.
@@ -47,61 +47,94 @@ struct Send {
     r: Option<Label>,
 }
 
+/// The status where trace and engine differ, and where there is no trace.
+const DIFFERS: u8 = 1;
+const NO_TRACE: u8 = 2;
+
 /// Does what the command says; gives the exit status.
 pub fn labels(command: &LabelsCommand) -> Result<u8> {
     match command {
-        LabelsCommand::Replay(options) => replay(options),
+        LabelsCommand::Replay(options) => Ok(replay(options)),
         LabelsCommand::Trace(options) => trace(options).map(|()| 0),
     }
 }
 
-fn replay(ReplayOptions { file }: &ReplayOptions) -> Result<u8> {
-    let (name, text) = if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
-        ("standard input".into(), text)
+fn replay(ReplayOptions { file }: &ReplayOptions) -> u8 {
+    let judged = if file == Path::new("-") {
+        judge(std::io::stdin().lock()).context("standard input is no trace of labels")
     } else {
-        (file.display().to_string(), read_text(file)?)
+        let open = File::open(file).map_err(anyhow::Error::from);
+        open.and_then(|file| judge(BufReader::new(file)))
+            .with_context(|| format!("{} is no trace of labels", file.display()))
     };
-    let (lines, disagreement) = judge(&text).with_context(|| format!("{name} is no trace of labels"))?;
-    match disagreement {
-        None => {
+    match judged {
+        Ok((lines, None)) => {
             println!("{lines} lines, no disagreement");
-            Ok(0)
+            0
         }
-        Some(disagreement) => {
+        Ok((lines, Some(disagreement))) => {
             println!("{lines} lines; {disagreement}");
-            Ok(1)
+            DIFFERS
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            NO_TRACE
         }
     }
 }
 
+/// Bytes of a line, at most: a label of some hundred thousand handles.
+const LINE: u64 = 1 << 24;
+
 /// The number of lines, and where a trace does not say what the engine says.
-fn judge(text: &str) -> Result<(usize, Option<String>)> {
+fn judge(mut trace: impl BufRead) -> Result<(usize, Option<String>)> {
     let mut world = World::new();
     let mut disagreement = None;
-    let mut count = 0;
-    for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        count += 1;
-        if disagreement.is_some() {
-            continue;
+    let mut lines = 0;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let at = || format!("line {}", lines + 1);
+        let count = trace.by_ref().take(LINE).read_until(b'\n', &mut line).with_context(at)?;
+        if count == 0 {
+            return Ok((lines, disagreement));
         }
-        let at = || format!("line {}", place + 1);
-        let (step, said) = parsed(line).with_context(at)?;
-        let came = world.step(&step).with_context(at)?;
-        disagreement =
-            came.zip(said).and_then(|(came, said)| difference(&said, &came)).map(|what| format!("{}: {what}", at()));
+        if count as u64 == LINE {
+            bail!("{}: it is longer than {LINE} bytes", at());
+        }
+        let text = std::str::from_utf8(&line).context("it is no text in UTF-8").with_context(at)?.trim();
+        if !text.is_empty() {
+            let (step, said) = parsed(text).with_context(at)?;
+            // What follows a disagreement follows from it; it is only read.
+            if disagreement.is_none() {
+                let came = world.step(&step).with_context(at)?;
+                let difference = came.zip(said).and_then(|(came, said)| difference(&said, &came));
+                disagreement = difference.map(|what| format!("{}: {what}", at()));
+            }
+        }
+        lines += 1;
     }
-    Ok((count, disagreement))
+}
+
+/// What is wrong with a line, and where in it.
+fn unreadable(error: &serde_json::Error) -> anyhow::Error {
+    let text = error.to_string();
+    let cause: String = text.split(" at line ").next().unwrap_or_default().chars().take(200).collect();
+    anyhow!("column {}: {cause}", error.column())
 }
 
 /// A step, and what the trace says came of it.
 fn parsed(line: &str) -> Result<(Step, Option<Said>)> {
-    let line: Line = serde_json::from_str(line).context("it cannot be read")?;
+    if !line.starts_with('{') {
+        bail!("it does not begin with {{: a line is an object of JSON");
+    }
+    let line: Line = serde_json::from_str(line).map_err(|error| unreadable(&error))?;
     Ok(match line {
         Line::NewDomain { domain } => (Step::NewDomain(domain), None),
         Line::NewHandle { domain, handle } => (Step::NewHandle(domain, handle_of(handle)?), None),
-        Line::NewPort { domain, handle, label } => (Step::NewPort(domain, handle_of(handle)?, label.read()?), None),
+        Line::NewPort { domain, handle, label } => {
+            (Step::NewPort(domain, handle_of(handle)?, label.read().context("label")?), None)
+        }
         Line::RaiseSend { domain, handle, level } => {
             (Step::RaiseSend(domain, handle_of(handle)?, level_of(level)?), None)
         }
@@ -110,18 +143,16 @@ fn parsed(line: &str) -> Result<(Step, Option<Said>)> {
         }
         Line::Send(send) => {
             let Send { from, port, cs, ds, v, dr, delivered, to, s, r } = *send;
-            let read = |label: Option<Label>| label.map(|label| label.read()).transpose();
-            let or = |label: Option<Label>, default| {
-                Ok::<_, anyhow::Error>(read(label)?.unwrap_or(spec::Label::of(default)))
-            };
+            let read = |name: &'static str, label: Option<Label>| label.map(Label::read).transpose().context(name);
+            let or = |name, label, default| -> Result<_> { Ok(read(name, label)?.unwrap_or(spec::Label::of(default))) };
             let optional = spec::Optional {
-                contaminate: or(cs, Level::Star)?,
-                decontaminate_send: or(ds, Level::Three)?,
-                verify: or(v, Level::Three)?,
-                decontaminate_receive: or(dr, Level::Star)?,
+                contaminate: or("cs", cs, Level::Star)?,
+                decontaminate_send: or("ds", ds, Level::Three)?,
+                verify: or("v", v, Level::Three)?,
+                decontaminate_receive: or("dr", dr, Level::Star)?,
             };
             let step = Step::Send { from, port: handle_of(port)?, optional };
-            (step, Some(Said { delivered, to, send: read(s)?, receive: read(r)? }))
+            (step, Some(Said { delivered, to, send: read("s", s)?, receive: read("r", r)? }))
         }
     })
 }
@@ -137,21 +168,31 @@ struct Said {
 /// The first thing that is not as it should be, with both sides.
 fn difference(said: &Said, came: &Outcome) -> Option<String> {
     let sides = |what: &str, trace: &dyn Display, engine: &dyn Display| {
-        Some(format!("{what}: the trace says {trace}, the engine {engine}"))
+        format!("{what}: the trace says {trace}, the engine {engine}")
     };
     if said.delivered != came.delivered {
-        return sides("delivered", &said.delivered, &came.delivered);
+        return Some(sides("delivered", &said.delivered, &came.delivered));
     }
-    if let (Some(trace), Some(engine)) = (said.to, came.to)
-        && trace != engine
+    if let Some(trace) = said.to
+        && said.to != came.to
     {
-        return sides("to", &trace, &engine);
+        let engine = came.to.map_or("nobody".to_string(), |to| to.to_string());
+        return Some(sides("to", &trace, &engine));
     }
     let (send, receive) = came.labels.as_ref()?;
-    let labels = [("s", &said.send, send), ("r", &said.receive, receive)];
-    let (what, trace, engine) =
-        labels.into_iter().find(|(_, trace, engine)| trace.as_ref().is_some_and(|trace| trace != *engine))?;
-    sides(what, trace.as_ref()?, engine)
+    for (what, trace, engine) in [("s", &said.send, send), ("r", &said.receive, receive)] {
+        let Some(trace) = trace.as_ref().filter(|trace| *trace != engine) else { continue };
+        let handles = trace.entries.keys().chain(engine.entries.keys());
+        let other = handles.copied().find(|handle| trace.get(*handle) != engine.get(*handle));
+        return Some(match other.filter(|_| trace.default == engine.default) {
+            Some(other) => {
+                let what = format!("{what}, for handle {}", other.number());
+                sides(&what, &trace.get(other), &engine.get(other))
+            }
+            None => sides(&format!("{what}, by default"), &trace.default, &engine.default),
+        });
+    }
+    None
 }
 
 fn handle_of(number: u64) -> Result<Handle> {
@@ -169,7 +210,7 @@ impl Label {
         for (handle, level) in self.entries {
             let handle = handle_of(handle)?;
             if !seen.insert(handle) {
-                bail!("the handle {} stands in a label twice", handle.number());
+                bail!("the handle {} stands in it twice", handle.number());
             }
             label.set(handle, level_of(level)?);
         }
@@ -231,6 +272,7 @@ fn written(step: &Step, came: Option<Outcome>) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::project::read_text;
 
     fn script(seed: u64, steps: usize) -> String {
         let (mut world, mut script) = (World::new(), Script::new(seed));
@@ -245,7 +287,7 @@ mod tests {
     #[test]
     fn what_is_written_is_agreed_with() {
         let text = script(3, 500);
-        assert_eq!(judge(&text).expect("a trace"), (500, None));
+        assert_eq!(judge(text.as_bytes()).expect("a trace"), (500, None));
         assert!(text.contains(r#""delivered":true"#) && text.contains(r#""delivered":false"#));
     }
 
@@ -268,10 +310,13 @@ mod tests {
                 let mut changed = lines.clone();
                 let other = line.replace(from, to);
                 changed[place] = &other;
-                let (count, found) = judge(&changed.join("\n")).expect("a trace");
+                let (count, found) = judge(changed.join("\n").as_bytes()).expect("a trace");
                 let found = found.expect("a disagreement");
                 assert_eq!(count, lines.len());
-                assert!(found.starts_with(&format!("line {}: {what}: the trace says ", place + 1)), "{found}");
+                assert!(
+                    found.starts_with(&format!("line {}: {what}", place + 1)) && found.contains(": the trace says "),
+                    "{found}"
+                );
                 changes += 1;
             }
         }
@@ -285,20 +330,66 @@ mod tests {
         let blocks = chapter.split("```json").skip(1).filter_map(|block| block.split_once("```"));
         let text: String = blocks.map(|(block, _)| block).collect();
         assert!(text.matches(r#""delivered":"#).count() >= 10);
-        let (_, disagreement) = judge(&text).expect("a trace");
+        let (_, disagreement) = judge(text.as_bytes()).expect("a trace");
         assert_eq!(disagreement, None);
         for label in [r#","s":"#, r#","r":"#, r#","to":"#] {
             assert_eq!(text.matches(label).count(), text.matches(r#""op":"send""#).count(), "{label}");
         }
     }
 
+    /// What is said of a label is told by the handle; what is said of a port that is not there, too.
+    #[test]
+    fn both_sides_are_told() {
+        let begin = concat!(
+            r#"{"op":"new_domain","domain":1}"#,
+            "\n",
+            r#"{"op":"new_port","domain":1,"handle":7,"label":{"default":3}}"#,
+            "\n\n"
+        );
+        for (line, told) in [
+            (
+                r#"{"op":"send","from":1,"port":7,"delivered":true,"to":1,"s":{"default":1,"entries":[[7,0]]}}"#,
+                "line 4: s, for handle 7: the trace says 0, the engine ★",
+            ),
+            (
+                r#"{"op":"send","from":1,"port":7,"delivered":true,"r":{"default":2,"entries":[[9,3]]}}"#,
+                "line 4: r, for handle 9: the trace says 3, the engine 2",
+            ),
+            (
+                r#"{"op":"send","from":1,"port":7,"delivered":true,"r":{"default":1}}"#,
+                "line 4: r, by default: the trace says 1, the engine 2",
+            ),
+            (
+                r#"{"op":"send","from":1,"port":7,"delivered":true,"to":2}"#,
+                "line 4: to: the trace says 2, the engine 1",
+            ),
+            (
+                r#"{"op":"send","from":1,"port":8,"delivered":false,"to":2}"#,
+                "line 4: to: the trace says 2, the engine nobody",
+            ),
+            (
+                r#"{"op":"send","from":1,"port":8,"delivered":true}"#,
+                "line 4: delivered: the trace says true, the engine false",
+            ),
+        ] {
+            let (lines, disagreement) = judge(format!("{begin}{line}\n\n").as_bytes()).expect("a trace");
+            assert_eq!((lines, disagreement.as_deref()), (5, Some(told)));
+        }
+    }
+
     #[test]
     fn what_is_no_trace_is_told() {
         for (line, cause) in [
-            ("{", "it cannot be read"),
-            (r#"{"op":"new_dominion","domain":1}"#, "it cannot be read"),
-            (r#"{"op":"new_domain","domain":-1}"#, "it cannot be read"),
-            (r#"{"op":"new_domain","domain":1,"handle":2}"#, "it cannot be read"),
+            ("{", "column 1: EOF while parsing"),
+            ("[\"new_domain\",2]", "it does not begin with {: a line is an object of JSON"),
+            ("\u{feff}{}", "it does not begin with {: a line is an object of JSON"),
+            (r#"{"op":"new_dominion","domain":1}"#, "unknown variant `new_dominion`"),
+            (r#"{"op":"new_domain","domain":-1}"#, "invalid value: integer `-1`"),
+            (r#"{"op":"new_domain","domain":1.5}"#, "invalid type: floating point `1.5`"),
+            (r#"{"op":"new_domain","domain":1,"handle":2}"#, "unknown field `handle`"),
+            (r#"{"op":"new_domain","domain":1,"domain":2}"#, "duplicate field `domain`"),
+            (r#"{"op":"new_domain"}"#, "missing field `domain`"),
+            (r#"{"op":"new_domain","domain":1} {"#, "column 32: trailing characters"),
             (
                 r#"{"op":"new_handle","domain":1,"handle":2305843009213693952}"#,
                 "the handle 2305843009213693952 has more than 61 bits",
@@ -307,12 +398,24 @@ mod tests {
             (r#"{"op":"raise_send","domain":7,"handle":2,"level":3}"#, "there is no domain 7: new_domain makes it"),
             (
                 r#"{"op":"new_port","domain":1,"handle":2,"label":{"default":3,"entries":[[5,1],[5,2]]}}"#,
-                "the handle 5 stands in a label twice",
+                "label: the handle 5 stands in it twice",
+            ),
+            (
+                r#"{"op":"send","from":1,"port":2,"delivered":true,"v":{"default":9}}"#,
+                "v: there is no level 9: from -1 (★) to 3",
             ),
         ] {
-            let error = judge(&format!("{{\"op\":\"new_domain\",\"domain\":1}}\n\n{line}\n")).expect_err("a mistake");
-            let text = format!("{error:#}");
-            assert!(text.starts_with("line 3: ") && text.contains(cause), "{text}");
+            let text = format!("{{\"op\":\"new_domain\",\"domain\":1}}\n\n{line}\n");
+            let error = format!("{:#}", judge(text.as_bytes()).expect_err("a mistake"));
+            assert!(error.starts_with("line 3: ") && error.contains(cause), "{error}");
+            assert!(error.len() < 300, "{error}");
         }
+        let mut bytes = b"{\"op\":\"new_domain\",\"domain\":1}\r\n".to_vec();
+        assert_eq!(judge(&bytes[..]).expect("a trace"), (1, None));
+        bytes.extend(b"{\xff}\n");
+        let error = format!("{:#}", judge(&bytes[..]).expect_err("no text"));
+        assert!(error.starts_with("line 2: it is no text in UTF-8"), "{error}");
+        let error = format!("{:#}", judge(std::io::BufReader::new(std::io::repeat(b'{'))).expect_err("no end"));
+        assert_eq!(error, "line 1: it is longer than 16777216 bytes");
     }
 }

@@ -132,7 +132,7 @@ pub struct Pool<M> {
 }
 
 impl<M: Memory> Pool<M> {
-    /// Without labels, in memory without nodes.
+    /// Without labels, in memory without nodes. Where somebody may try to have labels found slowly the seed is a secret.
     pub const fn new(memory: M, seed: u64) -> Self {
         Self { memory, seed: seed | 1, going: None, looked_at: core::cell::Cell::new(0) }
     }
@@ -201,7 +201,9 @@ impl<M: Memory> Pool<M> {
 
     pub(crate) fn keep_node(&mut self, id: Option<Id>) -> Option<Id> {
         if let Some(id) = id {
-            self.memory.node_mut(id).uses += 1;
+            // One that has too many users to count stays for good.
+            let uses = &mut self.memory.node_mut(id).uses;
+            *uses = uses.saturating_add(1);
         }
         id
     }
@@ -209,7 +211,7 @@ impl<M: Memory> Pool<M> {
     pub(crate) fn release_node(&mut self, id: Option<Id>) {
         let Some(id) = id else { return };
         let node = self.memory.node_mut(id);
-        node.uses -= 1;
+        node.uses -= u32::from(node.uses != u32::MAX);
         if node.uses == 0 {
             let (hash, next) = (node.hash, node.next);
             self.unlink(hash, id, next);
@@ -228,6 +230,7 @@ impl<M: Memory> Pool<M> {
             at = self.memory.node(before).next;
             if at == Some(id) {
                 self.memory.node_mut(before).next = next;
+                return;
             }
         }
     }

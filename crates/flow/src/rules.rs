@@ -14,7 +14,7 @@ pub struct Labels {
     pub send: Label,
     /// R: how much taint it accepts.
     pub receive: Label,
-    /// Explicit mode: what would raise its send label is refused.
+    /// Explicit mode: what would taint it is refused.
     pub is_explicit: bool,
 }
 
@@ -221,7 +221,8 @@ pub fn may_send<M: Memory>(
     Ok(work.is_below(pool, send, less)? && work.is_below(pool, send, more)?)
 }
 
-/// Whether a message that was [sent](may_send) is taken; and if so, send and receive label of the receiver from then on.
+/// Whether a message that was [sent](may_send) is taken; and if so, send and receive label of the receiver from then on. If there is
+/// no room for these, or if they would forbid a call in flight, the message is not taken: both are for who asks to see.
 pub fn deliver<M: Memory>(
     pool: &mut Pool<M>,
     work: &mut Work,
@@ -281,7 +282,9 @@ pub fn admit<M: Memory>(
         Ok(Admission::Refused)
     } else {
         let raised = work.higher(pool, caller.send, back)?;
-        Ok(Admission::Raised(pool.keep(raised)))
+        // The raised caller must be one that may call.
+        let may_call = work.is_below(pool, raised, accepted)?;
+        Ok(if may_call { Admission::Raised(pool.keep(raised)) } else { Admission::Refused })
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Labels {
     pub send: Label,
     /// R.
     pub receive: Label,
-    /// Nothing raises its send label but itself.
+    /// Nothing taints it but itself.
     pub is_explicit: bool,
 }
 
@@ -134,7 +134,8 @@ pub enum Admission {
     Refused,
 }
 
-/// S_P ⊑ R_Q ⊓ p, S_P ⊓ S_Q★ ⊑ S_Q, S_Q ⊑ R_P, and S_Q ⊓ S_P★ ⊑ S_P; if only the last fails, a caller that floats is raised.
+/// S_P ⊑ R_Q ⊓ p, S_P ⊓ S_Q★ ⊑ S_Q, S_Q ⊑ R_P, and S_Q ⊓ S_P★ ⊑ S_P; if only the last fails, a caller that floats is
+/// raised, if it may call then.
 pub fn admit(caller: &Labels, callee: &Labels, portal: &Label) -> Admission {
     let is_open =
         always([&caller.send, &caller.receive, &callee.send, &callee.receive, portal], |[sp, rp, sq, rq, p]| {
@@ -148,7 +149,11 @@ pub fn admit(caller: &Labels, callee: &Labels, portal: &Label) -> Admission {
     } else if caller.is_explicit {
         Admission::Refused
     } else {
-        Admission::Raised(Label::each([&caller.send, &callee.send], |[sp, sq]| sp.max(sq.min(star(sp)))))
+        let raised = Label::each([&caller.send, &callee.send], |[sp, sq]| sp.max(sq.min(star(sp))));
+        match always([&raised, &callee.receive, portal], |[sp, rq, p]| sp <= rq.min(p)) {
+            true => Admission::Raised(raised),
+            false => Admission::Refused,
+        }
     }
 }
 

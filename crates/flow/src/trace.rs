@@ -289,9 +289,12 @@ pub struct Script {
     known: Vec<Handle>,
 }
 
-/// Domains, handles and ports of a script, at most.
-const DOMAINS: u64 = 8;
-const KNOWN: usize = 16;
+/// Domains and handles of a script, at most.
+const DOMAINS: usize = 8;
+const KNOWN: usize = 300;
+/// Levels that let most messages through, and such as most receivers accept.
+const HIGH: [Level; 3] = [Level::One, Level::Two, Level::Three];
+const LOW: [Level; 4] = [Level::Star, Level::Zero, Level::One, Level::Two];
 
 impl Script {
     /// The same steps for the same seed.
@@ -315,43 +318,46 @@ impl Script {
         Level::ALL[self.below(Level::ALL.len())]
     }
 
+    /// A handle that was given out, or a new one; mostly one of the first.
+    fn handle(&mut self) -> Handle {
+        let is_new = self.known.len() < 8 || self.known.len() < KNOWN && self.below(8) == 0;
+        if is_new && let Some(handle) = self.handles.next_handle() {
+            self.known.push(handle);
+            return handle;
+        }
+        let end = if self.below(2) == 0 { 8 } else { self.known.len() };
+        let place = self.below(end);
+        self.known[place]
+    }
+
     /// A step in a world as it is now.
     pub fn next(&mut self, world: &World) -> Step {
         let domains: Vec<(Number, &spec::Labels)> = world.domains().collect();
         let ports: Vec<Handle> = world.ports().map(|(handle, _)| handle).collect();
         let Some((domain, labels)) = self.one(&domains) else { return Step::NewDomain(0) };
         match self.below(100) {
-            0..6 => Step::NewDomain(self.below(DOMAINS as usize) as Number),
-            6..12 if domains.len() < DOMAINS as usize => Step::NewDomain(domains.len() as Number),
-            6..17 if self.known.len() < KNOWN => match self.handles.next_handle() {
-                Some(handle) => {
-                    self.known.push(handle);
-                    if self.below(2) == 0 {
-                        Step::NewHandle(domain, handle)
-                    } else {
-                        Step::NewPort(domain, handle, self.accepting())
-                    }
-                }
-                None => Step::NewDomain(domain),
-            },
+            0 => Step::NewDomain(self.below(DOMAINS) as Number),
+            1..5 if domains.len() < DOMAINS => Step::NewDomain(domains.len() as Number),
+            1..7 => Step::NewHandle(domain, self.handle()),
+            7..12 => Step::NewPort(domain, self.handle(), self.accepting()),
             // Who owns the handle of a port can send there.
-            6..25 if !ports.is_empty() => Step::NewHandle(domain, ports[self.below(ports.len())]),
-            6..33 => {
-                let Some(handle) = self.one(&self.known.clone()) else { return Step::NewDomain(domain) };
-                let level = self.level();
+            12..20 if !ports.is_empty() => Step::NewHandle(domain, ports[self.below(ports.len())]),
+            12..26 => {
+                let (handle, level) = (self.handle(), self.level());
                 match self.below(2) {
                     0 => Step::RaiseSend(domain, handle, level),
                     _ => Step::LowerReceive(domain, handle, level),
                 }
             }
             _ => {
-                let is_open = |labels: &spec::Labels, port| labels.send.get(port) <= Level::Zero;
-                let open: Vec<Handle> = ports.iter().copied().filter(|port| is_open(labels, *port)).collect();
-                let few = if self.below(8) == 0 { &ports } else { &open };
-                match self.one(few) {
-                    Some(port) => Step::Send { from: domain, port, optional: self.optional(labels) },
-                    None => Step::NewDomain(domain),
-                }
+                let is_open = |port: &Handle| labels.send.get(*port) <= Level::Zero;
+                let open: Vec<Handle> = ports.iter().copied().filter(is_open).collect();
+                let port = match self.below(8) {
+                    0 => self.handle(),
+                    1 => self.one(&ports).unwrap_or_else(|| self.handle()),
+                    _ => self.one(&open).unwrap_or_else(|| self.handle()),
+                };
+                Step::Send { from: domain, port, optional: self.optional(labels) }
             }
         }
     }
@@ -359,13 +365,16 @@ impl Script {
     /// A label that accepts most of what there is.
     fn accepting(&mut self) -> spec::Label {
         let default = [Level::Two, Level::Three, Level::Three][self.below(3)];
-        self.exceptions(default, &self.known.clone())
+        let known = self.known.clone();
+        self.exceptions(default, &known, &HIGH)
     }
 
-    /// A default with exceptions for some of these handles.
-    fn exceptions(&mut self, default: Level, of: &[Handle]) -> spec::Label {
-        let count = self.below(4);
-        let entries: Vec<_> = (0..count).filter_map(|_| Some((self.one(of)?, self.level()))).collect();
+    /// A default with exceptions for some of these handles, now and then for many; mostly of these levels.
+    fn exceptions(&mut self, default: Level, of: &[Handle], levels: &[Level]) -> spec::Label {
+        let count = if self.below(20) == 0 { self.below(200) } else { self.below(4) };
+        let is_any = self.below(4) == 0;
+        let levels = if is_any { &Level::ALL[..] } else { levels };
+        let entries: Vec<_> = (0..count).filter_map(|_| Some((self.one(of)?, self.one(levels)?))).collect();
         spec::Label::new(default, entries)
     }
 
@@ -375,18 +384,18 @@ impl Script {
         let owned: Vec<Handle> =
             known.iter().copied().filter(|handle| sender.send.get(*handle) == Level::Star).collect();
         let mut optional = spec::Optional::default();
-        if self.below(5) == 0 {
-            optional.contaminate = self.exceptions(Level::Star, &known);
-        }
-        if self.below(5) == 0 {
-            optional.verify = self.exceptions(Level::Three, &known);
-        }
         let whose = if self.below(8) == 0 { &known } else { &owned };
-        if self.below(5) == 0 {
-            optional.decontaminate_send = self.exceptions(Level::Three, whose);
-        }
-        if self.below(5) == 0 {
-            optional.decontaminate_receive = self.exceptions(Level::Star, whose);
+        let parts = [
+            (&mut optional.contaminate, &known, &LOW[..]),
+            (&mut optional.verify, &known, &HIGH[..]),
+            (&mut optional.decontaminate_send, whose, &Level::ALL[..]),
+            (&mut optional.decontaminate_receive, whose, &HIGH[..]),
+        ];
+        for (label, handles, levels) in parts {
+            if self.below(5) == 0 {
+                let default = if self.below(10) == 0 { self.level() } else { label.default };
+                *label = self.exceptions(default, handles, levels);
+            }
         }
         optional
     }

@@ -5,25 +5,24 @@ use flow::{Handle, Level, specification as spec};
 
 #[test]
 fn engine_and_specification_agree_on_whatever_happens() {
-    let (seeds, steps) = if cfg!(miri) { (1, 50) } else { (40, 1_000) };
-    let (mut taken, mut refused, mut tainted) = (0, 0, 0);
+    let (seeds, steps) = if cfg!(miri) { (1, 50) } else { (20, 2_000) };
+    let (mut taken, mut refused, mut dead, mut most) = (0, 0, 0, 0);
     for seed in 0..seeds {
         let (mut world, mut script) = (World::new(), Script::new(seed));
-        for _ in 0..steps {
+        for count in 0..steps {
             let step = script.next(&world);
-            match world.step(&step) {
-                Ok(Some(outcome)) if outcome.delivered => {
-                    taken += 1;
-                    tainted += usize::from(outcome.labels.is_some_and(|(send, _)| !send.entries.is_empty()));
-                }
-                Ok(Some(_)) => refused += 1,
-                Ok(None) => {}
-                Err(mistake) => panic!("seed {seed}, {step:?}: {mistake}"),
-            }
+            let outcome = world.step(&step).unwrap_or_else(|mistake| panic!("seed {seed}, {step:?}: {mistake}"));
+            // A script must not run dry: what counts is its end.
+            let Some(outcome) = outcome.filter(|_| count > steps - steps / 10) else { continue };
+            taken += usize::from(outcome.delivered);
+            refused += usize::from(!outcome.delivered);
+            dead += usize::from(outcome.to.is_none());
+            most = most.max(outcome.labels.map_or(0, |(send, _)| send.entries.len()));
         }
     }
     // Else nothing would be tried.
-    assert!(cfg!(miri) || taken > 2_000 && refused > 2_000 && tainted > 1_000, "{taken} {refused} {tainted}");
+    let is_rich = taken > 500 && refused > 500 && dead > 50 && most > 30;
+    assert!(cfg!(miri) || is_rich, "{taken} taken, {refused} refused, {dead} to nobody, {most} entries");
 }
 
 #[test]
