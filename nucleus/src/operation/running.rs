@@ -33,10 +33,12 @@ pub fn exit(held: Held, status: u64, _: u64) -> Reply {
     if activation.caller.get().is_some() || thread.carries_orphans {
         call::abandon_call(thread, activation)
     }
+    thread.ended.set(true);
     if thread.is_first {
         death::die(activation.domain, status & 0xff);
+        // Nothing goes on in what is dead, whoever comes first.
+        dispatch::preemption_point(held);
     }
-    thread.ended.set(true);
     dispatch::block_current(held)
 }
 
