@@ -46,11 +46,11 @@ static INSIDE: AtomicUsize = AtomicUsize::new(0);
 static DONE: AtomicBool = AtomicBool::new(false);
 static STOPS: AtomicBool = AtomicBool::new(false);
 
-fn text(error: Error) -> String {
+pub fn text(error: Error) -> String {
     error.to_string()
 }
 
-fn wait_inside() {
+pub fn wait_inside() {
     INSIDE.fetch_add(1, Ordering::SeqCst);
     let _ = op::p(Entry(GATE.load(Ordering::SeqCst)), NEVER);
 }
@@ -74,7 +74,7 @@ fn lock(_: usize) {
 }
 
 /// On the first CPU, where all of them are.
-fn start(priority: u8, work: fn(usize)) -> Result<Thread, String> {
+pub fn start(priority: u8, work: fn(usize)) -> Result<Thread, String> {
     let schedule = Schedule { priority, slice: 1_000 };
     let thread = Thread::start_with(work, 0, Schedule { priority: 0, ..schedule }).map_err(text)?;
     op::thread_schedule_on(thread.entry(), schedule, 1).map_err(text)?;
@@ -89,7 +89,7 @@ fn spin(_: usize) {
 }
 
 /// Makes the gate, the service and its portal. They go when the result does.
-fn prepare() -> Result<[Owned; 3], String> {
+pub fn prepare() -> Result<[Owned; 3], String> {
     op::thread_schedule_on(Entry::OWN, Schedule { priority: 16, slice: 10_000 }, 1).map_err(text)?;
     let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     server::activations(1).map_err(text)?;
@@ -102,7 +102,7 @@ fn prepare() -> Result<[Owned; 3], String> {
 }
 
 /// The one that is inside goes on; waits until `is_so`.
-fn let_on(is_so: impl Fn() -> bool) -> Result<(), String> {
+pub fn let_on(is_so: impl Fn() -> bool) -> Result<(), String> {
     op::v(Entry(GATE.load(Ordering::SeqCst))).map_err(text)?;
     for _ in 0..LOOKS {
         if is_so() {
