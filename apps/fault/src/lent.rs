@@ -4,25 +4,28 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use interface::Words;
+use interface::{Reply, Request, Words};
 use runtime::abi::info::{self, Record};
 use runtime::abi::rights::MAP_READ;
 use runtime::abi::{Control, PAGE_BYTES};
 use runtime::entry::Owned;
 use runtime::op;
-use runtime::server::{self, ServeWord};
+use runtime::server::{self, Serve, ServeWord};
 use runtime::{Entry, message, table};
 use tool::inspect::PROC;
 
 use crate::child::Child;
 use crate::crime::Crime;
-use crate::turns::{let_on, prepare, start, text, wait_inside};
+use crate::turns::{let_on, prepare, start, start_with, text, until, wait_inside};
 
 /// All of them. Each runs in a process of its own.
-pub const ALL: &[Crime] =
-    &[Crime::tried("lent-dead", "the domain dies in which a call has the priority of its portal", dead)];
+pub const ALL: &[Crime] = &[
+    Crime::tried("lent-dead", "the domain dies in which a call has the priority of its portal", dead),
+    Crime::tried("lent-orphan", "an orphan ends, and the next one has a lower priority", orphan_ends),
+];
 
 const LOW: u8 = 4;
+const MIDDLE: u8 = 8;
 const HIGH: u8 = 12;
 
 /// The priority of a thread, with what was lent to it.
@@ -94,4 +97,74 @@ fn dead() -> Result<String, String> {
     let_on(|| PAGER.load(Ordering::SeqCst) != 0)?;
     expect("the priority after the call", AFTERWARDS.load(Ordering::SeqCst), LOW)?;
     Ok("its caller has its own priority again".to_string())
+}
+
+/// What each of two orphans has done, and whether it ends.
+static ROUNDS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+static ENDS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// What the lower one had done when the higher one ended, and one more than it had when the thread between them ran.
+static AT_END: AtomicU64 = AtomicU64::new(0);
+static AT_RUN: AtomicU64 = AtomicU64::new(0);
+const LOWER: usize = 0;
+const HIGHER: usize = 1;
+
+/// The portal to [`Counts`].
+static COUNTS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts until it ends.
+struct Counts;
+
+impl Serve for Counts {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let number = request.words[1] as usize % ROUNDS.len();
+        while ENDS[number].load(Ordering::SeqCst) == 0 {
+            ROUNDS[number].fetch_add(1, Ordering::SeqCst);
+        }
+        if number == HIGHER {
+            AT_END.store(ROUNDS[LOWER].load(Ordering::SeqCst), Ordering::SeqCst);
+        }
+        Reply::word(0)
+    }
+}
+
+/// An orphan of this domain, with a priority.
+fn make_orphan(priority: u8, number: usize) -> Result<(), String> {
+    let caller = start_with(
+        priority,
+        |number| {
+            let words = [0, number as u64, 0, 0, 0];
+            let _ = message::call(Entry(COUNTS.load(Ordering::SeqCst)), words, Control(0));
+        },
+        number,
+    )?;
+    let has_begun = || ROUNDS[number].load(Ordering::SeqCst) != 0;
+    until("nobody is called", has_begun)?;
+    op::thread_cancel(caller.entry()).map_err(text)?;
+    caller.join();
+    let before = ROUNDS[number].load(Ordering::SeqCst);
+    until("the orphan has no turn", || ROUNDS[number].load(Ordering::SeqCst) != before)
+}
+
+/// A thread between the two precedes the lower one as soon as the higher one has ended.
+fn orphan_ends() -> Result<String, String> {
+    // The orphan thread, too.
+    op::domain_set_cpus(Entry::OWN, 1).map_err(text)?;
+    let _kept = prepare()?;
+    server::activations(1).map_err(text)?;
+    let service = Owned::new(server::service::<Counts>().map_err(text)?);
+    let portal = Owned::new(table::allocate().map_err(text)?);
+    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+    COUNTS.store(portal.entry().0, Ordering::SeqCst);
+    make_orphan(LOW, LOWER)?;
+    make_orphan(HIGH, HIGHER)?;
+    let between = start(MIDDLE, |_| AT_RUN.store(ROUNDS[LOWER].load(Ordering::SeqCst) + 1, Ordering::SeqCst))?;
+    if AT_RUN.load(Ordering::SeqCst) != 0 {
+        return Err("the higher orphan does not precede it".to_string());
+    }
+    ENDS[HIGHER].store(1, Ordering::SeqCst);
+    between.join();
+    ENDS[LOWER].store(1, Ordering::SeqCst);
+    let rounds = AT_RUN.load(Ordering::SeqCst) - 1 - AT_END.load(Ordering::SeqCst);
+    expect("what the lower one did before", rounds, 0)?;
+    Ok("a thread between the two runs first".to_string())
 }

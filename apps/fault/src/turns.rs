@@ -75,8 +75,13 @@ fn lock(_: usize) {
 
 /// On the first CPU, where all of them are.
 pub fn start(priority: u8, work: fn(usize)) -> Result<Thread, String> {
+    start_with(priority, work, 0)
+}
+
+/// As [`start`], with an argument.
+pub fn start_with(priority: u8, work: fn(usize), argument: usize) -> Result<Thread, String> {
     let schedule = Schedule { priority, slice: 1_000 };
-    let thread = Thread::start_with(work, 0, Schedule { priority: 0, ..schedule }).map_err(text)?;
+    let thread = Thread::start_with(work, argument, Schedule { priority: 0, ..schedule }).map_err(text)?;
     op::thread_schedule_on(thread.entry(), schedule, 1).map_err(text)?;
     thread::sleep(MILLISECOND).map_err(text)?;
     Ok(thread)
@@ -104,13 +109,21 @@ pub fn prepare() -> Result<[Owned; 3], String> {
 /// The one that is inside goes on; waits until `is_so`.
 pub fn let_on(is_so: impl Fn() -> bool) -> Result<(), String> {
     op::v(Entry(GATE.load(Ordering::SeqCst))).map_err(text)?;
+    until(NO_TURN, is_so)
+}
+
+/// What is wrong when [`let_on`] waits in vain.
+const NO_TURN: &str = "who waits behind others has no turn";
+
+/// Waits until `is_so`; fails with `otherwise` if that takes too long.
+pub fn until(otherwise: &str, is_so: impl Fn() -> bool) -> Result<(), String> {
     for _ in 0..LOOKS {
         if is_so() {
             return Ok(());
         }
         thread::sleep(MILLISECOND).map_err(text)?;
     }
-    Err("who waits behind others has no turn".to_string())
+    Err(otherwise.to_string())
 }
 
 /// One has it, one waits with the lowest priority, and a third with a higher one, which is before that of the thread that spins.
