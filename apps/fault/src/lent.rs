@@ -7,21 +7,23 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use interface::{Reply, Request, Words};
 use runtime::abi::info::{self, Record};
 use runtime::abi::rights::MAP_READ;
-use runtime::abi::{Control, PAGE_BYTES};
+use runtime::abi::{Control, NEVER, PAGE_BYTES};
 use runtime::entry::Owned;
-use runtime::op;
+use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve, ServeWord};
+use runtime::thread::Thread;
 use runtime::{Entry, message, table};
 use tool::inspect::PROC;
 
 use crate::child::Child;
 use crate::crime::Crime;
-use crate::turns::{let_on, prepare, start, start_with, text, until, wait_inside};
+use crate::turns::{STOPS, let_on, prepare, spin, start, start_with, text, until, wait_inside};
 
 /// All of them. Each runs in a process of its own.
 pub const ALL: &[Crime] = &[
     Crime::tried("lent-dead", "the domain dies in which a call has the priority of its portal", dead),
     Crime::tried("lent-orphan", "an orphan ends, and the next one has a lower priority", orphan_ends),
+    Crime::tried("lent-v", "a thread does V for one that lent to it and ranks below it by now", wakes_the_lower),
 ];
 
 const LOW: u8 = 4;
@@ -167,4 +169,58 @@ fn orphan_ends() -> Result<String, String> {
     let rounds = AT_RUN.load(Ordering::SeqCst) - 1 - AT_END.load(Ordering::SeqCst);
     expect("what the lower one did before", rounds, 0)?;
     Ok("a thread between the two runs first".to_string())
+}
+
+/// The semaphore of waiters that lend.
+static WAITS: AtomicUsize = AtomicUsize::new(0);
+
+/// Waits that the nucleus follows from one waiter.
+const FOLLOWED: usize = 8;
+
+/// By number: the activation of a thread that others wait for, from 1, and the thread.
+static HOLDERS: [AtomicU64; FOLLOWED + 1] = [const { AtomicU64::new(0) }; FOLLOWED + 1];
+static THREADS: [AtomicU64; FOLLOWED + 1] = [const { AtomicU64::new(0) }; FOLLOWED + 1];
+
+fn note_holder(number: usize) {
+    HOLDERS[number].store(message::activation() as u64 + 1, Ordering::SeqCst);
+    THREADS[number].store(op::thread_id(), Ordering::SeqCst);
+}
+
+/// Waits for what one of them holds.
+fn wait_for(holder: usize) {
+    let holder = HOLDERS[holder].load(Ordering::SeqCst) as u32;
+    let _ = op::p_lending(Entry(WAITS.load(Ordering::SeqCst)), NEVER, holder);
+}
+
+fn prepare_waits() -> Result<Owned, String> {
+    let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    WAITS.store(semaphore.entry().0, Ordering::SeqCst);
+    Ok(semaphore)
+}
+
+/// The waiter ranks below the one that wakes it, so it is a third thread that goes on.
+fn wakes_the_lower() -> Result<String, String> {
+    static RAN: AtomicU64 = AtomicU64::new(0);
+    static SEEN: AtomicU64 = AtomicU64::new(0);
+    let _kept = prepare()?;
+    let _waits = prepare_waits()?;
+    let holder = start(LOW, |_| {
+        note_holder(0);
+        wait_inside();
+        spin(0);
+        let _ = op::v(Entry(WAITS.load(Ordering::SeqCst)));
+        SEEN.store(RAN.load(Ordering::SeqCst) + 1, Ordering::SeqCst);
+    })?;
+    // Its slice is not to end meanwhile.
+    op::thread_schedule(holder.entry(), Schedule { priority: LOW, slice: 10_000 }).map_err(text)?;
+    let waiter = start(HIGH, |_| wait_for(0))?;
+    expect("what the waiter lends", priority(THREADS[0].load(Ordering::SeqCst)), HIGH)?;
+    op::thread_schedule(waiter.entry(), Schedule { priority: 1, slice: 1_000 }).map_err(text)?;
+    let_on(|| true)?;
+    let third = start(MIDDLE, |_| RAN.store(1, Ordering::SeqCst))?;
+    expect("what the third one did while the priority was lent", RAN.load(Ordering::SeqCst), 0)?;
+    STOPS.store(true, Ordering::SeqCst);
+    [holder, waiter, third].into_iter().for_each(Thread::join);
+    expect("what the third one did before V came back", SEEN.load(Ordering::SeqCst) - 1, 1)?;
+    Ok("what it kept from running goes on at once".to_string())
 }

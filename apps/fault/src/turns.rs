@@ -44,7 +44,7 @@ static LOCK: Mutex<()> = Mutex::new(());
 /// How many have had it, whether who waits behind others is done, and whether the one that spins stops.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 static DONE: AtomicBool = AtomicBool::new(false);
-static STOPS: AtomicBool = AtomicBool::new(false);
+pub static STOPS: AtomicBool = AtomicBool::new(false);
 
 pub fn text(error: Error) -> String {
     error.to_string()
@@ -87,7 +87,7 @@ pub fn start_with(priority: u8, work: fn(usize), argument: usize) -> Result<Thre
     Ok(thread)
 }
 
-fn spin(_: usize) {
+pub fn spin(_: usize) {
     while !STOPS.load(Ordering::SeqCst) {
         core::hint::spin_loop();
     }
