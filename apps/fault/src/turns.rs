@@ -39,11 +39,11 @@ const LOOKS: usize = 50;
 
 /// P lets the one that has what there is one of go on.
 static GATE: AtomicUsize = AtomicUsize::new(0);
-static PORTAL: AtomicUsize = AtomicUsize::new(0);
+pub static PORTAL: AtomicUsize = AtomicUsize::new(0);
 static LOCK: Mutex<()> = Mutex::new(());
 /// How many have had it, whether who waits behind others is done, and whether the one that spins stops.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
-static DONE: AtomicBool = AtomicBool::new(false);
+pub static DONE: AtomicBool = AtomicBool::new(false);
 pub static STOPS: AtomicBool = AtomicBool::new(false);
 
 pub fn text(error: Error) -> String {
@@ -113,7 +113,7 @@ pub fn let_on(is_so: impl Fn() -> bool) -> Result<(), String> {
 }
 
 /// What is wrong when [`let_on`] waits in vain.
-const NO_TURN: &str = "who waits behind others has no turn";
+pub const NO_TURN: &str = "who waits behind others has no turn";
 
 /// Waits until `is_so`; fails with `otherwise` if that takes too long.
 pub fn until(otherwise: &str, is_so: impl Fn() -> bool) -> Result<(), String> {

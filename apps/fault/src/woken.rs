@@ -1,0 +1,118 @@
+//! Callers that were woken to call again, and do something else, or have their turn later: the next one must not wait for them.
+
+use alloc::string::{String, ToString};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use interface::{Reply, Request};
+use runtime::abi::{Control, NEVER};
+use runtime::entry::Owned;
+use runtime::op;
+use runtime::server::{self, Serve};
+use runtime::thread::Thread;
+use runtime::{Entry, message, table};
+
+use crate::crime::Crime;
+use crate::turns::{DONE, NO_TURN, PORTAL, STOPS, let_on, prepare, spin, start, start_with, text, until, wait_inside};
+
+/// All of them. Each runs in a process of its own.
+pub const ALL: &[Crime] = &[Crime::tried(
+    "turn-lent",
+    "a call that takes the turn of one that was woken, by lending, while it is about to wait",
+    wakes_itself,
+)];
+
+/// A service whose calls do what word 1 says.
+struct Does;
+const WAIT: u64 = 0;
+const SPIN: u64 = 1;
+/// These two first wait for gates of their own.
+const SPIN_LATER: u64 = 2;
+const CALL_LATER: u64 = 3;
+const NOTHING: u64 = 4;
+
+/// Calls that spin end.
+static SPUN: AtomicBool = AtomicBool::new(false);
+static SPIN_GATE: AtomicUsize = AtomicUsize::new(0);
+static CALL_GATE: AtomicUsize = AtomicUsize::new(0);
+/// The portal that [`CALL_LATER`] calls.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+impl Serve for Does {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let what = request.words[1];
+        match what {
+            WAIT => wait_inside(),
+            SPIN_LATER => drop(op::p(Entry(SPIN_GATE.load(Ordering::SeqCst)), NEVER)),
+            CALL_LATER => {
+                let _ = op::p(Entry(CALL_GATE.load(Ordering::SeqCst)), NEVER);
+                let _ = message::call(Entry(NEXT.load(Ordering::SeqCst)), [0, NOTHING, 0, 0, 0], Control(0));
+            }
+            _ => {}
+        }
+        while matches!(what, SPIN | SPIN_LATER) && !SPUN.load(Ordering::SeqCst) {
+            core::hint::spin_loop();
+        }
+        Reply::word(0)
+    }
+}
+
+fn do_in_call(what: usize) {
+    let _ = message::call(Entry(PORTAL.load(Ordering::SeqCst)), [0, what as u64, 0, 0, 0], Control(0));
+}
+
+/// As [`prepare_all`], with all threads of this domain on the first CPU, that of its orphans, too.
+fn prepare_on_first(activations: usize) -> Result<[Owned; 5], String> {
+    op::domain_set_cpus(Entry::OWN, 1).map_err(text)?;
+    prepare_all(activations)
+}
+
+/// As [`prepare`], with a service [`Does`] and so many activations. Gives the gates first: that of [`let_on`], of spinning, of calling.
+fn prepare_all(activations: usize) -> Result<[Owned; 5], String> {
+    let [gate, ..] = prepare()?;
+    server::activations(activations - 1).map_err(text)?;
+    let later = |place: &AtomicUsize| {
+        let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+        place.store(gate.entry().0, Ordering::SeqCst);
+        Ok::<_, String>(gate)
+    };
+    let (spin_gate, call_gate) = (later(&SPIN_GATE)?, later(&CALL_GATE)?);
+    let service = Owned::new(server::service::<Does>().map_err(text)?);
+    let portal = Owned::new(table::allocate().map_err(text)?);
+    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+    PORTAL.store(portal.entry().0, Ordering::SeqCst);
+    Ok([gate, spin_gate, call_gate, service, portal])
+}
+
+/// An orphan was woken to call and has its domain's orphan thread. A caller lends to a second orphan, which takes that thread. So the
+/// first one loses its turn to call, and the caller is next in the queue: while it is about to wait.
+fn wakes_itself() -> Result<String, String> {
+    let kept = prepare_on_first(3)?;
+    NEXT.store(PORTAL.load(Ordering::SeqCst), Ordering::SeqCst);
+    let spins_inside = start_with(4, do_in_call, SPIN as usize)?;
+    let holder = start_with(10, do_in_call, WAIT as usize)?;
+    op::v(kept[2].entry()).map_err(text)?;
+    let waits = start_with(5, do_in_call, CALL_LATER as usize)?;
+    op::thread_cancel(waits.entry()).map_err(text)?;
+    waits.join();
+    let spins = start(9, spin)?;
+    let_on(|| true)?;
+    holder.join();
+    // The first orphan is woken. The second one waits for its turn; its activation is newer, so the caller lends to that.
+    op::thread_cancel(spins_inside.entry()).map_err(text)?;
+    let takes_its_place = start_with(10, do_in_call, WAIT as usize)?;
+    let caller = start_with(
+        12,
+        |_| {
+            do_in_call(NOTHING as usize);
+            DONE.store(true, Ordering::SeqCst);
+        },
+        0,
+    )?;
+    SPUN.store(true, Ordering::SeqCst);
+    until(NO_TURN, || DONE.load(Ordering::SeqCst))?;
+    STOPS.store(true, Ordering::SeqCst);
+    let_on(|| true)?;
+    [spins, spins_inside, takes_its_place, caller].into_iter().for_each(Thread::join);
+    drop(kept);
+    Ok("it has its turn".to_string())
+}
