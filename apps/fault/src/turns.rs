@@ -42,7 +42,7 @@ static GATE: AtomicUsize = AtomicUsize::new(0);
 pub static PORTAL: AtomicUsize = AtomicUsize::new(0);
 static LOCK: Mutex<()> = Mutex::new(());
 /// How many have had it, whether who waits behind others is done, and whether the one that spins stops.
-static INSIDE: AtomicUsize = AtomicUsize::new(0);
+pub static INSIDE: AtomicUsize = AtomicUsize::new(0);
 pub static DONE: AtomicBool = AtomicBool::new(false);
 pub static STOPS: AtomicBool = AtomicBool::new(false);
 
@@ -64,7 +64,7 @@ impl Serve for Gated {
     }
 }
 
-fn call(_: usize) {
+pub fn call(_: usize) {
     let _ = message::call(Entry(PORTAL.load(Ordering::SeqCst)), [0; 5], Control(0));
 }
 
@@ -184,7 +184,7 @@ fn lock_again() -> Result<String, String> {
 }
 
 /// The second in the queue calls, when the first was woken. Gives what has to be kept until then.
-fn second() -> Result<[Thread; 2], String> {
+pub fn second() -> Result<[Thread; 2], String> {
     let second = start(4, |word| {
         call(word);
         DONE.store(true, Ordering::SeqCst);
@@ -195,7 +195,7 @@ fn second() -> Result<[Thread; 2], String> {
 }
 
 /// The first goes on, and does not call.
-fn has_its_turn([second, spins]: [Thread; 2]) -> Result<String, String> {
+pub fn has_its_turn([second, spins]: [Thread; 2]) -> Result<String, String> {
     STOPS.store(true, Ordering::SeqCst);
     spins.join();
     let_on(|| DONE.load(Ordering::SeqCst))?;

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use interface::{Reply, Request};
-use runtime::abi::{Control, NEVER};
+use runtime::abi::{Control, Error, NEVER};
 use runtime::entry::Owned;
 use runtime::op;
 use runtime::server::{self, Serve};
@@ -12,14 +12,20 @@ use runtime::thread::Thread;
 use runtime::{Entry, message, table};
 
 use crate::crime::Crime;
-use crate::turns::{DONE, NO_TURN, PORTAL, STOPS, let_on, prepare, spin, start, start_with, text, until, wait_inside};
+use crate::turns::{
+    DONE, INSIDE, NO_TURN, PORTAL, STOPS, call, has_its_turn, let_on, prepare, second, spin, start, start_with, text,
+    until, wait_inside,
+};
 
 /// All of them. Each runs in a process of its own.
-pub const ALL: &[Crime] = &[Crime::tried(
-    "turn-lent",
-    "a call that takes the turn of one that was woken, by lending, while it is about to wait",
-    wakes_itself,
-)];
+pub const ALL: &[Crime] = &[
+    Crime::tried(
+        "turn-lent",
+        "a call that takes the turn of one that was woken, by lending, while it is about to wait",
+        wakes_itself,
+    ),
+    Crime::tried("turn-cancelled", "a call that is cancelled after it was woken, before it is made again", cancelled),
+];
 
 /// A service whose calls do what word 1 says.
 struct Does;
@@ -115,4 +121,22 @@ fn wakes_itself() -> Result<String, String> {
     [spins, spins_inside, takes_its_place, caller].into_iter().for_each(Thread::join);
     drop(kept);
     Ok("it has its turn".to_string())
+}
+
+/// The first in the queue is woken, cannot run, and is cancelled. It does not call; the second does.
+fn cancelled() -> Result<String, String> {
+    let kept = prepare()?;
+    let holder = start(10, call)?;
+    let first = start(8, |_| {
+        let outcome = message::call(Entry(PORTAL.load(Ordering::SeqCst)), [0; 5], Control(0));
+        INSIDE.fetch_add(if outcome == Err(Error::Cancelled) { 100 } else { 0 }, Ordering::SeqCst);
+    })?;
+    let second = second()?;
+    let_on(|| true)?;
+    holder.join();
+    op::thread_cancel(first.entry()).map_err(text)?;
+    let told = has_its_turn(second)?;
+    first.join();
+    drop(kept);
+    if INSIDE.load(Ordering::SeqCst) == 102 { Ok(told) } else { Err("the first was not cancelled".to_string()) }
 }
