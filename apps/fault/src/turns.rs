@@ -33,7 +33,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("turn-fault", "a call behind one whose page is there before it faults again", there_before),
 ];
 
-const MILLISECOND: u64 = 1_000_000;
+pub const MILLISECOND: u64 = 1_000_000;
 /// So often somebody looks whether it is done.
 const LOOKS: usize = 50;
 

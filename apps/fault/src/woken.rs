@@ -1,20 +1,23 @@
 //! Callers that were woken to call again, and do something else, or have their turn later: the next one must not wait for them.
 
 use alloc::string::{String, ToString};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use interface::{Reply, Request};
-use runtime::abi::{Control, Error, NEVER};
+use runtime::abi::layout::ENTRY_BYTES;
+use runtime::abi::{Control, Error, NEVER, op as abi_op, rights};
 use runtime::entry::Owned;
-use runtime::op;
+use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};
-use runtime::thread::Thread;
+use runtime::thread::{self, Thread};
 use runtime::{Entry, message, table};
 
+use crate::arch;
+use crate::child::{self, Child};
 use crate::crime::Crime;
 use crate::turns::{
-    DONE, INSIDE, NO_TURN, PORTAL, STOPS, call, has_its_turn, let_on, prepare, second, spin, start, start_with, text,
-    until, wait_inside,
+    DONE, INSIDE, MILLISECOND, NO_TURN, PORTAL, STOPS, call, has_its_turn, let_on, prepare, second, spin, start,
+    start_with, text, until, wait_inside,
 };
 
 /// All of them. Each runs in a process of its own.
@@ -25,6 +28,7 @@ pub const ALL: &[Crime] = &[
         wakes_itself,
     ),
     Crime::tried("turn-cancelled", "a call that is cancelled after it was woken, before it is made again", cancelled),
+    Crime::tried("turn-pointer", "a call behind one that sets its thread pointer in place of it", pointer_before),
 ];
 
 /// A service whose calls do what word 1 says.
@@ -139,4 +143,91 @@ fn cancelled() -> Result<String, String> {
     first.join();
     drop(kept);
     if INSIDE.load(Ordering::SeqCst) == 102 { Ok(told) } else { Err("the first was not cancelled".to_string()) }
+}
+
+/// A domain with one activation, in which a thread waits; [`NEXT`] is a portal to it. Every switch to a domain takes the slow path while
+/// callers wait for one of its activations. Those of this domain would hide what is tried here, so callers wait elsewhere.
+struct Elsewhere {
+    child: Child,
+    service: Entry,
+    badge: u64,
+    gate: Owned,
+    holder: Thread,
+}
+
+impl Elsewhere {
+    fn new() -> Result<Self, String> {
+        let child = Child::new().map_err(text)?;
+        let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+        let (service, badge) = child.waiting_service(gate.entry()).map_err(text)?;
+        let portal = table::allocate().map_err(text)?;
+        op::portal_new(Entry::OWN, service, badge, portal, 0).map_err(text)?;
+        NEXT.store(portal.0, Ordering::SeqCst);
+        let holder = start(10, call_next)?;
+        Ok(Self { child, service, badge, gate, holder })
+    }
+
+    /// Lets the thread that waits go on, and those that call after it.
+    fn open(&self) -> Result<(), String> {
+        (0..8).try_for_each(|_| op::v(self.gate.entry()).map_err(text))
+    }
+
+    /// As [`Self::open`], and waits until that thread has ended. Gives what callers still need.
+    fn release(self) -> Result<(Child, Owned), String> {
+        self.open()?;
+        self.holder.join();
+        Ok((self.child, self.gate))
+    }
+}
+
+fn call_next(_: usize) {
+    let _ = message::call(Entry(NEXT.load(Ordering::SeqCst)), [0; 5], Control(0));
+}
+
+/// When the last in the queue had its answer.
+static LAST_WAS: AtomicU64 = AtomicU64::new(0);
+
+/// The last in the queue.
+fn call_next_as_last(_: usize) {
+    call_next(0);
+    LAST_WAS.store(op::clock(), Ordering::SeqCst);
+    DONE.store(true, Ordering::SeqCst);
+}
+
+/// The first in the queue is woken, finds no portal, sets its thread pointer and waits.
+fn pointer_before() -> Result<String, String> {
+    let _kept = prepare()?;
+    let elsewhere = Elsewhere::new()?;
+    let never = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    let victim = Child::new().map_err(text)?;
+    let portal = op::portal_new(victim.entry(), elsewhere.service, elsewhere.badge, Entry::OWN, 0).map_err(text)?;
+    let waits = victim.give(never.entry(), rights::ALL).map_err(text)?;
+    let calls = [
+        [(portal.0 * ENTRY_BYTES) as u64, 0, 0, 0, 0, 0, 0],
+        [(abi_op::ACTIVATION_SET * ENTRY_BYTES) as u64, abi_op::ACTIVATION_THREAD_POINTER, 0, 0, 0, 0, 0],
+        [waits * ENTRY_BYTES as u64, abi_op::P, NEVER, 0, 0, 0, 0],
+    ];
+    let first = child::start_in(victim.entry(), arch::three_calls, &calls.concat()).map_err(text)?;
+    op::thread_schedule_on(first.entry(), Schedule { priority: 8, slice: 1_000 }, 1).map_err(text)?;
+    thread::sleep(MILLISECOND).map_err(text)?;
+    let second = start(4, call_next_as_last)?;
+    let spins = start(9, spin)?;
+    // Keeps the CPU from resting until the second has its turn.
+    let busy = start(2, spin_behind)?;
+    let kept = elsewhere.release()?;
+    op::entry_remove(victim.entry(), portal).map_err(text)?;
+    let told = has_its_turn([second, spins]);
+    BEHIND.store(true, Ordering::SeqCst);
+    busy.join();
+    drop(kept);
+    told
+}
+
+/// [`spin_behind`] ends.
+static BEHIND: AtomicBool = AtomicBool::new(false);
+
+fn spin_behind(_: usize) {
+    while !BEHIND.load(Ordering::SeqCst) {
+        core::hint::spin_loop();
+    }
 }
