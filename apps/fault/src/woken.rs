@@ -29,6 +29,7 @@ pub const ALL: &[Crime] = &[
     ),
     Crime::tried("turn-cancelled", "a call that is cancelled after it was woken, before it is made again", cancelled),
     Crime::tried("turn-pointer", "a call behind one that sets its thread pointer in place of it", pointer_before),
+    Crime::tried("turn-parked", "a call behind two orphans that have no turn", parked_before),
 ];
 
 /// A service whose calls do what word 1 says.
@@ -230,4 +231,33 @@ fn spin_behind(_: usize) {
     while !BEHIND.load(Ordering::SeqCst) {
         core::hint::spin_loop();
     }
+}
+
+/// The first and the second in the queue are orphans. They are woken, but the orphan thread has another orphan, and does not run.
+fn parked_before() -> Result<String, String> {
+    let kept = prepare_on_first(3)?;
+    let elsewhere = Elsewhere::new()?;
+    // Each waits for threads of a higher priority, so nobody lends anything.
+    let orphans = [
+        start_with(10, do_in_call, SPIN_LATER as usize)?,
+        start_with(9, do_in_call, CALL_LATER as usize)?,
+        start_with(8, do_in_call, CALL_LATER as usize)?,
+    ];
+    op::v(kept[2].entry()).map_err(text)?;
+    op::v(kept[2].entry()).map_err(text)?;
+    let third = start(6, call_next_as_last)?;
+    // Keeps the CPU from resting, and orphans from running, until the third has its turn.
+    let busy = start(4, spin_behind)?;
+    for orphan in &orphans {
+        op::thread_schedule(orphan.entry(), Schedule { priority: 2, slice: 1_000 }).map_err(text)?;
+        op::thread_cancel(orphan.entry()).map_err(text)?;
+    }
+    op::v(kept[1].entry()).map_err(text)?;
+    let child = elsewhere.release()?;
+    let outcome = until("the third has no turn", || DONE.load(Ordering::SeqCst));
+    BEHIND.store(true, Ordering::SeqCst);
+    SPUN.store(true, Ordering::SeqCst);
+    [third, busy].into_iter().chain(orphans).for_each(Thread::join);
+    drop(child);
+    outcome.map(|()| "the third has its turn".to_string())
 }
