@@ -1,5 +1,6 @@
 //! Callers that were woken to call again, and do something else, or have their turn later: the next one must not wait for them.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -30,6 +31,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("turn-cancelled", "a call that is cancelled after it was woken, before it is made again", cancelled),
     Crime::tried("turn-pointer", "a call behind one that sets its thread pointer in place of it", pointer_before),
     Crime::tried("turn-parked", "a call behind two orphans that have no turn", parked_before),
+    Crime::tried("turn-rest", "a call behind three orphans that have no turn, on a CPU that rests", behind_at_rest),
 ];
 
 /// A service whose calls do what word 1 says.
@@ -260,4 +262,43 @@ fn parked_before() -> Result<String, String> {
     [third, busy].into_iter().chain(orphans).for_each(Thread::join);
     drop(child);
     outcome.map(|()| "the third has its turn".to_string())
+}
+
+/// Three orphans are first in the queue, and the orphan thread spins on another CPU. The orphans are woken when a call returns, when its
+/// caller goes on, and when that ends. Then the CPU has nothing to run, and wakes the last.
+fn behind_at_rest() -> Result<String, String> {
+    /// Nothing else wakes the CPU earlier.
+    const LONG: u64 = 20 * MILLISECOND;
+    let kept = prepare_all(4)?;
+    let schedule = Schedule { priority: 5, slice: 1_000 };
+    let spins = Thread::start_with(do_in_call, SPIN as usize, schedule).map_err(text)?;
+    // A machine with one CPU keeps it.
+    let _ = op::thread_schedule_on(spins.entry(), schedule, 2);
+    thread::sleep(MILLISECOND).map_err(text)?;
+    op::thread_cancel(spins.entry()).map_err(text)?;
+    // The thread leaves that CPU to its orphan.
+    op::thread_schedule(spins.entry(), Schedule { priority: 1, slice: 1_000 }).map_err(text)?;
+    let elsewhere = Elsewhere::new()?;
+    let orphans = [9, 8, 7].map(|priority| start_with(priority, do_in_call, CALL_LATER as usize));
+    for _ in &orphans {
+        op::v(kept[2].entry()).map_err(text)?;
+    }
+    thread::sleep(MILLISECOND).map_err(text)?;
+    let last = start(6, call_next_as_last)?;
+    for orphan in orphans.iter().flatten() {
+        op::thread_schedule(orphan.entry(), Schedule { priority: 2, slice: 1_000 }).map_err(text)?;
+        op::thread_cancel(orphan.entry()).map_err(text)?;
+    }
+    thread::sleep(MILLISECOND).map_err(text)?;
+    let opened = op::clock();
+    elsewhere.open()?;
+    thread::sleep(LONG).map_err(text)?;
+    SPUN.store(true, Ordering::SeqCst);
+    let child = elsewhere.release()?;
+    [spins, last].into_iter().chain(orphans.into_iter().flatten()).for_each(Thread::join);
+    drop(child);
+    match LAST_WAS.load(Ordering::SeqCst).saturating_sub(opened) {
+        soon if soon < LONG / 2 => Ok("the last has its turn".to_string()),
+        late => Err(format!("the last has its turn after {} us", late / 1000)),
+    }
 }
