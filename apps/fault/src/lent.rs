@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use interface::{Reply, Request, Words};
@@ -24,6 +25,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("lent-dead", "the domain dies in which a call has the priority of its portal", dead),
     Crime::tried("lent-orphan", "an orphan ends, and the next one has a lower priority", orphan_ends),
     Crime::tried("lent-v", "a thread does V for one that lent to it and ranks below it by now", wakes_the_lower),
+    Crime::tried("lent-waits", "a priority is lent along more waits than are followed", along_waits),
 ];
 
 const LOW: u8 = 4;
@@ -223,4 +225,31 @@ fn wakes_the_lower() -> Result<String, String> {
     [holder, waiter, third].into_iter().for_each(Thread::join);
     expect("what the third one did before V came back", SEEN.load(Ordering::SeqCst) - 1, 1)?;
     Ok("what it kept from running goes on at once".to_string())
+}
+
+/// Each waits for the one before it.
+fn along_waits() -> Result<String, String> {
+    let _kept = prepare()?;
+    let waits = prepare_waits()?;
+    let mut threads = Vec::new();
+    for number in 0..=FOLLOWED {
+        threads.push(start_with(
+            1,
+            |number| {
+                note_holder(number);
+                if number == 0 { wait_inside() } else { wait_for(number - 1) }
+            },
+            number,
+        )?);
+    }
+    threads.push(start(HIGH, |_| wait_for(FOLLOWED))?);
+    let found = THREADS.each_ref().map(|thread| priority(thread.load(Ordering::SeqCst)));
+    let_on(|| true)?;
+    for _ in 0..=FOLLOWED {
+        op::v(waits.entry()).map_err(text)?;
+    }
+    threads.into_iter().for_each(Thread::join);
+    found[1..].iter().try_for_each(|found| expect("what is lent along eight waits", *found, HIGH))?;
+    expect("what is lent along nine waits", found[0], 1)?;
+    Ok("eight are followed, the ninth is not".to_string())
 }
