@@ -26,6 +26,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("lent-orphan", "an orphan ends, and the next one has a lower priority", orphan_ends),
     Crime::tried("lent-v", "a thread does V for one that lent to it and ranks below it by now", wakes_the_lower),
     Crime::tried("lent-waits", "a priority is lent along more waits than are followed", along_waits),
+    Crime::tried("lent-most", "an orphan had a priority above the highest of its domain", at_most),
 ];
 
 const LOW: u8 = 4;
@@ -252,4 +253,18 @@ fn along_waits() -> Result<String, String> {
     found[1..].iter().try_for_each(|found| expect("what is lent along eight waits", *found, HIGH))?;
     expect("what is lent along nine waits", found[0], 1)?;
     Ok("eight are followed, the ninth is not".to_string())
+}
+
+/// The caller of the child has a higher priority than any thread of the child may have, and leaves.
+fn at_most() -> Result<String, String> {
+    let _kept = prepare()?;
+    let (victim, _pager) = faulting_child(0)?;
+    op::domain_set_max_priority(victim.entry(), LOW.into()).map_err(text)?;
+    let caller = start(HIGH, call_child)?;
+    expect("the priority of the call", priority(CALLER.load(Ordering::SeqCst)), HIGH)?;
+    op::thread_cancel(caller.entry()).map_err(text)?;
+    caller.join();
+    let_on(|| PAGER.load(Ordering::SeqCst) != 0)?;
+    expect("the priority of the orphan", PAGER.load(Ordering::SeqCst), LOW)?;
+    Ok("it has the highest of its domain".to_string())
 }
