@@ -24,6 +24,7 @@ use crate::turns::{STOPS, let_on, prepare, spin, start, start_with, text, until,
 pub const ALL: &[Crime] = &[
     Crime::tried("lent-dead", "the domain dies in which a call has the priority of its portal", dead),
     Crime::tried("lent-orphan", "an orphan ends, and the next one has a lower priority", orphan_ends),
+    Crime::tried("lent-above", "an orphan has a higher priority than the one that has its turn", orphan_comes),
     Crime::tried("lent-v", "a thread does V for one that lent to it and ranks below it by now", wakes_the_lower),
     Crime::tried("lent-waits", "a priority is lent along more waits than are followed", along_waits),
     Crime::tried("lent-most", "an orphan had a priority above the highest of its domain", at_most),
@@ -150,16 +151,21 @@ fn make_orphan(priority: u8, number: usize) -> Result<(), String> {
     until("the orphan has no turn", || ROUNDS[number].load(Ordering::SeqCst) != before)
 }
 
-/// A thread between the two precedes the lower one as soon as the higher one has ended.
-fn orphan_ends() -> Result<String, String> {
-    // The orphan thread, too.
+/// Makes the portal to [`Counts`]. All threads of this domain are on the first CPU, that of its orphans, too.
+fn prepare_orphans() -> Result<[Owned; 5], String> {
     op::domain_set_cpus(Entry::OWN, 1).map_err(text)?;
-    let _kept = prepare()?;
+    let [gate, first, other] = prepare()?;
     server::activations(1).map_err(text)?;
     let service = Owned::new(server::service::<Counts>().map_err(text)?);
     let portal = Owned::new(table::allocate().map_err(text)?);
     op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
     COUNTS.store(portal.entry().0, Ordering::SeqCst);
+    Ok([gate, first, other, service, portal])
+}
+
+/// A thread between the two precedes the lower one as soon as the higher one has ended.
+fn orphan_ends() -> Result<String, String> {
+    let _kept = prepare_orphans()?;
     make_orphan(LOW, LOWER)?;
     make_orphan(HIGH, HIGHER)?;
     let between = start(MIDDLE, |_| AT_RUN.store(ROUNDS[LOWER].load(Ordering::SeqCst) + 1, Ordering::SeqCst))?;
@@ -172,6 +178,18 @@ fn orphan_ends() -> Result<String, String> {
     let rounds = AT_RUN.load(Ordering::SeqCst) - 1 - AT_END.load(Ordering::SeqCst);
     expect("what the lower one did before", rounds, 0)?;
     Ok("a thread between the two runs first".to_string())
+}
+
+/// A thread between the two keeps the lower one from running, but not the higher one.
+fn orphan_comes() -> Result<String, String> {
+    let _kept = prepare_orphans()?;
+    make_orphan(LOW, LOWER)?;
+    let between = start(MIDDLE, spin)?;
+    let outcome = make_orphan(HIGH, HIGHER);
+    ENDS.iter().for_each(|ends| ends.store(1, Ordering::SeqCst));
+    STOPS.store(true, Ordering::SeqCst);
+    between.join();
+    outcome.map(|()| "it precedes a thread between the two".to_string())
 }
 
 /// The semaphore of waiters that lend.
