@@ -148,13 +148,22 @@ impl Child {
 
     /// A service of the child, with so many activations: it reads at the address that its badge is.
     pub fn reading_service(&self, activations: usize) -> Result<Entry, Error> {
+        self.service(arch::read_again, activations)
+    }
+
+    /// A service of the child, with one activation: it does P on a semaphore and returns. Gives it with the badge for that.
+    pub fn waiting_service(&self, semaphore: Entry) -> Result<(Entry, u64), Error> {
+        let badge = self.give(semaphore, rights::ALL)? * ENTRY_BYTES as u64;
+        Ok((self.service(arch::wait_and_return, 1)?, badge))
+    }
+
+    fn service(&self, code: unsafe extern "C" fn() -> !, activations: usize) -> Result<Entry, Error> {
         for _ in 0..activations {
             // SAFETY: another domain's; its code uses no stack.
             unsafe { op::activation_new(self.entry(), 0, Entry::OWN)? };
         }
-        let address = arch::read_again as *const () as u64;
         // SAFETY: another domain's.
-        let service = unsafe { op::service_new_at(self.entry(), address, 0, Entry::OWN, Entry::OWN)? };
+        let service = unsafe { op::service_new_at(self.entry(), code as *const () as u64, 0, Entry::OWN, Entry::OWN)? };
         let place = Owned::new(runtime::table::allocate()?);
         op::entry_copy(self.entry(), service, Entry::OWN, place.entry(), rights::ALL)?;
         // Portals are derived from our copy, which must stay as long as the child.

@@ -21,6 +21,9 @@
 //! | [`network`] | of those who take all there is of the network |
 //! | [`snapshots`] | of those who ask what goes on without end |
 //! | [`terminal`] | of those who want the terminal for themselves |
+//! | [`turns`] | of those who keep others waiting for what there is one of |
+//! | [`woken`] | of those who were woken to call again |
+//! | [`lent`] | of those who had a priority that was lent |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
 //!
@@ -45,6 +48,7 @@ mod fuzz;
 mod hoards;
 mod images;
 mod launch;
+mod lent;
 mod long;
 mod names;
 mod network;
@@ -56,6 +60,7 @@ mod snapshots;
 mod storms;
 mod terminal;
 mod turns;
+mod woken;
 
 use crime::{Crime, Deed};
 use tool::{Arguments, USAGE, println};
@@ -102,6 +107,8 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         network::ALL,
         terminal::ALL,
         turns::ALL,
+        woken::ALL,
+        lent::ALL,
     ];
     groups.into_iter().flatten()
 }

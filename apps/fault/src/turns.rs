@@ -33,24 +33,24 @@ pub const ALL: &[Crime] = &[
     Crime::tried("turn-fault", "a call behind one whose page is there before it faults again", there_before),
 ];
 
-const MILLISECOND: u64 = 1_000_000;
+pub const MILLISECOND: u64 = 1_000_000;
 /// So often somebody looks whether it is done.
 const LOOKS: usize = 50;
 
 /// P lets the one that has what there is one of go on.
 static GATE: AtomicUsize = AtomicUsize::new(0);
-static PORTAL: AtomicUsize = AtomicUsize::new(0);
+pub static PORTAL: AtomicUsize = AtomicUsize::new(0);
 static LOCK: Mutex<()> = Mutex::new(());
 /// How many have had it, whether who waits behind others is done, and whether the one that spins stops.
-static INSIDE: AtomicUsize = AtomicUsize::new(0);
-static DONE: AtomicBool = AtomicBool::new(false);
-static STOPS: AtomicBool = AtomicBool::new(false);
+pub static INSIDE: AtomicUsize = AtomicUsize::new(0);
+pub static DONE: AtomicBool = AtomicBool::new(false);
+pub static STOPS: AtomicBool = AtomicBool::new(false);
 
-fn text(error: Error) -> String {
+pub fn text(error: Error) -> String {
     error.to_string()
 }
 
-fn wait_inside() {
+pub fn wait_inside() {
     INSIDE.fetch_add(1, Ordering::SeqCst);
     let _ = op::p(Entry(GATE.load(Ordering::SeqCst)), NEVER);
 }
@@ -64,7 +64,7 @@ impl Serve for Gated {
     }
 }
 
-fn call(_: usize) {
+pub fn call(_: usize) {
     let _ = message::call(Entry(PORTAL.load(Ordering::SeqCst)), [0; 5], Control(0));
 }
 
@@ -74,22 +74,27 @@ fn lock(_: usize) {
 }
 
 /// On the first CPU, where all of them are.
-fn start(priority: u8, work: fn(usize)) -> Result<Thread, String> {
+pub fn start(priority: u8, work: fn(usize)) -> Result<Thread, String> {
+    start_with(priority, work, 0)
+}
+
+/// As [`start`], with an argument.
+pub fn start_with(priority: u8, work: fn(usize), argument: usize) -> Result<Thread, String> {
     let schedule = Schedule { priority, slice: 1_000 };
-    let thread = Thread::start_with(work, 0, Schedule { priority: 0, ..schedule }).map_err(text)?;
+    let thread = Thread::start_with(work, argument, Schedule { priority: 0, ..schedule }).map_err(text)?;
     op::thread_schedule_on(thread.entry(), schedule, 1).map_err(text)?;
     thread::sleep(MILLISECOND).map_err(text)?;
     Ok(thread)
 }
 
-fn spin(_: usize) {
+pub fn spin(_: usize) {
     while !STOPS.load(Ordering::SeqCst) {
         core::hint::spin_loop();
     }
 }
 
 /// Makes the gate, the service and its portal. They go when the result does.
-fn prepare() -> Result<[Owned; 3], String> {
+pub fn prepare() -> Result<[Owned; 3], String> {
     op::thread_schedule_on(Entry::OWN, Schedule { priority: 16, slice: 10_000 }, 1).map_err(text)?;
     let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     server::activations(1).map_err(text)?;
@@ -102,15 +107,23 @@ fn prepare() -> Result<[Owned; 3], String> {
 }
 
 /// The one that is inside goes on; waits until `is_so`.
-fn let_on(is_so: impl Fn() -> bool) -> Result<(), String> {
+pub fn let_on(is_so: impl Fn() -> bool) -> Result<(), String> {
     op::v(Entry(GATE.load(Ordering::SeqCst))).map_err(text)?;
+    until(NO_TURN, is_so)
+}
+
+/// What is wrong when [`let_on`] waits in vain.
+pub const NO_TURN: &str = "who waits behind others has no turn";
+
+/// Waits until `is_so`; fails with `otherwise` if that takes too long.
+pub fn until(otherwise: &str, is_so: impl Fn() -> bool) -> Result<(), String> {
     for _ in 0..LOOKS {
         if is_so() {
             return Ok(());
         }
         thread::sleep(MILLISECOND).map_err(text)?;
     }
-    Err("who waits behind others has no turn".to_string())
+    Err(otherwise.to_string())
 }
 
 /// One has it, one waits with the lowest priority, and a third with a higher one, which is before that of the thread that spins.
@@ -171,7 +184,7 @@ fn lock_again() -> Result<String, String> {
 }
 
 /// The second in the queue calls, when the first was woken. Gives what has to be kept until then.
-fn second() -> Result<[Thread; 2], String> {
+pub fn second() -> Result<[Thread; 2], String> {
     let second = start(4, |word| {
         call(word);
         DONE.store(true, Ordering::SeqCst);
@@ -182,7 +195,7 @@ fn second() -> Result<[Thread; 2], String> {
 }
 
 /// The first goes on, and does not call.
-fn has_its_turn([second, spins]: [Thread; 2]) -> Result<String, String> {
+pub fn has_its_turn([second, spins]: [Thread; 2]) -> Result<String, String> {
     STOPS.store(true, Ordering::SeqCst);
     spins.join();
     let_on(|| DONE.load(Ordering::SeqCst))?;

@@ -11,7 +11,7 @@
 use super::{deadline, priorities, ready};
 use crate::arch::memory;
 use crate::cpus::{counters, cpu, timer};
-use crate::objects::{Activation, Domain, Runs, Saved, State, Thread, Wait};
+use crate::objects::{Activation, Domain, Runs, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Held, Link, Ref, look};
 use crate::report::trace;
 use abi::Error;
@@ -262,7 +262,8 @@ fn resume_orphan(top: Ref<Activation>) -> bool {
         }
         _ => {
             park(top, domain);
-            false
+            let cpu = cpu::this(top.held());
+            cpu.preempt.get() && !cpu.thread.get().is_some_and(is_seat)
         }
     }
 }
@@ -274,8 +275,16 @@ fn park(top: Ref<Activation>, domain: Ref<Domain>) {
     top.waits_on.set(domain.address());
     top.amount.set(priorities::priority_of(top));
     domain.orphans.insert(top, |other| other.amount.get() < top.amount.get());
-    if let Some(thread) = domain.orphan_thread.get() {
-        thread.moves.set(true);
+    let Some(thread) = domain.orphan_thread.get() else { return };
+    thread.moves.set(true);
+    if thread.priority.get() < top.amount.get() {
+        // It has its turn when the thread is dispatched next.
+        thread.fresh.set(false);
+        thread.priority.set(top.amount.get());
+        match thread.runs.get() {
+            Runs::Running => ready::interrupt(thread.cpu.get()),
+            _ => ready::rank_again(thread, 0),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 extern crate std;
 
+use core::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar as HostCondvar, Mutex as HostMutex, OnceLock};
 use std::thread;
@@ -10,7 +11,7 @@ use std::vec::Vec;
 
 use abi::{Error, NEVER};
 
-use super::{Channel, Condvar, Kernel, Mutex, Once};
+use super::{Channel, Condvar, Kernel, Mutex, Once, RawMutex};
 
 /// Semaphores of the host; deadlines are milliseconds since the first use.
 struct Host;
@@ -118,6 +119,68 @@ fn try_lock_tells() {
     assert!(mutex.try_lock().is_none());
     drop(guard);
     assert!(mutex.try_lock().is_some());
+}
+
+/// A kernel for one thread, which is several activations in turn. Its waits end at once; what others do meanwhile is in `p`.
+struct Scripted;
+
+/// The semaphore that [`Scripted::make`] gives, and the activation's own.
+const MADE: u32 = 1;
+const OWN_ONE: u32 = 2;
+
+std::thread_local! {
+    static CLAIMED: RawMutex<Scripted> = const { RawMutex::new() };
+    static RUNS: Cell<u32> = const { Cell::new(0) };
+    /// Waits for the own semaphore, and V's on it.
+    static OWN_WAITS: Cell<u32> = const { Cell::new(0) };
+    static OWN_VS: Cell<u32> = const { Cell::new(0) };
+}
+
+impl Kernel for Scripted {
+    fn me() -> u32 {
+        RUNS.get()
+    }
+    fn make() -> Result<u32, Error> {
+        Ok(MADE)
+    }
+    fn remove(_: u32) {}
+    fn p(number: u32, _: u64) -> Result<(), Error> {
+        if number == OWN_ONE {
+            OWN_WAITS.set(OWN_WAITS.get() + 1);
+            match OWN_WAITS.get() {
+                // V's that are for other waits.
+                1 | 3 => {}
+                2 => return Err(Error::Cancelled),
+                // The owner's.
+                _ => CLAIMED.with(RawMutex::unlock),
+            }
+        }
+        Ok(())
+    }
+    fn v(number: u32) {
+        OWN_VS.set(OWN_VS.get() + u32::from(number == OWN_ONE));
+    }
+    fn own() -> Result<u32, Error> {
+        Ok(OWN_ONE)
+    }
+    fn v_own(activation: u32) {
+        assert_eq!(activation, Self::me());
+    }
+    fn relax() {}
+}
+
+/// Whoever claims a mutex takes the mutex when it is handed over, not before, and gives back what was meant for other waits.
+#[test]
+fn who_claims_a_mutex_gives_back_what_others_gave() {
+    CLAIMED.with(|mutex| {
+        mutex.lock();
+        RUNS.set(1);
+        mutex.lock();
+        assert_eq!(mutex.owner(), Some(Scripted::me()));
+        assert_eq!((OWN_WAITS.get(), OWN_VS.get()), (4, 2));
+        mutex.unlock();
+        assert_eq!(mutex.owner(), None);
+    });
 }
 
 #[test]

@@ -14,6 +14,8 @@ pub const CODE: &[unsafe extern "C" fn() -> !] = &[
     ping_pong,
     read,
     read_again,
+    three_calls,
+    wait_and_return,
     super::refusals::timing_flag,
     super::refusals::bypass_flag,
     super::refusals::tag_flag,
@@ -47,6 +49,33 @@ pub unsafe extern "C" fn one_call() -> ! {
     )
 }
 
+/// Word 0: address of three times what [`one_call`] finds. Ends with the status of the last call.
+///
+/// # Safety
+/// Only for a thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn three_calls() -> ! {
+    naked_asm!(
+        "mov x19, x0",
+        "mov x20, #3",
+        "2:",
+        "ldr x8, [x19]",
+        "ldp x0, x1, [x19, #8]",
+        "ldr x2, [x19, #24]",
+        "ldp x4, x5, [x19, #32]",
+        "ldr x3, [x19, #48]",
+        "svc #0",
+        "add x19, x19, #56",
+        "subs x20, x20, #1",
+        "b.ne 2b",
+        "mov x0, x8",
+        "mov x8, {exit}",
+        "svc #0",
+        "udf #0",
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
 /// Word 0: address of the address to read. Ends with what is there.
 ///
 /// # Safety
@@ -70,6 +99,27 @@ pub unsafe extern "C" fn read() -> ! {
 #[unsafe(naked)]
 pub unsafe extern "C" fn read_again() -> ! {
     naked_asm!("ldr x0, [x8]", "udf #0")
+}
+
+/// Does P on the semaphore whose system call register the badge is, and returns.
+///
+/// # Safety
+/// Only as a service of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn wait_and_return() -> ! {
+    naked_asm!(
+        "mov x0, {p}",
+        "mov x1, {never}",
+        "mov x2, xzr",
+        "mov x3, xzr",
+        "svc #0",
+        "mov x8, xzr",
+        "mov x3, xzr",
+        "svc #0",
+        "udf #0",
+        p = const op::P,
+        never = const NEVER as i64,
+    )
 }
 
 /// See [`crate::child::Child::plays`].

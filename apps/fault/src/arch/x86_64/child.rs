@@ -9,7 +9,7 @@ use runtime::abi::{NEVER, PAGE_BYTES, op};
 use crate::arch::START;
 
 /// All code of children.
-pub const CODE: &[unsafe extern "C" fn() -> !] = &[one_call, ping_pong, read, read_again];
+pub const CODE: &[unsafe extern "C" fn() -> !] = &[one_call, ping_pong, read, read_again, three_calls, wait_and_return];
 
 /// Word 0: address of system call register and words 0 to 5. Ends with the status.
 ///
@@ -27,6 +27,35 @@ pub unsafe extern "C" fn one_call() -> ! {
         "mov r9, [rbx + 40]",
         "mov r10, [rbx + 48]",
         "syscall",
+        "mov rdi, rax",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// Word 0: address of three times what [`one_call`] finds. Ends with the status of the last call.
+///
+/// # Safety
+/// Only for a thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn three_calls() -> ! {
+    naked_asm!(
+        "mov rbx, rdi",
+        "mov r12d, 3",
+        "2:",
+        "mov rax, [rbx]",
+        "mov rdi, [rbx + 8]",
+        "mov rsi, [rbx + 16]",
+        "mov rdx, [rbx + 24]",
+        "mov r8, [rbx + 32]",
+        "mov r9, [rbx + 40]",
+        "mov r10, [rbx + 48]",
+        "syscall",
+        "add rbx, 56",
+        "dec r12d",
+        "jnz 2b",
         "mov rdi, rax",
         "mov eax, {exit}",
         "syscall",
@@ -58,6 +87,27 @@ pub unsafe extern "C" fn read() -> ! {
 #[unsafe(naked)]
 pub unsafe extern "C" fn read_again() -> ! {
     naked_asm!("mov rdi, [rax]", "ud2")
+}
+
+/// Does P on the semaphore whose system call register the badge is, and returns.
+///
+/// # Safety
+/// Only as a service of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn wait_and_return() -> ! {
+    naked_asm!(
+        "mov edi, {p}",
+        "mov rsi, {never}",
+        "xor edx, edx",
+        "xor r10d, r10d",
+        "syscall",
+        "xor eax, eax",
+        "xor r10d, r10d",
+        "syscall",
+        "ud2",
+        p = const op::P,
+        never = const NEVER as i64,
+    )
 }
 
 /// See [`crate::child::Child::plays`].
