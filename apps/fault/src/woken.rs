@@ -32,6 +32,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("turn-pointer", "a call behind one that sets its thread pointer in place of it", pointer_before),
     Crime::tried("turn-parked", "a call behind two orphans that have no turn", parked_before),
     Crime::tried("turn-rest", "a call behind three orphans that have no turn, on a CPU that rests", behind_at_rest),
+    Crime::tried("turn-exit", "an interrupt comes while a program ends", exit_late),
 ];
 
 /// A service whose calls do what word 1 says.
@@ -301,4 +302,45 @@ fn behind_at_rest() -> Result<String, String> {
         soon if soon < LONG / 2 => Ok("the last has its turn".to_string()),
         late => Err(format!("the last has its turn after {} us", late / 1000)),
     }
+}
+
+/// The thread of [`exit_late`] waits until this time, when it is let.
+static WAKES_AT: AtomicU64 = AtomicU64::new(0);
+
+fn wakes_later(_: usize) {
+    while !STOPS.load(Ordering::SeqCst) {
+        wait_inside();
+        let _ = thread::sleep(WAKES_AT.load(Ordering::SeqCst).saturating_sub(op::clock()));
+    }
+}
+
+/// Programs end, and V is what they would do next. A thread that precedes nobody wakes at every few instructions of their end.
+fn exit_late() -> Result<String, String> {
+    const ROUNDS: u64 = 200;
+    /// From here to the end of a program, and how much later in each round; in nanoseconds.
+    const FIRST: u64 = 5_000;
+    const STEP: u64 = 100;
+    let kept = prepare()?;
+    let after = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    let wakes = start(0, wakes_later)?;
+    for round in 0..ROUNDS {
+        let victim = Child::new().map_err(text)?;
+        let goes_on = victim.give(after.entry(), rights::ALL).map_err(text)? * ENTRY_BYTES as u64;
+        let ends = [(abi_op::EXIT * ENTRY_BYTES) as u64, 1, 0, 0, 0, 0, 0];
+        let calls = [ends, [goes_on, abi_op::V, 0, 0, 0, 0, 0], ends];
+        WAKES_AT.store(op::clock() + FIRST + round * STEP, Ordering::SeqCst);
+        op::v(kept[0].entry()).map_err(text)?;
+        thread::sleep(FIRST - 1_000).map_err(text)?;
+        let first = child::start_in(victim.entry(), arch::three_calls, &calls.concat()).map_err(text)?;
+        op::thread_schedule_on(first.entry(), Schedule { priority: 8, slice: 1_000 }, 1).map_err(text)?;
+        thread::sleep(20 * FIRST).map_err(text)?;
+        if op::p(after.entry(), 0).is_ok() {
+            return Err(format!("it goes on after its end, in round {round}"));
+        }
+    }
+    STOPS.store(true, Ordering::SeqCst);
+    op::v(kept[0].entry()).map_err(text)?;
+    wakes.join();
+    drop(kept);
+    Ok(format!("{ROUNDS} programs end, and do nothing more"))
 }

@@ -36,7 +36,8 @@ pub fn exit(held: Held, status: u64, _: u64) -> Reply {
     thread.ended.set(true);
     if thread.is_first {
         death::die(activation.domain, status & 0xff);
-        // Nothing goes on in what is dead, whoever comes first.
+        // Whoever comes first, nothing goes on here.
+        cpu.disturbed.set(true);
         dispatch::preemption_point(held);
     }
     dispatch::block_current(held)
