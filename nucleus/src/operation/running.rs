@@ -36,8 +36,8 @@ pub fn exit(held: Held, status: u64, _: u64) -> Reply {
     thread.ended.set(true);
     if thread.is_first {
         death::die(activation.domain, status & 0xff);
-        // Whoever comes first, nothing goes on here.
-        cpu.disturbed.set(true);
+        // Whoever comes now finds nothing that goes on.
+        cpu.activation.set(None);
         dispatch::preemption_point(held);
     }
     dispatch::block_current(held)
