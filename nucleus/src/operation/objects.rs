@@ -1,6 +1,6 @@
 //! Operations that make objects and change them.
 
-use super::operands::{Operands, begin_stretch, have_clear, have_frames};
+use super::operands::{Operands, have_clear, have_frames};
 use super::running::check_schedule;
 use crate::arch::memory;
 use crate::control::{activation, chain, death, domain as domains, interrupt, ready, seats, thread};
@@ -20,8 +20,6 @@ use structures::quota::Paying;
 pub fn domain_new(operands: &Operands) -> Outcome {
     have_frames(operands);
     have_clear(operands, 3);
-    // All the rest is one step.
-    begin_stretch(operands);
     let account = operands.account(0, rights::WRITE)?;
     let (place, index) = operands.vacancy(operands.own(), 2)?;
     let mut name = [0; 16];

@@ -27,16 +27,11 @@ pub fn have_frames(operands: &Operands) {
 #[inline(always)]
 fn in_stretches(operands: &Operands, step: impl Fn() -> bool) {
     while step() {
-        begin_stretch(operands);
+        let activation = operands.0;
+        activation.repeat_system_call();
+        dispatch::preemption_point(operands.held());
+        activation.registers.pc.update(|pc| pc + memory::SYSTEM_CALL_BYTES);
     }
-}
-
-/// Lets interrupts in, so that what follows has a stretch of its own. One that comes makes the operation start again.
-pub fn begin_stretch(operands: &Operands) {
-    let activation = operands.0;
-    activation.repeat_system_call();
-    dispatch::preemption_point(operands.held());
-    activation.registers.pc.update(|pc| pc + memory::SYSTEM_CALL_BYTES);
 }
 
 /// The words of a full operation, read as operands.
