@@ -59,8 +59,14 @@ pub(crate) fn on_main_stack() -> bool {
     stack_top(arch::stack_pointer()) == MAIN_STACK_TOP
 }
 
+/// The address of the running activation's message area.
+#[inline(always)]
+pub(crate) fn address() -> u64 {
+    top().area.get()
+}
+
 /// Number of the running activation in its domain, 0 to `MAX_ACTIVATIONS - 1`: the page of its
-/// message area. Serves as name of whoever holds a mutex.
+/// message area.
 #[inline(always)]
 pub fn activation() -> usize {
     number_of(top().area.get())

@@ -21,7 +21,7 @@ use interfaces::pipes::{PipeEndServer, PipeError, PipeSessionServer, PipesServer
 use interfaces::stream::StreamError;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
-use runtime::sync::{Condvar, Mutex, MutexGuard};
+use runtime::sync::{Mutex, MutexGuard, Received, Seat};
 
 /// Bytes in a pipe.
 const CAPACITY: usize = 16 * 1024;
@@ -62,8 +62,8 @@ struct End {
     /// Of the entry that may use it; 0 = none yet.
     badge: u64,
     is_closed: bool,
-    /// A call waits here.
-    waits: bool,
+    /// The call that waits here.
+    waits: Seat,
 }
 
 struct Pipe {
@@ -80,26 +80,15 @@ struct Table {
     pipes: [Option<Pipe>; MAX_PIPES],
     /// The last number of a pipe, session or entry.
     last: u64,
-    waiting: usize,
-    guests_waiting: usize,
 }
 
-static TABLE: Mutex<Table> = Mutex::new(Table {
-    sessions: Vec::new(),
-    pipes: [const { None }; MAX_PIPES],
-    last: 0,
-    waiting: 0,
-    guests_waiting: 0,
-});
-/// Something changed for who reads, and for who writes, the pipe at a place.
-static CHANGED: [[Condvar; 2]; MAX_PIPES] = [const { [const { Condvar::new() }; 2] }; MAX_PIPES];
+static TABLE: Mutex<Table> = Mutex::new(Table { sessions: Vec::new(), pipes: [const { None }; MAX_PIPES], last: 0 });
+/// Calls that wait, and those in pipes of whoever found us by our name, in units of [`ONE_GUEST`]. There are more only while the table is
+/// locked.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+const ONE_GUEST: usize = 1 << 16;
 /// Raised when there is a pipe again.
 static FIRST: AtomicUsize = AtomicUsize::new(0);
-
-/// Who waits at this place looks again.
-fn changed(place: usize) {
-    CHANGED.get(place).into_iter().flatten().for_each(Condvar::notify_all);
-}
 
 /// The place that stands so many places above the lowest bit.
 const fn place_in(number: u64, places: u32) -> usize {
@@ -135,7 +124,6 @@ impl Table {
         for (number, side) in ends {
             if let Ok(pipe) = self.pipe(session, number) {
                 *side.of(pipe) = End { badge, ..End::default() };
-                changed(place_in(number, 0));
             }
         }
         Ok(Delegate::mint(service.0, badge))
@@ -144,13 +132,12 @@ impl Table {
     /// Closes an end of a pipe of this session; the pipe goes with the second.
     fn close(&mut self, session: u64, number: u64, side: Side) -> Result<(), PipeError> {
         let pipe = self.pipe(session, number)?;
-        *side.of(pipe) = CLOSED;
+        *side.of(pipe) = End { is_closed: true, ..End::default() };
+        drop(side.other().of(pipe).waits.take());
         let is_gone = pipe.reader.is_closed && pipe.writer.is_closed;
-        let place = place_in(number, 0);
-        if let Some(pipe) = self.pipes.get_mut(place).filter(|_| is_gone) {
+        if let Some(pipe) = self.pipes.get_mut(place_in(number, 0)).filter(|_| is_gone) {
             *pipe = None;
         }
-        changed(place);
         Ok(())
     }
 
@@ -164,16 +151,11 @@ impl Table {
     fn sweep(&mut self) {
         let Self { sessions, pipes, .. } = self;
         sessions.retain(|session| is_account(&session.account));
-        for (place, pipe) in pipes.iter_mut().enumerate() {
-            let lost = pipe.take_if(|pipe| !sessions.iter().any(|session| session.badge == pipe.session));
-            if lost.is_some() {
-                changed(place);
-            }
+        for pipe in pipes {
+            pipe.take_if(|pipe| !sessions.iter().any(|session| session.badge == pipe.session));
         }
     }
 }
-
-const CLOSED: End = End { badge: 0, is_closed: true, waits: false };
 
 /// Which end of a pipe.
 #[derive(Clone, Copy)]
@@ -194,13 +176,10 @@ impl Side {
     const fn place(self, badge: u64) -> usize {
         place_in(badge, self as u32)
     }
-    /// Who waits at the other end of that pipe looks again.
-    fn tell_other(self, badge: u64) {
-        if let Some([reads, writes]) = CHANGED.get(self.place(badge)) {
-            match self {
-                Self::Reads => writes.notify_all(),
-                Self::Writes => reads.notify_all(),
-            }
+    const fn other(self) -> Self {
+        match self {
+            Self::Reads => Self::Writes,
+            Self::Writes => Self::Reads,
         }
     }
 }
@@ -209,29 +188,44 @@ fn is_account(owned: &Owned) -> bool {
     owned.entry().is(Kind::Account, 0)
 }
 
-/// Waits until something changes.
-fn wait(
-    mut table: MutexGuard<'static, Table>,
+/// Waits until something changes, or until bytes were put into `room`.
+fn wait<'a>(
+    mut table: MutexGuard<'a, Table>,
     badge: u64,
     side: Side,
-) -> Result<MutexGuard<'static, Table>, StreamError> {
-    let (waiting, guests) = (table.waiting, table.guests_waiting);
+    room: &mut [u8],
+) -> Result<Received<'a, Table>, StreamError> {
+    let waiting = WAITING.load(Ordering::Relaxed);
     let pipe = table.at(badge, side).ok_or(StreamError::Failed)?;
-    let is_guest = pipe.is_guest;
-    if side.of(pipe).waits || waiting >= MAX_WAITING || is_guest && guests >= GUEST_WAITING {
+    let is_full = waiting % ONE_GUEST >= MAX_WAITING || pipe.is_guest && waiting / ONE_GUEST >= GUEST_WAITING;
+    if side.of(pipe).waits.is_taken() || is_full {
         return Err(StreamError::Interrupted);
     }
-    side.of(pipe).waits = true;
-    table.waiting += 1;
-    table.guests_waiting += usize::from(is_guest);
-    // The badge has a pipe, so there is such a place.
-    let mut table = CHANGED[side.place(badge)][side as usize].wait(table);
-    table.waiting -= 1;
-    table.guests_waiting -= usize::from(is_guest);
-    if let Some(pipe) = table.at(badge, side) {
-        side.of(pipe).waits = false;
+    let ours = if pipe.is_guest { 1 + ONE_GUEST } else { 1 };
+    WAITING.fetch_add(ours, Ordering::Relaxed);
+    let received = Seat::receive(table, room, |table| table.at(badge, side).map(|pipe| &mut side.of(pipe).waits));
+    WAITING.fetch_sub(ours, Ordering::Relaxed);
+    Ok(received)
+}
+
+/// Takes the first bytes of a pipe, which has so many.
+fn take(bytes: &mut VecDeque<u8>, into: &mut [u8]) {
+    let (first, second) = bytes.as_slices();
+    if first.len() == into.len() && second.is_empty() {
+        into.copy_from_slice(first);
+        bytes.clear();
+    } else {
+        take_some(bytes, into);
     }
-    Ok(table)
+}
+
+#[inline(never)]
+fn take_some(bytes: &mut VecDeque<u8>, into: &mut [u8]) {
+    let (first, second) = bytes.as_slices();
+    let (to_first, to_second) = into.split_at_mut(first.len().min(into.len()));
+    to_first.copy_from_slice(&first[..to_first.len()]);
+    to_second.copy_from_slice(&second[..to_second.len()]);
+    bytes.drain(..into.len());
 }
 
 /// Before anybody calls.
@@ -341,15 +335,16 @@ impl PipeEndServer for Pipes {
             let pipe = table.at(badge, Side::Reads).ok_or(StreamError::NotReadable)?;
             if !pipe.bytes.is_empty() || pipe.writer.is_closed || into.is_empty() {
                 let count = pipe.bytes.len().min(into.len());
-                let (first, second) = pipe.bytes.as_slices();
-                let cut = first.len().min(count);
-                into[..cut].copy_from_slice(&first[..cut]);
-                into[cut..count].copy_from_slice(&second[..count - cut]);
-                pipe.bytes.drain(..count);
-                Side::Reads.tell_other(badge);
+                take(&mut pipe.bytes, &mut into[..count]);
+                let woken = pipe.writer.waits.take();
+                drop(table);
+                drop(woken);
                 return Ok(count);
             }
-            table = wait(table, badge, Side::Reads)?;
+            match wait(table, badge, Side::Reads, into)? {
+                Received::Bytes(count) => return Ok(count),
+                Received::Nothing(unchanged) => table = unchanged,
+            }
         }
     }
 
@@ -360,14 +355,23 @@ impl PipeEndServer for Pipes {
             if pipe.reader.is_closed {
                 return Err(StreamError::Closed);
             }
-            let room = CAPACITY - pipe.bytes.len();
-            if room > 0 || bytes.is_empty() {
-                let count = room.min(bytes.len());
-                pipe.bytes.extend(&bytes[..count]);
-                Side::Writes.tell_other(badge);
-                return Ok(count);
+            // Whoever waits to read found nothing in the pipe: it is given the first bytes at once.
+            let (given, woken) = pipe.reader.waits.give(bytes);
+            let rest = &bytes[given..];
+            let kept = rest.len().min(CAPACITY - pipe.bytes.len());
+            if kept > 0 {
+                pipe.bytes.extend(&rest[..kept]);
             }
-            table = wait(table, badge, Side::Writes)?;
+            if given + kept > 0 || bytes.is_empty() {
+                drop(table);
+                drop(woken);
+                return Ok(given + kept);
+            }
+            table = match wait(table, badge, Side::Writes, &mut [])? {
+                Received::Nothing(changed) => changed,
+                // There is no room for any.
+                Received::Bytes(_) => TABLE.lock(),
+            };
         }
     }
 

@@ -3,14 +3,14 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use abi::{Error, layout};
+use abi::{Error, PAGE_BYTES, layout};
 
 use crate::entry::Owned;
 use crate::{Entry, area, op};
 
 /// Who runs, and semaphores. A semaphore is named by a number above 0.
 pub trait Kernel {
-    /// Number of the running activation in this program, below 2^16 - 1.
+    /// Name of the running activation in this program, from 1 to 2^30 - 1.
     fn me() -> u32;
     /// A semaphore with count 0.
     fn make() -> Result<u32, Error>;
@@ -18,7 +18,7 @@ pub trait Kernel {
     fn remove(semaphore: u32);
     /// P, at most until an absolute time.
     fn p(semaphore: u32, deadline: u64) -> Result<(), Error>;
-    /// P for what activation `holder` (from 1) has, which gets our priority meanwhile.
+    /// P for what the activation of this name has, which gets our priority meanwhile.
     fn p_lending(semaphore: u32, holder: u32) -> Result<(), Error> {
         let _ = holder;
         Self::p(semaphore, abi::NEVER)
@@ -27,7 +27,7 @@ pub trait Kernel {
     fn v(semaphore: u32);
     /// The running activation's own semaphore, for waits of its own.
     fn own() -> Result<u32, Error>;
-    /// V on the own semaphore of an activation that waits there.
+    /// V on the own semaphore of the activation of this name, which waits there.
     fn v_own(activation: u32);
     /// Lets others run.
     fn relax();
@@ -40,10 +40,13 @@ pub struct Nucleus;
 /// One semaphore for each activation, made when it first waits for something of its own.
 static OWN: [AtomicU32; layout::MAX_ACTIVATIONS] = [const { AtomicU32::new(0) }; layout::MAX_ACTIVATIONS];
 
+/// Names of activations are the numbers of the pages of their message areas: this is that of the first.
+const FIRST_NAME: u32 = (layout::MESSAGE_START / PAGE_BYTES as u64) as u32;
+
 impl Kernel for Nucleus {
     #[inline(always)]
     fn me() -> u32 {
-        area::activation() as u32
+        (area::address() / PAGE_BYTES as u64) as u32
     }
     fn make() -> Result<u32, Error> {
         op::semaphore_new(Entry::OWN, 0).map(|entry| entry.0 as u32)
@@ -55,7 +58,8 @@ impl Kernel for Nucleus {
         op::p(Entry(semaphore as usize), deadline)
     }
     fn p_lending(semaphore: u32, holder: u32) -> Result<(), Error> {
-        op::p_lending(Entry(semaphore as usize), abi::NEVER, holder)
+        // The nucleus counts activations from 1.
+        op::p_lending(Entry(semaphore as usize), abi::NEVER, holder.wrapping_sub(FIRST_NAME - 1))
     }
     fn v(semaphore: u32) {
         // It cannot be removed while the lock or queue that names it is in use.
@@ -74,7 +78,9 @@ impl Kernel for Nucleus {
         }
     }
     fn v_own(activation: u32) {
-        Self::v(OWN[activation as usize].load(Ordering::Relaxed));
+        if let Some(own) = OWN.get(activation.wrapping_sub(FIRST_NAME) as usize) {
+            Self::v(own.load(Ordering::Relaxed));
+        }
     }
     fn relax() {
         op::yield_now();

@@ -8,6 +8,7 @@ mod condvar;
 mod kernel;
 mod mutex;
 mod once;
+mod seat;
 
 pub use channel::Channel;
 pub use condvar::Condvar;
@@ -15,6 +16,7 @@ pub use kernel::{Kernel, Nucleus};
 pub(crate) use kernel::{prepare_wait, private_semaphore};
 pub use mutex::{Mutex, MutexGuard, RawMutex};
 pub use once::Once;
+pub use seat::{Received, Seat};
 
 #[cfg(test)]
 mod tests;

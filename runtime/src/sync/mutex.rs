@@ -1,6 +1,6 @@
 //! A mutex: one word that names its owner, to whom those who wait lend their priority.
 //!
-//! The word is 0 when free, else the owner's activation number plus one, with [`CONTENDED`] set once
+//! The word is 0 when free, else the name of the activation that owns it, with [`CONTENDED`] set once
 //! somebody waits. The semaphore exists from the first contention on. A surplus V only makes a waiter
 //! look again, so counts never have to be exact.
 //!
@@ -26,7 +26,7 @@ const OWNER: u32 = CLAIMED - 1;
 pub struct RawMutex<K: Kernel = Nucleus> {
     word: AtomicU32,
     semaphore: AtomicU32,
-    /// Activation number plus one of who claims it; 0 = nobody.
+    /// The name of whoever claims it; 0 = nobody.
     next: AtomicU32,
     kernel: PhantomData<fn() -> K>,
 }
@@ -40,7 +40,7 @@ impl<K: Kernel> RawMutex<K> {
     /// Waits until the mutex is ours. Panics if it is already: that would wait for ever.
     #[inline]
     pub fn lock(&self) {
-        let me = K::me() + 1;
+        let me = K::me();
         if self.word.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_contended(me);
         }
@@ -49,7 +49,7 @@ impl<K: Kernel> RawMutex<K> {
     /// Takes the mutex if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        self.word.compare_exchange(0, K::me() + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.word.compare_exchange(0, K::me(), Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
@@ -147,7 +147,7 @@ impl<K: Kernel> RawMutex<K> {
         let next = self.next.load(Ordering::Relaxed);
         self.word.store(next | CONTENDED, Ordering::Release);
         self.next.store(0, Ordering::Release);
-        K::v_own(next - 1);
+        K::v_own(next);
         // Those that wait lend to the new owner from now on.
         self.wake(0);
     }
@@ -160,7 +160,7 @@ impl<K: Kernel> RawMutex<K> {
             let next = self.next.load(Ordering::Relaxed);
             if self.mark(next) {
                 self.next.store(0, Ordering::Release);
-                K::v_own(next - 1);
+                K::v_own(next);
             }
             // Those that wait lend to the new owner from now on.
         }
@@ -188,9 +188,9 @@ impl<K: Kernel> RawMutex<K> {
         }
     }
 
-    /// The activation that holds the mutex.
+    /// The name of the activation that holds the mutex.
     pub fn owner(&self) -> Option<u32> {
-        (self.word.load(Ordering::Relaxed) & OWNER).checked_sub(1)
+        Some(self.word.load(Ordering::Relaxed) & OWNER).filter(|owner| *owner != 0)
     }
 }
 
@@ -241,7 +241,7 @@ impl<T: ?Sized, K: Kernel> Mutex<T, K> {
         self.raw.try_lock().then_some(MutexGuard { mutex: self, local: PhantomData })
     }
 
-    /// The activation that holds the mutex.
+    /// The name of the activation that holds the mutex.
     pub fn owner(&self) -> Option<u32> {
         self.raw.owner()
     }

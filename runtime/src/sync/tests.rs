@@ -11,7 +11,7 @@ use std::vec::Vec;
 
 use abi::{Error, NEVER};
 
-use super::{Channel, Condvar, Kernel, Mutex, Once, RawMutex};
+use super::{Channel, Condvar, Kernel, Mutex, Once, RawMutex, Received, Seat};
 
 /// Semaphores of the host; deadlines are milliseconds since the first use.
 struct Host;
@@ -19,7 +19,7 @@ struct Host;
 type Semaphore = Arc<(HostMutex<u32>, HostCondvar)>;
 
 static SEMAPHORES: HostMutex<Vec<Semaphore>> = HostMutex::new(Vec::new());
-static THREADS: AtomicU32 = AtomicU32::new(0);
+static THREADS: AtomicU32 = AtomicU32::new(1);
 
 /// By thread: its own semaphore.
 static OWN: HostMutex<Vec<u32>> = HostMutex::new(Vec::new());
@@ -76,13 +76,13 @@ impl Kernel for Host {
     fn own() -> Result<u32, Error> {
         let me = Self::me() as usize;
         let mut all = OWN.lock().unwrap();
-        while all.len() <= me {
+        while all.len() < me {
             all.push(Self::make()?);
         }
-        Ok(all[me])
+        Ok(all[me - 1])
     }
     fn v_own(thread: u32) {
-        let semaphore = OWN.lock().unwrap()[thread as usize];
+        let semaphore = OWN.lock().unwrap()[thread as usize - 1];
         Self::v(semaphore);
     }
     fn relax() {
@@ -138,7 +138,7 @@ std::thread_local! {
 
 impl Kernel for Scripted {
     fn me() -> u32 {
-        RUNS.get()
+        RUNS.get() + 1
     }
     fn make() -> Result<u32, Error> {
         Ok(MADE)
@@ -294,4 +294,138 @@ fn once() {
         }
     });
     assert_eq!(MADE.load(Ordering::Relaxed), 1);
+}
+
+/// What is said through a [`Seat`]: words that nobody was there for, the place of whoever waits for some, and whether it is the end.
+#[derive(Default)]
+struct Said {
+    bytes: Vec<u8>,
+    hears: Seat<Host>,
+    is_over: bool,
+}
+
+/// Hears all that is said until it is over, so many bytes at a time; gives how many came into its hands.
+fn hear(said: &Mutex<Said, Host>, room: usize) -> (Vec<u8>, usize) {
+    let (mut heard, mut handed) = (Vec::new(), 0);
+    let mut now = said.lock();
+    loop {
+        heard.append(&mut now.bytes);
+        if now.is_over {
+            return (heard, handed);
+        }
+        let mut bytes = std::vec![0; room];
+        now = match Seat::receive(now, &mut bytes, |said| Some(&mut said.hears)) {
+            Received::Nothing(said) => said,
+            Received::Bytes(count) => {
+                heard.extend(&bytes[..count]);
+                handed += count;
+                said.lock()
+            }
+        };
+    }
+}
+
+#[test]
+fn whoever_waits_in_a_seat_is_given_all_in_order() {
+    static SAID: Mutex<Said, Host> = Mutex::new(Said { bytes: Vec::new(), hears: Seat::new(), is_over: false });
+    let (heard, handed) = thread::scope(|scope| {
+        let hears = scope.spawn(|| hear(&SAID, 3));
+        for word in 0..20_000_u32 {
+            let mut said = SAID.lock();
+            let bytes = &word.to_le_bytes()[..word as usize % 5];
+            let (given, woken) = said.hears.give(bytes);
+            assert!(given == 0 || said.bytes.is_empty(), "it waits though something was said");
+            said.bytes.extend(&bytes[given..]);
+            drop(said);
+            drop(woken);
+            if word % 64 == 0 {
+                thread::sleep(Duration::from_micros(50));
+            }
+        }
+        let mut said = SAID.lock();
+        said.is_over = true;
+        let woken = said.hears.take();
+        drop(said);
+        drop(woken);
+        hears.join().unwrap()
+    });
+    let all = (0..20_000_u32).flat_map(|word| word.to_le_bytes().into_iter().take(word as usize % 5));
+    assert!(heard.into_iter().eq(all));
+    assert!(handed > 0, "nobody waited");
+}
+
+#[test]
+fn a_seat_has_one_place_and_wakes_whoever_is_there_when_it_goes() {
+    let data: Mutex<Option<Seat<Host>>, Host> = Mutex::new(Some(Seat::new()));
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| Seat::wait(data.lock(), Option::as_mut).is_none());
+        while !data.lock().as_ref().is_some_and(Seat::is_taken) {
+            thread::yield_now();
+        }
+        // A second one comes back at once.
+        assert!(Seat::wait(data.lock(), Option::as_mut).is_some());
+        drop(data.lock().take());
+        assert!(waits.join().unwrap(), "it waits for a seat that is gone");
+    });
+    assert!(Seat::wait(data.lock(), Option::as_mut).is_none());
+}
+
+/// A kernel whose waits are cancelled, perhaps when somebody has given something already.
+struct Cancelling;
+
+std::thread_local! {
+    static HEARS: Mutex<Seat<Cancelling>, Cancelling> = const { Mutex::new(Seat::new()) };
+    /// What is given while the wait begins, if anything.
+    static GIVES: Cell<&'static [u8]> = const { Cell::new(&[]) };
+    /// Waits, and V's that were sent and not consumed.
+    static WAITS: Cell<u32> = const { Cell::new(0) };
+    static SENT: Cell<i32> = const { Cell::new(0) };
+}
+
+impl Kernel for Cancelling {
+    fn me() -> u32 {
+        1
+    }
+    fn make() -> Result<u32, Error> {
+        Ok(MADE)
+    }
+    fn remove(_: u32) {}
+    fn p(_: u32, _: u64) -> Result<(), Error> {
+        WAITS.set(WAITS.get() + 1);
+        if WAITS.get() == 1 && !GIVES.get().is_empty() {
+            HEARS.with(|hears| drop(hears.lock().give(GIVES.get())));
+        }
+        // The second wait is for a V that was sent, and cancelled once more.
+        if WAITS.get() <= 2 {
+            return Err(Error::Cancelled);
+        }
+        SENT.set(SENT.get() - 1);
+        Ok(())
+    }
+    fn v(_: u32) {
+        SENT.set(SENT.get() + 1);
+    }
+    fn own() -> Result<u32, Error> {
+        Ok(OWN_ONE)
+    }
+    fn v_own(_: u32) {}
+    fn relax() {}
+}
+
+#[test]
+fn a_wait_in_a_seat_that_is_cancelled_keeps_what_was_given_and_leaves_no_surplus() {
+    let mut room = [0; 2];
+    let waited = HEARS.with(|hears| match Seat::receive(hears.lock(), &mut room, |seat| Some(seat)) {
+        Received::Nothing(seat) => Some(seat.is_taken()),
+        Received::Bytes(_) => None,
+    });
+    assert_eq!((waited, WAITS.get(), SENT.get()), (Some(false), 1, 0), "it left the place");
+    WAITS.set(0);
+    GIVES.set(&[5, 6, 7]);
+    let count = HEARS.with(|hears| match Seat::receive(hears.lock(), &mut room, |seat| Some(seat)) {
+        Received::Nothing(_) => 0,
+        Received::Bytes(count) => count,
+    });
+    assert_eq!((count, room, WAITS.get(), SENT.get()), (2, [5, 6], 3, 0));
+    HEARS.with(|hears| assert!(!hears.lock().is_taken()));
 }
