@@ -4,7 +4,7 @@ use crate::specification::Letters;
 use core::marker::PhantomData;
 
 /// Bytes that an instruction is written in at a time.
-const AT_ONCE: usize = size_of::<u64>();
+pub(crate) const AT_ONCE: usize = size_of::<u64>();
 /// Parts that some code has at most.
 #[cfg(feature = "listing")]
 const MAX_PARTS: usize = 32;
@@ -246,15 +246,14 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A step was written, perhaps the last one of its half, and the code is so long now; true if that was all.
-    pub(crate) fn end_step(&mut self, is_last: bool, length: usize) -> bool {
+    /// A step was written, perhaps the last one of its half, and the code is so long now.
+    pub(crate) const fn end_step(&mut self, is_last: bool, length: usize) {
         self.step += 1;
         self.extent.length = length;
         self.is_done = is_last && self.is_call;
         if is_last && !self.is_call {
             (self.is_call, self.step) = (true, 0);
         }
-        self.is_done
     }
 
     /// Nothing is written.

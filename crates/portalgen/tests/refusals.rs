@@ -4,7 +4,7 @@
 mod common;
 
 use portalgen::specification::{MAX_BYTES, MAX_WORDS};
-use portalgen::{Code, Letter, Refusal, Specification, State, Why, aarch64, x86_64};
+use portalgen::{Code, Letter, Progress, Refusal, Specification, State, Why, aarch64, x86_64};
 use proptest::prelude::*;
 
 #[test]
@@ -130,6 +130,26 @@ macro_rules! lengths {
     };
 }
 
+macro_rules! in_steps {
+    ($isa:ident, $specification:ident, $effort:ident) => {
+        let generator = $isa::Generator::new(&common::NUCLEUS);
+        let [mut whole, mut parts] = [(); 2].map(|()| vec![0xaa; 1024]);
+        let extent = generator.write(&mut Code::new(&mut whole, common::CODE), &$specification, &common::TARGETS);
+        let mut progress = Progress::NONE;
+        let mut steps = 0;
+        while !progress.is_done() {
+            let mut code = Code::new(&mut parts, common::CODE).go_on(progress.extent.length);
+            generator.write_steps(&mut code, &$specification, &common::TARGETS, &mut progress, $effort);
+            // What a step does at most, whatever else was done.
+            prop_assert!(code.effort() < $effort + 16, "{} at once", code.effort());
+            steps += 1;
+        }
+        prop_assert!(steps > 2 || $effort > 4);
+        prop_assert_eq!(progress.extent, extent);
+        prop_assert_eq!(whole, parts);
+    };
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -147,6 +167,14 @@ proptest! {
                 lengths!(x86_64, specification, room);
                 lengths!(aarch64, specification, room);
             }
+        }
+    }
+
+    #[test]
+    fn code_is_the_same_however_it_is_divided(text in "np[icxbdgkot1-8]{0,8}>[ixbdgot1-8]{0,8}", effort in 1_usize..20) {
+        if let Ok(specification) = Specification::parse(text.as_bytes()) {
+            in_steps!(x86_64, specification, effort);
+            in_steps!(aarch64, specification, effort);
         }
     }
 }

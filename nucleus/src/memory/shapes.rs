@@ -19,8 +19,6 @@ use portalgen::{Code, Extent, Letters, Nucleus, Offsets, Progress, Reading, Spec
 
 /// Bytes of a place for the code of a shape.
 const PLACE: usize = 1024;
-/// How often something is written until there is a preemption point.
-const EFFORT: usize = 6;
 /// Letters that are read at a time.
 const LETTERS: usize = 8;
 /// Specifications of the shapes that are made at boot: that of services that name no shape (the badge, five words and a control word),
@@ -101,7 +99,7 @@ fn write_step(held: Held, number: usize, progress: &mut Progress) -> bool {
     own::write(held, base, PLACE, |bytes| {
         let mut code = Code::new(bytes, base as u64).go_on(progress.extent.length);
         let (specification, targets) = (place.specification.get(), targets());
-        while !GENERATOR.write_step(&mut code, &specification, &targets, progress) && code.effort() < EFFORT {}
+        GENERATOR.write_steps(&mut code, &specification, &targets, progress, portals::EFFORT);
         // A test of the generator has the longest.
         assert!(code.fits());
     });

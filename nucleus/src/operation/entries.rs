@@ -1,6 +1,6 @@
 //! Operations on portal tables.
 
-use super::operands::Operands;
+use super::operands::{Operands, in_stretches};
 use crate::control::{activation, death, removal};
 use crate::memory::portals::{self, Content};
 use crate::memory::shapes;
@@ -98,7 +98,12 @@ pub fn shape_new(operands: &Operands) -> Outcome {
     let bytes = usize::try_from(operands.word(1)).unwrap_or(usize::MAX).min(text.len());
     // SAFETY: the message area is a page of the nucleus. Users may change it; so what is read is a copy.
     unsafe { core::ptr::copy_nonoverlapping(operands.0.message_kernel as *const u8, text.as_mut_ptr(), bytes) };
-    let number = shapes::make_step(operands.0, &text[..bytes])?;
+    let mut made = Err(Stop::Repeat);
+    in_stretches(operands, || {
+        made = shapes::make_step(operands.0, &text[..bytes]);
+        matches!(made, Err(Stop::Repeat))
+    });
+    let number = made?;
     let (place, index) = operands.vacancy(operands.own(), 2)?;
     shapes::take(operands.held(), number);
     place.fill(Content::plain(Kind::Shape, number as u64), None)?;

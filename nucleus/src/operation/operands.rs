@@ -23,9 +23,9 @@ pub fn have_frames(operands: &Operands) {
 }
 
 /// Makes steps, each in a stretch of its own, until one says that there is nothing left to do. An interrupt in between makes the
-/// operation start again, so nothing may have been done before.
+/// operation start again, so nothing may have been done before but what the steps remember.
 #[inline(always)]
-fn in_stretches(operands: &Operands, step: impl Fn() -> bool) {
+pub fn in_stretches(operands: &Operands, mut step: impl FnMut() -> bool) {
     while step() {
         let activation = operands.0;
         activation.repeat_system_call();

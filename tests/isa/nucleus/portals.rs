@@ -1,2 +1,5 @@
 /// A port has a module of its own in `portalgen`.
 pub use portalgen::x86_64::Generator;
+
+/// How often something is written until there is a preemption point.
+pub const EFFORT: usize = 8;

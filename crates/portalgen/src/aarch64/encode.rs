@@ -50,6 +50,12 @@ const LOADS: u32 = 1 << 22;
 /// Of an instruction on a pair: the address is that of the register, which goes on behind the pair.
 const STEPS: u32 = 0xa900_0000 ^ 0xa880_0000;
 
+/// `stp`, with bits that make another instruction of it.
+const fn pair(bits: u32, first: X, second: X, base: X, by: i32) -> u32 {
+    let by = (by / 8) as u32 & 0x7f;
+    0xa900_0000 ^ bits | by << 15 | second.0 << 10 | base.0 << 5 | first.0
+}
+
 /// The instructions: functions that write them.
 impl Code<'_, AArch64> {
     /// Appends an instruction.
@@ -94,8 +100,13 @@ impl Code<'_, AArch64> {
     }
     /// `stp`, with bits that make another instruction of it.
     const fn pair(&mut self, bits: u32, first: X, second: X, base: X, by: i32) {
-        let by = (by / 8) as u32 & 0x7f;
-        self.word(0xa900_0000 ^ bits | by << 15 | second.0 << 10 | base.0 << 5 | first.0);
+        self.word(pair(bits, first, second, base, by));
+    }
+    /// Two pairs from the same place.
+    pub const fn load_pairs(&mut self, pairs: [[X; 2]; 2], base: X) {
+        let [[first, second], [third, fourth]] = pairs;
+        let pairs = [pair(LOADS, first, second, base, 0), pair(LOADS, third, fourth, base, 0)];
+        self.put(pairs[0] as u64 | (pairs[1] as u64) << 32, 8);
     }
     /// Two words that stand one behind the other from `by` on: `ldp`.
     pub const fn load_pair(&mut self, first: X, second: X, base: X, by: i32) {

@@ -12,13 +12,14 @@ pub use encode::AArch64;
 use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
 use abi::MESSAGE_BYTES;
-use core::ops::Range;
 use encode::{If, SP, System, X, ZERO};
 
 /// Registers of the words, in their order.
 const WORDS: [X; REGISTER_WORDS] = [X(0), X(1), X(2), X(4), X(5), X(21), X(22), X(23), X(24)];
 /// The first register of each pair that a function preserves.
 const PRESERVED: [u32; 6] = [19, 21, 23, 25, 27, 29];
+/// All of them.
+const ALL_PRESERVED: u32 = 0xfff << PRESERVED[0];
 /// The address of the message area, for a callee.
 const AREA: X = X(6);
 /// The control word.
@@ -46,13 +47,9 @@ const fn bit(register: X) -> u32 {
 
 runs! {
     /// Instructions that no specification changes. They are written when the nucleus is built, and copied when a portal is made.
-    Keep Save Flow Pool Chain Take Count CopyPairs CopyBytes EnterCallee Stack Special Free Up EnterCaller Back
+    Keep Save Flow Pool Chain Take Count CopyPairs CopyBytes EnterCallee Stack Special Free Up EnterCaller Back Restore
 }
-const BYTES: usize = 480;
-/// Pairs of registers that a step clears.
-const AT_A_TIME: usize = 7;
-/// All of them.
-const ALL: usize = 16;
+const BYTES: usize = 504;
 
 /// What registers have in a call, and in a return.
 const CALLER: X = X(15);
@@ -87,6 +84,14 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             while pair < PRESERVED.len() {
                 let first = PRESERVED[pair];
                 code.store_pair(X(first), X(first + 1), CALLER, at.activation_preserved[pair]);
+                pair += 1;
+            }
+        }
+        Restore => {
+            let mut pair = 0;
+            while pair < PRESERVED.len() {
+                let first = PRESERVED[pair];
+                code.load_pair(X(first), X(first + 1), RETURNS_TO, at.activation_preserved[pair]);
                 pair += 1;
             }
         }
@@ -236,34 +241,47 @@ impl Generator {
     /// Writes call and return of a specification.
     pub fn write(&self, code: &mut Code<'_, AArch64>, specification: &Specification, targets: &Targets) -> Extent {
         let mut progress = Progress::NONE;
-        while !self.write_step(code, specification, targets, &mut progress) {}
+        self.write_steps(code, specification, targets, &mut progress, usize::MAX);
         progress.extent
     }
 
-    /// Writes some of call and return; true if that was all. The code stands where that of the steps before ends.
-    pub fn write_step(
+    /// Writes steps of call and return until so much was done, or all; true if it was all. The code stands where that of the steps before
+    /// ends.
+    pub fn write_steps(
         &self,
         code: &mut Code<'_, AArch64>,
         specification: &Specification,
         targets: &Targets,
         progress: &mut Progress,
+        effort: usize,
     ) -> bool {
-        let (letters, slowly, refuse) = match progress.is_call {
-            true => (&specification.call, targets.call_slow_path(&specification.call), targets.refuse_call),
-            false => (&specification.result, targets.return_slowly, targets.refuse_return),
-        };
-        let expected = specification.expects().filter(|_| progress.is_call);
-        let half = Half::new(self, letters, specification.state, expected);
-        if progress.step == 0 {
-            half.write_jumps(code, slowly, refuse);
-            *(if progress.is_call { &mut progress.extent.call } else { &mut progress.extent.back }) = code.length();
+        if !progress.is_call {
+            let half = Half::new(self, &specification.result, specification.state, None);
+            while !progress.is_call && code.effort() < effort {
+                if progress.step == 0 {
+                    half.write_jumps(code, targets.return_slowly, targets.refuse_return);
+                    progress.extent.back = code.length();
+                }
+                let jumps = half.jumps_before(code.base + progress.extent.back as u64);
+                let is_last = half.write_return(code, jumps, progress.step);
+                progress.end_step(is_last, code.length());
+            }
         }
-        let (call, back) = (code.base + progress.extent.call as u64, code.base + progress.extent.back as u64);
-        let is_last = match progress.is_call {
-            true => half.write_call(code, half.jumps_before(call), back, progress.step),
-            false => half.write_return(code, half.jumps_before(back), progress.step),
-        };
-        progress.end_step(is_last, code.length())
+        if progress.is_call {
+            let letters = &specification.call;
+            let half = Half::new(self, letters, specification.state, specification.expects());
+            while !progress.is_done && code.effort() < effort {
+                if progress.step == 0 {
+                    half.write_jumps(code, targets.call_slow_path(letters), targets.refuse_call);
+                    progress.extent.call = code.length();
+                }
+                let jumps = half.jumps_before(code.base + progress.extent.call as u64);
+                let back = code.base + progress.extent.back as u64;
+                let is_last = half.write_call(code, jumps, back, progress.step);
+                progress.end_step(is_last, code.length());
+            }
+        }
+        progress.is_done
     }
 }
 
@@ -379,13 +397,12 @@ impl<'a> Half<'a> {
                 self.run(code, Stack);
             }
             7 => self.put_time(code),
-            8 => self.clear(code, self.cleared_in_call(), 0..AT_A_TIME),
             _ => {
-                self.clear(code, self.cleared_in_call(), AT_A_TIME..ALL);
+                self.clear(code, self.cleared_in_call());
                 code.leave();
             }
         }
-        step >= 9
+        step >= 8
     }
 
     /// Registers that have nothing for the callee.
@@ -421,7 +438,9 @@ impl<'a> Half<'a> {
             3 => {
                 code.part("the caller gets its registers and the results, and nothing else");
                 self.run(code, Back);
-                if self.state == State::Preserved {
+                if self.state == State::Preserved && self.passed & ALL_PRESERVED == 0 {
+                    self.run(code, Restore);
+                } else if self.state == State::Preserved {
                     for (first, field) in PRESERVED.into_iter().zip(self.at.activation_preserved) {
                         match [X(first), X(first + 1)].map(|register| self.passes(register)) {
                             [false, false] => code.load_pair(X(first), X(first + 1), RETURNS_TO, field),
@@ -433,7 +452,7 @@ impl<'a> Half<'a> {
             }
             4 => self.put_time(code),
             _ => {
-                self.clear(code, CLEARED, 0..ALL);
+                self.clear(code, CLEARED);
                 code.leave();
             }
         }
@@ -495,6 +514,9 @@ impl<'a> Half<'a> {
 
     /// Puts the time stamp where it is asked for.
     fn put_time(&self, code: &mut Code<'_, AArch64>) {
+        if self.letters.times() == 0 {
+            return;
+        }
         for (word, register) in WORDS.into_iter().enumerate() {
             if self.letters.times() >> word & 1 != 0 {
                 code.part("the time stamp");
@@ -505,23 +527,24 @@ impl<'a> Half<'a> {
 
     /// Clears those of these registers that pass nothing, two at a time with the zeros above the stack.
     #[inline(never)]
-    fn clear(&self, code: &mut Code<'_, AArch64>, registers: u32, pairs: Range<usize>) {
+    fn clear(&self, code: &mut Code<'_, AArch64>, registers: u32) {
         let badge = self.letters.minted_badge().map_or(0, |word| bit(WORDS[word]));
         let mut left = (registers | badge) & !(self.passed & !badge);
+        let count = left.count_ones();
         let mut next = || {
             let register = X(left.trailing_zeros());
             left &= left.wrapping_sub(1);
-            (register.0 < 32).then_some(register)
+            register
         };
-        let mut pair = 0;
-        while let Some(first) = next() {
-            let second = next();
-            match second {
-                _ if !pairs.contains(&pair) => {}
-                Some(second) => code.load_pair(first, second, SP, 0),
-                None => code.copy(first, ZERO),
-            }
-            pair += 1;
+        // Two pairs are written at once.
+        for _ in 0..count / 4 {
+            code.load_pairs([[next(), next()], [next(), next()]], SP);
+        }
+        if count & 2 != 0 {
+            code.load_pair(next(), next(), SP, 0);
+        }
+        if count & 1 != 0 {
+            code.copy(next(), ZERO);
         }
     }
 }

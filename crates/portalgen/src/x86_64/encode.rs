@@ -86,6 +86,18 @@ impl Bytes {
     }
 }
 
+/// Bytes of the longest instruction that [`clear`] gives.
+pub const LONGEST_CLEAR: usize = 3;
+
+/// `xor register, register` on the lower halves, which clears all of it: its bytes, and how many.
+pub const fn clear(register: Register) -> (u64, usize) {
+    let low = register.low() as u64;
+    match register.high() {
+        0 => (0xc031 | (9 * low) << 8, 2),
+        _ => (0xc0_3145 | (9 * low) << 16, 3),
+    }
+}
+
 /// The instructions: functions that write them.
 impl Code<'_, X86_64> {
     /// Prefixes, opcode (its first byte is the lower one) and operands of an instruction on `place`; `rex` is [`WIDE`] for 64 bits.
@@ -194,11 +206,8 @@ impl Code<'_, X86_64> {
     }
     /// `xor register, register`.
     pub const fn clear(&mut self, register: Register) {
-        let low = register.low() as u64;
-        match register.high() {
-            0 => self.put(0xc031 | (9 * low) << 8, 2),
-            _ => self.put(0xc0_3145 | (9 * low) << 16, 3),
-        }
+        let (instruction, count) = clear(register);
+        self.put(instruction, count);
     }
     /// `test register, register`.
     pub const fn test(&mut self, register: Register) {
@@ -249,10 +258,8 @@ impl Code<'_, X86_64> {
     }
     /// `int3`, up to a multiple of `line` bytes.
     pub fn align(&mut self, line: usize) {
-        while !self.length().is_multiple_of(line) {
-            let count = self.length().next_multiple_of(line) - self.length();
-            self.put(0xcccc_cccc_cccc_cccc, count.min(8));
-        }
+        let count = self.length().next_multiple_of(line) - self.length();
+        self.append(&[0xcc; 64][..count.min(64)]);
     }
     /// Jumps if the condition holds.
     pub const fn jump_if(&mut self, condition: If, target: u64) {

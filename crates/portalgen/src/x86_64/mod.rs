@@ -8,14 +8,18 @@ mod encode;
 
 pub use encode::X86_64;
 
-use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
+use crate::code::{AT_ONCE, Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
 use abi::MESSAGE_BYTES;
 use encode::Place::{At, Cpu, Sum};
-use encode::{If, R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register};
+use encode::{
+    If, LONGEST_CLEAR, R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register, clear,
+};
 
 /// Registers of the words, in their order.
 const WORDS: [Register; REGISTER_WORDS] = [RDI, RSI, RDX, R8, R9, R12, R13, R14, R15];
+/// The word in rdx.
+const THIRD: usize = 2;
 /// The control word.
 const CONTROL: Register = R10;
 /// A call begins at a multiple of this.
@@ -40,7 +44,7 @@ const TEST: usize = CONSTANT + WORDS.len();
 const COMPARE: usize = TEST + WORDS.len();
 /// R10 has it, and 7.
 const COUNT: usize = COMPARE + WORDS.len();
-/// It is the time stamp.
+/// It is the time stamp, which stands in rdx.
 const STAMP: usize = COUNT + WORDS.len();
 /// This word of the message area is copied.
 const COPY: usize = STAMP + WORDS.len();
@@ -69,6 +73,16 @@ const PASSED: [u16; REGISTER_WORDS + 1] = {
         words += 1;
     }
     passed
+};
+
+/// All of them.
+const ALL_PRESERVED: u16 = {
+    let (mut all, mut place) = (0, 0);
+    while place < PRESERVED.len() {
+        all |= bit(PRESERVED[place]);
+        place += 1;
+    }
+    all
 };
 
 /// Registers that have nothing for the other side unless something is passed in them.
@@ -111,30 +125,40 @@ impl Generator {
     /// Writes call and return of a specification.
     pub fn write(&self, code: &mut Code<'_, X86_64>, specification: &Specification, targets: &Targets) -> Extent {
         let mut progress = Progress::NONE;
-        while !self.write_step(code, specification, targets, &mut progress) {}
+        self.write_steps(code, specification, targets, &mut progress, usize::MAX);
         progress.extent
     }
 
-    /// Writes some of call and return; true if that was all. The code stands where that of the steps before ends.
-    pub fn write_step(
+    /// Writes steps of call and return until so much was done, or all; true if it was all. The code stands where that of the steps before
+    /// ends.
+    pub fn write_steps(
         &self,
         code: &mut Code<'_, X86_64>,
         specification: &Specification,
         targets: &Targets,
         progress: &mut Progress,
+        effort: usize,
     ) -> bool {
-        let letters = if progress.is_call { &specification.call } else { &specification.result };
-        let half = Half::new(self, letters, specification.state);
-        if progress.is_call && progress.step == 0 {
-            code.align(LINE);
-            progress.extent.call = code.length();
-            half.check_expected(code, specification, targets.refuse_call);
+        if !progress.is_call {
+            let half = Half::new(self, &specification.result, specification.state);
+            while !progress.is_call && code.effort() < effort {
+                let is_last = half.write_return(code, targets, progress.step);
+                progress.end_step(is_last, code.length());
+            }
         }
-        let is_last = match progress.is_call {
-            true => half.write_call(code, targets, code.base, progress.step),
-            false => half.write_return(code, targets, progress.step),
-        };
-        progress.end_step(is_last, code.length())
+        if progress.is_call {
+            let half = Half::new(self, &specification.call, specification.state);
+            while !progress.is_done && code.effort() < effort {
+                if progress.step == 0 {
+                    code.align(LINE);
+                    progress.extent.call = code.length();
+                    half.check_expected(code, specification, targets.refuse_call);
+                }
+                let is_last = half.write_call(code, targets, code.base, progress.step);
+                progress.end_step(is_last, code.length());
+            }
+        }
+        progress.is_done
     }
 }
 
@@ -147,6 +171,7 @@ const fn write_of_register(code: &mut Code<'_, X86_64>, number: usize, at: &Offs
         TEST..COMPARE => code.test(WORDS[number - TEST]),
         COMPARE..COUNT => code.compare_with_next(WORDS[number - COMPARE]),
         COUNT..STAMP => code.address(R10, At(WORDS[number - COUNT], 7)),
+        STAMP..COPY if WORDS[number - STAMP].0 == RDX.0 => {}
         STAMP..COPY => code.copy(WORDS[number - STAMP], RDX),
         _ => {
             code.load(RCX, At(R12, 8 * (number - COPY) as i32));
@@ -316,6 +341,11 @@ impl<'a> Half<'a> {
     }
     /// Writes one for each preserved register of a set.
     fn each(&self, code: &mut Code<'_, X86_64>, first: usize, registers: u16) {
+        match registers & ALL_PRESERVED {
+            0 => return,
+            ALL_PRESERVED => return self.runs(code, first, PRESERVED.len()),
+            _ => {}
+        }
         for (place, register) in PRESERVED.iter().enumerate() {
             if registers & bit(*register) != 0 {
                 self.runs(code, first + place, 1);
@@ -519,17 +549,14 @@ impl<'a> Half<'a> {
         }
         code.part("the time stamp");
         self.run(code, Time);
-        let mut takes_third = false;
-        for (word, register) in WORDS.into_iter().enumerate() {
-            if self.letters.times() >> word & 1 == 0 {
-                continue;
-            }
-            takes_third |= register == RDX;
-            if register != RDX {
-                self.runs(code, STAMP + word, 1);
-            }
+        let mut left = self.letters.times();
+        while left != 0 {
+            let first = left.trailing_zeros();
+            let count = (left >> first).trailing_ones();
+            self.runs(code, STAMP + first as usize, count as usize);
+            left &= !0 << (first + count);
         }
-        if !takes_third {
+        if self.letters.times() >> THIRD & 1 == 0 {
             self.run(code, KeepThird);
         }
         self.run(code, KeepStatus);
@@ -540,9 +567,17 @@ impl<'a> Half<'a> {
         let control = if self.has_control { bit(CONTROL) } else { 0 };
         let badge = self.letters.minted_badge().map_or(0, |word| bit(WORDS[word]));
         let mut left = (registers | badge) & !(self.passed & !badge | control);
+        // Several instructions are put together, and written at once.
+        let (mut bits, mut bytes) = (0, 0);
         while left != 0 {
-            code.clear(Register(left.trailing_zeros() as u8));
+            let (instruction, count) = clear(Register(left.trailing_zeros() as u8));
+            bits |= instruction << (8 * bytes);
+            bytes += count;
             left &= left - 1;
+            if bytes > AT_ONCE - LONGEST_CLEAR || left == 0 {
+                code.put(bits, bytes);
+                (bits, bytes) = (0, 0);
+            }
         }
     }
 }

@@ -1,3 +1,6 @@
 //! The code of portals for this ISA.
 
 pub use portalgen::aarch64::Generator;
+
+/// How often something is written until there is a preemption point.
+pub const EFFORT: usize = 10;
