@@ -23,6 +23,7 @@ use crate::memory::{account, frames, own, shapes, space, window};
 use crate::objects::Thread;
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self, Part};
+use crate::report::panic::Text;
 use crate::report::trace;
 use crate::start::{loader, others};
 use abi::boot::Region;
@@ -42,7 +43,7 @@ extern "C" fn boot_rust(start_info: u64) -> ! {
             account::add(held, frames::give_image_part(held, own::end_init(held)));
             dispatch::run(first)
         }
-        Err(error) => panic!("cannot start: {error}"),
+        Err(error) => panic!("cannot start: {}", Text(error)),
     }
 }
 

@@ -34,8 +34,18 @@ pub fn nanoseconds() -> u64 {
 /// The tick of a moment in nanoseconds since boot, rounded up; a moment out of range is never.
 pub fn ticks(nanoseconds: u64) -> u64 {
     let clock = CLOCK.get();
-    let ticks = ((nanoseconds as u128) << 32) / clock.rate.nanoseconds as u128 + 1;
-    u64::try_from(ticks).map_or(u64::MAX, |ticks| ticks.saturating_add(clock.start))
+    let rate = clock.rate.nanoseconds;
+    let (mut ticks, mut rest) = (nanoseconds / rate, nanoseconds % rate);
+    if ticks >> 32 != 0 {
+        return u64::MAX;
+    }
+    // The rate has 32 bits behind the point, and less than 24 before: eight bits more of the quotient at a time.
+    for _ in 0..4 {
+        rest <<= 8;
+        ticks = (ticks << 8) | (rest / rate);
+        rest %= rate;
+    }
+    ticks.saturating_add(1).saturating_add(clock.start)
 }
 
 /// Ticks as nanoseconds.

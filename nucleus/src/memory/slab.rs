@@ -81,8 +81,15 @@ fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
         }
         page = header.next.get();
     }
+    take_in_new(account, COUNT)
+}
+
+/// In a further page of the account.
+#[inline(never)]
+fn take_in_new(account: Ref<Account>, count: u32) -> Result<usize, Error> {
+    let held = account.held();
     let page = account.allocate_one(Use::Slab)?;
-    header(held, page).free.begin(COUNT);
+    header(held, page).free.begin(count);
     list(account, page);
     spoil(frames::address_of(page) + GRANULE, FRAME / GRANULE - 1);
     Ok(frames::address_of(page) + GRANULE)
@@ -109,6 +116,7 @@ fn unspoilt(address: usize, granules: u32) -> usize {
     address
 }
 
+#[inline(never)]
 fn list(account: Ref<Account>, page: Frame) {
     let held = account.held();
     let head = account.partial.replace(page);
@@ -119,6 +127,7 @@ fn list(account: Ref<Account>, page: Frame) {
     }
 }
 
+#[inline(never)]
 fn unlist(account: Ref<Account>, page: Frame) {
     let held = account.held();
     let (next, previous) = (header(held, page).next.get(), header(held, page).previous.get());

@@ -18,6 +18,15 @@ pub fn set_symbols(symbols: &'static [u8]) {
     unsafe { *SYMBOLS.write() = symbols };
 }
 
+/// A text as it is: how a `str` is displayed, with a width or without, takes more code than all else here.
+pub struct Text<'a>(pub &'a str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(self.0)
+    }
+}
+
 struct Line;
 
 impl Write for Line {
@@ -29,7 +38,13 @@ impl Write for Line {
 
 #[panic_handler]
 fn panic(info: &PanicInfo) -> ! {
-    let _ = writeln!(Line, "\nnucleus: {info}");
+    let _ = Line.write_str("\nnucleus: panicked");
+    if let Some(place) = info.location() {
+        let _ = Line.write_str(" at ");
+        let _ = Line.write_str(place.file());
+        let _ = write!(Line, ":{}:{}", u64::from(place.line()), u64::from(place.column()));
+    }
+    let _ = writeln!(Line, ":\n{}", info.message());
     backtrace(processor::frame_pointer())
 }
 
@@ -70,7 +85,7 @@ fn name(pc: usize) {
         }
     }
     let _ = match best {
-        Some((address, name)) => writeln!(Line, "  {pc:#x} {name} + {:#x}", pc - address),
+        Some((address, name)) => writeln!(Line, "  {pc:#x} {} + {:#x}", Text(name), pc - address),
         None => writeln!(Line, "  {pc:#x}"),
     };
 }

@@ -114,7 +114,7 @@ pub fn init() {
     let kind = load(distributor + KINDS[controller.version as usize]) >> 4 & 0xf;
     // Version 4 is version 3 with more.
     if !matches!((controller.version, kind), (3, 3 | 4) | (2, 2)) {
-        panic!("no interrupt controller is where the device tree says (it identifies as {kind})");
+        panic!("no interrupt controller is where the device tree says (it identifies as {})", u64::from(kind));
     }
     write(distributor + CONTROL, 0);
     wait_for_write(distributor);
@@ -157,7 +157,7 @@ fn try_timer(own: usize) {
     timer::set(0);
     while !is_pending() {
         if timer::now() > end {
-            panic!("the timer's interrupt is not number {number}, as the device tree says");
+            panic!("the timer's interrupt is not number {}, as the device tree says", u64::from(number));
         }
         relax();
     }
@@ -230,7 +230,7 @@ fn own_redistributor() -> usize {
         // Version 4 has two more frames each.
         at += if kind & VIRTUAL != 0 { 2 * REDISTRIBUTOR_BYTES } else { REDISTRIBUTOR_BYTES };
     }
-    panic!("the interrupt controller has no redistributor for CPU {own:#x}")
+    panic!("the interrupt controller has no redistributor for CPU {:#x}", own as usize)
 }
 
 fn place(line: usize) -> (usize, u32) {
