@@ -5,17 +5,19 @@ extern crate alloc;
 use crate::sync::Mutex;
 use crate::{Entry, op};
 use abi::PAGE_BYTES;
-use abi::layout::ARCHIVE;
+use abi::layout::{ARCHIVE, MORE_STACKS_END};
 use alloc::string::{String, ToString};
 pub use devicetree;
 use devicetree::{Found, Tree};
 
-/// Where the tree is mapped.
-const TREE: u64 = ARCHIVE - 0x1000_0000;
 /// Where pages of registers are mapped, one for each component that has a device.
-const REGISTERS: u64 = TREE + 0x100_0000;
+const REGISTERS: u64 = MORE_STACKS_END + 0x100_0000;
+/// Components that can have one.
+const MOST: u16 = 64;
+/// Where the tree is mapped: behind these pages, in the same table.
+const TREE: u64 = REGISTERS + MOST as u64 * PAGE_BYTES as u64;
 /// Free for who maps registers of its own.
-pub const MORE_REGISTERS: u64 = TREE + 0x200_0000;
+pub const MORE_REGISTERS: u64 = ARCHIVE - 0xe00_0000;
 /// First cell of an interrupt that all CPUs share; its second is the line (binding "arm,gic-v3").
 pub const SHARED: u32 = 0;
 
@@ -70,6 +72,9 @@ pub fn find(compatible: &str) -> Option<Result<Device, String>> {
 
 /// Maps a device's first page of registers here, once; tells where.
 pub fn map(device: &Device, number: u16) -> Result<u64, String> {
+    if number >= MOST {
+        return Err(alloc::format!("component {number} can have no device"));
+    }
     let address = REGISTERS + u64::from(number) * PAGE_BYTES as u64;
     op::machine_device(Entry::SPECIAL, device.registers & !0xfff, address).map_err(|error| error.to_string())?;
     Ok(address)

@@ -130,9 +130,32 @@ pub fn init(held: Held, info: &BootInfo) -> Result<(), &'static str> {
     // SAFETY: the first CPU runs alone.
     unsafe { *TABLES.write() = [root, zeros, boot_walk(held, root, WRITTEN, 0)?] };
     root::begin(held, paging::begin(held, root, table(held, root), zeros)?);
-    paging::show_registers(info, |address, physical| {
-        show(held, root, address, paging::own_page(physical, Own::Registers))
-    })
+    paging::show_registers(info, |address, physical, bytes| show_registers(held, root, address, physical, bytes))
+}
+
+/// Maps registers: the controllers of interrupts of many CPUs have megabytes of them, most of which no CPU has.
+#[unsafe(link_section = ".init")]
+#[inline(never)]
+fn show_registers(held: Held, root: Frame, address: usize, physical: u64, bytes: usize) -> Result<(), &'static str> {
+    let mut done = 0;
+    while done < bytes {
+        let (at, from) = (address + done, physical + done as u64);
+        let there = table(held, boot_walk(held, root, at, 1)?)[index(at as u64, 1)].get();
+        let fits = (at | from as usize).is_multiple_of(LARGE) && done + LARGE <= bytes;
+        done += match there {
+            // Of two controllers at the same place the other one is mapped already.
+            _ if there != 0 && !paging::leads_to_table(there) => LARGE - at % LARGE,
+            0 if fits => {
+                show_large(held, root, at, paging::own_large(from, Own::Registers))?;
+                LARGE
+            }
+            _ => {
+                show(held, root, at, paging::own_page(from, Own::Registers))?;
+                FRAME
+            }
+        };
+    }
+    Ok(())
 }
 
 /// Unmaps what of the image only boots, which nobody runs any more.

@@ -92,10 +92,10 @@ pub fn shown(region: &Region) -> Range<usize> {
     unimplemented!()
 }
 
-/// Calls `show` with the pages of registers that the nucleus uses: virtual and physical address.
+/// Calls `show` with the registers that the nucleus uses: virtual and physical address and bytes.
 pub fn show_registers(
     info: &BootInfo,
-    show: impl FnMut(usize, u64) -> Result<(), &'static str>,
+    show: impl FnMut(usize, u64, usize) -> Result<(), &'static str>,
 ) -> Result<(), &'static str> {
     unimplemented!()
 }

@@ -10,6 +10,7 @@ use super::memory::{DIRECT, IMAGE, physical};
 use super::processor::read;
 use crate::objects::{FRAME, Frame, Memory, Numbers, Own, Table};
 use crate::pointer::{Held, Nucleus};
+use abi::MAX_THREADS;
 use abi::boot::{BootInfo, Region};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use core::arch::asm;
@@ -45,14 +46,15 @@ pub const KEEPS_TRANSLATIONS: bool = true;
 
 /// Where the ASID stands in a root.
 const ASID_SHIFT: u32 = 48;
-const ASIDS: usize = 1 << 16;
+/// ASIDs that are used, if the processor has more than 256: more than there can be domains.
+const ASIDS: usize = 2 * MAX_THREADS;
 /// Of an address / 4096, what names a page.
 const PAGES: u64 = (1 << 44) - 1;
 
 struct Identifiers {
     /// 0 is that of no space.
     numbers: Numbers<{ ASIDS / 64 }>,
-    /// How many the processor has.
+    /// How many of them the processor has.
     count: Cell<usize>,
 }
 
@@ -213,11 +215,11 @@ pub(super) fn show_serial() {
     super::serial::init(DIRECT + serial.start as usize);
 }
 
-/// Calls `show` with the pages of registers that the nucleus uses, virtual and physical address: first those with which it can say
+/// Calls `show` with the registers that the nucleus uses, virtual and physical address and bytes: first those with which it can say
 /// what is wrong with others.
 pub fn show_registers(
     info: &BootInfo,
-    mut show: impl FnMut(usize, u64) -> Result<(), &'static str>,
+    mut show: impl FnMut(usize, u64, usize) -> Result<(), &'static str>,
 ) -> Result<(), &'static str> {
     let firmware = firmware::get();
     super::serial::init(0);
@@ -232,14 +234,14 @@ pub fn show_registers(
 fn show_range(
     info: &BootInfo,
     range: Registers,
-    mut show: impl FnMut(usize, u64) -> Result<(), &'static str>,
+    mut show: impl FnMut(usize, u64, usize) -> Result<(), &'static str>,
 ) -> Result<(), &'static str> {
     let (start, end) = (range.start / FRAME as u64 * FRAME as u64, range.end());
     let is_ram = |region: &Region| start < region.start + region.bytes && region.start < end;
     if end > 1 << 40 || end - start > 1 << 26 || info.ram[..info.regions].iter().any(is_ram) {
         return Err("the device tree has registers at an impossible place");
     }
-    (start..end).step_by(FRAME).try_for_each(|page| show(DIRECT + page as usize, page))?;
+    show(DIRECT + start as usize, start, (end - start) as usize)?;
     settle_here();
     Ok(())
 }

@@ -135,13 +135,13 @@ pub fn shown(region: &Region) -> Range<usize> {
     (region.start & !(LARGE_BYTES - 1)) as usize..end as usize
 }
 
-/// Calls `show` with the pages of registers that the nucleus uses: virtual and physical address.
+/// Calls `show` with the registers that the nucleus uses: virtual and physical address and bytes.
 pub fn show_registers(
     _: &BootInfo,
-    mut show: impl FnMut(usize, u64) -> Result<(), &'static str>,
+    mut show: impl FnMut(usize, u64, usize) -> Result<(), &'static str>,
 ) -> Result<(), &'static str> {
-    show(LOCAL_APIC, 0xfee0_0000)?;
-    show(IO_APIC, 0xfec0_0000)
+    show(LOCAL_APIC, 0xfee0_0000, FRAME)?;
+    show(IO_APIC, 0xfec0_0000, FRAME)
 }
 
 /// Goes over from the boot tables to the upper half in `table`, which is in the frame `root`; gives the root that is loaded where
