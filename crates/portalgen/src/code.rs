@@ -112,7 +112,6 @@ pub struct Offsets {
     pub cpu_share: i32,
     pub domain_table: i32,
     pub domain_limit: i32,
-    pub domain_root: i32,
     /// The caller's half of the mark that the entry of a crossing must have: its label-pair id.
     pub domain_as_caller: i32,
     /// The callee's half: its label-pair id, 32 bits higher. Any other bit that is set in one of the two sends the crossing to the slow path.
@@ -120,6 +119,8 @@ pub struct Offsets {
     pub domain_slow: i32,
     pub share_pool: i32,
     pub share_crossings: i32,
+    /// The page tables of the domain on this CPU.
+    pub share_root: i32,
     pub thread_top: i32,
     pub entry_object: i32,
     pub entry_word0: i32,
@@ -176,7 +177,7 @@ pub struct Targets {
     pub return_slowly: u64,
     /// The same, where the nucleus has used rbx and rbp, which nobody needs.
     pub return_slowly_spoiled: u64,
-    /// The same, where r10 has a control word, and the nucleus has used r13, too.
+    /// The same, where r10 has a control word, and the nucleus has used r15, too.
     pub return_slowly_with_control: u64,
     /// The same, where the activation has the callee's rbx and rbp.
     pub return_slowly_kept: u64,

@@ -87,6 +87,7 @@ pub fn new(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain
     (domain.number, domain.name) = (all.count.get() + 1, name);
     (domain.maker, domain.depth) = (maker, depth);
     let domain = domain.share();
+    domain.shares().for_each(|share| share.root.set(root));
     domain.set_slow(SLOW_FPU, flags & abi::op::DOMAIN_FPU != 0);
     let slice = timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS);
     let thread = match domain.begin_table().and_then(|()| thread::new_empty(domain, 0, slice, true)) {
@@ -176,4 +177,4 @@ fn release(domain: Ref<Domain>) {
 struct Bytes<const COUNT: usize>([u8; COUNT]);
 
 /// Shares for which there is room in what a domain takes on most machines.
-const FEW: usize = 8;
+const FEW: usize = 4;

@@ -38,6 +38,8 @@ pub struct Share {
     pub pool: Cell<Link<Activation>>,
     /// Calls made.
     pub crossings: Cell<u64>,
+    /// Root of the page tables, as the processor's register has it.
+    pub root: Cell<u64>,
 }
 
 /// Bytes from a domain to the share of the CPU with this number.
@@ -52,7 +54,7 @@ pub struct Domain {
     pub table: Cell<usize>,
     /// Its bytes minus one. A CPU in the domain that has an older limit looks here before it refuses an index.
     pub limit: Cell<usize>,
-    /// Root of the page tables, as the processor's register has it.
+    /// Root of the page tables that it had first. CPUs load that of their share.
     pub root: u64,
     /// As a caller: its label-pair id, and why crossings take the slow path (`SLOW_*`). Together with what the callee has it is the pair of
     /// ids for which an entry allows the flow, unless one of the two is slow. See [`Ref::set_slow`].

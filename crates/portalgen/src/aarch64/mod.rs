@@ -72,6 +72,7 @@ const PAIR_COPY: usize = 8;
 const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
     let at = &nucleus.offsets;
     let [next, crossings, frame, share, domain, thread] = [X(10), X(9), X(10), X(13), X(17), X(18)];
+    let offset = crossings;
     let [leaves, back_in] = [X(13), X(12)];
     match run {
         Keep => {
@@ -100,8 +101,9 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.compare(X(13), X(12));
         }
         Pool => {
-            code.load(share, CPU, at.cpu_share);
-            code.load_sum(ACTIVATION, CALLEE, share);
+            code.load(offset, CPU, at.cpu_share);
+            code.add(share, CALLEE, offset);
+            code.load(ACTIVATION, share, at.share_pool);
         }
         Chain => {
             code.load32(frame, CALLER, at.activation_frame);
@@ -112,7 +114,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.add_pages32(frame, frame, 1 << 4);
             code.store_release32(frame, ACTIVATION);
             code.load(next, ACTIVATION, at.activation_next);
-            code.store_sum(next, CALLEE, share);
+            code.store(next, share, at.share_pool);
             code.set(X(10), nucleus.calling as u32);
             code.store16(X(10), CALLER, at.activation_frame);
             code.store(ACTIVATION, CALLER, at.activation_callee);
@@ -120,14 +122,14 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
         }
         Count => {
             code.store(X(10), ACTIVATION, at.activation_back);
-            code.add(X(10), domain, share);
+            code.add(X(10), domain, offset);
             code.load(crossings, X(10), at.share_crossings);
             code.add_value(crossings, crossings, 1);
             code.store(crossings, X(10), at.share_crossings);
         }
         CopyPairs => copy_pairs(code, (MAX_WORDS - REGISTER_WORDS) / 2),
         CopyBytes => write_copy(code),
-        EnterCallee => enter(code, ACTIVATION, CALLEE, [X(13), X(17)], at),
+        EnterCallee => enter(code, ACTIVATION, CALLEE, X(13), [X(9), X(17)], at),
         Stack => {
             code.load(X(9), ACTIVATION, at.activation_stack);
             code.write(System::Link, X(10));
@@ -149,6 +151,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.load_sum(X(10), leaves, X(11));
             code.store(X(10), RETURNS, at.activation_next);
             code.store_sum(RETURNS, leaves, X(11));
+            code.add(X(17), back_in, X(11));
             code.store8(ZERO, RETURNS, at.activation_state);
         }
         Up => {
@@ -156,7 +159,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.store8(X(10), RETURNS_TO, at.activation_state);
             code.store(RETURNS_TO, thread, at.thread_top);
         }
-        EnterCaller => enter(code, RETURNS_TO, back_in, [X(10), X(11)], at),
+        EnterCaller => enter(code, RETURNS_TO, back_in, X(17), [X(10), X(11)], at),
         Back => {
             code.load_pair(X(9), X(10), RETURNS_TO, at.activation_pc);
             code.write(System::Link, X(9));
@@ -168,13 +171,13 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
     }
 }
 
-/// The activation's domain is the running one.
-const fn enter(code: &mut Code<'_, AArch64>, activation: X, domain: X, [table, limit]: [X; 2], at: &Offsets) {
+/// The activation's domain is the running one; `share` is what that has on this CPU.
+const fn enter(code: &mut Code<'_, AArch64>, activation: X, domain: X, share: X, [table, limit]: [X; 2], at: &Offsets) {
     code.load_pair(table, limit, domain, at.domain_table);
     code.store_pair(activation, table, CPU, at.cpu_activation);
     code.store(limit, CPU, at.cpu_limit);
     code.store_release(domain, CPU);
-    code.load(table, domain, at.domain_root);
+    code.load(table, share, at.share_root);
     code.write(System::Root, table);
 }
 

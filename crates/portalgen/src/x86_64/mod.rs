@@ -49,8 +49,9 @@ const SINGLE: usize = COPY + MAX_WORDS - REGISTER_WORDS;
 
 runs! {
     /// A run that is there once; from `Pool` on twice, because some portals have a control word.
-    Expect Keep Flow Chain Return Badge EnterCallee Up EnterCaller Back Control IsControl CountControl CountWord AreasOfCall AreasOfReturn
-    Source Target CopyBytes Copied Time KeepThird KeepStatus Leave Pool Take Top Address MinimalStack Stack Special Free
+    Expect Keep Flow Chain Top Return Badge Up Back Control IsControl CountControl CountWord ShareAgain AreasOfCall AreasOfReturn
+    Source Target CopyBytes Copied Time KeepThird KeepStatus Leave Address Stack Message GoesTo CallerAndGoesTo Pool Take EnterCallee Special Free
+    EnterCaller
 }
 const TWICE: usize = SINGLES.len() - Pool as usize;
 const RUNS: usize = SINGLE + SINGLES.len() + TWICE;
@@ -78,7 +79,7 @@ const CLEARED_IN_CALLS: u16 = bit(RBP) | bit(R12) | bit(R13) | bit(R14) | bit(R1
 
 /// A register that portal code uses: none of the user's, unless there is a control word.
 const fn scratch(has_control: bool) -> Register {
-    if has_control { R13 } else { R10 }
+    if has_control { R15 } else { R10 }
 }
 
 /// Writes portals of a nucleus.
@@ -183,19 +184,19 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.store(Sum(RBP, scratch, at.share_pool), RBX);
         }
         Top => {
-            code.load(scratch, Cpu(at.cpu_thread));
             code.store(At(RCX, at.activation_caller), R11);
-            code.store(At(RCX, at.activation_thread), scratch);
             code.load32(RBX, At(R11, at.activation_frame));
             code.add32(RBX, 1 << 16);
             code.store32(At(RCX, at.activation_frame), RBX);
             code.store16(At(R11, at.activation_frame), nucleus.calling);
             code.store(At(R11, at.activation_callee), RCX);
-            code.store(At(scratch, at.thread_top), RCX);
+            code.load(RBX, Cpu(at.cpu_thread));
+            code.store(At(RCX, at.activation_thread), RBX);
+            code.store(At(RBX, at.thread_top), RCX);
         }
         EnterCallee => {
             code.store(Cpu(at.cpu_activation), RCX);
-            enter(code, RBP, RBX, at);
+            enter(code, RBP, scratch, RBX, at);
         }
         Special => {
             code.load(RAX, At(R11, at.activation_caller));
@@ -217,11 +218,14 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.store(At(RCX, at.thread_top), RAX);
             code.store(Cpu(at.cpu_activation), RAX);
         }
-        EnterCaller => enter(code, RBX, RCX, at),
-        Stack => {
-            code.load(RSP, At(RCX, at.activation_stack));
-            code.load(RBX, At(RCX, at.activation_message));
-            code.copy(RCX, scratch);
+        EnterCaller => enter(code, RBX, scratch, RCX, at),
+        Stack => code.load(RSP, At(RCX, at.activation_stack)),
+        Message => code.load(RBX, At(RCX, at.activation_message)),
+        GoesTo => code.copy(RCX, R11),
+        CallerAndGoesTo => {
+            code.copy(R10, R11);
+            code.load(R11, At(RCX, at.activation_caller));
+            code.copy(RCX, R10);
         }
         Back => {
             code.load(RCX, At(RAX, at.activation_pc));
@@ -229,11 +233,7 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
         }
         Return => code.store_next(At(RCX, at.activation_back)),
         Badge => code.load(RAX, At(RAX, at.entry_word1)),
-        Address => code.load(scratch, At(RAX, at.entry_word0)),
-        MinimalStack => {
-            code.load(RSP, At(RCX, at.activation_stack));
-            code.copy(RCX, scratch);
-        }
+        Address => code.load(R11, At(RAX, at.entry_word0)),
         Control => {
             code.compare_with_next(CONTROL);
             code.put(MESSAGE_BYTES as u64, 4);
@@ -241,6 +241,7 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
         IsControl => code.test(CONTROL),
         CountControl => code.address(RCX, At(CONTROL, 7)),
         CountWord => code.copy(RCX, R10),
+        ShareAgain => code.load(R10, Cpu(at.cpu_share)),
         Source => code.address_behind_next(R12),
         Target => code.address_behind_next(R13),
         Copied => code.copy(RCX, R14),
@@ -274,14 +275,14 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
     }
 }
 
-/// The domain at `domain` is the running one; changes `scratch`.
-const fn enter(code: &mut Code<'_, X86_64>, domain: Register, scratch: Register, at: &Offsets) {
+/// The domain at `domain` is the running one; `share` has the offset of this CPU's share. Changes `scratch`.
+const fn enter(code: &mut Code<'_, X86_64>, domain: Register, share: Register, scratch: Register, at: &Offsets) {
     code.store(Cpu(at.cpu_domain), domain);
     code.load(scratch, At(domain, at.domain_table));
     code.store(Cpu(at.cpu_table), scratch);
     code.load(scratch, At(domain, at.domain_limit));
     code.store(Cpu(at.cpu_limit), scratch);
-    code.load(scratch, At(domain, at.domain_root));
+    code.load(scratch, Sum(domain, share, at.share_root));
     code.load_root(scratch);
 }
 
@@ -378,13 +379,18 @@ impl<'a> Half<'a> {
             }
             5 => {
                 code.part("the callee gets its stack and the words, and nothing else");
-                let (stack, kept) = match self.state {
-                    State::Preserved => (Stack, self.passed),
-                    State::Minimal => (MinimalStack, !0),
+                self.run(code, Stack);
+                let kept = match self.state {
+                    State::Preserved => {
+                        self.run(code, Message);
+                        self.passed
+                    }
+                    State::Minimal => !0,
                 };
-                self.run(code, stack);
                 let constant = constant.map_or(0, |word| bit(WORDS[word]));
-                self.each(code, LOAD, self.used & kept & !constant);
+                let loaded = self.used & kept & !constant;
+                self.run(code, if loaded == 0 { GoesTo } else { CallerAndGoesTo });
+                self.each(code, LOAD, loaded);
             }
             6 => self.put_time(code),
             _ => {
@@ -478,7 +484,7 @@ impl<'a> Half<'a> {
     }
 
     /// Copies what goes along in the message area of the activation at r11, to that at rcx in a call, at rax in a return; changes r12
-    /// to r14, r10 unless that has the control word, and rcx in a return.
+    /// to r14, rcx in a return, and r10 in one with a word that counts bytes.
     fn copy_message(&self, code: &mut Code<'_, X86_64>, is_call: bool) {
         let (words, bytes) = (self.letters.in_area(), self.letters.bytes());
         if words == 0 && bytes.is_none() && !self.has_control {
@@ -506,6 +512,9 @@ impl<'a> Half<'a> {
         }
         if is_call {
             self.run(code, Copied);
+            if bytes.is_some() {
+                self.run(code, ShareAgain);
+            }
         }
         if let Some(skip) = over {
             code.skip_to_here(skip);

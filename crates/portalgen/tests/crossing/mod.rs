@@ -206,7 +206,8 @@ fn one_call<I: Isa>(seed: u64) {
     let next = expected.get(ABOVE, o.activation_next);
     let frame = expected.get(BELOW, o.activation_frame);
     let crossings = expected.get(CALLER, SHARE as i32 + o.share_crossings).wrapping_add(1);
-    let [table, limit, root] = [o.domain_table, o.domain_limit, o.domain_root].map(|field| expected.get(CALLEE, field));
+    let [table, limit, root] =
+        [o.domain_table, o.domain_limit, SHARE as i32 + o.share_root].map(|field| expected.get(CALLEE, field));
     for (object, field, value) in [
         (CALLEE, SHARE as i32 + o.share_pool, next),
         (CALLER, SHARE as i32 + o.share_crossings, crossings),
@@ -351,7 +352,8 @@ fn one_return<I: Isa>(seed: u64) {
     let End::Left(left) = end else { panic!("{text}: {end:x?}") };
     let kept = I::saved_preserved(&mut memory, ABOVE);
     I::save_preserved(&mut expected, ABOVE, &kept);
-    let [table, limit, root] = [o.domain_table, o.domain_limit, o.domain_root].map(|field| expected.get(CALLER, field));
+    let [table, limit, root] =
+        [o.domain_table, o.domain_limit, SHARE as i32 + o.share_root].map(|field| expected.get(CALLER, field));
     for (object, field, value) in [
         (ABOVE, o.activation_next, pool),
         (CALLEE, SHARE as i32 + o.share_pool, ABOVE),
