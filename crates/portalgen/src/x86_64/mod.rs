@@ -10,9 +10,24 @@ pub use encode::X86_64;
 
 use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
-use abi::MESSAGE_BYTES;
+use abi::{Control as ControlWord, MESSAGE_BYTES, window};
+use encode::Arithmetic::{And, Compare, Or, Xor};
 use encode::Place::{At, Cpu, Sum};
 use encode::{If, R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register};
+
+/// Bits of the last-level entries of page tables (Intel SDM volume 3, 4.5).
+pub mod page {
+    /// A page is mapped.
+    pub const PRESENT: u64 = 1;
+    /// It is written.
+    pub const WRITABLE: u64 = 2;
+    /// It is not cached: registers of a device.
+    pub const NOT_CACHED: u64 = 0x18;
+    /// Ours: no window shows it.
+    pub const NOT_LENT: u64 = 1 << 9;
+    /// It is not executed.
+    pub const NO_EXECUTE_BIT: u32 = 63;
+}
 
 /// Registers of the words, in their order.
 const WORDS: [Register; REGISTER_WORDS] = [RDI, RSI, RDX, R8, R9, R12, R13, R14, R15];
@@ -44,18 +59,23 @@ const COUNT: usize = COMPARE + WORDS.len();
 const STAMP: usize = COUNT + WORDS.len();
 /// This word of the message area is copied.
 const COPY: usize = STAMP + WORDS.len();
+/// R13 has the word.
+const WINDOW: usize = COPY + MAX_WORDS - REGISTER_WORDS;
+/// The word is what r13 has.
+const OPENED: usize = WINDOW + WORDS.len();
 /// The first of the other runs.
-const SINGLE: usize = COPY + MAX_WORDS - REGISTER_WORDS;
+const SINGLE: usize = OPENED + WORDS.len();
 
 runs! {
     /// A run that is there once; from `Pool` on twice, because some portals have a control word.
-    Expect Keep Flow Chain Top Return Badge Up Back Control IsControl CountControl CountWord ShareAgain AreasOfCall AreasOfReturn
+    Expect Keep Flow Chain Top Return Badge Up Back Control IsControl CountControl CountOnly CountWord ShareAgain AreasOfCall AreasOfReturn
+    StripWindow HasWindow OnePage NearPage TableOfPage EntryOfPage MayBeLent Record IsMany Closes
     Source Target CopyBytes Copied Time KeepThird KeepStatus Leave Address Stack Message GoesTo CallerAndGoesTo Pool Take EnterCallee Special Free
-    EnterCaller
+    EnterCaller SlotsOfCallee SlotsOfLeft
 }
 const TWICE: usize = SINGLES.len() - Pool as usize;
 const RUNS: usize = SINGLE + SINGLES.len() + TWICE;
-const BYTES: usize = 1300;
+const BYTES: usize = 1700;
 
 /// A register in a set of them.
 const fn bit(register: Register) -> u16 {
@@ -125,7 +145,8 @@ impl Generator {
         progress: &mut Progress,
     ) -> bool {
         let letters = if progress.is_call { &specification.call } else { &specification.result };
-        let half = Half::new(self, letters, specification.state);
+        let has_window = specification.call.window().is_some();
+        let half = Half::new(self, letters, specification.state, has_window);
         if progress.is_call && progress.step == 0 {
             code.align(LINE);
             progress.extent.call = code.length();
@@ -149,6 +170,8 @@ const fn write_of_register(code: &mut Code<'_, X86_64>, number: usize, at: &Offs
         COMPARE..COUNT => code.compare_with_next(WORDS[number - COMPARE]),
         COUNT..STAMP => code.address(R10, At(WORDS[number - COUNT], 7)),
         STAMP..COPY => code.copy(WORDS[number - STAMP], RDX),
+        WINDOW..OPENED => code.copy(R13, WORDS[number - WINDOW]),
+        OPENED..SINGLE => code.copy(WORDS[number - OPENED], R13),
         _ => {
             code.load(RCX, At(R12, 8 * (number - COPY) as i32));
             code.store(At(R13, 8 * (number - COPY) as i32), RCX);
@@ -238,8 +261,77 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.compare_with_next(CONTROL);
             code.put(MESSAGE_BYTES as u64, 4);
         }
+        StripWindow => {
+            code.copy(R12, CONTROL);
+            code.change(And, R12, !(ControlWord::WINDOW as i32));
+            code.change(Compare, R12, MESSAGE_BYTES as i32);
+        }
+        HasWindow => code.test_value32(CONTROL, ControlWord::WINDOW as u32),
+        OnePage => {
+            code.copy32(R12, R13);
+            code.change32(And, R12, 0xfff & !(window::WRITABLE as i32));
+            code.change32(Compare, R12, 1);
+        }
+        NearPage => {
+            code.copy(R14, R13);
+            code.shift_right(R14, 18);
+            code.change(And, R14, -8);
+            code.change(Compare, R14, 0x1000);
+        }
+        TableOfPage => {
+            code.load(R12, At(RBX, at.domain_low));
+            code.load(R12, Sum(R12, R14, 0));
+            code.test(R12);
+        }
+        EntryOfPage => {
+            code.change(And, R12, -0x1000);
+            code.or(R12, Cpu(at.cpu_direct));
+            code.copy(R14, R13);
+            code.shift_right(R14, 9);
+            code.change32(And, R14, 0xff8);
+            code.load(R14, Sum(R12, R14, 0));
+        }
+        MayBeLent => {
+            code.copy32(R12, R13);
+            code.shift_right32(R12, window::WRITABLE_BIT as u8 - 1);
+            code.change32(And, R12, page::WRITABLE as i32);
+            code.change32(Or, R12, (page::PRESENT | page::NOT_CACHED | page::NOT_LENT) as i32);
+            code.copy32(RBX, R14);
+            code.change32(Xor, RBX, (page::PRESENT | page::WRITABLE) as i32);
+            code.test32(RBX, R12);
+        }
+        SlotsOfCallee => {
+            code.change(Or, R12, !(page::WRITABLE as i32));
+            code.and_with(R14, R12);
+            code.set_bit(R14, page::NO_EXECUTE_BIT as u8);
+            code.load(R12, Sum(RBP, scratch, at.share_windows));
+            code.test(R12);
+        }
+        Record => {
+            code.add(R12, At(RCX, at.activation_place));
+            code.store(At(R12, 0), R14);
+            code.store(At(RCX, at.activation_window), R13);
+            code.change32(And, R13, window::FLAGS as i32);
+            code.or(R13, At(RCX, at.activation_slot));
+            code.load(RBX, Cpu(at.cpu_domain));
+        }
+        IsMany => {
+            code.load(RAX, At(R11, at.activation_window));
+            code.change32(And, RAX, (window::PAGES & !1) as i32);
+        }
+        Closes => {
+            code.load(RCX, At(R11, at.activation_window));
+            code.test(RCX);
+        }
+        SlotsOfLeft => {
+            code.load(RCX, Sum(RBP, scratch, at.share_windows));
+            code.add(RCX, At(R11, at.activation_place));
+            code.store_zero(At(RCX, 0));
+            code.store_zero(At(R11, at.activation_window));
+        }
         IsControl => code.test(CONTROL),
         CountControl => code.address(RCX, At(CONTROL, 7)),
+        CountOnly => code.change32(And, RCX, ControlWord::WINDOW as i32 - 1),
         CountWord => code.copy(RCX, R10),
         ShareAgain => code.load(R10, Cpu(at.cpu_share)),
         Source => code.address_behind_next(R12),
@@ -292,6 +384,8 @@ struct Half<'a> {
     state: State,
     runs: &'a Runs<BYTES, { RUNS + 1 }>,
     has_control: bool,
+    /// The call passes a window.
+    has_window: bool,
     /// The registers that have a word for the other side, a bit for each.
     passed: u16,
     /// Registers that a function preserves and the code uses.
@@ -299,12 +393,12 @@ struct Half<'a> {
 }
 
 impl<'a> Half<'a> {
-    fn new(generator: &'a Generator, letters: &'a Letters, state: State) -> Self {
+    fn new(generator: &'a Generator, letters: &'a Letters, state: State, has_window: bool) -> Self {
         let passed = PASSED[letters.in_registers()];
         let has_control = letters.has_control();
         let has_message = has_control || letters.bytes().is_some() || letters.in_area() > 0;
         let used = bit(RBX) | bit(RBP) | if has_message { bit(R12) | bit(R13) | bit(R14) } else { 0 };
-        Self { letters, state, runs: &generator.runs, has_control, passed, used }
+        Self { letters, state, runs: &generator.runs, has_control, has_window, passed, used }
     }
     /// Writes instructions that are the same for other specifications.
     fn run(&self, code: &mut Code<'_, X86_64>, run: Run) {
@@ -354,7 +448,8 @@ impl<'a> Half<'a> {
                 self.run(code, Chain);
                 code.jump_if(If::AboveOrEqual, slowly);
             }
-            2 => {
+            2 => self.open_window(code, slowly),
+            3 => {
                 code.part("nothing refuses from here on: the activation leaves the pool");
                 self.run(code, Take);
 
@@ -363,8 +458,8 @@ impl<'a> Half<'a> {
                 self.run(code, Return);
                 code.put(back, 4);
             }
-            3 => self.copy_message(code, true),
-            4 => {
+            4 => self.copy_message(code, true),
+            5 => {
                 code.part("what the entry says; whoever empties it relies on our being in the caller until now");
                 self.run(code, Address);
                 if let Some(word) = constant {
@@ -377,7 +472,7 @@ impl<'a> Half<'a> {
                 code.part("the CPU is in the callee");
                 self.run(code, EnterCallee);
             }
-            5 => {
+            6 => {
                 code.part("the callee gets its stack and the words, and nothing else");
                 self.run(code, Stack);
                 let kept = match self.state {
@@ -392,7 +487,7 @@ impl<'a> Half<'a> {
                 self.run(code, if loaded == 0 { GoesTo } else { CallerAndGoesTo });
                 self.each(code, LOAD, loaded);
             }
-            6 => self.put_time(code),
+            7 => self.put_time(code),
             _ => {
                 let kept = if self.letters.has_badge() { bit(RAX) } else { 0 };
                 let preserved = if self.state == State::Preserved { CLEARED_IN_CALLS } else { 0 };
@@ -400,7 +495,7 @@ impl<'a> Half<'a> {
                 self.run(code, Leave);
             }
         }
-        step >= 7
+        step >= 8
     }
 
     /// Writes a step of a return; true if it was the last.
@@ -415,6 +510,11 @@ impl<'a> Half<'a> {
             0 => {
                 self.check_length(code, targets.refuse_return);
                 self.check_entry(code, targets.return_slowly);
+                if self.has_window {
+                    code.part("the window has one page, or there is none");
+                    self.run(code, IsMany);
+                    code.jump_if(If::NotEqual, targets.return_slowly);
+                }
 
                 self.each(code, SAVE, self.used & kept);
                 code.part("nothing became special about the two domains, and nobody waits for the activation");
@@ -432,6 +532,7 @@ impl<'a> Half<'a> {
             2 => {
                 code.part("the activation is free");
                 self.run(code, Free);
+                self.close_window(code);
 
                 code.part("its caller is the top of the chain again");
                 self.run(code, Up);
@@ -474,13 +575,53 @@ impl<'a> Half<'a> {
     fn check_entry(&self, code: &mut Code<'_, X86_64>, slowly: u64) {
         if self.has_control {
             code.part("the control word asks for bytes only");
-            self.run(code, Control);
+            self.run(code, if self.letters.window().is_some() { StripWindow } else { Control });
             code.jump_if(If::Above, slowly);
         }
         let Some(word) = self.letters.entry() else { return };
         code.part("no entry goes along");
         self.runs(code, TEST + word, 1);
         code.jump_if(If::NotEqual, slowly);
+    }
+
+    /// Opens the window: its page stands in the slot of the activation at rcx then. One page, where the caller has it in its lowest GiB:
+    /// all else is done on the slow path. Changes r12 to r14.
+    fn open_window(&self, code: &mut Code<'_, X86_64>, slowly: u64) {
+        let Some(word) = self.letters.window() else { return };
+        code.part("a window goes along");
+        if self.has_control {
+            self.run(code, HasWindow);
+        } else {
+            self.runs(code, TEST + word, 1);
+        }
+        let over = code.skip_far_if(If::Equal);
+        self.runs(code, WINDOW + word, 1);
+        code.part("it is one page, the caller has it, and may lend it so");
+        for (run, condition) in [(OnePage, If::NotEqual), (NearPage, If::AboveOrEqual), (TableOfPage, If::Equal)] {
+            self.run(code, run);
+            code.jump_if(condition, slowly);
+        }
+        self.run(code, EntryOfPage);
+        self.run(code, MayBeLent);
+        code.jump_if(If::NotEqual, slowly);
+        code.part("the callee sees it in the slot of the activation, and executes nothing there");
+        self.run(code, SlotsOfCallee);
+        code.jump_if(If::Equal, slowly);
+        self.run(code, Record);
+        self.runs(code, OPENED + word, 1);
+        code.skip_far_to_here(over);
+    }
+
+    /// Closes the window of the activation at r11, of one page, if there is one.
+    fn close_window(&self, code: &mut Code<'_, X86_64>) {
+        if !self.has_window {
+            return;
+        }
+        code.part("the window closes: the root that is loaded next drops its translation");
+        self.run(code, Closes);
+        let over = code.skip_if(If::Equal);
+        self.run(code, SlotsOfLeft);
+        code.skip_to_here(over);
     }
 
     /// Copies what goes along in the message area of the activation at r11, to that at rcx in a call, at rax in a return; changes r12
@@ -508,6 +649,9 @@ impl<'a> Half<'a> {
                 }
             }
             self.run(code, if self.has_control { CountControl } else { CountWord });
+            if self.has_control && self.letters.window().is_some() {
+                self.run(code, CountOnly);
+            }
             self.run(code, CopyBytes);
         }
         if is_call {
