@@ -6,11 +6,11 @@
 
 use super::frames::{self, Use};
 use super::space::{self, Slot};
-use super::{account, slab};
+use super::{account, lend, slab};
 use crate::arch::memory;
 use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node};
 use crate::pointer::Ref;
-use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START};
+use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START, WINDOWS, WINDOWS_END};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, MAX_ORDER};
 use structures::derivation::Derived;
@@ -25,7 +25,12 @@ pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
     // Neither sum overflows: addresses below `USER_END`, sizes at most 2^47.
     let in_range = (USER_START..USER_END).contains(&address) && address + bytes <= USER_END;
     let in_messages = address < MESSAGE_END && address + bytes > MESSAGE_START;
-    if address & (bytes - 1) == 0 && in_range && !in_messages { Ok(1 << order) } else { Err(Error::BadAddress) }
+    let in_windows = address < WINDOWS_END && address + bytes > WINDOWS;
+    if address & (bytes - 1) == 0 && in_range && !in_messages && !in_windows {
+        Ok(1 << order)
+    } else {
+        Err(Error::BadAddress)
+    }
 }
 
 /// Rights that a mapping may have.
@@ -105,6 +110,7 @@ impl Ref<Mapping> {
         let Some(slot) = space::find(self.domain.get(), self.address.get()) else { return };
         let frame = slot.frame();
         slot.clear(self.domain.get(), self.address.get());
+        lend::forget(self.domain.get(), self.address.get());
         if self.node_reference().is_original() && frames::is_of(held, frame, Use::User) {
             account::release(held, frame);
         }
@@ -120,6 +126,7 @@ impl Ref<Mapping> {
     fn reduce(self, rights: u64) {
         if let Some(slot) = space::find(self.domain.get(), self.address.get()) {
             slot.reduce(self.domain.get(), self.address.get(), rights);
+            lend::forget(self.domain.get(), self.address.get());
         }
     }
 
@@ -259,6 +266,7 @@ pub fn map_page(
     let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
         origin.clear(from, source);
+        lend::forget(from, source);
         parent.delist();
         parent.enlist(to, destination);
         slot.set(held, entry, Some(parent));

@@ -6,6 +6,7 @@
 //! that had a service of it is gone: so nobody stands in it, and no call leads there.
 
 use super::own;
+use crate::arch::memory::DIRECT;
 use crate::arch::paging::Published;
 use crate::arch::{paging, portals};
 use crate::cpus::assembly;
@@ -24,8 +25,10 @@ const EFFORT: usize = 6;
 /// Letters that are read at a time.
 const LETTERS: usize = 8;
 /// Specifications of the shapes that are made at boot: that of services that name no shape (the badge, five words and a control word),
-/// and that of interfaces of words.
-const KNOWN: [&[u8]; 2] = [b"npkox5>ox5", b"npkix8>ix8"];
+/// that of interfaces of words, and that of messages with a window.
+const KNOWN: [&[u8]; 3] = [b"npkox5>ox5", b"npkix8>ix8", b"npkox4w>ox5"];
+/// Those of them with a control word, by which the slow path goes: there are no others.
+const WITH_CONTROL: [usize; 2] = [0, 2];
 
 struct Place {
     specification: Cell<Specification>,
@@ -156,8 +159,8 @@ const FOUND: u64 = 3;
 fn find(held: Held) -> Result<(), Error> {
     let shapes = SHAPES.get(held);
     let specification = shapes.asked.get().specification;
-    // Where there is a control word the slow path goes by that: there is one such shape.
-    let is_other = specification.call.has_control() && shapes.places[0].specification.get() != specification;
+    let is_known = |number: &usize| shapes.places[*number].specification.get() == specification;
+    let is_other = specification.call.has_control() && !WITH_CONTROL.iter().any(is_known);
     if specification.needs_trust() || is_other {
         return Err(Error::BadArgument);
     }
@@ -213,10 +216,36 @@ pub fn disown(domain: Ref<Domain>) {
     }
 }
 
-/// The shape with this number, if it is not that with a control word.
+/// The shape with this number, if it is not one with a control word.
 #[inline(always)]
 fn numbered(held: Held, number: usize) -> Option<&'static Place> {
-    SHAPES.get(held).places.get(number).filter(|_| number != 0)
+    SHAPES.get(held).places.get(number).filter(|_| !WITH_CONTROL.contains(&number))
+}
+
+/// The word of calls of this shape that is a window, if a control word does not say that it is none.
+#[inline(always)]
+pub fn window(entry: Ref<Entry>) -> Option<usize> {
+    window_of(entry.held(), entry.shape())
+}
+
+fn window_of(held: Held, number: usize) -> Option<usize> {
+    SHAPES.get(held).places.get(number)?.specification.get().call.window()
+}
+
+/// Whether calls of the shape with this number may pass windows.
+pub fn numbered_passes_windows(held: Held, number: usize) -> bool {
+    window_of(held, number).is_some()
+}
+
+/// Whether calls to a service may pass windows.
+pub fn passes_windows(service: Ref<Entry>) -> bool {
+    window(service).is_some()
+}
+
+/// Whether the domain has services whose calls pass windows.
+pub fn takes_windows(domain: Ref<Domain>) -> bool {
+    let owns = |number: &usize| domain.shapes.get() >> number & 1 != 0;
+    (1..MAX_SHAPES).filter(owns).any(|number| window_of(domain.held(), number).is_some())
 }
 
 /// What a call by an entry passes; none: what the control word says.
@@ -286,6 +315,7 @@ static GENERATOR: portals::Generator = portals::Generator::new(&Nucleus {
     top: State::Top as u8,
     free: State::Free as u8,
     deepest: (abi::MAX_DEPTH as u32 - 1) << 16,
+    direct: DIRECT.trailing_zeros(),
 });
 
 /// Where portal code goes on that cannot make a crossing.
@@ -318,6 +348,9 @@ const OFFSETS: Offsets = Offsets {
     share_pool: offset_of!(Share, pool) as i32,
     share_crossings: offset_of!(Share, crossings) as i32,
     share_root: offset_of!(Share, root) as i32,
+    share_windows: offset_of!(Share, windows) as i32,
+    domain_low: offset_of!(Domain, low) as i32,
+    cpu_direct: offset_of!(Cpu, direct) as i32,
     thread_top: offset_of!(Thread, top) as i32,
     entry_object: offset_of!(Entry, object) as i32,
     entry_word0: offset_of!(Entry, word0) as i32,
@@ -333,6 +366,9 @@ const OFFSETS: Offsets = Offsets {
     activation_stack: offset_of!(Activation, stack) as i32,
     activation_area: offset_of!(Activation, message_kernel) as i32,
     activation_message: offset_of!(Activation, message) as i32,
+    activation_window: offset_of!(Activation, window) as i32,
+    activation_slot: offset_of!(Activation, slot) as i32,
+    activation_place: offset_of!(Activation, slot_offset) as i32,
     activation_back: offset_of!(Activation, back) as i32,
     activation_pc: offset_of!(Activation, registers.pc) as i32,
     activation_sp: offset_of!(Activation, registers.sp) as i32,
