@@ -43,6 +43,8 @@ mod table;
 mod tables;
 mod terminal;
 mod threads;
+#[allow(unsafe_code)]
+mod torn;
 mod vectors;
 mod windows;
 
@@ -120,6 +122,7 @@ fn main(arguments: Arguments) {
             .chain(vectors::CHECKS)
             .chain(registers::CHECKS)
             .chain(shapes::CHECKS)
+            .chain(torn::CHECKS)
             .chain(pagers::CHECKS)
             .chain(limits::CHECKS)
             .chain(archive::CHECKS)

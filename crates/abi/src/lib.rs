@@ -63,6 +63,9 @@ pub const MAX_SLICE_MICROSECONDS: u64 = 1_000_000;
 /// A deadline that never comes.
 pub const NEVER: u64 = u64::MAX;
 
+/// Pages that are torn away in a call, or a return, at most: the word of the letter `a` is the address of the first one, and their number.
+pub const MAX_TORN: usize = 4;
+
 /// The bit of [`Control::WINDOW`].
 pub const WINDOW_BIT: u32 = 13;
 
@@ -157,4 +160,6 @@ pub mod expect {
     pub const ENTRIES: u64 = 1 << 7;
     /// A window goes there.
     pub const WINDOW: u64 = 1 << 8;
+    /// Pages are torn away, there or back.
+    pub const PAGES: u64 = 1 << 9;
 }

@@ -25,7 +25,7 @@
 //! | `k` | 0 | nothing | the constant of the entry, in the register of the status (calls only) |
 //! | `o` | 0 | a control word ([`abi::Control`]), on both sides of `>` or on none | the control word, and so many bytes of the message area as it says; whatever else it asks for is done on the slow path |
 //! | `w` | 1 | a window ([`abi::window`]), 0 = none (calls only) | where it sees the window, 0 = none |
-//! | `a` | 1 | pages that are torn away | not yet |
+//! | `a` | 1 | pages that are torn away: the address of the first, and their number, 0 = none | where they are now, 0 = none |
 //!
 //! With `o`, the control word says whether a window goes along ([`abi::Control::WINDOW`]); if not, the word of `w` is a word.
 //!
@@ -87,6 +87,8 @@ pub enum Letter {
     Control,
     /// `w`.
     Window,
+    /// `a`.
+    Torn,
 }
 
 impl Letter {
@@ -103,6 +105,7 @@ impl Letter {
             Self::Badge => b'k',
             Self::Control => b'o',
             Self::Window => b'w',
+            Self::Torn => b'a',
         }
     }
     const fn of(code: u8) -> Self {
@@ -116,6 +119,7 @@ impl Letter {
             b'k' => Self::Badge,
             b'o' => Self::Control,
             b'w' => Self::Window,
+            b'a' => Self::Torn,
             words => Self::Structure(words),
         }
     }
@@ -131,13 +135,14 @@ impl Letter {
             Self::Badge => 4,
             Self::Control => 5,
             Self::Window => 6,
+            Self::Torn => 7,
         })
     }
     /// Of each of these groups there is one letter at most: those that count bytes, that name an entry, that are the constant.
     const fn groups(self) -> u8 {
         match self {
             Self::Bytes => COUNTS,
-            Self::Delegated | Self::Minted => NAMES,
+            Self::Delegated | Self::Minted | Self::Torn => NAMES,
             Self::Control => COUNTS | NAMES,
             Self::Constant | Self::Badge => IS_CONSTANT,
             Self::Window => IS_WINDOW,
@@ -164,11 +169,11 @@ pub enum Why {
     NoState,
     /// No such letter.
     Unknown,
-    /// A letter whose portals are not made yet: `s`, `a`.
+    /// The portals are not made yet: `s`.
     NotYet,
     /// `x` without a digit from 1 to 8.
     NoSize,
-    /// It is there already, and there can be one of them only: of `b` and `o` together, of `d`, `g` and `o` together, of `c` and `k`
+    /// It is there already, and there can be one of them only: of `b` and `o` together, of `d`, `g`, `a` and `o` together, of `c` and `k`
     /// together, of `w`.
     Twice,
     /// It is for calls: `c`, `k` and `w` behind `>`.
@@ -194,9 +199,9 @@ impl Why {
             Self::NoStack => "the first letter is n (a new stack) or s (a shared one)",
             Self::NoState => "the second letter is p (preserved registers are kept) or m (minimal state)",
             Self::Unknown => "there is no such letter",
-            Self::NotYet => "shared stacks and torn pages are not made yet",
+            Self::NotYet => "shared stacks are not made",
             Self::NoSize => "x is followed by its number of words, 1 to 8",
-            Self::Twice => "a call or return has one of these at most: b or o; d, g or o; c or k; w",
+            Self::Twice => "a call or return has one of these at most: b or o; d, g, a or o; c or k; w",
             Self::NotInReturn => "a return passes no constant of an entry, and no window",
             Self::NotInArea => "behind the ninth word are only i and x",
             Self::NotWithControl => "with o, registers are kept (p), and five words at most are passed, none of them t",
@@ -250,7 +255,7 @@ impl PartialEq for Letters {
 impl Eq for Letters {}
 
 /// Kinds of letters that [`Letters::find`] finds.
-const KINDS: usize = 7;
+const KINDS: usize = 8;
 
 impl Letters {
     const NONE: Self =
@@ -305,6 +310,14 @@ impl Letters {
     pub fn minted_badge(&self) -> Option<usize> {
         self.find(Letter::Minted).map(|word| word + 1)
     }
+    /// The word that names pages to be torn away.
+    pub fn torn(&self) -> Option<usize> {
+        self.find(Letter::Torn)
+    }
+    /// The word with which only the nucleus can do something, unless it is 0.
+    pub fn for_nucleus(&self) -> Option<usize> {
+        self.entry().or(self.torn())
+    }
     /// The word that is a window.
     pub fn window(&self) -> Option<usize> {
         self.find(Letter::Window)
@@ -324,7 +337,8 @@ impl Letters {
         let has = |what, is_there| if is_there { what } else { 0 };
         has(expect::MORE_WORDS, self.words() > EXPECTED_WORDS)
             | has(expect::AREA, self.words() > REGISTER_WORDS || self.groups & COUNTS != 0)
-            | has(expect::ENTRIES, self.groups & NAMES != 0)
+            | has(expect::ENTRIES, self.groups & NAMES != 0 && self.torn().is_none())
+            | has(expect::PAGES, self.torn().is_some())
             | has(expect::WINDOW, self.groups & IS_WINDOW != 0)
     }
 
@@ -351,17 +365,17 @@ impl Letters {
         }
         Ok((along.with(bytes), badge))
     }
-    /// Makes of these words what arrives, with the constant of the entry, the index where an entry that came along stands now, the
-    /// time stamp, and the window.
+    /// Makes of these words what arrives, with the constant of the entry, the index where an entry that came along stands now, or the
+    /// pages, the time stamp, and the window.
     #[inline(never)]
-    pub fn deliver(&self, words: &mut [u64; REGISTER_WORDS], constant: u64, entry: usize, time: u64, window: u64) {
+    pub fn deliver(&self, words: &mut [u64; REGISTER_WORDS], constant: u64, entry: u64, time: u64, window: u64) {
         words[self.in_registers()..].fill(0);
         for (first, letter) in self.iter() {
             let arrives = match letter {
                 Letter::Constant => constant,
                 Letter::Time => time,
                 Letter::Window => window,
-                Letter::Delegated | Letter::Minted => entry as u64,
+                Letter::Delegated | Letter::Minted | Letter::Torn => entry,
                 _ => continue,
             };
             words[first..first + letter.words()].fill(0);
@@ -540,7 +554,7 @@ impl Reading {
                 Some(digit @ b'1'..=b'8') => Letter::Structure(digit - b'0'),
                 _ => return Err(Why::NoSize),
             },
-            b'a' => return Err(Why::NotYet),
+            b'a' => Letter::Torn,
             _ => return Err(Why::Unknown),
         };
         let list = if self.returns { &mut self.specification.result } else { &mut self.specification.call };

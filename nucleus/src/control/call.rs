@@ -3,7 +3,7 @@
 use super::{chain, deadline, dispatch, lending, priorities};
 use crate::cpus::{cpu, timer};
 use crate::memory::portals::{check_copy, copy_entry, make_call_entry};
-use crate::memory::{lend, shapes};
+use crate::memory::{lend, mapping, shapes};
 use crate::objects::{Activation, Domain, Entry, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Link, Ref, look};
 use crate::report::trace;
@@ -192,7 +192,7 @@ fn call(
         let to = (callee, activation.receive.get() as usize);
         delegate(caller.domain, control, minted, to)?
     } else {
-        0
+        tear(letters, &words, caller.domain, activation)?
     };
     trace::call(caller, entry, words[0], frame == Saved::Full);
     callee.share().pool.set(activation.next.get());
@@ -254,16 +254,16 @@ fn deliver(
     words: &mut [u64; REGISTER_WORDS],
     control: Control,
     constant: u64,
-    entry: usize,
+    received: u64,
     window: Option<u64>,
 ) -> Control {
     match letters {
         None => {
             words[5..].fill(0);
-            Control::bytes(control.length()).delegate(entry, 0).with(window.map_or(0, |_| Control::WINDOW))
+            Control::bytes(control.length()).delegate(received as usize, 0).with(window.map_or(0, |_| Control::WINDOW))
         }
         Some(letters) => {
-            letters.deliver(words, constant, entry, timer::now(), window.unwrap_or_default());
+            letters.deliver(words, constant, received, timer::now(), window.unwrap_or_default());
             Control(0)
         }
     }
@@ -308,10 +308,13 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
         refuse_return(callee, Error::BadArgument)
     }
     let mut received = 0;
-    if control.delegated() != 0 && !caller.domain.is_dead() {
-        let to = (caller.domain, caller.receive.get() as usize);
-        match delegate(callee.domain, control, minted, to) {
-            Ok(index) => received = index,
+    if !caller.domain.is_dead() {
+        let passed = match control.delegated() {
+            0 => tear(letters, &words, callee.domain, caller),
+            _ => delegate(callee.domain, control, minted, (caller.domain, caller.receive.get() as usize)),
+        };
+        match passed {
+            Ok(what) => received = what,
             Err(error) => refuse_return(callee, error),
         }
     }
@@ -349,8 +352,22 @@ fn copy_message(from: Ref<Activation>, to: Ref<Activation>, bytes: usize) {
     }
 }
 
+/// Moves the pages that go along, if there are any. Gives the receiver's word for them.
+#[inline(always)]
+fn tear(
+    letters: Option<Letters>,
+    words: &[u64; REGISTER_WORDS],
+    from: Ref<Domain>,
+    to: Ref<Activation>,
+) -> Result<u64, Error> {
+    match letters.and_then(|letters| letters.torn()).map(|word| words[word]) {
+        None | Some(0) => Ok(0),
+        Some(torn) => mapping::tear(from, torn, to.domain, to.torn.get()),
+    }
+}
+
 /// Copies or mints the entry that goes along with a message. Gives the receiver's index.
-fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, usize)) -> Result<usize, Error> {
+fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, usize)) -> Result<u64, Error> {
     let (domain, index) = to;
     if index == 0 {
         return Err(Error::NotAccepted);
@@ -364,7 +381,7 @@ fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, u
         check_copy(source)?;
         copy_entry(source, control.delegated_rights(), place)?;
     }
-    Ok(index)
+    Ok(index as u64)
 }
 
 /// The last activation of an orphaned chain returned: the next orphan's turn.

@@ -90,6 +90,8 @@ pub struct Activation {
     pub number: u8,
     /// It may be the `holder` of others.
     pub is_holder: Cell<bool>,
+    /// Where torn pages go; 0 = none are accepted.
+    pub torn: Cell<u64>,
     /// Saved registers.
     pub registers: Registers,
     /// Thread pointer.

@@ -565,8 +565,8 @@ impl<'a> Half<'a> {
             code.compare_pages(bytes, MESSAGE_BYTES as u32 >> 12);
             code.jump_if(If::Above, slowly);
         }
-        let Some(word) = self.letters.entry() else { return };
-        code.part("no entry goes along");
+        let Some(word) = self.letters.for_nucleus() else { return };
+        code.part("no entry goes along, or no page");
         code.jump_unless_zero(WORDS[word], slowly);
     }
 

@@ -578,8 +578,8 @@ impl<'a> Half<'a> {
             self.run(code, if self.letters.window().is_some() { StripWindow } else { Control });
             code.jump_if(If::Above, slowly);
         }
-        let Some(word) = self.letters.entry() else { return };
-        code.part("no entry goes along");
+        let Some(word) = self.letters.for_nucleus() else { return };
+        code.part("no entry goes along, or no page");
         self.runs(code, TEST + word, 1);
         code.jump_if(If::NotEqual, slowly);
     }

@@ -252,8 +252,8 @@ pub fn any_specification(random: &mut Random) -> String {
     };
     loop {
         let state = if random.once_in(3) { "nm" } else { "np" };
-        let call = letters(random, &["i", "c", "k", "t", "b", "d", "g", "x1", "x2", "x3", "x5", "x8", "i", "w"]);
-        let result = letters(random, &["i", "t", "b", "d", "g", "x1", "x4", "x8", "i"]);
+        let call = letters(random, &["i", "c", "k", "t", "b", "d", "g", "x1", "x2", "x3", "x5", "x8", "i", "w", "a"]);
+        let result = letters(random, &["i", "t", "b", "d", "g", "x1", "x4", "x8", "i", "a"]);
         // Few letters go with a control word, which stands on both sides.
         let control = if random.once_in(2) { "o" } else { "" };
         let text = format!("{state}{control}{call}>{control}{result}");
@@ -264,7 +264,7 @@ pub fn any_specification(random: &mut Random) -> String {
 }
 
 /// What the caller of such a portal has in the control word; none: what it says. The complement of: a bit for each of the words 0 to 4
-/// that it gives; 32, there are more than five words; 64, words or bytes of the message area; 128, entries; 256, a window.
+/// that it gives; 32, there are more than five words; 64, words or bytes of the message area; 128, entries; 256, a window; 512, torn pages.
 pub fn expecting(specification: &Specification) -> Option<u64> {
     let both = || [specification.call, specification.result].into_iter();
     let has = |what: &dyn Fn(Letter) -> bool| both().any(|letters| letters.iter().any(|(_, letter)| what(letter)));
@@ -275,6 +275,7 @@ pub fn expecting(specification: &Specification) -> Option<u64> {
         + 32 * u64::from(words > Some(5))
         + 64 * u64::from(words > Some(9) || has(&|letter| letter == Letter::Bytes))
         + 128 * u64::from(has(&|letter| matches!(letter, Letter::Delegated | Letter::Minted)))
+        + 512 * u64::from(has(&|letter| letter == Letter::Torn))
         + 256 * u64::from(has(&|letter| letter == Letter::Window));
     (!has(&|letter| letter == Letter::Control)).then_some(u64::MAX - bits)
 }

@@ -149,7 +149,7 @@ fn draw_words<I: Isa>(random: &mut Random, letters: &portalgen::Letters, user: &
             user[word] = [room + 1, 1 << 32, u64::MAX, room + 1 + random.any() % 5000][random.below(4) as usize];
         }
     }
-    if let Some(word) = letters.entry() {
+    if let Some(word) = letters.for_nucleus() {
         user[word] = if obstacle == Obstacle::Entry { random.any() | 1 } else { 0 };
     }
 }
@@ -173,7 +173,7 @@ fn draw_obstacle(random: &mut Random, letters: &portalgen::Letters, all: &[Obsta
     let drawn = if random.once_in(2) { Obstacle::None } else { all[random.below(all.len() as u64) as usize] };
     match drawn {
         Obstacle::Long if letters.bytes().is_none() => Obstacle::None,
-        Obstacle::Entry if letters.entry().is_none() && !letters.has_control() => Obstacle::None,
+        Obstacle::Entry if letters.for_nucleus().is_none() && !letters.has_control() => Obstacle::None,
         Obstacle::Window if letters.window().is_none() => Obstacle::None,
         drawn => drawn,
     }
