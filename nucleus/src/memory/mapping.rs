@@ -113,8 +113,7 @@ impl Ref<Mapping> {
         let held = self.held();
         let Some(slot) = space::find(self.domain.get(), self.address.get()) else { return };
         let frame = slot.frame();
-        slot.clear(self.domain.get(), self.address.get());
-        lend::forget(self.domain.get(), self.address.get());
+        clear(slot, self.domain.get(), self.address.get());
         if self.node_reference().is_original() && frames::is_of(held, frame, Use::User) {
             account::release(held, frame);
         }
@@ -274,8 +273,7 @@ pub fn map_page(
     }
     let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
-        origin.clear(from, source);
-        lend::forget(from, source);
+        clear(origin, from, source);
         parent.delist();
         parent.enlist(to, destination);
         slot.set(held, entry, Some(parent));
@@ -300,6 +298,13 @@ pub fn map_page(
             Err(error)
         }
     }
+}
+
+/// Nothing is mapped at this page any more, and no window shows it.
+#[inline(never)]
+fn clear(slot: Slot, domain: Ref<Domain>, address: u64) {
+    slot.clear(domain, address);
+    lend::forget(domain, address);
 }
 
 /// Moves pages from one domain to another: unshared originals of RAM, which `to` pays for from then on. They go to `at`, where nothing is
@@ -335,10 +340,9 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
     }
     for (mapping, page) in made.iter().flatten().zip(0..pages) {
         let (source, at) = (source + page * PAGE, at + page * PAGE);
-        let (Some(origin), Some(slot)) = (space::find(from, source), space::find(to, at)) else { continue };
+        let (Some(origin), Some(slot)) = (space::find_apart(from, source), space::find_apart(to, at)) else { continue };
         let (frame, rights, old) = (origin.frame(), origin.rights() & !MAP_EXECUTE, origin.mapping(held));
-        origin.clear(from, source);
-        lend::forget(from, source);
+        clear(origin, from, source);
         if let Some(old) = old {
             old.forget_visitor();
             old.node_reference().unlink();
@@ -354,9 +358,10 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
 }
 
 /// Whether a page can be torn away.
+#[inline(never)]
 fn check_torn(from: Ref<Domain>, address: u64) -> Result<(), Error> {
     let held = from.held();
-    let page = space::find(from, address).filter(Slot::is_used).ok_or(Error::NotMapped)?;
+    let page = space::find_apart(from, address).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     let node = page.mapping(held).ok_or(Error::NoRight)?.node_reference();
     let alone = node.is_original() && node.descendant().is_none();
     match alone && page.memory() == Memory::Ram && frames::is_of(held, page.frame(), Use::User) {

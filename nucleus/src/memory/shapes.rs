@@ -32,6 +32,8 @@ const WITH_CONTROL: [usize; 2] = [0, 2];
 
 struct Place {
     specification: Cell<Specification>,
+    /// The word of calls that is a window, and 1; 0 = there is none.
+    window: Cell<u8>,
     /// Where a call and a return go on.
     call: Cell<u16>,
     back: Cell<u16>,
@@ -42,6 +44,11 @@ struct Place {
 }
 
 impl Place {
+    /// It is for this specification.
+    fn specify(&self, specification: Specification) {
+        self.window.set(specification.call.window().map_or(0, |word| word as u8 + 1));
+        self.specification.set(specification);
+    }
     /// Its code is executed from here on.
     fn show(&self, _: Published, extent: &Extent) {
         self.call.set(extent.call as u16);
@@ -64,6 +71,7 @@ static SHAPES: crate::pointer::Nucleus<Shapes> = crate::pointer::Nucleus::new(Sh
     places: [const {
         Place {
             specification: Cell::new(Specification::NONE),
+            window: Cell::new(0),
             call: Cell::new(0),
             back: Cell::new(0),
             length: Cell::new(0),
@@ -90,7 +98,7 @@ fn address(number: usize) -> usize {
 pub fn init(held: Held) -> Result<(), &'static str> {
     for (number, text) in KNOWN.into_iter().enumerate() {
         let specification = Specification::parse(text).map_err(|_| "no shape for calls")?;
-        SHAPES.get(held).places[number].specification.set(specification);
+        SHAPES.get(held).places[number].specify(specification);
         let mut progress = Progress::NONE;
         while !write_step(held, number, &mut progress) {}
         take(held, number);
@@ -175,7 +183,7 @@ fn find(held: Held) -> Result<(), Error> {
     }
     let (number, progress) = found.ok_or(Error::LimitReached)?;
     shapes.progress.set(progress);
-    shapes.places[number].specification.set(specification);
+    shapes.places[number].specify(specification);
     shapes.number.set(number);
     Ok(())
 }
@@ -229,7 +237,7 @@ pub fn window(entry: Ref<Entry>) -> Option<usize> {
 }
 
 fn window_of(held: Held, number: usize) -> Option<usize> {
-    SHAPES.get(held).places.get(number)?.specification.get().call.window()
+    (SHAPES.get(held).places.get(number)?.window.get() as usize).checked_sub(1)
 }
 
 /// Whether calls of the shape with this number may pass windows.
