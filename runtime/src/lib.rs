@@ -36,6 +36,7 @@ pub mod thread;
 pub mod time;
 #[cfg(feature = "alloc")]
 pub mod tree;
+pub mod window;
 
 pub use abi;
 pub use connection::{Connection, Direct};

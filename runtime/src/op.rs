@@ -497,7 +497,7 @@ pub fn log(bytes: usize, about: u64) -> Result {
 /// Sets a property of the running activation. The receive index is kept by [`message`].
 pub fn activation_set(what: u64, value: u64) -> Result {
     loop {
-        // SAFETY: neither property changes memory; nothing in this crate uses the thread pointer.
+        // SAFETY: no property changes memory that is mapped; nothing in this crate uses the thread pointer.
         match unsafe { raw::activation_set(what, value) } {
             // The table grows by a page at a time.
             Err(Error::Again) => {}

@@ -68,7 +68,9 @@ pub(crate) extern "C" fn serve<S: Serve>(
     let area = unsafe { &mut *(top.area.get() as *mut [u8; MESSAGE_BYTES]) };
     let words = [word0, word1, word2, word3, word4];
     let lent = &top.lent;
-    let mut request = Request { badge, words, length: control.length().min(MESSAGE_BYTES), delegated, area, lent };
+    let length = control.length().min(MESSAGE_BYTES);
+    let window = if control.0 & Control::WINDOW != 0 { word4 } else { 0 };
+    let mut request = Request { badge, words, length, delegated, window, area, lent };
     let is_refused = is_short() && S::needs_memory(&request);
     let reply = if is_refused { Protocol::NoMemory.reply() } else { S::serve(&mut request) };
     if let Some(left) = request.delegated {
@@ -174,6 +176,14 @@ struct Shape {
 
 static SHORT: Shape = Shape::new("npciii>i");
 static ALL_WORDS: Shape = Shape::new(interface::WORDS_PORTAL);
+static WINDOWS: Shape = Shape::new(interface::WINDOW_PORTAL);
+
+/// A service that runs `S`, whose calls may bring windows. Its domain has [`abi::window::SLOTS`] activations at most, and pays for some page
+/// tables on each CPU on which a window came.
+pub fn window_service<S: Serve>() -> Result<Entry, Failure<NamesError>> {
+    // SAFETY: the entry is made for messages, and these are.
+    unsafe { WINDOWS.service(arch::service_entry::<S>) }
+}
 
 impl Shape {
     const fn new(specification: &'static str) -> Self {

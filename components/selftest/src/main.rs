@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `windows` windows; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -43,7 +43,10 @@ mod table;
 mod tables;
 mod terminal;
 mod threads;
+#[allow(unsafe_code)]
+mod torn;
 mod vectors;
+mod windows;
 
 use alloc::format;
 use alloc::string::String;
@@ -55,6 +58,10 @@ use runtime::stream::Stream;
 use runtime::{Arguments, Entry, op, program};
 
 runtime::entry!(main);
+
+/// Trials that are made alone.
+const SEVERAL: [(&str, &[check::Check]); 3] =
+    [("tables", tables::CHECKS), ("contract", contract::CHECKS), ("windows", windows::CHECKS)];
 
 fn main(arguments: Arguments) {
     let mut failed = 0;
@@ -71,8 +78,8 @@ fn main(arguments: Arguments) {
             let _ = Serial::new().write_str(&line);
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
-    } else if chosen("tables") || chosen("contract") {
-        for (name, check) in if chosen("tables") { tables::CHECKS } else { contract::CHECKS } {
+    } else if let Some(checks) = SEVERAL.iter().find(|(name, _)| chosen(name)).map(|(_, checks)| checks) {
+        for (name, check) in *checks {
             let line = report(name, check(), &mut failed);
             let _ = Serial::new().write_str(&line);
         }
@@ -115,6 +122,7 @@ fn main(arguments: Arguments) {
             .chain(vectors::CHECKS)
             .chain(registers::CHECKS)
             .chain(shapes::CHECKS)
+            .chain(torn::CHECKS)
             .chain(pagers::CHECKS)
             .chain(limits::CHECKS)
             .chain(archive::CHECKS)

@@ -47,6 +47,7 @@ errors! {
     22 LimitReached "a fixed limit of the nucleus is reached"
     23 NotAccepted "the receiver takes no delegated entry"
     24 NotRunnable "the thread is not waiting to be dispatched"
+    25 WindowGone "the window is not open any more"
 }
 
 impl core::fmt::Display for Error {

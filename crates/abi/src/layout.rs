@@ -43,6 +43,10 @@ pub const PROGRAM_START: u64 = 0x10_0000;
 pub const STARTUP_PAGE: u64 = 0xf_f000;
 /// End of what a user may map: the last page of the lower half stays empty.
 pub const USER_END: u64 = 0x7fff_ffff_f000;
+/// Windows that callers open: see [`crate::window`]. Nothing else can be mapped in these 512 GiB.
+pub const WINDOWS: u64 = 0x7f00_0000_0000;
+/// End of the windows.
+pub const WINDOWS_END: u64 = 0x7f80_0000_0000;
 /// End of the message areas.
 pub const MESSAGE_END: u64 = 0x8_0000;
 /// Activations of a domain, limited by the message areas.

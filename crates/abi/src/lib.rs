@@ -63,6 +63,33 @@ pub const MAX_SLICE_MICROSECONDS: u64 = 1_000_000;
 /// A deadline that never comes.
 pub const NEVER: u64 = u64::MAX;
 
+/// Pages that are torn away in a call, or a return, at most: the word of the letter `a` is the address of the first one, and their number.
+pub const MAX_TORN: usize = 4;
+
+/// The bit of [`Control::WINDOW`].
+pub const WINDOW_BIT: u32 = 13;
+
+/// Windows: whole pages of the caller that the callee sees while it serves the call.
+///
+/// A window is a word: the address of its first page, with [`WRITABLE`](window::WRITABLE) if the callee may write, and the number of pages. The callee gets
+/// the same word with the address where it sees them: at [`layout::WINDOWS`], in the slot of its activation.
+pub mod window {
+    /// Pages of a window at most.
+    pub const MAX_PAGES: usize = 16;
+    /// The bits with the number of pages.
+    pub const PAGES: u64 = 0x1f;
+    /// The callee may write.
+    pub const WRITABLE: u64 = 1 << WRITABLE_BIT;
+    /// The bit of [`WRITABLE`].
+    pub const WRITABLE_BIT: u32 = 5;
+    /// What is no address.
+    pub const FLAGS: u64 = PAGES | WRITABLE;
+    /// Activations of a domain that takes windows at most: each has a slot for one.
+    pub const SLOTS: usize = 32;
+    /// Bytes of a slot.
+    pub const SLOT_BYTES: usize = MAX_PAGES * crate::PAGE_BYTES;
+}
+
 /// The control word of a message: how many bytes of the message area go along, which entry is
 /// delegated, and how to call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -78,8 +105,11 @@ impl Control {
     /// [`Error::Timeout`], and what was called goes on as an orphan. The service must allow it, else
     /// [`Error::NoRight`]; not together with [`Self::MINT`].
     pub const DEADLINE: u64 = 1 << 50;
+    /// Word 4 is a [`window`]. Not together with [`Self::MINT`] and [`Self::DEADLINE`].
+    pub const WINDOW: u64 = 1 << WINDOW_BIT;
     /// Bits that mean something; the others must be zero.
-    pub const VALID: u64 = 0x1fff | 0x3_ffff << 16 | 0xff << 40 | Self::NO_WAIT | Self::MINT | Self::DEADLINE;
+    pub const VALID: u64 =
+        0x1fff | Self::WINDOW | 0x3_ffff << 16 | 0xff << 40 | Self::NO_WAIT | Self::MINT | Self::DEADLINE;
 
     /// `bytes` of the message area (at most [`MESSAGE_BYTES`]) go along.
     pub const fn bytes(bytes: usize) -> Self {
@@ -128,4 +158,8 @@ pub mod expect {
     pub const AREA: u64 = 1 << 6;
     /// An entry does.
     pub const ENTRIES: u64 = 1 << 7;
+    /// A window goes there.
+    pub const WINDOW: u64 = 1 << 8;
+    /// Pages are torn away, there or back.
+    pub const PAGES: u64 = 1 << 9;
 }

@@ -342,6 +342,10 @@ macro_rules! ways {
         ACTIVATION_THREAD_POINTER activation_set_thread_pointer(; pointer: Address) -> Nothing {
             BadAddress: "the pointer is no user address";
         }
+        /// Where pages that are torn away for this activation go ([`crate::MAX_TORN`]).
+        ACTIVATION_TEAR activation_set_tear(; address: Address "0 = no pages are accepted") -> Nothing {
+            BadAddress: "not a page, outside of user space, or in message areas or windows";
+        }
     }
     SEMAPHORE {
         /// Takes a token, or waits for one until the deadline, in nanoseconds since boot. What is waited for may have a holder:

@@ -39,7 +39,7 @@ pub use abi;
 pub use delegate::{Delegate, Delegated};
 pub use failure::{Code, Failure, Protocol};
 pub use interface_macros::interface;
-pub use message::{AllWords, Reply, Request, WORDS_PORTAL, Words};
+pub use message::{AllWords, Reply, Request, WINDOW_PORTAL, WORDS_PORTAL, Words};
 pub use scalar::{Returns, Scalar};
 #[doc(hidden)]
 pub use support::{answer_words, answered, answered_words, check, delegated, overflow, refused, room};

@@ -15,6 +15,9 @@ pub type AllWords = [u64; REGISTER_WORDS];
 /// The specification of the portals of an interface of words.
 pub const WORDS_PORTAL: &str = "npkix8>ix8";
 
+/// The specification of the portals of messages that may bring a window, in word 4.
+pub const WINDOW_PORTAL: &str = "npkox4w>ox5";
+
 /// A call that arrived.
 pub struct Request<'a> {
     /// Badge of the call entry that was used: the nucleus vouches for it.
@@ -25,6 +28,8 @@ pub struct Request<'a> {
     pub length: usize,
     /// The entry that came along. What is left here after the call is removed.
     pub delegated: Option<Delegated>,
+    /// The window that came along ([`abi::window`]), as we see it; 0 = none.
+    pub window: u64,
     /// The activation's message area.
     pub area: &'a mut [u8; MESSAGE_BYTES],
     /// Bytes at the start of the area that a method has borrowed: calls to others made meanwhile must

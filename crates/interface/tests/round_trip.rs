@@ -185,8 +185,15 @@ impl Transport for &Loopback {
         let bytes = send.concat();
         area[..bytes.len()].copy_from_slice(&bytes);
         let delegated = (control.delegated() != 0).then(|| Delegated(control.delegated()));
-        let mut request =
-            Request { badge: 1000, words, length: bytes.len(), delegated, area: &mut area, lent: &self.server.lent };
+        let mut request = Request {
+            badge: 1000,
+            words,
+            length: bytes.len(),
+            delegated,
+            window: 0,
+            area: &mut area,
+            lent: &self.server.lent,
+        };
         let mut reply = self.server.dispatch(&mut request);
         assert_eq!(self.server.lent.get(), 0);
         if let Some(forged) = self.reply.get() {
@@ -310,7 +317,7 @@ fn dispatch(words: Words, length: usize, delegated: Option<Delegated>, fill: u8)
     let mut area = [fill; MESSAGE_BYTES];
     let server = Server::default();
     let lent = Cell::new(0);
-    let mut request = Request { badge: 0, words, length, delegated, area: &mut area, lent: &lent };
+    let mut request = Request { badge: 0, words, length, delegated, window: 0, area: &mut area, lent: &lent };
     let reply = server.dispatch(&mut request);
     let left = request.delegated.is_some();
     (reply, server, left)

@@ -92,6 +92,10 @@ impl<'a, Isa> Code<'a, Isa> {
         }
         (self.length, self.effort) = (self.length + more.len(), self.effort + 1);
     }
+    /// Writes over the four bytes that stand there.
+    pub(crate) fn patch4(&mut self, at: u64, value: u32) {
+        (at..).zip(value.to_le_bytes()).for_each(|(at, byte)| self.patch(at, byte));
+    }
     /// Writes over the byte that stands there.
     pub(crate) fn patch(&mut self, at: u64, byte: u8) {
         if let Some(place) = self.bytes.get_mut((at - self.base) as usize) {
@@ -112,14 +116,21 @@ pub struct Offsets {
     pub cpu_share: i32,
     pub domain_table: i32,
     pub domain_limit: i32,
-    pub domain_root: i32,
     /// The caller's half of the mark that the entry of a crossing must have: its label-pair id.
     pub domain_as_caller: i32,
     /// The callee's half: its label-pair id, 32 bits higher. Any other bit that is set in one of the two sends the crossing to the slow path.
     pub domain_as_callee: i32,
     pub domain_slow: i32,
+    /// The last table but one of its lowest GiB: where a window is looked for.
+    pub domain_low: i32,
+    /// x86-64: what makes an address of the direct map of a physical one.
+    pub cpu_direct: i32,
     pub share_pool: i32,
     pub share_crossings: i32,
+    /// The page tables of the domain on this CPU.
+    pub share_root: i32,
+    /// Entries of the pages of windows on this CPU, 0 = there are none yet.
+    pub share_windows: i32,
     pub thread_top: i32,
     pub entry_object: i32,
     pub entry_word0: i32,
@@ -137,6 +148,12 @@ pub struct Offsets {
     pub activation_area: i32,
     /// Where the user sees it.
     pub activation_message: i32,
+    /// The window that its caller opened, 0 = none.
+    pub activation_window: i32,
+    /// Where the first page of its windows stands in the domain's space, and bytes to its entry among those of windows.
+    pub activation_slot: i32,
+    /// See `activation_slot`.
+    pub activation_place: i32,
     /// Where its return goes on.
     pub activation_back: i32,
     /// Where the user goes on, its stack pointer behind it.
@@ -161,6 +178,8 @@ pub struct Nucleus {
     pub free: u8,
     /// A frame word (frame, state, depth in the high half) from this on: the chain is as long as it may be.
     pub deepest: u32,
+    /// Begin of the direct map, where the nucleus sees tables: the bits from one on.
+    pub direct: u32,
 }
 
 /// Where portal code goes on if it cannot do what it is for.
@@ -176,7 +195,7 @@ pub struct Targets {
     pub return_slowly: u64,
     /// The same, where the nucleus has used rbx and rbp, which nobody needs.
     pub return_slowly_spoiled: u64,
-    /// The same, where r10 has a control word, and the nucleus has used r13, too.
+    /// The same, where r10 has a control word, and the nucleus has used r15, too.
     pub return_slowly_with_control: u64,
     /// The same, where the activation has the callee's rbx and rbp.
     pub return_slowly_kept: u64,

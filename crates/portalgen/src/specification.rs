@@ -24,7 +24,10 @@
 //! | `g` | 2 | the index of a service, and a badge | the index where a new call entry to it stands, and 0 |
 //! | `k` | 0 | nothing | the constant of the entry, in the register of the status (calls only) |
 //! | `o` | 0 | a control word ([`abi::Control`]), on both sides of `>` or on none | the control word, and so many bytes of the message area as it says; whatever else it asks for is done on the slow path |
-//! | `w`, `r`, `a` | 1 | a window, a window to read, pages that are torn away | not yet |
+//! | `w` | 1 | a window ([`abi::window`]), 0 = none (calls only) | where it sees the window, 0 = none |
+//! | `a` | 1 | pages that are torn away: the address of the first, and their number, 0 = none | where they are now, 0 = none |
+//!
+//! With `o`, the control word says whether a window goes along ([`abi::Control::WINDOW`]); if not, the word of `w` is a word.
 //!
 //! Words are counted from 0. The first nine travel in registers ([`abi::registers`]); further ones stand at the begin of the message
 //! area, before the bytes of `b`. What is not passed arrives as zeros.
@@ -59,6 +62,7 @@ pub enum State {
 const COUNTS: u8 = 1;
 const NAMES: u8 = 2;
 const IS_CONSTANT: u8 = 4;
+const IS_WINDOW: u8 = 8;
 
 /// The treatment of one parameter or result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +85,10 @@ pub enum Letter {
     Badge,
     /// `o`.
     Control,
+    /// `w`.
+    Window,
+    /// `a`.
+    Torn,
 }
 
 impl Letter {
@@ -96,6 +104,8 @@ impl Letter {
             Self::Minted => b'g',
             Self::Badge => b'k',
             Self::Control => b'o',
+            Self::Window => b'w',
+            Self::Torn => b'a',
         }
     }
     const fn of(code: u8) -> Self {
@@ -108,6 +118,8 @@ impl Letter {
             b'g' => Self::Minted,
             b'k' => Self::Badge,
             b'o' => Self::Control,
+            b'w' => Self::Window,
+            b'a' => Self::Torn,
             words => Self::Structure(words),
         }
     }
@@ -122,15 +134,18 @@ impl Letter {
             Self::Minted => 3,
             Self::Badge => 4,
             Self::Control => 5,
+            Self::Window => 6,
+            Self::Torn => 7,
         })
     }
     /// Of each of these groups there is one letter at most: those that count bytes, that name an entry, that are the constant.
     const fn groups(self) -> u8 {
         match self {
             Self::Bytes => COUNTS,
-            Self::Delegated | Self::Minted => NAMES,
+            Self::Delegated | Self::Minted | Self::Torn => NAMES,
             Self::Control => COUNTS | NAMES,
             Self::Constant | Self::Badge => IS_CONSTANT,
+            Self::Window => IS_WINDOW,
             _ => 0,
         }
     }
@@ -154,19 +169,21 @@ pub enum Why {
     NoState,
     /// No such letter.
     Unknown,
-    /// A letter whose portals are not made yet: `s`, `w`, `r`, `a`.
+    /// The portals are not made yet: `s`.
     NotYet,
     /// `x` without a digit from 1 to 8.
     NoSize,
-    /// It is there already, and there can be one of them only: of `b` and `o` together, of `d`, `g` and `o` together, of `c` and `k`
-    /// together.
+    /// It is there already, and there can be one of them only: of `b` and `o` together, of `d`, `g`, `a` and `o` together, of `c` and `k`
+    /// together, of `w`.
     Twice,
-    /// It is about the entry, which a return does not know: `c` and `k` behind `>`.
+    /// It is for calls: `c`, `k` and `w` behind `>`.
     NotInReturn,
     /// It would be a word in the message area: only `i` and `x` are there.
     NotInArea,
     /// `o` where preserved registers are not kept, with more than five words, or with a time stamp.
     NotWithControl,
+    /// `w` where preserved registers are not kept, or with more than five words.
+    NotWithWindow,
     /// `o` on one side of `>` only.
     OneControl,
     /// More words than [`MAX_WORDS`].
@@ -182,12 +199,13 @@ impl Why {
             Self::NoStack => "the first letter is n (a new stack) or s (a shared one)",
             Self::NoState => "the second letter is p (preserved registers are kept) or m (minimal state)",
             Self::Unknown => "there is no such letter",
-            Self::NotYet => "shared stacks, windows and torn pages are not made yet",
+            Self::NotYet => "shared stacks are not made",
             Self::NoSize => "x is followed by its number of words, 1 to 8",
-            Self::Twice => "a call or return has one of these at most: b or o; d, g or o; c or k",
-            Self::NotInReturn => "a return has no entry whose constant it could pass",
+            Self::Twice => "a call or return has one of these at most: b or o; d, g, a or o; c or k; w",
+            Self::NotInReturn => "a return passes no constant of an entry, and no window",
             Self::NotInArea => "behind the ninth word are only i and x",
             Self::NotWithControl => "with o, registers are kept (p), and five words at most are passed, none of them t",
+            Self::NotWithWindow => "with w, registers are kept (p), and five words at most are passed",
             Self::OneControl => "o stands on both sides of >, or on none",
             Self::TooManyWords => "16 words are passed at most",
             Self::TooLong => "10 letters are followed at most, 48 bytes in all",
@@ -237,7 +255,7 @@ impl PartialEq for Letters {
 impl Eq for Letters {}
 
 /// Kinds of letters that [`Letters::find`] finds.
-const KINDS: usize = 6;
+const KINDS: usize = 8;
 
 impl Letters {
     const NONE: Self =
@@ -292,6 +310,18 @@ impl Letters {
     pub fn minted_badge(&self) -> Option<usize> {
         self.find(Letter::Minted).map(|word| word + 1)
     }
+    /// The word that names pages to be torn away.
+    pub fn torn(&self) -> Option<usize> {
+        self.find(Letter::Torn)
+    }
+    /// The word with which only the nucleus can do something, unless it is 0.
+    pub fn for_nucleus(&self) -> Option<usize> {
+        self.entry().or(self.torn())
+    }
+    /// The word that is a window.
+    pub fn window(&self) -> Option<usize> {
+        self.find(Letter::Window)
+    }
     /// Whether a control word goes along.
     pub fn has_control(&self) -> bool {
         self.find(Letter::Control).is_some()
@@ -307,7 +337,9 @@ impl Letters {
         let has = |what, is_there| if is_there { what } else { 0 };
         has(expect::MORE_WORDS, self.words() > EXPECTED_WORDS)
             | has(expect::AREA, self.words() > REGISTER_WORDS || self.groups & COUNTS != 0)
-            | has(expect::ENTRIES, self.groups & NAMES != 0)
+            | has(expect::ENTRIES, self.groups & NAMES != 0 && self.torn().is_none())
+            | has(expect::PAGES, self.torn().is_some())
+            | has(expect::WINDOW, self.groups & IS_WINDOW != 0)
     }
 
     /// The bytes and the entry that these words name, as a control word, and the badge of an entry that is minted.
@@ -333,16 +365,17 @@ impl Letters {
         }
         Ok((along.with(bytes), badge))
     }
-    /// Makes of these words what arrives, with the constant of the entry, the index where an entry that came along stands now, and
-    /// the time stamp.
+    /// Makes of these words what arrives, with the constant of the entry, the index where an entry that came along stands now, or the
+    /// pages, the time stamp, and the window.
     #[inline(never)]
-    pub fn deliver(&self, words: &mut [u64; REGISTER_WORDS], constant: u64, entry: usize, time: u64) {
+    pub fn deliver(&self, words: &mut [u64; REGISTER_WORDS], constant: u64, entry: u64, time: u64, window: u64) {
         words[self.in_registers()..].fill(0);
         for (first, letter) in self.iter() {
             let arrives = match letter {
                 Letter::Constant => constant,
                 Letter::Time => time,
-                Letter::Delegated | Letter::Minted => entry as u64,
+                Letter::Window => window,
+                Letter::Delegated | Letter::Minted | Letter::Torn => entry,
                 _ => continue,
             };
             words[first..first + letter.words()].fill(0);
@@ -365,6 +398,9 @@ impl Letters {
         let has_control = letter == Letter::Control || self.has_control();
         if has_control && (words > EXPECTED_WORDS || times != 0) {
             return Err(Why::NotWithControl);
+        }
+        if (letter == Letter::Window || self.window().is_some()) && words > EXPECTED_WORDS {
+            return Err(Why::NotWithWindow);
         }
         if words > REGISTER_WORDS && !matches!(letter, Letter::Word | Letter::Structure(_) | Letter::Badge) {
             return Err(Why::NotInArea);
@@ -507,7 +543,9 @@ impl Reading {
             b'b' => Letter::Bytes,
             b'd' => Letter::Delegated,
             b'g' => Letter::Minted,
-            b'c' | b'k' if self.returns => return Err(Why::NotInReturn),
+            b'c' | b'k' | b'w' if self.returns => return Err(Why::NotInReturn),
+            b'w' if self.specification.state == State::Minimal => return Err(Why::NotWithWindow),
+            b'w' => Letter::Window,
             b'c' => Letter::Constant,
             b'k' => Letter::Badge,
             b'o' if self.specification.state == State::Minimal => return Err(Why::NotWithControl),
@@ -516,7 +554,7 @@ impl Reading {
                 Some(digit @ b'1'..=b'8') => Letter::Structure(digit - b'0'),
                 _ => return Err(Why::NoSize),
             },
-            b'w' | b'r' | b'a' => return Err(Why::NotYet),
+            b'a' => Letter::Torn,
             _ => return Err(Why::Unknown),
         };
         let list = if self.returns { &mut self.specification.result } else { &mut self.specification.call };

@@ -9,6 +9,9 @@ use common::{CODE, CPU, End, Memory, OFFSETS, Registers, ZEROS};
 use listing::{Isa, generate};
 use portalgen::{Extent, Specification};
 
+/// The root of the space that a return leaves.
+const LOADED: u64 = 0x1234_0000_5678_9000;
+
 const WORDS: [usize; 9] = [0, 1, 2, 4, 5, 21, 22, 23, 24];
 const OTHERS: [usize; 13] = [3, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18];
 
@@ -28,6 +31,11 @@ struct Processor {
     stack: u64,
     pointer: u64,
     time: u64,
+    /// The root that was loaded before.
+    loaded: u64,
+    /// The translation that was dropped, and how far that is.
+    dropped: Option<u64>,
+    dropping: u8,
 }
 
 impl Processor {
@@ -94,7 +102,27 @@ impl Processor {
                 }
                 _ if word & 0xffff_fc00 == 0xc89f_fc00 => memory.write(self.base(n), 8, self.get(d)),
                 _ if word & 0xffff_fc00 == 0x889f_fc00 => memory.write(self.base(n), 4, self.get(d)),
-                _ if word & 0xffe0_fc00 == 0xaa00_0000 => self.set(d, self.get(n) | self.get(m)),
+                _ if word & 0xffe0_fc00 == 0xf860_7800 => {
+                    let value = memory.read(self.base(n).wrapping_add(self.get(m) << 3), 8);
+                    self.set(d, value);
+                }
+                _ if word & 0x9fc0_0000 == 0x9240_0000 => {
+                    let (rotation, ones) = (word >> 16 & 63, (word >> 10 & 63) + 1);
+                    let mask = (u64::MAX >> (64 - ones)).rotate_right(rotation);
+                    let from = self.get(n);
+                    let value = match word >> 29 & 3 {
+                        0 | 3 => from & mask,
+                        1 => from | mask,
+                        _ => from ^ mask,
+                    };
+                    if word >> 29 & 3 == 3 {
+                        assert_eq!(d, 31);
+                        self.flags = (false, value == 0);
+                    }
+                    self.set(d, value);
+                }
+                _ if word & 0xffe0_0000 == 0xaa00_0000 => self.set(d, self.get(n) | self.get(m) << (word >> 10 & 63)),
+                _ if word & 0xffe0_fc00 == 0x8a20_0000 => self.set(d, self.get(n) & !self.get(m)),
                 _ if word & 0xffe0_fc00 == 0x8b00_0000 => self.set(d, self.get(n).wrapping_add(self.get(m))),
                 _ if word & 0xffc0_0000 == 0x9100_0000 => self.set(d, self.base(n).wrapping_add(imm12)),
                 _ if word & 0xffc0_0000 == 0x1140_0000 => {
@@ -110,13 +138,18 @@ impl Processor {
                 _ if word & 0xffc0_001f == 0xf140_001f => drop(self.subtract(self.get(n), imm12 << 12)),
                 _ if word & 0xffc0_001f == 0x7140_001f => drop(self.subtract(self.get(n) as u32 as u64, imm12 << 12)),
                 _ if word & 0xffe0_0000 == 0x5280_0000 => self.set(d, (word >> 5 & 0xffff).into()),
-                _ if word & 0xffc0_fc00 == 0xd340_fc00 => self.set(d, self.get(n) >> (word >> 16 & 63)),
+                _ if word & 0xffc0_0000 == 0xd340_0000 => {
+                    let (first, last) = (word >> 16 & 63, word >> 10 & 63);
+                    assert!(first <= last);
+                    self.set(d, self.get(n) << (63 - last) >> (63 - last + first));
+                }
                 _ if word & 0xfff0_0000 == 0xd530_0000 => {
                     let value = match word >> 5 & 0x7fff {
                         0x4201 => self.link,
                         0x4208 => self.stack,
                         0x5e82 => self.pointer,
                         0x5f02 => self.time,
+                        0x4100 => self.loaded,
                         other => panic!("no system register {other:#x}"),
                     };
                     self.set(d, value);
@@ -160,11 +193,20 @@ impl Processor {
                         next = short();
                     }
                 }
-                _ if word & 0xff00_0000 == 0x3600_0000 => {
-                    if self.get(d) >> (word >> 19 & 31) & 1 == 0 {
+                _ if word & 0x7e00_0000 == 0x3600_0000 => {
+                    let bit = word >> 19 & 31 | word >> 31 << 5;
+                    if self.get(d) >> bit & 1 == (word >> 24 & 1).into() {
                         next = at.wrapping_add(signed(word >> 5 & 0x3fff, 14) << 2);
                     }
                 }
+                // `dsb ishst`, `tlbi vae1`, `dsb nsh`: in this order.
+                0xd503_3a9f => self.dropping = 1,
+                _ if word & 0xffff_ffe0 == 0xd508_8720 => {
+                    assert_eq!(self.dropping, 1, "a walk may find what was there");
+                    self.dropped = Some(self.get(d));
+                    self.dropping = 2;
+                }
+                0xd503_379f if self.dropping == 2 => self.dropping = 0,
                 0xd69f_03e0 => return (End::Left(self.user()), count),
                 _ => panic!("portals have no {word:#010x}"),
             }
@@ -201,7 +243,9 @@ impl crossing::Isa for Processor {
     }
     fn start(user: &Registers, entry_or_activation: u64, is_call: bool, time: u64) -> Self {
         let (link, stack, pointer) = (user.pc, user.sp, user.pointer);
-        let mut it = Self { x: [0; 31], flags: (false, false), root: 0, link, stack, pointer, time };
+        let (loaded, dropped, dropping) = (LOADED, None, 0);
+        let mut it =
+            Self { x: [0; 31], flags: (false, false), root: 0, link, stack, pointer, time, loaded, dropped, dropping };
         it.x[19..].copy_from_slice(&user.preserved);
         for (register, value) in OTHERS.iter().zip(&user.others) {
             it.x[*register] = *value;
@@ -221,6 +265,27 @@ impl crossing::Isa for Processor {
     }
     fn root(&self) -> u64 {
         self.root
+    }
+    fn page(frame: u64, kind: crossing::Page) -> u64 {
+        use crossing::Page;
+        let page = frame << 12 | 0x743 | 1 << 11 | 1 << 53 | 1 << 54;
+        match kind {
+            Page::Writable => page,
+            Page::ReadOnly => page | 1 << 7 & !(1 << 54),
+            Page::Registers => page | 1 << 2,
+            Page::NotLent => page | 1 << 55,
+            Page::None => 0,
+        }
+    }
+    fn window_page(page: u64, writes: bool) -> u64 {
+        page | if writes { 0 } else { 1 << 7 } | 1 << 54
+    }
+    fn dropped(&self) -> Option<u64> {
+        assert_ne!(self.dropping, 2, "nobody waits until it is dropped");
+        self.dropped
+    }
+    fn must_drop(slot: u64) -> Option<u64> {
+        Some(LOADED >> 48 << 48 | slot >> 12)
     }
     fn saved_preserved(memory: &mut Memory, activation: u64) -> Vec<u64> {
         OFFSETS

@@ -20,9 +20,15 @@ fn each_refusal_has_its_place_and_reason() {
         (b"np>>", 3, Why::Unknown),
         (b"npi i", 3, Why::Unknown),
         (b"np3", 2, Why::Unknown),
-        (b"npiw", 3, Why::NotYet),
-        (b"npr", 2, Why::NotYet),
-        (b"np>a", 3, Why::NotYet),
+        (b"npr", 2, Why::Unknown),
+        (b"npww", 3, Why::Twice),
+        (b"nmw", 2, Why::NotWithWindow),
+        (b"npx5w", 4, Why::NotWithWindow),
+        (b"npwx5", 3, Why::NotWithWindow),
+        (b"np>w", 3, Why::NotInReturn),
+        (b"npaa", 3, Why::Twice),
+        (b"npda", 3, Why::Twice),
+        (b"npao", 3, Why::Twice),
         (b"npx", 2, Why::NoSize),
         (b"npx0", 2, Why::NoSize),
         (b"npx9", 2, Why::NoSize),
@@ -57,7 +63,7 @@ fn each_refusal_has_its_place_and_reason() {
         assert_eq!(Specification::parse(text), Err(Refusal { at: *at, why: *why }), "{name}");
     }
     let refusal = Refusal { at: 3, why: Why::NotYet };
-    assert_eq!(refusal.to_string(), "letter 4: shared stacks, windows and torn pages are not made yet");
+    assert_eq!(refusal.to_string(), "letter 4: shared stacks are not made");
 }
 
 #[test]

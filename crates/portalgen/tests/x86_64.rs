@@ -98,11 +98,12 @@ impl Processor {
                     self.set(one, values.1);
                     self.set(other, values.0);
                 }
-                Mnemonic::Or | Mnemonic::Xor | Mnemonic::Add => {
+                Mnemonic::Or | Mnemonic::Xor | Mnemonic::Add | Mnemonic::And => {
                     let (one, other) = (self.operand(i, 0, memory), self.operand(i, 1, memory));
                     let value = match instruction.mnemonic() {
                         Mnemonic::Or => one | other,
                         Mnemonic::Xor => one ^ other,
+                        Mnemonic::And => one & other,
                         _ => one.wrapping_add(other),
                     };
                     self.below_or_equal = (false, value == 0);
@@ -112,6 +113,10 @@ impl Processor {
                     let (value, by) = (self.operand(i, 0, memory), self.operand(i, 1, memory));
                     let value = if instruction.mnemonic() == Mnemonic::Shr { value >> by } else { value << by };
                     self.store(i, value, memory);
+                }
+                Mnemonic::Bts => {
+                    let (value, bit) = (self.operand(i, 0, memory), self.operand(i, 1, memory));
+                    self.store(i, value | 1 << bit, memory);
                 }
                 Mnemonic::Inc => {
                     let value = self.operand(i, 0, memory).wrapping_add(1);
@@ -213,6 +218,27 @@ impl crossing::Isa for Processor {
     }
     fn root(&self) -> u64 {
         self.root
+    }
+    fn page(frame: u64, kind: crossing::Page) -> u64 {
+        use crossing::Page;
+        let page = frame << 12 | 5 | 1 << 63;
+        match kind {
+            Page::Writable => page | 2,
+            Page::ReadOnly => page & !(1 << 63),
+            Page::Registers => page | 2 | 0x18,
+            Page::NotLent => page | 2 | 1 << 9,
+            Page::None => 0,
+        }
+    }
+    fn window_page(page: u64, writes: bool) -> u64 {
+        page & if writes { u64::MAX } else { !2 } | 1 << 63
+    }
+    /// Loading a root drops all translations.
+    fn dropped(&self) -> Option<u64> {
+        None
+    }
+    fn must_drop(_: u64) -> Option<u64> {
+        None
     }
     fn saved_preserved(memory: &mut Memory, activation: u64) -> Vec<u64> {
         common::OFFSETS.activation_preserved.iter().map(|field| memory.get(activation, *field)).collect()

@@ -5,8 +5,10 @@ use core::cell::Cell;
 #[cfg(test)]
 mod tests;
 
-/// Granules of the largest object.
-pub const MOST: u32 = 32;
+/// Granules of the largest object: a domain on a machine with 64 CPUs.
+pub const MOST: u32 = 38;
+/// Granules of half a page: what is kept of a page table.
+pub const HALF: u32 = 32;
 /// All but the first.
 const ALL_FREE: u64 = !1;
 
@@ -62,6 +64,7 @@ pub const fn taken(count: u32) -> u32 {
         1..=4 => count,
         5..=8 => 8,
         9..=12 => 12,
+        13..=HALF => HALF,
         _ => MOST,
     }
 }

@@ -5,12 +5,13 @@ use crate::arch::memory;
 use crate::cpus::assembly;
 use crate::cpus::special;
 use crate::memory::frames::{self, Use};
-use crate::memory::{account, slab, space};
+use crate::memory::{account, lend, shapes, slab, space};
 use crate::objects::arch::FpuState;
 use crate::objects::{Activation, Domain, FRAME, SLOW_FPU, Saved};
 use crate::pointer::{Fresh, Link, Ref};
 use abi::Error;
 use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
+use abi::window::SLOTS;
 
 /// A user address that may be jumped to or used as a stack (0 is allowed for a stack that is not used).
 pub fn check_address(address: u64) -> Result<u64, Error> {
@@ -28,7 +29,8 @@ pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
         return Ok(enlist(domain, kept, stack, message, message_kernel, fpu));
     }
     let slot = (!domain.message_slots.get()).trailing_zeros() as usize;
-    if slot >= MAX_ACTIVATIONS {
+    let most = if shapes::takes_windows(domain) { SLOTS } else { MAX_ACTIVATIONS };
+    if slot >= most {
         return Err(Error::LimitReached);
     }
     let message = MESSAGE_START + (slot * FRAME) as u64;
@@ -80,6 +82,7 @@ fn enlist(
     (activation.domain, activation.stack) = (domain, stack);
     (activation.message, activation.message_kernel, activation.fpu) = (message, message_kernel, fpu);
     activation.number = ((message - MESSAGE_START) as usize / FRAME) as u8 + 1;
+    (activation.slot, activation.slot_offset) = (lend::slot(activation.number), lend::place(activation.number));
     let activation = activation.share();
     activation.reset_fpu();
     activation.set_back();

@@ -3,7 +3,7 @@
 use super::{chain, deadline, dispatch, lending, priorities};
 use crate::cpus::{cpu, timer};
 use crate::memory::portals::{check_copy, copy_entry, make_call_entry};
-use crate::memory::shapes;
+use crate::memory::{lend, mapping, shapes};
 use crate::objects::{Activation, Domain, Entry, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Link, Ref, look};
 use crate::report::trace;
@@ -18,12 +18,15 @@ use portalgen::specification::REGISTER_WORDS;
 #[unsafe(no_mangle)]
 extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     let (letters, words) = (shapes::of(entry), caller.all_words());
-    let along = along(letters, &words, caller.registers.control());
+    let control = caller.registers.control();
+    let window = window_of(entry, letters.is_some(), &words, control);
+    let along = window.and_then(|_| along(letters, &words, control));
     let allowed = |(control, minted)| deadline_of(caller, entry, control).map(|deadline| (control, minted, deadline));
     let refused = match along.and_then(allowed) {
         Ok((control, minted, deadline)) => {
             let frame = if deadline == 0 { Saved::Call } else { Saved::Bounded };
-            match call(caller, entry, frame, Message { letters, words, control, minted }, deadline) {
+            let window = window.ok().flatten();
+            match call(caller, entry, frame, Message { letters, words, control, minted, window }, deadline) {
                 Err(Error::Again) => {
                     shapes::keep_expected(caller, entry);
                     wait_for_activation(caller, entry, deadline)
@@ -37,6 +40,28 @@ extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
     caller.set_result(Err(refused));
     caller.registers.set_control(0);
     caller.leave()
+}
+
+/// The word of a call that is a window, if one goes along.
+#[inline(always)]
+fn window_of(
+    entry: Ref<Entry>,
+    has_letters: bool,
+    words: &[u64; REGISTER_WORDS],
+    control: u64,
+) -> Result<Option<usize>, Error> {
+    let word = shapes::window(entry);
+    if has_letters {
+        return Ok(word.filter(|word| words[*word] != 0));
+    }
+    if control & Control::WINDOW == 0 {
+        return Ok(None);
+    }
+    // Word 4 cannot be window and badge, or deadline.
+    match word {
+        Some(word) if control & (Control::MINT | Control::DEADLINE) == 0 => Ok(Some(word)),
+        _ => Err(Error::BadArgument),
+    }
 }
 
 /// The deadline that a call has, in ticks; 0 = none.
@@ -59,6 +84,15 @@ fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> 
         return Ok(0);
     }
     if timer::nanoseconds() >= nanoseconds { Err(Error::Timeout) } else { Ok(timer::ticks(nanoseconds)) }
+}
+
+/// The call is made again: something is being prepared for it.
+#[cold]
+fn repeat(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
+    shapes::keep_expected(caller, entry);
+    caller.repeat_system_call();
+    dispatch::preemption_point(caller.held());
+    caller.leave()
 }
 
 /// All activations of the callee are in use: the call is made again when one is free.
@@ -104,7 +138,7 @@ pub fn upcall(caller: Ref<Activation>, entry: Ref<Entry>, words: [u64; 5], contr
     }
     let [a, b, c, d, e] = words;
     let words = [a, b, c, d, e, 0, 0, 0, 0];
-    let message = Message { letters: None, words, control, minted: 0 };
+    let message = Message { letters: None, words, control, minted: 0, window: None };
     match call(caller, entry, Saved::Full, message, 0) {
         Err(Error::Again) => wait_for_activation(caller, entry, 0),
         Err(error) => error,
@@ -120,6 +154,8 @@ struct Message {
     control: Control,
     /// The badge of an entry that is minted.
     minted: u64,
+    /// The word that is a window.
+    window: Option<usize>,
 }
 
 /// Calls `entry`; `frame` is how the caller's frame is to be kept. Returns only refusals; `Again` = no
@@ -129,7 +165,7 @@ fn call(
     caller: Ref<Activation>,
     entry: Ref<Entry>,
     frame: Saved,
-    Message { letters, mut words, control, minted }: Message,
+    Message { letters, mut words, control, minted, window }: Message,
     deadline: u64,
 ) -> Result<core::convert::Infallible, Error> {
     let callee = entry.callee().ok_or(Error::Revoked)?;
@@ -143,6 +179,12 @@ fn call(
     if caller.depth.get() as usize + 1 >= MAX_DEPTH {
         return Err(Error::TooDeep);
     }
+    if let Some(word) = window {
+        lend::check(caller, words[word])?;
+        if !lend::prepare(callee)? {
+            repeat(caller, entry)
+        }
+    }
     let Some(activation) = callee.share().pool.get().or_else(|| fetch(callee)) else {
         return Err(if control.0 & Control::NO_WAIT != 0 { Error::Busy } else { Error::Again });
     };
@@ -150,7 +192,7 @@ fn call(
         let to = (callee, activation.receive.get() as usize);
         delegate(caller.domain, control, minted, to)?
     } else {
-        0
+        tear(letters, &words, caller.domain, activation)?
     };
     trace::call(caller, entry, words[0], frame == Saved::Full);
     callee.share().pool.set(activation.next.get());
@@ -183,7 +225,11 @@ fn call(
         activation.make_current_plainly();
     }
     let mut badge = entry.word1.get();
-    let control = deliver(letters, &mut words, control, badge, received);
+    let window = window.map(|word| {
+        words[word] = lend::open(activation, words[word]);
+        words[word]
+    });
+    let control = deliver(letters, &mut words, control, badge, received, window);
     if letters.is_some_and(|letters| !letters.has_badge()) {
         badge = 0;
     }
@@ -208,15 +254,16 @@ fn deliver(
     words: &mut [u64; REGISTER_WORDS],
     control: Control,
     constant: u64,
-    entry: usize,
+    received: u64,
+    window: Option<u64>,
 ) -> Control {
     match letters {
         None => {
             words[5..].fill(0);
-            Control::bytes(control.length()).delegate(entry, 0)
+            Control::bytes(control.length()).delegate(received as usize, 0).with(window.map_or(0, |_| Control::WINDOW))
         }
         Some(letters) => {
-            letters.deliver(words, constant, entry, timer::now());
+            letters.deliver(words, constant, received, timer::now(), window.unwrap_or_default());
             Control(0)
         }
     }
@@ -257,14 +304,17 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
         Ok(along) => along,
         Err(error) => refuse_return(callee, error),
     };
-    if control.0 & (Control::NO_WAIT | Control::DEADLINE) != 0 {
+    if control.0 & (Control::NO_WAIT | Control::DEADLINE | Control::WINDOW) != 0 {
         refuse_return(callee, Error::BadArgument)
     }
     let mut received = 0;
-    if control.delegated() != 0 && !caller.domain.is_dead() {
-        let to = (caller.domain, caller.receive.get() as usize);
-        match delegate(callee.domain, control, minted, to) {
-            Ok(index) => received = index,
+    if !caller.domain.is_dead() {
+        let passed = match control.delegated() {
+            0 => tear(letters, &words, callee.domain, caller),
+            _ => delegate(callee.domain, control, minted, (caller.domain, caller.receive.get() as usize)),
+        };
+        match passed {
+            Ok(what) => received = what,
             Err(error) => refuse_return(callee, error),
         }
     }
@@ -277,7 +327,7 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
             caller.condemn(if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] }, [0; 3]);
         }
     } else {
-        let control = deliver(letters, &mut words, control, 0, received);
+        let control = deliver(letters, &mut words, control, 0, received, None);
         caller.set_all_words(&words, letters.map_or(0, |letters| letters.in_registers()), control.0);
         caller.registers.set_status(0);
         caller.frame.set(Saved::Words);
@@ -302,8 +352,22 @@ fn copy_message(from: Ref<Activation>, to: Ref<Activation>, bytes: usize) {
     }
 }
 
+/// Moves the pages that go along, if there are any. Gives the receiver's word for them.
+#[inline(always)]
+fn tear(
+    letters: Option<Letters>,
+    words: &[u64; REGISTER_WORDS],
+    from: Ref<Domain>,
+    to: Ref<Activation>,
+) -> Result<u64, Error> {
+    match letters.and_then(|letters| letters.torn()).map(|word| words[word]) {
+        None | Some(0) => Ok(0),
+        Some(torn) => mapping::tear(from, torn, to.domain, to.torn.get()),
+    }
+}
+
 /// Copies or mints the entry that goes along with a message. Gives the receiver's index.
-fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, usize)) -> Result<usize, Error> {
+fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, usize)) -> Result<u64, Error> {
     let (domain, index) = to;
     if index == 0 {
         return Err(Error::NotAccepted);
@@ -317,7 +381,7 @@ fn delegate(from: Ref<Domain>, control: Control, badge: u64, to: (Ref<Domain>, u
         check_copy(source)?;
         copy_entry(source, control.delegated_rights(), place)?;
     }
-    Ok(index)
+    Ok(index as u64)
 }
 
 /// The last activation of an orphaned chain returned: the next orphan's turn.

@@ -11,6 +11,7 @@
 use super::{deadline, priorities, ready};
 use crate::arch::memory;
 use crate::cpus::{counters, cpu, timer};
+use crate::memory::lend;
 use crate::objects::{Activation, Domain, Runs, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Held, Link, Ref, look};
 use crate::report::trace;
@@ -21,6 +22,7 @@ use abi::info::status;
 #[inline(always)]
 pub fn unlink_top(thread: Ref<Thread>, top: Ref<Activation>, caller: Ref<Activation>) {
     trace::back(Some(thread), top, caller);
+    lend::close(top);
     top.caller.set(None);
     top.thread.set(None);
     caller.callee.set(None);
@@ -154,6 +156,7 @@ pub fn fail_call(caller: Ref<Activation>, error: Error) {
 
 pub fn take_off_orphan(thread: Ref<Thread>, last: Ref<Activation>) {
     let before = thread.priority.get();
+    lend::close(last);
     last.thread.set(None);
     release(last);
     trace::cut(thread, None);
@@ -185,6 +188,7 @@ fn adopt(thread: Ref<Thread>, top: Ref<Activation>) {
 /// The orphan thread lets go of its chain.
 fn put_down(thread: Ref<Thread>, top: Ref<Activation>) {
     trace::cut(thread, None);
+    lend::leave_cpu(Some(top));
     set_thread(top, None, |_| ());
     thread.top.set(None);
     thread.bottom.set(None);
@@ -297,6 +301,7 @@ pub fn split_above(lower: Ref<Activation>) {
     }
     let (Some(upper), thread) = (lower.callee.get(), lower.thread.get()) else { return };
     counters::all(held).splits.up();
+    // What the upper part sees through windows it finds again where it goes on, but for what `lower` lent.
     upper.caller.set(None);
     upper.set_back();
     lower.callee.set(None);
@@ -310,6 +315,7 @@ pub fn split_above(lower: Ref<Activation>) {
     if top.wait.get() == Wait::Orphans {
         stop_waiting(top);
     }
+    lend::leave_cpu(Some(top));
     let waiting = top.wait.get() != Wait::No;
     deadline::clear(lower);
     if let Some(thread) = thread {
@@ -369,6 +375,7 @@ pub fn cut_out(activation: Ref<Activation>) {
         split_above(activation);
     }
     stop_waiting(activation);
+    lend::close(activation);
     let thread = activation.thread.get();
     let caller = activation.caller.take();
     activation.thread.set(None);

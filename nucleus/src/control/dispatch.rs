@@ -462,7 +462,7 @@ impl Ref<Activation> {
             cpu.domain.set(Some(domain));
             cpu.table.set(table);
             cpu.limit.set(limit);
-            root::load(held, domain.root);
+            root::load(held, domain.share().root.get());
         }
         cpu.activation.set(Some(self));
     }

@@ -2,7 +2,7 @@
 
 use super::thread;
 use crate::cpus::{counters, cpu, timer};
-use crate::memory::{shapes, slab, space};
+use crate::memory::{frames, lend, own, shapes, slab, space};
 use crate::objects::{Account, Activation, Domain, SLOW_FPU, Share, Stop};
 use crate::pointer::{Fresh, Link, Nucleus, Ref};
 use crate::report::trace;
@@ -81,12 +81,14 @@ pub fn new(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain
     };
     (domain.root, domain.account) = (root, account);
     domain.as_caller.set(ONLY_PAIR);
+    domain.low.set(frames::address_of(own::zeros()));
     domain.removal_cursor.set(PAGE_FAULT[0] as u32);
     domain.cpus.set(maker.map_or(u64::MAX, |maker| maker.cpus.get()));
     let all = ALL.get(held);
     (domain.number, domain.name) = (all.count.get() + 1, name);
     (domain.maker, domain.depth) = (maker, depth);
     let domain = domain.share();
+    domain.shares().for_each(|share| share.root.set(root));
     domain.set_slow(SLOW_FPU, flags & abi::op::DOMAIN_FPU != 0);
     let slice = timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS);
     let thread = match domain.begin_table().and_then(|()| thread::new_empty(domain, 0, slice, true)) {
@@ -124,6 +126,7 @@ pub fn free(domain: Ref<Domain>) {
     }
     thread::free_first(domain);
     shapes::disown(domain);
+    lend::free_tables(domain);
     space::free_root(domain);
     domain.free_table();
     let all = ALL.get(held);
@@ -176,4 +179,4 @@ fn release(domain: Ref<Domain>) {
 struct Bytes<const COUNT: usize>([u8; COUNT]);
 
 /// Shares for which there is room in what a domain takes on most machines.
-const FEW: usize = 8;
+const FEW: usize = 4;

@@ -2,13 +2,14 @@
 
 use super::{call, death, dispatch};
 use crate::cpus::{counters, cpu};
+use crate::memory::lend;
 use crate::objects::arch::Registers;
 use crate::objects::{Activation, is_seat};
 use crate::pointer::Ref;
 use crate::report::log::{self, Part};
 use crate::report::trace;
 use abi::info::status;
-use abi::layout::{EXCEPTION, PAGE_FAULT};
+use abi::layout::{EXCEPTION, PAGE_FAULT, WINDOWS, WINDOWS_END};
 use abi::rights::Kind;
 use abi::{Control, Error};
 use core::cell::Cell;
@@ -19,6 +20,15 @@ pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
     let held = activation.held();
     counters::all(held).faults.up();
     trace::page_fault(activation, address, code);
+    if (WINDOWS..WINDOWS_END).contains(&address) {
+        match lend::fault(activation, address) {
+            Ok(()) => activation.leave(),
+            Err(error) => {
+                activation.condemn(status::PAGE_FAULT, [address, code, error as u64]);
+                condemned(activation)
+            }
+        }
+    }
     let range = activation.domain.ranges.iter().map(Cell::get).position(|(start, end)| (start..end).contains(&address));
     let error = match range {
         Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.pc.get(), code, 0, 0], 0),

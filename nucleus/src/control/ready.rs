@@ -7,6 +7,7 @@
 
 use super::numbers;
 use crate::cpus::cpu;
+use crate::memory::lend;
 use crate::objects::{Cpu, Runs, Seat, Thread, is_seat};
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use crate::report::trace;
@@ -143,6 +144,7 @@ pub fn move_away(thread: Ref<Thread>) -> bool {
     let allowed = |cpu: &Ref<Cpu>| thread.may_run_on(*cpu);
     let found = cpu::all(held).find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all(held).find(seated));
     let Some(cpu) = found else { return false };
+    lend::leave_cpu(thread.top.get());
     thread.go_to(cpu);
     thread.runs.get() == Runs::Ready && hand_in(thread)
 }
@@ -162,6 +164,7 @@ pub fn hand_over_to(held: Held, what: u64, number: u64) -> Result<u64, Error> {
     if thread.cpu.get().seat.get().is_some_and(|seat| words_of(seat.ring).holds(posted as u32, is_same)) {
         return Err(Error::NotRunnable);
     }
+    lend::leave_cpu(thread.top.get());
     thread.go_to(target);
     target.counts.received.update(|value| value + 1);
     hand_in(thread);

@@ -8,7 +8,7 @@
 
 use super::{counters, cpu};
 use crate::arch::paging;
-use crate::objects::Domain;
+use crate::objects::{Cpu, Domain, FRAME};
 use crate::pointer::{Held, Ref};
 
 /// A translation that the processor may still have and must not.
@@ -56,6 +56,57 @@ impl Owed {
         }
         if !paging::KEEPS_TRANSLATIONS {
             shoot_down(domain);
+        }
+    }
+}
+
+/// Translations of pages in the slot of a window, which only one CPU can have, and must not: see `memory::lend`.
+#[must_use = "stale translations stay until `invalidate`"]
+pub struct OwedSlot {
+    domain: Ref<Domain>,
+    cpu: Ref<Cpu>,
+    address: u64,
+    pages: usize,
+}
+
+impl OwedSlot {
+    /// Those of so many pages from `address` on, of the space of `domain` as `cpu` sees it.
+    pub fn new(domain: Ref<Domain>, cpu: Ref<Cpu>, address: u64, pages: usize) -> Self {
+        let owed = Self { domain, cpu, address, pages };
+        if cfg!(feature = "checked") {
+            let own = cpu::this(domain.held());
+            let debtor = if paging::KEEPS_TRANSLATIONS { own } else { cpu };
+            if debtor != own {
+                cpu::hold_up(debtor);
+            }
+            if paging::KEEPS_TRANSLATIONS || debtor.domain.get() == Some(domain) {
+                owed.each(|address| {
+                    if !debtor.debts.is_full() {
+                        debtor.debts.add(domain.root, address)
+                    }
+                });
+            }
+        }
+        owed
+    }
+
+    fn each(&self, what: impl Fn(u64)) {
+        (0..self.pages).for_each(|page| what(self.address + (page * FRAME) as u64));
+    }
+
+    /// Pays.
+    pub fn invalidate(self) {
+        let (domain, cpu) = (self.domain, self.cpu);
+        let held = domain.held();
+        if paging::KEEPS_TRANSLATIONS || cpu == cpu::this(held) && cpu.domain.get() == Some(domain) {
+            counters::all(held).invalidations.up();
+            self.each(|address| {
+                paging::drop_page(domain.root, address);
+                paid(held, domain.root, address);
+            });
+        } else if cpu != cpu::this(held) && cpu.domain_there() == Some(domain) {
+            cpu::hold_up(cpu);
+            cpu.flush.set(true);
         }
     }
 }

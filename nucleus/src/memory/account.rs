@@ -113,6 +113,16 @@ pub fn release(held: Held, frame: Frame) {
     release_for(frames::record(held, frame).account(), frame);
 }
 
+/// A frame of users is charged to another account from now on, which has room for it.
+pub fn pass_on(held: Held, frame: Frame, to: Ref<Account>) {
+    let from = frames::record(held, frame).account();
+    if from != to {
+        to.charge(1);
+        frames::record(held, frame).charge(to, Use::User);
+        from.uncharge(1);
+    }
+}
+
 /// As [`release`], of a frame for which `account` pays, whatever its record names.
 #[inline(never)]
 pub fn release_for(account: Ref<Account>, frame: Frame) {

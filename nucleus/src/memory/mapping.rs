@@ -6,14 +6,18 @@
 
 use super::frames::{self, Use};
 use super::space::{self, Slot};
-use super::{account, slab};
+use super::{account, lend, slab};
 use crate::arch::memory;
 use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node};
-use crate::pointer::Ref;
-use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START};
+use crate::pointer::{Link, Ref};
+use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START, WINDOWS, WINDOWS_END};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::{Error, MAX_ORDER};
+use abi::{Error, MAX_ORDER, MAX_TORN};
 use structures::derivation::Derived;
+use structures::quota::Paying;
+
+/// Bytes of a page.
+const PAGE: u64 = abi::PAGE_BYTES as u64;
 
 /// A range of 2^order pages, aligned to its size, that users may map.
 #[inline]
@@ -25,7 +29,12 @@ pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
     // Neither sum overflows: addresses below `USER_END`, sizes at most 2^47.
     let in_range = (USER_START..USER_END).contains(&address) && address + bytes <= USER_END;
     let in_messages = address < MESSAGE_END && address + bytes > MESSAGE_START;
-    if address & (bytes - 1) == 0 && in_range && !in_messages { Ok(1 << order) } else { Err(Error::BadAddress) }
+    let in_windows = address < WINDOWS_END && address + bytes > WINDOWS;
+    if address & (bytes - 1) == 0 && in_range && !in_messages && !in_windows {
+        Ok(1 << order)
+    } else {
+        Err(Error::BadAddress)
+    }
 }
 
 /// Rights that a mapping may have.
@@ -104,22 +113,28 @@ impl Ref<Mapping> {
         let held = self.held();
         let Some(slot) = space::find(self.domain.get(), self.address.get()) else { return };
         let frame = slot.frame();
-        slot.clear(self.domain.get(), self.address.get());
+        clear(slot, self.domain.get(), self.address.get());
         if self.node_reference().is_original() && frames::is_of(held, frame, Use::User) {
             account::release(held, frame);
         }
-        if let Some(visitor) = self.visitor.get() {
-            visitor.forget_cursor();
-        }
+        self.forget_visitor();
         self.node_reference().unlink();
         self.delist();
         slab::free(self);
+    }
+
+    /// Whose cursor stands here starts again.
+    fn forget_visitor(self) {
+        if let Some(visitor) = self.visitor.get() {
+            visitor.forget_cursor();
+        }
     }
 
     /// Takes `rights` away from this mapping.
     fn reduce(self, rights: u64) {
         if let Some(slot) = space::find(self.domain.get(), self.address.get()) {
             slot.reduce(self.domain.get(), self.address.get(), rights);
+            lend::forget(self.domain.get(), self.address.get());
         }
     }
 
@@ -258,7 +273,7 @@ pub fn map_page(
     }
     let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
-        origin.clear(from, source);
+        clear(origin, from, source);
         parent.delist();
         parent.enlist(to, destination);
         slot.set(held, entry, Some(parent));
@@ -282,6 +297,77 @@ pub fn map_page(
             space::prune(to, destination);
             Err(error)
         }
+    }
+}
+
+/// Nothing is mapped at this page any more, and no window shows it.
+#[inline(never)]
+fn clear(slot: Slot, domain: Ref<Domain>, address: u64) {
+    slot.clear(domain, address);
+    lend::forget(domain, address);
+}
+
+/// Moves pages from one domain to another: unshared originals of RAM, which `to` pays for from then on. They go to `at`, where nothing is
+/// mapped. If that cannot be, nothing has changed. Gives the word that the receiver gets.
+#[inline(never)]
+pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u64, Error> {
+    let held = from.held();
+    let (source, pages) = (torn & !(PAGE - 1), torn & (PAGE - 1));
+    if !(1..=MAX_TORN as u64).contains(&pages) {
+        return Err(Error::BadArgument);
+    }
+    if at == 0 {
+        return Err(Error::NotAccepted);
+    }
+    if from == to {
+        return Err(Error::WouldCycle);
+    }
+    let mut made: [Link<Mapping>; MAX_TORN] = [None; MAX_TORN];
+    let prepared = made.iter_mut().zip(0..pages).try_for_each(|(mapping, page)| {
+        check_flexpage(at + page * PAGE, 0)?;
+        check_flexpage(source + page * PAGE, 0)?;
+        check_torn(from, source + page * PAGE)?;
+        if space::find_or_make(to, at + page * PAGE)?.is_used() {
+            return Err(Error::Occupied);
+        }
+        *mapping = Some(slab::allocate::<Mapping>(to.account)?.share());
+        Ok(())
+    });
+    if let Err(error) = prepared.and_then(|()| to.account.check(pages as usize)) {
+        made.iter().flatten().for_each(|mapping| slab::free(*mapping));
+        (0..pages).for_each(|page| space::prune(to, at + page * PAGE));
+        return Err(error);
+    }
+    for (mapping, page) in made.iter().flatten().zip(0..pages) {
+        let (source, at) = (source + page * PAGE, at + page * PAGE);
+        let (Some(origin), Some(slot)) = (space::find_apart(from, source), space::find_apart(to, at)) else { continue };
+        let (frame, rights, old) = (origin.frame(), origin.rights() & !MAP_EXECUTE, origin.mapping(held));
+        clear(origin, from, source);
+        if let Some(old) = old {
+            old.forget_visitor();
+            old.node_reference().unlink();
+            old.delist();
+            slab::free(old);
+        }
+        account::pass_on(held, frame, to.account);
+        mapping.node_reference().root();
+        mapping.enlist(to, at);
+        slot.set(held, space::entry(frame, rights, Memory::Ram), Some(*mapping));
+    }
+    Ok(at | pages)
+}
+
+/// Whether a page can be torn away.
+#[inline(never)]
+fn check_torn(from: Ref<Domain>, address: u64) -> Result<(), Error> {
+    let held = from.held();
+    let page = space::find_apart(from, address).filter(Slot::is_used).ok_or(Error::NotMapped)?;
+    let node = page.mapping(held).ok_or(Error::NoRight)?.node_reference();
+    let alone = node.is_original() && node.descendant().is_none();
+    match alone && page.memory() == Memory::Ram && frames::is_of(held, page.frame(), Use::User) {
+        true if frames::is_going(held, page.frame()) => Err(Error::NotMapped),
+        true => Ok(()),
+        false => Err(Error::NoRight),
     }
 }
 

@@ -200,6 +200,9 @@ pub fn make_call_entry(
     place: Ref<Entry>,
 ) -> Result<(), Error> {
     let callee = service.server().ok_or(Error::WrongKind)?;
+    if shapes::passes_windows(service) {
+        domain.lends.set(true);
+    }
     place.fill(Content::call(service, callee, badge, ceiling, domain), Some(service))
 }
 

@@ -6,6 +6,7 @@
 //! that had a service of it is gone: so nobody stands in it, and no call leads there.
 
 use super::own;
+use crate::arch::memory::DIRECT;
 use crate::arch::paging::Published;
 use crate::arch::{paging, portals};
 use crate::cpus::assembly;
@@ -22,11 +23,15 @@ const PLACE: usize = 1024;
 /// Letters that are read at a time.
 const LETTERS: usize = 8;
 /// Specifications of the shapes that are made at boot: that of services that name no shape (the badge, five words and a control word),
-/// and that of interfaces of words.
-const KNOWN: [&[u8]; 2] = [b"npkox5>ox5", b"npkix8>ix8"];
+/// that of interfaces of words, and that of messages with a window.
+const KNOWN: [&[u8]; 3] = [b"npkox5>ox5", b"npkix8>ix8", b"npkox4w>ox5"];
+/// Those of them with a control word, by which the slow path goes: there are no others.
+const WITH_CONTROL: [usize; 2] = [0, 2];
 
 struct Place {
     specification: Cell<Specification>,
+    /// The word of calls that is a window, and 1; 0 = there is none.
+    window: Cell<u8>,
     /// Where a call and a return go on.
     call: Cell<u16>,
     back: Cell<u16>,
@@ -37,6 +42,11 @@ struct Place {
 }
 
 impl Place {
+    /// It is for this specification.
+    fn specify(&self, specification: Specification) {
+        self.window.set(specification.call.window().map_or(0, |word| word as u8 + 1));
+        self.specification.set(specification);
+    }
     /// Its code is executed from here on.
     fn show(&self, _: Published, extent: &Extent) {
         self.call.set(extent.call as u16);
@@ -59,6 +69,7 @@ static SHAPES: crate::pointer::Nucleus<Shapes> = crate::pointer::Nucleus::new(Sh
     places: [const {
         Place {
             specification: Cell::new(Specification::NONE),
+            window: Cell::new(0),
             call: Cell::new(0),
             back: Cell::new(0),
             length: Cell::new(0),
@@ -85,7 +96,7 @@ fn address(number: usize) -> usize {
 pub fn init(held: Held) -> Result<(), &'static str> {
     for (number, text) in KNOWN.into_iter().enumerate() {
         let specification = Specification::parse(text).map_err(|_| "no shape for calls")?;
-        SHAPES.get(held).places[number].specification.set(specification);
+        SHAPES.get(held).places[number].specify(specification);
         let mut progress = Progress::NONE;
         while !write_step(held, number, &mut progress) {}
         take(held, number);
@@ -154,8 +165,8 @@ const FOUND: u64 = 3;
 fn find(held: Held) -> Result<(), Error> {
     let shapes = SHAPES.get(held);
     let specification = shapes.asked.get().specification;
-    // Where there is a control word the slow path goes by that: there is one such shape.
-    let is_other = specification.call.has_control() && shapes.places[0].specification.get() != specification;
+    let is_known = |number: &usize| shapes.places[*number].specification.get() == specification;
+    let is_other = specification.call.has_control() && !WITH_CONTROL.iter().any(is_known);
     if specification.needs_trust() || is_other {
         return Err(Error::BadArgument);
     }
@@ -170,7 +181,7 @@ fn find(held: Held) -> Result<(), Error> {
     }
     let (number, progress) = found.ok_or(Error::LimitReached)?;
     shapes.progress.set(progress);
-    shapes.places[number].specification.set(specification);
+    shapes.places[number].specify(specification);
     shapes.number.set(number);
     Ok(())
 }
@@ -211,10 +222,36 @@ pub fn disown(domain: Ref<Domain>) {
     }
 }
 
-/// The shape with this number, if it is not that with a control word.
+/// The shape with this number, if it is not one with a control word.
 #[inline(always)]
 fn numbered(held: Held, number: usize) -> Option<&'static Place> {
-    SHAPES.get(held).places.get(number).filter(|_| number != 0)
+    SHAPES.get(held).places.get(number).filter(|_| !WITH_CONTROL.contains(&number))
+}
+
+/// The word of calls of this shape that is a window, if a control word does not say that it is none.
+#[inline(always)]
+pub fn window(entry: Ref<Entry>) -> Option<usize> {
+    window_of(entry.held(), entry.shape())
+}
+
+fn window_of(held: Held, number: usize) -> Option<usize> {
+    (SHAPES.get(held).places.get(number)?.window.get() as usize).checked_sub(1)
+}
+
+/// Whether calls of the shape with this number may pass windows.
+pub fn numbered_passes_windows(held: Held, number: usize) -> bool {
+    window_of(held, number).is_some()
+}
+
+/// Whether calls to a service may pass windows.
+pub fn passes_windows(service: Ref<Entry>) -> bool {
+    window(service).is_some()
+}
+
+/// Whether the domain has services whose calls pass windows.
+pub fn takes_windows(domain: Ref<Domain>) -> bool {
+    let owns = |number: &usize| domain.shapes.get() >> number & 1 != 0;
+    (1..MAX_SHAPES).filter(owns).any(|number| window_of(domain.held(), number).is_some())
 }
 
 /// What a call by an entry passes; none: what the control word says.
@@ -284,6 +321,7 @@ static GENERATOR: portals::Generator = portals::Generator::new(&Nucleus {
     top: State::Top as u8,
     free: State::Free as u8,
     deepest: (abi::MAX_DEPTH as u32 - 1) << 16,
+    direct: DIRECT.trailing_zeros(),
 });
 
 /// Where portal code goes on that cannot make a crossing.
@@ -310,12 +348,15 @@ const OFFSETS: Offsets = Offsets {
     cpu_share: offset_of!(Cpu, share) as i32,
     domain_table: offset_of!(Domain, table) as i32,
     domain_limit: offset_of!(Domain, limit) as i32,
-    domain_root: offset_of!(Domain, root) as i32,
     domain_as_caller: offset_of!(Domain, as_caller) as i32,
     domain_as_callee: offset_of!(Domain, as_callee) as i32,
     domain_slow: SLOW_AT as i32,
     share_pool: offset_of!(Share, pool) as i32,
     share_crossings: offset_of!(Share, crossings) as i32,
+    share_root: offset_of!(Share, root) as i32,
+    share_windows: offset_of!(Share, windows) as i32,
+    domain_low: offset_of!(Domain, low) as i32,
+    cpu_direct: offset_of!(Cpu, direct) as i32,
     thread_top: offset_of!(Thread, top) as i32,
     entry_object: offset_of!(Entry, object) as i32,
     entry_word0: offset_of!(Entry, word0) as i32,
@@ -331,6 +372,9 @@ const OFFSETS: Offsets = Offsets {
     activation_stack: offset_of!(Activation, stack) as i32,
     activation_area: offset_of!(Activation, message_kernel) as i32,
     activation_message: offset_of!(Activation, message) as i32,
+    activation_window: offset_of!(Activation, window) as i32,
+    activation_slot: offset_of!(Activation, slot) as i32,
+    activation_place: offset_of!(Activation, slot_offset) as i32,
     activation_back: offset_of!(Activation, back) as i32,
     activation_pc: offset_of!(Activation, registers.pc) as i32,
     activation_sp: offset_of!(Activation, registers.sp) as i32,

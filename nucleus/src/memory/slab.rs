@@ -57,6 +57,7 @@ pub fn allocate_as_it_is<T>(account: Ref<Account>) -> Result<Fresh<T>, Error> {
         4 => take::<4>(account),
         8 => take::<8>(account),
         12 => take::<12>(account),
+        granules::HALF => take::<{ granules::HALF }>(account),
         _ => take::<{ granules::MOST }>(account),
     }?;
     // SAFETY: the granules are ours alone, in the direct map, and enough; every object of the nucleus is
@@ -68,7 +69,7 @@ fn take<const COUNT: u32>(account: Ref<Account>) -> Result<usize, Error> {
     let held = account.held();
     let mut page = account.partial.get();
     // Half a page is hardly ever free in a page that has something else.
-    for _ in 0..if COUNT < granules::MOST { TRIES } else { 1 } {
+    for _ in 0..if COUNT < granules::HALF { TRIES } else { 1 } {
         if page == 0 {
             break;
         }

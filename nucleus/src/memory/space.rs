@@ -15,7 +15,7 @@ use crate::objects::{Account, Domain, FRAME, Frame, Mapping, Memory, PageEntry, 
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use abi::Error;
 use abi::boot::Region;
-use abi::layout::ARCHIVE;
+use abi::layout::{ARCHIVE, USER_END, WINDOWS};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use core::cell::Cell;
 
@@ -90,6 +90,45 @@ pub fn new_root(account: Ref<Account>) -> Result<u64, Error> {
     })
 }
 
+/// Portal code looks for windows in the lowest GiB: what one table but the last leads to.
+const LOW_END: u64 = 1 << 30;
+
+/// The entry for an address stands in the first root of a domain: in all others, too.
+#[cold]
+#[inline(never)]
+fn set_everywhere(domain: Ref<Domain>, address: u64) {
+    let held = domain.held();
+    let place = index(address, 3);
+    let entry = table(held, root_frame(domain.root))[place].get();
+    for share in domain.shares().filter(|share| share.root.get() != domain.root) {
+        table(held, root_frame(share.root.get()))[place].set(entry);
+    }
+}
+
+/// A table of this level leads to another one for an address now, or to none ([`own::zeros`]).
+#[inline(always)]
+fn note_upper(domain: Ref<Domain>, address: u64, level: u32, below: Frame) {
+    match level {
+        3 if domain.scrap.get() != 0 => set_everywhere(domain, address),
+        2 if address < LOW_END => domain.low.set(frames::address_of(below)),
+        _ => {}
+    }
+}
+
+/// Makes another root of a clear frame, for one CPU.
+pub fn copy_root(domain: Ref<Domain>, frame: Frame) {
+    let held = domain.held();
+    let (from, to) = (table(held, root_frame(domain.root)), table(held, frame));
+    for (entry, copy) in from.iter().zip(to).take(index(WINDOWS, 3)) {
+        if entry.get() != 0 {
+            copy.set(entry.get());
+        }
+    }
+    to[index(USER_END, 3)].set(from[index(USER_END, 3)].get());
+    paging::show_upper(to, table(held, own::upper()));
+    paging::settle();
+}
+
 /// Frees the root of a space, which no CPU has loaded, in which nothing is mapped any more but the boot archive.
 pub fn free_root(domain: Ref<Domain>) {
     let held = domain.held();
@@ -131,6 +170,12 @@ pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
         at = paging::frame_of(entry);
     }
     Some(slot(held, at, address))
+}
+
+/// As [`find`], where few instructions in all count more than few on the way.
+#[inline(never)]
+pub fn find_apart(domain: Ref<Domain>, address: u64) -> Option<Slot> {
+    find(domain, address)
 }
 
 /// Pages from `address` on for which there is no last-level table; 0 if there is one.
@@ -177,6 +222,7 @@ fn make<const LEVEL: u32>(domain: Ref<Domain>, address: u64, above: Frame, entry
     match made {
         Ok(frame) => {
             entry.set(paging::user_table(frame));
+            note_upper(domain, address, LEVEL, frame);
             frames::record(held, above).count.update(|count| count + 1);
             Ok(frame)
         }
@@ -223,6 +269,7 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
             slab::free(unsafe { Ref::<Shadow>::new(frames::record(held, path[0]).shadow() as *mut Shadow) });
         }
         table(held, path[level + 1])[index(address, level as u32 + 1)].set(0);
+        note_upper(domain, address, level as u32 + 1, own::zeros());
         frames::record(held, path[level + 1]).count.update(|count| count - 1);
         // The processor may keep entries of upper levels: an invalidation of any page they led to drops
         // them (Intel SDM volume 3, 4.10.4.1).
@@ -278,6 +325,15 @@ impl Slot {
         self.0.set(entry);
         paging::settle();
     }
+    /// Whether no window shows the page.
+    pub fn is_kept(&self) -> bool {
+        paging::is_kept(self.0.get())
+    }
+    /// The entry for the page in a window.
+    pub fn in_window(&self, writes: bool) -> u64 {
+        let entry = paging::without(self.0.get(), MAP_EXECUTE);
+        if writes { entry } else { paging::without(entry, MAP_WRITE) }
+    }
     /// What is mapped here.
     pub fn memory(&self) -> Memory {
         paging::memory_of(self.0.get())
@@ -303,7 +359,7 @@ impl Slot {
 /// Maps a page that stays the nucleus's (a message area), writable.
 pub fn map_nucleus_page(domain: Ref<Domain>, address: u64, frame: Frame) -> Result<(), Error> {
     let held = domain.held();
-    find_or_make(domain, address)?.set(held, entry(frame, MAP_READ | MAP_WRITE, Memory::Ram), None);
+    find_or_make(domain, address)?.set(held, paging::kept(entry(frame, MAP_READ | MAP_WRITE, Memory::Ram)), None);
     Ok(())
 }
 

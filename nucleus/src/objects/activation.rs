@@ -90,6 +90,8 @@ pub struct Activation {
     pub number: u8,
     /// It may be the `holder` of others.
     pub is_holder: Cell<bool>,
+    /// Where torn pages go; 0 = none are accepted.
+    pub torn: Cell<u64>,
     /// Saved registers.
     pub registers: Registers,
     /// Thread pointer.
@@ -106,6 +108,12 @@ pub struct Activation {
     pub caller: Cell<Link<Activation>>,
     /// Whose chain this is in; nothing for an orphan that waits for its domain's orphan thread.
     pub thread: Cell<Link<Thread>>,
+    /// The window that its caller opened for it, 0 = none: see `memory::lend`.
+    pub window: Cell<u64>,
+    /// Where it sees that, 0 = it gets none, and bytes to the entry of that page.
+    pub slot: u64,
+    /// See `slot`.
+    pub slot_offset: usize,
     /// Who was called.
     pub callee: Cell<Link<Activation>>,
     /// Where its return goes on: in the code of a portal, or at `return_any` of `entry.s`.

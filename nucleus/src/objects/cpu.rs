@@ -1,6 +1,7 @@
 //! The block of a CPU.
 
 use super::{Activation, Debts, Domain, Entry, Seat, Semaphore, Thread, share_at};
+use crate::arch::memory::DIRECT;
 use crate::pointer::{Link, Ref, look};
 use abi::MAX_THREADS;
 use core::cell::Cell;
@@ -24,6 +25,8 @@ pub struct Cpu {
     pub limit: Cell<usize>,
     /// Top of the one kernel stack.
     pub stack: Cell<usize>,
+    /// What makes an address of the direct map of a physical one.
+    pub direct: usize,
     /// One word for the first instructions of a trap.
     pub scratch: usize,
     /// The entry of the last operation on a semaphore.
@@ -154,6 +157,7 @@ impl Cpu {
             table: Cell::new(0),
             limit: Cell::new(0),
             stack: Cell::new(stack),
+            direct: DIRECT,
             scratch: 0,
             entry: Cell::new(None),
             share: share_at(number as usize),

@@ -38,6 +38,10 @@ pub struct Share {
     pub pool: Cell<Link<Activation>>,
     /// Calls made.
     pub crossings: Cell<u64>,
+    /// Root of the page tables, as the processor's register has it.
+    pub root: Cell<u64>,
+    /// Entries for the slots of its windows, 0 = there are no tables for them yet.
+    pub windows: Cell<usize>,
 }
 
 /// Bytes from a domain to the share of the CPU with this number.
@@ -52,7 +56,7 @@ pub struct Domain {
     pub table: Cell<usize>,
     /// Its bytes minus one. A CPU in the domain that has an older limit looks here before it refuses an index.
     pub limit: Cell<usize>,
-    /// Root of the page tables, as the processor's register has it.
+    /// Root of the page tables that it had first. CPUs load that of their share.
     pub root: u64,
     /// As a caller: its label-pair id, and why crossings take the slow path (`SLOW_*`). Together with what the callee has it is the pair of
     /// ids for which an entry allows the flow, unless one of the two is slow. See [`Ref::set_slow`].
@@ -96,13 +100,17 @@ pub struct Domain {
     /// All activations.
     pub activations: Cell<Link<Activation>>,
     /// How many.
-    pub activation_count: Cell<u32>,
+    pub activation_count: Cell<u8>,
+    /// It has, or had, call entries that pass windows.
+    pub lends: Cell<bool>,
     /// How many threads started here.
-    pub thread_count: Cell<u32>,
+    pub thread_count: Cell<u16>,
     /// Activations to which a priority is lent.
-    pub lent: Cell<u32>,
+    pub lent: Cell<u8>,
     /// A bit for each shape of which it has, or had, services.
     pub shapes: Cell<u32>,
+    /// What windows show whose page is gone, 0 = no call has brought a window.
+    pub scrap: Cell<u32>,
     /// An activation that was freed, kept for the next.
     pub spare: Cell<Link<Activation>>,
     /// Message areas in use, one bit each.
@@ -113,6 +121,8 @@ pub struct Domain {
     pub orphan_thread: Cell<Link<Thread>>,
     /// Tops of orphaned chains that wait for the orphan thread.
     pub orphans: Queue,
+    /// The last page table but one of its lowest GiB, in the direct map, or one that leads nowhere.
+    pub low: Cell<usize>,
     /// All mappings.
     pub mappings: Cell<Link<Mapping>>,
     /// How many.
@@ -190,5 +200,5 @@ impl Ref<Domain> {
         self.next.get()
     }
 }
-// With the shares of eight CPUs it takes eight granules.
+// With the shares of four CPUs it takes eight granules.
 const _: () = assert!(size_of::<Domain>() <= 384);

@@ -8,6 +8,7 @@ use crate::objects::{Account, Domain, Entry, Outcome, SHAPE_SHIFT, STEPS, Stop, 
 use crate::pointer::Ref;
 use abi::info::status;
 use abi::rights::{self, Kind};
+use abi::window::SLOTS;
 use abi::{Error, PRIORITIES, layout, op};
 use portalgen::specification::MAX_BYTES;
 use structures::derivation::Derived;
@@ -84,6 +85,9 @@ pub fn service_new(operands: &Operands) -> Outcome {
     };
     if flags & !op::SERVICE_DEADLINE != 0 || flags != 0 && shape != 0 {
         return Err(Error::BadArgument.into());
+    }
+    if shapes::numbered_passes_windows(operands.held(), shape) && domain.message_slots.get() >> SLOTS != 0 {
+        return Err(Error::LimitReached.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
     shapes::own(domain, shape);

@@ -5,6 +5,7 @@ use super::operands::Operands;
 use crate::arch::memory;
 use crate::control::{activation, call, chain, death, dispatch, priorities, ready};
 use crate::cpus::{cpu, special, timer};
+use crate::memory::mapping;
 use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
@@ -220,6 +221,14 @@ pub fn activation_set(held: Held, what: u64, value: u64) -> Reply {
                 return Err(error).into();
             }
             special::set_pointer(activation, value);
+        }
+        op::ACTIVATION_TEAR => {
+            if value != 0
+                && let Err(error) = mapping::check_flexpage(value, 0)
+            {
+                return Err(error).into();
+            }
+            activation.torn.set(value);
         }
         _ => return Err(Error::BadArgument).into(),
     }

@@ -350,7 +350,7 @@ fn give(given: &mut State, letters: &Letters, entry: usize) {
 fn arrives(given: &State, letters: &Letters, entry: usize, seen: &State) -> [u64; 9] {
     let mut words = core::array::from_fn(|word| given[at(word)]);
     let time = letters.iter().find(|(_, letter)| *letter == Letter::Time).map_or(0, |(word, _)| seen[at(word)]);
-    letters.deliver(&mut words, BLOCK, entry, time);
+    letters.deliver(&mut words, BLOCK, entry as u64, time, 0);
     words
 }
 

@@ -176,6 +176,63 @@ impl Code<'_, AArch64> {
     pub const fn set(&mut self, register: X, value: u32) {
         self.word(0x5280_0000 | value << 5 | register.0);
     }
+    /// An operation with so many bits from one on, round the end of the word (`bits` of 1 to 63).
+    const fn logical(&mut self, opcode: u32, to: X, from: X, first: u32, bits: u32) {
+        let rotation = (64 - first) % 64;
+        self.word(opcode | rotation << 16 | (bits - 1) << 10 | from.0 << 5 | to.0);
+    }
+    /// `and to, from, #bits`.
+    pub const fn and_bits(&mut self, to: X, from: X, first: u32, bits: u32) {
+        self.logical(0x9240_0000, to, from, first, bits);
+    }
+    /// `and to, from, #~bit`.
+    pub const fn and_without(&mut self, to: X, from: X, bit: u32) {
+        self.and_bits(to, from, bit + 1, 63);
+    }
+    /// `orr to, from, #bits`.
+    pub const fn or_bits(&mut self, to: X, from: X, first: u32, bits: u32) {
+        self.logical(0xb240_0000, to, from, first, bits);
+    }
+    /// `eor to, from, #bit`.
+    pub const fn flip_bit(&mut self, to: X, from: X, bit: u32) {
+        self.logical(0xd240_0000, to, from, bit, 1);
+    }
+    /// `tst register, #bits`.
+    pub const fn test_bits(&mut self, register: X, first: u32, bits: u32) {
+        self.logical(0xf240_0000, ZERO, register, first, bits);
+    }
+    /// `ubfx to, from, #first, #bits`.
+    pub const fn take_bits(&mut self, to: X, from: X, first: u32, bits: u32) {
+        self.word(0xd340_0000 | first << 16 | (first + bits - 1) << 10 | from.0 << 5 | to.0);
+    }
+    /// `orr to, one, other, lsl #by`.
+    pub const fn or_shifted(&mut self, to: X, one: X, other: X, by: u32) {
+        self.word(0xaa00_0000 | other.0 << 16 | by << 10 | one.0 << 5 | to.0);
+    }
+    /// `bic to, one, other`.
+    pub const fn and_not(&mut self, to: X, one: X, other: X) {
+        self.word(0x8a20_0000 | other.0 << 16 | one.0 << 5 | to.0);
+    }
+    /// `ldr to, [base, index, lsl #3]`.
+    pub const fn load_word_of(&mut self, to: X, base: X, index: X) {
+        self.word(0xf860_7800 | index.0 << 16 | base.0 << 5 | to.0);
+    }
+    /// `cmp register, #value`, below 4,096.
+    pub const fn compare_value(&mut self, register: X, value: u32) {
+        self.subtract(ZERO, register, value);
+    }
+    /// `dsb ishst`: tables that were written before are seen by walks from here on.
+    pub const fn settle(&mut self) {
+        self.word(0xd503_3a9f);
+    }
+    /// `tlbi vae1, page`, which has an ASID and an address / 4096: this processor drops the translation.
+    pub const fn drop_page(&mut self, page: X) {
+        self.word(0xd508_8720 | page.0);
+    }
+    /// `dsb nsh`: what was dropped is gone.
+    pub const fn dropped(&mut self) {
+        self.word(0xd503_379f);
+    }
     /// `lsr to, from, #bits`.
     pub const fn shift_right(&mut self, to: X, from: X, bits: u32) {
         self.word(0xd340_fc00 | bits << 16 | from.0 << 5 | to.0);
@@ -202,6 +259,18 @@ impl Code<'_, AArch64> {
     pub const fn jump_if(&mut self, condition: If, target: u64) {
         let distance = self.short(target);
         self.word(0x5400_0000 | distance | condition as u32);
+    }
+    /// Jumps, within 32 KiB, if this bit of the register is zero: `tbz`.
+    pub const fn jump_if_clear(&mut self, register: X, bit: u32, target: u64) {
+        self.on_bit(0x3600_0000, register, bit, target);
+    }
+    /// Jumps, within 32 KiB, unless this bit of the register is zero: `tbnz`.
+    pub const fn jump_if_set(&mut self, register: X, bit: u32, target: u64) {
+        self.on_bit(0x3700_0000, register, bit, target);
+    }
+    const fn on_bit(&mut self, opcode: u32, register: X, bit: u32, target: u64) {
+        let distance = (target.wrapping_sub(self.here()) >> 2) as u32 & 0x3fff;
+        self.word(opcode | (bit >> 5) << 31 | (bit & 31) << 19 | distance << 5 | register.0);
     }
     /// Jumps, within a megabyte, if the register is zero: `cbz`.
     pub const fn jump_if_zero(&mut self, register: X, target: u64) {

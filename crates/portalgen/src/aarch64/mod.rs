@@ -11,8 +11,24 @@ pub use encode::AArch64;
 
 use crate::code::{Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
-use abi::MESSAGE_BYTES;
+use abi::{MESSAGE_BYTES, window};
 use encode::{If, SP, System, X, ZERO};
+
+/// Bits of the last-level entries of page tables (Arm ARM D8.3).
+pub mod page {
+    /// A page is mapped.
+    pub const VALID_BIT: u32 = 0;
+    /// Attribute 1 of MAIR_EL1: registers of a device. No other bit of the attribute is used.
+    pub const REGISTERS_BIT: u32 = 2;
+    /// It is not written.
+    pub const READ_ONLY_BIT: u32 = 7;
+    /// It is not executed by users.
+    pub const UXN_BIT: u32 = 54;
+    /// Ours: no window shows it. For software.
+    pub const NOT_LENT_BIT: u32 = 55;
+    /// Where the address stands.
+    pub const ADDRESS: (u32, u32) = (12, 36);
+}
 
 /// Registers of the words, in their order.
 const WORDS: [X; REGISTER_WORDS] = [X(0), X(1), X(2), X(4), X(5), X(21), X(22), X(23), X(24)];
@@ -48,8 +64,9 @@ const fn bit(register: X) -> u32 {
 runs! {
     /// Instructions that no specification changes. They are written when the nucleus is built, and copied when a portal is made.
     Keep Save Flow Pool Chain Take Count CopyPairs CopyBytes EnterCallee Stack Special Free Up EnterCaller Back Restore
+    OnePage NearPage TableOfPage EntryOfPage Writes SlotsOfCallee Record Closes
 }
-const BYTES: usize = 504;
+const BYTES: usize = 664;
 
 /// What registers have in a call, and in a return.
 const CALLER: X = X(15);
@@ -63,12 +80,19 @@ const TARGET: X = X(10);
 const ONE: X = X(6);
 const OTHER: X = X(7);
 const COPIES: X = X(11);
+/// When a window is opened: its word.
+const OPENED: X = X(6);
+/// Instructions of opening it.
+const OPENING: u64 = 35;
+/// Its last-level entry.
+const LENT: X = X(7);
 /// Bytes of the instructions that copy two words.
 const PAIR_COPY: usize = 8;
 
 const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
     let at = &nucleus.offsets;
     let [next, crossings, frame, share, domain, thread] = [X(10), X(9), X(10), X(13), X(17), X(18)];
+    let offset = crossings;
     let [leaves, back_in] = [X(13), X(12)];
     match run {
         Keep => {
@@ -105,8 +129,9 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.compare(X(13), X(12));
         }
         Pool => {
-            code.load(share, CPU, at.cpu_share);
-            code.load_sum(ACTIVATION, CALLEE, share);
+            code.load(offset, CPU, at.cpu_share);
+            code.add(share, CALLEE, offset);
+            code.load(ACTIVATION, share, at.share_pool);
         }
         Chain => {
             code.load32(frame, CALLER, at.activation_frame);
@@ -117,7 +142,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.add_pages32(frame, frame, 1 << 4);
             code.store_release32(frame, ACTIVATION);
             code.load(next, ACTIVATION, at.activation_next);
-            code.store_sum(next, CALLEE, share);
+            code.store(next, share, at.share_pool);
             code.set(X(10), nucleus.calling as u32);
             code.store16(X(10), CALLER, at.activation_frame);
             code.store(ACTIVATION, CALLER, at.activation_callee);
@@ -125,14 +150,14 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
         }
         Count => {
             code.store(X(10), ACTIVATION, at.activation_back);
-            code.add(X(10), domain, share);
+            code.add(X(10), domain, offset);
             code.load(crossings, X(10), at.share_crossings);
             code.add_value(crossings, crossings, 1);
             code.store(crossings, X(10), at.share_crossings);
         }
         CopyPairs => copy_pairs(code, (MAX_WORDS - REGISTER_WORDS) / 2),
         CopyBytes => write_copy(code),
-        EnterCallee => enter(code, ACTIVATION, CALLEE, [X(13), X(17)], at),
+        EnterCallee => enter(code, ACTIVATION, CALLEE, X(13), [X(9), X(17)], at),
         Stack => {
             code.load(X(9), ACTIVATION, at.activation_stack);
             code.write(System::Link, X(10));
@@ -154,6 +179,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.load_sum(X(10), leaves, X(11));
             code.store(X(10), RETURNS, at.activation_next);
             code.store_sum(RETURNS, leaves, X(11));
+            code.add(X(17), back_in, X(11));
             code.store8(ZERO, RETURNS, at.activation_state);
         }
         Up => {
@@ -161,7 +187,60 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.store8(X(10), RETURNS_TO, at.activation_state);
             code.store(RETURNS_TO, thread, at.thread_top);
         }
-        EnterCaller => enter(code, RETURNS_TO, back_in, [X(10), X(11)], at),
+        EnterCaller => enter(code, RETURNS_TO, back_in, X(17), [X(10), X(11)], at),
+        OnePage => {
+            code.and_without(X(7), OPENED, window::WRITABLE_BIT);
+            code.and_bits(X(7), X(7), 0, 12);
+            code.compare_value(X(7), 1);
+        }
+        NearPage => {
+            code.shift_right(X(7), OPENED, 21);
+            code.compare_value(X(7), 512);
+        }
+        TableOfPage => {
+            code.load(X(10), domain, at.domain_low);
+            code.load_word_of(X(10), X(10), X(7));
+        }
+        EntryOfPage => {
+            code.and_bits(X(10), X(10), page::ADDRESS.0, page::ADDRESS.1);
+            code.or_bits(X(10), X(10), nucleus.direct, 64 - nucleus.direct);
+            code.take_bits(X(7), OPENED, 12, 9);
+            code.load_word_of(LENT, X(10), X(7));
+        }
+        Writes => {
+            code.flip_bit(X(10), OPENED, window::WRITABLE_BIT);
+            code.take_bits(X(10), X(10), window::WRITABLE_BIT, 1);
+            code.shift_right(X(11), LENT, page::READ_ONLY_BIT);
+            code.and_not(X(11), X(11), X(10));
+        }
+        SlotsOfCallee => {
+            code.or_shifted(LENT, LENT, X(10), page::READ_ONLY_BIT);
+            code.or_bits(LENT, LENT, page::UXN_BIT, 1);
+            code.load(X(10), share, at.share_windows);
+        }
+        Record => {
+            code.load(X(11), ACTIVATION, at.activation_place);
+            code.store_sum(LENT, X(10), X(11));
+            code.store(OPENED, ACTIVATION, at.activation_window);
+            code.load(X(10), ACTIVATION, at.activation_slot);
+            code.and_bits(OPENED, OPENED, 0, window::WRITABLE_BIT + 1);
+            code.settle();
+        }
+        Closes => {
+            code.add(X(9), leaves, X(11));
+            code.load(X(9), X(9), at.share_windows);
+            code.load(X(10), RETURNS, at.activation_place);
+            code.store_sum(ZERO, X(9), X(10));
+            code.store(ZERO, RETURNS, at.activation_window);
+            code.load(X(9), RETURNS, at.activation_slot);
+            code.shift_right(X(9), X(9), 12);
+            code.read(X(10), System::Root);
+            code.and_bits(X(10), X(10), 48, 16);
+            code.or(X(9), X(9), X(10));
+            code.settle();
+            code.drop_page(X(9));
+            code.dropped();
+        }
         Back => {
             code.load_pair(X(9), X(10), RETURNS_TO, at.activation_pc);
             code.write(System::Link, X(9));
@@ -173,13 +252,13 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
     }
 }
 
-/// The activation's domain is the running one.
-const fn enter(code: &mut Code<'_, AArch64>, activation: X, domain: X, [table, limit]: [X; 2], at: &Offsets) {
+/// The activation's domain is the running one; `share` is what that has on this CPU.
+const fn enter(code: &mut Code<'_, AArch64>, activation: X, domain: X, share: X, [table, limit]: [X; 2], at: &Offsets) {
     code.load_pair(table, limit, domain, at.domain_table);
     code.store_pair(activation, table, CPU, at.cpu_activation);
     code.store(limit, CPU, at.cpu_limit);
     code.store_release(domain, CPU);
-    code.load(table, domain, at.domain_root);
+    code.load(table, share, at.share_root);
     code.write(System::Root, table);
 }
 
@@ -255,8 +334,9 @@ impl Generator {
         progress: &mut Progress,
         effort: usize,
     ) -> bool {
+        let has_window = specification.call.window().is_some();
         if !progress.is_call {
-            let half = Half::new(self, &specification.result, specification.state, None);
+            let half = Half::new(self, &specification.result, specification.state, None, has_window);
             while !progress.is_call && code.effort() < effort {
                 if progress.step == 0 {
                     half.write_jumps(code, targets.return_slowly, targets.refuse_return);
@@ -269,7 +349,7 @@ impl Generator {
         }
         if progress.is_call {
             let letters = &specification.call;
-            let half = Half::new(self, letters, specification.state, specification.expects());
+            let half = Half::new(self, letters, specification.state, specification.expects(), has_window);
             while !progress.is_done && code.effort() < effort {
                 if progress.step == 0 {
                     half.write_jumps(code, targets.call_slow_path(letters), targets.refuse_call);
@@ -298,6 +378,8 @@ struct Half<'a> {
     state: State,
     /// What the caller must expect.
     expected: Option<u64>,
+    /// The call passes a window.
+    has_window: bool,
     at: &'a Offsets,
     runs: &'a Runs<BYTES, { SINGLES.len() + 1 }>,
     /// The registers that have a word for the other side, a bit for each.
@@ -305,11 +387,17 @@ struct Half<'a> {
 }
 
 impl<'a> Half<'a> {
-    fn new(generator: &'a Generator, letters: &'a Letters, state: State, expected: Option<u64>) -> Self {
+    fn new(
+        generator: &'a Generator,
+        letters: &'a Letters,
+        state: State,
+        expected: Option<u64>,
+        has_window: bool,
+    ) -> Self {
         let words = PASSED[letters.in_registers()];
         let control = if letters.has_control() { bit(CONTROL) } else { 0 };
         let passed = words | control;
-        Self { letters, state, expected, at: &generator.at, runs: &generator.runs, passed }
+        Self { letters, state, expected, has_window, at: &generator.at, runs: &generator.runs, passed }
     }
     /// Writes instructions that are the same for other specifications.
     fn run(&self, code: &mut Code<'_, AArch64>, run: Run) {
@@ -374,14 +462,15 @@ impl<'a> Half<'a> {
                 self.run(code, Chain);
                 code.jump_if(If::AboveOrEqual, jumps.slowly);
             }
-            3 => {
+            3 => self.open_window(code, jumps.slowly),
+            4 => {
                 code.part("nothing refuses from here on: it is the top of the chain; other CPUs see caller and thread before they see that");
                 self.run(code, Take);
                 code.address_of(X(10), back);
                 self.run(code, Count);
             }
-            4 => self.copy_message(code, CALLER, ACTIVATION),
-            5 => {
+            5 => self.copy_message(code, CALLER, ACTIVATION),
+            6 => {
                 code.part("what the entry says; whoever empties it relies on our being in the caller until now");
                 let constant = self.letters.constant().map(|word| WORDS[word]);
                 match constant.or(self.letters.has_badge().then_some(STATUS)) {
@@ -392,17 +481,17 @@ impl<'a> Half<'a> {
                 code.part("the CPU is in the callee");
                 self.run(code, EnterCallee);
             }
-            6 => {
+            7 => {
                 code.part("the callee gets its stack and the words, and nothing else");
                 self.run(code, Stack);
             }
-            7 => self.put_time(code),
+            8 => self.put_time(code),
             _ => {
                 self.clear(code, self.cleared_in_call());
                 code.leave();
             }
         }
-        step >= 8
+        step >= 9
     }
 
     /// Registers that have nothing for the callee.
@@ -419,6 +508,12 @@ impl<'a> Half<'a> {
             0 => {
                 self.check_length(code, jumps.refuse);
                 self.check_entry(code, jumps.slowly);
+                if self.has_window {
+                    code.part("the window has one page, or there is none");
+                    code.load(X(10), RETURNS, self.at.activation_window);
+                    code.test_bits(X(10), 1, 4);
+                    code.jump_if(If::NotEqual, jumps.slowly);
+                }
 
                 code.part("nothing became special about the two domains, and nobody waits for the activation");
                 self.run(code, Special);
@@ -428,6 +523,7 @@ impl<'a> Half<'a> {
             2 => {
                 code.part("the activation is free");
                 self.run(code, Free);
+                self.close_window(code);
 
                 code.part("its caller is the top of the chain again");
                 self.run(code, Up);
@@ -478,12 +574,65 @@ impl<'a> Half<'a> {
     fn check_entry(&self, code: &mut Code<'_, AArch64>, slowly: u64) {
         if self.letters.has_control() {
             code.part("the control word asks for bytes only");
-            code.compare_pages(CONTROL, MESSAGE_BYTES as u32 >> 12);
+            let bytes = match self.letters.window() {
+                Some(_) => {
+                    code.and_without(X(9), CONTROL, abi::WINDOW_BIT);
+                    X(9)
+                }
+                None => CONTROL,
+            };
+            code.compare_pages(bytes, MESSAGE_BYTES as u32 >> 12);
             code.jump_if(If::Above, slowly);
         }
-        let Some(word) = self.letters.entry() else { return };
-        code.part("no entry goes along");
+        let Some(word) = self.letters.for_nucleus() else { return };
+        code.part("no entry goes along, or no page");
         code.jump_unless_zero(WORDS[word], slowly);
+    }
+
+    /// Opens the window: its page stands in the slot of the activation then. One page, where the caller has it in its lowest GiB: all else
+    /// is done on the slow path. Changes x6, x7, x10 and x11.
+    fn open_window(&self, code: &mut Code<'_, AArch64>, slowly: u64) {
+        let Some(word) = self.letters.window().map(|word| WORDS[word]) else { return };
+        code.part("a window goes along");
+        let over = code.here() + 4 * OPENING;
+        if self.letters.has_control() {
+            code.jump_if_clear(CONTROL, abi::WINDOW_BIT, over);
+        } else {
+            code.jump_if_zero(word, over);
+        }
+        code.copy(OPENED, word);
+        code.part("it is one page, the caller has it, and may lend it so");
+        self.run(code, OnePage);
+        code.jump_if(If::NotEqual, slowly);
+        self.run(code, NearPage);
+        code.jump_if(If::AboveOrEqual, slowly);
+        self.run(code, TableOfPage);
+        code.jump_if_zero(X(10), slowly);
+        self.run(code, EntryOfPage);
+        code.jump_if_clear(LENT, page::VALID_BIT, slowly);
+        code.jump_if_set(LENT, page::REGISTERS_BIT, slowly);
+        code.jump_if_set(LENT, page::NOT_LENT_BIT, slowly);
+        self.run(code, Writes);
+        code.jump_if_set(X(11), 0, slowly);
+        code.part("the callee sees it in the slot of the activation, and executes nothing there");
+        self.run(code, SlotsOfCallee);
+        code.jump_if_zero(X(10), slowly);
+        self.run(code, Record);
+        code.or(word, OPENED, X(10));
+        assert!(code.here() == over);
+        code.load32(X(10), CALLER, self.at.activation_frame);
+    }
+
+    /// Closes the window of the activation that returns, of one page, if there is one. Changes x9 and x10.
+    fn close_window(&self, code: &mut Code<'_, AArch64>) {
+        if !self.has_window {
+            return;
+        }
+        code.part("the window closes, and its translation is dropped");
+        code.load(X(10), RETURNS, self.at.activation_window);
+        let closing = self.runs.get(Closes as usize, 1).len() as u64;
+        code.jump_if_zero(X(10), code.here() + 4 + closing);
+        self.run(code, Closes);
     }
 
     /// Copies what goes along in the message area of the activation `from`; changes x6, x7, x9 to x11 and x17.
@@ -494,7 +643,7 @@ impl<'a> Half<'a> {
         }
         code.part("words and bytes of the message area");
         if self.letters.has_control() {
-            let copying = 27;
+            let copying = if self.letters.window().is_some() { 28 } else { 27 };
             code.jump_if_zero(CONTROL, code.here() + 4 * (1 + copying));
         }
         code.load(SOURCE, from, at.activation_area);
@@ -509,6 +658,9 @@ impl<'a> Half<'a> {
             code.add_value(TARGET, TARGET, 8);
         }
         code.add_value(COPIES, length, 7);
+        if self.letters.has_control() && self.letters.window().is_some() {
+            code.and_bits(COPIES, COPIES, 0, abi::WINDOW_BIT);
+        }
         self.run(code, CopyBytes);
     }
 

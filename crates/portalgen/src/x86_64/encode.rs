@@ -63,6 +63,19 @@ pub enum If {
     Above = 7,
 }
 
+/// Operations of a register with a value.
+#[derive(Clone, Copy, Debug)]
+pub enum Arithmetic {
+    /// Bits that are in one of both.
+    Or = 1,
+    /// Bits that are in both.
+    And = 4,
+    /// Bits that differ.
+    Xor = 6,
+    /// Compares.
+    Compare = 7,
+}
+
 const WIDE: u8 = 8;
 
 /// The first bytes of an instruction.
@@ -200,6 +213,56 @@ impl Code<'_, X86_64> {
     pub const fn copy(&mut self, to: Register, from: Register) {
         self.between(WIDE, 0x89, from, to);
     }
+    /// The same with the lower halves; the upper one becomes zero.
+    pub const fn copy32(&mut self, to: Register, from: Register) {
+        self.between(0, 0x89, from, to);
+    }
+    /// An operation with a value: see [`Arithmetic`]. `rex` is 0 for the lower half.
+    const fn with_value(&mut self, rex: u8, operation: Arithmetic, register: Register, value: i32) {
+        let is_short = value == value as i8 as i32;
+        self.between(rex, if is_short { 0x83 } else { 0x81 }, Register(operation as u8), register);
+        self.put(value as u32 as u64, if is_short { 1 } else { 4 });
+    }
+    /// `and`, `or` and the like with a value of which the sign is extended.
+    pub const fn change(&mut self, operation: Arithmetic, register: Register, value: i32) {
+        self.with_value(WIDE, operation, register, value);
+    }
+    /// The same with the lower half; the upper one becomes zero.
+    pub const fn change32(&mut self, operation: Arithmetic, register: Register, value: i32) {
+        self.with_value(0, operation, register, value);
+    }
+    /// `test register, value` with the lower half.
+    pub const fn test_value32(&mut self, register: Register, value: u32) {
+        self.between(0, 0xf7, Register(0), register);
+        self.put(value as u64, 4);
+    }
+    /// `test one, other` with the lower halves.
+    pub const fn test32(&mut self, one: Register, other: Register) {
+        self.between(0, 0x85, other, one);
+    }
+    /// `and to, from`.
+    pub const fn and_with(&mut self, to: Register, from: Register) {
+        self.between(WIDE, 0x21, from, to);
+    }
+    /// `add to, [from]`.
+    pub const fn add(&mut self, to: Register, from: Place) {
+        self.on(WIDE, 0x03, to.0, from);
+    }
+    /// `bts register, bit`.
+    pub const fn set_bit(&mut self, register: Register, bit: u8) {
+        self.between(WIDE, 0xba0f, Register(5), register);
+        self.put(bit as u64, 1);
+    }
+    /// `shr register, bits` with the lower half.
+    pub const fn shift_right32(&mut self, register: Register, bits: u8) {
+        self.between(0, 0xc1, Register(5), register);
+        self.put(bits as u64, 1);
+    }
+    /// `mov qword [place], 0`.
+    pub const fn store_zero(&mut self, place: Place) {
+        self.on(WIDE, 0xc7, 0, place);
+        self.put(0, 4);
+    }
     /// `xchg one, other`.
     pub const fn exchange(&mut self, one: Register, other: Register) {
         self.between(WIDE, 0x87, one, other);
@@ -274,6 +337,16 @@ impl Code<'_, X86_64> {
     /// That jump goes here.
     pub fn skip_to_here(&mut self, from: u64) {
         self.patch(from - 1, (self.here() - from) as u8);
+    }
+    /// Jumps to where [`Self::skip_far_to_here`] says if the condition holds.
+    pub const fn skip_far_if(&mut self, condition: If) -> u64 {
+        self.put(0x800f | (condition as u64) << 8, 2);
+        self.put(0, 4);
+        self.here()
+    }
+    /// That jump goes here.
+    pub fn skip_far_to_here(&mut self, from: u64) {
+        self.patch4(from - 4, (self.here() - from) as u32);
     }
     /// To the user: rcx says where, with the flags that every crossing leaves (interrupts on).
     pub const fn leave(&mut self) {

@@ -10,11 +10,26 @@ pub use encode::X86_64;
 
 use crate::code::{AT_ONCE, Code, Extent, Nucleus, Offsets, Progress, Runs, Targets, runs};
 use crate::specification::{Letters, MAX_WORDS, REGISTER_WORDS, Specification, State};
-use abi::MESSAGE_BYTES;
+use abi::{Control as ControlWord, MESSAGE_BYTES, window};
+use encode::Arithmetic::{And, Compare, Or, Xor};
 use encode::Place::{At, Cpu, Sum};
 use encode::{
     If, LONGEST_CLEAR, R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Register, clear,
 };
+
+/// Bits of the last-level entries of page tables (Intel SDM volume 3, 4.5).
+pub mod page {
+    /// A page is mapped.
+    pub const PRESENT: u64 = 1;
+    /// It is written.
+    pub const WRITABLE: u64 = 2;
+    /// It is not cached: registers of a device.
+    pub const NOT_CACHED: u64 = 0x18;
+    /// Ours: no window shows it.
+    pub const NOT_LENT: u64 = 1 << 9;
+    /// It is not executed.
+    pub const NO_EXECUTE_BIT: u32 = 63;
+}
 
 /// Registers of the words, in their order.
 const WORDS: [Register; REGISTER_WORDS] = [RDI, RSI, RDX, R8, R9, R12, R13, R14, R15];
@@ -48,17 +63,23 @@ const COUNT: usize = COMPARE + WORDS.len();
 const STAMP: usize = COUNT + WORDS.len();
 /// This word of the message area is copied.
 const COPY: usize = STAMP + WORDS.len();
+/// R13 has the word.
+const WINDOW: usize = COPY + MAX_WORDS - REGISTER_WORDS;
+/// The word is what r13 has.
+const OPENED: usize = WINDOW + WORDS.len();
 /// The first of the other runs.
-const SINGLE: usize = COPY + MAX_WORDS - REGISTER_WORDS;
+const SINGLE: usize = OPENED + WORDS.len();
 
 runs! {
     /// A run that is there once; from `Pool` on twice, because some portals have a control word.
-    Expect Keep Flow Chain Return Badge EnterCallee Up EnterCaller Back Control IsControl CountControl CountWord AreasOfCall AreasOfReturn
-    Source Target CopyBytes Copied Time KeepThird KeepStatus Leave Pool Take Top Address MinimalStack Stack Special Free
+    Expect Keep Flow Chain Top Return Badge Up Back Control IsControl CountControl CountOnly CountWord ShareAgain AreasOfCall AreasOfReturn
+    StripWindow HasWindow OnePage NearPage TableOfPage EntryOfPage MayBeLent Record IsMany Closes
+    Source Target CopyBytes Copied Time KeepThird KeepStatus Leave Address Stack Message GoesTo CallerAndGoesTo Pool Take EnterCallee Special Free
+    EnterCaller SlotsOfCallee SlotsOfLeft
 }
 const TWICE: usize = SINGLES.len() - Pool as usize;
 const RUNS: usize = SINGLE + SINGLES.len() + TWICE;
-const BYTES: usize = 1300;
+const BYTES: usize = 1700;
 
 /// A register in a set of them.
 const fn bit(register: Register) -> u16 {
@@ -92,7 +113,7 @@ const CLEARED_IN_CALLS: u16 = bit(RBP) | bit(R12) | bit(R13) | bit(R14) | bit(R1
 
 /// A register that portal code uses: none of the user's, unless there is a control word.
 const fn scratch(has_control: bool) -> Register {
-    if has_control { R13 } else { R10 }
+    if has_control { R15 } else { R10 }
 }
 
 /// Writes portals of a nucleus.
@@ -139,15 +160,16 @@ impl Generator {
         progress: &mut Progress,
         effort: usize,
     ) -> bool {
+        let has_window = specification.call.window().is_some();
         if !progress.is_call {
-            let half = Half::new(self, &specification.result, specification.state);
+            let half = Half::new(self, &specification.result, specification.state, has_window);
             while !progress.is_call && code.effort() < effort {
                 let is_last = half.write_return(code, targets, progress.step);
                 progress.end_step(is_last, code.length());
             }
         }
         if progress.is_call {
-            let half = Half::new(self, &specification.call, specification.state);
+            let half = Half::new(self, &specification.call, specification.state, has_window);
             while !progress.is_done && code.effort() < effort {
                 if progress.step == 0 {
                     code.align(LINE);
@@ -173,6 +195,8 @@ const fn write_of_register(code: &mut Code<'_, X86_64>, number: usize, at: &Offs
         COUNT..STAMP => code.address(R10, At(WORDS[number - COUNT], 7)),
         STAMP..COPY if WORDS[number - STAMP].0 == RDX.0 => {}
         STAMP..COPY => code.copy(WORDS[number - STAMP], RDX),
+        WINDOW..OPENED => code.copy(R13, WORDS[number - WINDOW]),
+        OPENED..SINGLE => code.copy(WORDS[number - OPENED], R13),
         _ => {
             code.load(RCX, At(R12, 8 * (number - COPY) as i32));
             code.store(At(R13, 8 * (number - COPY) as i32), RCX);
@@ -208,19 +232,19 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.store(Sum(RBP, scratch, at.share_pool), RBX);
         }
         Top => {
-            code.load(scratch, Cpu(at.cpu_thread));
             code.store(At(RCX, at.activation_caller), R11);
-            code.store(At(RCX, at.activation_thread), scratch);
             code.load32(RBX, At(R11, at.activation_frame));
             code.add32(RBX, 1 << 16);
             code.store32(At(RCX, at.activation_frame), RBX);
             code.store16(At(R11, at.activation_frame), nucleus.calling);
             code.store(At(R11, at.activation_callee), RCX);
-            code.store(At(scratch, at.thread_top), RCX);
+            code.load(RBX, Cpu(at.cpu_thread));
+            code.store(At(RCX, at.activation_thread), RBX);
+            code.store(At(RBX, at.thread_top), RCX);
         }
         EnterCallee => {
             code.store(Cpu(at.cpu_activation), RCX);
-            enter(code, RBP, RBX, at);
+            enter(code, RBP, scratch, RBX, at);
         }
         Special => {
             code.load(RAX, At(R11, at.activation_caller));
@@ -242,11 +266,14 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.store(At(RCX, at.thread_top), RAX);
             code.store(Cpu(at.cpu_activation), RAX);
         }
-        EnterCaller => enter(code, RBX, RCX, at),
-        Stack => {
-            code.load(RSP, At(RCX, at.activation_stack));
-            code.load(RBX, At(RCX, at.activation_message));
-            code.copy(RCX, scratch);
+        EnterCaller => enter(code, RBX, scratch, RCX, at),
+        Stack => code.load(RSP, At(RCX, at.activation_stack)),
+        Message => code.load(RBX, At(RCX, at.activation_message)),
+        GoesTo => code.copy(RCX, R11),
+        CallerAndGoesTo => {
+            code.copy(R10, R11);
+            code.load(R11, At(RCX, at.activation_caller));
+            code.copy(RCX, R10);
         }
         Back => {
             code.load(RCX, At(RAX, at.activation_pc));
@@ -254,18 +281,84 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
         }
         Return => code.store_next(At(RCX, at.activation_back)),
         Badge => code.load(RAX, At(RAX, at.entry_word1)),
-        Address => code.load(scratch, At(RAX, at.entry_word0)),
-        MinimalStack => {
-            code.load(RSP, At(RCX, at.activation_stack));
-            code.copy(RCX, scratch);
-        }
+        Address => code.load(R11, At(RAX, at.entry_word0)),
         Control => {
             code.compare_with_next(CONTROL);
             code.put(MESSAGE_BYTES as u64, 4);
         }
+        StripWindow => {
+            code.copy(R12, CONTROL);
+            code.change(And, R12, !(ControlWord::WINDOW as i32));
+            code.change(Compare, R12, MESSAGE_BYTES as i32);
+        }
+        HasWindow => code.test_value32(CONTROL, ControlWord::WINDOW as u32),
+        OnePage => {
+            code.copy32(R12, R13);
+            code.change32(And, R12, 0xfff & !(window::WRITABLE as i32));
+            code.change32(Compare, R12, 1);
+        }
+        NearPage => {
+            code.copy(R14, R13);
+            code.shift_right(R14, 18);
+            code.change(And, R14, -8);
+            code.change(Compare, R14, 0x1000);
+        }
+        TableOfPage => {
+            code.load(R12, At(RBX, at.domain_low));
+            code.load(R12, Sum(R12, R14, 0));
+            code.test(R12);
+        }
+        EntryOfPage => {
+            code.change(And, R12, -0x1000);
+            code.or(R12, Cpu(at.cpu_direct));
+            code.copy(R14, R13);
+            code.shift_right(R14, 9);
+            code.change32(And, R14, 0xff8);
+            code.load(R14, Sum(R12, R14, 0));
+        }
+        MayBeLent => {
+            code.copy32(R12, R13);
+            code.shift_right32(R12, window::WRITABLE_BIT as u8 - 1);
+            code.change32(And, R12, page::WRITABLE as i32);
+            code.change32(Or, R12, (page::PRESENT | page::NOT_CACHED | page::NOT_LENT) as i32);
+            code.copy32(RBX, R14);
+            code.change32(Xor, RBX, (page::PRESENT | page::WRITABLE) as i32);
+            code.test32(RBX, R12);
+        }
+        SlotsOfCallee => {
+            code.change(Or, R12, !(page::WRITABLE as i32));
+            code.and_with(R14, R12);
+            code.set_bit(R14, page::NO_EXECUTE_BIT as u8);
+            code.load(R12, Sum(RBP, scratch, at.share_windows));
+            code.test(R12);
+        }
+        Record => {
+            code.add(R12, At(RCX, at.activation_place));
+            code.store(At(R12, 0), R14);
+            code.store(At(RCX, at.activation_window), R13);
+            code.change32(And, R13, window::FLAGS as i32);
+            code.or(R13, At(RCX, at.activation_slot));
+            code.load(RBX, Cpu(at.cpu_domain));
+        }
+        IsMany => {
+            code.load(RAX, At(R11, at.activation_window));
+            code.change32(And, RAX, (window::PAGES & !1) as i32);
+        }
+        Closes => {
+            code.load(RCX, At(R11, at.activation_window));
+            code.test(RCX);
+        }
+        SlotsOfLeft => {
+            code.load(RCX, Sum(RBP, scratch, at.share_windows));
+            code.add(RCX, At(R11, at.activation_place));
+            code.store_zero(At(RCX, 0));
+            code.store_zero(At(R11, at.activation_window));
+        }
         IsControl => code.test(CONTROL),
         CountControl => code.address(RCX, At(CONTROL, 7)),
+        CountOnly => code.change32(And, RCX, ControlWord::WINDOW as i32 - 1),
         CountWord => code.copy(RCX, R10),
+        ShareAgain => code.load(R10, Cpu(at.cpu_share)),
         Source => code.address_behind_next(R12),
         Target => code.address_behind_next(R13),
         Copied => code.copy(RCX, R14),
@@ -299,14 +392,14 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
     }
 }
 
-/// The domain at `domain` is the running one; changes `scratch`.
-const fn enter(code: &mut Code<'_, X86_64>, domain: Register, scratch: Register, at: &Offsets) {
+/// The domain at `domain` is the running one; `share` has the offset of this CPU's share. Changes `scratch`.
+const fn enter(code: &mut Code<'_, X86_64>, domain: Register, share: Register, scratch: Register, at: &Offsets) {
     code.store(Cpu(at.cpu_domain), domain);
     code.load(scratch, At(domain, at.domain_table));
     code.store(Cpu(at.cpu_table), scratch);
     code.load(scratch, At(domain, at.domain_limit));
     code.store(Cpu(at.cpu_limit), scratch);
-    code.load(scratch, At(domain, at.domain_root));
+    code.load(scratch, Sum(domain, share, at.share_root));
     code.load_root(scratch);
 }
 
@@ -316,6 +409,8 @@ struct Half<'a> {
     state: State,
     runs: &'a Runs<BYTES, { RUNS + 1 }>,
     has_control: bool,
+    /// The call passes a window.
+    has_window: bool,
     /// The registers that have a word for the other side, a bit for each.
     passed: u16,
     /// Registers that a function preserves and the code uses.
@@ -323,12 +418,12 @@ struct Half<'a> {
 }
 
 impl<'a> Half<'a> {
-    fn new(generator: &'a Generator, letters: &'a Letters, state: State) -> Self {
+    fn new(generator: &'a Generator, letters: &'a Letters, state: State, has_window: bool) -> Self {
         let passed = PASSED[letters.in_registers()];
         let has_control = letters.has_control();
         let has_message = has_control || letters.bytes().is_some() || letters.in_area() > 0;
         let used = bit(RBX) | bit(RBP) | if has_message { bit(R12) | bit(R13) | bit(R14) } else { 0 };
-        Self { letters, state, runs: &generator.runs, has_control, passed, used }
+        Self { letters, state, runs: &generator.runs, has_control, has_window, passed, used }
     }
     /// Writes instructions that are the same for other specifications.
     fn run(&self, code: &mut Code<'_, X86_64>, run: Run) {
@@ -383,7 +478,8 @@ impl<'a> Half<'a> {
                 self.run(code, Chain);
                 code.jump_if(If::AboveOrEqual, slowly);
             }
-            2 => {
+            2 => self.open_window(code, slowly),
+            3 => {
                 code.part("nothing refuses from here on: the activation leaves the pool");
                 self.run(code, Take);
 
@@ -392,8 +488,8 @@ impl<'a> Half<'a> {
                 self.run(code, Return);
                 code.put(back, 4);
             }
-            3 => self.copy_message(code, true),
-            4 => {
+            4 => self.copy_message(code, true),
+            5 => {
                 code.part("what the entry says; whoever empties it relies on our being in the caller until now");
                 self.run(code, Address);
                 if let Some(word) = constant {
@@ -406,17 +502,22 @@ impl<'a> Half<'a> {
                 code.part("the CPU is in the callee");
                 self.run(code, EnterCallee);
             }
-            5 => {
+            6 => {
                 code.part("the callee gets its stack and the words, and nothing else");
-                let (stack, kept) = match self.state {
-                    State::Preserved => (Stack, self.passed),
-                    State::Minimal => (MinimalStack, !0),
+                self.run(code, Stack);
+                let kept = match self.state {
+                    State::Preserved => {
+                        self.run(code, Message);
+                        self.passed
+                    }
+                    State::Minimal => !0,
                 };
-                self.run(code, stack);
                 let constant = constant.map_or(0, |word| bit(WORDS[word]));
-                self.each(code, LOAD, self.used & kept & !constant);
+                let loaded = self.used & kept & !constant;
+                self.run(code, if loaded == 0 { GoesTo } else { CallerAndGoesTo });
+                self.each(code, LOAD, loaded);
             }
-            6 => self.put_time(code),
+            7 => self.put_time(code),
             _ => {
                 let kept = if self.letters.has_badge() { bit(RAX) } else { 0 };
                 let preserved = if self.state == State::Preserved { CLEARED_IN_CALLS } else { 0 };
@@ -424,7 +525,7 @@ impl<'a> Half<'a> {
                 self.run(code, Leave);
             }
         }
-        step >= 7
+        step >= 8
     }
 
     /// Writes a step of a return; true if it was the last.
@@ -439,6 +540,11 @@ impl<'a> Half<'a> {
             0 => {
                 self.check_length(code, targets.refuse_return);
                 self.check_entry(code, targets.return_slowly);
+                if self.has_window {
+                    code.part("the window has one page, or there is none");
+                    self.run(code, IsMany);
+                    code.jump_if(If::NotEqual, targets.return_slowly);
+                }
 
                 self.each(code, SAVE, self.used & kept);
                 code.part("nothing became special about the two domains, and nobody waits for the activation");
@@ -456,6 +562,7 @@ impl<'a> Half<'a> {
             2 => {
                 code.part("the activation is free");
                 self.run(code, Free);
+                self.close_window(code);
 
                 code.part("its caller is the top of the chain again");
                 self.run(code, Up);
@@ -498,17 +605,57 @@ impl<'a> Half<'a> {
     fn check_entry(&self, code: &mut Code<'_, X86_64>, slowly: u64) {
         if self.has_control {
             code.part("the control word asks for bytes only");
-            self.run(code, Control);
+            self.run(code, if self.letters.window().is_some() { StripWindow } else { Control });
             code.jump_if(If::Above, slowly);
         }
-        let Some(word) = self.letters.entry() else { return };
-        code.part("no entry goes along");
+        let Some(word) = self.letters.for_nucleus() else { return };
+        code.part("no entry goes along, or no page");
         self.runs(code, TEST + word, 1);
         code.jump_if(If::NotEqual, slowly);
     }
 
+    /// Opens the window: its page stands in the slot of the activation at rcx then. One page, where the caller has it in its lowest GiB:
+    /// all else is done on the slow path. Changes r12 to r14.
+    fn open_window(&self, code: &mut Code<'_, X86_64>, slowly: u64) {
+        let Some(word) = self.letters.window() else { return };
+        code.part("a window goes along");
+        if self.has_control {
+            self.run(code, HasWindow);
+        } else {
+            self.runs(code, TEST + word, 1);
+        }
+        let over = code.skip_far_if(If::Equal);
+        self.runs(code, WINDOW + word, 1);
+        code.part("it is one page, the caller has it, and may lend it so");
+        for (run, condition) in [(OnePage, If::NotEqual), (NearPage, If::AboveOrEqual), (TableOfPage, If::Equal)] {
+            self.run(code, run);
+            code.jump_if(condition, slowly);
+        }
+        self.run(code, EntryOfPage);
+        self.run(code, MayBeLent);
+        code.jump_if(If::NotEqual, slowly);
+        code.part("the callee sees it in the slot of the activation, and executes nothing there");
+        self.run(code, SlotsOfCallee);
+        code.jump_if(If::Equal, slowly);
+        self.run(code, Record);
+        self.runs(code, OPENED + word, 1);
+        code.skip_far_to_here(over);
+    }
+
+    /// Closes the window of the activation at r11, of one page, if there is one.
+    fn close_window(&self, code: &mut Code<'_, X86_64>) {
+        if !self.has_window {
+            return;
+        }
+        code.part("the window closes: the root that is loaded next drops its translation");
+        self.run(code, Closes);
+        let over = code.skip_if(If::Equal);
+        self.run(code, SlotsOfLeft);
+        code.skip_to_here(over);
+    }
+
     /// Copies what goes along in the message area of the activation at r11, to that at rcx in a call, at rax in a return; changes r12
-    /// to r14, r10 unless that has the control word, and rcx in a return.
+    /// to r14, rcx in a return, and r10 in one with a word that counts bytes.
     fn copy_message(&self, code: &mut Code<'_, X86_64>, is_call: bool) {
         let (words, bytes) = (self.letters.in_area(), self.letters.bytes());
         if words == 0 && bytes.is_none() && !self.has_control {
@@ -532,10 +679,16 @@ impl<'a> Half<'a> {
                 }
             }
             self.run(code, if self.has_control { CountControl } else { CountWord });
+            if self.has_control && self.letters.window().is_some() {
+                self.run(code, CountOnly);
+            }
             self.run(code, CopyBytes);
         }
         if is_call {
             self.run(code, Copied);
+            if bytes.is_some() {
+                self.run(code, ShareAgain);
+            }
         }
         if let Some(skip) = over {
             code.skip_to_here(skip);

@@ -7,7 +7,7 @@ use portalgen::{Letter, Specification, State};
 pub use listing::nucleus::*;
 
 /// Specifications whose listings are checked in.
-pub const TABLE: [&[u8]; 9] = [
+pub const TABLE: [&[u8]; 11] = [
     b"npkox5>ox5",
     b"npciii>i",
     b"nmciii>i",
@@ -17,6 +17,8 @@ pub const TABLE: [&[u8]; 9] = [
     b"npkx8i>x8",
     b"npkx8x6>x8x4",
     b"npct>t",
+    b"npcwi>i",
+    b"npkox4w>ox5",
 ];
 
 /// Objects.
@@ -37,7 +39,20 @@ pub const ZEROS: u64 = 0xa0_0000;
 /// What stands behind a domain for each CPU lies behind it.
 pub const SHARE: u64 = 0x300;
 
-pub const OBJECTS: [(&str, u64, u64); 10] = [
+/// Where the callee sees its window, and where the entry of that stands.
+pub const SLOT: u64 = 0x7f00_0005_0000;
+pub const PLACE: u64 = 5 * 128;
+/// A table of pages, as its physical address and where it is seen.
+pub const PAGES: u64 = 0xc0_0000;
+pub const DIRECT: u64 = 0xffff_8000_0000_0000;
+/// What leads to tables of pages of the caller, and the entries of windows of the callee.
+pub const LOW: u64 = 0xb0_0000;
+pub const SLOTS: u64 = 0xd0_0000;
+
+pub const OBJECTS: [(&str, u64, u64); 13] = [
+    ("low table", LOW, 4096),
+    ("pages", DIRECT | PAGES, 4096),
+    ("slots", SLOTS, 4096),
     ("zeros", ZEROS, 16),
     ("cpu", CPU, BYTES),
     ("caller", CALLER, BYTES),
@@ -76,7 +91,7 @@ impl Memory {
         if name.starts_with("area") && address + bytes > start + self.reach {
             self.wrong.push(format!("{how} of {name}, byte {}", address - start));
         }
-        if matches!(name, "entry" | "zeros") && how == "write" {
+        if matches!(name, "entry" | "zeros" | "low table" | "pages") && how == "write" {
             self.wrong.push(format!("write of {name}"));
         }
         Some((object, (address - start) as usize))
@@ -170,7 +185,7 @@ impl Random {
 pub fn prepare(random: &mut Random) -> Memory {
     let mut memory = Memory::new();
     for (name, start, bytes) in OBJECTS {
-        if !matches!(name, "entry" | "zeros") {
+        if !matches!(name, "entry" | "zeros" | "low table" | "pages" | "slots") {
             (0..bytes as i32 / 8).for_each(|word| memory.set(start, word * 8, random.any()));
         }
     }
@@ -181,6 +196,11 @@ pub fn prepare(random: &mut Random) -> Memory {
         (CPU, o.cpu_thread, THREAD),
         (CPU, o.cpu_activation, BELOW),
         (CPU, o.cpu_share, SHARE),
+        (CPU, o.cpu_direct, DIRECT),
+        (CALLER, o.domain_low, LOW),
+        (CALLEE, SHARE as i32 + o.share_windows, SLOTS),
+        (ABOVE, o.activation_slot, SLOT),
+        (ABOVE, o.activation_place, PLACE),
         (CALLER, o.domain_as_caller, one),
         (CALLEE, o.domain_as_callee, other << 32),
         (CALLER, o.domain_slow, 0),
@@ -219,6 +239,8 @@ pub enum Obstacle {
     Entry,
     /// The caller expects something else.
     Unexpected,
+    /// A window that takes the slow path, if it can be opened at all.
+    Window,
     /// A return: something became special, or somebody waits.
     Special,
 }
@@ -230,8 +252,8 @@ pub fn any_specification(random: &mut Random) -> String {
     };
     loop {
         let state = if random.once_in(3) { "nm" } else { "np" };
-        let call = letters(random, &["i", "c", "k", "t", "b", "d", "g", "x1", "x2", "x3", "x5", "x8", "i"]);
-        let result = letters(random, &["i", "t", "b", "d", "g", "x1", "x4", "x8", "i"]);
+        let call = letters(random, &["i", "c", "k", "t", "b", "d", "g", "x1", "x2", "x3", "x5", "x8", "i", "w", "a"]);
+        let result = letters(random, &["i", "t", "b", "d", "g", "x1", "x4", "x8", "i", "a"]);
         // Few letters go with a control word, which stands on both sides.
         let control = if random.once_in(2) { "o" } else { "" };
         let text = format!("{state}{control}{call}>{control}{result}");
@@ -242,7 +264,7 @@ pub fn any_specification(random: &mut Random) -> String {
 }
 
 /// What the caller of such a portal has in the control word; none: what it says. The complement of: a bit for each of the words 0 to 4
-/// that it gives; 32, there are more than five words; 64, words or bytes of the message area; 128, entries.
+/// that it gives; 32, there are more than five words; 64, words or bytes of the message area; 128, entries; 256, a window; 512, torn pages.
 pub fn expecting(specification: &Specification) -> Option<u64> {
     let both = || [specification.call, specification.result].into_iter();
     let has = |what: &dyn Fn(Letter) -> bool| both().any(|letters| letters.iter().any(|(_, letter)| what(letter)));
@@ -252,7 +274,9 @@ pub fn expecting(specification: &Specification) -> Option<u64> {
     let bits = given.map(|word| 1 << word).sum::<u64>()
         + 32 * u64::from(words > Some(5))
         + 64 * u64::from(words > Some(9) || has(&|letter| letter == Letter::Bytes))
-        + 128 * u64::from(has(&|letter| matches!(letter, Letter::Delegated | Letter::Minted)));
+        + 128 * u64::from(has(&|letter| matches!(letter, Letter::Delegated | Letter::Minted)))
+        + 512 * u64::from(has(&|letter| letter == Letter::Torn))
+        + 256 * u64::from(has(&|letter| letter == Letter::Window));
     (!has(&|letter| letter == Letter::Control)).then_some(u64::MAX - bits)
 }
 

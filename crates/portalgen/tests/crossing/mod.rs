@@ -29,8 +29,72 @@ pub trait Isa: Sized + Clone {
     fn user(&self) -> Registers;
     /// The page tables.
     fn root(&self) -> u64;
+    /// The translation that was dropped by itself, and the one that must be for a window in this slot.
+    fn dropped(&self) -> Option<u64>;
+    fn must_drop(slot: u64) -> Option<u64>;
+    /// A last-level entry.
+    fn page(frame: u64, kind: Page) -> u64;
+    /// That of a window on what `page` maps.
+    fn window_page(page: u64, writes: bool) -> u64;
     fn saved_preserved(memory: &mut Memory, activation: u64) -> Vec<u64>;
     fn save_preserved(memory: &mut Memory, activation: u64, registers: &[u64]);
+}
+
+/// What a page is, for who wants a window on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Page {
+    Writable,
+    ReadOnly,
+    Registers,
+    NotLent,
+    None,
+}
+
+/// The control word's bit, and those of a window's word.
+const WINDOW: u64 = 1 << 13;
+const WRITES: u64 = 1 << 5;
+
+/// Draws a window, or that there is none, in what the caller gives; gives its word.
+fn draw_window<I: Isa>(
+    random: &mut Random,
+    letters: &portalgen::Letters,
+    memory: &mut Memory,
+    user: &mut Registers,
+    obstacle: Obstacle,
+) -> Option<u64> {
+    let word = letters.window()?;
+    if obstacle != Obstacle::Window && random.once_in(3) {
+        if !letters.has_control() {
+            user.words[word] = 0;
+        }
+        return None;
+    }
+    let (table, page, writes) = (random.below(512), random.below(512), random.once_in(2));
+    let kind = if !writes && random.once_in(2) { Page::ReadOnly } else { Page::Writable };
+    let frame = random.below(1 << 20);
+    let entry = 7 | random.below(2) << 5;
+    let mut window = table << 21 | page << 12 | if writes { WRITES } else { 0 } | 1;
+    memory.set(LOW, 8 * table as i32, PAGES | entry);
+    memory.set(DIRECT | PAGES, 8 * page as i32, I::page(frame, kind));
+    if obstacle == Obstacle::Window {
+        let wrong = |kind| I::page(frame, kind);
+        match random.below(8) {
+            0 => window += [u64::MAX, 1, 14, 15, 30][random.below(5) as usize],
+            1 => window |= 1 << (6 + random.below(6)),
+            2 => window |= 1 << (30 + random.below(34)),
+            3 => memory.set(LOW, 8 * table as i32, 0),
+            4 => memory.set(DIRECT | PAGES, 8 * page as i32, wrong(Page::Registers)),
+            5 => memory.set(DIRECT | PAGES, 8 * page as i32, wrong(Page::NotLent)),
+            6 => memory.set(DIRECT | PAGES, 8 * page as i32, wrong(Page::None)),
+            _ if writes => memory.set(DIRECT | PAGES, 8 * page as i32, wrong(Page::ReadOnly)),
+            _ => memory.set(CALLEE, SHARE as i32 + OFFSETS.share_windows, 0),
+        }
+    }
+    user.words[word] = window;
+    if letters.has_control() {
+        user.others[I::CONTROL] |= WINDOW;
+    }
+    Some(window)
 }
 
 /// A word that travels in a preserved register is what that has.
@@ -85,14 +149,18 @@ fn draw_words<I: Isa>(random: &mut Random, letters: &portalgen::Letters, user: &
             user[word] = [room + 1, 1 << 32, u64::MAX, room + 1 + random.any() % 5000][random.below(4) as usize];
         }
     }
-    if let Some(word) = letters.entry() {
+    if let Some(word) = letters.for_nucleus() {
         user[word] = if obstacle == Obstacle::Entry { random.any() | 1 } else { 0 };
     }
 }
 
 /// Bytes that go along in the message area.
 fn bytes_of<I: Isa>(letters: &portalgen::Letters, user: &Registers) -> u64 {
-    if letters.has_control() { user.others[I::CONTROL] } else { letters.bytes().map_or(0, |word| user.words[word]) }
+    if letters.has_control() {
+        user.others[I::CONTROL] & (WINDOW - 1)
+    } else {
+        letters.bytes().map_or(0, |word| user.words[word])
+    }
 }
 
 /// Message bytes that may be touched.
@@ -105,7 +173,8 @@ fn draw_obstacle(random: &mut Random, letters: &portalgen::Letters, all: &[Obsta
     let drawn = if random.once_in(2) { Obstacle::None } else { all[random.below(all.len() as u64) as usize] };
     match drawn {
         Obstacle::Long if letters.bytes().is_none() => Obstacle::None,
-        Obstacle::Entry if letters.entry().is_none() && !letters.has_control() => Obstacle::None,
+        Obstacle::Entry if letters.for_nucleus().is_none() && !letters.has_control() => Obstacle::None,
+        Obstacle::Window if letters.window().is_none() => Obstacle::None,
         drawn => drawn,
     }
 }
@@ -132,13 +201,15 @@ fn one_call<I: Isa>(seed: u64) {
     let specification = Specification::parse(text.as_bytes()).expect("a specification");
     let letters = &specification.call;
     use Obstacle::*;
-    let obstacle = match draw_obstacle(&mut random, letters, &[Flow, NoActivation, Deep, Long, Entry, Unexpected]) {
-        Unexpected if expecting(&specification).is_none() => None,
-        obstacle => obstacle,
-    };
+    let obstacle =
+        match draw_obstacle(&mut random, letters, &[Flow, NoActivation, Deep, Long, Entry, Unexpected, Window]) {
+            Unexpected if expecting(&specification).is_none() => None,
+            obstacle => obstacle,
+        };
     let mut memory = prepare(&mut random);
     let mut user = any_user::<I>(&mut random);
     draw_words::<I>(&mut random, letters, &mut user, obstacle);
+    let window = draw_window::<I>(&mut random, letters, &mut memory, &mut user, obstacle);
     align::<I>(&mut user);
     if let Some(control) = expecting(&specification) {
         user.others[I::CONTROL] = match obstacle {
@@ -206,7 +277,8 @@ fn one_call<I: Isa>(seed: u64) {
     let next = expected.get(ABOVE, o.activation_next);
     let frame = expected.get(BELOW, o.activation_frame);
     let crossings = expected.get(CALLER, SHARE as i32 + o.share_crossings).wrapping_add(1);
-    let [table, limit, root] = [o.domain_table, o.domain_limit, o.domain_root].map(|field| expected.get(CALLEE, field));
+    let [table, limit, root] =
+        [o.domain_table, o.domain_limit, SHARE as i32 + o.share_root].map(|field| expected.get(CALLEE, field));
     for (object, field, value) in [
         (CALLEE, SHARE as i32 + o.share_pool, next),
         (CALLER, SHARE as i32 + o.share_crossings, crossings),
@@ -225,10 +297,20 @@ fn one_call<I: Isa>(seed: u64) {
     expected.write(ABOVE + o.activation_frame as u64, 4, (frame & 0xffff_ffff) + (1 << 16));
     expected.write(BELOW + o.activation_frame as u64, 2, CALLING.into());
     pass_area(&mut expected, letters, bytes_of::<I>(letters, &user), AREA_BELOW, AREA_ABOVE);
+    let mut seen = Option::None;
+    if let (Some(window), Some(word)) = (window, letters.window()) {
+        let page = memory.get(DIRECT | PAGES, (window >> 9 & 0xff8) as i32);
+        expected.set(SLOTS, PLACE as i32, I::window_page(page, window & WRITES != 0));
+        expected.set(ABOVE, o.activation_window, window);
+        seen = Some((word, SLOT | window & (WRITES | 0x1f)));
+    }
     same(&memory, &expected, &text);
     assert_eq!(processor.root(), root, "{text}: the page tables");
     // The callee's registers.
-    let arrive = passed(letters, user.words, constant, time);
+    let mut arrive = passed(letters, user.words, constant, time);
+    if let Some((word, window)) = seen {
+        arrive[word] = window;
+    }
     let minimal = !keeps(&specification);
     let mut expected = Registers {
         pc: memory.get(ENTRY, o.entry_word0),
@@ -286,8 +368,20 @@ fn one_return<I: Isa>(seed: u64) {
     let specification = Specification::parse(text.as_bytes()).expect("a specification");
     let letters = &specification.result;
     let obstacle = draw_obstacle(&mut random, letters, &[Obstacle::Special, Obstacle::Long, Obstacle::Entry]);
+    let obstacle = match specification.call.window() {
+        Some(_) if random.once_in(4) => Obstacle::Window,
+        _ => obstacle,
+    };
     let o = &OFFSETS;
     let mut memory = prepare(&mut random);
+    let mut is_open = false;
+    if specification.call.window().is_some() {
+        let page = random.any() << 12;
+        is_open = obstacle == Obstacle::Window || random.once_in(2);
+        let pages = if obstacle == Obstacle::Window { 2 + random.below(15) } else { 1 };
+        memory.set(ABOVE, o.activation_window, if is_open { page | random.below(2) << 5 | pages } else { 0 });
+        memory.set(SLOTS, PLACE as i32, random.any());
+    }
     let pool = if random.once_in(2) { NEXT } else { 0 };
     for (object, field, value) in [
         (CPU, o.cpu_domain, CALLEE),
@@ -322,7 +416,7 @@ fn one_return<I: Isa>(seed: u64) {
     memory.reach = 4096;
     let mut expected = before.clone();
     match obstacle {
-        Obstacle::Long | Obstacle::Entry => {
+        Obstacle::Long | Obstacle::Entry | Obstacle::Window => {
             let target = if obstacle == Obstacle::Long { REFUSE_RETURN } else { RETURN_SLOWLY };
             assert_eq!(end, End::Jumped(target), "{text}");
             same(&memory, &before, &text);
@@ -351,7 +445,8 @@ fn one_return<I: Isa>(seed: u64) {
     let End::Left(left) = end else { panic!("{text}: {end:x?}") };
     let kept = I::saved_preserved(&mut memory, ABOVE);
     I::save_preserved(&mut expected, ABOVE, &kept);
-    let [table, limit, root] = [o.domain_table, o.domain_limit, o.domain_root].map(|field| expected.get(CALLER, field));
+    let [table, limit, root] =
+        [o.domain_table, o.domain_limit, SHARE as i32 + o.share_root].map(|field| expected.get(CALLER, field));
     for (object, field, value) in [
         (ABOVE, o.activation_next, pool),
         (CALLEE, SHARE as i32 + o.share_pool, ABOVE),
@@ -366,6 +461,11 @@ fn one_return<I: Isa>(seed: u64) {
     expected.write(ABOVE + o.activation_state as u64, 1, FREE.into());
     expected.write(BELOW + o.activation_state as u64, 1, TOP.into());
     pass_area(&mut expected, letters, bytes_of::<I>(letters, &user), AREA_ABOVE, AREA_BELOW);
+    if is_open {
+        expected.set(SLOTS, PLACE as i32, 0);
+        expected.set(ABOVE, o.activation_window, 0);
+    }
+    assert_eq!(processor.dropped(), I::must_drop(SLOT).filter(|_| is_open), "{text}: the translation of the window");
     same(&memory, &expected, &text);
     assert_eq!(processor.root(), root, "{text}: the page tables");
     let minimal = !keeps(&specification);
@@ -414,11 +514,19 @@ pub fn counted<I: Isa>(isa: &str) {
         if let Some(control) = expecting(&specification) {
             user.others[I::CONTROL] = control;
         }
+        // A listing counts what a window takes.
+        while specification.call.window().is_some()
+            && draw_window::<I>(&mut random, &specification.call, &mut memory, &mut user, Obstacle::None).is_none()
+        {
+        }
         let has_loop = |letters: &portalgen::Letters| I::LOOPS && (letters.bytes().is_some() || letters.has_control());
         let (bytes, extent) = I::write(&specification);
         let (end, count) = I::start(&user, ENTRY, true, 0).run(&bytes, extent.call, &mut memory);
         assert!(matches!(end, End::Left(_)), "{name}");
         assert!(count == counts[1] || has_loop(&specification.call), "{name}: call: {count}");
+        if specification.result.has_control() {
+            user.others[I::CONTROL] = 8;
+        }
         let (end, count) = I::start(&user, ABOVE, false, 0).run(&bytes, extent.back, &mut memory);
         assert!(matches!(end, End::Left(_)), "{name}");
         assert!(count == counts[0] || has_loop(&specification.result), "{name}: return: {count}");

@@ -1,6 +1,6 @@
 //! Against an array of `bool`.
 
-use super::{Granules, MOST, mask, taken};
+use super::{Granules, HALF, MOST, mask, taken};
 use crate::STEPS;
 use core::cell::Cell;
 use proptest::prelude::*;
@@ -29,6 +29,7 @@ fn take(granules: &Granules, count: u32) -> Option<usize> {
         4 => granules.take::<4>(),
         8 => granules.take::<8>(),
         12 => granules.take::<12>(),
+        HALF => granules.take::<HALF>(),
         MOST => granules.take::<MOST>(),
         _ => panic!("nothing takes {count} granules"),
     };

@@ -57,7 +57,7 @@ assembly! { "entry.s";
     STATE_TOP = State::Top as u8,
     D_SLOW = crate::objects::SLOW_AT,
     D_TABLE = offset_of!(Domain, table),
-    D_ROOT = offset_of!(Domain, root),
+    S_ROOT = offset_of!(Share, root),
     T_NUMBER = offset_of!(Thread, number),
     S_COUNT = offset_of!(Semaphore, count),
     E_OBJECT = offset_of!(Entry, object),

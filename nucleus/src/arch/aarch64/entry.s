@@ -488,6 +488,7 @@ return_any:                         // nothing is known of the caller
     ldr x10, [x13, x11]             // the pool
     str x10, [x15, #A_NEXT]
     str x15, [x13, x11]
+    add x9, x12, x11                // the caller's share
     strb wzr, [x15, #A_STATE]       // free
     mov w10, #STATE_TOP
     strb w10, [x14, #A_STATE]
@@ -496,7 +497,7 @@ return_any:                         // nothing is known of the caller
     stp x14, x10, [x16, #CPU_ACTIVATION]
     str x11, [x16, #CPU_LIMIT]
     stlr x12, [x16]                 // the domain; the pool is seen before
-    ldr x10, [x12, #D_ROOT]
+    ldr x10, [x9, #S_ROOT]
     msr ttbr0_el1, x10
     mov x0, x14
     b restore_full

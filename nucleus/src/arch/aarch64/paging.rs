@@ -17,21 +17,23 @@ use core::arch::asm;
 use core::cell::Cell;
 use core::ops::Range;
 use devicetree::Range as Registers;
+use portalgen::aarch64::page;
 
-const VALID: u64 = 1;
+const VALID: u64 = 1 << page::VALID_BIT;
 /// Of levels 0 to 2: a table; of level 3: a page.
 const TABLE: u64 = 2;
 /// Attribute 1 of MAIR_EL1: device memory, nGnRE; attribute 0 is normal, write-back.
-const REGISTERS: u64 = 1 << 2;
+const REGISTERS: u64 = 1 << page::REGISTERS_BIT;
 const USER: u64 = 1 << 6;
-const READ_ONLY: u64 = 1 << 7;
+const READ_ONLY: u64 = 1 << page::READ_ONLY_BIT;
 const INNER_SHAREABLE: u64 = 3 << 8;
 const ACCESSED: u64 = 1 << 10;
 /// Translations are those of the ASID.
 const NOT_GLOBAL: u64 = 1 << 11;
 /// Privileged, unprivileged execute never.
 const PXN: u64 = 1 << 53;
-const UXN: u64 = 1 << 54;
+const UXN: u64 = 1 << page::UXN_BIT;
+const NOT_LENT: u64 = 1 << page::NOT_LENT_BIT;
 const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
 /// What every entry of the nucleus's for memory has.
 const OWN: u64 = VALID | ACCESSED | INNER_SHAREABLE | UXN;
@@ -124,6 +126,17 @@ pub fn without(mut entry: u64, rights: u64) -> u64 {
         entry |= UXN;
     }
     entry
+}
+
+/// A last-level entry of users for a page that no window shows.
+#[inline(always)]
+pub fn kept(entry: u64) -> u64 {
+    entry | NOT_LENT
+}
+
+/// Whether it is for such a page.
+pub fn is_kept(entry: u64) -> bool {
+    entry & NOT_LENT != 0
 }
 
 /// What a last-level entry of users maps.
@@ -287,6 +300,11 @@ pub fn new_root(held: Held, frame: Frame) -> Option<u64> {
     let asid = identifiers.numbers.take(identifiers.count.get())?;
     settle();
     Some((frame as u64) << 12 | (asid as u64) << ASID_SHIFT)
+}
+
+/// Another root of the same space.
+pub fn root_beside(root: u64, frame: Frame) -> u64 {
+    (frame as u64) << 12 | root >> ASID_SHIFT << ASID_SHIFT
 }
 
 /// A root will not be used any more: what the processors have of it is dropped, and its ASID is free.

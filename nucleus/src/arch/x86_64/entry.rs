@@ -68,7 +68,7 @@ assembly! { "entry.s";
     D_SLOW = crate::objects::SLOW_AT,
     D_TABLE = offset_of!(Domain, table),
     D_LIMIT = offset_of!(Domain, limit),
-    D_ROOT = offset_of!(Domain, root),
+    S_ROOT = offset_of!(Share, root),
     T_NUMBER = offset_of!(Thread, number),
     T_TOP = offset_of!(Thread, top),
     S_COUNT = offset_of!(Semaphore, count),

@@ -349,13 +349,13 @@ return_any:                         # nothing is known of the caller
     jnz return_slow
     mov rbp, gs:[CPU_DOMAIN]
     mov rbx, [rax + A_DOMAIN]
-    movzx r13d, byte ptr [rbx + D_SLOW]     # where it was called from stays in rcx
-    or r13b, [rbp + D_SLOW]
+    movzx r15d, byte ptr [rbx + D_SLOW]     # where it was called from stays in rcx
+    or r15b, [rbp + D_SLOW]
     jnz return_spoiled
-    mov r13, gs:[CPU_SHARE]
-    mov r12, [rbp + r13 + S_POOL]
+    mov r15, gs:[CPU_SHARE]
+    mov r12, [rbp + r15 + S_POOL]
     mov [r11 + A_NEXT], r12
-    mov [rbp + r13 + S_POOL], r11
+    mov [rbp + r15 + S_POOL], r11
     mov byte ptr [r11 + A_STATE], STATE_FREE
     mov byte ptr [rax + A_STATE], STATE_TOP
     mov rcx, gs:[CPU_THREAD]
@@ -366,7 +366,7 @@ return_any:                         # nothing is known of the caller
     mov gs:[CPU_TABLE], rcx
     mov rcx, [rbx + D_LIMIT]
     mov gs:[CPU_LIMIT], rcx
-    mov rcx, [rbx + D_ROOT]
+    mov rcx, [rbx + r15 + S_ROOT]
     mov cr3, rcx
     mov rdi, rax
     jmp restore_full
@@ -374,7 +374,7 @@ portal_return_with_control:
 return_spoiled:                     # the callee's registers are used; it needs them no more, and must not see ours
     xor ebx, ebx
     xor ebp, ebp
-    xor r13d, r13d
+    xor r15d, r15d
     jmp return_slow
 portal_return_spoiled:
     xor ebx, ebx

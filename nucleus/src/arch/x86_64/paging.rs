@@ -8,13 +8,11 @@ use abi::boot::{BootInfo, Region};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use core::arch::asm;
 use core::ops::Range;
+use portalgen::x86_64::page::{self, NOT_CACHED, NOT_LENT, PRESENT, WRITABLE};
 
-const PRESENT: u64 = 1;
-const WRITABLE: u64 = 2;
 const USER: u64 = 4;
-const NOT_CACHED: u64 = 0x18;
 const LARGE: u64 = 0x80;
-const NO_EXECUTE: u64 = 1 << 63;
+const NO_EXECUTE: u64 = 1 << page::NO_EXECUTE_BIT;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
 /// Entries that the upper half has in a root at most.
@@ -72,6 +70,17 @@ pub fn without(mut entry: u64, rights: u64) -> u64 {
         entry |= NO_EXECUTE;
     }
     entry
+}
+
+/// A last-level entry of users for a page that no window shows.
+#[inline(always)]
+pub fn kept(entry: u64) -> u64 {
+    entry | NOT_LENT
+}
+
+/// Whether it is for such a page.
+pub fn is_kept(entry: u64) -> bool {
+    entry & NOT_LENT != 0
 }
 
 /// What a last-level entry of users maps.
@@ -177,6 +186,11 @@ pub fn show_upper(table: &Table, upper: &Table) {
 /// The root of a space in this frame, in which nothing is mapped.
 pub fn new_root(_: Held, frame: Frame) -> Option<u64> {
     Some((frame as u64) << 12)
+}
+
+/// Another root of the same space.
+pub fn root_beside(_: u64, frame: Frame) -> u64 {
+    (frame as u64) << 12
 }
 
 /// Loading a root drops the translations of all others: nothing of users is global.

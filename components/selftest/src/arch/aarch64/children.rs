@@ -23,6 +23,33 @@ pub unsafe extern "C" fn read() -> ! {
     naked_asm!("ldr x0, [x0]", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
 }
 
+/// A service behind `npai>a`. With pages, it adds 1 to the first word of the first and gives them back; without, it has them go to the
+/// address in word 1 from then on.
+///
+/// # Safety
+/// Only for an activation of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn keep_pages() -> ! {
+    naked_asm!(
+        "cbnz x0, 2f",
+        "mov x0, {tear}",
+        "mov x8, {set}",
+        "svc #0",
+        "mov x0, xzr",
+        "b 3f",
+        "2: and x9, x0, #~4095",
+        "ldr x10, [x9]",
+        "add x10, x10, #1",
+        "str x10, [x9]",
+        "3: mov x3, xzr",
+        "mov x8, xzr",
+        "svc #0",
+        "udf #0",
+        tear = const op::ACTIVATION_TEAR,
+        set = const op::ACTIVATION_SET * ENTRY_BYTES,
+    )
+}
+
 /// Takes an exclusive hold of a word.
 ///
 /// # Safety

@@ -23,5 +23,32 @@ pub unsafe extern "C" fn read() -> ! {
     naked_asm!("mov rdi, [rdi]", "mov eax, {exit}", "syscall", "ud2", exit = const op::EXIT * ENTRY_BYTES)
 }
 
+/// A service behind `npai>a`. With pages, it adds 1 to the first word of the first and gives them back; without, it has them go to the
+/// address in word 1 from then on.
+///
+/// # Safety
+/// Only for an activation of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn keep_pages() -> ! {
+    naked_asm!(
+        "test rdi, rdi",
+        "jnz 2f",
+        "mov edi, {tear}",
+        "mov eax, {set}",
+        "syscall",
+        "xor edi, edi",
+        "jmp 3f",
+        "2: mov rax, rdi",
+        "and rax, -4096",
+        "inc qword ptr [rax]",
+        "3: xor r10d, r10d",
+        "xor eax, eax",
+        "syscall",
+        "ud2",
+        tear = const op::ACTIVATION_TEAR,
+        set = const op::ACTIVATION_SET * ENTRY_BYTES,
+    )
+}
+
 /// What is tried with registers of a device, and where in the page: see [`crate::devices`].
 pub const ODD: &[(unsafe extern "C" fn() -> !, u64)] = &[(read, 1), (read, 6), (read, 0xffc)];

@@ -1,0 +1,168 @@
+//! Pages that are torn away: they change their owner within a call, and back.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use abi::rights::{self, MAP_EXECUTE, MAP_READ, UNMAP_SELF};
+use abi::{Control, Error, MAX_TORN, PAGE_BYTES, expect, info, layout, op as operations};
+use runtime::entry::Owned;
+use runtime::window::Page;
+use runtime::{Entry, message, op, table};
+
+use crate::arch::children;
+use crate::check::{Check, frames, hold};
+
+pub const CHECKS: &[Check] = &[
+    ("torn pages change their owner within a call, and are paid for by whoever has them", there_and_back),
+    ("pages that cannot be torn away stay, and nothing is lost", refused),
+    ("an account with too little room gets none of the torn pages", too_small),
+];
+
+/// Where the other domain takes pages, and where we do.
+const THERE: u64 = 0x3800_0000;
+const HERE: u64 = 0x3900_0000;
+const PAGE: u64 = PAGE_BYTES as u64;
+
+fn text(error: Error) -> &'static str {
+    error.text()
+}
+
+/// A domain with an account of so many frames, whose service keeps pages.
+struct Keeper {
+    portal: Owned,
+    _service: Owned,
+    domain: Owned,
+    _account: Owned,
+}
+
+impl Keeper {
+    fn new(frames: u64) -> Result<Self, Error> {
+        let account = Owned::new(op::account_new(Entry::OWN, frames)?);
+        let domain = Owned::new(op::domain_new(account.entry(), 0, "keeper")?);
+        let code = children::keep_pages as *const () as u64;
+        let start = code & !(PAGE - 1);
+        // SAFETY: code of ours, which may be read and executed, and is made for this.
+        unsafe {
+            op::map(domain.entry(), start, start, 0, MAP_READ | MAP_EXECUTE)?;
+            op::activation_new(domain.entry(), 0, Entry(0))?;
+        }
+        let shape = Owned::new(op::shape_new(Entry::SPECIAL, b"npai>a")?);
+        // SAFETY: as above.
+        let theirs = unsafe { op::service_new_at(domain.entry(), code, 0, shape.entry(), Entry::OWN)? };
+        let place = table::allocate()?;
+        let service = op::entry_copy(domain.entry(), theirs, Entry::OWN, place, rights::ALL)?;
+        let portal = Owned::new(table::allocate()?);
+        op::portal_new(Entry::OWN, service, 0, portal.entry(), 0)?;
+        Ok(Self { portal, _service: Owned::new(service), domain, _account: account })
+    }
+    fn call(&self, torn: u64, place: u64) -> Result<u64, Error> {
+        let control = Control::expecting(expect::words(0b11) | expect::PAGES);
+        message::call(self.portal.entry(), [torn, place, 0, 0, 0], control).map(|(words, _)| words[0])
+    }
+    /// Frames charged to its account: it is the newest domain of its name.
+    fn used(&self) -> Result<u64, Error> {
+        let keeper = |domain: &info::Domain| domain.name.starts_with(b"keeper\0");
+        let found = op::records(Entry::SPECIAL).filter_map(Result::ok).find(keeper);
+        found.map(|domain| domain.charged).ok_or(Error::Empty)
+    }
+}
+
+fn pages(count: usize) -> Vec<Page> {
+    vec![Page([7; PAGE_BYTES]); count]
+}
+
+fn first(pages: &[Page]) -> u64 {
+    pages.as_ptr() as u64
+}
+
+/// Gives back what came.
+fn unmap(count: u64) {
+    for page in 0..count {
+        // SAFETY: nothing refers to these pages.
+        let _ = unsafe { op::unmap(Entry::OWN, HERE + page * PAGE, 0, MAP_READ | UNMAP_SELF) };
+    }
+}
+
+fn word_at(address: u64) -> u64 {
+    // SAFETY: a page that came.
+    unsafe { (address as *const u64).read_volatile() }
+}
+
+fn there_and_back() -> Result<(), &'static str> {
+    op::activation_set(operations::ACTIVATION_TEAR, HERE).map_err(text)?;
+    let keeper = Keeper::new(64).map_err(text)?;
+    hold(keeper.call(0, THERE) == Ok(0), "a call without pages")?;
+    for count in 1..=MAX_TORN {
+        let torn = pages(count);
+        let came = keeper.call(first(&torn) | count as u64, 0).map_err(text)?;
+        hold(came == HERE | count as u64, "they do not come back")?;
+        hold(word_at(HERE) == 0x0707_0707_0707_0708, "others come back")?;
+        hold(torn[0].0[0] != 7, "they are here, too")?;
+        unmap(count as u64);
+    }
+    let before = keeper.used().map_err(text)?;
+    let torn = pages(2);
+    let kept = frames()?;
+    keeper.call(first(&torn) | 2, 0).map_err(text)?;
+    hold(keeper.used().map_err(text)? == before, "the other side still pays")?;
+    unmap(2);
+    hold(frames()? == kept + 2, "they are not given back")?;
+    drop(torn);
+    op::activation_set(operations::ACTIVATION_TEAR, 0).map_err(text)
+}
+
+fn refused() -> Result<(), &'static str> {
+    let keeper = Keeper::new(64).map_err(text)?;
+    let torn = pages(MAX_TORN);
+    let at = first(&torn);
+    hold(keeper.call(at | 1, 0) == Err(Error::NotAccepted), "a place that was not named")?;
+    hold(keeper.call(0, THERE) == Ok(0), "a call without pages")?;
+    for (pages, error) in [
+        (at, Error::BadArgument),
+        (at | (MAX_TORN as u64 + 1), Error::BadArgument),
+        (at | 0xfff, Error::BadArgument),
+        (0x3900_0000 | 1, Error::NotMapped),
+        (layout::MESSAGE_START | 1, Error::BadAddress),
+        (layout::WINDOWS | 1, Error::BadAddress),
+        (layout::USER_END | 1, Error::BadAddress),
+        (1 << 63 | 1, Error::BadAddress),
+    ] {
+        hold(keeper.call(pages, 0) == Err(error), "pages that cannot go")?;
+    }
+    // SAFETY: it may be read there.
+    unsafe { op::map(keeper.domain.entry(), at, THERE + 0x10_0000, 0, MAP_READ) }.map_err(text)?;
+    hold(keeper.call(at | 1, 0) == Err(Error::NoRight), "a page that is shared")?;
+    hold(torn.iter().all(|page| page.0 == [7; PAGE_BYTES]), "a page changed")?;
+    for (place, error) in [
+        (THERE + 1, Error::BadAddress),
+        (layout::MESSAGE_START, Error::BadAddress),
+        (layout::WINDOWS, Error::BadAddress),
+        (layout::USER_END, Error::BadAddress),
+    ] {
+        hold(op::activation_set(operations::ACTIVATION_TEAR, place) == Err(error), "a place for pages that is none")?;
+    }
+    Ok(())
+}
+
+fn too_small() -> Result<(), &'static str> {
+    let torn = pages(MAX_TORN);
+    let (mut refused, mut reached) = (0, 0);
+    for frames in 0..40 {
+        let Ok(keeper) = Keeper::new(frames) else { continue };
+        hold(keeper.call(0, THERE) == Ok(0), "a call without pages")?;
+        let before = keeper.used().map_err(text)?;
+        op::activation_set(operations::ACTIVATION_TEAR, 0).map_err(text)?;
+        match keeper.call(first(&torn) | MAX_TORN as u64, 0) {
+            Err(Error::AccountExhausted) => {
+                refused += 1;
+                hold(keeper.used().map_err(text)? == before, "something is charged")?;
+                hold(torn.iter().all(|page| page.0 == [7; PAGE_BYTES]), "a page changed")?;
+            }
+            _ => {
+                reached += 1;
+                break;
+            }
+        }
+    }
+    hold(refused >= MAX_TORN && reached == 1, "there was no account of each size")
+}
