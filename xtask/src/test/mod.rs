@@ -36,6 +36,7 @@ mod isa;
 mod items;
 mod layers;
 mod load;
+mod loops;
 mod miri;
 mod mutants;
 mod names;
