@@ -48,22 +48,31 @@ impl<const WORDS: usize> Marks<WORDS> {
     }
     /// Marks a number.
     pub fn mark(&self, number: usize) {
-        self.bits[number / 64].update(|bits| bits | 1 << (number % 64));
-        self.words.update(|words| words | 1 << (number / 64));
+        let word = number / 64 % WORDS;
+        self.bits[word].update(|bits| bits | 1 << (number % 64));
+        self.words.update(|words| words | 1 << word);
     }
     /// Takes the mark of a number away.
     pub fn unmark(&self, number: usize) {
-        let word = &self.bits[number / 64];
-        word.update(|bits| bits & !(1 << (number % 64)));
-        if word.get() == 0 {
-            self.words.update(|words| words & !(1 << (number / 64)));
-        }
+        let word = number / 64 % WORDS;
+        self.keep(word, self.bits[word].get() & !(1 << (number % 64)));
     }
     /// Takes the mark of the lowest number away, and gives that number.
     pub fn take(&self) -> Option<usize> {
-        let word = self.words.get().trailing_zeros() as usize;
-        let number = word * 64 + self.bits.get(word)?.get().trailing_zeros() as usize;
-        self.unmark(number);
-        Some(number)
+        if self.is_empty() {
+            return None;
+        }
+        let word = self.words.get().trailing_zeros() as usize % WORDS;
+        let bits = self.bits[word].get();
+        self.keep(word, bits & bits.wrapping_sub(1));
+        Some(word * 64 + bits.trailing_zeros() as usize)
+    }
+    /// Of a word these bits stay.
+    #[inline(always)]
+    fn keep(&self, word: usize, bits: u64) {
+        self.bits[word].set(bits);
+        if bits == 0 {
+            self.words.update(|words| words & !(1 << word));
+        }
     }
 }
