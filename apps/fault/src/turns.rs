@@ -201,7 +201,9 @@ fn server_behind(server: Entry) -> Result<String, String> {
     op::thread_schedule_on(Entry::OWN, below, 1).map_err(text)?;
     let begun = op::clock();
     op::v(Entry(GATE.load(Ordering::SeqCst))).map_err(text)?;
-    while !DONE.load(Ordering::SeqCst) && op::clock() < begun + SPINS {}
+    while !DONE.load(Ordering::SeqCst) && op::clock() < begun + SPINS {
+        core::hint::spin_loop();
+    }
     let waited = op::clock() - begun;
     STOPS.store(true, Ordering::SeqCst);
     [low, caller].into_iter().for_each(Thread::join);
