@@ -50,6 +50,15 @@ pub fn loaded(file: &[u8], address: u64, count: usize) -> Option<&[u8]> {
     )
 }
 
+/// What of the file may be executed, each piece with its address.
+pub fn code(file: &[u8]) -> Result<Vec<(u64, &[u8])>> {
+    let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let sections = file.sections().filter(|section| section.kind() == SectionKind::Text);
+    sections
+        .map(|section| Ok((section.address(), section.data().context("a section lies outside of the file")?)))
+        .collect()
+}
+
 /// Functions of the file, as sorted lines `hexadecimal address, space, name`.
 pub fn symbols(file: &[u8]) -> Result<String> {
     let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;

@@ -49,10 +49,16 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
 /// Memory for a machine, as [`image::memory_for`] has it; says so if it is not the usual.
 pub fn memory_for(system: &System, wanted: Option<&str>, cpus: u32) -> Result<String> {
     let memory = image::memory_for(system, wanted, cpus)?;
-    if wanted.is_none() && memory != USUAL_MEMORY {
-        eprintln!("{cpus} CPUs need more memory than the usual {USUAL_MEMORY}: the machine has {memory}.");
+    if let Some(said) = said_of(wanted, &memory, cpus) {
+        eprintln!("{said}");
     }
     Ok(memory)
+}
+
+/// What is said of the memory that a machine has because nobody wanted another.
+fn said_of(wanted: Option<&str>, memory: &str, cpus: u32) -> Option<String> {
+    let is_more = wanted.is_none() && memory != USUAL_MEMORY;
+    is_more.then(|| format!("{cpus} CPUs need more memory than the usual {USUAL_MEMORY}: the machine has {memory}."))
 }
 
 /// The image and the machine that these options ask for.
@@ -81,4 +87,32 @@ pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) 
         *forwards = vec![Forward::usual()?];
     }
     Ok((image, machine(&memory)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Isa;
+    use anyhow::Result;
+    use std::path::Path;
+
+    #[test]
+    fn a_machine_of_many_cpus_has_the_memory_that_they_need_and_that_is_said() -> Result<()> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let project = Project { target: root.join("target"), root, isa: Isa::default() };
+        let system = System::read(&project, Path::new("systems/default.toml"))?;
+        for cpus in [1, 2, 8] {
+            let memory = image::memory_for(&system, None, cpus)?;
+            assert_eq!((memory.as_str(), said_of(None, &memory, cpus)), (USUAL_MEMORY, None));
+        }
+        for cpus in [16, 32, 48, 64] {
+            let memory = image::memory_for(&system, None, cpus)?;
+            assert!(image::Size::of(&memory, cpus)?.frames >= system.description.frames_needed(cpus), "{cpus} CPUs");
+            let said = format!("{cpus} CPUs need more memory than the usual {USUAL_MEMORY}: the machine has {memory}.");
+            assert_eq!(said_of(None, &memory, cpus), Some(said));
+            let wanted = image::memory_for(&system, Some("100G"), cpus)?;
+            assert_eq!((wanted.as_str(), said_of(Some("100G"), &wanted, cpus)), ("100G", None));
+        }
+        Ok(())
+    }
 }

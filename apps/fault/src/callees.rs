@@ -39,6 +39,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("callee-busy", "more callers than the callee has activations", busy),
     Crime::tried("callee-crowd", "240 threads call one that can serve two at a time", crowd),
     Crime::tried("callee-deep", "a callee calls itself without end", deep),
+    Crime::tried("callee-sinks", "a callee calls itself as deep as it may, and dies there", sinks),
     Crime::tried("caller-dies", "a caller dies while its callee is at work", caller_dies),
 ];
 
@@ -57,6 +58,7 @@ const ODD: u64 = 10;
 const DEEP: u64 = 11;
 const FINISHED: u64 = 12;
 const LOWER: u64 = 13;
+const SINK: u64 = 14;
 
 const MILLISECOND: u64 = 1_000_000;
 /// Under which the callee is found.
@@ -98,6 +100,11 @@ impl Serve for Victim {
             LOWER => {
                 let lowest = op::Schedule { priority: 0, slice: 1_000 };
                 return Reply::word(op::thread_schedule(Entry::OWN, lowest).map_or_else(|error| error as u64, |_| 0));
+            }
+            SINK if operand + 2 == MAX_DEPTH as u64 => deaths::read(0),
+            SINK => {
+                let own = Entry(OWN.load(Ordering::Relaxed));
+                let _ = message::call(own, [SINK, operand + 1, 0, 0, 0], Control(0));
             }
             FINISHED => return Reply::word(FINISHED_COUNT.load(Ordering::SeqCst)),
             _ => {}
@@ -379,6 +386,15 @@ fn deep() -> Result<String, String> {
     server.answers()?;
     server.end()?;
     Ok(format!("refused at depth {}: {}", end >> 32, Error::TooDeep))
+}
+
+/// Our thread leaves all activations of a domain that died, one after the other.
+fn sinks() -> Result<String, String> {
+    let server = Server::start()?;
+    expect("the call", server.call(SINK, 0), Err(Error::PeerDied))?;
+    expect("a later one", server.call(ANSWER, 0), Err(Error::Revoked))?;
+    expect("its end", server.process.wait(), Ok(status::PAGE_FAULT))?;
+    Ok(Error::PeerDied.to_string())
 }
 
 /// A callee sets the priority of the thread that runs in it: ours.

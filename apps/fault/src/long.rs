@@ -29,6 +29,9 @@ pub const ALL: &[Crime] = &[
     Crime::tried("wait-many", "as many threads as there can be wait for what one of them holds", || {
         elsewhere("--wait-many")
     }),
+    Crime::tried("wait-gone", "as many threads as there can be wait for a semaphore that goes", || {
+        elsewhere("--wait-gone")
+    }),
     Crime::tried("shape-made", "the code of a portal that was not there is made", || {
         server::shape("npciii>i").map(|_| "with others between its steps".into()).map_err(|error| error.to_string())
     }),
@@ -49,6 +52,7 @@ fn elsewhere(what: &str) -> Result<String, String> {
 pub fn part(what: &str) -> u8 {
     let outcome = match what {
         "--pool-full" => pool_full(),
+        "--wait-gone" => wait_gone(),
         _ => wait_many(),
     };
     if let Err(cause) = &outcome {
@@ -208,20 +212,43 @@ fn release(waiters: usize) -> Result<(), String> {
     (0..waiters).try_for_each(|_| op::v(Entry(NEVER_RAISED.load(Ordering::SeqCst)))).map_err(text)
 }
 
+/// As many threads as there can be do this.
+fn crowd(work: fn(usize)) -> Result<Vec<Thread>, String> {
+    let mut threads = Vec::new();
+    let refused = loop {
+        match Thread::start_with(work, 0, LOW) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => break error,
+        }
+    };
+    thread::sleep(10 * MILLISECOND).map_err(text)?;
+    if threads.len() < CALLERS { Err(format!("{} threads only: {refused}", threads.len())) } else { Ok(threads) }
+}
+
+/// Each learns that it is gone.
+fn wait_gone() -> Result<(), String> {
+    let goes = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    NEVER_RAISED.store(goes.entry().0, Ordering::SeqCst);
+    let threads = crowd(|_| {
+        let outcome = op::p(Entry(NEVER_RAISED.load(Ordering::SeqCst)), NEVER);
+        DONE.fetch_add(u64::from(outcome == Err(Error::PeerDied)), Ordering::SeqCst);
+    })?;
+    let count = threads.len() as u64;
+    drop(goes);
+    threads.into_iter().for_each(Thread::join);
+    match DONE.load(Ordering::SeqCst) {
+        told if told == count => Ok(()),
+        told => Err(format!("{told} of {count} threads were told")),
+    }
+}
+
 fn wait_many() -> Result<(), String> {
     with_holder(|| {
-        let mut threads = Vec::new();
-        let refused = loop {
-            match Thread::start_with(wait, 0, LOW) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => break error,
-            }
-        };
-        thread::sleep(10 * MILLISECOND).map_err(text)?;
+        let threads = crowd(wait)?;
         let count = threads.len();
         release(count)?;
         threads.into_iter().for_each(Thread::join);
-        if count < CALLERS { Err(format!("{count} threads only: {refused}")) } else { Ok(()) }
+        Ok(())
     })
 }
 

@@ -136,7 +136,7 @@ fn main() -> u8 {
         ["--threads"] => return storms::fill(),
         ["--nothing"] => return 0,
         ["--spin"] => return long::spin(),
-        [what @ ("--pool-full" | "--wait-many")] => return long::part(what),
+        [what @ ("--pool-full" | "--wait-many" | "--wait-gone")] => return long::part(what),
         _ => {}
     }
     let Some(kind) = arguments.one("KIND") else { return USAGE };

@@ -28,6 +28,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("net-ports", "takes UDP ports, echo sockets and queries without end", ports),
     Crime::tried("net-connections", "connects with itself without end, in several sessions", connections),
     Crime::tried("net-half-open", "has connections begin that it never accepts", half_open),
+    Crime::tried("net-lingers", "closes connections whose other ends stay open", lingers),
     Crime::tried("net-junk", "hands the network other entries than it should", junk),
     Crime::tried("net-kept", "listens on the port of the web server while that is started again", kept),
     Crime::tried("net-short", "takes what a network with a small account has", short),
@@ -200,6 +201,48 @@ fn connections() -> Result<String, String> {
     let again = all(|_| session.connect(0, Endpoint::new(LOCAL, WEB)).map(drop));
     expect("connections", &again, FLOWS)?;
     Ok(format!("{FLOWS}, then: {FULL}; others go on"))
+}
+
+/// Connections of anybody that their clients have closed and that are still there.
+fn lingering() -> Result<usize, String> {
+    let (mut place, mut found) = (0, 0);
+    loop {
+        let mut bytes = [0; 4096];
+        let (count, next) = sockets::NET.sockets(place, &mut bytes).map_err(text)?;
+        let lines = core::str::from_utf8(&bytes[..count]).map_err(text)?;
+        found += lines.lines().filter(|line| line.contains(", closed")).count();
+        if next == 0 {
+            return Ok(found);
+        }
+        place = next;
+    }
+}
+
+/// The oldest make room for the newest.
+fn lingers() -> Result<String, String> {
+    const PORT: u16 = 2100;
+    const CLOSED: usize = 40;
+    const LINGERING: usize = 32;
+    let session = Session::open().map_err(text)?;
+    let listener = session.listen(0, PORT, 16, (1, 1)).map_err(text)?;
+    let mut others = Vec::new();
+    for number in 1..=CLOSED {
+        let stream = session.connect(number as u32, Endpoint::new(LOCAL, PORT)).map_err(text)?;
+        let until = op::clock() + 5 * SECOND;
+        others.push(session.until(until, || listener.accept(100)).map_err(text)?);
+        stream.close().map_err(text)?;
+    }
+    let held = lingering()?;
+    others_work()?;
+    drop((others, listener, session));
+    let left = (0..30).find_map(|_| {
+        let _ = thread::sleep(SECOND / 10);
+        lingering().ok().filter(|left| *left == 0)
+    });
+    match (held, left) {
+        (LINGERING, Some(0)) => Ok(format!("{LINGERING} of {CLOSED}; others go on, and all go with their session")),
+        _ => Err(format!("{held} of {CLOSED}, and all went: {}", left.is_some())),
+    }
 }
 
 fn half_open() -> Result<String, String> {

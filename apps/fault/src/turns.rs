@@ -6,14 +6,17 @@ use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use interface::{Reply, Request, Words};
-use runtime::abi::rights::MAP_READ;
+use interfaces::names::NamesClient;
+use interfaces::sigma0::Sigma0Client;
+use runtime::abi::rights::{MAP_READ, MAP_WRITE};
 use runtime::abi::{Control, Error, NEVER, PAGE_BYTES};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve, ServeWord};
 use runtime::sync::Mutex;
 use runtime::thread::{self, Thread};
-use runtime::{Entry, message, table};
+use runtime::{Direct, Entry, message, table};
+use tool::random::Random;
 
 use crate::arch;
 use crate::child::{self, Child};
@@ -30,6 +33,11 @@ pub const ALL: &[Crime] = &[
     Crime::tried("turn-again", "a lock that others take again as soon as they let go of it", lock_again),
     Crime::tried("turn-dead", "a call behind one whose domain ends before it is made again", dead_before),
     Crime::tried("turn-gone", "a call behind one whose portal is gone before it is made again", gone_before),
+    Crime::tried(
+        "turn-server",
+        "a call of names, and of sigma0, behind one of the lowest priority, while another thread spins",
+        || server_behind(Entry::NAMES).and_then(|_| server_behind(Entry::SIGMA0)),
+    ),
     Crime::tried("turn-fault", "a call behind one whose page is there before it faults again", there_before),
 ];
 
@@ -149,6 +157,62 @@ fn call_behind() -> Result<String, String> {
 
 fn lock_behind() -> Result<String, String> {
     behind(lock)
+}
+
+/// Asks the server at this index again and again.
+fn ask_always(server: usize) {
+    while !STOPS.load(Ordering::SeqCst) {
+        ask(server);
+    }
+}
+
+fn ask(server: usize) {
+    if server == Entry::NAMES.0 {
+        let _ = NamesClient(Direct(Entry::NAMES)).list(0, &mut [0; 512]);
+    } else {
+        let _ = Sigma0Client(Direct(Entry::SIGMA0)).draw(0, 0, MAP_READ | MAP_WRITE);
+    }
+}
+
+/// A thread of priority 0 is preempted in a call of a server with one activation, by one that spins from then on.
+fn server_behind(server: Entry) -> Result<String, String> {
+    const TRIES: usize = 20_000;
+    const SPINS: u64 = 100 * MILLISECOND;
+    let kept = prepare()?;
+    STOPS.store(false, Ordering::SeqCst);
+    DONE.store(false, Ordering::SeqCst);
+    let low = start_with(0, ask_always, server.0)?;
+    let caller = start_with(
+        16,
+        |server| {
+            wait_inside();
+            ask(server);
+            DONE.store(true, Ordering::SeqCst);
+        },
+        server.0,
+    )?;
+    let mut random = Random(server.0 as u64);
+    let is_busy = (0..TRIES).any(|_| {
+        let _ = thread::sleep(MILLISECOND / 50 + random.below(MILLISECOND / 20));
+        message::call(server, [u64::MAX; 5], Control(Control::NO_WAIT)) == Err(Error::Busy)
+    });
+    // The caller precedes this thread, and this one that which has the activation.
+    let below = Schedule { priority: 15, slice: 10_000 };
+    op::thread_schedule_on(Entry::OWN, below, 1).map_err(text)?;
+    let begun = op::clock();
+    op::v(Entry(GATE.load(Ordering::SeqCst))).map_err(text)?;
+    while !DONE.load(Ordering::SeqCst) && op::clock() < begun + SPINS {
+        core::hint::spin_loop();
+    }
+    let waited = op::clock() - begun;
+    STOPS.store(true, Ordering::SeqCst);
+    [low, caller].into_iter().for_each(Thread::join);
+    drop(kept);
+    match is_busy {
+        true if waited < 5 * MILLISECOND => Ok("names and sigma0 answer".to_string()),
+        true => Err(format!("{} answers after {} us", server.0, waited / 1000)),
+        false => Err("nobody was ever preempted there".to_string()),
+    }
 }
 
 /// Holds the lock nearly all the time.

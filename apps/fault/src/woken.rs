@@ -31,7 +31,12 @@ pub const ALL: &[Crime] = &[
     Crime::tried("turn-cancelled", "a call that is cancelled after it was woken, before it is made again", cancelled),
     Crime::tried("turn-pointer", "a call behind one that sets its thread pointer in place of it", pointer_before),
     Crime::tried("turn-parked", "a call behind two orphans that have no turn", parked_before),
-    Crime::tried("turn-rest", "a call behind three orphans that have no turn, on a CPU that rests", behind_at_rest),
+    Crime::tried(
+        "turn-two",
+        "a call behind one that does something else, and lets an orphan that has no turn call, too",
+        behind_two,
+    ),
+    Crime::tried("turn-rest", "a call behind many orphans that have no turn, on a CPU that rests", behind_at_rest),
     Crime::tried("turn-exit", "an interrupt comes while a program ends", exit_late),
 ];
 
@@ -43,6 +48,8 @@ const SPIN: u64 = 1;
 const SPIN_LATER: u64 = 2;
 const CALL_LATER: u64 = 3;
 const NOTHING: u64 = 4;
+const CALL_ONCE: u64 = 5;
+const CALL_OWN: u64 = 6;
 
 /// Calls that spin end.
 static SPUN: AtomicBool = AtomicBool::new(false);
@@ -50,6 +57,8 @@ static SPIN_GATE: AtomicUsize = AtomicUsize::new(0);
 static CALL_GATE: AtomicUsize = AtomicUsize::new(0);
 /// The portal that [`CALL_LATER`] calls.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
+/// The portal that [`CALL_ONCE`] calls; [`CALL_OWN`] calls that of this service.
+static ONCE: AtomicUsize = AtomicUsize::new(0);
 
 impl Serve for Does {
     fn serve(request: &mut Request<'_>) -> Reply {
@@ -61,6 +70,8 @@ impl Serve for Does {
                 let _ = op::p(Entry(CALL_GATE.load(Ordering::SeqCst)), NEVER);
                 let _ = message::call(Entry(NEXT.load(Ordering::SeqCst)), [0, NOTHING, 0, 0, 0], Control(0));
             }
+            CALL_ONCE => drop(message::call(Entry(ONCE.load(Ordering::SeqCst)), [0; 5], Control(0))),
+            CALL_OWN => do_in_call(NOTHING as usize),
             _ => {}
         }
         while matches!(what, SPIN | SPIN_LATER) && !SPUN.load(Ordering::SeqCst) {
@@ -265,12 +276,48 @@ fn parked_before() -> Result<String, String> {
     outcome.map(|()| "the third has its turn".to_string())
 }
 
-/// Three orphans are first in the queue, and the orphan thread spins on another CPU. The orphans are woken when a call returns, when its
-/// caller goes on, and when that ends. Then the CPU has nothing to run, and wakes the last.
+/// The first in the queue is woken, finds no portal, and returns from the call that it is in. In the domain that it returns from an orphan
+/// is first in the queue, which is woken and has no turn. So this CPU has to see to the queues of both domains.
+fn behind_two() -> Result<String, String> {
+    let kept = prepare_on_first(3)?;
+    let elsewhere = Elsewhere::new()?;
+    let once = Owned::new(table::allocate().map_err(text)?);
+    op::portal_new(Entry::OWN, elsewhere.service, elsewhere.badge, once.entry(), 0).map_err(text)?;
+    ONCE.store(once.entry().0, Ordering::SeqCst);
+    // Each waits for threads of a higher priority, so nobody lends anything.
+    let has_the_turn = start_with(9, do_in_call, SPIN_LATER as usize)?;
+    let first = start_with(8, do_in_call, CALL_ONCE as usize)?;
+    let parked = start_with(7, do_in_call, CALL_OWN as usize)?;
+    let last = start(6, call_next_as_last)?;
+    // Keeps the CPU from resting, and orphans from running, until the last has its turn.
+    let busy = start(3, spin_behind)?;
+    for orphan in [&has_the_turn, &parked] {
+        op::thread_schedule(orphan.entry(), Schedule { priority: 2, slice: 1_000 }).map_err(text)?;
+        op::thread_cancel(orphan.entry()).map_err(text)?;
+    }
+    op::v(kept[1].entry()).map_err(text)?;
+    let spins = start(9, spin)?;
+    let child = elsewhere.release()?;
+    drop(once);
+    STOPS.store(true, Ordering::SeqCst);
+    let outcome = until("the last has no turn", || DONE.load(Ordering::SeqCst));
+    BEHIND.store(true, Ordering::SeqCst);
+    SPUN.store(true, Ordering::SeqCst);
+    if outcome.is_err() {
+        // It would wait for ever.
+        let _ = op::thread_cancel(last.entry());
+    }
+    [spins, has_the_turn, first, parked, last, busy].into_iter().for_each(Thread::join);
+    drop(child);
+    outcome.map(|()| "the last has its turn".to_string())
+}
+
+/// Seven orphans are first in the queue, and the orphan thread spins on another CPU. The orphans are woken when a call returns, when its
+/// caller goes on, and when that ends; the others, and the last in the queue, when the CPU has nothing to run.
 fn behind_at_rest() -> Result<String, String> {
     /// Nothing else wakes the CPU earlier.
     const LONG: u64 = 20 * MILLISECOND;
-    let kept = prepare_all(4)?;
+    let kept = prepare_all(8)?;
     let schedule = Schedule { priority: 5, slice: 1_000 };
     let spins = Thread::start_with(do_in_call, SPIN as usize, schedule).map_err(text)?;
     // A machine with one CPU keeps it.
@@ -280,7 +327,7 @@ fn behind_at_rest() -> Result<String, String> {
     // The thread leaves that CPU to its orphan.
     op::thread_schedule(spins.entry(), Schedule { priority: 1, slice: 1_000 }).map_err(text)?;
     let elsewhere = Elsewhere::new()?;
-    let orphans = [9, 8, 7].map(|priority| start_with(priority, do_in_call, CALL_LATER as usize));
+    let orphans = [9, 9, 8, 8, 8, 7, 7].map(|priority| start_with(priority, do_in_call, CALL_LATER as usize));
     for _ in &orphans {
         op::v(kept[2].entry()).map_err(text)?;
     }

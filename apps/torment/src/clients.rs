@@ -25,7 +25,7 @@ use runtime::interface::{Delegate, Failure, Reply, Request};
 use runtime::interfaces::console::ConsoleClient;
 use runtime::interfaces::file::{FileClient, TRUNCATE};
 use runtime::interfaces::names::NamesClient;
-use runtime::interfaces::net::NetClient;
+use runtime::interfaces::net::{DatagramsClient, NetClient, SessionClient};
 use runtime::interfaces::parent::ParentClient;
 use runtime::interfaces::pipes::{PipeEndClient, PipesClient};
 use runtime::interfaces::random::RandomClient;
@@ -81,7 +81,7 @@ fn answered<T, E: Display>(outcome: Result<T, Failure<E>>) -> Result<(), String>
 }
 
 /// All that a program reaches.
-static SERVERS: [Server; 14] = [
+static SERVERS: [Server; 15] = [
     Server::new("ramfs", |_| answered(FILE_SYSTEM.stat("/bin"))),
     Server::new("pipes", |calls| answered(PipesClient(calls).open(Delegate::entry(Entry::DOMAIN.0, abi::rights::ALL)))),
     Server::new("proc", |_| answered(PROC.list(0, &mut [0; 1024]))),
@@ -97,6 +97,7 @@ static SERVERS: [Server; 14] = [
     Server::new("ramfs/write", |_| write_file()),
     Server::new("pipes/write", |_| write_pipe()),
     Server::new("proc/spawn", |_| spawn_and_end()),
+    Server::new("net/session", |_| use_session()),
 ];
 
 /// Makes a file, writes, reads and removes it: others do so under the same name.
@@ -143,6 +144,24 @@ fn spawn_and_end() -> Result<(), String> {
         Ok(child) => answered(Child::from(child).kill()),
         outcome => answered(outcome),
     }
+}
+
+/// Opens a session of the network and a port in it, and closes both. What is cut off leaves sessions, which end after a while.
+fn use_session() -> Result<(), String> {
+    static NET: Calls = Connection::named("net");
+    let session = match NetClient(&NET).open(Delegate::entry(Entry::ACCOUNT.0, abi::rights::ALL)) {
+        Ok(session) => Owned::new(session.into()),
+        outcome => return answered(outcome),
+    };
+    let session = SessionClient(Direct(session.entry()));
+    match session.datagrams(0, 0) {
+        Ok(port) => {
+            let port = Owned::new(port.into());
+            answered(DatagramsClient(Direct(port.entry())).port())?;
+        }
+        outcome => answered(outcome)?,
+    }
+    answered(session.close())
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);

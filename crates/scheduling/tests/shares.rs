@@ -96,6 +96,22 @@ fn others_keep_their_priorities() {
 }
 
 #[test]
+fn who_has_no_share_and_never_waits_leaves_nothing() {
+    for cpus in [1, 2] {
+        let mut machine = Machine::new(cpus);
+        let programs: Vec<usize> = (0..cpus).map(|_| machine.hog(0, 16)).collect();
+        machine.run(2 * PERIOD);
+        // On each CPU one as the shell, and one of those above it.
+        let trusted: Vec<usize> = (0..cpus).map(|cpu| machine.hog(cpu, if cpu == 0 { 24 } else { 32 })).collect();
+        machine.run(PERIOD);
+        let before = [used(&machine, &programs), used(&machine, &trusted)];
+        machine.run(PERIOD);
+        assert_eq!(used(&machine, &programs), before[0], "{cpus} CPUs");
+        assert_eq!(used(&machine, &trusted), before[1] + cpus as u64 * PERIOD, "{cpus} CPUs");
+    }
+}
+
+#[test]
 fn who_is_waited_for_goes_on() {
     let mut machine = Machine::new(1);
     let network = greedy(&mut machine, &[34]);

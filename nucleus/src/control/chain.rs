@@ -8,7 +8,7 @@
 //! Invariant: an orphan without a thread waits for something, `Wait::Orphans` if that is its turn. The chain of an orphan thread
 //! never waits.
 
-use super::{deadline, priorities, ready};
+use super::{deadline, numbers, priorities, ready};
 use crate::arch::memory;
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::lend;
@@ -75,8 +75,9 @@ pub fn wake_waiter(domain: Ref<Domain>) -> bool {
 
 /// This CPU sees to those that wait for an activation of `domain` when something stops here.
 fn remember(domain: Ref<Domain>) {
+    let Some(thread) = domain.orphan_thread.get() else { return };
     let cpu = cpu::this(domain.held());
-    cpu.again.set(Some(domain));
+    cpu.again.mark(thread.number as usize);
     cpu.special.set(1);
 }
 
@@ -93,22 +94,26 @@ pub fn end_called(activation: Ref<Activation>) {
 #[cold]
 #[inline(never)]
 pub fn go_on_called(activation: Ref<Activation>) -> ! {
-    called_or_not(activation.held());
     remember(leave_called(activation));
     activation.leave()
 }
 
 /// What went on here to call again has done so, or something else: if an activation is still free, and not for another that was woken,
-/// the next one that waits is to call.
+/// the next one that waits is to call. One domain in a step: if there are more this CPU stops again at once.
 pub fn called_or_not(held: Held) {
-    if let Some(domain) = cpu::this(held).again.take()
+    let cpu = cpu::this(held);
+    let Some(number) = cpu.again.take() else { return };
+    if let Some(domain) = numbers::by_number(held, number).map(|thread| thread.home)
         && domain.called.head.get().is_none()
         && domain.shares().any(|share| look(&share.pool).is_some())
     {
         wake_waiter(domain);
-        if cpu::this(held).preempt.get() {
-            timer::arm_no_later_than(held, timer::now());
-        }
+    }
+    if !cpu.again.is_empty() {
+        cpu.preempt.set(true);
+    }
+    if cpu.preempt.get() {
+        timer::arm_no_later_than(held, timer::now());
     }
 }
 

@@ -121,8 +121,8 @@ pub fn free(domain: Ref<Domain>) {
     if let Some(semaphore) = domain.death_semaphore.get() {
         semaphore.drop_hold();
     }
-    for cpu in cpu::all(held).filter(|cpu| cpu.again.get() == Some(domain)) {
-        cpu.again.set(None);
+    if let Some(thread) = domain.orphan_thread.get() {
+        cpu::all(held).for_each(|cpu| cpu.again.unmark(thread.number as usize));
     }
     thread::free_first(domain);
     shapes::disown(domain);

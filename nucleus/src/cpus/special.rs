@@ -29,7 +29,7 @@ pub fn load(activation: Ref<Activation>) {
         cpu.fpu.set(next);
         cpu.fpu_is_stale.set(false);
     }
-    cpu.special.set((cpu.pointer.get() != 0 || cpu.fpu.get().is_some() || cpu.again.get().is_some()) as u8);
+    cpu.special.set((cpu.pointer.get() != 0 || cpu.fpu.get().is_some() || !cpu.again.is_empty()) as u8);
 }
 
 /// Writes the loaded floating-point registers to whom they belong. A CPU that may be held up does so before: others may

@@ -1,6 +1,6 @@
 //! The block of a CPU.
 
-use super::{Activation, Debts, Domain, Entry, Seat, Semaphore, Thread, share_at};
+use super::{Activation, Debts, Domain, Entry, Marks, Seat, Semaphore, Thread, share_at};
 use crate::arch::memory::DIRECT;
 use crate::pointer::{Link, Ref, look};
 use abi::MAX_THREADS;
@@ -69,8 +69,10 @@ pub struct Cpu {
     pub pointer: Cell<u64>,
     /// Whose floating-point registers are loaded.
     pub fpu: Cell<Link<Activation>>,
-    /// Whom the activation that goes on here was woken to call again.
-    pub again: Cell<Link<Domain>>,
+    /// Domains for which an activation is free, and whose callers that wait this CPU sees to when something stops here: those that
+    /// the activation that goes on here was woken to call again, and those whose caller was woken but has no turn. By the numbers of
+    /// their orphan threads.
+    pub again: Marks<{ MAX_THREADS / 64 }>,
     /// Its scheduler.
     pub seat: Cell<Option<Seat>>,
     /// The number of the thread from which on its scheduler is still to get those that are ready; 0 = it has them all.
@@ -179,7 +181,7 @@ impl Cpu {
             special: Cell::new(0),
             pointer: Cell::new(0),
             fpu: Cell::new(None),
-            again: Cell::new(None),
+            again: Marks::new(),
             seat: Cell::new(None),
             hands_over: Cell::new(0),
             ring: Cell::new(core::ptr::null_mut()),

@@ -26,7 +26,7 @@ pub use domain::SLOW_POINTER;
 pub use domain::{Domain, NEAR_PAGES, SLOW_AT, SLOW_DEAD, SLOW_FPU, SLOW_LENT, Share, share_at};
 pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, Node, OfKind, Operation, SHAPE_SHIFT};
 pub use mapping::Mapping;
-pub use numbers::Numbers;
+pub use numbers::{Marks, Numbers};
 pub use outcome::{Interrupt, Outcome, Rate, Reply, STEPS, Stop, Trap};
 pub use page::{FRAME, Frame, Memory, Own, PageEntry, RAM_END, RECORD_BYTES, Table, WINDOW_BYTES, index};
 pub use queue::{Queue, Ranked};

@@ -1,4 +1,4 @@
-//! Numbers that are taken and given back: a bit for each.
+//! Sets of numbers: a bit for each.
 
 use core::cell::Cell;
 
@@ -26,5 +26,53 @@ impl<const WORDS: usize> Numbers<WORDS> {
     pub fn give_back(&self, number: usize) {
         self.taken[number / 64].update(|taken| taken & !(1 << (number % 64)));
         self.first.update(|first| first.min(number / 64));
+    }
+}
+
+/// Numbers that are marked, from 0 to 64 · `WORDS` - 1.
+pub struct Marks<const WORDS: usize> {
+    bits: [Cell<u64>; WORDS],
+    /// The words that are not zero.
+    words: Cell<u64>,
+}
+
+impl<const WORDS: usize> Marks<WORDS> {
+    /// None is marked.
+    pub const fn new() -> Self {
+        Self { bits: [const { Cell::new(0) }; WORDS], words: Cell::new(0) }
+    }
+    /// Whether none is marked.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.words.get() == 0
+    }
+    /// Marks a number.
+    pub fn mark(&self, number: usize) {
+        let word = number / 64 % WORDS;
+        self.bits[word].update(|bits| bits | 1 << (number % 64));
+        self.words.update(|words| words | 1 << word);
+    }
+    /// Takes the mark of a number away.
+    pub fn unmark(&self, number: usize) {
+        let word = number / 64 % WORDS;
+        self.keep(word, self.bits[word].get() & !(1 << (number % 64)));
+    }
+    /// Takes the mark of the lowest number away, and gives that number.
+    pub fn take(&self) -> Option<usize> {
+        if self.is_empty() {
+            return None;
+        }
+        let word = self.words.get().trailing_zeros() as usize % WORDS;
+        let bits = self.bits[word].get();
+        self.keep(word, bits & bits.wrapping_sub(1));
+        Some(word * 64 + bits.trailing_zeros() as usize)
+    }
+    /// Of a word these bits stay.
+    #[inline(always)]
+    fn keep(&self, word: usize, bits: u64) {
+        self.bits[word].set(bits);
+        if bits == 0 {
+            self.words.update(|words| words & !(1 << word));
+        }
     }
 }

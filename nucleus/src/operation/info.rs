@@ -13,7 +13,7 @@ use abi::{Error, MESSAGE_BYTES};
 const NUMBERS_PASSED: u64 = 64;
 
 /// Entries of a table looked at by one operation.
-const ENTRIES_PASSED: usize = 32;
+const ENTRIES_PASSED: usize = 16;
 
 /// Writes the record after `position` into the message area of `activation`; gives the next position.
 pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Stop> {

@@ -94,7 +94,7 @@ impl<K: Kernel> RawMutex<K> {
         if self.next.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return false;
         }
-        if self.mark(me) {
+        if self.take_or_mark(me) {
             self.next.store(0, Ordering::Release);
             return true;
         }
@@ -116,11 +116,11 @@ impl<K: Kernel> RawMutex<K> {
         true
     }
 
-    /// Gives a free mutex to `next`; one that is not is marked as claimed. True if it was free.
-    fn mark(&self, next: u32) -> bool {
+    /// Takes a free mutex; one that is not is marked as claimed. True if it was free.
+    fn take_or_mark(&self, me: u32) -> bool {
         loop {
             let word = self.word.load(Ordering::Relaxed);
-            let marked = if word == 0 { next | CONTENDED } else { word | CONTENDED | CLAIMED };
+            let marked = if word == 0 { me | CONTENDED } else { word | CONTENDED | CLAIMED };
             if self.word.compare_exchange(word, marked, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 return word == 0;
             }
@@ -130,12 +130,26 @@ impl<K: Kernel> RawMutex<K> {
     /// Frees the mutex. Only its owner may.
     #[inline]
     pub fn unlock(&self) {
-        if self.word.load(Ordering::Relaxed) & CLAIMED != 0 {
-            return self.hand_over();
+        let word = self.word.load(Ordering::Relaxed);
+        if word & CLAIMED != 0 || self.word.compare_exchange(word, 0, Ordering::Release, Ordering::Relaxed).is_err() {
+            self.unlock_marked()
+        } else if word & CONTENDED != 0 {
+            self.wake();
         }
-        let word = self.word.swap(0, Ordering::Release);
-        if word & CONTENDED != 0 {
-            self.wake(word);
+    }
+
+    /// As [`Self::unlock`], of one that is claimed, or was marked just now. A claim is never lost: who takes a mutex that somebody claims
+    /// would not be lent what that one has.
+    #[cold]
+    fn unlock_marked(&self) {
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            if word & CLAIMED != 0 {
+                return self.hand_over();
+            }
+            if self.word.compare_exchange(word, 0, Ordering::Release, Ordering::Relaxed).is_ok() {
+                return self.wake();
+            }
         }
     }
 
@@ -149,21 +163,11 @@ impl<K: Kernel> RawMutex<K> {
         self.next.store(0, Ordering::Release);
         K::v_own(next);
         // Those that wait lend to the new owner from now on.
-        self.wake(0);
+        self.wake();
     }
 
     #[cold]
-    fn wake(&self, word: u32) {
-        if word & CLAIMED != 0 {
-            // It was claimed just now. If another has it already, that one hands it over.
-            fence(Ordering::Acquire);
-            let next = self.next.load(Ordering::Relaxed);
-            if self.mark(next) {
-                self.next.store(0, Ordering::Release);
-                K::v_own(next);
-            }
-            // Those that wait lend to the new owner from now on.
-        }
+    fn wake(&self) {
         // Who set the mark published the semaphore before.
         match self.semaphore.load(Ordering::Acquire) {
             0 => {}

@@ -15,6 +15,7 @@
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
 //! | `nmi` | an NMI at the first instruction of the nucleus finds its way, on x86-64 |
 //! | `overflow` | the nucleus survives no recursion without end, and says so |
+//! | `x87` | the nucleus of x86-64 leaves nothing of an x87 instruction of others |
 //! | `travel` | a tree of files goes from one ISA to the other and back |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
@@ -35,6 +36,7 @@ mod isa;
 mod items;
 mod layers;
 mod load;
+mod loops;
 mod miri;
 mod mutants;
 mod names;
@@ -58,6 +60,7 @@ pub mod traced;
 mod travel;
 mod trees;
 mod wire;
+mod x87;
 
 use crate::command_line::TestOptions;
 use crate::install;
@@ -73,7 +76,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 20] = [
+const GROUPS: [&str; 21] = [
     "format",
     "unsafe",
     "dependencies",
@@ -90,6 +93,7 @@ const GROUPS: [&str; 20] = [
     "tutorial",
     overflow::NAME,
     overflow::NMI,
+    x87::NAME,
     travel::NAME,
     "browser",
     "mutants",
@@ -181,6 +185,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants(overflow::NMI) && isas.contains(&Isa::X86_64) {
         overflow::check_nmi(&project.on(Isa::X86_64), &mut report);
+    }
+    if wants(x87::NAME) && isas.contains(&Isa::X86_64) {
+        x87::check(&project.on(Isa::X86_64), &mut report);
     }
     if wants(overflow::NAME) {
         isas.iter().for_each(|isa| overflow::check(&project.on(*isa), &mut report));

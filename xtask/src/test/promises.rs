@@ -48,6 +48,7 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                     super::layers::NAME,
                     super::overflow::NAME,
                     super::overflow::NMI,
+                    super::x87::NAME,
                     super::travel::NAME,
                 ];
                 let known =

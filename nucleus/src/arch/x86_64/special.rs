@@ -60,5 +60,5 @@ pub fn set_pointer(cpu: Ref<Cpu>, activation: Ref<Activation>, pointer: u64) {
     activation.domain.set_slow(SLOW_POINTER, true);
     activation.pointer.set(pointer);
     load_pointer(cpu, activation);
-    cpu.special.set((pointer != 0 || cpu.fpu.get().is_some() || cpu.again.get().is_some()) as u8);
+    cpu.special.set((pointer != 0 || cpu.fpu.get().is_some() || !cpu.again.is_empty()) as u8);
 }
