@@ -179,12 +179,16 @@ fn call(
     if caller.depth.get() as usize + 1 >= MAX_DEPTH {
         return Err(Error::TooDeep);
     }
-    if let Some(word) = window {
-        lend::check(caller, words[word])?;
-        if !lend::prepare(callee)? {
-            repeat(caller, entry)
+    let window = match window {
+        Some(word) => {
+            let shown = lend::check(caller, words[word])?;
+            if !lend::prepare(callee)? {
+                repeat(caller, entry)
+            }
+            Some((word, shown))
         }
-    }
+        None => None,
+    };
     let Some(activation) = callee.share().pool.get().or_else(|| fetch(callee)) else {
         return Err(if control.0 & Control::NO_WAIT != 0 { Error::Busy } else { Error::Again });
     };
@@ -225,8 +229,8 @@ fn call(
         activation.make_current_plainly();
     }
     let mut badge = entry.word1.get();
-    let window = window.map(|word| {
-        words[word] = lend::open(activation, words[word]);
+    let window = window.map(|(word, shown)| {
+        words[word] = lend::open(activation, words[word], &shown);
         words[word]
     });
     let control = deliver(letters, &mut words, control, badge, received, window);

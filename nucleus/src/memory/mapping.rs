@@ -8,12 +8,15 @@ use super::frames::{self, Use};
 use super::space::{self, Slot};
 use super::{account, lend, slab};
 use crate::arch::memory;
-use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node};
+use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node, Stop};
 use crate::pointer::Ref;
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START, WINDOWS, WINDOWS_END};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, MAX_ORDER};
 use structures::derivation::Derived;
+
+/// Bits of a page's address that are 0.
+const PLACE: u64 = 0xfff;
 
 /// A range of 2^order pages, aligned to its size, that users may map.
 #[inline]
@@ -54,9 +57,21 @@ impl Ref<Mapping> {
         unsafe { Ref::new(node.pointer().cast()) }
     }
 
+    /// At which page of its domain it is.
+    pub fn page(self) -> u64 {
+        self.place.get() & !PLACE
+    }
+    /// The number of the activation from which on it is to be looked whether they lend the page.
+    pub fn taken_back(self) -> u64 {
+        self.place.get() & PLACE
+    }
+    pub fn set_taken_back(self, number: u64) {
+        self.place.set(self.page() | number);
+    }
+
     fn enlist(self, domain: Ref<Domain>, address: u64) {
         self.domain.set(domain);
-        self.address.set(address);
+        self.place.set(address);
         self.next.set(domain.mappings.get());
         self.previous.set(None);
         if let Some(next) = self.next.get() {
@@ -78,19 +93,26 @@ impl Ref<Mapping> {
         domain.pages.update(|value| value - 1);
     }
 
-    /// Ends one mapping derived from this one, or this one if there is none; true when this one is gone.
-    pub fn remove_step(self) -> bool {
+    /// Ends one mapping derived from this one, or this one if there is none; or does a part of that.
+    pub fn remove_step(self) {
         match self.node_reference().descendant() {
             Some(node) => {
                 self.begin_to_go();
-                Self::of_node(node).end();
-                false
+                Self::of_node(node).end_step();
             }
             None => {
-                self.end();
-                true
+                self.end_step();
             }
         }
+    }
+
+    /// Ends this mapping, which has no descendants; false if the windows on its page take another step before.
+    fn end_step(self) -> bool {
+        let is_withdrawn = lend::withdraw(self);
+        if is_withdrawn {
+            self.end();
+        }
+        is_withdrawn
     }
 
     /// Of an original: from here on nothing more is derived from it, or else who ends it would run after mappings for as
@@ -98,19 +120,18 @@ impl Ref<Mapping> {
     fn begin_to_go(self) {
         let held = self.held();
         if let Some(slot) =
-            space::find(self.domain.get(), self.address.get()).filter(|_| self.node_reference().is_original())
+            space::find(self.domain.get(), self.page()).filter(|_| self.node_reference().is_original())
         {
             frames::set_going(held, slot.frame());
         }
     }
 
-    /// Ends this mapping, which has no descendants.
+    /// Ends this mapping, which has no descendants, and which no window shows.
     fn end(self) {
         let held = self.held();
-        let Some(slot) = space::find(self.domain.get(), self.address.get()) else { return };
+        let Some(slot) = space::find(self.domain.get(), self.page()) else { return };
         let frame = slot.frame();
-        slot.clear(self.domain.get(), self.address.get());
-        lend::forget(self.domain.get(), self.address.get());
+        slot.clear(self.domain.get(), self.page());
         if self.node_reference().is_original() && frames::is_of(held, frame, Use::User) {
             account::release(held, frame);
         }
@@ -122,12 +143,11 @@ impl Ref<Mapping> {
         slab::free(self);
     }
 
-    /// Takes `rights` away from this mapping.
-    fn reduce(self, rights: u64) {
-        if let Some(slot) = space::find(self.domain.get(), self.address.get()) {
-            slot.reduce(self.domain.get(), self.address.get(), rights);
-            lend::forget(self.domain.get(), self.address.get());
-        }
+    /// Takes `rights` away from this mapping; false if the windows on its page take another step.
+    fn reduce(self, rights: u64) -> bool {
+        let Some(slot) = space::find(self.domain.get(), self.page()) else { return true };
+        slot.reduce(self.domain.get(), self.page(), rights);
+        rights & MAP_WRITE == 0 || lend::weaken(self)
     }
 
     /// Takes `rights` away from all mappings derived from this one, at most `steps` of them; where it stops
@@ -143,7 +163,10 @@ impl Ref<Mapping> {
                 return false;
             }
             *steps -= 1;
-            Self::of_node(next).reduce(rights);
+            if !Self::of_node(next).reduce(rights) {
+                Self::of_node(node).stay(visitor, self);
+                return false;
+            }
             node = next;
         }
         true
@@ -232,7 +255,7 @@ fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot
 }
 
 /// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights; with `grant`
-/// it moves there.
+/// it moves there, which may take several steps.
 pub fn map_page(
     from: Ref<Domain>,
     source: u64,
@@ -240,12 +263,13 @@ pub fn map_page(
     destination: u64,
     rights: u64,
     grant: bool,
-) -> Result<(), Error> {
+) -> Result<(), Stop> {
     let held = from.held();
     let origin = space::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     let Some(parent) = origin.mapping(held) else {
         // The nucleus's own: of these only the boot archive may be seen by others.
-        return if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
+        let mapped = if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
+        return mapped.map_err(Stop::from);
     };
     if rights & !origin.rights() != 0 {
         // Execute from a page that is only readable here is not ours to give; a grant may turn writable RAM
@@ -253,20 +277,23 @@ pub fn map_page(
         let node = parent.node_reference();
         let alone = node.is_original() && node.descendant().is_none();
         if !(grant && origin.rights() & MAP_WRITE != 0 && origin.memory() == Memory::Ram && alone) {
-            return Err(Error::NoRight);
+            return Err(Error::NoRight.into());
         }
     }
     if frames::is_going(held, origin.frame()) {
-        return Err(Error::NotMapped);
+        return Err(Error::NotMapped.into());
     }
     let slot = space::find_or_make(to, destination)?;
     if slot.is_used() {
-        return Err(Error::Occupied);
+        return Err(Error::Occupied.into());
+    }
+    if grant && !lend::withdraw(parent) {
+        space::prune(to, destination);
+        return Err(Stop::Repeat);
     }
     let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
         origin.clear(from, source);
-        lend::forget(from, source);
         parent.delist();
         parent.enlist(to, destination);
         slot.set(held, entry, Some(parent));
@@ -288,7 +315,7 @@ pub fn map_page(
         }
         Err(error) => {
             space::prune(to, destination);
-            Err(error)
+            Err(error.into())
         }
     }
 }
@@ -304,10 +331,7 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
         if !mapping.reduce_descendants(visitor, rights, steps) {
             return false;
         }
-        if rights & UNMAP_SELF != 0 {
-            mapping.reduce(rights);
-        }
-        return true;
+        return rights & UNMAP_SELF == 0 || mapping.reduce(rights);
     }
     loop {
         let Some(left) = steps.checked_sub(STEPS_OF_AN_END) else { return false };
@@ -317,13 +341,11 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
                 if rights & UNMAP_SELF != 0 {
                     mapping.begin_to_go();
                 }
-                Ref::<Mapping>::of_node(node).end();
+                if !Ref::<Mapping>::of_node(node).end_step() {
+                    return false;
+                }
             }
-            None if rights & UNMAP_SELF != 0 => {
-                mapping.end();
-                return true;
-            }
-            None => return true,
+            None => return rights & UNMAP_SELF == 0 || mapping.end_step(),
         }
     }
 }

@@ -90,6 +90,8 @@ pub struct Activation {
     pub number: u8,
     /// It may be the `holder` of others.
     pub is_holder: Cell<bool>,
+    /// The CPU, plus one, that has the entries of its window although its thread went elsewhere; 0 = that of its thread.
+    pub left_behind: Cell<u8>,
     /// Saved registers.
     pub registers: Registers,
     /// Thread pointer.
