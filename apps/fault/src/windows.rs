@@ -143,8 +143,8 @@ pub fn call() -> u8 {
 #[repr(C, align(4096))]
 struct Lent([AtomicU64; PAGE_BYTES / 8]);
 
-/// The page that is lent, and one that is not.
-static LENT: [Lent; 2] = [const { Lent([const { AtomicU64::new(0) }; PAGE_BYTES / 8]) }; 2];
+/// The page that is lent, one that is not, and two that are lent and go.
+static LENT: [Lent; 4] = [const { Lent([const { AtomicU64::new(0) }; PAGE_BYTES / 8]) }; 4];
 
 /// What stands in its first word.
 const MARK: u64 = 0x5eed;
@@ -252,23 +252,23 @@ fn ended(caller: Thread, result: &[AtomicU64; 3]) -> [u64; 3] {
 
 fn taken(rights: u64) -> Result<String, String> {
     let (process, entry) = start()?;
-    for what in [WAIT, SPIN] {
-        let window = own() | 1 | WRITABLE;
-        let (caller, result) = begin(entry.entry(), what, 20 * MILLISECOND, window)?;
+    for (round, what) in [WAIT, SPIN].into_iter().enumerate() {
+        // Nobody brings a page of ours that is gone: each round has its own.
+        let page = &LENT[2 + round];
+        let address = page.0.as_ptr() as u64;
+        page.0[0].store(MARK, Ordering::SeqCst);
+        let (caller, result) = begin(entry.entry(), what, 20 * MILLISECOND, address | 1 | WRITABLE)?;
         // SAFETY: words whose values nobody relies on.
-        unsafe { op::unmap(Entry::OWN, LENT[0].0.as_ptr() as u64, 0, rights) }.map_err(|error| error.to_string())?;
-        let after = LENT[0].0[0].load(Ordering::SeqCst);
+        unsafe { op::unmap(Entry::OWN, address, 0, rights) }.map_err(|error| error.to_string())?;
         expect("what the callee saw", ended(caller, &result), [0, MARK, 0])?;
-        expect("what it wrote", LENT[0].0[1].load(Ordering::SeqCst), 0)?;
-        expect("what is there", after, if rights & MAP_READ == 0 { MARK } else { 0 })?;
+        let refused = ask(entry.entry(), ANSWER, 0, address | 1 | WRITABLE);
+        let seen = ask(entry.entry(), ANSWER, 0, address | 1);
         if rights & MAP_READ == 0 {
-            let refused = ask(entry.entry(), ANSWER, 0, LENT[0].0.as_ptr() as u64 | 1 | WRITABLE);
+            expect("the page", [page.0[0].load(Ordering::SeqCst), page.0[1].load(Ordering::SeqCst)], [MARK, 0])?;
             expect("a window to be written", refused, Err(Error::NoRight))?;
-            let seen = ask(entry.entry(), ANSWER, 0, LENT[0].0.as_ptr() as u64 | 1);
             expect("a window to be read", seen, Ok([MARK, 0]))?;
-            // SAFETY: as above. The next touch brings a page that may be written.
-            unsafe { op::unmap(Entry::OWN, LENT[0].0.as_ptr() as u64, 0, MAP_READ | UNMAP_SELF) }
-                .map_err(|error| error.to_string())?;
+        } else {
+            expect("a window on nothing", [refused, seen], [Err(Error::NotMapped); 2])?;
         }
         answers(entry.entry())?;
     }

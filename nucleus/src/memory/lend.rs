@@ -332,7 +332,10 @@ fn take_back(mapping: Ref<Mapping>, only_writable: bool) -> bool {
         next = activation.domain_next.get();
         let number = activation.number as u64;
         let is_due = (first..first + LOOKED_AT).contains(&number);
-        if is_due && found.is_none_or(|found| activation.number < found.number) && lends(activation, address, only_writable) {
+        if is_due
+            && found.is_none_or(|found| activation.number < found.number)
+            && lends(activation, address, only_writable)
+        {
             found = Some(activation);
         }
     }

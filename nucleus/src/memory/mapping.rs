@@ -119,8 +119,7 @@ impl Ref<Mapping> {
     /// long as others make them.
     fn begin_to_go(self) {
         let held = self.held();
-        if let Some(slot) =
-            space::find(self.domain.get(), self.page()).filter(|_| self.node_reference().is_original())
+        if let Some(slot) = space::find(self.domain.get(), self.page()).filter(|_| self.node_reference().is_original())
         {
             frames::set_going(held, slot.frame());
         }
@@ -268,7 +267,8 @@ pub fn map_page(
     let origin = space::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     let Some(parent) = origin.mapping(held) else {
         // The nucleus's own: of these only the boot archive may be seen by others.
-        let mapped = if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
+        let mapped =
+            if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
         return mapped.map_err(Stop::from);
     };
     if rights & !origin.rights() != 0 {

@@ -110,13 +110,15 @@ impl World {
     }
 }
 
-/// CPU 1 calls, looks twice, and returns.
-fn calls(fault: Fault) {
-    let world = World::new(fault, true, CALLER);
+/// CPU 1, which is in the caller or comes there, calls, looks twice, and returns.
+fn calls(fault: Fault, from: u32) {
+    let world = World::new(fault, true, from);
     let other = world.clone();
     let other = thread::spawn(move || {
         let mut translation = None;
-        other.machine.user(1);
+        if from != CALLER {
+            other.machine.go(1, CALLER);
+        }
         other.call();
         other.look(&mut translation);
         other.look(&mut translation);
@@ -144,30 +146,35 @@ fn another_looks(fault: Fault) {
 
 #[test]
 fn against_who_calls() {
-    explore(Some(4), || calls(Fault::None));
+    explore(Some(3), || calls(Fault::None, CALLER));
+}
+
+#[test]
+fn against_who_comes_and_calls() {
+    explore(Some(3), || calls(Fault::None, ELSEWHERE));
 }
 
 #[test]
 fn against_who_looks_beside() {
-    explore(None, || another_looks(Fault::None));
+    explore(Some(3), || another_looks(Fault::None));
 }
 
 #[test]
 #[should_panic(expected = "a page that is gone")]
 fn who_is_on_the_way_out_is_not_held_up() {
-    explore(None, || calls(Fault::HoldsUpTooFew));
+    explore(Some(3), || calls(Fault::HoldsUpTooFew, CALLER));
 }
 
 #[test]
 #[should_panic(expected = "a page that is gone")]
 fn no_fence_before_asking_who_is_there() {
-    explore(None, || calls(Fault::NoFence));
+    explore(Some(3), || calls(Fault::NoFence, ELSEWHERE));
 }
 
 #[test]
 #[should_panic(expected = "a page that is gone")]
 fn the_domain_is_written_before_the_state() {
-    explore(None, || calls(Fault::Swapped));
+    explore(Some(3), || calls(Fault::Swapped, CALLER));
 }
 
 #[test]
