@@ -24,6 +24,7 @@
 //! | [`turns`] | of those who keep others waiting for what there is one of |
 //! | [`woken`] | of those who were woken to call again |
 //! | [`lent`] | of those who had a priority that was lent |
+//! | [`windows`] | of those who lend windows, and of those to whom they are lent |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
 //!
@@ -60,6 +61,7 @@ mod snapshots;
 mod storms;
 mod terminal;
 mod turns;
+mod windows;
 mod woken;
 
 use crime::{Crime, Deed};
@@ -109,6 +111,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         turns::ALL,
         woken::ALL,
         lent::ALL,
+        windows::ALL,
     ];
     groups.into_iter().flatten()
 }
@@ -118,6 +121,8 @@ fn main() -> u8 {
     // What this program starts of itself.
     match arguments.words() {
         ["--serve"] => return callees::serve(callees::ACTIVATIONS),
+        ["--serve-windows"] => return windows::serve(),
+        ["--lend"] => return windows::call(),
         ["--serve", "2"] => return callees::serve(2),
         ["--crowd"] => return callees::part_of_crowd(),
         ["--call"] => return callees::call(),

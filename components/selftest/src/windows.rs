@@ -1,23 +1,32 @@
 //! Windows: pages that a caller shows for the length of a call. Most trials call a service of our own domain.
 
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use abi::window::{MAX_PAGES, WRITABLE};
+use abi::window::{MAX_HANDED_ON, MAX_PAGES, PAGES, SLOTS, WRITABLE};
 use abi::{Control, Error, PAGE_BYTES, layout};
 use interface::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
+use runtime::thread;
 use runtime::window::{self, Page, Window};
 use runtime::{Entry, message, op, table};
 
 use crate::check::{Check, frames, hold};
-use crate::raw::service_here;
+use crate::raw::{activation_in, grant, service, service_here};
 
 pub const CHECKS: &[Check] = &[
     ("a window shows whole pages of the caller, to be read, or read and written", shows),
     ("what cannot be lent is refused", refused),
+    ("who is called sees what is written meanwhile", changes),
+    ("a window is handed on four times, as wide and writable as it is at most", handed_on),
+    ("as many windows at once as there are slots", many),
+    ("an account too small for the tables of windows", || poor(1)),
+    ("an account too small for those of a window of 16 pages", || poor(MAX_PAGES)),
+    ("who takes windows has 32 activations at most", slots),
+    ("a page that is granted in the middle of a call goes from the window", granted),
 ];
 
 fn text(error: Error) -> &'static str {
@@ -100,11 +109,13 @@ fn refused() -> Result<(), &'static str> {
         (code | WRITABLE | 1, Error::NoRight),
         (layout::MESSAGE_START | 1, Error::BadAddress),
         (layout::USER_END | 1, Error::BadAddress),
-        (layout::USER_END - PAGE_BYTES as u64 | 2, Error::BadAddress),
+        ((layout::WINDOWS - PAGE_BYTES as u64) | 2, Error::BadAddress),
+        ((layout::WINDOWS - PAGE_BYTES as u64) | 1, Error::NotMapped),
+        ((layout::USER_END - PAGE_BYTES as u64) | 2, Error::BadAddress),
         (1 << 63 | 1, Error::BadAddress),
         (u64::MAX << 12 | 16, Error::BadAddress),
         (layout::WINDOWS | 1, Error::WindowGone),
-        (layout::WINDOWS_END - PAGE_BYTES as u64 | 1, Error::WindowGone),
+        ((layout::WINDOWS_END - PAGE_BYTES as u64) | 1, Error::WindowGone),
     ] {
         hold(call(window) == Some(error), "a window that cannot be")?;
     }
@@ -115,4 +126,269 @@ fn refused() -> Result<(), &'static str> {
         hold(outcome.err() == Some(Error::BadArgument), "two meanings of word 4")?;
     }
     hold(frames()? == before, "frames were lost")
+}
+
+/// A portal to a service of ours that takes windows.
+fn portal<S: Serve>() -> Result<(Owned, Owned), Error> {
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes())?);
+    let service = Owned::new(service_here::<S>(shape.entry())?);
+    let portal = Owned::new(table::allocate()?);
+    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0)?;
+    Ok((portal, service))
+}
+
+/// Reads the first byte of its window, says so, and reads it again when it may go on; then writes it one up.
+struct Waits;
+
+static CAME: AtomicU64 = AtomicU64::new(0);
+static GATE: AtomicU64 = AtomicU64::new(0);
+
+impl Serve for Waits {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let Some(window) = Window::of(request) else { return Reply::word(0) };
+        let [mut first, mut last] = [[0; 1]; 2];
+        window.read(0, &mut first);
+        CAME.fetch_add(1, Ordering::SeqCst);
+        while GATE.load(Ordering::SeqCst) == 0 {
+            let _ = thread::sleep(100_000);
+        }
+        window.read(0, &mut last);
+        let wrote = window.write(1, &[last[0] + 1]);
+        Reply { words: [first[0].into(), last[0].into(), wrote.into(), window.word(), 0], control: Control(0) }
+    }
+}
+
+fn changes() -> Result<(), &'static str> {
+    let (portal, _service) = portal::<Waits>().map_err(text)?;
+    for count in [1, 2, MAX_PAGES] {
+        CAME.store(0, Ordering::SeqCst);
+        GATE.store(0, Ordering::SeqCst);
+        let mut lent = pages(count, 3);
+        let word = window::on_mut(&mut lent);
+        let first = lent[0].0.as_mut_ptr() as usize;
+        let entry = portal.entry();
+        let result = Arc::new([const { AtomicU64::new(0) }; 2]);
+        let its = result.clone();
+        let caller = thread::spawn(move || {
+            let words = message::call(entry, [0, 0, 0, 0, word], Control(Control::WINDOW));
+            let [a, b] = words.map_or([99, 99], |(words, _)| [words[0], words[1]]);
+            its[0].store(a, Ordering::SeqCst);
+            its[1].store(b, Ordering::SeqCst);
+        })
+        .map_err(text)?;
+        until(&CAME, 1)?;
+        poke(first, 7);
+        GATE.store(1, Ordering::SeqCst);
+        caller.join();
+        hold([0, 1].map(|word: usize| result[word].load(Ordering::SeqCst)) == [3, 7], "what is read")?;
+        hold(lent[0].0[1] == 8, "what is written")?;
+    }
+    Ok(())
+}
+
+/// Writes a byte that a window shows.
+fn poke(at: usize, byte: u8) {
+    crate::raw::poke(at as u64, byte);
+}
+
+fn until(count: &AtomicU64, so_many: u64) -> Result<(), &'static str> {
+    for _ in 0..20_000 {
+        if count.load(Ordering::SeqCst) >= so_many {
+            return Ok(());
+        }
+        thread::sleep(1_000_000).map_err(text)?;
+    }
+    Err("they do not come")
+}
+
+/// Hands its window on to itself so often as word 0 says, one page less each time word 1 says so, and to be written with word 2. The last one
+/// adds. Answers with the sum, or the error, and how often it was handed on.
+struct Hands;
+
+static HANDS: AtomicU64 = AtomicU64::new(0);
+
+impl Serve for Hands {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        let [times, less, writable, depth, _] = request.words;
+        let Some(window) = Window::of(request) else { return Reply::word(u64::MAX) };
+        if times == 0 {
+            let mut sum = 0;
+            for at in (0..window.len()).step_by(PAGE_BYTES) {
+                let mut byte = [0];
+                window.read(at, &mut byte);
+                sum += u64::from(byte[0]);
+                window.write(at, &[byte[0] + 1]);
+            }
+            return Reply { words: [sum, depth, 0, 0, 0], control: Control(0) };
+        }
+        let word = if less == 0 { window.word() } else { window.word() + PAGE_BYTES as u64 - 1 } | writable;
+        let entry = Entry(HANDS.load(Ordering::SeqCst) as usize);
+        let words = [times - 1, less, writable, depth + 1, word];
+        let [sum, depth] = match message::call(entry, words, Control(Control::WINDOW)) {
+            Ok((words, _)) => [words[0], words[1]],
+            Err(error) => [u64::MAX - error as u64, depth],
+        };
+        Reply { words: [sum, depth, 0, 0, 0], control: Control(0) }
+    }
+}
+
+fn handed_on() -> Result<(), &'static str> {
+    server::activations(8).map_err(text)?;
+    let (portal, _service) = portal::<Hands>().map_err(text)?;
+    HANDS.store(portal.entry().0 as u64, Ordering::SeqCst);
+    let before = frames()?;
+    let most = MAX_HANDED_ON as u64;
+    for (count, times, less, wants, sum, depth) in [
+        (1, 0, 0, 0, 5, 0),
+        (1, 1, 0, 0, 5, 1),
+        (1, most, 0, 0, 5, most),
+        (1, most + 1, 0, 0, u64::MAX - Error::TooDeep as u64, most),
+        (16, most, 0, 0, 80, most),
+        (16, most, 1, 0, 80 - 5 * most, most),
+        (1, 1, 1, 0, u64::MAX - Error::BadArgument as u64, 0),
+        (2, 3, 1, 0, u64::MAX - Error::BadArgument as u64, 1),
+        (2, 1, 0, WRITABLE, u64::MAX - Error::NoRight as u64, 0),
+    ] {
+        for lends in [0, WRITABLE] {
+            if wants != 0 && lends != 0 {
+                continue;
+            }
+            let lent = pages(count, 5);
+            let word = window::on(&lent) | lends;
+            let words = message::call(portal.entry(), [times, less, wants, 0, word], Control(Control::WINDOW));
+            let words = words.map_err(text)?.0;
+            hold(words[..2] == [sum, depth], "what comes back")?;
+            let shown = if sum > 1_000 { 0 } else { sum as usize / 5 };
+            for (number, page) in lent.iter().enumerate() {
+                let was_written = lends != 0 && number >= count - shown;
+                hold(peek(page) == if was_written { 6 } else { 5 }, "what was written")?;
+            }
+        }
+    }
+    hold(frames()? == before, "frames were lost")
+}
+
+/// A byte that somebody else wrote.
+fn peek(page: &Page) -> u8 {
+    crate::raw::peek(page.0.as_ptr() as u64)
+}
+
+fn many() -> Result<(), &'static str> {
+    // Each thread has an activation, too: as many pairs as there is room for.
+    let (portal, _service) = portal::<Waits>().map_err(text)?;
+    CAME.store(0, Ordering::SeqCst);
+    GATE.store(0, Ordering::SeqCst);
+    let right = Arc::new(AtomicU64::new(0));
+    let lent = Arc::new(pages(1, 3));
+    let mut callers = Vec::new();
+    loop {
+        let (entry, right, lent) = (portal.entry(), right.clone(), lent.clone());
+        let caller = thread::spawn(move || {
+            let words = message::call(entry, [0, 0, 0, 0, window::on(&lent)], Control(Control::WINDOW));
+            if words.is_ok_and(|(words, _)| words[..3] == [3, 3, 0]) {
+                right.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        match caller {
+            Ok(caller) => callers.push(caller),
+            Err(Error::LimitReached) => break,
+            Err(error) => return Err(text(error)),
+        }
+        until(&CAME, (callers.len() as u64).min(8))?;
+    }
+    hold(callers.len() >= 10, "too few threads")?;
+    GATE.store(1, Ordering::SeqCst);
+    let count = callers.len() as u64;
+    callers.into_iter().for_each(thread::Thread::join);
+    hold(right.load(Ordering::SeqCst) == count, "a call that saw something else")
+}
+
+/// Calls a domain with an account of 0, 1, 2 … frames, with a window of so many pages: refused as exhausted, until it has enough. It dies then,
+/// for nothing is mapped there.
+fn poor(pages_lent: usize) -> Result<(), &'static str> {
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes()).map_err(text)?);
+    let lent = pages(pages_lent, 1);
+    let make = |frames: u64| -> Result<_, Error> {
+        let account = Owned::new(op::account_new(Entry::OWN, frames)?);
+        let domain = Owned::new(op::domain_new(account.entry(), 0, "poor")?);
+        activation_in(domain.entry())?;
+        let service = service(&domain, 0, shape.entry())?;
+        let copy = Owned::new(table::allocate()?);
+        op::entry_copy(domain.entry(), service, Entry::OWN, copy.entry(), abi::rights::ALL)?;
+        let portal = Owned::new(table::allocate()?);
+        op::portal_new(Entry::OWN, copy.entry(), 0, portal.entry(), 0)?;
+        Ok((portal, copy, domain, account))
+    };
+    let call = |frames: u64| match make(frames) {
+        Ok((portal, ..)) => {
+            message::call(portal.entry(), [0, 0, 0, 0, window::on(&lent)], Control(Control::WINDOW)).map(drop)
+        }
+        Err(Error::AccountExhausted) => Err(Error::Empty),
+        Err(error) => Err(error),
+    };
+    let _ = call(0);
+    let (before, mut refused) = (frames()?, 0);
+    for count in 0..60 {
+        let outcome = call(count);
+        hold(frames()? == before, "frames were lost")?;
+        match outcome {
+            Err(Error::Empty) => {}
+            Err(Error::AccountExhausted) => refused += 1,
+            // A page of scrap, three tables, and with several CPUs a root.
+            Err(Error::PeerDied) => return hold(refused == 4 || refused == 5, "another number of frames"),
+            Err(error) => return Err(text(error)),
+            Ok(()) => return Err("it is answered"),
+        }
+    }
+    Err("60 frames are not enough")
+}
+
+fn slots() -> Result<(), &'static str> {
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes()).map_err(text)?);
+    let before = frames()?;
+    for first in [SLOTS, SLOTS + 1] {
+        let domain = Owned::new(op::domain_new(Entry::OWN, 0, "slots").map_err(text)?);
+        for _ in 0..first {
+            activation_in(domain.entry()).map_err(text)?;
+        }
+        let outcome = service(&domain, 0, shape.entry()).map(drop);
+        if first > SLOTS {
+            hold(outcome == Err(Error::LimitReached), "a service with 33 activations")?;
+            activation_in(domain.entry()).map_err(text)?;
+        } else {
+            hold(outcome.is_ok(), "a service with 32 activations")?;
+            hold(activation_in(domain.entry()) == Err(Error::LimitReached), "33 activations with a service")?;
+        }
+    }
+    hold(frames()? == before, "frames were lost")
+}
+
+fn granted() -> Result<(), &'static str> {
+    let (portal, _service) = portal::<Waits>().map_err(text)?;
+    let child = Owned::new(op::domain_new(Entry::OWN, 0, "granted").map_err(text)?);
+    for count in [1, MAX_PAGES] {
+        CAME.store(0, Ordering::SeqCst);
+        GATE.store(0, Ordering::SeqCst);
+        let mut lent = pages(count, 3);
+        let word = window::on_mut(&mut lent);
+        let entry = portal.entry();
+        let result = Arc::new([const { AtomicU64::new(0) }; 2]);
+        let its = result.clone();
+        let caller = thread::spawn(move || {
+            let words = message::call(entry, [0, 0, 0, 0, word], Control(Control::WINDOW));
+            let [a, b] = words.map_or([99, 99], |(words, _)| [words[0], words[1]]);
+            its[0].store(a, Ordering::SeqCst);
+            its[1].store(b, Ordering::SeqCst);
+        })
+        .map_err(text)?;
+        until(&CAME, 1)?;
+        grant(child.entry(), word & !(PAGES | WRITABLE), 0x5000_0000 + (count * PAGE_BYTES) as u64).map_err(text)?;
+        GATE.store(1, Ordering::SeqCst);
+        caller.join();
+        hold([0, 1].map(|word: usize| result[word].load(Ordering::SeqCst)) == [3, 0], "what is read")?;
+        // The pager brings a clear page.
+        hold(peek(&lent[0]) == 0, "another page came")?;
+        hold(crate::raw::peek(lent[0].0.as_ptr() as u64 + 1) == 0, "what is written")?;
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use super::{chain, deadline, dispatch, lending, priorities};
 use crate::cpus::{cpu, timer};
 use crate::memory::portals::{check_copy, copy_entry, make_call_entry};
 use crate::memory::{lend, mapping, shapes};
-use crate::objects::{Activation, Domain, Entry, Saved, State, Thread, Wait, is_seat};
+use crate::objects::{Activation, Domain, Entry, Saved, State, Stop, Thread, Wait, is_seat};
 use crate::pointer::{Link, Ref, look};
 use crate::report::trace;
 use abi::info::status;
@@ -179,12 +179,16 @@ fn call(
     if caller.depth.get() as usize + 1 >= MAX_DEPTH {
         return Err(Error::TooDeep);
     }
-    if let Some(word) = window {
-        lend::check(caller, words[word])?;
-        if !lend::prepare(callee)? {
-            repeat(caller, entry)
+    let window = match window {
+        Some(word) => {
+            let shown = lend::check(caller, words[word])?;
+            if !lend::prepare(callee)? {
+                repeat(caller, entry)
+            }
+            Some((word, shown))
         }
-    }
+        None => None,
+    };
     let Some(activation) = callee.share().pool.get().or_else(|| fetch(callee)) else {
         return Err(if control.0 & Control::NO_WAIT != 0 { Error::Busy } else { Error::Again });
     };
@@ -192,7 +196,11 @@ fn call(
         let to = (callee, activation.receive.get() as usize);
         delegate(caller.domain, control, minted, to)?
     } else {
-        tear(letters, &words, caller.domain, activation)?
+        match tear(letters, &words, caller.domain, activation) {
+            Ok(pages) => pages,
+            Err(Stop::Refused(error)) => return Err(error),
+            Err(Stop::Repeat) => repeat(caller, entry),
+        }
     };
     trace::call(caller, entry, words[0], frame == Saved::Full);
     callee.share().pool.set(activation.next.get());
@@ -225,8 +233,8 @@ fn call(
         activation.make_current_plainly();
     }
     let mut badge = entry.word1.get();
-    let window = window.map(|word| {
-        words[word] = lend::open(activation, words[word]);
+    let window = window.map(|(word, shown)| {
+        words[word] = lend::open(activation, words[word], &shown);
         words[word]
     });
     let control = deliver(letters, &mut words, control, badge, received, window);
@@ -311,11 +319,17 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
     if !caller.domain.is_dead() {
         let passed = match control.delegated() {
             0 => tear(letters, &words, callee.domain, caller),
-            _ => delegate(callee.domain, control, minted, (caller.domain, caller.receive.get() as usize)),
+            _ => delegate(callee.domain, control, minted, (caller.domain, caller.receive.get() as usize))
+                .map_err(Stop::from),
         };
         match passed {
             Ok(what) => received = what,
-            Err(error) => refuse_return(callee, error),
+            Err(Stop::Refused(error)) => refuse_return(callee, error),
+            Err(Stop::Repeat) => {
+                callee.repeat_system_call();
+                dispatch::preemption_point(held);
+                callee.leave()
+            }
         }
     }
     copy_message(callee, caller, control.length());
@@ -359,7 +373,7 @@ fn tear(
     words: &[u64; REGISTER_WORDS],
     from: Ref<Domain>,
     to: Ref<Activation>,
-) -> Result<u64, Error> {
+) -> Result<u64, Stop> {
     match letters.and_then(|letters| letters.torn()).map(|word| words[word]) {
         None | Some(0) => Ok(0),
         Some(torn) => mapping::tear(from, torn, to.domain, to.torn.get()),

@@ -193,7 +193,7 @@ fn adopt(thread: Ref<Thread>, top: Ref<Activation>) {
 /// The orphan thread lets go of its chain.
 fn put_down(thread: Ref<Thread>, top: Ref<Activation>) {
     trace::cut(thread, None);
-    lend::leave_cpu(Some(top));
+    lend::leave_behind(Some(top));
     set_thread(top, None, |_| ());
     thread.top.set(None);
     thread.bottom.set(None);
@@ -306,7 +306,6 @@ pub fn split_above(lower: Ref<Activation>) {
     }
     let (Some(upper), thread) = (lower.callee.get(), lower.thread.get()) else { return };
     counters::all(held).splits.up();
-    // What the upper part sees through windows it finds again where it goes on, but for what `lower` lent.
     upper.caller.set(None);
     upper.set_back();
     lower.callee.set(None);
@@ -320,7 +319,8 @@ pub fn split_above(lower: Ref<Activation>) {
     if top.wait.get() == Wait::Orphans {
         stop_waiting(top);
     }
-    lend::leave_cpu(Some(top));
+    lend::cut(upper);
+    lend::leave_behind(Some(top));
     let waiting = top.wait.get() != Wait::No;
     deadline::clear(lower);
     if let Some(thread) = thread {

@@ -2,7 +2,7 @@
 
 use super::thread;
 use crate::cpus::{counters, cpu, timer};
-use crate::memory::{frames, lend, own, shapes, slab, space};
+use crate::memory::{frames, own, shapes, slab, space};
 use crate::objects::{Account, Activation, Domain, SLOW_FPU, Share, Stop};
 use crate::pointer::{Fresh, Link, Nucleus, Ref};
 use crate::report::trace;
@@ -126,7 +126,6 @@ pub fn free(domain: Ref<Domain>) {
     }
     thread::free_first(domain);
     shapes::disown(domain);
-    lend::free_tables(domain);
     space::free_root(domain);
     domain.free_table();
     let all = ALL.get(held);

@@ -137,6 +137,12 @@ pub fn interrupt(cpu: Ref<Cpu>) {
     }
 }
 
+/// A thread that does not run belongs to another CPU from now on.
+pub fn go_to(thread: Ref<Thread>, cpu: Ref<Cpu>) {
+    lend::leave_behind(thread.top.get());
+    thread.go_to(cpu);
+}
+
 /// A thread goes to a CPU that has a scheduler, if possible one on which it may run; true if it precedes what runs here.
 pub fn move_away(thread: Ref<Thread>) -> bool {
     let held = thread.held();
@@ -144,8 +150,7 @@ pub fn move_away(thread: Ref<Thread>) -> bool {
     let allowed = |cpu: &Ref<Cpu>| thread.may_run_on(*cpu);
     let found = cpu::all(held).find(|cpu| seated(cpu) && allowed(cpu)).or_else(|| cpu::all(held).find(seated));
     let Some(cpu) = found else { return false };
-    lend::leave_cpu(thread.top.get());
-    thread.go_to(cpu);
+    go_to(thread, cpu);
     thread.runs.get() == Runs::Ready && hand_in(thread)
 }
 
@@ -164,8 +169,7 @@ pub fn hand_over_to(held: Held, what: u64, number: u64) -> Result<u64, Error> {
     if thread.cpu.get().seat.get().is_some_and(|seat| words_of(seat.ring).holds(posted as u32, is_same)) {
         return Err(Error::NotRunnable);
     }
-    lend::leave_cpu(thread.top.get());
-    thread.go_to(target);
+    go_to(thread, target);
     target.counts.received.update(|value| value + 1);
     hand_in(thread);
     Ok(0)

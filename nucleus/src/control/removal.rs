@@ -4,7 +4,7 @@ use super::death::die_step;
 use super::{activation, chain, domain, interrupt, priorities, thread};
 use crate::arch::processor;
 use crate::cpus::{cpu, root};
-use crate::memory::shapes;
+use crate::memory::{lend, shapes};
 use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
@@ -179,6 +179,9 @@ impl Ref<Domain> {
         let held = self.held();
         if cpu::this(held).domain.get() == Some(self) {
             root::leave(held);
+        }
+        if lend::free_tables(self) {
+            return false;
         }
         for _ in 0..PAGES_PER_STEP {
             if self.table_entries() == TABLE_ENTRIES {

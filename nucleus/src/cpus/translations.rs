@@ -91,7 +91,9 @@ impl OwedSlot {
     }
 
     fn each(&self, what: impl Fn(u64)) {
-        (0..self.pages).for_each(|page| what(self.address + (page * FRAME) as u64));
+        if cfg!(feature = "checked") {
+            (0..self.pages).for_each(|page| what(self.address + (page * FRAME) as u64));
+        }
     }
 
     /// Pays.
@@ -100,13 +102,14 @@ impl OwedSlot {
         let held = domain.held();
         if paging::KEEPS_TRANSLATIONS || cpu == cpu::this(held) && cpu.domain.get() == Some(domain) {
             counters::all(held).invalidations.up();
-            self.each(|address| {
-                paging::drop_page(domain.root, address);
-                paid(held, domain.root, address);
-            });
-        } else if cpu != cpu::this(held) && cpu.domain_there() == Some(domain) {
-            cpu::hold_up(cpu);
-            cpu.flush.set(true);
+            paging::drop_pages(domain.root, self.address, self.pages);
+            self.each(|address| paid(held, domain.root, address));
+        } else {
+            // The entries were written before it is looked where that CPU is: see `cpu::others`.
+            for other in cpu::others(held).filter(|other| *other == cpu && other.domain_there() == Some(domain)) {
+                cpu::hold_up(other);
+                other.flush.set(true);
+            }
         }
     }
 }

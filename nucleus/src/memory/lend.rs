@@ -3,12 +3,15 @@
 //! What counts is the *record*: the activation that was called keeps the window's word, and its caller is below it in the chain. The
 //! entries of page tables only follow from that. Portal code writes that of a window of one page; all others are written here, and
 //! what is missing when the callee looks comes by a page fault ([`fault`]). So an entry may be taken away at any time, and is:
-//! when the page is unmapped or loses a right ([`forget`]), when the chain goes to another CPU ([`leave_cpu`]), when the call ends ([`close`]).
+//! before the page goes or loses a right ([`withdraw`], [`weaken`]), and when the call ends ([`close`], [`cut`]).
 //!
 //! Each activation of a domain that takes windows has a slot of 16 pages in its space. The entries for slots are those of one CPU: each CPU
-//! has a root of its own for such a domain, so another CPU never has a translation that the return would have to drop there.
+//! has a root of its own for such a domain, so another CPU never has a translation that the return would have to drop there. Where there
+//! are several CPUs nobody loads the domain's first root once windows come: the entries of one CPU would show there to another.
 //!
-//! Invariant: an entry for the slot of an activation is there only on the CPU of its thread, and only while it has a record.
+//! Invariant: entries for the slot of an activation are there only while it has a record, and only on one CPU: that of its thread, or the
+//! one where they were *left behind* when the chain went elsewhere ([`leave_behind`]). Whoever returns from there does it on the slow path,
+//! and the first look at the window from another CPU takes them away.
 //!
 //! A window whose page is gone before the call ends, or whose caller is, shows a page of scrap memory: a fault would let any caller
 //! have the callee die.
@@ -18,18 +21,25 @@ use super::{account, space};
 use crate::arch::paging;
 use crate::cpus::translations::OwedSlot;
 use crate::cpus::{cpu, root};
-use crate::objects::{Activation, Cpu, Domain, FRAME, Frame, Memory, PageEntry, State, index};
+use crate::objects::{Activation, Cpu, Domain, FRAME, Frame, Mapping, Memory, PageEntry, Share, State, index};
 use crate::pointer::{Held, Link, Ref};
 use abi::Error;
-use abi::layout::{USER_END, WINDOWS, WINDOWS_END};
+use abi::layout::{MAX_ACTIVATIONS, USER_END, WINDOWS, WINDOWS_END};
 use abi::rights::{MAP_READ, MAP_WRITE};
-use abi::window::{FLAGS, MAX_PAGES, PAGES, SLOT_BYTES, SLOTS, WRITABLE};
+use abi::window::{FLAGS, MAX_HANDED_ON, MAX_PAGES, PAGES, SLOT_BYTES, SLOTS, WRITABLE};
 
 const PAGE: u64 = FRAME as u64;
 
+/// In a record, the count of pages of a window of one page whose entry was left behind: with any other count than one, portal code
+/// leaves the return to the nucleus.
+const LEFT: u64 = MAX_PAGES as u64 + 1;
+
 /// Pages of a window.
 fn pages(window: u64) -> usize {
-    (window & PAGES) as usize
+    match window & PAGES {
+        LEFT => 1,
+        count => count as usize,
+    }
 }
 
 /// The address of its first page, in the space of who lends it.
@@ -61,40 +71,119 @@ pub const fn place(number: u8) -> usize {
     (number as usize).saturating_sub(1) * MAX_PAGES * size_of::<PageEntry>()
 }
 
-/// The entry for a page of the slot of an activation on a CPU; none if there are no tables.
-fn entry(activation: Ref<Activation>, cpu: Ref<Cpu>, page: usize) -> Option<&'static PageEntry> {
+/// The entries for the slot of an activation on a CPU; none if there are no tables.
+fn entries(activation: Ref<Activation>, cpu: Ref<Cpu>) -> Option<&'static [PageEntry]> {
     let held = activation.held();
     let windows = activation.domain.share_on(cpu.number as usize).windows.get();
-    (windows != 0)
-        .then(|| &table(held, frames::frame_of(windows))[activation.slot_offset / size_of::<PageEntry>() + page])
+    let first = activation.slot_offset / size_of::<PageEntry>();
+    (windows != 0).then(|| table(held, frames::frame_of(windows)).get(first..first + MAX_PAGES)).flatten()
 }
 
-/// Whether an activation may lend what a window's word says.
-pub fn check(of: Ref<Activation>, window: u64) -> Result<(), Error> {
-    if window & (PAGE - 1) & !FLAGS != 0 || !(1..=MAX_PAGES).contains(&pages(window)) {
+/// Where the entries of a window are.
+fn cpu_of(activation: Ref<Activation>) -> Link<Cpu> {
+    match activation.left_behind.get() {
+        0 => activation.thread.get().map(|thread| thread.cpu.get()),
+        left => cpu::of(activation.held(), left as usize - 1),
+    }
+}
+
+/// The entries for a window that was checked.
+pub type Shown = [u64; MAX_PAGES];
+
+/// Whether an activation may lend what a window's word says; what the callee sees then.
+pub fn check(of: Ref<Activation>, window: u64) -> Result<Shown, Error> {
+    let count = (window & PAGES) as usize;
+    if window & (PAGE - 1) & !FLAGS != 0 || !(1..=MAX_PAGES).contains(&count) {
         return Err(Error::BadArgument);
     }
-    let (start, bytes) = (start(window), pages(window) as u64 * PAGE);
+    let (start, bytes) = (start(window), count as u64 * PAGE);
     if start >= USER_END || bytes > USER_END - start {
         return Err(Error::BadAddress);
     }
-    if (WINDOWS..WINDOWS_END).contains(&start) {
-        // A window that is handed on: its pages are looked for when they are used.
-        let own = of.window.get();
-        let last = start + bytes - PAGE;
-        return match page_in(own, of.slot, start).and(page_in(own, of.slot, last)) {
-            None => Err(Error::WindowGone),
-            Some(_) if is_writable(window) && !is_writable(own) => Err(Error::NoRight),
-            Some(_) => Ok(()),
-        };
+    let mut shown = [0; MAX_PAGES];
+    if !(WINDOWS..WINDOWS_END).contains(&start) {
+        if start < WINDOWS && start + bytes > WINDOWS {
+            return Err(Error::BadAddress);
+        }
+        lent_pages(of.domain, start, window, |page, entry| entry.map(|entry| shown[page] = entry))?;
+        return Ok(shown);
     }
-    (0..pages(window) as u64).try_for_each(|page| lent_page(of.domain, start + page * PAGE, window).map(drop))
+    // A window that is handed on: what is gone of its pages shows as scrap, so nothing of them is refused.
+    let own = of.window.get();
+    let last = start + bytes - PAGE;
+    if page_in(own, of.slot, start).and(page_in(own, of.slot, last)).is_none() {
+        return Err(Error::WindowGone);
+    }
+    if is_writable(window) && !is_writable(own) {
+        return Err(Error::NoRight);
+    }
+    if times_handed_on(of) >= MAX_HANDED_ON {
+        return Err(Error::TooDeep);
+    }
+    if let Ok((domain, start)) = source(of, start) {
+        lent_pages(domain, start, window, |page, entry| {
+            shown[page] = entry.unwrap_or(0);
+            Ok(())
+        })?;
+    }
+    Ok(shown)
 }
 
-/// The entry for a page of `domain` that a window shows.
-fn lent_page(domain: Ref<Domain>, address: u64, window: u64) -> Result<u64, Error> {
-    let page = space::find(domain, address).filter(space::Slot::is_used).ok_or(Error::NotMapped)?;
-    if page.is_kept() || page.memory() == Memory::Registers {
+/// How often the window of an activation was handed on until it came there.
+fn times_handed_on(mut activation: Ref<Activation>) -> usize {
+    let mut times = 0;
+    while (WINDOWS..WINDOWS_END).contains(&start(activation.window.get()))
+        && let Some(below) = activation.caller.get()
+    {
+        times += 1;
+        activation = below;
+    }
+    times
+}
+
+/// The domain whose page an activation lends at an address, which may be one of its own window, and where it has that.
+fn source(mut lender: Ref<Activation>, mut address: u64) -> Result<(Ref<Domain>, u64), Error> {
+    // At most as often as a window may be handed on.
+    while (WINDOWS..WINDOWS_END).contains(&address) {
+        let page = page_in(lender.window.get(), lender.slot, address).ok_or(Error::WindowGone)?;
+        address = start(lender.window.get()) + page as u64 * PAGE;
+        lender = alive(lender.caller.get())?;
+    }
+    Ok((lender.domain, address))
+}
+
+fn alive(lender: Link<Activation>) -> Result<Ref<Activation>, Error> {
+    lender.filter(|lender| !lender.domain.is_dead()).ok_or(Error::WindowGone)
+}
+
+/// The entries for the pages of `domain` from an address on that a window shows, in their order.
+fn lent_pages(
+    domain: Ref<Domain>,
+    start: u64,
+    window: u64,
+    mut each: impl FnMut(usize, Result<u64, Error>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let held = domain.held();
+    let mut slot = None;
+    for page in 0..pages(window) {
+        let address = start + page as u64 * PAGE;
+        slot = match slot {
+            Some(slot) if index(address, 0) != 0 => Some(space::Slot::next(&slot, held)),
+            _ => space::find(domain, address),
+        };
+        each(page, lent_page(held, slot, window))?;
+    }
+    Ok(())
+}
+
+/// The entry for a page that a window shows.
+fn lent_page(held: Held, slot: Option<space::Slot>, window: u64) -> Result<u64, Error> {
+    let page = slot.filter(space::Slot::is_used).ok_or(Error::NotMapped)?;
+    if page.is_kept() {
+        // Who has it is losing it, or it is the nucleus's.
+        return Err(if page.mapping(held).is_some() { Error::NotMapped } else { Error::BadAddress });
+    }
+    if page.memory() == Memory::Registers {
         return Err(Error::BadAddress);
     }
     if is_writable(window) && page.rights() & MAP_WRITE == 0 {
@@ -104,28 +193,21 @@ fn lent_page(domain: Ref<Domain>, address: u64, window: u64) -> Result<u64, Erro
 }
 
 /// The entry for a page of the window of an activation, which its caller lends, or hands on.
-fn shown_page(mut activation: Ref<Activation>, page: usize) -> Result<u64, Error> {
+fn shown_page(activation: Ref<Activation>, page: usize) -> Result<u64, Error> {
     let window = activation.window.get();
-    let mut address = start(window) + page as u64 * PAGE;
-    // At most as often as the chain is deep.
-    loop {
-        let below = activation.caller.get().filter(|caller| !caller.domain.is_dead()).ok_or(Error::WindowGone)?;
-        if !(WINDOWS..WINDOWS_END).contains(&address) {
-            return lent_page(below.domain, address, window);
-        }
-        let page = page_in(below.window.get(), below.slot, address).ok_or(Error::WindowGone)?;
-        address = start(below.window.get()) + page as u64 * PAGE;
-        activation = below;
-    }
+    let (domain, address) = source(alive(activation.caller.get())?, start(window) + page as u64 * PAGE)?;
+    lent_page(activation.held(), space::find(domain, address), window)
 }
 
-/// Opens a window for an activation that is being called here: `window` was checked, and the tables are there. Gives the word that it gets.
-pub fn open(callee: Ref<Activation>, window: u64) -> u64 {
+/// Opens a window for an activation that is being called here, which sees what was found when it was checked: the tables are there.
+/// Gives the word that it gets.
+pub fn open(callee: Ref<Activation>, window: u64, shown: &Shown) -> u64 {
     let held = callee.held();
+    check_empty(callee);
     callee.window.set(window);
-    for page in 0..pages(window) {
-        if let (Some(entry), Ok(shown)) = (entry(callee, cpu::this(held), page), shown_page(callee, page)) {
-            entry.set(shown);
+    if let Some(entries) = entries(callee, cpu::this(held)) {
+        for (entry, shown) in entries.iter().zip(shown).take(pages(window)) {
+            entry.set(*shown);
         }
     }
     paging::settle();
@@ -135,76 +217,177 @@ pub fn open(callee: Ref<Activation>, window: u64) -> u64 {
 /// The call of this activation ends: so does its window.
 pub fn close(activation: Ref<Activation>) {
     if activation.window.get() != 0 {
-        clear(activation);
+        clear(activation, 0, pages(activation.window.get()));
         activation.window.set(0);
+        activation.left_behind.set(0);
+        check_empty(activation);
     }
 }
 
-/// The entries of a window go, wherever they are.
-fn clear(activation: Ref<Activation>) {
-    if let Some(thread) = activation.thread.get() {
-        clear_pages(activation, thread.cpu.get(), 0, pages(activation.window.get()));
+/// In a checked build: panics if a CPU has an entry for the slot of an activation that has no window.
+fn check_empty(activation: Ref<Activation>) {
+    if cfg!(feature = "checked") {
+        for cpu in cpu::all(activation.held()) {
+            let is_empty = |entries: &[PageEntry]| entries.iter().all(|entry| entry.get() == 0);
+            assert!(entries(activation, cpu).is_none_or(is_empty), "a window that is closed shows pages");
+        }
     }
 }
 
-fn clear_pages(activation: Ref<Activation>, cpu: Ref<Cpu>, first: usize, count: usize) {
-    let mut was_used = false;
-    for page in first..first + count {
-        let Some(entry) = entry(activation, cpu, page) else { return };
-        was_used |= entry.get() != 0;
+/// Entries of a window go, wherever they are.
+fn clear(activation: Ref<Activation>, first: usize, count: usize) {
+    let Some(cpu) = cpu_of(activation) else { return };
+    let Some(entries) = entries(activation, cpu) else { return };
+    let mut was_used = 0;
+    for entry in entries.iter().skip(first).take(count) {
+        was_used |= entry.get();
         entry.set(0);
     }
-    if was_used {
+    if was_used != 0 {
         OwedSlot::new(activation.domain, cpu, activation.slot + first as u64 * PAGE, count).invalidate();
     }
 }
 
 /// The chain with this top, which does not run, goes to another CPU, or has no thread from now on.
-pub fn leave_cpu(top: Link<Activation>) {
+pub fn leave_behind(top: Link<Activation>) {
     let mut next = top;
     while let Some(activation) = next {
-        if activation.window.get() != 0 {
-            clear(activation);
-        }
         next = activation.caller.get();
+        if activation.window.get() == 0 || activation.left_behind.get() != 0 {
+            continue;
+        }
+        let Some(thread) = activation.thread.get() else { continue };
+        activation.left_behind.set(thread.cpu.get().number + 1);
+        if activation.window.get() & PAGES == 1 {
+            activation.window.update(|window| window & !PAGES | LEFT);
+        }
     }
 }
 
-/// A page of `domain` was unmapped there, or lost rights: it goes from the windows that show it.
-pub fn forget(domain: Ref<Domain>, address: u64) {
-    let held = domain.held();
-    if !domain.lends.get() {
+/// The entries of a window that were left behind go: they come again here.
+fn come_here(activation: Ref<Activation>) {
+    let held = activation.held();
+    let left = activation.left_behind.get();
+    if left == 0 {
         return;
     }
+    let count = pages(activation.window.get());
+    if left != cpu::this(held).number + 1 {
+        clear(activation, 0, count);
+    }
+    activation.left_behind.set(0);
+    activation.window.update(|window| window & !PAGES | count as u64);
+}
+
+/// The chain was cut below `upper`: who lent it a window does so no more. Nothing of that shows any more, to whomever it was handed on.
+pub fn cut(upper: Ref<Activation>) {
+    let mut next = Some(upper);
+    while let Some(activation) = next {
+        if activation.window.get() == 0 {
+            return;
+        }
+        clear(activation, 0, pages(activation.window.get()));
+        next = above(activation)
+            .filter(|callee| page_in(activation.window.get(), activation.slot, start(callee.window.get())).is_some());
+    }
+}
+
+/// Whom an activation calls that does not move.
+fn above(activation: Ref<Activation>) -> Link<Activation> {
+    activation.callee.get().filter(|_| activation.state.get() == State::Calling)
+}
+
+/// Numbers of activations of which one step looks whether they lend a page.
+const LOOKED_AT: u64 = 28;
+
+/// A page is about to go from its space: it goes from the windows that show it, and no window shows it from now on. False if that is to go
+/// on later; how far it got the mapping remembers.
+pub fn withdraw(mapping: Ref<Mapping>) -> bool {
+    let domain = mapping.domain.get();
+    if !domain.lends.get() {
+        return true;
+    }
+    if let Some(slot) = space::find(domain, mapping.page()).filter(|slot| !slot.is_kept()) {
+        slot.keep();
+        mapping.set_taken_back(0);
+    }
+    take_back(mapping, false)
+}
+
+/// A page lost the right to be written: windows do not write it from now on. False if that is to go on later, as with [`withdraw`].
+pub fn weaken(mapping: Ref<Mapping>) -> bool {
+    !mapping.domain.get().lends.get() || take_back(mapping, true)
+}
+
+/// Has no window show a page any more that its space does not lend so from now on, or only no window that writes: a step, or two.
+fn take_back(mapping: Ref<Mapping>, only_writable: bool) -> bool {
+    let (domain, address) = (mapping.domain.get(), mapping.page());
+    let held = domain.held();
     // Whoever is on its way out of the domain with a window found the page, or finds it no more.
     cpu::hold_up_where(held, |other| other.domain_there() == Some(domain));
+    let first = mapping.taken_back();
+    let mut found: Link<Activation> = None;
     let mut next = domain.activations.get();
     while let Some(activation) = next {
         next = activation.domain_next.get();
-        forget_above(activation, address);
+        let number = activation.number as u64;
+        let is_due = (first..first + LOOKED_AT).contains(&number);
+        if is_due
+            && found.is_none_or(|found| activation.number < found.number)
+            && lends(activation, address, only_writable)
+        {
+            found = Some(activation);
+        }
     }
+    let passed = match found {
+        Some(activation) => {
+            take_back_above(activation, address);
+            activation.number as u64 + 1
+        }
+        None => first + LOOKED_AT,
+    };
+    let is_done = passed > MAX_ACTIVATIONS as u64 || domain.message_slots.get() >> (passed - 1) == 0;
+    mapping.set_taken_back(if is_done { 0 } else { passed });
+    is_done
 }
 
-/// As [`forget`], of what this activation lends.
-fn forget_above(mut activation: Ref<Activation>, mut address: u64) {
-    while activation.state_there() == State::Calling {
-        let Some(thread) = activation.thread.get() else { return };
+/// Whether an activation lends this page.
+fn lends(activation: Ref<Activation>, address: u64, only_writable: bool) -> bool {
+    if activation.state_there() != State::Calling {
+        return false;
+    }
+    if let Some(thread) = activation.thread.get() {
         cpu::hold_up_thread(thread);
-        let Some(callee) = activation.callee.get().filter(|_| activation.state.get() == State::Calling) else { return };
-        let Some(page) = page_in(callee.window.get(), start(callee.window.get()), address) else { return };
-        clear_pages(callee, thread.cpu.get(), page, 1);
-        // It may have handed it on.
+    }
+    above(activation).is_some_and(|callee| {
+        let window = callee.window.get();
+        page_in(window, start(window), address).is_some() && (is_writable(window) || !only_writable)
+    })
+}
+
+/// The page that `lender`, which does not move, lends at an address goes from the windows that show it.
+fn take_back_above(mut lender: Ref<Activation>, mut address: u64) {
+    // It may have been handed on.
+    while let Some(callee) = above(lender)
+        && let Some(page) = page_in(callee.window.get(), start(callee.window.get()), address)
+    {
+        clear(callee, page, 1);
         address = callee.slot + page as u64 * PAGE;
-        activation = callee;
+        lender = callee;
     }
 }
 
-/// A page fault at an address of windows: true if the page is there now.
+/// A page fault at an address of windows: what is there now, if it can be, may be looked at again.
 pub fn fault(activation: Ref<Activation>, address: u64) -> Result<(), Error> {
     let held = activation.held();
+    let page = page_in(activation.window.get(), activation.slot, address).ok_or(Error::WindowGone)?;
+    if !prepare(activation.domain)? {
+        // The chain came from another CPU: the next fault goes on.
+        return Ok(());
+    }
+    come_here(activation);
     let window = activation.window.get();
-    let page = page_in(window, activation.slot, address).ok_or(Error::WindowGone)?;
-    let entry = entry(activation, cpu::this(held), page).ok_or(Error::WindowGone)?;
+    let entry = &entries(activation, cpu::this(held)).ok_or(Error::WindowGone)?[page];
     if entry.get() != 0 {
         // It is there, and does not allow that.
         return Err(Error::NoRight);
@@ -232,7 +415,8 @@ pub fn prepare(domain: Ref<Domain>) -> Result<bool, Error> {
         domain.scrap.set(domain.account.allocate_clear_apart(Use::Kernel)? as u32);
         return Ok(false);
     }
-    if share.root.get() == domain.root && cpu::this(held).number != 0 {
+    // With one CPU the first root is its own.
+    if share.root.get() == domain.root && cpu::present(held) > 1 {
         let frame = domain.account.allocate_clear_apart(Use::Kernel)?;
         space::copy_root(domain, frame);
         share.root.set(paging::root_beside(domain.root, frame));
@@ -258,19 +442,31 @@ pub fn prepare(domain: Ref<Domain>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Frees the tables for windows of a domain that no CPU has loaded.
-pub fn free_tables(domain: Ref<Domain>) {
+/// Frees some of the tables for windows of a domain that no CPU has loaded; false if there are none.
+pub fn free_tables(domain: Ref<Domain>) -> bool {
     let held = domain.held();
     if domain.scrap.get() == 0 {
-        return;
+        return false;
     }
-    account::release(held, domain.scrap.get() as Frame);
-    for share in domain.shares() {
-        let root = paging::root_frame(share.root.get());
-        free_below(held, &table(held, root)[index(WINDOWS, 3)], 3);
-        if share.root.get() != domain.root {
-            account::release(held, root);
+    match domain.shares().find(|share| share.windows.get() != 0 || share.root.get() != domain.root) {
+        Some(share) => free_share(domain, share),
+        None => {
+            // The root that all have; of the tables below, a call may not have had all.
+            free_below(held, &table(held, paging::root_frame(domain.root))[index(WINDOWS, 3)], 3);
+            account::release(held, domain.scrap.replace(0) as Frame);
         }
+    }
+    true
+}
+
+fn free_share(domain: Ref<Domain>, share: Ref<Share>) {
+    let held = domain.held();
+    let root = paging::root_frame(share.root.get());
+    free_below(held, &table(held, root)[index(WINDOWS, 3)], 3);
+    share.windows.set(0);
+    if share.root.get() != domain.root {
+        share.root.set(domain.root);
+        account::release(held, root);
     }
 }
 

@@ -8,7 +8,7 @@ use super::frames::{self, Use};
 use super::space::{self, Slot};
 use super::{account, lend, slab};
 use crate::arch::memory;
-use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node};
+use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node, Stop};
 use crate::pointer::{Link, Ref};
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START, WINDOWS, WINDOWS_END};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
@@ -18,6 +18,9 @@ use structures::quota::Paying;
 
 /// Bytes of a page.
 const PAGE: u64 = abi::PAGE_BYTES as u64;
+
+/// Bits of a page's address that are 0.
+const PLACE: u64 = PAGE - 1;
 
 /// A range of 2^order pages, aligned to its size, that users may map.
 #[inline]
@@ -58,9 +61,21 @@ impl Ref<Mapping> {
         unsafe { Ref::new(node.pointer().cast()) }
     }
 
+    /// At which page of its domain it is.
+    pub fn page(self) -> u64 {
+        self.place.get() & !PLACE
+    }
+    /// The number of the activation from which on it is to be looked whether they lend the page.
+    pub fn taken_back(self) -> u64 {
+        self.place.get() & PLACE
+    }
+    pub fn set_taken_back(self, number: u64) {
+        self.place.set(self.page() | number);
+    }
+
     fn enlist(self, domain: Ref<Domain>, address: u64) {
         self.domain.set(domain);
-        self.address.set(address);
+        self.place.set(address);
         self.next.set(domain.mappings.get());
         self.previous.set(None);
         if let Some(next) = self.next.get() {
@@ -82,38 +97,44 @@ impl Ref<Mapping> {
         domain.pages.update(|value| value - 1);
     }
 
-    /// Ends one mapping derived from this one, or this one if there is none; true when this one is gone.
-    pub fn remove_step(self) -> bool {
+    /// Ends one mapping derived from this one, or this one if there is none; or does a part of that.
+    pub fn remove_step(self) {
         match self.node_reference().descendant() {
             Some(node) => {
                 self.begin_to_go();
-                Self::of_node(node).end();
-                false
+                Self::of_node(node).end_step();
             }
             None => {
-                self.end();
-                true
+                self.end_step();
             }
         }
+    }
+
+    /// Ends this mapping, which has no descendants; false if the windows on its page take another step before.
+    fn end_step(self) -> bool {
+        let is_withdrawn = lend::withdraw(self);
+        if is_withdrawn {
+            self.end();
+        }
+        is_withdrawn
     }
 
     /// Of an original: from here on nothing more is derived from it, or else who ends it would run after mappings for as
     /// long as others make them.
     fn begin_to_go(self) {
         let held = self.held();
-        if let Some(slot) =
-            space::find(self.domain.get(), self.address.get()).filter(|_| self.node_reference().is_original())
+        if let Some(slot) = space::find(self.domain.get(), self.page()).filter(|_| self.node_reference().is_original())
         {
             frames::set_going(held, slot.frame());
         }
     }
 
-    /// Ends this mapping, which has no descendants.
+    /// Ends this mapping, which has no descendants, and which no window shows.
     fn end(self) {
         let held = self.held();
-        let Some(slot) = space::find(self.domain.get(), self.address.get()) else { return };
+        let Some(slot) = space::find(self.domain.get(), self.page()) else { return };
         let frame = slot.frame();
-        clear(slot, self.domain.get(), self.address.get());
+        slot.clear(self.domain.get(), self.page());
         if self.node_reference().is_original() && frames::is_of(held, frame, Use::User) {
             account::release(held, frame);
         }
@@ -130,12 +151,11 @@ impl Ref<Mapping> {
         }
     }
 
-    /// Takes `rights` away from this mapping.
-    fn reduce(self, rights: u64) {
-        if let Some(slot) = space::find(self.domain.get(), self.address.get()) {
-            slot.reduce(self.domain.get(), self.address.get(), rights);
-            lend::forget(self.domain.get(), self.address.get());
-        }
+    /// Takes `rights` away from this mapping; false if the windows on its page take another step.
+    fn reduce(self, rights: u64) -> bool {
+        let Some(slot) = space::find(self.domain.get(), self.page()) else { return true };
+        slot.reduce(self.domain.get(), self.page(), rights);
+        rights & MAP_WRITE == 0 || lend::weaken(self)
     }
 
     /// Takes `rights` away from all mappings derived from this one, at most `steps` of them; where it stops
@@ -151,7 +171,10 @@ impl Ref<Mapping> {
                 return false;
             }
             *steps -= 1;
-            Self::of_node(next).reduce(rights);
+            if !Self::of_node(next).reduce(rights) {
+                Self::of_node(node).stay(visitor, self);
+                return false;
+            }
             node = next;
         }
         true
@@ -240,7 +263,7 @@ fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot
 }
 
 /// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights; with `grant`
-/// it moves there.
+/// it moves there, which may take several steps.
 pub fn map_page(
     from: Ref<Domain>,
     source: u64,
@@ -248,12 +271,14 @@ pub fn map_page(
     destination: u64,
     rights: u64,
     grant: bool,
-) -> Result<(), Error> {
+) -> Result<(), Stop> {
     let held = from.held();
     let origin = space::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     let Some(parent) = origin.mapping(held) else {
         // The nucleus's own: of these only the boot archive may be seen by others.
-        return if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
+        let mapped =
+            if grant { Err(Error::NoRight) } else { map_archive_page(to, destination, origin.frame(), rights) };
+        return mapped.map_err(Stop::from);
     };
     if rights & !origin.rights() != 0 {
         // Execute from a page that is only readable here is not ours to give; a grant may turn writable RAM
@@ -261,19 +286,23 @@ pub fn map_page(
         let node = parent.node_reference();
         let alone = node.is_original() && node.descendant().is_none();
         if !(grant && origin.rights() & MAP_WRITE != 0 && origin.memory() == Memory::Ram && alone) {
-            return Err(Error::NoRight);
+            return Err(Error::NoRight.into());
         }
     }
     if frames::is_going(held, origin.frame()) {
-        return Err(Error::NotMapped);
+        return Err(Error::NotMapped.into());
     }
     let slot = space::find_or_make(to, destination)?;
     if slot.is_used() {
-        return Err(Error::Occupied);
+        return Err(Error::Occupied.into());
+    }
+    if grant && !lend::withdraw(parent) {
+        space::prune(to, destination);
+        return Err(Stop::Repeat);
     }
     let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
-        clear(origin, from, source);
+        origin.clear(from, source);
         parent.delist();
         parent.enlist(to, destination);
         slot.set(held, entry, Some(parent));
@@ -295,54 +324,53 @@ pub fn map_page(
         }
         Err(error) => {
             space::prune(to, destination);
-            Err(error)
+            Err(error.into())
         }
     }
 }
 
-/// Nothing is mapped at this page any more, and no window shows it.
-#[inline(never)]
-fn clear(slot: Slot, domain: Ref<Domain>, address: u64) {
-    slot.clear(domain, address);
-    lend::forget(domain, address);
-}
-
 /// Moves pages from one domain to another: unshared originals of RAM, which `to` pays for from then on. They go to `at`, where nothing is
-/// mapped. If that cannot be, nothing has changed. Gives the word that the receiver gets.
+/// mapped. If that cannot be, nothing has moved. Gives the word that the receiver gets; `Repeat` if windows on them take a step before.
 #[inline(never)]
-pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u64, Error> {
+pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u64, Stop> {
     let held = from.held();
     let (source, pages) = (torn & !(PAGE - 1), torn & (PAGE - 1));
     if !(1..=MAX_TORN as u64).contains(&pages) {
-        return Err(Error::BadArgument);
+        return Err(Error::BadArgument.into());
     }
     if at == 0 {
-        return Err(Error::NotAccepted);
+        return Err(Error::NotAccepted.into());
     }
     if from == to {
-        return Err(Error::WouldCycle);
+        return Err(Error::WouldCycle.into());
     }
     let mut made: [Link<Mapping>; MAX_TORN] = [None; MAX_TORN];
-    let prepared = made.iter_mut().zip(0..pages).try_for_each(|(mapping, page)| {
+    let prepared = made.iter_mut().zip(0..pages).try_for_each(|(mapping, page)| -> Result<(), Stop> {
         check_flexpage(at + page * PAGE, 0)?;
         check_flexpage(source + page * PAGE, 0)?;
         check_torn(from, source + page * PAGE)?;
         if space::find_or_make(to, at + page * PAGE)?.is_used() {
-            return Err(Error::Occupied);
+            return Err(Error::Occupied.into());
         }
         *mapping = Some(slab::allocate::<Mapping>(to.account)?.share());
         Ok(())
     });
-    if let Err(error) = prepared.and_then(|()| to.account.check(pages as usize)) {
+    let is_withdrawn = |page: u64| {
+        let mapping = space::find_apart(from, source + page * PAGE).and_then(|slot| slot.mapping(held));
+        mapping.is_none_or(lend::withdraw)
+    };
+    let ready = prepared.and_then(|()| Ok(to.account.check(pages as usize)?));
+    let ready = ready.and_then(|()| if (0..pages).all(is_withdrawn) { Ok(()) } else { Err(Stop::Repeat) });
+    if let Err(stop) = ready {
         made.iter().flatten().for_each(|mapping| slab::free(*mapping));
         (0..pages).for_each(|page| space::prune(to, at + page * PAGE));
-        return Err(error);
+        return Err(stop);
     }
     for (mapping, page) in made.iter().flatten().zip(0..pages) {
         let (source, at) = (source + page * PAGE, at + page * PAGE);
         let (Some(origin), Some(slot)) = (space::find_apart(from, source), space::find_apart(to, at)) else { continue };
         let (frame, rights, old) = (origin.frame(), origin.rights() & !MAP_EXECUTE, origin.mapping(held));
-        clear(origin, from, source);
+        origin.clear(from, source);
         if let Some(old) = old {
             old.forget_visitor();
             old.node_reference().unlink();
@@ -382,10 +410,7 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
         if !mapping.reduce_descendants(visitor, rights, steps) {
             return false;
         }
-        if rights & UNMAP_SELF != 0 {
-            mapping.reduce(rights);
-        }
-        return true;
+        return rights & UNMAP_SELF == 0 || mapping.reduce(rights);
     }
     loop {
         let Some(left) = steps.checked_sub(STEPS_OF_AN_END) else { return false };
@@ -395,13 +420,11 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
                 if rights & UNMAP_SELF != 0 {
                     mapping.begin_to_go();
                 }
-                Ref::<Mapping>::of_node(node).end();
+                if !Ref::<Mapping>::of_node(node).end_step() {
+                    return false;
+                }
             }
-            None if rights & UNMAP_SELF != 0 => {
-                mapping.end();
-                return true;
-            }
-            None => return true,
+            None => return rights & UNMAP_SELF == 0 || mapping.end_step(),
         }
     }
 }

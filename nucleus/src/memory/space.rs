@@ -10,6 +10,7 @@ use super::own::{self, boot_table};
 use super::{account, slab};
 use crate::arch::memory::DIRECT;
 use crate::arch::paging::{self, root_frame};
+use crate::cpus::cpu;
 use crate::cpus::translations::{self, Owed};
 use crate::objects::{Account, Domain, FRAME, Frame, Mapping, Memory, PageEntry, index};
 use crate::pointer::{Held, Link, Nucleus, Ref};
@@ -119,12 +120,12 @@ fn note_upper(domain: Ref<Domain>, address: u64, level: u32, below: Frame) {
 pub fn copy_root(domain: Ref<Domain>, frame: Frame) {
     let held = domain.held();
     let (from, to) = (table(held, root_frame(domain.root)), table(held, frame));
-    for (entry, copy) in from.iter().zip(to).take(index(WINDOWS, 3)) {
-        if entry.get() != 0 {
-            copy.set(entry.get());
-        }
+    // SAFETY: two tables of as many entries, which are words; nobody has the new one, and the old one is written with the lock only.
+    unsafe {
+        let [from, to] = [&raw const *from, &raw const *to].map(|table| table as *mut u64);
+        core::ptr::copy_nonoverlapping(from, to, index(USER_END, 3) + 1);
     }
-    to[index(USER_END, 3)].set(from[index(USER_END, 3)].get());
+    to[index(WINDOWS, 3)].set(0);
     paging::show_upper(to, table(held, own::upper()));
     paging::settle();
 }
@@ -274,6 +275,10 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
         // The processor may keep entries of upper levels: an invalidation of any page they led to drops
         // them (Intel SDM volume 3, 4.10.4.1).
         Owed::new(domain, address).invalidate();
+        if domain.lends.get() {
+            // Portal code on another CPU may have found it, and looks there for a page to lend.
+            cpu::hold_up_where(held, |other| other.domain_there() == Some(domain));
+        }
         // It has no entry any more: all of it is zero.
         account::release_table(domain.account, path[level]);
     }
@@ -324,6 +329,14 @@ impl Slot {
         frames::record(held, self.table()).count.update(|count| count + 1);
         self.0.set(entry);
         paging::settle();
+    }
+    /// The slot behind it, which is in the same table.
+    pub fn next(&self, held: Held) -> Self {
+        Self(&table(held, self.table())[(self.address() / size_of::<u64>() + 1) % 512])
+    }
+    /// No window shows the page from now on.
+    pub fn keep(&self) {
+        self.0.set(paging::kept(self.0.get()));
     }
     /// Whether no window shows the page.
     pub fn is_kept(&self) -> bool {

@@ -92,6 +92,8 @@ pub struct Activation {
     pub is_holder: Cell<bool>,
     /// Where torn pages go; 0 = none are accepted.
     pub torn: Cell<u64>,
+    /// The CPU, plus one, that has the entries of its window although its thread went elsewhere; 0 = that of its thread.
+    pub left_behind: Cell<u8>,
     /// Saved registers.
     pub registers: Registers,
     /// Thread pointer.

@@ -11,8 +11,8 @@ pub struct Mapping {
     pub node: Node,
     /// Where it is.
     pub domain: Cell<Ref<Domain>>,
-    /// At which page.
-    pub address: Cell<u64>,
+    /// At which page; and in the bits that are no address, how far its windows were taken back: see `memory::lend`.
+    pub place: Cell<u64>,
     /// In the list of the domain's.
     pub next: Cell<Link<Mapping>>,
     /// See `next`.

@@ -93,7 +93,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     let may_stay = thread.may_run_on(home);
     thread.moves.set(!may_stay && thread.runs.get() == Runs::Running);
     match thread.runs.get() {
-        Runs::Blocked if !may_stay => thread.cpu.set(thread.nearest_cpu()),
+        Runs::Blocked if !may_stay => ready::go_to(thread, thread.nearest_cpu()),
         Runs::Ready if !may_stay => {
             ready::move_away(thread);
         }

@@ -41,3 +41,4 @@ mod rings;
 mod semaphores;
 mod shootdown;
 mod sleep;
+mod windows;

@@ -325,6 +325,19 @@ pub fn drop_page(root: u64, address: u64) {
     unsafe { asm!("dsb ishst", "tlbi vae1is, {}", "dsb ish", "isb", in(reg) what, options(nostack)) }
 }
 
+/// As [`drop_page`], of so many pages.
+pub fn drop_pages(root: u64, address: u64, count: usize) {
+    let first = root >> ASID_SHIFT << ASID_SHIFT | (address >> 12 & PAGES);
+    // SAFETY: only costs time.
+    unsafe {
+        asm!("dsb ishst", options(nostack, preserves_flags));
+        for page in 0..count as u64 {
+            asm!("tlbi vae1is, {}", in(reg) first + page, options(nostack, preserves_flags));
+        }
+        asm!("dsb ish", "isb", options(nostack, preserves_flags));
+    }
+}
+
 /// What led to a page of a portal table, and the page, go: all processors drop what they know of it, entries of upper levels
 /// included.
 pub fn forget_portals(address: usize) {

@@ -206,6 +206,11 @@ pub fn drop_page(_: u64, address: u64) {
     unsafe { asm!("invlpg [{}]", in(reg) address, options(nostack)) }
 }
 
+/// As [`drop_page`], of so many pages.
+pub fn drop_pages(root: u64, address: u64, count: usize) {
+    (0..count).for_each(|page| drop_page(root, address + (page * FRAME) as u64));
+}
+
 /// A page of the nucleus that only this CPU used goes.
 pub fn forget_own(address: usize) {
     // SAFETY: only costs time.
