@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::rights::Kind;
 use abi::{Control, Error};
-use interface::{Again, AllWords, Answer, Delegated, Failure, Protocol, Transport, Words};
+use interface::{Again, AllWords, Answer, Delegated, Failure, Protocol, Shown, Transport, Words};
 use interfaces::names::{NamesClient, NamesError};
 
 use crate::entry::Owned;
-use crate::{Entry, message, op, startup, thread};
+use crate::{Entry, message, op, startup, thread, window};
 
 /// How long a connection tries to reach its server, in nanoseconds.
 const PATIENCE: u64 = 5_000_000_000;
@@ -34,6 +34,10 @@ impl Transport for Direct {
 
     fn call_bytes(&self, message: &mut Answer, _: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
         message::call_bytes(self.0, message, send, receive)
+    }
+
+    fn call_window(&self, message: &mut Answer, _: Again, send: &[&[u8]], shown: &mut Shown<'_>) -> Result<(), Error> {
+        window::call_window(self.0, message, send, shown)
     }
 
     #[inline(always)]
@@ -273,6 +277,16 @@ impl<S: Source> Transport for Once<'_, S> {
         self.try_once(|entry| entry.call_bytes(message, again, send, receive))
     }
 
+    fn call_window(
+        &self,
+        message: &mut Answer,
+        again: Again,
+        send: &[&[u8]],
+        shown: &mut Shown<'_>,
+    ) -> Result<(), Error> {
+        self.try_once(|entry| entry.call_window(message, again, send, shown))
+    }
+
     #[inline]
     fn call_all_words(&self, words: AllWords, again: Again) -> Result<AllWords, Error> {
         self.try_once(|entry| entry.call_all_words(words, again))
@@ -295,6 +309,16 @@ impl<S: Source> Transport for Connection<S> {
 
     fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
         self.insist(again, |entry| entry.call_bytes(message, again, send, receive))
+    }
+
+    fn call_window(
+        &self,
+        message: &mut Answer,
+        again: Again,
+        send: &[&[u8]],
+        shown: &mut Shown<'_>,
+    ) -> Result<(), Error> {
+        self.insist(again, |entry| entry.call_window(message, again, send, shown))
     }
 
     #[inline]

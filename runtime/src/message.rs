@@ -1,6 +1,6 @@
 //! Calls to servers, and the entries that come with messages.
 
-use abi::{Control, Error, MESSAGE_BYTES, layout, op};
+use abi::{Control, Error, MESSAGE_BYTES, expect, layout, op};
 
 pub use crate::area::{StackTop, activation, with_area};
 pub use crate::status::check;
@@ -78,9 +78,22 @@ pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Cont
 pub fn call_short(entry: Entry, words: [u64; 3]) -> Result<u64, Error> {
     let index = portal(entry)?;
     // SAFETY: not a kernel operation. No portal that passes bytes or entries takes this call.
-    let (status, word) = unsafe { arch::call_short(index, words) };
+    let (status, word) = unsafe { arch::call_short(index, words, SHORT) };
     check(status).map(|()| word)
 }
+
+/// Calls a [`crate::server::ServeWindow`] behind `entry`: word 1 is a window.
+#[inline]
+pub(crate) fn call_short_window(entry: Entry, words: [u64; 3]) -> Result<u64, Error> {
+    let index = portal(entry)?;
+    // SAFETY: not a kernel operation. The portal shows the callee the window, which the caller of this made of pages that it may
+    // lend so, and passes nothing else.
+    let (status, word) = unsafe { arch::call_short(index, words, Control(SHORT.0 & !expect::WINDOW)) };
+    check(status).map(|()| word)
+}
+
+/// Words 1 to 3, and nothing else.
+const SHORT: Control = Control::expecting(expect::words(0b01110));
 
 /// Calls a [`crate::server::ServeAllWords`] behind `entry`.
 #[inline]

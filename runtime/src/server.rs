@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::{Control, Error, MESSAGE_BYTES, rights};
-use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request};
+use interface::{Delegate, Delegated, Failure, Protocol, Reply, Request, Window};
 use interfaces::names::{NamesClient, NamesError};
 use interfaces::parent::{ParentClient, ParentError};
 
@@ -20,6 +20,7 @@ use crate::entry::Owned;
 use crate::message::{AllWords, Words};
 use crate::sync::{prepare_wait, private_semaphore};
 use crate::thread::Slot;
+use crate::window::OfCall;
 use crate::{Entry, arch, message, op, table};
 
 /// A service: one entry point of this domain.
@@ -69,7 +70,7 @@ pub(crate) extern "C" fn serve<S: Serve>(
     let words = [word0, word1, word2, word3, word4];
     let lent = &top.lent;
     let length = control.length().min(MESSAGE_BYTES);
-    let window = if control.0 & Control::WINDOW != 0 { word4 } else { 0 };
+    let window = if control.0 & Control::WINDOW != 0 { Window::new(word4, &OfCall) } else { None };
     let mut request = Request { badge, words, length, delegated, window, area, lent };
     let is_refused = is_short() && S::needs_memory(&request);
     let reply = if is_refused { Protocol::NoMemory.reply() } else { S::serve(&mut request) };
@@ -140,6 +141,27 @@ pub fn short_service<S: ServeShort>() -> Result<Entry, Failure<NamesError>> {
     unsafe { SHORT.service(arch::short_entry::<S>) }
 }
 
+/// A service behind portals that pass a constant, a window and two words, and bring one word back: `npcwii>i`. The constant is the badge.
+pub trait ServeWindow {
+    /// Handles one call.
+    fn serve(badge: u64, window: Option<Window<'_>>, word2: u64, word3: u64) -> u64;
+}
+
+/// Such a service as a [`ServeShort`].
+struct WithWindow<S>(PhantomData<S>);
+
+impl<S: ServeWindow> ServeShort for WithWindow<S> {
+    fn serve(badge: u64, window: u64, word2: u64, word3: u64) -> u64 {
+        S::serve(badge, Window::new(window, &OfCall), word2, word3)
+    }
+}
+
+/// A service that runs `S`. See [`window_service`] for what its domain pays, and [`window::call_short`](crate::window::call_short).
+pub fn short_window_service<S: ServeWindow>() -> Result<Entry, Failure<NamesError>> {
+    // SAFETY: the entry is made for this: word 1 is the window as this domain sees it, or 0.
+    unsafe { SHORT_WINDOW.service(arch::short_entry::<WithWindow<S>>) }
+}
+
 /// A service of an interface of words: nothing but words comes and goes, in registers.
 pub trait ServeAllWords {
     /// Handles one call.
@@ -176,6 +198,7 @@ struct Shape {
 
 static SHORT: Shape = Shape::new("npciii>i");
 static ALL_WORDS: Shape = Shape::new(interface::WORDS_PORTAL);
+static SHORT_WINDOW: Shape = Shape::new("npcwii>i");
 static WINDOWS: Shape = Shape::new(interface::WINDOW_PORTAL);
 
 /// A service that runs `S`, whose calls may bring windows. Its domain has [`abi::window::SLOTS`] activations at most, and pays for some page

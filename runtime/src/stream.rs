@@ -110,21 +110,22 @@ impl<'a> Stream<'a> {
 
     /// Writes; gives how many bytes were taken.
     pub fn write(&self, bytes: &[u8]) -> Result<usize, Failure<StreamError>> {
-        let bytes = &bytes[..bytes.len().min(abi::MESSAGE_BYTES)];
+        let part = &bytes[..bytes.len().min(abi::MESSAGE_BYTES)];
         match self {
-            Self::Null => Ok(bytes.len()),
+            Self::Null => Ok(part.len()),
             Self::Log => {
-                log::bytes(bytes);
-                Ok(bytes.len())
+                log::bytes(part);
+                Ok(part.len())
             }
-            Self::Entry(entry) => entry.write(bytes),
-            Self::Server(server) => server.write(bytes),
+            Self::Entry(entry) => entry.write(part),
+            Self::Server(server) => server.write(part),
             Self::File(file, offset) => {
+                // As much as goes at once, which may be whole pages.
                 let count = file.write(offset.load(Ordering::Relaxed), bytes).map_err(of_file)?;
                 offset.fetch_add(count as u64, Ordering::Relaxed);
                 Ok(count)
             }
-            Self::Append(file) => file.append(bytes).map(|_| bytes.len()).map_err(of_file),
+            Self::Append(file) => file.append(part).map(|_| part.len()).map_err(of_file),
         }
     }
 

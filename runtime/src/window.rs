@@ -2,21 +2,43 @@
 //!
 //! A client lends [`Page`]s. Who is called sees them through a [`Window`], which copies: what is there may change at any time, so nothing refers
 //! to it. If the client takes a page away meanwhile, the server reads and writes scrap memory in its place.
+//!
+//! Interfaces do this by themselves: a client's stub shows the whole pages of a large buffer (`#[window]`, see `interface`). So a buffer pays if it is
+//! one of [`Page`]s.
 
-use core::marker::PhantomData;
+use core::hint::black_box;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use abi::window::{FLAGS, PAGES, WRITABLE};
+use abi::window::{FLAGS, WRITABLE};
 use abi::{Control, Error, PAGE_BYTES};
-use interface::Request;
+use interface::{Answer, Memory, Shown};
+
+pub use interface::Window;
 
 use crate::Entry;
-use crate::message::{Words, call};
+use crate::message::{self, Words, call};
 
 /// A page that can be lent.
 #[derive(Clone, Debug)]
 #[repr(C, align(4096))]
 pub struct Page(pub [u8; PAGE_BYTES]);
+
+impl Page {
+    /// Of zeros.
+    pub const ZERO: Self = Self([0; PAGE_BYTES]);
+
+    /// The bytes of pages, one after the other.
+    pub fn bytes(pages: &[Self]) -> &[u8] {
+        // SAFETY: a page is its bytes, all of which are there, and the next page follows at once.
+        unsafe { core::slice::from_raw_parts(pages.as_ptr().cast(), size_of_val(pages)) }
+    }
+
+    /// The same, to be written.
+    pub fn bytes_mut(pages: &mut [Self]) -> &mut [u8] {
+        // SAFETY: a page is its bytes, which may be any, and the next page follows at once.
+        unsafe { core::slice::from_raw_parts_mut(pages.as_mut_ptr().cast(), size_of_val(pages)) }
+    }
+}
 
 /// The word of a window on these pages, to be read.
 pub fn on(pages: &[Page]) -> u64 {
@@ -38,57 +60,67 @@ pub fn call_writing(entry: Entry, [a, b, c, d]: [u64; 4], pages: &mut [Page]) ->
     call(entry, [a, b, c, d, on_mut(pages)], Control(Control::WINDOW)).map(|(words, _)| words)
 }
 
-/// A window that came with a call.
-#[derive(Debug)]
-pub struct Window<'a> {
-    word: u64,
-    call: PhantomData<&'a ()>,
+/// Calls the server behind `entry` with words and whole pages of ours. The message stays as it is if the call fails.
+pub fn call_window(entry: Entry, message: &mut Answer, send: &[&[u8]], shown: &mut Shown<'_>) -> Result<(), Error> {
+    touch(shown);
+    let mut words = message.words;
+    words[4] = shown.word();
+    let control = Control(message.control.0 | Control::WINDOW);
+    if send.is_empty() {
+        let (words, control) = call(entry, words, control)?;
+        message::received(control);
+        *message = Answer { words, control };
+        return Ok(());
+    }
+    let mut with = Answer { words, control };
+    message::call_bytes(entry, &mut with, send, &mut [])?;
+    *message = with;
+    Ok(())
 }
 
-impl<'a> Window<'a> {
-    /// That of a call, if one came.
-    pub fn of(request: &'a Request<'_>) -> Option<Self> {
-        (request.window != 0).then_some(Self { word: request.window, call: PhantomData })
+/// Calls a [`crate::server::ServeWindow`] behind `entry` with a page, which it may read and write, and words 2 and 3.
+#[inline]
+pub fn call_short(entry: Entry, page: &mut Page, [b, c]: [u64; 2]) -> Result<u64, Error> {
+    message::call_short_window(entry, [on_mut(core::slice::from_mut(page)), b, c])
+}
+
+/// Pages that come when they are used are there afterwards: only those can be shown.
+#[inline]
+fn touch(shown: &Shown<'_>) {
+    let bytes: &[u8] = match shown {
+        Shown::Read(bytes) => bytes,
+        Shown::Written(bytes) => bytes,
+    };
+    for page in bytes.iter().step_by(PAGE_BYTES) {
+        black_box(*page);
     }
-    /// Bytes.
-    pub fn len(&self) -> usize {
-        (self.word & PAGES) as usize * PAGE_BYTES
+}
+
+/// Windows that a call of ours is shown.
+pub(crate) struct OfCall;
+
+impl OfCall {
+    #[inline]
+    fn at(word: u64, at: usize) -> *mut u8 {
+        ((word & !(PAGE_BYTES as u64 - 1) & !FLAGS) as usize + at) as *mut u8
     }
-    /// Whether there are none: never.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// Whether we may write.
-    pub fn is_writable(&self) -> bool {
-        self.word & WRITABLE != 0
-    }
-    /// Its word, to hand it on in a call of ours.
-    pub fn word(&self) -> u64 {
-        self.word
-    }
-    fn bytes(&self, at: usize, count: usize) -> *mut u8 {
-        let is_inside = at.checked_add(count).is_some_and(|end| end <= self.len());
-        assert!(is_inside, "outside of the window");
-        ((self.word & !(PAGE_BYTES as u64 - 1) & !FLAGS) as usize + at) as *mut u8
-    }
-    /// Copies what stands at a byte.
-    pub fn read(&self, at: usize, into: &mut [u8]) {
-        let source = self.bytes(at, into.len());
+}
+
+impl Memory for OfCall {
+    #[inline]
+    fn read(&self, word: u64, at: usize, into: &mut [u8]) {
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: the window is open for the length of the call, and nothing of Rust's refers to what it shows.
-        unsafe { core::ptr::copy_nonoverlapping(source, into.as_mut_ptr(), into.len()) };
+        // SAFETY: only `server::serve` makes a window of this, with the word that the nucleus gave. The window is open for the length of
+        // the call, the bytes are inside of it, and nothing of Rust's refers to what it shows.
+        unsafe { core::ptr::copy_nonoverlapping(Self::at(word, at), into.as_mut_ptr(), into.len()) };
         compiler_fence(Ordering::SeqCst);
     }
-    /// Writes at a byte; false if that is not allowed.
-    pub fn write(&self, at: usize, bytes: &[u8]) -> bool {
-        let target = self.bytes(at, bytes.len());
-        if !self.is_writable() {
-            return false;
-        }
+    #[inline]
+    fn write(&self, word: u64, at: usize, bytes: &[u8]) {
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: as above.
-        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len()) };
+        // SAFETY: only `server::serve` makes a window of this, with the word that the nucleus gave. The window is open for the length of
+        // the call and may be written, the bytes are inside of it, and nothing of Rust's refers to what it shows.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), Self::at(word, at), bytes.len()) };
         compiler_fence(Ordering::SeqCst);
-        true
     }
 }

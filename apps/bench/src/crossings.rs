@@ -9,11 +9,12 @@ use runtime::abi::{Control, NEVER, PAGE_BYTES, rights};
 use runtime::arch::ticks;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
+use runtime::window::{self, Page};
 use runtime::{message, op};
 use tool::inspect;
 
 use crate::measure::{Row, average, dispatches, per_round, timed};
-use crate::peer::{self, BlockClient, PEER};
+use crate::peer::{self, BlockClient, KeeperClient, PEER};
 
 /// Rounds of a loop; one of them is 100 to 1,000 instructions.
 const ROUNDS: u64 = 10_000;
@@ -72,6 +73,66 @@ pub fn short() -> Result<Row, String> {
         return Err("a wrong answer".into());
     }
     Ok(Row::instructions(value).of(ROUNDS))
+}
+
+/// A call with a window of a page, which the callee does not touch.
+pub fn window() -> Result<Row, String> {
+    with_window(0)
+}
+
+/// The same; the callee writes a word into the page.
+pub fn window_written() -> Result<Row, String> {
+    with_window(3)
+}
+
+/// A call of the peer's service behind portals of the specification `npcwii>i`; it writes `written` into the page, unless that is 0.
+fn with_window(written: u64) -> Result<Row, String> {
+    peer::start()?;
+    let portal = Owned::new(PEER.window().map_err(|error| error.to_string())?.into());
+    let mut page = [Page::ZERO];
+    window::call_short(portal.entry(), &mut page[0], [2, written]).map_err(|error| error.to_string())?;
+    let mut call = || window::call_short(portal.entry(), &mut page[0], [2, written]).unwrap_or_else(|_| refused());
+    let expected = peer::SHORT_BADGE + 2 + written;
+    if (0..WARM_UP).any(|_| call() != expected) {
+        return Err("a wrong answer".into());
+    }
+    let mut sum = 0;
+    let value = average(ROUNDS, || sum += call());
+    if sum != expected * ROUNDS || page[0].0[..8] != written.to_le_bytes() {
+        return Err("a wrong answer".into());
+    }
+    Ok(Row::instructions(value).of(ROUNDS))
+}
+
+/// Bytes from memory of ours to memory of the peer's, by messages: as many as it takes.
+pub fn by_copy<const BYTES: usize>() -> Result<Row, String> {
+    pass::<BYTES>(|keeper, pages| {
+        // No part of them is a whole page, so the stub shows none.
+        let bytes = &Page::bytes(pages)[8..];
+        bytes[..BYTES]
+            .chunks(PAGE_BYTES)
+            .all(|part| KeeperClient(Direct(keeper)).keep(u64::MAX, part) == Ok(part.len()))
+    })
+}
+
+/// The same by a window.
+pub fn by_window<const BYTES: usize>() -> Result<Row, String> {
+    pass::<BYTES>(|keeper, pages| {
+        let shown = &pages[..BYTES.div_ceil(PAGE_BYTES)];
+        window::call_reading(keeper, [1, BYTES as u64, 0, 0], shown) == Ok([0, BYTES as u64, 0, 0, 0])
+    })
+}
+
+fn pass<const BYTES: usize>(once: impl Fn(Entry, &[Page]) -> bool) -> Result<Row, String> {
+    peer::start()?;
+    let keeper = Owned::new(PEER.keeper().map_err(|error| error.to_string())?.into());
+    let pages = vec![Page([0x5a; PAGE_BYTES]); BYTES / PAGE_BYTES + 1];
+    if !(0..WARM_UP).all(|_| once(keeper.entry(), &pages)) {
+        return Err("a wrong answer".into());
+    }
+    let mut right = true;
+    let value = average(ROUNDS / 10, || right &= once(keeper.entry(), black_box(&pages)));
+    if right { Ok(Row::instructions(value).of(ROUNDS / 10)) } else { Err("a wrong answer".into()) }
 }
 
 /// P and V when nobody waits; the dearer of the two.

@@ -1,18 +1,21 @@
 //! Threads, domains, programs, files.
 
 use alloc::string::{String, ToString};
-use alloc::vec;
+use alloc::vec::Vec;
+use core::hint::black_box;
 
 use interfaces::file::{FileClient, TRUNCATE};
 use interfaces::sigma0::Sigma0Client;
 use runtime::abi::layout::FREE_START;
 use runtime::abi::rights::{MAP_GRANT, MAP_READ, MAP_WRITE};
 use runtime::abi::{Error, PAGE_BYTES};
+use runtime::arch::ticks;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
 use runtime::stream::FILE_SYSTEM;
 use runtime::thread::Thread;
+use runtime::window::Page;
 
 use crate::measure::{Row, average, per_round, timed};
 use crate::{pages, peer};
@@ -63,14 +66,16 @@ pub fn spawn() -> Result<Row, String> {
 /// A file: made, a page written and read back, removed.
 pub fn file() -> Result<Row, String> {
     // Two contents in turn: what is read cannot be what was read before.
-    let contents = [0x5a, 0xa5].map(|byte| vec![byte; PAGE_BYTES]);
-    let mut back = vec![0; PAGE_BYTES];
+    let pages = pages_of(&[0x5a, 0xa5]);
+    let contents = [&pages[0].0, &pages[1].0];
+    let mut room = pages_of(&[0]);
+    let back = &mut room[0].0;
     let mut problem = None;
     let mut round = 0;
     let mut once = || {
         round ^= 1;
-        let contents = &contents[round];
-        match one_file(contents, &mut back) {
+        let contents = contents[round];
+        match one_file(contents, &mut *back) {
             Ok(()) if back[0] == contents[0] && back[PAGE_BYTES - 1] == contents[0] => {}
             Ok(()) => problem = Some("other bytes were read than were written".into()),
             Err(cause) => problem = Some(cause),
@@ -79,7 +84,7 @@ pub fn file() -> Result<Row, String> {
     (0..WARM_UP).for_each(|_| once());
     let value = average(MANY, &mut once);
     match problem {
-        None if contents.contains(&back) => Ok(Row::instructions(value).of(MANY)),
+        None if contents.contains(&&*back) => Ok(Row::instructions(value).of(MANY)),
         None => Err("other bytes were read than were written".into()),
         Some(problem) => Err(problem),
     }
@@ -94,6 +99,42 @@ fn one_file(contents: &[u8], back: &mut [u8]) -> Result<(), String> {
     let read = file.read(0, back).map_err(text)?;
     FILE_SYSTEM.remove(PATH).map_err(text)?;
     if written == contents.len() && read == back.len() { Ok(()) } else { Err("not all at once".into()) }
+}
+
+/// Pages full of these bytes.
+fn pages_of(bytes: &[u8]) -> Vec<Page> {
+    bytes.iter().map(|byte| Page([*byte; PAGE_BYTES])).collect()
+}
+
+/// A page of a file, read and then summed: without what the loop takes that sums it.
+pub fn file_read() -> Result<Row, String> {
+    const PATH: &str = "/tmp/bench-read";
+    let text = |error: interfaces::Failure<_>| error.to_string();
+    // Two contents in turn: what is read cannot be what was read before.
+    let contents = pages_of(&[0x5a, 0xa5]);
+    let sums = [peer::sum(&contents[0].0), peer::sum(&contents[1].0)];
+    let entry = Owned::new(FILE_SYSTEM.create(PATH, TRUNCATE).map_err(text)?.into());
+    let file = FileClient(Direct(entry.entry()));
+    for (number, page) in contents.iter().enumerate() {
+        file.write(number as u64 * PAGE, &page.0).map_err(text)?;
+    }
+    let mut back = pages_of(&[0]);
+    let (mut round, mut right) = (0, true);
+    let mut once = || {
+        round ^= 1;
+        let count = file.read(round as u64 * PAGE, &mut back[0].0);
+        right &= count == Ok(PAGE_BYTES) && peer::sum(&back[0].0) == sums[round];
+    };
+    (0..WARM_UP).for_each(|_| once());
+    let value = average(MANY, &mut once);
+    let start = ticks();
+    for _ in 0..MANY {
+        black_box(peer::sum(black_box(&contents[0].0)));
+    }
+    let loops = per_round(ticks() - start, MANY);
+    FILE_SYSTEM.remove(PATH).map_err(text)?;
+    let rest = value.checked_sub(loops).ok_or("the loop takes longer than the read")?;
+    if right { Ok(Row::instructions(rest).with("loop", loops).of(MANY)) } else { Err("other bytes were read".into()) }
 }
 
 /// A file: opened and closed.

@@ -4,16 +4,17 @@
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use interface::{AllWords, Delegate, Delegated, Reply, Request, codes, interface};
+use interface::{AllWords, Delegate, Delegated, Input, Reply, Request, codes, interface};
 use interfaces::stream::StreamClient;
 use loader::startup::{self, Contents};
-use runtime::abi::{NEVER, PAGE_BYTES, rights};
+use runtime::abi::{NEVER, PAGE_BYTES, rights, window};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Entry;
 use runtime::server::{self, Serve, ServeWord};
 use runtime::sync::Mutex;
 use runtime::thread::Thread;
+use runtime::window::Window;
 use runtime::{message, op, program, table};
 use tool::inspect::PROC;
 
@@ -62,6 +63,18 @@ pub trait Peer {
     fn place(&self) -> Result<u64, PeerError>;
     /// Starts a thread that `count` times reads a byte of the pipe at this index and writes it to another.
     fn relay(&self, count: u64, end: u64) -> Result<(), PeerError>;
+    /// A call entry to a service that adds its words, behind portals of the specification `npcwii>i`. It writes word 3 into the window's
+    /// page, unless that is 0.
+    fn window(&self) -> Result<Delegated, PeerError>;
+    /// A call entry of [`Keeper`].
+    fn keeper(&self) -> Result<Delegated, PeerError>;
+}
+
+/// Takes bytes into memory of its own.
+#[interface]
+pub trait Keeper {
+    /// Takes the first `count` bytes, or as many as there are.
+    fn keep(&self, count: u64, #[window] bytes: &[u8]) -> Result<usize, PeerError>;
 }
 
 /// A block of 64 bytes, as words.
@@ -142,6 +155,38 @@ impl server::ServeShort for Sum {
     }
 }
 
+impl server::ServeWindow for Sum {
+    fn serve(badge: u64, window: Option<Window<'_>>, word2: u64, word3: u64) -> u64 {
+        match window {
+            Some(window) if word3 != 0 => {
+                window.write(0, &word3.to_le_bytes());
+            }
+            Some(_) => {}
+            None => return 0,
+        }
+        badge + word2 + word3
+    }
+}
+
+/// Where [`Keeper`] keeps bytes.
+static KEPT: Mutex<[u8; window::SLOT_BYTES]> = Mutex::new([0; window::SLOT_BYTES]);
+
+struct Keeps;
+
+impl Serve for Keeps {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        Self.dispatch(request)
+    }
+}
+
+impl KeeperServer for Keeps {
+    fn keep(&self, _badge: u64, count: u64, bytes: Input<'_>) -> Result<usize, PeerError> {
+        let count = (count as usize).min(bytes.len());
+        bytes.copy_to(0, &mut KEPT.lock()[..count]);
+        Ok(count)
+    }
+}
+
 struct Turns;
 
 impl server::ServeAllWords for Turns {
@@ -195,6 +240,16 @@ impl PeerServer for Server {
     fn short(&self, _badge: u64) -> Result<Delegate, PeerError> {
         let service = server::short_service::<Sum>().map_err(|_| PeerError::Failed)?;
         Ok(Delegate::mint(service.0, SHORT_BADGE))
+    }
+
+    fn window(&self, _badge: u64) -> Result<Delegate, PeerError> {
+        let service = server::short_window_service::<Sum>().map_err(|_| PeerError::Failed)?;
+        Ok(Delegate::mint(service.0, SHORT_BADGE))
+    }
+
+    fn keeper(&self, _badge: u64) -> Result<Delegate, PeerError> {
+        let service = server::window_service::<Keeps>().map_err(|_| PeerError::Failed)?;
+        Ok(Delegate::mint(service.0, 0))
     }
 
     fn block(&self, _badge: u64) -> Result<Delegate, PeerError> {

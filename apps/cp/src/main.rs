@@ -47,14 +47,15 @@ fn copy<'a>(source: &'a str, target: &'a str) -> Result<(), (&'a str, files::Ref
     let stat = files::stat(source).map_err(of(source))?;
     let from = File::open(source).map_err(of(source))?;
     let to = File::create(target, if stat.executable { EXECUTABLE } else { 0 }).map_err(of(target))?;
-    let mut buffer = [0; files::BLOCK];
+    let mut buffer = files::Buffer::new();
     let mut offset = 0;
     loop {
-        let count = from.read(offset, &mut buffer).map_err(of(source))?;
+        let count = from.read(offset, buffer.bytes()).map_err(of(source))?;
         if count == 0 {
             return Ok(());
         }
-        to.write(offset, &buffer[..count]).map_err(of(target))?;
+        to.write(offset, &buffer.bytes()[..count]).map_err(of(target))?;
+        buffer.read(count);
         offset += count as u64;
     }
 }

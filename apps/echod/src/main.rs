@@ -11,7 +11,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use interface::Failure;
-use sockets::{Datagrams, Listener, NetError, Refusal, Session, Stream, WHOLE_SEGMENTS};
+use runtime::abi::PAGE_BYTES;
+use runtime::window::Page;
+use sockets::{Datagrams, Listener, NetError, Refusal, Session, Stream};
 use tool::{Arguments, println};
 
 runtime::entry!(main);
@@ -167,7 +169,9 @@ fn echo(stream: &Stream, kept: &mut Vec<u8>, bytes: &mut [u8]) -> Result<bool, R
 
 /// Sends as much as there is room for.
 fn source(stream: &Stream) -> Result<bool, Refusal> {
-    const BYTES: [u8; WHOLE_SEGMENTS] = [b'.'; WHOLE_SEGMENTS];
-    while later(stream.write(&BYTES))?.is_some_and(|count| count == BYTES.len()) {}
+    // Whole pages, which the network is shown.
+    static PAGES: [Page; 4] = [const { Page([b'.'; PAGE_BYTES]) }; 4];
+    let bytes = Page::bytes(&PAGES);
+    while later(stream.write(bytes))?.is_some_and(|count| count == bytes.len()) {}
     Ok(true)
 }

@@ -16,7 +16,7 @@ use alloc::string::ToString;
 use interface::Failure;
 use loader::startup::{self, Contents, ENTRY};
 use runtime::abi::layout::{self, FIRST_FREE};
-use runtime::abi::{Error, PAGE_BYTES};
+use runtime::abi::{Error, PAGE_BYTES, window};
 use runtime::child::Child;
 use runtime::interfaces::process::ProcessError;
 use runtime::program::{environment, startup as told, variable};
@@ -37,8 +37,8 @@ which call each was made, and how often each was called.
   -t  say each call when it is made
 ";
 
-/// Calls of the program that can be under way at once: each may wait.
-const ACTIVATIONS: usize = 32;
+/// Calls of the program that can be under way at once: each may wait, and bring a window. Our thread has one slot.
+const ACTIVATIONS: usize = window::SLOTS - 1;
 /// Pages of stack that a call takes: two messages are put together beside the one that came.
 const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES + 2;
 /// Portals that are shown at the end.

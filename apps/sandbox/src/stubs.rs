@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use interface::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport, Words};
+use interface::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport, Words, is_of_window};
 use runtime::abi::rights::{CONTROL, Kind, WRITE};
 use runtime::abi::{Control, Error, MESSAGE_BYTES};
 use runtime::connection::Direct;
@@ -40,6 +40,7 @@ struct Stub {
 static STUBS: Mutex<Vec<Stub>> = Mutex::new(Vec::new());
 
 static MESSAGES: Mutex<Option<Entry>> = Mutex::new(None);
+static WITH_WINDOWS: Mutex<Option<Entry>> = Mutex::new(None);
 static IN_WORDS: Mutex<Option<Entry>> = Mutex::new(None);
 
 static TRACED: AtomicBool = AtomicBool::new(false);
@@ -59,14 +60,26 @@ pub fn trace(on: bool) {
 
 /// The service of stubs for portals of this shape.
 fn service(shape: u64) -> Result<Entry, Error> {
-    let mut made = if shape == PLAIN { MESSAGES.lock() } else { IN_WORDS.lock() };
-    if let Some(service) = *made {
-        return Ok(service);
+    let plain = || one(&MESSAGES, server::service::<Messages>);
+    if shape == PLAIN {
+        return plain();
     }
-    let service = if shape == PLAIN {
-        server::service::<Messages>()?
-    } else {
-        server::all_words_service::<InWords>().map_err(|_| Error::LimitReached)?
+    let with_windows = one(&WITH_WINDOWS, || server::window_service::<Messages>().map_err(|_| Error::LimitReached));
+    // In a sandbox there is no shape for us. Clients then send messages where they would show windows.
+    let Ok(with_windows) = with_windows else { return plain() };
+    if op::shape_number(with_windows)? == shape {
+        return Ok(with_windows);
+    }
+    let in_words = one(&IN_WORDS, || server::all_words_service::<InWords>().map_err(|_| Error::LimitReached))?;
+    if op::shape_number(in_words)? == shape { Ok(in_words) } else { Err(Error::WrongKind) }
+}
+
+/// A service that is made when it is needed first.
+fn one(place: &Mutex<Option<Entry>>, make: impl FnOnce() -> Result<Entry, Error>) -> Result<Entry, Error> {
+    let mut made = place.lock();
+    let service = match *made {
+        Some(service) => service,
+        None => make()?,
     };
     *made = Some(service);
     Ok(service)
@@ -74,11 +87,7 @@ fn service(shape: u64) -> Result<Entry, Error> {
 
 /// Makes a stub for an entry of ours: a service of the same shape, and the badge that an entry made from it must have.
 fn make(target: Entry, origin: String) -> Result<(Entry, u64), Error> {
-    let shape = op::shape_number(target)?;
-    let service = service(shape)?;
-    if op::shape_number(service)? != shape {
-        return Err(Error::WrongKind);
-    }
+    let service = service(op::shape_number(target)?)?;
     let mut stubs = STUBS.lock();
     if stubs.len() >= MAX_STUBS {
         return Err(Error::LimitReached);
@@ -188,13 +197,17 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
     match forward(request, target, || call(badge, method, &shown)) {
         // It may be what was handed over that is gone.
         Err(Error::Revoked) if hands_over && target.is(Kind::Call, 0) => Err(Error::NotAccepted),
+        // Its client makes the call again, with a message.
+        Err(error) if request.window.is_some() && is_of_window(error) => Ok(Protocol::BadWindow.reply()),
         outcome => outcome,
     }
 }
 
 /// Makes the call, and answers with what it answered.
 fn forward(request: &mut Request<'_>, target: Entry, origin: impl Fn() -> String) -> Result<Reply, Error> {
-    let mut message = Answer { words: request.words, control: Control(0) };
+    // A window is handed on: its word is word 4.
+    let control = if request.window.is_some() { Control(Control::WINDOW) } else { Control(0) };
+    let mut message = Answer { words: request.words, control };
     if let Some(came) = request.delegated.take() {
         let given = pass_on(came, To::Server, &origin)?;
         add(given, &mut message.words, &mut message.control);

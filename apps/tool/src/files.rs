@@ -3,18 +3,55 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use runtime::abi::MESSAGE_BYTES;
+use runtime::abi::PAGE_BYTES;
+use runtime::abi::window::MAX_PAGES;
 use runtime::connection::Connection;
 use runtime::interface::Failure;
 use runtime::interfaces::file::{FileClient, FileError, Kind, Stat, TRUNCATE, WRITE};
 use runtime::interfaces::listing::Listing;
 use runtime::stream::{FILE_SYSTEM, Path};
+use runtime::window::Page;
 
 /// Why something could not be done to a file.
 pub type Refusal = Failure<FileError>;
 
-/// Bytes that are read or written at once: with the offset they fit a message.
-pub const BLOCK: usize = MESSAGE_BYTES - 64;
+/// A buffer of whole pages, which files show to the file server. It has one page, on the stack, until what is read fills it: a short file
+/// takes no more.
+pub struct Buffer {
+    first: Page,
+    more: Vec<Page>,
+}
+
+impl Buffer {
+    /// Of one page.
+    pub const fn new() -> Self {
+        Self { first: Page::ZERO, more: Vec::new() }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        if self.more.is_empty() { &mut self.first.0 } else { Page::bytes_mut(&mut self.more) }
+    }
+
+    /// So many bytes were read, and are not needed any more. It grows if there is likely to be more; without memory it stays as it is.
+    pub fn read(&mut self, count: usize) {
+        let pages = self.more.len().max(1);
+        if count < pages * PAGE_BYTES || pages >= MAX_PAGES {
+            return;
+        }
+        let mut more = Vec::new();
+        if more.try_reserve_exact(4 * pages).is_ok() {
+            more.resize(4 * pages, Page::ZERO);
+            self.more = more;
+        }
+    }
+}
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 /// The absolute path of `path` in the current directory (`PWD` of the environment).
 pub fn absolute(path: &str) -> String {
@@ -55,14 +92,13 @@ impl<'a> File<'a> {
 
     /// Reads from an offset; 0 = at the end.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, Refusal> {
-        let length = into.len().min(BLOCK);
-        self.0.read(offset, &mut into[..length])
+        self.0.read(offset, into)
     }
 
     /// Writes all of it.
     pub fn write(&self, mut offset: u64, mut bytes: &[u8]) -> Result<(), Refusal> {
         while !bytes.is_empty() {
-            let taken = self.0.write(offset, &bytes[..bytes.len().min(BLOCK)])?;
+            let taken = self.0.write(offset, bytes)?;
             if taken == 0 {
                 return Err(Failure::Refused(FileError::NoSpace));
             }
@@ -128,12 +164,15 @@ pub fn stat(path: &str) -> Result<Stat, Refusal> {
 
 /// Reads standard input (`-`) or a file to its end, piece by piece. `Err` = what failed, as text.
 pub fn each_block(path: &str, mut take: impl FnMut(&[u8])) -> Result<(), String> {
-    let mut buffer = [0; BLOCK];
+    let mut buffer = Buffer::new();
     if path == "-" {
         loop {
-            match runtime::stream::read(&mut buffer) {
+            match runtime::stream::read(buffer.bytes()) {
                 Ok(0) => return Ok(()),
-                Ok(count) => take(&buffer[..count]),
+                Ok(count) => {
+                    take(&buffer.bytes()[..count]);
+                    buffer.read(count);
+                }
                 Err(error) => return Err(alloc::format!("{error}")),
             }
         }
@@ -143,10 +182,11 @@ pub fn each_block(path: &str, mut take: impl FnMut(&[u8])) -> Result<(), String>
     let file = File::open(&path).map_err(text)?;
     let mut offset = 0;
     loop {
-        match file.read(offset, &mut buffer).map_err(text)? {
+        match file.read(offset, buffer.bytes()).map_err(text)? {
             0 => return Ok(()),
             count => {
-                take(&buffer[..count]);
+                take(&buffer.bytes()[..count]);
+                buffer.read(count);
                 offset += count as u64;
             }
         }

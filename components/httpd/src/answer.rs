@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use http::{Method, Range, Request, Status, push_number};
 
+use abi::PAGE_BYTES;
+use runtime::window::Page;
 use sockets::WHOLE_SEGMENTS;
 
 use crate::files::{Files, Open, push_length};
@@ -28,6 +30,26 @@ impl Body {
     /// So many of the last bytes are to come again.
     pub fn rewind(&mut self, count: usize) {
         self.offset -= count as u64;
+    }
+
+    /// Has the next whole pages of a file, to be sent from where they are; none if there is less, or it is no file. `Err`: it became shorter.
+    pub fn pages<'p>(&self, room: &'p mut [Page]) -> Result<Option<&'p [u8]>, ()> {
+        let Source::File(file) = &self.source else { return Ok(None) };
+        let whole = (self.end - self.offset) / PAGE_BYTES as u64;
+        let count = room.len().min(whole as usize);
+        if count == 0 {
+            return Ok(None);
+        }
+        let bytes = Page::bytes_mut(&mut room[..count]);
+        match file.read(self.offset, bytes) {
+            Some(count @ 1..) => Ok(Some(&bytes[..count])),
+            _ => Err(()),
+        }
+    }
+
+    /// So many of the next bytes were sent.
+    pub fn advance(&mut self, count: usize) {
+        self.offset += count as u64;
     }
 
     /// Appends the next bytes, at most so many; `false` = there are none. `Err`: the file became shorter.

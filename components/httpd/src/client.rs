@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use http::{Parsed, Status};
 use interface::Failure;
 use runtime::op;
+use runtime::sync::Mutex;
+use runtime::window::Page;
 use sockets::{NetError, Refusal, Stream, WHOLE_SEGMENTS};
 
 use crate::answer::{self, Body};
@@ -21,6 +23,9 @@ const PROGRESS: u64 = 20 * SECOND;
 pub const PIECE: usize = 4000;
 /// Requests answered before others have their turn.
 const TURN: usize = 16;
+
+/// A page of a file that is being sent: the file server copies into it, and the network out of it. As much as the network keeps for a connection.
+static PAGES: Mutex<[Page; 1]> = Mutex::new([Page::ZERO]);
 
 /// What a connection wants next.
 pub enum Outcome {
@@ -175,7 +180,24 @@ impl Client {
             self.output.clear();
             (self.sent, self.from_body) = (0, 0);
             let Some(body) = &mut self.body else { return Ok(true) };
-            match body.next(WHOLE_SEGMENTS, &mut self.output) {
+            let mut pages = PAGES.lock();
+            let next = match body.pages(&mut pages[..]) {
+                Ok(Some(bytes)) => match self.stream.write(bytes) {
+                    Ok(count) => {
+                        body.advance(count);
+                        self.deadline = op::clock() + PROGRESS;
+                        if count < bytes.len() {
+                            return Ok(false);
+                        }
+                        continue;
+                    }
+                    Err(Failure::Refused(NetError::WouldBlock)) => return Ok(false),
+                    Err(refusal) => return Err(refusal),
+                },
+                Ok(None) => body.next(WHOLE_SEGMENTS, &mut self.output),
+                Err(()) => Err(()),
+            };
+            match next {
                 Ok(true) => self.from_body = self.output.len(),
                 Ok(false) => self.body = None,
                 // Less than was announced: only the end of the connection can tell.

@@ -4,7 +4,7 @@
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use alloc::string::{String, ToString};
-use interface::{Delegate, Delegated, Reply, Request};
+use interface::{Delegate, Delegated, Input, Reply, Request};
 use interfaces::net::{
     ConnectionServer, DatagramsServer, EVENT_BYTES, EchoServer, Endpoint, ListenerServer, MAY_CLOSE, MAY_READ,
     MAY_WRITE, NetError, NetServer, QueryServer, READABLE, Received, SessionServer, WRITABLE,
@@ -37,6 +37,12 @@ impl Service {
         self.0.store(server::service::<S>()?.0, Ordering::Relaxed);
         Ok(())
     }
+    /// With windows.
+    fn make_window<S: Serve>(&self) -> Result<(), String> {
+        let service = server::window_service::<S>().map_err(|error| error.to_string())?;
+        self.0.store(service.0, Ordering::Relaxed);
+        Ok(())
+    }
     fn mint(&self, badge: u64) -> Delegate {
         Delegate::mint(self.0.load(Ordering::Relaxed), badge)
     }
@@ -55,12 +61,12 @@ pub fn publish() -> Result<(), String> {
         server::prepared_activations(ACTIVATIONS, limits::STACK_PAGES)?;
         SESSION.make::<Session>()?;
         LISTENER.make::<Listener>()?;
-        CONNECTION.make::<Connection>()?;
         DATAGRAMS.make::<Datagrams>()?;
         ECHO.make::<Echo>()?;
         QUERY.make::<Query>()?;
         server::service::<Net>()
     };
+    CONNECTION.make_window::<Connection>()?;
     let net = make().map_err(|error| error.to_string())?;
     server::publish_service("net", net).map_err(|error| error.to_string())
 }
@@ -287,7 +293,7 @@ impl ConnectionServer for Connection {
         })
     }
 
-    fn write(&self, badge: u64, bytes: &[u8]) -> Result<usize, NetError> {
+    fn write(&self, badge: u64, bytes: Input<'_>) -> Result<usize, NetError> {
         let number = allowed(badge, MAY_WRITE)?;
         let mut guard = stack::lock();
         let stack = guard.as_mut().ok_or(NetError::Closed)?;
@@ -301,7 +307,20 @@ impl ConnectionServer for Connection {
         let room = tcp.send_capacity() - tcp.send_queue();
         // What does not fit whole is cut behind a full segment, so that the rest leaves in full ones too.
         let fits = if bytes.len() <= room { bytes.len() } else { room / SEGMENT * SEGMENT };
-        let count = tcp.send_slice(&bytes[..fits]).map_err(|_| failure.unwrap_or(NetError::Reset))?;
+        let mut count = 0;
+        loop {
+            let part = tcp.send(|room| {
+                let part = room.len().min(fits - count);
+                bytes.copy_to(count, &mut room[..part]);
+                (part, part)
+            });
+            let part = part.map_err(|_| failure.unwrap_or(NetError::Reset))?;
+            count += part;
+            // Where the buffer's end is, the rest follows at its begin.
+            if part == 0 || count == fits {
+                break;
+            }
+        }
         if count < bytes.len() {
             *armed |= WRITABLE;
         }

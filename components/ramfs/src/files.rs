@@ -4,8 +4,8 @@
 //! written. So nothing is kept per opening, and a file outlives a restart of this component as far as
 //! the tree does.
 
-use filetree::{Error, Kind, Node, Tree, normalize};
-use interface::Delegate;
+use filetree::{Error, Kind, Node, Origin, Sink, Tree, normalize};
+use interface::{Delegate, Input, Output};
 use interfaces::file::{
     EXCLUSIVE, EXECUTABLE, FileError, FileServer, FileSystemServer, Kind as NodeKind, Stat, TRUNCATE, WRITE,
 };
@@ -85,17 +85,42 @@ fn with_path<R>(path: &str, work: impl Fn(&mut Tree<Memory>, &[u8]) -> Result<R,
     })
 }
 
+/// Bytes of a client, in its message or in its window.
+struct Client<B>(B);
+
+impl Sink for Client<Output<'_>> {
+    #[inline]
+    fn room(&self) -> usize {
+        self.0.len()
+    }
+    #[inline]
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.0.copy_from(at, bytes);
+    }
+}
+
+impl Origin for Client<Input<'_>> {
+    #[inline]
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+    #[inline]
+    fn take(&self, at: usize, into: &mut [u8]) {
+        self.0.copy_to(at, into);
+    }
+}
+
 /// An open file.
 pub struct Files;
 
 impl FileServer for Files {
-    fn read(&self, badge: u64, offset: u64, into: &mut [u8]) -> Result<usize, FileError> {
-        with(|tree| tree.read(node_of(badge), offset, into))
+    fn read(&self, badge: u64, offset: u64, into: Output<'_>) -> Result<usize, FileError> {
+        with(|tree| tree.read_to(node_of(badge), offset, Client(into)))
     }
 
-    fn write(&self, badge: u64, offset: u64, bytes: &[u8]) -> Result<usize, FileError> {
+    fn write(&self, badge: u64, offset: u64, bytes: Input<'_>) -> Result<usize, FileError> {
         let node = writable(badge)?;
-        with(|tree| tree.write(node, offset, bytes, op::clock(), PAYER))
+        with(|tree| tree.write_from(node, offset, Client(bytes), op::clock(), PAYER))
     }
 
     fn append(&self, badge: u64, bytes: &[u8]) -> Result<u64, FileError> {
@@ -137,7 +162,7 @@ fn stat(tree: &Tree<Memory>, node: Node) -> Result<Stat, Error> {
 
 /// The tree as a whole. `service` is what call entries to files are made from.
 pub struct FileSystem {
-    /// Our service.
+    /// The service of files.
     pub service: Entry,
 }
 

@@ -35,6 +35,7 @@ runtime::entry!(main);
 
 /// Activations that serve: those that may wait in pipes, and some for files.
 const ACTIVATIONS: usize = pipes::MAX_WAITING + 4;
+const _: () = assert!(ACTIVATIONS <= abi::window::SLOTS, "each takes windows");
 /// Pages of stack that a call takes.
 const STACK_PAGES: u64 = 1;
 
@@ -48,23 +49,28 @@ const DIRECTORIES: [&str; 2] = ["tmp", "home"];
 /// Noted in the tree when all of the archive is in it.
 const IMPORTED: u64 = 1;
 
-static SERVICE: AtomicUsize = AtomicUsize::new(0);
+/// What call entries to files are made from.
+static FILE_SERVICE: AtomicUsize = AtomicUsize::new(0);
 static PIPE_SERVICE: AtomicUsize = AtomicUsize::new(0);
+
+struct TreeService;
+
+impl Serve for TreeService {
+    fn serve(request: &mut Request<'_>) -> Reply {
+        FileSystem { service: Entry(FILE_SERVICE.load(Ordering::Relaxed)) }.dispatch(request)
+    }
+}
 
 struct FileService;
 
 impl Serve for FileService {
     fn serve(request: &mut Request<'_>) -> Reply {
-        if request.badge == 0 {
-            FileSystem { service: Entry(SERVICE.load(Ordering::Relaxed)) }.dispatch(request)
-        } else {
-            Files.dispatch(request)
-        }
+        Files.dispatch(request)
     }
 
     /// Open files take pages of the vault only.
-    fn needs_memory(request: &Request<'_>) -> bool {
-        request.badge == 0
+    fn needs_memory(_request: &Request<'_>) -> bool {
+        false
     }
 }
 
@@ -112,15 +118,14 @@ fn start() -> Result<(), String> {
     if !server::keep_memory(KEPT_BYTES) {
         return Err("no room for a heap".to_string());
     }
-    publish::<FileService>("ramfs", &SERVICE)?;
-    publish::<PipeService>("pipes", &PIPE_SERVICE)
-}
-
-/// A service, noted before anybody can call it.
-fn publish<S: Serve>(name: &str, noted: &AtomicUsize) -> Result<(), String> {
-    let service = server::service::<S>().map_err(|error| error.to_string())?;
-    noted.store(service.0, Ordering::Relaxed);
-    server::publish_service(name, service).map_err(|error| error.to_string())
+    let files = server::window_service::<FileService>().map_err(|error| error.to_string())?;
+    FILE_SERVICE.store(files.0, Ordering::Relaxed);
+    let text = |error: abi::Error| error.to_string();
+    let tree = server::service::<TreeService>().map_err(text)?;
+    server::publish_service("ramfs", tree).map_err(|error| error.to_string())?;
+    let pipes = server::service::<PipeService>().map_err(text)?;
+    PIPE_SERVICE.store(pipes.0, Ordering::Relaxed);
+    server::publish_service("pipes", pipes).map_err(|error| error.to_string())
 }
 
 /// Puts the files of the archive into the tree. After a kill in the middle the next instance does it

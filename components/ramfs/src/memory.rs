@@ -1,7 +1,7 @@
 //! The pages of the tree: the component's vault, mapped one page after the other at a fixed address.
 //!
 //! This is the only module of the component with unsafe code. All access goes through [`Memory::word`]
-//! and [`Memory::bytes`], which check that the page is mapped.
+//! and [`Memory::place`], which check that the page is mapped.
 
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
@@ -68,7 +68,7 @@ impl Memory {
     }
 
     #[inline]
-    fn bytes(&self, page: u32, offset: usize, length: usize) -> *mut u8 {
+    fn place(&self, page: u32, offset: usize, length: usize) -> *mut u8 {
         let inside = offset.checked_add(length).is_some_and(|end| end <= PAGE_BYTES);
         assert!(inside && self.is_mapped(page), "bytes of the tree are not there");
         (address(page) as usize + offset) as *mut u8
@@ -99,22 +99,23 @@ impl Pages for Memory {
         self.word(page, word).store(value, Ordering::Release);
     }
 
-    fn read(&self, page: u32, offset: usize, bytes: &mut [u8]) {
-        let source = self.bytes(page, offset, bytes.len());
-        // SAFETY: the source is inside a mapped page, which no reference of Rust's refers to.
-        unsafe { core::ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), bytes.len()) };
+    #[inline]
+    fn read(&self, page: u32, offset: usize, length: usize, look: impl FnOnce(&[u8])) {
+        // SAFETY: the page is mapped writable, stays so while `self` is borrowed, and nobody writes to it meanwhile.
+        look(unsafe { core::slice::from_raw_parts(self.place(page, offset, length), length) });
     }
 
-    fn write(&mut self, page: u32, offset: usize, bytes: &[u8]) {
-        let target = self.bytes(page, offset, bytes.len());
+    #[inline]
+    fn write(&mut self, page: u32, offset: usize, length: usize, fill: impl FnOnce(&mut [u8])) {
+        let target = self.place(page, offset, length);
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: the target is inside a mapped page, which no reference of Rust's refers to.
-        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len()) };
+        // SAFETY: the target is inside a mapped page, which no other reference of Rust's refers to.
+        fill(unsafe { core::slice::from_raw_parts_mut(target, length) });
         compiler_fence(Ordering::SeqCst);
     }
 
     fn clear(&mut self, page: u32, offset: usize, length: usize) {
-        let target = self.bytes(page, offset, length);
+        let target = self.place(page, offset, length);
         compiler_fence(Ordering::SeqCst);
         // SAFETY: the target is inside a mapped page, which no reference of Rust's refers to.
         unsafe { core::ptr::write_bytes(target, 0, length) };

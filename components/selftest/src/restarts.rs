@@ -1,6 +1,6 @@
 //! Components that do not last, for the boot tests of restarts: `restarts dies`, `restarts no-device`, `restarts fragile`.
 
-use interface::{Reply, Request};
+use interface::{Input, Output, Reply, Request};
 use interfaces::file::{FileError, FileServer, Kind, Stat};
 use runtime::program::{self, STATUS_OF_NO_DEVICE};
 use runtime::server::{self, Serve};
@@ -24,11 +24,11 @@ impl Serve for Fragile {
 }
 
 impl FileServer for Fragile {
-    fn read(&self, _badge: u64, _offset: u64, _into: &mut [u8]) -> Result<usize, FileError> {
+    fn read(&self, _badge: u64, _offset: u64, _into: Output<'_>) -> Result<usize, FileError> {
         panic!("read")
     }
 
-    fn write(&self, _badge: u64, _offset: u64, bytes: &[u8]) -> Result<usize, FileError> {
+    fn write(&self, _badge: u64, _offset: u64, bytes: Input<'_>) -> Result<usize, FileError> {
         Ok(bytes.len())
     }
 

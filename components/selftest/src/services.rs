@@ -20,18 +20,21 @@ use runtime::entry::Owned;
 use runtime::pipes::{self, PIPES};
 use runtime::server::{self, ServeAllWords, ServeShort, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
+use runtime::window::{self, Page};
 use runtime::{Connection, Direct, Entry, message, op, table, thread};
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::info::{self, Record};
-use abi::{Control, Error, rights};
+use abi::window::MAX_PAGES;
+use abi::{Control, Error, PAGE_BYTES, rights};
 
 use crate::check::{Check, hold};
 
 pub const CHECKS: &[Check] = &[
     ("names lists what is published", names),
     ("a file is made, written, read, renamed and removed", file),
+    ("pages go to a file and come from it in windows, sixteen at once, and what is beside them in messages", paged),
     ("a file's errors arrive", errors),
     ("a path may have empty parts, and go up and nowhere", dotted),
     ("a file that was opened for reading is not written", read_only),
@@ -134,6 +137,56 @@ fn file() -> Result<(), &'static str> {
     hold(stale(), "a removed file is the next one")?;
     drop(next);
     files().remove("/tmp/next").map_err(say)
+}
+
+static CONSTANT: [Page; 2] = [Page([7; PAGE_BYTES]), Page([8; PAGE_BYTES])];
+
+fn paged() -> Result<(), &'static str> {
+    const PATH: &str = "/tmp/paged";
+    let opened = Owned::new(files().create(PATH, TRUNCATE).map_err(say)?.into());
+    let file = FileClient(Direct(opened.entry()));
+    let mut pages = vec![Page::ZERO; 20];
+    Page::bytes_mut(&mut pages).iter_mut().enumerate().for_each(|(at, byte)| *byte = (at % 251) as u8);
+    let bytes = Page::bytes(&pages);
+    let most = MAX_PAGES * PAGE_BYTES;
+    hold(file.write(0, bytes) == Ok(most), "as much as a call can show is not written at once")?;
+    let mut room = vec![Page([0xff; PAGE_BYTES]); 20];
+    hold(file.read(5, Page::bytes_mut(&mut room)) == Ok(most - 5), "it is not read at once")?;
+    let back = Page::bytes(&room);
+    hold(back[..most - 5] == bytes[5..most], "other bytes")?;
+    hold(back[most - 5..].iter().all(|byte| *byte == 0xff), "more than there are")?;
+    for (start, offset) in [(0, 3), (100, 0), (4095, 4097)] {
+        let from = &bytes[start..];
+        let mut done = 0;
+        while done < from.len() {
+            done += file.write((offset + done) as u64, &from[done..]).map_err(say)?;
+        }
+        room.fill(Page([0xff; PAGE_BYTES]));
+        let back = &mut Page::bytes_mut(&mut room)[start..];
+        let mut done = 0;
+        while done < back.len() {
+            done += match file.read((offset + done) as u64, &mut back[done..]).map_err(say)? {
+                0 => return Err("an early end"),
+                count => count,
+            };
+        }
+        hold(*back == *from, "other bytes, piece by piece")?;
+        hold(room[0].0[..start].iter().all(|byte| *byte == 0xff), "what is before them was written")?;
+    }
+    hold(file.write(0, Page::bytes(&CONSTANT)) == Ok(2 * PAGE_BYTES), "memory that cannot be written")?;
+    file.truncate(PAGE_BYTES as u64 / 2).map_err(say)?;
+    file.truncate(3 * PAGE_BYTES as u64).map_err(say)?;
+    hold(file.read(0, Page::bytes_mut(&mut room)) == Ok(3 * PAGE_BYTES), "a file with a hole")?;
+    let (begin, rest) = Page::bytes(&room[..3]).split_at(PAGE_BYTES / 2);
+    hold(begin.iter().all(|byte| *byte == 7) && rest.iter().all(|byte| *byte == 0), "a hole is not zeros")?;
+    let tree = files().0.entry().map_err(Error::text)?;
+    let refused = window::call_reading(tree, [8, 0, 0, 0], &pages[..1]);
+    hold(refused == Err(Error::BadArgument), "a tree takes a window")?;
+    let words = window::call_reading(opened.entry(), [4, 0, 0, 0], &pages[..1]).map_err(Error::text)?;
+    hold(words[0] == Protocol::BadWindow.code(), "a method takes a window that it does not know")?;
+    let words = window::call_reading(opened.entry(), [1, 0, 0, 0], &pages[..1]).map_err(Error::text)?;
+    hold(words[0] == Protocol::BadWindow.code(), "a window that may only be read is written")?;
+    files().remove(PATH).map_err(say)
 }
 
 fn errors() -> Result<(), &'static str> {

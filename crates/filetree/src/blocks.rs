@@ -60,25 +60,25 @@ impl<P: Pages> Tree<P> {
         Ok(table)
     }
 
-    /// Writes `bytes` into one block, from `offset` on. Does not touch the size.
+    /// Has `fill` write so many bytes into one block, from `offset` on. Does not touch the size.
     pub(crate) fn write_block(
         &mut self,
         inode: u32,
         block: u64,
-        offset: usize,
-        bytes: &[u8],
+        (offset, length): (usize, usize),
+        fill: impl FnOnce(&mut [u8]),
         payer: u32,
     ) -> Result<(), Error> {
         let page = self.block(inode, block);
         if page != 0 {
-            self.pages.write(page, offset, bytes);
+            self.pages.write(page, offset, length, fill);
             return Ok(());
         }
         let (table, word) = self.block_place(inode, block, payer)?;
         let page = self.allocate(payer)?;
         self.pages.clear(page, 0, offset);
-        self.pages.write(page, offset, bytes);
-        self.pages.clear(page, offset + bytes.len(), PAGE_BYTES - offset - bytes.len());
+        self.pages.write(page, offset, length, fill);
+        self.pages.clear(page, offset + length, PAGE_BYTES - offset - length);
         self.pages.store(table, word, u64::from(page));
         Ok(())
     }

@@ -80,7 +80,7 @@ impl<P: Pages> Tree<P> {
             if header != 0 {
                 let mut name = [0; MAX_NAME];
                 let length = header_length(header).min(MAX_NAME);
-                self.pages.read(page, word * 8 + 8, &mut name[..length]);
+                self.pages.read(page, word * 8 + 8, length, |bytes| name[..length].copy_from_slice(bytes));
                 return Some((header, name, position));
             }
         }

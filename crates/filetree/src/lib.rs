@@ -56,10 +56,10 @@ pub trait Pages {
     }
     /// Writes a word.
     fn store(&mut self, page: u32, word: usize, value: u64);
-    /// Reads bytes of a page.
-    fn read(&self, page: u32, offset: usize, bytes: &mut [u8]);
-    /// Writes bytes of a page: in any order, but after earlier and before later stores.
-    fn write(&mut self, page: u32, offset: usize, bytes: &[u8]);
+    /// Shows bytes of a page, to be copied.
+    fn read(&self, page: u32, offset: usize, length: usize, look: impl FnOnce(&[u8]));
+    /// Has `fill` write bytes of a page: in any order, but after earlier and before later stores.
+    fn write(&mut self, page: u32, offset: usize, length: usize, fill: impl FnOnce(&mut [u8]));
     /// Zeroes bytes of a page, ordered as [`Pages::write`].
     fn clear(&mut self, page: u32, offset: usize, length: usize);
     /// Makes a page present and charges it to the payer; does nothing if it is present.
@@ -70,6 +70,40 @@ pub trait Pages {
     fn exists(&self) -> bool;
     /// The boot archive.
     fn archive(&self) -> &[u8];
+}
+
+/// Where the bytes go that are read.
+pub trait Sink {
+    /// Bytes there is room for.
+    fn room(&self) -> usize;
+    /// Takes these, for a position that has room for them.
+    fn put(&mut self, at: usize, bytes: &[u8]);
+}
+
+impl Sink for &mut [u8] {
+    fn room(&self) -> usize {
+        self.len()
+    }
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+/// Where the bytes come from that are written.
+pub trait Origin {
+    /// Bytes there are.
+    fn count(&self) -> usize;
+    /// Gives those from a position on, as many as there are then.
+    fn take(&self, at: usize, into: &mut [u8]);
+}
+
+impl Origin for &[u8] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+    fn take(&self, at: usize, into: &mut [u8]) {
+        into.copy_from_slice(&self[at..at + into.len()]);
+    }
 }
 
 /// Why an operation was refused. Nothing has changed then.

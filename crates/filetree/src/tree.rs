@@ -2,7 +2,10 @@
 
 use crate::entry::{Name, header_inode, header_length};
 use crate::layout::*;
-use crate::{Error, Kind, MAX_NAME, Node, PAGE_BYTES, Pages};
+use crate::{Error, Kind, MAX_NAME, Node, Origin, PAGE_BYTES, Pages, Sink};
+
+/// What a page reads as that is not there.
+static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
 /// What is known of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -283,15 +286,23 @@ impl<P: Pages> Tree<P> {
 
     /// Reads from a file; fewer bytes than asked for mean its end.
     pub fn read(&self, node: Node, offset: u64, bytes: &mut [u8]) -> Result<usize, Error> {
+        self.read_to(node, offset, bytes)
+    }
+
+    /// The same, wherever the bytes go: each is copied once.
+    pub fn read_to(&self, node: Node, offset: u64, mut bytes: impl Sink) -> Result<usize, Error> {
         let inode = self.file(node)?;
         let word = self.inode(inode, INODE_SIZE);
         let size = word & !IN_ARCHIVE;
-        let length = (bytes.len() as u64).min(size.saturating_sub(offset)) as usize;
+        let length = (bytes.room() as u64).min(size.saturating_sub(offset)) as usize;
         if word & IN_ARCHIVE != 0 {
+            if length == 0 {
+                return Ok(0);
+            }
             let start = (self.inode(inode, INODE_ARCHIVE) + offset) as usize;
             let archive = self.pages.archive();
             let source = archive.get(start..start + length).ok_or(Error::BadReference)?;
-            bytes[..length].copy_from_slice(source);
+            bytes.put(0, source);
             return Ok(length);
         }
         let mut done = 0;
@@ -300,8 +311,8 @@ impl<P: Pages> Tree<P> {
             let within = at as usize % PAGE_BYTES;
             let part = (PAGE_BYTES - within).min(length - done);
             match self.block(inode, at / PAGE_BYTES as u64) {
-                0 => bytes[done..done + part].fill(0),
-                page => self.pages.read(page, within, &mut bytes[done..done + part]),
+                0 => bytes.put(done, &ZEROS[..part]),
+                page => self.pages.read(page, within, part, |block| bytes.put(done, block)),
             }
             done += part;
         }
@@ -311,15 +322,28 @@ impl<P: Pages> Tree<P> {
     /// Writes to a file. How many bytes were written: fewer than given only if there is no space for
     /// more. The space between the end of the file and `offset` reads as zeros.
     pub fn write(&mut self, node: Node, offset: u64, bytes: &[u8], now: u64, payer: u32) -> Result<usize, Error> {
+        self.write_from(node, offset, bytes, now, payer)
+    }
+
+    /// The same, wherever the bytes come from: each is copied once.
+    pub fn write_from(
+        &mut self,
+        node: Node,
+        offset: u64,
+        bytes: impl Origin,
+        now: u64,
+        payer: u32,
+    ) -> Result<usize, Error> {
+        let count = bytes.count();
         let inode = self.file(node)?;
-        let end = offset.checked_add(bytes.len() as u64).ok_or(Error::TooLarge)?;
+        let end = offset.checked_add(count as u64).ok_or(Error::TooLarge)?;
         if end > MAX_FILE_BYTES {
             return Err(Error::TooLarge);
         }
         if self.inode(inode, INODE_SIZE) & IN_ARCHIVE != 0 {
             self.copy_up(inode, payer)?;
         }
-        if bytes.is_empty() {
+        if count == 0 {
             return Ok(0);
         }
         let size = self.inode(inode, INODE_SIZE);
@@ -328,13 +352,12 @@ impl<P: Pages> Tree<P> {
         }
         let mut done = 0;
         let mut failure = Error::NoSpace;
-        while done < bytes.len() {
+        while done < count {
             let at = offset + done as u64;
             let within = at as usize % PAGE_BYTES;
-            let part = (PAGE_BYTES - within).min(bytes.len() - done);
-            if let Err(error) =
-                self.write_block(inode, at / PAGE_BYTES as u64, within, &bytes[done..done + part], payer)
-            {
+            let part = (PAGE_BYTES - within).min(count - done);
+            let fill = |block: &mut [u8]| bytes.take(done, block);
+            if let Err(error) = self.write_block(inode, at / PAGE_BYTES as u64, (within, part), fill, payer) {
                 failure = error;
                 break;
             }
@@ -344,7 +367,7 @@ impl<P: Pages> Tree<P> {
         if new_size > size {
             self.set_inode(inode, INODE_SIZE, new_size);
         }
-        if done < bytes.len() {
+        if done < count {
             // Tables may have been made beyond the end.
             self.trim(inode, new_size);
         }
@@ -444,7 +467,8 @@ impl<P: Pages> Tree<P> {
             let length = (size as usize - block as usize * PAGE_BYTES).min(PAGE_BYTES);
             let source = self.pages.archive().get(from..from + length).ok_or(Error::BadReference)?;
             buffer[..length].copy_from_slice(source);
-            if let Err(error) = self.write_block(inode, block, 0, &buffer[..length], payer) {
+            let fill = |block: &mut [u8]| block.copy_from_slice(&buffer[..length]);
+            if let Err(error) = self.write_block(inode, block, (0, length), fill, payer) {
                 self.trim(inode, 0);
                 return Err(error);
             }

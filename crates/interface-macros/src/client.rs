@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::format_ident;
+use syn::Ident;
 
 use crate::hygiene::hygienic as quote;
 use crate::model::{ALL_WORDS, Interface, Method, Parameter, Place, docs};
@@ -49,6 +50,8 @@ fn method(method: &Method) -> TokenStream {
     for parameter in parameters {
         let (name, ty) = (&parameter.name, &parameter.ty);
         match parameter.place {
+            // The window's word, or a length, comes there later.
+            _ if parameter.is_window => {}
             Place::Word(word) => words[word] = quote!(<#ty as ::interface::Scalar>::to_word(#name)),
             Place::Text(length) | Place::Bytes(length) => {
                 let shift = 16 * (length + 1);
@@ -75,7 +78,9 @@ fn method(method: &Method) -> TokenStream {
     let receive =
         returns.delegated.then(|| quote!(self.0.prepare_receive().map_err(::interface::Failure::Transport)?;));
     let again = again(method);
-    let call = if method.uses_area() {
+    let call = if let Some(parameter) = method.window() {
+        with_window(method, parameter, &words)
+    } else if method.uses_area() {
         with_area(method, &words, &control)
     } else {
         quote! {
@@ -103,7 +108,7 @@ fn method_of_words(method: &Method) -> TokenStream {
     let types = parameters.iter().map(|parameter| &parameter.ty);
     let mut words = vec![quote!(0u64); ALL_WORDS];
     words[0] = quote!(#number);
-    for Parameter { name, ty, place } in parameters {
+    for Parameter { name, ty, place, .. } in parameters {
         match *place {
             Place::Block(first, count) => {
                 (0..count).for_each(|position| words[first + position] = quote!(#name[#position]));
@@ -135,9 +140,9 @@ fn again(method: &Method) -> TokenStream {
     }
 }
 
-/// The call of a method that uses the message area.
-fn with_area(method: &Method, words: &[TokenStream], control: &TokenStream) -> TokenStream {
-    let again = again(method);
+/// The bytes that a method sends: of each parameter its name and its bytes; the statement that makes of further scalars the array `values`, which
+/// goes before them; and the lengths of all that cannot be cut.
+fn pieces(method: &Method) -> (Vec<(&Ident, TokenStream)>, Option<TokenStream>, Vec<TokenStream>) {
     let overflow = method.overflow();
     let overflowing = method.parameters.iter().filter_map(|parameter| {
         let (name, ty) = (&parameter.name, &parameter.ty);
@@ -146,23 +151,30 @@ fn with_area(method: &Method, words: &[TokenStream], control: &TokenStream) -> T
             _ => None,
         }
     });
+    let values = (overflow > 0).then(|| quote!(let values: [[u8; 8]; #overflow] = [#(#overflowing),*];));
     let inputs = method.inputs().map(|parameter| {
         let name = &parameter.name;
         match parameter.place {
-            Place::Text(_) => quote!(#name.as_bytes()),
-            _ => quote!(#name),
+            Place::Text(_) => (name, quote!(#name.as_bytes())),
+            _ => (name, quote!(#name)),
         }
     });
-    let lengths = method.inputs().map(|parameter| {
+    let lengths = method.inputs().filter(|parameter| !parameter.is_window).map(|parameter| {
         let name = &parameter.name;
         quote!(#name.len())
     });
-    let mut pieces: Vec<TokenStream> = Vec::new();
-    let values = (overflow > 0).then(|| {
-        pieces.push(quote!(values.as_flattened()));
-        quote!(let values: [[u8; 8]; #overflow] = [#(#overflowing),*];)
-    });
-    pieces.extend(inputs);
+    (inputs.collect(), values, lengths.collect())
+}
+
+/// The call of a method that uses the message area.
+fn with_area(method: &Method, words: &[TokenStream], control: &TokenStream) -> TokenStream {
+    let again = again(method);
+    let overflow = method.overflow();
+    let (pieces, values, lengths) = pieces(method);
+    let pieces = (overflow > 0)
+        .then(|| quote!(values.as_flattened()))
+        .into_iter()
+        .chain(pieces.into_iter().map(|(_, piece)| piece));
     let output = match method.output() {
         Some((parameter, _)) => {
             let name = &parameter.name;
@@ -187,12 +199,79 @@ fn with_area(method: &Method, words: &[TokenStream], control: &TokenStream) -> T
     }
 }
 
+/// The call of a method with a window: whole pages at the start of the buffer are shown, what is before them goes in the message.
+fn with_window(method: &Method, window: &Parameter, words: &[TokenStream]) -> TokenStream {
+    let again = again(method);
+    let buffer = &window.name;
+    let (pieces, values, lengths) = pieces(method);
+    let (shift, shown, receive, sent, came) = match window.place {
+        Place::Output(length) => (
+            16 * (length + 1),
+            quote!(::interface::Shown::Written(&mut #buffer[..capacity])),
+            quote!(&mut #buffer[..capacity]),
+            quote!(),
+            quote!(answer.words[1] as usize),
+        ),
+        Place::Bytes(length) => (
+            16 * (length + 1),
+            quote!(::interface::Shown::Read(&#buffer[..capacity])),
+            quote!(&mut []),
+            quote!(&#buffer[..capacity]),
+            quote!(0),
+        ),
+        _ => unreachable!("bytes, as the model has seen to"),
+    };
+    let of_message = pieces.iter().map(|(name, piece)| if *name == buffer { sent.clone() } else { piece.clone() });
+    let overflow = method.overflow();
+    let first = (overflow > 0).then(|| quote!(values.as_flattened()));
+    let of_message = first.iter().cloned().chain(of_message);
+    let others = pieces.iter().filter(|(name, _)| *name != buffer).map(|(_, piece)| piece.clone());
+    let of_window = first.iter().cloned().chain(others);
+    quote! {
+        let room = ::interface::room(#overflow, &[#(#lengths),*])?;
+        #values
+        let words = [#(#words),*];
+        let part = ::interface::Part::of(#buffer.as_ptr() as usize, #buffer.len());
+        let mut answer = ::interface::Answer { words, control: ::interface::abi::Control(0) };
+        let mut capacity = 0;
+        let mut came = None;
+        if let ::interface::Part::Window(bytes) = part {
+            capacity = bytes;
+            came = match self.0.call_window(&mut answer, #again, &[#(#of_window),*], &mut #shown) {
+                // Whoever handed the call on could not do so.
+                Ok(()) if answer.words[0] == ::interface::BAD_WINDOW => None,
+                Ok(()) => Some(0),
+                Err(error) if ::interface::is_of_window(error) => None,
+                Err(error) => return Err(::interface::Failure::Transport(error)),
+            };
+        }
+        let came = match came {
+            Some(came) => came,
+            None => {
+                capacity = part.bytes().min(room);
+                answer = ::interface::Answer { words, control: ::interface::abi::Control(0) };
+                answer.words[0] |= (capacity as u64) << #shift;
+                self.0
+                    .call_bytes(&mut answer, #again, &[#(#of_message),*], #receive)
+                    .map_err(::interface::Failure::Transport)?;
+                #came
+            }
+        };
+    }
+}
+
 /// What the answer means.
 fn result(method: &Method) -> TokenStream {
     let returns = &method.returns;
     let (ty, limit) = (&returns.words, returns.limit);
     let value = quote!(::interface::Returns::get(&answer.words[1..1 + #limit]));
     let bytes = match method.output() {
+        // What stands in a window was not counted by the nucleus.
+        _ if method.window().is_some() => quote! {
+            if answer.control.length() != came || answer.words[1] > capacity as u64 {
+                return Err(::interface::Failure::Protocol(::interface::Protocol::BadReply));
+            }
+        },
         Some(_) if returns.counts_output => quote! {
             if answer.control.length() > capacity || answer.words[1] != answer.control.length() as u64 {
                 return Err(::interface::Failure::Protocol(::interface::Protocol::BadReply));

@@ -6,12 +6,16 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use crate::client::is_unit;
-use crate::model::{Interface, Method, Place, text_of};
+use crate::model::{Interface, Method, Parameter, Place, text_of};
 
 /// `NAME_LAYOUT`.
 pub fn generate(interface: &Interface) -> TokenStream {
     let Interface { visibility, name, .. } = interface;
-    let portal = if interface.is_of_words { "npkix8>ix8" } else { "npkox5>ox5" };
+    let portal = match (interface.is_of_words, interface.has_windows()) {
+        (true, _) => "npkix8>ix8",
+        (false, true) => "npkox4w>ox5",
+        (false, false) => "npkox5>ox5",
+    };
     let mut text = format!("interface {name}\nportal {portal}\n");
     for method in &interface.methods {
         describe(&mut text, interface.is_of_words, method);
@@ -63,13 +67,18 @@ fn describe(text: &mut String, is_of_words: bool, method: &Method) {
             Place::Delegate => line(format!("           delegated: {name}; word 4: its badge if minted")),
         }
     }
+    if let Some(Parameter { name, place, .. }) = method.window() {
+        let what = if matches!(place, Place::Output(_)) { "to be written" } else { "to be read" };
+        line(format!("           or a window, {what}: word 4: {name}; its length in word 0 is 0"));
+    }
     line("    reply  word 0: 0, or why not".into());
     if !is_unit(&returns.words) {
         line(format!("           from word 1 on: {words}"));
     }
     if let Some((parameter, _)) = method.output() {
         let count = if returns.counts_output { "word 1" } else { "capacity" };
-        line(format!("           bytes: {} ({count})", parameter.name));
+        let window = if parameter.is_window { ", or in the window" } else { "" };
+        line(format!("           bytes: {} ({count}){window}", parameter.name));
     }
     if returns.delegated {
         line("           delegated: the entry; word 4: its badge if minted".into());

@@ -21,6 +21,10 @@ use quote::quote;
 /// says that it does no harm to call it again when a server died in it, `#[stateful]` that it means something of an earlier call,
 /// which a server that was started again does not know.
 ///
+/// `#[window]` on a parameter of bytes says that they may come as whole pages that the client shows for the length of the call. The
+/// client's method is as it would be without; the server's gets an `interface::Input` or `Output`, which copies. Such an interface has portals
+/// of the specification `interface::WINDOW_PORTAL`.
+///
 /// `#[interface(words)]` is an interface of words: its methods pass scalars and `[u64; N]`, and `dispatch` has all words.
 #[proc_macro_attribute]
 pub fn interface(arguments: TokenStream, item: TokenStream) -> TokenStream {

@@ -7,7 +7,7 @@ use syn::{
     ReturnType, TraitItem, Type, Visibility, spanned::Spanned,
 };
 
-/// Words that carry scalars: 1 to 4; with a delegated entry word 4 is the badge.
+/// Words that carry scalars: 1 to 4; with a delegated entry word 4 is the badge, with a window its word.
 const SCALAR_WORDS: usize = 4;
 /// Words of a call of an interface of words.
 pub const ALL_WORDS: usize = 9;
@@ -45,6 +45,8 @@ pub struct Parameter {
     pub name: Ident,
     pub ty: Type,
     pub place: Place,
+    /// Its bytes may come as whole pages that the caller shows: `#[window]`.
+    pub is_window: bool,
 }
 
 /// Where a parameter travels.
@@ -76,6 +78,8 @@ pub struct Returns {
     pub limit: usize,
     /// The first word says how many bytes of the output are valid.
     pub counts_output: bool,
+    /// The first word is a `usize`.
+    pub counts: bool,
 }
 
 impl Interface {
@@ -99,6 +103,11 @@ impl Interface {
         let (visibility, attributes, name) = (item.vis.clone(), item.attrs.clone(), item.ident.clone());
         Ok(Self { visibility, attributes, name, is_of_words, methods })
     }
+
+    /// Whether a method takes windows.
+    pub fn has_windows(&self) -> bool {
+        self.methods.iter().any(|method| method.window().is_some())
+    }
 }
 
 impl Method {
@@ -121,7 +130,8 @@ impl Method {
             let Pat::Ident(pattern) = &*typed.pat else {
                 return Err(Error::new(typed.pat.span(), "a parameter is a name"));
             };
-            plain.push((pattern.ident.clone(), (*typed.ty).clone()));
+            let is_window = typed.attrs.iter().any(|attribute| attribute.path().is_ident("window"));
+            plain.push((pattern.ident.clone(), (*typed.ty).clone(), is_window));
         }
         let parameters = if is_of_words { assign_words(plain)? } else { assign(plain)? };
         let mut returns = returns;
@@ -131,6 +141,7 @@ impl Method {
             }
             returns.limit = ALL_SCALAR_WORDS;
         }
+        check_windows(&parameters, &returns)?;
         returns.counts_output &= parameters.iter().any(|parameter| matches!(parameter.place, Place::Output(_)));
         let has = |name: &str| function.attrs.iter().any(|attribute| attribute.path().is_ident(name));
         if has("repeatable") && has("stateful") {
@@ -166,6 +177,11 @@ impl Method {
         })
     }
 
+    /// The parameter whose bytes may come in a window.
+    pub fn window(&self) -> Option<&Parameter> {
+        self.parameters.iter().find(|parameter| parameter.is_window)
+    }
+
     /// Whether an entry goes along.
     pub fn delegates(&self) -> Option<&Parameter> {
         self.parameters.iter().find(|parameter| parameter.place == Place::Delegate)
@@ -178,12 +194,13 @@ impl Method {
 }
 
 /// Gives each parameter its place.
-fn assign(plain: Vec<(Ident, Type)>) -> Result<Vec<Parameter>> {
-    let delegates = plain.iter().filter(|(_, ty)| is_named(ty, "Delegate")).count();
-    let words = if delegates > 0 { SCALAR_WORDS - 1 } else { SCALAR_WORDS };
+fn assign(plain: Vec<(Ident, Type, bool)>) -> Result<Vec<Parameter>> {
+    let delegates = plain.iter().filter(|(_, ty, _)| is_named(ty, "Delegate")).count();
+    let has_window = plain.iter().any(|(.., is_window)| *is_window);
+    let words = if delegates > 0 || has_window { SCALAR_WORDS - 1 } else { SCALAR_WORDS };
     let (mut scalars, mut lengths, mut outputs) = (0, 0, 0);
     let mut parameters = Vec::new();
-    for (name, ty) in plain {
+    for (name, ty, is_window) in plain {
         let span = ty.span();
         let mut length = |limit: &str| {
             lengths += 1;
@@ -217,18 +234,44 @@ fn assign(plain: Vec<(Ident, Type)>) -> Result<Vec<Parameter>> {
                 if scalars <= words { Place::Word(scalars) } else { Place::Overflow(scalars - words - 1) }
             }
         };
-        parameters.push(Parameter { name, ty, place });
+        parameters.push(Parameter { name, ty, place, is_window });
     }
     Ok(parameters)
+}
+
+/// What a method with a window cannot be.
+fn check_windows(parameters: &[Parameter], returns: &Returns) -> Result<()> {
+    let mut windows = parameters.iter().filter(|parameter| parameter.is_window);
+    let Some(window) = windows.next() else { return Ok(()) };
+    let refuse = |text: &str| Err(Error::new(window.name.span(), text));
+    if windows.next().is_some() {
+        return refuse("a call brings at most one window");
+    }
+    if !matches!(window.place, Place::Bytes(_) | Place::Output(_)) {
+        return refuse("a window is one of bytes: &[u8] or &mut [u8]");
+    }
+    if returns.delegated || parameters.iter().any(|parameter| parameter.place == Place::Delegate) {
+        return refuse("an entry and a window cannot go along together: word 4 is of one of them");
+    }
+    if parameters.iter().any(|parameter| matches!(parameter.place, Place::Output(_)) && !parameter.is_window) {
+        return refuse("bytes come back in the window, or in the message, not both");
+    }
+    if !returns.counts {
+        return refuse("a method with a window gives how many bytes it took or gave: its result begins with usize");
+    }
+    Ok(())
 }
 
 const ONLY_WORDS: &str = "an interface of words passes scalars and [u64; N], nothing else";
 
 /// The same for an interface of words.
-fn assign_words(plain: Vec<(Ident, Type)>) -> Result<Vec<Parameter>> {
+fn assign_words(plain: Vec<(Ident, Type, bool)>) -> Result<Vec<Parameter>> {
     let mut next = 1;
     let mut parameters = Vec::new();
-    for (name, ty) in plain {
+    for (name, ty, is_window) in plain {
+        if is_window {
+            return Err(Error::new(name.span(), ONLY_WORDS));
+        }
         let first = next;
         let place = match &ty {
             Type::Array(array) if array.elem.to_token_stream().to_string() == "u64" => {
@@ -248,7 +291,7 @@ fn assign_words(plain: Vec<(Ident, Type)>) -> Result<Vec<Parameter>> {
         if next > 1 + ALL_SCALAR_WORDS {
             return Err(Error::new(ty.span(), "a method of an interface of words passes at most eight"));
         }
-        parameters.push(Parameter { name, ty, place });
+        parameters.push(Parameter { name, ty, place, is_window });
     }
     Ok(parameters)
 }
@@ -279,7 +322,8 @@ fn read_result(output: &ReturnType, span: proc_macro2::Span) -> Result<(Returns,
 
 /// `Delegated`, `(Delegated, T)` or words.
 fn read_value(value: &Type) -> Result<Returns> {
-    let delegated = |words| Returns { delegated: true, words, limit: SCALAR_WORDS - 1, counts_output: false };
+    let delegated =
+        |words| Returns { delegated: true, words, limit: SCALAR_WORDS - 1, counts_output: false, counts: false };
     if is_named(value, "Delegated") {
         return Ok(delegated(syn::parse_quote!(())));
     }
@@ -297,7 +341,8 @@ fn read_value(value: &Type) -> Result<Returns> {
         other => Some(other),
     };
     let counts_output = first.is_some_and(|ty| is_named(ty, "usize"));
-    Ok(Returns { delegated: false, words: value.clone(), limit: SCALAR_WORDS, counts_output })
+    let words = value.clone();
+    Ok(Returns { delegated: false, words, limit: SCALAR_WORDS, counts_output, counts: counts_output })
 }
 
 /// The tokens of a type as one would write it.

@@ -34,7 +34,8 @@ pub fn generate(interface: &Interface) -> TokenStream {
             }
         };
     }
-    let arms = interface.methods.iter().map(arm);
+    let has_windows = interface.has_windows();
+    let arms = interface.methods.iter().map(|method| arm(method, has_windows));
     quote! {
         #docs
         ///
@@ -61,7 +62,12 @@ fn declaration(method: &Method) -> TokenStream {
     let names = parameters.iter().map(|parameter| &parameter.name);
     let types = parameters.iter().map(|parameter| {
         let ty = &parameter.ty;
-        if parameter.place == Place::Delegate { quote!(::interface::Delegated) } else { quote!(#ty) }
+        match parameter.place {
+            Place::Delegate => quote!(::interface::Delegated),
+            Place::Bytes(_) if parameter.is_window => quote!(::interface::Input<'_>),
+            Place::Output(_) if parameter.is_window => quote!(::interface::Output<'_>),
+            _ => quote!(#ty),
+        }
     });
     let words = &returns.words;
     let value = match (returns.delegated, is_unit(words)) {
@@ -76,7 +82,7 @@ fn declaration(method: &Method) -> TokenStream {
     }
 }
 
-fn arm(method: &Method) -> TokenStream {
+fn arm(method: &Method, has_windows: bool) -> TokenStream {
     let Method { number, name, parameters, .. } = method;
     let names: Vec<_> = parameters.iter().map(|parameter| &parameter.name).collect();
     let overflow = method.overflow();
@@ -96,6 +102,33 @@ fn arm(method: &Method) -> TokenStream {
             let Some(end) = ::interface::check(request.length, #overflow, &lengths, capacity) else {
                 return ::interface::Protocol::BadLength.reply();
             };
+        }
+    });
+    let window = has_windows.then(|| match method.window() {
+        None => quote! {
+            if request.window.is_some() {
+                return ::interface::Protocol::BadWindow.reply();
+            }
+        },
+        Some(parameter) => {
+            let length = length_of(parameter.place);
+            let writable = matches!(parameter.place, Place::Output(_)).then(|| {
+                quote! {
+                    if !shown.is_writable() {
+                        return ::interface::Protocol::BadWindow.reply();
+                    }
+                }
+            });
+            quote! {
+                let window = request.window;
+                if let Some(shown) = window {
+                    if #length != 0 {
+                        return ::interface::Protocol::BadLength.reply();
+                    }
+                    #writable
+                    let _ = shown;
+                }
+            }
         }
     });
     let scalars = parameters.iter().filter_map(|parameter| {
@@ -123,6 +156,13 @@ fn arm(method: &Method) -> TokenStream {
                         return ::interface::Protocol::BadText.reply();
                     };
                 },
+                _ if parameter.is_window => quote! {
+                    #cut
+                    let #name = match window {
+                        Some(window) => ::interface::Input::Window(window),
+                        None => ::interface::Input::Message(#name),
+                    };
+                },
                 _ => quote! {
                     #cut
                     let #name: &[u8] = #name;
@@ -133,6 +173,14 @@ fn arm(method: &Method) -> TokenStream {
             let name = &parameter.name;
             // What is not counted comes back whole, so nothing of an earlier call may stand there.
             let clear = (!method.returns.counts_output).then(|| quote!(rest[..capacity].fill(0);));
+            if parameter.is_window {
+                return quote! {
+                    let #name = match window {
+                        Some(window) => ::interface::Output::Window(window),
+                        None => ::interface::Output::Message(&mut rest[..capacity]),
+                    };
+                };
+            }
             quote! {
                 #clear
                 let #name = &mut rest[..capacity];
@@ -159,6 +207,7 @@ fn arm(method: &Method) -> TokenStream {
     let reply = reply(method);
     quote! {
         #number => {
+            #window
             #check
             #(#scalars)*
             #slices
@@ -178,7 +227,7 @@ fn arm(method: &Method) -> TokenStream {
 fn arm_of_words(method: &Method) -> TokenStream {
     let Method { number, name, parameters, .. } = method;
     let names = parameters.iter().map(|parameter| &parameter.name);
-    let values = parameters.iter().filter_map(|Parameter { name, ty, place }| match *place {
+    let values = parameters.iter().filter_map(|Parameter { name, ty, place, .. }| match *place {
         Place::Block(first, count) => {
             let words = (first..first + count).map(|word| quote!(words[#word]));
             Some(quote!(let #name: #ty = [#(#words),*];))
@@ -230,7 +279,20 @@ fn reply(method: &Method) -> TokenStream {
             quote!(delegate.control()),
         ),
     };
-    let bytes = method.output().map(|_| {
+    let bytes = method.output().map(|(parameter, _)| {
+        if parameter.is_window {
+            return quote! {
+                let count = words[1] as usize;
+                if count > window.map_or(capacity, |window| window.len()) {
+                    return ::interface::Protocol::BadReply.reply();
+                }
+                let count = if window.is_some() { 0 } else { count };
+                if end > 0 && count > 0 {
+                    request.area.copy_within(end..end + count, 0);
+                }
+                let control = ::interface::abi::Control(control.0 | count as u64);
+            };
+        }
         let count = match returns.counts_output {
             true => quote!(words[1] as usize),
             false => quote!(capacity),

@@ -18,6 +18,11 @@
 //! the bytes for the `&mut [u8]`: as many as the result counts if it begins with a `usize`, else as
 //! many as the capacity.
 //!
+//! A parameter of bytes with `#[window]` comes in the message, or as whole pages that the client shows for the length of the call. Then its length in
+//! word 0 is 0, and the window's word is word 4. So scalars have words 1 to 3 in such a method. The result begins with a `usize`: how many bytes were
+//! taken, or given, which may be fewer than the caller has. The client's stub chooses ([`Part`]), and takes the message if the nucleus carries
+//! no window, or the answer is `BadWindow`.
+//!
 //! A method with `#[repeatable]` does no harm if it is called again after a server died in it; a transport may do that.
 //!
 //! The dispatcher checks all of it (method, lengths, text, ranges of scalars) and answers what is wrong
@@ -34,6 +39,7 @@ mod message;
 mod scalar;
 mod support;
 mod transport;
+mod window;
 
 pub use abi;
 pub use delegate::{Delegate, Delegated};
@@ -42,5 +48,8 @@ pub use interface_macros::interface;
 pub use message::{AllWords, Reply, Request, WINDOW_PORTAL, WORDS_PORTAL, Words};
 pub use scalar::{Returns, Scalar};
 #[doc(hidden)]
-pub use support::{answer_words, answered, answered_words, check, delegated, overflow, refused, room};
+pub use support::{
+    BAD_WINDOW, answer_words, answered, answered_words, check, delegated, is_of_window, overflow, refused, room,
+};
 pub use transport::{Again, Answer, Transport};
+pub use window::{Input, Memory, Output, Part, Shown, Window};

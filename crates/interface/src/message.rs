@@ -4,7 +4,7 @@ use core::cell::Cell;
 
 use abi::{Control, MESSAGE_BYTES, MESSAGE_WORDS, REGISTER_WORDS};
 
-use crate::Delegated;
+use crate::{Delegated, Window};
 
 /// The words of a message.
 pub type Words = [u64; MESSAGE_WORDS];
@@ -28,8 +28,8 @@ pub struct Request<'a> {
     pub length: usize,
     /// The entry that came along. What is left here after the call is removed.
     pub delegated: Option<Delegated>,
-    /// The window that came along ([`abi::window`]), as we see it; 0 = none.
-    pub window: u64,
+    /// The window that came along.
+    pub window: Option<Window<'a>>,
     /// The activation's message area.
     pub area: &'a mut [u8; MESSAGE_BYTES],
     /// Bytes at the start of the area that a method has borrowed: calls to others made meanwhile must

@@ -1,6 +1,6 @@
 //! What the generated code calls; not for people.
 
-use abi::{Control, MESSAGE_BYTES};
+use abi::{Control, Error, MESSAGE_BYTES};
 
 use crate::{AllWords, Answer, Code, Delegated, Failure, Protocol, Reply, Returns, Transport};
 
@@ -9,6 +9,17 @@ use crate::{AllWords, Answer, Code, Delegated, Failure, Protocol, Reply, Returns
 pub fn room<E>(overflow: usize, lengths: &[usize]) -> Result<usize, Failure<E>> {
     let used = lengths.iter().fold(overflow * 8, |sum, length| sum.saturating_add(*length));
     MESSAGE_BYTES.checked_sub(used).ok_or(Failure::Protocol(Protocol::TooLong))
+}
+
+/// The first word of an answer of [`Protocol::BadWindow`].
+pub const BAD_WINDOW: u64 = Protocol::BadWindow as u64;
+
+/// Whether the nucleus may have refused a call because of its window: there is nothing to show, or it cannot be shown, the server takes none, or
+/// cannot pay for its tables. The same call without a window shows whether it was that.
+#[cold]
+pub fn is_of_window(error: Error) -> bool {
+    use Error::{AccountExhausted, BadAddress, BadArgument, NoRight, NotMapped, WindowGone};
+    matches!(error, NotMapped | NoRight | BadAddress | BadArgument | WindowGone | AccountExhausted)
 }
 
 /// Client: the reply to a method that gives no entry.

@@ -2,7 +2,7 @@
 
 use abi::{Control, Error};
 
-use crate::{AllWords, Delegated, Words};
+use crate::{AllWords, Delegated, Shown, Words};
 
 /// Words and control word of a call, or of its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +35,16 @@ pub trait Transport {
     /// fit into a message.
     fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error>;
 
+    /// A call with a window, whose word goes in word 4, and with the pieces of `send`. Errors that [`is_of_window`](crate::is_of_window) names may
+    /// be those of a call that was not carried because of its window.
+    fn call_window(
+        &self,
+        message: &mut Answer,
+        again: Again,
+        send: &[&[u8]],
+        shown: &mut Shown<'_>,
+    ) -> Result<(), Error>;
+
     /// A call of an interface of words.
     fn call_all_words(&self, words: AllWords, again: Again) -> Result<AllWords, Error>;
 
@@ -53,6 +63,16 @@ impl<T: Transport + ?Sized> Transport for &T {
     #[inline]
     fn call_bytes(&self, message: &mut Answer, again: Again, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
         (**self).call_bytes(message, again, send, receive)
+    }
+    #[inline]
+    fn call_window(
+        &self,
+        message: &mut Answer,
+        again: Again,
+        send: &[&[u8]],
+        shown: &mut Shown<'_>,
+    ) -> Result<(), Error> {
+        (**self).call_window(message, again, send, shown)
     }
     #[inline]
     fn call_all_words(&self, words: AllWords, again: Again) -> Result<AllWords, Error> {

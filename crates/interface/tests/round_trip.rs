@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 
 use abi::{Control, Error, MESSAGE_BYTES};
 use interface::{
-    Again, AllWords, Answer, Code, Delegate, Delegated, Failure, Protocol, Reply, Request, Transport, Words, codes,
-    interface, returns_struct, scalar_enum,
+    Again, AllWords, Answer, Code, Delegate, Delegated, Failure, Protocol, Reply, Request, Shown, Transport, Words,
+    codes, interface, returns_struct, scalar_enum,
 };
 use proptest::prelude::*;
 
@@ -190,7 +190,7 @@ impl Transport for &Loopback {
             words,
             length: bytes.len(),
             delegated,
-            window: 0,
+            window: None,
             area: &mut area,
             lent: &self.server.lent,
         };
@@ -203,6 +203,9 @@ impl Transport for &Loopback {
         receive[..count].copy_from_slice(&area[..count]);
         *message = Answer { words: reply.words, control: reply.control };
         Ok(())
+    }
+    fn call_window(&self, _: &mut Answer, _: Again, _: &[&[u8]], _: &mut Shown<'_>) -> Result<(), Error> {
+        unreachable!("no method takes a window")
     }
     fn call_all_words(&self, _: AllWords, _: Again) -> Result<AllWords, Error> {
         unreachable!("an interface of messages")
@@ -317,7 +320,7 @@ fn dispatch(words: Words, length: usize, delegated: Option<Delegated>, fill: u8)
     let mut area = [fill; MESSAGE_BYTES];
     let server = Server::default();
     let lent = Cell::new(0);
-    let mut request = Request { badge: 0, words, length, delegated, window: 0, area: &mut area, lent: &lent };
+    let mut request = Request { badge: 0, words, length, delegated, window: None, area: &mut area, lent: &lent };
     let reply = server.dispatch(&mut request);
     let left = request.delegated.is_some();
     (reply, server, left)

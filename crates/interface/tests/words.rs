@@ -5,7 +5,8 @@ use std::cell::Cell;
 
 use abi::{Control, Error};
 use interface::{
-    Again, AllWords, Answer, Code, Delegated, Failure, Protocol, Transport, Words, codes, interface, returns_struct,
+    Again, AllWords, Answer, Code, Delegated, Failure, Protocol, Shown, Transport, Words, codes, interface,
+    returns_struct,
 };
 use proptest::prelude::*;
 
@@ -73,6 +74,9 @@ impl Transport for &Loopback {
     }
     fn call_bytes(&self, _: &mut Answer, _: Again, _: &[&[u8]], _: &mut [u8]) -> Result<(), Error> {
         unreachable!("an interface of words")
+    }
+    fn call_window(&self, _: &mut Answer, _: Again, _: &[&[u8]], _: &mut Shown<'_>) -> Result<(), Error> {
+        unreachable!("no method takes a window")
     }
     fn call_all_words(&self, words: AllWords, again: Again) -> Result<AllWords, Error> {
         self.sent.set(words);

@@ -60,10 +60,10 @@ pub const EXECUTABLE: u64 = 1 << 3;
 pub trait File {
     /// Reads from an offset; gives how many bytes there were, 0 = at the end.
     #[repeatable]
-    fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, FileError>;
+    fn read(&self, offset: u64, #[window] into: &mut [u8]) -> Result<usize, FileError>;
     /// Writes at an offset; gives how many bytes were taken. A gap reads as zeros.
     #[repeatable]
-    fn write(&self, offset: u64, bytes: &[u8]) -> Result<usize, FileError>;
+    fn write(&self, offset: u64, #[window] bytes: &[u8]) -> Result<usize, FileError>;
     /// Writes at the end, whole; gives the file's size afterwards.
     fn append(&self, bytes: &[u8]) -> Result<u64, FileError>;
     /// What is known about the file.

@@ -173,7 +173,7 @@ pub trait Connection {
     /// Takes bytes that came; 0 = the other side sends no more.
     fn read(&self, into: &mut [u8]) -> Result<usize, NetError>;
     /// Gives bytes to send; gives how many were taken, at least one.
-    fn write(&self, bytes: &[u8]) -> Result<usize, NetError>;
+    fn write(&self, #[window] bytes: &[u8]) -> Result<usize, NetError>;
     /// Sends what was written, then the end; reading goes on.
     fn finish(&self) -> Result<(), NetError>;
     /// Sends what was written, then the end. The socket is gone.

@@ -17,7 +17,7 @@ pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words,
 ///
 /// # Safety
 /// As for [`call`].
-pub unsafe fn call_short(index: usize, words: [u64; 3]) -> (u64, u64) {
+pub unsafe fn call_short(index: usize, words: [u64; 3], expected: Control) -> (u64, u64) {
     unimplemented!()
 }
 

@@ -37,6 +37,9 @@ const NETWORK_COMMAND: &str = "echod";
 pub const PAGE: &str = "kibibyte";
 /// Its length in bytes.
 const PAGE_BYTES: usize = 1024;
+/// A longer one, and its length.
+pub const LONG_PAGE: &str = "kibibytes";
+const LONG_KIB: u64 = 64;
 /// Ports of the machine.
 const ECHO: u16 = 7;
 const SOURCE: u16 = 19;
@@ -57,6 +60,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The rows, as `tests/budgets.toml` names them, and their units.
 pub const FIRST_RESPONSE: &str = "first-response";
 pub const HTTP_GET: &str = "http-get";
+/// The longer file; per KiB.
+pub const HTTP_GET_LONG: &str = "http-get-64";
 pub const UDP_ECHO: &str = "udp-echo";
 pub const TCP_ECHO: &str = "tcp-echo";
 pub const TCP_BULK: &str = "tcp-bulk";
@@ -65,13 +70,18 @@ pub const TCP_LOOPBACK: &str = "tcp-loopback";
 /// Four pages at a time, on as many connections; per page.
 pub const HTTP_GET_4: &str = "http-get-4";
 /// What is measured from here on any system, and with a service for the loopback.
-pub const ROWS: [&str; 5] = [FIRST_RESPONSE, HTTP_GET, UDP_ECHO, TCP_ECHO, TCP_BULK];
+pub const ROWS: [&str; 6] = [FIRST_RESPONSE, HTTP_GET, HTTP_GET_LONG, UDP_ECHO, TCP_ECHO, TCP_BULK];
 
-pub const ALL_ROWS: [&str; 6] = [FIRST_RESPONSE, HTTP_GET, UDP_ECHO, TCP_ECHO, TCP_BULK, TCP_LOOPBACK];
+pub const ALL_ROWS: [&str; 7] = [FIRST_RESPONSE, HTTP_GET, HTTP_GET_LONG, UDP_ECHO, TCP_ECHO, TCP_BULK, TCP_LOOPBACK];
 
 /// The bytes of the file that the web server is asked for.
 pub fn page() -> Vec<u8> {
     (b'a'..=b'z').cycle().take(PAGE_BYTES).collect()
+}
+
+/// Those of the longer one.
+pub fn long_page() -> Vec<u8> {
+    (b'a'..=b'z').cycle().take(LONG_KIB as usize * PAGE_BYTES).collect()
 }
 
 /// Boots this image with all ports forwarded, and measures those rows that are wanted.
@@ -146,6 +156,9 @@ impl Session<'_> {
         if wanted(HTTP_GET) {
             add(HTTP_GET, self.http_get().context("GET on a kept connection")?, "instructions");
         }
+        if wanted(HTTP_GET_LONG) {
+            add(HTTP_GET_LONG, self.http_get_long().context("GET of 64 KiB")?, "instructions/KiB");
+        }
         if wanted(HTTP_GET_4) {
             add(HTTP_GET_4, self.http_get_4().context("four GETs at once on kept connections")?, "instructions");
         }
@@ -188,6 +201,19 @@ impl Session<'_> {
     fn http_get(&mut self) -> Result<Share> {
         let mut web = Web::connect(self.ports.web.address())?;
         self.each(|| web.get(PAGE).map(drop))
+    }
+
+    fn http_get_long(&mut self) -> Result<Share> {
+        const TIMES: u64 = 40;
+        let mut web = Web::connect(self.ports.web.address())?;
+        let expected = long_page();
+        let Share(counts, times) = self.batches(TIMES, |counter| {
+            (0..TIMES).try_for_each(|_| {
+                counter.wait_for_rest()?;
+                if web.get(LONG_PAGE)? == expected { Ok(()) } else { bail!("/{LONG_PAGE} is not as it was packed") }
+            })
+        })?;
+        Ok(Share(counts, times * LONG_KIB))
     }
 
     fn http_get_4(&mut self) -> Result<Share> {
@@ -298,8 +324,11 @@ pub fn image_of_cairn(project: &Project) -> Result<Image> {
     let scratch = project.scratch()?;
     let file = scratch.file(PAGE);
     write(&file, &page())?;
+    let long = scratch.file(LONG_PAGE);
+    write(&long, &long_page())?;
     let mut system = System::read(project, Path::new(NETWORK_SYSTEM))?;
-    system.add_file(&format!("www/{}", PAGE), &file);
+    system.add_file(&format!("www/{PAGE}"), &file);
+    system.add_file(&format!("www/{LONG_PAGE}"), &long);
     image::make(project, &system, Checks::Off, Size::of(MEMORY, 1)?, Some(NETWORK_COMMAND))
 }
 

@@ -74,15 +74,16 @@ impl Pages for Memory {
         store.step();
         store.page(page)[word] = value;
     }
-    fn read(&self, page: u32, offset: usize, bytes: &mut [u8]) {
+    fn read(&self, page: u32, offset: usize, length: usize, look: impl FnOnce(&[u8])) {
         let mut store = self.store.borrow_mut();
         let words = store.page(page);
-        for (at, byte) in (offset..).zip(bytes) {
-            *byte = words[at / 8].to_le_bytes()[at % 8];
-        }
+        let bytes: Vec<u8> = (offset..offset + length).map(|at| words[at / 8].to_le_bytes()[at % 8]).collect();
+        look(&bytes);
     }
     /// A kill may strike in the middle, so that half of the bytes is written.
-    fn write(&mut self, page: u32, offset: usize, bytes: &[u8]) {
+    fn write(&mut self, page: u32, offset: usize, length: usize, fill: impl FnOnce(&mut [u8])) {
+        let mut bytes = vec![0; length];
+        fill(&mut bytes);
         let mut store = self.store.borrow_mut();
         store.step();
         for (index, byte) in bytes.iter().enumerate() {
@@ -93,7 +94,7 @@ impl Pages for Memory {
         }
     }
     fn clear(&mut self, page: u32, offset: usize, length: usize) {
-        self.write(page, offset, &vec![0; length]);
+        self.write(page, offset, length, |_| {});
     }
     fn populate(&mut self, page: u32, payer: u32) -> Result<(), Error> {
         let index = page as usize;

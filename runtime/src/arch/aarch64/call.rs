@@ -9,9 +9,7 @@ use super::system_call;
 use crate::status::check;
 use interface::{AllWords, Words};
 
-/// Words 1 to 3 go there.
-const SHORT: Control = Control::expecting(expect::words(0b01110));
-/// Words 0 to 2 do.
+/// Words 0 to 2 go there.
 const SEMAPHORE: Control = Control::expecting(expect::words(0b00111));
 /// All words do, or come back.
 const ALL_WORDS: Control = Control::expecting(expect::ALL_FIVE | expect::MORE_WORDS);
@@ -38,20 +36,20 @@ pub unsafe fn call(index: usize, words: Words, control: Control) -> (u64, Words,
     (status, [word0, word1, word2, word3, word4], Control(control))
 }
 
-/// Traverses the portal at `index`, of the specification `npciii>i`, and gives what came back: status, word 0. A portal that
-/// passes anything else refuses the call.
+/// Traverses the portal at `index`, which passes words 1 to 3 and what else `expected` says, and gives what came back: status, word 0. A portal
+/// that passes anything else refuses the call.
 ///
 /// # Safety
 /// As for [`call`].
 #[inline(always)]
-pub unsafe fn call_short(index: usize, [word1, word2, word3]: [u64; 3]) -> (u64, u64) {
+pub unsafe fn call_short(index: usize, [word1, word2, word3]: [u64; 3], expected: Control) -> (u64, u64) {
     let (status, word0);
     // SAFETY: as the caller says; the registers are those of `abi::registers`.
     unsafe {
         system_call!(
             inlateout("x8") index * ENTRY_BYTES => status,
             lateout("x0") word0, inlateout("x1") word1 => _, inlateout("x2") word2 => _,
-            inlateout("x3") SHORT.0 => _, inlateout("x4") word3 => _, lateout("x5") _,
+            inlateout("x3") expected.0 => _, inlateout("x4") word3 => _, lateout("x5") _,
         );
     }
     (status, word0)

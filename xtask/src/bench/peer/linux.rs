@@ -72,6 +72,7 @@ pub fn image(project: &Project, unpacked: &Unpacked) -> Result<Image> {
     tree.file("etc/passwd", USERS.as_bytes())?;
     tree.file("etc/group", GROUPS.as_bytes())?;
     tree.file(&format!("www/{}", network::PAGE), &network::page())?;
+    tree.file(&format!("www/{}", network::LONG_PAGE), &network::long_page())?;
     let mut list = String::new();
     for (name, content) in modules(&kernel_modules(root)?)? {
         let path = format!("lib/modules/{name}.ko");
