@@ -86,7 +86,7 @@ impl<'a> Window<'a> {
             return false;
         }
         compiler_fence(Ordering::SeqCst);
-        // SAFETY: as above.
+        // SAFETY: the window is open for the length of the call, may be written, and nothing of Rust's refers to what it shows.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len()) };
         compiler_fence(Ordering::SeqCst);
         true

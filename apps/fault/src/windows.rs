@@ -4,7 +4,8 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use interface::{Reply, Request};
 use interfaces::names::NamesClient;
@@ -36,6 +37,8 @@ pub const ALL: &[Crime] = &[
     Crime::tried("window-cancelled", "a call with a window is cut off", cancelled),
     Crime::tried("window-orphaned", "a caller is killed while its callee has a window", orphaned),
     Crime::tried("window-moved", "a caller goes to another CPU while its callee has a window", moved),
+    Crime::tried("window-crowd", "28 windows of the same 16 pages, which go", crowd),
+    Crime::tried("window-chain", "a call is cut off below a window of 16 pages that was handed on four times", chain),
     Crime::tried("window-peeked", "a callee reads the slot of a window that is open on another CPU", peeked),
 ];
 
@@ -51,16 +54,18 @@ const EXIT: u64 = 7;
 const WAIT: u64 = 8;
 const SPIN: u64 = 9;
 const SEEN: u64 = 10;
+const HAND_ON: u64 = 11;
 
 const MILLISECOND: u64 = 1_000_000;
 /// Under which the callee is found.
 const NAME: &str = "fault-window";
-const ACTIVATIONS: usize = 3;
+const ACTIVATIONS: usize = 28;
 
 // The callee's side.
 
 static KEPT: AtomicU64 = AtomicU64::new(0);
 static SEEN_LAST: AtomicU64 = AtomicU64::new(0);
+static OWN: AtomicUsize = AtomicUsize::new(0);
 
 struct Victim;
 
@@ -70,7 +75,7 @@ fn read(address: u64) -> u64 {
 }
 
 fn write(address: u64, word: u64) {
-    // SAFETY: as above.
+    // SAFETY: a window, of which nobody has a reference; or we die.
     unsafe { (address as *mut u64).write_volatile(word) }
 }
 
@@ -85,7 +90,7 @@ impl Serve for Victim {
             BEHIND => return Reply::word(read(base + (request.window & 0x1f) * PAGE_BYTES as u64)),
             WRITE => write(base, operand),
             JUMP => {
-                // SAFETY: as above.
+                // SAFETY: nothing there is executed, so we die.
                 let code: extern "C" fn() = unsafe { core::mem::transmute(base as usize) };
                 code();
             }
@@ -108,6 +113,13 @@ impl Serve for Victim {
                 SEEN_LAST.store(last | 1 << 63, Ordering::SeqCst);
                 return Reply { words: [first, last, base, 0, 0], control: Control(0) };
             }
+            HAND_ON => {
+                let (what, time) = if operand == 0 { (WAIT, 30 * MILLISECOND) } else { (HAND_ON, operand - 1) };
+                let window = request.window;
+                let answer = ask(Entry(OWN.load(Ordering::SeqCst)), what, time, window);
+                let [first, last] = answer.unwrap_or_else(|error| [u64::MAX, error as u64]);
+                return Reply { words: [first, last, 0, 0, 0], control: Control(0) };
+            }
             SEEN => return Reply::word(SEEN_LAST.swap(0, Ordering::SeqCst)),
             _ => return Reply::word(u64::MAX),
         }
@@ -120,6 +132,9 @@ pub fn serve() -> u8 {
     let publish = || -> Result<(), String> {
         server::activations(ACTIVATIONS).map_err(|error| error.to_string())?;
         let service = server::window_service::<Victim>().map_err(|error| error.to_string())?;
+        let own = runtime::table::allocate().map_err(|error| error.to_string())?;
+        op::portal_new(Entry::OWN, service, 0, own, 0).map_err(|error| error.to_string())?;
+        OWN.store(own.0, Ordering::SeqCst);
         server::publish_service(NAME, service).map_err(|error| error.to_string())
     };
     match publish() {
@@ -356,4 +371,50 @@ fn peeked() -> Result<String, String> {
     other.join();
     expect("its status", process.wait(), Ok(status::PAGE_FAULT))?;
     Ok("the callee dies of it".to_string())
+}
+
+/// Pages that are lent together, and go.
+static MANY: [Lent; 16] = [const { Lent([const { AtomicU64::new(0) }; PAGE_BYTES / 8]) }; 16];
+
+fn crowd() -> Result<String, String> {
+    let (process, entry) = start()?;
+    MANY[0].0[0].store(MARK, Ordering::SeqCst);
+    MANY[1..].iter().for_each(|page| page.0[0].store(1, Ordering::SeqCst));
+    let window = MANY[0].0.as_ptr() as u64 | 16 | WRITABLE;
+    let mut callers = Vec::new();
+    for _ in 0..ACTIVATIONS {
+        callers.push(begin(entry.entry(), WAIT, 400 * MILLISECOND, window)?);
+    }
+    for page in &MANY {
+        // SAFETY: words whose values nobody relies on.
+        unsafe { op::unmap(Entry::OWN, page.0.as_ptr() as u64, 0, MAP_READ | UNMAP_SELF) }
+            .map_err(|error| error.to_string())?;
+    }
+    for (caller, result) in callers {
+        expect("what the callee saw", ended(caller, &result), [0, MARK, 0])?;
+    }
+    answers(entry.entry())?;
+    expect("its end", process.kill(), Ok(status::KILLED))?;
+    Ok(format!("{ACTIVATIONS} callees see scrap from then on"))
+}
+
+fn chain() -> Result<String, String> {
+    const HANDED_ON: u64 = runtime::abi::window::MAX_HANDED_ON as u64;
+    let (process, entry) = start()?;
+    MANY[0].0[0].store(MARK, Ordering::SeqCst);
+    let window = MANY[0].0.as_ptr() as u64 | 16 | WRITABLE;
+    let (caller, result) = begin(entry.entry(), HAND_ON, HANDED_ON - 1, window)?;
+    expect("what the last callee saw", ended(caller, &result), [0, MARK, MARK])?;
+    expect("what it wrote", MANY[0].0[1].swap(0, Ordering::SeqCst), MARK + 1)?;
+    let _ = ask(entry.entry(), SEEN, 0, 0);
+    let too_far = ask(entry.entry(), HAND_ON, HANDED_ON, window);
+    expect("once more", too_far, Ok([u64::MAX, Error::TooDeep as u64]))?;
+    let (caller, result) = begin(entry.entry(), HAND_ON, HANDED_ON - 1, window)?;
+    op::thread_cancel(caller.entry()).map_err(|error| error.to_string())?;
+    expect("the call", ended(caller, &result)[0], Error::Cancelled as u64)?;
+    saw_scrap(entry.entry())?;
+    expect("what it wrote after that", MANY[0].0[1].load(Ordering::SeqCst), 0)?;
+    answers(entry.entry())?;
+    expect("its end", process.kill(), Ok(status::KILLED))?;
+    Ok("the last callee sees scrap, and all go on".to_string())
 }
