@@ -11,7 +11,7 @@ use interface::{Reply, Request};
 use interfaces::names::NamesClient;
 use runtime::abi::rights::{MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::window::WRITABLE;
-use runtime::abi::{Control, Error, PAGE_BYTES, info::status};
+use runtime::abi::{Control, Error, PAGE_BYTES, info::status, layout};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
@@ -55,6 +55,7 @@ const WAIT: u64 = 8;
 const SPIN: u64 = 9;
 const SEEN: u64 = 10;
 const HAND_ON: u64 = 11;
+const NAP: u64 = 12;
 
 const MILLISECOND: u64 = 1_000_000;
 /// Under which the callee is found.
@@ -112,6 +113,12 @@ impl Serve for Victim {
                 }
                 SEEN_LAST.store(last | 1 << 63, Ordering::SeqCst);
                 return Reply { words: [first, last, base, 0, 0], control: Control(0) };
+            }
+            NAP => {
+                // It does not look again.
+                let first = read(base);
+                let _ = thread::sleep(operand);
+                return Reply { words: [first, 0, 0, 0, 0], control: Control(0) };
             }
             HAND_ON => {
                 let (what, time) = if operand == 0 { (WAIT, 30 * MILLISECOND) } else { (HAND_ON, operand - 1) };
@@ -200,15 +207,21 @@ fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Resul
     if is == right { Ok(()) } else { Err(format!("{what}: {is:x?} instead of {right:x?}")) }
 }
 
-/// It works as it should, and sees what we lend.
+/// It works as it should, and sees what we lend, and nothing else.
 fn answers(entry: Entry) -> Result<(), String> {
+    expect("a message area", ask(entry, ANSWER, 0, layout::MESSAGE_START | 1), Err(Error::BadAddress))?;
     expect("the next window", ask(entry, ANSWER, 0, own() | 1), Ok([MARK, 0]))
 }
 
 fn dies(first: u64, how: u64) -> Result<String, String> {
     let (process, entry) = start()?;
     expect("the first call", ask(entry.entry(), first, 0, own() | 1), Ok([MARK, 0]))?;
-    let window = if how == USE { 0 } else { own() | 1 };
+    let window = match how {
+        USE => 0,
+        // It is executed here.
+        JUMP => (dies as *const () as u64 & !(PAGE_BYTES as u64 - 1)) | 1,
+        _ => own() | 1,
+    };
     expect("the call", ask(entry.entry(), how, MARK + 1, window), Err(Error::PeerDied))?;
     expect("the page", LENT[0].0[0].load(Ordering::SeqCst), MARK)?;
     let ended = if how == KILL { status::KILLED + 9 } else { status::PAGE_FAULT };
@@ -337,18 +350,23 @@ fn moved() -> Result<String, String> {
     let (process, entry) = start()?;
     let mut moves = 0;
     for round in 0..6 {
-        for what in [WAIT, SPIN] {
-            let (caller, result) = begin(entry.entry(), what, 15 * MILLISECOND, own() | 1 | WRITABLE)?;
-            for cpu in [(round + 1) % 2, round % 2] {
+        for (what, pages) in [(WAIT, 1), (SPIN, 1), (NAP, 1), (WAIT, 2), (SPIN, 2), (NAP, 2)] {
+            let [here, there] = [round % 2, (round + 1) % 2];
+            pin(Entry::OWN, there)?;
+            let (caller, result) = begin(entry.entry(), what, 15 * MILLISECOND, own() | pages | WRITABLE)?;
+            for cpu in [here, there, here] {
                 pin(caller.entry(), cpu)?;
                 moves += 1;
                 thread::sleep(2 * MILLISECOND).map_err(|error| error.to_string())?;
             }
-            pin(caller.entry(), (round + 1) % 2)?;
-            expect("what the callee saw", ended(caller, &result), [0, MARK, MARK])?;
-            expect("what it wrote", LENT[0].0[1].load(Ordering::SeqCst), MARK + 1)?;
-            pin(Entry::OWN, round % 2)?;
-            answers(entry.entry())?;
+            let wrote = if what == NAP { 0 } else { MARK + 1 };
+            expect("what the callee saw", ended(caller, &result), [0, MARK, if what == NAP { 0 } else { MARK }])?;
+            expect("what it wrote", LENT[0].0[1].load(Ordering::SeqCst), wrote)?;
+            // The nucleus looks whether the slot is empty, on all CPUs.
+            pin(Entry::OWN, here)?;
+            for pages in [2, 1] {
+                expect("the next window", ask(entry.entry(), ANSWER, 0, own() | pages), Ok([MARK, 0]))?;
+            }
         }
     }
     expect("its end", process.kill(), Ok(status::KILLED))?;
@@ -357,9 +375,8 @@ fn moved() -> Result<String, String> {
 
 fn peeked() -> Result<String, String> {
     let (process, entry) = start()?;
+    // No window has come to this CPU.
     pin(Entry::OWN, 1)?;
-    let (caller, result) = begin(entry.entry(), WAIT, 1, own() | 1)?;
-    expect("what the callee saw", ended(caller, &result), [0, MARK, MARK])?;
     let portal = entry.entry();
     let other = thread::spawn(move || {
         let _ = pin(Entry::OWN, 0);
