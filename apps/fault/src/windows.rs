@@ -4,13 +4,14 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use interface::{Reply, Request};
 use interfaces::names::NamesClient;
 use runtime::abi::rights::{MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::window::WRITABLE;
-use runtime::abi::{Control, Error, PAGE_BYTES, info::status};
+use runtime::abi::{Control, Error, PAGE_BYTES, info::status, layout};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
@@ -36,6 +37,8 @@ pub const ALL: &[Crime] = &[
     Crime::tried("window-cancelled", "a call with a window is cut off", cancelled),
     Crime::tried("window-orphaned", "a caller is killed while its callee has a window", orphaned),
     Crime::tried("window-moved", "a caller goes to another CPU while its callee has a window", moved),
+    Crime::tried("window-crowd", "28 windows of the same 16 pages, which go", crowd),
+    Crime::tried("window-chain", "a call is cut off below a window of 16 pages that was handed on four times", chain),
     Crime::tried("window-peeked", "a callee reads the slot of a window that is open on another CPU", peeked),
 ];
 
@@ -51,16 +54,19 @@ const EXIT: u64 = 7;
 const WAIT: u64 = 8;
 const SPIN: u64 = 9;
 const SEEN: u64 = 10;
+const HAND_ON: u64 = 11;
+const NAP: u64 = 12;
 
 const MILLISECOND: u64 = 1_000_000;
 /// Under which the callee is found.
 const NAME: &str = "fault-window";
-const ACTIVATIONS: usize = 3;
+const ACTIVATIONS: usize = 28;
 
 // The callee's side.
 
 static KEPT: AtomicU64 = AtomicU64::new(0);
 static SEEN_LAST: AtomicU64 = AtomicU64::new(0);
+static OWN: AtomicUsize = AtomicUsize::new(0);
 
 struct Victim;
 
@@ -70,22 +76,23 @@ fn read(address: u64) -> u64 {
 }
 
 fn write(address: u64, word: u64) {
-    // SAFETY: as above.
+    // SAFETY: a window, of which nobody has a reference; or we die.
     unsafe { (address as *mut u64).write_volatile(word) }
 }
 
 impl Serve for Victim {
     fn serve(request: &mut Request<'_>) -> Reply {
         let operand = request.words[1];
-        let base = request.window & !(PAGE_BYTES as u64 - 1);
+        let window = request.window.as_ref().map_or(0, |window| window.word());
+        let base = window & !(PAGE_BYTES as u64 - 1);
         match request.words[0] {
             ANSWER => {}
             KEEP => KEPT.store(base, Ordering::SeqCst),
             USE => return Reply::word(read(KEPT.load(Ordering::SeqCst))),
-            BEHIND => return Reply::word(read(base + (request.window & 0x1f) * PAGE_BYTES as u64)),
+            BEHIND => return Reply::word(read(base + (window & 0x1f) * PAGE_BYTES as u64)),
             WRITE => write(base, operand),
             JUMP => {
-                // SAFETY: as above.
+                // SAFETY: nothing there is executed, so we die.
                 let code: extern "C" fn() = unsafe { core::mem::transmute(base as usize) };
                 code();
             }
@@ -102,11 +109,23 @@ impl Serve for Victim {
                     core::hint::black_box(read(base));
                 }
                 let last = read(base);
-                if request.window & WRITABLE != 0 {
+                if window & WRITABLE != 0 {
                     write(base + 8, last + 1);
                 }
                 SEEN_LAST.store(last | 1 << 63, Ordering::SeqCst);
                 return Reply { words: [first, last, base, 0, 0], control: Control(0) };
+            }
+            NAP => {
+                // It does not look again.
+                let first = read(base);
+                let _ = thread::sleep(operand);
+                return Reply { words: [first, 0, 0, 0, 0], control: Control(0) };
+            }
+            HAND_ON => {
+                let (what, time) = if operand == 0 { (WAIT, 30 * MILLISECOND) } else { (HAND_ON, operand - 1) };
+                let answer = ask(Entry(OWN.load(Ordering::SeqCst)), what, time, window);
+                let [first, last] = answer.unwrap_or_else(|error| [u64::MAX, error as u64]);
+                return Reply { words: [first, last, 0, 0, 0], control: Control(0) };
             }
             SEEN => return Reply::word(SEEN_LAST.swap(0, Ordering::SeqCst)),
             _ => return Reply::word(u64::MAX),
@@ -120,6 +139,9 @@ pub fn serve() -> u8 {
     let publish = || -> Result<(), String> {
         server::activations(ACTIVATIONS).map_err(|error| error.to_string())?;
         let service = server::window_service::<Victim>().map_err(|error| error.to_string())?;
+        let own = runtime::table::allocate().map_err(|error| error.to_string())?;
+        op::portal_new(Entry::OWN, service, 0, own, 0).map_err(|error| error.to_string())?;
+        OWN.store(own.0, Ordering::SeqCst);
         server::publish_service(NAME, service).map_err(|error| error.to_string())
     };
     match publish() {
@@ -185,15 +207,21 @@ fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Resul
     if is == right { Ok(()) } else { Err(format!("{what}: {is:x?} instead of {right:x?}")) }
 }
 
-/// It works as it should, and sees what we lend.
+/// It works as it should, and sees what we lend, and nothing else.
 fn answers(entry: Entry) -> Result<(), String> {
+    expect("a message area", ask(entry, ANSWER, 0, layout::MESSAGE_START | 1), Err(Error::BadAddress))?;
     expect("the next window", ask(entry, ANSWER, 0, own() | 1), Ok([MARK, 0]))
 }
 
 fn dies(first: u64, how: u64) -> Result<String, String> {
     let (process, entry) = start()?;
     expect("the first call", ask(entry.entry(), first, 0, own() | 1), Ok([MARK, 0]))?;
-    let window = if how == USE { 0 } else { own() | 1 };
+    let window = match how {
+        USE => 0,
+        // It is executed here.
+        JUMP => (dies as *const () as u64 & !(PAGE_BYTES as u64 - 1)) | 1,
+        _ => own() | 1,
+    };
     expect("the call", ask(entry.entry(), how, MARK + 1, window), Err(Error::PeerDied))?;
     expect("the page", LENT[0].0[0].load(Ordering::SeqCst), MARK)?;
     let ended = if how == KILL { status::KILLED + 9 } else { status::PAGE_FAULT };
@@ -322,18 +350,23 @@ fn moved() -> Result<String, String> {
     let (process, entry) = start()?;
     let mut moves = 0;
     for round in 0..6 {
-        for what in [WAIT, SPIN] {
-            let (caller, result) = begin(entry.entry(), what, 15 * MILLISECOND, own() | 1 | WRITABLE)?;
-            for cpu in [(round + 1) % 2, round % 2] {
+        for (what, pages) in [(WAIT, 1), (SPIN, 1), (NAP, 1), (WAIT, 2), (SPIN, 2), (NAP, 2)] {
+            let [here, there] = [round % 2, (round + 1) % 2];
+            pin(Entry::OWN, there)?;
+            let (caller, result) = begin(entry.entry(), what, 15 * MILLISECOND, own() | pages | WRITABLE)?;
+            for cpu in [here, there, here] {
                 pin(caller.entry(), cpu)?;
                 moves += 1;
                 thread::sleep(2 * MILLISECOND).map_err(|error| error.to_string())?;
             }
-            pin(caller.entry(), (round + 1) % 2)?;
-            expect("what the callee saw", ended(caller, &result), [0, MARK, MARK])?;
-            expect("what it wrote", LENT[0].0[1].load(Ordering::SeqCst), MARK + 1)?;
-            pin(Entry::OWN, round % 2)?;
-            answers(entry.entry())?;
+            let wrote = if what == NAP { 0 } else { MARK + 1 };
+            expect("what the callee saw", ended(caller, &result), [0, MARK, if what == NAP { 0 } else { MARK }])?;
+            expect("what it wrote", LENT[0].0[1].load(Ordering::SeqCst), wrote)?;
+            // The nucleus looks whether the slot is empty, on all CPUs.
+            pin(Entry::OWN, here)?;
+            for pages in [2, 1] {
+                expect("the next window", ask(entry.entry(), ANSWER, 0, own() | pages), Ok([MARK, 0]))?;
+            }
         }
     }
     expect("its end", process.kill(), Ok(status::KILLED))?;
@@ -342,9 +375,8 @@ fn moved() -> Result<String, String> {
 
 fn peeked() -> Result<String, String> {
     let (process, entry) = start()?;
+    // No window has come to this CPU.
     pin(Entry::OWN, 1)?;
-    let (caller, result) = begin(entry.entry(), WAIT, 1, own() | 1)?;
-    expect("what the callee saw", ended(caller, &result), [0, MARK, MARK])?;
     let portal = entry.entry();
     let other = thread::spawn(move || {
         let _ = pin(Entry::OWN, 0);
@@ -356,4 +388,50 @@ fn peeked() -> Result<String, String> {
     other.join();
     expect("its status", process.wait(), Ok(status::PAGE_FAULT))?;
     Ok("the callee dies of it".to_string())
+}
+
+/// Pages that are lent together, and go.
+static MANY: [Lent; 16] = [const { Lent([const { AtomicU64::new(0) }; PAGE_BYTES / 8]) }; 16];
+
+fn crowd() -> Result<String, String> {
+    let (process, entry) = start()?;
+    MANY[0].0[0].store(MARK, Ordering::SeqCst);
+    MANY[1..].iter().for_each(|page| page.0[0].store(1, Ordering::SeqCst));
+    let window = MANY[0].0.as_ptr() as u64 | 16 | WRITABLE;
+    let mut callers = Vec::new();
+    for _ in 0..ACTIVATIONS {
+        callers.push(begin(entry.entry(), WAIT, 400 * MILLISECOND, window)?);
+    }
+    for page in &MANY {
+        // SAFETY: words whose values nobody relies on.
+        unsafe { op::unmap(Entry::OWN, page.0.as_ptr() as u64, 0, MAP_READ | UNMAP_SELF) }
+            .map_err(|error| error.to_string())?;
+    }
+    for (caller, result) in callers {
+        expect("what the callee saw", ended(caller, &result), [0, MARK, 0])?;
+    }
+    answers(entry.entry())?;
+    expect("its end", process.kill(), Ok(status::KILLED))?;
+    Ok(format!("{ACTIVATIONS} callees see scrap from then on"))
+}
+
+fn chain() -> Result<String, String> {
+    const HANDED_ON: u64 = runtime::abi::window::MAX_HANDED_ON as u64;
+    let (process, entry) = start()?;
+    MANY[0].0[0].store(MARK, Ordering::SeqCst);
+    let window = MANY[0].0.as_ptr() as u64 | 16 | WRITABLE;
+    let (caller, result) = begin(entry.entry(), HAND_ON, HANDED_ON - 1, window)?;
+    expect("what the last callee saw", ended(caller, &result), [0, MARK, MARK])?;
+    expect("what it wrote", MANY[0].0[1].swap(0, Ordering::SeqCst), MARK + 1)?;
+    let _ = ask(entry.entry(), SEEN, 0, 0);
+    let too_far = ask(entry.entry(), HAND_ON, HANDED_ON, window);
+    expect("once more", too_far, Ok([u64::MAX, Error::TooDeep as u64]))?;
+    let (caller, result) = begin(entry.entry(), HAND_ON, HANDED_ON - 1, window)?;
+    op::thread_cancel(caller.entry()).map_err(|error| error.to_string())?;
+    expect("the call", ended(caller, &result)[0], Error::Cancelled as u64)?;
+    saw_scrap(entry.entry())?;
+    expect("what it wrote after that", MANY[0].0[1].load(Ordering::SeqCst), 0)?;
+    answers(entry.entry())?;
+    expect("its end", process.kill(), Ok(status::KILLED))?;
+    Ok("the last callee sees scrap, and all go on".to_string())
 }

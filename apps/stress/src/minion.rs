@@ -5,10 +5,10 @@
 //! same addresses; it touches its stack (one page), the counts ([`crate::counts`]) and nothing else, so it works
 //! without heap, data and message area.
 
-use runtime::abi::{Control, NEVER, layout, op, rights};
+use runtime::abi::{Control, NEVER, layout, op, rights, window};
 use runtime::arch;
 
-use crate::counts::COUNTS;
+use crate::counts::{COUNTS, Counts};
 use stress::histogram;
 use tool::random::Random;
 
@@ -53,8 +53,11 @@ fn clock() -> u64 {
 }
 
 /// Runs the script and answers, whatever the answer may bring along. [`crate::arch::service_entry`] comes here.
-pub extern "C" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64, _: u64, control: u64) -> ! {
+pub extern "C" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64, word4: u64, control: u64) -> ! {
     let mut random = Random(seed ^ clock());
+    if control & Control::WINDOW != 0 {
+        look_through(word4, depth, &mut random);
+    }
     let received = Control(control).delegated() as u64;
     if received != 0 && random.once_in(2) {
         operation(op::ENTRY_REMOVE, [0, received, 0, 0, 0], 0);
@@ -112,7 +115,11 @@ fn run(mut script: u64, depth: u64, random: &mut Random) -> u64 {
         let status = match action {
             0 => break,
             1 => operation(op::YIELD, [0; 5], 0),
-            2 | 3 => link(random, 0, [again, 0, depth.saturating_sub(1), 0, 0]),
+            2 => link(random, 0, [again, 0, depth.saturating_sub(1), 0, 0]),
+            3 => {
+                let window = any_window(random);
+                link(random, Control::WINDOW, [again, 0, depth.saturating_sub(1), 0, window])
+            }
             4 => {
                 let bytes = random.below(4097);
                 link(random, Control::NO_WAIT | bytes, [again, 0, 0, 0, 0])
@@ -164,6 +171,38 @@ fn run(mut script: u64, depth: u64, random: &mut Random) -> u64 {
         }
     }
     answer
+}
+
+/// Mostly the word of a window that can be opened; or of one of somebody else's, or any word.
+fn any_window(random: &mut Random) -> u64 {
+    let (pages, writable) = (random.below(17) + 1, random.one(&[0, window::WRITABLE]));
+    let address = match random.below(16) {
+        0 => return random.any(),
+        // Pages of the lowest GiB, one of which portal code lends by itself.
+        1..5 => return Counts::pages().start | 1,
+        5..8 => layout::WINDOWS + random.below(8) * window::SLOT_BYTES as u64,
+        _ => WINDOW + random.below(WINDOW_PAGES) * 0x1000,
+    };
+    address | writable | if random.once_in(2) { 1 } else { pages }
+}
+
+/// Reads and writes what a window shows; rarely what it does not.
+fn look_through(word: u64, depth: u64, random: &mut Random) {
+    let is_of_counts = word & window::FLAGS == 1;
+    let page = random.below(word & window::PAGES) + u64::from(random.once_in(256));
+    let address = ((word & !0xfff) + page * 0x1000) as *mut u64;
+    // SAFETY: nothing but faults can come of it: nobody relies on what stands there.
+    unsafe {
+        address.read_volatile();
+        if !is_of_counts && (word & window::WRITABLE != 0 || random.once_in(256)) {
+            address.write_volatile(depth);
+        }
+    }
+    if random.once_in(4) {
+        // It is handed on, as it is or wider.
+        let wider = if random.once_in(8) { window::WRITABLE } else { 0 };
+        link(random, Control::WINDOW, [2, 0, depth.saturating_sub(1), 0, word | wider]);
+    }
 }
 
 /// Calls another minion.

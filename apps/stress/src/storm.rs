@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use runtime::abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Control, Error, MAX_DEPTH, NEVER, PAGE_BYTES, layout, op, rights};
-use runtime::entry::Entry;
+use runtime::entry::{Entry, Owned};
 use runtime::server::{self, ServeWord};
 use runtime::thread::Thread;
 use runtime::{arch, op as operation};
@@ -179,6 +179,8 @@ fn caller(seed: usize) {
 /// What there is during the storm.
 pub struct Storm {
     pager: Option<Entry>,
+    /// That of portals which pass windows, to half of the minions.
+    shape: Option<Owned>,
     callers: [Option<Thread>; CALLERS],
 }
 
@@ -199,7 +201,8 @@ impl Storm {
             let seed = child.random.any() as usize;
             Thread::start_with(caller, seed, schedule).ok()
         });
-        let storm = Self { pager, callers };
+        let shape = server::shape(interface::WINDOW_PORTAL).ok();
+        let storm = Self { pager, shape, callers };
         for minion in 0..MINIONS {
             storm.build(child, minion);
         }
@@ -247,7 +250,9 @@ impl Storm {
     fn open(&self, child: &mut Child, minion: u64) {
         let entry = crate::arch::service_entry as *const () as u64;
         let flags = if child.random.once_in(4) { 0 } else { op::SERVICE_DEADLINE };
-        child.call(op::SERVICE_NEW, [domain(minion), entry, flags, SERVICE, 0, 0]);
+        let shape = self.shape.as_ref().filter(|_| child.random.once_in(2)).map_or(0, |shape| shape.entry().0 as u64);
+        let flags = if shape == 0 { flags } else { 0 };
+        child.call(op::SERVICE_NEW, [domain(minion), entry, flags, SERVICE, shape, 0]);
         child.call(op::ENTRY_COPY, [domain(minion), SERVICE, 0, service(minion), rights::ALL.into(), 0]);
         child.call(op::PORTAL_NEW, [0, service(minion), minion, portal(minion), 0, 0]);
     }

@@ -61,6 +61,6 @@ pub fn peek(address: u64) -> u8 {
 
 /// Writes a byte of ours that others read.
 pub fn poke(address: u64, byte: u8) {
-    // SAFETY: as above.
+    // SAFETY: of a page that is lent and lives, to which nothing refers meanwhile.
     unsafe { (address as *mut u8).write_volatile(byte) }
 }

@@ -47,7 +47,7 @@ impl Keeper {
             op::activation_new(domain.entry(), 0, Entry(0))?;
         }
         let shape = Owned::new(op::shape_new(Entry::SPECIAL, b"npai>a")?);
-        // SAFETY: as above.
+        // SAFETY: the code there is made for what these portals leave in registers.
         let theirs = unsafe { op::service_new_at(domain.entry(), code, 0, shape.entry(), Entry::OWN)? };
         let place = table::allocate()?;
         let service = op::entry_copy(domain.entry(), theirs, Entry::OWN, place, rights::ALL)?;

@@ -37,6 +37,14 @@ pub struct Request<'a> {
     pub lent: &'a Cell<u64>,
 }
 
+impl<'a> Window<'a> {
+    /// That of a call, if one came.
+    #[inline]
+    pub fn of(request: &Request<'a>) -> Option<Self> {
+        request.window
+    }
+}
+
 /// What goes back: words and a control word; its bytes are the first ones of the area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {

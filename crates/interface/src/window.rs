@@ -5,8 +5,6 @@ use core::fmt;
 use abi::window::{MAX_PAGES, PAGES, WRITABLE};
 use abi::{MESSAGE_BYTES, PAGE_BYTES};
 
-use crate::Request;
-
 /// Copies out of windows and into them. The runtime does that; on the host, whoever tries a server.
 pub trait Memory {
     /// Copies what stands at this byte of the window `word`. The bytes are inside of it.
@@ -27,11 +25,6 @@ impl<'a> Window<'a> {
     #[inline]
     pub fn new(word: u64, memory: &'a dyn Memory) -> Option<Self> {
         (word & PAGES != 0).then_some(Self { word, memory })
-    }
-    /// That of a call, if one came.
-    #[inline]
-    pub fn of(request: &Request<'a>) -> Option<Self> {
-        request.window
     }
     /// Bytes.
     #[inline]

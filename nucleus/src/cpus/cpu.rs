@@ -6,6 +6,7 @@
 //! because of that it finds in its block (`flush`, `disturbed`) when it gets the lock. A CPU that got the lock at
 //! once was not quiet before, so there is nothing to find.
 
+use crate::arch::memory::DIRECT;
 use crate::arch::{interrupts, processor};
 use crate::objects::{Cpu, Domain, Runs, Share, Thread};
 use crate::pointer::{Held, Link, Nucleus, Ref};
@@ -14,7 +15,7 @@ use core::cell::Cell;
 use core::sync::atomic::{Ordering, fence};
 
 /// The CPU that boots.
-static FIRST: Nucleus<Cpu> = Nucleus::new(Cpu::new(0, 0, 0));
+static FIRST: Nucleus<Cpu> = Nucleus::new(Cpu::new(0, 0, 0, DIRECT));
 
 struct All {
     cpus: [Cell<Link<Cpu>>; MAX_CPUS],

@@ -298,7 +298,7 @@ fn above(activation: Ref<Activation>) -> Link<Activation> {
 }
 
 /// Numbers of activations of which one step looks whether they lend a page.
-const LOOKED_AT: u64 = 28;
+const LOOKED_AT: u64 = 14;
 
 /// A page is about to go from its space: it goes from the windows that show it, and no window shows it from now on. False if that is to go
 /// on later; how far it got the mapping remembers.
@@ -339,13 +339,12 @@ fn take_back(mapping: Ref<Mapping>, only_writable: bool) -> bool {
             found = Some(activation);
         }
     }
-    let passed = match found {
-        Some(activation) => {
-            take_back_above(activation, address);
-            activation.number as u64 + 1
-        }
-        None => first + LOOKED_AT,
-    };
+    if let Some(activation) = found {
+        take_back_above(activation, address);
+        mapping.set_taken_back(activation.number as u64 + 1);
+        return false;
+    }
+    let passed = first + LOOKED_AT;
     let is_done = passed > MAX_ACTIVATIONS as u64 || domain.message_slots.get() >> (passed - 1) == 0;
     mapping.set_taken_back(if is_done { 0 } else { passed });
     is_done

@@ -1,7 +1,6 @@
 //! The block of a CPU.
 
 use super::{Activation, Debts, Domain, Entry, Marks, Seat, Semaphore, Thread, share_at};
-use crate::arch::memory::DIRECT;
 use crate::pointer::{Link, Ref, look};
 use abi::MAX_THREADS;
 use core::cell::Cell;
@@ -149,8 +148,8 @@ impl Counts {
 }
 
 impl Cpu {
-    /// A CPU on which nothing runs: its number, what the machine calls it, and the top of its stack.
-    pub const fn new(number: u8, identity: u32, stack: usize) -> Self {
+    /// A CPU on which nothing runs: its number, what the machine calls it, the top of its stack, and where the direct map begins.
+    pub const fn new(number: u8, identity: u32, stack: usize, direct: usize) -> Self {
         Self {
             domain: Cell::new(None),
             thread: Cell::new(None),
@@ -159,7 +158,7 @@ impl Cpu {
             table: Cell::new(0),
             limit: Cell::new(0),
             stack: Cell::new(stack),
-            direct: DIRECT,
+            direct,
             scratch: 0,
             entry: Cell::new(None),
             share: share_at(number as usize),

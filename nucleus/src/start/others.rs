@@ -1,5 +1,6 @@
 //! Starting the other CPUs, one after the other.
 
+use crate::arch::memory::DIRECT;
 use crate::arch::{interrupts, processor, special, start};
 use crate::control::dispatch;
 use crate::cpus::{cpu, lock, root, timer};
@@ -100,7 +101,7 @@ fn make_area(held: Held, number: usize, identity: u32) -> Result<Ref<Cpu>, &'sta
     // SAFETY: just mapped, large enough, clear, and used by nobody yet; the block is a field of an object that lives for ever.
     let block: Ref<Cpu> = unsafe {
         (&raw mut (*area).tables).write(processor::Tables::new());
-        (&raw mut (*area).cpu).write(Cpu::new(number as u8, identity, &raw const (*area).zeros as usize));
+        (&raw mut (*area).cpu).write(Cpu::new(number as u8, identity, &raw const (*area).zeros as usize, DIRECT));
         Ref::new(&raw mut (*area).cpu)
     };
     block.own.set(Some(block));

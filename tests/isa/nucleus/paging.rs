@@ -135,6 +135,26 @@ pub fn drop_page(root: u64, address: u64) {
     unimplemented!()
 }
 
+/// As [`drop_page`], of so many pages one behind the other.
+pub fn drop_pages(root: u64, address: u64, count: usize) {
+    unimplemented!()
+}
+
+/// Another root of the same space.
+pub fn root_beside(root: u64, frame: Frame) -> u64 {
+    unimplemented!()
+}
+
+/// A last-level entry of users for a page that no window shows.
+pub fn kept(entry: u64) -> u64 {
+    unimplemented!()
+}
+
+/// Whether it is for such a page.
+pub fn is_kept(entry: u64) -> bool {
+    unimplemented!()
+}
+
 /// A page of the nucleus that only this CPU used goes.
 pub fn forget_own(address: usize) {
     unimplemented!()
