@@ -202,6 +202,8 @@ fn look_through(word: u64, depth: u64, random: &mut Random) {
         // It is handed on, as it is or wider.
         let wider = if random.once_in(8) { window::WRITABLE } else { 0 };
         link(random, Control::WINDOW, [2, 0, depth.saturating_sub(1), 0, word | wider]);
+    } else if random.once_in(2) {
+        link(random, Control::WINDOW, [2, 0, 0, 0, word ^ window::SLOT_BYTES as u64]);
     }
 }
 
