@@ -117,6 +117,9 @@ fn run(mut script: u64, depth: u64, random: &mut Random) -> u64 {
             1 => operation(op::YIELD, [0; 5], 0),
             2 => link(random, 0, [again, 0, depth.saturating_sub(1), 0, 0]),
             3 => {
+                // One of somebody else's, mostly.
+                let foreign = layout::WINDOWS + random.below(8) * window::SLOT_BYTES as u64 + 1;
+                link(random, Control::WINDOW, [again, 0, 0, 0, foreign]);
                 let window = any_window(random);
                 link(random, Control::WINDOW, [again, 0, depth.saturating_sub(1), 0, window])
             }
@@ -202,6 +205,8 @@ fn look_through(word: u64, depth: u64, random: &mut Random) {
         // It is handed on, as it is or wider.
         let wider = if random.once_in(8) { window::WRITABLE } else { 0 };
         link(random, Control::WINDOW, [2, 0, depth.saturating_sub(1), 0, word | wider]);
+    } else if random.once_in(2) {
+        link(random, Control::WINDOW, [2, 0, 0, 0, word ^ window::SLOT_BYTES as u64]);
     }
 }
 

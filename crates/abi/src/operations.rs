@@ -159,6 +159,7 @@ macro_rules! operations {
     SERVICE_NEW service_new(domain: Domain CONTROL, entry_address: Address, flags: Flags, index_to_fill: Fill, shape: Shape USE) -> Index, Full {
         BadAddress: "the entry address is no user address";
         BadArgument: "an unknown flag", "deadlines with a shape";
+        LimitReached: "a shape whose calls pass windows, and more than 32 activations";
     }
     /// A call entry for that domain to the service. A call has at least the priority of the ceiling, until it returns.
     PORTAL_NEW portal_new(to: Domain WRITE, service: Service USE, badge: Number, index_to_fill: Fill, ceiling: Number) -> Index, Full {
