@@ -87,7 +87,7 @@ pub mod window {
     /// Activations of a domain that takes windows at most: each has a slot for one.
     pub const SLOTS: usize = 32;
     /// How often a window may be handed on; more is [`Error::TooDeep`](crate::Error::TooDeep).
-    pub const MAX_HANDED_ON: usize = 4;
+    pub const MAX_HANDED_ON: usize = 3;
     /// Bytes of a slot.
     pub const SLOT_BYTES: usize = MAX_PAGES * crate::PAGE_BYTES;
 }

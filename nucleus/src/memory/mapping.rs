@@ -391,8 +391,8 @@ fn check_torn(from: Ref<Domain>, address: u64) -> Result<(), Error> {
     let held = from.held();
     let page = space::find_apart(from, address).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     let node = page.mapping(held).ok_or(Error::NoRight)?.node_reference();
-    let alone = node.is_original() && node.descendant().is_none();
-    match alone && page.memory() == Memory::Ram && frames::is_of(held, page.frame(), Use::User) {
+    let is_shared = !node.is_original() || node.descendant().is_some();
+    match !is_shared && page.memory() == Memory::Ram && frames::is_of(held, page.frame(), Use::User) {
         true if frames::is_going(held, page.frame()) => Err(Error::NotMapped),
         true => Ok(()),
         false => Err(Error::NoRight),

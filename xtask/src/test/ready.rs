@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 /// Type and field that may hold a thread or a queue, and what it holds.
-const HOLDERS: [(&str, &str, &str); 17] = [
+const HOLDERS: [(&str, &str, &str); 18] = [
     ("Activation", "thread", "whose chain it is in"),
     ("Cpu", "thread", "the running one"),
     ("Activation", "behind", "callers or waiters behind it that wait with the same priority: blocked"),
@@ -22,6 +22,7 @@ const HOLDERS: [(&str, &str, &str); 17] = [
         "called",
         "callers that were woken to call again and have not run since; sched has them, none is chosen from here",
     ),
+    ("Cpu", "again", "domains, by the number of their orphan threads, whose callers it woke: no thread"),
     ("Domain", "orphan_thread", "the one that carries its orphans"),
     ("Domain", "orphans", "activations whose callers are gone, waiting for the thread that carries them"),
     ("Domain", "threads", "those that started in it, in no order that matters: for its end"),
