@@ -310,17 +310,18 @@ pub fn split_above(lower: Ref<Activation>) {
     upper.set_back();
     lower.callee.set(None);
     lower.state.set(State::Top);
+    lend::cut(upper);
     let mut top = upper;
+    lend::stay_behind(top);
     // Who was returned to keeps its last callee.
     while let (State::Calling, Some(callee)) = (top.state.get(), top.callee.get()) {
         top = callee;
+        lend::stay_behind(top);
     }
     end_called(top);
     if top.wait.get() == Wait::Orphans {
         stop_waiting(top);
     }
-    lend::cut(upper);
-    lend::leave_behind(Some(top));
     let waiting = top.wait.get() != Wait::No;
     deadline::clear(lower);
     if let Some(thread) = thread {

@@ -130,6 +130,11 @@ impl Ref<Domain> {
                 return false;
             }
             let was_free = activation.state.get() == State::Free;
+            if activation.state.get() == State::Calling && activation.callee.get().is_some() {
+                // A step of its own: what it called may be a long chain.
+                chain::split_above(activation);
+                return false;
+            }
             chain::cut_out(activation);
             if was_free {
                 activation::free_first(self);

@@ -253,14 +253,25 @@ pub fn leave_behind(top: Link<Activation>) {
     let mut next = top;
     while let Some(activation) = next {
         next = activation.caller.get();
-        if activation.window.get() == 0 || activation.left_behind.get() != 0 {
-            continue;
-        }
-        let Some(thread) = activation.thread.get() else { continue };
-        activation.left_behind.set(thread.cpu.get().number + 1);
-        if activation.window.get() & PAGES == 1 {
-            activation.window.update(|window| window & !PAGES | LEFT);
-        }
+        stay_behind(activation);
+    }
+}
+
+/// As [`leave_behind`], of one activation of such a chain.
+#[inline(always)]
+pub fn stay_behind(activation: Ref<Activation>) {
+    if activation.window.get() != 0 {
+        note_left_behind(activation);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note_left_behind(activation: Ref<Activation>) {
+    let Some(thread) = activation.thread.get().filter(|_| activation.left_behind.get() == 0) else { return };
+    activation.left_behind.set(thread.cpu.get().number + 1);
+    if activation.window.get() & PAGES == 1 {
+        activation.window.update(|window| window & !PAGES | LEFT);
     }
 }
 

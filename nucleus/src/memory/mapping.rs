@@ -151,11 +151,20 @@ impl Ref<Mapping> {
         }
     }
 
-    /// Takes `rights` away from this mapping; false if the windows on its page take another step.
-    fn reduce(self, rights: u64) -> bool {
+    /// Takes `rights` away from this mapping; false if the windows on its page take another step. If its domain lends, that was as long as
+    /// all `steps`.
+    fn reduce(self, rights: u64, steps: &mut u32) -> bool {
         let Some(slot) = space::find(self.domain.get(), self.page()) else { return true };
+        let goes_on = self.taken_back() != 0;
+        let is_weakened = rights & slot.rights() & MAP_WRITE != 0;
         slot.reduce(self.domain.get(), self.page(), rights);
-        rights & MAP_WRITE == 0 || lend::weaken(self)
+        if !(is_weakened || goes_on) {
+            return true;
+        }
+        if self.domain.get().lends.get() {
+            *steps = 0;
+        }
+        lend::weaken(self)
     }
 
     /// Takes `rights` away from all mappings derived from this one, at most `steps` of them; where it stops
@@ -171,7 +180,7 @@ impl Ref<Mapping> {
                 return false;
             }
             *steps -= 1;
-            if !Self::of_node(next).reduce(rights) {
+            if !Self::of_node(next).reduce(rights, steps) {
                 Self::of_node(node).stay(visitor, self);
                 return false;
             }
@@ -410,7 +419,7 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
         if !mapping.reduce_descendants(visitor, rights, steps) {
             return false;
         }
-        return rights & UNMAP_SELF == 0 || mapping.reduce(rights);
+        return rights & UNMAP_SELF == 0 || mapping.reduce(rights, steps);
     }
     loop {
         let Some(left) = steps.checked_sub(STEPS_OF_AN_END) else { return false };
