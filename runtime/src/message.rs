@@ -63,12 +63,26 @@ fn portal(entry: Entry) -> Result<usize, Error> {
     if entry.0 < layout::PAGE_FAULT[0] { Err(Error::WrongKind) } else { Ok(entry.0) }
 }
 
-/// Calls the server behind `entry` with words alone.
+/// Calls the server behind `entry` with words alone. `BadArgument`: the control word says that there is a window, which only
+/// [`crate::window`] shows.
 #[inline]
 pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Control), Error> {
+    if control.0 & Control::WINDOW != 0 {
+        return Err(Error::BadArgument);
+    }
+    // SAFETY: there is no window.
+    unsafe { call_showing(entry, words, control) }
+}
+
+/// Calls the server behind `entry` with words, of which word 4 may be a window.
+///
+/// # Safety
+/// Whatever the callee does with the pages that the window shows must be right.
+#[inline]
+pub unsafe fn call_showing(entry: Entry, words: Words, control: Control) -> Result<(Words, Control), Error> {
     let index = portal(entry)?;
-    // SAFETY: not a kernel operation. No bytes are sent; a server that sends some all the same writes
-    // into an area that is ours, at worst over what a method of ours borrowed and will check no more.
+    // SAFETY: not a kernel operation, and of a window our caller says that it is right. No bytes are sent; a server that sends some all the
+    // same writes into an area that is ours, at worst over what a method of ours borrowed and will check no more.
     let (status, words, control) = unsafe { arch::call(index, words, control) };
     check(status).map(|()| (words, control))
 }
@@ -106,13 +120,30 @@ pub fn call_all_words(entry: Entry, words: AllWords) -> Result<AllWords, Error> 
 
 /// Calls the server behind `entry` with words and bytes: the pieces of `send` one after the other in
 /// the message area; what comes back is copied to `receive`. The control word of the answer says how many bytes that are, which may be more
-/// than `receive` took.
+/// than `receive` took. `BadArgument`: as for [`call`].
 pub fn call_bytes(entry: Entry, message: &mut Answer, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
+    if message.control.0 & Control::WINDOW != 0 {
+        return Err(Error::BadArgument);
+    }
+    // SAFETY: there is no window.
+    unsafe { call_bytes_showing(entry, message, send, receive) }
+}
+
+/// [`call_bytes`] with words of which word 4 may be a window.
+///
+/// # Safety
+/// Whatever the callee does with the pages that the window shows must be right.
+pub(crate) unsafe fn call_bytes_showing(
+    entry: Entry,
+    message: &mut Answer,
+    send: &[&[u8]],
+    receive: &mut [u8],
+) -> Result<(), Error> {
     let index = portal(entry)?;
     let top = top();
     let work = |length| {
         let control = Control(message.control.0 | length as u64);
-        // SAFETY: not a kernel operation; the area is free for the length of the call.
+        // SAFETY: not a kernel operation; the area is free for the length of the call; of a window our caller says that it is right.
         let (status, words, control) = unsafe { arch::call(index, message.words, control) };
         check(status)?;
         *message = Answer { words, control };

@@ -10,13 +10,13 @@ use core::hint::black_box;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use abi::window::{FLAGS, WRITABLE};
-use abi::{Control, Error, PAGE_BYTES};
+use abi::{Control, Error, PAGE_BYTES, layout};
 use interface::{Answer, Memory, Shown};
 
 pub use interface::Window;
 
 use crate::Entry;
-use crate::message::{self, Words, call};
+use crate::message::{self, Words};
 
 /// A page that can be lent.
 #[derive(Clone, Debug)]
@@ -52,12 +52,15 @@ pub fn on_mut(pages: &mut [Page]) -> u64 {
 
 /// Calls a [`crate::server::window_service`] with words 0 to 3 and these pages, which it may read.
 pub fn call_reading(entry: Entry, [a, b, c, d]: [u64; 4], pages: &[Page]) -> Result<Words, Error> {
-    call(entry, [a, b, c, d, on(pages)], Control(Control::WINDOW)).map(|(words, _)| words)
+    // SAFETY: the callee may read the pages.
+    unsafe { message::call_showing(entry, [a, b, c, d, on(pages)], Control(Control::WINDOW)) }.map(|(words, _)| words)
 }
 
 /// The same with pages that it may read and write.
 pub fn call_writing(entry: Entry, [a, b, c, d]: [u64; 4], pages: &mut [Page]) -> Result<Words, Error> {
-    call(entry, [a, b, c, d, on_mut(pages)], Control(Control::WINDOW)).map(|(words, _)| words)
+    // SAFETY: the callee may read and write the pages, which are ours alone.
+    unsafe { message::call_showing(entry, [a, b, c, d, on_mut(pages)], Control(Control::WINDOW)) }
+        .map(|(words, _)| words)
 }
 
 /// Calls the server behind `entry` with words and whole pages of ours. The message stays as it is if the call fails.
@@ -67,15 +70,34 @@ pub fn call_window(entry: Entry, message: &mut Answer, send: &[&[u8]], shown: &m
     words[4] = shown.word();
     let control = Control(message.control.0 | Control::WINDOW);
     if send.is_empty() {
-        let (words, control) = call(entry, words, control)?;
+        // SAFETY: the callee may do with the bytes, which are whole pages, what `shown` says.
+        let (words, control) = unsafe { message::call_showing(entry, words, control) }?;
         message::received(control);
         *message = Answer { words, control };
         return Ok(());
     }
     let mut with = Answer { words, control };
-    message::call_bytes(entry, &mut with, send, &mut [])?;
+    // SAFETY: the same.
+    unsafe { message::call_bytes_showing(entry, &mut with, send, &mut []) }?;
     *message = with;
     Ok(())
+}
+
+/// Calls the server behind `entry` with words and bytes, and hands a window on that a call of ours was shown. `BadArgument`: it is no such.
+pub fn hand_on(
+    entry: Entry,
+    message: &mut Answer,
+    window: Window<'_>,
+    send: &[&[u8]],
+    receive: &mut [u8],
+) -> Result<(), Error> {
+    if !(layout::WINDOWS..layout::WINDOWS_END).contains(&window.word()) {
+        return Err(Error::BadArgument);
+    }
+    message.words[4] = window.word();
+    message.control.0 |= Control::WINDOW;
+    // SAFETY: it shows slots of windows alone, and nothing of ours refers to what is there.
+    unsafe { message::call_bytes_showing(entry, message, send, receive) }
 }
 
 /// Calls a [`crate::server::ServeWindow`] behind `entry` with a page, which it may read and write, and words 2 and 3.

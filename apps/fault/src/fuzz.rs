@@ -2,17 +2,20 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 
-use interface::{Answer, Delegate, Failure, Protocol, Transport};
+use interface::{AllWords, Answer, Delegate, Failure, Protocol, Shown, Transport};
 use interfaces::listing::Listing;
 use interfaces::names::NamesClient;
 use runtime::abi::rights::{ALL as ALL_RIGHTS, COPY, READ};
+use runtime::abi::window::MAX_PAGES;
 use runtime::abi::{Control, Error, MESSAGE_BYTES};
 use runtime::entry::Owned;
 use runtime::interface::Again;
-use runtime::server::{self, ServeWord};
+use runtime::server::{self, ServeAllWords, ServeWord};
 use runtime::stream::FILE_SYSTEM;
+use runtime::window::Page;
 use runtime::{Direct, Entry, message, op};
 use tool::inspect;
 use tool::random::Random;
@@ -22,7 +25,7 @@ use crate::crime::Crime;
 /// All of them.
 pub const ALL: &[Crime] = &[Crime::tried(
     "service-fuzz",
-    "random words, bytes and entries to each service that has a name, and to a file",
+    "random words, bytes, entries and windows to each service that has a name, and to a file",
     all,
 )];
 
@@ -45,22 +48,36 @@ impl ServeWord for Nobody {
     }
 }
 
-/// The entries that messages carry: one of each kind that a program can make.
-struct Entries {
-    made: [Owned; 3],
+impl ServeAllWords for Nobody {
+    fn serve(_: u64, _: &AllWords) -> AllWords {
+        [0; 9]
+    }
 }
 
-impl Entries {
-    fn new() -> Result<Self, Error> {
+/// What messages carry: an entry of each kind that a program can make, and windows.
+struct Load {
+    made: [Owned; 4],
+    pages: Vec<Page>,
+}
+
+impl Load {
+    fn new() -> Result<Self, String> {
+        let text = |error: Error| error.to_string();
         let made = [
-            op::semaphore_new(Entry::ACCOUNT, 0)?,
-            op::account_new(Entry::ACCOUNT, 8)?,
-            server::word_service::<Nobody>()?,
+            op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?,
+            op::account_new(Entry::ACCOUNT, 8).map_err(text)?,
+            server::word_service::<Nobody>().map_err(text)?,
+            server::all_words_service::<Nobody>().map_err(|error| error.to_string())?,
         ];
-        Ok(Self { made: made.map(Owned::new) })
+        Ok(Self { made: made.map(Owned::new), pages: vec![Page::ZERO; MAX_PAGES] })
     }
 
-    fn any(&self, random: &mut Random) -> Delegate {
+    /// Whether calls through an entry pass words alone.
+    fn is_of_words(&self, entry: Entry) -> Result<bool, Error> {
+        Ok(op::shape_number(entry)? == op::shape_number(self.made[3].entry())?)
+    }
+
+    fn entry(&self, random: &mut Random) -> Delegate {
         let [semaphore, account, service] = [0, 1, 2].map(|number: usize| self.made[number].entry());
         if random.below(4) == 0 {
             return Delegate::mint(service.0, word(random));
@@ -79,7 +96,7 @@ impl Entries {
 }
 
 /// One message. What comes of it is the server's answer, whatever that is; only whether there was one counts.
-fn send(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Error> {
+fn send(entry: Entry, random: &mut Random, load: &mut Load) -> Result<(), Error> {
     let mut lengths: [u64; 3] = core::array::from_fn(|_| random.one(&[0, 0, 1, 5, 9, 64, 4096, 0xffff]));
     // A method has none to three.
     lengths[random.below(4) as usize..].fill(0);
@@ -94,7 +111,7 @@ fn send(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Erro
     }
     let mut control = Control(0);
     if random.below(6) == 0 {
-        let given = entries.any(random);
+        let given = load.entry(random);
         control = given.control();
         if control.0 & Control::MINT != 0 {
             words[4] = given.badge();
@@ -104,8 +121,17 @@ fn send(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Erro
     let length = random.one(&[lengths[0], lengths[0] + lengths[1], 0, 0, 8, 4096]) as usize;
     message::prepare_receive()?;
     let mut message = Answer { words, control };
-    let sent = &bytes[..length.min(MESSAGE_BYTES)];
-    let outcome = Direct(entry).call_bytes(&mut message, Again::Harmful, &[sent], &mut []);
+    let sent: &[&[u8]] = &[&bytes[..length.min(MESSAGE_BYTES)]];
+    let outcome = if random.below(4) == 0 {
+        let pages = &mut load.pages[..1 + random.below(MAX_PAGES as u64) as usize];
+        let mut shown = match random.below(2) {
+            0 => Shown::Read(Page::bytes(pages)),
+            _ => Shown::Written(Page::bytes_mut(pages)),
+        };
+        Direct(entry).call_window(&mut message, Again::Harmful, sent, &mut shown)
+    } else {
+        Direct(entry).call_bytes(&mut message, Again::Harmful, sent, &mut [])
+    };
     if outcome.is_ok() && message.control.delegated() != 0 {
         drop(Owned::new(Entry(message.control.delegated())));
     }
@@ -134,13 +160,13 @@ fn is_well(entry: Entry, is_of_words: bool) -> Result<(), String> {
     }
 }
 
-fn fuzz(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), String> {
-    let is_of_words = op::shape_number(entry).map_err(|error| error.to_string())? != 0;
+fn fuzz(entry: Entry, random: &mut Random, load: &mut Load) -> Result<(), String> {
+    let is_of_words = load.is_of_words(entry).map_err(|error| error.to_string())?;
     for number in 0..MESSAGES {
         let outcome = if is_of_words {
             message::call_all_words(entry, core::array::from_fn(|_| word(random))).map(drop)
         } else {
-            send(entry, random, entries)
+            send(entry, random, load)
         };
         outcome.map_err(|error| format!("message {number}: {error}"))?;
     }
@@ -148,22 +174,21 @@ fn fuzz(entry: Entry, random: &mut Random, entries: &Entries) -> Result<(), Stri
 }
 
 fn all() -> Result<String, String> {
-    let text = |error: Error| error.to_string();
     let names = NamesClient(Direct(Entry::NAMES));
     let mut listed = [0; MESSAGE_BYTES];
     let (length, _) = names.list(0, &mut listed).map_err(|error| error.to_string())?;
     let listed = Listing(&listed[..length]).map(|record| String::from_utf8_lossy(record.name).into_owned());
     let listed: Vec<String> = listed.collect();
     let before = inspect::restarts().map_err(|error| error.to_string())?;
-    let (mut random, entries) = (Random(listed.len() as u64), Entries::new().map_err(text)?);
+    let (mut random, mut load) = (Random(listed.len() as u64), Load::new()?);
     for name in &listed {
         let entry = Owned::new(names.open(name).map_err(|error| format!("{name}: {error}"))?.into());
-        fuzz(entry.entry(), &mut random, &entries).map_err(|error| format!("{name}: {error}"))?;
+        fuzz(entry.entry(), &mut random, &mut load).map_err(|error| format!("{name}: {error}"))?;
     }
     let file = FILE_SYSTEM.open("/etc/motd", 0).map_err(|error| error.to_string())?;
     let file = Owned::new(file.into());
     for (what, entry) in [("a file", file.entry()), ("our parent", Entry::PARENT), ("sigma0", Entry::SIGMA0)] {
-        fuzz(entry, &mut random, &entries).map_err(|error| format!("{what}: {error}"))?;
+        fuzz(entry, &mut random, &mut load).map_err(|error| format!("{what}: {error}"))?;
     }
     let after = inspect::restarts().map_err(|error| error.to_string())?;
     if before != after {

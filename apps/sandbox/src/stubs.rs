@@ -16,7 +16,7 @@ use runtime::entry::Owned;
 use runtime::interface::Again;
 use runtime::server::{self, Serve, ServeAllWords};
 use runtime::sync::Mutex;
-use runtime::{Entry, message, op};
+use runtime::{Entry, message, op, window};
 use tool::eprintln;
 
 /// The shape of services without one.
@@ -205,9 +205,7 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
 
 /// Makes the call, and answers with what it answered.
 fn forward(request: &mut Request<'_>, target: Entry, origin: impl Fn() -> String) -> Result<Reply, Error> {
-    // A window is handed on: its word is word 4.
-    let control = if request.window.is_some() { Control(Control::WINDOW) } else { Control(0) };
-    let mut message = Answer { words: request.words, control };
+    let mut message = Answer { words: request.words, control: Control(0) };
     if let Some(came) = request.delegated.take() {
         let given = pass_on(came, To::Server, &origin)?;
         add(given, &mut message.words, &mut message.control);
@@ -216,7 +214,10 @@ fn forward(request: &mut Request<'_>, target: Entry, origin: impl Fn() -> String
     message::prepare_receive()?;
     let mut answered = [0; MESSAGE_BYTES];
     let sent = &request.area[..request.length];
-    Direct(target).call_bytes(&mut message, Again::Harmful, &[sent], &mut answered)?;
+    match request.window {
+        Some(shown) => window::hand_on(target, &mut message, shown, &[sent], &mut answered)?,
+        None => message::call_bytes(target, &mut message, &[sent], &mut answered)?,
+    }
     let length = message.control.length().min(MESSAGE_BYTES);
     let mut reply = Reply { words: message.words, control: Control::bytes(length) };
     if message.control.delegated() != 0 {

@@ -3,6 +3,7 @@
 use abi::rights::{MAP_EXECUTE, MAP_READ};
 use abi::{Control, Error, PAGE_BYTES};
 use runtime::entry::Owned;
+use runtime::message::{self, Words};
 use runtime::op::{self, Schedule};
 use runtime::server::Serve;
 use runtime::{Entry, arch};
@@ -44,6 +45,13 @@ pub fn call(index: usize, words: [u64; 6]) -> Result<u64, Error> {
     // SAFETY: what is changed was made for it, or is a thread that waits for ever.
     let (status, words, _) = unsafe { arch::call(index, [word0, word1, word2, word3, word4], Control(word5)) };
     Error::from_status(status).map(|()| words[0])
+}
+
+/// Calls with any window. What it shows is code, shared memory, or nothing.
+pub fn call_showing(entry: Entry, mut words: Words, window: u64) -> Result<Words, Error> {
+    words[4] = window;
+    // SAFETY: nobody relies on the bytes that can be written there.
+    unsafe { message::call_showing(entry, words, Control(Control::WINDOW)) }.map(|(words, _)| words)
 }
 
 /// Moves a page of ours to another domain: whoever touches it here gets another one.

@@ -10,12 +10,12 @@ use abi::{Control, Error, PAGE_BYTES, layout};
 use interface::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
-use runtime::thread;
+use runtime::thread::{self, Thread};
 use runtime::window::{self, Page, Window};
 use runtime::{Entry, message, op, table};
 
 use crate::check::{Check, frames, hold};
-use crate::raw::{activation_in, grant, service, service_here};
+use crate::raw::{activation_in, call_showing, grant, service, service_here};
 
 pub const CHECKS: &[Check] = &[
     ("a window shows whole pages of the caller, to be read, or read and written", shows),
@@ -54,10 +54,10 @@ impl Serve for Adds {
     }
 }
 
-/// A call entry to [`Adds`], and its service.
-fn adds() -> Result<(Owned, Owned), Error> {
+/// A portal to a service of ours that takes windows.
+fn portal<S: Serve>() -> Result<(Owned, Owned), Error> {
     let shape = Owned::new(op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes())?);
-    let service = Owned::new(service_here::<Adds>(shape.entry())?);
+    let service = Owned::new(service_here::<S>(shape.entry())?);
     let portal = Owned::new(table::allocate()?);
     op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0)?;
     Ok((portal, service))
@@ -69,7 +69,7 @@ fn pages(count: usize, byte: u8) -> Vec<Page> {
 
 fn shows() -> Result<(), &'static str> {
     server::activations(2).map_err(text)?;
-    let (portal, _service) = adds().map_err(text)?;
+    let (portal, _service) = portal::<Adds>().map_err(text)?;
     for round in 0..3 {
         for count in [1, 2, 3, 15, 16] {
             let mut lent = pages(count, 3);
@@ -90,11 +90,11 @@ fn shows() -> Result<(), &'static str> {
 }
 
 fn refused() -> Result<(), &'static str> {
-    let (portal, _service) = adds().map_err(text)?;
+    let (portal, _service) = portal::<Adds>().map_err(text)?;
     let mut lent = pages(MAX_PAGES, 3);
     let page = window::on_mut(&mut lent[..1]) & !1;
     let code = refused as *const () as u64 & !(PAGE_BYTES as u64 - 1);
-    let call = |window: u64| message::call(portal.entry(), [0, 0, 0, 0, window], Control(Control::WINDOW)).err();
+    let call = |window: u64| call_showing(portal.entry(), [0; 5], window).err();
     let before = frames()?;
     for (window, error) in [
         (0, Error::BadArgument),
@@ -121,20 +121,10 @@ fn refused() -> Result<(), &'static str> {
     }
     hold(call(code | 1).is_none(), "a page that may be read")?;
     for flag in [Control::MINT, Control::DEADLINE] {
-        let control = Control(Control::WINDOW | flag);
-        let outcome = message::call(portal.entry(), [0, 0, 0, 0, page + 1], control);
+        let outcome = crate::raw::call(portal.entry().0, [0, 0, 0, 0, page + 1, Control::WINDOW | flag]);
         hold(outcome.err() == Some(Error::BadArgument), "two meanings of word 4")?;
     }
     hold(frames()? == before, "frames were lost")
-}
-
-/// A portal to a service of ours that takes windows.
-fn portal<S: Serve>() -> Result<(Owned, Owned), Error> {
-    let shape = Owned::new(op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes())?);
-    let service = Owned::new(service_here::<S>(shape.entry())?);
-    let portal = Owned::new(table::allocate()?);
-    op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0)?;
-    Ok((portal, service))
 }
 
 /// Reads the first byte of its window, says so, and reads it again when it may go on; then writes it one up.
@@ -158,37 +148,48 @@ impl Serve for Waits {
     }
 }
 
-fn changes() -> Result<(), &'static str> {
-    let (portal, _service) = portal::<Waits>().map_err(text)?;
-    for count in [1, 2, MAX_PAGES] {
+/// A call to [`Waits`] by another thread.
+struct Called {
+    caller: Thread,
+    answer: Arc<[AtomicU64; 2]>,
+}
+
+impl Called {
+    fn start(entry: Entry, window: u64) -> Result<Self, &'static str> {
         CAME.store(0, Ordering::SeqCst);
         GATE.store(0, Ordering::SeqCst);
-        let mut lent = pages(count, 3);
-        let word = window::on_mut(&mut lent);
-        let first = lent[0].0.as_mut_ptr() as usize;
-        let entry = portal.entry();
-        let result = Arc::new([const { AtomicU64::new(0) }; 2]);
-        let its = result.clone();
+        let answer = Arc::new([const { AtomicU64::new(99) }; 2]);
+        let its = answer.clone();
         let caller = thread::spawn(move || {
-            let words = message::call(entry, [0, 0, 0, 0, word], Control(Control::WINDOW));
-            let [a, b] = words.map_or([99, 99], |(words, _)| [words[0], words[1]]);
-            its[0].store(a, Ordering::SeqCst);
-            its[1].store(b, Ordering::SeqCst);
+            if let Ok(words) = call_showing(entry, [0; 5], window) {
+                its[0].store(words[0], Ordering::SeqCst);
+                its[1].store(words[1], Ordering::SeqCst);
+            }
         })
         .map_err(text)?;
         until(&CAME, 1)?;
-        poke(first, 7);
+        Ok(Self { caller, answer })
+    }
+    /// What it read first and last.
+    fn answer(self) -> [u64; 2] {
         GATE.store(1, Ordering::SeqCst);
-        caller.join();
-        hold([0, 1].map(|word: usize| result[word].load(Ordering::SeqCst)) == [3, 7], "what is read")?;
+        self.caller.join();
+        [0, 1].map(|word: usize| self.answer[word].load(Ordering::SeqCst))
+    }
+}
+
+fn changes() -> Result<(), &'static str> {
+    let (portal, _service) = portal::<Waits>().map_err(text)?;
+    for count in [1, 2, MAX_PAGES] {
+        let mut lent = pages(count, 3);
+        let word = window::on_mut(&mut lent);
+        let first = lent[0].0.as_mut_ptr() as u64;
+        let called = Called::start(portal.entry(), word)?;
+        crate::raw::poke(first, 7);
+        hold(called.answer() == [3, 7], "what is read")?;
         hold(lent[0].0[1] == 8, "what is written")?;
     }
     Ok(())
-}
-
-/// Writes a byte that a window shows.
-fn poke(at: usize, byte: u8) {
-    crate::raw::poke(at as u64, byte);
 }
 
 fn until(count: &AtomicU64, so_many: u64) -> Result<(), &'static str> {
@@ -223,9 +224,9 @@ impl Serve for Hands {
         }
         let word = if less == 0 { window.word() } else { window.word() + PAGE_BYTES as u64 - 1 } | writable;
         let entry = Entry(HANDS.load(Ordering::SeqCst) as usize);
-        let words = [times - 1, less, writable, depth + 1, word];
-        let [sum, depth] = match message::call(entry, words, Control(Control::WINDOW)) {
-            Ok((words, _)) => [words[0], words[1]],
+        let words = [times - 1, less, writable, depth + 1, 0];
+        let [sum, depth] = match call_showing(entry, words, word) {
+            Ok(words) => [words[0], words[1]],
             Err(error) => [u64::MAX - error as u64, depth],
         };
         Reply { words: [sum, depth, 0, 0, 0], control: Control(0) }
@@ -255,8 +256,7 @@ fn handed_on() -> Result<(), &'static str> {
             }
             let lent = pages(count, 5);
             let word = window::on(&lent) | lends;
-            let words = message::call(portal.entry(), [times, less, wants, 0, word], Control(Control::WINDOW));
-            let words = words.map_err(text)?.0;
+            let words = call_showing(portal.entry(), [times, less, wants, 0, 0], word).map_err(text)?;
             hold(words[..2] == [sum, depth], "what comes back")?;
             let shown = if sum > 1_000 { 0 } else { sum as usize / 5 };
             for (number, page) in lent.iter().enumerate() {
@@ -284,8 +284,8 @@ fn many() -> Result<(), &'static str> {
     loop {
         let (entry, right, lent) = (portal.entry(), right.clone(), lent.clone());
         let caller = thread::spawn(move || {
-            let words = message::call(entry, [0, 0, 0, 0, window::on(&lent)], Control(Control::WINDOW));
-            if words.is_ok_and(|(words, _)| words[..3] == [3, 3, 0]) {
+            let words = window::call_reading(entry, [0; 4], &lent);
+            if words.is_ok_and(|words| words[..3] == [3, 3, 0]) {
                 right.fetch_add(1, Ordering::SeqCst);
             }
         });
@@ -299,7 +299,7 @@ fn many() -> Result<(), &'static str> {
     hold(callers.len() >= 10, "too few threads")?;
     GATE.store(1, Ordering::SeqCst);
     let count = callers.len() as u64;
-    callers.into_iter().for_each(thread::Thread::join);
+    callers.into_iter().for_each(Thread::join);
     hold(right.load(Ordering::SeqCst) == count, "a call that saw something else")
 }
 
@@ -320,9 +320,7 @@ fn poor(pages_lent: usize) -> Result<(), &'static str> {
         Ok((portal, copy, domain, account))
     };
     let call = |frames: u64| match make(frames) {
-        Ok((portal, ..)) => {
-            message::call(portal.entry(), [0, 0, 0, 0, window::on(&lent)], Control(Control::WINDOW)).map(drop)
-        }
+        Ok((portal, ..)) => window::call_reading(portal.entry(), [0; 4], &lent).map(drop),
         Err(Error::AccountExhausted) => Err(Error::Empty),
         Err(error) => Err(error),
     };
@@ -367,25 +365,11 @@ fn granted() -> Result<(), &'static str> {
     let (portal, _service) = portal::<Waits>().map_err(text)?;
     let child = Owned::new(op::domain_new(Entry::OWN, 0, "granted").map_err(text)?);
     for count in [1, MAX_PAGES] {
-        CAME.store(0, Ordering::SeqCst);
-        GATE.store(0, Ordering::SeqCst);
         let mut lent = pages(count, 3);
         let word = window::on_mut(&mut lent);
-        let entry = portal.entry();
-        let result = Arc::new([const { AtomicU64::new(0) }; 2]);
-        let its = result.clone();
-        let caller = thread::spawn(move || {
-            let words = message::call(entry, [0, 0, 0, 0, word], Control(Control::WINDOW));
-            let [a, b] = words.map_or([99, 99], |(words, _)| [words[0], words[1]]);
-            its[0].store(a, Ordering::SeqCst);
-            its[1].store(b, Ordering::SeqCst);
-        })
-        .map_err(text)?;
-        until(&CAME, 1)?;
+        let called = Called::start(portal.entry(), word)?;
         grant(child.entry(), word & !(PAGES | WRITABLE), 0x5000_0000 + (count * PAGE_BYTES) as u64).map_err(text)?;
-        GATE.store(1, Ordering::SeqCst);
-        caller.join();
-        hold([0, 1].map(|word: usize| result[word].load(Ordering::SeqCst)) == [3, 0], "what is read")?;
+        hold(called.answer() == [3, 0], "what is read")?;
         // The pager brings a clear page.
         hold(peek(&lent[0]) == 0, "another page came")?;
         hold(crate::raw::peek(lent[0].0.as_ptr() as u64 + 1) == 0, "what is written")?;
