@@ -63,25 +63,36 @@ fn portal(entry: Entry) -> Result<usize, Error> {
     if entry.0 < layout::PAGE_FAULT[0] { Err(Error::WrongKind) } else { Ok(entry.0) }
 }
 
+/// Whether a call with this control word takes or shows no memory of ours but the message area, and changes no more registers than
+/// [`arch::call`] says: a message without a window, or a portal of five words at most.
+#[inline]
+const fn is_plain(control: Control) -> bool {
+    if control.0 >> 63 == 0 {
+        control.0 & Control::WINDOW == 0
+    } else {
+        !control.0 & (expect::WINDOW | expect::PAGES | expect::MORE_WORDS) == 0
+    }
+}
+
 /// Calls the server behind `entry` with words alone. `BadArgument`: the control word says that there is a window, which only
-/// [`crate::window`] shows.
+/// [`crate::window`] shows, or expects a portal that takes pages.
 #[inline]
 pub fn call(entry: Entry, words: Words, control: Control) -> Result<(Words, Control), Error> {
-    if control.0 & Control::WINDOW != 0 {
+    if !is_plain(control) {
         return Err(Error::BadArgument);
     }
-    // SAFETY: there is no window.
+    // SAFETY: there are no windows and no pages.
     unsafe { call_showing(entry, words, control) }
 }
 
-/// Calls the server behind `entry` with words, of which word 4 may be a window.
+/// Calls the server behind `entry` with words, one of which may be a window, or pages that are torn away.
 ///
 /// # Safety
-/// Whatever the callee does with the pages that the window shows must be right.
+/// Whatever the callee does with the pages must be right, and the portal must not pass words 5 to 8.
 #[inline]
 pub unsafe fn call_showing(entry: Entry, words: Words, control: Control) -> Result<(Words, Control), Error> {
     let index = portal(entry)?;
-    // SAFETY: not a kernel operation, and of a window our caller says that it is right. No bytes are sent; a server that sends some all the
+    // SAFETY: not a kernel operation, and of pages our caller says that it is right. No bytes are sent; a server that sends some all the
     // same writes into an area that is ours, at worst over what a method of ours borrowed and will check no more.
     let (status, words, control) = unsafe { arch::call(index, words, control) };
     check(status).map(|()| (words, control))
@@ -122,17 +133,17 @@ pub fn call_all_words(entry: Entry, words: AllWords) -> Result<AllWords, Error> 
 /// the message area; what comes back is copied to `receive`. The control word of the answer says how many bytes that are, which may be more
 /// than `receive` took. `BadArgument`: as for [`call`].
 pub fn call_bytes(entry: Entry, message: &mut Answer, send: &[&[u8]], receive: &mut [u8]) -> Result<(), Error> {
-    if message.control.0 & Control::WINDOW != 0 {
+    if !is_plain(message.control) {
         return Err(Error::BadArgument);
     }
-    // SAFETY: there is no window.
+    // SAFETY: there are no windows and no pages.
     unsafe { call_bytes_showing(entry, message, send, receive) }
 }
 
-/// [`call_bytes`] with words of which word 4 may be a window.
+/// [`call_bytes`] with words, of which word 4 may be a window.
 ///
 /// # Safety
-/// Whatever the callee does with the pages that the window shows must be right.
+/// As for [`call_showing`].
 pub(crate) unsafe fn call_bytes_showing(
     entry: Entry,
     message: &mut Answer,

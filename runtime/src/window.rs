@@ -77,7 +77,7 @@ pub fn call_window(entry: Entry, message: &mut Answer, send: &[&[u8]], shown: &m
         return Ok(());
     }
     let mut with = Answer { words, control };
-    // SAFETY: the same.
+    // SAFETY: the callee may do with the pages of `shown` what it says.
     unsafe { message::call_bytes_showing(entry, &mut with, send, &mut []) }?;
     *message = with;
     Ok(())

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::window::{MAX_HANDED_ON, MAX_PAGES, PAGES, SLOTS, WRITABLE};
-use abi::{Control, Error, PAGE_BYTES, layout};
-use interface::{Reply, Request};
+use abi::{Control, Error, PAGE_BYTES, expect, layout};
+use interface::{Answer, Memory, Reply, Request};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
@@ -20,6 +20,7 @@ use crate::raw::{activation_in, call_showing, grant, service, service_here};
 pub const CHECKS: &[Check] = &[
     ("a window shows whole pages of the caller, to be read, or read and written", shows),
     ("what cannot be lent is refused", refused),
+    ("safe code shows pages that it lends, and none by a word", only_lent),
     ("who is called sees what is written meanwhile", changes),
     ("a window is handed on four times, as wide and writable as it is at most", handed_on),
     ("as many windows at once as there are slots", many),
@@ -125,6 +126,33 @@ fn refused() -> Result<(), &'static str> {
         hold(outcome.err() == Some(Error::BadArgument), "two meanings of word 4")?;
     }
     hold(frames()? == before, "frames were lost")
+}
+
+/// A window on anything, of somebody who would have it handed on.
+struct Anything;
+
+impl Memory for Anything {
+    fn read(&self, _: u64, _: usize, _: &mut [u8]) {}
+    fn write(&self, _: u64, _: usize, _: &[u8]) {}
+}
+
+fn only_lent() -> Result<(), &'static str> {
+    let (portal, _service) = portal::<Adds>().map_err(text)?;
+    let (entry, mut lent) = (portal.entry(), pages(1, 3));
+    let word = window::on_mut(&mut lent);
+    let mut message = Answer { words: [0, 1, 0, 0, word], control: Control(Control::WINDOW) };
+    let refused = message::call(entry, message.words, message.control).err();
+    hold(refused == Some(Error::BadArgument), "a call with a control word")?;
+    for what in [expect::WINDOW, expect::PAGES, expect::MORE_WORDS, expect::words(0b11) | expect::WINDOW] {
+        let refused = message::call(entry, message.words, Control::expecting(what)).err();
+        hold(refused == Some(Error::BadArgument), "a call that expects another portal")?;
+    }
+    let refused = message::call_bytes(entry, &mut message, &[&[1]], &mut []).err();
+    hold(refused == Some(Error::BadArgument), "a call with bytes")?;
+    let window = Window::new(word, &Anything).ok_or("no window")?;
+    let refused = window::hand_on(entry, &mut message, window, &[], &mut []).err();
+    hold(refused == Some(Error::BadArgument), "a window that nobody showed us")?;
+    hold(lent[0].0 == [3; PAGE_BYTES], "it was written")
 }
 
 /// Reads the first byte of its window, says so, and reads it again when it may go on; then writes it one up.

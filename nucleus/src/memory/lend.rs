@@ -189,6 +189,7 @@ fn lent_page(held: Held, slot: Option<space::Slot>, window: u64) -> Result<u64, 
     if is_writable(window) && page.rights() & MAP_WRITE == 0 {
         return Err(Error::NoRight);
     }
+    page.lend();
     Ok(page.in_window(is_writable(window)))
 }
 
@@ -312,13 +313,16 @@ fn above(activation: Ref<Activation>) -> Link<Activation> {
 const LOOKED_AT: u64 = 14;
 
 /// A page is about to go from its space: it goes from the windows that show it, and no window shows it from now on. False if that is to go
-/// on later; how far it got the mapping remembers.
+/// on later; how far it got the mapping remembers. After true, it goes in the same step.
 pub fn withdraw(mapping: Ref<Mapping>) -> bool {
     let domain = mapping.domain.get();
     if !domain.lends.get() {
         return true;
     }
     if let Some(slot) = space::find(domain, mapping.page()).filter(|slot| !slot.is_kept()) {
+        if !slot.is_lent() {
+            return true;
+        }
         slot.keep();
         mapping.set_taken_back(0);
     }
@@ -327,7 +331,7 @@ pub fn withdraw(mapping: Ref<Mapping>) -> bool {
 
 /// A page lost the right to be written: windows do not write it from now on. False if that is to go on later, as with [`withdraw`].
 pub fn weaken(mapping: Ref<Mapping>) -> bool {
-    !mapping.domain.get().lends.get() || take_back(mapping, true)
+    take_back(mapping, true)
 }
 
 /// Has no window show a page any more that its space does not lend so from now on, or only no window that writes: a step, or two.

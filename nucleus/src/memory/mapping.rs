@@ -151,19 +151,18 @@ impl Ref<Mapping> {
         }
     }
 
-    /// Takes `rights` away from this mapping; false if the windows on its page take another step. If its domain lends, that was as long as
-    /// all `steps`.
+    /// Takes `rights` away from this mapping; false if the windows on its page take another step. If there may be some, that was as long
+    /// as all `steps`.
     fn reduce(self, rights: u64, steps: &mut u32) -> bool {
         let Some(slot) = space::find(self.domain.get(), self.page()) else { return true };
         let goes_on = self.taken_back() != 0;
         let is_weakened = rights & slot.rights() & MAP_WRITE != 0;
         slot.reduce(self.domain.get(), self.page(), rights);
-        if !(is_weakened || goes_on) {
+        let may_show = self.domain.get().lends.get() && (slot.is_lent() || slot.is_kept());
+        if !(may_show && (is_weakened || goes_on)) {
             return true;
         }
-        if self.domain.get().lends.get() {
-            *steps = 0;
-        }
+        *steps = 0;
         lend::weaken(self)
     }
 

@@ -327,18 +327,26 @@ impl Slot {
     pub fn set(&self, held: Held, entry: u64, mapping: Link<Mapping>) {
         self.shadow(held).set(mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32));
         frames::record(held, self.table()).count.update(|count| count + 1);
-        self.0.set(entry);
+        self.0.set(paging::unlent(entry));
         paging::settle();
     }
     /// The slot behind it, which is in the same table.
     pub fn next(&self, held: Held) -> Self {
         Self(&table(held, self.table())[(self.address() / size_of::<u64>() + 1) % 512])
     }
+    /// Windows may show the page from now on.
+    pub fn lend(&self) {
+        self.0.set(paging::lent(self.0.get()));
+    }
+    /// Whether windows may show the page.
+    pub fn is_lent(&self) -> bool {
+        paging::is_lent(self.0.get())
+    }
     /// No window shows the page from now on.
     pub fn keep(&self) {
         self.0.set(paging::kept(self.0.get()));
     }
-    /// Whether no window shows the page.
+    /// Whether no window will show the page.
     pub fn is_kept(&self) -> bool {
         paging::is_kept(self.0.get())
     }

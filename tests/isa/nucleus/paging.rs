@@ -145,7 +145,22 @@ pub fn root_beside(root: u64, frame: Frame) -> u64 {
     unimplemented!()
 }
 
-/// A last-level entry of users for a page that no window shows.
+/// A last-level entry of users for a page that no window has shown.
+pub fn unlent(entry: u64) -> u64 {
+    unimplemented!()
+}
+
+/// The same for one that windows may show.
+pub fn lent(entry: u64) -> u64 {
+    unimplemented!()
+}
+
+/// Whether windows may show it.
+pub fn is_lent(entry: u64) -> bool {
+    unimplemented!()
+}
+
+/// The same for a page that no window will show from now on.
 pub fn kept(entry: u64) -> u64 {
     unimplemented!()
 }

@@ -13,6 +13,8 @@ use portalgen::x86_64::page::{self, NOT_CACHED, NOT_LENT, PRESENT, WRITABLE};
 const USER: u64 = 4;
 const LARGE: u64 = 0x80;
 const NO_EXECUTE: u64 = 1 << page::NO_EXECUTE_BIT;
+/// Ours: no window shows the page, and none will.
+const KEPT: u64 = 1 << 10;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
 /// Entries that the upper half has in a root at most.
@@ -72,15 +74,31 @@ pub fn without(mut entry: u64, rights: u64) -> u64 {
     entry
 }
 
-/// A last-level entry of users for a page that no window shows.
+/// A last-level entry of users for a page that no window has shown: portal code leaves that to the nucleus.
+#[inline(always)]
+pub fn unlent(entry: u64) -> u64 {
+    entry | NOT_LENT
+}
+
+/// The same for one that windows may show.
+pub fn lent(entry: u64) -> u64 {
+    entry & !NOT_LENT
+}
+
+/// Whether windows may show it.
+pub fn is_lent(entry: u64) -> bool {
+    entry & NOT_LENT == 0
+}
+
+/// The same for a page that no window will show from now on.
 #[inline(always)]
 pub fn kept(entry: u64) -> u64 {
-    entry | NOT_LENT
+    entry | NOT_LENT | KEPT
 }
 
 /// Whether it is for such a page.
 pub fn is_kept(entry: u64) -> bool {
-    entry & NOT_LENT != 0
+    entry & KEPT != 0
 }
 
 /// What a last-level entry of users maps.
