@@ -309,7 +309,7 @@ fn above(activation: Ref<Activation>) -> Link<Activation> {
     activation.callee.get().filter(|_| activation.state.get() == State::Calling)
 }
 
-/// Numbers of activations of which one step looks whether they lend a page.
+/// Activations of which one step looks whether they lend a page.
 const LOOKED_AT: u64 = 14;
 
 /// A page is about to go from its space: it goes from the windows that show it, and no window shows it from now on. False if that is to go
@@ -340,17 +340,22 @@ fn take_back(mapping: Ref<Mapping>, only_writable: bool) -> bool {
     let held = domain.held();
     // Whoever is on its way out of the domain with a window found the page, or finds it no more.
     cpu::hold_up_where(held, |other| other.domain_there() == Some(domain));
+    // The first step looks at all that call, if they are few; the others at so many numbers each.
     let first = mapping.taken_back();
-    let mut found: Link<Activation> = None;
+    let numbers = if first == 0 { 0..u64::MAX } else { first..first + LOOKED_AT };
+    let (mut found, mut looked_at) = (None::<Ref<Activation>>, 0);
     let mut next = domain.activations.get();
     while let Some(activation) = next {
         next = activation.domain_next.get();
-        let number = activation.number as u64;
-        let is_due = (first..first + LOOKED_AT).contains(&number);
-        if is_due
-            && found.is_none_or(|found| activation.number < found.number)
-            && lends(activation, address, only_writable)
-        {
+        if activation.state_there() != State::Calling || !numbers.contains(&(activation.number as u64)) {
+            continue;
+        }
+        looked_at += 1;
+        if looked_at > LOOKED_AT {
+            mapping.set_taken_back(1);
+            return false;
+        }
+        if found.is_none_or(|found| activation.number < found.number) && lends(activation, address, only_writable) {
             found = Some(activation);
         }
     }
@@ -359,17 +364,14 @@ fn take_back(mapping: Ref<Mapping>, only_writable: bool) -> bool {
         mapping.set_taken_back(activation.number as u64 + 1);
         return false;
     }
-    let passed = first + LOOKED_AT;
-    let is_done = passed > MAX_ACTIVATIONS as u64 || domain.message_slots.get() >> (passed - 1) == 0;
-    mapping.set_taken_back(if is_done { 0 } else { passed });
+    let is_done =
+        first == 0 || numbers.end > MAX_ACTIVATIONS as u64 || domain.message_slots.get() >> (numbers.end - 1) == 0;
+    mapping.set_taken_back(if is_done { 0 } else { numbers.end });
     is_done
 }
 
-/// Whether an activation lends this page.
+/// Whether an activation that calls lends this page.
 fn lends(activation: Ref<Activation>, address: u64, only_writable: bool) -> bool {
-    if activation.state_there() != State::Calling {
-        return false;
-    }
     if let Some(thread) = activation.thread.get() {
         cpu::hold_up_thread(thread);
     }
