@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use abi::{Control, Error, MAX_DEPTH, NEVER, rights};
+use abi::{Control, Error, MAX_DEPTH, MAX_THREADS, NEVER, rights};
 use interface::{Reply, Request};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
@@ -17,6 +17,7 @@ pub const CHECKS: &[Check] = &[
     ("an account too small for a semaphore", || exhaust(semaphore)),
     ("an account too small for an account", || exhaust(account)),
     ("an account too small for a domain", || exhaust(domain)),
+    ("more domains that get too little than there are numbers", domains_in_vain),
     ("an account too small for a domain with a large table", || exhaust(large_domain)),
     ("an account too small for a domain with floating point and a thread", || exhaust(fpu_thread)),
     ("an account too small for an activation", || exhaust(activation)),
@@ -60,6 +61,20 @@ fn account(parent: Entry) -> Result<(), Error> {
 
 fn domain(account: Entry) -> Result<(), Error> {
     op::domain_new(account, 0, "small").map(Owned::new).map(drop)
+}
+
+/// What is refused a part keeps no number of anything.
+fn domains_in_vain() -> Result<(), &'static str> {
+    let mut enough = 0;
+    while with_account(enough, domain)?.is_err() {
+        enough += 1;
+    }
+    for _ in 0..=MAX_THREADS {
+        for frames in 0..enough {
+            hold(with_account(frames, domain)? == Err(Error::AccountExhausted), "another error")?;
+        }
+    }
+    hold(with_account(enough, domain)?.is_ok(), "there is no room for another domain")
 }
 
 fn large_domain(account: Entry) -> Result<(), Error> {

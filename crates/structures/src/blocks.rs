@@ -19,7 +19,7 @@ pub type Frame = usize;
 pub const ORDERS: usize = 11;
 /// Clear frames kept at hand, at most.
 pub const CLEARED: usize = 64;
-/// Frames that an operation takes one by one, at most, and the order of a block that has so many.
+/// Frames that an operation takes one by one, at most, and the order of a block that has so many, and not many more.
 const FEW: usize = 3;
 /// See `FEW`.
 const FEW_ORDER: usize = 2;
@@ -148,10 +148,12 @@ impl Blocks {
         self.loose.get() != 0
     }
 
-    /// Makes a frame of a block loose; false if there is none.
+    /// Makes 2^order frames of a block loose; false if there is none.
     #[cold]
-    fn loosen(&self, records: impl Records) -> bool {
-        self.take_block(records, 0).map(|frame| self.give_one(records, frame)).is_some()
+    fn loosen(&self, records: impl Records, order: usize) -> bool {
+        let Some(first) = self.take_block(records, order) else { return false };
+        (first..first + (1 << order)).for_each(|frame| self.give_one(records, frame));
+        true
     }
 
     fn give_one(&self, records: impl Records, frame: Frame) {
@@ -222,7 +224,7 @@ impl Blocks {
         if self.free.get() < 4 * CLEARED {
             return false;
         }
-        if self.loose.get() == 0 && !self.loosen(records) {
+        if self.loose.get() == 0 && !self.loosen(records, 0) {
             return false;
         }
         let frame = self.take_loose(records);
@@ -233,15 +235,17 @@ impl Blocks {
     }
 
     /// One step towards a block of this order that is taken as it is, or, for order 0, towards a few frames that are taken in few
-    /// instructions: splits a larger block, or joins some of the frames that are kept one by one. False when there is nothing to do,
-    /// or nothing to do it with.
+    /// instructions: splits a larger block, keeps the frames of a small one singly, or joins some that are kept so. False when there is
+    /// nothing to do, or nothing to do it with.
     pub fn prepare(&self, records: impl Records, order: usize) -> bool {
         let wanted = if order == 0 { FEW_ORDER } else { order };
         if order >= ORDERS || order == 0 && self.has_loose(records, FEW) {
             return false;
         }
-        if let Some(above) = self.lists[wanted..].iter().position(|first| first.get() != 0) {
-            return above > 0 && self.split(records, wanted);
+        match self.lists[wanted..].iter().position(|first| first.get() != 0) {
+            Some(0) if order == 0 => return self.loosen(records, FEW_ORDER),
+            Some(above) => return above > 0 && self.split(records, wanted),
+            None => {}
         }
         if order == 0 || self.loose.get() == 0 && self.cleared_count.get() == 0 {
             return false;

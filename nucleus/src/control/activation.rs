@@ -7,7 +7,7 @@ use crate::cpus::special;
 use crate::memory::frames::{self, Use};
 use crate::memory::{account, lend, shapes, slab, space};
 use crate::objects::arch::FpuState;
-use crate::objects::{Activation, Domain, FRAME, SLOW_FPU, Saved};
+use crate::objects::{Activation, Domain, FRAME, Frame, SLOW_FPU, Saved};
 use crate::pointer::{Fresh, Link, Ref};
 use abi::Error;
 use abi::layout::{MAX_ACTIVATIONS, MESSAGE_START, USER_END};
@@ -20,7 +20,6 @@ pub fn check_address(address: u64) -> Result<u64, Error> {
 
 /// A new activation of `domain` with its message area; in no pool and no chain.
 pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
-    let held = domain.held();
     check_address(stack)?;
     if let Some(kept) = domain.spare.take() {
         let (message, message_kernel, fpu) = (kept.message, kept.message_kernel, kept.fpu);
@@ -34,30 +33,32 @@ pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
         return Err(Error::LimitReached);
     }
     let message = MESSAGE_START + (slot * FRAME) as u64;
-    let frame = domain.account.allocate_clear(Use::Kernel)?;
-    let made = space::map_nucleus_page(domain, message, frame).and_then(|()| {
-        slab::allocate_as_it_is::<Activation>(domain.account)
-            .inspect_err(|_| space::unmap_nucleus_page(domain, message))
+    // What takes longest comes last: it is not done in vain.
+    let activation = slab::allocate_as_it_is::<Activation>(domain.account)?;
+    let made = new_fpu(domain).and_then(|fpu| match new_area(domain, message) {
+        Ok(frame) => Ok((fpu, frame)),
+        Err(error) => {
+            fpu.into_iter().for_each(slab::free);
+            Err(error)
+        }
     });
     match made {
-        Ok(activation) => {
-            let fpu = match new_fpu(domain) {
-                Ok(fpu) => fpu,
-                Err(error) => {
-                    slab::free(activation.share());
-                    space::unmap_nucleus_page(domain, message);
-                    account::release(held, frame);
-                    return Err(error);
-                }
-            };
+        Ok((fpu, frame)) => {
             domain.message_slots.update(|value| value | 1 << slot);
             Ok(enlist(domain, activation, stack, message, frames::address_of(frame), fpu))
         }
         Err(error) => {
-            account::release(held, frame);
+            slab::free(activation.share());
             Err(error)
         }
     }
+}
+
+/// A message area, mapped there.
+fn new_area(domain: Ref<Domain>, message: u64) -> Result<Frame, Error> {
+    let frame = domain.account.allocate_clear(Use::Kernel)?;
+    space::map_nucleus_page(domain, message, frame).inspect_err(|_| account::release(domain.held(), frame))?;
+    Ok(frame)
 }
 
 fn new_fpu(domain: Ref<Domain>) -> Result<Link<FpuState>, Error> {

@@ -101,10 +101,12 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     if cpu::this(held).thread.get().is_some_and(is_seat) {
         return Error::Busy;
     }
-    let Some(callee) = entry.callee() else { return Error::Revoked };
     if caller.frame.get() != Saved::Full {
         caller.repeat_system_call();
     }
+    dispatch::pause(held);
+    // If there is none any more the call is made again, and refused.
+    let Some(callee) = entry.callee() else { caller.leave() };
     if let Some(thread) = caller.thread.get() {
         caller.amount.set(thread.priority.get());
     }

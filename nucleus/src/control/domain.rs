@@ -91,16 +91,18 @@ pub fn new(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain
     domain.shares().for_each(|share| share.root.set(root));
     domain.set_slow(SLOW_FPU, flags & abi::op::DOMAIN_FPU != 0);
     let slice = timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS);
-    let thread = match domain.begin_table().and_then(|()| thread::new_empty(domain, 0, slice, true)) {
-        Ok(thread) => thread,
-        Err(error) => {
-            space::free_root(domain);
-            domain.free_table();
-            release(domain);
-            return Err(error);
-        }
-    };
-    domain.orphan_thread.set(Some(thread));
+    // What takes longest comes last: it is not done in vain.
+    let made = thread::new_empty(domain, 0, slice, true).and_then(|thread| {
+        domain.orphan_thread.set(Some(thread));
+        domain.begin_table()
+    });
+    if let Err(error) = made {
+        thread::free_first(domain);
+        domain.free_table();
+        space::free_root(domain);
+        release(domain);
+        return Err(error);
+    }
     all.count.set(domain.number);
     counters::all(held).domains.up();
     domain.max_priority.set(maker.map_or(63, |maker| maker.max_priority.get()));

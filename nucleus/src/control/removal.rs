@@ -8,7 +8,6 @@ use crate::memory::{lend, shapes};
 use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
-use abi::layout::TABLE_ENTRIES;
 use abi::rights::Kind;
 use structures::derivation::Derived;
 use structures::quota::Paying;
@@ -188,14 +187,14 @@ impl Ref<Domain> {
         if lend::free_tables(self) {
             return false;
         }
-        for _ in 0..PAGES_PER_STEP {
-            if self.table_entries() == TABLE_ENTRIES {
-                domain::free(self);
-                return true;
-            }
-            self.shrink_table();
-            self.removal_cursor.set(self.table_entries() as u32);
+        if !self.shrink_table() {
+            domain::free(self);
+            return true;
         }
+        for _ in 1..PAGES_PER_STEP {
+            self.shrink_table();
+        }
+        self.removal_cursor.set(self.table_entries() as u32);
         false
     }
 }

@@ -57,11 +57,11 @@ pub fn new(
     slice: u64,
 ) -> Result<Ref<Thread>, Error> {
     activation::check_address(pc)?;
-    let activation = activation::new(home, stack)?;
-    let thread = match new_empty(home, priority, slice, false) {
-        Ok(thread) => thread,
+    let thread = new_empty(home, priority, slice, false)?;
+    let activation = match activation::new(home, stack) {
+        Ok(activation) => activation,
         Err(error) => {
-            activation::free_first(home);
+            free_first(home);
             return Err(error);
         }
     };

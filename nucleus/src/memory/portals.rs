@@ -155,22 +155,21 @@ impl Ref<Domain> {
         }
         Ok((entry, index))
     }
-    /// A free entry among the next places behind the one where the last search ended.
+    /// A free entry among the next places behind the one where the last search ended. A search that goes on has seen all places after
+    /// one step more than there are such steps in the table.
     pub fn find_vacancy(self) -> Option<(Ref<Entry>, usize)> {
-        for _ in 0..PLACES_LOOKED_AT {
-            let index = self.free_hint.get() as usize;
-            if !(FIRST_FREE..self.table_entries()).contains(&index) {
-                self.free_hint.set(FIRST_FREE as u32);
-                continue;
-            }
-            self.free_hint.set(index as u32 + 1);
-            if let Some(entry) = self.place(index).ok().filter(|entry| entry.kind() == Kind::Empty) {
-                return Some((entry, index));
-            }
-        }
-        None
+        let hint = self.free_hint.get() as usize;
+        let first = if (FIRST_FREE..self.table_entries()).contains(&hint) { hint } else { FIRST_FREE };
+        let places = PLACES_LOOKED_AT - first % PLACES_LOOKED_AT;
+        let mut rest = self.rest_of_page(first).iter().take(places);
+        let found = rest.position(|entry| entry.node.kind.get() == Kind::Empty as u8);
+        self.free_hint.set((first + found.map_or(places, |found| found + 1)) as u32);
+        let index = first + found?;
+        Some((self.place(index).ok()?, index))
     }
 }
+
+const _: () = assert!(FIRST_FREE.is_multiple_of(PLACES_LOOKED_AT) && PAGE_FAULT[0].is_multiple_of(PLACES_LOOKED_AT));
 
 /// Whether an entry may be copied.
 #[inline(never)]

@@ -287,12 +287,18 @@ pub fn set_back(activation: Ref<Activation>, entry: Ref<Entry>) {
     activation.back.set(address(number) + SHAPES.get(entry.held()).places[number].back.get() as usize);
 }
 
+/// The first shape from a number on.
+pub fn first_from(held: Held, number: u64) -> Option<u64> {
+    let numbers = usize::try_from(number).ok()?..MAX_SHAPES;
+    numbers.into_iter().find(|number| SHAPES.get(held).places[*number].uses.get() != 0).map(|number| number as u64)
+}
+
 /// What is told of the first shape from a number on.
 pub fn record(held: Held, first: u64) -> Option<info::Shape> {
-    let places = SHAPES.get(held).places.iter().enumerate().skip(usize::try_from(first).ok()?);
-    let (number, place) = places.into_iter().find(|(_, place)| place.uses.get() != 0)?;
+    let number = first_from(held, first)?;
+    let place = &SHAPES.get(held).places[number as usize];
     Some(info::Shape {
-        number: number as u64,
+        number,
         uses: place.uses.get().into(),
         call: place.call.get().into(),
         back: place.back.get().into(),

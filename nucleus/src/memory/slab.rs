@@ -14,7 +14,7 @@ use structures::granules::{self, Granules};
 
 const GRANULE: usize = 64;
 /// Pages of an account that are looked at before it gets another one.
-const TRIES: usize = 4;
+const TRIES: usize = 3;
 #[repr(C, align(64))]
 struct Header {
     free: Granules,

@@ -260,12 +260,16 @@ impl Ref<Domain> {
         }
         true
     }
+    /// The entries from an index on, up to the end of their page.
+    #[inline(always)]
+    pub fn rest_of_page(self, index: usize) -> &'static [Entry] {
+        let Ok(first) = self.place_of(index) else { return &[] };
+        // SAFETY: the rest of a page of entries, which the domain frees last.
+        unsafe { core::slice::from_raw_parts(first.pointer(), PAGE_ENTRIES - index % PAGE_ENTRIES) }
+    }
     /// How many entries from an index on are empty, up to the end of their page.
     pub fn empty_from(self, index: usize) -> usize {
-        let Ok(first) = self.place_of(index) else { return 0 };
-        // SAFETY: the rest of a page of entries.
-        let rest = unsafe { core::slice::from_raw_parts(first.pointer(), PAGE_ENTRIES - index % PAGE_ENTRIES) };
-        rest.iter().take_while(|entry| entry.node.kind.get() == Kind::Empty as u8).count()
+        self.rest_of_page(index).iter().take_while(|entry| entry.node.kind.get() == Kind::Empty as u8).count()
     }
     /// Frees the table of a domain in which nobody is, which has few pages, with its window.
     #[inline(never)]

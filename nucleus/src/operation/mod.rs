@@ -131,6 +131,8 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
         dispatch::enter(held, Event::Choose, 0)
     }
     if cpu.preempt.get() {
+        // The operation may have been a long one.
+        dispatch::preemption_point(held);
         dispatch::give_way(held, Event::Preempted)
     }
     activation.leave()

@@ -241,14 +241,18 @@ fn apply(step: Step, world: &mut World) {
         }
         Step::Loosen => {
             let (before, had_one) = (world.loose().len(), !world.listed().is_empty());
-            assert_eq!(world.blocks.loosen(&world.ram), had_one);
+            assert_eq!(world.blocks.loosen(&world.ram, 0), had_one);
             assert_eq!(world.loose().len(), before + usize::from(had_one));
         }
         Step::Prepare(order) => {
             let before = world.loose().len() + world.clear().len();
             let done = world.blocks.prepare(&world.ram, order);
             let after = world.loose().len() + world.clear().len();
-            assert!(before - after <= JOINED && (order < ORDERS || !done), "a step is short");
+            assert!(before.saturating_sub(after) <= JOINED && (order < ORDERS || !done), "a step is short");
+            assert!(
+                after.saturating_sub(before) <= if order == 0 { 1 << super::FEW_ORDER } else { 0 },
+                "a step is short"
+            );
         }
     }
 }
@@ -300,8 +304,9 @@ fn single_frames_are_prepared() {
         world.took(block, 2);
     }
     assert!(world.blocks.prepare(&world.ram, 0), "a larger block is split");
-    assert!(!world.blocks.prepare(&world.ram, 0) && world.blocks.lists[2].get() != 0);
-    (0..3).for_each(|_| assert!(world.blocks.loosen(&world.ram)));
+    assert!(world.loose().is_empty() && world.blocks.lists[2].get() != 0);
+    assert!(world.blocks.prepare(&world.ram, 0), "its frames are loose");
+    assert_eq!(world.loose().len(), 4);
     assert!(!world.blocks.prepare(&world.ram, 0), "three are loose");
     world.check();
 }
