@@ -19,7 +19,7 @@ mod start;
 
 use crate::control::{dispatch, numbers};
 use crate::cpus::{cpu, lock, timer};
-use crate::memory::{account, frames, own, shapes, space, window};
+use crate::memory::{account, frames, own, shapes, space, tables};
 use crate::objects::Thread;
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self, Part};
@@ -62,7 +62,7 @@ fn boot(held: Held, start_info: u64) -> Result<Ref<Thread>, &'static str> {
     shapes::init(held)?;
     space::make_archive_directory(held, info.archive)?;
     frames::init_rest(held, &info, kept);
-    window::init(held, &operation::TABLE)?;
+    tables::init(held, &operation::TABLE)?;
     cpu::this(held).stack.set(&raw const boot_stack_top as usize);
     arch::processor::init(held);
     for part in own::boot_parts() {

@@ -117,6 +117,22 @@ pub(crate) fn call_short_window(entry: Entry, words: [u64; 3]) -> Result<u64, Er
     check(status).map(|()| word)
 }
 
+/// Calls a [`crate::server::torn_service`] behind `entry`: the pages that `torn` names go, and the answer says which came back, where the
+/// running activation takes them.
+///
+/// # Safety
+/// Nothing may refer to these pages.
+#[inline]
+pub unsafe fn call_torn(entry: Entry, torn: u64, word2: u64) -> Result<u64, Error> {
+    let index = portal(entry)?;
+    // SAFETY: not a kernel operation, and of the pages our caller says that it is right.
+    let (status, word) = unsafe { arch::call_short(index, [torn, word2, 0], TORN) };
+    check(status).map(|()| word)
+}
+
+/// Words 1 and 2, and pages.
+const TORN: Control = Control::expecting(expect::words(0b00110) | expect::PAGES);
+
 /// Words 1 to 3, and nothing else.
 const SHORT: Control = Control::expecting(expect::words(0b01110));
 

@@ -162,6 +162,17 @@ pub fn short_window_service<S: ServeWindow>() -> Result<Entry, Failure<NamesErro
     unsafe { SHORT_WINDOW.service(arch::short_entry::<WithWindow<S>>) }
 }
 
+/// A service behind portals that tear pages away: `npcai>a`. Word 1 says which pages came ([`abi::MAX_TORN`]), word 2 is passed on, and what
+/// `S` gives says which pages go back. The activation that serves a call with pages must have a place for them
+/// ([`abi::op::ACTIVATION_TEAR`]).
+///
+/// # Safety
+/// Nothing may refer to the pages that `S` gives away.
+pub unsafe fn torn_service<S: ServeShort>() -> Result<Entry, Failure<NamesError>> {
+    // SAFETY: the entry is made for this, and of the pages our caller says that it is right.
+    unsafe { TORN.service(arch::short_entry::<S>) }
+}
+
 /// A service of an interface of words: nothing but words comes and goes, in registers.
 pub trait ServeAllWords {
     /// Handles one call.
@@ -199,6 +210,7 @@ struct Shape {
 static SHORT: Shape = Shape::new("npciii>i");
 static ALL_WORDS: Shape = Shape::new(interface::WORDS_PORTAL);
 static SHORT_WINDOW: Shape = Shape::new("npcwii>i");
+static TORN: Shape = Shape::new("npcai>a");
 static WINDOWS: Shape = Shape::new(interface::WINDOW_PORTAL);
 
 /// A service that runs `S`, whose calls may bring windows. Its domain has [`abi::window::SLOTS`] activations at most, and pays for some page

@@ -5,6 +5,8 @@ use alloc::vec;
 use core::hint::black_box;
 
 use interface::Delegate;
+use runtime::abi::layout::HEAP_END;
+use runtime::abi::op::ACTIVATION_TEAR;
 use runtime::abi::{Control, NEVER, PAGE_BYTES, rights};
 use runtime::arch::ticks;
 use runtime::connection::Direct;
@@ -14,6 +16,7 @@ use runtime::{message, op};
 use tool::inspect;
 
 use crate::measure::{Row, average, dispatches, per_round, timed};
+use crate::pages;
 use crate::peer::{self, BlockClient, KeeperClient, PEER};
 
 /// Rounds of a loop; one of them is 100 to 1,000 instructions.
@@ -121,6 +124,39 @@ pub fn by_window<const BYTES: usize>() -> Result<Row, String> {
         let shown = &pages[..BYTES.div_ceil(PAGE_BYTES)];
         window::call_reading(keeper, [1, BYTES as u64, 0, 0], shown) == Ok([0, BYTES as u64, 0, 0, 0])
     })
+}
+
+/// Where pages are that are torn away, here and there: no Rust object lies there.
+const TORN: u64 = HEAP_END - (160 << 20);
+
+/// Whole pages that are torn away, as many as take so many bytes, and come back. The server has them; it copies nothing.
+pub fn by_tear<const BYTES: usize>() -> Result<Row, String> {
+    torn(BYTES.div_ceil(PAGE_BYTES) as u64).map(|value| Row::instructions(value).of(ROUNDS / 10))
+}
+
+/// A page that is torn away, in a call or a return.
+pub fn torn_page() -> Result<Row, String> {
+    torn(1).map(|value| Row::instructions(value.div_ceil(2)).of(ROUNDS / 10))
+}
+
+/// What so many pages take there and back, one after the other.
+fn torn(count: u64) -> Result<u64, String> {
+    peer::start()?;
+    let portal = Owned::new(PEER.torn().map_err(|error| error.to_string())?.into());
+    // The page behind keeps the page table, here and there.
+    pages::touch(TORN, 2, PAGE_BYTES as u64);
+    op::activation_set(ACTIVATION_TEAR, TORN).map_err(|error| error.to_string())?;
+    let tear = |torn, place| pages::tear(portal.entry(), torn, place);
+    if tear(0, TORN) != Ok(0) {
+        return Err("the peer takes no pages".into());
+    }
+    let once = || (0..count).all(|_| tear(TORN | 1, 0) == Ok(TORN | 1));
+    if !(0..WARM_UP).all(|_| once()) {
+        return Err("another page came back".into());
+    }
+    let mut right = true;
+    let value = average(ROUNDS / 10, || right &= once());
+    if right { Ok(value) } else { Err("another page came back".into()) }
 }
 
 fn pass<const BYTES: usize>(once: impl Fn(Entry, &[Page]) -> bool) -> Result<Row, String> {

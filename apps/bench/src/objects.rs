@@ -156,7 +156,7 @@ pub fn open() -> Result<Row, String> {
 
 /// A domain with three pages, which lie far apart or side by side, its own or mapped from ours.
 pub fn destroy() -> Result<Row, String> {
-    const FAR: [u64; 3] = [0x40_0000_0000, 0x2000_0000_0000, 0x7f00_0000_0000];
+    const FAR: [u64; 3] = [0x40_0000_0000, 0x2000_0000_0000, 0x7e00_0000_0000];
     const NEAR: [u64; 3] = [FREE_START, FREE_START + PAGE, FREE_START + 2 * PAGE];
     let text = |error: Error| error.to_string();
     let mut values = [0; 2];

@@ -1,11 +1,14 @@
 //! The unsafe part: pages that are touched, moved and given back.
 
+use alloc::string::{String, ToString};
 use core::hint::black_box;
 
+use runtime::abi::op::ACTIVATION_TEAR;
 use runtime::abi::rights::{MAP_READ, UNMAP_SELF};
 use runtime::abi::{Error, PAGE_BYTES};
 use runtime::entry::Entry;
-use runtime::op;
+use runtime::server::{self, ServeShort};
+use runtime::{message, op};
 
 /// An empty round of a loop that the compiler keeps.
 #[inline(always)]
@@ -51,6 +54,33 @@ pub fn look(address: u64) {
 pub fn give_back(address: u64) -> Result<(), Error> {
     // SAFETY: addresses come from the ranges of this program in which no Rust object lies.
     unsafe { op::unmap(Entry::OWN, address, 0, MAP_READ | UNMAP_SELF) }
+}
+
+/// A service that gives back the pages that come.
+pub fn torn_service() -> Result<Entry, String> {
+    // SAFETY: they lie where no Rust object lies.
+    unsafe { server::torn_service::<GivesBack>() }.map_err(|error| error.to_string())
+}
+
+struct GivesBack;
+
+impl ServeShort for GivesBack {
+    fn serve(_: u64, torn: u64, place: u64, _: u64) -> u64 {
+        if place != 0 {
+            touch(place + PAGE_BYTES as u64, 1, 0);
+            if op::activation_set(ACTIVATION_TEAR, place).is_err() {
+                server::abandon();
+            }
+        }
+        torn
+    }
+}
+
+/// Calls such a service with the pages that `torn` names; gives the word for those that come back.
+#[inline(always)]
+pub fn tear(entry: Entry, torn: u64, place: u64) -> Result<u64, Error> {
+    // SAFETY: addresses come from the ranges of this program in which no Rust object lies.
+    unsafe { message::call_torn(entry, torn, place) }
 }
 
 /// Maps (or, with `MAP_GRANT`, moves) the page at an address of ours into another domain.

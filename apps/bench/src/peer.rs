@@ -18,6 +18,8 @@ use runtime::window::Window;
 use runtime::{message, op, program, table};
 use tool::inspect::PROC;
 
+use crate::pages;
+
 /// With this option the program is the peer of the number that follows.
 pub const OPTION: &str = "--peer";
 /// Peers that there can be: with this program, as many domains as a ring has.
@@ -68,6 +70,8 @@ pub trait Peer {
     fn window(&self) -> Result<Delegated, PeerError>;
     /// A call entry of [`Keeper`].
     fn keeper(&self) -> Result<Delegated, PeerError>;
+    /// A call entry to a service that gives back the pages that are torn away, behind portals of the specification `npcai>a`.
+    fn torn(&self) -> Result<Delegated, PeerError>;
 }
 
 /// Takes bytes into memory of its own.
@@ -249,6 +253,11 @@ impl PeerServer for Server {
 
     fn keeper(&self, _badge: u64) -> Result<Delegate, PeerError> {
         let service = server::window_service::<Keeps>().map_err(|_| PeerError::Failed)?;
+        Ok(Delegate::mint(service.0, 0))
+    }
+
+    fn torn(&self, _badge: u64) -> Result<Delegate, PeerError> {
+        let service = pages::torn_service().map_err(|_| PeerError::Failed)?;
         Ok(Delegate::mint(service.0, 0))
     }
 

@@ -5,7 +5,7 @@
 //! same addresses; it touches its stack (one page), the counts ([`crate::counts`]) and nothing else, so it works
 //! without heap, data and message area.
 
-use runtime::abi::{Control, NEVER, layout, op, rights, window};
+use runtime::abi::{Control, NEVER, expect, layout, op, rights, window};
 use runtime::arch;
 
 use crate::counts::{COUNTS, Counts};
@@ -24,6 +24,9 @@ pub const NEXT: u64 = 100;
 pub const RECEIVE: u64 = 102;
 /// How many indices these are.
 pub const RECEIVERS: u64 = 8;
+
+/// The specification of portals to some minions: pages are torn away, there and back.
+pub const TORN: &str = "npcai>a";
 
 /// Pages that minions map to each other.
 pub const WINDOW: u64 = 0x5000_0000;
@@ -58,6 +61,9 @@ pub extern "C" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64,
     if control & Control::WINDOW != 0 {
         look_through(word4, depth, &mut random);
     }
+    if random.once_in(8) {
+        operation(op::ACTIVATION_SET, [op::ACTIVATION_TEAR, any_page(&mut random), 0, 0, 0], 0);
+    }
     let received = Control(control).delegated() as u64;
     if received != 0 && random.once_in(2) {
         operation(op::ENTRY_REMOVE, [0, received, 0, 0, 0], 0);
@@ -75,9 +81,10 @@ pub extern "C" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64,
         3 => Control(random.any()),
         _ => Control(0),
     };
-    for control in [control, Control(0)] {
+    // Behind a portal that tears pages away word 0 says which go back.
+    for (word, control) in [(answer, control), (any_torn(&mut random), Control(0)), (0, Control(0))] {
         // Whoever called counts a return that arrives.
-        call(layout::RETURN, layout::RETURN as u64, [answer, script, seed, depth, 0], control.0);
+        call(layout::RETURN, layout::RETURN as u64, [word, script, seed, depth, 0], control.0);
     }
     end()
 }
@@ -145,6 +152,7 @@ fn run(mut script: u64, depth: u64, random: &mut Random) -> u64 {
                 call(histogram::P, SEMAPHORE, [op::P, NEVER, holder, 0, 0], 0)
             }
             9 | 10 => call(histogram::V, SEMAPHORE, [op::V, 0, 0, 0, 0], 0),
+            11 if random.once_in(2) => tear(random),
             11 => pass_on(random),
             12 => {
                 let (page, self_too) = (random.below(WINDOW_PAGES), random.one(&[0, rights::UNMAP_SELF]));
@@ -174,6 +182,38 @@ fn run(mut script: u64, depth: u64, random: &mut Random) -> u64 {
         }
     }
     answer
+}
+
+/// A page that minions map to each other.
+fn any_page(random: &mut Random) -> u64 {
+    WINDOW + random.below(WINDOW_PAGES) * 0x1000
+}
+
+/// The word of pages that are torn away: mostly some that may be there.
+fn any_torn(random: &mut Random) -> u64 {
+    let (pages, any) = (any_page(random) | random.below(3), random.any());
+    random.one(&[pages, pages, pages, any])
+}
+
+/// Tears pages away to another minion, and takes some.
+fn tear(random: &mut Random) -> u64 {
+    if random.once_in(2) {
+        operation(op::ACTIVATION_SET, [op::ACTIVATION_TEAR, any_page(random), 0, 0, 0], 0);
+    }
+    let torn = any_torn(random);
+    // Who has it has it alone, unless it is everybody's.
+    let address = (torn & !0xfff) as *mut u64;
+    if (WINDOW..WINDOW + WINDOW_PAGES * 0x1000).contains(&(torn & !0xfff)) && random.once_in(2) {
+        // SAFETY: nothing but faults can come of it: nobody relies on what stands there.
+        unsafe { address.read_volatile() };
+    }
+    let (to, seed) = (random.one(&LINKS), random.any());
+    let expected = Control::expecting(expect::words(0b00110) | expect::PAGES);
+    let status = call(histogram::OTHER, to, [0, torn, seed, 0, 0], expected.0);
+    if status == 0 {
+        COUNTS.count(layout::RETURN, 0);
+    }
+    status
 }
 
 /// Mostly the word of a window that can be opened; or of one of somebody else's, or any word.

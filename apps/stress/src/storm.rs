@@ -7,8 +7,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use runtime::abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
+use interface::Delegate;
+use interfaces::sigma0::Sigma0Client;
+use runtime::abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Control, Error, MAX_DEPTH, NEVER, PAGE_BYTES, layout, op, rights};
+use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::server::{self, ServeWord};
 use runtime::thread::Thread;
@@ -16,7 +19,7 @@ use runtime::{arch, op as operation};
 
 use crate::calls::{Child, PAGE};
 use crate::counts::{COUNTS, Counts};
-use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, WINDOW, WINDOW_PAGES};
+use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, TORN, WINDOW, WINDOW_PAGES};
 use stress::histogram;
 use tool::random::Random;
 
@@ -59,6 +62,13 @@ const PAGE_SIZE: u64 = PAGE_BYTES as u64;
 #[repr(C, align(4096))]
 struct Pages([[u8; PAGE_BYTES]; ALL_STACKS]);
 static mut PAGES: Pages = Pages([[0; PAGE_BYTES]; ALL_STACKS]);
+
+/// The ticket of the account that pays for pages which only one minion has: such a page may be torn away. 0 = there is none.
+static TICKET: AtomicU64 = AtomicU64::new(0);
+/// What it has.
+const TEARABLE: u64 = 24;
+/// Where we draw them, one after the other.
+const DRAWN: u64 = layout::FREE_START + (64 << 20);
 
 static OVER: AtomicU64 = AtomicU64::new(0);
 static FAULTS: AtomicU64 = AtomicU64::new(0);
@@ -131,7 +141,10 @@ impl ServeWord for Pager {
             if random.once_in(24) {
                 return 1;
             }
-            map(PAGE, MAP_READ | MAP_WRITE)
+            match drawn(&mut random) {
+                Some(own) => map(own, MAP_READ | MAP_WRITE | MAP_GRANT),
+                None => map(PAGE, MAP_READ | MAP_WRITE),
+            }
         } else if was_there || writes {
             return 1;
         } else if (layout::PROGRAM_START..layout::PROGRAM_END).contains(&page) {
@@ -145,6 +158,17 @@ impl ServeWord for Pager {
         // Two threads may ask for the same page.
         u64::from(status != 0 && status != Error::Occupied as u64)
     }
+}
+
+/// A page of its own for a minion, now and then.
+fn drawn(random: &mut Random) -> Option<u64> {
+    let (ticket, at) = (TICKET.load(Ordering::Relaxed), DRAWN + random.below(TEARABLE) * PAGE_SIZE);
+    if ticket == 0 || random.once_in(2) {
+        return None;
+    }
+    // What could not be granted is there still.
+    let _ = Sigma0Client(Direct(Entry::SIGMA0)).draw_for(ticket, at, 0, MAP_READ | MAP_WRITE);
+    Some(at)
 }
 
 /// A thread of ours: calls minions until the storm is over.
@@ -170,6 +194,9 @@ fn caller(seed: usize) {
             0 => COUNTS.count(layout::RETURN, 0),
             _ => {
                 let deadline = operation::clock() + random.below(400_000);
+                if random.once_in(4) {
+                    count_call(histogram::V, IDLE, [op::V, 0, 0, 0, 0], 0);
+                }
                 count_call(histogram::P, IDLE, [op::P, deadline, 0, 0, 0], 0);
             }
         }
@@ -179,8 +206,10 @@ fn caller(seed: usize) {
 /// What there is during the storm.
 pub struct Storm {
     pager: Option<Entry>,
-    /// That of portals which pass windows, to half of the minions.
-    shape: Option<Owned>,
+    /// Those of portals which pass windows, to three of eight minions, and which tear pages away, to one.
+    shapes: [Option<Owned>; 2],
+    /// Pays for pages that may be torn away.
+    drawn: Option<Owned>,
     callers: [Option<Thread>; CALLERS],
 }
 
@@ -201,8 +230,14 @@ impl Storm {
             let seed = child.random.any() as usize;
             Thread::start_with(caller, seed, schedule).ok()
         });
-        let shape = server::shape(interface::WINDOW_PORTAL).ok();
-        let storm = Self { pager, shape, callers };
+        let shapes = [interface::WINDOW_PORTAL, TORN].map(|specification| server::shape(specification).ok());
+        let drawn = operation::account_new(Entry::ACCOUNT, TEARABLE).map(Owned::new).ok();
+        let ticket = drawn.as_ref().and_then(|account| {
+            let account = Delegate::entry(account.entry().0, rights::ALL);
+            Sigma0Client(Direct(Entry::SIGMA0)).manage_account(account).ok()
+        });
+        TICKET.store(ticket.unwrap_or(0), Ordering::Relaxed);
+        let storm = Self { pager, shapes, drawn, callers };
         for minion in 0..MINIONS {
             storm.build(child, minion);
         }
@@ -250,7 +285,12 @@ impl Storm {
     fn open(&self, child: &mut Child, minion: u64) {
         let entry = crate::arch::service_entry as *const () as u64;
         let flags = if child.random.once_in(4) { 0 } else { op::SERVICE_DEADLINE };
-        let shape = self.shape.as_ref().filter(|_| child.random.once_in(2)).map_or(0, |shape| shape.entry().0 as u64);
+        let shape = match child.random.below(8) {
+            0..4 => None,
+            4 => self.shapes[1].as_ref(),
+            _ => self.shapes[0].as_ref(),
+        };
+        let shape = shape.map_or(0, |shape| shape.entry().0 as u64);
         let flags = if shape == 0 { flags } else { 0 };
         child.call(op::SERVICE_NEW, [domain(minion), entry, flags, SERVICE, shape, 0]);
         child.call(op::ENTRY_COPY, [domain(minion), SERVICE, 0, service(minion), rights::ALL.into(), 0]);
@@ -397,6 +437,11 @@ impl Storm {
             caller.join();
         }
         child.call(op::ENTRY_REMOVE, [0, ACCOUNT, 0, 0, 0, 0]);
+        let _ = Sigma0Client(Direct(Entry::SIGMA0)).forget(TICKET.swap(0, Ordering::Relaxed));
+        for page in 0..TEARABLE {
+            child.call(op::UNMAP, [0, DRAWN + page * PAGE_SIZE, 0, MAP_READ | UNMAP_SELF, 0, 0]);
+        }
+        drop(self.drawn);
         COUNTS.add_to(&mut child.histogram);
     }
 }

@@ -40,7 +40,8 @@ fn map(physical: u64, address: u64) -> Result<(), Error> {
     op::machine_device(Entry::SPECIAL, physical, address)
 }
 
-fn take_back(address: u64) -> Result<(), &'static str> {
+/// Unmaps registers.
+pub fn take_back(address: u64) -> Result<(), &'static str> {
     // SAFETY: nothing refers to what stands there.
     unsafe { op::unmap(Entry::OWN, address, 0, MAP_READ | UNMAP_SELF) }.map_err(text)
 }

@@ -14,12 +14,15 @@ use runtime::thread::{self, Thread};
 use runtime::window::{self, Page, Window};
 use runtime::{Entry, message, op, table};
 
+use crate::arch::devices::machine;
 use crate::check::{Check, frames, hold};
+use crate::devices::take_back;
 use crate::raw::{activation_in, call_showing, grant, service, service_here};
 
 pub const CHECKS: &[Check] = &[
     ("a window shows whole pages of the caller, to be read, or read and written", shows),
     ("what cannot be lent is refused", refused),
+    ("registers of a device cannot be lent", registers),
     ("safe code shows pages that it lends, and none by a word", only_lent),
     ("who is called sees what is written meanwhile", changes),
     ("a window is handed on four times, as wide and writable as it is at most", handed_on),
@@ -126,6 +129,21 @@ fn refused() -> Result<(), &'static str> {
         hold(outcome.err() == Some(Error::BadArgument), "two meanings of word 4")?;
     }
     hold(frames()? == before, "frames were lost")
+}
+
+fn registers() -> Result<(), &'static str> {
+    let (portal, _service) = portal::<Adds>().map_err(text)?;
+    let registers = machine()?.registers;
+    // In the lowest GiB, where portal code looks, and behind it.
+    for place in [0x3b00_0000, layout::FREE_START + (1 << 30)] {
+        op::machine_device(Entry::SPECIAL, registers, place).map_err(text)?;
+        for window in [place | 1, place | 1 | WRITABLE] {
+            let refused = call_showing(portal.entry(), [0; 5], window).err();
+            hold(refused == Some(Error::BadAddress), "they are lent")?;
+        }
+        take_back(place)?;
+    }
+    Ok(())
 }
 
 /// A window on anything, of somebody who would have it handed on.

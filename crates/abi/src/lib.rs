@@ -63,8 +63,9 @@ pub const MAX_SLICE_MICROSECONDS: u64 = 1_000_000;
 /// A deadline that never comes.
 pub const NEVER: u64 = u64::MAX;
 
-/// Pages that are torn away in a call, or a return, at most: the word of the letter `a` is the address of the first one, and their number.
-pub const MAX_TORN: usize = 4;
+/// Pages that are torn away in a call, or a return, at most: the word of the letter `a` is the address of the page, and their number. Of more
+/// the nucleus would keep interrupts out for too long.
+pub const MAX_TORN: usize = 1;
 
 /// The bit of [`Control::WINDOW`].
 pub const WINDOW_BIT: u32 = 13;

@@ -23,15 +23,20 @@ macro_rules! operations {
     RETURN r#return(word0: Number, word1: Number, word2: Number, word3: Number, word4: Number "or the badge of what is minted", control: Flags)
         -> Nothing "does not come back", Assembly {
         NoCaller: "there is no call to return from";
-        BadArgument: "control bits without meaning here", "bytes of the message area above" MESSAGE_BYTES;
-        NotAccepted: "the caller takes no entry";
+        BadArgument: "control bits without meaning here", "bytes of the message area above" MESSAGE_BYTES, "pages that are torn away, more than" MAX_TORN;
+        NotAccepted: "the caller takes no entry", "the caller takes no torn pages";
         BadIndex: "the delegated entry is outside the table";
         Empty: "nothing to delegate";
         Revoked: "the delegated entry was revoked, is being removed, or is of a dead domain";
         WrongKind: "what is minted from is no service";
-        NoRight: "the delegated entry is a kernel operation or a call entry", "it lacks COPY, or USE to be minted from";
-        Occupied: "something stands where the caller takes entries";
+        NoRight: "the delegated entry is a kernel operation or a call entry", "it lacks COPY, or USE to be minted from", "a torn page that others have, too, or no original of RAM";
+        Occupied: "something stands where the caller takes entries", "something is mapped where it takes torn pages";
         TooDeep: "derivations of the entry, more than" MAX_DERIVATION;
+        BadAddress: "torn pages that are no pages of user space, or in message areas or windows";
+        NotMapped: "a torn page that is not there";
+        WouldCycle: "torn pages for the own domain";
+        AccountExhausted: "the caller's account has no room for torn pages";
+        NoFrames: "no free frame for their page tables";
     }
     /// The number of the running thread.
     THREAD_ID thread_id() -> Number "number of the running thread", Assembly {}

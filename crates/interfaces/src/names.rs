@@ -9,7 +9,7 @@ pub const COMPONENT: u64 = 1;
 /// The badge of all others: `open` mints it, too.
 pub const PROGRAM: u64 = 0;
 /// Specifications of portals of which everybody may have the shape: those of the interfaces of this system.
-pub const SPECIFICATIONS: [&str; 4] = ["npciii>i", "npcwii>i", WORDS_PORTAL, WINDOW_PORTAL];
+pub const SPECIFICATIONS: [&str; 5] = ["npciii>i", "npcwii>i", "npcai>a", WORDS_PORTAL, WINDOW_PORTAL];
 /// Names there can be: those of components and those of programs.
 pub const MAX_NAMES: usize = 64;
 /// Bytes of the longest name.

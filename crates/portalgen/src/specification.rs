@@ -345,41 +345,41 @@ impl Letters {
     /// The bytes and the entry that these words name, as a control word, and the badge of an entry that is minted.
     #[inline(never)]
     pub fn along(&self, words: &[u64; REGISTER_WORDS]) -> Result<(Control, u64), Error> {
-        let (mut bytes, mut along, mut badge) = (8 * self.in_area() as u64, Control(0), 0);
-        for (first, letter) in self.iter() {
-            let word = words.get(first).copied().unwrap_or_default();
-            match letter {
-                Letter::Bytes => bytes = bytes.saturating_add(word),
-                Letter::Delegated | Letter::Minted if word == 0 => {}
-                Letter::Delegated | Letter::Minted if word >= MAX_TABLE_ENTRIES as u64 => return Err(Error::BadIndex),
-                Letter::Delegated => along = along.delegate(word as usize, ALL),
-                Letter::Minted => {
-                    along = along.delegate(word as usize, ALL).with(Control::MINT);
-                    badge = words.get(first + 1).copied().unwrap_or_default();
-                }
-                _ => {}
-            }
+        let word = |place: Option<usize>| place.and_then(|place| words.get(place)).copied().unwrap_or_default();
+        let (entry, badge) = (word(self.entry()), self.minted_badge());
+        if entry >= MAX_TABLE_ENTRIES as u64 {
+            return Err(Error::BadIndex);
         }
+        let bytes = (8 * self.in_area() as u64).saturating_add(word(self.bytes()));
         if bytes > MESSAGE_BYTES as u64 {
             return Err(Error::BadArgument);
         }
-        Ok((along.with(bytes), badge))
+        let along = match (entry, badge) {
+            (0, _) => return Ok((Control(bytes), 0)),
+            (entry, None) => Control(bytes).delegate(entry as usize, ALL),
+            (entry, Some(_)) => Control(bytes).delegate(entry as usize, ALL).with(Control::MINT),
+        };
+        Ok((along, word(badge)))
     }
     /// Makes of these words what arrives, with the constant of the entry, the index where an entry that came along stands now, or the
     /// pages, the time stamp, and the window.
     #[inline(never)]
     pub fn deliver(&self, words: &mut [u64; REGISTER_WORDS], constant: u64, entry: u64, time: u64, window: u64) {
         words[self.in_registers()..].fill(0);
-        for (first, letter) in self.iter() {
-            let arrives = match letter {
-                Letter::Constant => constant,
-                Letter::Time => time,
-                Letter::Window => window,
-                Letter::Delegated | Letter::Minted | Letter::Torn => entry,
-                _ => continue,
-            };
-            words[first..first + letter.words()].fill(0);
-            words[first] = arrives;
+        for (place, arrives) in [
+            (self.constant(), constant),
+            (self.window(), window),
+            (self.for_nucleus(), entry),
+            (self.minted_badge(), 0),
+        ] {
+            if let Some(place) = place {
+                words[place] = arrives;
+            }
+        }
+        let mut times = self.times;
+        while times != 0 {
+            words[times.trailing_zeros() as usize % REGISTER_WORDS] = time;
+            times &= times - 1;
         }
     }
 

@@ -268,12 +268,13 @@ impl crossing::Isa for Processor {
     }
     fn page(frame: u64, kind: crossing::Page) -> u64 {
         use crossing::Page;
-        let page = frame << 12 | 0x743 | 1 << 11 | 1 << 53 | 1 << 54;
+        const LENT: u64 = 1 << 55;
+        let page = frame << 12 | 0x743 | 1 << 11 | 1 << 53 | 1 << 54 | LENT;
         match kind {
             Page::Writable => page,
             Page::ReadOnly => page | 1 << 7 & !(1 << 54),
-            Page::Registers => page | 1 << 2,
-            Page::NotLent => page | 1 << 55,
+            Page::Registers => page & !LENT | 1 << 2,
+            Page::NotLent => page & !LENT,
             Page::None => 0,
         }
     }

@@ -221,12 +221,13 @@ impl crossing::Isa for Processor {
     }
     fn page(frame: u64, kind: crossing::Page) -> u64 {
         use crossing::Page;
-        let page = frame << 12 | 5 | 1 << 63;
+        const LENT: u64 = 1 << 9;
+        let page = frame << 12 | 5 | 1 << 63 | LENT;
         match kind {
             Page::Writable => page | 2,
             Page::ReadOnly => page & !(1 << 63),
-            Page::Registers => page | 2 | 0x18,
-            Page::NotLent => page | 2 | 1 << 9,
+            Page::Registers => page & !LENT | 2 | 0x18,
+            Page::NotLent => page & !LENT | 2,
             Page::None => 0,
         }
     }

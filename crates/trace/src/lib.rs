@@ -32,7 +32,7 @@ pub const BYTES: usize = 32;
 /// First byte of each record.
 pub const MARK: u8 = 0xca;
 /// Version of all of this; first operand of [`Kind::Begin`].
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// Times are below this.
 pub const MAX_TIME: u64 = 1 << 56;
 
@@ -107,6 +107,8 @@ kinds! {
     LogMore = 21,
     /// The machine stops. First operand: its status.
     End = 22,
+    /// The call that comes next on this CPU, of this thread, shows a window. First operand: its word (`abi::window`).
+    Window = 23,
 }
 
 /// See the crate.

@@ -204,6 +204,9 @@ fn call(
             Err(Stop::Repeat) => repeat(caller, entry),
         }
     };
+    if let Some((word, _)) = window {
+        trace::window(caller, words[word]);
+    }
     trace::call(caller, entry, words[0], frame == Saved::Full);
     callee.share().pool.set(activation.next.get());
     caller.domain.share().crossings.update(|value| value + 1);

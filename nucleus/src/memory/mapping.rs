@@ -9,7 +9,7 @@ use super::space::{self, Slot};
 use super::{account, lend, slab};
 use crate::arch::memory;
 use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node, Stop};
-use crate::pointer::{Link, Ref};
+use crate::pointer::{Held, Ref};
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START, WINDOWS, WINDOWS_END};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, MAX_ORDER, MAX_TORN};
@@ -337,13 +337,13 @@ pub fn map_page(
     }
 }
 
-/// Moves pages from one domain to another: unshared originals of RAM, which `to` pays for from then on. They go to `at`, where nothing is
-/// mapped. If that cannot be, nothing has moved. Gives the word that the receiver gets; `Repeat` if windows on them take a step before.
+/// Moves a page from one domain to another: an unshared original of RAM, which `to` pays for from then on. It goes to `at`, where nothing is
+/// mapped. If that cannot be, nothing has moved. Gives the word that the receiver gets; `Repeat` if windows on it take a step before.
 #[inline(never)]
 pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u64, Stop> {
     let held = from.held();
-    let (source, pages) = (torn & !(PAGE - 1), torn & (PAGE - 1));
-    if !(1..=MAX_TORN as u64).contains(&pages) {
+    let source = torn & !(PAGE - 1);
+    if torn & (PAGE - 1) != MAX_TORN as u64 {
         return Err(Error::BadArgument.into());
     }
     if at == 0 {
@@ -352,52 +352,47 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
     if from == to {
         return Err(Error::WouldCycle.into());
     }
-    let mut made: [Link<Mapping>; MAX_TORN] = [None; MAX_TORN];
-    let prepared = made.iter_mut().zip(0..pages).try_for_each(|(mapping, page)| -> Result<(), Stop> {
-        check_flexpage(at + page * PAGE, 0)?;
-        check_flexpage(source + page * PAGE, 0)?;
-        check_torn(from, source + page * PAGE)?;
-        if space::find_or_make(to, at + page * PAGE)?.is_used() {
-            return Err(Error::Occupied.into());
-        }
-        *mapping = Some(slab::allocate::<Mapping>(to.account)?.share());
-        Ok(())
-    });
-    let is_withdrawn = |page: u64| {
-        let mapping = space::find_apart(from, source + page * PAGE).and_then(|slot| slot.mapping(held));
-        mapping.is_none_or(lend::withdraw)
-    };
-    let ready = prepared.and_then(|()| Ok(to.account.check(pages as usize)?));
-    let ready = ready.and_then(|()| if (0..pages).all(is_withdrawn) { Ok(()) } else { Err(Stop::Repeat) });
-    if let Err(stop) = ready {
-        made.iter().flatten().for_each(|mapping| slab::free(*mapping));
-        (0..pages).for_each(|page| space::prune(to, at + page * PAGE));
-        return Err(stop);
+    check_flexpage(at, 0)?;
+    check_flexpage(source, 0)?;
+    let origin = space::find_apart(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
+    check_torn(held, &origin)?;
+    let place = space::find_or_make(to, at)?;
+    let prepared = prepare_torn(&origin, to.account, &place);
+    let mapping = prepared.inspect_err(|_| space::prune(to, at))?;
+    let (frame, rights, old) = (origin.frame(), origin.rights() & !MAP_EXECUTE, origin.mapping(held));
+    origin.clear(from, source);
+    if let Some(old) = old {
+        old.forget_visitor();
+        old.node_reference().unlink();
+        old.delist();
+        slab::free(old);
     }
-    for (mapping, page) in made.iter().flatten().zip(0..pages) {
-        let (source, at) = (source + page * PAGE, at + page * PAGE);
-        let (Some(origin), Some(slot)) = (space::find_apart(from, source), space::find_apart(to, at)) else { continue };
-        let (frame, rights, old) = (origin.frame(), origin.rights() & !MAP_EXECUTE, origin.mapping(held));
-        origin.clear(from, source);
-        if let Some(old) = old {
-            old.forget_visitor();
-            old.node_reference().unlink();
-            old.delist();
-            slab::free(old);
-        }
-        account::pass_on(held, frame, to.account);
-        mapping.node_reference().root();
-        mapping.enlist(to, at);
-        slot.set(held, space::entry(frame, rights, Memory::Ram), Some(*mapping));
-    }
-    Ok(at | pages)
+    account::pass_on(held, frame, to.account);
+    mapping.node_reference().root();
+    mapping.enlist(to, at);
+    place.set(held, space::entry(frame, rights, Memory::Ram), Some(mapping));
+    Ok(at | MAX_TORN as u64)
 }
 
-/// Whether a page can be torn away.
+/// The mapping for a page that is torn away to a place, for whose account there is room, and which no window shows any more.
+fn prepare_torn(origin: &Slot, account: Ref<Account>, place: &Slot) -> Result<Ref<Mapping>, Stop> {
+    if place.is_used() {
+        return Err(Error::Occupied.into());
+    }
+    let mapping = slab::allocate::<Mapping>(account)?.share();
+    let withdrawn = account.check(1).map(|()| origin.mapping(account.held()).is_none_or(lend::withdraw));
+    let stop = match withdrawn {
+        Ok(true) => return Ok(mapping),
+        Ok(false) => Stop::Repeat,
+        Err(error) => error.into(),
+    };
+    slab::free(mapping);
+    Err(stop)
+}
+
+/// Whether the page that is mapped there can be torn away.
 #[inline(never)]
-fn check_torn(from: Ref<Domain>, address: u64) -> Result<(), Error> {
-    let held = from.held();
-    let page = space::find_apart(from, address).filter(Slot::is_used).ok_or(Error::NotMapped)?;
+fn check_torn(held: Held, page: &Slot) -> Result<(), Error> {
     let node = page.mapping(held).ok_or(Error::NoRight)?.node_reference();
     let is_shared = !node.is_original() || node.descendant().is_some();
     match !is_shared && page.memory() == Memory::Ram && frames::is_of(held, page.frame(), Use::User) {

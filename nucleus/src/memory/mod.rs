@@ -9,4 +9,4 @@ pub mod portals;
 pub mod shapes;
 pub mod slab;
 pub mod space;
-pub mod window;
+pub mod tables;

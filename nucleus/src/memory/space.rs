@@ -327,7 +327,7 @@ impl Slot {
     pub fn set(&self, held: Held, entry: u64, mapping: Link<Mapping>) {
         self.shadow(held).set(mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32));
         frames::record(held, self.table()).count.update(|count| count + 1);
-        self.0.set(paging::unlent(entry));
+        self.0.set(entry);
         paging::settle();
     }
     /// The slot behind it, which is in the same table.

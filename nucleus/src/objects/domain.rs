@@ -52,7 +52,7 @@ pub const fn share_at(number: usize) -> usize {
 /// See the module. The fields up to `as_callee` are used by `entry.s`, and the shares behind.
 #[repr(C)]
 pub struct Domain {
-    /// The portal table: its window.
+    /// The portal table: where its range begins.
     pub table: Cell<usize>,
     /// Its bytes minus one. A CPU in the domain that has an older limit looks here before it refuses an index.
     pub limit: Cell<usize>,

@@ -28,7 +28,7 @@ pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, Node, OfKind, Operation, SHA
 pub use mapping::Mapping;
 pub use numbers::{Marks, Numbers};
 pub use outcome::{Interrupt, Outcome, Rate, Reply, STEPS, Stop, Trap};
-pub use page::{FRAME, Frame, Memory, Own, PageEntry, RAM_END, RECORD_BYTES, Table, WINDOW_BYTES, index};
+pub use page::{FRAME, Frame, MAX_TABLE_BYTES, Memory, Own, PageEntry, RAM_END, RECORD_BYTES, Table, index};
 pub use queue::{Queue, Ranked};
 pub use seat::Seat;
 pub use semaphore::Semaphore;

@@ -16,8 +16,8 @@ pub const RAM_END: u64 = 64 << 32;
 /// Bytes that the nucleus keeps of each frame.
 pub const RECORD_BYTES: usize = 8;
 
-/// Bytes of a window: room for the largest portal table.
-pub const WINDOW_BYTES: usize = MAX_TABLE_ENTRIES * ENTRY_BYTES;
+/// Bytes of the range of addresses for a portal table: room for the largest.
+pub const MAX_TABLE_BYTES: usize = MAX_TABLE_ENTRIES * ENTRY_BYTES;
 
 /// What lies at a mapped page.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -113,6 +113,12 @@ pub fn call(caller: Ref<Activation>, entry: Ref<Entry>, word0: u64, upcall: bool
     }
 }
 
+/// The call that is made next shows a window.
+#[inline(always)]
+pub fn window(caller: Ref<Activation>, word: u64) {
+    record(caller.held(), Kind::Window, number(caller.thread.get()), Some(caller.domain), [word, 0]);
+}
+
 /// Instructions of a crossing that are not its own; an upcall takes the slow path anyway.
 fn unseen(upcall: bool) -> u64 {
     if upcall { timer::UNSEEN[0] } else { timer::UNSEEN.iter().sum() }

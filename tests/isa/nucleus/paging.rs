@@ -145,17 +145,12 @@ pub fn root_beside(root: u64, frame: Frame) -> u64 {
     unimplemented!()
 }
 
-/// A last-level entry of users for a page that no window has shown.
-pub fn unlent(entry: u64) -> u64 {
-    unimplemented!()
-}
-
-/// The same for one that windows may show.
+/// A last-level entry of users for a page that windows may show.
 pub fn lent(entry: u64) -> u64 {
     unimplemented!()
 }
 
-/// Whether windows may show it.
+/// Whether it is for such a page.
 pub fn is_lent(entry: u64) -> bool {
     unimplemented!()
 }

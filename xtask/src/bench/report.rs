@@ -76,25 +76,25 @@ const GROUPS: [Group; 4] = [
     },
 ];
 
-/// Bytes from a client's memory to a server's: by messages and by a window, so many at once.
+/// Bytes from a client's memory to a server's, so many at once: by messages, by a window, or as pages that are torn away.
 struct Passing {
     title: &'static str,
-    /// What the names of the two rows begin with, before a number of bytes, and what that is.
-    ways: [(&'static str, &'static str); 2],
+    /// What the names of the rows begin with, before a number of bytes, what that is, and of which of the numbers on there is a row.
+    ways: [(&'static str, &'static str, usize); 3],
     bytes: &'static [&'static str],
     /// So many of the first are in the plot: of more the others cannot be told apart.
     plotted: usize,
 }
 
 const PASSING: Passing = Passing {
-    title: "Bytes by messages and by a window",
-    ways: [("copy", "messages"), ("show", "a window")],
+    title: "Bytes by messages, by a window, and on torn pages",
+    ways: [("copy", "messages", 0), ("show", "a window", 0), ("tear", "torn pages, and back", 4)],
     bytes: &["16", "64", "256", "1024", "4096", "16384", "65536"],
     plotted: 5,
 };
 
 /// Rows without a number of domains, and what the paper says of each.
-const SINGLE: [(&str, &str); 12] = [
+const SINGLE: [(&str, &str); 13] = [
     ("short-circuit", "in a figure: \"the minimum time required to enter and leave the nucleus\""),
     (
         "portal-of-new-shape",
@@ -103,6 +103,7 @@ const SINGLE: [(&str, &str); 12] = [
     ("portal-of-known-shape", "Pebble makes code for each portal"),
     ("window", "`npcwii` with a window that nobody uses: a leg takes about 135 cycles, where `npciii` takes 114"),
     ("window-written", "a window of one page that is used: about 50 cycles more than one that is not"),
+    ("torn-page", "tear-away of a page; not told"),
     ("open-close", "opening a file makes a portal"),
     ("file-read", "not told"),
     ("page-message", "not told; Pebble passes windows"),
@@ -204,16 +205,21 @@ impl Group {
 
 impl Passing {
     fn rows(&self) -> impl Iterator<Item = String> {
-        self.bytes.iter().flat_map(|bytes| self.ways.map(|(name, _)| format!("{name}-{bytes}")))
+        self.bytes.iter().enumerate().flat_map(|(place, bytes)| {
+            let ways = self.ways.into_iter().filter(move |(_, _, first)| place >= *first);
+            ways.map(move |(name, ..)| format!("{name}-{bytes}"))
+        })
     }
 
     fn plot(&self, all: &[Results]) -> Result<String> {
         let mut lines = Vec::new();
         for (isa, kind) in [(Isa::X86_64, Kind::X86_64), (Isa::Aarch64, Kind::Aarch64)] {
-            for (name, what) in self.ways {
-                let values = self.bytes[..self.plotted].iter();
-                let values: Result<Vec<_>> =
-                    values.map(|bytes| Ok(Some(row(all, isa, &format!("{name}-{bytes}"))?.0.value))).collect();
+            for (name, what, first) in self.ways {
+                let value = |(place, bytes): (usize, &&str)| match place < first {
+                    true => Ok(None),
+                    false => Ok(Some(row(all, isa, &format!("{name}-{bytes}"))?.0.value)),
+                };
+                let values: Result<Vec<_>> = self.bytes[..self.plotted].iter().enumerate().map(value).collect();
                 lines.push(Line { name: format!("{}, {what}", isa.title()), values: values?, kind });
             }
         }
@@ -306,7 +312,8 @@ const PASSING_PICTURE: &str = "passing.svg";
 const PASSING_HEAD: &str = "\
 A client passes bytes to a server, which copies them into memory of its own: `copy-N` in messages of 4 KiB at most, `show-N` by a window. A window
 shows whole pages, so an interface takes it from 4,096 bytes on ([windows](interfaces.md#windows)); what fewer would take is shown all the
-same. `./x bench --filter copy-` and `--filter show-` print these:
+same. `tear-N` are pages that the server gets for good, one in a call, and copies no more; so that the client has some to give, they come back
+in the return, which is counted. `./x bench --filter copy-`, `--filter show-` and `--filter tear-` print these:
 ";
 
 const SINGLE_HEAD: &str = "\
@@ -386,7 +393,8 @@ mod tests {
             let others = group.cycles.map_or(0, |(_, places)| places) + group.domains.len();
             assert_eq!(plot.matches("<circle").count(), 2 * group.domains.len() + others, "{}", group.title);
         }
-        assert_eq!(PASSING.plot(&all).unwrap().matches("<circle").count(), 4 * PASSING.plotted);
+        let points: usize = PASSING.ways.iter().map(|(.., first)| PASSING.plotted - first).sum();
+        assert_eq!(PASSING.plot(&all).unwrap().matches("<circle").count(), 2 * points);
     }
 
     #[test]

@@ -102,6 +102,12 @@ pub fn passes(project: &Project, case: &Case<'_>) -> Result<bool> {
     Ok(run_one(project, &built, case, Boards::default()).is_ok())
 }
 
+/// Has a file read on each CPU: whoever is shown a window pays for page tables from the first one on, on each CPU. What is compared afterwards
+/// does not depend on where it runs.
+fn first_windows(cpus: u32) -> String {
+    if cpus == 1 { String::new() } else { (0..cpus).map(|cpu| format!("pin {cpu} cat /etc/motd; ")).collect() }
+}
+
 /// Gives what this computer found while it used the machine.
 fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) -> Result<Vec<String>> {
     let (test, cpus) = (&case.test.file, case.cpus);
@@ -122,6 +128,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         (Some(exec), Some(server)) => Some(exec.replace(time_server::PLACEHOLDER, &server.port()?.to_string())),
         (exec, _) => exec.clone(),
     };
+    let exec = exec.map(|exec| if test.same.is_empty() { exec } else { format!("{}{exec}", first_windows(cpus)) });
     let image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, exec.as_deref())?;
     let (board, cpu) = project.isa.tested_board(cpus, boards);
     let mut machine = Machine {

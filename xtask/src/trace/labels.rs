@@ -28,12 +28,12 @@ impl Labels {
         Ok(Self { methods: methods(&project.root.join("crates/interfaces/golden"))?, services })
     }
 
-    /// `Connection.read`; as much of it as is known.
+    /// `Connection.read`, as much of it as is known, and whether it shows a window.
     pub fn method(&self, story: &Story, call: &Call) -> String {
         if call.upcall {
             return "fault".into();
         }
-        match self.services.get(&(story.name(call.to).to_string(), call.service)) {
+        let method = match self.services.get(&(story.name(call.to).to_string(), call.service)) {
             Some(served) => {
                 let interface = served.interface(call.badge.into());
                 match self.methods.get(&(interface.to_string(), call.method)) {
@@ -42,6 +42,11 @@ impl Labels {
                 }
             }
             None => format!("service at {:#x}", call.service),
+        };
+        match call.pages {
+            0 => method,
+            1 => format!("{method} with a window of a page"),
+            pages => format!("{method} with a window of {pages} pages"),
         }
     }
 

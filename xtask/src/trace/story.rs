@@ -48,6 +48,8 @@ pub struct Call {
     pub method: u16,
     /// Low half of the badge: what of the service is called.
     pub badge: u32,
+    /// Pages that it shows in a window.
+    pub pages: u8,
     /// Made by the nucleus for a thread that faulted.
     pub upcall: bool,
     /// It was open already when the window began.

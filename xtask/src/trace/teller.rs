@@ -36,6 +36,8 @@ pub struct Teller {
     ran: BTreeMap<usize, u64>,
     /// By CPU: the step with the line that its next log record goes on with.
     lines: BTreeMap<u8, Option<usize>>,
+    /// By CPU: pages that the call shows which comes next.
+    shown: BTreeMap<u8, u8>,
 }
 
 impl Teller {
@@ -52,6 +54,7 @@ impl Teller {
             woken: BTreeMap::new(),
             ran: BTreeMap::new(),
             lines: BTreeMap::new(),
+            shown: BTreeMap::new(),
         }
     }
 
@@ -75,6 +78,9 @@ impl Teller {
                 self.chains.new_thread(key, thread)?;
             }
             Kind::ThreadGone => self.chains.remove(key)?,
+            Kind::Window => {
+                self.shown.insert(record.cpu, (first & abi::window::PAGES) as u8);
+            }
             Kind::Call | Kind::Upcall => self.call(record)?,
             Kind::Refused => self.happens(Happening::Refused(self.known(first)?, second)),
             Kind::Return => {
@@ -159,6 +165,7 @@ impl Teller {
             service: service >> 16,
             method: service as u16,
             badge: (callee >> 32) as u32,
+            pages: self.shown.remove(&self.cpu).unwrap_or(0),
             upcall: record.kind == Kind::Upcall,
             before: false,
             begin: self.time,

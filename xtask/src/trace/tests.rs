@@ -3,7 +3,7 @@
 use super::labels::Labels;
 use super::perfetto;
 use super::picture;
-use super::story::{Ended, Happening, Step, Story, Stretch, Who};
+use super::story::{Call, Ended, Happening, Step, Story, Stretch, Who};
 use super::summary;
 use super::window::Window;
 use crate::test::traced::balanced;
@@ -94,6 +94,21 @@ fn calls_are_nested() {
         .filter(|step| matches!(step, Step::Enter(_) | Step::Leave(_)))
         .collect();
     assert_eq!(crossings, [&Step::Enter(0), &Step::Enter(1), &Step::Leave(1), &Step::Leave(0)]);
+}
+
+#[test]
+fn a_call_shows_its_window() {
+    let mut tape = Tape::new();
+    tape.add(Kind::Run, 7, 1, [0, 0]);
+    tape.add(Kind::Window, 7, 1, [0x1234_5000 | abi::window::WRITABLE | 3, 0]);
+    tape.add(Kind::Call, 7, 1, [2, 0x10_0024 << 16 | 3]);
+    tape.add(Kind::Call, 7, 2, [3, 0x10_0048 << 16 | 1]);
+    let story = tape.add(Kind::End, 0, 0, [0, 0]).story();
+    let pages: Vec<u8> = story.calls.iter().map(|call| call.pages).collect();
+    assert_eq!(pages, [3, 0]);
+    let label = |call: &Call| Labels::default().method(&story, call);
+    assert_eq!(label(&story.calls[0]), "service at 0x100024 with a window of 3 pages");
+    assert_eq!(label(&story.calls[1]), "service at 0x100048");
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub mod page {
     pub const READ_ONLY_BIT: u32 = 7;
     /// It is not executed by users.
     pub const UXN_BIT: u32 = 54;
-    /// Ours: no window shows it. For software.
-    pub const NOT_LENT_BIT: u32 = 55;
+    /// Ours: windows may show it. Of registers, and of what is not mapped, never. For software.
+    pub const LENT_BIT: u32 = 55;
     /// Where the address stands.
     pub const ADDRESS: (u32, u32) = (12, 36);
 }
@@ -83,7 +83,7 @@ const COPIES: X = X(11);
 /// When a window is opened: its word.
 const OPENED: X = X(6);
 /// Instructions of opening it.
-const OPENING: u64 = 35;
+const OPENING: u64 = 33;
 /// Its last-level entry.
 const LENT: X = X(7);
 /// Bytes of the instructions that copy two words.
@@ -609,9 +609,7 @@ impl<'a> Half<'a> {
         self.run(code, TableOfPage);
         code.jump_if_zero(X(10), slowly);
         self.run(code, EntryOfPage);
-        code.jump_if_clear(LENT, page::VALID_BIT, slowly);
-        code.jump_if_set(LENT, page::REGISTERS_BIT, slowly);
-        code.jump_if_set(LENT, page::NOT_LENT_BIT, slowly);
+        code.jump_if_clear(LENT, page::LENT_BIT, slowly);
         self.run(code, Writes);
         code.jump_if_set(X(11), 0, slowly);
         code.part("the callee sees it in the slot of the activation, and executes nothing there");

@@ -25,8 +25,8 @@ pub mod page {
     pub const WRITABLE: u64 = 2;
     /// It is not cached: registers of a device.
     pub const NOT_CACHED: u64 = 0x18;
-    /// Ours: no window shows it.
-    pub const NOT_LENT: u64 = 1 << 9;
+    /// Ours: windows may show it. Of registers, and of what is not mapped, never.
+    pub const LENT: u64 = 1 << 9;
     /// It is not executed.
     pub const NO_EXECUTE_BIT: u32 = 63;
 }
@@ -320,9 +320,9 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.copy32(R12, R13);
             code.shift_right32(R12, window::WRITABLE_BIT as u8 - 1);
             code.change32(And, R12, page::WRITABLE as i32);
-            code.change32(Or, R12, (page::PRESENT | page::NOT_CACHED | page::NOT_LENT) as i32);
+            code.change32(Or, R12, page::LENT as i32);
             code.copy32(RBX, R14);
-            code.change32(Xor, RBX, (page::PRESENT | page::WRITABLE) as i32);
+            code.change32(Xor, RBX, (page::LENT | page::WRITABLE) as i32);
             code.test32(RBX, R12);
         }
         SlotsOfCallee => {

@@ -79,7 +79,7 @@ fn draw_window<I: Isa>(
     if obstacle == Obstacle::Window {
         let wrong = |kind| I::page(frame, kind);
         match random.below(8) {
-            0 => window += [u64::MAX, 1, 14, 15, 30][random.below(5) as usize],
+            0 => window = window.wrapping_add([u64::MAX, 1, 14, 15, 30][random.below(5) as usize]),
             1 => window |= 1 << (6 + random.below(6)),
             2 => window |= 1 << (30 + random.below(34)),
             3 => memory.set(LOW, 8 * table as i32, 0),

@@ -71,8 +71,8 @@ assembly! { "entry.s";
     E_NO_RIGHT = Error::NoRight as u64,
     E_BAD_ARGUMENT = Error::BadArgument as u64,
     ENTRY_BYTES = abi::layout::ENTRY_BYTES,
-    WINDOW_BYTES = crate::objects::WINDOW_BYTES,
-    WINDOW_BITS = crate::objects::WINDOW_BYTES.ilog2(),
+    MAX_TABLE_BYTES = crate::objects::MAX_TABLE_BYTES,
+    MAX_TABLE_BITS = crate::objects::MAX_TABLE_BYTES.ilog2(),
 }
 
 /// What `entry.s` loads and stores as pairs, and more.

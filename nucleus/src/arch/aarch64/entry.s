@@ -86,12 +86,12 @@ vectors:
     tbz w16, #26 + 4, trap_class
     tbnz w16, #26 + 3, trap_class
     mrs x16, tpidr_el1
-    // LIMIT = bytes of the table - 1. The mask keeps what is speculated past it within the window of the domain.
+    // LIMIT = bytes of the table - 1. The mask keeps what is speculated past it within the range of the domain.
     ldp x17, x15, [x16, #CPU_TABLE]
     cmp x8, x15
     b.hi bad_index
 known_index:
-    and x8, x8, #WINDOW_BYTES - ENTRY_BYTES
+    and x8, x8, #MAX_TABLE_BYTES - ENTRY_BYTES
     add x8, x8, x17
     ldar x17, [x8]                  // code
     br x17
@@ -116,7 +116,7 @@ known_index:
     VECTOR
 
 bad_index:                          // unless the table has grown since this CPU came in
-    lsr x15, x8, #WINDOW_BITS
+    lsr x15, x8, #MAX_TABLE_BITS
     cbnz x15, outside_table
     ldr x15, [x16]                  // the domain
     ldr x15, [x15, #D_TABLE + 8]    // its limit

@@ -33,8 +33,8 @@ const NOT_GLOBAL: u64 = 1 << 11;
 /// Privileged, unprivileged execute never.
 const PXN: u64 = 1 << 53;
 const UXN: u64 = 1 << page::UXN_BIT;
-const NOT_LENT: u64 = 1 << page::NOT_LENT_BIT;
-/// Ours: no window shows the page, and none will. For software.
+const LENT: u64 = 1 << page::LENT_BIT;
+/// Ours: no window will show the page. For software.
 const KEPT: u64 = 1 << 56;
 const ADDRESS: u64 = 0x0000_ffff_ffff_f000;
 /// What every entry of the nucleus's for memory has.
@@ -130,26 +130,20 @@ pub fn without(mut entry: u64, rights: u64) -> u64 {
     entry
 }
 
-/// A last-level entry of users for a page that no window has shown: portal code leaves that to the nucleus.
-#[inline(always)]
-pub fn unlent(entry: u64) -> u64 {
-    entry | NOT_LENT
-}
-
-/// The same for one that windows may show.
+/// A last-level entry of users for a page that windows may show. Portal code leaves others to the nucleus.
 pub fn lent(entry: u64) -> u64 {
-    entry & !NOT_LENT
+    entry | LENT
 }
 
-/// Whether windows may show it.
+/// Whether it is for such a page.
 pub fn is_lent(entry: u64) -> bool {
-    entry & NOT_LENT == 0
+    entry & LENT != 0
 }
 
 /// The same for a page that no window will show from now on.
 #[inline(always)]
 pub fn kept(entry: u64) -> u64 {
-    entry | NOT_LENT | KEPT
+    entry & !LENT | KEPT
 }
 
 /// Whether it is for such a page.

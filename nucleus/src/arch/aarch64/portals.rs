@@ -3,4 +3,4 @@
 pub use portalgen::aarch64::Generator;
 
 /// How often something is written until there is a preemption point.
-pub const EFFORT: usize = 10;
+pub const EFFORT: usize = 6;

@@ -83,7 +83,7 @@ assembly! { "entry.s";
     E_NO_RIGHT = Error::NoRight as u64,
     E_BAD_ARGUMENT = Error::BadArgument as u64,
     ENTRY_BYTES = abi::layout::ENTRY_BYTES,
-    WINDOW_BYTES = crate::objects::WINDOW_BYTES,
+    MAX_TABLE_BYTES = crate::objects::MAX_TABLE_BYTES,
     GS_BASE = super::processor::MSR_GS_BASE,
     USER_CS = super::processor::USER_CODE,
     USER_SS = super::processor::USER_DATA,

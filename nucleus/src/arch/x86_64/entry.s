@@ -5,7 +5,7 @@
 # Every check comes before the first state is overwritten.
 
 .text
-# LIMIT = bytes of the table - 1. The mask keeps what is speculated past it within the window of the domain.
+# LIMIT = bytes of the table - 1. The mask keeps what is speculated past it within the range of the domain.
 .globl system_call_entry
 .balign 64
 system_call_entry:
@@ -13,12 +13,12 @@ system_call_entry:
     cmp rax, gs:[CPU_LIMIT]
     ja bad_index
 known_index:
-    and eax, WINDOW_BYTES - ENTRY_BYTES
+    and eax, MAX_TABLE_BYTES - ENTRY_BYTES
     add rax, gs:[CPU_TABLE]
     jmp qword ptr [rax]
 
 bad_index:                          # unless the table has grown since this CPU came in
-    cmp rax, WINDOW_BYTES
+    cmp rax, MAX_TABLE_BYTES
     jae outside_table
     mov gs:[CPU_SCRATCH], rax
     mov rax, gs:[CPU_DOMAIN]

@@ -8,12 +8,12 @@ use abi::boot::{BootInfo, Region};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use core::arch::asm;
 use core::ops::Range;
-use portalgen::x86_64::page::{self, NOT_CACHED, NOT_LENT, PRESENT, WRITABLE};
+use portalgen::x86_64::page::{self, LENT, NOT_CACHED, PRESENT, WRITABLE};
 
 const USER: u64 = 4;
 const LARGE: u64 = 0x80;
 const NO_EXECUTE: u64 = 1 << page::NO_EXECUTE_BIT;
-/// Ours: no window shows the page, and none will.
+/// Ours: no window will show the page.
 const KEPT: u64 = 1 << 10;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
@@ -74,26 +74,20 @@ pub fn without(mut entry: u64, rights: u64) -> u64 {
     entry
 }
 
-/// A last-level entry of users for a page that no window has shown: portal code leaves that to the nucleus.
-#[inline(always)]
-pub fn unlent(entry: u64) -> u64 {
-    entry | NOT_LENT
-}
-
-/// The same for one that windows may show.
+/// A last-level entry of users for a page that windows may show. Portal code leaves others to the nucleus.
 pub fn lent(entry: u64) -> u64 {
-    entry & !NOT_LENT
+    entry | LENT
 }
 
-/// Whether windows may show it.
+/// Whether it is for such a page.
 pub fn is_lent(entry: u64) -> bool {
-    entry & NOT_LENT == 0
+    entry & LENT != 0
 }
 
 /// The same for a page that no window will show from now on.
 #[inline(always)]
 pub fn kept(entry: u64) -> u64 {
-    entry | NOT_LENT | KEPT
+    entry & !LENT | KEPT
 }
 
 /// Whether it is for such a page.

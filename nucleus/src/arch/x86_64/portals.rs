@@ -3,4 +3,4 @@
 pub use portalgen::x86_64::Generator;
 
 /// How often something is written until there is a preemption point.
-pub const EFFORT: usize = 8;
+pub const EFFORT: usize = 6;

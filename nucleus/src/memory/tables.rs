@@ -1,10 +1,10 @@
-//! Windows: where the system call finds portal tables. Each domain has a window of 16 MiB in the upper half, room for the largest
-//! table, in which its table lies contiguous however its pages lie in RAM. A table has the pages from the window's begin up
-//! to its limit; it grows at its end, a page at a time.
+//! Where the system call finds portal tables. Each domain has a range of 16 MiB in the upper half, room for the largest table, in which
+//! its table lies contiguous however its pages lie in RAM. A table has the pages from the range's begin up to its limit; it grows at
+//! its end, a page at a time.
 //!
-//! The first page of every window is the same one, with the kernel operations. Nothing is written through a window: the
-//! nucleus fills entries where the direct map has them, and only a CPU that is in a domain looks into its window. So a CPU that
-//! enters a domain finds what is there now, whatever the window had before.
+//! The first page of every range is the same one, with the kernel operations. Nothing is written through a range: the nucleus fills
+//! entries where the direct map has them, and only a CPU that is in a domain looks into its range. So a CPU that enters a domain finds
+//! what is there now, whatever the range had before.
 
 use super::account;
 use super::frames::{self, Use, table};
@@ -12,7 +12,8 @@ use super::own::{self, boot_table, boot_walk};
 use crate::arch::paging;
 use crate::cpus::assembly;
 use crate::objects::{
-    Account, Domain, Entry, FRAME, Frame, NEAR_PAGES, Numbers, Operation, Own, PageEntry, WINDOW_BYTES as BYTES, index,
+    Account, Domain, Entry, FRAME, Frame, MAX_TABLE_BYTES as BYTES, NEAR_PAGES, Numbers, Operation, Own, PageEntry,
+    index,
 };
 use crate::pointer::{Held, Nucleus, Ref};
 use abi::layout::{ENTRY_BYTES, MAX_TABLE_ENTRIES, PAGE_FAULT};
@@ -24,29 +25,29 @@ use structures::quota::Paying;
 
 /// Under the same entry of the root as the image, which is far behind.
 const START: usize = 0xffff_ff80_0000_0000;
-/// As many as there can be domains: each has a thread as long as it has a window.
+/// As many as there can be domains: each has a thread as long as it has a range.
 const COUNT: usize = MAX_THREADS;
 /// Pages that a last-level table leads to.
 const PAGES_OF_TABLE: usize = FRAME / 8;
 /// Entries of a page.
 const PAGE_ENTRIES: usize = FRAME / ENTRY_BYTES;
 
-struct Windows {
-    /// The table below the root's entry: a directory for each 64 windows.
+struct Ranges {
+    /// The table below the root's entry: a directory for each 64 ranges.
     upper: Cell<Frame>,
     /// The first page of all.
     operations: Cell<Frame>,
     numbers: Numbers<{ COUNT / 64 }>,
 }
 
-static WINDOWS: Nucleus<Windows> =
-    Nucleus::new(Windows { upper: Cell::new(0), operations: Cell::new(0), numbers: Numbers::new() });
+static RANGES: Nucleus<Ranges> =
+    Nucleus::new(Ranges { upper: Cell::new(0), operations: Cell::new(0), numbers: Numbers::new() });
 
-/// Makes the page that all windows have in common, with the kernel operations.
+/// Makes the page that all ranges have in common, with the kernel operations.
 #[unsafe(link_section = ".init")]
 pub fn init(held: Held, operations: &[Operation]) -> Result<(), &'static str> {
-    let windows = WINDOWS.get(held);
-    windows.upper.set(boot_walk(held, own::upper(), START, 2)?);
+    let ranges = RANGES.get(held);
+    ranges.upper.set(boot_walk(held, own::upper(), START, 2)?);
     let frame = boot_table(held)?;
     fill(frame);
     for (number, operation) in operations.iter().enumerate() {
@@ -55,7 +56,7 @@ pub fn init(held: Held, operations: &[Operation]) -> Result<(), &'static str> {
         place.object.set(operation.function as usize);
         place.node.kind.set(Kind::Operation as u8);
     }
-    windows.operations.set(frame);
+    ranges.operations.set(frame);
     Ok(())
 }
 
@@ -89,28 +90,28 @@ fn portal_page(frame: Frame) -> u64 {
     paging::own_page((frame as u64) << 12, Own::Constants)
 }
 
-/// What leads to the directory of the windows round an address.
+/// What leads to the directory of the ranges round an address.
 fn to_directory(held: Held, address: usize) -> &'static PageEntry {
-    &table(held, WINDOWS.get(held).upper.get())[index(address as u64, 2)]
+    &table(held, RANGES.get(held).upper.get())[index(address as u64, 2)]
 }
 
-/// What leads to the last table on the way to an address; its window is taken.
+/// What leads to the last table on the way to an address; its range is taken.
 fn to_last(held: Held, address: usize) -> &'static PageEntry {
     &table(held, paging::frame_of(to_directory(held, address).get()))[index(address as u64, 1)]
 }
 
-/// Takes a window, in which there is nothing yet. The account pays for the directory of 64 windows if this is the first of them,
+/// Takes a range, in which there is nothing yet. The account pays for the directory of 64 ranges if this is the first of them,
 /// until the last of them is given back.
 fn take(account: Ref<Account>) -> Result<usize, Error> {
     let held = account.held();
-    let number = WINDOWS.get(held).numbers.take(COUNT).ok_or(Error::LimitReached)?;
+    let number = RANGES.get(held).numbers.take(COUNT).ok_or(Error::LimitReached)?;
     let address = START + number * BYTES;
     let entry = to_directory(held, address);
     if entry.get() == 0 {
         match account.allocate_clear_apart(Use::Kernel) {
             Ok(frame) => entry.set(paging::nucleus_table(frame)),
             Err(error) => {
-                WINDOWS.get(held).numbers.give_back(number);
+                RANGES.get(held).numbers.give_back(number);
                 return Err(error);
             }
         }
@@ -119,7 +120,7 @@ fn take(account: Ref<Account>) -> Result<usize, Error> {
     Ok(address)
 }
 
-/// Gives back a window in which there is nothing any more.
+/// Gives back a range in which there is nothing any more.
 fn give_back(held: Held, address: usize) {
     let entry = to_directory(held, address);
     let frame = paging::frame_of(entry.get());
@@ -130,7 +131,7 @@ fn give_back(held: Held, address: usize) {
         paging::forget_portals(address);
         account::release(held, frame);
     }
-    WINDOWS.get(held).numbers.give_back((address - START) / BYTES);
+    RANGES.get(held).numbers.give_back((address - START) / BYTES);
 }
 
 impl Ref<Domain> {
@@ -179,7 +180,7 @@ impl Ref<Domain> {
             page.set(frames::address_of(frame).wrapping_sub(offset));
         }
     }
-    /// Makes the smallest table, in a window of its own.
+    /// Makes the smallest table, in a range of its own.
     pub fn begin_table(self) -> Result<(), Error> {
         let held = self.held();
         self.table.set(take(self.account)?);
@@ -187,7 +188,7 @@ impl Ref<Domain> {
         for page in 0..NEAR_PAGES {
             self.set_near(page * FRAME, own::zeros());
         }
-        self.set_near(0, WINDOWS.get(held).operations.get());
+        self.set_near(0, RANGES.get(held).operations.get());
         self.grow_table()
     }
     /// Adds a page of empty entries to the table. CPUs in the domain find out when they use one of them.
@@ -211,7 +212,7 @@ impl Ref<Domain> {
         }
         let last = table(held, paging::frame_of(above.get()));
         if bytes == FRAME {
-            last[0].set(portal_page(WINDOWS.get(held).operations.get()));
+            last[0].set(portal_page(RANGES.get(held).operations.get()));
         }
         fill(frame);
         self.set_near(bytes, frame);
@@ -271,7 +272,7 @@ impl Ref<Domain> {
     pub fn empty_from(self, index: usize) -> usize {
         self.rest_of_page(index).iter().take_while(|entry| entry.node.kind.get() == Kind::Empty as u8).count()
     }
-    /// Frees the table of a domain in which nobody is, which has few pages, with its window.
+    /// Frees the table of a domain in which nobody is, which has few pages, with its range.
     #[inline(never)]
     pub fn free_table(self) {
         if self.table.get() != 0 {
