@@ -117,15 +117,15 @@ pub(crate) fn call_short_window(entry: Entry, words: [u64; 3]) -> Result<u64, Er
     check(status).map(|()| word)
 }
 
-/// Calls a [`crate::server::torn_service`] behind `entry`: the pages that `torn` names go, and the answer says which came back, where the
-/// running activation takes them.
+/// Calls a [`crate::server::torn_service`] behind `entry`. The page that `torn` names goes there. The answer names the page that came back,
+/// where the running activation takes one.
 ///
 /// # Safety
-/// Nothing may refer to these pages.
+/// Nothing may refer to the page that goes.
 #[inline]
 pub unsafe fn call_torn(entry: Entry, torn: u64, word2: u64) -> Result<u64, Error> {
     let index = portal(entry)?;
-    // SAFETY: not a kernel operation, and of the pages our caller says that it is right.
+    // SAFETY: not a kernel operation, and our caller says that nothing refers to the page.
     let (status, word) = unsafe { arch::call_short(index, [torn, word2, 0], TORN) };
     check(status).map(|()| word)
 }

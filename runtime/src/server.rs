@@ -162,14 +162,14 @@ pub fn short_window_service<S: ServeWindow>() -> Result<Entry, Failure<NamesErro
     unsafe { SHORT_WINDOW.service(arch::short_entry::<WithWindow<S>>) }
 }
 
-/// A service behind portals that tear pages away: `npcai>a`. Word 1 says which pages came ([`abi::MAX_TORN`]), word 2 is passed on, and what
-/// `S` gives says which pages go back. The activation that serves a call with pages must have a place for them
-/// ([`abi::op::ACTIVATION_TEAR`]).
+/// A service behind portals of the specification [`interface::TORN_PORTAL`]. Word 1 names the page that came, with [`abi::MAX_TORN`] in
+/// the low bits, word 2 is any word, and `S` answers with the page that goes back; 0 = none. The activation that serves must have a place
+/// for a page ([`abi::op::ACTIVATION_TEAR`]).
 ///
 /// # Safety
-/// Nothing may refer to the pages that `S` gives away.
+/// Nothing may refer to a page that `S` gives away.
 pub unsafe fn torn_service<S: ServeShort>() -> Result<Entry, Failure<NamesError>> {
-    // SAFETY: the entry is made for this, and of the pages our caller says that it is right.
+    // SAFETY: the entry is made for this, and our caller says that nothing refers to the pages.
     unsafe { TORN.service(arch::short_entry::<S>) }
 }
 
@@ -210,7 +210,7 @@ struct Shape {
 static SHORT: Shape = Shape::new("npciii>i");
 static ALL_WORDS: Shape = Shape::new(interface::WORDS_PORTAL);
 static SHORT_WINDOW: Shape = Shape::new("npcwii>i");
-static TORN: Shape = Shape::new("npcai>a");
+static TORN: Shape = Shape::new(interface::TORN_PORTAL);
 static WINDOWS: Shape = Shape::new(interface::WINDOW_PORTAL);
 
 /// A service that runs `S`, whose calls may bring windows. Its domain has [`abi::window::SLOTS`] activations at most, and pays for some page

@@ -126,7 +126,7 @@ pub fn by_window<const BYTES: usize>() -> Result<Row, String> {
     })
 }
 
-/// Where pages are that are torn away, here and there: no Rust object lies there.
+/// Where the page lies that is torn away, in this domain and in the peer's: no Rust object lies there.
 const TORN: u64 = HEAP_END - (160 << 20);
 
 /// Whole pages that are torn away, as many as take so many bytes, and come back. The server has them; it copies nothing.
@@ -139,7 +139,7 @@ pub fn torn_page() -> Result<Row, String> {
     torn(1).map(|value| Row::instructions(value.div_ceil(2)).of(ROUNDS / 10))
 }
 
-/// What so many pages take there and back, one after the other.
+/// Instructions of so many calls, each of which tears a page away and gets it back.
 fn torn(count: u64) -> Result<u64, String> {
     peer::start()?;
     let portal = Owned::new(PEER.torn().map_err(|error| error.to_string())?.into());

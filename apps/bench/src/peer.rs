@@ -70,7 +70,7 @@ pub trait Peer {
     fn window(&self) -> Result<Delegated, PeerError>;
     /// A call entry of [`Keeper`].
     fn keeper(&self) -> Result<Delegated, PeerError>;
-    /// A call entry to a service that gives back the pages that are torn away, behind portals of the specification `npcai>a`.
+    /// A call entry to a service that gives back each page that is torn away for it.
     fn torn(&self) -> Result<Delegated, PeerError>;
 }
 

@@ -54,9 +54,11 @@ impl ServeAllWords for Nobody {
     }
 }
 
-/// What messages carry: an entry of each kind that a program can make, and windows.
+/// What goes along with messages: an entry of each kind that a program can make, and pages to be shown.
 struct Load {
-    made: [Owned; 4],
+    made: [Owned; 3],
+    /// A service whose portals pass words alone.
+    of_words: Owned,
     pages: Vec<Page>,
 }
 
@@ -67,14 +69,15 @@ impl Load {
             op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?,
             op::account_new(Entry::ACCOUNT, 8).map_err(text)?,
             server::word_service::<Nobody>().map_err(text)?,
-            server::all_words_service::<Nobody>().map_err(|error| error.to_string())?,
         ];
-        Ok(Self { made: made.map(Owned::new), pages: vec![Page::ZERO; MAX_PAGES] })
+        let of_words = server::all_words_service::<Nobody>().map_err(|error| error.to_string())?;
+        let pages = vec![Page::ZERO; MAX_PAGES];
+        Ok(Self { made: made.map(Owned::new), of_words: Owned::new(of_words), pages })
     }
 
     /// Whether calls through an entry pass words alone.
     fn is_of_words(&self, entry: Entry) -> Result<bool, Error> {
-        Ok(op::shape_number(entry)? == op::shape_number(self.made[3].entry())?)
+        Ok(op::shape_number(entry)? == op::shape_number(self.of_words.entry())?)
     }
 
     fn entry(&self, random: &mut Random) -> Delegate {

@@ -25,9 +25,6 @@ pub const RECEIVE: u64 = 102;
 /// How many indices these are.
 pub const RECEIVERS: u64 = 8;
 
-/// The specification of portals to some minions: pages are torn away, there and back.
-pub const TORN: &str = "npcai>a";
-
 /// Pages that minions map to each other.
 pub const WINDOW: u64 = 0x5000_0000;
 /// How many.
@@ -81,7 +78,7 @@ pub extern "C" fn serve(script: u64, seed: u64, depth: u64, _badge: u64, _: u64,
         3 => Control(random.any()),
         _ => Control(0),
     };
-    // Behind a portal that tears pages away word 0 says which go back.
+    // Behind a portal that tears pages away word 0 names the page that goes back.
     for (word, control) in [(answer, control), (any_torn(&mut random), Control(0)), (0, Control(0))] {
         // Whoever called counts a return that arrives.
         call(layout::RETURN, layout::RETURN as u64, [word, script, seed, depth, 0], control.0);
@@ -165,7 +162,7 @@ fn run(mut script: u64, depth: u64, random: &mut Random) -> u64 {
                 0
             }
             14 => {
-                let address = (WINDOW + random.below(WINDOW_PAGES) * 0x1000) as *mut u64;
+                let address = any_page(random) as *mut u64;
                 // SAFETY: nothing but faults can come of it: nobody relies on what stands there.
                 unsafe {
                     address.read_volatile();
@@ -189,23 +186,23 @@ fn any_page(random: &mut Random) -> u64 {
     WINDOW + random.below(WINDOW_PAGES) * 0x1000
 }
 
-/// The word of pages that are torn away: mostly some that may be there.
+/// The word of a page that is torn away: mostly one that can be, or none or two; or any word.
 fn any_torn(random: &mut Random) -> u64 {
-    let (pages, any) = (any_page(random) | random.below(3), random.any());
-    random.one(&[pages, pages, pages, any])
+    let (page, any) = (any_page(random) | random.below(3), random.any());
+    random.one(&[page, page, page, any])
 }
 
-/// Tears pages away to another minion, and takes some.
+/// Calls another minion and tears a page away to it; takes the one that comes back.
 fn tear(random: &mut Random) -> u64 {
     if random.once_in(2) {
         operation(op::ACTIVATION_SET, [op::ACTIVATION_TEAR, any_page(random), 0, 0, 0], 0);
     }
     let torn = any_torn(random);
-    // Who has it has it alone, unless it is everybody's.
-    let address = (torn & !0xfff) as *mut u64;
-    if (WINDOW..WINDOW + WINDOW_PAGES * 0x1000).contains(&(torn & !0xfff)) && random.once_in(2) {
+    let page = torn & !0xfff;
+    if (WINDOW..WINDOW + WINDOW_PAGES * 0x1000).contains(&page) && random.once_in(2) {
+        // The pager brings the page if it is not there: often one that nobody else has.
         // SAFETY: nothing but faults can come of it: nobody relies on what stands there.
-        unsafe { address.read_volatile() };
+        unsafe { (page as *const u64).read_volatile() };
     }
     let (to, seed) = (random.one(&LINKS), random.any());
     let expected = Control::expecting(expect::words(0b00110) | expect::PAGES);
@@ -224,7 +221,7 @@ fn any_window(random: &mut Random) -> u64 {
         // Pages of the lowest GiB, one of which portal code lends by itself.
         1..5 => return Counts::pages().start | 1,
         5..8 => layout::WINDOWS + random.below(8) * window::SLOT_BYTES as u64,
-        _ => WINDOW + random.below(WINDOW_PAGES) * 0x1000,
+        _ => any_page(random),
     };
     address | writable | if random.once_in(2) { 1 } else { pages }
 }

@@ -19,7 +19,7 @@ use runtime::{arch, op as operation};
 
 use crate::calls::{Child, PAGE};
 use crate::counts::{COUNTS, Counts};
-use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, TORN, WINDOW, WINDOW_PAGES};
+use crate::minion::{LINKS, NEXT, RECEIVE, RECEIVERS, SEMAPHORE, SERVICE, WINDOW, WINDOW_PAGES};
 use stress::histogram;
 use tool::random::Random;
 
@@ -63,11 +63,11 @@ const PAGE_SIZE: u64 = PAGE_BYTES as u64;
 struct Pages([[u8; PAGE_BYTES]; ALL_STACKS]);
 static mut PAGES: Pages = Pages([[0; PAGE_BYTES]; ALL_STACKS]);
 
-/// The ticket of the account that pays for pages which only one minion has: such a page may be torn away. 0 = there is none.
+/// The ticket of the account for pages that only one minion has: those can be torn away. 0 = there is no such account.
 static TICKET: AtomicU64 = AtomicU64::new(0);
-/// What it has.
+/// Frames of that account.
 const TEARABLE: u64 = 24;
-/// Where we draw them, one after the other.
+/// Where we draw these pages, side by side, before a minion gets them.
 const DRAWN: u64 = layout::FREE_START + (64 << 20);
 
 static OVER: AtomicU64 = AtomicU64::new(0);
@@ -166,7 +166,7 @@ fn drawn(random: &mut Random) -> Option<u64> {
     if ticket == 0 || random.once_in(2) {
         return None;
     }
-    // What could not be granted is there still.
+    // `Occupied`: an earlier page is still there, because it could not be granted.
     let _ = Sigma0Client(Direct(Entry::SIGMA0)).draw_for(ticket, at, 0, MAP_READ | MAP_WRITE);
     Some(at)
 }
@@ -230,7 +230,8 @@ impl Storm {
             let seed = child.random.any() as usize;
             Thread::start_with(caller, seed, schedule).ok()
         });
-        let shapes = [interface::WINDOW_PORTAL, TORN].map(|specification| server::shape(specification).ok());
+        let shapes =
+            [interface::WINDOW_PORTAL, interface::TORN_PORTAL].map(|specification| server::shape(specification).ok());
         let drawn = operation::account_new(Entry::ACCOUNT, TEARABLE).map(Owned::new).ok();
         let ticket = drawn.as_ref().and_then(|account| {
             let account = Delegate::entry(account.entry().0, rights::ALL);

@@ -63,7 +63,7 @@ fn domain(account: Entry) -> Result<(), Error> {
     op::domain_new(account, 0, "small").map(Owned::new).map(drop)
 }
 
-/// What is refused a part keeps no number of anything.
+/// A domain for which the account is too small gives all back: a place for its portal table, a thread's number.
 fn domains_in_vain() -> Result<(), &'static str> {
     let mut enough = 0;
     while with_account(enough, domain)?.is_err() {

@@ -216,7 +216,7 @@ impl Called {
         until(&CAME, 1)?;
         Ok(Self { caller, answer })
     }
-    /// What it read first and last.
+    /// The first byte of the window as the callee read it before the gate opened, and after.
     fn answer(self) -> [u64; 2] {
         GATE.store(1, Ordering::SeqCst);
         self.caller.join();

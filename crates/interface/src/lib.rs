@@ -45,7 +45,7 @@ pub use abi;
 pub use delegate::{Delegate, Delegated};
 pub use failure::{Code, Failure, Protocol};
 pub use interface_macros::interface;
-pub use message::{AllWords, Reply, Request, WINDOW_PORTAL, WORDS_PORTAL, Words};
+pub use message::{AllWords, Reply, Request, TORN_PORTAL, WINDOW_PORTAL, WORDS_PORTAL, Words};
 pub use scalar::{Returns, Scalar};
 #[doc(hidden)]
 pub use support::{

@@ -18,6 +18,9 @@ pub const WORDS_PORTAL: &str = "npkix8>ix8";
 /// The specification of the portals of messages that may bring a window, in word 4.
 pub const WINDOW_PORTAL: &str = "npkox4w>ox5";
 
+/// The specification of portals that tear a page away there, and one back: word 1, and word 0 of the answer.
+pub const TORN_PORTAL: &str = "npcai>a";
+
 /// A call that arrived.
 pub struct Request<'a> {
     /// Badge of the call entry that was used: the nucleus vouches for it.

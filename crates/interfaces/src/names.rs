@@ -1,6 +1,6 @@
 //! The name service: from a name to a call entry.
 
-use interface::{WINDOW_PORTAL, WORDS_PORTAL, codes, interface};
+use interface::{TORN_PORTAL, WINDOW_PORTAL, WORDS_PORTAL, codes, interface};
 
 /// The badge of `roottask`, whose portal it makes itself. No call entry that somebody gets by a name has it.
 pub const ROOTTASK: u64 = u64::MAX;
@@ -9,7 +9,7 @@ pub const COMPONENT: u64 = 1;
 /// The badge of all others: `open` mints it, too.
 pub const PROGRAM: u64 = 0;
 /// Specifications of portals of which everybody may have the shape: those of the interfaces of this system.
-pub const SPECIFICATIONS: [&str; 5] = ["npciii>i", "npcwii>i", "npcai>a", WORDS_PORTAL, WINDOW_PORTAL];
+pub const SPECIFICATIONS: [&str; 5] = ["npciii>i", "npcwii>i", TORN_PORTAL, WORDS_PORTAL, WINDOW_PORTAL];
 /// Names there can be: those of components and those of programs.
 pub const MAX_NAMES: usize = 64;
 /// Bytes of the longest name.

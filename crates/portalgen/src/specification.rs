@@ -25,7 +25,7 @@
 //! | `k` | 0 | nothing | the constant of the entry, in the register of the status (calls only) |
 //! | `o` | 0 | a control word ([`abi::Control`]), on both sides of `>` or on none | the control word, and so many bytes of the message area as it says; whatever else it asks for is done on the slow path |
 //! | `w` | 1 | a window ([`abi::window`]), 0 = none (calls only) | where it sees the window, 0 = none |
-//! | `a` | 1 | pages that are torn away: the address of the first, and their number, 0 = none | where they are now, 0 = none |
+//! | `a` | 1 | a page that is torn away: its address and 1 ([`abi::MAX_TORN`]), 0 = none | where it is now, and 1; 0 = none |
 //!
 //! With `o`, the control word says whether a window goes along ([`abi::Control::WINDOW`]); if not, the word of `w` is a word.
 //!

@@ -33,7 +33,7 @@ pub fn new(domain: Ref<Domain>, stack: u64) -> Result<Ref<Activation>, Error> {
         return Err(Error::LimitReached);
     }
     let message = MESSAGE_START + (slot * FRAME) as u64;
-    // What takes longest comes last: it is not done in vain.
+    // The longest part comes last, so that a refusal takes few instructions.
     let activation = slab::allocate_as_it_is::<Activation>(domain.account)?;
     let made = new_fpu(domain).and_then(|fpu| match new_area(domain, message) {
         Ok(frame) => Ok((fpu, frame)),

@@ -91,7 +91,7 @@ pub fn new(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain
     domain.shares().for_each(|share| share.root.set(root));
     domain.set_slow(SLOW_FPU, flags & abi::op::DOMAIN_FPU != 0);
     let slice = timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS);
-    // What takes longest comes last: it is not done in vain.
+    // The longest part comes last, so that a refusal takes few instructions.
     let made = thread::new_empty(domain, 0, slice, true).and_then(|thread| {
         domain.orphan_thread.set(Some(thread));
         domain.begin_table()

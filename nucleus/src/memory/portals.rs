@@ -155,8 +155,8 @@ impl Ref<Domain> {
         }
         Ok((entry, index))
     }
-    /// A free entry among the next places behind the one where the last search ended. A search that goes on has seen all places after
-    /// one step more than there are such steps in the table.
+    /// A free entry among the next places behind the one where the last search ended. Steps end at multiples of
+    /// [`PLACES_LOOKED_AT`], so the first of a search may be short: all places were seen after one step more than the table has of them.
     pub fn find_vacancy(self) -> Option<(Ref<Entry>, usize)> {
         let hint = self.free_hint.get() as usize;
         let first = if (FIRST_FREE..self.table_entries()).contains(&hint) { hint } else { FIRST_FREE };

@@ -90,12 +90,12 @@ fn portal_page(frame: Frame) -> u64 {
     paging::own_page((frame as u64) << 12, Own::Constants)
 }
 
-/// What leads to the directory of the ranges round an address.
+/// The page-table entry for the directory of the 64 ranges in which an address lies.
 fn to_directory(held: Held, address: usize) -> &'static PageEntry {
     &table(held, RANGES.get(held).upper.get())[index(address as u64, 2)]
 }
 
-/// What leads to the last table on the way to an address; its range is taken.
+/// The page-table entry for the last-level table of an address, whose range is taken.
 fn to_last(held: Held, address: usize) -> &'static PageEntry {
     &table(held, paging::frame_of(to_directory(held, address).get()))[index(address as u64, 1)]
 }

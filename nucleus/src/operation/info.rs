@@ -7,7 +7,6 @@ use crate::objects::{Activation, Domain, Stop, Thread, is_seat};
 use crate::pointer::{Held, Ref, look};
 use crate::report::log;
 use abi::info::{self, Counters};
-use abi::rights::Kind;
 use abi::{Error, MESSAGE_BYTES};
 
 /// Numbers of threads passed between two preemption points.
@@ -116,21 +115,18 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
 
 /// The first call entry among some of a table's from `first` on, and where to look next.
 fn next_portal(domain: Ref<Domain>, first: usize) -> (info::Portal, usize) {
+    let end = domain.table_entries().min(first + ENTRIES_PASSED);
     let mut record = info::Portal { from: domain.number, index: 0, to: 0, service: 0, badge: 0, shape: 0 };
-    let mut next = first;
-    for place in domain.rest_of_page(first).iter().take(ENTRIES_PASSED) {
-        next += 1;
-        if place.node.kind.get() == Kind::Call as u8
-            && let Ok(entry) = domain.place(next - 1)
-            && let Some(callee) = entry.callee()
-        {
-            (record.index, record.to) = (next as u64 - 1, callee.number);
+    for index in first..end {
+        let Ok(entry) = domain.place(index) else { break };
+        if let Some(callee) = entry.callee() {
+            (record.index, record.to) = (index as u64, callee.number);
             (record.service, record.badge) = (entry.word0.get(), entry.word1.get());
             record.shape = entry.shape() as u64;
-            break;
+            return (record, index + 1);
         }
     }
-    (record, next)
+    (record, end)
 }
 
 fn write<T>(activation: Ref<Activation>, record: T) {

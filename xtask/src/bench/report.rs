@@ -79,7 +79,8 @@ const GROUPS: [Group; 4] = [
 /// Bytes from a client's memory to a server's, so many at once: by messages, by a window, or as pages that are torn away.
 struct Passing {
     title: &'static str,
-    /// What the names of the rows begin with, before a number of bytes, what that is, and of which of the numbers on there is a row.
+    /// For each way: how the names of its rows begin, before the number of bytes; its name in the plot; the first place in `bytes` for which
+    /// it has a row.
     ways: [(&'static str, &'static str, usize); 3],
     bytes: &'static [&'static str],
     /// So many of the first are in the plot: of more the others cannot be told apart.

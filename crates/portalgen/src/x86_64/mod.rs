@@ -488,8 +488,9 @@ impl<'a> Half<'a> {
                 self.run(code, Return);
                 code.put(back, 4);
             }
-            4 => self.copy_message(code, true),
-            5 => {
+            4 => self.copy_words(code, true),
+            5 => self.copy_bytes(code, true),
+            6 => {
                 code.part("what the entry says; whoever empties it relies on our being in the caller until now");
                 self.run(code, Address);
                 if let Some(word) = constant {
@@ -502,7 +503,7 @@ impl<'a> Half<'a> {
                 code.part("the CPU is in the callee");
                 self.run(code, EnterCallee);
             }
-            6 => {
+            7 => {
                 code.part("the callee gets its stack and the words, and nothing else");
                 self.run(code, Stack);
                 let kept = match self.state {
@@ -517,7 +518,7 @@ impl<'a> Half<'a> {
                 self.run(code, if loaded == 0 { GoesTo } else { CallerAndGoesTo });
                 self.each(code, LOAD, loaded);
             }
-            7 => self.put_time(code),
+            8 => self.put_time(code),
             _ => {
                 let kept = if self.letters.has_badge() { bit(RAX) } else { 0 };
                 let preserved = if self.state == State::Preserved { CLEARED_IN_CALLS } else { 0 };
@@ -525,7 +526,7 @@ impl<'a> Half<'a> {
                 self.run(code, Leave);
             }
         }
-        step >= 8
+        step >= 9
     }
 
     /// Writes a step of a return; true if it was the last.
@@ -558,8 +559,9 @@ impl<'a> Half<'a> {
                     },
                 );
             }
-            1 => self.copy_message(code, false),
-            2 => {
+            1 => self.copy_words(code, false),
+            2 => self.copy_bytes(code, false),
+            3 => {
                 code.part("the activation is free");
                 self.run(code, Free);
                 self.close_window(code);
@@ -570,19 +572,19 @@ impl<'a> Half<'a> {
                 code.part("the CPU is in the caller");
                 self.run(code, EnterCaller);
             }
-            3 => {
+            4 => {
                 code.part("the caller gets its registers and the results, and nothing else");
                 self.run(code, Back);
                 self.each(code, RESTORE, !kept);
                 self.each(code, LOAD, self.used & kept);
             }
-            4 => self.put_time(code),
+            5 => self.put_time(code),
             _ => {
                 self.clear(code, CLEARED);
                 self.run(code, Leave);
             }
         }
-        step >= 5
+        step >= 6
     }
 
     /// Refuses a caller that expects something else.
@@ -654,24 +656,35 @@ impl<'a> Half<'a> {
         code.skip_to_here(over);
     }
 
-    /// Copies what goes along in the message area of the activation at r11, to that at rcx in a call, at rax in a return; changes r12
-    /// to r14, rcx in a return, and r10 in one with a word that counts bytes.
-    fn copy_message(&self, code: &mut Code<'_, X86_64>, is_call: bool) {
+    /// Copies words of the message area of the activation at r11 to that at rcx in a call, at rax in a return, and has it ready for bytes;
+    /// changes r12 to r14, and rcx in a return. With a control word there are none: see [`Self::copy_bytes`].
+    fn copy_words(&self, code: &mut Code<'_, X86_64>, is_call: bool) {
         let (words, bytes) = (self.letters.in_area(), self.letters.bytes());
-        if words == 0 && bytes.is_none() && !self.has_control {
+        if self.has_control || words == 0 && bytes.is_none() {
             return;
         }
         code.part("words and bytes of the message area");
-        let over = self.has_control.then(|| {
-            self.run(code, IsControl);
-            code.skip_if(If::Equal)
-        });
         if let Some(word) = bytes {
             self.runs(code, COUNT + word, 1);
         }
         self.run(code, if is_call { AreasOfCall } else { AreasOfReturn });
         self.runs(code, COPY, words);
-        if self.has_control || bytes.is_some() {
+    }
+
+    /// Copies the bytes behind them; changes the same, and r10 in a return with a word that counts bytes.
+    fn copy_bytes(&self, code: &mut Code<'_, X86_64>, is_call: bool) {
+        let (words, has_bytes) = (self.letters.in_area(), self.letters.bytes().is_some());
+        if words == 0 && !has_bytes && !self.has_control {
+            return;
+        }
+        let over = self.has_control.then(|| {
+            code.part("words and bytes of the message area");
+            self.run(code, IsControl);
+            let over = code.skip_if(If::Equal);
+            self.run(code, if is_call { AreasOfCall } else { AreasOfReturn });
+            over
+        });
+        if self.has_control || has_bytes {
             if words > 0 {
                 for run in [Source, Target] {
                     self.run(code, run);
@@ -686,7 +699,7 @@ impl<'a> Half<'a> {
         }
         if is_call {
             self.run(code, Copied);
-            if bytes.is_some() {
+            if has_bytes {
                 self.run(code, ShareAgain);
             }
         }
