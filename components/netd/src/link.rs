@@ -2,12 +2,12 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
-use interfaces::nic::{LENGTH_BYTES, MAX_BATCH, MAX_FRAME, NicClient, split_frame};
+use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, NicClient};
 use runtime::connection::{Connection, Given, Once};
 use runtime::server;
+use runtime::window::Page;
 use smoltcp::phy::{Checksum, Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 
@@ -40,39 +40,39 @@ impl RxToken for Arrived<'_> {
 /// What came from the driver, and room for what goes there.
 pub struct Ethernet {
     /// What the driver gave: frames, each behind its length.
-    pub batch: Box<[u8]>,
+    pub batch: Box<Page>,
     /// Where the frame stands in it that came and was not looked at yet; empty = there is none.
     pub arrived: Range<usize>,
     /// What goes to the driver.
     pub outgoing: Outgoing,
 }
 
-/// A buffer for what the driver gives at once.
-pub fn batch() -> Box<[u8]> {
-    vec![0; MAX_BATCH].into_boxed_slice()
-}
+/// A batch with fewer bytes goes in the message: to copy them twice costs less than to open a window.
+const SHOWN_BYTES: usize = 512;
 
 impl Ethernet {
     /// The frame that came.
     pub fn frame(&self) -> &[u8] {
-        self.batch.get(self.arrived.clone()).unwrap_or_default()
+        self.batch.0.get(self.arrived.clone()).unwrap_or_default()
     }
 
     /// The next of the frames in the first `bytes` of the batch is the one that came; `at` is where its length stands.
     /// Gives where that of the next one does.
     pub fn advance(&mut self, at: usize, bytes: usize) -> Option<usize> {
-        let (frame, rest) = split_frame(self.batch.get(at..bytes)?)?;
-        let end = bytes - rest.len();
-        self.arrived = end - frame.len()..end;
+        let (length, rest) = self.batch.0.get(at..bytes)?.split_first_chunk::<LENGTH_BYTES>()?;
+        let frame = rest.get(..u16::from_le_bytes(*length).into())?;
+        let start = at + LENGTH_BYTES;
+        let end = start + frame.len();
+        self.arrived = start..end;
         Some(end)
     }
 
     /// With nothing in it.
     pub fn new() -> Self {
         Self {
-            batch: batch(),
+            batch: Box::new(Page::ZERO),
             arrived: 0..0,
-            outgoing: Outgoing { batch: batch(), bytes: 0, frames: 0, sent: 0, lost: 0 },
+            outgoing: Outgoing { batch: Box::new(Page::ZERO), bytes: 0, frames: 0, sent: 0, lost: 0 },
         }
     }
 }
@@ -80,7 +80,7 @@ impl Ethernet {
 /// Frames that go out, gathered until the batch is full or the work that makes them is done: a call to the driver costs
 /// about as much as a frame.
 pub struct Outgoing {
-    batch: Box<[u8]>,
+    batch: Box<Page>,
     /// What is in it.
     bytes: usize,
     frames: u64,
@@ -100,8 +100,16 @@ impl Outgoing {
     }
 
     fn send(&mut self) {
+        let mut bytes = self.bytes;
+        if bytes >= SHOWN_BYTES {
+            // The whole page, in which a length of 0 ends the batch.
+            if let Some(end) = self.batch.0.get_mut(bytes..).and_then(<[u8]>::first_chunk_mut::<LENGTH_BYTES>) {
+                *end = [0; LENGTH_BYTES];
+            }
+            bytes = self.batch.0.len();
+        }
         // What the driver cannot send is lost, as on any wire.
-        let sent = driver().send(&self.batch[..self.bytes]).unwrap_or(0);
+        let (_, sent) = driver().send(&self.batch.0[..bytes]).unwrap_or((0, 0));
         self.sent += sent;
         self.lost += self.frames.saturating_sub(sent);
         (self.bytes, self.frames) = (0, 0);
@@ -110,10 +118,10 @@ impl Outgoing {
 
 impl TxToken for &mut Outgoing {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, work: F) -> R {
-        if self.batch.len() - self.bytes < LENGTH_BYTES + length {
+        if self.batch.0.len() - self.bytes < LENGTH_BYTES + length {
             self.flush();
         }
-        let (before, frame) = self.batch[self.bytes..][..LENGTH_BYTES + length].split_at_mut(LENGTH_BYTES);
+        let (before, frame) = self.batch.0[self.bytes..][..LENGTH_BYTES + length].split_at_mut(LENGTH_BYTES);
         before.copy_from_slice(&(length as u16).to_le_bytes());
         let outcome = work(frame);
         checksum::fill(frame);
@@ -129,7 +137,7 @@ impl Device for Ethernet {
 
     fn receive(&mut self, _: Instant) -> Option<(Arrived<'_>, &mut Outgoing)> {
         let arrived = core::mem::take(&mut self.arrived);
-        let frame = self.batch.get(arrived).filter(|frame| !frame.is_empty())?;
+        let frame = self.batch.0.get(arrived).filter(|frame| !frame.is_empty())?;
         Some((Arrived(frame), &mut self.outgoing))
     }
 

@@ -16,6 +16,7 @@ use interfaces::net::{NetError, READABLE};
 use interfaces::nic::NicError;
 use runtime::interface::Failure;
 use runtime::sync::{Mutex, MutexGuard};
+use runtime::window::Page;
 use runtime::{op, thread};
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::socket::{dhcpv4, dns, icmp, udp};
@@ -498,7 +499,7 @@ impl Stack {
 
 /// The main thread.
 pub fn run() -> ! {
-    let mut batch = link::batch();
+    let mut batch = Box::new(Page::ZERO);
     let mut bytes = 0;
     loop {
         let mut deadline = 0;
@@ -515,7 +516,7 @@ pub fn run() -> ! {
             stack.link.outgoing.flush();
             stack.waits_until = deadline;
         }
-        bytes = match link::driver().receive(deadline, &mut batch) {
+        bytes = match link::driver().receive(deadline, &mut batch.0) {
             Ok(bytes) => bytes,
             // A driver that died is opened again; what was lost comes again.
             Err(_) => {

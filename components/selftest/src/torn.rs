@@ -16,6 +16,7 @@ pub const CHECKS: &[Check] = &[
     ("torn pages change their owner within a call, and are paid for by whoever has them", there_and_back),
     ("pages that cannot be torn away stay, and nothing is lost", refused),
     ("an account with too little room gets none of the torn pages", too_small),
+    ("who keeps torn pages pays for them, up to the limit of its account", kept),
 ];
 
 /// Where the other domain takes pages, and where we do.
@@ -40,7 +41,7 @@ impl Keeper {
         let account = Owned::new(op::account_new(Entry::OWN, frames)?);
         let domain = Owned::new(op::domain_new(account.entry(), 0, "keeper")?);
         let code = children::keep_pages as *const () as u64;
-        let start = code & !(PAGE - 1);
+        let start = keeper_code();
         // SAFETY: code of ours, which may be read and executed, and is made for this.
         unsafe {
             op::map(domain.entry(), start, start, 0, MAP_READ | MAP_EXECUTE)?;
@@ -55,10 +56,11 @@ impl Keeper {
         op::portal_new(Entry::OWN, service, 0, portal.entry(), 0)?;
         Ok(Self { portal, _service: Owned::new(service), domain, _account: account })
     }
-    fn call(&self, torn: u64, place: u64) -> Result<u64, Error> {
+    /// Tears pages away, which come back if `kept` is 0; or, if there are none, says where they shall go.
+    fn call(&self, torn: u64, kept: u64) -> Result<u64, Error> {
         let control = Control::expecting(expect::words(0b11) | expect::PAGES);
         // SAFETY: pages that nobody relies on.
-        let answer = unsafe { message::call_showing(self.portal.entry(), [torn, place, 0, 0, 0], control) };
+        let answer = unsafe { message::call_showing(self.portal.entry(), [torn, kept, 0, 0, 0], control) };
         answer.map(|(words, _)| words[0])
     }
     /// Frames charged to its account: it is the newest domain of its name.
@@ -67,6 +69,11 @@ impl Keeper {
         let found = op::records(Entry::SPECIAL).filter_map(Result::ok).find(keeper);
         found.map(|domain| domain.charged).ok_or(Error::Empty)
     }
+}
+
+/// The page of code that a keeper executes.
+fn keeper_code() -> u64 {
+    children::keep_pages as *const () as u64 & !(PAGE - 1)
 }
 
 fn pages(count: usize) -> Vec<Page> {
@@ -136,7 +143,16 @@ fn refused() -> Result<(), &'static str> {
     // SAFETY: it may be read there.
     unsafe { op::map(keeper.domain.entry(), at, THERE + 0x10_0000, 0, MAP_READ) }.map_err(text)?;
     hold(keeper.call(at | 1, 0) == Err(Error::NoRight), "a page that is shared")?;
+    // SAFETY: it is ours alone again.
+    unsafe { op::unmap(Entry::OWN, at, 0, MAP_READ) }.map_err(text)?;
     hold(torn.iter().all(|page| page.0 == [7; PAGE_BYTES]), "a page changed")?;
+    let other = Keeper::new(64).map_err(text)?;
+    hold(other.call(0, THERE) == Ok(0), "a call without pages")?;
+    // SAFETY: a page of ours that may be read there.
+    unsafe { op::map(other.domain.entry(), keeper_code(), THERE, 0, MAP_READ) }.map_err(text)?;
+    hold(other.call(at | 1, 0) == Err(Error::Occupied), "a place where something is")?;
+    hold(torn.iter().all(|page| page.0 == [7; PAGE_BYTES]), "a page changed")?;
+    hold(keeper.call(at | 1, 0) == Err(Error::PeerDied), "a page goes back to no place")?;
     for (place, error) in [
         (THERE + 1, Error::BadAddress),
         (layout::MESSAGE_START, Error::BadAddress),
@@ -169,4 +185,26 @@ fn too_small() -> Result<(), &'static str> {
         }
     }
     hold(refused >= MAX_TORN && reached == 1, "there was no account of each size")
+}
+
+fn kept() -> Result<(), &'static str> {
+    const LIMIT: u64 = 32;
+    let keeper = Keeper::new(LIMIT).map_err(text)?;
+    op::activation_set(operations::ACTIVATION_TEAR, 0).map_err(text)?;
+    let before = frames()?;
+    for count in 0..=LIMIT {
+        let used = keeper.used().map_err(text)?;
+        let torn = pages(1);
+        hold(keeper.call(0, THERE + count * PAGE) == Ok(0), "a call without pages")?;
+        match keeper.call(first(&torn) | 1, 1) {
+            Ok(0) => hold((used + 1..=LIMIT).contains(&keeper.used().map_err(text)?), "it does not pay")?,
+            refused => {
+                hold(refused == Err(Error::AccountExhausted) && used == LIMIT, "it is refused")?;
+                hold(torn[0].0 == [7; PAGE_BYTES], "a page changed")?;
+                drop((keeper, torn));
+                return hold(count > 4 && frames()? > before, "nothing is given back");
+            }
+        }
+    }
+    Err("more pages than the limit says")
 }

@@ -17,17 +17,8 @@ pub const MIN_FRAME: usize = 14;
 /// Bytes of the longest frame, without check sum.
 pub const MAX_FRAME: usize = 1514;
 
-/// Bytes for the frames of one call, with their lengths: those of a message.
-pub const MAX_BATCH: usize = 4096;
-
 /// Bytes of the length before each frame of a batch, lowest first.
 pub const LENGTH_BYTES: usize = 2;
-
-/// The first frame of a batch, and what stands behind it; `None` if there is no whole frame.
-pub fn split_frame(batch: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = batch.split_first_chunk::<LENGTH_BYTES>()?;
-    rest.split_at_checked(u16::from_le_bytes(*length).into())
-}
 
 /// A network interface. One client receives.
 #[interface]
@@ -35,15 +26,16 @@ pub trait Nic {
     /// The hardware address, lowest byte first.
     #[repeatable]
     fn address(&self) -> Result<u64, NicError>;
-    /// Sends a batch of frames, each behind its length; waits a little for room. What finds none is lost, as on any
-    /// wire, and so is what stands behind a frame that is no whole one. Gives how many were sent.
+    /// Sends a batch of frames, each behind its length, to the end of the bytes or a length of 0; waits a little for room. What finds
+    /// none is lost, as on any wire, and so is what stands behind a frame that is no whole one. Gives the bytes up to where it stopped,
+    /// and how many frames were sent. A batch is less than a page, or one page.
     #[repeatable]
-    fn send(&self, batch: &[u8]) -> Result<u64, NicError>;
+    fn send(&self, #[window] batch: &[u8]) -> Result<(usize, u64), NicError>;
     /// Waits for frames until an absolute time. Gives a batch of as many as there are and fit, and its bytes; 0 = none
     /// came, `wake` was called, or somebody else receives since. A frame finds room for sure if there is some for the
     /// longest.
     #[repeatable]
-    fn receive(&self, deadline: u64, into: &mut [u8]) -> Result<usize, NicError>;
+    fn receive(&self, deadline: u64, #[window] into: &mut [u8]) -> Result<usize, NicError>;
     /// Ends a wait in `receive`.
     #[repeatable]
     fn wake(&self) -> Result<(), NicError>;

@@ -5,9 +5,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use bitflags::bitflags;
-use interface::Delegate;
+use interface::{Delegate, Input, Output};
 use interfaces::bus::BusClient;
-use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicError, split_frame};
+use interfaces::nic::{LENGTH_BYTES, MAX_FRAME, MIN_FRAME, NicError};
 use runtime::Direct;
 use virtio::{Memory, memory};
 use virtio_drivers::PAGE_SIZE;
@@ -108,20 +108,18 @@ impl Device {
     }
 
     /// Takes frames that came, each behind its length, as long as there is room for the longest; gives their bytes.
-    pub fn receive_all(&mut self, into: &mut [u8]) -> usize {
+    pub fn receive_all(&mut self, into: &mut Output<'_>) -> usize {
         let mut bytes = 0;
-        while let Some((length, room)) = into[bytes..].split_first_chunk_mut::<LENGTH_BYTES>()
-            && room.len() >= MAX_FRAME
-            && let Some(count) = self.receive(&mut room[..MAX_FRAME])
+        while into.len() - bytes >= LENGTH_BYTES + MAX_FRAME
+            && let Some(count) = self.receive(into, bytes)
         {
-            *length = (count as u16).to_le_bytes();
-            bytes += LENGTH_BYTES + count;
+            bytes += count;
         }
         bytes
     }
 
-    /// Takes a frame that came. One that is longer than `into` is lost.
-    fn receive(&mut self, into: &mut [u8]) -> Option<usize> {
+    /// Takes a frame that came, and puts it there behind its length; gives the bytes of both. One that is longer than a frame may be is lost.
+    fn receive(&mut self, into: &mut Output<'_>, at: usize) -> Option<usize> {
         loop {
             let token = self.receiving.peek_used()?;
             // A device that names a buffer it does not have is not served any more.
@@ -130,11 +128,15 @@ impl Device {
             let filled = unsafe { self.receiving.pop_used(token, &[], &mut [&mut *buffer]) };
             let taken = filled.ok().and_then(|bytes| {
                 let frame = buffer.get(HEADER..bytes as usize)?;
-                into.get_mut(..frame.len())?.copy_from_slice(frame);
-                Some(frame.len())
+                if !(1..=MAX_FRAME).contains(&frame.len()) {
+                    return None;
+                }
+                into.copy_from(at, &(frame.len() as u16).to_le_bytes());
+                into.copy_from(at + LENGTH_BYTES, frame);
+                Some(LENGTH_BYTES + frame.len())
             });
             self.give(buffer);
-            if taken.is_some_and(|bytes| bytes > 0) {
+            if taken.is_some() {
                 return taken;
             }
         }
@@ -150,20 +152,30 @@ impl Device {
         }
     }
 
-    /// Sends the frames of a batch, as long as there is room, and takes them from it; gives how many.
-    pub fn send_all(&mut self, batch: &mut &[u8]) -> Result<u64, NicError> {
+    /// Sends the frames of a batch from byte `at` on, as long as there is room; gives how many. `at` is then where the next one stands, or the
+    /// end of the batch.
+    pub fn send_all(&mut self, batch: &Input<'_>, at: &mut usize) -> Result<u64, NicError> {
         let mut sent = 0;
         let outcome = loop {
-            if batch.is_empty() {
+            let Some(left) = (batch.len() - *at).checked_sub(LENGTH_BYTES) else {
+                break if *at == batch.len() { Ok(sent) } else { Err(NicError::BadFrame) };
+            };
+            // Read once: the client may change it.
+            let mut length = [0; LENGTH_BYTES];
+            batch.copy_to(*at, &mut length);
+            let length = usize::from(u16::from_le_bytes(length));
+            if length == 0 {
+                *at = batch.len();
                 break Ok(sent);
             }
-            let first = split_frame(batch).filter(|(frame, _)| (MIN_FRAME..=MAX_FRAME).contains(&frame.len()));
-            let Some((frame, rest)) = first else { break Err(NicError::BadFrame) };
-            if !self.send(frame) {
+            if !(MIN_FRAME..=MAX_FRAME.min(left)).contains(&length) {
+                break Err(NicError::BadFrame);
+            }
+            if !self.send(batch, *at + LENGTH_BYTES, length) {
                 break Ok(sent);
             }
             sent += 1;
-            *batch = rest;
+            *at += LENGTH_BYTES + length;
         };
         if sent > 0 && self.sending.should_notify() {
             self.transport.notify(TRANSMIT);
@@ -171,15 +183,15 @@ impl Device {
         outcome
     }
 
-    /// Puts a frame of at most [`MAX_FRAME`] bytes into the queue; whether there was room.
-    fn send(&mut self, frame: &[u8]) -> bool {
+    /// Puts a frame of at most [`MAX_FRAME`] bytes, which begins at byte `at` of the batch, into the queue; whether there was room.
+    fn send(&mut self, batch: &Input<'_>, at: usize, length: usize) -> bool {
         if self.free.is_empty() || self.sending.available_desc() == 0 {
             self.reclaim();
         }
         let Some(buffer) = self.free.pop() else { return false };
-        let bytes = HEADER + frame.len();
+        let bytes = HEADER + length;
         buffer[..HEADER].fill(0);
-        buffer[HEADER..bytes].copy_from_slice(frame);
+        batch.copy_to(at, &mut buffer[HEADER..bytes]);
         // SAFETY: the buffer is kept and not touched until `pop_used` takes it back.
         match unsafe { self.sending.add(&[&buffer[..bytes]], &mut []) } {
             Ok(token) => self.to_send[usize::from(token)] = Some((buffer, bytes)),

@@ -14,7 +14,7 @@ use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use device::Device;
-use interface::{Delegate, Failure, Reply, Request};
+use interface::{Delegate, Failure, Input, Output, Reply, Request};
 use interfaces::bus::{BusClient, BusError};
 use interfaces::nic::{NicError, NicServer};
 use runtime::server::{self, Serve};
@@ -70,7 +70,9 @@ fn start() -> Result<(), String> {
     LINE.store(line.0, Ordering::Relaxed);
     op::interrupt_bind(line, semaphore).map_err(|error| error.to_string())?;
     *DEVICE_STATE.lock() = Some(device);
-    server::publish::<Nic>("nic", ACTIVATIONS).map(drop).map_err(|error| error.to_string())
+    server::activations(ACTIVATIONS).map_err(|error| error.to_string())?;
+    let service = server::window_service::<Nic>().map_err(|error| error.to_string())?;
+    server::publish_service("nic", service).map_err(|error| error.to_string())
 }
 
 fn with<R>(work: impl FnOnce(&mut Device) -> R) -> Result<R, NicError> {
@@ -90,20 +92,20 @@ impl NicServer for Nic {
         with(|device| device.address())
     }
 
-    fn send(&self, _badge: u64, mut batch: &[u8]) -> Result<u64, NicError> {
-        let mut sent = 0;
+    fn send(&self, _badge: u64, batch: Input<'_>) -> Result<(usize, u64), NicError> {
+        let (mut sent, mut at) = (0, 0);
         // A device that is busy makes room soon: what is lost comes again only after a second.
         for _ in 0..TRIES {
-            sent += with(|device| device.send_all(&mut batch))??;
-            if batch.is_empty() {
-                return Ok(sent);
+            sent += with(|device| device.send_all(&batch, &mut at))??;
+            if at == batch.len() {
+                return Ok((at, sent));
             }
             thread::sleep(PAUSE).map_err(|_| NicError::Failed)?;
         }
-        if sent == 0 { Err(NicError::Busy) } else { Ok(sent) }
+        if sent == 0 { Err(NicError::Busy) } else { Ok((at, sent)) }
     }
 
-    fn receive(&self, _badge: u64, deadline: u64, into: &mut [u8]) -> Result<usize, NicError> {
+    fn receive(&self, _badge: u64, deadline: u64, mut into: Output<'_>) -> Result<usize, NicError> {
         // A client that died may have left a call that waits: it must take no frame from the one after it.
         let receiver = RECEIVER.fetch_add(1, Ordering::Relaxed) + 1;
         if WAITING.load(Ordering::Relaxed) != 0 {
@@ -118,7 +120,7 @@ impl NicServer for Nic {
                 if waited {
                     device.acknowledge();
                 }
-                Ok(device.receive_all(into))
+                Ok(device.receive_all(&mut into))
             })?;
             match taken {
                 Ok(0) if !waited => {}

@@ -23,7 +23,7 @@ pub unsafe extern "C" fn read() -> ! {
     naked_asm!("ldr x0, [x0]", "mov x8, {exit}", "svc #0", "udf #0", exit = const op::EXIT * ENTRY_BYTES)
 }
 
-/// A service behind `npai>a`. With pages, it adds 1 to the first word of the first and gives them back; without, it has them go to the
+/// A service behind `npai>a`. With pages, it adds 1 to the first word of the first and gives them back, or keeps them if word 1 is not 0; without, it has them go to the
 /// address in word 1 from then on.
 ///
 /// # Safety
@@ -41,6 +41,8 @@ pub unsafe extern "C" fn keep_pages() -> ! {
         "ldr x10, [x9]",
         "add x10, x10, #1",
         "str x10, [x9]",
+        "cbz x1, 3f",
+        "mov x0, xzr",
         "3: mov x3, xzr",
         "mov x8, xzr",
         "svc #0",

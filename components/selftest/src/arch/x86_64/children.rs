@@ -23,7 +23,7 @@ pub unsafe extern "C" fn read() -> ! {
     naked_asm!("mov rdi, [rdi]", "mov eax, {exit}", "syscall", "ud2", exit = const op::EXIT * ENTRY_BYTES)
 }
 
-/// A service behind `npai>a`. With pages, it adds 1 to the first word of the first and gives them back; without, it has them go to the
+/// A service behind `npai>a`. With pages, it adds 1 to the first word of the first and gives them back, or keeps them if word 1 is not 0; without, it has them go to the
 /// address in word 1 from then on.
 ///
 /// # Safety
@@ -41,6 +41,9 @@ pub unsafe extern "C" fn keep_pages() -> ! {
         "2: mov rax, rdi",
         "and rax, -4096",
         "inc qword ptr [rax]",
+        "test rsi, rsi",
+        "jz 3f",
+        "xor edi, edi",
         "3: xor r10d, r10d",
         "xor eax, eax",
         "syscall",
