@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use abi::layout::FIRST_FREE;
 use interface::{Failure, Protocol};
 use interfaces::file::{FileClient, FileError, FileSystemClient, WRITE};
+use interfaces::pipes::PipeEndClient;
 use interfaces::stream::{StreamClient, StreamError};
 use loader::startup::ENTRY;
 
@@ -55,8 +56,8 @@ pub enum Stream<'a> {
     Null,
     /// The kernel log.
     Log,
-    /// An entry that whoever started us had made.
-    Entry(StreamClient<Direct>),
+    /// An entry that whoever started us had made: an end of a pipe, or another stream, which refuses windows.
+    Entry(PipeEndClient<Direct>),
     /// A server.
     Server(StreamClient<Connection<Name<'a>>>),
     /// A file from an offset on.
@@ -82,7 +83,7 @@ impl<'a> Stream<'a> {
 
     /// That of a call entry, as to an end of a pipe.
     pub const fn entry(entry: Entry) -> Self {
-        Self::Entry(StreamClient(Direct(entry)))
+        Self::Entry(PipeEndClient(Direct(entry)))
     }
 
     /// As [`Stream::new`], for reading.
@@ -117,10 +118,10 @@ impl<'a> Stream<'a> {
                 log::bytes(part);
                 Ok(part.len())
             }
-            Self::Entry(entry) => entry.write(part),
+            // As much as goes at once, which may be whole pages.
+            Self::Entry(entry) => entry.write(bytes),
             Self::Server(server) => server.write(part),
             Self::File(file, offset) => {
-                // As much as goes at once, which may be whole pages.
                 let count = file.write(offset.load(Ordering::Relaxed), bytes).map_err(of_file)?;
                 offset.fetch_add(count as u64, Ordering::Relaxed);
                 Ok(count)

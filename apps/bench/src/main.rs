@@ -145,6 +145,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("pipe-ring-4", rings::bytes::<4>),
     ("pipe-ring-8", rings::bytes::<8>),
     ("pipe-ring-flat", rings::bytes_flat),
+    ("pipe-page", rings::page),
 ];
 
 fn main() -> u8 {

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use interface::{AllWords, Delegate, Delegated, Input, Reply, Request, codes, interface};
-use interfaces::stream::StreamClient;
+use interfaces::pipes::PipeEndClient;
 use loader::startup::{self, Contents};
 use runtime::abi::{NEVER, PAGE_BYTES, rights, window};
 use runtime::child::Child;
@@ -345,12 +345,12 @@ impl PeerServer for Server {
 /// Waits for a byte of the pipe that this end reads.
 pub fn read_byte(end: Entry) -> Option<u8> {
     let mut byte = [0];
-    StreamClient(Direct(end)).read(&mut byte).ok().filter(|count| *count == 1).map(|_| byte[0])
+    PipeEndClient(Direct(end)).read(&mut byte).ok().filter(|count| *count == 1).map(|_| byte[0])
 }
 
 /// Writes a byte to the pipe that this end writes.
 pub fn write_byte(end: Entry, byte: u8) -> Option<()> {
-    StreamClient(Direct(end)).write(&[byte]).ok().filter(|count| *count == 1).map(drop)
+    PipeEndClient(Direct(end)).write(&[byte]).ok().filter(|count| *count == 1).map(drop)
 }
 
 /// The sum of the words of eight bytes.

@@ -3,16 +3,18 @@
 //! As in the paper on Pebble, each domain of a ring has one thread, and this program is one of them. What is measured is one
 //! hop. Each ring goes round until there were [`HOPS`], so that a hop of a long ring is not measured by fewer.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use interface::Delegate;
 use interfaces::pipes::PipeEndClient;
-use runtime::abi::{NEVER, rights};
+use runtime::abi::{NEVER, PAGE_BYTES, rights};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::op;
 use runtime::pipes::{self, PIPES};
+use runtime::window::Page;
 
 use crate::crossings::{new_semaphore, refused};
 use crate::measure::{Row, dispatches, per_round, timed};
@@ -54,6 +56,25 @@ pub fn semaphores_flat() -> Result<Row, String> {
 /// The largest ring of pipes over the smallest.
 pub fn bytes_flat() -> Result<Row, String> {
     flat(pipe_ring, MOST_PIPES)
+}
+
+/// A page that is written to a pipe and read from it, by this program alone: nobody waits.
+pub fn page() -> Result<Row, String> {
+    let mut all = Pipes(Vec::new());
+    let pipe = PIPES.create().map_err(|error| error.to_string())?;
+    all.0.push(pipe);
+    let own = pipes::end(pipe, pipe).map_err(|error| error.to_string())?;
+    let (end, mut page) = (PipeEndClient(Direct(own.entry())), Box::new(Page::ZERO));
+    let mut round = || {
+        let written = end.write(&page.0);
+        if written != Ok(PAGE_BYTES) || end.read(&mut page.0) != written {
+            refused();
+        }
+    };
+    (0..WARM_UP).for_each(|_| round());
+    const PAGES: u64 = 1_000;
+    let ticks = timed(|| (0..PAGES).for_each(|_| round()));
+    Ok(Row::instructions(per_round(ticks, PAGES)).of(PAGES))
 }
 
 /// A hop of a ring of so many domains, in per cent of a hop between two.

@@ -123,7 +123,7 @@ fn start() -> Result<(), String> {
     let text = |error: abi::Error| error.to_string();
     let tree = server::service::<TreeService>().map_err(text)?;
     server::publish_service("ramfs", tree).map_err(|error| error.to_string())?;
-    let pipes = server::service::<PipeService>().map_err(text)?;
+    let pipes = server::window_service::<PipeService>().map_err(|error| error.to_string())?;
     PIPE_SERVICE.store(pipes.0, Ordering::Relaxed);
     server::publish_service("pipes", pipes).map_err(|error| error.to_string())
 }

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use abi::NEVER;
 use abi::rights::Kind;
-use interface::{Delegate, Delegated, Reply, Request};
+use interface::{Delegate, Delegated, Input, Output, Reply, Request};
 use interfaces::pipes::{PipeEndServer, PipeError, PipeSessionServer, PipesServer};
 use interfaces::stream::StreamError;
 use runtime::entry::{Entry, Owned};
@@ -208,24 +208,45 @@ fn wait<'a>(
     Ok(received)
 }
 
-/// Takes the first bytes of a pipe, which has so many.
-fn take(bytes: &mut VecDeque<u8>, into: &mut [u8]) {
+/// Takes the first `count` bytes of a pipe, which has so many.
+fn take(bytes: &mut VecDeque<u8>, into: &mut Output<'_>, count: usize) {
     let (first, second) = bytes.as_slices();
-    if first.len() == into.len() && second.is_empty() {
-        into.copy_from_slice(first);
+    if first.len() == count && second.is_empty() {
+        into.copy_from(0, first);
         bytes.clear();
     } else {
-        take_some(bytes, into);
+        take_some(bytes, into, count);
     }
 }
 
 #[inline(never)]
-fn take_some(bytes: &mut VecDeque<u8>, into: &mut [u8]) {
+fn take_some(bytes: &mut VecDeque<u8>, into: &mut Output<'_>, count: usize) {
     let (first, second) = bytes.as_slices();
-    let (to_first, to_second) = into.split_at_mut(first.len().min(into.len()));
-    to_first.copy_from_slice(&first[..to_first.len()]);
-    to_second.copy_from_slice(&second[..to_second.len()]);
-    bytes.drain(..into.len());
+    let from_first = first.len().min(count);
+    into.copy_from(0, &first[..from_first]);
+    into.copy_from(from_first, &second[..count - from_first]);
+    bytes.drain(..count);
+}
+
+/// Puts `count` of the bytes that a client writes, from byte `at` on, into a pipe, which has room for them.
+fn put(bytes: &mut VecDeque<u8>, from: &Input<'_>, at: usize, count: usize) {
+    match from {
+        Input::Message(from) => bytes.extend(&from[at..at + count]),
+        Input::Window(_) => put_page(bytes, from, at, count),
+    }
+}
+
+#[inline(never)]
+fn put_page(bytes: &mut VecDeque<u8>, from: &Input<'_>, at: usize, count: usize) {
+    let before = bytes.len();
+    bytes.resize(before + count, 0);
+    let (first, second) = bytes.as_mut_slices();
+    let (to_first, to_second) = match before.checked_sub(first.len()) {
+        None => (&mut first[before..], second),
+        Some(before) => (&mut [][..], &mut second[before..]),
+    };
+    from.copy_to(at, to_first);
+    from.copy_to(at + to_first.len(), to_second);
 }
 
 /// Before anybody calls.
@@ -329,38 +350,45 @@ impl PipeSessionServer for Pipes {
 }
 
 impl PipeEndServer for Pipes {
-    fn read(&self, badge: u64, into: &mut [u8]) -> Result<usize, StreamError> {
+    fn read(&self, badge: u64, mut into: Output<'_>) -> Result<usize, StreamError> {
         let mut table = TABLE.lock();
         loop {
             let pipe = table.at(badge, Side::Reads).ok_or(StreamError::NotReadable)?;
             if !pipe.bytes.is_empty() || pipe.writer.is_closed || into.is_empty() {
                 let count = pipe.bytes.len().min(into.len());
-                take(&mut pipe.bytes, &mut into[..count]);
+                take(&mut pipe.bytes, &mut into, count);
                 let woken = pipe.writer.waits.take();
                 drop(table);
                 drop(woken);
                 return Ok(count);
             }
-            match wait(table, badge, Side::Reads, into)? {
+            // A window is seen on the CPU of the reader only, so nobody else puts bytes there.
+            let room = match &mut into {
+                Output::Message(room) => &mut **room,
+                Output::Window(_) => &mut [],
+            };
+            match wait(table, badge, Side::Reads, room)? {
                 Received::Bytes(count) => return Ok(count),
                 Received::Nothing(unchanged) => table = unchanged,
             }
         }
     }
 
-    fn write(&self, badge: u64, bytes: &[u8]) -> Result<usize, StreamError> {
+    fn write(&self, badge: u64, bytes: Input<'_>) -> Result<usize, StreamError> {
         let mut table = TABLE.lock();
         loop {
             let pipe = table.at(badge, Side::Writes).ok_or(StreamError::NotWritable)?;
             if pipe.reader.is_closed {
                 return Err(StreamError::Closed);
             }
-            // Whoever waits to read found nothing in the pipe: it is given the first bytes at once.
-            let (given, woken) = pipe.reader.waits.give(bytes);
-            let rest = &bytes[given..];
-            let kept = rest.len().min(CAPACITY - pipe.bytes.len());
+            // Whoever waits to read found nothing in the pipe: it is given the first bytes at once, if they do not come in a window.
+            let (given, woken) = match &bytes {
+                Input::Message(bytes) => pipe.reader.waits.give(bytes),
+                Input::Window(_) => (0, pipe.reader.waits.take()),
+            };
+            let kept = (bytes.len() - given).min(CAPACITY - pipe.bytes.len());
             if kept > 0 {
-                pipe.bytes.extend(&rest[..kept]);
+                put(&mut pipe.bytes, &bytes, given, kept);
             }
             if given + kept > 0 || bytes.is_empty() {
                 drop(table);

@@ -46,6 +46,7 @@ pub const CHECKS: &[Check] = &[
     ("a component that does not come back is ended only by force", essential),
     ("calls go as deep as they may without floating point, too", crate::limits::depth),
     ("a pipe carries bytes and ends", pipe),
+    ("pages go through a pipe by window, and meet bytes that come in messages", pages_through_a_pipe),
     ("streams append to a file and read it", streams),
     ("a program runs and its status arrives", program),
     ("a program that does not exist is refused", no_program),
@@ -467,6 +468,59 @@ fn pipe() -> Result<(), &'static str> {
     PIPES.close_read(number).map_err(say)?;
     hold(input.read(&mut bytes) == Err(Failure::Refused(StreamError::NotReadable)), "the pipe is still there")?;
     hold(PIPES.close_read(number) == Err(Failure::Refused(PipeError::NoSuchPipe)), "it can be closed again")
+}
+
+/// Buffers of pages, to which windows show, and beside them one of bytes, which goes in a message. Either side uses them in turn, each in its own
+/// rhythm, so that readers wait with windows for messages, and without for windows.
+fn pages_through_a_pipe() -> Result<(), &'static str> {
+    const TOTAL: usize = 400_000;
+    const SIZES: [usize; 7] = [4096, 8192, 700, 4096, 13, 12288, 5000];
+    let number = PIPES.create().map_err(say)?;
+    let (reads, writes) = (pipes::end(number, 0).map_err(say)?, pipes::end(0, number).map_err(say)?);
+    // A number in each byte says where in the stream it stands.
+    let put = move |pages: &mut [Page], from: usize, size: usize| {
+        let bytes = &mut Page::bytes_mut(pages)[..size];
+        (from..).zip(bytes.iter_mut()).for_each(|(at, byte)| *byte = (at % 251) as u8);
+        Stream::entry(writes.entry()).write(bytes)
+    };
+    let get = |pages: &mut [Page], from: usize, size: usize| {
+        let count = Stream::entry(reads.entry()).read(&mut Page::bytes_mut(pages)[..size]).map_err(say)?;
+        let mut bytes = (from..).zip(&Page::bytes(pages)[..count]);
+        hold(bytes.all(|(at, byte)| *byte == (at % 251) as u8), "other bytes")?;
+        Ok::<_, &str>(count)
+    };
+    let mut pages = vec![Page::ZERO; 3];
+    // The pages that are written last wrap round in the middle of one, and so do those that are read last.
+    let mut done = 0;
+    for size in [1_000, 12_288] {
+        done += put(&mut pages, done, size).map_err(say)?;
+    }
+    let mut read = get(&mut pages, 0, 8_192)?;
+    done += put(&mut pages, done, 8_192).map_err(say)?;
+    for size in [4_096, 12_288] {
+        read += get(&mut pages, read, size)?;
+    }
+    hold((done, read) == (21_480, 21_480), "bytes are left")?;
+    let writer = thread::spawn(move || {
+        let mut pages = vec![Page::ZERO; 3];
+        for size in SIZES.into_iter().cycle() {
+            match put(&mut pages, done, size.min(TOTAL - done)) {
+                Ok(count) if done + count < TOTAL => done += count,
+                _ => break,
+            }
+        }
+        let _ = PIPES.close_write(number);
+    })
+    .map_err(|error| error.text())?;
+    for size in SIZES[2..].iter().cycle() {
+        match get(&mut pages, read, *size)? {
+            0 => break,
+            count => read += count,
+        }
+    }
+    writer.join();
+    hold(read == TOTAL, "bytes were lost")?;
+    PIPES.close_read(number).map_err(say)
 }
 
 fn streams() -> Result<(), &'static str> {

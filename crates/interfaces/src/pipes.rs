@@ -43,13 +43,13 @@ pub trait PipeSession {
     fn close_write(&self, pipe: u64) -> Result<(), PipeError>;
 }
 
-/// What reads and writes pipes; the first two methods are those of [`crate::stream::Stream`].
+/// What reads and writes pipes; the first two methods are those of [`crate::stream::Stream`], and take windows, too.
 #[interface]
 pub trait PipeEnd {
     /// Waits until there is something and reads at most what fits; 0 is the end.
-    fn read(&self, into: &mut [u8]) -> Result<usize, StreamError>;
+    fn read(&self, #[window] into: &mut [u8]) -> Result<usize, StreamError>;
     /// Writes; gives how many bytes were taken, at least one.
-    fn write(&self, bytes: &[u8]) -> Result<usize, StreamError>;
+    fn write(&self, #[window] bytes: &[u8]) -> Result<usize, StreamError>;
     /// The domain gets an entry that is as good as this one at a free index of its table.
     fn give(&self, domain: Delegate, index: u64) -> Result<(), StreamError>;
 }
