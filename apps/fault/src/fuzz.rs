@@ -54,7 +54,7 @@ impl ServeAllWords for Nobody {
     }
 }
 
-/// What goes along with messages: an entry of each kind that a program can make, and pages to be shown.
+/// What messages bring: entries of each kind that a program can make, and windows on pages.
 struct Load {
     made: [Owned; 3],
     /// A service whose portals pass words alone.

@@ -381,7 +381,7 @@ impl PipeEndServer for Pipes {
             if pipe.reader.is_closed {
                 return Err(StreamError::Closed);
             }
-            // Whoever waits to read found nothing in the pipe: it is given the first bytes at once, if they do not come in a window.
+            // A reader that waits found the pipe empty. It gets the first bytes at once, unless they come in a window: then it looks again.
             let (given, woken) = match &bytes {
                 Input::Message(bytes) => pipe.reader.waits.give(bytes),
                 Input::Window(_) => (0, pipe.reader.waits.take()),

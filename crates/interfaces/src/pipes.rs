@@ -43,7 +43,7 @@ pub trait PipeSession {
     fn close_write(&self, pipe: u64) -> Result<(), PipeError>;
 }
 
-/// What reads and writes pipes; the first two methods are those of [`crate::stream::Stream`], and take windows, too.
+/// Reads and writes pipes. The first two methods are those of [`crate::stream::Stream`]; whole pages go by window.
 #[interface]
 pub trait PipeEnd {
     /// Waits until there is something and reads at most what fits; 0 is the end.

@@ -23,8 +23,8 @@ pub unsafe extern "C" fn read() -> ! {
     naked_asm!("mov rdi, [rdi]", "mov eax, {exit}", "syscall", "ud2", exit = const op::EXIT * ENTRY_BYTES)
 }
 
-/// A service behind `npai>a`. With pages, it adds 1 to the first word of the first and gives them back, or keeps them if word 1 is not 0; without, it has them go to the
-/// address in word 1 from then on.
+/// A service behind `npai>a`. With a page, it adds 1 to the first word of it and gives it back, or keeps it if word 1 is not 0.
+/// Without, it has pages go to the address in word 1 from then on.
 ///
 /// # Safety
 /// Only for an activation of a child.
