@@ -151,16 +151,21 @@ impl Child {
         self.service(arch::read_again, activations)
     }
 
-    /// A service of the child, with one activation: it does P on a semaphore and returns. Gives it with the badge for that.
-    pub fn waiting_service(&self, semaphore: Entry) -> Result<(Entry, u64), Error> {
+    /// A service of the child, with so many activations: it does P on a semaphore and returns. Gives it with the badge for that.
+    pub fn waiting_service(&self, semaphore: Entry, activations: usize) -> Result<(Entry, u64), Error> {
         let badge = self.give(semaphore, rights::ALL)? * ENTRY_BYTES as u64;
-        Ok((self.service(arch::wait_and_return, 1)?, badge))
+        Ok((self.service(arch::wait_and_return, activations)?, badge))
+    }
+
+    /// One activation more, for its services.
+    pub fn activation(&self) -> Result<(), Error> {
+        // SAFETY: another domain's; its code uses no stack.
+        unsafe { op::activation_new(self.entry(), 0, Entry::OWN) }.map(drop)
     }
 
     fn service(&self, code: unsafe extern "C" fn() -> !, activations: usize) -> Result<Entry, Error> {
         for _ in 0..activations {
-            // SAFETY: another domain's; its code uses no stack.
-            unsafe { op::activation_new(self.entry(), 0, Entry::OWN)? };
+            self.activation()?;
         }
         // SAFETY: another domain's.
         let service = unsafe { op::service_new_at(self.entry(), code as *const () as u64, 0, Entry::OWN, Entry::OWN)? };

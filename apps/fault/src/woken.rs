@@ -37,6 +37,7 @@ pub const ALL: &[Crime] = &[
         behind_two,
     ),
     Crime::tried("turn-rest", "a call behind many orphans that have no turn, on a CPU that rests", behind_at_rest),
+    Crime::tried("turn-new", "a call of a domain that has no activation, and gets one", made_anew),
     Crime::tried("turn-exit", "an interrupt comes while a program ends", exit_late),
 ];
 
@@ -174,7 +175,7 @@ impl Elsewhere {
     fn new() -> Result<Self, String> {
         let child = Child::new().map_err(text)?;
         let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
-        let (service, badge) = child.waiting_service(gate.entry()).map_err(text)?;
+        let (service, badge) = child.waiting_service(gate.entry(), 1).map_err(text)?;
         let portal = table::allocate().map_err(text)?;
         op::portal_new(Entry::OWN, service, badge, portal, 0).map_err(text)?;
         NEXT.store(portal.0, Ordering::SeqCst);
@@ -349,6 +350,25 @@ fn behind_at_rest() -> Result<String, String> {
         soon if soon < LONG / 2 => Ok("the last has its turn".to_string()),
         late => Err(format!("the last has its turn after {} us", late / 1000)),
     }
+}
+
+/// A caller waits for an activation where there is none, until one is made.
+fn made_anew() -> Result<String, String> {
+    let child = Child::new().map_err(text)?;
+    let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 1).map_err(text)?);
+    let (service, badge) = child.waiting_service(gate.entry(), 0).map_err(text)?;
+    let portal = table::allocate().map_err(text)?;
+    op::portal_new(Entry::OWN, service, badge, portal, 0).map_err(text)?;
+    NEXT.store(portal.0, Ordering::SeqCst);
+    let caller = start(4, call_next_as_last)?;
+    thread::sleep(MILLISECOND).map_err(text)?;
+    if DONE.load(Ordering::SeqCst) {
+        return Err("it did not wait".to_string());
+    }
+    child.activation().map_err(text)?;
+    until("the caller has no turn", || DONE.load(Ordering::SeqCst))?;
+    caller.join();
+    Ok("the caller has its turn".to_string())
 }
 
 /// The thread of [`exit_late`] waits until this time, when it is let.

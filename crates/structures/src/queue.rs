@@ -32,14 +32,6 @@ impl<P: Linked> Queue<P> {
         }
         self.tail.set(Some(item));
     }
-    /// Puts `item` before the first for which `yields` holds, or at the end.
-    pub fn insert(&self, item: P, yields: impl Fn(P) -> bool) {
-        let mut next = self.head.get();
-        while let Some(other) = next.filter(|other| !yields(*other)) {
-            next = other.next().get();
-        }
-        self.put_before(item, next);
-    }
     /// Puts `item` before `next`, or at the end.
     #[inline(never)]
     fn put_before(&self, item: P, next: Option<P>) {
@@ -50,6 +42,11 @@ impl<P: Linked> Queue<P> {
             Some(previous) => previous.next().set(Some(item)),
             None => self.head.set(Some(item)),
         }
+    }
+    /// All that are in this one are in `other` instead, which is empty.
+    fn move_to(&self, other: &Self) {
+        other.head.set(self.head.take());
+        other.tail.set(self.tail.take());
     }
     /// Takes the first.
     pub fn take(&self) -> Option<P> {
@@ -122,6 +119,16 @@ impl<P: Ranks> Ranked<P> {
             next => self.firsts.put_before(item, next),
         }
     }
+    /// Puts `item` before those of its rank.
+    pub fn prepend(&self, item: P) {
+        let next = self.first_up_to(item.rank());
+        self.firsts.put_before(item, next);
+        if let Some(first) = next.filter(|first| first.rank() == item.rank()) {
+            self.firsts.remove(first);
+            first.behind().move_to(item.behind());
+            item.behind().put_before(first, item.behind().head.get());
+        }
+    }
     /// As [`Self::take`], at once if it is the only one of its rank.
     #[inline(always)]
     pub fn take_soon(&self) -> Option<P> {
@@ -149,9 +156,7 @@ impl<P: Ranks> Ranked<P> {
     #[inline(never)]
     fn remove_first(&self, item: P) {
         if let Some(heir) = item.behind().take() {
-            let (from, to) = (item.behind(), heir.behind());
-            to.head.set(from.head.take());
-            to.tail.set(from.tail.take());
+            item.behind().move_to(heir.behind());
             self.firsts.put_before(heir, Some(item));
         }
         self.firsts.remove(item);

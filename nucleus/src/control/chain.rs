@@ -48,8 +48,23 @@ fn release(activation: Ref<Activation>) {
     activation.state.set(State::Free);
     activation.next.set(share.pool.get());
     share.pool.set(Some(activation));
+    match domain.waiters.head() {
+        None => {}
+        // It has a chain that has to be looked through.
+        Some(waiter) if waiter.thread.get().is_none() => wake_waiter_soon(domain),
+        Some(_) => {
+            wake_waiter(domain);
+        }
+    }
+}
+
+/// As [`wake_waiter`], in a step of its own: this CPU stops at once for it.
+#[inline(never)]
+pub fn wake_waiter_soon(domain: Ref<Domain>) {
     if domain.waiters.head().is_some() {
-        wake_waiter(domain);
+        remember(domain);
+        cpu::this(domain.held()).preempt.set(true);
+        timer::arm_no_later_than(domain.held(), timer::now());
     }
 }
 
@@ -159,29 +174,20 @@ pub fn fail_call(caller: Ref<Activation>, error: Error) {
     }
 }
 
+/// The last activation of an orphan's chain returned: its thread stops.
 pub fn take_off_orphan(thread: Ref<Thread>, last: Ref<Activation>) {
-    let before = thread.priority.get();
     lend::close(last);
     last.thread.set(None);
     release(last);
     trace::cut(thread, None);
     thread.top.set(None);
     thread.bottom.set(None);
-    if adopt_next(thread) {
-        ready::rank_again(thread, before);
-    }
 }
 
-/// The orphan thread, which has no chain, takes the next one of its domain's queue.
-fn adopt_next(thread: Ref<Thread>) -> bool {
-    let home = thread.home;
-    let Some(top) = home.orphans.take() else { return false };
+/// The orphan thread, which has no chain, takes the next one of its domain's queue, if there is one.
+fn adopt_next(thread: Ref<Thread>) {
+    let Some(top) = thread.home.orphans.take() else { return };
     top.wait.set(Wait::No);
-    adopt(thread, top);
-    true
-}
-
-fn adopt(thread: Ref<Thread>, top: Ref<Activation>) {
     let mut priority = 0;
     thread.bottom.set(set_thread(top, Some(thread), |activation| priority = priorities::higher(activation, priority)));
     thread.top.set(Some(top));
@@ -199,24 +205,30 @@ fn put_down(thread: Ref<Thread>, top: Ref<Activation>) {
     thread.bottom.set(None);
 }
 
-/// The chain of an orphan thread, which has stopped, waits: the next orphan has its turn.
+/// An orphan thread has stopped, and its chain, if it has one, waits: the next orphan has its turn when the thread is dispatched.
 pub fn leave_waiting(thread: Ref<Thread>) {
     if let Some(top) = thread.top.get() {
         put_down(thread, top);
     }
-    if adopt_next(thread) {
-        ready::make_ready(thread);
+    if let Some(next) = thread.home.orphans.head() {
+        have_turns(thread, next.amount.get());
     }
 }
 
-/// The chain of an orphan thread, which does not run, waits for its next turn if an orphan of its domain waits that ranks no lower:
-/// that has its turn now.
+/// The orphan thread, which is blocked, looks at the queue, whose first orphan has this priority, when it is dispatched.
+fn have_turns(thread: Ref<Thread>, priority: u8) -> bool {
+    thread.moves.set(true);
+    thread.fresh.set(false);
+    priorities::settle_at(thread, priority);
+    ready::make_ready(thread)
+}
+
+/// An orphan thread, which does not run, takes the next orphan if it has none. Otherwise its chain waits for its next turn if an orphan
+/// waits that ranks no lower: that has its turn now.
 pub fn take_turns(thread: Ref<Thread>) {
-    if let Some(top) = thread.top.get() {
-        end_called(top);
-    }
-    let next = thread.home.orphans.head.get().filter(|next| next.amount.get() >= thread.priority.get());
-    if let (Some(top), true) = (thread.top.get(), next.is_some()) {
+    let Some(top) = thread.top.get() else { return adopt_next(thread) };
+    end_called(top);
+    if thread.home.orphans.head().is_some_and(|next| next.amount.get() >= thread.priority.get()) {
         put_down(thread, top);
         park(top, thread.home);
         adopt_next(thread);
@@ -229,7 +241,7 @@ pub fn hasten(top: Ref<Activation>, priority: u8) {
     let home = top.awaited_domain();
     home.orphans.remove(top);
     top.amount.set(top.amount.get().max(priority));
-    home.orphans.insert(top, |other| other.amount.get() <= top.amount.get());
+    home.orphans.prepend(top);
     let Some(thread) = home.orphan_thread.get().filter(|thread| thread.priority.get() <= priority) else { return };
     if thread.runs.get() == Runs::Ready {
         take_turns(thread);
@@ -255,41 +267,36 @@ fn set_thread(top: Ref<Activation>, thread: Link<Thread>, mut each: impl FnMut(R
     }
 }
 
-/// An orphan without a thread can go on: its domain's orphan thread takes it now or later. True if it precedes what runs
-/// here.
+/// An orphan without a thread can go on when it has its turn. True if it precedes what runs here.
 #[cold]
 fn resume_orphan(top: Ref<Activation>) -> bool {
     let mut bottom = top;
     while let Some(caller) = bottom.caller.get() {
         bottom = caller;
     }
-    let domain = bottom.domain;
-    match domain.orphan_thread.get() {
-        Some(thread) if thread.top.get().is_none() => {
-            adopt(thread, top);
-            ready::make_ready(thread)
-        }
-        _ => {
-            park(top, domain);
-            let cpu = cpu::this(top.held());
-            cpu.preempt.get() && !cpu.thread.get().is_some_and(is_seat)
-        }
-    }
+    park(top, bottom.domain);
+    let cpu = cpu::this(top.held());
+    cpu.preempt.get() && !cpu.thread.get().is_some_and(is_seat)
 }
 
 /// An orphan waits for its turn on the orphan thread of `domain`, which looks at its queue when it is dispatched: the highest
 /// first, those that rank the same in turn.
 fn park(top: Ref<Activation>, domain: Ref<Domain>) {
+    let priority = priorities::priority_of(top);
     top.wait.set(Wait::Orphans);
     top.waits_on.set(domain.address());
-    top.amount.set(priorities::priority_of(top));
-    domain.orphans.insert(top, |other| other.amount.get() < top.amount.get());
+    top.amount.set(priority);
+    domain.orphans.append(top);
     let Some(thread) = domain.orphan_thread.get() else { return };
+    if thread.runs.get() == Runs::Blocked {
+        have_turns(thread, priority);
+        return;
+    }
     thread.moves.set(true);
-    if thread.priority.get() < top.amount.get() {
+    if thread.priority.get() < priority {
         // It has its turn when the thread is dispatched next.
         thread.fresh.set(false);
-        thread.priority.set(top.amount.get());
+        thread.priority.set(priority);
         match thread.runs.get() {
             Runs::Running => ready::interrupt(thread.cpu.get()),
             _ => ready::rank_again(thread, 0),
@@ -334,31 +341,12 @@ pub fn split_above(lower: Ref<Activation>) {
         .map_or(0, |thread| thread.bottom.get().map_or(0, |bottom| bottom.base.get()).max(thread.own_priority.get()));
     upper.base.set(upper.base.get().max(base.min(upper.domain.max_priority.get())));
     let runs = thread.map_or(Runs::Blocked, |thread| thread.runs.get());
-    let runs_on = thread.filter(|thread| thread.runs.get() == Runs::Running).map(|thread| thread.cpu.get());
-    match upper.domain.orphan_thread.get().filter(|orphan| orphan.top.get().is_none() && !waiting) {
-        Some(orphan) => {
-            adopt(orphan, top);
-            if let Some(cpu) = runs_on {
-                let now = timer::now();
-                orphan.runs.set(Runs::Running);
-                orphan.started.set(now);
-                orphan.cpu.set(cpu);
-                orphan.slice_end.set(now + orphan.slice.get());
-                cpu.thread.set(Some(orphan));
-                trace::run(orphan);
-            } else {
-                ready::make_ready(orphan);
-            }
-        }
-        None => {
-            set_thread(top, None, |_| ());
-            if let Some(cpu) = runs_on {
-                cpu.leave_thread();
-            }
-            if !waiting {
-                park(top, upper.domain);
-            }
-        }
+    set_thread(top, None, |_| ());
+    if let Some(thread) = thread.filter(|thread| thread.runs.get() == Runs::Running) {
+        thread.cpu.get().leave_thread();
+    }
+    if !waiting {
+        park(top, upper.domain);
     }
     if runs != Runs::Ready
         && let Some(thread) = thread

@@ -202,7 +202,7 @@ fn run_orphan(thread: Ref<Thread>) -> ! {
         chain::take_turns(thread);
     }
     thread.fresh.set(false);
-    thread.moves.set(thread.home.orphans.head.get().is_some());
+    thread.moves.set(thread.home.orphans.head().is_some());
     run(thread)
 }
 

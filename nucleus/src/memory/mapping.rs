@@ -310,7 +310,8 @@ pub fn map_page(
     }
     let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
-        origin.clear(from, source);
+        // Its tables stay for the next page there: loaders grant page after page from the same place.
+        origin.empty(from, source);
         parent.delist();
         parent.enlist(to, destination);
         slot.set(held, entry, Some(parent));
@@ -356,11 +357,19 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
     check_flexpage(source, 0)?;
     let origin = space::find_apart(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     check_torn(held, &origin)?;
-    let place = space::find_or_make(to, at)?;
-    let prepared = prepare_torn(&origin, to.account, &place);
-    let mapping = prepared.inspect_err(|_| space::prune(to, at))?;
+    let Some(place) = space::find_apart(to, at) else {
+        // Tables take a step of their own.
+        space::find_or_make(to, at)?;
+        return Err(Stop::Repeat);
+    };
+    let prepared = prepare_torn(&origin, to.account, &place).inspect_err(|stop| {
+        if matches!(stop, Stop::Refused(_)) {
+            space::prune(to, at);
+        }
+    });
+    let mapping = prepared?;
     let (frame, rights, old) = (origin.frame(), origin.rights() & !MAP_EXECUTE, origin.mapping(held));
-    origin.clear(from, source);
+    origin.empty(from, source);
     if let Some(old) = old {
         old.forget_visitor();
         old.node_reference().unlink();
@@ -413,6 +422,7 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
         if !mapping.reduce_descendants(visitor, rights, steps) {
             return false;
         }
+        *steps = steps.saturating_sub(1);
         return rights & UNMAP_SELF == 0 || mapping.reduce(rights, steps);
     }
     loop {

@@ -361,11 +361,14 @@ impl Slot {
     }
     /// Ends what is mapped here.
     pub fn clear(&self, domain: Ref<Domain>, address: u64) {
-        let held = domain.held();
-        self.0.set(0);
-        frames::record(held, self.table()).count.update(|count| count - 1);
-        Owed::new(domain, address).invalidate();
+        self.empty(domain, address);
         prune(domain, address);
+    }
+    /// As [`Self::clear`], and leaves the tables for the next page there.
+    pub fn empty(&self, domain: Ref<Domain>, address: u64) {
+        self.0.set(0);
+        frames::record(domain.held(), self.table()).count.update(|count| count - 1);
+        Owed::new(domain, address).invalidate();
     }
     /// Takes rights away.
     pub fn reduce(&self, domain: Ref<Domain>, address: u64, rights: u64) {

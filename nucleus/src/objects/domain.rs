@@ -120,7 +120,7 @@ pub struct Domain {
     /// Carries chains whose lower part was cut off here.
     pub orphan_thread: Cell<Link<Thread>>,
     /// Tops of orphaned chains that wait for the orphan thread.
-    pub orphans: Queue,
+    pub orphans: Ranked,
     /// The last page table but one of its lowest GiB, in the direct map, or one that leads nowhere.
     pub low: Cell<usize>,
     /// All mappings.

@@ -134,7 +134,7 @@ pub fn activation_new(operands: &Operands) -> Outcome {
     activation.receive.set(receive as u32);
     let share = domain.share();
     activation.next.set(share.pool.replace(Some(activation)));
-    chain::wake_waiter(domain);
+    chain::wake_waiter_soon(domain);
     Ok(activation.message)
 }
 

@@ -71,8 +71,8 @@ fn listed(queue: &Queue<&'static Item>) -> Vec<usize> {
 #[derive(Clone, Debug)]
 enum Step {
     Append(usize),
-    /// Before those of a higher rank.
-    Insert(usize),
+    /// Before those of its rank.
+    Prepend(usize),
     Take,
     Remove(usize),
 }
@@ -80,7 +80,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         (0..ITEMS).prop_map(Step::Append),
-        (0..ITEMS).prop_map(Step::Insert),
+        (0..ITEMS).prop_map(Step::Prepend),
         Just(Step::Take),
         (0..ITEMS).prop_map(Step::Remove),
     ]
@@ -98,18 +98,12 @@ proptest! {
                     queue.append(&items[number]);
                     model.push_back(number);
                 }
-                Step::Insert(number) if !model.contains(&number) => {
-                    let rank = items[number].rank;
-                    queue.insert(&items[number], |other| other.rank > rank);
-                    let place = model.iter().position(|other| items[*other].rank > rank);
-                    model.insert(place.unwrap_or(model.len()), number);
-                }
                 Step::Take => prop_assert_eq!(queue.take().map(|item| item.number), model.pop_front()),
                 Step::Remove(number) if model.contains(&number) => {
                     queue.remove(&items[number]);
                     model.retain(|other| *other != number);
                 }
-                Step::Append(_) | Step::Insert(_) | Step::Remove(_) => {}
+                Step::Append(_) | Step::Prepend(_) | Step::Remove(_) => {}
             }
             prop_assert_eq!(listed(&queue), Vec::from(model.clone()));
             // Nothing is left of what is in no queue any more.
@@ -143,13 +137,18 @@ proptest! {
         let mut model: Vec<usize> = Vec::new();
         for step in steps {
             match step {
-                Step::Append(number) | Step::Insert(number) if !model.contains(&number) => {
-                    if matches!(step, Step::Append(_)) {
+                Step::Append(number) if !model.contains(&number) => {
+                    if number.is_multiple_of(2) {
                         queue.append(&items[number]);
                     } else {
                         queue.append_soon(&items[number]);
                     }
                     let place = model.iter().position(|other| items[*other].rank < items[number].rank);
+                    model.insert(place.unwrap_or(model.len()), number);
+                }
+                Step::Prepend(number) if !model.contains(&number) => {
+                    queue.prepend(&items[number]);
+                    let place = model.iter().position(|other| items[*other].rank <= items[number].rank);
                     model.insert(place.unwrap_or(model.len()), number);
                 }
                 Step::Take if model.is_empty() => prop_assert!(queue.take().is_none() && queue.take_soon().is_none()),
@@ -161,7 +160,7 @@ proptest! {
                     queue.remove(&items[number]);
                     model.retain(|other| *other != number);
                 }
-                Step::Append(_) | Step::Insert(_) | Step::Remove(_) => {}
+                Step::Append(_) | Step::Prepend(_) | Step::Remove(_) => {}
             }
             prop_assert_eq!(queue.head().map(|item| item.number), model.first().copied());
             prop_assert_eq!(listed_by_rank(&queue), model.clone());
