@@ -232,6 +232,13 @@ fn drawn(address: u64) -> Result<(), Failure<Sigma0Error>> {
 }
 
 fn grant() -> Result<String, String> {
+    // The tables of both places are empty afterwards.
+    let rich = operation::domain_new(Entry::ACCOUNT, 0, "rich").map(Owned::new).map_err(text)?;
+    for (place, at) in [(DRAWN, FAR), (DRAWN + (4 << 20), FAR + PAGE)] {
+        drawn(place).map_err(|error| error.to_string())?;
+        map(rich.entry(), place, at, MAP_READ | MAP_GRANT).map_err(text)?;
+    }
+    drop(rich);
     drawn(DRAWN).map_err(|error| error.to_string())?;
     in_domain(0, |victim| map(victim, DRAWN, FAR, MAP_READ | MAP_GRANT))
 }

@@ -210,17 +210,20 @@ pub fn leave_waiting(thread: Ref<Thread>) {
     if let Some(top) = thread.top.get() {
         put_down(thread, top);
     }
-    if let Some(next) = thread.home.orphans.head() {
-        have_turns(thread, next.amount.get());
+    if turn_to_next(thread) {
+        ready::make_ready(thread);
     }
 }
 
-/// The orphan thread, which is blocked, looks at the queue, whose first orphan has this priority, when it is dispatched.
-fn have_turns(thread: Ref<Thread>, priority: u8) -> bool {
-    thread.moves.set(true);
-    thread.fresh.set(false);
-    priorities::settle_at(thread, priority);
-    ready::make_ready(thread)
+/// The next orphan that waits for its turn on this thread, which has none, has it when the thread is dispatched. False if none waits.
+pub fn turn_to_next(thread: Ref<Thread>) -> bool {
+    let next = thread.home.orphans.head();
+    if let Some(next) = next {
+        thread.moves.set(true);
+        thread.fresh.set(false);
+        priorities::settle_at(thread, next.amount.get());
+    }
+    next.is_some()
 }
 
 /// An orphan thread, which does not run, takes the next orphan if it has none. Otherwise its chain waits for its next turn if an orphan
@@ -289,7 +292,8 @@ fn park(top: Ref<Activation>, domain: Ref<Domain>) {
     domain.orphans.append(top);
     let Some(thread) = domain.orphan_thread.get() else { return };
     if thread.runs.get() == Runs::Blocked {
-        have_turns(thread, priority);
+        turn_to_next(thread);
+        ready::make_ready(thread);
         return;
     }
     thread.moves.set(true);

@@ -253,6 +253,10 @@ fn unwind(thread: Ref<Thread>) -> ! {
             None => break,
         }
     }
+    if thread.carries_orphans && chain::turn_to_next(thread) {
+        // Before others of its priority.
+        give_way(held, Event::Preempted)
+    }
     thread.ended.set(!thread.carries_orphans);
     block_current(held)
 }

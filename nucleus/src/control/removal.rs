@@ -4,7 +4,7 @@ use super::death::die_step;
 use super::{activation, chain, domain, interrupt, priorities, thread};
 use crate::arch::processor;
 use crate::cpus::{cpu, root};
-use crate::memory::{lend, shapes};
+use crate::memory::{lend, shapes, space};
 use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
@@ -153,6 +153,9 @@ impl Ref<Domain> {
         }
         if let Some(mapping) = self.mappings.get() {
             mapping.remove_step();
+            return false;
+        }
+        if space::prune_emptied(self) {
             return false;
         }
         let index = self.removal_cursor.get() as usize;

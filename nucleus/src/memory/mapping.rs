@@ -300,6 +300,9 @@ pub fn map_page(
     if frames::is_going(held, origin.frame()) {
         return Err(Error::NotMapped.into());
     }
+    if grant && space::prune_emptied(from) {
+        return Err(Stop::Repeat);
+    }
     let slot = space::find_or_make(to, destination)?;
     if slot.is_used() {
         return Err(Error::Occupied.into());
@@ -311,7 +314,7 @@ pub fn map_page(
     let entry = space::entry(origin.frame(), rights, origin.memory());
     if grant {
         // Its tables stay for the next page there: loaders grant page after page from the same place.
-        origin.empty(from, source);
+        origin.leave(from, source);
         parent.delist();
         parent.enlist(to, destination);
         slot.set(held, entry, Some(parent));
@@ -357,9 +360,15 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
     check_flexpage(source, 0)?;
     let origin = space::find_apart(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     check_torn(held, &origin)?;
+    if space::prune_emptied(from) {
+        return Err(Stop::Repeat);
+    }
     let Some(place) = space::find_apart(to, at) else {
         // Tables take a step of their own.
-        space::find_or_make(to, at)?;
+        if !space::prune_emptied(to) {
+            space::find_or_make(to, at)?;
+            space::may_be_empty(to, at);
+        }
         return Err(Stop::Repeat);
     };
     let prepared = prepare_torn(&origin, to.account, &place).inspect_err(|stop| {
@@ -369,7 +378,7 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
     });
     let mapping = prepared?;
     let (frame, rights, old) = (origin.frame(), origin.rights() & !MAP_EXECUTE, origin.mapping(held));
-    origin.empty(from, source);
+    origin.leave(from, source);
     if let Some(old) = old {
         old.forget_visitor();
         old.node_reference().unlink();

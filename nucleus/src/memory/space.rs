@@ -134,6 +134,13 @@ pub fn copy_root(domain: Ref<Domain>, frame: Frame) {
 pub fn free_root(domain: Ref<Domain>) {
     let held = domain.held();
     hide_archive(domain);
+    if cfg!(feature = "checked") {
+        let upper = table(held, root_frame(domain.root));
+        if let Some(place) = (0..=index(USER_END, 3)).find(|place| *place != index(WINDOWS, 3) && upper[*place].get() != 0)
+        {
+            panic!("domain {} leaves tables at {place} of its root", domain.number);
+        }
+    }
     paging::end_root(held, domain.root);
     if paging::KEEPS_TRANSLATIONS {
         translations::all_paid(held, Some(domain.root));
@@ -284,6 +291,27 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
     }
 }
 
+/// Bits of an address within what a last-level table maps.
+const LAST_LEVEL: u32 = 21;
+
+/// Tables on the way to `address` were left empty, or made for a page that may not come.
+pub fn may_be_empty(domain: Ref<Domain>, address: u64) {
+    domain.emptied.set((address >> LAST_LEVEL) as u32 + 1);
+}
+
+/// Frees the tables that were left empty, or made and not used. There are such at one place of a domain at most: whoever may leave
+/// others does this first. False if it had nothing to do, or else that was a step.
+pub fn prune_emptied(domain: Ref<Domain>) -> bool {
+    let Some(number) = domain.emptied.take().checked_sub(1) else { return false };
+    let address = u64::from(number) << LAST_LEVEL;
+    let is_empty = |slot: Slot| frames::record(domain.held(), slot.table()).count.get() == 0;
+    let prunes = find_apart(domain, address).is_some_and(is_empty);
+    if prunes {
+        prune(domain, address);
+    }
+    prunes
+}
+
 /// The last-level entry for a frame. What is executed from it is what was written into it until now.
 #[inline(always)]
 pub fn entry(frame: Frame, rights: u64, memory: Memory) -> u64 {
@@ -364,8 +392,12 @@ impl Slot {
         self.empty(domain, address);
         prune(domain, address);
     }
-    /// As [`Self::clear`], and leaves the tables for the next page there.
-    pub fn empty(&self, domain: Ref<Domain>, address: u64) {
+    /// As [`Self::clear`], and leaves the tables for the next page there, after [`prune_emptied`] had nothing to do.
+    pub fn leave(&self, domain: Ref<Domain>, address: u64) {
+        self.empty(domain, address);
+        may_be_empty(domain, address);
+    }
+    fn empty(&self, domain: Ref<Domain>, address: u64) {
         self.0.set(0);
         frames::record(domain.held(), self.table()).count.update(|count| count - 1);
         Owed::new(domain, address).invalidate();

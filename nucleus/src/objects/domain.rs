@@ -126,7 +126,9 @@ pub struct Domain {
     /// All mappings.
     pub mappings: Cell<Link<Mapping>>,
     /// How many.
-    pub pages: Cell<u64>,
+    pub pages: Cell<u32>,
+    /// The number of a last-level table that may be empty, from 1, 0 = there is none: see [`crate::memory::space::prune_emptied`].
+    pub emptied: Cell<u32>,
     /// Its original entry.
     pub entry: Cell<Link<Entry>>,
     /// Removal: a domain in the table, which goes first.

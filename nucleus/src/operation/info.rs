@@ -148,7 +148,7 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
         threads: domain.thread_count.get().saturating_sub(1) as u64,
         activations: domain.activation_count.get() as u64,
         crossings: domain.shares().map(|share| share.crossings.get()).sum(),
-        pages: domain.pages.get(),
+        pages: domain.pages.get().into(),
         pair: domain.pair() as u64,
         table: domain.table_entries() as u64,
     }
