@@ -227,15 +227,20 @@ pub fn turn_to_next(thread: Ref<Thread>) -> bool {
 }
 
 /// An orphan thread, which does not run, takes the next orphan if it has none. Otherwise its chain waits for its next turn if an orphan
-/// waits that ranks no lower: that has its turn now.
-pub fn take_turns(thread: Ref<Thread>) {
-    let Some(top) = thread.top.get() else { return adopt_next(thread) };
+/// waits that ranks no lower: then this is false, and the thread is to be dispatched again.
+pub fn take_turns(thread: Ref<Thread>) -> bool {
+    let Some(top) = thread.top.get() else {
+        adopt_next(thread);
+        return true;
+    };
     end_called(top);
-    if thread.home.orphans.head().is_some_and(|next| next.amount.get() >= thread.priority.get()) {
+    let is_over = thread.home.orphans.head().is_some_and(|next| next.amount.get() >= thread.priority.get());
+    if is_over {
         put_down(thread, top);
         park(top, thread.home);
-        adopt_next(thread);
+        turn_to_next(thread);
     }
+    !is_over
 }
 
 /// An orphan that waits for its turn has what somebody of this priority waits for: it ranks so, before others that do, and has
@@ -245,13 +250,18 @@ pub fn hasten(top: Ref<Activation>, priority: u8) {
     home.orphans.remove(top);
     top.amount.set(top.amount.get().max(priority));
     home.orphans.prepend(top);
-    let Some(thread) = home.orphan_thread.get().filter(|thread| thread.priority.get() <= priority) else { return };
-    if thread.runs.get() == Runs::Ready {
-        take_turns(thread);
-        ready::rank_again(thread, 0);
-    } else {
-        thread.priority.set(priority);
-        ready::interrupt(thread.cpu.get());
+    if let Some(thread) = home.orphan_thread.get().filter(|thread| thread.priority.get() <= priority) {
+        end_turn(thread, priority);
+    }
+}
+
+/// An orphan of this priority has its turn when the thread, which runs or is ready, is dispatched next.
+fn end_turn(thread: Ref<Thread>, priority: u8) {
+    thread.fresh.set(false);
+    thread.priority.set(priority);
+    match thread.runs.get() {
+        Runs::Running => ready::interrupt(thread.cpu.get()),
+        _ => ready::rank_again(thread, 0),
     }
 }
 
@@ -298,13 +308,7 @@ fn park(top: Ref<Activation>, domain: Ref<Domain>) {
     }
     thread.moves.set(true);
     if thread.priority.get() < priority {
-        // It has its turn when the thread is dispatched next.
-        thread.fresh.set(false);
-        thread.priority.set(priority);
-        match thread.runs.get() {
-            Runs::Running => ready::interrupt(thread.cpu.get()),
-            _ => ready::rank_again(thread, 0),
-        }
+        end_turn(thread, priority);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::chain::{self, fail_call, take_off_orphan, unlink_top};
 use super::ready::{hand_over_step, hand_over_to, is_unread, move_away, seats};
-use super::{deadline, fault, numbers};
+use super::{deadline, fault, numbers, ready};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
 use crate::memory::{frames, shapes};
@@ -184,10 +184,10 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
         }
         Some(thread) if thread.moves.get() && thread.runs.get() == Runs::Ready && thread.cpu.get() == cpu => {
             if thread.carries_orphans {
-                cpu.counts.dispatches.update(|value| value + 1);
-                run_orphan(thread)
+                run_orphan(thread);
+            } else {
+                move_away(thread);
             }
-            move_away(thread);
         }
         _ => {}
     }
@@ -195,14 +195,15 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
     Err(Error::NotRunnable).into()
 }
 
-/// As [`run`], of an orphan thread: whoever had its turn goes behind the orphans that wait for theirs.
+/// As [`run`], of an orphan thread: whoever had its turn goes behind the orphans that wait for theirs. That is a step of its own.
 #[cold]
-fn run_orphan(thread: Ref<Thread>) -> ! {
-    if !thread.fresh.get() {
-        chain::take_turns(thread);
+fn run_orphan(thread: Ref<Thread>) {
+    if !thread.fresh.get() && !chain::take_turns(thread) {
+        return ready::rank_again(thread, 0);
     }
     thread.fresh.set(false);
     thread.moves.set(thread.home.orphans.head().is_some());
+    thread.cpu.get().counts.dispatches.update(|value| value + 1);
     run(thread)
 }
 

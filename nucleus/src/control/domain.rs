@@ -120,9 +120,6 @@ pub fn new(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain
 /// A domain of which nothing is left but itself goes.
 pub fn free(domain: Ref<Domain>) {
     let held = domain.held();
-    if let Some(semaphore) = domain.death_semaphore.get() {
-        semaphore.drop_hold();
-    }
     if let Some(thread) = domain.orphan_thread.get() {
         cpu::all(held).for_each(|cpu| cpu.again.unmark(thread.number as usize));
     }

@@ -158,6 +158,10 @@ impl Ref<Domain> {
         if space::prune_emptied(self) {
             return false;
         }
+        if let Some(semaphore) = self.death_semaphore.take() {
+            semaphore.drop_hold();
+            return false;
+        }
         let index = self.removal_cursor.get() as usize;
         if index >= self.table_entries() {
             return self.remove_table_step();

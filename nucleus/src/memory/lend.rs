@@ -310,7 +310,7 @@ fn above(activation: Ref<Activation>) -> Link<Activation> {
 }
 
 /// Activations of which one step looks whether they lend a page.
-const LOOKED_AT: u64 = 14;
+const LOOKED_AT: u64 = 12;
 
 /// A page is about to go from its space: it goes from the windows that show it, and no window shows it from now on. False if that is to go
 /// on later; how far it got the mapping remembers. After true, it goes in the same step.

@@ -300,7 +300,7 @@ pub fn map_page(
     if frames::is_going(held, origin.frame()) {
         return Err(Error::NotMapped.into());
     }
-    if grant && space::prune_emptied(from) {
+    if grant && space::prune_others(from, source) {
         return Err(Stop::Repeat);
     }
     let slot = space::find_or_make(to, destination)?;
@@ -360,7 +360,7 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
     check_flexpage(source, 0)?;
     let origin = space::find_apart(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
     check_torn(held, &origin)?;
-    if space::prune_emptied(from) {
+    if space::prune_others(from, source) {
         return Err(Stop::Repeat);
     }
     let Some(place) = space::find_apart(to, at) else {

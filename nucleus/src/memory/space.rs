@@ -296,11 +296,23 @@ const LAST_LEVEL: u32 = 21;
 
 /// Tables on the way to `address` were left empty, or made for a page that may not come.
 pub fn may_be_empty(domain: Ref<Domain>, address: u64) {
-    domain.emptied.set((address >> LAST_LEVEL) as u32 + 1);
+    domain.emptied.set(last_table(address));
+}
+
+const fn last_table(address: u64) -> u32 {
+    (address >> LAST_LEVEL) as u32 + 1
+}
+
+/// As [`prune_emptied`], before those on the way to `address` may be left empty, where a page is now.
+#[inline(always)]
+pub fn prune_others(domain: Ref<Domain>, address: u64) -> bool {
+    let number = domain.emptied.get();
+    number != 0 && number != last_table(address) && prune_emptied(domain)
 }
 
 /// Frees the tables that were left empty, or made and not used. There are such at one place of a domain at most: whoever may leave
 /// others does this first. False if it had nothing to do, or else that was a step.
+#[inline(never)]
 pub fn prune_emptied(domain: Ref<Domain>) -> bool {
     let Some(number) = domain.emptied.take().checked_sub(1) else { return false };
     let address = u64::from(number) << LAST_LEVEL;
@@ -392,7 +404,7 @@ impl Slot {
         self.empty(domain, address);
         prune(domain, address);
     }
-    /// As [`Self::clear`], and leaves the tables for the next page there, after [`prune_emptied`] had nothing to do.
+    /// As [`Self::clear`], and leaves the tables for the next page there, after [`prune_others`] had nothing to do.
     pub fn leave(&self, domain: Ref<Domain>, address: u64) {
         self.empty(domain, address);
         may_be_empty(domain, address);

@@ -33,7 +33,7 @@ pub const SPEED_UP: &str = "speed-up";
 /// What runs while the lock is watched.
 const STRESS: &str = "stress --count 50000";
 /// Functions that are named of the longest hold.
-const NAMED: usize = 6;
+const NAMED: usize = 12;
 
 /// What was measured, and lines that say more.
 #[derive(Default)]
