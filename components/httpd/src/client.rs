@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use abi::PAGE_BYTES;
 use http::{Parsed, Status};
 use interface::Failure;
 use runtime::op;
@@ -24,8 +25,10 @@ pub const PIECE: usize = 4000;
 /// Requests answered before others have their turn.
 const TURN: usize = 16;
 
-/// A page of a file that is being sent: the file server copies into it, and the network out of it. As much as the network keeps for a connection.
-static PAGES: Mutex<[Page; 1]> = Mutex::new([Page::ZERO]);
+/// Pages of a file that are sent at once, at most: as many as the network keeps for a connection.
+pub const SENT_AT_ONCE: usize = 4;
+/// What is being sent: the file server copies into it, and the network out of it.
+static PAGES: Mutex<[Page; SENT_AT_ONCE]> = Mutex::new([Page::ZERO; SENT_AT_ONCE]);
 
 /// What a connection wants next.
 pub enum Outcome {
@@ -49,6 +52,8 @@ pub struct Client {
     body: Option<Body>,
     /// So many of the last bytes to send came from it.
     from_body: usize,
+    /// Pages of a file for which the network had room last, and one more.
+    pages: usize,
     /// Everything that came was read: there will be an event before there is more.
     drained: bool,
     /// Another request may follow.
@@ -66,6 +71,7 @@ impl Client {
             sent: 0,
             body: None,
             from_body: 0,
+            pages: 1,
             drained: false,
             persistent: true,
             deadline: op::clock() + IDLE,
@@ -181,10 +187,11 @@ impl Client {
             (self.sent, self.from_body) = (0, 0);
             let Some(body) = &mut self.body else { return Ok(true) };
             let mut pages = PAGES.lock();
-            let next = match body.pages(&mut pages[..]) {
+            let next = match body.pages(&mut pages[..self.pages]) {
                 Ok(Some(bytes)) => match self.stream.write(bytes) {
                     Ok(count) => {
                         body.advance(count);
+                        self.pages = (count / PAGE_BYTES + 1).min(SENT_AT_ONCE);
                         self.deadline = op::clock() + PROGRESS;
                         if count < bytes.len() {
                             return Ok(false);

@@ -8,15 +8,15 @@ use interface::Failure;
 use runtime::op;
 use sockets::{Listener, NetError, Refusal, Session};
 
-use crate::client::{Client, Outcome, PIECE};
+use crate::client::{Client, Outcome, PIECE, SENT_AT_ONCE};
 use crate::clients::{Clients, MAX_CLIENTS};
 use crate::files::Files;
 
 const PORT: u16 = 80;
 /// Connections that wait to be accepted.
 const BACKLOG: u64 = 256;
-/// Pages that each connection has to receive into and to send from.
-const PAGES: (u64, u64) = (1, 1);
+/// Pages that each connection has to receive into and to send from; with many connections one of each.
+const PAGES: (u64, u64) = (1, SENT_AT_ONCE as u64);
 /// The listener's token.
 const LISTENER: u32 = u32::MAX;
 /// Connections accepted before others have their turn.

@@ -23,6 +23,10 @@ const OF_PROGRAM: Counts = [4, 128, 32, 8, 8, 4];
 const OF_PROGRAMS: Counts = [20, 512, 512, 32, 40, 12];
 const OF_COMPONENTS: Counts = [8, 2592, 256, 16, 24, 4];
 
+/// Connections of a client, its own and those to its listeners, from which on the next ones have a page each way: what a listener asks
+/// for its connections is for when there are few.
+const FEW: u16 = 16;
+
 /// The limit of all clients together.
 pub const fn all(what: What) -> usize {
     (OF_PROGRAMS[what as usize] + OF_COMPONENTS[what as usize]) as usize
@@ -52,6 +56,11 @@ impl Holders {
     pub fn has_all(&self, client: Client, what: What) -> bool {
         let limits = if client == COMPONENTS { OF_COMPONENTS } else { OF_PROGRAM };
         self.count(client, what) >= limits[what as usize]
+    }
+
+    /// Whether the next connection of a client has small buffers.
+    pub fn is_crowded(&self, client: Client) -> bool {
+        self.count(client, What::Flow) >= FEW
     }
 
     /// Whether a client can have no more.

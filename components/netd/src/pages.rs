@@ -32,6 +32,21 @@ pub struct Buffers {
     lent: bool,
 }
 
+/// So many pages in pieces of powers of two: where each begins, and its order.
+fn pieces(pages: u64) -> impl Iterator<Item = (u64, u64)> {
+    let mut done = 0;
+    core::iter::from_fn(move || {
+        let order = (pages - done).checked_ilog2()?;
+        let first = done;
+        done += 1 << order;
+        Some((first, order.into()))
+    })
+}
+
+fn no_memory<E>(_: E) -> NetError {
+    NetError::NoMemory
+}
+
 impl Buffers {
     /// Draws pages, for the account of this ticket of sigma0's.
     pub fn draw(ticket: u64, receive: u64, send: u64) -> Result<Self, NetError> {
@@ -42,14 +57,13 @@ impl Buffers {
         // What was drawn goes back with it if the account has no more.
         let mut buffers = Self { block, receive: 0, send: 0, lent: false };
         let memory = Sigma0Client(Direct(Entry::SIGMA0));
-        let draw = |address| memory.draw_for(ticket, address, 0, MAP_READ | MAP_WRITE).map_err(|_| NetError::NoMemory);
-        for _ in 0..receive {
-            draw(buffers.start() + buffers.receive * PAGE)?;
-            buffers.receive += 1;
+        buffers.receive = receive;
+        for (page, order) in pieces(receive) {
+            memory.draw_for(ticket, buffers.start() + page * PAGE, order, MAP_READ | MAP_WRITE).map_err(no_memory)?;
         }
-        for _ in 0..send {
-            draw(buffers.middle() + buffers.send * PAGE)?;
-            buffers.send += 1;
+        buffers.send = send;
+        for (page, order) in pieces(send) {
+            memory.draw_for(ticket, buffers.middle() + page * PAGE, order, MAP_READ | MAP_WRITE).map_err(no_memory)?;
         }
         Ok(buffers)
     }
@@ -82,9 +96,9 @@ impl Buffers {
 impl Drop for Buffers {
     fn drop(&mut self) {
         for (start, count) in [(self.start(), self.receive), (self.middle(), self.send)] {
-            for page in 0..count {
-                // SAFETY: nobody refers to the page any more: see `lend`.
-                let _ = unsafe { op::unmap(Entry::OWN, start + page * PAGE, 0, MAP_READ | UNMAP_SELF) };
+            for (page, order) in pieces(count) {
+                // SAFETY: nobody refers to these pages any more: see `lend`.
+                let _ = unsafe { op::unmap(Entry::OWN, start + page * PAGE, order, MAP_READ | UNMAP_SELF) };
             }
         }
         FREE.lock().push(self.block);

@@ -158,6 +158,7 @@ impl Stack {
         let owner = self.sessions.get(session)?;
         let (client, ticket) = (owner.client, owner.ticket);
         self.holders.check(client, What::Flow).ok()?;
+        let pages = if self.holders.is_crowded(client) { (1, 1) } else { pages };
         let buffers = Buffers::draw(ticket, pages.0, pages.1).ok()?;
         let mut flow = Flow::new(buffers, key, local, Stage::Arriving(number));
         let place = IpListenEndpoint { addr: Some(key.local.ip().into()), port: key.local.port };

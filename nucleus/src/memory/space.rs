@@ -136,7 +136,8 @@ pub fn free_root(domain: Ref<Domain>) {
     hide_archive(domain);
     if cfg!(feature = "checked") {
         let upper = table(held, root_frame(domain.root));
-        if let Some(place) = (0..=index(USER_END, 3)).find(|place| *place != index(WINDOWS, 3) && upper[*place].get() != 0)
+        if let Some(place) =
+            (0..=index(USER_END, 3)).find(|place| *place != index(WINDOWS, 3) && upper[*place].get() != 0)
         {
             panic!("domain {} leaves tables at {place} of its root", domain.number);
         }

@@ -139,7 +139,7 @@ impl Session {
         }
     }
 
-    /// Listens on a TCP port; each connection has so many pages to receive into and to send from.
+    /// Listens on a TCP port; each connection has so many pages to receive into and to send from, or one of each if there are many.
     pub fn listen(&self, token: u32, port: u16, backlog: u64, pages: (u64, u64)) -> Result<Listener, Refusal> {
         self.client().listen(token, port.into(), backlog, pages.0, pages.1).map(|entry| Listener(Held::new(entry)))
     }
