@@ -175,10 +175,7 @@ impl Elsewhere {
     fn new() -> Result<Self, String> {
         let child = Child::new().map_err(text)?;
         let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
-        let (service, badge) = child.waiting_service(gate.entry(), 1).map_err(text)?;
-        let portal = table::allocate().map_err(text)?;
-        op::portal_new(Entry::OWN, service, badge, portal, 0).map_err(text)?;
-        NEXT.store(portal.0, Ordering::SeqCst);
+        let (service, badge) = next_waits(&child, &gate, 1)?;
         let holder = start(10, call_next)?;
         Ok(Self { child, service, badge, gate, holder })
     }
@@ -194,6 +191,15 @@ impl Elsewhere {
         self.holder.join();
         Ok((self.child, self.gate))
     }
+}
+
+/// Makes [`NEXT`] a portal to a child with so many activations, which waits at a gate. Gives the service and the badge.
+fn next_waits(child: &Child, gate: &Owned, activations: usize) -> Result<(Entry, u64), String> {
+    let (service, badge) = child.waiting_service(gate.entry(), activations).map_err(text)?;
+    let portal = table::allocate().map_err(text)?;
+    op::portal_new(Entry::OWN, service, badge, portal, 0).map_err(text)?;
+    NEXT.store(portal.0, Ordering::SeqCst);
+    Ok((service, badge))
 }
 
 fn call_next(_: usize) {
@@ -356,10 +362,7 @@ fn behind_at_rest() -> Result<String, String> {
 fn made_anew() -> Result<String, String> {
     let child = Child::new().map_err(text)?;
     let gate = Owned::new(op::semaphore_new(Entry::ACCOUNT, 1).map_err(text)?);
-    let (service, badge) = child.waiting_service(gate.entry(), 0).map_err(text)?;
-    let portal = table::allocate().map_err(text)?;
-    op::portal_new(Entry::OWN, service, badge, portal, 0).map_err(text)?;
-    NEXT.store(portal.0, Ordering::SeqCst);
+    next_waits(&child, &gate, 0)?;
     let caller = start(4, call_next_as_last)?;
     thread::sleep(MILLISECOND).map_err(text)?;
     if DONE.load(Ordering::SeqCst) {

@@ -27,7 +27,7 @@ const TURN: usize = 16;
 
 /// Pages of a file that are sent at once, at most: as many as the network keeps for a connection.
 pub const SENT_AT_ONCE: usize = 4;
-/// What is being sent: the file server copies into it, and the network out of it.
+/// Buffer for the part of a file that is being sent. The file server writes it; the network reads it.
 static PAGES: Mutex<[Page; SENT_AT_ONCE]> = Mutex::new([Page::ZERO; SENT_AT_ONCE]);
 
 /// What a connection wants next.

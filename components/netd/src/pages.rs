@@ -43,10 +43,6 @@ fn pieces(pages: u64) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-fn no_memory<E>(_: E) -> NetError {
-    NetError::NoMemory
-}
-
 impl Buffers {
     /// Draws pages, for the account of this ticket of sigma0's.
     pub fn draw(ticket: u64, receive: u64, send: u64) -> Result<Self, NetError> {
@@ -55,15 +51,13 @@ impl Buffers {
         }
         let block = FREE.lock().pop().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
         // What was drawn goes back with it if the account has no more.
-        let mut buffers = Self { block, receive: 0, send: 0, lent: false };
+        let buffers = Self { block, receive, send, lent: false };
         let memory = Sigma0Client(Direct(Entry::SIGMA0));
-        buffers.receive = receive;
-        for (page, order) in pieces(receive) {
-            memory.draw_for(ticket, buffers.start() + page * PAGE, order, MAP_READ | MAP_WRITE).map_err(no_memory)?;
-        }
-        buffers.send = send;
-        for (page, order) in pieces(send) {
-            memory.draw_for(ticket, buffers.middle() + page * PAGE, order, MAP_READ | MAP_WRITE).map_err(no_memory)?;
+        for (start, count) in [(buffers.start(), receive), (buffers.middle(), send)] {
+            for (page, order) in pieces(count) {
+                let drawn = memory.draw_for(ticket, start + page * PAGE, order, MAP_READ | MAP_WRITE);
+                drawn.map_err(|_| NetError::NoMemory)?;
+            }
         }
         Ok(buffers)
     }

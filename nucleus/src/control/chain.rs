@@ -48,18 +48,12 @@ fn release(activation: Ref<Activation>) {
     activation.state.set(State::Free);
     activation.next.set(share.pool.get());
     share.pool.set(Some(activation));
-    match domain.waiters.head() {
-        None => {}
-        // It has a chain that has to be looked through.
-        Some(waiter) if waiter.thread.get().is_none() => wake_waiter_soon(domain),
-        Some(_) => {
-            wake_waiter(domain);
-        }
+    if domain.waiters.head().is_some() {
+        wake_waiter(domain);
     }
 }
 
-/// As [`wake_waiter`], in a step of its own: this CPU stops at once for it.
-#[inline(never)]
+/// As [`wake_waiter`], after the running operation: this CPU stops at once for it.
 pub fn wake_waiter_soon(domain: Ref<Domain>) {
     if domain.waiters.head().is_some() {
         remember(domain);

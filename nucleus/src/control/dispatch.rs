@@ -1,8 +1,8 @@
 //! What runs next on a CPU: entering `sched`, letting a thread run, waiting, and leaving the nucleus.
 
 use super::chain::{self, fail_call, take_off_orphan, unlink_top};
-use super::ready::{hand_over_step, hand_over_to, is_unread, move_away, seats};
-use super::{deadline, fault, numbers, ready};
+use super::ready::{hand_over_step, hand_over_to, is_unread, move_away, rank_again, seats};
+use super::{deadline, fault, numbers};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
 use crate::memory::{frames, shapes};
@@ -199,7 +199,7 @@ pub fn dispatch(held: Held, what: u64, number: u64) -> Reply {
 #[cold]
 fn run_orphan(thread: Ref<Thread>) {
     if !thread.fresh.get() && !chain::take_turns(thread) {
-        return ready::rank_again(thread, 0);
+        return rank_again(thread, 0);
     }
     thread.fresh.set(false);
     thread.moves.set(thread.home.orphans.head().is_some());

@@ -431,6 +431,7 @@ pub fn unmap_page(visitor: Ref<Activation>, domain: Ref<Domain>, address: u64, r
         if !mapping.reduce_descendants(visitor, rights, steps) {
             return false;
         }
+        // With the search for the page, as long as two steps.
         *steps = steps.saturating_sub(1);
         return rights & UNMAP_SELF == 0 || mapping.reduce(rights, steps);
     }
