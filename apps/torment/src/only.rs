@@ -4,7 +4,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use runtime::interfaces::process::Force;
+use runtime::interface::Failure;
+use runtime::interfaces::process::{Force, ProcessError};
 use runtime::thread;
 use tool::inspect::{self, PROC};
 use tool::{Arguments, println};
@@ -90,7 +91,13 @@ pub fn find(victim: &str) -> Result<u64, String> {
 /// when it was killed.
 pub fn kill(victim: &str, number: u64) -> Result<u64, String> {
     let start = thread::clock();
-    PROC.kill_domain(number, Force::Gentle).map_err(|error| format!("{error}"))?;
+    // As soon as it may die: the last scheduler that did has a successor.
+    while let Err(error) = PROC.kill_domain(number, Force::Gentle) {
+        if error != Failure::Refused(ProcessError::NoStandby) || thread::clock() - start > PATIENCE {
+            return Err(format!("{error}"));
+        }
+        thread::sleep(LOOK).map_err(|error| format!("{error}"))?;
+    }
     while find(victim).map_or(true, |now| now == number) {
         if thread::clock() - start > PATIENCE {
             return Err(format!("{victim} does not come back"));

@@ -126,6 +126,7 @@ impl ProcessServer for Processes {
         ParentClient(Direct(Entry::PARENT)).kill(number, force).map_err(|error| match error {
             Failure::Refused(ParentError::Essential) => ProcessError::Essential,
             Failure::Refused(ParentError::StaysDead) => ProcessError::StaysDead,
+            Failure::Refused(ParentError::NoStandby) => ProcessError::NoStandby,
             Failure::Refused(ParentError::NoSuchComponent) => ProcessError::NoSuchDomain,
             _ => ProcessError::NotAllowed,
         })

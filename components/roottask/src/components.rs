@@ -346,9 +346,15 @@ pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
         fail(SIGMA0_DIED);
     }
     let mut running = RUNNING.lock();
+    let stands_by = one_stands_by(&running);
     let victim = running.iter_mut().find(|running| running.instance == domain).ok_or(ParentError::NoSuchComponent)?;
     let component = component_of(victim.number);
     match component.as_ref().map(|component| component.restart) {
+        Some(Restart::Always)
+            if force == Force::Gentle && !stands_by && component.as_ref().is_some_and(is_scheduler) =>
+        {
+            return Err(ParentError::NoStandby);
+        }
         Some(Restart::Always) => {}
         Some(Restart::Never) if force == Force::Gentle => return Err(ParentError::StaysDead),
         _ if force == Force::Gentle => return Err(ParentError::Essential),
@@ -360,6 +366,13 @@ pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
         Some(component) => fail(&format!("{} died", component.name)),
         None => Ok(()),
     }
+}
+
+/// Whether there are more schedulers than CPUs, of those that live.
+fn one_stands_by(running: &[Running]) -> bool {
+    let lives = |one: &&Running| op::entry_info(one.domain, Entry::PARENT).is_ok();
+    let schedulers = running.iter().filter(|one| component_of(one.number).as_ref().is_some_and(is_scheduler));
+    schedulers.filter(lives).count() > cpus::numbers(cpus::cpus()).count()
 }
 
 /// Looks for components that died, and restarts them by their policy.

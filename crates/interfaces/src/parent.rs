@@ -14,6 +14,7 @@ codes! {
         7 StaysDead "a component that nobody starts again"
         8 Taken "the name belongs to a component, or to another program"
         9 NotAService "not a service that may be passed on"
+        10 NoStandby "no scheduler stands by yet that would take over its CPU"
     }
 }
 

@@ -26,6 +26,7 @@ codes! {
         18 BadIndex "not an index of that table at which an entry can be made"
         19 Runs "it runs still"
         20 TooMuch "more frames than the system description allows this program"
+        21 NoStandby "no scheduler stands by yet to take over its CPU: try again (by force it is ended all the same)"
     }
 }
 
