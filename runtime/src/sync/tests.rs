@@ -134,6 +134,9 @@ std::thread_local! {
     /// Waits for the own semaphore, and V's on it.
     static OWN_WAITS: Cell<u32> = const { Cell::new(0) };
     static OWN_VS: Cell<u32> = const { Cell::new(0) };
+    /// V's on the mutex's semaphore, and whether who waits for that has been woken because the mutex was freed.
+    static VS: Cell<u32> = const { Cell::new(0) };
+    static IS_FREED: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Kernel for Scripted {
@@ -154,11 +157,14 @@ impl Kernel for Scripted {
                 // The owner's.
                 _ => CLAIMED.with(RawMutex::unlock),
             }
+        } else if IS_FREED.get() {
+            CLAIMED.with(RawMutex::unlock);
         }
         Ok(())
     }
     fn v(number: u32) {
-        OWN_VS.set(OWN_VS.get() + u32::from(number == OWN_ONE));
+        let count = if number == OWN_ONE { &OWN_VS } else { &VS };
+        count.set(count.get() + 1);
     }
     fn own() -> Result<u32, Error> {
         Ok(OWN_ONE)
@@ -180,6 +186,20 @@ fn who_claims_a_mutex_gives_back_what_others_gave() {
         assert_eq!((OWN_WAITS.get(), OWN_VS.get()), (4, 2));
         mutex.unlock();
         assert_eq!(mutex.owner(), None);
+    });
+}
+
+/// Others may wait for whoever waited: they are woken when that one frees the mutex.
+#[test]
+fn who_waited_for_a_mutex_wakes_the_next() {
+    CLAIMED.with(|mutex| {
+        mutex.lock();
+        RUNS.set(1);
+        IS_FREED.set(true);
+        mutex.lock();
+        assert_eq!((mutex.owner(), VS.get()), (Some(Scripted::me()), 1));
+        mutex.unlock();
+        assert_eq!((mutex.owner(), VS.get(), OWN_WAITS.get()), (None, 2, 0));
     });
 }
 
