@@ -30,6 +30,8 @@ pub mod word {
     pub const STATUS: usize = 8;
     /// 1: it has ended, or is about to.
     pub const ENDED: usize = 9;
+    /// Word 4 of the system call.
+    pub const LAST: usize = 10;
 }
 
 /// Registers were not clear at the start.

@@ -20,8 +20,8 @@ pub const CHECKS: &[Check] = &[
 ];
 
 /// Where the other domain takes pages, and where we do.
-const THERE: u64 = 0x3800_0000;
-const HERE: u64 = 0x3900_0000;
+pub const THERE: u64 = 0x3800_0000;
+pub const HERE: u64 = 0x3900_0000;
 const PAGE: u64 = PAGE_BYTES as u64;
 
 fn text(error: Error) -> &'static str {
@@ -29,15 +29,15 @@ fn text(error: Error) -> &'static str {
 }
 
 /// A domain with an account of so many frames, whose service keeps pages.
-struct Keeper {
-    portal: Owned,
+pub struct Keeper {
+    pub portal: Owned,
     _service: Owned,
-    domain: Owned,
+    pub domain: Owned,
     _account: Owned,
 }
 
 impl Keeper {
-    fn new(frames: u64) -> Result<Self, Error> {
+    pub fn new(frames: u64) -> Result<Self, Error> {
         let account = Owned::new(op::account_new(Entry::OWN, frames)?);
         let domain = Owned::new(op::domain_new(account.entry(), 0, "keeper")?);
         let code = children::keep_pages as *const () as u64;
@@ -57,11 +57,12 @@ impl Keeper {
         Ok(Self { portal, _service: Owned::new(service), domain, _account: account })
     }
     /// Tears pages away, which come back if `kept` is 0; or, if there are none, says where they shall go.
-    fn call(&self, torn: u64, kept: u64) -> Result<u64, Error> {
-        let control = Control::expecting(expect::words(0b11) | expect::PAGES);
-        // SAFETY: pages that nobody relies on.
-        let answer = unsafe { message::call_showing(self.portal.entry(), [torn, kept, 0, 0, 0], control) };
-        answer.map(|(words, _)| words[0])
+    pub fn call(&self, torn: u64, kept: u64) -> Result<u64, Error> {
+        call(self.portal.entry(), torn, kept)
+    }
+    /// A page at [`HERE`], which came by this one. Its first byte is [`FIRST_BYTE`].
+    pub fn bring_page(&self) -> Result<(), Error> {
+        coming_here(|| self.call(first(&pages(1)) | 1, 0)).map(drop)
     }
     /// Frames charged to its account: it is the newest domain of its name.
     fn used(&self) -> Result<u64, Error> {
@@ -70,6 +71,24 @@ impl Keeper {
         found.map(|domain| domain.charged).ok_or(Error::Empty)
     }
 }
+
+/// See [`Keeper::call`].
+pub fn call(portal: Entry, torn: u64, kept: u64) -> Result<u64, Error> {
+    let control = Control::expecting(expect::words(0b11) | expect::PAGES);
+    // SAFETY: pages that nobody relies on.
+    unsafe { message::call_showing(portal, [torn, kept, 0, 0, 0], control) }.map(|(words, _)| words[0])
+}
+
+/// What comes to the running activation meanwhile comes to [`HERE`].
+pub fn coming_here<T>(calls: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    op::activation_set(operations::ACTIVATION_TEAR, HERE)?;
+    let outcome = calls();
+    op::activation_set(operations::ACTIVATION_TEAR, 0)?;
+    outcome
+}
+
+/// The first byte of a page that has been there once: each time it is one more.
+pub const FIRST_BYTE: u8 = 8;
 
 /// The page of code that a keeper executes.
 fn keeper_code() -> u64 {
@@ -85,7 +104,7 @@ fn first(pages: &[Page]) -> u64 {
 }
 
 /// Gives back what came.
-fn unmap(count: u64) {
+pub fn unmap(count: u64) {
     for page in 0..count {
         // SAFETY: nothing refers to these pages.
         let _ = unsafe { op::unmap(Entry::OWN, HERE + page * PAGE, 0, MAP_READ | UNMAP_SELF) };

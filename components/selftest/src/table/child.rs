@@ -22,7 +22,7 @@ impl Page {
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; PAGE_BYTES / 8])
     }
-    fn address(&'static self) -> u64 {
+    pub fn address(&'static self) -> u64 {
         core::ptr::from_ref(self) as u64
     }
 }
@@ -169,6 +169,19 @@ impl Child {
         let service = unsafe {
             op::service_new_at(self.domain.entry(), code as u64, abi_op::SERVICE_DEADLINE, Entry::OWN, Entry(0))?
         };
+        self.portal_at(service)
+    }
+
+    /// As [`Self::portal`], to a service of this shape.
+    pub fn portal_of(&self, shape: Entry) -> Result<(Owned, Owned), Error> {
+        // SAFETY: the code is made for this.
+        let service = unsafe {
+            op::service_new_at(self.domain.entry(), programs::serve as *const () as u64, 0, shape, Entry(0))?
+        };
+        self.portal_at(service)
+    }
+
+    fn portal_at(&self, service: Entry) -> Result<(Owned, Owned), Error> {
         let copy = table::allocate()?;
         op::entry_copy(self.domain.entry(), service, Entry::OWN, copy, rights::ALL)?;
         let portal = Owned::new(table::allocate()?);

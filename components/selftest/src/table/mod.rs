@@ -18,6 +18,7 @@ mod revoked;
 mod running;
 mod schedulers;
 mod waits;
+mod windows;
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -34,7 +35,7 @@ use crate::check::frames;
 type Variant = (&'static Case, (usize, usize), When);
 
 fn cases() -> impl Iterator<Item = &'static Case> {
-    let others = floating::CASES.iter().chain(revoked::CASES).chain(schedulers::CASES);
+    let others = floating::CASES.iter().chain(revoked::CASES).chain(schedulers::CASES).chain(windows::CASES);
     calls::CASES.iter().chain(waits::CASES).chain(running::CASES).chain(asking::CASES).chain(others)
 }
 
