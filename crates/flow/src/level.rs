@@ -95,22 +95,60 @@ impl Handle {
         self.0
     }
 
-    /// With a level, in a word: sorted by handle.
+    /// What stands for it in entries: another number of 61 bits. Handles that somebody has chosen may differ in a few bits; these differ in
+    /// all, unless he chose them for that.
+    #[inline]
+    pub(crate) const fn spread(self) -> u64 {
+        mixed(mixed(self.0))
+    }
+
+    /// With a level, in an entry.
     #[inline]
     pub(crate) const fn with(self, level: Level) -> u64 {
-        self.0 << 3 | level as u64
+        self.spread() << 3 | level as u64
     }
 
-    /// The handle of such a word.
-    #[inline]
-    pub(crate) const fn of(word: u64) -> Self {
-        Self(word >> 3)
+    /// The handle of an entry.
+    pub(crate) const fn of(entry: u64) -> Self {
+        Self(unmixed(unmixed(entry >> 3)))
     }
+}
 
-    /// Which of the four parts below a node of this depth it belongs to: two of its bits, the lowest first. Handles that were
-    /// given out in a row, or chosen by hand, differ there.
-    #[inline]
-    pub(crate) const fn part(self, depth: u32) -> usize {
-        (self.0 >> (2 * depth)) as usize & 3
+const MASK: u64 = (1 << Handle::BITS) - 1;
+/// The golden ratio, and what undoes the product.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+const INVERSE: u64 = 0xf1de_83e1_9937_733d;
+const _: () = assert!(FACTOR.wrapping_mul(INVERSE) == 1);
+/// More than half of the bits, so that the second shift undoes the first.
+const SHIFT: u32 = Handle::BITS / 2 + 1;
+
+const fn mixed(number: u64) -> u64 {
+    let product = number.wrapping_mul(FACTOR) & MASK;
+    product ^ product >> SHIFT
+}
+
+const fn unmixed(number: u64) -> u64 {
+    (number ^ number >> SHIFT).wrapping_mul(INVERSE) & MASK
+}
+
+/// The part below a node of this depth to which what is spread belongs: two of its bits, the lowest first.
+#[inline]
+pub(crate) const fn part_of(spread: u64, depth: u32) -> usize {
+    (spread >> (2 * depth)) as usize & 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spread_is_found_again() {
+        for number in
+            (0..64).flat_map(|bit| [0, 1, u64::MAX, 0x1234_5678_9abc_def0].map(|word: u64| word.rotate_left(bit)))
+        {
+            let handle = Handle::new(number & MASK).expect("61 bits");
+            assert!(handle.spread() <= MASK);
+            assert_eq!(Handle::of(handle.with(Level::Two)), handle);
+        }
     }
 }

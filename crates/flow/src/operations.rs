@@ -5,7 +5,7 @@
 //!
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
-use crate::level::Levels;
+use crate::level::{Levels, part_of};
 use crate::pool::{Exhausted, Id, LEAF, Label, Memory, PARTS, Pool};
 use crate::{Bounds, Handle, Level};
 use core::cell::Cell;
@@ -79,8 +79,8 @@ struct Place {
 
 impl Place {
     const ROOT: Self = Self { depth: 0, number: 0, low: 0 };
-    /// Handles differ at this depth at last.
-    const DEEPEST: u32 = Handle::BITS.div_ceil(2);
+    /// Here is a leaf at last: so a walk needs a stack of known size. No label has more than a leaf of handles that are alike so far.
+    const DEEPEST: u32 = 16;
 
     const fn part(self, part: usize) -> Self {
         let part = part as u64;
@@ -199,16 +199,15 @@ impl Task {
 impl<M: Memory> Pool<M> {
     /// The level of a handle.
     pub fn get(&self, label: Label, handle: Handle) -> Level {
-        let mut at = label.root;
-        let mut depth = 0;
+        let (mut at, mut depth, spread) = (label.root, 0, handle.spread());
         while let Some(id) = at {
             let node = self.node(id);
             if node.is_leaf() {
                 let entries = node.entries();
-                let found = entries.binary_search_by_key(&handle, |entry| Handle::of(*entry));
+                let found = entries.binary_search_by_key(&spread, |entry| entry >> 3);
                 return found.map_or(label.default, |place| Level::from_bits(entries[place]));
             }
-            at = node.parts()[handle.part(depth)];
+            at = node.parts()[part_of(spread, depth)];
             depth += 1;
         }
         label.default
@@ -217,32 +216,20 @@ impl<M: Memory> Pool<M> {
     /// The same label with another level for a handle.
     pub fn set(&mut self, label: Label, handle: Handle, level: Level) -> Result<Label, Exhausted> {
         let entry = (level != label.default).then(|| handle.with(level));
-        let root = self.put(label.root, handle, entry, 0)?;
+        let root = self.put(label.root, handle.spread(), entry, Place::ROOT)?;
         Ok(Label { root, ..label })
     }
 
     /// A node with another entry for a handle, or none.
-    fn put(&mut self, at: Option<Id>, handle: Handle, entry: Option<u64>, depth: u32) -> Result<Option<Id>, Exhausted> {
+    fn put(&mut self, at: Option<Id>, spread: u64, entry: Option<u64>, place: Place) -> Result<Option<Id>, Exhausted> {
         let Some(id) = at else { return self.leaf(entry.as_slice()) };
         let node = self.node(id);
         if node.is_leaf() {
-            let mut entries = [0; LEAF + 1];
-            let old = node.entries();
-            let (before, from) = match old.binary_search_by_key(&handle, |entry| Handle::of(*entry)) {
-                Ok(place) => (&old[..place], &old[place + 1..]),
-                Err(place) => old.split_at(place),
-            };
-            let parts = [before, entry.as_slice(), from];
-            let mut count = 0;
-            for part in parts {
-                entries[count..count + part.len()].copy_from_slice(part);
-                count += part.len();
-            }
-            return self.tree(&entries[..count], depth);
+            return self.put_into_leaf(id, spread, entry, place);
         }
         let mut parts = node.parts();
-        let part = handle.part(depth);
-        let changed = self.put(parts[part], handle, entry, depth + 1)?;
+        let part = part_of(spread, place.depth);
+        let changed = self.put(parts[part], spread, entry, place.part(part))?;
         for (number, other) in parts.iter().enumerate() {
             if number != part {
                 self.keep_node(*other);
@@ -250,6 +237,29 @@ impl<M: Memory> Pool<M> {
         }
         parts[part] = changed;
         self.inner(parts)
+    }
+
+    #[inline(never)]
+    fn put_into_leaf(
+        &mut self,
+        leaf: Id,
+        spread: u64,
+        entry: Option<u64>,
+        place: Place,
+    ) -> Result<Option<Id>, Exhausted> {
+        let mut entries = [0; LEAF + 1];
+        let old = self.node(leaf).entries();
+        let (before, from) = match old.binary_search_by_key(&spread, |entry| entry >> 3) {
+            Ok(place) => (&old[..place], &old[place + 1..]),
+            Err(place) => old.split_at(place),
+        };
+        let parts = [before, entry.as_slice(), from];
+        let mut count = 0;
+        for part in parts {
+            entries[count..count + part.len()].copy_from_slice(part);
+            count += part.len();
+        }
+        self.tree(&entries[..count], place)
     }
 
     /// The entries that a label has besides its default, in no order.
@@ -307,12 +317,7 @@ impl<M: Memory> Pool<M> {
         }
         let (one, other) = (self.leaf_of(first.tree, place), self.leaf_of(second.tree, place));
         if let (Some(one), Some(other)) = (&one, &other) {
-            let mut is_below = true;
-            one.merge(first.default, other, second.default, |_, one, other| {
-                is_below = one <= other;
-                is_below
-            });
-            return is_below;
+            return one.is_below(first.default, other, second.default);
         }
         // What is not told by the bounds of one level is refuted by them.
         if one.is_some_and(|leaf| leaf.is_empty()) || other.is_some_and(|leaf| leaf.is_empty()) {
@@ -406,23 +411,46 @@ impl<M: Memory> Pool<M> {
         if ends == [done.default; 2] {
             return Ok(None);
         }
-        if let (Some(one), Some(other)) = (self.leaf_of(first.tree, place), self.leaf_of(second.tree, place)) {
-            let mut made = Entries::new();
-            let sides = [(one, first.default), (other, second.default)];
-            // A loop for each rule.
-            match rule {
-                Rule::Higher => made.collect(sides, done.default, u64::max),
-                Rule::Lower => made.collect(sides, done.default, u64::min),
-                Rule::Mapped(map) => made.collect(sides, done.default, |level, _| map(Level::from_bits(level)) as u64),
-            }
-            return self.tree(made.as_slice(), place.depth);
+        if self.leaf_of(first.tree, place).is_some() && self.leaf_of(second.tree, place).is_some() {
+            return self.combined_leaves(rule, [first, second], done.default, place);
         }
-        let is_leaf = |part: &Part<'_>| match part.tree {
-            Tree::Node(id) => id.is_some_and(|id| self.node(id).is_leaf()),
-            Tree::Leaf(_) => true,
+        self.combined_below(rule, parts, place, walk)
+    }
+
+    /// The same of two leaves.
+    #[inline(never)]
+    fn combined_leaves(
+        &mut self,
+        rule: Rule,
+        [first, second]: [Part<'_>; 2],
+        default: Level,
+        place: Place,
+    ) -> Result<Option<Id>, Exhausted> {
+        let mut made = Entries::new();
+        let (Some(one), Some(other)) = (self.leaf_of(first.tree, place), self.leaf_of(second.tree, place)) else {
+            return Ok(None);
         };
-        if parts.iter().any(is_leaf) {
-            return self.combined_with_leaf(rule, parts, place, walk);
+        let sides = [(one, first.default), (other, second.default)];
+        // A loop for each rule.
+        match rule {
+            Rule::Higher => made.collect(sides, default, u64::max),
+            Rule::Lower => made.collect(sides, default, u64::min),
+            Rule::Mapped(map) => made.collect(sides, default, |level, _| map(Level::from_bits(level)) as u64),
+        }
+        self.tree(made.as_slice(), place)
+    }
+
+    /// The same of more than a leaf.
+    fn combined_below(
+        &mut self,
+        rule: Rule,
+        parts: [Part<'_>; 3],
+        place: Place,
+        walk: &Walk,
+    ) -> Result<Option<Id>, Exhausted> {
+        let leaf = |part: &Part<'_>| matches!(part.tree, Tree::Node(Some(id)) if self.node(id).is_leaf());
+        if let Some(number) = parts.iter().position(leaf) {
+            return self.combined_with_leaf(rule, parts, number, place, walk);
         }
         let mut made = [None; PARTS];
         for part in 0..PARTS {
@@ -438,60 +466,45 @@ impl<M: Memory> Pool<M> {
         self.inner(made)
     }
 
-    /// The same of more than a leaf where some are one.
+    /// The same, where the part of this number is a leaf. Its entries are looked at in each part below, while the pool is changed: so they are
+    /// copied, once on the way to the deepest part.
     #[inline(never)]
     fn combined_with_leaf(
         &mut self,
         rule: Rule,
         parts: [Part<'_>; 3],
+        number: usize,
         place: Place,
         walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
-        // Their entries are looked at in each part, while the pool is changed.
-        let leaves = parts.map(|part| self.copy_of_leaf(part.tree));
-        let mut made = [None; PARTS];
-        for part in 0..PARTS {
-            let below: [Part<'_>; 3] = core::array::from_fn(|whole| Part {
-                tree: match &leaves[whole] {
-                    Some(leaf) => Tree::Leaf(leaf.as_slice()),
-                    None => self.node_part(parts[whole].tree, part),
-                },
-                ..parts[whole]
-            });
-            match self.combined_part(rule, below, place.part(part), walk) {
-                Ok(node) => made[part] = node,
-                Err(exhausted) => {
-                    self.release_nodes(made);
-                    return Err(exhausted);
-                }
-            }
+        let mut copy = Entries::new();
+        if let Tree::Node(Some(id)) = parts[number].tree {
+            self.node(id).entries().iter().for_each(|entry| copy.push(*entry));
         }
-        self.inner(made)
+        let mut parts = parts;
+        parts[number].tree = Tree::Leaf(copy.as_slice());
+        self.combined_below(rule, parts, place, walk)
     }
 
     /// The node of what is kept as it is.
     fn kept(&mut self, tree: Tree<'_>, place: Place) -> Result<Option<Id>, Exhausted> {
         match tree {
             Tree::Node(id) => Ok(self.keep_node(id)),
-            Tree::Leaf(leaf) => {
-                let mut kept = Entries::new();
-                leaf.iter().filter(|entry| place.has(**entry)).for_each(|entry| kept.push(*entry));
-                self.tree(kept.as_slice(), place.depth)
-            }
+            Tree::Leaf(leaf) => self.tree(leaf, place),
         }
     }
 
-    /// The node for some entries, which are sorted.
-    fn tree(&mut self, entries: &[u64], depth: u32) -> Result<Option<Id>, Exhausted> {
-        if entries.len() <= LEAF {
-            return self.leaf(entries);
+    /// The node for those of some entries that belong to a place. They are sorted.
+    fn tree(&mut self, entries: &[u64], place: Place) -> Result<Option<Id>, Exhausted> {
+        if entries.iter().filter(|entry| place.has(**entry)).count() <= LEAF {
+            return self.leaf_at(entries, place);
+        }
+        if place.depth == Place::DEEPEST {
+            return Err(Exhausted);
         }
         let mut made = [None; PARTS];
         for part in 0..PARTS {
-            let mut few = Entries::new();
-            let is_here = |entry: &&u64| Handle::of(**entry).part(depth) == part;
-            entries.iter().filter(is_here).for_each(|entry| few.push(*entry));
-            match self.tree(few.as_slice(), depth + 1) {
+            match self.tree(entries, place.part(part)) {
                 Ok(node) => made[part] = node,
                 Err(exhausted) => {
                     self.release_nodes(made);
@@ -500,6 +513,13 @@ impl<M: Memory> Pool<M> {
             }
         }
         self.inner(made)
+    }
+
+    #[inline(never)]
+    fn leaf_at(&mut self, entries: &[u64], place: Place) -> Result<Option<Id>, Exhausted> {
+        let mut few = Entries::new();
+        entries.iter().filter(|entry| place.has(**entry)).for_each(|entry| few.push(*entry));
+        self.leaf(few.as_slice())
     }
 
     /// The lowest and the highest level of a part.
@@ -526,17 +546,6 @@ impl<M: Memory> Pool<M> {
             }
             Tree::Leaf(entries) => Some(Leaf { entries, place: Some(place) }),
         }
-    }
-
-    fn copy_of_leaf(&self, tree: Tree<'_>) -> Option<Entries> {
-        let leaf = match tree {
-            Tree::Node(Some(id)) if self.node(id).is_leaf() => self.node(id).entries(),
-            Tree::Leaf(leaf) => leaf,
-            Tree::Node(_) => return None,
-        };
-        let mut copy = Entries::new();
-        leaf.iter().for_each(|entry| copy.push(*entry));
-        Some(copy)
     }
 
     /// A part of another: of a leaf, its place says later what belongs there.
@@ -575,6 +584,16 @@ impl Leaf<'_> {
         let mut few = Entries::new();
         self.entries.iter().filter(|entry| place.has(**entry)).for_each(|entry| few.push(*entry));
         few
+    }
+
+    #[inline(never)]
+    fn is_below(&self, default: Level, other: &Self, other_default: Level) -> bool {
+        let mut is_below = true;
+        self.merge(default, other, other_default, |_, one, other| {
+            is_below = one <= other;
+            is_below
+        });
+        is_below
     }
 
     /// Goes through the entries of two leaves in the order of their handles, while the work says so: the handle as it stands in an
@@ -618,4 +637,105 @@ fn merge(
     }
     let _ = ones.iter().all(|one| work(one & !LEVEL, one & LEVEL, other_default))
         && others.iter().all(|other| work(other & !LEVEL, default, other & LEVEL));
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use crate::{Heap, Node};
+
+    /// Handles whose entries are alike in so many bits.
+    fn alike(bits: u32, first: u64, count: u64) -> impl Iterator<Item = Handle> {
+        (first..first + count).map(move |number| Handle::of((number << bits | 5) << 3))
+    }
+
+    fn label<M: Memory>(pool: &mut Pool<M>, handles: impl Iterator<Item = Handle>, level: Level) -> Label {
+        let mut made = Label::of(Level::One);
+        for handle in handles {
+            let next = pool.set(made, handle, level).expect("room");
+            pool.release(made);
+            made = next;
+        }
+        made
+    }
+
+    #[test]
+    fn more_handles_that_are_alike_than_a_leaf_has_are_refused() {
+        let mut pool = Pool::new(Heap::new(1_000), 7);
+        let most = LEAF as u64;
+        let full = label(&mut pool, alike(32, 0, most), Level::Three);
+        let used = pool.memory().used();
+        let other = label(&mut pool, alike(32, most, 1), Level::Two);
+        assert_eq!(alike(32, most, 1).map(|handle| pool.set(full, handle, Level::Three)).next(), Some(Err(Exhausted)));
+        assert_eq!(pool.higher(full, other), Err(Exhausted));
+        // One bit less is no matter, and neither is what takes no entry more.
+        let fits = label(&mut pool, alike(31, 0, 2 * most), Level::Three);
+        let same = pool.lower(full, fits).expect("room");
+        for label in [other, fits, same] {
+            pool.release(label);
+        }
+        pool.tidy(1_000);
+        assert_eq!(pool.memory().used(), used);
+        pool.release(full);
+        assert!(pool.tidy(1_000) && pool.memory().used() == 0);
+    }
+
+    /// Memory that knows how deep the stack was at most.
+    struct Deep {
+        heap: Heap,
+        lowest: Cell<usize>,
+    }
+
+    impl Deep {
+        fn look(&self) {
+            let here = 0u8;
+            self.lowest.set(self.lowest.get().min(core::ptr::from_ref(&here).addr()));
+        }
+    }
+
+    impl Memory for Deep {
+        fn node(&self, id: Id) -> &Node {
+            self.look();
+            self.heap.node(id)
+        }
+        fn node_mut(&mut self, id: Id) -> &mut Node {
+            self.heap.node_mut(id)
+        }
+        fn allocate(&mut self) -> Option<Id> {
+            self.look();
+            self.heap.allocate()
+        }
+        fn free(&mut self, id: Id) {
+            self.heap.free(id);
+        }
+        fn first(&self, hash: u64) -> Option<Id> {
+            self.look();
+            self.heap.first(hash)
+        }
+        fn set_first(&mut self, hash: u64, first: Option<Id>) {
+            self.heap.set_first(hash, first);
+        }
+    }
+
+    #[test]
+    fn the_stack_does_not_grow_with_labels() {
+        /// A copy of entries at each depth would take more.
+        const MOST: usize = 16 * 1024;
+        let mut pool = Pool::new(Deep { heap: Heap::new(100_000), lowest: Cell::new(usize::MAX) }, 7);
+        let most = LEAF as u64;
+        let one = label(&mut pool, alike(30, 0, 2 * most), Level::Three);
+        let few = label(&mut pool, alike(30, 30, most), Level::Two);
+        let other = label(&mut pool, alike(28, 3, 10 * most), Level::Star);
+        let many = label(&mut pool, alike(0, 0, 10_000), Level::Zero);
+        for (one, other) in [(one, few), (few, other), (one, other), (one, many), (many, few), (other, many)] {
+            let begin = 0u8;
+            pool.memory().lowest.set(usize::MAX);
+            for made in [pool.higher(one, other), pool.lower(one, other)] {
+                pool.release(made.expect("room"));
+            }
+            pool.is_below(one, other);
+            let deep = core::ptr::from_ref(&begin).addr() - pool.memory().lowest.get();
+            assert!(deep < MOST, "{deep} bytes of stack");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Where labels are kept: each content once.
 //!
 //! A label is a default and the entries that differ from it. These stand in a tree: up to [`LEAF`] entries are a leaf, more are
-//! divided by two bits of their handles. So the same entries always make the same tree, and since a node is looked up before it
+//! divided by two bits of what stands for their handles. So the same entries always make the same tree, and since a node is looked up before it
 //! is made, the same tree is the same node: labels are compared by identity, and labels that differ somewhere share the rest.
 //! Nodes never change. Each knows its lowest and its highest level, so that most of a tree need not be looked at.
 
@@ -101,7 +101,7 @@ pub trait Memory {
     fn set_first(&mut self, hash: u64, first: Option<Id>);
 }
 
-/// There is no room for another node. What was begun is given back.
+/// There is no room for another node, or there are more handles that are alike than a label has room for. What was begun is given back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exhausted;
 
