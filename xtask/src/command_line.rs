@@ -1,5 +1,6 @@
 //! What can be typed after `./x`.
 
+use crate::forward::Forward;
 use crate::isa::{Boards, Isa};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
     version,
     disable_help_subcommand = true,
     after_help = "Examples:\n  \
-        ./x run                        boot and talk to the shell (Ctrl-A X leaves)\n  \
+        ./x run                        boot and talk to the shell (Ctrl-] X leaves)\n  \
         ./x run --exec 'ls /; threads' run commands, print what they print, exit with their status\n  \
         ./x run --cpus 4               the same on four CPUs\n  \
         ./x --help, ./x run --help     more about all and each"
@@ -318,6 +319,9 @@ pub struct MachineOptions {
     /// Also pack the programs that only tests run: torment
     #[arg(long)]
     pub tests: bool,
+    /// A port of this computer leads to one of the machine: 2000:7, or 2000:7/udp. Several: once for each
+    #[arg(long, value_name = "HOST:MACHINE")]
+    pub forward: Vec<Forward>,
     /// Words for the nucleus's command line, after those of the description
     #[arg(long, value_name = "WORDS", default_value = "")]
     pub append: String,
@@ -333,8 +337,9 @@ pub struct MachineOptions {
     ./x run --exec 'ls /; threads'\n  \
     ./x run --exec 'stress 1 100000' --icount --timeout 120   (the same in every run)\n  \
     ./x run --system systems/minimal.toml --memory 32M\n  \
-    ./x run --cpus 4 --exec threads\n\n\
-    Without --exec the terminal belongs to Cairn, Ctrl-C included: Ctrl-A X leaves the emulator.\n\
+    ./x run --cpus 4 --exec threads\n  \
+    ./x run --forward 2000:7   (then `nc localhost 2000` reaches a service at port 7: type `allow echod 7 &`)\n\n\
+    Without --exec the terminal belongs to Cairn, Ctrl-C included: Ctrl-] X leaves the emulator.\n\
     The exit status is that of the commands; 124 if the time limit was reached.")]
 pub struct RunOptions {
     /// Shell commands to run instead of a conversation; nothing else is printed
@@ -357,7 +362,7 @@ pub struct RunOptions {
 /// `./x debug`
 #[derive(Args, Clone)]
 #[command(after_help = "Example:\n  ./x debug --system systems/minimal.toml\n\n\
-    Type the gdb command it prints in a second terminal. Ctrl-A X leaves the emulator.")]
+    Type the gdb command it prints in a second terminal. Ctrl-] X leaves the emulator.")]
 pub struct DebugOptions {
     /// Shell commands to run instead of a conversation
     #[arg(long, value_name = "COMMANDS")]

@@ -148,6 +148,9 @@ pub enum Console<'a> {
     },
 }
 
+/// What a person types to leave the emulator.
+pub const LEAVE: &str = "Ctrl-], then X";
+
 /// How a run ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
@@ -249,7 +252,8 @@ pub fn boot(image: &Image, machine: &Machine, console: Console<'_>, limit: Optio
     command.args(arguments(image, machine)).stderr(Stdio::piped());
     let (steps, echo) = match console {
         Console::Terminal => {
-            command.args(["-serial", "mon:stdio"]);
+            // The usual key, Ctrl-A, goes to the begin of a line in the shell.
+            command.args(["-serial", "mon:stdio", "-echr", "0x1d"]);
             return terminal(isa, command, limit).map(|end| (end, Vec::new()));
         }
         Console::Streams => {

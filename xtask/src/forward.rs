@@ -1,9 +1,10 @@
 //! Ports of this host that lead to ports of the machine.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::ops::Range;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The port of the web server in the machine.
@@ -56,6 +57,26 @@ impl Forward {
         Ok(Self { protocol, host, guest })
     }
 
+    /// These that a person asks for, behind the usual one of the web server.
+    pub fn usual_and(wanted: &[Self]) -> Result<Vec<Self>> {
+        for (number, forward) in wanted.iter().enumerate() {
+            let Self { protocol, host, .. } = *forward;
+            if wanted[..number].iter().any(|other| (other.protocol, other.host) == (protocol, host)) {
+                bail!("--forward names {protocol} port {host} of this computer twice");
+            }
+            if !bind(protocol, host) {
+                bail!(
+                    "{protocol} port {host} of this computer is taken, or not ours to take: choose another one for --forward"
+                );
+            }
+        }
+        let is_wanted =
+            |usual: &Self| wanted.iter().any(|other| (other.protocol, other.host) == (usual.protocol, usual.host));
+        let usual = Self::usual()?;
+        let usual = if is_wanted(&usual) { Self::any(Protocol::Tcp, WEB)? } else { usual };
+        Ok([&[usual], wanted].concat())
+    }
+
     /// Where a client on this host finds it.
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.host).into()
@@ -65,11 +86,34 @@ impl Forward {
 /// As the emulator takes it: `hostfwd=tcp:127.0.0.1:8080-:80`.
 impl fmt::Display for Forward {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let protocol = match self.protocol {
-            Protocol::Tcp => "tcp",
-            Protocol::Udp => "udp",
+        write!(f, "hostfwd={}:127.0.0.1:{}-:{}", self.protocol, self.host, self.guest)
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        })
+    }
+}
+
+/// As a person writes it: `2000:7`, `2000:7/udp`.
+impl FromStr for Forward {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (ports, protocol) = match text.split_once('/') {
+            None | Some((_, "tcp")) => (text.trim_end_matches("/tcp"), Protocol::Tcp),
+            Some((ports, "udp")) => (ports, Protocol::Udp),
+            Some((_, other)) => return Err(format!("`{other}` is neither tcp nor udp")),
         };
-        write!(f, "hostfwd={protocol}:127.0.0.1:{}-:{}", self.host, self.guest)
+        let (host, guest) = ports.split_once(':').ok_or("it takes two ports: HOST:MACHINE, as 2000:7")?;
+        let port = |text: &str| match text.parse() {
+            Ok(port) if port != 0 => Ok(port),
+            _ => Err(format!("`{text}` is no port: these are 1 to 65535")),
+        };
+        Ok(Self { protocol, host: port(host)?, guest: port(guest)? })
     }
 }
 
@@ -106,6 +150,46 @@ mod tests {
         let web = Forward::usual().unwrap();
         assert_ne!(web.host, USUAL);
         assert_eq!(web.guest, WEB);
+    }
+
+    #[test]
+    fn as_a_person_writes_it() {
+        let is = |text: &str, protocol, host, guest| {
+            assert_eq!(text.parse::<Forward>(), Ok(Forward { protocol, host, guest }), "{text}");
+        };
+        is("2000:7", Protocol::Tcp, 2000, 7);
+        is("1:65535/tcp", Protocol::Tcp, 1, 65535);
+        is("65535:1/udp", Protocol::Udp, 65535, 1);
+        let two_ports = "it takes two ports: HOST:MACHINE, as 2000:7";
+        for (text, why) in [
+            ("", two_ports),
+            ("2000", two_ports),
+            ("2000/udp", two_ports),
+            ("2000:", "`` is no port: these are 1 to 65535"),
+            (":7", "`` is no port: these are 1 to 65535"),
+            ("0:7", "`0` is no port: these are 1 to 65535"),
+            ("7:65536", "`65536` is no port: these are 1 to 65535"),
+            ("1:2:3", "`2:3` is no port: these are 1 to 65535"),
+            ("1:2/icmp", "`icmp` is neither tcp nor udp"),
+            ("1:2/", "`` is neither tcp nor udp"),
+        ] {
+            assert_eq!(text.parse::<Forward>(), Err(why.to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn ports_that_somebody_wants() {
+        let any = |protocol, guest| Forward::any(protocol, guest).unwrap();
+        let wanted = [any(Protocol::Tcp, 7), any(Protocol::Udp, 7)];
+        let all = Forward::usual_and(&wanted).unwrap();
+        assert_eq!((all[0].guest, &all[1..]), (WEB, &wanted[..]));
+        let why = |wanted: &[Forward]| Forward::usual_and(wanted).unwrap_err().to_string();
+        let host = wanted[0].host;
+        assert_eq!(why(&[wanted[0]; 2]), format!("--forward names tcp port {host} of this computer twice"));
+        let _taken = TcpListener::bind(wanted[0].address()).unwrap();
+        let taken =
+            format!("tcp port {host} of this computer is taken, or not ours to take: choose another one for --forward");
+        assert_eq!(why(&wanted), taken);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::build::Checks;
 use crate::command_line::{MachineOptions, RunOptions};
-use crate::emulator::{self, Console, End, Machine, TimedOut};
+use crate::emulator::{self, Console, End, LEAVE, Machine, TimedOut};
 use crate::forward::Forward;
 use crate::image::{self, Image, Size, System, USUAL_MEMORY};
 use crate::install;
@@ -24,9 +24,10 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     if let Some(port) = image.web().map(|web| web.host) {
         eprintln!("http://localhost:{port}/ leads to Cairn's web server.");
     }
+    say_forwards(&options.machine.forward);
     let talks = options.exec.is_none() && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let console = if talks && options.log.is_none() {
-        eprintln!("\nBooting Cairn. The terminal now belongs to it: Ctrl-A, then X leaves the emulator.\n");
+        eprintln!("\nBooting Cairn. The terminal now belongs to it: {LEAVE} leaves the emulator.\n");
         Console::Terminal
     } else if options.exec.is_some() {
         Console::Steps { steps: &[], echo: true }
@@ -43,6 +44,13 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
         End::Reset if interactive => Ok(0),
         End::Reset => bail!("the machine reset itself instead of stopping with a status"),
         End::TimedOut => Err(TimedOut(seconds.unwrap_or_default()).into()),
+    }
+}
+
+/// Where what is asked for leads.
+pub fn say_forwards(wanted: &[Forward]) {
+    for Forward { protocol, host, guest } in wanted {
+        eprintln!("localhost:{host} ({protocol}) leads to port {guest} of the machine.");
     }
 }
 
@@ -83,8 +91,12 @@ pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) 
     let system = read(project, &options.system)?;
     let memory = memory_for(&system, wanted, cpus)?;
     let mut image = image::make(project, &system, checks, Size::of(&memory, cpus)?, exec)?;
-    if let Some(forwards) = &mut image.forwards {
-        *forwards = vec![Forward::usual()?];
+    match &mut image.forwards {
+        Some(forwards) => *forwards = Forward::usual_and(&options.forward)?,
+        None if !options.forward.is_empty() => {
+            bail!("--forward: {} describes no network driver, so the machine has no network", options.system.display())
+        }
+        None => {}
     }
     Ok((image, machine(&memory)))
 }
