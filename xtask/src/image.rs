@@ -14,6 +14,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use system::host::{At, ComponentText, Description, Plan, Problem, ProgramText, Surroundings};
 
+/// The commands that the shell runs at the start of the system.
+const RUN_PATH: &str = "etc/run";
 /// The commands that the shell runs instead of a conversation.
 const EXEC_PATH: &str = "etc/exec";
 
@@ -250,6 +252,10 @@ pub fn pack(
     }
     for (path, source) in &description.files {
         add(&mut writer, &path.value, &system.folder(project).join(&source.value))?;
+    }
+    if !description.run.is_empty() {
+        let lines: String = description.run.iter().map(|line| format!("{}\n", line.value)).collect();
+        writer.file(RUN_PATH, lines.as_bytes())?;
     }
     if let Some(commands) = exec.or(description.exec.as_deref()) {
         writer.file(EXEC_PATH, commands.as_bytes())?;

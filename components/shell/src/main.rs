@@ -13,6 +13,9 @@
 //!
 //! The language is the crate `shellparse`, the line editor the crate `lineedit`.
 //!
+//! # At the start
+//! If the boot archive has a file `/etc/run`, its commands are run first, once: a shell that is started again does not.
+//!
 //! # Without a terminal
 //! If the boot archive has a file `/etc/exec`, its commands are run and the machine is stopped with the
 //! status of the last one. Nothing but their output appears on the serial line.
@@ -41,6 +44,9 @@ use session::Session;
 
 runtime::entry!(main);
 
+/// Commands to run before all others, and what the file is called from then on.
+const RUN: &str = "/etc/run";
+const HAS_RUN: &str = "/etc/has-run";
 /// Commands to run instead of those of a person.
 const EXEC: &str = "/etc/exec";
 /// What is said at the start.
@@ -61,10 +67,22 @@ fn main() -> u8 {
 
 fn exec(script: &str) -> u8 {
     let mut session = Session::new(false);
+    begin(&mut session);
     note_ready();
-    run::script(&mut session, script);
+    if session.leave.is_none() {
+        run::script(&mut session, script);
+    }
     let status = session.leave.unwrap_or(session.status);
     stop(status)
+}
+
+/// Runs the commands for the start of the system, unless a shell before us did.
+fn begin(session: &mut Session) {
+    let Some(script) = read_text(RUN) else { return };
+    if let Err(error) = FILE_SYSTEM.rename(RUN, HAS_RUN) {
+        terminal::say!("shell: {RUN}: {error}");
+    }
+    run::script(session, &script);
 }
 
 /// Notes in the log that from here on commands are taken, and how long it took from reset; `bench` reads it.
@@ -93,12 +111,17 @@ fn interactive() -> u8 {
     terminal::say!("");
     match read_text(GREETING) {
         Some(greeting) => terminal::write(greeting.as_bytes()),
-        None => terminal::say!("help shows the commands. Ctrl-A X leaves the emulator, exit stops the machine."),
+        None => terminal::say!("help shows the commands. Ctrl-] X leaves the emulator, exit stops the machine."),
     }
     let mut session = Session::new(true);
+    begin(&mut session);
     let mut lines = terminal::Lines::new(COLUMNS, HISTORY);
     note_ready();
     loop {
+        if let Some(status) = session.leave.take() {
+            terminal::say!("The machine stops.");
+            stop(status);
+        }
         jobs::tell_ended();
         let prompt = alloc::format!("cairn:{}$ ", session.directory);
         let line = match lines.read(&prompt, &session) {
@@ -111,11 +134,6 @@ fn interactive() -> u8 {
         };
         session.history = lines.history();
         run::script(&mut session, &line);
-        if let Some(status) = session.leave {
-            terminal::say!("The machine stops.");
-            stop(status);
-            session.leave = None;
-        }
     }
 }
 

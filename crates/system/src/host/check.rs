@@ -346,6 +346,10 @@ impl<'a> Checker<'a> {
                 self.problem(source.line, cause, "add it, or correct the path");
             }
         }
+        if let (None, Some(run)) = (&description.shell, description.run.first()) {
+            let cause = "`run` has commands, but no shell runs them".to_string();
+            self.problem(run.line, cause, "add shell = \"…\", the name of a component".to_string());
+        }
         if let Some(shell) = &description.shell
             && self.find(&shell.value).is_none()
         {

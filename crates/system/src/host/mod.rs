@@ -59,6 +59,8 @@ pub struct Description {
     pub files: Vec<(At<String>, At<String>)>,
     /// `[boot] shell`: the component that runs commands.
     pub shell: Option<At<String>>,
+    /// `[boot] run`: commands it runs at the start of the system, whatever comes then.
+    pub run: Vec<At<String>>,
     /// `[boot] exec`: commands it runs when none are given.
     pub exec: Option<String>,
     /// `[boot] command_line`: words for the nucleus.

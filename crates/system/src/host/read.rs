@@ -52,9 +52,9 @@ fn description(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Descripti
     let components = list(reader, components, "component", component);
     let programs = list(reader, programs, "program", program);
     let files = files.map(|value| files_of(reader, value)).unwrap_or_default();
-    let (shell, exec, command_line) = boot.map(|value| boot_of(reader, value)).unwrap_or_default();
+    let Boot { shell, run, exec, command_line } = boot.map(|value| boot_of(reader, value)).unwrap_or_default();
     let (memory_frames, reserved_frames) = memory?;
-    Some(Description { memory_frames, reserved_frames, components, programs, files, shell, exec, command_line })
+    Some(Description { memory_frames, reserved_frames, components, programs, files, shell, run, exec, command_line })
 }
 
 /// The tables of a `[[key]]` list that could be read.
@@ -93,7 +93,13 @@ fn files_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<(At<String>, At<S
     files
 }
 
-type Boot = (Option<At<String>>, Option<String>, String);
+#[derive(Default)]
+struct Boot {
+    shell: Option<At<String>>,
+    run: Vec<At<String>>,
+    exec: Option<String>,
+    command_line: String,
+}
 
 fn boot_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Boot {
     let Some(mut keys) = Keys::of(reader, value, "[boot]") else { return Boot::default() };
@@ -104,8 +110,9 @@ fn boot_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Boot {
     let shell = text(&mut keys, "shell", "the name of a component");
     let exec = text(&mut keys, "exec", "commands for the shell").map(|text| text.value);
     let command_line = text(&mut keys, "command_line", "words for the nucleus").map(|text| text.value);
+    let run = texts(reader, keys.take("run"), "run");
     keys.finish(reader);
-    (shell, exec, command_line.unwrap_or_default())
+    Boot { shell, run, exec, command_line: command_line.unwrap_or_default() }
 }
 
 fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText> {
