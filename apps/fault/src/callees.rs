@@ -24,7 +24,7 @@ use crate::launch::Process;
 pub const ALL: &[Crime] = &[
     Crime::tried("callee-exits", "a callee ends its thread instead of returning", exits),
     Crime::tried("callee-dies", "a callee dies of a page fault", || dies(READ, status::PAGE_FAULT)),
-    Crime::tried("callee-overflows", "a callee overflows its stack", || dies(OVERFLOW, status::PAGE_FAULT)),
+    Crime::tried("callee-overflows", "a callee overflows its stack", || dies(OVERFLOW, status::STACK_OVERFLOW)),
     Crime::tried("callee-halts", "a callee runs a privileged instruction", || dies(HALT, crate::arch::HALT_STATUS)),
     Crime::tried("callee-panics", "a callee panics", || {
         dies(PANIC, status::KILLED + runtime::program::STATUS_OF_PANIC)

@@ -1,6 +1,7 @@
 //! Page faults of managed domains.
 
 use crate::tickets;
+use abi::info::status::STACK_OVERFLOW;
 use abi::layout::{
     FIRST_FREE, HEAP_END, MAIN_STACK_START, MORE_STACKS_END, MORE_STACKS_START, STACK_BYTES, STACKS_START,
     STARTUP_PAGE, WINDOW,
@@ -35,8 +36,11 @@ pub struct Pager;
 impl ServeWord for Pager {
     fn serve(badge: u64, words: Words) -> u64 {
         let address = words[0] & !(PAGE - 1);
-        if words[2] & PROTECTION != 0 || is_guard(address) {
+        if words[2] & PROTECTION != 0 {
             return GIVE_UP;
+        }
+        if is_guard(address) {
+            return STACK_OVERFLOW;
         }
         let Some(domain) = tickets::managed(badge) else { return GIVE_UP };
         match op::draw(Entry::SPECIAL, domain, domain, address, 0, MAP_READ | MAP_WRITE) {

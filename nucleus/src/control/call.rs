@@ -124,10 +124,6 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     }
     deadline::set(caller, deadline);
     lending::begin_at_pool(caller, callee);
-    if caller.wait.get() == Wait::Called {
-        // Its own lending woke it: another caller that was to call again lost its turn. So this one makes its call again.
-        caller.leave()
-    }
     dispatch::block_current(held)
 }
 
@@ -343,7 +339,8 @@ extern "C" fn return_slowly(callee: Ref<Activation>) -> ! {
     if caller.frame.get() == Saved::Full {
         // An upcall: word 0 says whether to go on.
         if words[0] != 0 {
-            caller.condemn(if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] }, [0; 3]);
+            let died = if words[0] < status::KILLED { status::PAGE_FAULT } else { words[0] };
+            caller.condemn(died, [caller.entry.get(), 0, 0]);
         }
     } else {
         let control = deliver(letters, &mut words, control, 0, received, None);

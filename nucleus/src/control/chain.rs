@@ -162,7 +162,7 @@ pub fn resume(top: Ref<Activation>) -> bool {
 pub fn fail_call(caller: Ref<Activation>, error: Error) {
     if caller.frame.get() == Saved::Full {
         // No page fault of a user has a code of 0.
-        caller.condemn(status::PAGE_FAULT, [0, 0, error as u64]);
+        caller.condemn(status::PAGE_FAULT, [caller.entry.get(), 0, error as u64]);
     } else {
         caller.set_result(Err(error));
     }

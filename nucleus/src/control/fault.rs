@@ -4,7 +4,7 @@ use super::{call, death, dispatch};
 use crate::cpus::{counters, cpu};
 use crate::memory::lend;
 use crate::objects::arch::Registers;
-use crate::objects::{Activation, is_seat};
+use crate::objects::{Activation, NO_ADDRESS, is_seat};
 use crate::pointer::Ref;
 use crate::report::log::{self, Part};
 use crate::report::trace;
@@ -31,7 +31,10 @@ pub fn page_fault(activation: Ref<Activation>, address: u64, code: u64) -> ! {
     }
     let range = activation.domain.ranges.iter().map(Cell::get).position(|(start, end)| (start..end).contains(&address));
     let error = match range {
-        Some(slot) => upcall(activation, PAGE_FAULT[slot], [address, activation.registers.pc.get(), code, 0, 0], 0),
+        Some(slot) => {
+            activation.entry.set(address);
+            upcall(activation, PAGE_FAULT[slot], [address, activation.registers.pc.get(), code, 0, 0], 0)
+        }
         None => Error::Empty,
     };
     activation.condemn(status::PAGE_FAULT, [address, code, error as u64]);
@@ -46,6 +49,7 @@ pub fn exception(activation: Ref<Activation>, vector: u64, code: u64) -> ! {
     // SAFETY: the message area is a page of the nucleus.
     unsafe { (activation.message_kernel as *mut Registers).copy_from(saved, 1) };
     let bytes = size_of::<Registers>();
+    activation.entry.set(NO_ADDRESS);
     let error = upcall(activation, EXCEPTION, [vector, code, saved.pc.get(), saved.sp.get(), 0], bytes);
     activation.condemn(status::EXCEPTION + vector, [vector, code, error as u64]);
     condemned(activation)
@@ -90,10 +94,16 @@ pub fn condemned(activation: Ref<Activation>) -> ! {
 fn reason(pc: u64, [died, _, which, code, error]: [u64; 5]) -> [Part<'static>; 8] {
     let [at, with, why] = [", pc ", ", code ", ": "].map(Part::Text);
     let (none, pc) = (Part::Text(""), Part::Hex(pc));
-    let short = |text| [Part::Text(text), none, at, pc, none, none, none, none];
-    let Err(error) = Error::from_status(error) else { return short(": its handler gave up") };
+    let handled = |text| match (which, died) {
+        (NO_ADDRESS, _) => [Part::Text(text), none, at, pc, none, none, none, none],
+        (_, status::STACK_OVERFLOW) => {
+            [Part::Text(": stack overflow at "), Part::Hex(which), at, pc, none, none, none, none]
+        }
+        _ => [Part::Text(": page fault at "), Part::Hex(which), at, pc, Part::Text(text), none, none, none],
+    };
+    let Err(error) = Error::from_status(error) else { return handled(": its handler gave up") };
     if code == 0 && died == status::PAGE_FAULT {
-        return short(": its handler ended without an answer");
+        return handled(": its handler ended without an answer");
     }
     let (what, which) = match died {
         status::PAGE_FAULT => (": page fault at ", Part::Hex(which)),

@@ -136,7 +136,8 @@ pub struct Activation {
     pub deadline: Cell<u64>,
     /// Where it is among the deadlines.
     pub place: Place,
-    /// A scheduler's seat: where it is entered.
+    /// A scheduler's seat: where it is entered. Of others, once they had a fault that a handler was called for: the address of the last page
+    /// fault, or [`NO_ADDRESS`].
     pub entry: Cell<u64>,
     /// How far the operation got that is made again; see the operation.
     pub progress: Cell<u64>,
@@ -147,6 +148,9 @@ pub struct Activation {
     /// The domain's list of activations.
     pub domain_next: Cell<Link<Activation>>,
 }
+
+/// What was handled last was no page fault.
+pub const NO_ADDRESS: u64 = u64::MAX;
 
 /// An activation's place in the tree of deadlines.
 pub type Place = deadlines::Place<Ref<Activation>>;

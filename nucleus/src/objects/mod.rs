@@ -18,7 +18,7 @@ mod semaphore;
 mod thread;
 
 pub use account::Account;
-pub use activation::{Activation, Saved, State, Wait};
+pub use activation::{Activation, NO_ADDRESS, Saved, State, Wait};
 pub use cpu::Cpu;
 pub use debts::Debts;
 #[allow(unused_imports, reason = "on some ISAs it is a register like others")]
