@@ -7,6 +7,7 @@ use crate::objects::{Domain, SLOW_DEAD, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self, Part};
 use crate::report::trace;
+use abi::info::status;
 
 /// The domain stops for good: what it called goes on as orphans once it is removed, who called it gets
 /// `PeerDied`, and V is made on the semaphore that its maker set for that, if any. Nothing runs in it from here on.
@@ -61,8 +62,12 @@ pub fn tell_death(domain: Ref<Domain>, status: u64, writer: usize) {
 
 /// How the line about a death begins.
 pub fn death_line(domain: &Ref<Domain>, status: u64) -> [Part<'_>; 6] {
-    let (number, name, status) = (Part::Number(domain.number), Part::Foreign(domain.name_bytes()), Part::Hex(status));
-    [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(" died, status "), status]
+    let (number, name) = (Part::Number(domain.number), Part::Foreign(domain.name_bytes()));
+    let (how, status) = match status {
+        0..status::KILLED => (" exited with ", Part::Number(status)),
+        _ => (" died, status ", Part::Hex(status)),
+    };
+    [Part::Text("domain "), number, Part::Text(" "), name, Part::Text(how), status]
 }
 
 /// The running thread is in a domain that died: goes on with its caller, or lets others run.
