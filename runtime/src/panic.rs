@@ -12,10 +12,9 @@ static PANICKING: AtomicBool = AtomicBool::new(false);
 fn panic(info: &PanicInfo<'_>) -> ! {
     // A panic while telling of one must not tell again.
     if !PANICKING.swap(true, Ordering::Relaxed) {
-        // A line of the log.
-        match info.location() {
-            Some(place) => log!("panicked at {place}: {}", info.message()),
-            None => log!("panicked: {}", info.message()),
+        // One line. Compilers always tell the place.
+        if let Some(place) = info.location() {
+            log!("panicked at {place}: {}", info.message());
         }
         if let Some(hooks) = stream::hooks() {
             (hooks.tell)(format_args!("{}: {info}\n", name()));
