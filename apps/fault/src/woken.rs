@@ -38,6 +38,12 @@ pub const ALL: &[Crime] = &[
     ),
     Crime::tried("turn-rest", "a call behind many orphans that have no turn, on a CPU that rests", behind_at_rest),
     Crime::tried("turn-new", "a call of a domain that has no activation, and gets one", made_anew),
+    Crime::tried(
+        "turn-falls",
+        "an orphan waits for its turn while what was lent to another one is taken back",
+        orphan_falls,
+    ),
+    Crime::tried("turn-moved", "an orphan waits for its turn while its domain goes to another CPU", orphan_moved),
     Crime::tried("turn-exit", "an interrupt comes while a program ends", exit_late),
 ];
 
@@ -51,6 +57,9 @@ const CALL_LATER: u64 = 3;
 const NOTHING: u64 = 4;
 const CALL_ONCE: u64 = 5;
 const CALL_OWN: u64 = 6;
+const DONE_LATER: u64 = 7;
+/// The activation that spins, as P takes it.
+static HOLDER: AtomicU64 = AtomicU64::new(0);
 
 /// Calls that spin end.
 static SPUN: AtomicBool = AtomicBool::new(false);
@@ -73,6 +82,11 @@ impl Serve for Does {
             }
             CALL_ONCE => drop(message::call(Entry(ONCE.load(Ordering::SeqCst)), [0; 5], Control(0))),
             CALL_OWN => do_in_call(NOTHING as usize),
+            DONE_LATER => {
+                let _ = op::p(Entry(CALL_GATE.load(Ordering::SeqCst)), NEVER);
+                DONE.store(true, Ordering::SeqCst);
+            }
+            SPIN => HOLDER.store(message::activation() as u64 + 1, Ordering::SeqCst),
             _ => {}
         }
         while matches!(what, SPIN | SPIN_LATER) && !SPUN.load(Ordering::SeqCst) {
@@ -372,6 +386,58 @@ fn made_anew() -> Result<String, String> {
     until("the caller has no turn", || DONE.load(Ordering::SeqCst))?;
     caller.join();
     Ok("the caller has its turn".to_string())
+}
+
+/// A call that has lost its caller.
+fn orphan(priority: u8, what: u64) -> Result<(), String> {
+    let caller = start_with(priority, do_in_call, what as usize)?;
+    op::thread_cancel(caller.entry()).map_err(text)?;
+    caller.join();
+    Ok(())
+}
+
+/// What [`orphan_falls`] waits for with P, and lends for.
+static LENT_FOR: AtomicUsize = AtomicUsize::new(0);
+
+/// An orphan of 4 has its turn, and a thread of 6 lends to it. An orphan of 9 is woken; then the thread of 6 waits no more. So what is lent
+/// is taken back, and the orphan of 9 still precedes a thread of 7.
+fn orphan_falls() -> Result<String, String> {
+    let kept = prepare_on_first(4)?;
+    let lent_for = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    LENT_FOR.store(lent_for.entry().0, Ordering::SeqCst);
+    orphan(9, DONE_LATER)?;
+    orphan(4, SPIN)?;
+    let lends = start(6, |_| {
+        let holder = HOLDER.load(Ordering::SeqCst) as u32;
+        let _ = op::p_lending(Entry(LENT_FOR.load(Ordering::SeqCst)), NEVER, holder);
+    })?;
+    let spins = start(7, spin)?;
+    op::v(kept[2].entry()).map_err(text)?;
+    op::v(lent_for.entry()).map_err(text)?;
+    let outcome = until("an orphan of 9 waits behind a thread of 7", || DONE.load(Ordering::SeqCst));
+    SPUN.store(true, Ordering::SeqCst);
+    STOPS.store(true, Ordering::SeqCst);
+    [spins, lends].into_iter().for_each(Thread::join);
+    outcome.map(|()| "an orphan of 9 precedes a thread of 7".to_string())
+}
+
+/// An orphan is woken, and before its thread is dispatched its domain may run on the second CPU only, which has something to do.
+fn orphan_moved() -> Result<String, String> {
+    const BOTH: u64 = 3;
+    const SECOND: u64 = 2;
+    let kept = prepare_all(3)?;
+    // The orphan thread comes to this CPU.
+    op::domain_set_cpus(Entry::OWN, BOTH).map_err(text)?;
+    orphan(4, DONE_LATER)?;
+    let spins = start(3, spin)?;
+    op::thread_schedule_on(spins.entry(), Schedule { priority: 3, slice: 1_000 }, SECOND).map_err(text)?;
+    thread::sleep(20 * MILLISECOND).map_err(text)?;
+    op::v(kept[2].entry()).map_err(text)?;
+    op::domain_set_cpus(Entry::OWN, SECOND).map_err(text)?;
+    let outcome = until("the orphan has no turn", || DONE.load(Ordering::SeqCst));
+    STOPS.store(true, Ordering::SeqCst);
+    spins.join();
+    outcome.map(|()| "the orphan has its turn on the second CPU".to_string())
 }
 
 /// The thread of [`exit_late`] waits until this time, when it is let.

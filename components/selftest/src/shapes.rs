@@ -50,6 +50,8 @@ fn refused() -> Result<(), &'static str> {
         "npkox4>ox5",
         "npx5>o",
         "npox5>",
+        "npiwa>ii",
+        "npaiw>",
         &long,
     ];
     for specification in cannot_be {

@@ -205,7 +205,9 @@ impl Why {
             Self::NotInReturn => "a return passes no constant of an entry, and no window",
             Self::NotInArea => "behind the ninth word are only i and x",
             Self::NotWithControl => "with o, registers are kept (p), and five words at most are passed, none of them t",
-            Self::NotWithWindow => "with w, registers are kept (p), and five words at most are passed",
+            Self::NotWithWindow => {
+                "with w, registers are kept (p), five words at most are passed, and no page is torn away in the same way"
+            }
             Self::OneControl => "o stands on both sides of >, or on none",
             Self::TooManyWords => "16 words are passed at most",
             Self::TooLong => "10 letters are followed at most, 48 bytes in all",
@@ -400,6 +402,10 @@ impl Letters {
             return Err(Why::NotWithControl);
         }
         if (letter == Letter::Window || self.window().is_some()) && words > EXPECTED_WORDS {
+            return Err(Why::NotWithWindow);
+        }
+        // One page could be both: then the window would show a page of which the receiver is the owner, and which it may give back.
+        if letter == Letter::Window && self.torn().is_some() || letter == Letter::Torn && self.window().is_some() {
             return Err(Why::NotWithWindow);
         }
         if words > REGISTER_WORDS && !matches!(letter, Letter::Word | Letter::Structure(_) | Letter::Badge) {

@@ -25,6 +25,8 @@ fn each_refusal_has_its_place_and_reason() {
         (b"nmw", 2, Why::NotWithWindow),
         (b"npx5w", 4, Why::NotWithWindow),
         (b"npwx5", 3, Why::NotWithWindow),
+        (b"npiwa>ii", 4, Why::NotWithWindow),
+        (b"npaw", 3, Why::NotWithWindow),
         (b"np>w", 3, Why::NotInReturn),
         (b"npaa", 3, Why::Twice),
         (b"npda", 3, Why::Twice),

@@ -70,7 +70,10 @@ pub fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
 #[inline(never)]
 pub fn settle(thread: Ref<Thread>) {
     let (before, word) = (thread.priority.get(), thread.word());
-    settle_at(thread, look(&thread.top).map_or(0, priority_of));
+    // An orphan thread has no lower one than the orphan whose turn is next.
+    let next = Some(thread).filter(|thread| thread.carries_orphans).and_then(|thread| thread.home.orphans.head());
+    let waits = next.map_or(0, |next| next.amount.get());
+    settle_at(thread, look(&thread.top).map_or(0, priority_of).max(waits));
     if thread.word() != word {
         ready::rank_again(thread, before);
     }

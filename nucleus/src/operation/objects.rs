@@ -7,7 +7,7 @@ use crate::control::{activation, chain, death, domain as domains, interrupt, rea
 use crate::cpus::cpu;
 use crate::memory::portals::Content;
 use crate::memory::{mapping, slab, space};
-use crate::objects::{Domain, Outcome, Semaphore, Stop, Thread};
+use crate::objects::{Domain, Outcome, Runs, Semaphore, Stop, Thread};
 use crate::pointer::{Fresh, Ref};
 use crate::report::{log, trace};
 use abi::info::status;
@@ -67,7 +67,12 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             domain.cpus.set(cpu::check_mask(held, a, operands.own().cpus.get())?);
             if let Some(orphans) = domain.orphan_thread.get().filter(|thread| thread.top.get().is_none()) {
                 orphans.set_cpus(domain.cpus.get());
-                orphans.cpu.set(orphans.nearest_cpu());
+                if orphans.runs.get() != Runs::Ready {
+                    orphans.cpu.set(orphans.nearest_cpu());
+                } else if !orphans.may_run_on(orphans.cpu.get()) {
+                    // An orphan waits for its turn: the scheduler of another CPU is told.
+                    ready::move_away(orphans);
+                }
             }
         }
         op::SET_MAX_PRIORITY => {
