@@ -338,7 +338,7 @@ pub struct MachineOptions {
     ./x run --exec 'stress 1 100000' --icount --timeout 120   (the same in every run)\n  \
     ./x run --system systems/minimal.toml --memory 32M\n  \
     ./x run --cpus 4 --exec threads\n  \
-    ./x run --forward 2000:7   (then `nc localhost 2000` reaches a service at port 7: type `allow echod 7 &`)\n\n\
+    ./x run --forward 2000:7   (then `nc localhost 2000` reaches the program `echod &` at port 7)\n\n\
     Without --exec the terminal belongs to Cairn, Ctrl-C included: Ctrl-] X leaves the emulator.\n\
     The exit status is that of the commands; 124 if the time limit was reached.")]
 pub struct RunOptions {

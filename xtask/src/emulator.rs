@@ -148,7 +148,7 @@ pub enum Console<'a> {
     },
 }
 
-/// What a person types to leave the emulator.
+/// The keys that leave the emulator.
 pub const LEAVE: &str = "Ctrl-], then X";
 
 /// How a run ended.

@@ -61,7 +61,7 @@ impl Forward {
     pub fn usual_and(wanted: &[Self]) -> Result<Vec<Self>> {
         for (number, forward) in wanted.iter().enumerate() {
             let Self { protocol, host, .. } = *forward;
-            if wanted[..number].iter().any(|other| (other.protocol, other.host) == (protocol, host)) {
+            if wanted[..number].iter().any(|other| other.has_port_of(forward)) {
                 bail!("--forward names {protocol} port {host} of this computer twice");
             }
             if !bind(protocol, host) {
@@ -70,11 +70,15 @@ impl Forward {
                 );
             }
         }
-        let is_wanted =
-            |usual: &Self| wanted.iter().any(|other| (other.protocol, other.host) == (usual.protocol, usual.host));
-        let usual = Self::usual()?;
-        let usual = if is_wanted(&usual) { Self::any(Protocol::Tcp, WEB)? } else { usual };
+        let mut usual = Self::usual()?;
+        while wanted.iter().any(|other| other.has_port_of(&usual)) {
+            usual = Self::any(Protocol::Tcp, WEB)?;
+        }
         Ok([&[usual], wanted].concat())
+    }
+
+    fn has_port_of(&self, other: &Self) -> bool {
+        (self.protocol, self.host) == (other.protocol, other.host)
     }
 
     /// Where a client on this host finds it.

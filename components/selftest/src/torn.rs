@@ -79,7 +79,7 @@ pub fn call(portal: Entry, torn: u64, kept: u64) -> Result<u64, Error> {
     unsafe { message::call_showing(portal, [torn, kept, 0, 0, 0], control) }.map(|(words, _)| words[0])
 }
 
-/// What comes to the running activation meanwhile comes to [`HERE`].
+/// Pages that are torn away for the running activation during `calls` arrive at [`HERE`].
 pub fn coming_here<T>(calls: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     op::activation_set(operations::ACTIVATION_TEAR, HERE)?;
     let outcome = calls();

@@ -95,8 +95,8 @@ impl Handle {
         self.0
     }
 
-    /// What stands for it in entries: another number of 61 bits. Handles that somebody has chosen may differ in a few bits; these differ in
-    /// all, unless he chose them for that.
+    /// Its number in entries, which has 61 bits, too. This permutation spreads handles that differ in few bits, unless somebody chose them
+    /// with it in mind.
     #[inline]
     pub(crate) const fn spread(self) -> u64 {
         mixed(mixed(self.0))

@@ -411,13 +411,13 @@ impl<M: Memory> Pool<M> {
         if ends == [done.default; 2] {
             return Ok(None);
         }
-        if self.leaf_of(first.tree, place).is_some() && self.leaf_of(second.tree, place).is_some() {
-            return self.combined_leaves(rule, [first, second], done.default, place);
+        if let Some(made) = self.combined_leaves(rule, [first, second], done.default, place) {
+            return made;
         }
         self.combined_below(rule, parts, place, walk)
     }
 
-    /// The same of two leaves.
+    /// The same of two leaves; nothing if one of them is more.
     #[inline(never)]
     fn combined_leaves(
         &mut self,
@@ -425,11 +425,9 @@ impl<M: Memory> Pool<M> {
         [first, second]: [Part<'_>; 2],
         default: Level,
         place: Place,
-    ) -> Result<Option<Id>, Exhausted> {
+    ) -> Option<Result<Option<Id>, Exhausted>> {
+        let (one, other) = (self.leaf_of(first.tree, place)?, self.leaf_of(second.tree, place)?);
         let mut made = Entries::new();
-        let (Some(one), Some(other)) = (self.leaf_of(first.tree, place), self.leaf_of(second.tree, place)) else {
-            return Ok(None);
-        };
         let sides = [(one, first.default), (other, second.default)];
         // A loop for each rule.
         match rule {
@@ -437,7 +435,7 @@ impl<M: Memory> Pool<M> {
             Rule::Lower => made.collect(sides, default, u64::min),
             Rule::Mapped(map) => made.collect(sides, default, |level, _| map(Level::from_bits(level)) as u64),
         }
-        self.tree(made.as_slice(), place)
+        Some(self.tree(made.as_slice(), place))
     }
 
     /// The same of more than a leaf.
@@ -452,18 +450,10 @@ impl<M: Memory> Pool<M> {
         if let Some(number) = parts.iter().position(leaf) {
             return self.combined_with_leaf(rule, parts, number, place, walk);
         }
-        let mut made = [None; PARTS];
-        for part in 0..PARTS {
-            let below = parts.map(|whole| Part { tree: self.node_part(whole.tree, part), ..whole });
-            match self.combined_part(rule, below, place.part(part), walk) {
-                Ok(node) => made[part] = node,
-                Err(exhausted) => {
-                    self.release_nodes(made);
-                    return Err(exhausted);
-                }
-            }
-        }
-        self.inner(made)
+        self.of_parts(|pool, part| {
+            let below = parts.map(|whole| Part { tree: pool.node_part(whole.tree, part), ..whole });
+            pool.combined_part(rule, below, place.part(part), walk)
+        })
     }
 
     /// The same, where the part of this number is a leaf. Its entries are looked at in each part below, while the pool is changed: so they are
@@ -502,9 +492,17 @@ impl<M: Memory> Pool<M> {
         if place.depth == Place::DEEPEST {
             return Err(Exhausted);
         }
+        self.of_parts(|pool, part| pool.tree(entries, place.part(part)))
+    }
+
+    /// The node with four parts that are made one after the other.
+    fn of_parts(
+        &mut self,
+        mut make: impl FnMut(&mut Self, usize) -> Result<Option<Id>, Exhausted>,
+    ) -> Result<Option<Id>, Exhausted> {
         let mut made = [None; PARTS];
         for part in 0..PARTS {
-            match self.tree(entries, place.part(part)) {
+            match make(self, part) {
                 Ok(node) => made[part] = node,
                 Err(exhausted) => {
                     self.release_nodes(made);
@@ -517,9 +515,7 @@ impl<M: Memory> Pool<M> {
 
     #[inline(never)]
     fn leaf_at(&mut self, entries: &[u64], place: Place) -> Result<Option<Id>, Exhausted> {
-        let mut few = Entries::new();
-        entries.iter().filter(|entry| place.has(**entry)).for_each(|entry| few.push(*entry));
-        self.leaf(few.as_slice())
+        self.leaf(Leaf { entries, place: None }.few(place).as_slice())
     }
 
     /// The lowest and the highest level of a part.

@@ -149,7 +149,7 @@ pub struct Activation {
     pub domain_next: Cell<Link<Activation>>,
 }
 
-/// What was handled last was no page fault.
+/// The last fault that a handler was called for was no page fault.
 pub const NO_ADDRESS: u64 = u64::MAX;
 
 /// An activation's place in the tree of deadlines.

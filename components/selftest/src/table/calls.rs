@@ -12,7 +12,7 @@ use runtime::{Entry, message, op};
 
 use super::case::{Case, one_of, text};
 use super::child::{Child, Page, Program};
-use super::places::{PATIENCE, Turn, Victim, When, code, pin, play, told, until, vacant};
+use super::places::{PATIENCE, RETURN, RUN, SLEEP, Turn, Victim, When, code, pin, play, told, until, vacant};
 use super::programs::ANSWER;
 use crate::check::hold;
 use crate::pagers::status;
@@ -48,20 +48,6 @@ pub const CASES: &[Case] = &[
     Case { name: "two who split one chain", whens: &[Asleep, Busy, Race], run: two_split },
     Case { name: "priority lent to a call", whens: &[Asleep, Busy], run: lending },
 ];
-
-const RETURN: u64 = 0;
-const SLEEP: u64 = 1;
-const RUN: u64 = 2;
-
-/// What the callee does so that the act finds it as the turn says.
-fn mode(turn: &mut Turn) -> u64 {
-    match turn.when {
-        Before | After => RETURN,
-        Asleep => SLEEP,
-        Busy => RUN,
-        Race => turn.chance.below(3),
-    }
-}
 
 // The service that is ours.
 
@@ -162,7 +148,7 @@ fn end_callee(turn: &mut Turn, end: End) -> Result<(), &'static str> {
     let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     let its = child.give(gate.entry()).map_err(text)?;
     let (_service, portal) = child.portal().map_err(text)?;
-    let (entry, mode) = (portal.entry(), mode(turn));
+    let (entry, mode) = (portal.entry(), turn.mode());
     let mut child = Some(child);
     let mut account = Some(account);
     let victim = play(
@@ -206,7 +192,7 @@ fn end_caller(turn: &mut Turn, end: End) -> Result<(), &'static str> {
     let account = Owned::new(op::account_new(Entry::OWN, 64).map_err(text)?);
     let child = Child::new(account.entry(), 0, 1 << turn.victim).map_err(text)?;
     let portal = op::portal_new(child.domain.entry(), gate.service.entry(), 0, Entry(0), 0).map_err(text)?;
-    let mode = mode(turn);
+    let mode = turn.mode();
     let mut thread = None;
     if turn.when != Before {
         thread = Some(child.start(Program::Call(portal, mode, Entry(0))).map_err(text)?);
@@ -270,7 +256,7 @@ fn end_caller(turn: &mut Turn, end: End) -> Result<(), &'static str> {
 fn cancelled(turn: &mut Turn) -> Result<(), &'static str> {
     let gate = Gate::new()?;
     let portal = gate.portal()?;
-    let (entry, mode, when) = (portal.entry(), mode(turn), turn.when);
+    let (entry, mode, when) = (portal.entry(), turn.mode(), turn.when);
     let work = move || call_plainly(entry, mode, 0);
     let victim = play(turn, 2, work, |victim| match op::thread_cancel(victim.entry()) {
         Ok(()) => Ok(()),
@@ -293,7 +279,7 @@ fn deadline(turn: &mut Turn) -> Result<(), &'static str> {
     const MICROSECOND: u64 = 1_000;
     let gate = Gate::new()?;
     let portal = gate.portal()?;
-    let (entry, mode) = (portal.entry(), mode(turn));
+    let (entry, mode) = (portal.entry(), turn.mode());
     let (when, early) = (turn.when, 30 * MICROSECOND + turn.chance.below(50 * MICROSECOND));
     let work = move || {
         let deadline = op::clock() + if when == Before { PATIENCE } else { early };
@@ -333,7 +319,7 @@ fn entry_goes(turn: &mut Turn, goes: Goes) -> Result<(), &'static str> {
     let service = Owned::new(op::entry_duplicate(gate.service.entry(), rights::ALL).map_err(text)?);
     let portal = Owned::new(vacant().map_err(text)?);
     op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
-    let (entry, mode) = (portal.entry(), mode(turn));
+    let (entry, mode) = (portal.entry(), turn.mode());
     let act = || match goes {
         Goes::Revoked => op::entry_revoke(Entry::OWN, service.entry()),
         Goes::Removed => op::entry_remove(Entry::OWN, entry),
@@ -443,7 +429,7 @@ fn pool_shared(turn: &mut Turn) -> Result<(), &'static str> {
 /// Removal of what is called, and cancelling, both at once and from different CPUs: one of them ends the call.
 fn two_split(turn: &mut Turn) -> Result<(), &'static str> {
     let narrow = Narrow::new()?;
-    let (entry, its, mode) = (narrow.portal.entry(), narrow.its, mode(turn));
+    let (entry, its, mode) = (narrow.portal.entry(), narrow.its, turn.mode());
     let victim = Arc::new(Victim::new(turn.victim, move || call_plainly(entry, mode, its))?);
     let aim = victim.clone();
     let second = Victim::new(turn.victim, move || code(op::thread_cancel(aim.entry())))?;
@@ -482,7 +468,7 @@ fn lending(turn: &mut Turn) -> Result<(), &'static str> {
     op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
     let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
     // On our CPU we would not come to open the gate for who runs with a higher priority than ours.
-    let mode = if turn.actor == turn.victim { SLEEP } else { mode(turn) };
+    let mode = if turn.actor == turn.victim { SLEEP } else { turn.mode() };
     let (entry, awaited) = (portal.entry(), never.entry());
     let victim = Victim::new(turn.victim, move || call_plainly(entry, mode, 0))?;
     victim.go();

@@ -67,7 +67,21 @@ pub struct Turn {
     pub chance: Chance,
 }
 
+/// Word 0 of a call: the callee returns at once, sleeps, or runs.
+pub const RETURN: u64 = 0;
+pub const SLEEP: u64 = 1;
+pub const RUN: u64 = 2;
+
 impl Turn {
+    /// Word 0 of the victim's call, so that it is where [`Self::when`] says when the actor acts.
+    pub fn mode(&mut self) -> u64 {
+        match self.when {
+            When::Before | When::After => RETURN,
+            When::Asleep => SLEEP,
+            When::Busy => RUN,
+            When::Race => self.chance.below(3),
+        }
+    }
     /// Lets a little time pass: nothing, or up to 40 microseconds.
     pub fn delay(&mut self) {
         // Here and elsewhere no instruction that pauses: it would make the emulator slow.

@@ -15,7 +15,7 @@ use runtime::{Entry, op, table};
 
 use super::case::{Case, one_of, text};
 use super::child::{self, Child, Page, Program, Question, block, set_block};
-use super::places::{Turn, Victim, When, code, pause, pin_thread, play, until};
+use super::places::{RETURN, SLEEP, Turn, Victim, When, code, pause, pin_thread, play, until};
 use super::programs::{ANSWER, PLACE, word};
 use crate::check::hold;
 use crate::raw::{call_showing, service_here};
@@ -41,25 +41,11 @@ pub const CASES: &[Case] = &[
     Case { name: "death of the domain that pages are torn to", whens: &[Before, After, Race], run: keeper_dies },
 ];
 
-const RETURN: u64 = 0;
-const SLEEP: u64 = 1;
-const RUN: u64 = 2;
-
-/// What the callee does so that the act finds it as the turn says.
-fn mode(turn: &mut Turn) -> u64 {
-    match turn.when {
-        Before | After => RETURN,
-        Asleep => SLEEP,
-        Busy => RUN,
-        Race => turn.chance.below(3),
-    }
-}
-
-/// What is written to the page once nobody else may see it.
+/// Written to the page by its owner when the window must be gone: no callee may read it.
 const SECRET: u64 = 0x5ec2e7;
-/// What callees write.
+/// Written by callees through their windows.
 const THEIRS: u64 = 3;
-/// What stands there before.
+/// The first word of the page before that.
 const KNOWN: u64 = 5;
 static BLOCKS: Page = Page::new();
 
@@ -72,7 +58,7 @@ static WENT: AtomicU64 = AtomicU64::new(0);
 static SEEN: AtomicU64 = AtomicU64::new(0);
 static LEAKED: AtomicU64 = AtomicU64::new(0);
 
-/// What is lent. It is of the heap: when it was granted away the pager brings another one.
+/// The page that is lent. It is heap memory: when it is granted away the pager supplies another page.
 fn source() -> &'static Page {
     static PAGE: Once<&'static Page> = Once::new();
     PAGE.get_or_make(|| Box::leak(Box::new(Page::new())))
@@ -148,7 +134,7 @@ impl Gate {
         until(|| get(&CAME) == get(&WENT), "what was called does not go to its end")
     }
 
-    /// After [`Self::keep_secret`] and [`Self::open`].
+    /// After [`keep_secret`] and [`Self::open`].
     fn was_kept(&self) -> Result<(), &'static str> {
         hold(get(&LEAKED) == 0, "the callee still sees the page")?;
         hold(get(&source().0[1]) == SECRET, "the callee still writes to the page")
@@ -159,7 +145,7 @@ fn shape() -> Result<Owned, &'static str> {
     op::shape_new(Entry::SPECIAL, interface::WINDOW_PORTAL.as_bytes()).map(Owned::new).map_err(text)
 }
 
-/// Whoever lent the page has it no more, nor has anybody to whom it was lent.
+/// Writes the secret: from here on no callee may read or overwrite it.
 fn keep_secret() {
     source().0[0].store(SECRET, Ordering::SeqCst);
     source().0[1].store(SECRET, Ordering::SeqCst);
@@ -223,7 +209,7 @@ fn taken(turn: &mut Turn, taken: Taken) -> Result<(), &'static str> {
     let gate = Gate::new()?;
     let owner = Child::new(Entry::OWN, 0, NEVER).map_err(text)?;
     let mut lender = Lender::new(&gate, 1 << turn.victim)?;
-    let mode = mode(turn);
+    let mode = turn.mode();
     let flags = if taken == Taken::Right { WRITABLE } else { WRITABLE * turn.chance.below(2) };
     match turn.when {
         Before => {}
@@ -253,11 +239,11 @@ fn taken(turn: &mut Turn, taken: Taken) -> Result<(), &'static str> {
     gate.was_kept()
 }
 
-/// Who is cut off has its page for itself.
+/// After a call is cancelled its callee neither reads nor writes the page.
 fn cancelled(turn: &mut Turn) -> Result<(), &'static str> {
     let gate = Gate::new()?;
     let mut lender = Lender::new(&gate, 1 << turn.victim)?;
-    let mode = mode(turn);
+    let mode = turn.mode();
     if turn.when == Race {
         lender.begin(mode, WRITABLE)?;
     } else {
@@ -278,11 +264,11 @@ fn cancelled(turn: &mut Turn) -> Result<(), &'static str> {
     gate.was_kept()
 }
 
-/// What was called goes on, and sees the page no more.
+/// The callee goes on as an orphan, and no longer sees the page.
 fn lender_dies(turn: &mut Turn) -> Result<(), &'static str> {
     let gate = Gate::new()?;
     let mut lender = Lender::new(&gate, 1 << turn.victim)?;
-    let mode = mode(turn);
+    let mode = turn.mode();
     if turn.when == Race { lender.begin(mode, WRITABLE) } else { lender.begin_and_come(mode, WRITABLE) }?;
     turn.delay();
     op::domain_kill(lender.child.domain.entry(), 5).map_err(text)?;
@@ -299,7 +285,7 @@ fn moved(turn: &mut Turn) -> Result<(), &'static str> {
     const MOVES: u64 = 6;
     let gate = Gate::new()?;
     let mut lender = Lender::new(&gate, NEVER)?;
-    lender.begin_and_come(mode(turn), WRITABLE)?;
+    lender.begin_and_come(turn.mode(), WRITABLE)?;
     for round in 1..=MOVES {
         let cpu = if round % 2 == 0 { turn.victim } else { turn.actor };
         pin_thread(lender.thread(), cpu).map_err(text)?;
@@ -330,12 +316,12 @@ fn borrower_dies(turn: &mut Turn) -> Result<(), &'static str> {
     borrower.show(&CLOSED, 0, false).map_err(text)?;
     let its = borrower.give(gate.semaphore.entry()).map_err(text)?.0 as u64;
     let (_service, portal) = borrower.portal_of(shape()?.entry()).map_err(text)?;
-    let (entry, mode) = (portal.entry(), mode(turn));
+    let (entry, mode) = (portal.entry(), turn.mode());
     let mut borrower = Some(borrower);
     let kill = |borrower: &Child| op::domain_kill(borrower.domain.entry(), 5).map_err(text);
     let victim = play(turn, 2, move || call(entry, mode, its), |_| borrower.as_ref().map_or(Ok(()), kill))?;
     if matches!(turn.when, Asleep | Race) {
-        // Who waits in a domain that died is told when it is removed.
+        // A caller that waits in a dead domain is told when the domain is removed.
         drop(borrower.take());
     }
     let result = victim.finish()?;
