@@ -346,20 +346,18 @@ pub fn kill(asks: u16, domain: u64, force: Force) -> Result<(), ParentError> {
         fail(SIGMA0_DIED);
     }
     let mut running = RUNNING.lock();
-    let stands_by = one_stands_by(&running);
-    let victim = running.iter_mut().find(|running| running.instance == domain).ok_or(ParentError::NoSuchComponent)?;
-    let component = component_of(victim.number);
+    let place = running.iter().position(|one| one.instance == domain).ok_or(ParentError::NoSuchComponent)?;
+    let component = component_of(running[place].number);
     match component.as_ref().map(|component| component.restart) {
-        Some(Restart::Always)
-            if force == Force::Gentle && !stands_by && component.as_ref().is_some_and(is_scheduler) =>
-        {
+        _ if force == Force::Forced => {}
+        Some(Restart::Always) if component.as_ref().is_some_and(is_scheduler) && !one_stands_by(&running) => {
             return Err(ParentError::NoStandby);
         }
         Some(Restart::Always) => {}
-        Some(Restart::Never) if force == Force::Gentle => return Err(ParentError::StaysDead),
-        _ if force == Force::Gentle => return Err(ParentError::Essential),
-        _ => {}
+        Some(Restart::Never) => return Err(ParentError::StaysDead),
+        _ => return Err(ParentError::Essential),
     }
+    let victim = &mut running[place];
     op::domain_kill(victim.domain, 0).map_err(|_| ParentError::NoSuchComponent)?;
     victim.life.is_killed = true;
     match component.filter(|component| component.restart == Restart::Reboot) {
