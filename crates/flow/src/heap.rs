@@ -3,26 +3,28 @@
 use crate::pool::{Id, Memory, Node};
 use std::vec::Vec;
 
-/// Lists of nodes by their hashes, for so many nodes.
-const LISTS: usize = 1 << 14;
-
-/// Nodes, as many as one likes to allow.
+/// Nodes, as many as one likes to allow. Owners are numbers.
 pub struct Heap {
-    nodes: Vec<Node>,
+    nodes: Vec<(Node, u32)>,
     free: Vec<Id>,
-    lists: Vec<Option<Id>>,
     most: usize,
 }
 
 impl Heap {
     /// Room for so many nodes.
     pub fn new(most: usize) -> Self {
-        Self { nodes: Vec::new(), free: Vec::new(), lists: std::vec![None; LISTS], most }
+        Self { nodes: Vec::new(), free: Vec::new(), most }
     }
 
     /// Nodes that somebody has.
     pub fn used(&self) -> usize {
         self.nodes.len() - self.free.len()
+    }
+
+    /// Of these, those of one owner.
+    pub fn used_by(&self, owner: u32) -> usize {
+        let all = self.nodes.iter().filter(|(_, other)| *other == owner).count();
+        all - self.free.iter().filter(|id| self.nodes[place(**id)].1 == owner).count()
     }
 
     /// Another limit.
@@ -36,33 +38,33 @@ fn place(id: Id) -> usize {
 }
 
 impl Memory for Heap {
+    type Owner = u32;
+
     fn node(&self, id: Id) -> &Node {
-        &self.nodes[place(id)]
+        &self.nodes[place(id)].0
     }
 
     fn node_mut(&mut self, id: Id) -> &mut Node {
-        &mut self.nodes[place(id)]
+        &mut self.nodes[place(id)].0
     }
 
-    fn allocate(&mut self) -> Option<Id> {
+    fn owner(&self, id: Id) -> u32 {
+        self.nodes[place(id)].1
+    }
+
+    fn allocate(&mut self, owner: u32) -> Option<Id> {
         if self.used() >= self.most {
             return None;
         }
-        self.free.pop().or_else(|| {
-            self.nodes.push(Node::EMPTY);
+        let id = self.free.pop().or_else(|| {
+            self.nodes.push((Node::EMPTY, owner));
             Id::new(self.nodes.len() as u32)
-        })
+        })?;
+        self.nodes[place(id)].1 = owner;
+        Some(id)
     }
 
     fn free(&mut self, id: Id) {
         self.free.push(id);
-    }
-
-    fn first(&self, hash: u64) -> Option<Id> {
-        self.lists[hash as usize % LISTS]
-    }
-
-    fn set_first(&mut self, hash: u64, first: Option<Id>) {
-        self.lists[hash as usize % LISTS] = first;
     }
 }

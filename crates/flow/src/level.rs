@@ -61,6 +61,16 @@ impl Levels {
         Self(self.0 | other.0)
     }
 
+    /// Each of them.
+    pub(crate) fn each(self) -> impl Iterator<Item = Level> {
+        Level::ALL.into_iter().filter(move |level| self.0 >> *level as u8 & 1 != 0)
+    }
+
+    /// Whether all of them are among these bits.
+    pub(crate) const fn are_among(self, bits: u8) -> bool {
+        self.0 & !bits == 0
+    }
+
     /// The lowest and the highest; there is one.
     pub(crate) const fn bounds(self) -> Bounds {
         let (least, most) = (self.0.trailing_zeros(), 7 - self.0.leading_zeros());

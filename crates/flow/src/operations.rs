@@ -47,6 +47,36 @@ impl Rule {
     }
 }
 
+/// Which two levels of a handle go together: for each level of the first label, those of the second one, a bit each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Relation([u8; 5]);
+
+impl Relation {
+    /// The first is no higher.
+    pub(crate) const BELOW: Self = Self([0b11111, 0b11110, 0b11100, 0b11000, 0b10000]);
+    /// The same, or the second is ★.
+    pub(crate) const BELOW_UNLESS_OWNED: Self = Self([0b11111, 0b11111, 0b11101, 0b11001, 0b10001]);
+    /// Where the first is below 3 the second is ★.
+    pub(crate) const OWNED_BELOW_THREE: Self = Self([1, 1, 1, 1, 0b11111]);
+    /// Where the first is not ★ the second is.
+    pub(crate) const OWNED_ABOVE_STAR: Self = Self([0b11111, 1, 1, 1, 1]);
+
+    #[inline]
+    fn of(&self, first: u64, second: u64) -> bool {
+        self.0[(first & 7) as usize % 5] >> second & 1 != 0
+    }
+
+    /// Whether each of the first goes with each of the second.
+    fn of_all(&self, first: Levels, second: Levels) -> bool {
+        first.each().all(|level| second.are_among(self.0[level as usize]))
+    }
+
+    /// Whether each level goes with itself.
+    fn is_reflexive(&self) -> bool {
+        Level::ALL.into_iter().all(|level| self.of(level as u64, level as u64))
+    }
+}
+
 /// A part of a label: entries of some handles, and the level of the others there.
 #[derive(Clone, Copy)]
 struct Part<'e> {
@@ -59,6 +89,15 @@ enum Tree<'e> {
     Node(Option<Id>),
     /// A leaf of more handles: of its entries, those that belong here.
     Leaf(&'e [u64]),
+}
+
+impl Tree<'_> {
+    const fn node(self) -> Option<Id> {
+        match self {
+            Self::Node(id) => id,
+            Self::Leaf(_) => None,
+        }
+    }
 }
 
 impl Part<'_> {
@@ -215,14 +254,20 @@ impl<M: Memory> Pool<M> {
 
     /// The same label with another level for a handle.
     pub fn set(&mut self, label: Label, handle: Handle, level: Level) -> Result<Label, Exhausted> {
+        // A path of it changes; the rest is to be of who pays.
+        let own = self.higher(label, Label::of(Level::Star))?;
+        if self.get(own, handle) == level {
+            return Ok(own);
+        }
         let entry = (level != label.default).then(|| handle.with(level));
-        let root = self.put(label.root, handle.spread(), entry, Place::ROOT)?;
-        Ok(Label { root, ..label })
+        let root = self.put(own.root, handle.spread(), entry, Place::ROOT);
+        self.release(own);
+        Ok(Label { root: root?, ..label })
     }
 
     /// A node with another entry for a handle, or none.
     fn put(&mut self, at: Option<Id>, spread: u64, entry: Option<u64>, place: Place) -> Result<Option<Id>, Exhausted> {
-        let Some(id) = at else { return self.leaf(entry.as_slice()) };
+        let Some(id) = at else { return self.leaf(entry.as_slice(), [None; 2]) };
         let node = self.node(id);
         if node.is_leaf() {
             return self.put_into_leaf(id, spread, entry, place);
@@ -236,7 +281,7 @@ impl<M: Memory> Pool<M> {
             }
         }
         parts[part] = changed;
-        self.inner(parts)
+        self.inner(parts, [None; 2])
     }
 
     #[inline(never)]
@@ -281,50 +326,60 @@ impl<M: Memory> Pool<M> {
     pub fn is_below(&self, first: Label, second: Label) -> bool {
         let (mut task, mut effort) = (Task::NEW, u32::MAX);
         loop {
-            if let Some(is_below) = self.is_below_step(&mut task, first, second, &mut effort) {
+            if let Some(is_below) = self.relate_step(&mut task, &Relation::BELOW, first, second, &mut effort) {
                 return is_below;
             }
         }
     }
 
-    /// A step of [`Self::is_below`], which looks at some nodes of a tree at most, and says how many are left; nothing: there is more to do.
-    pub(crate) fn is_below_step(&self, task: &mut Task, first: Label, second: Label, effort: &mut u32) -> Option<bool> {
+    /// A step of finding out whether the levels of each handle go together, which looks at some nodes of a tree at most, and says how many are left;
+    /// nothing: there is more to do.
+    pub(crate) fn relate_step(
+        &self,
+        task: &mut Task,
+        relation: &Relation,
+        first: Label,
+        second: Label,
+        effort: &mut u32,
+    ) -> Option<bool> {
         let walk = Walk::new(task.at, *effort);
         // There are more handles than entries.
-        let is_below = first.default <= second.default
-            && self.is_part_below(Part::whole(first), Part::whole(second), Place::ROOT, &walk);
+        let is_so = relation.of(first.default as u64, second.default as u64)
+            && self.relate_parts(relation, Part::whole(first), Part::whole(second), Place::ROOT, &walk);
         *effort = walk.effort.get();
-        if is_below && walk.has_stopped() {
+        if is_so && walk.has_stopped() {
             task.at = walk.until.get();
             return None;
         }
         *task = Task::NEW;
-        Some(is_below)
+        Some(is_so)
     }
 
     /// True if it is not known yet: then the walk has stopped.
-    fn is_part_below(&self, first: Part<'_>, second: Part<'_>, place: Place, walk: &Walk) -> bool {
+    fn relate_parts(&self, relation: &Relation, first: Part<'_>, second: Part<'_>, place: Place, walk: &Walk) -> bool {
         if place.end() <= walk.from || !walk.enters(place) {
             return true;
         }
         if let (Tree::Node(one), Tree::Node(other)) = (first.tree, second.tree)
-            && one == other
+            && self.is_same(one, other)
+            && relation.is_reflexive()
         {
             return true;
         }
-        if self.part_bounds(first, place).most <= self.part_bounds(second, place).least {
+        if relation.of_all(self.part_levels(first, place), self.part_levels(second, place)) {
             return true;
         }
         let (one, other) = (self.leaf_of(first.tree, place), self.leaf_of(second.tree, place));
         if let (Some(one), Some(other)) = (&one, &other) {
-            return one.is_below(first.default, other, second.default);
+            return one.relates(relation, first.default, other, second.default);
         }
-        // What is not told by the bounds of one level is refuted by them.
+        // Each level of one label meets the only one of the other: so what is not told by their levels is refuted.
         if one.is_some_and(|leaf| leaf.is_empty()) || other.is_some_and(|leaf| leaf.is_empty()) {
             return false;
         }
         (0..PARTS).all(|part| {
-            self.is_part_below(self.part_of(first, part), self.part_of(second, part), place.part(part), walk)
+            let (one, other) = (self.part_of(first, part), self.part_of(second, part));
+            self.relate_parts(relation, one, other, place.part(part), walk)
         })
     }
 
@@ -391,20 +446,27 @@ impl<M: Memory> Pool<M> {
         walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
         let [first, second, done] = parts;
-        if place.end() <= walk.from {
-            return self.kept(done.tree, place);
+        if place.end() <= walk.from
+            && let Some(kept) = self.kept(done.tree, place)
+        {
+            return kept;
         }
         if !walk.enters(place) {
             return Ok(None);
         }
         let bounds = [first, second].map(|part| self.part_bounds(part, place));
         let keeps = rule.keeps(bounds[0], bounds[1]);
-        let is_same = matches!((first.tree, second.tree), (Tree::Node(one), Tree::Node(other)) if one == other);
-        if keeps.0 || is_same && first.default == second.default && rule.keeps_equals() {
-            return self.kept(first.tree, place);
-        }
-        if keeps.1 {
-            return self.kept(second.tree, place);
+        let is_same =
+            matches!((first.tree, second.tree), (Tree::Node(one), Tree::Node(other)) if self.is_same(one, other));
+        let kept = if keeps.0 || is_same && first.default == second.default && rule.keeps_equals() {
+            self.kept(first.tree, place)
+        } else if keeps.1 {
+            self.kept(second.tree, place)
+        } else {
+            None
+        };
+        if let Some(kept) = kept {
+            return kept;
         }
         // Each rule goes one way: what is between these becomes what they become.
         let ends = [rule.of(bounds[0].least, bounds[1].least), rule.of(bounds[0].most, bounds[1].most)];
@@ -435,7 +497,7 @@ impl<M: Memory> Pool<M> {
             Rule::Lower => made.collect(sides, default, u64::min),
             Rule::Mapped(map) => made.collect(sides, default, |level, _| map(Level::from_bits(level)) as u64),
         }
-        Some(self.tree(made.as_slice(), place))
+        Some(self.tree_like(made.as_slice(), place, [first.tree.node(), second.tree.node()]))
     }
 
     /// The same of more than a leaf.
@@ -450,7 +512,7 @@ impl<M: Memory> Pool<M> {
         if let Some(number) = parts.iter().position(leaf) {
             return self.combined_with_leaf(rule, parts, number, place, walk);
         }
-        self.of_parts(|pool, part| {
+        self.of_parts([parts[0].tree.node(), parts[1].tree.node()], |pool, part| {
             let below = parts.map(|whole| Part { tree: pool.node_part(whole.tree, part), ..whole });
             pool.combined_part(rule, below, place.part(part), walk)
         })
@@ -476,28 +538,44 @@ impl<M: Memory> Pool<M> {
         self.combined_below(rule, parts, place, walk)
     }
 
-    /// The node of what is kept as it is.
-    fn kept(&mut self, tree: Tree<'_>, place: Place) -> Result<Option<Id>, Exhausted> {
+    /// The node of what is kept as it is; nothing if that is more than a leaf of somebody else, which is copied part by part.
+    fn kept(&mut self, tree: Tree<'_>, place: Place) -> Option<Result<Option<Id>, Exhausted>> {
         match tree {
-            Tree::Node(id) => Ok(self.keep_node(id)),
-            Tree::Leaf(leaf) => self.tree(leaf, place),
+            Tree::Node(Some(id)) if !self.is_own(id) => self.node(id).is_leaf().then(|| self.copied(id)),
+            Tree::Node(id) => Some(Ok(self.keep_node(id))),
+            Tree::Leaf(leaf) => Some(self.tree(leaf, place)),
         }
+    }
+
+    /// The same leaf, of who pays now.
+    #[inline(never)]
+    fn copied(&mut self, leaf: Id) -> Result<Option<Id>, Exhausted> {
+        let node = self.node(leaf);
+        let (mut entries, count) = ([0; LEAF], node.entries().len());
+        entries[..count].copy_from_slice(node.entries());
+        self.leaf(&entries[..count], [Some(leaf), None])
     }
 
     /// The node for those of some entries that belong to a place. They are sorted.
     fn tree(&mut self, entries: &[u64], place: Place) -> Result<Option<Id>, Exhausted> {
+        self.tree_like(entries, place, [None; 2])
+    }
+
+    /// The same. If it is a leaf with the entries of one of these it is that one, or a copy of it.
+    fn tree_like(&mut self, entries: &[u64], place: Place, like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
         if entries.iter().filter(|entry| place.has(**entry)).count() <= LEAF {
-            return self.leaf_at(entries, place);
+            return self.leaf_at(entries, place, like);
         }
         if place.depth == Place::DEEPEST {
             return Err(Exhausted);
         }
-        self.of_parts(|pool, part| pool.tree(entries, place.part(part)))
+        self.of_parts([None; 2], |pool, part| pool.tree(entries, place.part(part)))
     }
 
     /// The node with four parts that are made one after the other.
     fn of_parts(
         &mut self,
+        like: [Option<Id>; 2],
         mut make: impl FnMut(&mut Self, usize) -> Result<Option<Id>, Exhausted>,
     ) -> Result<Option<Id>, Exhausted> {
         let mut made = [None; PARTS];
@@ -510,16 +588,21 @@ impl<M: Memory> Pool<M> {
                 }
             }
         }
-        self.inner(made)
+        self.inner(made, like)
     }
 
     #[inline(never)]
-    fn leaf_at(&mut self, entries: &[u64], place: Place) -> Result<Option<Id>, Exhausted> {
-        self.leaf(Leaf { entries, place: None }.few(place).as_slice())
+    fn leaf_at(&mut self, entries: &[u64], place: Place, like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
+        self.leaf(Leaf { entries, place: None }.few(place).as_slice(), like)
     }
 
     /// The lowest and the highest level of a part.
     fn part_bounds(&self, part: Part<'_>, place: Place) -> Bounds {
+        self.part_levels(part, place).bounds()
+    }
+
+    /// The levels of a part. Each is that of a handle: the default, too, as there are more handles than entries.
+    fn part_levels(&self, part: Part<'_>, place: Place) -> Levels {
         let default = Levels::of(part.default);
         match part.tree {
             Tree::Node(None) => default,
@@ -529,7 +612,6 @@ impl<M: Memory> Pool<M> {
                 entries.fold(default, |levels, entry| levels.and(Levels::of_entries(&[*entry])))
             }
         }
-        .bounds()
     }
 
     /// What is no more than a leaf.
@@ -583,13 +665,13 @@ impl Leaf<'_> {
     }
 
     #[inline(never)]
-    fn is_below(&self, default: Level, other: &Self, other_default: Level) -> bool {
-        let mut is_below = true;
+    fn relates(&self, relation: &Relation, default: Level, other: &Self, other_default: Level) -> bool {
+        let mut is_so = true;
         self.merge(default, other, other_default, |_, one, other| {
-            is_below = one <= other;
-            is_below
+            is_so = relation.of(one, other);
+            is_so
         });
-        is_below
+        is_so
     }
 
     /// Goes through the entries of two leaves in the order of their handles, while the work says so: the handle as it stands in an
@@ -657,7 +739,7 @@ mod tests {
 
     #[test]
     fn more_handles_that_are_alike_than_a_leaf_has_are_refused() {
-        let mut pool = Pool::new(Heap::new(1_000), 7);
+        let mut pool = Pool::new(Heap::new(1_000), 0);
         let most = LEAF as u64;
         let full = label(&mut pool, alike(32, 0, most), Level::Three);
         let used = pool.memory().used();
@@ -690,6 +772,7 @@ mod tests {
     }
 
     impl Memory for Deep {
+        type Owner = u32;
         fn node(&self, id: Id) -> &Node {
             self.look();
             self.heap.node(id)
@@ -697,19 +780,16 @@ mod tests {
         fn node_mut(&mut self, id: Id) -> &mut Node {
             self.heap.node_mut(id)
         }
-        fn allocate(&mut self) -> Option<Id> {
+        fn owner(&self, id: Id) -> u32 {
             self.look();
-            self.heap.allocate()
+            self.heap.owner(id)
+        }
+        fn allocate(&mut self, owner: u32) -> Option<Id> {
+            self.look();
+            self.heap.allocate(owner)
         }
         fn free(&mut self, id: Id) {
             self.heap.free(id);
-        }
-        fn first(&self, hash: u64) -> Option<Id> {
-            self.look();
-            self.heap.first(hash)
-        }
-        fn set_first(&mut self, hash: u64, first: Option<Id>) {
-            self.heap.set_first(hash, first);
         }
     }
 
@@ -717,7 +797,7 @@ mod tests {
     fn the_stack_does_not_grow_with_labels() {
         /// A copy of entries at each depth would take more.
         const MOST: usize = 16 * 1024;
-        let mut pool = Pool::new(Deep { heap: Heap::new(100_000), lowest: Cell::new(usize::MAX) }, 7);
+        let mut pool = Pool::new(Deep { heap: Heap::new(100_000), lowest: Cell::new(usize::MAX) }, 0);
         let most = LEAF as u64;
         let one = label(&mut pool, alike(30, 0, 2 * most), Level::Three);
         let few = label(&mut pool, alike(30, 30, most), Level::Two);

@@ -1,15 +1,19 @@
-//! Where labels are kept: each content once.
+//! Where labels are kept.
 //!
 //! A label is a default and the entries that differ from it. These stand in a tree: up to [`LEAF`] entries are a leaf, more are
-//! divided by two bits of what stands for their handles. So the same entries always make the same tree, and since a node is looked up before it
-//! is made, the same tree is the same node: labels are compared by identity, and labels that differ somewhere share the rest.
+//! divided by two bits of what stands for their handles. So the same entries always make a tree of the same form, and labels that differ
+//! somewhere share the rest.
 //! Nodes never change. Each knows its lowest and its highest level, so that most of a tree need not be looked at.
+//!
+//! **Who pays.** Each node belongs to one owner, whose labels have nodes of that owner alone: what somebody else has is copied. So an owner's
+//! memory depends on that owner alone. A copy has the *identity* of what it is a copy of, by which it is known to be the same without a look
+//! at its entries. Nodes with different identities may be the same, too: whoever made them did not know of each other.
 
 use crate::level::Levels;
 use crate::{Bounds, Level};
 
-/// Entries of a leaf. A node takes 512 bytes with them.
-pub const LEAF: usize = 60;
+/// Entries of a leaf. A node takes 256 bytes with them.
+pub const LEAF: usize = 28;
 /// Parts of what is more.
 pub(crate) const PARTS: usize = 4;
 /// Nodes that nobody refers to any more which are freed with each that becomes one.
@@ -41,8 +45,9 @@ impl Id {
 /// Some entries, and what is known of them.
 #[derive(Clone, Debug)]
 pub struct Node {
-    hash: u64,
-    /// The next one with such a hash, or that is to be freed.
+    /// Nodes that have the same one have the same entries.
+    identity: u64,
+    /// The next one that is to be freed.
     next: Option<Id>,
     /// Labels and nodes that refer to it.
     uses: u32,
@@ -58,8 +63,15 @@ pub struct Node {
 
 impl Node {
     /// One in which nothing stands yet.
-    pub const EMPTY: Self =
-        Self { hash: 0, next: None, uses: 0, nodes: 0, count: 0, levels: Levels::of(Level::Star), words: [0; LEAF] };
+    pub const EMPTY: Self = Self {
+        identity: 0,
+        next: None,
+        uses: 0,
+        nodes: 0,
+        count: 0,
+        levels: Levels::of(Level::Star),
+        words: [0; LEAF],
+    };
 
     pub(crate) fn is_leaf(&self) -> bool {
         self.count as usize <= LEAF
@@ -78,34 +90,31 @@ impl Node {
     pub(crate) fn levels(&self) -> Levels {
         self.levels
     }
-
-    /// What stands there.
-    fn content(&self) -> &[u64] {
-        if self.is_leaf() { self.entries() } else { &self.words[..PARTS] }
-    }
 }
 
-/// Where nodes are, and a table of lists in which they are found by their hashes.
+/// Where nodes are.
 pub trait Memory {
+    /// Who pays for them.
+    type Owner: Copy + PartialEq;
+
     /// One that was allocated.
     fn node(&self, id: Id) -> &Node;
     /// The same, to be written.
     fn node_mut(&mut self, id: Id) -> &mut Node;
+    /// Who pays for it.
+    fn owner(&self, id: Id) -> Self::Owner;
     /// One that nobody has, whatever stands in it.
-    fn allocate(&mut self) -> Option<Id>;
+    fn allocate(&mut self, owner: Self::Owner) -> Option<Id>;
     /// Gives one back.
     fn free(&mut self, id: Id);
-    /// The first of the list of those with such a hash.
-    fn first(&self, hash: u64) -> Option<Id>;
-    /// Another one is the first.
-    fn set_first(&mut self, hash: u64, first: Option<Id>);
 }
 
 /// There is no room for another node, or there are more handles that are alike than a label has room for. What was begun is given back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exhausted;
 
-/// A level for each handle. Equal ones of the same pool are the same. Whoever has one lets go of it with [`Pool::release`].
+/// A level for each handle. Equal ones are the same. Those that are not may still have the same levels: see the module `pool`. Whoever has one lets
+/// go of it with [`Pool::release`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Label {
     /// The level of all handles that have no entry.
@@ -121,20 +130,35 @@ impl Label {
 }
 
 /// All labels that there are.
-pub struct Pool<M> {
+pub struct Pool<M: Memory> {
     memory: M,
-    /// Of the hashes: who does not know it cannot choose labels of which the nodes are found slowly. It is odd.
-    seed: u64,
+    /// Who pays for what is made.
+    payer: M::Owner,
+    /// Identities that were given out.
+    identities: u64,
     /// First of the nodes that nobody refers to any more.
     going: Option<Id>,
     /// Nodes that were looked at, for those who count.
+    #[cfg(feature = "std")]
     looked_at: core::cell::Cell<u64>,
 }
 
 impl<M: Memory> Pool<M> {
-    /// Without labels, in memory without nodes. Where somebody may try to have labels found slowly the seed is a secret.
-    pub const fn new(memory: M, seed: u64) -> Self {
-        Self { memory, seed: seed | 1, going: None, looked_at: core::cell::Cell::new(0) }
+    /// Without labels, in memory without nodes. What is made is `payer`'s.
+    pub const fn new(memory: M, payer: M::Owner) -> Self {
+        Self {
+            memory,
+            payer,
+            identities: 0,
+            going: None,
+            #[cfg(feature = "std")]
+            looked_at: core::cell::Cell::new(0),
+        }
+    }
+
+    /// What is made from now on is this one's.
+    pub fn pay(&mut self, payer: M::Owner) {
+        self.payer = payer;
     }
 
     /// Where its nodes are.
@@ -148,12 +172,12 @@ impl<M: Memory> Pool<M> {
     }
 
     /// Nodes that were looked at since the pool was made.
+    #[cfg(feature = "std")]
     pub fn looked_at(&self) -> u64 {
         self.looked_at.get()
     }
 
-    /// Nodes that a label takes, as if it shared none with others: what its owner is charged, so that nobody sees in his account
-    /// what others have.
+    /// Nodes that a label takes, as if it shared none with others of the same owner.
     pub fn nodes(&self, label: Label) -> u32 {
         label.root.map_or(0, |root| self.memory.node(root).nodes)
     }
@@ -195,6 +219,7 @@ impl<M: Memory> Pool<M> {
     }
 
     pub(crate) fn node(&self, id: Id) -> &Node {
+        #[cfg(feature = "std")]
         self.looked_at.set(self.looked_at.get() + 1);
         self.memory.node(id)
     }
@@ -210,42 +235,57 @@ impl<M: Memory> Pool<M> {
 
     pub(crate) fn release_node(&mut self, id: Option<Id>) {
         let Some(id) = id else { return };
+        let going = self.going;
         let node = self.memory.node_mut(id);
         node.uses -= u32::from(node.uses != u32::MAX);
         if node.uses == 0 {
-            let (hash, next) = (node.hash, node.next);
-            self.unlink(hash, id, next);
-            self.memory.node_mut(id).next = self.going;
+            node.next = going;
             self.going = Some(id);
         }
     }
 
-    /// Takes a node out of the list of its hash.
-    fn unlink(&mut self, hash: u64, id: Id, next: Option<Id>) {
-        let mut at = self.memory.first(hash);
-        if at == Some(id) {
-            return self.memory.set_first(hash, next);
-        }
-        while let Some(before) = at {
-            at = self.memory.node(before).next;
-            if at == Some(id) {
-                self.memory.node_mut(before).next = next;
-                return;
-            }
+    /// Whether both are known to have the same entries.
+    pub(crate) fn is_same(&self, one: Option<Id>, other: Option<Id>) -> bool {
+        match (one, other) {
+            (Some(one), Some(other)) => one == other || self.node(one).identity == self.node(other).identity,
+            (one, other) => one == other,
         }
     }
 
-    /// The leaf with these entries, which are sorted.
-    pub(crate) fn leaf(&mut self, entries: &[u64]) -> Result<Option<Id>, Exhausted> {
+    /// Whether who pays now owns this node.
+    pub(crate) fn is_own(&self, id: Id) -> bool {
+        self.memory.owner(id) == self.payer
+    }
+
+    /// The leaf with these entries, which are sorted. If one of the nodes `like` has the same it is that one, or a copy of it.
+    pub(crate) fn leaf(&mut self, entries: &[u64], like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
         if entries.is_empty() {
             return Ok(None);
         }
-        let (id, _) = self.find_or_make(entries, 1, entries.len() as u32, Levels::of_entries(entries))?;
-        Ok(Some(id))
+        let same = self.own_or_first(like, |node| node.is_leaf() && node.entries() == entries);
+        if let Some(same) = same.filter(|same| self.is_own(*same)) {
+            return Ok(self.keep_node(Some(same)));
+        }
+        self.made(same, entries, 1, entries.len() as u32, Levels::of_entries(entries)).map(Some)
     }
 
-    /// The node with these parts, which it takes over.
-    pub(crate) fn inner(&mut self, parts: [Option<Id>; PARTS]) -> Result<Option<Id>, Exhausted> {
+    /// Of two nodes one that is right, and of two that are, one of who pays now.
+    fn own_or_first(&self, nodes: [Option<Id>; 2], is_right: impl Fn(&Node) -> bool) -> Option<Id> {
+        let [one, other] = nodes.map(|node| node.filter(|node| is_right(self.node(*node))));
+        other.filter(|other| self.is_own(*other)).or(one).or(other)
+    }
+
+    /// The node with these parts, which it takes over. If one of the nodes `like` has the same it is that one, or a copy of it.
+    pub(crate) fn inner(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
+        let made = self.inner_of(parts, like);
+        if !matches!(made, Ok((_, true))) {
+            self.release_nodes(parts);
+        }
+        made.map(|(id, _)| id)
+    }
+
+    /// The same, and whether it has taken them over.
+    fn inner_of(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<(Option<Id>, bool), Exhausted> {
         let (mut nodes, mut count) = (1, 0);
         let mut levels: Option<Levels> = None;
         for part in parts.into_iter().flatten() {
@@ -254,19 +294,18 @@ impl<M: Memory> Pool<M> {
             count += part.count;
             levels = Some(levels.map_or(part.levels, |levels| levels.and(part.levels)));
         }
-        let Some(levels) = levels else { return Ok(None) };
+        let Some(levels) = levels else { return Ok((None, false)) };
         if count as usize <= LEAF {
-            let made = self.joined(parts);
-            self.release_nodes(parts);
-            return made;
+            return Ok((self.joined(parts, like)?, false));
         }
-        let made =
-            self.find_or_make(&parts.map(|part| part.map_or(0, |part| part.number().into())), nodes, count, levels);
-        // A new one has these parts from now on; one that was there has them already.
-        if !made.is_ok_and(|(_, is_new)| is_new) {
-            self.release_nodes(parts);
+        let same = self.own_or_first(like, |node| {
+            !node.is_leaf() && node.parts().iter().zip(&parts).all(|(one, other)| self.is_same(*one, *other))
+        });
+        if let Some(same) = same.filter(|same| self.is_own(*same)) {
+            return Ok((self.keep_node(Some(same)), false));
         }
-        made.map(|(id, _)| Some(id))
+        let words = parts.map(|part| part.map_or(0, |part| part.number().into()));
+        self.made(same, &words, nodes, count, levels).map(|made| (Some(made), true))
     }
 
     pub(crate) fn release_nodes(&mut self, nodes: [Option<Id>; PARTS]) {
@@ -274,7 +313,7 @@ impl<M: Memory> Pool<M> {
     }
 
     /// The leaf with the entries of leaves.
-    fn joined(&mut self, parts: [Option<Id>; PARTS]) -> Result<Option<Id>, Exhausted> {
+    fn joined(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
         let mut entries = [0; LEAF];
         let mut count = 0;
         for part in parts.into_iter().flatten() {
@@ -283,43 +322,36 @@ impl<M: Memory> Pool<M> {
             count += part.len();
         }
         entries[..count].sort_unstable();
-        self.leaf(&entries[..count])
+        self.leaf(&entries[..count], like)
     }
 
-    /// The node with this content, and whether it is new.
-    fn find_or_make(
+    /// A new node with this content. It has the identity of `same`, which has that, too.
+    fn made(
         &mut self,
+        same: Option<Id>,
         content: &[u64],
         nodes: u32,
         count: u32,
         levels: Levels,
-    ) -> Result<(Id, bool), Exhausted> {
-        // A polynomial in the secret seed, then both halves of a product.
-        let sum = content.iter().fold(u64::from(count), |sum, word| sum.wrapping_mul(self.seed).wrapping_add(*word));
-        let product = u128::from(sum) * 0x9e37_79b9_7f4a_7c15;
-        let hash = (product >> 64) as u64 ^ product as u64;
-        let mut at = self.memory.first(hash);
-        while let Some(id) = at {
-            let node = self.memory.node(id);
-            if node.hash == hash && node.count == count && node.content() == content {
-                self.keep_node(Some(id));
-                return Ok((id, false));
-            }
-            at = node.next;
-        }
-        let id = match self.memory.allocate() {
+    ) -> Result<Id, Exhausted> {
+        let id = match self.memory.allocate(self.payer) {
             Some(id) => id,
             None => {
                 self.tidy(TIDIED);
-                self.memory.allocate().ok_or(Exhausted)?
+                self.memory.allocate(self.payer).ok_or(Exhausted)?
             }
         };
-        let next = self.memory.first(hash);
+        let identity = match same {
+            Some(same) => self.node(same).identity,
+            None => {
+                self.identities += 1;
+                self.identities
+            }
+        };
         let node = self.memory.node_mut(id);
-        (node.hash, node.next, node.uses) = (hash, next, 1);
+        (node.identity, node.next, node.uses) = (identity, None, 1);
         (node.nodes, node.count, node.levels) = (nodes, count, levels);
         node.words[..content.len()].copy_from_slice(content);
-        self.memory.set_first(hash, Some(id));
-        Ok((id, true))
+        Ok(id)
     }
 }

@@ -3,7 +3,7 @@
 //! Labels that are handed in stay their owner's; those that are given back are the caller's to [release](Pool::release). Labels may be large, so
 //! a rule can [stop](Stop::Again) on its way; [`Pool::finish`] does all steps at once.
 
-use crate::operations::{Rule, Task};
+use crate::operations::{Relation, Rule, Task};
 use crate::pool::{Exhausted, Label, Memory, Pool};
 use crate::{Handle, Level};
 
@@ -44,14 +44,6 @@ const fn owned(level: Level) -> Level {
     match level {
         Level::Star => Level::Star,
         _ => Level::Three,
-    }
-}
-
-/// What a send label may be at most where Ds takes taint away: ★.
-const fn owned_below_three(level: Level) -> Level {
-    match level {
-        Level::Three => Level::Three,
-        _ => Level::Star,
     }
 }
 
@@ -168,10 +160,25 @@ impl Work {
     }
 
     fn is_below<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<bool, Stop> {
+        self.relate(pool, &Relation::BELOW, one, other)
+    }
+
+    /// `one ⊓ other★ ⊑ other`: but for what `other` owns, it would not be tainted.
+    fn is_no_taint<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<bool, Stop> {
+        self.relate(pool, &Relation::BELOW_UNLESS_OWNED, one, other)
+    }
+
+    fn relate<M: Memory>(
+        &mut self,
+        pool: &mut Pool<M>,
+        relation: &Relation,
+        one: Label,
+        other: Label,
+    ) -> Result<bool, Stop> {
         if let Some(Found::Truth(truth)) = self.known() {
             return Ok(truth);
         }
-        let truth = pool.is_below_step(&mut self.task, one, other, &mut self.effort).ok_or(Stop::Again)?;
+        let truth = pool.relate_step(&mut self.task, relation, one, other, &mut self.effort).ok_or(Stop::Again)?;
         self.note(Found::Truth(truth));
         Ok(truth)
     }
@@ -216,9 +223,8 @@ pub fn may_send<M: Memory>(
     send: Label,
     optional: &Optional,
 ) -> Result<bool, Stop> {
-    let less = work.mapped(pool, optional.decontaminate_send, owned_below_three)?;
-    let more = work.mapped(pool, optional.decontaminate_receive, three_if_owned)?;
-    Ok(work.is_below(pool, send, less)? && work.is_below(pool, send, more)?)
+    Ok(work.relate(pool, &Relation::OWNED_BELOW_THREE, optional.decontaminate_send, send)?
+        && work.relate(pool, &Relation::OWNED_ABOVE_STAR, optional.decontaminate_receive, send)?)
 }
 
 /// Whether a message that was [sent](may_send) is taken; and if so, send and receive label of the receiver from then on. If there is
@@ -232,10 +238,10 @@ pub fn deliver<M: Memory>(
     receiver: &Labels,
 ) -> Result<Option<(Label, Label)>, Stop> {
     let receive = work.higher(pool, receiver.receive, optional.decontaminate_receive)?;
-    let accepted = work.lower(pool, receive, optional.verify)?;
-    let accepted = work.lower(pool, accepted, port)?;
-    let is_taken =
-        work.is_below(pool, effective, accepted)? && work.is_below(pool, optional.decontaminate_receive, port)?;
+    let is_taken = work.is_below(pool, effective, receive)?
+        && work.is_below(pool, effective, optional.verify)?
+        && work.is_below(pool, effective, port)?
+        && work.is_below(pool, optional.decontaminate_receive, port)?;
     if !is_taken {
         return Ok(None);
     }
@@ -267,23 +273,22 @@ pub fn admit<M: Memory>(
     callee: &Labels,
     portal: Label,
 ) -> Result<Admission, Stop> {
-    let accepted = work.lower(pool, callee.receive, portal)?;
-    let taint = work.but_owned(pool, caller.send, callee.send)?;
-    let is_open = work.is_below(pool, caller.send, accepted)?
-        && work.is_below(pool, taint, callee.send)?
+    let is_open = work.is_below(pool, caller.send, callee.receive)?
+        && work.is_below(pool, caller.send, portal)?
+        && work.is_no_taint(pool, caller.send, callee.send)?
         && work.is_below(pool, callee.send, caller.receive)?;
     if !is_open {
         return Ok(Admission::Refused);
     }
-    let back = work.but_owned(pool, callee.send, caller.send)?;
-    if work.is_below(pool, back, caller.send)? {
+    if work.is_no_taint(pool, callee.send, caller.send)? {
         Ok(Admission::Admitted)
     } else if caller.is_explicit {
         Ok(Admission::Refused)
     } else {
+        let back = work.but_owned(pool, callee.send, caller.send)?;
         let raised = work.higher(pool, caller.send, back)?;
         // The raised caller must be one that may call.
-        let may_call = work.is_below(pool, raised, accepted)?;
+        let may_call = work.is_below(pool, raised, callee.receive)? && work.is_below(pool, raised, portal)?;
         Ok(if may_call { Admission::Raised(pool.keep(raised)) } else { Admission::Refused })
     }
 }
@@ -303,10 +308,10 @@ pub fn observe<M: Memory>(
     if !work.is_below(pool, object, domain.receive)? {
         return Ok(None);
     }
-    let taint = work.but_owned(pool, object, domain.send)?;
-    if domain.is_explicit && !work.is_below(pool, taint, domain.send)? {
+    if domain.is_explicit && !work.is_no_taint(pool, object, domain.send)? {
         return Ok(None);
     }
+    let taint = work.but_owned(pool, object, domain.send)?;
     let send = work.higher(pool, domain.send, taint)?;
     Ok(Some(pool.keep(send)))
 }
@@ -318,8 +323,7 @@ pub fn caller_may<M: Memory>(
     caller: &Labels,
     thing: Label,
 ) -> Result<(bool, bool), Stop> {
-    let taint = work.but_owned(pool, thing, caller.send)?;
-    let observes = work.is_below(pool, thing, caller.receive)? && work.is_below(pool, taint, caller.send)?;
+    let observes = work.is_below(pool, thing, caller.receive)? && work.is_no_taint(pool, thing, caller.send)?;
     Ok((observes, work.is_below(pool, caller.send, thing)?))
 }
 
@@ -328,6 +332,19 @@ pub fn may_make<M: Memory>(pool: &mut Pool<M>, work: &mut Work, parent: &Labels,
     let owned = work.mapped(pool, parent.send, three_if_owned)?;
     let accepted = work.higher(pool, parent.receive, owned)?;
     Ok(work.is_below(pool, parent.send, child.send)? && work.is_below(pool, child.receive, accepted)?)
+}
+
+/// The same label, of who pays now.
+pub fn copied<M: Memory>(pool: &mut Pool<M>, work: &mut Work, label: Label) -> Result<Label, Stop> {
+    let copied = work.higher(pool, label, Label::of(Level::Star))?;
+    Ok(pool.keep(copied))
+}
+
+/// The labels that a child has if nobody says otherwise: those of its maker, but it owns nothing, and accepts no taint above 2.
+pub fn inherited<M: Memory>(pool: &mut Pool<M>, work: &mut Work, maker: &Labels) -> Result<(Label, Label), Stop> {
+    let send = work.mapped(pool, maker.send, |level| level.max(Level::One))?;
+    let receive = work.lower(pool, maker.receive, Label::of(Level::Two))?;
+    Ok((pool.keep(send), pool.keep(receive)))
 }
 
 /// A send label that was raised by a label: what is owned stays so.

@@ -180,6 +180,12 @@ pub fn may_make(parent: &Labels, child: &Labels) -> bool {
     })
 }
 
+/// S_C = S_P ⊔ {1}, R_C = R_P ⊓ {2}.
+pub fn inherited(parent: &Labels) -> (Label, Label) {
+    let send = Label::each([&parent.send], |[level]| level.max(Level::One));
+    (send, Label::each([&parent.receive], |[level]| level.min(Level::Two)))
+}
+
 /// S ⊔ (L ⊓ S★).
 pub fn raised(send: &Label, by: &Label) -> Label {
     Label::each([send, by], |[s, l]| s.max(l.min(star(s))))
