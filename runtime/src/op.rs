@@ -505,3 +505,62 @@ pub fn activation_set(what: u64, value: u64) -> Result {
         }
     }
 }
+
+/// Sets the key of which handles come, for good.
+pub fn machine_handles(machine: Entry, key: [u64; 2]) -> Result {
+    let [one, other] = key.map(u64::to_le_bytes);
+    // SAFETY: only reads the area.
+    let set = |_| unsafe { raw::machine_handles(machine) }.map(|()| ((), 0));
+    area::transfer(&[&one, &other], set, |(), _| ())
+}
+
+/// A handle that nobody had before; our domain owns it.
+pub fn label_handle() -> Result<u64> {
+    // SAFETY: labels are no memory.
+    unsafe { raw::label_handle() }
+}
+
+/// The level of a handle in our send label becomes this one, which is not lower: 0 = ★, 1 = 0, up to 4 = 3. Ends ownership.
+pub fn label_send(handle: u64, level: u64) -> Result {
+    // SAFETY: labels are no memory.
+    unsafe { raw::label_send(handle, level) }
+}
+
+/// The level of a handle in our receive label becomes this one: one that is not higher, or any if we own the handle.
+pub fn label_receive(handle: u64, level: u64) -> Result {
+    // SAFETY: labels are no memory.
+    unsafe { raw::label_receive(handle, level) }
+}
+
+/// From now on, what would raise our send label is refused; or no more.
+pub fn label_explicit(is_explicit: bool) -> Result {
+    // SAFETY: labels are no memory.
+    unsafe { raw::label_explicit(is_explicit.into()) }
+}
+
+/// The level of a handle in our send label, and in our receive label.
+pub fn label_levels(handle: u64) -> Result<[u64; 2]> {
+    // SAFETY: labels are no memory.
+    unsafe { raw::label_levels(handle) }.map(|levels| [levels & 7, levels >> 3])
+}
+
+/// Entries of a label that one call tells.
+pub const LABEL_ENTRIES: usize = 32;
+
+/// Entries of our send label, or our receive label, from a position on: handle and level each. Gives how many entries the label has, and
+/// its default.
+pub fn label_read(is_receive: bool, position: u64, mut look: impl FnMut(u64, u64)) -> Result<(u64, u64)> {
+    let enter = |_| {
+        // SAFETY: the nucleus writes into the area, which is free meanwhile.
+        let told = unsafe { raw::label_read(is_receive.into(), position) }?;
+        let count = (told & u64::from(u32::MAX)).saturating_sub(position).min(LABEL_ENTRIES as u64);
+        Ok((told, count as usize * 8))
+    };
+    area::transfer(&[], enter, |told, bytes| {
+        for entry in bytes.as_chunks::<8>().0 {
+            let entry = u64::from_le_bytes(*entry);
+            look(entry >> 3, entry & 7);
+        }
+        (told & u64::from(u32::MAX), told >> 32)
+    })
+}

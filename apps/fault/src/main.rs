@@ -48,6 +48,7 @@ mod fragile;
 mod fuzz;
 mod hoards;
 mod images;
+mod labels;
 mod launch;
 mod lent;
 mod long;
@@ -112,6 +113,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         woken::ALL,
         lent::ALL,
         windows::ALL,
+        labels::ALL,
     ];
     groups.into_iter().flatten()
 }
@@ -122,6 +124,7 @@ fn main() -> u8 {
     match arguments.words() {
         ["--serve"] => return callees::serve(callees::ACTIVATIONS),
         ["--serve-windows"] => return windows::serve(),
+        ["--serve-labels", name] => return labels::serve(name),
         ["--lend"] => return windows::call(),
         ["--serve", "2"] => return callees::serve(2),
         ["--crowd"] => return callees::part_of_crowd(),

@@ -14,7 +14,7 @@ Shows what the nucleus keeps for each domain (see also ps).
   PAGES        mapped in its address space
   ACTIVATIONS  places for flows of control: its threads and calls it can serve
   TABLE        entries of its portal table
-  LABELS       number of its pair of labels
+  LABELS       how often its labels have changed, from 1
   RESTARTS     how often the component was started again since boot
 ";
 
@@ -41,7 +41,7 @@ pub fn main(arguments: Arguments) -> u8 {
         ("NAME", Side::Left),
     ]);
     for (name, domain) in domains {
-        let numbers = [domain.number, domain.pages, domain.activations, domain.table, domain.pair];
+        let numbers = [domain.number, domain.pages, domain.activations, domain.table, domain.labels];
         // A program, and what the nucleus started, has no such number.
         let started = restarts.iter().find(|(number, _)| *number == domain.number);
         let started = started.map_or_else(|| "-".to_string(), |(_, restarts)| restarts.to_string());

@@ -86,6 +86,7 @@ impl Child {
             }
             11 => self.properties(),
             12 => self.small_account(),
+            13 | 14 => self.labels(),
             _ => self.call_ourselves(stage),
         }
     }
@@ -132,6 +133,32 @@ impl Child {
         self.call(op::ACCOUNT_NEW, [account, 8, place, 0, 0, 0]);
         self.call(op::ACCOUNT_MOVE, [account, self.account, 8, 0, 0, 0]);
         self.remove(account);
+    }
+
+    /// Labels of what we own, which forbid nothing to anybody, and of what is none.
+    fn labels(&mut self) {
+        let ways = [op::LABEL_SEND, op::LABEL_RECEIVE, op::LABEL_LEVELS, op::LABEL_READ, op::LABEL_EXPLICIT];
+        let Ok(handle) = operation::label_handle() else { return };
+        for _ in 0..6 {
+            let way = self.random.one(&ways);
+            let value = match way {
+                op::LABEL_READ | op::LABEL_EXPLICIT => self.random.below(3),
+                // Nobody reaches who has others than those that it owns at other levels.
+                _ if self.random.once_in(8) => self.random.any() | 1 << 61,
+                _ => handle,
+            };
+            // Ownership goes at last; R rises, and falls to what all accept.
+            let level = match way {
+                op::LABEL_SEND => 0,
+                op::LABEL_RECEIVE => 2 + self.random.below(4),
+                _ => self.random.below(100),
+            };
+            self.call(op::LABEL, [way, value, level, 0, 0, 0]);
+        }
+        self.call(op::LABEL, [op::LABEL_RECEIVE, handle, 3, 0, 0, 0]);
+        self.call(op::LABEL, [op::LABEL_SEND, handle, 2, 0, 0, 0]);
+        let way = 6 + self.random.below(100);
+        self.call(op::LABEL, [way, 0, 0, 0, 0, 0]);
     }
 
     /// More activations than a domain may have.

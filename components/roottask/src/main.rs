@@ -42,6 +42,7 @@ use abi::boot::SYSTEM_PATH;
 use abi::rights::ALL;
 use alloc::format;
 use alloc::string::{String, ToString};
+use runtime::arch::RandomInstruction;
 use runtime::entry::Owned;
 use runtime::op::Schedule;
 use runtime::{Entry, op, table};
@@ -83,6 +84,18 @@ fn settle(system: &System) -> Result<(), Error> {
     Ok(())
 }
 
+/// The nucleus makes handles of labels from a key that nobody else knows. It is as good as the processor's random numbers.
+fn set_handles() {
+    let mut key = [op::clock(), runtime::arch::ticks()];
+    match RandomInstruction::new().and_then(|random| Some([random.word()?, random.word()?])) {
+        Some(random) => key = random,
+        None => runtime::log!("handles of labels can be guessed: the processor has no random numbers"),
+    }
+    if let Err(error) = op::machine_handles(Entry::SPECIAL, key) {
+        runtime::log!("handles of labels: {error}");
+    }
+}
+
 fn start() -> Result<core::convert::Infallible, String> {
     memory::connect().map_err(|error| format!("sigma0: {error}"))?;
     runtime::log!("boot archive of {} bytes", memory::archive().len());
@@ -91,6 +104,7 @@ fn start() -> Result<core::convert::Infallible, String> {
     let events = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
     settle(&system).map_err(|error| format!("the account and priorities of sigma0 and roottask: {error}"))?;
     plan::init(system, events);
+    set_handles();
     op::domain_set_death_semaphore(memory::SIGMA0_DOMAIN, events).map_err(|error| format!("sigma0: {error}"))?;
     parent::serve(ACTIVATIONS)?;
     components::start_schedulers()?;

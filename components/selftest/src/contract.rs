@@ -20,7 +20,7 @@ use crate::raw::call;
 pub const CHECKS: &[Check] = &[
     ("an entry of another kind is refused, whatever the operation", || each(367, kinds)),
     ("an entry without a right is refused, whatever the operation", || each(48, rights)),
-    ("an entry with these rights alone is enough, whatever the operation", || each(17, enough)),
+    ("an entry with these rights alone is enough, whatever the operation", || each(16, enough)),
     ("priorities end at the caller's highest", || in_world(priorities)),
     ("counts, orders and shares end where the contract says", || in_world(bounds)),
     ("a domain dies with the low 8 bits of what it is killed with", || in_world(status)),

@@ -105,8 +105,8 @@ record! {
         pub crossings: u64,
         /// Pages mapped.
         pub pages: u64,
-        /// Label-pair id.
-        pub pair: u64,
+        /// Version of its labels: how often they have changed, from 1.
+        pub labels: u64,
         /// Entries of its table.
         pub table: u64,
     }

@@ -49,10 +49,12 @@ macro_rules! operations {
     /// Ends the running thread; of the first thread of a domain: the domain, with this status.
     /// In a called activation it is a return with `PeerDied` for the caller.
     EXIT exit(status: Number) -> Nothing "does not come back", Light {}
-    /// A domain charged to the account, which has all rights to it. Flags: [`DOMAIN_FPU`], [`DOMAIN_TRUSTED`].
+    /// A domain charged to the account, which has all rights to it. Flags: [`DOMAIN_FPU`], [`DOMAIN_TRUSTED`]. It has the labels of its
+    /// maker, but owns nothing, and accepts no taint above 2.
     DOMAIN_NEW domain_new(account: Account WRITE, flags: Flags, index_to_fill: Fill, name: Number "8 bytes", more_of_name: Number "8 bytes")
         -> Index, Full {
         BadArgument: "an unknown flag";
+        NoRight: "DOMAIN_TRUSTED, and the caller is not trusted itself";
         TooDeep: "domains made by domains, levels above" MAX_NESTING;
         LimitReached: "no number of a thread is left, or none of the account's", "no number of an address space is left";
         AccountExhausted: "too few frames for domain, table and page tables";
@@ -224,6 +226,12 @@ macro_rules! operations {
         BadArgument: "no specification", "one for which caller and callee must trust each other", "another one with a control word than that of services without a shape";
         LimitReached: "shapes, more than" MAX_SHAPES;
     }
+    /// Of the caller's labels: [`LABEL_HANDLE`] and the like.
+    LABEL label(what: Number, a: Number, b: Number) -> Number "value, if it has one", Full "two nodes of a label, or a call in flight" {
+        BadArgument: "nothing of that number can be done";
+        AccountExhausted: "no frame left for labels";
+        NoFrames: "no free frame for them";
+    }
         }
     };
 }
@@ -336,6 +344,10 @@ macro_rules! ways {
             AccountExhausted: "too few frames for mapping and page tables";
             NoFrames: "no free frame for these";
         }
+        /// Sets the key of which handles come, for good: 16 bytes of the message area, which nobody else knows.
+        MACHINE_HANDLES machine_handles(machine: Machine WRITE CONTROL;) -> Nothing {
+            Busy: "there is one";
+        }
     }
     ACTIVATION_SET {
         /// Where entries delegated to this activation go.
@@ -351,6 +363,41 @@ macro_rules! ways {
         /// Where pages that are torn away for this activation go ([`crate::MAX_TORN`]).
         ACTIVATION_TEAR activation_set_tear(; address: Address "0 = no pages are accepted") -> Nothing {
             BadAddress: "not a page, outside of user space, or in message areas or windows";
+        }
+    }
+    LABEL {
+        /// A handle that nobody had before, of which the caller is the owner: S(handle) is ★.
+        LABEL_HANDLE label_handle(;) -> Number "the handle" {
+            Empty: "no key was set, of which handles come";
+            Flow: "a call that the domain needs would be forbidden";
+            LimitReached: "all handles were given out";
+        }
+        /// S(handle) becomes this level, which is not lower: 0 is ★, 1 is level 0, and so on. Ownership of a handle ends so. Calls in flight that
+        /// this forbids end with `Flow`.
+        LABEL_SEND label_send(; handle: Number, level: Number) -> Nothing {
+            BadArgument: "a handle of more than 61 bits", "a level above 4";
+            NoRight: "S(handle) is higher";
+            Flow: "the domain's handler of page faults or exceptions does not accept it";
+            LimitReached: "handles with like bits, more than a label has room for";
+        }
+        /// R(handle) becomes this level: one that is not higher, or any for an owner. Calls in flight that this forbids end with `Flow`.
+        LABEL_RECEIVE label_receive(; handle: Number, level: Number) -> Nothing {
+            BadArgument: "a handle of more than 61 bits", "a level above 4";
+            NoRight: "R(handle) is lower, and the caller does not own the handle";
+            Flow: "the domain's handler of page faults or exceptions would not be accepted";
+            LimitReached: "handles with like bits, more than a label has room for";
+        }
+        /// Explicit mode: the domain is not raised by what it takes; what would raise it is refused. 0 ends that.
+        LABEL_EXPLICIT label_explicit(; is_explicit: Number "0 or 1") -> Nothing {
+            BadArgument: "above 1";
+        }
+        /// The level of a handle in the domain's send label, and in its receive label.
+        LABEL_LEVELS label_levels(; handle: Number) -> Number "level of S + 8 · level of R, 0 = ★" {
+            BadArgument: "a handle of more than 61 bits";
+        }
+        /// Writes entries of the send label, or the receive label, into the message area, from a position on: 8 · handle + level each.
+        LABEL_READ label_read(; is_receive: Number "0 = S, 1 = R", position: Number) -> Number "entries of the label + 2^32 · its default" {
+            BadArgument: "no such label";
         }
     }
     SEMAPHORE {

@@ -366,5 +366,5 @@ fn errors_of_an_operation_are_its_own_those_of_its_operands_and_those_of_its_way
 fn only_a_call_ends_with_an_error_that_no_row_names() {
     let named = op::ERRORS.into_iter().chain(op::SEMAPHORE_ERRORS).fold(0, |all, errors| all | errors);
     let others: Vec<_> = abi::Error::ALL.iter().filter(|error| named >> **error as u32 & 1 == 0).collect();
-    assert_eq!(others, [&abi::Error::Flow, &abi::Error::WindowGone]);
+    assert_eq!(others, [&abi::Error::WindowGone]);
 }

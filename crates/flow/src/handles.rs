@@ -1,12 +1,13 @@
 //! Handles: a permutation of a counter, so that none comes twice and nobody guesses the next one.
 //!
-//! A Feistel network over twice 31 bits, with ChaCha20 as the function of each round (M. Luby, C. Rackoff, "How to construct
-//! pseudorandom permutations from pseudorandom functions", 1988), permutes numbers of 62 bits. Half of these are no handles: the
+//! A Feistel network over twice 31 bits, with SipHash-2-4 as the function of each round (M. Luby, C. Rackoff, "How to construct
+//! pseudorandom permutations from pseudorandom functions", 1988; J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", 2012), permutes
+//! numbers of 62 bits. Half of these are no handles: the
 //! network is applied again until one is (J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", 2002, cycle walking).
 
 use crate::Handle;
-use chacha20::ChaCha20Rng;
-use chacha20::rand_core::{Rng, SeedableRng};
+use core::hash::Hasher;
+use siphasher::sip::SipHasher24;
 
 /// Bits of a half.
 const HALF: u32 = 31;
@@ -17,40 +18,57 @@ const ROUNDS: u64 = 8;
 pub const MAX_TRIES: u32 = 64;
 
 /// Gives handles.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Handles {
-    key: [u8; 32],
+    key: [u64; 2],
     counter: u64,
+    /// Of the counter: what the network has made of it, and how often it was applied.
+    number: u64,
+    tries: u32,
+}
+
+/// What a step has made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// There is more to do.
+    Again,
+    /// The next handle.
+    Handle(Handle),
+    /// All were given out.
+    Exhausted,
 }
 
 impl Handles {
     /// Whoever knows the key knows all handles.
-    pub const fn new(key: [u8; 32]) -> Self {
-        Self { key, counter: 0 }
+    pub const fn new(key: [u64; 2]) -> Self {
+        Self { key, counter: 0, number: 0, tries: 0 }
     }
 
-    /// The next one. `None`: all were given out.
+    /// Applies the network once.
+    #[inline(never)]
+    pub fn step(&mut self) -> Next {
+        if self.counter >> Handle::BITS != 0 {
+            return Next::Exhausted;
+        }
+        self.number = self.permute(if self.tries == 0 { self.counter } else { self.number });
+        self.tries += 1;
+        let handle = Handle::new(self.number);
+        if handle.is_some() || self.tries == MAX_TRIES {
+            (self.counter, self.tries) = (self.counter + 1, 0);
+        }
+        handle.map_or(Next::Again, Next::Handle)
+    }
+
+    /// The next handle, in as many steps as it takes.
+    #[cfg(feature = "std")]
     pub fn next_handle(&mut self) -> Option<Handle> {
-        while self.counter >> Handle::BITS == 0 {
-            let counter = self.counter;
-            self.counter += 1;
-            if let Some(handle) = self.handle_of(counter) {
-                return Some(handle);
+        loop {
+            match self.step() {
+                Next::Again => {}
+                Next::Handle(handle) => return Some(handle),
+                Next::Exhausted => return None,
             }
         }
-        None
-    }
-
-    /// The handle of a counter below 2^61; different ones have different handles.
-    fn handle_of(&self, counter: u64) -> Option<Handle> {
-        let mut number = counter;
-        for _ in 0..MAX_TRIES {
-            number = self.permute(number);
-            if let Some(handle) = Handle::new(number) {
-                return Some(handle);
-            }
-        }
-        None
     }
 
     fn permute(&self, number: u64) -> u64 {
@@ -61,11 +79,12 @@ impl Handles {
         left << HALF | right
     }
 
-    /// A number of 31 bits from a key stream of its own.
+    /// A number of 31 bits.
+    #[inline(never)]
     fn round(&self, round: u64, half: u64) -> u64 {
-        let mut stream = ChaCha20Rng::from_seed(self.key);
-        stream.set_stream(round << HALF | half);
-        u64::from(stream.next_u32()) & MASK
+        let mut hasher = SipHasher24::new_with_keys(self.key[0], self.key[1]);
+        hasher.write_u64(round << HALF | half);
+        hasher.finish() & MASK
     }
 }
 
@@ -76,7 +95,7 @@ mod tests {
 
     #[test]
     fn none_comes_twice_and_all_fit() {
-        let mut handles = Handles::new([7; 32]);
+        let mut handles = Handles::new([7; 2]);
         let count = if cfg!(miri) { 10 } else { 20_000 };
         let given: HashSet<u64> = (0..count).map(|_| handles.next_handle().expect("a handle").number()).collect();
         assert_eq!(given.len(), count);
@@ -85,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_permuted_comes_back() {
-        let handles = Handles::new([9; 32]);
+        let handles = Handles::new([9; 2]);
         for number in [0, 1, 2, 12_345, MASK, 1 << 31, (1 << 62) - 1] {
             let (mut left, mut right) = {
                 let made = handles.permute(number);
@@ -100,21 +119,21 @@ mod tests {
 
     #[test]
     fn the_last_counter_has_a_handle_and_then_there_are_none() {
-        let mut handles = Handles { key: [1; 32], counter: (1 << 61) - 1 };
+        let mut handles = Handles { counter: (1 << 61) - 1, ..Handles::new([1; 2]) };
         assert!(handles.next_handle().is_some());
         assert_eq!(handles.next_handle(), None);
     }
 
     #[test]
     fn another_key_gives_others() {
-        let first = |key| Handles::new([key; 32]).next_handle();
+        let first = |key| Handles::new([key; 2]).next_handle();
         assert_ne!(first(1), first(2));
     }
 
     /// Each bit of a handle changes about as often as not from one to the next.
     #[test]
     fn bits_do_not_follow_the_counter() {
-        let mut handles = Handles::new([3; 32]);
+        let mut handles = Handles::new([3; 2]);
         let mut before = handles.next_handle().expect("a handle").number();
         let count = if cfg!(miri) { return } else { 4_000 };
         let mut changes = [0; 61];

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 /// Nodes, as many as one likes to allow. Owners are numbers.
 pub struct Heap {
-    nodes: Vec<(Node, u32)>,
+    nodes: Vec<(Node, usize)>,
     free: Vec<Id>,
     most: usize,
 }
@@ -22,7 +22,7 @@ impl Heap {
     }
 
     /// Of these, those of one owner.
-    pub fn used_by(&self, owner: u32) -> usize {
+    pub fn used_by(&self, owner: usize) -> usize {
         let all = self.nodes.iter().filter(|(_, other)| *other == owner).count();
         all - self.free.iter().filter(|id| self.nodes[place(**id)].1 == owner).count()
     }
@@ -38,8 +38,6 @@ fn place(id: Id) -> usize {
 }
 
 impl Memory for Heap {
-    type Owner = u32;
-
     fn node(&self, id: Id) -> &Node {
         &self.nodes[place(id)].0
     }
@@ -48,11 +46,11 @@ impl Memory for Heap {
         &mut self.nodes[place(id)].0
     }
 
-    fn owner(&self, id: Id) -> u32 {
+    fn owner(&self, id: Id) -> usize {
         self.nodes[place(id)].1
     }
 
-    fn allocate(&mut self, owner: u32) -> Option<Id> {
+    fn allocate(&mut self, owner: usize) -> Option<Id> {
         if self.used() >= self.most {
             return None;
         }

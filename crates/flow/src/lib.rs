@@ -30,8 +30,8 @@ pub mod specification;
 #[cfg(feature = "std")]
 pub mod trace;
 
-pub use handles::{Handles, MAX_TRIES};
+pub use handles::{Handles, MAX_TRIES, Next};
 #[cfg(feature = "std")]
 pub use heap::Heap;
 pub use level::{Bounds, Handle, Level};
-pub use pool::{Exhausted, Id, LEAF, Label, Memory, Node, Pool};
+pub use pool::{Exhausted, Id, LEAF, Label, Memory, Node, Owner, Pool, State};

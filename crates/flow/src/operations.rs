@@ -6,7 +6,7 @@
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
 use crate::level::{Levels, part_of};
-use crate::pool::{Exhausted, Id, LEAF, Label, Memory, PARTS, Pool};
+use crate::pool::{Exhausted, Id, LEAF, Label, PARTS, Pool};
 use crate::{Bounds, Handle, Level};
 use core::cell::Cell;
 
@@ -30,6 +30,15 @@ impl Rule {
             Self::Lower => first.min(second),
             Self::Mapped(map) => map(first),
         }
+    }
+
+    /// What becomes of each two levels.
+    fn table(self) -> [[u8; 8]; 8] {
+        let mut table = [[0; 8]; 8];
+        for (first, row) in Level::ALL.into_iter().zip(&mut table) {
+            Level::ALL.into_iter().zip(row).for_each(|(second, place)| *place = self.of(first, second) as u8);
+        }
+        table
     }
 
     /// Whether of two equal levels it makes that.
@@ -62,7 +71,7 @@ impl Relation {
     pub(crate) const OWNED_ABOVE_STAR: Self = Self([0b11111, 1, 1, 1, 1]);
 
     #[inline]
-    fn of(&self, first: u64, second: u64) -> bool {
+    pub(crate) fn of(&self, first: u64, second: u64) -> bool {
         self.0[(first & 7) as usize % 5] >> second & 1 != 0
     }
 
@@ -170,12 +179,12 @@ impl Entries {
 
     /// What becomes of the levels of two leaves, but where it is the default.
     #[inline(never)]
-    fn collect(&mut self, [one, other]: [(Leaf<'_>, Level); 2], default: Level, of: impl Fn(u64, u64) -> u64) {
+    fn collect(&mut self, [one, other]: [(Leaf<'_>, Level); 2], default: Level, table: &[[u8; 8]; 8]) {
         let default = default as u64;
         let mut count = 0;
         let entries = &mut self.entries;
         one.0.merge(one.1, &other.0, other.1, |handle, one, other| {
-            let level = of(one, other);
+            let level = u64::from(table[(one & 7) as usize][(other & 7) as usize]);
             if let Some(entry) = entries.get_mut(count) {
                 // What is not to stay is written over.
                 *entry = handle | level;
@@ -235,7 +244,7 @@ impl Task {
     pub(crate) const NEW: Self = Self { at: 0, done: Label::of(Level::Star) };
 }
 
-impl<M: Memory> Pool<M> {
+impl Pool {
     /// The level of a handle.
     pub fn get(&self, label: Label, handle: Handle) -> Level {
         let (mut at, mut depth, spread) = (label.root, 0, handle.spread());
@@ -312,6 +321,32 @@ impl<M: Memory> Pool<M> {
         self.each_below(label.root, &mut work);
     }
 
+    /// Writes entries that a label has besides its default, from a position on, as many as there is room for: 8 · handle + level.
+    pub fn read(&self, label: Label, position: u32, room: &mut [u64]) {
+        let (mut skipped, mut written) = (position, 0);
+        self.read_below(label.root, &mut skipped, &mut written, room);
+    }
+
+    fn read_below(&self, at: Option<Id>, skipped: &mut u32, written: &mut usize, room: &mut [u64]) {
+        let Some(node) = at.map(|id| self.node(id)).filter(|_| *written < room.len()) else { return };
+        if node.is_leaf() {
+            for entry in node.entries().iter().skip(*skipped as usize) {
+                let Some(place) = room.get_mut(*written) else { return };
+                *place = Handle::of(*entry).number() << 3 | entry & 7;
+                *written += 1;
+            }
+            *skipped = skipped.saturating_sub(node.entries().len() as u32);
+            return;
+        }
+        for part in node.parts() {
+            let count = part.map_or(0, |part| self.node(part).count());
+            match skipped.checked_sub(count) {
+                Some(rest) => *skipped = rest,
+                None => self.read_below(part, skipped, written, room),
+            }
+        }
+    }
+
     fn each_below(&self, at: Option<Id>, work: &mut impl FnMut(Handle, Level)) {
         let Some(id) = at else { return };
         let node = self.node(id);
@@ -342,10 +377,13 @@ impl<M: Memory> Pool<M> {
         second: Label,
         effort: &mut u32,
     ) -> Option<bool> {
-        let walk = Walk::new(task.at, *effort);
         // There are more handles than entries.
-        let is_so = relation.of(first.default as u64, second.default as u64)
-            && self.relate_parts(relation, Part::whole(first), Part::whole(second), Place::ROOT, &walk);
+        let is_so = relation.of(first.default as u64, second.default as u64);
+        if !is_so || first.root.is_none() && second.root.is_none() {
+            return Some(is_so);
+        }
+        let walk = Walk::new(task.at, *effort);
+        let is_so = self.relate_parts(relation, Part::whole(first), Part::whole(second), Place::ROOT, &walk);
         *effort = walk.effort.get();
         if is_so && walk.has_stopped() {
             task.at = walk.until.get();
@@ -490,13 +528,7 @@ impl<M: Memory> Pool<M> {
     ) -> Option<Result<Option<Id>, Exhausted>> {
         let (one, other) = (self.leaf_of(first.tree, place)?, self.leaf_of(second.tree, place)?);
         let mut made = Entries::new();
-        let sides = [(one, first.default), (other, second.default)];
-        // A loop for each rule.
-        match rule {
-            Rule::Higher => made.collect(sides, default, u64::max),
-            Rule::Lower => made.collect(sides, default, u64::min),
-            Rule::Mapped(map) => made.collect(sides, default, |level, _| map(Level::from_bits(level)) as u64),
-        }
+        made.collect([(one, first.default), (other, second.default)], default, &rule.table());
         Some(self.tree_like(made.as_slice(), place, [first.tree.node(), second.tree.node()]))
     }
 
@@ -720,14 +752,14 @@ fn merge(
 #[cfg(all(test, feature = "std"))]
 mod tests {
     use super::*;
-    use crate::{Heap, Node};
+    use crate::{Heap, Memory, Node, Owner};
 
     /// Handles whose entries are alike in so many bits.
     fn alike(bits: u32, first: u64, count: u64) -> impl Iterator<Item = Handle> {
         (first..first + count).map(move |number| Handle::of((number << bits | 5) << 3))
     }
 
-    fn label<M: Memory>(pool: &mut Pool<M>, handles: impl Iterator<Item = Handle>, level: Level) -> Label {
+    fn label(pool: &mut Pool, handles: impl Iterator<Item = Handle>, level: Level) -> Label {
         let mut made = Label::of(Level::One);
         for handle in handles {
             let next = pool.set(made, handle, level).expect("room");
@@ -772,7 +804,6 @@ mod tests {
     }
 
     impl Memory for Deep {
-        type Owner = u32;
         fn node(&self, id: Id) -> &Node {
             self.look();
             self.heap.node(id)
@@ -780,11 +811,11 @@ mod tests {
         fn node_mut(&mut self, id: Id) -> &mut Node {
             self.heap.node_mut(id)
         }
-        fn owner(&self, id: Id) -> u32 {
+        fn owner(&self, id: Id) -> Owner {
             self.look();
             self.heap.owner(id)
         }
-        fn allocate(&mut self, owner: u32) -> Option<Id> {
+        fn allocate(&mut self, owner: Owner) -> Option<Id> {
             self.look();
             self.heap.allocate(owner)
         }

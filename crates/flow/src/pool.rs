@@ -11,6 +11,7 @@
 
 use crate::level::Levels;
 use crate::{Bounds, Level};
+use core::ops::{Deref, DerefMut};
 
 /// Entries of a leaf. A node takes 256 bytes with them.
 pub const LEAF: usize = 28;
@@ -87,24 +88,28 @@ impl Node {
         core::array::from_fn(|part| Id::from_word(self.words[part]))
     }
 
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
     pub(crate) fn levels(&self) -> Levels {
         self.levels
     }
 }
 
+/// Who pays for nodes.
+pub type Owner = usize;
+
 /// Where nodes are.
 pub trait Memory {
-    /// Who pays for them.
-    type Owner: Copy + PartialEq;
-
     /// One that was allocated.
     fn node(&self, id: Id) -> &Node;
     /// The same, to be written.
     fn node_mut(&mut self, id: Id) -> &mut Node;
     /// Who pays for it.
-    fn owner(&self, id: Id) -> Self::Owner;
+    fn owner(&self, id: Id) -> Owner;
     /// One that nobody has, whatever stands in it.
-    fn allocate(&mut self, owner: Self::Owner) -> Option<Id>;
+    fn allocate(&mut self, owner: Owner) -> Option<Id>;
     /// Gives one back.
     fn free(&mut self, id: Id);
 }
@@ -129,36 +134,60 @@ impl Label {
     }
 }
 
-/// All labels that there are.
-pub struct Pool<M: Memory> {
-    memory: M,
-    /// Who pays for what is made.
-    payer: M::Owner,
+/// What a pool knows beside its nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct State {
     /// Identities that were given out.
     identities: u64,
     /// First of the nodes that nobody refers to any more.
     going: Option<Id>,
+}
+
+impl State {
+    /// Of a pool without labels.
+    pub const NEW: Self = Self { identities: 0, going: None };
+}
+
+/// All labels that there are. What is done with them is the same code for each kind of memory.
+pub struct Pool<M: ?Sized = dyn Memory> {
+    /// Who pays for what is made.
+    payer: Owner,
+    state: State,
     /// Nodes that were looked at, for those who count.
     #[cfg(feature = "std")]
     looked_at: core::cell::Cell<u64>,
+    memory: M,
 }
 
-impl<M: Memory> Pool<M> {
+impl<M: Memory + 'static> Deref for Pool<M> {
+    type Target = Pool;
+
+    fn deref(&self) -> &Pool {
+        self
+    }
+}
+
+impl<M: Memory + 'static> DerefMut for Pool<M> {
+    fn deref_mut(&mut self) -> &mut Pool {
+        self
+    }
+}
+
+impl<M> Pool<M> {
     /// Without labels, in memory without nodes. What is made is `payer`'s.
-    pub const fn new(memory: M, payer: M::Owner) -> Self {
-        Self {
-            memory,
-            payer,
-            identities: 0,
-            going: None,
-            #[cfg(feature = "std")]
-            looked_at: core::cell::Cell::new(0),
-        }
+    pub const fn new(memory: M, payer: Owner) -> Self {
+        Self::resume(memory, payer, State::NEW)
     }
 
-    /// What is made from now on is this one's.
-    pub fn pay(&mut self, payer: M::Owner) {
-        self.payer = payer;
+    /// One whose state was kept, with the memory that it had.
+    pub const fn resume(memory: M, payer: Owner, state: State) -> Self {
+        Self {
+            payer,
+            state,
+            #[cfg(feature = "std")]
+            looked_at: core::cell::Cell::new(0),
+            memory,
+        }
     }
 
     /// Where its nodes are.
@@ -169,6 +198,23 @@ impl<M: Memory> Pool<M> {
     /// The same, to change its limits.
     pub fn memory_mut(&mut self) -> &mut M {
         &mut self.memory
+    }
+}
+
+impl Pool {
+    /// What is to be kept to go on with the pool later.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Who pays for what is made.
+    pub fn payer(&self) -> Owner {
+        self.payer
+    }
+
+    /// What is made from now on is this one's.
+    pub fn pay(&mut self, payer: Owner) {
+        self.payer = payer;
     }
 
     /// Nodes that were looked at since the pool was made.
@@ -194,6 +240,7 @@ impl<M: Memory> Pool<M> {
     }
 
     /// The same label for somebody else, who lets go of it, too.
+    #[inline(never)]
     pub fn keep(&mut self, label: Label) -> Label {
         self.keep_node(label.root);
         label
@@ -201,21 +248,33 @@ impl<M: Memory> Pool<M> {
 
     /// Lets go of a label.
     pub fn release(&mut self, label: Label) {
-        self.release_node(label.root);
+        self.release_later(label);
         self.tidy(TIDIED);
     }
 
+    /// The same; its nodes are freed by [`Self::tidy`], or with those of others.
+    pub fn release_later(&mut self, label: Label) {
+        self.release_node(label.root);
+    }
+
+    /// A number that no label with other levels has, or ever gets. One with the same levels may have another one.
+    #[inline(never)]
+    pub fn name(&self, label: Label) -> u64 {
+        label.root.map_or(0, |root| self.memory.node(root).identity) << 3 | label.default as u64
+    }
+
     /// Frees so many nodes that nobody refers to; true if there are no more. Few calls of [`Self::release`] leave any.
+    #[inline(never)]
     pub fn tidy(&mut self, most: usize) -> bool {
         for _ in 0..most {
-            let Some(id) = self.going else { return true };
+            let Some(id) = self.state.going else { return true };
             let node = self.memory.node(id);
             let parts = if node.is_leaf() { [None; PARTS] } else { node.parts() };
-            self.going = node.next;
+            self.state.going = node.next;
             parts.into_iter().for_each(|part| self.release_node(part));
             self.memory.free(id);
         }
-        self.going.is_none()
+        self.state.going.is_none()
     }
 
     pub(crate) fn node(&self, id: Id) -> &Node {
@@ -233,14 +292,15 @@ impl<M: Memory> Pool<M> {
         id
     }
 
+    #[inline(never)]
     pub(crate) fn release_node(&mut self, id: Option<Id>) {
         let Some(id) = id else { return };
-        let going = self.going;
+        let going = self.state.going;
         let node = self.memory.node_mut(id);
         node.uses -= u32::from(node.uses != u32::MAX);
         if node.uses == 0 {
             node.next = going;
-            self.going = Some(id);
+            self.state.going = Some(id);
         }
     }
 
@@ -321,7 +381,7 @@ impl<M: Memory> Pool<M> {
             entries[count..count + part.len()].copy_from_slice(part);
             count += part.len();
         }
-        entries[..count].sort_unstable();
+        sort(&mut entries[..count]);
         self.leaf(&entries[..count], like)
     }
 
@@ -344,8 +404,8 @@ impl<M: Memory> Pool<M> {
         let identity = match same {
             Some(same) => self.node(same).identity,
             None => {
-                self.identities += 1;
-                self.identities
+                self.state.identities += 1;
+                self.state.identities
             }
         };
         let node = self.memory.node_mut(id);
@@ -353,5 +413,16 @@ impl<M: Memory> Pool<M> {
         (node.nodes, node.count, node.levels) = (nodes, count, levels);
         node.words[..content.len()].copy_from_slice(content);
         Ok(id)
+    }
+}
+
+/// Puts few numbers in order.
+fn sort(numbers: &mut [u64]) {
+    for end in 1..numbers.len() {
+        let mut place = end;
+        while place > 0 && numbers[place - 1] > numbers[place] {
+            numbers.swap(place - 1, place);
+            place -= 1;
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! a rule can [stop](Stop::Again) on its way; [`Pool::finish`] does all steps at once.
 
 use crate::operations::{Relation, Rule, Task};
-use crate::pool::{Exhausted, Label, Memory, Pool};
+use crate::pool::{Exhausted, Label, Owner, Pool};
 use crate::{Handle, Level};
 
 /// Both labels of a domain, and whether its send label follows what it takes.
@@ -109,11 +109,12 @@ impl Work {
         self.effort = effort;
     }
 
-    /// Lets go of what was made on the way.
-    pub fn end<M: Memory>(&mut self, pool: &mut Pool<M>) {
+    /// Lets go of what was made on the way; [`Pool::tidy`] frees it.
+    #[inline(never)]
+    pub fn end(&mut self, pool: &mut Pool) {
         for found in &self.found[..self.count] {
             if let Found::Label(label) = found {
-                pool.release(*label);
+                pool.release_later(*label);
             }
         }
         pool.abandon(&mut self.task);
@@ -132,7 +133,7 @@ impl Work {
         self.asked += 1;
     }
 
-    fn combined<M: Memory>(&mut self, pool: &mut Pool<M>, rule: Rule, one: Label, other: Label) -> Result<Label, Stop> {
+    fn combined(&mut self, pool: &mut Pool, rule: Rule, one: Label, other: Label) -> Result<Label, Stop> {
         if let Some(Found::Label(label)) = self.known() {
             return Ok(label);
         }
@@ -141,40 +142,34 @@ impl Work {
         Ok(made)
     }
 
-    fn higher<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<Label, Stop> {
+    fn higher(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<Label, Stop> {
         self.combined(pool, Rule::Higher, one, other)
     }
 
-    fn lower<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<Label, Stop> {
+    fn lower(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<Label, Stop> {
         self.combined(pool, Rule::Lower, one, other)
     }
 
-    fn mapped<M: Memory>(&mut self, pool: &mut Pool<M>, label: Label, map: fn(Level) -> Level) -> Result<Label, Stop> {
+    fn mapped(&mut self, pool: &mut Pool, label: Label, map: fn(Level) -> Level) -> Result<Label, Stop> {
         self.combined(pool, Rule::Mapped(map), label, Label::of(label.default))
     }
 
     /// `label ⊓ of★`: the label, but ★ where `of` has ownership.
-    fn but_owned<M: Memory>(&mut self, pool: &mut Pool<M>, label: Label, of: Label) -> Result<Label, Stop> {
+    fn but_owned(&mut self, pool: &mut Pool, label: Label, of: Label) -> Result<Label, Stop> {
         let owned = self.mapped(pool, of, owned)?;
         self.lower(pool, label, owned)
     }
 
-    fn is_below<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<bool, Stop> {
+    fn is_below(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<bool, Stop> {
         self.relate(pool, &Relation::BELOW, one, other)
     }
 
     /// `one ⊓ other★ ⊑ other`: but for what `other` owns, it would not be tainted.
-    fn is_no_taint<M: Memory>(&mut self, pool: &mut Pool<M>, one: Label, other: Label) -> Result<bool, Stop> {
+    fn is_no_taint(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<bool, Stop> {
         self.relate(pool, &Relation::BELOW_UNLESS_OWNED, one, other)
     }
 
-    fn relate<M: Memory>(
-        &mut self,
-        pool: &mut Pool<M>,
-        relation: &Relation,
-        one: Label,
-        other: Label,
-    ) -> Result<bool, Stop> {
+    fn relate(&mut self, pool: &mut Pool, relation: &Relation, one: Label, other: Label) -> Result<bool, Stop> {
         if let Some(Found::Truth(truth)) = self.known() {
             return Ok(truth);
         }
@@ -184,7 +179,53 @@ impl Work {
     }
 }
 
-impl<M: Memory> Pool<M> {
+/// Work that did not end in its step, and what was asked: which rule, and of which labels. Who asks the same again goes on with it.
+#[derive(Debug)]
+pub struct Unfinished {
+    rule: u8,
+    payer: Owner,
+    names: [u64; 4],
+    work: Work,
+}
+
+impl Unfinished {
+    /// Who pays for what was made so far.
+    pub fn payer(&self) -> Owner {
+        self.payer
+    }
+
+    /// Lets go of what was made so far.
+    pub fn end(mut self, pool: &mut Pool) {
+        self.work.end(pool);
+    }
+}
+
+/// Asks a rule, whose number tells it from others, about these labels, with so much effort. `place` has what is not at its end.
+#[inline(never)]
+pub fn step(
+    pool: &mut Pool,
+    place: &mut Option<Unfinished>,
+    rule: u8,
+    labels: &[Label; 4],
+    effort: u32,
+    ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let (payer, names) = (pool.payer(), labels.map(|label| pool.name(label)));
+    if let Some(other) = place.take_if(|other| (other.rule, other.payer, other.names) != (rule, payer, names)) {
+        other.end(pool);
+    }
+    let unfinished = place.get_or_insert(Unfinished { rule, payer, names, work: Work::new() });
+    unfinished.work.resume(effort);
+    let outcome = ask(pool, &mut unfinished.work);
+    if outcome != Err(Stop::Again)
+        && let Some(ended) = place.take()
+    {
+        ended.end(pool);
+    }
+    outcome
+}
+
+impl Pool {
     /// Has something found out in steps of so much effort, one after the other.
     pub fn finish<T>(
         &mut self,
@@ -206,31 +247,21 @@ impl<M: Memory> Pool<M> {
 }
 
 /// E: what a message is tainted with.
-pub fn effective<M: Memory>(
-    pool: &mut Pool<M>,
-    work: &mut Work,
-    send: Label,
-    optional: &Optional,
-) -> Result<Label, Stop> {
+pub fn effective(pool: &mut Pool, work: &mut Work, send: Label, optional: &Optional) -> Result<Label, Stop> {
     let effective = work.higher(pool, send, optional.contaminate)?;
     Ok(pool.keep(effective))
 }
 
 /// Whether the sender owns what it wants to decontaminate.
-pub fn may_send<M: Memory>(
-    pool: &mut Pool<M>,
-    work: &mut Work,
-    send: Label,
-    optional: &Optional,
-) -> Result<bool, Stop> {
+pub fn may_send(pool: &mut Pool, work: &mut Work, send: Label, optional: &Optional) -> Result<bool, Stop> {
     Ok(work.relate(pool, &Relation::OWNED_BELOW_THREE, optional.decontaminate_send, send)?
         && work.relate(pool, &Relation::OWNED_ABOVE_STAR, optional.decontaminate_receive, send)?)
 }
 
 /// Whether a message that was [sent](may_send) is taken; and if so, send and receive label of the receiver from then on. If there is
 /// no room for these, or if they would forbid a call in flight, the message is not taken: both are for who asks to see.
-pub fn deliver<M: Memory>(
-    pool: &mut Pool<M>,
+pub fn deliver(
+    pool: &mut Pool,
     work: &mut Work,
     effective: Label,
     optional: &Optional,
@@ -266,8 +297,9 @@ pub enum Admission {
 }
 
 /// Whether a caller may call by a portal of this label. Both can tell each other; the callee is never tainted.
-pub fn admit<M: Memory>(
-    pool: &mut Pool<M>,
+#[inline(never)]
+pub fn admit(
+    pool: &mut Pool,
     work: &mut Work,
     caller: &Labels,
     callee: &Labels,
@@ -293,18 +325,28 @@ pub fn admit<M: Memory>(
     }
 }
 
+/// The same of labels without entries, and a portal whose label is {3}; nothing if one has entries, or the caller would be raised.
+pub fn admit_plain(caller: &Labels, callee: &Labels) -> Option<bool> {
+    let all = [caller.send, caller.receive, callee.send, callee.receive];
+    if all.iter().any(|label| label.root.is_some()) {
+        return None;
+    }
+    let [send, receive, other, accepts] = all.map(|label| label.default as u64);
+    let no_taint = &Relation::BELOW_UNLESS_OWNED;
+    let is_open = send <= accepts && other <= receive && no_taint.of(send, other);
+    match is_open && !no_taint.of(other, send) {
+        true if !caller.is_explicit => None,
+        _ => Some(is_open && no_taint.of(other, send)),
+    }
+}
+
 /// Whether a domain may change an object of this label.
-pub fn may_change<M: Memory>(pool: &mut Pool<M>, work: &mut Work, send: Label, object: Label) -> Result<bool, Stop> {
+pub fn may_change(pool: &mut Pool, work: &mut Work, send: Label, object: Label) -> Result<bool, Stop> {
     work.is_below(pool, send, object)
 }
 
 /// Whether a domain may observe an object of this label; and if so, its send label from then on.
-pub fn observe<M: Memory>(
-    pool: &mut Pool<M>,
-    work: &mut Work,
-    domain: &Labels,
-    object: Label,
-) -> Result<Option<Label>, Stop> {
+pub fn observe(pool: &mut Pool, work: &mut Work, domain: &Labels, object: Label) -> Result<Option<Label>, Stop> {
     if !work.is_below(pool, object, domain.receive)? {
         return Ok(None);
     }
@@ -317,60 +359,48 @@ pub fn observe<M: Memory>(
 }
 
 /// What a server that judges by itself may do for its caller with a thing of this label: observe it, change it.
-pub fn caller_may<M: Memory>(
-    pool: &mut Pool<M>,
-    work: &mut Work,
-    caller: &Labels,
-    thing: Label,
-) -> Result<(bool, bool), Stop> {
+pub fn caller_may(pool: &mut Pool, work: &mut Work, caller: &Labels, thing: Label) -> Result<(bool, bool), Stop> {
     let observes = work.is_below(pool, thing, caller.receive)? && work.is_no_taint(pool, thing, caller.send)?;
     Ok((observes, work.is_below(pool, caller.send, thing)?))
 }
 
 /// Whether a domain may make another with these labels.
-pub fn may_make<M: Memory>(pool: &mut Pool<M>, work: &mut Work, parent: &Labels, child: &Labels) -> Result<bool, Stop> {
+pub fn may_make(pool: &mut Pool, work: &mut Work, parent: &Labels, child: &Labels) -> Result<bool, Stop> {
     let owned = work.mapped(pool, parent.send, three_if_owned)?;
     let accepted = work.higher(pool, parent.receive, owned)?;
     Ok(work.is_below(pool, parent.send, child.send)? && work.is_below(pool, child.receive, accepted)?)
 }
 
 /// The same label, of who pays now.
-pub fn copied<M: Memory>(pool: &mut Pool<M>, work: &mut Work, label: Label) -> Result<Label, Stop> {
+pub fn copied(pool: &mut Pool, work: &mut Work, label: Label) -> Result<Label, Stop> {
     let copied = work.higher(pool, label, Label::of(Level::Star))?;
     Ok(pool.keep(copied))
 }
 
 /// The labels that a child has if nobody says otherwise: those of its maker, but it owns nothing, and accepts no taint above 2.
-pub fn inherited<M: Memory>(pool: &mut Pool<M>, work: &mut Work, maker: &Labels) -> Result<(Label, Label), Stop> {
+#[inline(never)]
+pub fn inherited(pool: &mut Pool, work: &mut Work, maker: &Labels) -> Result<(Label, Label), Stop> {
     let send = work.mapped(pool, maker.send, |level| level.max(Level::One))?;
     let receive = work.lower(pool, maker.receive, Label::of(Level::Two))?;
     Ok((pool.keep(send), pool.keep(receive)))
 }
 
 /// A send label that was raised by a label: what is owned stays so.
-pub fn raised<M: Memory>(pool: &mut Pool<M>, work: &mut Work, send: Label, by: Label) -> Result<Label, Stop> {
+pub fn raised(pool: &mut Pool, work: &mut Work, send: Label, by: Label) -> Result<Label, Stop> {
     let taint = work.but_owned(pool, by, send)?;
     let raised = work.higher(pool, send, taint)?;
     Ok(pool.keep(raised))
 }
 
 /// A send label with another level of a handle that is named, which may be owned. `None`: that would lower it.
-pub fn raised_at<M: Memory>(
-    pool: &mut Pool<M>,
-    send: Label,
-    handle: Handle,
-    level: Level,
-) -> Result<Option<Label>, Exhausted> {
+#[inline(never)]
+pub fn raised_at(pool: &mut Pool, send: Label, handle: Handle, level: Level) -> Result<Option<Label>, Exhausted> {
     if level < pool.get(send, handle) { Ok(None) } else { pool.set(send, handle, level).map(Some) }
 }
 
 /// A receive label with another level of a handle: only who owns it may raise that. `None`: that is refused.
-pub fn accepted_at<M: Memory>(
-    pool: &mut Pool<M>,
-    domain: &Labels,
-    handle: Handle,
-    level: Level,
-) -> Result<Option<Label>, Exhausted> {
+#[inline(never)]
+pub fn accepted_at(pool: &mut Pool, domain: &Labels, handle: Handle, level: Level) -> Result<Option<Label>, Exhausted> {
     let rises = level > pool.get(domain.receive, handle);
     if rises && pool.get(domain.send, handle) != Level::Star {
         return Ok(None);

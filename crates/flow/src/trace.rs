@@ -298,8 +298,7 @@ impl Script {
     /// The same steps for the same seed.
     pub fn new(seed: u64) -> Self {
         let mut random = ChaCha20Rng::seed_from_u64(seed);
-        let mut key = [0; 32];
-        random.fill_bytes(&mut key);
+        let key = [random.next_u64(), random.next_u64()];
         Self { random, handles: Handles::new(key), known: Vec::new() }
     }
 

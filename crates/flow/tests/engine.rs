@@ -276,6 +276,10 @@ proptest! {
                 other => panic!("{other:?}"),
             },
         );
+        if let Some(is_admitted) = rules::admit_plain(&p, &q) {
+            let right = spec::admit(&caller, &callee, &spec::Label::of(Level::Three));
+            prop_assert_eq!(is_admitted, matches!(right, spec::Admission::Admitted));
+        }
         let right = spec::observe(&caller, &object);
         case.scarce(
             |pool| pool.finish(effort, |pool, work| rules::observe(pool, work, &p, label)),
@@ -433,4 +437,25 @@ fn what_is_made_belongs_to_who_pays() {
     copies.extend([changed, mixed]);
     case.made = copies;
     case.end();
+}
+
+/// Labels without entries are judged at once, whatever their levels.
+#[test]
+fn labels_without_entries() {
+    let plain = |number: usize, is_explicit| {
+        let [send, receive] = [Level::ALL[number / 5], Level::ALL[number % 5]];
+        let engine = Labels { send: Label::of(send), receive: Label::of(receive), is_explicit };
+        (engine, spec::Labels { send: spec::Label::of(send), receive: spec::Label::of(receive), is_explicit })
+    };
+    for number in 0..2 * 25 * 25 {
+        let ((caller, specified), (callee, other)) =
+            (plain(number % 25, number >= 625), plain(number / 25 % 25, false));
+        let right = match spec::admit(&specified, &other, &spec::Label::of(Level::Three)) {
+            spec::Admission::Admitted => Some(true),
+            spec::Admission::Refused => Some(false),
+            spec::Admission::Raised(_) => None,
+        };
+        let judged = rules::admit_plain(&caller, &callee);
+        assert!(judged == right || judged.is_none() && right == Some(false), "{specified:?} to {other:?}: {judged:?}");
+    }
 }

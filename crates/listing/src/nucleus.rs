@@ -23,7 +23,7 @@ offsets! {
     domain_table = 0x1e0, domain_limit = 0x1e8, domain_as_caller = 0x220, domain_as_callee = 0x228,
     domain_slow = 0x230, share_pool = 0, share_crossings = 0x268, share_root = 0x270, share_windows = 0x278, domain_low = 0x280, cpu_direct = 0x288,
     thread_top = 0,
-    entry_object = 0x408, entry_word0 = 0x1f0, entry_word1 = 0x1f8, entry_pairs = 0x420,
+    entry_object = 0x408, entry_word0 = 0x1f0, entry_word1 = 0x1f8, entry_versions = 0x420,
     activation_frame = 0, activation_state = 1, activation_next = 0x108, activation_caller = 0x130, activation_thread = 0x138,
     activation_callee = 0x140, activation_domain = 0x148, activation_stack = 0x150, activation_area = 0x158, activation_message = 0x428, activation_back = 0x160, activation_window = 0x428 + 8, activation_slot = 0x438, activation_place = 0x440,
     activation_pc = 0x168, activation_sp = 0x170, activation_pointer = 0x178,

@@ -135,7 +135,7 @@ pub struct Offsets {
     pub entry_object: i32,
     pub entry_word0: i32,
     pub entry_word1: i32,
-    pub entry_pairs: i32,
+    pub entry_versions: i32,
     pub activation_frame: i32,
     pub activation_state: i32,
     pub activation_next: i32,

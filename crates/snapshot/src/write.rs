@@ -174,7 +174,7 @@ fn write_domain(writer: &mut Writer<'_>, domain: &Domain) {
             ("crossings", record.crossings),
             ("pages", record.pages),
             ("table", record.table),
-            ("labels", record.pair),
+            ("labels", record.labels),
             ("priority", domain.priority),
             ("used", domain.used),
         ];

@@ -46,7 +46,7 @@ fn domain(number: u64, name: &[u8]) -> Domain {
         activations: 7,
         crossings: u64::MAX - number,
         pages: 9,
-        pair: 10,
+        labels: 10,
         table: 11,
     };
     Domain { record, priority: 12, used: 13, restarts: number.is_multiple_of(3).then_some(number) }

@@ -1,6 +1,6 @@
 //! The slow path of call and return, and the entries that go along.
 
-use super::{chain, deadline, dispatch, lending, priorities};
+use super::{chain, deadline, dispatch, flows, lending, priorities};
 use crate::cpus::{cpu, timer};
 use crate::memory::portals::{check_copy, copy_entry, make_call_entry};
 use crate::memory::{lend, mapping, shapes};
@@ -89,9 +89,16 @@ fn deadline_of(caller: Ref<Activation>, entry: Ref<Entry>, control: Control) -> 
 /// The call is made again: something is being prepared for it.
 #[cold]
 fn repeat(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
-    shapes::keep_expected(caller, entry);
-    caller.repeat_system_call();
-    dispatch::preemption_point(caller.held());
+    let held = caller.held();
+    if caller.frame.get() != Saved::Full {
+        shapes::keep_expected(caller, entry);
+        caller.repeat_system_call();
+    }
+    if caller.thread.get().is_none() {
+        // Its chain was cut below it.
+        dispatch::enter(held, Event::Choose, 0)
+    }
+    dispatch::preemption_point(held);
     caller.leave()
 }
 
@@ -171,8 +178,12 @@ fn call(
         // Not carried, as through an entry of a domain that is gone: `PeerDied` is for a call that was inside.
         return Err(Error::Revoked);
     }
-    if entry.allowed_pairs() != caller.domain.pair() as u64 | (callee.pair() as u64) << 32 {
-        return Err(Error::Flow);
+    if !entry.allows(caller.domain, callee) {
+        match flows::judge(caller, entry, callee) {
+            Ok(()) => {}
+            Err(Stop::Refused(error)) => return Err(error),
+            Err(Stop::Repeat) => repeat(caller, entry),
+        }
     }
     if caller.depth.get() as usize + 1 >= MAX_DEPTH {
         return Err(Error::TooDeep);

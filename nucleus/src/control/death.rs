@@ -3,6 +3,7 @@
 
 use super::{dispatch, seats};
 use crate::cpus::{counters, cpu};
+use crate::memory::labels;
 use crate::objects::{Domain, SLOW_DEAD, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self, Part};
@@ -16,8 +17,9 @@ pub fn die(domain: Ref<Domain>, status: u64) {
     if domain.is_dead() {
         return;
     }
+    labels::take(domain);
     domain.set_slow(SLOW_DEAD, true);
-    domain.status.set(status);
+    domain.labels_or_status.set(status);
     trace::died(domain);
     counters::all(held).deaths.up();
     if status != 0 {

@@ -2,16 +2,17 @@
 
 use super::thread;
 use crate::cpus::{counters, cpu, timer};
-use crate::memory::{frames, own, shapes, slab, space};
-use crate::objects::{Account, Activation, Domain, SLOW_FPU, Share, Stop};
+use crate::memory::{frames, labels, own, shapes, slab, space};
+use crate::objects::{Account, Activation, Domain, SLOW_FPU, Share, Stop, USUAL};
 use crate::pointer::{Fresh, Link, Nucleus, Ref};
 use crate::report::trace;
 use abi::layout::PAGE_FAULT;
 use abi::{Error, MAX_CPUS, MAX_SLICE_MICROSECONDS};
 use core::cell::Cell;
+use flow::rules::Labels;
 
-/// The pair of labels that every domain has until there are labels.
-const ONLY_PAIR: u64 = 1;
+/// The first version of a domain's labels.
+const FIRST_VERSION: u64 = 1;
 
 /// Slice of the thread that carries a domain's orphans.
 const ORPHAN_SLICE_MICROSECONDS: u64 = 10_000;
@@ -61,8 +62,32 @@ pub fn newest_below(walker: Ref<Activation>, position: u64) -> Result<Link<Domai
     Err(Stop::Repeat)
 }
 
-/// A new domain charged to `account`, with the smallest table.
-pub fn new(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain>) -> Result<Ref<Domain>, Error> {
+/// A new domain charged to `account`, with the smallest table. The labels become its, or are let go of.
+pub fn new(
+    account: Ref<Account>,
+    flags: u64,
+    name: [u8; 16],
+    maker: Link<Domain>,
+    own: Labels,
+) -> Result<Ref<Domain>, Error> {
+    let made = new_usual(account, flags, name, maker);
+    if own == USUAL {
+        return made;
+    }
+    let given = made.and_then(|domain| match labels::give(domain, own) {
+        Ok(_) => Ok(domain),
+        Err(error) => {
+            free(domain);
+            Err(error)
+        }
+    });
+    if given.is_err() {
+        labels::release_of(account, own);
+    }
+    given
+}
+
+fn new_usual(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain>) -> Result<Ref<Domain>, Error> {
     let held = account.held();
     let depth = maker.map_or(0, |maker| maker.depth + 1);
     if depth > MAX_NESTING {
@@ -80,7 +105,7 @@ pub fn new(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Domain
         }
     };
     (domain.root, domain.account) = (root, account);
-    domain.as_caller.set(ONLY_PAIR);
+    domain.as_caller.set(FIRST_VERSION);
     domain.low.set(frames::address_of(own::zeros()));
     domain.removal_cursor.set(PAGE_FAULT[0] as u32);
     domain.cpus.set(maker.map_or(u64::MAX, |maker| maker.cpus.get()));

@@ -8,6 +8,7 @@ pub mod death;
 pub mod dispatch;
 pub mod domain;
 pub mod fault;
+pub mod flows;
 pub mod interrupt;
 pub mod lending;
 pub mod numbers;

@@ -4,7 +4,7 @@ use super::death::die_step;
 use super::{activation, chain, domain, interrupt, priorities, thread};
 use crate::arch::processor;
 use crate::cpus::{cpu, root};
-use crate::memory::{lend, shapes, space};
+use crate::memory::{labels, lend, shapes, space};
 use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
@@ -57,6 +57,10 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
         return remove_thread_step(thread);
     }
     if let Some(account) = entry.object::<Account>() {
+        // Whoever was making a domain from it may have gone.
+        if labels::forget(account) || !labels::tidy(entry.held(), account) {
+            return false;
+        }
         account.disown();
     } else if let Some(semaphore) = entry.object::<Semaphore>() {
         entry.shut(Kind::Empty);
@@ -156,6 +160,9 @@ impl Ref<Domain> {
             return false;
         }
         if space::prune_emptied(self) {
+            return false;
+        }
+        if labels::forget(self.account) || !labels::tidy(held, self.account) {
             return false;
         }
         if let Some(semaphore) = self.death_semaphore.take() {

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod frames;
+pub mod labels;
 pub mod lend;
 pub mod mapping;
 pub mod own;

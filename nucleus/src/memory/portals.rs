@@ -9,6 +9,7 @@ use abi::Error;
 use abi::layout::{FIRST_FREE, PAGE_FAULT};
 use abi::rights::{self, Kind};
 use core::sync::atomic::{Ordering, fence};
+use flow::rules::admit_plain;
 use structures::derivation::Derived;
 
 /// What to put into an entry.
@@ -19,7 +20,6 @@ pub struct Content {
     word0: u64,
     word1: u64,
     flags: u32,
-    pairs: u64,
 }
 
 /// Places of a table that one step of the search for a free one looks at.
@@ -39,7 +39,7 @@ impl Content {
     /// An original of a kind that stands for no object.
     #[inline(always)]
     pub fn plain(kind: Kind, word0: u64) -> Self {
-        Self { kind, rights: rights::ALL, object: 0, word0, word1: 0, flags: 0, pairs: 0 }
+        Self { kind, rights: rights::ALL, object: 0, word0, word1: 0, flags: 0 }
     }
     /// What stands in `source`, with the rights that `mask` leaves.
     #[inline(always)]
@@ -51,12 +51,11 @@ impl Content {
             word0: source.word0.get(),
             word1: source.word1.get(),
             flags: source.node.flags.get(),
-            pairs: 0,
         }
     }
-    /// Calls from `domain` to a service of `callee`, with at least the priority `ceiling`.
+    /// Calls to a service of `callee`, with at least the priority `ceiling`.
     #[inline(always)]
-    pub fn call(service: Ref<Entry>, callee: Ref<Domain>, badge: u64, ceiling: u8, domain: Ref<Domain>) -> Self {
+    pub fn call(service: Ref<Entry>, callee: Ref<Domain>, badge: u64, ceiling: u8) -> Self {
         Self {
             kind: Kind::Call,
             rights: rights::USE,
@@ -64,7 +63,6 @@ impl Content {
             word0: service.word0.get(),
             word1: badge,
             flags: service.node.flags.get() | (ceiling as u32) << CEILING_SHIFT,
-            pairs: domain.pair() as u64 | (callee.pair() as u64) << 32,
         }
     }
 }
@@ -81,7 +79,7 @@ impl Ref<Entry> {
         let mark = if (content.flags >> CEILING_SHIFT) as u8 != 0 { CEILING_MARK } else { 0 };
         self.word0.set(content.word0);
         self.word1.set(content.word1);
-        self.pairs.set(content.pairs | mark);
+        self.versions.set(mark);
         self.node.kind.set(content.kind as u8);
         self.node.rights.set(content.rights);
         self.node.flags.set(content.flags);
@@ -202,7 +200,12 @@ pub fn make_call_entry(
     if shapes::passes_windows(service) {
         domain.lends.set(true);
     }
-    place.fill(Content::call(service, callee, badge, ceiling, domain), Some(service))
+    place.fill(Content::call(service, callee, badge, ceiling), Some(service))?;
+    // What cannot be said at once is judged at the first call.
+    if admit_plain(&domain.labels(), &callee.labels()) == Some(true) {
+        place.allow(domain, callee);
+    }
+    Ok(())
 }
 
 /// Whether the object of an entry is going. Nothing more is derived from it: else who removes it would run after copies for

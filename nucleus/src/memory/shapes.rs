@@ -367,7 +367,7 @@ const OFFSETS: Offsets = Offsets {
     entry_object: offset_of!(Entry, object) as i32,
     entry_word0: offset_of!(Entry, word0) as i32,
     entry_word1: offset_of!(Entry, word1) as i32,
-    entry_pairs: offset_of!(Entry, pairs) as i32,
+    entry_versions: offset_of!(Entry, versions) as i32,
     activation_frame: offset_of!(Activation, frame) as i32,
     activation_state: offset_of!(Activation, state) as i32,
     activation_next: offset_of!(Activation, next) as i32,

@@ -4,6 +4,7 @@ use super::{Activation, Debts, Domain, Entry, Marks, Seat, Semaphore, Thread, sh
 use crate::pointer::{Link, Ref, look};
 use abi::MAX_THREADS;
 use core::cell::Cell;
+use flow::rules::Unfinished;
 use parallel::quiet::Quiet;
 
 /// What runs on a CPU, and where its stack is. The fields up to `settles` are used by `entry.s`.
@@ -95,6 +96,8 @@ pub struct Cpu {
     /// By number of a thread: where it was last put into the ring of its scheduler, modulo 2^16. It outlives the thread: while
     /// the ring was not read, that slot is used again by the next thread with the number.
     pub posted: [Cell<u16>; MAX_THREADS],
+    /// What it is finding out about labels.
+    pub unfinished: Cell<Option<Unfinished>>,
     /// In a checked build: owed invalidations.
     pub debts: Debts,
 }
@@ -192,6 +195,7 @@ impl Cpu {
             idle_since: Cell::new(0),
             counts: Counts::new(),
             posted: [const { Cell::new(0) }; MAX_THREADS],
+            unfinished: Cell::new(None),
             debts: Debts::new(),
         }
     }

@@ -1,8 +1,9 @@
 //! Domains: an address space, a portal table, a pool of activations, an account. How they are made and go is in `control`.
 
-use super::{Account, Activation, Entry, Mapping, Queue, Ranked, Semaphore, Thread};
+use super::{Account, Activation, Entry, Labelled, Mapping, Queue, Ranked, Semaphore, Thread, USUAL};
 use crate::pointer::{Link, Ref};
 use core::cell::Cell;
+use flow::rules::Labels;
 
 /// Why crossings take the slow path: the domain is dead.
 pub const SLOW_DEAD: u8 = 1;
@@ -22,8 +23,13 @@ pub const SLOW_WAITED: u8 = 16;
 /// Why crossings take the slow path: they are recorded there. In a build that traces, of all domains.
 const SLOW_TRACED: u8 = if cfg!(feature = "trace") { 32 } else { 0 };
 
-/// Where the reasons stand in what a domain has as caller and callee: label-pair ids are below 2^24.
-const SLOW_SHIFT: u32 = 56;
+/// Why crossings take the slow path: its labels are changing, or have changed so often that no version is left.
+pub const SLOW_LABELS: u8 = 64;
+
+/// Bits of a version of a domain's labels.
+pub const VERSION_BITS: u32 = 28;
+/// Where the reasons stand in what a domain has as caller and callee: above both versions.
+const SLOW_SHIFT: u32 = 2 * VERSION_BITS;
 /// The byte in which they stand.
 pub const SLOW_AT: usize = core::mem::offset_of!(Domain, as_caller) + 7;
 
@@ -58,10 +64,10 @@ pub struct Domain {
     pub limit: Cell<usize>,
     /// Root of the page tables that it had first. CPUs load that of their share.
     pub root: u64,
-    /// As a caller: its label-pair id, and why crossings take the slow path (`SLOW_*`). Together with what the callee has it is the pair of
-    /// ids for which an entry allows the flow, unless one of the two is slow. See [`Ref::set_slow`].
+    /// As a caller: the version of its labels, and why crossings take the slow path (`SLOW_*`). Together with what the callee has these are the
+    /// versions for which an entry allows the flow, unless one of the two is slow. See [`Ref::set_slow`].
     pub as_caller: Cell<u64>,
-    /// As a callee: the same, with the id 32 bits higher.
+    /// As a callee: the same, with the version above that of the caller.
     pub as_callee: Cell<u64>,
     /// Highest priority of its threads.
     pub max_priority: Cell<u8>,
@@ -91,8 +97,8 @@ pub struct Domain {
     pub name: [u8; 16],
     /// A bit for each CPU on which its threads may run.
     pub cpus: Cell<u64>,
-    /// Why it died.
-    pub status: Cell<u64>,
+    /// While it lives: the address of its labels, 0 = they are [`USUAL`]. Once it is dead: why.
+    pub labels_or_status: Cell<u64>,
     /// V on it when the domain dies.
     pub death_semaphore: Cell<Link<Semaphore>>,
     /// Address ranges of the page-fault portals.
@@ -151,18 +157,42 @@ impl Ref<Domain> {
     #[inline(never)]
     pub fn set_slow(self, why: u8, is_so: bool) {
         let slow = if is_so { self.slow() | why } else { self.slow() & !why } | SLOW_TRACED;
-        let (pair, slow) = (self.pair() as u64, (slow as u64) << SLOW_SHIFT);
-        self.as_caller.set(pair | slow);
-        self.as_callee.set(pair << 32 | slow);
+        self.set_crossing(self.version(), slow);
+    }
+    fn set_crossing(self, version: u32, slow: u8) {
+        let (version, slow) = (version as u64, (slow as u64) << SLOW_SHIFT);
+        self.as_caller.set(version | slow);
+        self.as_callee.set(version << VERSION_BITS | slow);
     }
     /// Why crossings take the slow path: `SLOW_*`.
     #[inline(always)]
     pub fn slow(self) -> u8 {
         (self.as_caller.get() >> SLOW_SHIFT) as u8
     }
-    /// The label-pair id.
-    pub fn pair(self) -> u32 {
-        self.as_caller.get() as u32
+    /// The version of its labels: how often they have changed, from 1.
+    pub fn version(self) -> u32 {
+        self.as_caller.get() as u32 & ((1 << VERSION_BITS) - 1)
+    }
+    /// Its labels are others from now on. The last version stays: no entry remembers that it allows a flow of it.
+    pub fn count_version(self) {
+        let (version, slow) = (self.version() + 1, self.slow() & !SLOW_LABELS);
+        match version >> VERSION_BITS {
+            0 => self.set_crossing(version, slow),
+            _ => self.set_crossing(version - 1, slow | SLOW_LABELS),
+        }
+    }
+    /// Its labels, if they are not the usual ones.
+    pub fn labelled(self) -> Link<Labelled> {
+        // SAFETY: while the domain lives this is the address of its labels, or 0.
+        if self.is_dead() { None } else { unsafe { Ref::link(self.labels_or_status.get() as usize) } }
+    }
+    /// Its labels.
+    pub fn labels(self) -> Labels {
+        self.labelled().map_or(USUAL, |labelled| labelled.now.get())
+    }
+    /// Why it died; 0 while it lives.
+    pub fn status(self) -> u64 {
+        if self.is_dead() { self.labels_or_status.get() } else { 0 }
     }
     /// Callers wait for an activation, or do so no more.
     #[inline(never)]

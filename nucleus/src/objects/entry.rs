@@ -1,6 +1,7 @@
 //! Entries of portal tables, and the nodes of the derivation trees that connect copies with their original
 //! ([`structures::derivation`]). Mappings of memory have the same nodes.
 
+use super::domain::{SLOW_LABELS, VERSION_BITS};
 use super::{Account, Domain, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use abi::layout::ENTRY_BYTES;
@@ -47,8 +48,8 @@ pub struct Entry {
     pub word0: Cell<u64>,
     /// Calls: the badge.
     pub word1: Cell<u64>,
-    /// Calls: label-pair ids of caller and callee (high half) for which the flow is allowed, or the mark of a ceiling.
-    pub pairs: Cell<u64>,
+    /// Calls: the versions of the labels of caller and callee for which the flow is allowed, 0 = there are none, and the mark of a ceiling.
+    pub versions: Cell<u64>,
 }
 
 /// A type of objects that entries of one kind stand for.
@@ -75,13 +76,18 @@ impl OfKind for Semaphore {
 pub const CEILING_SHIFT: u32 = 8;
 /// In the flags of services and calls: the number of their shape.
 pub const SHAPE_SHIFT: u32 = 16;
-/// In the pairs of a call entry with a ceiling: so they are nobody's, and its calls take the slow path.
-pub const CEILING_MARK: u64 = 1 << 31;
+/// In the versions of a call entry with a ceiling: so they are nobody's, and its calls take the slow path. No domain is slow for this reason.
+pub const CEILING_MARK: u64 = 1 << 63;
 
 impl Ref<Entry> {
-    /// Calls: label-pair ids of caller and callee (high half) for which the flow is allowed.
-    pub fn allowed_pairs(self) -> u64 {
-        self.pairs.get() & !CEILING_MARK
+    /// Calls: whether the flow is allowed as the labels of caller and callee are now. If not, that is to be judged.
+    pub fn allows(self, caller: Ref<Domain>, callee: Ref<Domain>) -> bool {
+        self.versions.get() & !CEILING_MARK == versions(caller, callee)
+            && (caller.slow() | callee.slow()) & SLOW_LABELS == 0
+    }
+    /// Calls: the flow is allowed as the labels of caller and callee are now.
+    pub fn allow(self, caller: Ref<Domain>, callee: Ref<Domain>) {
+        self.versions.set(self.versions.get() & CEILING_MARK | versions(caller, callee));
     }
     /// Calls: the priority that a call has at least; 0 = its caller's.
     pub fn ceiling(self) -> u8 {
@@ -132,6 +138,10 @@ impl Ref<Entry> {
     pub fn is_vacant(self) -> bool {
         matches!(self.kind(), Kind::Empty | Kind::Revoked)
     }
+}
+
+fn versions(caller: Ref<Domain>, callee: Ref<Domain>) -> u64 {
+    caller.version() as u64 | (callee.version() as u64) << VERSION_BITS
 }
 
 /// How an operation is entered: what an entry for it holds.

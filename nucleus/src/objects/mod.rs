@@ -8,6 +8,7 @@ mod cpu;
 mod debts;
 mod domain;
 mod entry;
+mod labels;
 mod mapping;
 mod numbers;
 mod outcome;
@@ -23,8 +24,9 @@ pub use cpu::Cpu;
 pub use debts::Debts;
 #[allow(unused_imports, reason = "on some ISAs it is a register like others")]
 pub use domain::SLOW_POINTER;
-pub use domain::{Domain, NEAR_PAGES, SLOW_AT, SLOW_DEAD, SLOW_FPU, SLOW_LENT, Share, share_at};
+pub use domain::{Domain, NEAR_PAGES, SLOW_AT, SLOW_DEAD, SLOW_FPU, SLOW_LABELS, SLOW_LENT, Share, share_at};
 pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, Node, OfKind, Operation, SHAPE_SHIFT};
+pub use labels::{Labelled, Stage, TRUSTED, USUAL};
 pub use mapping::Mapping;
 pub use numbers::{Marks, Numbers};
 pub use outcome::{Interrupt, Outcome, Rate, Reply, STEPS, Stop, Trap};

@@ -141,7 +141,7 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
         parent: domain.maker.map_or(0, |maker| maker.number),
         name: domain.name,
         state: domain.is_dead() as u64,
-        status: domain.status.get(),
+        status: domain.status(),
         charged: domain.account.quota.used.get() as u64,
         limit: domain.account.quota.limit.get() as u64,
         // The orphan thread is not one of its own.
@@ -149,7 +149,7 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
         activations: domain.activation_count.get() as u64,
         crossings: domain.shares().map(|share| share.crossings.get()).sum(),
         pages: domain.pages.get().into(),
-        pair: domain.pair() as u64,
+        labels: domain.version() as u64,
         table: domain.table_entries() as u64,
     }
 }

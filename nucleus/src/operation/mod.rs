@@ -1,7 +1,8 @@
-//! Kernel operations: what stands behind portal indices 0 to 32. Their contract is `abi::operations`.
+//! Kernel operations: what stands behind portal indices 0 to 33. Their contract is `abi::operations`.
 
 mod entries;
 mod info;
+mod label;
 mod memory;
 mod objects;
 mod operands;
@@ -89,6 +90,7 @@ pub static TABLE: [Operation; op::COUNT] = in_order(Each {
     entry_info: full!(entries::info),
     ipc: full!(reserved),
     shape_new: full!(entries::shape_new),
+    label: full!(label::label),
 });
 
 /// By portal index; each is entered as the contract says.

@@ -1,19 +1,21 @@
 //! Operations that make objects and change them.
 
-use super::operands::{Operands, have_clear, have_frames};
+use super::label;
+use super::operands::{Operands, have_clear, have_frames, in_stretches};
 use super::running::check_schedule;
 use crate::arch::memory;
 use crate::control::{activation, chain, death, domain as domains, interrupt, ready, seats, thread};
 use crate::cpus::cpu;
 use crate::memory::portals::Content;
-use crate::memory::{mapping, slab, space};
-use crate::objects::{Domain, Outcome, Runs, Semaphore, Stop, Thread};
+use crate::memory::{labels, mapping, slab, space};
+use crate::objects::{Account, Domain, Outcome, Runs, Semaphore, Stop, TRUSTED, Thread};
 use crate::pointer::{Fresh, Ref};
 use crate::report::{log, trace};
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_COUNT, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
+use flow::rules::{self, Labels};
 use parallel::tokens::Tokens;
 use structures::quota::Paying;
 
@@ -25,11 +27,32 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     let mut name = [0; 16];
     name[..8].copy_from_slice(&log::name(operands.word(3)).to_le_bytes());
     name[8..].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
-    let domain = domains::new(account, operands.word(1), name, Some(operands.own()))?;
+    let own = labels_of_child(operands, account, operands.word(1) & op::DOMAIN_TRUSTED != 0)?;
+    let domain = domains::new(account, operands.word(1), name, Some(operands.own()), own)?;
     place.fill(Content::original(domain), None)?;
     domain.entry.set(Some(place));
     Ok(index as u64)
 }
+
+/// The labels of a new domain. What is made for them is the account's.
+fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) -> Result<Labels, Stop> {
+    let own = operands.own().labels();
+    if trusted {
+        // Only who owns all that there is can pass that on.
+        let owns_all = Labels { is_explicit: false, ..own } == TRUSTED;
+        return if owns_all { Ok(TRUSTED) } else { Err(Error::NoRight.into()) };
+    }
+    let all = [own.send, own.receive, own.send, own.receive];
+    let mut made = Err(Stop::Repeat);
+    in_stretches(operands, || {
+        made = labels::ask(operands.held(), INHERITS, account, &all, |pool, work| rules::inherited(pool, work, &own));
+        matches!(made, Err(Stop::Repeat))
+    });
+    made.map(|(send, receive)| Labels { send, receive, is_explicit: false })
+}
+
+/// What is asked when a domain is made, beside what is asked of calls.
+const INHERITS: u8 = 2;
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
@@ -227,6 +250,10 @@ pub fn machine(operands: &Operands) -> Outcome {
             operands.entry(0, Kind::Machine, rights::CONTROL)?;
             mapping::check_flexpage(operands.word(3), 0)?;
             Ok(mapping::map_tree_page(operands.own(), operands.word(3), value)?)
+        }
+        op::MACHINE_HANDLES => {
+            operands.entry(0, Kind::Machine, rights::CONTROL)?;
+            Ok(label::set_key(operands)?)
         }
         op::MACHINE_PHYSICAL => {
             operands.entry(0, Kind::Machine, rights::CONTROL)?;

@@ -89,7 +89,7 @@ pub fn domain(domain: Ref<Domain>) {
 #[inline(always)]
 pub fn died(domain: Ref<Domain>) {
     let held = domain.held();
-    record(held, Kind::DomainDied, 0, Some(domain), [domain.status.get(), 0]);
+    record(held, Kind::DomainDied, 0, Some(domain), [domain.status(), 0]);
 }
 
 /// A thread was made.

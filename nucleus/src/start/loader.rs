@@ -9,7 +9,7 @@ use crate::cpus::timer;
 use crate::memory::portals::Content;
 use crate::memory::{account, frames, mapping, portals, space};
 use crate::objects::arch::Registers;
-use crate::objects::{Account, Activation, Domain, FRAME, Thread};
+use crate::objects::{Account, Activation, Domain, FRAME, TRUSTED, Thread};
 use crate::pointer::{Held, Ref};
 use crate::report::panic;
 use abi::boot::{BootInfo, ROOTTASK_PATH, SIGMA0_PATH, SYMBOLS_PATH};
@@ -98,7 +98,7 @@ fn start(
 ) -> Result<(Ref<Domain>, Ref<Thread>), &'static str> {
     let mut padded = [0; 16];
     padded[..name.len()].copy_from_slice(name);
-    let domain = domain::new(account, abi::op::DOMAIN_TRUSTED, padded, None).map_err(abi::Error::text)?;
+    let domain = domain::new(account, abi::op::DOMAIN_TRUSTED, padded, None, TRUSTED).map_err(abi::Error::text)?;
     let entry = load(domain, file)?;
     for page in 1..=stack_pages {
         draw(domain, MAIN_STACK_TOP - page * FRAME as u64, MAP_READ | MAP_WRITE)?;

@@ -125,7 +125,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.load(X(13), domain, at.domain_as_caller);
             code.load(X(12), CALLEE, at.domain_as_callee);
             code.or(X(13), X(13), X(12));
-            code.load(X(12), STATUS, at.entry_pairs);
+            code.load(X(12), STATUS, at.entry_versions);
             code.compare(X(13), X(12));
         }
         Pool => {

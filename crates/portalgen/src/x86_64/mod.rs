@@ -218,7 +218,7 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.load(RBX, Cpu(at.cpu_domain));
             code.load(RCX, At(RBX, at.domain_as_caller));
             code.or(RCX, At(RBP, at.domain_as_callee));
-            code.compare(RCX, At(RAX, at.entry_pairs));
+            code.compare(RCX, At(RAX, at.entry_versions));
         }
         Pool => {
             code.load(scratch, Cpu(at.cpu_share));

@@ -207,7 +207,7 @@ pub fn prepare(random: &mut Random) -> Memory {
         (CALLEE, o.domain_slow, 0),
         (CALLEE, SHARE as i32 + o.share_pool, ABOVE),
         (ENTRY, o.entry_object, CALLEE),
-        (ENTRY, o.entry_pairs, one | other << 32),
+        (ENTRY, o.entry_versions, one | other << 32),
         (ENTRY, o.entry_word0, random.any() >> 20),
         (ENTRY, o.entry_word1, random.any()),
         (BELOW, o.activation_frame, 1 << 8 | random.below(31) << 16),

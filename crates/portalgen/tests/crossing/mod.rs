@@ -220,12 +220,13 @@ fn one_call<I: Isa>(seed: u64) {
     let o = &OFFSETS;
     match obstacle {
         Obstacle::Flow => {
-            let (object, field) = [(CALLER, o.domain_as_caller), (CALLEE, o.domain_as_callee), (ENTRY, o.entry_pairs)]
-                [random.below(3) as usize];
+            let (object, field) =
+                [(CALLER, o.domain_as_caller), (CALLEE, o.domain_as_callee), (ENTRY, o.entry_versions)]
+                    [random.below(3) as usize];
             let value = memory.get(object, field) ^ 1 << random.below(64);
             memory.set(object, field, value);
             let mark = memory.get(CALLER, o.domain_as_caller) | memory.get(CALLEE, o.domain_as_callee);
-            if mark == memory.get(ENTRY, o.entry_pairs) {
+            if mark == memory.get(ENTRY, o.entry_versions) {
                 // The bit was set on the other side, too.
                 return;
             }

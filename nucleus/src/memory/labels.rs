@@ -1,0 +1,172 @@
+//! Where labels are: nodes are small objects, charged to the account whose labels they are of ([`flow`]).
+
+use super::{frames, slab};
+use crate::arch::memory::DIRECT;
+use crate::cpus::cpu;
+use crate::objects::{Account, Domain, Labelled, Stage, Stop};
+use crate::pointer::{Fresh, Held, Nucleus, Ref};
+use abi::Error;
+use core::cell::Cell;
+use flow::rules::{self, Labels, Work};
+use flow::{Exhausted, Id, Label, Memory, Node, Owner, Pool, State};
+
+/// A node's number is its address in the direct map, in granules.
+const GRANULE: usize = 64;
+
+/// See the module.
+pub struct Nodes {
+    held: Held,
+    /// Why there was no room for the last one that was asked for.
+    refused: Cell<Error>,
+}
+
+impl Nodes {
+    fn address(id: Id) -> usize {
+        DIRECT + id.number() as usize * GRANULE
+    }
+}
+
+impl Memory for Nodes {
+    fn node(&self, id: Id) -> &Node {
+        // SAFETY: the number is that of a node that was allocated, in the direct map, and the lock is held.
+        unsafe { &*(Self::address(id) as *const Node) }
+    }
+
+    fn node_mut(&mut self, id: Id) -> &mut Node {
+        // SAFETY: the number is that of a node that was allocated; all of the pool is borrowed, and nothing else leads to nodes.
+        unsafe { &mut *(Self::address(id) as *mut Node) }
+    }
+
+    fn owner(&self, id: Id) -> Owner {
+        frames::record(self.held, frames::frame_of(Self::address(id))).account().address()
+    }
+
+    fn allocate(&mut self, owner: Owner) -> Option<Id> {
+        // SAFETY: who pays is an account, which is there as long as somebody works for it.
+        match slab::allocate_as_it_is::<Node>(unsafe { Ref::new(owner as *mut Account) }) {
+            Ok(node) => Id::new(((node.share().address() - DIRECT) / GRANULE) as u32),
+            Err(error) => {
+                self.refused.set(error);
+                None
+            }
+        }
+    }
+
+    fn free(&mut self, id: Id) {
+        // SAFETY: it was allocated, and nobody has it any more.
+        slab::free(unsafe { Ref::new(Self::address(id) as *mut Node) });
+    }
+}
+
+/// What of a pool outlives the work on it.
+static STATE: Nucleus<Cell<State>> = Nucleus::new(Cell::new(State::NEW));
+
+/// Works on labels. `payer` pays for what is made.
+pub fn with<T>(held: Held, payer: Ref<Account>, work: impl FnOnce(&mut Pool<Nodes>) -> T) -> T {
+    let state = STATE.get(held);
+    let mut pool = Pool::resume(Nodes { held, refused: Cell::new(Error::LimitReached) }, payer.address(), state.get());
+    let outcome = work(&mut pool);
+    state.set(pool.state());
+    outcome
+}
+
+/// Why a node was not made: the account's error, or a label would have more handles that are alike than it has room for.
+pub fn refusal(pool: &Pool<Nodes>, _: Exhausted) -> Error {
+    pool.memory().refused.get()
+}
+
+/// Nodes of labels that are looked at in a step.
+const EFFORT: u32 = 2;
+
+/// Makes a step of finding out something about four labels. `Repeat`: who asks the same again goes on with it.
+pub fn ask<T>(
+    held: Held,
+    rule: u8,
+    payer: Ref<Account>,
+    labels: &[Label; 4],
+    ask: impl FnOnce(&mut Pool, &mut Work) -> Result<T, rules::Stop>,
+) -> Result<T, Stop> {
+    let (mut ask, mut outcome) = (Some(ask), None);
+    step(held, rule, payer, labels, &mut |pool, work| {
+        outcome = Some(ask.take().ok_or(rules::Stop::Again)?(pool, work)?);
+        Ok(())
+    })?;
+    outcome.ok_or(Stop::Repeat)
+}
+
+#[inline(never)]
+fn step(
+    held: Held,
+    rule: u8,
+    payer: Ref<Account>,
+    labels: &[Label; 4],
+    ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), rules::Stop>,
+) -> Result<(), Stop> {
+    let place = &cpu::this(held).unfinished;
+    let mut unfinished = place.take();
+    let outcome = with(held, payer, |pool| {
+        rules::step(pool, &mut unfinished, rule, labels, EFFORT, ask).map_err(|stop| match stop {
+            rules::Stop::Again => Stop::Repeat,
+            rules::Stop::Exhausted => refusal(pool, Exhausted).into(),
+        })
+    });
+    place.set(unfinished);
+    outcome
+}
+
+/// Ends what is being found out for this account, which is about to go; false if there was nothing.
+#[inline(never)]
+pub fn forget(payer: Ref<Account>) -> bool {
+    let mut had_any = false;
+    for cpu in cpu::all(payer.held()) {
+        match cpu.unfinished.take() {
+            Some(unfinished) if unfinished.payer() == payer.address() => {
+                with(payer.held(), payer, |pool| unfinished.end(pool));
+                had_any = true;
+            }
+            other => cpu.unfinished.set(other),
+        }
+    }
+    had_any
+}
+
+/// Frees some of the nodes that nobody refers to any more; true if there are no more.
+#[inline(never)]
+pub fn tidy(held: Held, payer: Ref<Account>) -> bool {
+    const NODES: usize = 8;
+    with(held, payer, |pool| pool.tidy(NODES))
+}
+
+/// A domain gets labels, which are its from now on. It has the usual ones.
+pub fn give(domain: Ref<Domain>, labels: Labels) -> Result<Ref<Labelled>, Error> {
+    let mut labelled: Fresh<Labelled> = slab::allocate(domain.account)?;
+    *labelled = Labelled { now: Cell::new(labels), next: Cell::new(None), stage: Cell::new(Stage::default()) };
+    let labelled = labelled.share();
+    domain.labels_or_status.set(labelled.address() as u64);
+    Ok(labelled)
+}
+
+/// Lets go of the labels of a domain, which is about to die.
+#[inline(never)]
+pub fn take(domain: Ref<Domain>) {
+    let Some(labelled) = domain.labelled() else { return };
+    release(domain, labelled.now.get());
+    if let Some(next) = labelled.next.get() {
+        release(domain, next);
+    }
+    domain.labels_or_status.set(0);
+    slab::free(labelled);
+}
+
+/// Lets go of labels that a domain had, or was to have.
+pub fn release(domain: Ref<Domain>, labels: Labels) {
+    release_of(domain.account, labels);
+}
+
+/// Lets go of labels of an account.
+#[inline(never)]
+pub fn release_of(account: Ref<Account>, labels: Labels) {
+    with(account.held(), account, |pool| [labels.send, labels.receive].map(|label| pool.release_later(label)));
+}
+
+const _: () = assert!(size_of::<Labelled>() <= GRANULE && size_of::<Node>() == 4 * GRANULE);
