@@ -22,9 +22,10 @@ pub const MAX_TRIES: u32 = 64;
 pub struct Handles {
     key: [u64; 2],
     counter: u64,
-    /// Of the counter: what the network has made of it, and how often it was applied.
-    number: u64,
-    tries: u32,
+    /// What the network has made of the counter so far, both halves.
+    halves: [u64; 2],
+    /// Rounds of it, of all its applications.
+    rounds: u64,
 }
 
 /// What a step has made.
@@ -41,20 +42,27 @@ pub enum Next {
 impl Handles {
     /// Whoever knows the key knows all handles.
     pub const fn new(key: [u64; 2]) -> Self {
-        Self { key, counter: 0, number: 0, tries: 0 }
+        Self { key, counter: 0, halves: [0; 2], rounds: 0 }
     }
 
-    /// Applies the network once.
+    /// Makes a round of the network.
     #[inline(never)]
     pub fn step(&mut self) -> Next {
         if self.counter >> Handle::BITS != 0 {
             return Next::Exhausted;
         }
-        self.number = self.permute(if self.tries == 0 { self.counter } else { self.number });
-        self.tries += 1;
-        let handle = Handle::new(self.number);
-        if handle.is_some() || self.tries == MAX_TRIES {
-            (self.counter, self.tries) = (self.counter + 1, 0);
+        if self.rounds == 0 {
+            self.halves = [self.counter >> HALF, self.counter & MASK];
+        }
+        let [left, right] = self.halves;
+        self.halves = [right, left ^ self.round(self.rounds % ROUNDS, right)];
+        self.rounds += 1;
+        if !self.rounds.is_multiple_of(ROUNDS) {
+            return Next::Again;
+        }
+        let handle = Handle::new(self.halves[0] << HALF | self.halves[1]);
+        if handle.is_some() || self.rounds == ROUNDS * u64::from(MAX_TRIES) {
+            (self.counter, self.rounds) = (self.counter + 1, 0);
         }
         handle.map_or(Next::Again, Next::Handle)
     }
@@ -69,14 +77,6 @@ impl Handles {
                 Next::Exhausted => return None,
             }
         }
-    }
-
-    fn permute(&self, number: u64) -> u64 {
-        let (mut left, mut right) = (number >> HALF, number & MASK);
-        for round in 0..ROUNDS {
-            (left, right) = (right, left ^ self.round(round, right));
-        }
-        left << HALF | right
     }
 
     /// A number of 31 bits.
@@ -104,16 +104,22 @@ mod tests {
 
     #[test]
     fn what_is_permuted_comes_back() {
-        let handles = Handles::new([9; 2]);
-        for number in [0, 1, 2, 12_345, MASK, 1 << 31, (1 << 62) - 1] {
-            let (mut left, mut right) = {
-                let made = handles.permute(number);
-                (made >> HALF, made & MASK)
-            };
-            for round in (0..ROUNDS).rev() {
-                (left, right) = (right ^ handles.round(round, left), left);
+        let mut handles = Handles::new([9; 2]);
+        for counter in 0..200 {
+            let handle = handles.next_handle().expect("a handle");
+            let mut number = handle.number();
+            // As often as it takes: a number that is no handle is not where it began.
+            loop {
+                let (mut left, mut right) = (number >> HALF, number & MASK);
+                for round in (0..ROUNDS).rev() {
+                    (left, right) = (right ^ handles.round(round, left), left);
+                }
+                number = left << HALF | right;
+                if Handle::new(number).is_some() {
+                    break;
+                }
             }
-            assert_eq!(left << HALF | right, number);
+            assert_eq!(number, counter);
         }
     }
 

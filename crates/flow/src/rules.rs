@@ -83,6 +83,8 @@ pub struct Work {
     asked: usize,
     task: Task,
     effort: u32,
+    /// Something was looked for since it was resumed.
+    is_late: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -100,12 +102,13 @@ impl Default for Work {
 impl Work {
     /// Nothing is found out yet.
     pub const fn new() -> Self {
-        Self { found: [Found::Truth(false); MOST], count: 0, asked: 0, task: Task::NEW, effort: 0 }
+        Self { found: [Found::Truth(false); MOST], count: 0, asked: 0, task: Task::NEW, effort: 0, is_late: false }
     }
 
     /// Before the same is asked again: it may look at so many nodes of trees, and some more.
     pub const fn resume(&mut self, effort: u32) {
         self.asked = 0;
+        self.is_late = false;
         self.effort = effort;
     }
 
@@ -127,6 +130,17 @@ impl Work {
         known
     }
 
+    /// Before something is found out: it takes some of the effort, whatever the labels. The first of a step is always found out, or goes on.
+    fn begin(&mut self) -> Result<(), Stop> {
+        match self.effort.checked_sub(1) {
+            Some(left) => self.effort = left,
+            None if self.is_late => return Err(Stop::Again),
+            None => {}
+        }
+        self.is_late = true;
+        Ok(())
+    }
+
     fn note(&mut self, found: Found) {
         self.found[self.count] = found;
         self.count += 1;
@@ -137,6 +151,7 @@ impl Work {
         if let Some(Found::Label(label)) = self.known() {
             return Ok(label);
         }
+        self.begin()?;
         let made = pool.combined_step(&mut self.task, rule, one, other, &mut self.effort)?.ok_or(Stop::Again)?;
         self.note(Found::Label(made));
         Ok(made)
@@ -173,13 +188,14 @@ impl Work {
         if let Some(Found::Truth(truth)) = self.known() {
             return Ok(truth);
         }
+        self.begin()?;
         let truth = pool.relate_step(&mut self.task, relation, one, other, &mut self.effort).ok_or(Stop::Again)?;
         self.note(Found::Truth(truth));
         Ok(truth)
     }
 }
 
-/// Work that did not end in its step, and what was asked: which rule, and of which labels. Who asks the same again goes on with it.
+/// Work that may not have ended in its step, and what was asked: which rule, and of which labels. Who asks the same again goes on with it.
 #[derive(Debug)]
 pub struct Unfinished {
     rule: u8,
@@ -189,40 +205,44 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// Who pays for what was made so far.
+    /// There is none.
+    pub const NONE: Self = Self { rule: 0, payer: 0, names: [0; 4], work: Work::new() };
+
+    /// Who pays for what was made so far; 0 = there is nothing.
     pub fn payer(&self) -> Owner {
         self.payer
     }
 
     /// Lets go of what was made so far.
-    pub fn end(mut self, pool: &mut Pool) {
+    #[inline(never)]
+    pub fn end(&mut self, pool: &mut Pool) {
         self.work.end(pool);
+        self.payer = 0;
     }
-}
 
-/// Asks a rule, whose number tells it from others, about these labels, with so much effort. `place` has what is not at its end.
-#[inline(never)]
-pub fn step(
-    pool: &mut Pool,
-    place: &mut Option<Unfinished>,
-    rule: u8,
-    labels: &[Label; 4],
-    effort: u32,
-    ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), Stop>,
-) -> Result<(), Stop> {
-    let (payer, names) = (pool.payer(), labels.map(|label| pool.name(label)));
-    if let Some(other) = place.take_if(|other| (other.rule, other.payer, other.names) != (rule, payer, names)) {
-        other.end(pool);
+    /// Asks a rule, whose number tells it from others, about these labels, with so much effort. What was found out `stays` until something else
+    /// is asked, or [`Self::end`]: then the same can be asked again at once.
+    #[inline(never)]
+    pub fn step(
+        &mut self,
+        pool: &mut Pool,
+        rule: u8,
+        labels: &[Label; 4],
+        (effort, stays): (u32, bool),
+        ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let (payer, names) = (pool.payer(), labels.map(|label| pool.name(label)));
+        if (self.rule, self.payer, self.names) != (rule, payer, names) {
+            self.end(pool);
+            (self.rule, self.payer, self.names) = (rule, payer, names);
+        }
+        self.work.resume(effort);
+        let outcome = ask(pool, &mut self.work);
+        if outcome != Err(Stop::Again) && !(stays && outcome.is_ok()) {
+            self.end(pool);
+        }
+        outcome
     }
-    let unfinished = place.get_or_insert(Unfinished { rule, payer, names, work: Work::new() });
-    unfinished.work.resume(effort);
-    let outcome = ask(pool, &mut unfinished.work);
-    if outcome != Err(Stop::Again)
-        && let Some(ended) = place.take()
-    {
-        ended.end(pool);
-    }
-    outcome
 }
 
 impl Pool {

@@ -57,10 +57,12 @@ pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) ->
     caller.progress.update(|progress| progress & !CHANGE);
     // Who calls found it in its table, which cannot be written there; for an upcall it was looked up.
     let index = entry.address().wrapping_sub(own.table.get()) / ENTRY_BYTES;
+    let entry = own.place(index).unwrap_or(entry);
     if pending(callee).is_none() {
-        own.place(index).unwrap_or(entry).allow(own, callee);
+        entry.allow(own, callee);
     }
-    Ok(())
+    // The call has a stretch of its own, if the entry knows now.
+    if entry.allows(own, callee) { Err(Stop::Repeat) } else { Ok(()) }
 }
 
 /// Of a domain without a change: whether it may call as the callee is, and will be; perhaps with another send label.

@@ -8,6 +8,7 @@ use crate::memory::{labels, lend, shapes, space};
 use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
+use abi::layout::PAGE_FAULT;
 use abi::rights::Kind;
 use structures::derivation::Derived;
 use structures::quota::Paying;
@@ -162,14 +163,14 @@ impl Ref<Domain> {
         if space::prune_emptied(self) {
             return false;
         }
-        if labels::forget(self.account) || !labels::tidy(held, self.account) {
-            return false;
-        }
         if let Some(semaphore) = self.death_semaphore.take() {
             semaphore.drop_hold();
             return false;
         }
         let index = self.removal_cursor.get() as usize;
+        if index == PAGE_FAULT[0] && (labels::forget(self.account) || !labels::tidy(held, self.account)) {
+            return false;
+        }
         if index >= self.table_entries() {
             return self.remove_table_step();
         }

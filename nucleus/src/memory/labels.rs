@@ -75,8 +75,11 @@ pub fn refusal(pool: &Pool<Nodes>, _: Exhausted) -> Error {
     pool.memory().refused.get()
 }
 
-/// Nodes of labels that are looked at in a step.
-const EFFORT: u32 = 2;
+/// Nodes of labels that are looked at in a step, and comparisons that it makes.
+const EFFORT: u32 = 1;
+
+/// What is asked when a domain is made. What was found out stays until [`forget`].
+pub const INHERITS: u8 = 2;
 
 /// Makes a step of finding out something about four labels. `Repeat`: who asks the same again goes on with it.
 pub fn ask<T>(
@@ -102,16 +105,15 @@ fn step(
     labels: &[Label; 4],
     ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), rules::Stop>,
 ) -> Result<(), Stop> {
-    let place = &cpu::this(held).unfinished;
-    let mut unfinished = place.take();
-    let outcome = with(held, payer, |pool| {
-        rules::step(pool, &mut unfinished, rule, labels, EFFORT, ask).map_err(|stop| match stop {
+    // Nobody else has it: what is asked asks nothing.
+    let cpu = cpu::this(held);
+    let Ok(mut unfinished) = cpu.unfinished.try_borrow_mut() else { return Err(Stop::Repeat) };
+    with(held, payer, |pool| {
+        unfinished.step(pool, rule, labels, (EFFORT, rule == INHERITS), ask).map_err(|stop| match stop {
             rules::Stop::Again => Stop::Repeat,
             rules::Stop::Exhausted => refusal(pool, Exhausted).into(),
         })
-    });
-    place.set(unfinished);
-    outcome
+    })
 }
 
 /// Ends what is being found out for this account, which is about to go; false if there was nothing.
@@ -119,12 +121,11 @@ fn step(
 pub fn forget(payer: Ref<Account>) -> bool {
     let mut had_any = false;
     for cpu in cpu::all(payer.held()) {
-        match cpu.unfinished.take() {
-            Some(unfinished) if unfinished.payer() == payer.address() => {
-                with(payer.held(), payer, |pool| unfinished.end(pool));
-                had_any = true;
-            }
-            other => cpu.unfinished.set(other),
+        if let Ok(mut unfinished) = cpu.unfinished.try_borrow_mut()
+            && unfinished.payer() == payer.address()
+        {
+            with(payer.held(), payer, |pool| unfinished.end(pool));
+            had_any = true;
         }
     }
     had_any

@@ -202,10 +202,17 @@ pub fn make_call_entry(
     }
     place.fill(Content::call(service, callee, badge, ceiling), Some(service))?;
     // What cannot be said at once is judged at the first call.
-    if admit_plain(&domain.labels(), &callee.labels()) == Some(true) {
+    if domain.labelled().or(callee.labelled()).is_none() || is_plain(domain, callee) {
         place.allow(domain, callee);
     }
     Ok(())
+}
+
+/// Whether labels that have no entries allow a call.
+#[cold]
+#[inline(never)]
+fn is_plain(domain: Ref<Domain>, callee: Ref<Domain>) -> bool {
+    admit_plain(&domain.labels(), &callee.labels()) == Some(true)
 }
 
 /// Whether the object of an entry is going. Nothing more is derived from it: else who removes it would run after copies for

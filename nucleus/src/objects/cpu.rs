@@ -3,7 +3,7 @@
 use super::{Activation, Debts, Domain, Entry, Marks, Seat, Semaphore, Thread, share_at};
 use crate::pointer::{Link, Ref, look};
 use abi::MAX_THREADS;
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 use flow::rules::Unfinished;
 use parallel::quiet::Quiet;
 
@@ -97,7 +97,7 @@ pub struct Cpu {
     /// the ring was not read, that slot is used again by the next thread with the number.
     pub posted: [Cell<u16>; MAX_THREADS],
     /// What it is finding out about labels.
-    pub unfinished: Cell<Option<Unfinished>>,
+    pub unfinished: RefCell<Unfinished>,
     /// In a checked build: owed invalidations.
     pub debts: Debts,
 }
@@ -195,7 +195,7 @@ impl Cpu {
             idle_since: Cell::new(0),
             counts: Counts::new(),
             posted: [const { Cell::new(0) }; MAX_THREADS],
-            unfinished: Cell::new(None),
+            unfinished: RefCell::new(Unfinished::NONE),
             debts: Debts::new(),
         }
     }

@@ -8,7 +8,7 @@ use crate::control::{activation, chain, death, domain as domains, interrupt, rea
 use crate::cpus::cpu;
 use crate::memory::portals::Content;
 use crate::memory::{labels, mapping, slab, space};
-use crate::objects::{Account, Domain, Outcome, Runs, Semaphore, Stop, TRUSTED, Thread};
+use crate::objects::{Account, Domain, Outcome, Runs, Semaphore, Stop, TRUSTED, Thread, USUAL};
 use crate::pointer::{Fresh, Ref};
 use crate::report::{log, trace};
 use abi::info::status;
@@ -28,7 +28,9 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     name[..8].copy_from_slice(&log::name(operands.word(3)).to_le_bytes());
     name[8..].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
     let own = labels_of_child(operands, account, operands.word(1) & op::DOMAIN_TRUSTED != 0)?;
-    let domain = domains::new(account, operands.word(1), name, Some(operands.own()), own)?;
+    let made = domains::new(account, operands.word(1), name, Some(operands.own()), own);
+    labels::forget(account);
+    let domain = made?;
     place.fill(Content::original(domain), None)?;
     domain.entry.set(Some(place));
     Ok(index as u64)
@@ -36,23 +38,31 @@ pub fn domain_new(operands: &Operands) -> Outcome {
 
 /// The labels of a new domain. What is made for them is the account's.
 fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) -> Result<Labels, Stop> {
-    let own = operands.own().labels();
+    let (held, own) = (operands.held(), operands.own().labels());
     if trusted {
         // Only who owns all that there is can pass that on.
         let owns_all = Labels { is_explicit: false, ..own } == TRUSTED;
         return if owns_all { Ok(TRUSTED) } else { Err(Error::NoRight.into()) };
     }
+    if own == USUAL {
+        return Ok(USUAL);
+    }
     let all = [own.send, own.receive, own.send, own.receive];
-    let mut made = Err(Stop::Repeat);
+    let (mut made, mut is_known) = (Err(Stop::Repeat), false);
     in_stretches(operands, || {
-        made = labels::ask(operands.held(), INHERITS, account, &all, |pool, work| rules::inherited(pool, work, &own));
-        matches!(made, Err(Stop::Repeat))
+        made = labels::ask(held, labels::INHERITS, account, &all, |pool, work| rules::inherited(pool, work, &own));
+        match made {
+            // The domain is made in a stretch of its own.
+            Ok((send, receive)) if !is_known => {
+                labels::release_of(account, Labels { send, receive, is_explicit: false });
+                is_known = true;
+                true
+            }
+            _ => matches!(made, Err(Stop::Repeat)),
+        }
     });
     made.map(|(send, receive)| Labels { send, receive, is_explicit: false })
 }
-
-/// What is asked when a domain is made, beside what is asked of calls.
-const INHERITS: u8 = 2;
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
