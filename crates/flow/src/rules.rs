@@ -405,6 +405,16 @@ pub fn inherited(pool: &mut Pool, work: &mut Work, maker: &Labels) -> Result<(La
     Ok((pool.keep(send), pool.keep(receive)))
 }
 
+/// The same of labels without entries; nothing if one has any.
+pub fn inherit_plain(maker: &Labels) -> Option<Labels> {
+    let (send, receive) = (maker.send, maker.receive);
+    (send.root.or(receive.root).is_none()).then(|| Labels {
+        send: Label::of(send.default.max(Level::One)),
+        receive: Label::of(receive.default.min(Level::Two)),
+        is_explicit: false,
+    })
+}
+
 /// A send label that was raised by a label: what is owned stays so.
 pub fn raised(pool: &mut Pool, work: &mut Work, send: Label, by: Label) -> Result<Label, Stop> {
     let taint = work.but_owned(pool, by, send)?;

@@ -455,6 +455,9 @@ fn labels_without_entries() {
             spec::Admission::Refused => Some(false),
             spec::Admission::Raised(_) => None,
         };
+        let (send, receive) = spec::inherited(&specified);
+        let child = rules::inherit_plain(&caller).expect("no entries");
+        assert_eq!((child.send, child.receive), (Label::of(send.default), Label::of(receive.default)));
         let judged = rules::admit_plain(&caller, &callee);
         assert!(judged == right || judged.is_none() && right == Some(false), "{specified:?} to {other:?}: {judged:?}");
     }

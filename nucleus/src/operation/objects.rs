@@ -8,7 +8,7 @@ use crate::control::{activation, chain, death, domain as domains, interrupt, rea
 use crate::cpus::cpu;
 use crate::memory::portals::Content;
 use crate::memory::{labels, mapping, slab, space};
-use crate::objects::{Account, Domain, Outcome, Runs, Semaphore, Stop, TRUSTED, Thread, USUAL};
+use crate::objects::{Account, Domain, Outcome, Runs, Semaphore, Stop, TRUSTED, Thread};
 use crate::pointer::{Fresh, Ref};
 use crate::report::{log, trace};
 use abi::info::status;
@@ -44,8 +44,8 @@ fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) ->
         let owns_all = Labels { is_explicit: false, ..own } == TRUSTED;
         return if owns_all { Ok(TRUSTED) } else { Err(Error::NoRight.into()) };
     }
-    if own == USUAL {
-        return Ok(USUAL);
+    if let Some(plain) = rules::inherit_plain(&own) {
+        return Ok(plain);
     }
     let all = [own.send, own.receive, own.send, own.receive];
     let (mut made, mut is_known) = (Err(Stop::Repeat), false);
