@@ -47,6 +47,16 @@ impl Child {
         }
     }
 
+    /// The same; it ends when we do.
+    pub fn wait_or_end(&self) -> Result<u64, Failure<ProcessError>> {
+        loop {
+            match self.client().wait_or_end() {
+                Err(Failure::Refused(ProcessError::Cancelled)) => thread::sleep(PAUSE).map_err(Failure::Transport)?,
+                outcome => return outcome,
+            }
+        }
+    }
+
     /// Its status if it has ended. Once.
     pub fn ended(&self) -> Result<Option<u64>, Failure<ProcessError>> {
         match self.client().ended() {

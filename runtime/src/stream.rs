@@ -145,6 +145,7 @@ impl<'a> Stream<'a> {
 fn of_file(failure: Failure<FileError>) -> Failure<StreamError> {
     failure.map(|error| match error {
         FileError::ReadOnly => StreamError::NotWritable,
+        FileError::NoSpace => StreamError::NoSpace,
         _ => StreamError::Failed,
     })
 }

@@ -11,6 +11,7 @@
 //! | [`frames`] | where every frame is |
 //! | [`portals`] | who can call whom |
 //! | [`threads`] | threads |
+//! | [`top`] | what domains do right now |
 //! | [`uptime`] | time since boot, counters |
 #![no_std]
 #![no_main]
@@ -26,6 +27,7 @@ mod frames;
 mod portals;
 mod ps;
 mod threads;
+mod top;
 mod uptime;
 
 use tool::{Arguments, USAGE, eprintln};
@@ -35,7 +37,7 @@ runtime::entry!(main);
 /// A program: its name, its help, and what it does with its arguments.
 struct Program(&'static str, &'static str, fn(Arguments) -> u8);
 
-const PROGRAMS: [Program; 9] = [
+const PROGRAMS: [Program; 10] = [
     Program("cpus", cpus::HELP, cpus::main),
     Program("df", df::HELP, df::main),
     Program("dmesg", dmesg::HELP, dmesg::main),
@@ -44,6 +46,7 @@ const PROGRAMS: [Program; 9] = [
     Program("portals", portals::HELP, portals::main),
     Program("ps", ps::HELP, ps::main),
     Program("threads", threads::HELP, threads::main),
+    Program("top", top::HELP, top::main),
     Program("uptime", uptime::HELP, uptime::main),
 ];
 

@@ -3,8 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use runtime::abi::PAGE_BYTES;
 use runtime::abi::window::MAX_PAGES;
+use runtime::abi::{MESSAGE_BYTES, PAGE_BYTES};
 use runtime::connection::Connection;
 use runtime::interface::Failure;
 use runtime::interfaces::file::{FileClient, FileError, Kind, Stat, TRUNCATE, WRITE};
@@ -88,6 +88,27 @@ impl<'a> File<'a> {
     pub fn create(path: &'a str, flags: u64) -> Result<Self, Refusal> {
         let entry = FILE_SYSTEM.create(path, TRUNCATE | flags)?;
         Ok(Self(FileClient(Connection::opened(Path { path, flags: WRITE }, entry.into()))))
+    }
+
+    /// Makes the file, or leaves it as it is.
+    pub fn create_or_keep(path: &'a str) -> Result<Self, Refusal> {
+        let entry = FILE_SYSTEM.create(path, 0)?;
+        Ok(Self(FileClient(Connection::opened(Path { path, flags: WRITE }, entry.into()))))
+    }
+
+    /// Opens a file that is there for writing.
+    pub fn open_to_write(path: &'a str) -> Result<Self, Refusal> {
+        Self::with(path, WRITE)
+    }
+
+    /// Marks it as changed now.
+    pub fn mark(&self) -> Result<(), Refusal> {
+        self.0.truncate(self.0.stat()?.size)
+    }
+
+    /// Writes all of it at the end, piece by piece.
+    pub fn append(&self, bytes: &[u8]) -> Result<(), Refusal> {
+        bytes.chunks(MESSAGE_BYTES).try_for_each(|piece| self.0.append(piece).map(drop))
     }
 
     /// Reads from an offset; 0 = at the end.

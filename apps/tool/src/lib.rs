@@ -11,6 +11,7 @@ pub mod files;
 pub use inspection as inspect;
 pub mod random;
 pub mod table;
+pub mod terminal;
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -10,8 +10,8 @@
 //!
 //! # Who has the terminal
 //! The badge tells: a portal of the description (the shell's) may do everything. Who found us by name may write. What
-//! [`ConsoleServer::give`] makes may write, and read while the terminal is cooked: so a program reads nothing of what the
-//! person types to the shell.
+//! [`ConsoleServer::give`] makes may write, read while the terminal is not raw, and be given to others: so a program reads nothing of
+//! what the person types to the shell. It may read each key as it comes, but Ctrl-C stays the person's.
 //!
 //! # Waiting reads
 //! A reader that was killed leaves its wait behind here, and would swallow the next line. So waits end as
@@ -148,13 +148,23 @@ fn allow(badge: u64) -> Result<(), ConsoleError> {
     if badge == BY_NAME || badge == GIVEN { Err(ConsoleError::NotAllowed) } else { Ok(()) }
 }
 
+/// Refuses who found us by our name.
+fn refuse_by_name(badge: u64) -> Result<(), ConsoleError> {
+    if badge == BY_NAME { Err(ConsoleError::NotAllowed) } else { Ok(()) }
+}
+
 fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, ConsoleError> {
     let mut state = STATE.lock();
-    if is_shell {
+    // A program that reads keys takes the terminal from those that read lines.
+    let takes = is_shell || mode == terminal::Mode::Keys && state.input.mode() == terminal::Mode::Cooked;
+    if takes {
         state.end_reads();
         state.set_mode(mode);
     } else if state.input.mode() != mode {
         return Err(ConsoleError::Interrupted);
+    }
+    if into.is_empty() {
+        return Ok(0);
     }
     let epoch = state.epoch;
     loop {
@@ -192,9 +202,7 @@ impl Serve for Console {
 
 impl ConsoleServer for Console {
     fn read(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
-        if badge == BY_NAME {
-            return Err(ConsoleError::NotAllowed);
-        }
+        refuse_by_name(badge)?;
         read(terminal::Mode::Cooked, badge != GIVEN, into)
     }
 
@@ -255,13 +263,18 @@ impl ConsoleServer for Console {
 
     fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), ConsoleError> {
         let domain = Owned::new(domain.into());
-        allow(badge)?;
+        refuse_by_name(badge)?;
         if !domain.entry().is(Kind::Domain, rights::WRITE) {
             return Err(ConsoleError::NotADomain);
         }
         op::portal_new(domain.entry(), SERVICE.entry(), GIVEN, Entry(index as usize), 0)
             .map(drop)
             .map_err(|_| ConsoleError::NotADomain)
+    }
+
+    fn read_keys(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
+        refuse_by_name(badge)?;
+        read(terminal::Mode::Keys, badge != GIVEN, into)
     }
 }
 

@@ -181,6 +181,10 @@ impl ChildServer for Children {
     fn notify(&self, badge: u64, semaphore: Delegated) -> Result<(), ProcessError> {
         table::notify(badge, Owned::new(semaphore.into()))
     }
+
+    fn wait_or_end(&self, badge: u64) -> Result<u64, ProcessError> {
+        table::wait_or_end(badge)
+    }
 }
 
 struct Parent;

@@ -234,6 +234,16 @@ pub fn wait(number: u64) -> Result<u64, ProcessError> {
     }
 }
 
+/// The same; a process whose caller is gone is ended.
+pub fn wait_or_end(number: u64) -> Result<u64, ProcessError> {
+    let caller = op::thread_id();
+    let outcome = wait(number);
+    if op::thread_id() != caller {
+        let _ = kill(number);
+    }
+    outcome
+}
+
 /// The status of a process that has ended, which is forgotten.
 pub fn ended(number: u64) -> Result<u64, ProcessError> {
     TABLE.lock().ended(number, true)

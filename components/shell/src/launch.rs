@@ -135,10 +135,28 @@ pub struct Launch<'a> {
     pub allowed: bool,
     /// The pipes that it reads and writes; 0 = none.
     pub pipes: (u64, u64),
+    /// It runs in the foreground, and a person is there.
+    pub interactive: bool,
+}
+
+impl Launch<'_> {
+    /// Whether a person sees what it writes, and what it reads does not come from there: `less` reads keys, too.
+    fn needs_terminal(&self) -> bool {
+        let [input, output, _] = &self.streams.names;
+        self.interactive && output == "console" && (input != ENTRY || self.pipes.0 != 0)
+    }
+
+    /// What it has besides its streams.
+    fn portals(&self) -> impl Iterator<Item = (&str, u16)> {
+        let proc = self.allowed.then_some(("proc", PORTAL));
+        proc.into_iter().chain(self.needs_terminal().then_some(("terminal", TERMINAL)))
+    }
 }
 
 /// Where a program that is allowed to has its entry to `proc`: behind its streams.
 const PORTAL: u16 = FIRST_FREE as u16 + 3;
+/// Where a program has the terminal that writes to it, and reads something else.
+const TERMINAL: u16 = FIRST_FREE as u16 + 4;
 
 /// What prefixes say of a program.
 #[derive(Clone, Copy, Default)]
@@ -183,12 +201,15 @@ fn equip(child: &Child, launch: &Launch<'_>) -> Result<(), Failure<ProcessError>
     let reads = if input == ENTRY { launch.pipes.0 } else { 0 };
     let writes = if output == ENTRY { launch.pipes.1 } else { 0 };
     let terminal = input == ENTRY && reads == 0;
-    if !launch.allowed && !terminal && reads | writes == 0 {
+    if !launch.allowed && !terminal && !launch.needs_terminal() && reads | writes == 0 {
         return Ok(());
     }
     let domain = child.domain()?;
     if terminal {
         terminal::give(domain.entry(), FIRST_FREE);
+    }
+    if launch.needs_terminal() {
+        terminal::give(domain.entry(), TERMINAL.into());
     }
     if launch.allowed {
         PROC.give(Delegate::entry(domain.entry().0, COPY | WRITE), PORTAL.into())?;
@@ -207,7 +228,7 @@ pub fn spawn(session: &Session, launch: &Launch<'_>) -> Result<Child, Failure<Pr
     let mut page = alloc::vec![0; PAGE_BYTES - 512];
     let arguments = launch.words.iter().map(String::as_str);
     let environment = launch.environment.iter().map(String::as_str);
-    let used = startup::write(&mut page, &contents, arguments, environment, launch.allowed.then_some(("proc", PORTAL)))
+    let used = startup::write(&mut page, &contents, arguments, environment, launch.portals())
         .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
     let spawn = |path: &str| match PROC.spawn(path, &page[..used], 0, launch.cpus) {
         // Others hold all that there is for programs: a person must be able to look, end them and remove files.

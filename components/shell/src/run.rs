@@ -249,6 +249,7 @@ fn start(
         may_use_kept: !session.background,
         allowed: prefixes.allowed,
         pipes: (input.unwrap_or(0), output.unwrap_or(0)),
+        interactive: session.interactive,
     };
     match launch::spawn(session, &launch) {
         Ok(child) => Ok(Started::Program(child, name.clone())),

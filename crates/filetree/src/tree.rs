@@ -412,6 +412,7 @@ impl<P: Pages> Tree<P> {
         }
         let word = self.inode(inode, INODE_SIZE);
         if word == size | IN_ARCHIVE && size != 0 {
+            self.set_inode(inode, INODE_MODIFIED, now);
             return Ok(());
         }
         let old = if word & IN_ARCHIVE != 0 { 0 } else { word };

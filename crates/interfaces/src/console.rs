@@ -3,7 +3,7 @@
 //!
 //! # Who may what
 //! Whoever opens `console` by its name may write and flush. Whoever has a portal by the system description may do all of it,
-//! and give others an entry that may write, flush and read cooked. The rest is `NotAllowed`.
+//! and give others an entry that may write, flush, read cooked, read keys, and be given to others in turn. The rest is `NotAllowed`.
 
 use interface::{interface, scalar_enum};
 
@@ -41,7 +41,11 @@ pub trait Console {
     /// Waits until all that was written has left the machine.
     #[repeatable]
     fn flush(&self) -> Result<(), ConsoleError>;
-    /// Puts an entry of the terminal that may write, flush and read cooked at an index of a domain.
+    /// Puts an entry of the terminal that may write, flush, read cooked and read keys at an index of a domain.
     #[repeatable]
     fn give(&self, domain: Delegate, index: u64) -> Result<(), ConsoleError>;
+    /// As `read`, each byte as it comes and without echo, except that Ctrl-C interrupts as ever. The terminal stays so until its mode
+    /// is set. Reads nothing if nothing fits: then it tells whether this is a terminal. `Interrupted` if it is raw.
+    #[repeatable]
+    fn read_keys(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
 }

@@ -78,4 +78,6 @@ pub trait Child {
     fn kill(&self) -> Result<(), ProcessError>;
     /// V on this semaphore when it ends, at once if it has ended.
     fn notify(&self, semaphore: Delegate) -> Result<(), ProcessError>;
+    /// As `wait`, and it does not outlive the caller: if that ends first, it is ended.
+    fn wait_or_end(&self) -> Result<u64, ProcessError>;
 }

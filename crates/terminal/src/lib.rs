@@ -4,9 +4,10 @@
 //! * *Cooked*: input is collected into lines that can be corrected (Backspace, Ctrl-U, Ctrl-W) and are
 //!   echoed; Return ends a line, Ctrl-D ends the input (or hands over what there is), Ctrl-C throws
 //!   the line away and interrupts.
-//! * *Raw*: every byte is handed over as it comes and not echoed.
+//! * *Keys*: every byte but Ctrl-C is handed over as it comes and not echoed; Ctrl-C interrupts.
+//! * *Raw*: the same with Ctrl-C.
 //!
-//! Output is the same in both: `\n` becomes `\r\n`.
+//! Output is the same in all: `\n` becomes `\r\n`.
 //!
 //! What was typed ahead survives a change of the mode: what was collected for a line becomes raw
 //! bytes, raw bytes that nobody read are cooked.
@@ -26,11 +27,16 @@ pub const MAX_WAITING: usize = 8192;
 /// Bytes of echo that wait for the device; more are lost.
 pub const MAX_ECHO: usize = 4096;
 
+/// Ctrl-C.
+const INTERRUPT: u8 = 3;
+
 /// How input is treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// By lines, with echo.
     Cooked,
+    /// As it comes, except that Ctrl-C interrupts.
+    Keys,
     /// As it comes.
     Raw,
 }
@@ -90,10 +96,11 @@ impl Input {
         if mode == self.mode {
             return false;
         }
-        self.mode = mode;
+        let before = core::mem::replace(&mut self.mode, mode);
         let mut interrupted = false;
         match mode {
-            Mode::Raw => {
+            Mode::Raw | Mode::Keys if before != Mode::Cooked => {}
+            Mode::Raw | Mode::Keys => {
                 let line = core::mem::take(&mut self.line);
                 self.add(&line);
                 self.stops.clear();
@@ -112,7 +119,7 @@ impl Input {
 
     /// Takes a byte from the line; `echo` gets what is to be written.
     pub fn receive(&mut self, byte: u8, echo: &mut Vec<u8>) -> Event {
-        if self.mode == Mode::Raw {
+        if self.mode == Mode::Raw || self.mode == Mode::Keys && byte != INTERRUPT {
             if self.waiting.len() >= MAX_WAITING {
                 show(echo, &[7]);
                 return Event::Nothing;
@@ -133,7 +140,7 @@ impl Input {
                 show(echo, b"\r\n");
                 self.hand_over()
             }
-            3 => {
+            INTERRUPT => {
                 self.line.clear();
                 self.waiting.clear();
                 self.stops.clear();
@@ -175,7 +182,7 @@ impl Input {
     pub fn ready(&self) -> bool {
         match self.mode {
             Mode::Cooked => !self.stops.is_empty(),
-            Mode::Raw => !self.waiting.is_empty(),
+            Mode::Raw | Mode::Keys => !self.waiting.is_empty(),
         }
     }
 

@@ -54,6 +54,22 @@ fn interrupt_throws_away() {
 }
 
 #[test]
+fn keys_are_not_echoed_and_ctrl_c_interrupts() {
+    let mut input = Input::new();
+    let mut echo = Vec::new();
+    typed(&mut input, b"q");
+    assert!(!input.set_mode(Mode::Keys, &mut echo));
+    assert_eq!(typed(&mut input, b"a\x04\r"), (Vec::new(), false));
+    assert_eq!(read(&mut input, 10).unwrap(), b"qa\x04\r");
+    assert_eq!(typed(&mut input, b"b\x03"), (b"^C\r\n".to_vec(), true));
+    assert_eq!(read(&mut input, 10), None);
+    typed(&mut input, b"c");
+    input.set_mode(Mode::Raw, &mut echo);
+    assert_eq!(typed(&mut input, b"\x03"), (Vec::new(), false));
+    assert_eq!(read(&mut input, 10).unwrap(), b"c\x03");
+}
+
+#[test]
 fn typed_ahead_survives_the_mode() {
     let mut input = Input::new();
     let mut echo = Vec::new();

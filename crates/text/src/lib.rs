@@ -8,7 +8,7 @@
 //! | [`call`] | a call of a tool: options, messages, lines of files |
 //! | [`memory`] | vectors that refuse instead of panicking |
 //! | [`pattern`], [`matcher`] | regular expressions of POSIX; what finds them |
-//! | [`order`], [`numbers`], [`edits`], [`glob`], [`pager`] | the logic of `sort`, `seq`, `diff`, `find`, `less` |
+//! | [`order`], [`numbers`], [`edits`], [`glob`], [`pager`], [`keys`] | the logic of `sort`, `seq`, `diff`, `find`, `less` |
 //! | the others | a tool each |
 //!
 //! Memory is bounded by what the caller has: a tool that finds none says so and ends with a status. Nothing here panics, whatever is read.
@@ -26,6 +26,7 @@ pub mod glob;
 pub mod grep;
 pub mod head;
 pub mod hexdump;
+pub mod keys;
 pub mod matcher;
 pub mod memory;
 pub mod numbers;
@@ -77,5 +78,6 @@ pub const TOOLS: [Tool; 13] = [
 pub fn run(tool: &Tool, words: &[&str], system: &dyn System) -> u8 {
     let call = Call::new(tool.name, tool.help, tool.trouble, words, system);
     let outcome = if words.first() == Some(&"--help") { call.print(tool.help).map(|()| 0) } else { (tool.run)(&call) };
-    outcome.unwrap_or_else(|Exit(status)| status)
+    // What was collected may find no room.
+    outcome.and_then(|status| call.flush().map(|()| status)).unwrap_or_else(|Exit(status)| status)
 }

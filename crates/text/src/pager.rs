@@ -6,107 +6,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::keys::{Key, Move};
 use crate::matcher::{Extent, Matcher};
 use crate::memory;
 use crate::pattern::{Case, Syntax};
 
-/// What a person pressed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Key {
-    /// A character, or a control character.
-    Character(char),
-    /// An arrow or another key for moving.
-    Move(Move),
-    /// What the terminal answered when it was asked for the place of its cursor: line and column, from 1.
-    Place(u16, u16),
-}
-
-/// Ways to move.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum Move {
-    Up,
-    Down,
-    Left,
-    Right,
-    PageUp,
-    PageDown,
-    First,
-    Last,
-}
-
-/// Bytes of an escape sequence that are kept.
-const MAX_SEQUENCE: usize = 16;
-
-/// Turns bytes of a terminal into keys (ECMA-48, with what xterm sends). What it does not know is swallowed.
-#[derive(Default)]
-pub struct Keys {
-    sequence: Vec<u8>,
-    character: Vec<u8>,
-}
-
-impl Keys {
-    /// Takes a byte; gives a key when one is complete.
-    pub fn feed(&mut self, byte: u8) -> Option<Key> {
-        if !self.sequence.is_empty() {
-            return self.sequence(byte);
-        }
-        if byte == 0x1b {
-            self.sequence.push(byte);
-            return None;
-        }
-        self.character.push(byte);
-        match core::str::from_utf8(&self.character) {
-            Ok(text) => {
-                let character = text.chars().next();
-                self.character.clear();
-                character.map(Key::Character)
-            }
-            Err(error) => {
-                if error.error_len().is_some() {
-                    self.character.clear();
-                }
-                None
-            }
-        }
-    }
-
-    fn sequence(&mut self, byte: u8) -> Option<Key> {
-        match (&self.sequence[..], byte) {
-            ([_], b'[' | b'O') | ([_, _, ..], 0x20..=0x3f) if self.sequence.len() < MAX_SEQUENCE => {
-                self.sequence.push(byte);
-                return None;
-            }
-            // Escape alone, then the next key.
-            ([_], 0x1b) => return None,
-            _ => {}
-        }
-        let sequence = core::mem::take(&mut self.sequence);
-        let parameters = core::str::from_utf8(sequence.get(2..)?).ok()?;
-        let way = match (byte, parameters) {
-            (b'A', _) => Move::Up,
-            (b'B', _) => Move::Down,
-            (b'C', _) => Move::Right,
-            (b'D', _) => Move::Left,
-            (b'H', _) | (b'~', "1" | "7") => Move::First,
-            (b'F', _) | (b'~', "4" | "8") => Move::Last,
-            (b'~', "5") => Move::PageUp,
-            (b'~', "6") => Move::PageDown,
-            (b'R', place) => {
-                let (line, column) = place.split_once(';')?;
-                return Some(Key::Place(line.parse().ok()?, column.parse().ok()?));
-            }
-            _ => return None,
-        };
-        Some(Key::Move(way))
-    }
-}
-
 /// What `h` shows.
 const KEYS: &str = "space/b: page, arrows: line, d/u: half, g/G: begin/end, /: search, n/N: next, q: leave";
-
-/// Asks the terminal how large it is: the cursor goes as far as it can, and its place is asked for.
-pub const ASK_SIZE: &[u8] = b"\x1b7\x1b[999;999H\x1b[6n\x1b8";
 
 /// What is to be done after a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -218,6 +124,11 @@ impl Pager {
             at += 1;
         }
         Ok(())
+    }
+
+    /// Shows this until the next key.
+    pub fn say(&mut self, message: &str) {
+        self.message = message.into();
     }
 
     /// The text is over.
@@ -471,6 +382,8 @@ fn cell(text: &[u8], column: usize, cells: &mut Vec<char>) -> usize {
 mod tests {
     use super::*;
 
+    use crate::keys::Keys;
+
     extern crate std;
     use std::string::ToString;
 
@@ -506,23 +419,6 @@ mod tests {
     }
 
     const LINES: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
-
-    #[test]
-    fn keys_of_terminals() {
-        let expected = [
-            Key::Character('a'),
-            Key::Move(Move::Up),
-            Key::Move(Move::PageDown),
-            Key::Place(24, 80),
-            Key::Character('ü'),
-        ];
-        assert_eq!(keys("a\x1b[A\x1b[6~\x1b[24;80R\x1b[99xü".as_bytes()), expected);
-        assert_eq!(
-            keys(b"\x1bOB\xff\xc3x\x1b\x1b[Hq"),
-            [Key::Move(Move::Down), Key::Move(Move::First), Key::Character('q')]
-        );
-        assert_eq!(keys(&[b"\x1b[", &[b'1'; 100][..], b"q"].concat()).last(), Some(&Key::Character('q')));
-    }
 
     #[test]
     fn pages_and_lines() {
