@@ -27,9 +27,6 @@ bytes.
   -o FILE  writes to FILE, which may be one that is read
 ";
 
-/// A line: where it begins and ends in the text.
-type Line = (u32, u32);
-
 /// The tool.
 pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
     let (options, mut files) = call.options("nrfbusck:t:o:")?;
@@ -71,7 +68,7 @@ pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
         }
     }
     let mut lines = lines(&text).map_err(|cause| call.fail(shown(files[0]), cause))?;
-    let line = |(start, end): Line| &text[start as usize..end as usize];
+    let line = |start: u32| line(&text, start as usize);
     // Equal lines keep their order, without the memory that a stable sort takes.
     lines.sort_unstable_by(|one, other| order.compare(line(*one), line(*other)).then(one.cmp(other)));
     if unique {
@@ -81,8 +78,8 @@ pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
         Some(to) => Some((to, call.system.create(to, Before::Gone).map_err(|cause| call.fail(to, cause))?)),
         None => None,
     };
-    for (start, end) in lines {
-        let bytes = &text[start as usize..=end as usize];
+    for start in lines {
+        let bytes = &text[start as usize..=start as usize + line(start).len()];
         match &mut sink {
             Some((to, sink)) => sink.write(bytes).map_err(|cause| call.fail(to, cause))?,
             None => call.write(bytes)?,
@@ -91,16 +88,23 @@ pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
     Ok(0)
 }
 
-/// Where the lines of a text are, each of which ends.
-fn lines(text: &[u8]) -> Result<Vec<Line>, memory::NoMemory> {
+/// Where the lines of a text begin, each of which ends. Where one ends is looked for again and again: there may be more lines than room to
+/// keep both.
+fn lines(text: &[u8]) -> Result<Vec<u32>, memory::NoMemory> {
     memory::place(text.len())?;
     let mut lines = Vec::new();
     let mut start = 0;
-    for (at, _) in text.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
-        memory::push(&mut lines, (start, at as u32))?;
-        start = at as u32 + 1;
+    while start < text.len() {
+        memory::push(&mut lines, start as u32)?;
+        start += line(text, start).len() + 1;
     }
     Ok(lines)
+}
+
+/// The line that begins there, without its end.
+fn line(text: &[u8], start: usize) -> &[u8] {
+    let rest = &text[start..];
+    &rest[..rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())]
 }
 
 /// Whether a file is in order.

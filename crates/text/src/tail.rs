@@ -124,7 +124,10 @@ impl Kept {
     }
 
     fn append(&mut self, block: &[u8]) -> Result<(), NoMemory> {
-        self.text.try_reserve(block.len()).map_err(|_| NoMemory)?;
+        if self.text.capacity() - self.text.len() < block.len() {
+            let more = block.len().max(self.text.len() / 4);
+            self.text.try_reserve_exact(more).map_err(|_| NoMemory)?;
+        }
         self.text.extend(block);
         Ok(())
     }
