@@ -84,6 +84,11 @@ impl System for Cairn {
         }
     }
 
+    fn size(&self, path: &str) -> Option<u64> {
+        let stat = if path == "-" { None } else { files::stat(&files::absolute(path)).ok() };
+        stat.filter(|stat| stat.kind == NodeKind::File).map(|stat| stat.size)
+    }
+
     fn directory(&self, path: &str) -> Result<Vec<Named>, String> {
         let names = files::directory(&files::absolute(path)).map_err(|error| error.to_string())?;
         let named = |it: files::Named| Named {

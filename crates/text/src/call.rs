@@ -87,6 +87,8 @@ pub trait System {
     fn complain(&self, line: &str);
     /// What a path leads to; `None` = nothing is there.
     fn look(&self, path: &str) -> Result<Option<Kind>, String>;
+    /// Bytes of a file, if it is known how many come.
+    fn size(&self, path: &str) -> Option<u64>;
     /// What is in a directory, by name.
     fn directory(&self, path: &str) -> Result<Vec<Named>, String>;
     /// Opens a file for writing; makes it if there is none.
@@ -258,6 +260,11 @@ impl<'a> Call<'a> {
 
     /// All of a file or of standard input, behind what `kept` has. Gives a status as [`Self::each_block`].
     pub fn whole_file(&self, path: &str, kept: &mut Vec<u8>) -> Result<u8, Exit> {
+        // To make room again and again would take twice as much.
+        if let Some(size) = self.system.size(path).and_then(|size| usize::try_from(size).ok()) {
+            let reserved = kept.try_reserve_exact(size);
+            reserved.map_err(|_| self.fail(shown(path), NoMemory))?;
+        }
         self.each_block(path, &mut |block| self.keep(path, kept, block).map(|()| Flow::More))
     }
 }

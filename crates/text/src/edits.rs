@@ -23,6 +23,7 @@ pub const PATIENCE: usize = 1000;
 /// The lines of a text, with what ends them.
 pub fn lines(text: &[u8]) -> Result<Vec<&[u8]>, NoMemory> {
     let mut lines = Vec::new();
+    memory::reserve(&mut lines, text.iter().filter(|byte| **byte == b'\n').count() + 1)?;
     text.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| memory::push(&mut lines, line))?;
     Ok(lines)
 }

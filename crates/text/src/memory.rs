@@ -16,13 +16,14 @@ impl fmt::Display for NoMemory {
 /// Elements by which a vector grows at least.
 const LEAST: usize = 64;
 
-/// Makes room for `more` elements.
+/// Makes room for `more` elements: for a quarter more than there are, or for a 32nd if there is not so much memory. Less would mean that
+/// all of it is moved for each block.
 pub fn reserve<T>(vector: &mut Vec<T>, more: usize) -> Result<(), NoMemory> {
     if vector.capacity() - vector.len() >= more {
         return Ok(());
     }
-    let generous = more.max(vector.len() / 4).max(LEAST);
-    vector.try_reserve_exact(generous).or_else(|_| vector.try_reserve_exact(more)).map_err(|_| NoMemory)
+    let [much, little] = [4, 32].map(|part| more.max(vector.len() / part).max(LEAST));
+    vector.try_reserve_exact(much).or_else(|_| vector.try_reserve_exact(little)).map_err(|_| NoMemory)
 }
 
 /// Appends an element.

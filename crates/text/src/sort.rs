@@ -93,6 +93,7 @@ pub fn run(call: &Call<'_>) -> Result<u8, Exit> {
 fn lines(text: &[u8]) -> Result<Vec<u32>, memory::NoMemory> {
     memory::place(text.len())?;
     let mut lines = Vec::new();
+    memory::reserve(&mut lines, text.iter().filter(|byte| **byte == b'\n').count())?;
     let mut start = 0;
     while start < text.len() {
         memory::push(&mut lines, start as u32)?;

@@ -198,6 +198,10 @@ impl System for Run<'_> {
         }))
     }
 
+    fn size(&self, path: &str) -> Option<u64> {
+        fs::metadata(self.host.path(path)).ok().filter(|found| found.is_file()).map(|found| found.len())
+    }
+
     fn directory(&self, path: &str) -> Result<Vec<Named>, String> {
         let entries = fs::read_dir(self.host.path(path)).map_err(text)?;
         let mut names: Vec<Named> = entries
