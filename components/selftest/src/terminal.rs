@@ -16,7 +16,7 @@ use crate::services::say;
 
 pub const CHECKS: &[Check] = &[
     ("the console takes what it is given only if it is of the right kind and has the right", console),
-    ("what the console gives may write and read by lines, nothing else", given),
+    ("what the console gives may write, read lines and keys, and give, nothing else", given),
 ];
 
 /// How often, and at what intervals in nanoseconds, it is looked whether reads wait.
@@ -54,14 +54,15 @@ fn only_writes(terminal: &Terminal) -> Result<(), &'static str> {
         hold(terminal.set_mode(mode) == Err(refused), "anybody sets the mode")?;
     }
     hold(terminal.read_raw(&mut [0]) == Err(refused), "anybody reads raw")?;
-    let domain = Delegate::entry(Entry::DOMAIN.0, rights::ALL);
-    hold(terminal.give(domain, GIVEN) == Err(refused), "anybody gives")?;
     hold(terminal.write(b"").is_ok() && terminal.flush().is_ok(), "it does not write")
 }
 
 fn console() -> Result<(), &'static str> {
     let (terminal, by_name, _name) = terminals()?;
     only_writes(&by_name)?;
+    let domain = Delegate::entry(Entry::DOMAIN.0, rights::ALL);
+    hold(by_name.give(domain, GIVEN) == Err(Failure::Refused(ConsoleError::NotAllowed)), "anybody gives")?;
+    hold(by_name.read_keys(&mut []) == Err(Failure::Refused(ConsoleError::NotAllowed)), "anybody reads keys")?;
     hold(by_name.read(&mut [0]) == Err(Failure::Refused(ConsoleError::NotAllowed)), "anybody reads")?;
     let service = Owned::new(server::word_service::<Nobody>().map_err(|error| error.text())?);
     let semaphore = new_semaphore()?;
@@ -86,6 +87,8 @@ fn console() -> Result<(), &'static str> {
 
 /// An index of our table that is free: far behind those in use.
 const GIVEN: u64 = 2_000;
+/// Another one.
+const HANDED_ON: u64 = 2_001;
 
 fn given() -> Result<(), &'static str> {
     let (terminal, ..) = terminals()?;
@@ -97,7 +100,15 @@ fn given() -> Result<(), &'static str> {
     terminal.set_mode(Mode::Raw).map_err(say)?;
     let refused = Err(Failure::Refused(ConsoleError::Interrupted));
     hold(entry.read(&mut [0]) == refused, "it reads what is typed to others")?;
+    hold(entry.read_keys(&mut []) == refused, "it reads keys that are for others")?;
     terminal.set_mode(Mode::Cooked).map_err(say)?;
+    // What reads keys takes the terminal from what reads lines, until the mode is set.
+    hold(entry.read_keys(&mut []) == Ok(0), "it reads no keys")?;
+    hold(entry.read(&mut [0]) == refused, "lines come while keys are read")?;
+    terminal.set_mode(Mode::Cooked).map_err(say)?;
+    entry.give(Delegate::entry(Entry::DOMAIN.0, rights::ALL), HANDED_ON).map_err(say)?;
+    let handed_on = Owned::new(Entry(HANDED_ON as usize));
+    only_writes(&ConsoleClient(Direct(handed_on.entry())))?;
     // Reads that wait come back when the mode is set. However many wait, the owner is served.
     let reads: [_; 3] = core::array::from_fn(|_| thread::Thread::start(read_given, 0));
     for _ in 0..PATIENCE {
