@@ -121,8 +121,8 @@ impl System for Cairn {
         start::run(words, environment)
     }
 
-    fn pause(&self) -> Result<(), ()> {
-        thread::sleep(PAUSE).map_err(drop)
+    fn pause(&self) -> Flow {
+        if thread::sleep(PAUSE).is_ok() { Flow::More } else { Flow::Enough }
     }
 }
 

@@ -99,8 +99,8 @@ pub trait System {
     fn environment(&self) -> Vec<String>;
     /// Runs a program with this environment to its end; gives its status.
     fn start(&self, words: &[&str], environment: &[String]) -> Result<u8, Unstarted>;
-    /// Waits a moment. `Err` = it was interrupted.
-    fn pause(&self) -> Result<(), ()>;
+    /// Waits a moment. It is enough if that was interrupted.
+    fn pause(&self) -> Flow;
 }
 
 /// Why a program was not started.

@@ -100,8 +100,8 @@ fn compare(call: &Call<'_>, one: &str, other: &str, manner: &Manner<'_>) -> Resu
     let changes = edits::changes(&first, &second, edits::PATIENCE).map_err(no_memory)?;
     let label = |number: usize, name| *manner.labels.get(number).unwrap_or(&name);
     call.print(&format!("--- {}\n+++ {}\n", label(0, one), label(1, other)))?;
-    let mut hunks = Hunks { changes: &changes, around: manner.around, at: (0, 0) };
-    while let Some(hunk) = hunks.next() {
+    let hunks = Hunks { changes: &changes, around: manner.around, at: (0, 0) };
+    for hunk in hunks {
         hunk.write(call, &first, &second, &changes)?;
     }
     Ok(1)

@@ -58,7 +58,7 @@ fn one(pattern: &str, character: Option<char>, case: Case) -> Option<&str> {
         '\\' => rest.next().is_some_and(|literal| fold(literal) == character),
         literal => fold(literal) == character,
     };
-    is_it.then(|| rest.as_str())
+    is_it.then_some(rest.as_str())
 }
 
 /// Whether one of the ranges of a class has it, and what follows the class; `None` if it does not end.

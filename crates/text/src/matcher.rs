@@ -3,6 +3,7 @@
 //! Of all that begin farthest left the longest is found, as POSIX says. The engine is `regex-automata`'s simulation of an automaton (Pike's
 //! machine): a line takes time by its length times that of the expression, whatever they are, and memory by the length of the expression.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -34,7 +35,7 @@ pub enum Matcher {
     /// Only these bytes.
     Bytes(Vec<u8>),
     /// An automaton.
-    Automaton(Automaton),
+    Automaton(Box<Automaton>),
 }
 
 /// An automaton, with what it needs while it runs.
@@ -59,7 +60,7 @@ impl Matcher {
         if let HirKind::Literal(literal) = whole.kind() {
             return Ok(Self::Bytes(literal.0.to_vec()));
         }
-        Automaton::new(&whole).map(Self::Automaton)
+        Automaton::new(&whole).map(Box::new).map(Self::Automaton)
     }
 
     /// Whether a part of the line is described.

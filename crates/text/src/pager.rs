@@ -62,7 +62,7 @@ pub struct Pager {
 
 /// Sizes of a screen that are taken.
 const LEAST: usize = 2;
-const MOST: usize = 1000;
+const MOST: usize = 500;
 
 impl Pager {
     /// Shows what is called `name`.
@@ -112,16 +112,15 @@ impl Pager {
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), memory::NoMemory> {
-        let mut at = memory::place(self.text.len())?;
+        let first = memory::place(self.text.len())?;
         memory::place(self.text.len() + bytes.len())?;
         let mut begins = self.text.last().is_none_or(|last| *last == b'\n');
         memory::extend(&mut self.text, bytes)?;
-        for byte in bytes {
+        for (at, byte) in (first..).zip(bytes) {
             if begins {
                 memory::push(&mut self.starts, at)?;
             }
             begins = *byte == b'\n';
-            at += 1;
         }
         Ok(())
     }
@@ -211,12 +210,9 @@ impl Pager {
         let Some((way, mut text)) = self.typed.take() else { return };
         match key {
             Key::Character('\r' | '\n') => return self.search(way, &text),
-            Key::Character('\x08' | '\x7f') => {
-                // Nothing left to erase: no search.
-                if text.pop().is_none() {
-                    return;
-                }
-            }
+            // Nothing left to erase: no search.
+            Key::Character('\x08' | '\x7f') if text.is_empty() => return,
+            Key::Character('\x08' | '\x7f') => drop(text.pop()),
             Key::Character('\x15') => text.clear(),
             Key::Character(character) if !character.is_control() && text.len() < 200 => text.push(character),
             _ => {}

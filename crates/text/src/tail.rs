@@ -1,7 +1,6 @@
 //! `tail`: the last lines or bytes.
 
 use alloc::collections::VecDeque;
-use alloc::string::String;
 
 use crate::call::{Call, Exit, Flow, Found, NUMBER, shown};
 use crate::head::Titles;
@@ -161,12 +160,12 @@ fn follow(call: &Call<'_>, file: &str, mut offset: u64) -> Result<u8, Exit> {
         call.flush()?;
         let read = call.system.read_at(file, offset, &mut buffer);
         match read {
-            Ok(0) if call.system.pause().is_err() => return Ok(0),
+            Ok(0) if call.system.pause() == Flow::Enough => return Ok(0),
             Ok(count) => {
                 offset += count as u64;
                 call.write(&buffer[..count])?;
             }
-            Err(cause) => return Err(call.fail(file, String::from(cause))),
+            Err(cause) => return Err(call.fail(file, cause)),
         }
     }
 }

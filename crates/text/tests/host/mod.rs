@@ -241,8 +241,8 @@ impl System for Run<'_> {
         Ok(output.status.code().unwrap_or(1) as u8)
     }
 
-    fn pause(&self) -> Result<(), ()> {
-        Err(())
+    fn pause(&self) -> Flow {
+        Flow::Enough
     }
 }
 
