@@ -525,6 +525,8 @@ fn diff() {
     host.file("same", TEXT.as_bytes());
     host.file("first", b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\nm\n");
     host.file("second", b"a\nB\nc\nd\ne\nf\ng\nh\ni\nj\nk\nL\nm\nn\n");
+    host.file("near", b"a\nB\nc\nd\ne\nf\ng\nh\nI\nj\nk\nl\nm\n");
+    host.file("far", b"a\nB\nc\nd\ne\nf\ng\nh\ni\nJ\nk\nl\nm\n");
     host.file("third", b"0\na\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl");
     for call in [
         "diff -u text other",
@@ -536,6 +538,8 @@ fn diff() {
         "diff -U 0 first second",
         "diff -U1 first second",
         "diff -u first third",
+        "diff -u first near",
+        "diff -u first far",
         "diff -u second third",
         "diff -u empty first",
         "diff -u first empty",
