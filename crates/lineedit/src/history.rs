@@ -59,6 +59,48 @@ impl History {
         self.place = None;
     }
 
+    /// How many lines there are.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The newest line with this text in it among the first `count`: which it is, and the line.
+    pub fn find(&self, text: &str, count: usize) -> Option<(usize, &str)> {
+        let lines = self.lines.iter().enumerate().take(count).rev();
+        lines.map(|(index, line)| (index, line.as_str())).find(|(_, line)| line.contains(text))
+    }
+
+    /// A line with the last one in the place of each `!!` that is not in `'` or behind `\\`. `None` if there is nothing to do.
+    pub fn repeated(&self, line: &str) -> Option<String> {
+        let last = self.lines.back()?;
+        let mut result = String::new();
+        let (mut quoted, mut double, mut found) = (false, false, false);
+        let mut rest = line;
+        while let Some(c) = rest.chars().next() {
+            if !quoted && let Some(after) = rest.strip_prefix("!!") {
+                result.push_str(last);
+                found = true;
+                rest = after;
+                continue;
+            }
+            let mut taken = c.len_utf8();
+            match c {
+                '\'' if !double => quoted = !quoted,
+                '"' if !quoted => double = !double,
+                '\\' if !quoted => taken += rest[1..].chars().next().map_or(0, char::len_utf8),
+                _ => {}
+            }
+            result.push_str(&rest[..taken]);
+            rest = &rest[taken..];
+        }
+        found.then_some(result)
+    }
+
     /// The lines, oldest first.
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(String::as_str)

@@ -32,6 +32,10 @@ pub enum Key {
     CutWord,
     /// Ctrl-Y.
     Paste,
+    /// Ctrl-R.
+    Search,
+    /// Ctrl-G.
+    Abandon,
     /// Ctrl-L.
     ClearScreen,
     /// A control character or sequence without a meaning here.
@@ -130,10 +134,12 @@ impl Decoder {
             0x04 => Key::EndOrDelete,
             0x05 => Key::End,
             0x06 => Key::Right,
+            0x07 => Key::Abandon,
             0x0b => Key::CutToEnd,
             0x0c => Key::ClearScreen,
             0x0e => Key::Down,
             0x10 => Key::Up,
+            0x12 => Key::Search,
             0x15 => Key::CutToStart,
             0x17 => Key::CutWord,
             0x19 => Key::Paste,

@@ -63,7 +63,21 @@ pub struct Editor {
     after_return: bool,
     tabs: usize,
     cut: Vec<char>,
+    search: Option<Search>,
 }
+
+/// A search backwards in the history: the line shown is the one found.
+struct Search {
+    text: String,
+    /// Which line of the history was found last; their number if none was yet.
+    found: usize,
+    /// The prompt and the line from before.
+    prompt: String,
+    line: Vec<char>,
+}
+
+/// Characters that are searched for.
+const MAX_SEARCH: usize = 60;
 
 impl Editor {
     /// An editor for a terminal of `columns` (at least 20 are assumed), that remembers up to `history_lines`.
@@ -79,12 +93,14 @@ impl Editor {
             after_return: false,
             tabs: 0,
             cut: Vec::new(),
+            search: None,
         }
     }
 
     /// Begins a new line with this prompt. Prompts wider than half the terminal lose their beginning.
     pub fn start(&mut self, prompt: &str, output: &mut Vec<u8>) {
         self.prompt = screen::shortened(prompt, self.columns / 2);
+        self.search = None;
         self.clear_line();
         self.redraw(output);
     }
@@ -151,9 +167,12 @@ impl Editor {
         output: &mut Vec<u8>,
         complete: &mut dyn FnMut(&str) -> Completions,
     ) -> Option<Outcome> {
+        if self.searches(key, output) {
+            return None;
+        }
         match key {
             Key::Character(character) => self.insert(character, output),
-            Key::Return => return Some(self.finish(output)),
+            Key::Return => return self.finish(output),
             Key::Interrupt => {
                 output.extend_from_slice(b"^C\r\n");
                 self.clear_line();
@@ -183,7 +202,8 @@ impl Editor {
                 self.redraw(output);
             }
             Key::Tab => self.complete(output, complete),
-            Key::Unknown => {}
+            Key::Search => self.search(output),
+            Key::Abandon | Key::Unknown => {}
         }
         None
     }
@@ -199,12 +219,81 @@ impl Editor {
         self.first_shown = 0;
     }
 
-    fn finish(&mut self, output: &mut Vec<u8>) -> Outcome {
-        let text = self.text();
+    /// The line is done; with `!!` in it, it is shown as it will run.
+    fn finish(&mut self, output: &mut Vec<u8>) -> Option<Outcome> {
+        let mut text = self.text();
+        if let Some(repeated) = self.history.repeated(&text) {
+            if repeated.chars().count() > MAX_CHARACTERS {
+                output.push(7);
+                return None;
+            }
+            text = repeated;
+            self.line = text.chars().collect();
+            self.cursor = self.line.len();
+            self.redraw(output);
+        }
         output.extend_from_slice(b"\r\n");
         self.history.add(&text);
         self.clear_line();
-        Outcome::Line(text)
+        Some(Outcome::Line(text))
+    }
+
+    /// Begins a search.
+    fn search(&mut self, output: &mut Vec<u8>) {
+        let line = self.line.clone();
+        self.search =
+            Some(Search { text: String::new(), found: self.history.len(), prompt: self.prompt.clone(), line });
+        self.show_search(output);
+    }
+
+    /// Draws the search for its prompt.
+    fn show_search(&mut self, output: &mut Vec<u8>) {
+        if let Some(search) = &self.search {
+            self.prompt = screen::shortened(&alloc::format!("(find: {}) ", search.text), self.columns / 2);
+        }
+        self.redraw(output);
+    }
+
+    /// What a key does while a search is under way. False if it is to do what it does without one.
+    fn searches(&mut self, key: Key, output: &mut Vec<u8>) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        let count = match key {
+            Key::Character(c) if search.text.chars().count() < MAX_SEARCH => {
+                search.text.push(c);
+                search.found + 1
+            }
+            Key::Search => search.found,
+            Key::Backspace => {
+                search.text.pop();
+                search.found = self.history.len();
+                search.found
+            }
+            Key::Unknown | Key::Character(_) => {
+                output.push(7);
+                return true;
+            }
+            key => {
+                let Some(search) = self.search.take() else { return false };
+                self.prompt = search.prompt;
+                if key == Key::Abandon {
+                    self.line = search.line;
+                }
+                self.cursor = self.line.len();
+                self.redraw(output);
+                return key == Key::Abandon;
+            }
+        };
+        match self.history.find(&search.text, count) {
+            Some((found, line)) if !search.text.is_empty() => {
+                search.found = found;
+                self.line = line.chars().collect();
+                self.cursor = self.line.len();
+                self.first_shown = 0;
+            }
+            _ => output.push(7),
+        }
+        self.show_search(output);
+        true
     }
 
     fn insert(&mut self, character: char, output: &mut Vec<u8>) {

@@ -28,7 +28,9 @@ pub fn text_width(text: &str) -> usize {
 pub fn shortened(text: &str, columns: usize) -> String {
     let visible: Vec<char> = text.chars().filter(|c| !c.is_control()).collect();
     let mut start = 0;
-    while width(&visible[start..]) > columns {
+    // A combining mark does not come first: it would join what stands left of the row.
+    let is_mark = |at: usize| visible.get(at).is_some_and(|c| character_width(*c) == 0);
+    while width(&visible[start..]) > columns || start > 0 && is_mark(start) {
         start += 1;
     }
     visible[start..].iter().collect()

@@ -156,6 +156,39 @@ fn history_up_and_down() {
 }
 
 #[test]
+fn search_backwards() {
+    let before = "make one\rls two\rmake three\r";
+    let last = |keys: &str| lines(&format!("{before}{keys}")).pop().unwrap();
+    assert_eq!(last("\x12one\r"), "make one");
+    assert_eq!(last("\x12make\r"), "make three");
+    assert_eq!(last("\x12make\x12\r"), "make one");
+    // Nothing older: it stays.
+    assert_eq!(last("\x12make\x12\x12\x12\r"), "make one");
+    assert_eq!(last("\x12mak\x12 o\r"), "make one");
+    assert_eq!(last("\x12one\x7f\x7f\x7fthr\r"), "make three");
+    assert_eq!(last("\x12onex\x7f\r"), "make one");
+    // Other keys edit what was found; Ctrl-G brings back what was there; Ctrl-C throws all away.
+    assert_eq!(last("\x12two\x01x\r"), "xls two");
+    assert_eq!(last("\x12two\x1b[D\x1b[D!\r"), "ls t!wo");
+    assert_eq!(last("typed\x12two\x07 more\r"), "typed more");
+    assert_eq!(last("typed\x12zzz\r"), "typed");
+    assert_eq!(last("\x12two\x03new\r"), "new");
+    assert_eq!(last("\x12two\x1b[A\r"), "make three");
+    assert_eq!(lines("\x12a\x12\x7f\r"), [""]);
+}
+
+#[test]
+fn the_last_line_again() {
+    assert_eq!(lines("one\r!!\r"), ["one", "one"]);
+    assert_eq!(lines("one\recho !! \"!!\"\r!!\r"), ["one", "echo one \"one\"", "echo one \"one\""]);
+    assert_eq!(lines("one\r'!!' \\!! \"'!!'\"!\r"), ["one", "'!!' \\!! \"'one'\"!"]);
+    assert_eq!(lines("!!\r"), ["!!"]);
+    // A line that would become too long stays as it is, to be edited.
+    let long = "x".repeat(1500);
+    assert_eq!(lines(&format!("{long}\r!!!!\r\x15y\r")), [long, "y".into()]);
+}
+
+#[test]
 fn completion() {
     assert_eq!(lines("l\t-a\r"), ["ls -a"]);
     assert_eq!(lines("con\t\r"), ["console"]);
@@ -178,7 +211,7 @@ fn key() -> impl Strategy<Value = Vec<u8>> {
         2 => "[äß漢🙂e\u{301}]".prop_map(String::into_bytes),
         4 => prop::sample::select(vec![
             "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[H", "\x1b[F", "\x1b[3~", "\x1b[1;5C", "\x1b[1;5D", "\x01",
-            "\x05", "\x0b", "\x15", "\x17", "\x19", "\x0c", "\x7f", "\t", "\t\t", "\r", "\n", "\x03", "\x04",
+            "\x05", "\x0b", "\x15", "\x17", "\x19", "\x0c", "\x7f", "\t", "\t\t", "\r", "\n", "\x03", "\x04", "\x12", "\x07", "!!",
         ]).prop_map(|s| s.as_bytes().to_vec()),
     ]
 }
