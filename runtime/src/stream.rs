@@ -195,11 +195,16 @@ impl Output {
 impl fmt::Write for Output {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.write(text.as_bytes()).map_err(|failure| {
-            if failure == Failure::Refused(StreamError::Closed) {
-                startup::end(startup::STATUS_OF_CLOSED);
-            }
+            end_if_closed(failure);
             fmt::Error
         })
+    }
+}
+
+/// A program whose output nobody reads any more ends.
+fn end_if_closed(failure: Failure<StreamError>) {
+    if failure == Failure::Refused(StreamError::Closed) {
+        startup::end(startup::STATUS_OF_CLOSED);
     }
 }
 
@@ -273,22 +278,25 @@ pub fn flush_all() {
 #[doc(hidden)]
 pub fn print(output: &Mutex<Output>, text: fmt::Arguments<'_>) {
     let mut output = output.lock();
-    finish(&mut output, text);
+    if let Err(failure) = finish(&mut output, text) {
+        end_if_closed(failure);
+    }
 }
 
 /// Prints if that needs no waiting; for panics.
 fn try_print(output: &Mutex<Output>, text: fmt::Arguments<'_>) {
     if let Some(mut output) = output.try_lock() {
-        finish(&mut output, text);
+        let _ = finish(&mut output, text);
     }
 }
 
-fn finish(output: &mut Output, text: fmt::Arguments<'_>) {
+fn finish(output: &mut Output, text: fmt::Arguments<'_>) -> Result<(), Failure<StreamError>> {
     // Output that cannot be written is lost; there is nobody else to tell.
     let _ = fmt::Write::write_fmt(output, text);
     if output.buffer[..output.used.min(BUFFER)].contains(&b'\n') {
-        let _ = output.flush();
+        return output.flush();
     }
+    Ok(())
 }
 
 /// Prints to standard output.
