@@ -45,6 +45,11 @@ pub fn keep_memory(bytes: usize) -> bool {
     crate::heap::keep(bytes)
 }
 
+/// Whether that part is used and cannot be had again.
+pub fn is_memory_short() -> bool {
+    crate::kept::is_short()
+}
+
 /// First Rust code of a call; the argument order is made by the entry code of the ISA. It leaves by
 /// itself, so nothing is restored.
 pub(crate) extern "C" fn serve<S: Serve>(

@@ -1,17 +1,13 @@
-//! Commands of the shell itself: those that change it, and `help`.
+//! Commands of this shell that are not of the language: jobs, `kill`, `help`.
 
 use alloc::string::{String, ToString};
 
 use inspection as inspect;
-use interfaces::file::Kind;
 use interfaces::parent::State;
 use interfaces::process::Force;
-use runtime::stream::FILE_SYSTEM;
-use shellparse::tokens::is_name;
 
 use crate::jobs;
 use crate::launch::PROC;
-use crate::session::Session;
 use crate::terminal::say;
 
 /// What a built-in command did.
@@ -26,9 +22,9 @@ const HELP: &str = "\
 Commands of the shell:
   cd [DIRECTORY]        changes the current directory (without: to $HOME)
   pwd                   shows it
-  exit [STATUS]         stops the machine
+  exit [STATUS]         ends a script; at the prompt stops the machine
   help                  this text; PROGRAM --help tells about a program
-  history               lines typed so far
+  history               lines typed so far; !! is the last of them
   jobs                  what runs in the background
   fg [NUMBER]           waits for a background job; Ctrl-C then ends it
   wait                  waits for all background jobs
@@ -37,58 +33,48 @@ Commands of the shell:
                         started again is ended by force only: the machine may stop
   pin CPUS PROGRAM ...  runs a program on these CPUs only: pin 0,2-3 ls /
   allow PROGRAM ...     runs a program that may end components, as kill does
+  sh FILE [WORD ...]    runs a script; sh -c TEXT; FILE does too if it has a /
+  . FILE, eval WORD ... run a script, or a text, in this shell
+  time COMMAND          tells how long it took
+  test, [ ... ]         -e -f -d -s -n -z = != -eq -ne -lt -le -gt -ge !
+  read [-r] NAME ...    reads a line into variables
   export NAME[=VALUE]   gives a variable to programs
-  set [NAME=VALUE]      sets a variable, or shows all
-  unset NAME            removes a variable
+  set [-e] [-u] [-- WORD ...]   options, $1 ...; without: shows all variables
+  unset NAME, local NAME[=VALUE], shift, return, break, continue, :, true, false
 
 What can be written:
-  a ; b    a && b    a || b    a | b    a &    # comment
-  > FILE   >> FILE   < FILE    2> FILE
-  'text'   \"text $NAME\"   \\x   $NAME   ${NAME}   $?   NAME=VALUE
+  a ; b    a && b    a || b    a | b    a &    ! a    # comment
+  > FILE   >> FILE   < FILE    2> FILE  2>&1   >&2    { a; b; }    ( a; b )
+  if a; then b; elif c; then d; else e; fi       while a; do b; done   until
+  for NAME in WORD ...; do b; done               case WORD in a|b*) c;; esac
+  NAME() { ...; }   NAME=VALUE   NAME=VALUE a
+  'text'   \"text $NAME\"   \\x   * ? [a-z]   ~   $(a)   $((1 + 2))
+  $NAME  $1 $# \"$@\" $* $? $0  ${NAME:-b} := :+ :? ${#NAME} ${NAME%b} %% # ##
 
-Keys: arrows, Home, End, Tab completes, Ctrl-A/E/K/U/W/Y, Ctrl-L, Ctrl-C, Ctrl-D.
+Keys: arrows, Home, End, Tab completes, Ctrl-A/E/K/U/W/Y, Ctrl-R, Ctrl-L, Ctrl-C,
+Ctrl-D.
 ";
 
-fn done(status: u64, text: impl Into<String>) -> Option<Done> {
-    Some(Done { status, text: text.into() })
+fn done(status: u64, text: impl Into<String>) -> Done {
+    Done { status, text: text.into() }
 }
 
-fn refuse(name: &str, cause: &str) -> Option<Done> {
+fn refuse(name: &str, cause: &str) -> Done {
     say!("shell: {name}: {cause}");
     done(1, "")
 }
 
-/// Runs the command if it is one of the shell's own. `alone` = not in a pipeline.
-pub fn run(session: &mut Session, words: &[String], alone: bool) -> Option<Done> {
-    let (name, arguments) = words.split_first()?;
+/// Runs one of [`crate::names::OWN`]: `words[0]` is its name.
+pub fn run(words: &[String], history: &[String]) -> Done {
+    let Some((name, arguments)) = words.split_first() else { return done(0, "") };
     let first = arguments.first().map(String::as_str);
     match name.as_str() {
-        "pwd" => done(0, alloc::format!("{}\n", session.directory)),
         "help" => done(0, alloc::format!("{HELP}\nPrograms:\n{}", programs())),
         "history" => {
-            let lines = session.history.iter().enumerate();
+            let lines = history.iter().enumerate();
             done(0, lines.map(|(number, line)| alloc::format!("{:>4}  {line}\n", number + 1)).collect::<String>())
         }
         "jobs" => done(0, jobs::list()),
-        "set" if first.is_none() => {
-            let lines = session.variables.iter().map(|(name, variable)| {
-                let export = if variable.exported { "export " } else { "" };
-                alloc::format!("{export}{name}={}\n", shellparse::quote(&variable.value))
-            });
-            done(0, lines.collect::<String>())
-        }
-        // The others change the shell: in a pipeline each would be a shell of its own.
-        "cd" | "exit" | "fg" | "wait" | "set" | "export" | "unset" if !alone => {
-            refuse(name, "cannot be part of a pipeline")
-        }
-        "cd" => cd(session, first),
-        "exit" => {
-            let Ok(status) = first.map_or(Ok(session.status), str::parse) else {
-                return refuse(name, "the status is a number");
-            };
-            session.leave = Some(status & 0xff);
-            done(status & 0xff, "")
-        }
         "fg" => {
             let number = match first.map(|text| text.trim_start_matches('%').parse()) {
                 None => None,
@@ -107,27 +93,7 @@ pub fn run(session: &mut Session, words: &[String], alone: bool) -> Option<Done>
             }
             done(status, "")
         }
-        "kill" => done(kill(arguments), ""),
-        "set" | "export" => {
-            for word in arguments {
-                let (variable, value) = match word.split_once('=') {
-                    Some((variable, value)) => (variable, Some(value.to_string())),
-                    None => (word.as_str(), session.variable(word)),
-                };
-                if !is_name(variable) {
-                    return refuse(name, &alloc::format!("{variable}: not a name"));
-                }
-                session.set(variable, &value.unwrap_or_default(), name == "export");
-            }
-            done(0, "")
-        }
-        "unset" => {
-            for word in arguments {
-                session.variables.remove(word);
-            }
-            done(0, "")
-        }
-        _ => None,
+        _ => done(kill(arguments), ""),
     }
 }
 
@@ -167,19 +133,6 @@ fn end(word: &str, force: Force) -> Result<(), String> {
         }
     };
     PROC.kill_domain(number, force).map_err(|error| error.to_string())
-}
-
-fn cd(session: &mut Session, to: Option<&str>) -> Option<Done> {
-    let to = to.map_or_else(|| session.variable("HOME").unwrap_or_else(|| "/".to_string()), ToString::to_string);
-    let path = session.absolute(&to);
-    match FILE_SYSTEM.stat(&path) {
-        Ok(stat) if stat.kind == Kind::Directory => {
-            session.directory = path;
-            done(0, "")
-        }
-        Ok(_) => refuse("cd", &alloc::format!("{to}: not a directory")),
-        Err(error) => refuse("cd", &alloc::format!("{to}: {error}")),
-    }
 }
 
 /// The names of programs, in lines.

@@ -8,8 +8,9 @@ use interfaces::listing::Listing;
 use lineedit::Completions;
 use runtime::stream::FILE_SYSTEM;
 
-use crate::names::NAMES;
-use crate::session::Session;
+use shelleval::State;
+
+use crate::names::all_names;
 
 /// Names looked at in one directory.
 const MAX_NAMES: usize = 1000;
@@ -34,18 +35,18 @@ pub fn names(path: &str) -> Vec<(String, bool)> {
 }
 
 /// Candidates for the word before the cursor.
-pub fn complete(session: &Session, before: &str) -> Completions {
-    let separators = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '<' | '>');
+pub fn complete(state: &State, before: &str) -> Completions {
+    let separators = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '<' | '>' | '(');
     let start = before.rfind(separators).map_or(0, |at| at + 1);
     let word = &before[start..];
-    let command = matches!(before[..start].trim_end().chars().last(), None | Some(';' | '&' | '|'));
+    let command = matches!(before[..start].trim_end().chars().last(), None | Some(';' | '&' | '|' | '('));
     let mut candidates = Vec::new();
     let replace;
     if command && !word.contains('/') {
         replace = word.chars().count();
-        let builtins = NAMES.iter().map(ToString::to_string);
-        let path = session.variable("PATH").unwrap_or_default();
-        let programs = path.split(':').flat_map(|directory| names(&session.absolute(directory)));
+        let builtins = all_names().map(ToString::to_string);
+        let path = state.variable("PATH").unwrap_or_default();
+        let programs = path.split(':').flat_map(|directory| names(&filetree::normalize(&state.directory, directory)));
         let all = builtins.chain(programs.map(|(name, _)| name));
         candidates.extend(all.filter(|name| name.starts_with(word)).map(|name| alloc::format!("{name} ")));
     } else {
@@ -53,7 +54,7 @@ pub fn complete(session: &Session, before: &str) -> Completions {
         replace = name.chars().count();
         let directory = if word.starts_with('/') { alloc::format!("/{directory}") } else { directory.to_string() };
         let hidden = name.starts_with('.');
-        for (found, is_directory) in names(&session.absolute(&directory)) {
+        for (found, is_directory) in names(&filetree::normalize(&state.directory, &directory)) {
             if found.starts_with(name) && (hidden || !found.starts_with('.')) {
                 candidates.push(alloc::format!("{found}{}", if is_directory { "/" } else { " " }));
             }

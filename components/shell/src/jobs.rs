@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use runtime::child::Child;
 use runtime::sync::{Condvar, Mutex};
@@ -10,8 +11,47 @@ use runtime::thread;
 
 use crate::terminal::say;
 
-/// The programs of a list that run now.
-pub type Running = Arc<Mutex<Vec<Arc<Child>>>>;
+/// What a line, or a job, has running.
+pub struct Work {
+    programs: Mutex<Vec<Arc<Child>>>,
+    stopped: AtomicBool,
+}
+
+/// It is held by whoever works for it, and by who may end it.
+pub type Running = Arc<Work>;
+
+impl Work {
+    /// Nothing yet.
+    pub fn running() -> Running {
+        Arc::new(Self { programs: Mutex::new(Vec::new()), stopped: AtomicBool::new(false) })
+    }
+
+    /// A program that it started; ended if all of it was meanwhile.
+    pub fn add(&self, program: &Arc<Child>) {
+        self.programs.lock().push(program.clone());
+        if self.is_stopped() {
+            let _ = program.kill();
+        }
+    }
+
+    /// The program ended.
+    pub fn remove(&self, program: &Arc<Child>) {
+        self.programs.lock().retain(|running| !Arc::ptr_eq(running, program));
+    }
+
+    /// It is to start nothing more.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        let programs = self.programs.lock().clone();
+        for program in programs {
+            let _ = program.kill();
+        }
+    }
+}
 
 /// Jobs at the same time: each has a thread of the shell.
 const MAX_JOBS: usize = 16;
@@ -43,29 +83,22 @@ pub fn has_foreground() -> bool {
 pub fn kill_foreground() {
     let running = FOREGROUND.lock().clone();
     if let Some(running) = running {
-        kill(&running);
-    }
-}
-
-fn kill(running: &Running) {
-    let programs = running.lock().clone();
-    for program in programs {
-        let _ = program.kill();
+        running.stop();
     }
 }
 
 /// Starts a job; gives its number.
-pub fn start(title: String, work: impl FnOnce(&Running) -> u64 + Send + 'static) -> Result<u64, abi::Error> {
+pub fn start(title: String, work: impl FnOnce(Running) -> u64 + Send + 'static) -> Result<u64, abi::Error> {
     let mut jobs = JOBS.lock();
     if jobs.len() >= MAX_JOBS {
         return Err(abi::Error::LimitReached);
     }
     let number = jobs.iter().map(|job| job.number).max().unwrap_or(0) + 1;
-    let running = Running::new(Mutex::new(Vec::new()));
+    let running = Work::running();
     jobs.push(Job { number, title, running: running.clone(), ended: None, awaited: false });
     drop(jobs);
     let started = thread::spawn(move || {
-        let status = work(&running);
+        let status = work(running);
         if let Some(job) = JOBS.lock().iter_mut().find(|job| job.number == number) {
             job.ended = Some(status);
         }
@@ -129,7 +162,7 @@ pub fn end(number: u64) -> bool {
     let running = JOBS.lock().iter().find(|job| job.number == number).map(|job| job.running.clone());
     match running {
         Some(running) => {
-            kill(&running);
+            running.stop();
             true
         }
         None => false,

@@ -2,16 +2,17 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`session`] | variables, current directory, status |
+//! | [`world`] | Cairn as the language's world: programs, files, streams |
+//! | [`stream`] | where streams lead, pipes |
+//! | [`launch`] | from words to a program |
 //! | [`terminal`] | the console: lines in, text out |
 //! | [`interrupt`] | Ctrl-C |
-//! | [`run`] | lists and pipelines |
-//! | [`launch`] | from a command to a program's streams and arguments |
-//! | [`jobs`] | what runs in the background |
-//! | [`builtins`], [`names`] | commands of the shell itself |
+//! | [`jobs`], [`threads`] | what runs in the background, threads |
+//! | [`commands`], [`names`] | commands of this shell that are not of the language |
 //! | [`complete`] | what Tab finds |
+//! | [`files`] | texts in files |
 //!
-//! The language is the crate `shellparse`, the line editor the crate `lineedit`.
+//! The language is the crates `shellparse` and `shelleval`, the line editor the crate `lineedit`.
 //!
 //! # At the start
 //! If the boot archive has a file `/etc/run`, its commands are run first, once: a shell that is started again does not.
@@ -25,22 +26,28 @@
 
 extern crate alloc;
 
-mod builtins;
+mod commands;
 mod complete;
+mod files;
 mod interrupt;
 mod jobs;
 mod launch;
 mod names;
-mod run;
-mod session;
+mod stream;
 mod terminal;
+mod threads;
+mod world;
 
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use runtime::stream::FILE_SYSTEM;
+use shelleval::{Machine, State};
 
+use jobs::Work;
 use launch::PROC;
-use session::Session;
+use stream::Stream;
+use world::Cairn;
 
 runtime::entry!(main);
 
@@ -55,34 +62,59 @@ const GREETING: &str = "/etc/motd";
 const HISTORY: usize = 200;
 /// Columns that a serial terminal is taken to have.
 const COLUMNS: usize = 80;
-/// Bytes that a file with commands or a greeting may have.
-const MAX_TEXT: u64 = 64 * 1024;
+/// The prompt for a further line of a command.
+const MORE: &str = "> ";
+/// Bytes from which on a command is taken for finished.
+const MAX_COMMAND: usize = 16 * 1024;
+/// Bytes of the heap that are there to finish what is under way when there is no more memory.
+const KEPT: usize = 64 * 1024;
 
 fn main() -> u8 {
-    match read_text(EXEC) {
-        Some(script) => exec(&script),
-        None => interactive(),
+    if !runtime::server::keep_memory(KEPT) {
+        runtime::log!("no memory is kept for what is under way");
     }
+    match files::text(EXEC) {
+        Ok(script) => exec(&script),
+        Err(_) => interactive(),
+    }
+}
+
+fn new_state() -> State {
+    State::new("shell", &[("PATH", "/bin"), ("HOME", "/home")])
+}
+
+/// Runs a text in the foreground.
+fn run(state: State, text: &str, interactive: bool, history: &Arc<[String]>) -> State {
+    if interactive {
+        interrupt::hand_over();
+    }
+    let running = Work::running();
+    jobs::set_foreground(Some(running.clone()));
+    let input = if interactive { Stream::Terminal } else { Stream::Null };
+    let world = Cairn::new(running, interactive, history.clone());
+    let mut machine = Machine::new(world, state, [input, Stream::Console, Stream::Console]);
+    machine.text(text);
+    jobs::set_foreground(None);
+    machine.state
 }
 
 fn exec(script: &str) -> u8 {
-    let mut session = Session::new(false);
-    begin(&mut session);
+    let history = Arc::from([]);
+    let mut state = begin(new_state(), false);
     note_ready();
-    if session.leave.is_none() {
-        run::script(&mut session, script);
+    if state.leave.is_none() {
+        state = run(state, script, false, &history);
     }
-    let status = session.leave.unwrap_or(session.status);
-    stop(status)
+    stop(state.leave.unwrap_or(state.status))
 }
 
 /// Runs the commands for the start of the system, unless a shell before us did.
-fn begin(session: &mut Session) {
-    let Some(script) = read_text(RUN) else { return };
+fn begin(state: State, interactive: bool) -> State {
+    let Ok(script) = files::text(RUN) else { return state };
     if let Err(error) = FILE_SYSTEM.rename(RUN, HAS_RUN) {
         terminal::say!("shell: {RUN}: {error}");
     }
-    run::script(session, &script);
+    run(state, &script, interactive, &Arc::from([]))
 }
 
 /// Notes in the log that from here on commands are taken, and how long it took from reset; `bench` reads it.
@@ -109,52 +141,43 @@ fn interactive() -> u8 {
         terminal::say!("shell: Ctrl-C will not work: {error}");
     }
     terminal::say!("");
-    match read_text(GREETING) {
-        Some(greeting) => terminal::write(greeting.as_bytes()),
-        None => terminal::say!("help shows the commands. Ctrl-] X leaves the emulator, exit stops the machine."),
+    match files::text(GREETING) {
+        Ok(greeting) => terminal::write(greeting.as_bytes()),
+        Err(_) => terminal::say!("help shows the commands. Ctrl-] X leaves the emulator, exit stops the machine."),
     }
-    let mut session = Session::new(true);
-    begin(&mut session);
+    let mut state = begin(new_state(), true);
     let mut lines = terminal::Lines::new(COLUMNS, HISTORY);
     note_ready();
     loop {
-        if let Some(status) = session.leave.take() {
+        if let Some(status) = state.leave.take() {
             terminal::say!("The machine stops.");
             stop(status);
         }
         jobs::tell_ended();
-        let prompt = alloc::format!("cairn:{}$ ", session.directory);
-        let line = match lines.read(&prompt, &session) {
-            terminal::Typed::Line(line) => line,
-            terminal::Typed::Cancelled => {
-                session.status = 130;
-                continue;
-            }
-            terminal::Typed::End => String::from("exit"),
-        };
-        session.history = lines.history();
-        run::script(&mut session, &line);
+        match command(&mut lines, &state) {
+            Some(text) => state = run(state, &text, true, &lines.history().into()),
+            None => state.status = 130,
+        }
     }
 }
 
-/// A small file as text; `None` if there is none.
-fn read_text(path: &str) -> Option<String> {
-    use interfaces::file::FileClient;
-    use runtime::connection::Direct;
-    use runtime::entry::Owned;
-
-    let file = Owned::new(FILE_SYSTEM.open(path, 0).ok()?.into());
-    let file = FileClient(Direct(file.entry()));
-    let size = file.stat().ok()?.size.min(MAX_TEXT) as usize;
-    let mut bytes = alloc::vec![0; size];
-    let mut done = 0;
-    while done < size {
-        let end = size.min(done + 4000);
-        match file.read(done as u64, &mut bytes[done..end]) {
-            Ok(0) | Err(_) => break,
-            Ok(count) => done += count,
+/// Reads a command: lines, until nothing of it is missing. `None`: Ctrl-C.
+fn command(lines: &mut terminal::Lines, state: &State) -> Option<String> {
+    let mut text = String::new();
+    let mut prompt = alloc::format!("cairn:{}$ ", state.directory);
+    loop {
+        let line = match lines.read(&prompt, &mut |before| complete::complete(state, before)) {
+            terminal::Typed::Line(line) => line,
+            terminal::Typed::Cancelled => return None,
+            terminal::Typed::End if text.is_empty() => return Some("exit".into()),
+            terminal::Typed::End => return Some(text),
+        };
+        text.push_str(&line);
+        match shellparse::parse(&text, &|| true) {
+            Err(error) if error.is_incomplete() && text.len() < MAX_COMMAND => {}
+            _ => return Some(text),
         }
+        text.push('\n');
+        prompt = MORE.into();
     }
-    bytes.truncate(done);
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -6,13 +6,10 @@ use alloc::vec::Vec;
 use abi::rights;
 use interface::{Delegate, Failure};
 use interfaces::console::{ConsoleClient, ConsoleError, Mode};
-use lineedit::{Editor, Outcome};
+use lineedit::{Completions, Editor, Outcome};
 use runtime::connection::{Connection, Given};
 use runtime::entry::Entry;
 use runtime::thread;
-
-use crate::complete;
-use crate::session::Session;
 
 /// The console, by the description: who finds it by its name may only write.
 pub static CONSOLE: ConsoleClient<Connection<Given>> = ConsoleClient(Connection::new(Given("console")));
@@ -82,7 +79,7 @@ impl Lines {
     }
 
     /// Reads a line.
-    pub fn read(&mut self, prompt: &str, session: &Session) -> Typed {
+    pub fn read(&mut self, prompt: &str, complete: &mut dyn FnMut(&str) -> Completions) -> Typed {
         let mut output = Vec::new();
         // Before the prompt: what is typed when that is seen is echoed by the editor alone.
         let _ = CONSOLE.set_mode(Mode::Raw);
@@ -101,7 +98,7 @@ impl Lines {
                 }
             }
             output.clear();
-            let outcome = self.editor.feed(byte[0], &mut output, &mut |before| complete::complete(session, before));
+            let outcome = self.editor.feed(byte[0], &mut output, complete);
             write(&output);
             match outcome {
                 None => {}

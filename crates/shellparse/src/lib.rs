@@ -1,29 +1,34 @@
-//! The shell's language: from a line of text to a tree of commands.
+//! The shell's language, a part of that of POSIX: from a text to a tree of commands.
 //!
 //! ```text
-//! script   = [ list { ( ";" | "&" | newline ) list } ]
+//! body     = { newline } [ list { ( ";" | "&" | newline ) list } ]
 //! list     = pipeline { ( "&&" | "||" ) pipeline }
-//! pipeline = command { "|" command }
-//! command  = ( word | redirection ) { word | redirection }
-//! redirection = ( ">" | ">>" | "<" | "2>" | "2>>" ) word
+//! pipeline = { "!" | "time" } command { "|" command }
+//! command  = simple | compound { redirection } | name "(" ")" compound { redirection }
+//! compound = "{" body "}" | "(" body ")" | "if" … "fi" | "while" … | "until" … | "for" … | "case" … "esac"
+//! simple   = ( assignment | word | redirection ) { … }
+//! redirection = [ number ] ( "<" | ">" | ">|" | ">>" | ">&" | "<&" ) word
 //! ```
-//! Words consist of literal characters, `'…'` (everything literal), `"…"` (variables are replaced,
-//! `\` escapes `"`, `$`, `\`), `\x` (that character literally), `$NAME`, `${NAME}` and `$?`. `#` at
-//! the start of a word begins a comment. The value of a variable is never split into words and never
-//! read as syntax, unlike in POSIX shells; a word that consists only of unquoted variables and comes
-//! out empty vanishes.
+//! Words consist of literal characters, `'…'`, `"…"`, `\x`, parameters, `$(…)` and `$((…))`. `#` at the start of a word begins
+//! a comment. What other shells know beyond that is refused by its name ([`Problem::Unsupported`]).
 //!
-//! Two steps: [`tokens`] cuts the text, [`parse`] builds the tree. Each error has a position (in
-//! bytes) and says what was expected.
+//! [`parse`] is a recursive descent over the characters: `$(` in a word begins the grammar anew. How deep it descends and how
+//! much it makes has a limit. Each error has a position (in bytes) and says what was expected.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod cut;
 mod error;
-pub mod tokens;
+mod grammar;
 mod tree;
 
 pub use error::{Error, Problem};
-pub use tokens::{Part, Word};
-pub use tree::{Command, Connector, List, Pipeline, Redirection, RedirectionKind, parse, quote};
+pub use grammar::parse;
+pub use tree::*;
+
+/// Levels of compound commands, substitutions and `${…}` in each other: the parser's stack must suffice for them.
+pub const MAX_NESTING: usize = 12;
+/// Words, commands and redirections of a text.
+pub const MAX_NODES: usize = 4000;

@@ -1,77 +1,13 @@
-//! Commands, pipelines and lists.
+//! The tree: lists, pipelines, commands, words.
+//!
+//! Whatever an interpreter keeps while it runs something else is behind an `Arc`: bodies and compound commands.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::error::{Error, Problem};
-use crate::tokens::{Token, Word, tokens};
-
-/// Which stream goes where.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RedirectionKind {
-    /// `<`: standard input from a file.
-    Input,
-    /// `>`: standard output into a file that is emptied first.
-    Output,
-    /// `>>`: standard output to the end of a file.
-    Append,
-    /// `2>`: standard error into a file that is emptied first.
-    Error,
-    /// `2>>`: standard error to the end of a file.
-    ErrorAppend,
-}
-
-impl RedirectionKind {
-    /// How it is written.
-    pub fn operator(self) -> &'static str {
-        match self {
-            Self::Input => "<",
-            Self::Output => ">",
-            Self::Append => ">>",
-            Self::Error => "2>",
-            Self::ErrorAppend => "2>>",
-        }
-    }
-
-    fn stream(self) -> &'static str {
-        match self {
-            Self::Input => "input",
-            Self::Output | Self::Append => "output",
-            Self::Error | Self::ErrorAppend => "error",
-        }
-    }
-
-    fn of(operator: &str) -> Option<Self> {
-        [Self::Input, Self::Output, Self::Append, Self::Error, Self::ErrorAppend]
-            .into_iter()
-            .find(|kind| kind.operator() == operator)
-    }
-}
-
-/// A redirection.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Redirection {
-    /// Which stream, and how.
-    pub kind: RedirectionKind,
-    /// The file.
-    pub file: Word,
-}
-
-/// A command: words (the first one names it) and redirections. At least one of both.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Command {
-    /// Name and arguments.
-    pub words: Vec<Word>,
-    /// Redirections, at most one per stream.
-    pub redirections: Vec<Redirection>,
-}
-
-/// Commands connected by `|`; at least one.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pipeline {
-    /// In the order in which the bytes flow.
-    pub commands: Vec<Command>,
-}
+/// Lists, one after the other: a script, or the inside of a compound command.
+pub type Body = Arc<[List]>;
 
 /// When the next pipeline of a list runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,154 +19,230 @@ pub enum Connector {
 }
 
 /// Pipelines connected by `&&` and `||`.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct List {
-    /// The first pipeline.
-    pub first: Pipeline,
-    /// The others, each with its condition; evaluated from left to right with equal precedence.
-    pub rest: Vec<(Connector, Pipeline)>,
-    /// `&`: the shell does not wait for it.
-    pub background: bool,
-    /// The bytes of the line that it comes from: start and end.
-    pub source: (usize, usize),
+    /// In order, each with its condition, that of the first is not asked; evaluated from left to right with equal precedence.
+    pub pipelines: Vec<(Connector, Pipeline)>,
+    /// `&`: the shell does not wait for it. The text that it comes from.
+    pub background: Option<String>,
 }
 
-impl List {
-    /// Its text in the line it was parsed from.
-    pub fn text<'a>(&self, line: &'a str) -> &'a str {
-        line.get(self.source.0..self.source.1).unwrap_or("")
-    }
+/// Commands connected by `|`; at least one.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Pipeline {
+    /// In the order in which the bytes flow.
+    pub commands: Vec<Command>,
+    /// `!`: fails if it succeeds.
+    pub negated: bool,
+    /// `time`: tells how long it took.
+    pub timed: bool,
 }
 
-/// Parses a script: lines of commands.
-pub fn parse(text: &str) -> Result<Vec<List>, Error> {
-    let mut parser = Parser { tokens: tokens(text)?, next: 0, end: text.len() };
-    let mut lists: Vec<List> = Vec::new();
-    loop {
-        while parser.take("\n") {}
-        if parser.next == parser.tokens.len() {
-            return Ok(lists);
-        }
-        let start = parser.position();
-        let (first, rest) = parser.list()?;
-        let source = (start, parser.end_before());
-        let background = parser.take("&");
-        lists.push(List { first, rest, background, source });
-        if !background && !parser.take(";") && !parser.take("\n") && parser.next < parser.tokens.len() {
-            // A list ends only at an operator that the grammar gives no place.
-            return Err(parser.missing_command());
-        }
-    }
+/// One part of a pipeline.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Command {
+    /// Words, redirections and assignments.
+    Simple(Simple),
+    /// `if`, `while`, `{`, …, and redirections for all of it.
+    Compound(Arc<Compound>, Vec<Redirection>),
+    /// `NAME() COMPOUND`.
+    Function(String, Arc<Function>),
 }
 
-struct Parser {
-    tokens: Vec<Token>,
-    next: usize,
-    end: usize,
+/// A simple command: assignments, words (the first one names it), redirections; at least one of the three.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Simple {
+    /// `NAME=value` before the name of the command.
+    pub assignments: Vec<(String, Word)>,
+    /// Name and arguments.
+    pub words: Vec<Word>,
+    /// In their order.
+    pub redirections: Vec<Redirection>,
 }
 
-impl Parser {
-    fn position(&self) -> usize {
-        match self.tokens.get(self.next) {
-            Some(Token::Word(word)) => word.position,
-            Some(Token::Operator(_, position)) => *position,
-            None => self.end,
-        }
-    }
+/// What a function does.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Function {
+    /// Its body.
+    pub compound: Arc<Compound>,
+    /// Redirections for each call.
+    pub redirections: Vec<Redirection>,
+}
 
-    /// Where the last token that was taken ends.
-    fn end_before(&self) -> usize {
-        match self.next.checked_sub(1).and_then(|last| self.tokens.get(last)) {
-            Some(Token::Word(word)) => word.end,
-            Some(Token::Operator(operator, position)) => position + operator.len(),
-            None => 0,
-        }
-    }
+/// A compound command.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Compound {
+    /// `{ …; }`
+    Group(Body),
+    /// `( … )`
+    Subshell(Body),
+    /// `if`, `elif`: conditions and what they lead to; and `else`.
+    If(Vec<(Body, Body)>, Option<Body>),
+    /// `while`, `until`.
+    Loop {
+        /// Status of the condition at which it goes on: 0 of `while`.
+        until: bool,
+        /// Runs before each turn.
+        condition: Body,
+        /// Runs in each turn.
+        body: Body,
+    },
+    /// `for`.
+    For {
+        /// The variable.
+        name: String,
+        /// What it goes through; none: the arguments.
+        words: Option<Vec<Word>>,
+        /// Runs in each turn.
+        body: Body,
+    },
+    /// `case`: the word, and patterns with what they lead to.
+    Case(Word, Vec<(Vec<Word>, Body)>),
+}
 
-    fn operator(&self) -> Option<&'static str> {
-        match self.tokens.get(self.next) {
-            Some(Token::Operator(operator, _)) => Some(operator),
+/// What a redirection does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RedirectionKind {
+    /// `<`: from a file.
+    Input,
+    /// `>`: into a file that is emptied first.
+    Output,
+    /// `>>`: to the end of a file.
+    Append,
+    /// `>&`, `<&`: where another stream leads.
+    Duplicate,
+}
+
+/// A redirection.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Redirection {
+    /// 0, 1 or 2.
+    pub stream: usize,
+    /// What happens to it.
+    pub kind: RedirectionKind,
+    /// The file, or the number of the other stream.
+    pub target: Word,
+}
+
+/// A word: its pieces; `''` is one quoted piece without characters.
+#[derive(PartialEq, Eq, Debug, Default)]
+pub struct Word {
+    /// In order.
+    pub parts: Vec<Part>,
+}
+
+impl Word {
+    /// Its text if it is one without quotes and without expansions.
+    pub fn literal(&self) -> Option<&str> {
+        match &self.parts[..] {
+            [Part::Literal(text)] => Some(text),
             _ => None,
         }
     }
+}
 
-    fn take(&mut self, operator: &str) -> bool {
-        let found = self.operator() == Some(operator);
-        if found {
-            self.next += 1;
-        }
-        found
-    }
+/// A piece of a word.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Characters without quotes: `*`, `?` and `[` mean something.
+    Literal(String),
+    /// Characters that stand for themselves.
+    Quoted(String),
+    /// `~` at the beginning.
+    Home,
+    /// `$NAME`, `${NAME…}`.
+    Parameter {
+        /// Inside `"`.
+        quoted: bool,
+        /// Which one.
+        name: Name,
+        /// What is done with its value.
+        change: Change,
+    },
+    /// `$(…)`
+    Command {
+        /// Inside `"`.
+        quoted: bool,
+        /// What runs.
+        body: Body,
+    },
+    /// `$((…))`
+    Arithmetic {
+        /// Inside `"`.
+        quoted: bool,
+        /// The expression, in which parameters are replaced first.
+        expression: Word,
+    },
+}
 
-    /// A command is missing here: the fault of the operator here, or of the one before the end.
-    fn missing_command(&self) -> Error {
-        let place = if self.next < self.tokens.len() { self.next } else { self.next.saturating_sub(1) };
-        let (operator, position) = match self.tokens.get(place) {
-            Some(Token::Operator("\n", _)) if place > 0 => match &self.tokens[place - 1] {
-                Token::Operator(operator, position) => (*operator, *position),
-                Token::Word(word) => ("end of line", word.position),
-            },
-            Some(Token::Operator(operator, position)) => (*operator, *position),
-            Some(Token::Word(word)) => ("word", word.position),
-            None => ("end", self.end),
-        };
-        Error { position, problem: Problem::MissingCommand(operator) }
-    }
+/// A parameter.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Name {
+    /// `$NAME`
+    Variable(String),
+    /// `$1`, …; 0 is the name of the script.
+    Argument(usize),
+    /// `$?`
+    Status,
+    /// `$#`
+    Count,
+    /// `$@`: all arguments, each for itself.
+    Each,
+    /// `$*`: all arguments, in quotes as one.
+    All,
+}
 
-    fn list(&mut self) -> Result<(Pipeline, Vec<(Connector, Pipeline)>), Error> {
-        let first = self.pipeline()?;
-        let mut rest = Vec::new();
-        loop {
-            let connector = match self.operator() {
-                Some("&&") => Connector::And,
-                Some("||") => Connector::Or,
-                _ => return Ok((first, rest)),
-            };
-            self.next += 1;
-            while self.operator() == Some("\n") && self.next + 1 < self.tokens.len() {
-                self.next += 1;
-            }
-            rest.push((connector, self.pipeline()?));
-        }
-    }
+/// What is done with the value of a parameter.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Nothing.
+    None,
+    /// `${#NAME}`: its length.
+    Length,
+    /// `${NAME-word}`, `=`, `+`, `?`.
+    Default {
+        /// Of these four, which.
+        what: Alternative,
+        /// With a `:`, an empty value is as good as none.
+        or_empty: bool,
+        /// The other value, or the message.
+        word: Word,
+    },
+    /// `${NAME#pattern}`, `##`, `%`, `%%`: without what matches at one of its ends.
+    Trim {
+        /// `%`: at its end.
+        at_end: bool,
+        /// Doubled: as much as can be.
+        longest: bool,
+        /// The pattern.
+        pattern: Word,
+    },
+}
 
-    fn pipeline(&mut self) -> Result<Pipeline, Error> {
-        let mut commands = alloc::vec![self.command()?];
-        while self.take("|") {
-            commands.push(self.command()?);
-        }
-        Ok(Pipeline { commands })
-    }
+/// What `${NAME-word}` and its kin do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Alternative {
+    /// `-`: another value.
+    Use,
+    /// `=`: and the variable gets it.
+    Assign,
+    /// `+`: the other value if there is one, else nothing.
+    Instead,
+    /// `?`: an error.
+    Refuse,
+}
 
-    fn command(&mut self) -> Result<Command, Error> {
-        let mut command = Command { words: Vec::new(), redirections: Vec::new() };
-        loop {
-            match self.tokens.get(self.next) {
-                Some(Token::Word(word)) => {
-                    command.words.push(word.clone());
-                    self.next += 1;
-                }
-                Some(Token::Operator(operator, position)) => {
-                    let Some(kind) = RedirectionKind::of(operator) else { break };
-                    let position = *position;
-                    self.next += 1;
-                    let Some(Token::Word(file)) = self.tokens.get(self.next) else {
-                        return Err(Error { position, problem: Problem::MissingFile(kind.operator()) });
-                    };
-                    if command.redirections.iter().any(|r| r.kind.stream() == kind.stream()) {
-                        return Err(Error { position, problem: Problem::RedirectedTwice(kind.stream()) });
-                    }
-                    command.redirections.push(Redirection { kind, file: file.clone() });
-                    self.next += 1;
-                }
-                None => break,
-            }
-        }
-        if command.words.is_empty() && command.redirections.is_empty() {
-            return Err(self.missing_command());
-        }
-        Ok(command)
-    }
+/// Is `name` a name that a variable may have?
+pub fn is_name(name: &str) -> bool {
+    name.starts_with(is_name_start) && name.chars().all(is_name_part)
+}
+
+pub(crate) fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_'
+}
+
+pub(crate) fn is_name_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// A word written so that it is read as the same text again.

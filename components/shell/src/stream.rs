@@ -1,0 +1,196 @@
+//! Where streams lead, and how a program is told.
+//!
+//! An end of a pipe is open as long as somebody holds it: the shell, while a command may still use it, and with a program until
+//! that has ended.
+
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec;
+
+use abi::layout::FIRST_FREE;
+use abi::rights::{COPY, WRITE};
+use interface::{Delegate, Failure};
+use interfaces::console::ConsoleError;
+use interfaces::file::TRUNCATE;
+use interfaces::pipes::{PipeEndClient, PipeError};
+use interfaces::stream::StreamError;
+use loader::startup::ENTRY;
+use runtime::connection::Direct;
+use runtime::entry::{Entry, Owned};
+use runtime::pipes::{self, PIPES};
+use runtime::stream::FILE_SYSTEM;
+use runtime::thread;
+use shelleval::world::Opening;
+
+use crate::terminal::{self, CONSOLE};
+use crate::{interrupt, threads};
+
+/// No file of that name exists, but scripts write what they do not want there.
+const NULL: &str = "/dev/null";
+/// Bytes that are copied at once.
+const BLOCK: usize = 4096;
+
+/// Where a stream leads.
+#[derive(Clone)]
+pub enum Stream {
+    /// The terminal, to read: whoever gets it has an entry made by the console.
+    Terminal,
+    /// The terminal, to write.
+    Console,
+    /// Nowhere.
+    Null,
+    /// A file, to read from its beginning.
+    Input(Arc<str>),
+    /// A file, to write from its beginning.
+    Output(Arc<str>),
+    /// The end of a file.
+    Append(Arc<str>),
+    /// An end of a pipe.
+    Pipe(Arc<End>),
+}
+
+/// An end of a pipe.
+pub struct End {
+    pipe: u64,
+    entry: Owned,
+    is_read: bool,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let _ = if self.is_read { PIPES.close_read(self.pipe) } else { PIPES.close_write(self.pipe) };
+    }
+}
+
+/// A new pipe: where it is read, and where it is written.
+pub fn pipe() -> Result<(Stream, Stream), String> {
+    let text = |error: Failure<PipeError>| error.to_string();
+    let pipe = PIPES.create().map_err(text)?;
+    let end = |is_read: bool| {
+        let ends = if is_read { (pipe, 0) } else { (0, pipe) };
+        pipes::end(ends.0, ends.1).map(|entry| Stream::Pipe(Arc::new(End { pipe, entry, is_read })))
+    };
+    let both = end(true).and_then(|reads| end(false).map(|writes| (reads, writes)));
+    both.map_err(|error| {
+        let _ = (PIPES.close_read(pipe), PIPES.close_write(pipe));
+        text(error)
+    })
+}
+
+impl Stream {
+    /// Opens a file.
+    pub fn open(path: &str, opening: Opening) -> Result<Self, String> {
+        if path == NULL {
+            return Ok(Self::Null);
+        }
+        let file = match opening {
+            Opening::Read => FILE_SYSTEM.open(path, 0),
+            Opening::Write => FILE_SYSTEM.create(path, TRUNCATE),
+            Opening::Append => FILE_SYSTEM.create(path, 0),
+        };
+        drop(Owned::new(file.map_err(|error| error.to_string())?.into()));
+        Ok(match opening {
+            Opening::Read => Self::Input(path.into()),
+            Opening::Write => Self::Output(path.into()),
+            Opening::Append => Self::Append(path.into()),
+        })
+    }
+
+    /// Whoever opens a file by its name begins at its beginning: several that write it append, and several that read it read a
+    /// pipe into which a thread copies it.
+    pub fn shared(self) -> Result<Self, String> {
+        match self {
+            Self::Output(path) => Ok(Self::Append(path)),
+            Self::Input(path) => {
+                let (reads, writes) = pipe()?;
+                threads::start(move || copy(&path, &writes)).map(drop)?;
+                Ok(reads)
+            }
+            stream => Ok(stream),
+        }
+    }
+
+    /// What the startup page says of it.
+    pub fn description(&self) -> String {
+        match self {
+            Self::Terminal | Self::Pipe(_) => ENTRY.to_string(),
+            Self::Console => "console".to_string(),
+            Self::Null => "null".to_string(),
+            Self::Input(path) | Self::Output(path) => alloc::format!("file:{path}"),
+            Self::Append(path) => alloc::format!("append:{path}"),
+        }
+    }
+
+    /// Has it made in the table of a program that does not run yet, as its stream of this number, if that needs to be.
+    pub fn give(&self, domain: Entry, number: usize) -> Result<(), Failure<StreamError>> {
+        match self {
+            Self::Terminal => terminal::give(domain, FIRST_FREE + number),
+            Self::Pipe(end) => {
+                let domain = Delegate::entry(domain.0, COPY | WRITE);
+                PipeEndClient(Direct(end.entry.entry())).give(domain, (FIRST_FREE + number) as u64)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether it needs to be.
+    pub fn is_given(&self) -> bool {
+        matches!(self, Self::Terminal | Self::Pipe(_))
+    }
+
+    /// Waits until there is something and reads at most what fits; 0 is the end.
+    pub fn read(&self, into: &mut [u8]) -> Result<usize, String> {
+        match self {
+            Self::Terminal => read_terminal(into),
+            Self::Pipe(end) => {
+                runtime::stream::Stream::entry(end.entry.entry()).read(into).map_err(|error| error.to_string())
+            }
+            Self::Null => Ok(0),
+            // The language has such streams shared first.
+            _ => Err("not a stream that the shell can read".to_string()),
+        }
+    }
+
+    /// Writes all of it.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), String> {
+        let written = match self {
+            Self::Console | Self::Terminal => {
+                terminal::write(bytes);
+                Ok(())
+            }
+            Self::Pipe(end) => runtime::stream::Stream::entry(end.entry.entry()).write_all(bytes),
+            stream => runtime::stream::Stream::new(&stream.description()).write_all(bytes),
+        };
+        written.map_err(|error| error.to_string())
+    }
+}
+
+/// A read ends as interrupted at Ctrl-C, of which we are told a little later, and when the terminal changes hands.
+fn read_terminal(into: &mut [u8]) -> Result<usize, String> {
+    loop {
+        match CONSOLE.read(into) {
+            Err(Failure::Refused(ConsoleError::Interrupted)) => {}
+            outcome => return outcome.map_err(|error| error.to_string()),
+        }
+        for _ in 0..20 {
+            if interrupt::interrupted() {
+                return Err(ConsoleError::Interrupted.to_string());
+            }
+            let _ = thread::sleep(10_000_000);
+        }
+    }
+}
+
+/// Copies a file into a stream, until somebody reads no more.
+fn copy(path: &str, to: &Stream) -> u64 {
+    let description = alloc::format!("file:{path}");
+    let file = runtime::stream::Stream::input(&description);
+    let mut block = vec![0; BLOCK];
+    while let Ok(count @ 1..) = file.read(&mut block) {
+        if to.write(&block[..count]).is_err() {
+            return 1;
+        }
+    }
+    0
+}

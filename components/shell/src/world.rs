@@ -1,0 +1,257 @@
+//! Cairn as the interpreter's world.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use abi::NEVER;
+use abi::info::status;
+use interface::Failure;
+use interfaces::file::Kind;
+use interfaces::process::ProcessError;
+use runtime::child::Child;
+use runtime::entry::Owned;
+use runtime::stream::FILE_SYSTEM;
+use runtime::{Entry, op, server, thread};
+use shelleval::world::{NotStarted, Opening, Stat, Streams, Work};
+use shelleval::{State, World};
+
+use crate::jobs::{self, Running};
+use crate::launch::{self, Launch};
+use crate::names::OWN;
+use crate::stream::{self, Stream};
+use crate::terminal::say;
+use crate::threads::{self, Working};
+use crate::{commands, complete, files, interrupt, terminal};
+
+/// How long a wait for several programs rests that has no semaphore, in nanoseconds.
+const PAUSE: u64 = 20_000_000;
+/// Status of what was killed.
+const KILLED: u64 = 137;
+/// Status of what died of an exception or a page fault.
+const DIED: u64 = 139;
+/// Status of a program whose output nobody reads.
+const CLOSED: u64 = 141;
+
+/// The system, for one line or job.
+#[derive(Clone)]
+pub struct Cairn {
+    running: Running,
+    /// A person is at the console, and this is not in the background.
+    interactive: bool,
+    background: bool,
+    history: Arc<[String]>,
+}
+
+impl Cairn {
+    /// For what runs in the foreground.
+    pub fn new(running: Running, interactive: bool, history: Arc<[String]>) -> Self {
+        Self { running, interactive, background: false, history }
+    }
+}
+
+/// A program that runs. Its ends of pipes are closed when it has ended.
+pub struct Program {
+    child: Arc<Child>,
+    name: String,
+    streams: [Stream; 3],
+}
+
+type Ended = Result<u64, Failure<ProcessError>>;
+
+impl World for Cairn {
+    type Stream = Stream;
+    type Child = Program;
+    type Thread = Working;
+
+    fn stopped(&self) -> bool {
+        self.running.is_stopped() || self.interactive && interrupt::interrupted()
+    }
+
+    fn room(&self) -> bool {
+        !server::is_memory_short()
+    }
+
+    fn clock(&self) -> u64 {
+        op::clock()
+    }
+
+    fn open(&self, path: &str, opening: Opening) -> Result<Stream, String> {
+        Stream::open(path, opening)
+    }
+
+    fn shared(&self, stream: Stream) -> Result<Stream, String> {
+        stream.shared()
+    }
+
+    fn null(&self) -> Stream {
+        Stream::Null
+    }
+
+    fn pipe(&self) -> Result<(Stream, Stream), String> {
+        stream::pipe()
+    }
+
+    fn read(&self, stream: &Stream, into: &mut [u8]) -> Result<usize, String> {
+        stream.read(into)
+    }
+
+    fn write(&self, stream: &Stream, bytes: &[u8]) -> Result<(), String> {
+        stream.write(bytes)
+    }
+
+    fn stat(&self, path: &str) -> Option<Stat> {
+        let stat = FILE_SYSTEM.stat(path).ok()?;
+        let is_directory = stat.kind == Kind::Directory;
+        Some(Stat { is_directory, is_file: !is_directory, size: stat.size })
+    }
+
+    fn names(&self, path: &str) -> Vec<String> {
+        complete::names(path).into_iter().map(|(name, _)| name).collect()
+    }
+
+    fn script(&self, path: &str) -> Result<String, String> {
+        if !files::is_text(path) && self.stat(path).is_some_and(|stat| stat.size > 0) {
+            return Err("not a text".to_string());
+        }
+        files::text(path)
+    }
+
+    fn absolute(&self, directory: &str, path: &str) -> String {
+        filetree::normalize(directory, path)
+    }
+
+    fn spawn(&self, state: &State, words: &[String], streams: &Streams<Self>) -> Result<Program, NotStarted> {
+        let (prefixes, words) = launch::prefixes(words).map_err(NotStarted::Other)?;
+        let launch = Launch { words, streams, prefixes, may_use_kept: !self.background, interactive: self.interactive };
+        let child = Arc::new(launch::spawn(state, &launch)?);
+        self.running.add(&child);
+        let name = words.first().cloned().unwrap_or_default();
+        Ok(Program { child, name, streams: streams.clone() })
+    }
+
+    fn wait(&self, children: Vec<Program>) -> Vec<u64> {
+        let had_terminal = children.iter().any(|program| launch::has_terminal(&program.streams));
+        let mut statuses = alloc::vec![0; children.len()];
+        each_end(children, |place, program, ended| {
+            self.running.remove(&program.child);
+            statuses[place] = self.tell(ended, &program.name);
+        });
+        if had_terminal && self.interactive {
+            terminal::take_back();
+        }
+        statuses
+    }
+
+    fn start(&self, work: Work) -> Result<Working, String> {
+        threads::start(work)
+    }
+
+    fn join(&self, thread: Working) -> u64 {
+        thread.join()
+    }
+
+    fn background(&self, title: &str, work: Box<dyn FnOnce(Self) -> u64 + Send>) -> Result<(), String> {
+        let history = self.history.clone();
+        let number = jobs::start(title.to_string(), move |running| {
+            work(Self { running, interactive: false, background: true, history })
+        })
+        .map_err(|error| error.to_string())?;
+        if self.interactive {
+            say!("[{number}]");
+        }
+        Ok(())
+    }
+
+    fn has_command(&self, name: &str) -> bool {
+        OWN.contains(&name)
+    }
+
+    fn command(&self, _: &mut State, words: &[String], streams: &Streams<Self>) -> u64 {
+        let done = commands::run(words, &self.history);
+        if self.interactive && !self.running.is_stopped() {
+            // `fg` and `wait` had Ctrl-C end a job.
+            jobs::set_foreground(Some(self.running.clone()));
+        }
+        match streams[1].write(done.text.as_bytes()) {
+            Ok(()) => done.status,
+            Err(error) => {
+                say!("shell: output: {error}");
+                1
+            }
+        }
+    }
+}
+
+impl Cairn {
+    /// Tells what a program died of, if it did not end by itself; gives its status.
+    fn tell(&self, ended: Ended, name: &str) -> u64 {
+        let ended = match ended {
+            Ok(status) => status,
+            Err(error) => {
+                say!("shell: {name}: {error}");
+                return 1;
+            }
+        };
+        match ended {
+            CLOSED => CLOSED,
+            0..=255 => ended,
+            status::KILLED.. if ended < status::EXCEPTION => {
+                if !(self.interactive && interrupt::interrupted()) {
+                    say!("shell: {name}: killed");
+                }
+                KILLED
+            }
+            _ => {
+                say!("shell: {name}: died: {}", cause(ended));
+                DIED
+            }
+        }
+    }
+}
+
+/// Waits for the end of all, and does something at each, with its place among them.
+fn each_end(programs: Vec<Program>, mut work: impl FnMut(usize, &Program, Ended)) {
+    let mut programs: Vec<(usize, Program)> = programs.into_iter().enumerate().collect();
+    let semaphore = match &programs[..] {
+        [] => return,
+        [(place, one)] => return work(*place, one, one.child.wait()),
+        _ => op::semaphore_new(Entry::ACCOUNT, 0).map(Owned::new).ok(),
+    };
+    let notify = |semaphore: &Owned| programs.iter().all(|(_, one)| one.child.notify(semaphore.entry()).is_ok());
+    let semaphore = semaphore.filter(notify);
+    while !programs.is_empty() {
+        // Without a semaphore they are asked again and again.
+        let _ = match &semaphore {
+            Some(semaphore) => op::p(semaphore.entry(), NEVER),
+            None => thread::sleep(PAUSE),
+        };
+        programs.retain(|(place, program)| match program.child.ended().transpose() {
+            None => true,
+            Some(ended) => {
+                work(*place, program, ended);
+                false
+            }
+        });
+    }
+}
+
+/// What a status word means, for people.
+fn cause(ended: u64) -> String {
+    match ended {
+        0..=255 => alloc::format!("exit {ended}"),
+        status::EXCEPTION..status::PAGE_FAULT => {
+            let vector = ended - status::EXCEPTION;
+            match runtime::arch::exception(vector) {
+                Some(text) => text.into(),
+                None => alloc::format!("exception {vector}"),
+            }
+        }
+        status::PAGE_FAULT => "page fault: nothing is mapped there, or not with that right".into(),
+        status::STACK_OVERFLOW => "stack overflow".into(),
+        status::NO_CALLER => "it returned, and nobody had called".into(),
+        ended if (status::KILLED..status::EXCEPTION).contains(&ended) => "killed".into(),
+        ended => alloc::format!("cause {ended:#x}"),
+    }
+}
