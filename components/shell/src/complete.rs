@@ -30,7 +30,7 @@ pub fn names(path: &str) -> Vec<(String, bool)> {
         }
         position = next;
     }
-    names.sort();
+    names.sort_unstable();
     names
 }
 
@@ -60,7 +60,7 @@ pub fn complete(state: &State, before: &str) -> Completions {
             }
         }
     }
-    candidates.sort();
+    candidates.sort_unstable();
     candidates.dedup();
     Completions { replace, candidates }
 }

@@ -79,20 +79,19 @@ pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
     loop {
         rest = match rest {
             [prefix, set, rest @ ..] if prefix == PIN && prefixes.cpus == 0 && !rest.is_empty() => {
-                prefixes.cpus = cpuset::parse(set).map_err(|error| alloc::format!("{PIN}: {set}: {error}"))?;
+                prefixes.cpus = cpuset::parse(set).map_err(|error| alloc::format!("{set}: {error}"))?;
                 rest
             }
             [prefix, ..] if prefix == PIN && prefixes.cpus == 0 => {
-                return Err(alloc::format!("{PIN}: usage: pin CPUS PROGRAM [ARGUMENT...]; CPUS as in 0,2-3"));
+                return Err("usage: pin CPUS PROGRAM [ARGUMENT...]; CPUS as in 0,2-3".to_string());
             }
             [prefix, rest @ ..] if prefix == ALLOW && !rest.is_empty() => {
                 prefixes.allowed = true;
                 rest
             }
-            [prefix] if prefix == ALLOW => return Err(alloc::format!("{ALLOW}: usage: allow PROGRAM [ARGUMENT...]")),
+            [prefix] if prefix == ALLOW => return Err("usage: allow PROGRAM [ARGUMENT...]".to_string()),
             [own, ..] if rest.len() < words.len() && is_own(own) => {
-                let prefix = &words[0];
-                return Err(alloc::format!("{prefix}: {own} is a command of the shell: it runs where the shell does"));
+                return Err(alloc::format!("{own} is a command of the shell: it runs where the shell does"));
             }
             _ => return Ok((prefixes, rest)),
         };

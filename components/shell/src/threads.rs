@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use runtime::thread::{self, Thread};
 
 /// At the same time.
-const MAX_THREADS: usize = 16;
+const MAX_THREADS: usize = 20;
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 

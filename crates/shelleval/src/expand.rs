@@ -248,7 +248,7 @@ impl<W: World> Machine<W> {
                 None => break,
             }
         }
-        found.sort();
+        found.sort_unstable();
         Ok(found)
     }
 

@@ -100,9 +100,9 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Descends; whoever calls it comes back up with `self.depth -= 1`, unless it fails.
-    pub(crate) fn descend(&mut self, position: usize) -> Result<(), Error> {
-        self.depth += 1;
+    /// Descends so many levels; whoever calls it comes back up with `self.depth -= levels`, unless it fails.
+    pub(crate) fn descend(&mut self, position: usize, levels: usize) -> Result<(), Error> {
+        self.depth += levels;
         if self.depth > MAX_NESTING {
             return self.error(position, Problem::TooDeep);
         }
@@ -165,6 +165,7 @@ impl Parser<'_> {
     }
 
     /// Pieces outside of `"`: a word, or up to a `}` that is left.
+    #[inline(never)]
     fn unquoted(&mut self, in_braces: bool) -> Result<Word, Error> {
         let mut parts = Parts::default();
         while let Some(c) = self.peek_char() {
@@ -208,6 +209,7 @@ impl Parser<'_> {
     }
 
     /// Pieces inside of `"`, up to `close`, which is taken too. What was opened stands at `start`.
+    #[inline(never)]
     fn double(&mut self, start: usize, close: char, parts: &mut Parts) -> Result<(), Error> {
         loop {
             let at = self.position;
@@ -247,7 +249,7 @@ impl Parser<'_> {
         self.next_char();
         self.count()?;
         if self.skip("((") {
-            self.descend(at)?;
+            self.descend(at, 1)?;
             let expression = self.expression(at)?;
             self.depth -= 1;
             parts.0.push(Part::Arithmetic { quoted, expression });
@@ -259,7 +261,7 @@ impl Parser<'_> {
             return Ok(());
         }
         let (name, change) = if self.skip("{") {
-            self.descend(at)?;
+            self.descend(at, 1)?;
             let braces = self.braces(at, quoted)?;
             self.depth -= 1;
             braces
@@ -278,6 +280,7 @@ impl Parser<'_> {
     }
 
     /// The name of a parameter, if one stands here; outside of braces a number has one digit.
+    #[inline(never)]
     fn parameter(&mut self, at: usize, in_braces: bool) -> Result<Option<Name>, Error> {
         let name = match self.peek_char() {
             Some('?') => Name::Status,
@@ -305,6 +308,7 @@ impl Parser<'_> {
     }
 
     /// After `${`.
+    #[inline(never)]
     fn braces(&mut self, at: usize, quoted: bool) -> Result<(Name, Change), Error> {
         if self.rest().starts_with('#') && !self.rest().starts_with("#}") {
             self.next_char();
@@ -364,6 +368,7 @@ impl Parser<'_> {
     }
 
     /// After `$((`: all up to the `))` that belongs to it.
+    #[inline(never)]
     fn expression(&mut self, at: usize) -> Result<Word, Error> {
         let mut parts = Parts::default();
         let mut open = 0;

@@ -68,7 +68,7 @@ impl fmt::Display for Error {
             Problem::MissingFile(operator) => write!(f, "a file name must follow `{operator}`"),
             Problem::Unexpected(what) => write!(f, "`{}` has no place here", Shown(what)),
             Problem::Unsupported(what) => write!(f, "this shell does not know {what}"),
-            Problem::TooDeep => write!(f, "nested deeper than {} levels", crate::MAX_NESTING),
+            Problem::TooDeep => write!(f, "nested deeper than {} levels (`$(` counts for two)", crate::MAX_NESTING),
             Problem::TooLong => {
                 write!(f, "more than {} words and commands, or than memory has room for", crate::MAX_NODES)
             }

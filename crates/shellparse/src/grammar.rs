@@ -1,4 +1,6 @@
 //! The grammar.
+//!
+//! It recurses, and a thread's stack is small: whatever is not on the way from a body to the body in it is not inlined there.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -23,6 +25,8 @@ const REFUSED: [&str; 22] = [
     "[[", "alias", "bg", "command", "declare", "exec", "function", "getopts", "hash", "let", "readonly", "select",
     "source", "times", "trap", "type", "typeset", "ulimit", "umask", "unalias", "shopt", "coproc",
 ];
+/// Levels that `$(…)` counts for: it takes more of the stack.
+const SUBSTITUTION: usize = 2;
 /// Characters of a background job's title.
 const MAX_TITLE: usize = 60;
 
@@ -156,6 +160,7 @@ impl Parser<'_> {
     }
 
     /// A body with something in it.
+    #[inline(never)]
     fn commands(&mut self, open: (&'static str, usize)) -> Result<Body, Error> {
         let body = self.body()?;
         if !body.is_empty() {
@@ -169,10 +174,10 @@ impl Parser<'_> {
 
     /// After `$(`, which stands at `at`.
     pub(crate) fn substitution(&mut self, at: usize) -> Result<Body, Error> {
-        self.descend(at)?;
+        self.descend(at, SUBSTITUTION)?;
         let body = self.body()?;
         self.close_parenthesis("$(", at)?;
-        self.depth -= 1;
+        self.depth -= SUBSTITUTION;
         Ok(body)
     }
 
@@ -186,6 +191,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn list(&mut self) -> Result<Vec<(Connector, Pipeline)>, Error> {
         let mut pipelines = alloc::vec![(Connector::And, self.pipeline()?)];
         loop {
@@ -210,6 +216,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn pipeline(&mut self) -> Result<Pipeline, Error> {
         let (mut negated, mut timed) = (false, false);
         loop {
@@ -256,6 +263,7 @@ impl Parser<'_> {
     }
 
     /// `NAME` is there, `(` is next.
+    #[inline(never)]
     fn function(&mut self, simple: Simple, start: usize) -> Result<Command, Error> {
         let position = self.start()?;
         let name = match (&simple.words[..], simple.assignments.is_empty(), simple.redirections.is_empty()) {
@@ -283,7 +291,7 @@ impl Parser<'_> {
                 return self.error(at, Problem::Unsupported("`((` (arithmetic is `$((…))`)"));
             }
             self.ahead = None;
-            self.descend(at)?;
+            self.descend(at, 1)?;
             let body = self.commands(("(", at))?;
             self.close_parenthesis("(", at)?;
             self.depth -= 1;
@@ -294,7 +302,7 @@ impl Parser<'_> {
             _ => return Ok(None),
         };
         self.ahead = None;
-        self.descend(at)?;
+        self.descend(at, 1)?;
         let open = (word, at);
         let compound = match word {
             "{" => {
@@ -315,6 +323,7 @@ impl Parser<'_> {
     }
 
     /// `do` … `done`
+    #[inline(never)]
     fn turns(&mut self, open: (&'static str, usize)) -> Result<Body, Error> {
         self.expect("do", open)?;
         let body = self.commands(open)?;
@@ -322,6 +331,7 @@ impl Parser<'_> {
         Ok(body)
     }
 
+    #[inline(never)]
     fn conditions(&mut self, open: (&'static str, usize)) -> Result<Compound, Error> {
         let mut clauses = Vec::new();
         loop {
@@ -337,6 +347,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn for_each(&mut self, open: (&'static str, usize)) -> Result<Compound, Error> {
         let position = self.start()?;
         let name = self.word()?;
@@ -361,6 +372,7 @@ impl Parser<'_> {
         Ok(Compound::For { name, words, body: self.turns(open)? })
     }
 
+    #[inline(never)]
     fn cases(&mut self, open: (&'static str, usize)) -> Result<Compound, Error> {
         let Some(word) = self.word()? else {
             return match self.shown()? {
@@ -415,6 +427,7 @@ impl Parser<'_> {
         Ok(redirections)
     }
 
+    #[inline(never)]
     fn redirection(&mut self) -> Result<Option<Redirection>, Error> {
         let position = self.start()?;
         let Token::Redirection(stream, operator) = *self.peek()? else { return Ok(None) };
@@ -435,6 +448,7 @@ impl Parser<'_> {
         Ok(Some(Redirection { stream: stream.unwrap_or(usual), kind, target }))
     }
 
+    #[inline(never)]
     fn simple(&mut self) -> Result<Simple, Error> {
         let mut simple = Simple { assignments: Vec::new(), words: Vec::new(), redirections: Vec::new() };
         loop {
@@ -464,6 +478,7 @@ impl Parser<'_> {
     }
 
     /// The name and the beginning of the value, if the word has the form of an assignment.
+    #[inline(never)]
     fn assignment(&self, word: &Word, position: usize) -> Result<Option<(String, Option<String>)>, Error> {
         let Some(Part::Literal(text)) = word.parts.first() else { return Ok(None) };
         let Some((name, value)) = text.split_once('=') else { return Ok(None) };

@@ -28,7 +28,8 @@ pub use error::{Error, Problem};
 pub use grammar::parse;
 pub use tree::*;
 
-/// Levels of compound commands, substitutions and `${…}` in each other: the parser's stack must suffice for them.
-pub const MAX_NESTING: usize = 12;
+/// Levels of compound commands and `${…}` in each other, and of `$(…)`, which counts for two: the stack of a thread must suffice
+/// for them.
+pub const MAX_NESTING: usize = 8;
 /// Words, commands and redirections of a text.
 pub const MAX_NODES: usize = 4000;
