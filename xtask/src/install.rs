@@ -1,4 +1,4 @@
-//! The emulator and the browser, where they are missing.
+//! The emulator, the browser and the shell that ours is compared with, where they are missing.
 
 use crate::isa::Isa;
 use anyhow::{Context, Result, bail};
@@ -38,19 +38,29 @@ pub fn emulator(isa: Isa) -> Result<()> {
 
 /// Makes sure that the browser is there, with which pages are tried.
 pub fn browser(command: &str) -> Result<()> {
+    tool(command, "chromium", "The pages are tried in Chromium")
+}
+
+/// Makes sure that the shell is there with which the language of ours is compared.
+pub fn dash() -> Result<()> {
+    tool("dash", "dash", "The language of the shell is compared with that of dash")
+}
+
+/// Makes sure that a command is there, which is in this package of Debian and is needed for what `why` says.
+fn tool(command: &str, package: &str, why: &str) -> Result<()> {
     if starts(command, "--version") {
         return Ok(());
     }
     if !starts("apt-get", "--version") {
-        bail!("the pages are tried in Chromium, and `{command}` is not installed: install it and try again");
+        bail!("{why}, and `{command}` is not installed: install it and try again");
     }
     let prefix: &[&str] = if is_root() { &[] } else { &["sudo"] };
-    eprintln!("The pages are tried in Chromium, which is not installed here: installing the package chromium");
-    eprintln!("with `{}`.", [prefix, &["apt-get install chromium"]].concat().join(" "));
+    eprintln!("{why}, which is not installed here: installing the package {package}");
+    eprintln!("with `{}`.", [prefix, &[&format!("apt-get install {package}")]].concat().join(" "));
     apt(prefix, &["update", "-qq"])?;
-    apt(prefix, &["install", "-y", "-qq", "--no-install-recommends", "chromium"])?;
+    apt(prefix, &["install", "-y", "-qq", "--no-install-recommends", package])?;
     if !starts(command, "--version") {
-        bail!("the package chromium was installed, but `{command}` does not start");
+        bail!("the package {package} was installed, but `{command}` does not start");
     }
     Ok(())
 }

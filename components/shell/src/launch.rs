@@ -120,7 +120,7 @@ fn equip(child: &Child, launch: &Launch<'_>) -> Result<(), Failure<ProcessError>
 
 /// Starts a program.
 pub fn spawn(state: &State, launch: &Launch<'_>) -> Result<Child, NotStarted> {
-    let Some(command) = launch.words.first() else { return Err(NotStarted::NotFound) };
+    let Some(command) = launch.words.first() else { return Err(NotStarted::NotFound(String::new())) };
     let name = command.rsplit('/').next().unwrap_or(command);
     let [input, output, error] = launch.streams.each_ref().map(Stream::description);
     let contents = Contents { schedule: 0, name, streams: [&input, &output, &error] };
@@ -130,19 +130,19 @@ pub fn spawn(state: &State, launch: &Launch<'_>) -> Result<Child, NotStarted> {
     let environment = state.environment();
     let environment = environment.iter().map(String::as_str);
     let used = startup::write(&mut page, &contents, arguments, environment, launch.portals())
-        .map_err(|_| NotStarted::Other(ProcessError::BadLaunch.to_string()))?;
-    let at = |path: &str| start(path, &page[..used], launch).map_err(|error| not_started(path, error));
+        .map_err(|_| NotStarted::Other(alloc::format!("{command}: {}", ProcessError::BadLaunch)))?;
+    let at = |path: &str| start(path, &page[..used], launch).map_err(|error| not_started(path, launch, error));
     if command.contains('/') {
         return at(&filetree::normalize(&state.directory, command));
     }
     let path = state.variable("PATH").unwrap_or_default();
     for directory in path.split(':').filter(|directory| !directory.is_empty()) {
         match at(&filetree::normalize(&state.directory, &alloc::format!("{directory}/{command}"))) {
-            Err(NotStarted::NotFound) => {}
+            Err(NotStarted::NotFound(_)) => {}
             outcome => return outcome,
         }
     }
-    Err(NotStarted::NotFound)
+    Err(NotStarted::NotFound(command.clone()))
 }
 
 fn start(path: &str, page: &[u8], launch: &Launch<'_>) -> Result<Child, Failure<ProcessError>> {
@@ -163,12 +163,13 @@ fn start(path: &str, page: &[u8], launch: &Launch<'_>) -> Result<Child, Failure<
     }
 }
 
-fn not_started(path: &str, error: Failure<ProcessError>) -> NotStarted {
+fn not_started(path: &str, launch: &Launch<'_>, error: Failure<ProcessError>) -> NotStarted {
+    let name = launch.words.first().map_or(path, String::as_str);
     match error {
-        Failure::Refused(ProcessError::NotFound) => NotStarted::NotFound,
+        Failure::Refused(ProcessError::NotFound) => NotStarted::NotFound(name.to_string()),
         Failure::Refused(ProcessError::NotAProgram | ProcessError::NotExecutable) if files::is_text(path) => {
             NotStarted::NotAProgram(path.to_string())
         }
-        error => NotStarted::Other(error.to_string()),
+        error => NotStarted::Other(alloc::format!("{name}: {error}")),
     }
 }

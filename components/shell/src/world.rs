@@ -123,9 +123,18 @@ impl World for Cairn {
     }
 
     fn spawn(&self, state: &State, words: &[String], streams: &Streams<Self>) -> Result<Program, NotStarted> {
-        let (prefixes, words) = launch::prefixes(words).map_err(NotStarted::Other)?;
+        let all = words.len();
+        let prefixed = launch::prefixes(words);
+        let (prefixes, words) =
+            prefixed.map_err(|cause| NotStarted::Misunderstood(alloc::format!("{}: {cause}", words[0])))?;
         let launch = Launch { words, streams, prefixes, may_use_kept: !self.background, interactive: self.interactive };
-        let child = Arc::new(launch::spawn(state, &launch)?);
+        let child = launch::spawn(state, &launch).map_err(|cause| match cause {
+            NotStarted::NotAProgram(path) if words.len() < all => {
+                NotStarted::Other(alloc::format!("{path}: a script: it runs where the shell does"))
+            }
+            cause => cause,
+        });
+        let child = Arc::new(child?);
         self.running.add(&child);
         let name = words.first().cloned().unwrap_or_default();
         Ok(Program { child, name, streams: streams.clone() })

@@ -398,13 +398,13 @@ impl<W: World> Machine<W> {
     }
 
     fn not_started(&mut self, words: &[String], cause: NotStarted) {
-        let name = &words[0];
         match cause {
-            NotStarted::NotFound => {
+            NotStarted::NotFound(name) => {
                 self.fail(127, &alloc::format!("{name}: no such command or program (help lists them)"));
             }
-            NotStarted::NotAProgram(path) => self.script(&path, name, &words[1..]),
-            NotStarted::Other(cause) => self.fail(126, &alloc::format!("{name}: {cause}")),
+            NotStarted::NotAProgram(path) => self.script(&path, &words[0], &words[1..]),
+            NotStarted::Misunderstood(cause) => self.fail(MISUNDERSTOOD, &cause),
+            NotStarted::Other(cause) => self.fail(126, &cause),
         }
     }
 

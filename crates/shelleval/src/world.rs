@@ -37,11 +37,13 @@ pub struct Stat {
 /// Why a program does not run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotStarted {
-    /// There is none of that name.
-    NotFound,
+    /// There is none of this name.
+    NotFound(String),
     /// At this path stands a file that is no program: a script, maybe.
     NotAProgram(String),
-    /// Something else.
+    /// What stands before its name is not understood: what is to be said.
+    Misunderstood(String),
+    /// Something else: what is to be said, with the name.
     Other(String),
 }
 

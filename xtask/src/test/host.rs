@@ -5,6 +5,7 @@
 
 use super::report::{Report, tail};
 use crate::build::BuildFailed;
+use crate::install;
 use crate::project::Project;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
@@ -12,6 +13,9 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
+
+/// The package whose tests run `dash`.
+const COMPARED: &str = "shelleval";
 
 /// A program that cargo made of tests.
 struct TestProgram {
@@ -32,6 +36,11 @@ pub fn run(project: &Project, workspace: &Workspace, soak: bool, only: &[&str], 
     let packages: Vec<&str> = workspace.tested().map(|package| package.name.as_str()).collect();
     let wanted = |package: &&str| only.is_empty() || only.iter().any(|name| in_package(name, package));
     let packages: Vec<&str> = packages.into_iter().filter(wanted).collect();
+    if packages.contains(&COMPARED)
+        && let Err(error) = install::dash()
+    {
+        return report.add("host: dash", start.elapsed(), Err(error));
+    }
     let programs = match build(project, &packages) {
         Ok(programs) => programs,
         Err(error) => return report.add("host: build", start.elapsed(), Err(error)),

@@ -111,10 +111,10 @@ impl World for Host {
             self.absolute(&state.directory, name)
         } else {
             let directories = state.variable("PATH").unwrap_or_default().split(':').map(|d| format!("{d}/{name}"));
-            directories.into_iter().find(|path| fs::metadata(path).is_ok()).ok_or(NotStarted::NotFound)?
+            directories.into_iter().find(|path| fs::metadata(path).is_ok()).ok_or(NotStarted::NotFound(name.clone()))?
         };
-        if !fs::metadata(&path).map_err(|_| NotStarted::NotFound)?.is_file() {
-            return Err(NotStarted::Other("not a file".into()));
+        if !fs::metadata(&path).map_err(|_| NotStarted::NotFound(name.clone()))?.is_file() {
+            return Err(NotStarted::Other(format!("{name}: not a file")));
         }
         let mut magic = [0; 4];
         let _ = File::open(&path).and_then(|mut file| file.read(&mut magic));
