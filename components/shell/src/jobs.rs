@@ -39,6 +39,11 @@ impl Work {
         self.programs.lock().retain(|running| !Arc::ptr_eq(running, program));
     }
 
+    /// No program that it started runs.
+    pub fn is_idle(&self) -> bool {
+        self.programs.lock().is_empty()
+    }
+
     /// It is to start nothing more.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)

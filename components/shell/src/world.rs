@@ -147,7 +147,8 @@ impl World for Cairn {
             self.running.remove(&program.child);
             statuses[place] = self.tell(ended, &program.name);
         });
-        if had_terminal && self.interactive {
+        // Another part of the pipeline may be a program that reads keys.
+        if had_terminal && self.interactive && self.running.is_idle() {
             terminal::take_back();
         }
         statuses
