@@ -1,8 +1,8 @@
 //! Who may tell whom: calls are judged by the labels of both domains, and domains change their own. The rules are [`flow::rules`].
 //!
 //! A return is not judged: before a domain has other labels no call is in flight that these forbid. So a change looks at each, one in
-//! a step, while new calls of the domain must be allowed by its old labels and by the new ones. Whoever meets a change that is not at its end
-//! goes on with it, so that nobody waits for who was preempted.
+//! a step. Whoever wants to make a call of the domain, or to call it, meanwhile goes on with the change first, so that nobody waits for who was preempted, and no
+//! call is in flight that was judged by labels which are about to go.
 
 use super::chain;
 use crate::cpus::cpu;
@@ -46,36 +46,30 @@ pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) ->
         let _ = advance_with(caller, labelled)?;
         return Err(Stop::Repeat);
     }
-    let judged = if own == callee { Ok(None) } else { judge_sides(own, callee) };
-    if matches!(judged, Err(Stop::Repeat)) {
+    if let Some(labelled) = pending(callee) {
+        if matches!(advance(callee, labelled), Err(Stop::Refused(_))) {
+            // Who began it finds that out when it looks.
+            give_up(callee, labelled);
+        }
         return Err(Stop::Repeat);
     }
-    if let Some(raised) = judged? {
-        begin(caller, Labels { send: raised, ..own.labels() }, false)?;
-        return Err(Stop::Repeat);
+    let labels = own.labels();
+    let judged = if own == callee { Admission::Admitted } else { admit(own, &labels, &callee.labels())? };
+    match judged {
+        Admission::Admitted => caller.progress.update(|progress| progress & !CHANGE),
+        Admission::Refused => return Err(Error::Flow.into()),
+        Admission::Raised(send) => {
+            let receive = labels::with(own.held(), own.account, |pool| pool.keep(labels.receive));
+            begin(caller, Labels { send, receive, ..labels }, false)?;
+            return Err(Stop::Repeat);
+        }
     }
-    caller.progress.update(|progress| progress & !CHANGE);
     // Who calls found it in its table, which cannot be written there; for an upcall it was looked up.
     let index = entry.address().wrapping_sub(own.table.get()) / ENTRY_BYTES;
     let entry = own.place(index).unwrap_or(entry);
-    if pending(callee).is_none() {
-        entry.allow(own, callee);
-    }
+    entry.allow(own, callee);
     // The call has a stretch of its own, if the entry knows now.
     if entry.allows(own, callee) { Err(Stop::Repeat) } else { Ok(()) }
-}
-
-/// Of a domain without a change: whether it may call as the callee is, and will be; perhaps with another send label.
-fn judge_sides(own: Ref<Domain>, callee: Ref<Domain>) -> Result<Option<Label>, Stop> {
-    let from = own.labels();
-    for to in sides(callee) {
-        match admit(own, &from, &to)? {
-            Admission::Admitted => {}
-            Admission::Raised(label) => return Ok(Some(label)),
-            Admission::Refused => return Err(Error::Flow.into()),
-        }
-    }
-    Ok(None)
 }
 
 /// A step of judging a call. What is made is `payer`'s.
@@ -93,21 +87,16 @@ fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<Admission, St
     }
 }
 
-/// The labels of a domain as they are and as they will be.
-fn sides(domain: Ref<Domain>) -> impl Iterator<Item = Labels> {
-    [Some(domain.labels()), domain.labelled().and_then(|labelled| labelled.next.get())].into_iter().flatten()
-}
-
 /// Its labels, if they are changing.
 fn pending(domain: Ref<Domain>) -> Option<Ref<Labelled>> {
     domain.labelled().filter(|labelled| labelled.next.get().is_some())
 }
 
+/// Makes labels of others, or says why it does not.
+type Make<'a> = &'a mut dyn FnMut(&mut Pool, &Labels) -> Result<Result<Labels, Error>, Exhausted>;
+
 /// A step of changing the labels of the caller's domain to what `make` makes of them.
-pub fn change_step(
-    by: Ref<Activation>,
-    make: &mut dyn FnMut(&mut Pool, &Labels) -> Result<Result<Labels, Error>, Exhausted>,
-) -> Result<Change, Error> {
+pub fn change_step(by: Ref<Activation>, make: Make<'_>) -> Result<Change, Error> {
     let (held, domain) = (by.held(), by.domain);
     if !labels::tidy(held, domain.account) {
         return Ok(Change::Goes);
@@ -143,7 +132,7 @@ fn begin(by: Ref<Activation>, next: Labels, cuts: bool) -> Result<(), Error> {
         }
     };
     labelled.next.set(Some(next));
-    labelled.stage.set(Stage { done: 0, by: by.number, cuts });
+    labelled.stage.set(Stage { done: 0, side: false, by: by.number, cuts });
     by.progress.update(|progress| progress & !CHANGE | BEGUN);
     // Nobody calls, or is called, on a fast path from here on; and who was on one is seen by the steps to come.
     domain.set_slow(SLOW_LABELS, true);
@@ -176,12 +165,11 @@ fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
     let stage = labelled.stage.get();
     if let Some(index) = UPCALLS.get(stage.done as usize) {
         let callee = domain.place(*index).ok().and_then(|entry| entry.callee());
-        if let Some(callee) = callee
-            && !stays(domain, &next, callee, true)?
-        {
-            return Err(Error::Flow.into());
+        match callee.map_or(Ok(Some(true)), |callee| stays(domain, labelled, callee, true))? {
+            Some(true) => labelled.stage.set(Stage { done: stage.done + 1, side: false, ..stage }),
+            Some(false) => return Err(Error::Flow.into()),
+            None => {}
         }
-        labelled.stage.set(Stage { done: stage.done + 1, ..stage });
         return Ok(());
     }
     // Two steps for each activation: one for who called it, one for whom it called.
@@ -198,17 +186,19 @@ fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
         (true, _) | (false, State::Free) => None,
         (false, _) => activation.caller.get().map(|caller| (caller, caller.domain)),
     };
-    if let Some((lower, other)) = call
-        && !stays(domain, &next, other, calls)?
-    {
-        if !stage.cuts {
-            return Err(Error::Flow.into());
+    if let Some((lower, other)) = call {
+        match stays(domain, labelled, other, calls)? {
+            Some(true) => {}
+            Some(false) if !stage.cuts => return Err(Error::Flow.into()),
+            Some(false) => {
+                chain::split_above(lower);
+                chain::fail_call(lower, Error::Flow);
+                chain::resume(lower);
+            }
+            None => return Ok(()),
         }
-        chain::split_above(lower);
-        chain::fail_call(lower, Error::Flow);
-        chain::resume(lower);
     }
-    labelled.stage.set(Stage { done: UPCALLS.len() as u16 + place + 1, ..stage });
+    labelled.stage.set(Stage { done: UPCALLS.len() as u16 + place + 1, side: false, ..stage });
     Ok(())
 }
 
@@ -224,23 +214,28 @@ fn activation_from(domain: Ref<Domain>, number: u8) -> Link<Activation> {
     found
 }
 
-/// Whether a call between the domain, with these labels, and another one may be in flight: one that it makes, or that the other makes.
-fn stays(domain: Ref<Domain>, next: &Labels, other: Ref<Domain>, calls: bool) -> Result<bool, Stop> {
+/// Whether a call between the domain, as it will be, and another one may be in flight: one that it makes, or that the other makes. If the other
+/// one's labels are changing, too, what it will have is looked at in a step of its own: nothing is said before.
+fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, calls: bool) -> Result<Option<bool>, Stop> {
+    let (stage, Some(next)) = (labelled.stage.get(), labelled.next.get()) else { return Ok(Some(true)) };
     if other == domain || other.is_dead() {
-        return Ok(true);
+        return Ok(Some(true));
     }
-    for side in sides(other) {
-        let (from, to) = if calls { (next, &side) } else { (&side, next) };
-        match admit(domain, from, to)? {
-            Admission::Admitted => continue,
-            Admission::Refused => {}
-            Admission::Raised(label) => {
-                labels::with(domain.held(), domain.account, |pool| pool.release_later(label));
-            }
+    let others_next = other.labelled().and_then(|labelled| labelled.next.get());
+    let side = if stage.side { others_next.unwrap_or(other.labels()) } else { other.labels() };
+    let (from, to) = if calls { (&next, &side) } else { (&side, &next) };
+    match admit(domain, from, to)? {
+        Admission::Admitted if others_next.is_some() && !stage.side => {
+            labelled.stage.set(Stage { side: true, ..stage });
+            Ok(None)
         }
-        return Ok(false);
+        Admission::Admitted => Ok(Some(true)),
+        Admission::Refused => Ok(Some(false)),
+        Admission::Raised(label) => {
+            labels::with(domain.held(), domain.account, |pool| pool.release_later(label));
+            Ok(Some(false))
+        }
     }
-    Ok(true)
 }
 
 /// Nothing is in flight that the new labels forbid: the domain has them.

@@ -15,7 +15,7 @@ pub const TRUSTED: Labels =
 pub struct Labelled {
     /// What the domain has.
     pub now: Cell<Labels>,
-    /// What it gets once nothing is in flight that this forbids. Until then new calls must be allowed by both.
+    /// What it gets once nothing is in flight that this forbids.
     pub next: Cell<Option<Labels>>,
     /// Of a change: how much was looked at, and the activation of the domain that began it.
     pub stage: Cell<Stage>,
@@ -26,6 +26,8 @@ pub struct Labelled {
 pub struct Stage {
     /// Upcall portals, then activations, by their numbers.
     pub done: u16,
+    /// What is looked at now is allowed by what the other domain has, and is to be by what that will have.
+    pub side: bool,
     /// Number of the activation.
     pub by: u8,
     /// Calls in flight that the change forbids are cut off; else it is given up.
