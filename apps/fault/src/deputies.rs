@@ -281,8 +281,10 @@ fn statuses() -> Result<String, String> {
     const LOWEST: Schedule = Schedule { priority: 0, slice: 10_000 };
     let sleeper = || loop {
         match child("null", 64) {
-            // Those that were ended are still there, with several CPUs.
-            Err(Failure::Refused(ProcessError::TooMany)) => thread::sleep(1_000_000).map_err(text)?,
+            // Those that were ended are still there, with several CPUs: in places, and in memory.
+            Err(Failure::Refused(ProcessError::TooMany | ProcessError::NoMemory)) => {
+                thread::sleep(1_000_000).map_err(text)?
+            }
             outcome => return outcome.map_err(text),
         }
     };

@@ -441,23 +441,24 @@ impl<W: World> Machine<W> {
 
     /// Runs the commands of a pipeline at the same time; the status is that of the last one.
     fn parts(&mut self, commands: &[Command]) {
+        // A pipeline that cannot have all its pipes does not begin.
+        let pipes: Result<Vec<_>, _> = (1..commands.len()).map(|_| self.world.pipe()).collect();
+        let mut pipes = match pipes {
+            Ok(pipes) => pipes.into_iter(),
+            Err(cause) => {
+                self.say(&alloc::format!("pipe: {cause}"));
+                self.state.status = 1;
+                return;
+            }
+        };
         let mut started = Vec::new();
         let mut input = self.streams[0].clone();
-        for (at, command) in commands.iter().enumerate() {
+        for command in commands {
             let mut streams = self.streams.clone();
             streams[0] = input.clone();
-            if at + 1 < commands.len() {
-                match self.world.pipe() {
-                    Ok((reads, writes)) => {
-                        input = reads;
-                        streams[1] = writes;
-                    }
-                    Err(cause) => {
-                        self.say(&alloc::format!("pipe: {cause}"));
-                        started.push(Started::No(1));
-                        break;
-                    }
-                }
+            if let Some((reads, writes)) = pipes.next() {
+                input = reads;
+                streams[1] = writes;
             }
             started.push(self.part(command, streams));
         }
