@@ -1,6 +1,6 @@
 //! The engine against the specification, with all its memory and with too little.
 
-use flow::rules::{self, Admission, Labels, Optional, Stop, Work};
+use flow::rules::{self, Admission, Labels, Optional, Stop, Unfinished, Work};
 use flow::specification as spec;
 use flow::{Exhausted, Handle, Heap, Label, Level, Pool};
 use proptest::prelude::*;
@@ -461,4 +461,46 @@ fn labels_without_entries() {
         let judged = rules::admit_plain(&caller, &callee);
         assert!(judged == right || judged.is_none() && right == Some(false), "{specified:?} to {other:?}: {judged:?}");
     }
+}
+
+/// What was found out of some labels is no answer about others, and goes with the next question, or when its owner does.
+#[test]
+fn a_question_that_is_not_at_its_end() {
+    let mut case = Case::new();
+    let label = |first: u64, level| {
+        spec::Label::new(Level::One, (first..first + 100).map(|number| (handle(number << 40 | number), level)))
+    };
+    let tainted = case.label(&label(0, Level::Three));
+    let (usual, accepts) = (Label::of(Level::One), Label::of(Level::Three));
+    let labels = |send, receive| Labels { send, receive, is_explicit: true };
+    // The first is admitted, the others are not: by their send label, and by what their callee accepts.
+    let asked = [(tainted, tainted, accepts, true), (tainted, usual, accepts, false), (tainted, tainted, usual, false)];
+    let mut place = Unfinished::NONE;
+    let mut ask = |pool: &mut Pool<Heap>, send, other, receive| {
+        let (caller, callee) = (labels(send, accepts), labels(other, receive));
+        let all = [caller.send, caller.receive, callee.send, callee.receive];
+        let mut admission = None;
+        let outcome = place.step(pool, 1, &all, (1, false), &mut |pool, work| {
+            admission = Some(rules::admit(pool, work, &caller, &callee, Label::of(Level::Three))?);
+            Ok(())
+        });
+        outcome.map(|()| admission == Some(Admission::Admitted))
+    };
+    for (send, other, receive, right) in asked {
+        // Some steps towards another answer.
+        for (send, other, receive, _) in asked {
+            for _ in 0..3 {
+                let _ = ask(&mut case.pool, send, other, receive);
+            }
+        }
+        let answer = loop {
+            match ask(&mut case.pool, send, other, receive) {
+                Err(Stop::Again) => {}
+                Err(Stop::Exhausted) => panic!("there is room"),
+                Ok(answer) => break answer,
+            }
+        };
+        assert_eq!(answer, right);
+    }
+    case.end();
 }
