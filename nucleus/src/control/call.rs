@@ -37,6 +37,7 @@ extern "C" fn call_slowly(caller: Ref<Activation>, entry: Ref<Entry>) -> ! {
         Err(error) => error,
     };
     trace::refused(caller, entry, refused);
+    flows::forget_change(caller);
     caller.set_result(Err(refused));
     caller.registers.set_control(0);
     caller.leave()
@@ -185,6 +186,7 @@ fn call(
             Err(Stop::Repeat) => repeat(caller, entry),
         }
     }
+    flows::forget_change(caller);
     if caller.depth.get() as usize + 1 >= MAX_DEPTH {
         return Err(Error::TooDeep);
     }

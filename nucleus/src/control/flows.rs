@@ -27,6 +27,12 @@ const UPCALLS: [usize; 5] = [PAGE_FAULT[0], PAGE_FAULT[1], PAGE_FAULT[2], PAGE_F
 /// The label of portals.
 const PORTAL: Label = Label::of(Level::Three);
 
+/// What an activation began, for a call, is over: its next operation starts anew.
+#[inline(always)]
+pub fn forget_change(caller: Ref<Activation>) {
+    caller.progress.update(|progress| progress & !CHANGE);
+}
+
 /// What a step of a change has come to.
 pub enum Change {
     /// There is more to do.
@@ -56,7 +62,7 @@ pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) ->
     let labels = own.labels();
     let judged = if own == callee { Admission::Admitted } else { admit(own, &labels, &callee.labels())? };
     match judged {
-        Admission::Admitted => caller.progress.update(|progress| progress & !CHANGE),
+        Admission::Admitted => {}
         Admission::Refused => return Err(Error::Flow.into()),
         Admission::Raised(send) => {
             let receive = labels::with(own.held(), own.account, |pool| pool.keep(labels.receive));
