@@ -219,30 +219,19 @@ impl<'a> Call<'a> {
     /// Reads a file or standard input block by block. Gives the status: 0, or that of trouble if it cannot be read, which was said.
     pub fn each_block(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> Result<Flow, Exit>) -> Result<u8, Exit> {
         let mut exit = None;
-        let read = self.system.each_block(path, &mut |block| match take(block) {
-            Ok(flow) => flow,
-            Err(status) => {
-                exit = Some(status);
-                Flow::Enough
-            }
-        });
-        match (exit, read) {
-            (Some(exit), _) => Err(exit),
-            (None, Ok(())) => Ok(0),
-            (None, Err(cause)) => Ok(self.fail(shown(path), cause).0),
-        }
+        let read = self.system.each_block(path, &mut |block| flow_or_exit(take(block), &mut exit));
+        self.read(path, exit, read)
     }
 
     /// The same by lines, without what ends them.
     pub fn each_line(&self, path: &str, take: &mut dyn FnMut(&[u8]) -> Result<Flow, Exit>) -> Result<u8, Exit> {
         let mut exit = None;
-        let read = each_line(self.system, path, &mut |line| match take(line.bytes) {
-            Ok(flow) => flow,
-            Err(status) => {
-                exit = Some(status);
-                Flow::Enough
-            }
-        });
+        let read = each_line(self.system, path, &mut |line| flow_or_exit(take(line.bytes), &mut exit));
+        self.read(path, exit, read)
+    }
+
+    /// What came of reading: whoever took it wants to end, or it could not be read.
+    fn read(&self, path: &str, exit: Option<Exit>, read: Result<(), String>) -> Result<u8, Exit> {
         match (exit, read) {
             (Some(exit), _) => Err(exit),
             (None, Ok(())) => Ok(0),
@@ -309,6 +298,14 @@ pub fn each_line(system: &dyn System, path: &str, take: &mut dyn FnMut(Line<'_>)
         }
     }
     Ok(())
+}
+
+/// Whoever takes what is read ends it, and with which status, or goes on.
+fn flow_or_exit(taken: Result<Flow, Exit>, exit: &mut Option<Exit>) -> Flow {
+    taken.unwrap_or_else(|status| {
+        *exit = Some(status);
+        Flow::Enough
+    })
 }
 
 /// Hands over a line whose begin may have come before.
