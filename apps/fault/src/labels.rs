@@ -173,7 +173,7 @@ fn open(name: &str) -> Result<Owned, Error> {
     Err(Error::Timeout)
 }
 
-/// What an other one answers: the error that it had, or what came of it.
+/// Calls one of the others; gives the value or the error of its answer.
 fn ask(entry: Entry, what: u64, first: u64, second: u64) -> Result<u64, Error> {
     let (words, _) = message::call(entry, [what, first, second, 0, 0], Control(0))?;
     Error::from_status(words[0]).map(|()| words[1])
@@ -217,7 +217,7 @@ fn text(error: Error) -> String {
     error.to_string()
 }
 
-/// What is refused.
+/// The outcome of a call that the labels forbid.
 const FLOW: Result<u64, Error> = Err(Error::Flow);
 
 fn tainted() -> Result<String, String> {
@@ -245,7 +245,7 @@ fn owned() -> Result<String, String> {
     expect("its call of names", one.ask(NAMES, 0, 0), FLOW)?;
     expect("the other one", other.ask(NOTHING, 0, 0), Ok(NOTHING))?;
     other.has(handle, ONE, TWO)?;
-    // Who gives ownership away is as the others.
+    // Without ownership we are a domain like the others.
     op::label_send(handle, ONE).map_err(text)?;
     expect("a call without ownership", one.ask(NOTHING, 0, 0), FLOW)?;
     one.end()?;
