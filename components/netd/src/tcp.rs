@@ -25,8 +25,9 @@ const PATIENCE_AT_FIRST: Duration = Duration::from_secs(20);
 const PATIENCE_AT_LAST: Duration = Duration::from_secs(10);
 /// A silent connection is tried so often.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// A connection that is not there after so many nanoseconds makes room for others.
-const OPENING: u64 = 3_000_000_000;
+/// A connection that is not there after so many nanoseconds makes room for others. Who finds no room tries again after
+/// one second and after three (RFC 6298, 2): there is room the second time, even if the machine was late to count.
+const OPENING: u64 = 2_000_000_000;
 /// A closed connection is forgotten after so many nanoseconds, whatever the other end does.
 const LINGERING: u64 = 30_000_000_000;
 /// Connections of one listener that wait.
