@@ -17,7 +17,7 @@ mod pointer;
 mod report;
 mod start;
 
-use crate::control::{dispatch, numbers};
+use crate::control::{dispatch, flows, numbers};
 use crate::cpus::{cpu, lock, timer};
 use crate::memory::{account, frames, own, shapes, space, tables};
 use crate::objects::Thread;
@@ -78,6 +78,10 @@ fn boot(held: Held, start_info: u64) -> Result<Ref<Thread>, &'static str> {
     account::init(held);
     numbers::init(held);
     let (total, free, boot) = frames::numbers(held);
+    if info.labels_off {
+        flows::switch_off(held);
+        log::line(held, &[Part::Text("nucleus: labels are off: they forbid nothing")]);
+    }
     let [total, boot, free] = [total, boot, free].map(|count| Part::Number(count as u64));
     let (of_ram, taken) = (Part::Text(" frames of RAM, "), Part::Text(" taken at boot, "));
     log::line(held, &[Part::Text("nucleus: "), total, of_ram, boot, taken, free, Part::Text(" free")]);

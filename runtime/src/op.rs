@@ -133,7 +133,7 @@ pub fn account_new(parent: Entry, frames: u64) -> Result<Entry> {
 /// As [`account_new`]; it pays for at most so many numbers of threads.
 pub fn account_new_with(parent: Entry, frames: u64, numbers: u64) -> Result<Entry> {
     // SAFETY: changes nothing in this domain but an entry.
-    table::fill(|index| unsafe { raw::account_new(parent, frames, index, numbers) })
+    table::fill(|index| unsafe { raw::account_new(parent, frames, index, numbers, Entry::OWN) })
 }
 
 /// Moves unused frames between an account and its parent.
@@ -547,12 +547,64 @@ pub fn label_levels(handle: u64) -> Result<[u64; 2]> {
 /// Entries of a label that one call tells.
 pub const LABEL_ENTRIES: usize = 32;
 
-/// Entries of our send label, or our receive label, from a position on: handle and level each. Gives how many entries the label has, and
-/// its default.
-pub fn label_read(is_receive: bool, position: u64, mut look: impl FnMut(u64, u64)) -> Result<(u64, u64)> {
+/// An account whose objects have this label.
+pub fn account_new_labelled(parent: Entry, frames: u64, label: Entry) -> Result<Entry> {
+    // SAFETY: accounts are no memory.
+    table::fill(|index| unsafe { raw::account_new(parent, frames, index, 0, label) })
+}
+
+/// Where a new label comes from.
+#[derive(Clone, Copy)]
+pub enum LabelFrom {
+    /// The same level for all handles: 0 = ★, 1 = 0, up to 4 = 3.
+    Level(u64),
+    /// A copy of our send label.
+    Send,
+    /// A copy of our receive label.
+    Receive,
+}
+
+/// A label for operations that take one.
+pub fn label_new(from: LabelFrom) -> Result<Entry> {
+    let from = match from {
+        LabelFrom::Level(level) => level,
+        LabelFrom::Send => 5,
+        LabelFrom::Receive => 6,
+    };
+    // SAFETY: labels are no memory.
+    table::fill(|index| unsafe { raw::label_new(from, index) })
+}
+
+/// The label has another level for a handle.
+pub fn label_put(label: Entry, handle: u64, level: u64) -> Result {
+    // SAFETY: labels are no memory.
+    unsafe { raw::label_put(label, handle, level) }
+}
+
+/// The label becomes the least upper bound of itself and another one, or the greatest lower one.
+pub fn label_combine(label: Entry, with: Entry, is_lower: bool) -> Result {
+    // SAFETY: labels are no memory.
+    unsafe { raw::label_combine(label, with, is_lower.into()) }
+}
+
+/// Whether our caller may observe, and may change, what has this label.
+pub fn label_caller(label: Entry) -> Result<(bool, bool)> {
+    // SAFETY: labels are no memory.
+    unsafe { raw::label_caller(label) }.map(|may| (may & 1 != 0, may & 2 != 0))
+}
+
+/// A domain that we made, and that has no activation yet, gets these labels.
+pub fn domain_set_labels(domain: Entry, send: Entry, receive: Entry, is_explicit: bool) -> Result {
+    // SAFETY: labels are no memory.
+    unsafe { raw::domain_set_labels(domain, send, receive, is_explicit.into()) }
+}
+
+/// Entries of our send label ([`Entry`] 0), our receive label (1) or a label of ours, from a position on: handle and level each. Gives how
+/// many entries the label has, and its default.
+pub fn label_read(label: Entry, position: u64, mut look: impl FnMut(u64, u64)) -> Result<(u64, u64)> {
     let enter = |_| {
         // SAFETY: the nucleus writes into the area, which is free meanwhile.
-        let told = unsafe { raw::label_read(is_receive.into(), position) }?;
+        let told = unsafe { raw::label_read(label, position) }?;
         let count = (told & u64::from(u32::MAX)).saturating_sub(position).min(LABEL_ENTRIES as u64);
         Ok((told, count as usize * 8))
     };

@@ -19,6 +19,7 @@ mod kinds {
     pub use crate::Entry as IoPorts;
     pub use crate::Entry as Memory;
     pub use crate::Entry as Machine;
+    pub use crate::Entry as Label;
     pub use crate::Entry as Index;
     pub use crate::Entry as Fill;
     pub type Address = u64;

@@ -53,6 +53,7 @@ const HOARD: u64 = 11;
 const SPAWN: u64 = 12;
 const NAMES: u64 = 13;
 const NOTHING: u64 = 14;
+const SPAWN_RECEIVES: u64 = 15;
 /// A page at which nothing is.
 const NOWHERE: u64 = 0x6000_0000;
 
@@ -107,7 +108,8 @@ impl Serve for Victim {
             LAST => answer(Ok(ENDED.load(Ordering::SeqCst))),
             WAIT => done(thread::sleep(first)),
             HOARD => answer(hoard(first)),
-            SPAWN => answer(child_sends(first, second)),
+            SPAWN => answer(child_sets(operations::LABEL_SEND, first, second)),
+            SPAWN_RECEIVES => answer(child_sets(operations::LABEL_RECEIVE, first, second)),
             NAMES => done(match NamesClient(Direct(Entry::NAMES)).open("nobody") {
                 Err(interface::Failure::Transport(error)) => Err(error),
                 _ => Ok(()),
@@ -134,10 +136,11 @@ fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3
 }
 
-/// The status that a child of ours gets when it sets a level of its send label.
-fn child_sends(handle: u64, level: u64) -> Result<u64, Error> {
-    let sends = [operations::LABEL_SEND, handle, level, 0, 0, 0];
-    Child::new()?.calls(operations::LABEL as u64, sends).map_err(|_| Error::Cancelled)
+/// The status that a child of ours gets when it sets a level of one of its labels.
+fn child_sets(which: u64, handle: u64, level: u64) -> Result<u64, Error> {
+    let sets = [which, handle, level, 0, 0, 0];
+    let outcome = Child::new()?.calls(operations::LABEL as u64, sets);
+    outcome.map_err(|why| if why == Error::Flow.text() { Error::Flow } else { Error::Cancelled })
 }
 
 fn name_of(number: u64) -> &'static str {
@@ -313,11 +316,13 @@ fn inherited() -> Result<String, String> {
     let handle = op::label_handle().map_err(text)?;
     op::label_receive(handle, THREE).map_err(text)?;
     let no_right = Error::NoRight as u64;
-    expect("a child of ours, which owns nothing", child_sends(handle, STAR), Ok(no_right))?;
+    expect("a child of ours, which owns nothing", child_sets(operations::LABEL_SEND, handle, STAR), Ok(no_right))?;
     expect("a child of one without taint", one.ask(SPAWN, handle, ONE), Ok(0))?;
+    let theirs = one.ask(HANDLE, 0, 0).map_err(text)?;
+    expect("to accept its own", one.ask(RECEIVE, theirs, THREE), Ok(0))?;
+    expect("a child of the owner, which does not", one.ask(SPAWN_RECEIVES, theirs, THREE), Ok(no_right))?;
     expect("the taint", one.ask(SEND, handle, THREE), Ok(0))?;
-    expect("a child of the tainted one", one.ask(SPAWN, handle, TWO), Ok(no_right))?;
-    expect("as tainted as its maker", one.ask(SPAWN, handle, THREE), Ok(0))?;
+    expect("a child that it could not talk to", one.ask(SPAWN, handle, THREE), Err(Error::Flow))?;
     let trusted = Child::with_flags(operations::DOMAIN_TRUSTED).map(drop);
     expect("a child that owns everything", trusted, Err(Error::NoRight))?;
     one.end()?;
@@ -378,7 +383,7 @@ fn large() -> Result<String, String> {
     }
     let mut told = 0;
     for position in (0..HANDLES).step_by(op::LABEL_ENTRIES) {
-        let label = op::label_read(false, position as u64, |handle, level| {
+        let label = op::label_read(Entry(0), position as u64, |handle, level| {
             told += usize::from(handles.contains(&handle) && level == STAR);
         });
         expect("our send label", label, Ok((HANDLES as u64, ONE)))?;
@@ -389,7 +394,7 @@ fn large() -> Result<String, String> {
     expect("a call without one of them", one.ask(NOTHING, 0, 0), FLOW)?;
     one.end()?;
     handles.iter().try_for_each(|handle| op::label_send(*handle, ONE)).map_err(text)?;
-    expect("our send label in the end", op::label_read(false, 0, |_, _| ()), Ok((0, ONE)))?;
+    expect("our send label in the end", op::label_read(Entry(0), 0, |_, _| ()), Ok((0, ONE)))?;
     Ok("each of them counts".to_string())
 }
 

@@ -38,10 +38,11 @@ const SEMAPHORE: u64 = FIRST + 2;
 const SERVICE: u64 = FIRST + 3;
 const LINE: u64 = FIRST + 4;
 const PORTS: u64 = FIRST + 5;
+const LABEL: u64 = FIRST + 6;
 /// What is tried.
-const TRIED: u64 = FIRST + 6;
+const TRIED: u64 = FIRST + 7;
 /// What an operation fills.
-const FILLED: u64 = FIRST + 7;
+const FILLED: u64 = FIRST + 8;
 /// Where more stands.
 const MORE: u64 = FIRST + 64;
 /// What stands in the victim's table.
@@ -82,6 +83,7 @@ impl World {
         call(numbers::DOMAIN_NEW, [ACCOUNT, 0, VICTIM, u64::from_le_bytes(*b"victim\0\0"), 0, 0])?;
         call(numbers::SEMAPHORE_NEW, [ACCOUNT, 0, SEMAPHORE, 0, 0, 0])?;
         call(numbers::SERVICE_NEW, [0, PROGRAM_START, 0, SERVICE, 0, 0])?;
+        call(numbers::LABEL, [numbers::LABEL_NEW, 2, LABEL, 0, 0, 0])?;
         call(numbers::MACHINE, [MACHINE, numbers::MACHINE_INTERRUPT, SPARE_LINE, LINE, 0, 0])?;
         // Machines without ports have no entry for them.
         let _ = call(numbers::MACHINE, [MACHINE, numbers::MACHINE_PORTS, SPARE_PORTS, PORTS, 0, 0]);
@@ -107,6 +109,7 @@ impl World {
             OperandKind::Interrupt => LINE,
             OperandKind::IoPorts => PORTS,
             OperandKind::Memory => MEMORY,
+            OperandKind::Label => LABEL,
             _ => MACHINE,
         };
         let (found, _) = op::entry_info(Entry::OWN, Entry(index as usize)).ok()?;
@@ -135,9 +138,9 @@ impl World {
 }
 
 /// The kinds that are entries.
-const KINDS: [OperandKind; 10] = {
+const KINDS: [OperandKind; 11] = {
     use OperandKind::*;
-    [Account, Domain, Thread, Service, Semaphore, Shape, Interrupt, IoPorts, Memory, Machine]
+    [Account, Domain, Thread, Service, Semaphore, Shape, Interrupt, IoPorts, Memory, Machine, Label]
 };
 
 /// A case: an operation, or one of its ways, and the operand that is tried.

@@ -26,10 +26,18 @@ pub struct BootInfo {
     /// What the firmware tells of the machine: the physical address of the ACPI root pointer or of the device tree, 0 if
     /// unknown.
     pub firmware: u64,
-    /// Command line: physical address and bytes.
-    pub command_line: Region,
+    /// The command line has the word [`LABELS_OFF`].
+    pub labels_off: bool,
     /// Bytes of RAM that are not used.
     pub left_out: u64,
+}
+
+/// A word of the command line: labels forbid nothing.
+pub const LABELS_OFF: &str = "labels=off";
+
+/// Whether a command line has a word.
+pub fn has_word(command_line: &[u8], word: &str) -> bool {
+    command_line.split(|byte| *byte == b' ').any(|other| other == word.as_bytes())
 }
 
 /// Files of the boot archive that the nucleus itself reads: the first two components.

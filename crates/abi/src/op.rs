@@ -73,6 +73,8 @@ pub enum OperandKind {
     Memory,
     /// Index of the machine.
     Machine,
+    /// Index of a label.
+    Label,
     /// An index of the table of the domain that is named.
     Index,
     /// An index to fill.
@@ -95,7 +97,10 @@ impl OperandKind {
     /// Whether it names an entry that is looked up in the caller's table.
     pub const fn is_entry(self) -> bool {
         use OperandKind::*;
-        matches!(self, Domain | Account | Thread | Service | Semaphore | Shape | Interrupt | IoPorts | Memory | Machine)
+        matches!(
+            self,
+            Domain | Account | Thread | Service | Semaphore | Shape | Interrupt | IoPorts | Memory | Machine | Label
+        )
     }
 
     /// What an operand of this kind can end every operation with.

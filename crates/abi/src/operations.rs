@@ -50,7 +50,7 @@ macro_rules! operations {
     /// In a called activation it is a return with `PeerDied` for the caller.
     EXIT exit(status: Number) -> Nothing "does not come back", Light {}
     /// A domain charged to the account, which has all rights to it. Flags: [`DOMAIN_FPU`], [`DOMAIN_TRUSTED`]. It has the labels of its
-    /// maker, but owns nothing, and accepts no taint above 2.
+    /// maker, but owns nothing, and accepts no taint above 2 of what its maker owns.
     DOMAIN_NEW domain_new(account: Account WRITE, flags: Flags, index_to_fill: Fill, name: Number "8 bytes", more_of_name: Number "8 bytes")
         -> Index, Full {
         BadArgument: "an unknown flag";
@@ -68,8 +68,8 @@ macro_rules! operations {
         BadArgument: "no such property";
     }
     /// An account filled from the parent's. The domains that it, and accounts made from it, pay for have at most so many numbers
-    /// of threads.
-    ACCOUNT_NEW account_new(parent: Account WRITE, frames: Number, index_to_fill: Fill, numbers: Number "0 = as many as the parent's")
+    /// of threads. What it pays for has its label.
+    ACCOUNT_NEW account_new(parent: Account WRITE, frames: Number, index_to_fill: Fill, numbers: Number "0 = as many as the parent's", label: Label READ "0 = the send label that a new domain would have")
         -> Index, Full {
         AccountExhausted: "the parent has too few frames left";
         TooDeep: "accounts of accounts, levels above" MAX_ACCOUNT_DEPTH;
@@ -227,7 +227,7 @@ macro_rules! operations {
         LimitReached: "shapes, more than" MAX_SHAPES;
     }
     /// Of the caller's labels: [`LABEL_HANDLE`] and the like.
-    LABEL label(what: Number, a: Number, b: Number) -> Number "value, if it has one", Full "two nodes of a label, or a call in flight" {
+    LABEL label(what: Number, a: Number, b: Number, c: Number) -> Number "value, if it has one", Full "two nodes of a label, or a call in flight" {
         BadArgument: "nothing of that number can be done";
         AccountExhausted: "no frame left for labels";
         NoFrames: "no free frame for them";
@@ -290,6 +290,17 @@ macro_rules! ways {
             Revoked: "what stood there was revoked: index" SPECIAL;
             WrongKind: "no machine stands at index" SPECIAL;
             NoRight: "no CONTROL for the machine at index" SPECIAL;
+        }
+        /// Send label and receive label of a new domain. Where the caller owns a handle it may give any level. Else the domain is no less tainted than
+        /// the caller, and accepts no more. Only for the domain's maker, and before it has an activation.
+        SET_LABELS domain_set_labels(domain: Domain CONTROL; send: Label READ, receive: Label READ, is_explicit: Number "0 or 1") -> Nothing {
+            BadArgument: "is_explicit above 1";
+            Busy: "it has an activation";
+            NoRight: "the caller is not the domain's maker", "a level that only the owner of the handle may give";
+            Flow: "the caller could not learn of the domain's end";
+            AccountExhausted: "no frame of the domain's account left for labels";
+            NoFrames: "no free frame for them";
+            LimitReached: "handles with like bits, more than a label has room for";
         }
     }
     PORT {
@@ -395,9 +406,25 @@ macro_rules! ways {
         LABEL_LEVELS label_levels(; handle: Number) -> Number "level of S + 8 · level of R, 0 = ★" {
             BadArgument: "a handle of more than 61 bits";
         }
-        /// Writes entries of the send label, or the receive label, into the message area, from a position on: 8 · handle + level each.
-        LABEL_READ label_read(; is_receive: Number "0 = S, 1 = R", position: Number) -> Number "entries of the label + 2^32 · its default" {
-            BadArgument: "no such label";
+        /// Writes entries of a label into the message area, from a position on: 8 · handle + level each.
+        LABEL_READ label_read(; label: Label READ "0 = the domain's S, 1 = its R", position: Number) -> Number "entries of the label + 2^32 · its default" {}
+        /// A label that has the same level for all handles, or a copy of the domain's send label or receive label, in the caller's table.
+        LABEL_NEW label_new(; from: Number "a level from 0 to 4; 5 = S, 6 = R", index_to_fill: Fill) -> Index {
+            BadArgument: "from above 6";
+        }
+        /// The label has another level for a handle.
+        LABEL_PUT label_put(; label: Label WRITE, handle: Number, level: Number) -> Nothing {
+            BadArgument: "a handle of more than 61 bits", "a level above 4";
+            LimitReached: "handles with like bits, more than a label has room for";
+        }
+        /// The label becomes the least upper or the greatest lower bound of itself and another one.
+        LABEL_COMBINE label_combine(; label: Label WRITE, with: Label READ, is_lower: Number "0 = upper, 1 = lower") -> Nothing {
+            BadArgument: "above 1";
+            LimitReached: "handles with like bits, more than a label has room for";
+        }
+        /// What the caller of the running activation may do with a thing of this label: 1 = observe it, 2 = change it.
+        LABEL_CALLER label_caller(; label: Label READ) -> Number "both bits" {
+            NoCaller: "nobody called";
         }
     }
     SEMAPHORE {

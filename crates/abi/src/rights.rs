@@ -36,15 +36,17 @@ pub enum Kind {
     Scheduler = 13,
     /// A shape of portals: code for what a specification says.
     Shape = 14,
+    /// A label, for those operations that take one. It is its domain's alone.
+    Label = 15,
 }
 
 impl Kind {
     /// The kind with this number.
     pub const fn from_number(number: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 15] = [
+        const ALL: [Kind; 16] = [
             Empty, Revoked, Operation, Call, Service, Domain, Thread, Account, Semaphore, Interrupt, IoPorts, Memory,
-            Machine, Scheduler, Shape,
+            Machine, Scheduler, Shape, Label,
         ];
         if (number as usize) < ALL.len() { Some(ALL[number as usize]) } else { None }
     }

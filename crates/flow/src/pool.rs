@@ -132,6 +132,20 @@ impl Label {
     pub const fn of(default: Level) -> Self {
         Self { default, root: None }
     }
+
+    /// As one word, for who keeps it: [`Self::from_word`].
+    pub const fn word(self) -> u64 {
+        let root = match self.root {
+            Some(root) => root.number(),
+            None => 0,
+        };
+        self.default as u64 | (root as u64) << 32
+    }
+
+    /// The label that was kept as this word.
+    pub const fn from_word(word: u64) -> Self {
+        Self { default: Level::from_bits(word), root: Id::new((word >> 32) as u32) }
+    }
 }
 
 /// What a pool knows beside its nodes.
@@ -237,6 +251,12 @@ impl Pool {
     pub fn bounds(&self, label: Label) -> Bounds {
         let default = Levels::of(label.default);
         label.root.map_or(default, |root| default.and(self.memory.node(root).levels)).bounds()
+    }
+
+    /// Whether some handle has this level.
+    pub fn has(&self, label: Label, level: Level) -> bool {
+        let default = Levels::of(label.default);
+        !label.root.map_or(default, |root| default.and(self.memory.node(root).levels)).are_among(!(1 << level as u8))
     }
 
     /// The same label for somebody else, who lets go of it, too.

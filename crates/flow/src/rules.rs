@@ -55,6 +55,14 @@ const fn three_if_owned(level: Level) -> Level {
     }
 }
 
+/// 2 where there is ownership, and nowhere else less than 3.
+const fn two_if_owned(level: Level) -> Level {
+    match level {
+        Level::Star => Level::Two,
+        _ => Level::Three,
+    }
+}
+
 /// Why something that was begun is not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
@@ -360,6 +368,11 @@ pub fn admit_plain(caller: &Labels, callee: &Labels) -> Option<bool> {
     }
 }
 
+/// Whether a domain may tell another one without tainting it.
+pub fn may_tell(pool: &mut Pool, work: &mut Work, from: &Labels, to: &Labels) -> Result<bool, Stop> {
+    Ok(work.is_below(pool, from.send, to.receive)? && work.is_no_taint(pool, from.send, to.send)?)
+}
+
 /// Whether a domain may change an object of this label.
 pub fn may_change(pool: &mut Pool, work: &mut Work, send: Label, object: Label) -> Result<bool, Stop> {
     work.is_below(pool, send, object)
@@ -378,6 +391,17 @@ pub fn observe(pool: &mut Pool, work: &mut Work, domain: &Labels, object: Label)
     Ok(Some(pool.keep(send)))
 }
 
+/// Whether a domain may change an object of the label {1}. That takes no search.
+pub fn may_change_plain(pool: &Pool, domain: &Labels) -> bool {
+    !pool.has(domain.send, Level::Two) && !pool.has(domain.send, Level::Three)
+}
+
+/// Whether a domain may observe and change an object of the label {1}, and that does not taint it. That takes no search.
+pub fn may_use_plain(pool: &Pool, domain: &Labels) -> bool {
+    let accepts = !pool.has(domain.receive, Level::Star) && !pool.has(domain.receive, Level::Zero);
+    accepts && may_change_plain(pool, domain) && !pool.has(domain.send, Level::Zero)
+}
+
 /// What a server that judges by itself may do for its caller with a thing of this label: observe it, change it.
 pub fn caller_may(pool: &mut Pool, work: &mut Work, caller: &Labels, thing: Label) -> Result<(bool, bool), Stop> {
     let observes = work.is_below(pool, thing, caller.receive)? && work.is_no_taint(pool, thing, caller.send)?;
@@ -391,18 +415,77 @@ pub fn may_make(pool: &mut Pool, work: &mut Work, parent: &Labels, child: &Label
     Ok(work.is_below(pool, parent.send, child.send)? && work.is_below(pool, child.receive, accepted)?)
 }
 
+/// Why something new does not get the labels that its maker names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotGiven {
+    /// The maker does not [own](may_make) what it would have to.
+    NotOwned,
+    /// A domain could not [tell](may_tell) its maker that it ends; an object could not be [changed](may_change) by its maker.
+    Flow,
+}
+
+/// The label of an object that its maker names, of who pays now.
+#[inline(never)]
+pub fn given_to_object(
+    pool: &mut Pool,
+    work: &mut Work,
+    send: Label,
+    label: Label,
+) -> Result<Result<Label, NotGiven>, Stop> {
+    if !may_change(pool, work, send, label)? {
+        return Ok(Err(NotGiven::Flow));
+    }
+    copied(pool, work, label).map(Ok)
+}
+
+/// The labels of a child that its maker names, of who pays now.
+#[inline(never)]
+pub fn given(
+    pool: &mut Pool,
+    work: &mut Work,
+    parent: &Labels,
+    child: &Labels,
+) -> Result<Result<Labels, NotGiven>, Stop> {
+    if !may_make(pool, work, parent, child)? {
+        return Ok(Err(NotGiven::NotOwned));
+    }
+    if !may_tell(pool, work, child, parent)? {
+        return Ok(Err(NotGiven::Flow));
+    }
+    let send = work.higher(pool, child.send, Label::of(Level::Star))?;
+    let receive = work.higher(pool, child.receive, Label::of(Level::Star))?;
+    Ok(Ok(Labels { send: pool.keep(send), receive: pool.keep(receive), ..*child }))
+}
+
+/// The least upper bound of two labels, or the greatest lower one.
+#[inline(never)]
+pub fn bound(pool: &mut Pool, work: &mut Work, one: Label, other: Label, is_lower: bool) -> Result<Label, Stop> {
+    let rule = if is_lower { Rule::Lower } else { Rule::Higher };
+    let made = work.combined(pool, rule, one, other)?;
+    Ok(pool.keep(made))
+}
+
 /// The same label, of who pays now.
 pub fn copied(pool: &mut Pool, work: &mut Work, label: Label) -> Result<Label, Stop> {
     let copied = work.higher(pool, label, Label::of(Level::Star))?;
     Ok(pool.keep(copied))
 }
 
-/// The labels that a child has if nobody says otherwise: those of its maker, but it owns nothing, and accepts no taint above 2.
+/// The labels that a child has if nobody says otherwise: those of its maker, but it owns nothing, and accepts no taint above 2 of what its
+/// maker owns.
 #[inline(never)]
-pub fn inherited(pool: &mut Pool, work: &mut Work, maker: &Labels) -> Result<(Label, Label), Stop> {
+pub fn inherited(pool: &mut Pool, work: &mut Work, maker: &Labels) -> Result<Labels, Stop> {
     let send = work.mapped(pool, maker.send, |level| level.max(Level::One))?;
-    let receive = work.lower(pool, maker.receive, Label::of(Level::Two))?;
-    Ok((pool.keep(send), pool.keep(receive)))
+    let most = work.mapped(pool, maker.send, two_if_owned)?;
+    let receive = work.lower(pool, maker.receive, most)?;
+    Ok(Labels { send: pool.keep(send), receive: pool.keep(receive), is_explicit: false })
+}
+
+/// The label that an object has if nobody says otherwise: the send label of its maker's children.
+#[inline(never)]
+pub fn inherited_by_object(pool: &mut Pool, work: &mut Work, send: Label) -> Result<Label, Stop> {
+    let label = work.mapped(pool, send, |level| level.max(Level::One))?;
+    Ok(pool.keep(label))
 }
 
 /// The same of labels without entries; nothing if one has any.
@@ -410,7 +493,7 @@ pub fn inherit_plain(maker: &Labels) -> Option<Labels> {
     let (send, receive) = (maker.send, maker.receive);
     (send.root.or(receive.root).is_none()).then(|| Labels {
         send: Label::of(send.default.max(Level::One)),
-        receive: Label::of(receive.default.min(Level::Two)),
+        receive: Label::of(receive.default.min(two_if_owned(send.default))),
         is_explicit: false,
     })
 }

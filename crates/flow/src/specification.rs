@@ -173,6 +173,11 @@ pub fn caller_may(caller: &Labels, thing: &Label) -> (bool, bool) {
     (always(of, |[s, r, l]| l <= r && l.min(star(s)) <= s), always(of, |[s, _, l]| s <= l))
 }
 
+/// S_P ⊑ R_Q and S_P ⊓ S_Q★ ⊑ S_Q.
+pub fn may_tell(from: &Labels, to: &Labels) -> bool {
+    always([&from.send, &to.receive, &to.send], |[s, r, other]| s <= r && s.min(star(other)) <= other)
+}
+
 /// For each h: S_P(h) = ★, or S_C(h) ≥ S_P(h) and R_C(h) ≤ R_P(h).
 pub fn may_make(parent: &Labels, child: &Labels) -> bool {
     always([&parent.send, &parent.receive, &child.send, &child.receive], |[sp, rp, sc, rc]| {
@@ -180,10 +185,12 @@ pub fn may_make(parent: &Labels, child: &Labels) -> bool {
     })
 }
 
-/// S_C = S_P ⊔ {1}, R_C = R_P ⊓ {2}.
+/// S_C = S_P ⊔ {1}, R_C = R_P, but at most 2 where the parent is an owner.
 pub fn inherited(parent: &Labels) -> (Label, Label) {
     let send = Label::each([&parent.send], |[level]| level.max(Level::One));
-    (send, Label::each([&parent.receive], |[level]| level.min(Level::Two)))
+    let receive =
+        Label::each([&parent.send, &parent.receive], |[s, r]| if s == Level::Star { r.min(Level::Two) } else { r });
+    (send, receive)
 }
 
 /// S ⊔ (L ⊓ S★).

@@ -299,11 +299,43 @@ proptest! {
         prop_assert!(spec::may_make(&caller, &child));
         case.scarce(
             |pool| pool.finish(effort, |pool, work| rules::inherited(pool, work, &p)),
-            |case, (send, receive)| {
-                case.check(send, &right.0);
-                case.check(receive, &right.1);
+            |case, made| {
+                case.check(made.send, &right.0);
+                case.check(made.receive, &right.1);
             },
         );
+        let inherit = |pool: &mut Pool<Heap>| pool.finish(effort, |pool, work| rules::inherited_by_object(pool, work, p.send));
+        case.scarce(inherit, |case, made| case.check(made, &right.0));
+        let tells = spec::may_tell(&caller, &callee);
+        let ask = |pool: &mut Pool<Heap>| pool.finish(effort, |pool, work| rules::may_tell(pool, work, &p, &q));
+        case.scarce(ask, |_, made| assert_eq!(made, tells));
+        let right = match (spec::may_make(&caller, &callee), spec::may_tell(&callee, &caller)) {
+            (true, true) => Ok(()),
+            (true, false) => Err(rules::NotGiven::Flow),
+            (false, _) => Err(rules::NotGiven::NotOwned),
+        };
+        let give = |pool: &mut Pool<Heap>| pool.finish(effort, |pool, work| rules::given(pool, work, &p, &q));
+        case.scarce(give, |case, made| {
+            assert_eq!(made.map(drop), right);
+            if let Ok(made) = made {
+                case.check(made.send, &callee.send);
+                case.check(made.receive, &callee.receive);
+            }
+        });
+        let may_change = spec::caller_may(&caller, &object).1;
+        let give = |pool: &mut Pool<Heap>| pool.finish(effort, |pool, work| rules::given_to_object(pool, work, p.send, label));
+        case.scarce(give, |case, made| match made {
+            Ok(made) if may_change => case.check(made, &object),
+            made => assert_eq!(made.map(drop), if may_change { Ok(()) } else { Err(rules::NotGiven::Flow) }),
+        });
+        for is_lower in [false, true] {
+            let right = spec::Label::each([&caller.send, &object], |[one, other]| if is_lower { one.min(other) } else { one.max(other) });
+            let bound = |pool: &mut Pool<Heap>| pool.finish(effort, |pool, work| rules::bound(pool, work, p.send, label, is_lower));
+            case.scarce(bound, |case, made| case.check(made, &right));
+        }
+        let (observes, changes) = spec::caller_may(&caller, &spec::Label::new(Level::One, []));
+        prop_assert_eq!(rules::may_change_plain(&case.pool, &p), changes);
+        prop_assert_eq!(rules::may_use_plain(&case.pool, &p), observes && changes);
         let right = spec::raised(&caller.send, &object);
         case.scarce(|pool| pool.finish(effort, |pool, work| rules::raised(pool, work, p.send, label)), |case, made| case.check(made, &right));
         case.end();

@@ -44,6 +44,11 @@ pub trait Paying: Copy + PartialEq {
     /// Frees it: nobody owns it, and nothing is charged to it. That may give frames back to its parent.
     fn end(self);
 
+    /// Of whom it was filled.
+    fn parent(self) -> Option<Self> {
+        self.quota().parent
+    }
+
     /// Frames left.
     fn left(self) -> usize {
         self.quota().limit.get() - self.quota().used.get()

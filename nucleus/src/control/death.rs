@@ -1,9 +1,8 @@
 //! The death of a domain: alive, then dead (nothing runs in it any more), then removed by the owner of its original entry
 //! (`removal`).
 
-use super::{dispatch, seats};
+use super::{dispatch, flows, seats};
 use crate::cpus::{counters, cpu};
-use crate::memory::labels;
 use crate::objects::{Domain, SLOW_DEAD, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self, Part};
@@ -17,9 +16,9 @@ pub fn die(domain: Ref<Domain>, status: u64) {
     if domain.is_dead() {
         return;
     }
-    labels::take(domain);
+    flows::stop_changing(domain);
     domain.set_slow(SLOW_DEAD, true);
-    domain.labels_or_status.set(status);
+    domain.set_status(status);
     trace::died(domain);
     counters::all(held).deaths.up();
     if status != 0 {

@@ -4,7 +4,7 @@ use super::thread;
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::{frames, labels, own, shapes, slab, space};
 use crate::objects::{Account, Activation, Domain, SLOW_FPU, Share, Stop, USUAL};
-use crate::pointer::{Fresh, Link, Nucleus, Ref};
+use crate::pointer::{Fresh, Held, Link, Nucleus, Ref};
 use crate::report::trace;
 use abi::layout::PAGE_FAULT;
 use abi::{Error, MAX_CPUS, MAX_SLICE_MICROSECONDS};
@@ -38,6 +38,11 @@ static ALL: Nucleus<All> = Nucleus::new(All {
     count: Cell::new(0),
     walks: [const { Walk { walker: Cell::new(None), cursor: Cell::new(None) } }; MAX_CPUS],
 });
+
+/// All that there are, the newest first: at most as many as there are numbers of threads.
+pub fn all(held: Held) -> impl Iterator<Item = Ref<Domain>> {
+    core::iter::successors(ALL.get(held).first.get(), |domain| domain.next.get())
+}
 
 /// Domains passed between two preemption points.
 const DOMAINS_PASSED: usize = 32;
@@ -82,7 +87,7 @@ pub fn new(
         }
     });
     if given.is_err() {
-        labels::release_of(account, own);
+        labels::release_both(account, own);
     }
     given
 }

@@ -4,15 +4,19 @@
 //! a step. Whoever wants to make a call of the domain, or to call it, meanwhile goes on with the change first, so that nobody waits for who was preempted, and no
 //! call is in flight that was judged by labels which are about to go.
 
-use super::chain;
-use crate::cpus::cpu;
-use crate::memory::labels;
-use crate::objects::{Activation, Domain, Entry, Labelled, SLOW_LABELS, Stage, State, Stop, USUAL};
-use crate::pointer::{Link, Ref};
+use super::{chain, domain as domains};
+use crate::cpus::{assembly, cpu};
+use crate::memory::{labels, mapping, space};
+use crate::objects::{Activation, Domain, Entry, Labelled, PLAIN, Part, SLOW_LABELS, Stage, State, Stop, USUAL, Wait};
+use crate::pointer::{Held, Link, Nucleus, Ref};
 use abi::Error;
-use abi::layout::{ENTRY_BYTES, EXCEPTION, PAGE_FAULT};
+use abi::layout::{ENTRY_BYTES, EXCEPTION, PAGE_FAULT, USER_END};
+use abi::rights::Kind;
+use core::cell::Cell;
 use flow::rules::{self, Admission, Labels, admit_plain};
 use flow::{Exhausted, Label, Level, Pool};
+
+const PAGE: u64 = abi::PAGE_BYTES as u64;
 
 /// In the progress of an activation: it began a change of labels.
 const BEGUN: u64 = 1 << 63;
@@ -47,40 +51,121 @@ pub enum Change {
 #[cold]
 #[inline(never)]
 pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) -> Result<(), Stop> {
-    let own = caller.domain;
-    if let Some(labelled) = pending(own) {
-        let _ = advance_with(caller, labelled)?;
-        return Err(Stop::Repeat);
+    judge_domain(caller, entry, callee)?;
+    // The call has a stretch of its own, if the entry knows now.
+    if entry.allows(caller.domain, callee) { Err(Stop::Repeat) } else { Ok(()) }
+}
+
+/// Whether an operation may work on another domain, by an entry that does not know that. The rule is that of calls: who works on a domain tells it something,
+/// and sees what comes of it.
+#[cold]
+#[inline(never)]
+pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) -> Result<(), Stop> {
+    let own = by.domain;
+    if is_off(own.held()) {
+        entry.allow(own, other);
+        return Ok(());
     }
-    if let Some(labelled) = pending(callee) {
-        if matches!(advance(callee, labelled), Err(Stop::Refused(_))) {
+    go_on(by)?;
+    if let Some(labelled) = pending(other) {
+        if matches!(advance(other, labelled), Err(Stop::Refused(_))) {
             // Who began it finds that out when it looks.
-            give_up(callee, labelled);
+            give_up(other, labelled);
         }
         return Err(Stop::Repeat);
     }
     let labels = own.labels();
-    let judged = if own == callee { Admission::Admitted } else { admit(own, &labels, &callee.labels())? };
-    match judged {
-        Admission::Admitted => {}
-        Admission::Refused => return Err(Error::Flow.into()),
-        Admission::Raised(send) => {
-            let receive = labels::with(own.held(), own.account, |pool| pool.keep(labels.receive));
-            begin(caller, Labels { send, receive, ..labels }, false)?;
-            return Err(Stop::Repeat);
-        }
-    }
+    let judged = if own == other { Admission::Admitted } else { admit(own, &labels, &other.labels())? };
+    settle(by, judged)?;
     // Who calls found it in its table, which cannot be written there; for an upcall it was looked up.
     let index = entry.address().wrapping_sub(own.table.get()) / ENTRY_BYTES;
-    let entry = own.place(index).unwrap_or(entry);
-    entry.allow(own, callee);
-    // The call has a stretch of its own, if the entry knows now.
-    if entry.allows(own, callee) { Err(Stop::Repeat) } else { Ok(()) }
+    own.place(index).unwrap_or(entry).allow(own, other);
+    Ok(())
+}
+
+/// Whether an object of this label may be used by an entry that does not know that. To use it is to change it and to see what comes of that: a call to a
+/// domain both of whose labels are the object's.
+#[cold]
+#[inline(never)]
+pub fn judge_object(by: Ref<Activation>, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
+    let own = by.domain;
+    go_on(by)?;
+    let uses = if is_off(own.held()) { Admission::Admitted } else { admit(own, &own.labels(), &both(label))? };
+    settle(by, uses)?;
+    entry.allow(own, own);
+    Ok(())
+}
+
+/// Of a domain all of whose labels are those of an object.
+fn both(label: Label) -> Labels {
+    Labels { send: label, receive: label, is_explicit: false }
+}
+
+/// If the labels of the caller's domain are changing, that goes on first.
+pub fn go_on(by: Ref<Activation>) -> Result<(), Stop> {
+    match pending(by.domain) {
+        Some(labelled) => {
+            let _ = advance_with(by, labelled)?;
+            Err(Stop::Repeat)
+        }
+        None => Ok(()),
+    }
+}
+
+/// What follows for who asked.
+fn settle(by: Ref<Activation>, admission: Admission) -> Result<(), Stop> {
+    match admission {
+        Admission::Admitted => {
+            forget_change(by);
+            Ok(())
+        }
+        Admission::Refused => Err(Error::Flow.into()),
+        Admission::Raised(send) => {
+            let own = by.domain;
+            let labels = own.labels();
+            let receive = labels::with(own.held(), own.account, |pool| pool.keep(labels.receive));
+            begin(by, Labels { send, receive, ..labels }, Part::Upcalls, false)?;
+            Err(Stop::Repeat)
+        }
+    }
+}
+
+/// Set by [`switch_off`].
+static OFF: Nucleus<Cell<bool>> = Nucleus::new(Cell::new(false));
+
+/// From now on everything is allowed, whatever the labels: for tests and for measuring.
+pub fn switch_off(held: Held) {
+    OFF.get(held).set(true);
+}
+
+fn is_off(held: Held) -> bool {
+    OFF.get(held).get()
+}
+
+/// Whether a domain may change what is the nucleus's: the machine, its devices, the log. It has the label {1}, and what the nucleus tells taints nobody.
+pub fn may_change(domain: Ref<Domain>) -> Result<(), Error> {
+    if domain.labelled().is_none() || labels::may_change_plain(domain) || is_off(domain.held()) {
+        Ok(())
+    } else {
+        Err(Error::Flow)
+    }
+}
+
+/// Whether a domain may change an object, without seeing what comes of it.
+pub fn may_change_object(own: Ref<Domain>, label: Label) -> Result<bool, Stop> {
+    let send = own.labels().send;
+    let about = [send, label, send, label];
+    labels::ask(own.held(), labels::CHANGES, own.account, &about, |pool, work| {
+        rules::may_change(pool, work, send, label)
+    })
 }
 
 /// A step of judging a call. What is made is `payer`'s.
 #[inline(never)]
 fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<Admission, Stop> {
+    if is_off(payer.held()) {
+        return Ok(Admission::Admitted);
+    }
     match admit_plain(from, to) {
         Some(true) => Ok(Admission::Admitted),
         Some(false) => Ok(Admission::Refused),
@@ -93,16 +178,26 @@ fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<Admission, St
     }
 }
 
+/// A step of finding out whether a domain may tell another one.
+fn may_tell(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, Stop> {
+    if is_off(payer.held()) {
+        return Ok(true);
+    }
+    let all = [from.send, from.receive, to.send, to.receive];
+    labels::ask(payer.held(), labels::TELLS, payer.account, &all, |pool, work| rules::may_tell(pool, work, from, to))
+}
+
 /// Its labels, if they are changing.
 fn pending(domain: Ref<Domain>) -> Option<Ref<Labelled>> {
-    domain.labelled().filter(|labelled| labelled.next.get().is_some())
+    domain.labelled().filter(|labelled| labelled.next.get().is_some() && !domain.is_dead())
 }
 
 /// Makes labels of others, or says why it does not.
 type Make<'a> = &'a mut dyn FnMut(&mut Pool, &Labels) -> Result<Result<Labels, Error>, Exhausted>;
 
-/// A step of changing the labels of the caller's domain to what `make` makes of them.
-pub fn change_step(by: Ref<Activation>, make: Make<'_>) -> Result<Change, Error> {
+/// A step of changing the labels of the caller's domain to what `make` makes of them. `first` is what is to be looked at first: a change that
+/// forbids nothing needs none of it.
+pub fn change_step(by: Ref<Activation>, first: Part, make: Make<'_>) -> Result<Change, Error> {
     let (held, domain) = (by.held(), by.domain);
     if !labels::tidy(held, domain.account) {
         return Ok(Change::Goes);
@@ -124,11 +219,11 @@ pub fn change_step(by: Ref<Activation>, make: Make<'_>) -> Result<Change, Error>
         labels::release(domain, made);
         return Ok(Change::Done);
     }
-    begin(by, made, true).map(|()| Change::Goes)
+    begin(by, made, first, true).map(|()| Change::Goes)
 }
 
 /// The labels of the caller's domain are to become these, which are its from here on.
-fn begin(by: Ref<Activation>, next: Labels, cuts: bool) -> Result<(), Error> {
+fn begin(by: Ref<Activation>, next: Labels, part: Part, cuts: bool) -> Result<(), Error> {
     let domain = by.domain;
     let labelled = match domain.labelled().map_or_else(|| labels::give(domain, USUAL), Ok) {
         Ok(labelled) => labelled,
@@ -138,7 +233,7 @@ fn begin(by: Ref<Activation>, next: Labels, cuts: bool) -> Result<(), Error> {
         }
     };
     labelled.next.set(Some(next));
-    labelled.stage.set(Stage { done: 0, side: false, by: by.number, cuts });
+    labelled.stage.set(Stage { part, done: 0, side: false, by: by.number, cuts });
     by.progress.update(|progress| progress & !CHANGE | BEGUN);
     // Nobody calls, or is called, on a fast path from here on; and who was on one is seen by the steps to come.
     domain.set_slow(SLOW_LABELS, true);
@@ -165,47 +260,159 @@ fn advance_with(by: Ref<Activation>, labelled: Ref<Labelled>) -> Result<Change, 
     }
 }
 
+/// What looking at something has come to.
+enum Look {
+    /// It is to be looked at again.
+    Again,
+    /// It may be as it is; next is what comes after this place.
+    Past(u64),
+    /// There is nothing more of the part.
+    Over,
+}
+
 /// A step of a change.
 fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
     let Some(next) = labelled.next.get() else { return Ok(()) };
     let stage = labelled.stage.get();
-    if let Some(index) = UPCALLS.get(stage.done as usize) {
-        let callee = domain.place(*index).ok().and_then(|entry| entry.callee());
-        match callee.map_or(Ok(Some(true)), |callee| stays(domain, labelled, callee, true))? {
-            Some(true) => labelled.stage.set(Stage { done: stage.done + 1, side: false, ..stage }),
-            Some(false) => return Err(Error::Flow.into()),
-            None => {}
+    // What has the label {1} stays what it may use.
+    let shares_on = || stage.done == 0 && !domain.shares_labelled.get() && labels::may_use_plain(domain, &next);
+    let look = match stage.part {
+        Part::Table | Part::Pages if shares_on() => Look::Over,
+        Part::Upcalls => look_at_upcall(domain, labelled)?,
+        Part::Maker => look_at_maker(domain, labelled)?,
+        Part::Children => look_at_child(domain, labelled)?,
+        Part::Activations => look_at_activation(domain, labelled, &next)?,
+        Part::Table => look_at_table(domain, stage.done),
+        Part::Pages => look_at_page(domain, &next, stage)?,
+        Part::Done => {
+            end(domain, labelled, next);
+            return Ok(());
         }
-        return Ok(());
-    }
-    // Two steps for each activation: one for who called it, one for whom it called.
-    let place = stage.done - UPCALLS.len() as u16;
-    let Some(activation) = activation_from(domain, (place / 2 + 1) as u8) else {
-        finish(domain, labelled, next);
-        return Ok(());
     };
-    let place = place.max(2 * (activation.number as u16 - 1));
+    match look {
+        Look::Again => {}
+        Look::Past(done) => labelled.stage.set(Stage { done, side: false, ..stage }),
+        Look::Over => labelled.stage.set(Stage { part: stage.part.next(), done: 0, side: false, ..stage }),
+    }
+    Ok(())
+}
+
+fn look_at_upcall(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, Stop> {
+    let done = labelled.stage.get().done;
+    let Some(index) = UPCALLS.get(done as usize) else { return Ok(Look::Over) };
+    let callee = domain.place(*index).ok().and_then(|entry| entry.callee());
+    match callee.map_or(Ok(Some(true)), |callee| stays(domain, labelled, callee, How::Calls))? {
+        Some(true) => Ok(Look::Past(done + 1)),
+        Some(false) => Err(Error::Flow.into()),
+        None => Ok(Look::Again),
+    }
+}
+
+fn look_at_maker(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, Stop> {
+    match domain.maker.map_or(Ok(Some(true)), |maker| stays(domain, labelled, maker, How::Tells))? {
+        Some(true) => Ok(Look::Over),
+        Some(false) => Err(Error::Flow.into()),
+        None => Ok(Look::Again),
+    }
+}
+
+/// Those with high numbers come first, as in the list of all.
+fn look_at_child(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, Stop> {
+    let done = labelled.stage.get().done;
+    let is_next = |child: &Ref<Domain>| child.maker == Some(domain) && (done == 0 || child.number < done);
+    let Some(child) = domains::all(domain.held()).find(is_next) else { return Ok(Look::Over) };
+    match stays(domain, labelled, child, How::IsTold)? {
+        Some(true) => Ok(Look::Past(child.number)),
+        Some(false) => Err(Error::Flow.into()),
+        None => Ok(Look::Again),
+    }
+}
+
+/// Two steps for each activation: one for who called it, one for whom it called, or what it waits for.
+fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Labels) -> Result<Look, Stop> {
+    let Stage { done: place, cuts, .. } = labelled.stage.get();
+    let Some(activation) = activation_from(domain, (place / 2 + 1) as u8) else { return Ok(Look::Over) };
+    let place = place.max(2 * (activation.number as u64 - 1));
     let calls = !place.is_multiple_of(2);
+    if calls && activation.state.get() == State::Top && activation.wait.get() == Wait::Semaphore {
+        let semaphore = activation.semaphore();
+        if semaphore.is_shared.get() && !may_use(domain, next, labels::of_object(semaphore))? {
+            if !cuts {
+                return Err(Error::Flow.into());
+            }
+            semaphore.cut_off(activation);
+        }
+    }
     let call = match (calls, activation.state.get()) {
-        (true, State::Calling) => activation.callee.get().map(|callee| (activation, callee.domain)),
+        (true, State::Calling) => activation.callee.get().map(|callee| (activation, callee.domain, How::Calls)),
         // One that is free keeps its last caller.
         (true, _) | (false, State::Free) => None,
-        (false, _) => activation.caller.get().map(|caller| (caller, caller.domain)),
+        (false, _) => activation.caller.get().map(|caller| (caller, caller.domain, How::IsCalled)),
     };
-    if let Some((lower, other)) = call {
-        match stays(domain, labelled, other, calls)? {
+    if let Some((lower, other, how)) = call {
+        match stays(domain, labelled, other, how)? {
             Some(true) => {}
-            Some(false) if !stage.cuts => return Err(Error::Flow.into()),
+            Some(false) if !cuts => return Err(Error::Flow.into()),
             Some(false) => {
                 chain::split_above(lower);
                 chain::fail_call(lower, Error::Flow);
                 chain::resume(lower);
             }
-            None => return Ok(()),
+            None => return Ok(Look::Again),
         }
     }
-    labelled.stage.set(Stage { done: UPCALLS.len() as u16 + place + 1, side: false, ..stage });
-    Ok(())
+    Ok(Look::Past(place + 1))
+}
+
+/// Entries of a table that a step looks at.
+const ENTRIES: u64 = 16;
+
+fn look_at_table(domain: Ref<Domain>, done: u64) -> Look {
+    for index in done..done + ENTRIES {
+        let Ok(entry) = domain.place(index as usize) else { return Look::Over };
+        if entry.is_of(Kind::Semaphore) {
+            entry.code.set(assembly::entry_semaphore_judged as *const () as usize);
+        }
+    }
+    Look::Past(done + ENTRIES)
+}
+
+/// What the domain may not write any more it does not; a page that it may not read any more forbids the change.
+fn look_at_page(domain: Ref<Domain>, next: &Labels, Stage { done: address, cuts, .. }: Stage) -> Result<Look, Stop> {
+    if address >= USER_END {
+        return Ok(Look::Over);
+    }
+    let unmapped = space::unmapped_pages(domain, address);
+    if unmapped != 0 {
+        return Ok(Look::Past(address + unmapped * PAGE));
+    }
+    if let Some((label, false)) = mapping::label_at(domain, address) {
+        let is_writable = mapping::is_writable(domain, address);
+        let (reads, writes) = may_share(domain, next, label)?;
+        if !reads || is_writable && !writes && !cuts {
+            return Err(Error::Flow.into());
+        }
+        if is_writable && !writes && !mapping::protect(domain, address) {
+            return Ok(Look::Again);
+        }
+    }
+    Ok(Look::Past(address + PAGE))
+}
+
+/// Whether a domain with these labels may use an object.
+fn may_use(domain: Ref<Domain>, labels: &Labels, object: Label) -> Result<bool, Stop> {
+    may_call(domain, labels, &both(object))
+}
+
+/// Whether a domain with these labels may read, and may write, memory of this label that others have, too.
+pub fn may_share(domain: Ref<Domain>, own: &Labels, label: Label) -> Result<(bool, bool), Stop> {
+    if is_off(domain.held()) || label == PLAIN && labels::may_use_plain(domain, own) {
+        return Ok((true, true));
+    }
+    let about = [label, own.send, own.receive, label];
+    labels::ask(domain.held(), labels::MAY, domain.account, &about, |pool, work| {
+        rules::caller_may(pool, work, own, label)
+    })
 }
 
 /// The activation of the domain with the lowest number from this one on.
@@ -220,32 +427,55 @@ fn activation_from(domain: Ref<Domain>, number: u8) -> Link<Activation> {
     found
 }
 
-/// Whether a call between the domain, as it will be, and another one may be in flight: one that it makes, or that the other makes. If the other
-/// one's labels are changing, too, what it will have is looked at in a step of its own: nothing is said before.
-fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, calls: bool) -> Result<Option<bool>, Stop> {
+/// What is between a domain and another one.
+#[derive(Clone, Copy)]
+enum How {
+    /// It calls the other.
+    Calls,
+    /// The other calls it.
+    IsCalled,
+    /// It tells the other something.
+    Tells,
+    /// The other tells it something.
+    IsTold,
+}
+
+/// Whether this may go on between the domain, as it will be, and another one. If the other one's labels are changing, too, what it will
+/// have is looked at in a step of its own: nothing is said before.
+fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: How) -> Result<Option<bool>, Stop> {
     let (stage, Some(next)) = (labelled.stage.get(), labelled.next.get()) else { return Ok(Some(true)) };
     if other == domain || other.is_dead() {
         return Ok(Some(true));
     }
-    let others_next = other.labelled().and_then(|labelled| labelled.next.get());
+    let others_next = pending(other).and_then(|labelled| labelled.next.get());
     let side = if stage.side { others_next.unwrap_or(other.labels()) } else { other.labels() };
-    let (from, to) = if calls { (&next, &side) } else { (&side, &next) };
-    match admit(domain, from, to)? {
-        Admission::Admitted if others_next.is_some() && !stage.side => {
-            labelled.stage.set(Stage { side: true, ..stage });
-            Ok(None)
-        }
-        Admission::Admitted => Ok(Some(true)),
-        Admission::Refused => Ok(Some(false)),
+    let allowed = match how {
+        How::Calls => may_call(domain, &next, &side)?,
+        How::IsCalled => may_call(domain, &side, &next)?,
+        How::Tells => may_tell(domain, &next, &side)?,
+        How::IsTold => may_tell(domain, &side, &next)?,
+    };
+    if allowed && others_next.is_some() && !stage.side {
+        labelled.stage.set(Stage { side: true, ..stage });
+        return Ok(None);
+    }
+    Ok(Some(allowed))
+}
+
+/// Whether a domain with the first labels may call one with the second, as it is. What is made is `payer`'s.
+fn may_call(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, Stop> {
+    match admit(payer, from, to)? {
+        Admission::Admitted => Ok(true),
+        Admission::Refused => Ok(false),
         Admission::Raised(label) => {
-            labels::with(domain.held(), domain.account, |pool| pool.release_later(label));
-            Ok(Some(false))
+            labels::release_of(payer.account, label);
+            Ok(false)
         }
     }
 }
 
 /// Nothing is in flight that the new labels forbid: the domain has them.
-fn finish(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
+fn end(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     let by = labelled.stage.get().by;
     if let Some(begun) = activation_from(domain, by).filter(|activation| activation.number == by) {
         // Not if it does something else by now.
@@ -255,6 +485,13 @@ fn finish(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     let before = labelled.now.replace(next);
     labels::release(domain, before);
     domain.count_version();
+}
+
+/// The domain is about to die: its labels stay what they are.
+pub fn stop_changing(domain: Ref<Domain>) {
+    if let Some(labelled) = pending(domain) {
+        give_up(domain, labelled);
+    }
 }
 
 /// The domain keeps the labels that it has.

@@ -69,6 +69,8 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
             return false;
         }
         semaphore.retire();
+    } else if let Some(label) = entry.label() {
+        labels::release_of(entry.domain().account, label);
     } else if entry.kind() == Kind::Shape {
         shapes::retire(entry);
     } else if entry.kind() == Kind::Interrupt {
@@ -168,8 +170,11 @@ impl Ref<Domain> {
             return false;
         }
         let index = self.removal_cursor.get() as usize;
-        if index == PAGE_FAULT[0] && (labels::forget(self.account) || !labels::tidy(held, self.account)) {
-            return false;
+        if index == PAGE_FAULT[0] {
+            labels::take(self);
+            if labels::forget(self.account) || !labels::tidy(held, self.account) {
+                return false;
+            }
         }
         if index >= self.table_entries() {
             return self.remove_table_step();

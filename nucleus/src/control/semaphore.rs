@@ -118,6 +118,12 @@ impl Ref<Semaphore> {
         self.count.delist();
     }
 
+    /// Who waits may not use it any more.
+    pub fn cut_off(self, activation: Ref<Activation>) {
+        self.give_up(activation);
+        activation.end_wait(Err(Error::Flow));
+    }
+
     /// Wakes one waiter because the semaphore goes; false if there is none.
     pub fn dismiss_one(self) -> bool {
         let Some(activation) = self.waiters.head() else { return false };

@@ -30,6 +30,7 @@ unsafe extern "C" {
     /// of calls, of index 0, of semaphores,
     pub fn entry_return();
     pub fn entry_semaphore();
+    pub fn entry_semaphore_judged();
     /// Where the return of an activation goes on of whose caller nothing is known.
     pub fn return_any();
     /// Where portal code goes on that cannot make a crossing; see `portalgen::Targets`.

@@ -1,16 +1,20 @@
 //! Accounts: every frame in use is charged to exactly one. [`structures::quota`] has the sums.
 
 use super::frames::{self, Use};
-use super::slab;
+use super::{labels, slab};
 use crate::arch::memory::{DIRECT, physical};
-use crate::objects::{Account, Frame};
+use crate::objects::{Account, Frame, PLAIN};
 use crate::pointer::{Fresh, Held, Nucleus, Ref};
 use abi::Error;
 use core::cell::Cell;
 use structures::quota::{Paying, Quota};
 
-static ROOT: Nucleus<Account> =
-    Nucleus::new(Account { quota: Quota::root(), partial: Cell::new(0), is_going: Cell::new(false) });
+static ROOT: Nucleus<Account> = Nucleus::new(Account {
+    quota: Quota::root(),
+    partial: Cell::new(0),
+    is_going: Cell::new(false),
+    label: Cell::new(PLAIN),
+});
 
 static CHARGED: Nucleus<Cell<usize>> = Nucleus::new(Cell::new(0));
 
@@ -41,6 +45,9 @@ impl Paying for Ref<Account> {
         &self.quota
     }
     fn end(self) {
+        if let Some(parent) = self.parent() {
+            labels::with(parent.held(), parent, |pool| pool.release(self.label.get()));
+        }
         slab::free(self);
     }
 }
@@ -93,7 +100,7 @@ impl Ref<Account> {
         // The account itself is an object in a slab page of its parent: have that first.
         let mut child: Fresh<Account> = slab::allocate(self)?;
         match self.child(limit, numbers) {
-            Ok(quota) => child.quota = quota,
+            Ok(quota) => (child.quota, child.label) = (quota, Cell::new(PLAIN)),
             Err(error) => {
                 slab::free(child.share());
                 return Err(error);

@@ -18,6 +18,9 @@ pub struct Nodes {
     held: Held,
     /// Why there was no room for the last one that was asked for.
     refused: Cell<Error>,
+    /// The last one that was given back; each begins with the number of the one before. They are freed when the work is done: an account may
+    /// end with its last one, and with it a label.
+    given_back: Option<Id>,
 }
 
 impl Nodes {
@@ -53,8 +56,9 @@ impl Memory for Nodes {
     }
 
     fn free(&mut self, id: Id) {
-        // SAFETY: it was allocated, and nobody has it any more.
-        slab::free(unsafe { Ref::new(Self::address(id) as *mut Node) });
+        let before = self.given_back.replace(id).map_or(0, Id::number);
+        // SAFETY: it was allocated, nobody has it any more, and it is longer than that.
+        unsafe { (Self::address(id) as *mut u32).write(before) };
     }
 }
 
@@ -64,9 +68,19 @@ static STATE: Nucleus<Cell<State>> = Nucleus::new(Cell::new(State::NEW));
 /// Works on labels. `payer` pays for what is made.
 pub fn with<T>(held: Held, payer: Ref<Account>, work: impl FnOnce(&mut Pool<Nodes>) -> T) -> T {
     let state = STATE.get(held);
-    let mut pool = Pool::resume(Nodes { held, refused: Cell::new(Error::LimitReached) }, payer.address(), state.get());
+    let nodes = Nodes { held, refused: Cell::new(Error::LimitReached), given_back: None };
+    let mut pool = Pool::resume(nodes, payer.address(), state.get());
     let outcome = work(&mut pool);
     state.set(pool.state());
+    let mut next = pool.memory().given_back;
+    while let Some(id) = next {
+        // SAFETY: it was allocated, nobody has it any more, and it begins with the number of the one before.
+        let node = unsafe {
+            next = Id::new((Nodes::address(id) as *const u32).read());
+            Ref::new(Nodes::address(id) as *mut Node)
+        };
+        slab::free(node);
+    }
     outcome
 }
 
@@ -78,8 +92,22 @@ pub fn refusal(pool: &Pool<Nodes>, _: Exhausted) -> Error {
 /// Nodes of labels that are looked at in a step, and comparisons that it makes.
 const EFFORT: u32 = 1;
 
-/// What is asked when a domain is made. What was found out stays until [`forget`].
+/// What is asked when a domain is made, or gets labels. What was found out stays until [`forget`].
 pub const INHERITS: u8 = 2;
+/// See [`INHERITS`].
+pub const GIVEN: u8 = 3;
+/// The least upper bound of two labels is asked for; the greatest lower one is the next.
+pub const BOUND: u8 = 4;
+/// What a caller may do is asked, or a domain with a page.
+pub const MAY: u8 = 6;
+/// Whether a domain may tell another one is asked.
+pub const TELLS: u8 = 7;
+/// Whether a domain may change an object is asked.
+pub const CHANGES: u8 = 9;
+/// The label of an object is asked for. What was found out stays.
+pub const OBJECT: u8 = 8;
+/// The same, if nobody names one.
+pub const OBJECT_INHERITS: u8 = 10;
 
 /// Makes a step of finding out something about four labels. `Repeat`: who asks the same again goes on with it.
 pub fn ask<T>(
@@ -109,10 +137,12 @@ fn step(
     let cpu = cpu::this(held);
     let Ok(mut unfinished) = cpu.unfinished.try_borrow_mut() else { return Err(Stop::Repeat) };
     with(held, payer, |pool| {
-        unfinished.step(pool, rule, labels, (EFFORT, rule == INHERITS), ask).map_err(|stop| match stop {
-            rules::Stop::Again => Stop::Repeat,
-            rules::Stop::Exhausted => refusal(pool, Exhausted).into(),
-        })
+        unfinished
+            .step(pool, rule, labels, (EFFORT, matches!(rule, INHERITS | GIVEN | OBJECT | OBJECT_INHERITS)), ask)
+            .map_err(|stop| match stop {
+                rules::Stop::Again => Stop::Repeat,
+                rules::Stop::Exhausted => refusal(pool, Exhausted).into(),
+            })
     })
 }
 
@@ -141,13 +171,19 @@ pub fn tidy(held: Held, payer: Ref<Account>) -> bool {
 /// A domain gets labels, which are its from now on. It has the usual ones.
 pub fn give(domain: Ref<Domain>, labels: Labels) -> Result<Ref<Labelled>, Error> {
     let mut labelled: Fresh<Labelled> = slab::allocate(domain.account)?;
-    *labelled = Labelled { now: Cell::new(labels), next: Cell::new(None), stage: Cell::new(Stage::default()) };
+    *labelled = Labelled {
+        now: Cell::new(labels),
+        next: Cell::new(None),
+        stage: Cell::new(Stage::default()),
+        status: Cell::new(0),
+    };
     let labelled = labelled.share();
     domain.labels_or_status.set(labelled.address() as u64);
+    domain.is_labelled.set(true);
     Ok(labelled)
 }
 
-/// Lets go of the labels of a domain, which is about to die.
+/// Lets go of the labels of a domain, which is dead.
 #[inline(never)]
 pub fn take(domain: Ref<Domain>) {
     let Some(labelled) = domain.labelled() else { return };
@@ -155,19 +191,44 @@ pub fn take(domain: Ref<Domain>) {
     if let Some(next) = labelled.next.get() {
         release(domain, next);
     }
-    domain.labels_or_status.set(0);
+    domain.is_labelled.set(false);
+    domain.labels_or_status.set(labelled.status.get());
     slab::free(labelled);
+}
+
+/// The label of what a small object is, which an account pays for.
+pub fn of_object<T>(object: Ref<T>) -> Label {
+    frames::record(object.held(), frames::frame_of(object.address())).account().label.get()
+}
+
+/// Whether a domain with these labels may use what has the label {1}: see [`rules::may_use_plain`].
+pub fn may_use_plain(domain: Ref<Domain>, labels: &Labels) -> bool {
+    with(domain.held(), domain.account, |pool| rules::may_use_plain(pool, labels))
+}
+
+/// Whether the domain may change what has the label {1}.
+pub fn may_change_plain(domain: Ref<Domain>) -> bool {
+    let asked = |labelled: Ref<Labelled>| {
+        with(domain.held(), domain.account, |pool| rules::may_change_plain(pool, &labelled.now.get()))
+    };
+    domain.labelled().is_none_or(asked)
 }
 
 /// Lets go of labels that a domain had, or was to have.
 pub fn release(domain: Ref<Domain>, labels: Labels) {
-    release_of(domain.account, labels);
+    release_both(domain.account, labels);
 }
 
-/// Lets go of labels of an account.
+/// Lets go of both labels, of an account.
+pub fn release_both(account: Ref<Account>, labels: Labels) {
+    release_of(account, labels.send);
+    release_of(account, labels.receive);
+}
+
+/// Lets go of a label of an account.
 #[inline(never)]
-pub fn release_of(account: Ref<Account>, labels: Labels) {
-    with(account.held(), account, |pool| [labels.send, labels.receive].map(|label| pool.release_later(label)));
+pub fn release_of(account: Ref<Account>, label: Label) {
+    with(account.held(), account, |pool| pool.release_later(label));
 }
 
 const _: () = assert!(size_of::<Labelled>() <= GRANULE && size_of::<Node>() == 4 * GRANULE);

@@ -8,11 +8,12 @@ use super::frames::{self, Use};
 use super::space::{self, Slot};
 use super::{account, lend, slab};
 use crate::arch::memory;
-use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node, Stop};
+use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node, STEPS, Stop};
 use crate::pointer::{Held, Ref};
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START, WINDOWS, WINDOWS_END};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, MAX_ORDER, MAX_TORN};
+use flow::Label;
 use structures::derivation::Derived;
 use structures::quota::Paying;
 
@@ -418,6 +419,31 @@ fn check_torn(held: Held, page: &Slot) -> Result<(), Error> {
         true => Ok(()),
         false => Err(Error::NoRight),
     }
+}
+
+/// Of a page of RAM: its label, and whether nobody else has it.
+pub fn label_at(domain: Ref<Domain>, address: u64) -> Option<(Label, bool)> {
+    let held = domain.held();
+    let slot = space::find(domain, address).filter(Slot::is_used)?;
+    let node = slot.mapping(held)?.node_reference();
+    let is_alone = node.is_original() && node.descendant().is_none();
+    frames::is_of(held, slot.frame(), Use::User).then(|| (label_of(held, slot.frame()), is_alone))
+}
+
+/// The label of a frame.
+fn label_of(held: Held, frame: Frame) -> Label {
+    frames::record(held, frame).account().label.get()
+}
+
+/// Whether the domain may write the page.
+pub fn is_writable(domain: Ref<Domain>, address: u64) -> bool {
+    space::find(domain, address).is_some_and(|slot| slot.rights() & MAP_WRITE != 0)
+}
+
+/// The domain may write its page no more; false if that takes another step.
+pub fn protect(domain: Ref<Domain>, address: u64) -> bool {
+    let mapping = space::find(domain, address).and_then(|slot| slot.mapping(domain.held()));
+    mapping.is_none_or(|mapping| mapping.reduce(MAP_WRITE, &mut STEPS.clone()))
 }
 
 /// Steps that the end of a mapping takes: it may free a table, its shadow's page, its own page and the frame.

@@ -1,14 +1,15 @@
 //! Portal tables: how entries are found, filled and emptied.
 
-use super::{frames, shapes};
+use super::{frames, labels, shapes};
 use crate::cpus::assembly;
 use crate::cpus::cpu;
-use crate::objects::{Account, CEILING_MARK, CEILING_SHIFT, Domain, Entry, OfKind, Semaphore, Thread};
+use crate::objects::{Account, CEILING_MARK, CEILING_SHIFT, Domain, Entry, OfKind, PLAIN, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use abi::Error;
 use abi::layout::{FIRST_FREE, PAGE_FAULT};
 use abi::rights::{self, Kind};
 use core::sync::atomic::{Ordering, fence};
+use flow::Label;
 use flow::rules::admit_plain;
 use structures::derivation::Derived;
 
@@ -40,6 +41,10 @@ impl Content {
     #[inline(always)]
     pub fn plain(kind: Kind, word0: u64) -> Self {
         Self { kind, rights: rights::ALL, object: 0, word0, word1: 0, flags: 0 }
+    }
+    /// A label, which stays where it is.
+    pub fn label(label: Label) -> Self {
+        Self { rights: rights::ALL & !rights::COPY, ..Self::plain(Kind::Label, label.word()) }
     }
     /// What stands in `source`, with the rights that `mask` leaves.
     #[inline(always)]
@@ -87,10 +92,30 @@ impl Ref<Entry> {
         fence(Ordering::Release);
         self.code.set(match content.kind {
             Kind::Call => shapes::call(self),
-            Kind::Semaphore => assembly::entry_semaphore as *const () as usize,
+            Kind::Semaphore if self.is_usable() => assembly::entry_semaphore as *const () as usize,
+            Kind::Semaphore => assembly::entry_semaphore_judged as *const () as usize,
             _ => assembly::entry_wrong_kind as *const () as usize,
         });
         Ok(())
+    }
+    /// Of a semaphore: whether that has the label {1}, and the domain may use what has it.
+    fn is_usable(self) -> bool {
+        let (domain, semaphore) = (self.domain(), self.object::<Semaphore>());
+        let is_plain = semaphore.is_some_and(|semaphore| labels::of_object(semaphore) == PLAIN);
+        is_plain
+            && domain.labelled().is_none_or(|labelled| {
+                labelled.next.get().is_none() && labels::may_use_plain(domain, &labelled.now.get())
+            })
+    }
+    /// Of a semaphore: others may have it from now on.
+    fn share(self) {
+        if let Some(semaphore) = self.object::<Semaphore>()
+            && !semaphore.is_shared.replace(true)
+            && !self.is_usable()
+        {
+            self.code.set(assembly::entry_semaphore_judged as *const () as usize);
+            cpu::others(self.held()).for_each(cpu::hold_up);
+        }
     }
     /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`. Nobody is on a fast path through it
     /// afterwards.
@@ -107,8 +132,16 @@ impl Ref<Entry> {
         let held = self.held();
         let code = if kind == Kind::Revoked { assembly::entry_revoked } else { assembly::entry_empty };
         self.code.set(code as *const () as usize);
-        let domain = || frames::record(held, frames::frame_of(self.address())).domain();
-        cpu::hold_up_where(held, |other| other.domain_there() == Some(domain()));
+        cpu::hold_up_where(held, |other| other.domain_there() == Some(self.domain()));
+    }
+    /// Whether it has these rights.
+    #[inline(always)]
+    pub fn check_rights(self, rights: u8) -> Result<(), Error> {
+        if self.node.rights.get() & rights == rights { Ok(()) } else { Err(Error::NoRight) }
+    }
+    /// In whose table it is.
+    pub fn domain(self) -> Ref<Domain> {
+        frames::record(self.held(), frames::frame_of(self.address())).domain()
     }
     /// Revokes one entry derived from this one; false if there was none.
     pub fn revoke_one(self) -> bool {
@@ -127,7 +160,7 @@ impl Ref<Domain> {
     pub fn entry(self, index: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
         let entry = self.place(index)?;
         if entry.is_of(kind) {
-            if entry.node.rights.get() & rights == rights { Ok(entry) } else { Err(Error::NoRight) }
+            entry.check_rights(rights).map(|()| entry)
         } else {
             Err(match entry.kind() {
                 Kind::Empty => Error::Empty,
@@ -135,11 +168,6 @@ impl Ref<Domain> {
                 _ => Error::WrongKind,
             })
         }
-    }
-    /// The object that the entry at `index` stands for, which must be a `T`, and the entry have `rights`.
-    #[inline(always)]
-    pub fn object<T: OfKind>(self, index: usize, rights: u8) -> Result<Ref<T>, Error> {
-        self.entry(index, T::KIND, rights)?.object().ok_or(Error::WrongKind)
     }
     /// The entry to fill at `index`, to which the table has grown.
     #[inline(never)]
@@ -185,7 +213,9 @@ pub fn check_copy(source: Ref<Entry>) -> Result<(), Error> {
 /// Copies an object entry, which may be copied, with reduced rights into a vacant place.
 #[inline(never)]
 pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(), Error> {
-    place.fill(Content::copy(source, mask), Some(source))
+    place.fill(Content::copy(source, mask), Some(source))?;
+    source.share();
+    Ok(())
 }
 
 /// Makes a call entry for `domain` from a service; calls through it have at least the priority `ceiling`.

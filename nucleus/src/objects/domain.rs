@@ -97,7 +97,7 @@ pub struct Domain {
     pub name: [u8; 16],
     /// A bit for each CPU on which its threads may run.
     pub cpus: Cell<u64>,
-    /// While it lives: the address of its labels, 0 = they are [`USUAL`]. Once it is dead: why.
+    /// If it [is labelled](Self::is_labelled), the address of its labels, and the status is there; else why it died.
     pub labels_or_status: Cell<u64>,
     /// V on it when the domain dies.
     pub death_semaphore: Cell<Link<Semaphore>>,
@@ -113,6 +113,10 @@ pub struct Domain {
     pub thread_count: Cell<u16>,
     /// Activations to which a priority is lent.
     pub lent: Cell<u8>,
+    /// It has labels that are not [`USUAL`].
+    pub is_labelled: Cell<bool>,
+    /// It has, or had, semaphores or pages in common with others whose label is not {1}.
+    pub shares_labelled: Cell<bool>,
     /// A bit for each shape of which it has, or had, services.
     pub shapes: Cell<u32>,
     /// What windows show whose page is gone, 0 = no call has brought a window.
@@ -183,16 +187,26 @@ impl Ref<Domain> {
     }
     /// Its labels, if they are not the usual ones.
     pub fn labelled(self) -> Link<Labelled> {
-        // SAFETY: while the domain lives this is the address of its labels, or 0.
-        if self.is_dead() { None } else { unsafe { Ref::link(self.labels_or_status.get() as usize) } }
+        // SAFETY: then this is the address of its labels.
+        if self.is_labelled.get() { unsafe { Ref::link(self.labels_or_status.get() as usize) } } else { None }
     }
     /// Its labels.
     pub fn labels(self) -> Labels {
         self.labelled().map_or(USUAL, |labelled| labelled.now.get())
     }
+    /// It died of that.
+    pub fn set_status(self, status: u64) {
+        match self.labelled() {
+            Some(labelled) => labelled.status.set(status),
+            None => self.labels_or_status.set(status),
+        }
+    }
     /// Why it died; 0 while it lives.
     pub fn status(self) -> u64 {
-        if self.is_dead() { self.labels_or_status.get() } else { 0 }
+        match self.labelled() {
+            Some(labelled) => labelled.status.get(),
+            None => self.labels_or_status.get(),
+        }
     }
     /// Callers wait for an activation, or do so no more.
     #[inline(never)]

@@ -7,6 +7,7 @@ use crate::pointer::{Link, Ref};
 use abi::layout::ENTRY_BYTES;
 use abi::rights::Kind;
 use core::cell::Cell;
+use flow::Label;
 use structures::derivation::Derived;
 
 /// A node of a derivation tree.
@@ -44,7 +45,7 @@ pub struct Entry {
     pub object: Cell<usize>,
     /// Its place in the derivation tree, kind and rights.
     pub node: Node,
-    /// Calls and services: the entry address. Ports: first and count.
+    /// Calls and services: the entry address. Ports: first and count. Labels: the label.
     pub word0: Cell<u64>,
     /// Calls: the badge.
     pub word1: Cell<u64>,
@@ -128,6 +129,10 @@ impl Ref<Entry> {
     pub fn callee(self) -> Link<Domain> {
         // SAFETY: calls are filled with the address of the domain, and emptied before that goes.
         self.is_of(Kind::Call).then(|| unsafe { Ref::new(self.object.get() as *mut Domain) })
+    }
+    /// Of a label: that.
+    pub fn label(self) -> Option<Label> {
+        self.is_of(Kind::Label).then(|| Label::from_word(self.word0.get()))
     }
     /// Whether it is of this kind.
     #[inline(always)]

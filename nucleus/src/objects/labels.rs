@@ -19,17 +19,55 @@ pub struct Labelled {
     pub next: Cell<Option<Labels>>,
     /// Of a change: how much was looked at, and the activation of the domain that began it.
     pub stage: Cell<Stage>,
+    /// Once the domain is dead: why.
+    pub status: Cell<u64>,
 }
 
 /// See [`Labelled::stage`].
 #[derive(Clone, Copy, Default)]
 pub struct Stage {
-    /// Upcall portals, then activations, by their numbers.
-    pub done: u16,
+    /// What is looked at.
+    pub part: Part,
+    /// How far that is.
+    pub done: u64,
     /// What is looked at now is allowed by what the other domain has, and is to be by what that will have.
     pub side: bool,
     /// Number of the activation.
     pub by: u8,
     /// Calls in flight that the change forbids are cut off; else it is given up.
     pub cuts: bool,
+}
+
+/// What a change of labels looks at, in this order.
+#[derive(Clone, Copy, Default)]
+pub enum Part {
+    /// The domain's handlers of faults, which must admit it.
+    #[default]
+    Upcalls,
+    /// Its maker, which learns of its end.
+    Maker,
+    /// Domains that it made.
+    Children,
+    /// Its calls, calls to it, and its waits.
+    Activations,
+    /// Its semaphores: what it may do with them is judged anew.
+    Table,
+    /// Pages that it shares with others.
+    Pages,
+    /// Nothing any more.
+    Done,
+}
+
+impl Part {
+    /// What comes after it.
+    pub fn next(self) -> Self {
+        match self {
+            Self::Upcalls => Self::Maker,
+            Self::Maker => Self::Children,
+            Self::Children => Self::Activations,
+            Self::Activations => Self::Table,
+            Self::Table => Self::Pages,
+            Self::Pages | Self::Done => Self::Done,
+        }
+    }
 }

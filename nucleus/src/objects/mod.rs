@@ -18,7 +18,7 @@ mod seat;
 mod semaphore;
 mod thread;
 
-pub use account::Account;
+pub use account::{Account, PLAIN};
 pub use activation::{Activation, NO_ADDRESS, Saved, State, Wait};
 pub use cpu::Cpu;
 pub use debts::Debts;
@@ -26,7 +26,7 @@ pub use debts::Debts;
 pub use domain::SLOW_POINTER;
 pub use domain::{Domain, NEAR_PAGES, SLOW_AT, SLOW_DEAD, SLOW_FPU, SLOW_LABELS, SLOW_LENT, Share, share_at};
 pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, Node, OfKind, Operation, SHAPE_SHIFT};
-pub use labels::{Labelled, Stage, TRUSTED, USUAL};
+pub use labels::{Labelled, Part, Stage, TRUSTED, USUAL};
 pub use mapping::Mapping;
 pub use numbers::{Marks, Numbers};
 pub use outcome::{Interrupt, Outcome, Rate, Reply, STEPS, Stop, Trap};

@@ -19,4 +19,6 @@ pub struct Semaphore {
     pub is_going: Cell<bool>,
     /// That is gone.
     pub gone: Cell<bool>,
+    /// It had a copy of its entry at some time: others may have it.
+    pub is_shared: Cell<bool>,
 }

@@ -96,7 +96,7 @@ pub fn service_new(operands: &Operands) -> Outcome {
 }
 
 pub fn shape_new(operands: &Operands) -> Outcome {
-    operands.entry(0, Kind::Machine, rights::USE)?;
+    operands.nucleus(0, Kind::Machine, rights::USE)?;
     // One byte more than there can be is too many.
     let mut text = [0; MAX_BYTES + 1];
     let bytes = usize::try_from(operands.word(1)).unwrap_or(usize::MAX).min(text.len());
@@ -117,6 +117,7 @@ pub fn shape_new(operands: &Operands) -> Outcome {
 pub fn portal_new(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::WRITE)?;
     let service = operands.entry(1, Kind::Service, rights::USE)?;
+    operands.judged(service, service.server().ok_or(Error::WrongKind)?)?;
     let ceiling = operands.word(4);
     if ceiling >= PRIORITIES as u64 {
         return Err(Error::BadArgument.into());

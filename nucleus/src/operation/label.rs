@@ -2,13 +2,15 @@
 
 use super::operands::{Operands, in_stretches};
 use crate::control::flows::{self, CHANGE, Change};
-use crate::memory::labels;
-use crate::objects::{Outcome, Stop};
+use crate::memory::labels::{self, Nodes};
+use crate::memory::portals::Content;
+use crate::objects::{Outcome, Part, Stop};
 use crate::pointer::Nucleus;
+use abi::rights::{self, Kind};
 use abi::{Error, op};
 use core::cell::Cell;
-use flow::rules::{self, Labels};
-use flow::{Exhausted, Handle, Handles, Level, Next, Pool};
+use flow::rules::{self, Labels, Work};
+use flow::{Exhausted, Handle, Handles, Label, Level, Next, Pool};
 
 /// Where handles come from, once there is a key.
 static HANDLES: Nucleus<Cell<Option<Handles>>> = Nucleus::new(Cell::new(None));
@@ -69,14 +71,11 @@ pub fn label(operands: &Operands) -> Outcome {
             change(operands, Deed::Own(handle))?;
             Ok(handle.number())
         }
-        op::LABEL_SEND => change(operands, Deed::Send(handle(operands)?, level(operands)?)),
-        op::LABEL_RECEIVE => change(operands, Deed::Receive(handle(operands)?, level(operands)?)),
-        op::LABEL_EXPLICIT => match operands.word(1) {
-            is @ 0..=1 => change(operands, Deed::Explicit(is == 1)),
-            _ => Err(Error::BadArgument.into()),
-        },
+        op::LABEL_SEND => change(operands, Deed::Send(handle(operands, 1)?, level(operands, 2)?)),
+        op::LABEL_RECEIVE => change(operands, Deed::Receive(handle(operands, 1)?, level(operands, 2)?)),
+        op::LABEL_EXPLICIT => change(operands, Deed::Explicit(operands.truth(1)?)),
         op::LABEL_LEVELS => {
-            let handle = handle(operands)?;
+            let handle = handle(operands, 1)?;
             Ok(labels::with(operands.held(), operands.own().account, |pool| {
                 let [send, receive] = [own.send, own.receive].map(|label| pool.get(label, handle) as u64);
                 send | receive << 3
@@ -86,7 +85,7 @@ pub fn label(operands: &Operands) -> Outcome {
             let label = match operands.word(1) {
                 0 => own.send,
                 1 => own.receive,
-                _ => return Err(Error::BadArgument.into()),
+                _ => operands.label(1, rights::READ)?,
             };
             // SAFETY: the message area is a page of the nucleus.
             let area = unsafe { &mut *(operands.0.message_kernel as *mut [u64; ENTRIES]) };
@@ -96,24 +95,83 @@ pub fn label(operands: &Operands) -> Outcome {
                 pool.entries(label) as u64 | (label.default as u64) << 32
             }))
         }
+        op::LABEL_NEW => {
+            let from = match operands.word(1) {
+                5 => own.send,
+                6 => own.receive,
+                _ => Label::of(level(operands, 1)?),
+            };
+            let (place, index) = operands.vacancy(operands.own(), 2)?;
+            let label = labels::with(operands.held(), operands.own().account, |pool| pool.keep(from));
+            place.fill(Content::label(label), None)?;
+            Ok(index as u64)
+        }
+        op::LABEL_PUT => {
+            let (label, handle, level) = (operands.label(1, rights::WRITE)?, handle(operands, 2)?, level(operands, 3)?);
+            replace(operands, |pool| pool.set(label, handle, level).map_err(|full| labels::refusal(pool, full).into()))
+        }
+        op::LABEL_COMBINE => {
+            let [one, other] = [operands.label(1, rights::WRITE)?, operands.label(2, rights::READ)?];
+            let is_lower = operands.truth(3)?;
+            let bound = |pool: &mut Pool, work: &mut Work| rules::bound(pool, work, one, other, is_lower);
+            let made = ask(operands, labels::BOUND + is_lower as u8, &[one, other, one, other], bound)?;
+            replace(operands, |_| Ok(made))
+        }
+        op::LABEL_CALLER => {
+            let thing = operands.label(1, rights::READ)?;
+            let caller = operands.0.caller.get().ok_or(Error::NoCaller)?.domain.labels();
+            let may = |pool: &mut Pool, work: &mut Work| rules::caller_may(pool, work, &caller, thing);
+            let (observe, change) = ask(operands, labels::MAY, &[thing, caller.send, caller.receive, thing], may)?;
+            Ok(observe as u64 | (change as u64) << 1)
+        }
         _ => Err(Error::BadArgument.into()),
     }
 }
 
-fn handle(operands: &Operands) -> Result<Handle, Error> {
-    Handle::new(operands.word(1)).ok_or(Error::BadArgument)
+/// Has a rule find out something, in steps. What is made is the caller's.
+fn ask<T>(
+    operands: &Operands,
+    rule: u8,
+    about: &[Label; 4],
+    mut work: impl FnMut(&mut Pool, &mut Work) -> Result<T, rules::Stop>,
+) -> Result<T, Stop> {
+    let mut outcome = Err(Stop::Repeat);
+    in_stretches(operands, || {
+        outcome = labels::ask(operands.held(), rule, operands.own().account, about, &mut work);
+        matches!(outcome, Err(Stop::Repeat))
+    });
+    outcome
 }
 
-fn level(operands: &Operands) -> Result<Level, Error> {
-    let level = usize::try_from(operands.word(2)).ok().and_then(|level| Level::ALL.get(level));
+/// The label that word 1 names becomes another one.
+fn replace(operands: &Operands, make: impl FnOnce(&mut Pool<Nodes>) -> Result<Label, Stop>) -> Outcome {
+    let (entry, account) = (operands.entry(1, Kind::Label, rights::WRITE)?, operands.own().account);
+    let made = labels::with(operands.held(), account, make)?;
+    let old = Label::from_word(entry.word0.replace(made.word()));
+    labels::release_of(account, old);
+    in_stretches(operands, || !labels::tidy(operands.held(), account));
+    Ok(0)
+}
+
+fn handle(operands: &Operands, word: usize) -> Result<Handle, Error> {
+    Handle::new(operands.word(word)).ok_or(Error::BadArgument)
+}
+
+fn level(operands: &Operands, word: usize) -> Result<Level, Error> {
+    let level = usize::try_from(operands.word(word)).ok().and_then(|level| Level::ALL.get(level));
     level.copied().ok_or(Error::BadArgument)
 }
 
 /// Changes the labels of the caller's domain, in steps.
 fn change(operands: &Operands, deed: Deed) -> Outcome {
+    let first = match deed {
+        // More may be allowed then, and nothing less.
+        Deed::Own(_) | Deed::Explicit(_) => Part::Done,
+        Deed::Send(..) | Deed::Receive(..) => Part::Upcalls,
+    };
     let mut outcome = Ok(Change::Goes);
     in_stretches(operands, || {
-        outcome = flows::change_step(operands.0, &mut |pool, own| deed.made(pool, own));
+        outcome = flows::change_step(operands.0, first, &mut |pool, own| deed.made(pool, own));
         matches!(outcome, Ok(Change::Goes))
     });
     match outcome? {

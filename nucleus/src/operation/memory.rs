@@ -1,9 +1,13 @@
 //! Operations on memory.
 
 use super::operands::{Operands, have_clear};
-use crate::memory::mapping::{check_flexpage, check_rights, draw as draw_page, map_page, unmap_page};
+use crate::control::flows;
+use crate::memory::mapping::{
+    check_flexpage, check_rights, draw as draw_page, is_writable, label_at, map_page, unmap_page,
+};
 use crate::memory::space;
-use crate::objects::{Outcome, STEPS, Stop};
+use crate::objects::{Domain, Outcome, PLAIN, STEPS, Stop};
+use crate::pointer::Ref;
 use abi::rights::{self, Kind, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use abi::{Error, PAGE_BYTES};
 
@@ -40,9 +44,29 @@ pub fn map(operands: &Operands) -> Outcome {
         if page == first + PAGES_MAPPED {
             return Err(keep_progress(operands, page));
         }
+        judge_page(operands, source + page * PAGE, to, kept, grant)?;
         map_page(operands.own(), source + page * PAGE, to, destination + page * PAGE, kept, grant)?;
     }
     Ok(0)
+}
+
+/// Whether a page may be shared: whoever has it must be allowed to read what has its label, or to write that. One that nobody else has may be given away.
+fn judge_page(operands: &Operands, page: u64, to: Ref<Domain>, rights: u64, grant: bool) -> Result<(), Stop> {
+    let own = operands.own();
+    let Some((label, is_alone)) = label_at(own, page) else { return Ok(()) };
+    if own.labelled().or(to.labelled()).is_none() && label == PLAIN || grant && is_alone {
+        return Ok(());
+    }
+    let (reads, writes) = flows::may_share(to, &to.labels(), label)?;
+    let gives = !is_writable(own, page) || flows::may_share(own, &own.labels(), label)?.1;
+    if !(reads && gives && (writes || rights & MAP_WRITE == 0)) {
+        return Err(Error::Flow.into());
+    }
+    if label != PLAIN {
+        own.shares_labelled.set(true);
+        to.shares_labelled.set(true);
+    }
+    Ok(())
 }
 
 pub fn unmap(operands: &Operands) -> Outcome {
@@ -75,7 +99,8 @@ pub fn draw(operands: &Operands) -> Outcome {
     operands.entry(0, Kind::Memory, rights::USE)?;
     let account = match operands.domain(1, rights::WRITE) {
         Ok(payer) => payer.account,
-        Err(_) => operands.account(1, rights::WRITE)?,
+        Err(Stop::Refused(Error::WrongKind)) => operands.account(1, rights::WRITE)?,
+        Err(stop) => return Err(stop),
     };
     let domain = operands.domain(2, rights::WRITE)?;
     let (address, order) = (operands.word(3), operands.word(4));

@@ -7,6 +7,7 @@ mod memory;
 mod objects;
 mod operands;
 mod running;
+mod semaphores;
 
 use crate::control::{death, dispatch};
 use crate::cpus::assembly;

@@ -1,7 +1,7 @@
 //! Operations that make objects and change them.
 
 use super::label;
-use super::operands::{Operands, have_clear, have_frames, in_stretches};
+use super::operands::{Operands, begin_stretch, have_clear, have_frames, in_stretches};
 use super::running::check_schedule;
 use crate::arch::memory;
 use crate::control::{activation, chain, death, domain as domains, interrupt, ready, seats, thread};
@@ -15,7 +15,8 @@ use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_COUNT, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
-use flow::rules::{self, Labels};
+use flow::rules::{self, Labels, NotGiven, Work};
+use flow::{Label, Pool};
 use parallel::tokens::Tokens;
 use structures::quota::Paying;
 
@@ -28,6 +29,7 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     name[..8].copy_from_slice(&log::name(operands.word(3)).to_le_bytes());
     name[8..].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
     let own = labels_of_child(operands, account, operands.word(1) & op::DOMAIN_TRUSTED != 0)?;
+    begin_stretch(operands);
     let made = domains::new(account, operands.word(1), name, Some(operands.own()), own);
     labels::forget(account);
     let domain = made?;
@@ -38,7 +40,7 @@ pub fn domain_new(operands: &Operands) -> Outcome {
 
 /// The labels of a new domain. What is made for them is the account's.
 fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) -> Result<Labels, Stop> {
-    let (held, own) = (operands.held(), operands.own().labels());
+    let own = operands.own().labels();
     if trusted {
         // Only who owns all that there is can pass that on.
         let owns_all = Labels { is_explicit: false, ..own } == TRUSTED;
@@ -48,20 +50,8 @@ fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) ->
         return Ok(plain);
     }
     let all = [own.send, own.receive, own.send, own.receive];
-    let (mut made, mut is_known) = (Err(Stop::Repeat), false);
-    in_stretches(operands, || {
-        made = labels::ask(held, labels::INHERITS, account, &all, |pool, work| rules::inherited(pool, work, &own));
-        match made {
-            // The domain is made in a stretch of its own.
-            Ok((send, receive)) if !is_known => {
-                labels::release_of(account, Labels { send, receive, is_explicit: false });
-                is_known = true;
-                true
-            }
-            _ => matches!(made, Err(Stop::Repeat)),
-        }
-    });
-    made.map(|(send, receive)| Labels { send, receive, is_explicit: false })
+    let inherit = |pool: &mut Pool, work: &mut Work| rules::inherited(pool, work, &own).map(Ok);
+    made_for(operands, account, (labels::INHERITS, &all), inherit, labels::release_both)
 }
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
@@ -93,7 +83,7 @@ pub fn domain_set(operands: &Operands) -> Outcome {
         }
         op::SET_SCHEDULER => {
             // Only who holds the machine with all rights decides who schedules.
-            operands.own().entry(abi::layout::SPECIAL, Kind::Machine, rights::CONTROL)?;
+            operands.controls_machine()?;
             return Ok(seats::take_seat(domain, b, c, a)?);
         }
         op::SET_CPUS => {
@@ -127,24 +117,101 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             domain.max_slice.set(a as u32);
         }
         op::SET_SHARE => {
-            operands.own().entry(abi::layout::SPECIAL, Kind::Machine, rights::CONTROL)?;
+            operands.controls_machine()?;
             if a > 100 {
                 return Err(Error::BadArgument.into());
             }
             domain.time_share.set(a as u8);
         }
+        op::SET_LABELS => return set_labels(operands, domain),
         _ => return Err(Error::BadArgument.into()),
     }
     Ok(0)
+}
+
+/// A new domain gets the labels that its maker names.
+fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
+    let (own, account) = (operands.own().labels(), domain.account);
+    if domain.maker != Some(operands.own()) {
+        return Err(Error::NoRight.into());
+    }
+    if domain.activation_count.get() != 0 {
+        return Err(Error::Busy.into());
+    }
+    let (send, receive) = (operands.label(2, rights::READ)?, operands.label(3, rights::READ)?);
+    let child = Labels { send, receive, is_explicit: operands.truth(4)? };
+    let all = [own.send, own.receive, send, receive];
+    let give = |pool: &mut Pool, work: &mut Work| rules::given(pool, work, &own, &child);
+    let made = made_for(operands, account, (labels::GIVEN, &all), give, labels::release_both)?;
+    labels::forget(account);
+    match domain.labelled() {
+        Some(labelled) => labels::release(domain, labelled.now.replace(made)),
+        None => drop(labels::give(domain, made).inspect_err(|_| labels::release(domain, made))?),
+    }
+    domain.count_version();
+    Ok(0)
+}
+
+/// Labels that become an account's, made in steps by a rule that is asked about `all`. Once it is known what they are, they are made again, in a
+/// stretch of its own: for who goes on with them.
+fn made_for<T>(
+    operands: &Operands,
+    account: Ref<Account>,
+    (rule, all): (u8, &[Label; 4]),
+    mut make: impl FnMut(&mut Pool, &mut Work) -> Result<Result<T, NotGiven>, rules::Stop>,
+    release: impl Fn(Ref<Account>, T),
+) -> Result<T, Stop> {
+    let (mut made, mut is_known) = (Err(Stop::Repeat), false);
+    in_stretches(operands, || {
+        made = labels::ask(operands.held(), rule, account, all, &mut make);
+        if !is_known && matches!(made, Ok(Ok(_))) {
+            is_known = true;
+            if let Ok(Ok(labels)) = core::mem::replace(&mut made, Err(Stop::Repeat)) {
+                release(account, labels);
+            }
+        }
+        matches!(made, Err(Stop::Repeat))
+    });
+    made?.map_err(|why| match why {
+        NotGiven::NotOwned => Error::NoRight.into(),
+        NotGiven::Flow => Error::Flow.into(),
+    })
 }
 
 pub fn account_new(operands: &Operands) -> Outcome {
     let parent = operands.account(0, rights::WRITE)?;
     let frames = usize::try_from(operands.word(1)).map_err(|_| Error::BadArgument)?;
     let (place, index) = operands.vacancy(operands.own(), 2)?;
-    let account = parent.new_child(frames, operands.word(3))?;
-    place.fill(Content::original(account), None)?;
+    let label = label_of_account(operands, parent)?;
+    let made = parent.new_child(frames, operands.word(3));
+    labels::forget(parent);
+    match made {
+        Ok(account) => account.label.set(label),
+        Err(error) => {
+            labels::release_of(parent, label);
+            return Err(error.into());
+        }
+    }
+    place.fill(Content::original(made?), None)?;
     Ok(index as u64)
+}
+
+/// The label of a new account, which its parent pays for.
+fn label_of_account(operands: &Operands, parent: Ref<Account>) -> Result<Label, Stop> {
+    let own = operands.own().labels();
+    if operands.word(4) != 0 {
+        let label = operands.label(4, rights::READ)?;
+        let all = [own.send, label, own.send, label];
+        let give = |pool: &mut Pool, work: &mut Work| rules::given_to_object(pool, work, own.send, label);
+        return made_for(operands, parent, (labels::OBJECT, &all), give, labels::release_of);
+    }
+    match rules::inherit_plain(&own) {
+        Some(plain) => Ok(plain.send),
+        None => {
+            let inherit = |pool: &mut Pool, work: &mut Work| rules::inherited_by_object(pool, work, own.send).map(Ok);
+            made_for(operands, parent, (labels::OBJECT_INHERITS, &[own.send; 4]), inherit, labels::release_of)
+        }
+    }
 }
 
 pub fn account_move(operands: &Operands) -> Outcome {
@@ -205,7 +272,7 @@ pub fn semaphore_new(operands: &Operands) -> Outcome {
 
 pub fn interrupt_bind(operands: &Operands) -> Outcome {
     let held = operands.held();
-    let line = operands.entry(0, Kind::Interrupt, rights::WRITE)?.word0.get() as usize;
+    let line = operands.nucleus(0, Kind::Interrupt, rights::WRITE)?.word0.get() as usize;
     if operands.word(1) == 0 {
         interrupt::enable(held, line);
     } else {
@@ -216,7 +283,7 @@ pub fn interrupt_bind(operands: &Operands) -> Outcome {
 
 pub fn machine(operands: &Operands) -> Outcome {
     let held = operands.held();
-    operands.entry(0, Kind::Machine, rights::WRITE)?;
+    operands.nucleus(0, Kind::Machine, rights::WRITE)?;
     let value = operands.word(2);
     match operands.word(1) {
         op::MACHINE_STOP => {

@@ -1,14 +1,15 @@
 //! The words of an operation, read as operands, and what an operation has ready before it begins.
 
 use crate::arch::memory;
-use crate::control::dispatch;
-use crate::memory::frames;
+use crate::control::{dispatch, flows};
 use crate::memory::portals::PLACES_LOOKED_AT;
-use crate::objects::{Account, Activation, Domain, Entry, OfKind, Semaphore, Stop};
+use crate::memory::{frames, labels};
+use crate::objects::{Account, Activation, Domain, Entry, PLAIN, Semaphore, Stop, Thread};
 use crate::pointer::{Held, Ref};
 use abi::Error;
-use abi::layout::MAX_TABLE_ENTRIES;
-use abi::rights::Kind;
+use abi::layout::{MAX_TABLE_ENTRIES, SPECIAL};
+use abi::rights::{self, Kind};
+use flow::Label;
 
 /// Sees to it that an operation finds so many clear frames at hand; each is cleared in a stretch of its own.
 pub fn have_clear(operands: &Operands, frames: usize) {
@@ -34,6 +35,12 @@ pub fn in_stretches(operands: &Operands, mut step: impl FnMut() -> bool) {
     }
 }
 
+/// What comes is a stretch of its own. Nothing was done before.
+pub fn begin_stretch(operands: &Operands) {
+    let mut is_over = false;
+    in_stretches(operands, || !core::mem::replace(&mut is_over, true));
+}
+
 /// The words of a full operation, read as operands.
 pub struct Operands(pub Ref<Activation>);
 
@@ -54,30 +61,59 @@ impl Operands {
     pub fn index(&self, word: usize) -> usize {
         usize::try_from(self.word(word)).unwrap_or(usize::MAX)
     }
-    /// An entry of the caller's table.
+    /// An entry of the caller's table. What it stands for is not judged.
     pub fn entry(&self, word: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
         self.own().entry(self.index(word), kind, rights)
     }
-    /// The object of an entry of the caller's table.
+    /// The entry of something that is the nucleus's, which is to be changed.
+    pub fn nucleus(&self, word: usize, kind: Kind, rights: u8) -> Result<Ref<Entry>, Error> {
+        let entry = self.entry(word, kind, rights)?;
+        flows::may_change(self.own()).map(|()| entry)
+    }
+    /// Only who holds the machine with all rights.
+    pub fn controls_machine(&self) -> Result<(), Error> {
+        self.own().entry(SPECIAL, Kind::Machine, rights::CONTROL)?;
+        flows::may_change(self.own())
+    }
+    /// The domain that an entry stands for, or leads to: what is done with it is a flow there and back.
     #[inline(always)]
-    pub fn object<T: OfKind>(&self, word: usize, rights: u8) -> Result<Ref<T>, Error> {
-        self.own().object(self.index(word), rights)
+    pub fn judged(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<Ref<Domain>, Stop> {
+        let own = self.own();
+        if own.labelled().or(domain.labelled()).is_some() && !entry.allows(own, domain) {
+            flows::judge_domain(self.0, entry, domain)?;
+        }
+        Ok(domain)
     }
     /// A domain operand: 0 = the caller's own.
     #[inline(always)]
-    pub fn domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Error> {
+    pub fn domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Stop> {
         if self.word(word) == 0 {
             return Ok(self.own());
         }
-        let domain: Ref<Domain> = self.object(word, rights)?;
-        if domain.is_dead() { Err(Error::PeerDied) } else { Ok(domain) }
+        let entry = self.entry(word, Kind::Domain, rights)?;
+        let domain = self.judged(entry, entry.object().ok_or(Error::WrongKind)?)?;
+        if domain.is_dead() { Err(Error::PeerDied.into()) } else { Ok(domain) }
     }
-    /// An account operand: 0 = the caller's own.
-    pub fn account(&self, word: usize, rights: u8) -> Result<Ref<Account>, Error> {
+    /// An object of this label, to be used.
+    #[inline(always)]
+    fn used(&self, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
+        let own = self.own();
+        if (own.labelled().is_some() || label != PLAIN) && !entry.allows(own, own) {
+            flows::judge_object(self.0, entry, label)?;
+        }
+        Ok(())
+    }
+    /// An account operand: 0 = the caller's own. What is done with that is not judged, whichever entry names it.
+    pub fn account(&self, word: usize, rights: u8) -> Result<Ref<Account>, Stop> {
         if self.word(word) == 0 {
             return Ok(self.own().account);
         }
-        self.object(word, rights)
+        let entry = self.entry(word, Kind::Account, rights)?;
+        let account: Ref<Account> = entry.object().ok_or(Error::WrongKind)?;
+        if account != self.own().account {
+            self.used(entry, account.label.get())?;
+        }
+        Ok(account)
     }
     /// The place that an index to fill names: a free one of `domain`, or with 0 the next that is free. That is looked for in
     /// steps, which the progress of the operation counts. The table grows if need be.
@@ -115,8 +151,31 @@ impl Operands {
         domain.grow_table_step()?;
         Err(Stop::Repeat)
     }
+    /// A label operand.
+    pub fn label(&self, word: usize, rights: u8) -> Result<Label, Error> {
+        self.entry(word, Kind::Label, rights)?.label().ok_or(Error::WrongKind)
+    }
+    /// A word that is 0 or 1.
+    pub fn truth(&self, word: usize) -> Result<bool, Error> {
+        match self.word(word) {
+            is @ 0..=1 => Ok(is == 1),
+            _ => Err(Error::BadArgument),
+        }
+    }
     /// A semaphore operand.
-    pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Error> {
-        self.object(word, rights)
+    pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Stop> {
+        let entry = self.entry(word, Kind::Semaphore, rights)?;
+        let semaphore: Ref<Semaphore> = entry.object().ok_or(Error::WrongKind)?;
+        // What nobody else has tells nobody anything.
+        if semaphore.is_shared.get() {
+            self.used(entry, labels::of_object(semaphore))?;
+        }
+        Ok(semaphore)
+    }
+    /// A thread operand that is not 0.
+    pub fn thread(&self, word: usize, rights: u8) -> Result<Ref<Thread>, Stop> {
+        let entry = self.entry(word, Kind::Thread, rights)?;
+        let thread: Ref<Thread> = entry.object().ok_or(Error::WrongKind)?;
+        self.judged(entry, thread.home).map(|_| thread)
     }
 }

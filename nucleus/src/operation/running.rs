@@ -3,10 +3,10 @@
 use super::info as records;
 use super::operands::Operands;
 use crate::arch::memory;
-use crate::control::{activation, call, chain, death, dispatch, priorities, ready};
+use crate::control::{activation, call, chain, death, dispatch, flows, priorities, ready};
 use crate::cpus::{cpu, special, timer};
 use crate::memory::mapping;
-use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Thread, Wait, is_seat};
+use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Stop, Thread, Wait, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::report::trace;
@@ -58,12 +58,12 @@ pub fn check_schedule(word: u64, [home, setter]: [Ref<Domain>; 2]) -> Result<(u8
     Ok((priority as u8, timer::from_microseconds(if slice == 0 { longest.min(USUAL_SLICE) } else { slice })))
 }
 
-fn thread_operand(operands: &Operands) -> Result<Ref<Thread>, Error> {
+fn thread_operand(operands: &Operands) -> Result<Ref<Thread>, Stop> {
     let held = operands.held();
     if operands.word(0) == 0 {
-        return cpu::this(held).thread.get().ok_or(Error::NotRunnable);
+        return Ok(cpu::this(held).thread.get().ok_or(Error::NotRunnable)?);
     }
-    operands.object(0, rights::CONTROL)
+    operands.thread(0, rights::CONTROL)
 }
 
 pub fn thread_schedule(operands: &Operands) -> Outcome {
@@ -145,7 +145,8 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
 
 pub fn port(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u64, _: u64) -> Reply {
     let Some(domain) = cpu::this(held).domain.get() else { return Err(Error::NotRunnable).into() };
-    let entry = match domain.entry(usize::try_from(ports).unwrap_or(usize::MAX), Kind::IoPorts, rights::WRITE) {
+    let found = domain.entry(usize::try_from(ports).unwrap_or(usize::MAX), Kind::IoPorts, rights::WRITE);
+    let entry = match found.and_then(|entry| flows::may_change(domain).map(|()| entry)) {
         Ok(entry) => entry,
         Err(error) => return Err(error).into(),
     };
@@ -183,6 +184,9 @@ pub fn log(held: Held, bytes: u64, about: u64) -> Reply {
     let Some(activation) = cpu::this(held).activation.get() else { return Err(Error::NotRunnable).into() };
     if bytes as usize > MAX_LOG_BYTES {
         return Err(Error::BadArgument).into();
+    }
+    if let Err(error) = flows::may_change(activation.domain) {
+        return Err(error).into();
     }
     // SAFETY: the message area is a page of the nucleus.
     let text = unsafe { core::slice::from_raw_parts(activation.message_kernel as *const u8, bytes as usize) };

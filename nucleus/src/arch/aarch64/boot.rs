@@ -5,7 +5,7 @@ use super::firmware;
 use super::memory::{BOOT_MAPPED, DIRECT};
 use super::processor::read;
 use crate::objects::{FRAME, RAM_END, RECORD_BYTES};
-use abi::boot::{BootInfo, MAX_REGIONS, Region};
+use abi::boot::{BootInfo, LABELS_OFF, MAX_REGIONS, Region};
 use devicetree::{HEADER_BYTES, Memory, Range, Tree};
 
 /// Reads the device tree at `start_info`.
@@ -17,12 +17,12 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
         regions: 0,
         archive: empty,
         firmware: start_info,
-        command_line: empty,
+        labels_off: firmware::says(&tree, LABELS_OFF),
         left_out: 0,
     };
     firmware::change(|noted| {
         noted.tree = place;
-        noted.semihosting = firmware::says_semihosting(&tree);
+        noted.semihosting = firmware::says(&tree, firmware::SEMIHOSTING);
     });
     if let Some(chosen) = tree.find("/chosen")
         && let (Some(start), Some(end)) = (chosen.number("linux,initrd-start"), chosen.number("linux,initrd-end"))

@@ -82,12 +82,12 @@ pub(super) fn change(change: impl FnOnce(&mut Firmware)) {
 }
 
 /// A word of the command line: the emulator takes calls from the machine.
-const SEMIHOSTING: &[u8] = b"semihosting";
+pub(super) const SEMIHOSTING: &str = "semihosting";
 
-/// Whether the command line has it.
-pub(super) fn says_semihosting(tree: &Tree<'_>) -> bool {
+/// Whether the command line has a word.
+pub(super) fn says(tree: &Tree<'_>, word: &str) -> bool {
     let command_line = tree.find("/chosen").and_then(|chosen| chosen.strings("bootargs").next()).unwrap_or_default();
-    command_line.split(|byte| *byte == b' ').any(|word| word == SEMIHOSTING)
+    abi::boot::has_word(command_line, word)
 }
 
 /// First cell of an interrupt: 0 = shared by all CPUs, 1 = each CPU's own (GIC binding, "arm,gic-v3").

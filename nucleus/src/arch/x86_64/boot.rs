@@ -2,10 +2,12 @@
 
 use super::memory::DIRECT;
 use crate::objects::RAM_END;
-use abi::boot::{BootInfo, MAX_REGIONS, Region};
+use abi::boot::{self, BootInfo, MAX_REGIONS, Region};
 
 const MAGIC: u32 = 0x336e_c578;
 const RAM: u32 = 1;
+/// Bytes of a command line that are looked at.
+const MAX_COMMAND_LINE: usize = 1024;
 
 #[repr(C)]
 struct StartInfo {
@@ -39,6 +41,12 @@ fn at<T>(physical: u64) -> &'static T {
     unsafe { &*((DIRECT + physical as usize) as *const T) }
 }
 
+/// A text that ends with a 0, or is too long to have one.
+fn text(physical: u64) -> &'static [u8] {
+    let bytes: &[u8; MAX_COMMAND_LINE] = at(physical);
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
 /// Reads what the loader left at `start_info`.
 pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     let start: &StartInfo = at(start_info);
@@ -51,7 +59,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
         regions: 0,
         archive: empty,
         firmware: start.rsdp,
-        command_line: empty,
+        labels_off: false,
         left_out: 0,
     };
     for index in 0..start.memory_entries as u64 {
@@ -73,7 +81,7 @@ pub fn boot_info(start_info: u64) -> Result<BootInfo, &'static str> {
     let module: &Module = at(start.module_list);
     info.archive = Region { start: module.address, bytes: module.bytes };
     if start.command_line != 0 {
-        info.command_line = Region { start: start.command_line, bytes: 0 };
+        info.labels_off = boot::has_word(text(start.command_line), boot::LABELS_OFF);
     }
     Ok(info)
 }
