@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `windows` windows; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `flows` whether labels are asked; with `windows` windows; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -23,6 +23,7 @@ mod deadlines;
 #[allow(unsafe_code)]
 mod devices;
 mod driver;
+mod flows;
 mod inspect;
 mod lending;
 mod limits;
@@ -82,6 +83,13 @@ fn main(arguments: Arguments) {
         for (name, check) in *checks {
             let line = report(name, check(), &mut failed);
             let _ = Serial::new().write_str(&line);
+        }
+        let _ = op::machine_stop(Entry::SPECIAL, failed);
+    } else if chosen("flows") {
+        for (name, outcome) in flows::lines() {
+            failed += u64::from(outcome.is_err());
+            let said = outcome.unwrap_or_else(|why| format!("FAILED: {why}"));
+            let _ = Serial::new().write_str(&format!("{name}: {said}\n"));
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("table") {

@@ -16,6 +16,7 @@
 
 pub mod boot;
 pub mod error;
+pub mod flows;
 pub mod info;
 pub mod layout;
 pub mod op;

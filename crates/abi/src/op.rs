@@ -7,6 +7,7 @@
 //! otherwise; an *order* counts pages as 2^order. What an operand of a kind can end an operation with is said once, at
 //! [`OperandKind::errors`].
 
+use crate::flows::Judged;
 use crate::layout::{MAX_ACTIVATIONS, SPECIAL};
 use crate::rights;
 use crate::{
@@ -48,6 +49,17 @@ pub struct Operand {
     pub rights: u8,
     /// More about it.
     pub about: &'static str,
+}
+
+impl Operand {
+    /// What the operation can end with because labels are asked about it. Who floats may be raised by it, which takes memory.
+    pub const fn refusals_by_labels(&self) -> &'static [Error] {
+        match self.judged() {
+            Some(Judged::Domain | Judged::Object) => &[Error::Flow, Error::AccountExhausted, Error::NoFrames],
+            Some(Judged::Nucleus) => &[Error::Flow],
+            Some(Judged::Nothing(_)) | None => &[],
+        }
+    }
 }
 
 /// What an operand is.
@@ -168,11 +180,16 @@ impl Operation {
         }
         number = 0;
         while number < self.operands.len() {
-            let of_kind = self.operands[number].kind.errors();
-            let mut place = 0;
-            while place < of_kind.len() {
-                errors |= 1 << of_kind[place] as u32;
-                place += 1;
+            let operand = &self.operands[number];
+            let all = [operand.kind.errors(), operand.refusals_by_labels()];
+            let mut list = 0;
+            while list < all.len() {
+                let mut place = 0;
+                while place < all[list].len() {
+                    errors |= 1 << all[list][place] as u32;
+                    place += 1;
+                }
+                list += 1;
             }
             number += 1;
         }

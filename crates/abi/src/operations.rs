@@ -71,9 +71,11 @@ macro_rules! operations {
     /// of threads. What it pays for has its label.
     ACCOUNT_NEW account_new(parent: Account WRITE, frames: Number, index_to_fill: Fill, numbers: Number "0 = as many as the parent's", label: Label READ "0 = the send label that a new domain would have")
         -> Index, Full {
-        AccountExhausted: "the parent has too few frames left";
+        AccountExhausted: "the parent has too few frames left, for the label, too";
+        Flow: "the caller may not change what has the label";
         TooDeep: "accounts of accounts, levels above" MAX_ACCOUNT_DEPTH;
         NoFrames: "no free frame for the account itself";
+        LimitReached: "handles with like bits, more than a label has room for";
     }
     /// Moves unused frames between an account and its parent.
     ACCOUNT_MOVE account_move(from: Account WRITE, to: Account WRITE, frames: Number) -> Nothing, Full {
@@ -139,6 +141,7 @@ macro_rules! operations {
         BadArgument: "an unknown right", "order above" MAX_ORDER;
         BadAddress: "no flexpage of user space, or one with message areas";
         NoRight: "writable and executable together", "more rights than the source has", "a grant of the boot archive";
+        Flow: "others have the page, too, and who writes it may not change what has its label", "or who reads it may not observe that";
         NotMapped: "a source page is not mapped, or is being unmapped everywhere";
         Occupied: "something is mapped at the destination";
         AccountExhausted: "too few frames for the mapping (the caller's account) or page tables (the other's)";
@@ -208,6 +211,7 @@ macro_rules! operations {
     /// that for programs. There, too, what a component says with `about` = [`ABOUT_PROGRAM`].
     LOG log(bytes: Number, about: Number) -> Nothing, Light {
         BadArgument: "bytes above" MAX_LOG_BYTES;
+        Flow: "the caller is tainted: its send label is not below {1}";
     }
     /// Sets a property of the running activation: [`ACTIVATION_RECEIVE`] and the like.
     ACTIVATION_SET activation_set(what: Number, value: Number) -> Nothing, Light {
@@ -441,6 +445,9 @@ macro_rules! ways {
             Cancelled: "another thread ended the wait";
             PeerDied: "the semaphore went";
             NotRunnable: "the caller is the scheduler, which cannot wait";
+            Flow: "others have the semaphore, too, and the caller may not use what has its label", "while it waits: it is tainted";
+            AccountExhausted: "no frame left for the labels of a caller that it taints";
+            NoFrames: "no free frame for them";
         }
         /// Gives a token, or wakes who waits longest.
         V v(;) -> Nothing {
@@ -449,6 +456,9 @@ macro_rules! ways {
             Revoked: "what stood there was revoked";
             WrongKind: "neither a semaphore nor anything else to traverse";
             NoRight: "the entry lacks WRITE";
+            Flow: "others have the semaphore, too, and the caller may not change what has its label";
+            AccountExhausted: "no frame left for the labels of a caller that it taints";
+            NoFrames: "no free frame for them";
         }
     }
         }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use abi::flows::{FLOWS, Judged, OTHERS};
 use abi::op::{self, Class, Operand, OperandKind, Operation, ResultKind};
 use abi::{MESSAGE_WORDS, rights};
 
@@ -251,6 +252,97 @@ fn the_tables_of_the_book() {
     paths.iter().zip(new).for_each(|(path, text)| compare(path, &text));
 }
 
+// ---- the chapter about flows ----
+
+/// What is asked about the operands of an operation, or of one of its ways.
+fn asked_about_operands(row: &Operation) -> String {
+    let name = |judged: Judged| match judged {
+        Judged::Domain => "both ways",
+        Judged::Object => "use",
+        Judged::Nucleus => "not tainted",
+        Judged::Nothing(_) => "nothing",
+    };
+    let operands =
+        row.operands.iter().filter_map(|operand| operand.judged().map(|judged| (operand.name, name(judged))));
+    operands.map(|(operand, asked)| format!("{}: {asked}", operand.replace('_', " "))).collect::<Vec<_>>().join("; ")
+}
+
+fn table_of_flows() -> String {
+    let mut text =
+        String::from("| operation | who is told | operands | what else is asked | test |\n|---|---|---|---|---|\n");
+    for ((row, flow), number) in op::TABLE.iter().zip(FLOWS.in_order()).zip(0..) {
+        let ways = op::ways(row.constant);
+        let mut operands: Vec<String> =
+            [row].into_iter().chain(ways).map(asked_about_operands).filter(|text| !text.is_empty()).collect();
+        operands.dedup();
+        let operands = if operands.is_empty() { "–".to_string() } else { operands.join("<br>") };
+        let is_free = row
+            .operands
+            .iter()
+            .all(|operand| !matches!(operand.judged(), Some(judged) if !matches!(judged, Judged::Nothing(_))));
+        let test = match number {
+            op::RETURN | op::LABEL => "`labels`",
+            _ if is_free && flow.asked.starts_with("nothing") && number != op::EXIT => "–",
+            _ => "`flows`",
+        };
+        writeln!(text, "| `{}` | {} | {operands} | {} | {test} |", row.name, flow.tells, flow.asked).unwrap();
+    }
+    text
+}
+
+fn table_of_others() -> String {
+    let mut text = String::from("| what | who is told | what is asked | test |\n|---|---|---|---|\n");
+    for (what, flow, test) in OTHERS {
+        writeln!(text, "| {what} | {} | {} | `{test}` |", flow.tells, flow.asked).unwrap();
+    }
+    text
+}
+
+fn table_of_nothing() -> String {
+    let mut text = String::from("| operand | why nothing is asked |\n|---|---|\n");
+    let mut rows: Vec<String> = Vec::new();
+    for (row, operand) in all_rows().flat_map(|row| row.operands.iter().map(move |operand| (row, operand))) {
+        if let Some(Judged::Nothing(why)) = operand.judged() {
+            rows.push(format!("| {:?}{} | {why} |", operand.kind, if row.name == "info" { " of `info`" } else { "" }));
+        }
+    }
+    rows.sort();
+    rows.dedup();
+    rows.iter().for_each(|row| writeln!(text, "{row}").unwrap());
+    text
+}
+
+#[test]
+fn the_chapter_about_flows() {
+    let path = root().join("../../docs/book/flows.md");
+    let text = fs::read_to_string(&path).expect("the chapter is there");
+    let mut lines = text.lines().peekable();
+    let mut new = String::new();
+    while let Some(line) = lines.next() {
+        writeln!(new, "{line}").unwrap();
+        let table = match mark(line, "flows") {
+            Some("operations") => table_of_flows(),
+            Some("others") => table_of_others(),
+            Some("nothing") => table_of_nothing(),
+            Some(other) => panic!("there is no table `{other}` of flows"),
+            None => continue,
+        };
+        while lines.next_if(|line| line.starts_with('|')).is_some() {}
+        new += &table;
+    }
+    assert_eq!(new.matches("<!-- flows: ").count(), 3, "each table once");
+    compare(&path, &new);
+}
+
+/// Tests that a row names are boot tests, and each has a control with labels off.
+#[test]
+fn each_flow_has_a_test() {
+    for (what, _, test) in OTHERS {
+        let path = root().join(format!("../../tests/boot/{test}.toml"));
+        assert!(path.exists(), "{what}: there is no boot test `{test}`");
+    }
+}
+
 #[test]
 fn mistakes_of_the_chapters_are_told() {
     let groups: Vec<String> = op::WAYS.iter().map(|(group, _)| format!("<!-- ways: {group} -->\n")).collect();
@@ -353,13 +445,21 @@ fn errors_of_an_operation_are_its_own_those_of_its_operands_and_those_of_its_way
     let errors =
         |mask: u32| abi::Error::ALL.iter().copied().filter(|error| mask >> *error as u32 & 1 != 0).collect::<Vec<_>>();
     assert_eq!(errors(op::ERRORS[op::CLOCK]), []);
-    assert_eq!(errors(op::ERRORS[op::LOG]), [BadArgument]);
-    assert_eq!(errors(op::ERRORS[op::DOMAIN_KILL]), [BadIndex, Empty, Revoked, WrongKind, NoRight, PeerDied]);
+    assert_eq!(errors(op::ERRORS[op::LOG]), [BadArgument, Flow]);
+    let by_labels = [AccountExhausted, NoFrames, Flow];
+    let of_domain = [BadIndex, Empty, Revoked, WrongKind, NoRight, PeerDied];
+    let sorted = |mut all: Vec<abi::Error>| {
+        all.sort_by_key(|error| *error as u32);
+        all
+    };
+    assert_eq!(sorted(errors(op::ERRORS[op::DOMAIN_KILL])), sorted([&of_domain[..], &by_labels].concat()));
+    assert_eq!(errors(op::ERRORS[op::INFO]), [BadIndex, Empty, Revoked, WrongKind, NoRight, BadArgument]);
     assert_eq!(
         errors(op::ERRORS[op::ACTIVATION_SET]),
         [BadIndex, BadAddress, BadArgument, AccountExhausted, NoFrames, Again]
     );
-    assert_eq!(errors(op::SEMAPHORE_ERRORS[1]), [BadIndex, Empty, Revoked, WrongKind, NoRight]);
+    let of_v = [&[BadIndex, Empty, Revoked, WrongKind, NoRight][..], &by_labels].concat();
+    assert_eq!(sorted(errors(op::SEMAPHORE_ERRORS[1])), sorted(of_v));
 }
 
 #[test]

@@ -62,10 +62,6 @@ pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) ->
 #[inline(never)]
 pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) -> Result<(), Stop> {
     let own = by.domain;
-    if is_off(own.held()) {
-        entry.allow(own, other);
-        return Ok(());
-    }
     go_on(by)?;
     if let Some(labelled) = pending(other) {
         if matches!(advance(other, labelled), Err(Stop::Refused(_))) {
@@ -90,8 +86,7 @@ pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) 
 pub fn judge_object(by: Ref<Activation>, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
     let own = by.domain;
     go_on(by)?;
-    let uses = if is_off(own.held()) { Admission::Admitted } else { admit(own, &own.labels(), &both(label))? };
-    settle(by, uses)?;
+    settle(by, admit(own, &own.labels(), &both(label))?)?;
     entry.allow(own, own);
     Ok(())
 }

@@ -71,11 +71,11 @@ pub fn domain_set(operands: &Operands) -> Outcome {
             domain.ranges[a as usize].set((b, c));
         }
         op::SET_DEATH_SEMAPHORE => {
+            let semaphore = operands.semaphore(2, rights::WRITE)?;
             // Else a domain could die unheard of, by itself or through another one that it gave its entry to.
             if domain.is_made_by_another_than(operands.own()) {
                 return Err(Error::NoRight.into());
             }
-            let semaphore = operands.semaphore(2, rights::WRITE)?;
             semaphore.hold();
             if let Some(old) = domain.death_semaphore.replace(Some(semaphore)) {
                 old.drop_hold();

@@ -42,6 +42,8 @@ pub enum Program {
     Keep(usize),
     /// Uses a floating-point register.
     Touch,
+    /// Makes the system calls on the second page, at this number of words from its begin.
+    Steps(usize),
 }
 
 /// A system call as a block says it: index, words 0 and 1, control.
@@ -212,6 +214,7 @@ impl Child {
             Program::Ask(block) => (programs::ask as *const (), block_address(block)),
             Program::Keep(block) => (programs::keep as *const (), block_address(block)),
             Program::Touch => (programs::touch as *const (), PLACE),
+            Program::Steps(word) => (programs::steps as *const (), PLACE + PAGE + 8 * word as u64),
         };
         // SAFETY: the code is made for this and uses no stack.
         unsafe { op::thread_new(self.domain.entry(), code as u64, 0, argument, SCHEDULE) }.map(Owned::new)

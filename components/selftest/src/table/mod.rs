@@ -10,7 +10,7 @@ mod asking;
 mod calls;
 mod case;
 #[allow(unsafe_code)]
-mod child;
+pub mod child;
 mod floating;
 pub mod places;
 pub mod programs;

@@ -8,7 +8,7 @@ use abi::op;
 use crate::shown::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, word};
 
 /// Code and bytes of all.
-pub fn all() -> [(u64, u64); 8] {
+pub fn all() -> [(u64, u64); 9] {
     [
         (serve as *const () as u64, 128),
         (call as *const () as u64, 128),
@@ -18,6 +18,7 @@ pub fn all() -> [(u64, u64); 8] {
         (keep as *const () as u64, 1024),
         (mark as *const () as u64, 64),
         (touch as *const () as u64, 64),
+        (steps as *const () as u64, 64),
     ]
 }
 
@@ -79,6 +80,37 @@ pub unsafe extern "C" fn call() -> ! {
         "syscall",
         "ud2",
         entry = const ENTRY_BYTES,
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// Argument: the address of a count, and of that many system calls: the system call register and words 0 to 5 of each. Ends the domain with the
+/// status of the last.
+///
+/// # Safety
+/// Only in a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn steps() -> ! {
+    naked_asm!(
+        "mov rbx, rdi",
+        "mov r12, [rbx]",
+        "add rbx, 8",
+        "2:",
+        "mov rax, [rbx]",
+        "mov rdi, [rbx + 8]",
+        "mov rsi, [rbx + 16]",
+        "mov rdx, [rbx + 24]",
+        "mov r8, [rbx + 32]",
+        "mov r9, [rbx + 40]",
+        "mov r10, [rbx + 48]",
+        "syscall",
+        "add rbx, 56",
+        "dec r12",
+        "jnz 2b",
+        "mov rdi, rax",
+        "mov eax, {exit}",
+        "syscall",
+        "ud2",
         exit = const op::EXIT * ENTRY_BYTES,
     )
 }

@@ -1,0 +1,512 @@
+//! Whether labels are asked, by the table of operations: each operand that is judged is tried by a domain that is tainted and by one that is not, on what
+//! has the same labels as the domain and on what has not. With labels switched off all of that is done; what is printed tells which.
+
+use abi::flows::Judged;
+use abi::layout::{ENTRY_BYTES, FREE_START};
+use abi::op::{self as numbers, OperandKind, Operation};
+use abi::rights::{ALL, MAP_READ, UNMAP_SELF};
+use abi::{Error, NEVER, info};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+use runtime::entry::Owned;
+use runtime::op::{self, LabelFrom};
+use runtime::server::{self, ServeWord};
+use runtime::{Entry, table};
+
+use crate::raw;
+use crate::table::child::{Child, Page, Program};
+
+/// Levels as the nucleus counts them.
+const STAR: u64 = 0;
+const ONE: u64 = 2;
+const TWO: u64 = 3;
+const THREE: u64 = 4;
+
+/// What a child is to do. It is shown to one at a time.
+static STEPS: Page = Page::new();
+/// What children have in common with us.
+static COMMON: Page = Page::new();
+
+const MACHINE: Entry = Entry::SPECIAL;
+const SPARE_LINE: u64 = 3;
+const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
+/// Where a child puts what it makes.
+const MADE: u64 = 120;
+/// Frames of an account.
+const FRAMES: u64 = 64;
+
+/// A kind of operation, and its words.
+type Step = (u64, [u64; 6]);
+type Outcome<T> = Result<T, String>;
+
+fn text(error: Error) -> String {
+    error.text().into()
+}
+
+/// What is tainted, and what is not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Usual,
+    Tainted,
+}
+
+/// A handle that we own, and both labels of who is tainted by it and accepts that.
+struct World {
+    handle: u64,
+    send: Owned,
+    receive: Owned,
+}
+
+impl World {
+    fn new() -> Outcome<Self> {
+        let handle = op::label_handle().map_err(text)?;
+        op::label_receive(handle, THREE).map_err(text)?;
+        let label = |level| -> Result<Owned, Error> {
+            let label = Owned::new(op::label_new(LabelFrom::Level(level))?);
+            op::label_put(label.entry(), handle, THREE)?;
+            Ok(label)
+        };
+        Ok(Self { handle, send: label(ONE).map_err(text)?, receive: label(TWO).map_err(text)? })
+    }
+
+    fn account(&self, side: Side) -> Result<Owned, Error> {
+        let account = match side {
+            Side::Usual => op::account_new(Entry::OWN, FRAMES),
+            Side::Tainted => op::account_new_labelled(Entry::OWN, FRAMES, self.send.entry()),
+        };
+        account.map(Owned::new)
+    }
+
+    fn child(&self, side: Side, account: &Owned) -> Result<Child, Error> {
+        let child = Child::new(account.entry(), 0, 1)?;
+        if side == Side::Tainted {
+            op::domain_set_labels(child.domain.entry(), self.send.entry(), self.receive.entry(), false)?;
+        }
+        child.show(&STEPS, 1, false)?;
+        Ok(child)
+    }
+}
+
+/// Says what a child does next, from this word of the page on.
+fn set_steps(first: usize, steps: &[Step]) {
+    let words = steps.iter().flat_map(|(call, words)| [[*call].as_slice(), words].concat());
+    for (place, word) in core::iter::once(steps.len() as u64).chain(words).enumerate() {
+        STEPS.0[first + place].store(word, Ordering::SeqCst);
+    }
+}
+
+fn operation(index: usize, words: [u64; 6]) -> Step {
+    ((index * ENTRY_BYTES) as u64, words)
+}
+
+fn on_semaphore(entry: Entry, words: [u64; 6]) -> Step {
+    ((entry.0 * ENTRY_BYTES) as u64, words)
+}
+
+/// The status with which a child ended.
+fn status_of(child: &Child) -> Outcome<u64> {
+    child.dies()?;
+    let number = op::domain_number(child.domain.entry()).map_err(text)?;
+    let (record, _) = op::record::<info::Domain>(MACHINE, number + 1).map_err(text)?;
+    Ok(record.status)
+}
+
+/// What comes of a child's steps: the status of the last.
+fn does(child: &Child, steps: &[Step]) -> Outcome<u64> {
+    set_steps(0, steps);
+    let _thread = child.start(Program::Steps(0)).map_err(text)?;
+    status_of(child)
+}
+
+/// What an operand may name.
+struct Target {
+    kind: OperandKind,
+    entry: Option<Owned>,
+    // What goes with it.
+    _service: Option<Owned>,
+    _thread: Option<Owned>,
+    _child: Option<Child>,
+    _account: Owned,
+}
+
+impl Target {
+    /// Nothing if the machine has none.
+    fn new(world: &World, kind: OperandKind, side: Side) -> Outcome<Option<Self>> {
+        let account = world.account(side).map_err(text)?;
+        let mut target = Self { kind, entry: None, _service: None, _thread: None, _child: None, _account: account };
+        match kind {
+            OperandKind::Domain | OperandKind::Thread | OperandKind::Service => {
+                let child = world.child(side, &target._account).map_err(text)?;
+                if kind == OperandKind::Thread {
+                    let never = Owned::new(op::semaphore_new(target._account.entry(), 0).map_err(text)?);
+                    let index = child.give(never.entry()).map_err(text)?;
+                    set_steps(256, &[on_semaphore(index, [numbers::P, NEVER, 0, 0, 0, 0])]);
+                    target._thread = Some(never);
+                    target.entry = Some(child.start(Program::Steps(256)).map_err(text)?);
+                } else if kind == OperandKind::Service {
+                    let service = raw::service(&child.domain, 0, Entry::OWN).map_err(text)?;
+                    let copy = Owned::new(table::allocate().map_err(text)?);
+                    op::entry_copy(child.domain.entry(), service, Entry::OWN, copy.entry(), ALL).map_err(text)?;
+                    target.entry = Some(copy);
+                }
+                target._child = Some(child);
+            }
+            OperandKind::Account => {
+                let account = match side {
+                    Side::Usual => op::account_new(target._account.entry(), 8),
+                    Side::Tainted => op::account_new_labelled(target._account.entry(), 8, world.send.entry()),
+                };
+                target.entry = Some(Owned::new(account.map_err(text)?));
+            }
+            OperandKind::Semaphore => {
+                target.entry = Some(Owned::new(op::semaphore_new(target._account.entry(), 1).map_err(text)?));
+            }
+            OperandKind::Interrupt | OperandKind::IoPorts => {
+                let way = match kind {
+                    OperandKind::Interrupt => [numbers::MACHINE_INTERRUPT, SPARE_LINE],
+                    _ => [numbers::MACHINE_PORTS, SPARE_PORTS],
+                };
+                let place = Owned::new(table::allocate().map_err(text)?);
+                let words = [MACHINE.0 as u64, way[0], way[1], place.entry().0 as u64, 0, 0];
+                if raw::call(numbers::MACHINE, words).is_err() {
+                    return Ok(None);
+                }
+                target.entry = Some(place);
+            }
+            _ => {}
+        }
+        Ok(Some(target))
+    }
+
+    /// The index by which a child names it.
+    fn give(&self, child: &Child) -> Outcome<u64> {
+        let entry = match (&self.entry, &self._child) {
+            (Some(entry), _) => entry.entry(),
+            (None, Some(target)) => target.domain.entry(),
+            (None, None) => MACHINE,
+        };
+        child
+            .give(entry)
+            .map(|entry| entry.0 as u64)
+            .map_err(|error| format!("given {:?}: {}", self.kind, error.text()))
+    }
+}
+
+/// A row of the table, and what it is entered by.
+#[derive(Clone, Copy)]
+struct Row {
+    index: usize,
+    way: u64,
+    row: &'static Operation,
+}
+
+fn rows() -> impl Iterator<Item = Row> {
+    numbers::TABLE.iter().enumerate().flat_map(|(index, base)| {
+        let ways = numbers::ways(base.constant);
+        let rows = if ways.is_empty() { core::slice::from_ref(base) } else { ways };
+        (0..).zip(rows).map(move |(way, row)| Row { index, way, row })
+    })
+}
+
+/// Whether an operand of this kind is judged in this way, and it can be tried.
+fn judged(row: Row, operand: usize, side: Side) -> Option<Judged> {
+    let stops = row.index == numbers::MACHINE && row.way == numbers::MACHINE_STOP;
+    // The memory is given to nobody else.
+    let draws = row.index == numbers::DRAW;
+    let judged = row.row.operands[operand].judged().filter(|_| !stops && !draws)?;
+    let others_refuse =
+        row.row.operands.iter().enumerate().any(|(number, other)| {
+            number != operand && other.judged() == Some(Judged::Nucleus) && side == Side::Tainted
+        });
+    (!matches!(judged, Judged::Nothing(_)) && !others_refuse).then_some(judged)
+}
+
+/// Words with which nothing is wrong, as a child sees what they name.
+fn words(
+    world: &World,
+    (child, who): (&Child, Side),
+    row: Row,
+    (tried, target): (usize, &Target),
+    others: &mut Vec<Target>,
+) -> Outcome<Option<[u64; 6]>> {
+    let mut words = [0; 6];
+    for (number, (word, operand)) in words.iter_mut().zip(row.row.operands).enumerate() {
+        *word = match (operand.kind, operand.name) {
+            _ if number == tried => target.give(child)?,
+            (OperandKind::Domain | OperandKind::Account | OperandKind::Semaphore | OperandKind::Shape, _) => 0,
+            (OperandKind::Label, _) => 0,
+            (kind, _) if kind.is_entry() => match Target::new(world, kind, who)? {
+                Some(other) => {
+                    others.push(other);
+                    others[others.len() - 1].give(child)?
+                }
+                None => return Ok(None),
+            },
+            (OperandKind::Way, _) => row.way,
+            (OperandKind::Index, _) => numbers::CLOCK as u64,
+            (OperandKind::Address, _) => FREE_START,
+            (OperandKind::Rights, _) => MAP_READ,
+            (OperandKind::Number, "frames") => 1,
+            _ => 0,
+        };
+    }
+    Ok(Some(words))
+}
+
+/// Has one operand name something: the status that comes of it; nothing if the machine lacks what it takes.
+fn status_with(world: &World, row: Row, operand: usize, [who, what]: [Side; 2]) -> Outcome<Option<u64>> {
+    let Some(target) = Target::new(world, row.row.operands[operand].kind, what)? else { return Ok(None) };
+    let account = world.account(who).map_err(text)?;
+    let child = world.child(who, &account).map_err(text)?;
+    // They go with what they are of.
+    let mut others = Vec::new();
+    let Some(words) = words(world, (&child, who), row, (operand, &target), &mut others)? else { return Ok(None) };
+    does(&child, &[operation(row.index, words)]).map(Some)
+}
+
+/// Tries each operand that is judged; how many were tried, and how many were refused.
+fn each(world: &World, who: Side, what: Side) -> Outcome<String> {
+    let [mut tried, mut refused] = [0; 2];
+    for row in rows() {
+        for (number, operand) in row.row.operands.iter().enumerate() {
+            // The nucleus has one label.
+            let is_tried = |judged: Judged| judged != Judged::Nucleus || what == Side::Usual;
+            if !judged(row, number, who).is_some_and(is_tried) {
+                continue;
+            }
+            let name = |why: String| format!("{} {}: {why}", row.row.name, operand.name);
+            let Some(status) = status_with(world, row, number, [who, what]).map_err(name)? else { continue };
+            tried += 1;
+            refused += usize::from(status == Error::Flow as u64);
+            if refused != 0 && refused != tried {
+                return Err(name(format!("{status}, unlike those before")));
+            }
+        }
+    }
+    Ok(if refused == 0 { format!("all of {tried} done") } else { format!("all of {refused} refused") })
+}
+
+/// P and V on a semaphore that the child is given.
+fn semaphores(world: &World, who: Side, what: Side) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for way in [numbers::P, numbers::V] {
+        let target = Target::new(world, OperandKind::Semaphore, what)?.ok_or("no semaphore")?;
+        let account = world.account(who).map_err(text)?;
+        let child = world.child(who, &account).map_err(text)?;
+        let index = target.give(&child)?;
+        ends.push(does(&child, &[on_semaphore(Entry(index as usize), [way, 0, 0, 0, 0, 0])])?);
+    }
+    Ok(named(&ends))
+}
+
+fn named(ends: &[u64]) -> String {
+    let names = ends.iter().map(|end| match Error::from_status(*end) {
+        Ok(()) => "done".into(),
+        Err(error) => format!("{error:?}"),
+    });
+    names.collect::<Vec<String>>().join(", ")
+}
+
+/// A child that nobody but its maker knows works with what nobody else has, whatever its labels.
+fn private(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = world.child(Side::Tainted, &account).map_err(text)?;
+    let steps = [
+        operation(numbers::SEMAPHORE_NEW, [0, 0, MADE, 0, 0, 0]),
+        on_semaphore(Entry(MADE as usize), [numbers::V, 0, 0, 0, 0, 0]),
+        on_semaphore(Entry(MADE as usize), [numbers::P, 0, 0, 0, 0, 0]),
+    ];
+    Ok(named(&[does(&child, &steps)?]))
+}
+
+/// A thread waits for a semaphore when its domain is tainted, which it does itself.
+fn wait_cut(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let index = child.give(never.entry()).map_err(text)?;
+    let until = op::clock() + 200_000_000;
+    set_steps(0, &[on_semaphore(index, [numbers::P, until, 0, 0, 0, 0])]);
+    let taint = operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0]);
+    let end = operation(numbers::THREAD_ID, [0; 6]);
+    set_steps(256, &[taint, end]);
+    let _waits = child.start(Program::Steps(0)).map_err(text)?;
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    let _taints = child.start(Program::Steps(256)).map_err(text)?;
+    Ok(named(&[status_of(&child)?]))
+}
+
+/// A thread writes to a page that we see, too, when its domain is tainted; it has no handler of faults.
+fn page_cut(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = world.child(Side::Usual, &account).map_err(text)?;
+    child.show(&COMMON, 0, true).map_err(text)?;
+    let _writes = child.start(Program::Write).map_err(text)?;
+    let number = || COMMON.0[0].load(Ordering::SeqCst);
+    let before = number();
+    runtime::thread::sleep(20_000_000).map_err(text)?;
+    if number() == before {
+        return Err("it does not write".into());
+    }
+    set_steps(0, &[operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0])]);
+    let _taints = child.start(Program::Steps(0)).map_err(text)?;
+    runtime::thread::sleep(50_000_000).map_err(text)?;
+    let outcome = if child.has_died() { "it may not write any more" } else { "it still writes" };
+    Ok(outcome.into())
+}
+
+/// A page of ours, which others have, too, for a tainted domain: to read, and to write.
+fn pages(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let mut ends = Vec::new();
+    for may_write in [false, true] {
+        let child = world.child(Side::Tainted, &account).map_err(text)?;
+        ends.push(child.show(&COMMON, 0, may_write).err().map_or(0, |error| error as u64));
+    }
+    Ok(named(&ends))
+}
+
+/// A line in the log, of no bytes.
+fn log(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for who in [Side::Usual, Side::Tainted] {
+        let account = world.account(who).map_err(text)?;
+        let child = world.child(who, &account).map_err(text)?;
+        ends.push(does(&child, &[operation(numbers::LOG, [0; 6])])?);
+    }
+    Ok(named(&ends))
+}
+
+/// Memory for us from an account of ours, and from one with a taint that we do not accept.
+fn draws() -> Outcome<String> {
+    let handle = op::label_handle().map_err(text)?;
+    let label = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
+    let mut ends = Vec::new();
+    for level in [ONE, THREE] {
+        op::label_put(label.entry(), handle, level).map_err(text)?;
+        let account = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, label.entry()).map_err(text)?);
+        let place = FREE_START + 0x1000_0000 + 0x1000 * level;
+        let words = [system::MEMORY_INDEX as u64, account.entry().0 as u64, 0, place, 0, MAP_READ];
+        ends.push(raw::call(numbers::DRAW, words).err().map_or(0, |error| error as u64));
+        let _ = raw::call(numbers::UNMAP, [0, place, 0, MAP_READ | UNMAP_SELF, 0, 0]);
+    }
+    Ok(named(&ends))
+}
+
+/// What is asked about a domain that has died.
+fn dead(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for what in [Side::Usual, Side::Tainted] {
+        let accounts = [world.account(what).map_err(text)?, world.account(Side::Usual).map_err(text)?];
+        let target = world.child(what, &accounts[0]).map_err(text)?;
+        let child = world.child(Side::Usual, &accounts[1]).map_err(text)?;
+        // Nothing is derived from an entry of what is dead.
+        let index = child.give(target.domain.entry()).map_err(text)?;
+        does(&target, &[operation(numbers::THREAD_ID, [0; 6])])?;
+        ends.push(does(&child, &[operation(numbers::ENTRY_INFO, [index.0 as u64, 0, 0, 0, 0, 0])])?);
+    }
+    Ok(named(&ends))
+}
+
+/// A new domain's labels.
+fn new_labels(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Usual).map_err(text)?;
+    let set = |child: &Child, send: &Owned, receive: &Owned| {
+        op::domain_set_labels(child.domain.entry(), send.entry(), receive.entry(), false)
+            .err()
+            .map_or(0, |error| error as u64)
+    };
+    let foreign = Owned::new(op::label_new(LabelFrom::Level(TWO)).map_err(text)?);
+    op::label_put(foreign.entry(), 5, THREE).map_err(text)?;
+    let low = Owned::new(op::label_new(LabelFrom::Level(STAR)).map_err(text)?);
+    let ours = op::label_handle().map_err(text)?;
+    let unheard = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
+    op::label_put(unheard.entry(), ours, THREE).map_err(text)?;
+    let child = || Child::new(account.entry(), 0, 1).map_err(text);
+    let mut ends = Vec::new();
+    // It accepts what its maker does not; it owns everything; its maker could not hear of its end.
+    ends.push(set(&child()?, &world.send, &foreign));
+    ends.push(set(&child()?, &low, &world.receive));
+    ends.push(set(&child()?, &unheard, &world.receive));
+    let started = Child::new(account.entry(), 1, 1).map_err(text)?;
+    ends.push(set(&started, &world.send, &world.receive));
+    Ok(named(&ends))
+}
+
+/// We have a tainted child, and want to accept its taint no more.
+fn children(world: &World) -> Outcome<String> {
+    let account = world.account(Side::Tainted).map_err(text)?;
+    let child = world.child(Side::Tainted, &account).map_err(text)?;
+    let with = op::label_receive(world.handle, TWO).err().map_or(0, |error| error as u64);
+    drop(child);
+    let without = op::label_receive(world.handle, TWO).err().map_or(0, |error| error as u64);
+    op::label_receive(world.handle, THREE).map_err(text)?;
+    Ok(named(&[with, without]))
+}
+
+/// What was answered last.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+struct Asked;
+
+impl ServeWord for Asked {
+    fn serve(_: u64, words: [u64; 5]) -> u64 {
+        let may = op::label_caller(Entry(words[0] as usize));
+        LAST.store(
+            may.map_or(u64::MAX, |(observe, change)| u64::from(observe) | u64::from(change) << 1),
+            Ordering::SeqCst,
+        );
+        0
+    }
+}
+
+/// What callers may do with what is tainted, and with what is not.
+fn caller_may(world: &World) -> Outcome<String> {
+    server::activations(1).map_err(text)?;
+    let service = Owned::new(server::word_service::<Asked>().map_err(text)?);
+    let plain = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
+    let mut all = Vec::new();
+    for who in [Side::Usual, Side::Tainted] {
+        for label in [&plain, &world.send] {
+            let account = world.account(who).map_err(text)?;
+            let child = world.child(who, &account).map_err(text)?;
+            let portal = op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?;
+            set_steps(0, &[on_semaphore(portal, [label.entry().0 as u64, 0, 0, 0, 0, 0])]);
+            let _thread = child.start(Program::Steps(0)).map_err(text)?;
+            child.dies()?;
+            all.push(["nothing", "observe", "change", "both"][LAST.load(Ordering::SeqCst) as usize & 3]);
+        }
+    }
+    Ok(all.join(", "))
+}
+
+/// All that is tried: the name, and what comes of it.
+pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
+    let world = match World::new() {
+        Ok(world) => world,
+        Err(why) => return Vec::from([("a handle and its labels", Err(why))]),
+    };
+    use Side::{Tainted, Usual};
+    Vec::from([
+        ("operations of an untainted domain on untainted ones", each(&world, Usual, Usual)),
+        ("operations of a tainted domain on tainted ones", each(&world, Tainted, Tainted)),
+        ("operations of a tainted domain on untainted ones", each(&world, Tainted, Usual)),
+        ("operations of an untainted domain on tainted ones", each(&world, Usual, Tainted)),
+        ("P and V of an untainted domain on an untainted semaphore", semaphores(&world, Usual, Usual)),
+        ("P and V of a tainted domain on a tainted semaphore", semaphores(&world, Tainted, Tainted)),
+        ("P and V of a tainted domain on an untainted semaphore", semaphores(&world, Tainted, Usual)),
+        ("P and V of an untainted domain on a tainted semaphore", semaphores(&world, Usual, Tainted)),
+        ("P and V of a tainted domain on its own semaphore", private(&world)),
+        ("a wait while its domain is tainted", wait_cut(&world)),
+        ("a write while its domain is tainted", page_cut(&world)),
+        ("an untainted page for a tainted domain, to read and to write", pages(&world)),
+        ("a line of an untainted domain in the log, and of a tainted one", log(&world)),
+        ("memory from an untainted account, and from a tainted one", draws()),
+        ("a dead domain for an untainted one: untainted, and tainted", dead(&world)),
+        ("labels of a child: to accept more, to own all, not to be heard, too late", new_labels(&world)),
+        ("to accept a child's taint no more, with the child and without", children(&world)),
+        ("what callers may do: untainted with {1} and with taint, tainted with both", caller_may(&world)),
+    ])
+}

@@ -1,0 +1,171 @@
+//! What labels have to do with each operation: who tells whom, and what is asked. Like the operations it is written once; the nucleus's
+//! tests and the book's table come of it.
+
+use crate::op::{Each, Operand, OperandKind};
+use crate::rights;
+
+/// What is asked of labels before an operation works on what an operand names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judged {
+    /// The caller and the domain that it is, or belongs to, may tell each other, and neither is tainted: as of a call.
+    Domain,
+    /// The caller may use what has the label of the account that pays for it.
+    Object,
+    /// The caller is not tainted: its send label is below {1}.
+    Nucleus,
+    /// Nothing, and why.
+    Nothing(&'static str),
+}
+
+impl Operand {
+    /// What is asked about it, if it is an entry.
+    pub const fn judged(&self) -> Option<Judged> {
+        use OperandKind::*;
+        Some(match self.kind {
+            Domain | Thread | Service => Judged::Domain,
+            Account | Semaphore => Judged::Object,
+            Machine if self.rights == rights::READ => {
+                Judged::Nothing("lists show all domains to who holds the machine")
+            }
+            Machine | Interrupt | IoPorts => Judged::Nucleus,
+            Memory => Judged::Nothing("whether frames are free is seen by all who draw some"),
+            Shape => Judged::Nothing("it never changes"),
+            Label => Judged::Nothing("nobody else has it"),
+            Index | Fill | Address | Order | Rights | Flags | Number | Way => return None,
+        })
+    }
+}
+
+/// Who learns what by an operation, beside what its operands say.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Who tells whom what.
+    pub tells: &'static str,
+    /// What is asked of labels, or why nothing is.
+    pub asked: &'static str,
+}
+
+const fn flow(tells: &'static str, asked: &'static str) -> Flow {
+    Flow { tells, asked }
+}
+
+const NOTHING: Flow =
+    flow("what the operands name, and the caller by what comes of it", "what is asked about the operands");
+const OWN: Flow = flow("nobody but the caller, about itself", "nothing");
+
+/// Of each operation. An operation without a row does not build.
+pub const FLOWS: Each<Flow> = Each {
+    r#return: flow(
+        "its caller: words, bytes, entries, pages",
+        "nothing: a change of labels ends calls that it forbids before it is made",
+    ),
+    thread_id: OWN,
+    clock: flow("the caller, of the time", "nothing: time is everybody's ([caveats](../caveats.md))"),
+    r#yield: flow("who runs then, of when", "nothing: time is everybody's ([caveats](../caveats.md))"),
+    exit: flow(
+        "the domain's maker: that it ends, and the status",
+        "nothing: the maker must admit what the domain becomes, when labels change",
+    ),
+    domain_new: flow(
+        "the new domain, which has the caller's labels, but owns nothing; who else pays from the account",
+        "what is asked about the operands",
+    ),
+    domain_kill: flow("the domain's callers and its maker, of its end", "what is asked about the operands"),
+    domain_set: NOTHING,
+    account_new: flow(
+        "the parent account; the new one has a label",
+        "what is asked about the operands; the caller may change what has that label",
+    ),
+    account_move: NOTHING,
+    activation_new: NOTHING,
+    thread_new: NOTHING,
+    thread_schedule: NOTHING,
+    thread_ex_regs: NOTHING,
+    entry_copy: NOTHING,
+    entry_remove: flow(
+        "who has copies, of their end",
+        "what is asked about the operands; the end of what others were given is seen by them ([caveats](../caveats.md))",
+    ),
+    entry_revoke: flow(
+        "who has copies, of their end",
+        "what is asked about the operands; the end of what others were given is seen by them ([caveats](../caveats.md))",
+    ),
+    map: flow(
+        "who sees the pages, from then on",
+        "what is asked about the operands; who writes may change what has the label of the page, which is that of the account that pays for it, and who reads may observe that. A page that nobody else has may be given away",
+    ),
+    unmap: flow(
+        "who got the pages from the domain, of their end",
+        "what is asked about the operands; the end of what others were given is seen by them ([caveats](../caveats.md))",
+    ),
+    draw: NOTHING,
+    service_new: NOTHING,
+    portal_new: NOTHING,
+    semaphore_new: NOTHING,
+    interrupt_bind: flow("the device, and who waits for the semaphore", "what is asked about the operands"),
+    port: flow("the device; the caller by what it answers", "what is asked about the operands"),
+    dispatch: flow(
+        "the threads of a CPU, of when they run; only a scheduler does that",
+        "nothing: schedulers are trusted ([caveats](../caveats.md))",
+    ),
+    info: flow("the caller, of all domains", "nothing: who holds the machine sees them all ([caveats](../caveats.md))"),
+    machine: NOTHING,
+    log: flow("who reads the log", "the caller is not tainted: its send label is below {1}"),
+    activation_set: OWN,
+    entry_info: NOTHING,
+    ipc: flow("nobody", "nothing: it is reserved"),
+    shape_new: NOTHING,
+    label: flow(
+        "nobody but the caller, about itself; whose calls it cuts off",
+        "a change is refused that the domain's handlers of faults, its maker or a domain that it made would not admit; what else it forbids ends with it",
+    ),
+};
+
+/// What else tells somebody something, and what is asked. A test for each.
+pub const OTHERS: &[(&str, Flow, &str)] = &[
+    (
+        "a call",
+        flow(
+            "the callee: words, bytes, entries, windows, pages, the badge; by its return the caller",
+            "both may tell each other, and the callee is not tainted; a caller that floats is raised before",
+        ),
+        "labels",
+    ),
+    (
+        "P",
+        flow(
+            "the caller, of Vs; others, of the token",
+            "the caller may use what has the semaphore's label, unless nobody else has it",
+        ),
+        "flows",
+    ),
+    (
+        "V",
+        flow("who waits", "the caller may change what has the semaphore's label, unless nobody else has it"),
+        "flows",
+    ),
+    ("a page fault, an exception", flow("the handler; by its return the domain", "as of a call"), "labels"),
+    (
+        "a change of the own labels",
+        flow(
+            "whoever is in a call with the domain, of the cut",
+            "nothing: it is made before the domain knows what it will be tainted with. Contamination cuts nothing: a call that would need that is refused",
+        ),
+        "labels",
+    ),
+    ("the same, while the domain waits for a semaphore", flow("nobody: the wait ends with `Flow`", "as of P"), "flows"),
+    (
+        "the same, with pages that others have, too",
+        flow(
+            "nobody: the domain may not write them any more",
+            "as of `map`; a page that it could not read any more forbids the change",
+        ),
+        "flows",
+    ),
+    (
+        "a domain's end",
+        flow("its maker", "nothing: the maker must admit what the domain becomes, when labels change"),
+        "flows",
+    ),
+    ("memory that nobody else has", flow("nobody", "nothing"), "flows"),
+];
