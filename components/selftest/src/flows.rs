@@ -16,7 +16,7 @@ use runtime::server::{self, ServeWord};
 use runtime::{Entry, table};
 
 use crate::raw;
-use crate::table::child::{Child, Page, Program};
+use crate::table::child::{Child, Page, Program, Unit};
 
 /// Levels as the nucleus counts them.
 const STAR: u64 = 0;
@@ -80,10 +80,8 @@ impl World {
     }
 
     fn child(&self, side: Side, account: &Owned) -> Result<Child, Error> {
-        let child = Child::new(account.entry(), 0, 1)?;
-        if side == Side::Tainted {
-            op::domain_set_labels(child.domain.entry(), self.send.entry(), self.receive.entry(), false)?;
-        }
+        let labels = (side == Side::Tainted).then(|| [self.send.entry(), self.receive.entry()]);
+        let child = Child::labelled(Unit::None, account.entry(), 0, 1, labels)?;
         child.show(&STEPS, 1, false)?;
         Ok(child)
     }
@@ -413,25 +411,23 @@ fn dead(world: &World) -> Outcome<String> {
 /// A new domain's labels.
 fn new_labels(world: &World) -> Outcome<String> {
     let account = world.account(Side::Usual).map_err(text)?;
-    let set = |child: &Child, send: &Owned, receive: &Owned| {
-        op::domain_set_labels(child.domain.entry(), send.entry(), receive.entry(), false)
-            .err()
-            .map_or(0, |error| error as u64)
+    let set = |domain: Entry, send: &Owned, receive: &Owned| {
+        op::domain_set_labels(domain, send.entry(), receive.entry(), false).err().map_or(0, |error| error as u64)
     };
+    let fresh = || op::domain_new(account.entry(), 0, "victim").map(Owned::new).map_err(text);
     let foreign = Owned::new(op::label_new(LabelFrom::Level(TWO)).map_err(text)?);
     op::label_put(foreign.entry(), 5, THREE).map_err(text)?;
     let low = Owned::new(op::label_new(LabelFrom::Level(STAR)).map_err(text)?);
     let ours = op::label_handle().map_err(text)?;
     let unheard = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
     op::label_put(unheard.entry(), ours, THREE).map_err(text)?;
-    let child = || Child::new(account.entry(), 0, 1).map_err(text);
-    let mut ends = Vec::new();
     // It accepts what its maker does not; it owns everything; its maker could not hear of its end.
-    ends.push(set(&child()?, &world.send, &foreign));
-    ends.push(set(&child()?, &low, &world.receive));
-    ends.push(set(&child()?, &unheard, &world.receive));
+    let mut ends = [(&world.send, &foreign), (&low, &world.receive), (&unheard, &world.receive)]
+        .map(|(send, receive)| fresh().map(|domain| set(domain.entry(), send, receive)))
+        .into_iter()
+        .collect::<Outcome<Vec<u64>>>()?;
     let started = Child::new(account.entry(), 1, 1).map_err(text)?;
-    ends.push(set(&started, &world.send, &world.receive));
+    ends.push(set(started.domain.entry(), &world.send, &world.receive));
     Ok(named(&ends))
 }
 

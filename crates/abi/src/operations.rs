@@ -296,10 +296,10 @@ macro_rules! ways {
             NoRight: "no CONTROL for the machine at index" SPECIAL;
         }
         /// Send label and receive label of a new domain. Where the caller owns a handle it may give any level. Else the domain is no less tainted than
-        /// the caller, and accepts no more. Only for the domain's maker, and before it has an activation.
+        /// the caller, and accepts no more. Only for the domain's maker, and before it has anything.
         SET_LABELS domain_set_labels(domain: Domain CONTROL; send: Label READ, receive: Label READ, is_explicit: Number "0 or 1") -> Nothing {
             BadArgument: "is_explicit above 1";
-            Busy: "it has an activation";
+            Busy: "it has an activation or a page, or its table has grown";
             NoRight: "the caller is not the domain's maker", "a level that only the owner of the handle may give";
             Flow: "the caller could not learn of the domain's end";
             AccountExhausted: "no frame of the domain's account left for labels";

@@ -203,18 +203,21 @@ impl Work {
     }
 }
 
+/// How many labels a rule is asked about, at most.
+pub const MOST_LABELS: usize = 5;
+
 /// Work that may not have ended in its step, and what was asked: which rule, and of which labels. Who asks the same again goes on with it.
 #[derive(Debug)]
 pub struct Unfinished {
     rule: u8,
     payer: Owner,
-    names: [u64; 4],
+    names: [u64; MOST_LABELS],
     work: Work,
 }
 
 impl Unfinished {
     /// There is none.
-    pub const NONE: Self = Self { rule: 0, payer: 0, names: [0; 4], work: Work::new() };
+    pub const NONE: Self = Self { rule: 0, payer: 0, names: [0; MOST_LABELS], work: Work::new() };
 
     /// Who pays for what was made so far; 0 = there is nothing.
     pub fn payer(&self) -> Owner {
@@ -228,18 +231,19 @@ impl Unfinished {
         self.payer = 0;
     }
 
-    /// Asks a rule, whose number tells it from others, about these labels, with so much effort. What was found out `stays` until something else
+    /// Asks a rule, whose number tells it from others, about these labels, at most [`MOST_LABELS`], with so much effort. What was found out `stays` until something else
     /// is asked, or [`Self::end`]: then the same can be asked again at once.
     #[inline(never)]
     pub fn step(
         &mut self,
         pool: &mut Pool,
         rule: u8,
-        labels: &[Label; 4],
+        labels: &[Label],
         (effort, stays): (u32, bool),
         ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let (payer, names) = (pool.payer(), labels.map(|label| pool.name(label)));
+        let (payer, mut names) = (pool.payer(), [u64::MAX; MOST_LABELS]);
+        names.iter_mut().zip(labels).for_each(|(name, label)| *name = pool.name(*label));
         if (self.rule, self.payer, self.names) != (rule, payer, names) {
             self.end(pool);
             (self.rule, self.payer, self.names) = (rule, payer, names);

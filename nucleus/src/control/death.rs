@@ -26,7 +26,8 @@ pub fn die(domain: Ref<Domain>, status: u64) {
     }
     leave_all(domain);
     seats::domain_died(domain);
-    if let Some(semaphore) = domain.death_semaphore.get() {
+    if let Some(semaphore) = domain.death_semaphore.get().filter(|semaphore| flows::may_end_loudly(domain, *semaphore))
+    {
         semaphore.signal();
     }
 }
@@ -56,6 +57,10 @@ pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
 /// Says in the log, once, that the domain dies, and why if `writer` has put that together.
 pub fn tell_death(domain: Ref<Domain>, status: u64, writer: usize) {
     let held = domain.held();
+    // The log is not for what tainted domains say, by their end neither.
+    if flows::may_change(domain).is_err() {
+        domain.death_told.set(true);
+    }
     if !domain.death_told.replace(true) && !log::finish(held, log::part_of(domain), writer) {
         log::line_in(held, log::part_of(domain), &death_line(&domain, status), &[]);
     }

@@ -7,23 +7,20 @@
 use super::{chain, domain as domains};
 use crate::cpus::{assembly, cpu};
 use crate::memory::{labels, mapping, space};
-use crate::objects::{Activation, Domain, Entry, Labelled, PLAIN, Part, SLOW_LABELS, Stage, State, Stop, USUAL, Wait};
+use crate::objects::{
+    Activation, Changes, Domain, Entry, Labelled, PLAIN, Part, SLOW_LABELS, Semaphore, Stage, State, Stop, USUAL, Wait,
+};
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use abi::Error;
-use abi::layout::{ENTRY_BYTES, EXCEPTION, PAGE_FAULT, USER_END};
+use abi::layout::{ARCHIVE, ENTRY_BYTES, EXCEPTION, PAGE_FAULT, USER_END};
 use abi::rights::Kind;
 use core::cell::Cell;
 use flow::rules::{self, Admission, Labels, admit_plain};
 use flow::{Exhausted, Label, Level, Pool};
 
 const PAGE: u64 = abi::PAGE_BYTES as u64;
-
-/// In the progress of an activation: it began a change of labels.
-const BEGUN: u64 = 1 << 63;
-/// In the progress of an activation: the change that it began was made.
-const MADE: u64 = 1 << 62;
-/// In the progress of an activation: what changes of labels have there.
-pub const CHANGE: u64 = BEGUN | MADE;
+/// Bytes of user space in which the boot archive is shown.
+const ARCHIVE_BYTES: u64 = 1 << 30;
 
 /// What a domain needs to go on: these must admit it, whatever its labels become.
 const UPCALLS: [usize; 5] = [PAGE_FAULT[0], PAGE_FAULT[1], PAGE_FAULT[2], PAGE_FAULT[3], EXCEPTION];
@@ -34,7 +31,7 @@ const PORTAL: Label = Label::of(Level::Three);
 /// What an activation began, for a call, is over: its next operation starts anew.
 #[inline(always)]
 pub fn forget_change(caller: Ref<Activation>) {
-    caller.progress.update(|progress| progress & !CHANGE);
+    caller.changes.set(Changes::Nothing);
 }
 
 /// What a step of a change has come to.
@@ -61,6 +58,16 @@ pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) ->
 #[cold]
 #[inline(never)]
 pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) -> Result<(), Stop> {
+    judge_pair(by, other)?;
+    // Who calls found it in its table, which cannot be written there; for an upcall it was looked up.
+    let own = by.domain;
+    let index = entry.address().wrapping_sub(own.table.get()) / ENTRY_BYTES;
+    own.place(index).unwrap_or(entry).allow(own, other);
+    Ok(())
+}
+
+/// The same, by whatever leads to the other domain: nothing learns it.
+pub fn judge_pair(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
     let own = by.domain;
     go_on(by)?;
     if let Some(labelled) = pending(other) {
@@ -72,11 +79,7 @@ pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) 
     }
     let labels = own.labels();
     let judged = if own == other { Admission::Admitted } else { admit(own, &labels, &other.labels())? };
-    settle(by, judged)?;
-    // Who calls found it in its table, which cannot be written there; for an upcall it was looked up.
-    let index = entry.address().wrapping_sub(own.table.get()) / ENTRY_BYTES;
-    own.place(index).unwrap_or(entry).allow(own, other);
-    Ok(())
+    settle(by, judged)
 }
 
 /// Whether an object of this label may be used by an entry that does not know that. To use it is to change it and to see what comes of that: a call to a
@@ -149,7 +152,10 @@ pub fn may_change(domain: Ref<Domain>) -> Result<(), Error> {
 /// Whether a domain may change an object, without seeing what comes of it.
 pub fn may_change_object(own: Ref<Domain>, label: Label) -> Result<bool, Stop> {
     let send = own.labels().send;
-    let about = [send, label, send, label];
+    if is_off(own.held()) {
+        return Ok(true);
+    }
+    let about = [send, label];
     labels::ask(own.held(), labels::CHANGES, own.account, &about, |pool, work| {
         rules::may_change(pool, work, send, label)
     })
@@ -198,7 +204,7 @@ pub fn change_step(by: Ref<Activation>, first: Part, make: Make<'_>) -> Result<C
         return Ok(Change::Goes);
     }
     // Others may have changed the labels once more since.
-    if by.progress.get() & MADE != 0 {
+    if by.changes.get() == Changes::Made {
         return Ok(Change::Done);
     }
     if let Some(labelled) = pending(domain) {
@@ -220,6 +226,10 @@ pub fn change_step(by: Ref<Activation>, first: Part, make: Make<'_>) -> Result<C
 /// The labels of the caller's domain are to become these, which are its from here on.
 fn begin(by: Ref<Activation>, next: Labels, part: Part, cuts: bool) -> Result<(), Error> {
     let domain = by.domain;
+    if domain.is_at_last_version() {
+        labels::release(domain, next);
+        return Err(Error::LimitReached);
+    }
     let labelled = match domain.labelled().map_or_else(|| labels::give(domain, USUAL), Ok) {
         Ok(labelled) => labelled,
         Err(error) => {
@@ -229,7 +239,7 @@ fn begin(by: Ref<Activation>, next: Labels, part: Part, cuts: bool) -> Result<()
     };
     labelled.next.set(Some(next));
     labelled.stage.set(Stage { part, done: 0, side: false, by: by.number, cuts });
-    by.progress.update(|progress| progress & !CHANGE | BEGUN);
+    by.changes.set(if cuts { Changes::Own } else { Changes::Raise });
     // Nobody calls, or is called, on a fast path from here on; and who was on one is seen by the steps to come.
     domain.set_slow(SLOW_LABELS, true);
     cpu::others(by.held()).for_each(cpu::hold_up);
@@ -239,7 +249,7 @@ fn begin(by: Ref<Activation>, next: Labels, part: Part, cuts: bool) -> Result<()
 /// A step of the change of the caller's domain, whoever began it.
 fn advance_with(by: Ref<Activation>, labelled: Ref<Labelled>) -> Result<Change, Error> {
     let is_own = labelled.stage.get().by == by.number;
-    if is_own && by.progress.get() & BEGUN == 0 {
+    if is_own && by.changes.get() == Changes::Nothing {
         // It was begun by something that this activation does no more.
         give_up(by.domain, labelled);
         return Ok(Change::Goes);
@@ -249,7 +259,7 @@ fn advance_with(by: Ref<Activation>, labelled: Ref<Labelled>) -> Result<Change, 
         Ok(()) | Err(Stop::Repeat) => Ok(Change::Goes),
         Err(Stop::Refused(error)) => {
             give_up(by.domain, labelled);
-            by.progress.update(|progress| progress & !BEGUN);
+            by.changes.set(Changes::Nothing);
             if is_own { Err(error) } else { Ok(Change::Goes) }
         }
     }
@@ -276,8 +286,8 @@ fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
         Part::Upcalls => look_at_upcall(domain, labelled)?,
         Part::Maker => look_at_maker(domain, labelled)?,
         Part::Children => look_at_child(domain, labelled)?,
-        Part::Activations => look_at_activation(domain, labelled, &next)?,
         Part::Table => look_at_table(domain, stage.done),
+        Part::Activations => look_at_activation(domain, labelled, &next)?,
         Part::Pages => look_at_page(domain, &next, stage)?,
         Part::Done => {
             end(domain, labelled, next);
@@ -363,35 +373,64 @@ fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Label
 const ENTRIES: u64 = 16;
 
 fn look_at_table(domain: Ref<Domain>, done: u64) -> Look {
-    for index in done..done + ENTRIES {
-        let Ok(entry) = domain.place(index as usize) else { return Look::Over };
+    match judge_anew(domain, done) {
+        Some(done) => Look::Past(done),
+        // Whoever found an entry as it was makes its operation again.
+        None => {
+            cpu::others(domain.held()).for_each(cpu::hold_up);
+            Look::Over
+        }
+    }
+}
+
+/// Semaphores among some entries of a table are judged anew when they are used next. Gives where the next ones begin.
+pub fn judge_anew(domain: Ref<Domain>, done: u64) -> Option<u64> {
+    if done >= domain.table_entries() as u64 {
+        return None;
+    }
+    for entry in (done..done + ENTRIES).filter_map(|index| domain.place(index as usize).ok()) {
         if entry.is_of(Kind::Semaphore) {
             entry.code.set(assembly::entry_semaphore_judged as *const () as usize);
         }
     }
-    Look::Past(done + ENTRIES)
+    Some(done + ENTRIES)
 }
+
+/// Pages of nobody else that a step passes.
+const PAGES_PASSED: u64 = 8;
 
 /// What the domain may not write any more it does not; a page that it may not read any more forbids the change.
 fn look_at_page(domain: Ref<Domain>, next: &Labels, Stage { done: address, cuts, .. }: Stage) -> Result<Look, Stop> {
-    if address >= USER_END {
-        return Ok(Look::Over);
-    }
-    let unmapped = space::unmapped_pages(domain, address);
-    if unmapped != 0 {
-        return Ok(Look::Past(address + unmapped * PAGE));
-    }
-    if let Some((label, false)) = mapping::label_at(domain, address) {
-        let is_writable = mapping::is_writable(domain, address);
-        let (reads, writes) = may_share(domain, next, label)?;
-        if !reads || is_writable && !writes && !cuts {
-            return Err(Error::Flow.into());
+    let mut page = address;
+    while page < address + PAGES_PASSED * PAGE {
+        if page >= USER_END {
+            return Ok(Look::Over);
         }
-        if is_writable && !writes && !mapping::protect(domain, address) {
-            return Ok(Look::Again);
+        if page == ARCHIVE {
+            // Everybody may read it, and nobody can write it.
+            return Ok(Look::Past(page + ARCHIVE_BYTES));
         }
+        let unmapped = space::unmapped_pages(domain, page);
+        if unmapped != 0 {
+            return Ok(Look::Past(page + unmapped * PAGE));
+        }
+        if let Some((label, false)) = mapping::label_at(domain, page) {
+            if page != address {
+                return Ok(Look::Past(page));
+            }
+            let is_writable = mapping::is_writable(domain, page);
+            let (reads, writes) = may_share(domain, next, label)?;
+            if !reads || is_writable && !writes && !cuts {
+                return Err(Error::Flow.into());
+            }
+            if is_writable && !writes && !mapping::protect(domain, page) {
+                return Ok(Look::Again);
+            }
+            return Ok(Look::Past(page + PAGE));
+        }
+        page += PAGE;
     }
-    Ok(Look::Past(address + PAGE))
+    Ok(Look::Past(page))
 }
 
 /// Whether a domain with these labels may use an object.
@@ -400,14 +439,44 @@ fn may_use(domain: Ref<Domain>, labels: &Labels, object: Label) -> Result<bool, 
 }
 
 /// Whether a domain with these labels may read, and may write, memory of this label that others have, too.
-pub fn may_share(domain: Ref<Domain>, own: &Labels, label: Label) -> Result<(bool, bool), Stop> {
+fn may_share(domain: Ref<Domain>, own: &Labels, label: Label) -> Result<(bool, bool), Stop> {
     if is_off(domain.held()) || label == PLAIN && labels::may_use_plain(domain, own) {
         return Ok((true, true));
     }
-    let about = [label, own.send, own.receive, label];
+    let about = [label, own.send, own.receive];
     labels::ask(domain.held(), labels::MAY, domain.account, &about, |pool, work| {
         rules::caller_may(pool, work, own, label)
     })
+}
+
+/// Whether memory of this label may be shared by two domains, each of which writes it, or only reads it.
+pub fn may_both_share(
+    [from, to]: [Ref<Domain>; 2],
+    [from_writes, to_writes]: [bool; 2],
+    label: Label,
+) -> Result<bool, Stop> {
+    let [giver, taker] = [from.labels(), to.labels()];
+    let is_plain = label == PLAIN
+        && [(from, giver), (to, taker)].iter().all(|(domain, labels)| labels::may_use_plain(*domain, labels));
+    if is_off(from.held()) || is_plain {
+        return Ok(true);
+    }
+    let about = [label, giver.send, giver.receive, taker.send, taker.receive];
+    labels::ask(from.held(), labels::SHARE, from.account, &about, |pool, work| {
+        let gives = rules::caller_may(pool, work, &giver, label)?;
+        let takes = rules::caller_may(pool, work, &taker, label)?;
+        Ok(gives.0 && takes.0 && (gives.1 || !from_writes) && (takes.1 || !to_writes))
+    })
+}
+
+/// Whether a domain may give V on a semaphore by its end. What others have, too, hears of it if that takes no search.
+pub fn may_end_loudly(domain: Ref<Domain>, semaphore: Ref<Semaphore>) -> bool {
+    let (labels, label) = (domain.labels(), labels::of_object(semaphore));
+    !semaphore.is_shared.get()
+        || is_off(domain.held())
+        || labels::with(domain.held(), domain.account, |pool| {
+            pool.name(labels.send) == pool.name(label) || pool.bounds(labels.send).most <= pool.bounds(label).least
+        })
 }
 
 /// The activation of the domain with the lowest number from this one on.
@@ -474,7 +543,7 @@ fn end(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     let by = labelled.stage.get().by;
     if let Some(begun) = activation_from(domain, by).filter(|activation| activation.number == by) {
         // Not if it does something else by now.
-        begun.progress.update(|progress| if progress & BEGUN != 0 { progress | MADE } else { progress });
+        begun.changes.update(|changes| if changes == Changes::Own { Changes::Made } else { changes });
     }
     labelled.next.set(None);
     let before = labelled.now.replace(next);

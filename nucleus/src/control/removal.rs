@@ -5,10 +5,9 @@ use super::{activation, chain, domain, interrupt, priorities, thread};
 use crate::arch::processor;
 use crate::cpus::{cpu, root};
 use crate::memory::{labels, lend, shapes, space};
-use crate::objects::{Account, Domain, Entry, Semaphore, State, Thread};
+use crate::objects::{Account, Domain, Entry, PLAIN, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
-use abi::layout::PAGE_FAULT;
 use abi::rights::Kind;
 use structures::derivation::Derived;
 use structures::quota::Paying;
@@ -58,8 +57,14 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
         return remove_thread_step(thread);
     }
     if let Some(account) = entry.object::<Account>() {
-        // Whoever was making a domain from it may have gone.
-        if labels::forget(account) || !labels::tidy(entry.held(), account) {
+        // Whoever was making a domain from it may have gone; others may go on for ever.
+        labels::forget(account);
+        if account.quota().used.get() == 0
+            && let Some(parent) = account.parent()
+        {
+            labels::release_of(parent, account.label.replace(PLAIN));
+        }
+        if !labels::tidy(entry.held(), account) {
             return false;
         }
         account.disown();
@@ -170,14 +175,10 @@ impl Ref<Domain> {
             return false;
         }
         let index = self.removal_cursor.get() as usize;
-        if index == PAGE_FAULT[0] {
-            labels::take(self);
-            if labels::forget(self.account) || !labels::tidy(held, self.account) {
-                return false;
-            }
-        }
         if index >= self.table_entries() {
-            return self.remove_table_step();
+            labels::take(self);
+            labels::forget(self.account);
+            return labels::tidy(held, self.account) && self.remove_table_step();
         }
         let passed = self.empty_from(index);
         let index = index + passed;

@@ -46,7 +46,7 @@ impl Paying for Ref<Account> {
     }
     fn end(self) {
         if let Some(parent) = self.parent() {
-            labels::with(parent.held(), parent, |pool| pool.release(self.label.get()));
+            labels::release_of(parent, self.label.get());
         }
         slab::free(self);
     }

@@ -102,6 +102,8 @@ pub const BOUND: u8 = 4;
 pub const MAY: u8 = 6;
 /// Whether a domain may tell another one is asked.
 pub const TELLS: u8 = 7;
+/// Whether two domains may share memory is asked.
+pub const SHARE: u8 = 11;
 /// Whether a domain may change an object is asked.
 pub const CHANGES: u8 = 9;
 /// The label of an object is asked for. What was found out stays.
@@ -109,12 +111,12 @@ pub const OBJECT: u8 = 8;
 /// The same, if nobody names one.
 pub const OBJECT_INHERITS: u8 = 10;
 
-/// Makes a step of finding out something about four labels. `Repeat`: who asks the same again goes on with it.
+/// Makes a step of finding out something about some labels, at most five. `Repeat`: who asks the same again goes on with it.
 pub fn ask<T>(
     held: Held,
     rule: u8,
     payer: Ref<Account>,
-    labels: &[Label; 4],
+    labels: &[Label],
     ask: impl FnOnce(&mut Pool, &mut Work) -> Result<T, rules::Stop>,
 ) -> Result<T, Stop> {
     let (mut ask, mut outcome) = (Some(ask), None);
@@ -130,7 +132,7 @@ fn step(
     held: Held,
     rule: u8,
     payer: Ref<Account>,
-    labels: &[Label; 4],
+    labels: &[Label],
     ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), rules::Stop>,
 ) -> Result<(), Stop> {
     // Nobody else has it: what is asked asks nothing.
@@ -146,19 +148,16 @@ fn step(
     })
 }
 
-/// Ends what is being found out for this account, which is about to go; false if there was nothing.
+/// Ends what is being found out for this account, which is about to go.
 #[inline(never)]
-pub fn forget(payer: Ref<Account>) -> bool {
-    let mut had_any = false;
+pub fn forget(payer: Ref<Account>) {
     for cpu in cpu::all(payer.held()) {
         if let Ok(mut unfinished) = cpu.unfinished.try_borrow_mut()
             && unfinished.payer() == payer.address()
         {
             with(payer.held(), payer, |pool| unfinished.end(pool));
-            had_any = true;
         }
     }
-    had_any
 }
 
 /// Frees some of the nodes that nobody refers to any more; true if there are no more.

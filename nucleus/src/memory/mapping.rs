@@ -8,7 +8,7 @@ use super::frames::{self, Use};
 use super::space::{self, Slot};
 use super::{account, lend, slab};
 use crate::arch::memory;
-use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node, STEPS, Stop};
+use crate::objects::{Account, Activation, Domain, Frame, Mapping, Memory, Node, PLAIN, STEPS, Stop};
 use crate::pointer::{Held, Ref};
 use abi::layout::{MESSAGE_END, MESSAGE_START, USER_END, USER_START, WINDOWS, WINDOWS_END};
 use abi::rights::{MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
@@ -421,13 +421,16 @@ fn check_torn(held: Held, page: &Slot) -> Result<(), Error> {
     }
 }
 
-/// Of a page of RAM: its label, and whether nobody else has it.
+/// Of a page of RAM, or of device registers: its label, and whether nobody else has it. A device counts as somebody.
 pub fn label_at(domain: Ref<Domain>, address: u64) -> Option<(Label, bool)> {
     let held = domain.held();
     let slot = space::find(domain, address).filter(Slot::is_used)?;
     let node = slot.mapping(held)?.node_reference();
     let is_alone = node.is_original() && node.descendant().is_none();
-    frames::is_of(held, slot.frame(), Use::User).then(|| (label_of(held, slot.frame()), is_alone))
+    match slot.memory() {
+        Memory::Registers => Some((PLAIN, false)),
+        Memory::Ram => frames::is_of(held, slot.frame(), Use::User).then(|| (label_of(held, slot.frame()), is_alone)),
+    }
 }
 
 /// The label of a frame.

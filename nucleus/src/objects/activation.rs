@@ -62,6 +62,20 @@ pub enum Wait {
     Called = 4,
 }
 
+/// What an activation does to the labels of its domain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Changes {
+    /// Nothing.
+    Nothing = 0,
+    /// It began a raise, for what it is about to do.
+    Raise = 1,
+    /// It began a change, which is its operation.
+    Own = 2,
+    /// That was made.
+    Made = 3,
+}
+
 /// See the module.
 #[repr(C)]
 pub struct Activation {
@@ -94,6 +108,8 @@ pub struct Activation {
     pub torn: Cell<u64>,
     /// The CPU, plus one, that has the entries of its window although its thread went elsewhere; 0 = that of its thread.
     pub left_behind: Cell<u8>,
+    /// What it does to the labels of its domain.
+    pub changes: Cell<Changes>,
     /// Saved registers.
     pub registers: Registers,
     /// Thread pointer.
@@ -198,6 +214,7 @@ impl Ref<Activation> {
     /// The operation starts anew when it is made next.
     pub fn forget_progress(self) {
         self.progress.set(0);
+        self.changes.set(Changes::Nothing);
         self.forget_cursor();
     }
     /// Lets the cursor go.

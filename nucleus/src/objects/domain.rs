@@ -23,7 +23,7 @@ pub const SLOW_WAITED: u8 = 16;
 /// Why crossings take the slow path: they are recorded there. In a build that traces, of all domains.
 const SLOW_TRACED: u8 = if cfg!(feature = "trace") { 32 } else { 0 };
 
-/// Why crossings take the slow path: its labels are changing, or have changed so often that no version is left.
+/// Why crossings take the slow path: its labels are changing.
 pub const SLOW_LABELS: u8 = 64;
 
 /// Bits of a version of a domain's labels.
@@ -177,13 +177,13 @@ impl Ref<Domain> {
     pub fn version(self) -> u32 {
         self.as_caller.get() as u32 & ((1 << VERSION_BITS) - 1)
     }
-    /// Its labels are others from now on. The last version stays: no entry remembers that it allows a flow of it.
+    /// Its labels are others from now on.
     pub fn count_version(self) {
-        let (version, slow) = (self.version() + 1, self.slow() & !SLOW_LABELS);
-        match version >> VERSION_BITS {
-            0 => self.set_crossing(version, slow),
-            _ => self.set_crossing(version - 1, slow | SLOW_LABELS),
-        }
+        self.set_crossing(self.version() + 1, self.slow() & !SLOW_LABELS);
+    }
+    /// Its labels have changed so often that they cannot change any more.
+    pub fn is_at_last_version(self) -> bool {
+        (self.version() + 1) >> VERSION_BITS != 0
     }
     /// Its labels, if they are not the usual ones.
     pub fn labelled(self) -> Link<Labelled> {

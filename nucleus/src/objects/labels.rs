@@ -48,10 +48,10 @@ pub enum Part {
     Maker,
     /// Domains that it made.
     Children,
-    /// Its calls, calls to it, and its waits.
-    Activations,
     /// Its semaphores: what it may do with them is judged anew.
     Table,
+    /// Its calls, calls to it, and its waits.
+    Activations,
     /// Pages that it shares with others.
     Pages,
     /// Nothing any more.
@@ -64,9 +64,9 @@ impl Part {
         match self {
             Self::Upcalls => Self::Maker,
             Self::Maker => Self::Children,
-            Self::Children => Self::Activations,
-            Self::Activations => Self::Table,
-            Self::Table => Self::Pages,
+            Self::Children => Self::Table,
+            Self::Table => Self::Activations,
+            Self::Activations => Self::Pages,
             Self::Pages | Self::Done => Self::Done,
         }
     }

@@ -1,7 +1,7 @@
 //! Operations on portal tables.
 
 use super::operands::{Operands, in_stretches};
-use crate::control::{activation, death, removal};
+use crate::control::{activation, death, flows, removal};
 use crate::memory::portals::{self, Content};
 use crate::memory::shapes;
 use crate::objects::{Account, Domain, Entry, Outcome, SHAPE_SHIFT, STEPS, Stop, Thread};
@@ -51,6 +51,7 @@ fn check_original(operands: &Operands, entry: Ref<Entry>) -> Result<(), Stop> {
     }
     match entry.object::<Domain>().filter(|domain| !domain.is_dead()) {
         Some(domain) => {
+            flows::judge_pair(operands.0, domain)?;
             death::die_step(domain, status::KILLED);
             Err(Stop::Repeat)
         }

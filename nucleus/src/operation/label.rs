@@ -1,7 +1,7 @@
 //! What a domain does to its own labels, and where handles come from.
 
 use super::operands::{Operands, in_stretches};
-use crate::control::flows::{self, CHANGE, Change};
+use crate::control::flows::{self, Change};
 use crate::memory::labels::{self, Nodes};
 use crate::memory::portals::Content;
 use crate::objects::{Outcome, Part, Stop};
@@ -114,14 +114,14 @@ pub fn label(operands: &Operands) -> Outcome {
             let [one, other] = [operands.label(1, rights::WRITE)?, operands.label(2, rights::READ)?];
             let is_lower = operands.truth(3)?;
             let bound = |pool: &mut Pool, work: &mut Work| rules::bound(pool, work, one, other, is_lower);
-            let made = ask(operands, labels::BOUND + is_lower as u8, &[one, other, one, other], bound)?;
+            let made = ask(operands, labels::BOUND + is_lower as u8, &[one, other], bound)?;
             replace(operands, |_| Ok(made))
         }
         op::LABEL_CALLER => {
             let thing = operands.label(1, rights::READ)?;
             let caller = operands.0.caller.get().ok_or(Error::NoCaller)?.domain.labels();
             let may = |pool: &mut Pool, work: &mut Work| rules::caller_may(pool, work, &caller, thing);
-            let (observe, change) = ask(operands, labels::MAY, &[thing, caller.send, caller.receive, thing], may)?;
+            let (observe, change) = ask(operands, labels::MAY, &[thing, caller.send, caller.receive], may)?;
             Ok(observe as u64 | (change as u64) << 1)
         }
         _ => Err(Error::BadArgument.into()),
@@ -132,7 +132,7 @@ pub fn label(operands: &Operands) -> Outcome {
 fn ask<T>(
     operands: &Operands,
     rule: u8,
-    about: &[Label; 4],
+    about: &[Label],
     mut work: impl FnMut(&mut Pool, &mut Work) -> Result<T, rules::Stop>,
 ) -> Result<T, Stop> {
     let mut outcome = Err(Stop::Repeat);
@@ -183,7 +183,7 @@ fn change(operands: &Operands, deed: Deed) -> Outcome {
 /// A handle that nobody had before. Who makes its operation again has the same one.
 fn new_handle(operands: &Operands) -> Result<Handle, Stop> {
     let (progress, handles) = (&operands.0.progress, HANDLES.get(operands.held()));
-    if let Some(handle) = (progress.get() & !CHANGE).checked_sub(1).and_then(Handle::new) {
+    if let Some(handle) = progress.get().checked_sub(1).and_then(Handle::new) {
         return Ok(handle);
     }
     let mut made = handles.get().ok_or(Error::Empty)?;
@@ -195,6 +195,6 @@ fn new_handle(operands: &Operands) -> Result<Handle, Stop> {
         next == Next::Again
     });
     let Next::Handle(handle) = next else { return Err(Error::LimitReached.into()) };
-    progress.update(|progress| progress & CHANGE | (handle.number() + 1));
+    progress.set(handle.number() + 1);
     Ok(handle)
 }

@@ -57,9 +57,7 @@ fn judge_page(operands: &Operands, page: u64, to: Ref<Domain>, rights: u64, gran
     if own.labelled().or(to.labelled()).is_none() && label == PLAIN || grant && is_alone {
         return Ok(());
     }
-    let (reads, writes) = flows::may_share(to, &to.labels(), label)?;
-    let gives = !is_writable(own, page) || flows::may_share(own, &own.labels(), label)?.1;
-    if !(reads && gives && (writes || rights & MAP_WRITE == 0)) {
+    if !flows::may_both_share([own, to], [is_writable(own, page), rights & MAP_WRITE != 0], label)? {
         return Err(Error::Flow.into());
     }
     if label != PLAIN {

@@ -4,7 +4,7 @@ use super::label;
 use super::operands::{Operands, begin_stretch, have_clear, have_frames, in_stretches};
 use super::running::check_schedule;
 use crate::arch::memory;
-use crate::control::{activation, chain, death, domain as domains, interrupt, ready, seats, thread};
+use crate::control::{activation, chain, death, domain as domains, flows, interrupt, ready, seats, thread};
 use crate::cpus::cpu;
 use crate::memory::portals::Content;
 use crate::memory::{labels, mapping, slab, space};
@@ -12,7 +12,7 @@ use crate::objects::{Account, Domain, Outcome, Runs, Semaphore, Stop, TRUSTED, T
 use crate::pointer::{Fresh, Ref};
 use crate::report::{log, trace};
 use abi::info::status;
-use abi::layout::USER_END;
+use abi::layout::{TABLE_ENTRIES, USER_END};
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_COUNT, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
 use flow::rules::{self, Labels, NotGiven, Work};
@@ -135,7 +135,8 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     if domain.maker != Some(operands.own()) {
         return Err(Error::NoRight.into());
     }
-    if domain.activation_count.get() != 0 {
+    // It has nothing yet that others have, too, but what stands in a table of the least size.
+    if domain.activation_count.get() != 0 || domain.pages.get() != 0 || domain.table_entries() > TABLE_ENTRIES {
         return Err(Error::Busy.into());
     }
     let (send, receive) = (operands.label(2, rights::READ)?, operands.label(3, rights::READ)?);
@@ -149,6 +150,10 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
         None => drop(labels::give(domain, made).inspect_err(|_| labels::release(domain, made))?),
     }
     domain.count_version();
+    let mut done = Some(0);
+    while let Some(next) = done {
+        done = flows::judge_anew(domain, next);
+    }
     Ok(0)
 }
 
@@ -157,7 +162,7 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
 fn made_for<T>(
     operands: &Operands,
     account: Ref<Account>,
-    (rule, all): (u8, &[Label; 4]),
+    (rule, all): (u8, &[Label]),
     mut make: impl FnMut(&mut Pool, &mut Work) -> Result<Result<T, NotGiven>, rules::Stop>,
     release: impl Fn(Ref<Account>, T),
 ) -> Result<T, Stop> {

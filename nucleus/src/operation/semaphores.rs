@@ -23,17 +23,18 @@ fn step(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
     // What nobody else has tells nobody anything.
     if semaphore.is_shared.get() {
         let label = labels::of_object(semaphore);
-        match flows::judge_object(by, entry, label) {
-            // V alone may be allowed: it tells the caller nothing.
-            Err(Stop::Refused(Error::Flow))
-                if by.registers.word(0) == op::V && flows::may_change_object(own, label)? =>
-            {
-                entry.check_rights(rights::WRITE)?;
-                semaphore.signal();
-                return Ok(0);
+        let is_plain = label == PLAIN && labels::may_use_plain(own, &own.labels());
+        if by.registers.word(0) == op::V && !is_plain {
+            // V alone may be allowed: it tells the caller nothing. That is asked each time.
+            flows::go_on(by)?;
+            entry.check_rights(rights::WRITE)?;
+            if !flows::may_change_object(own, label)? {
+                return Err(Error::Flow.into());
             }
-            judged => judged?,
+            semaphore.signal();
+            return Ok(0);
         }
+        flows::judge_object(by, entry, label)?;
         if label != PLAIN {
             own.shares_labelled.set(true);
         }

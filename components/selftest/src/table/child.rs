@@ -118,8 +118,22 @@ impl Child {
 
     /// As [`Self::new`], with or without floating-point registers.
     pub fn with(unit: Unit, account: Entry, activations: usize, cpus: u64) -> Result<Self, Error> {
+        Self::labelled(unit, account, activations, cpus, None)
+    }
+
+    /// As [`Self::with`], with a send label and a receive label.
+    pub fn labelled(
+        unit: Unit,
+        account: Entry,
+        activations: usize,
+        cpus: u64,
+        labels: Option<[Entry; 2]>,
+    ) -> Result<Self, Error> {
         let flags = if unit == Unit::Floating { abi_op::DOMAIN_FPU } else { 0 };
         let domain = Owned::new(op::domain_new(account, flags, "victim")?);
+        if let Some([send, receive]) = labels {
+            op::domain_set_labels(domain.entry(), send, receive, false)?;
+        }
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         op::domain_set_cpus(domain.entry(), cpus)?;
