@@ -155,10 +155,33 @@ impl Child {
             };
             self.call(op::LABEL, [way, value, level, 0, 0, 0]);
         }
+        self.labels_of_others(handle);
         self.call(op::LABEL, [op::LABEL_RECEIVE, handle, 3, 0, 0, 0]);
         self.call(op::LABEL, [op::LABEL_SEND, handle, 2, 0, 0, 0]);
-        let way = 6 + self.random.below(100);
+        let way = op::LABEL_CALLER + 1 + self.random.below(100);
         self.call(op::LABEL, [way, 0, 0, 0, 0, 0]);
+    }
+
+    /// Labels for what is new: an account, and a domain.
+    fn labels_of_others(&mut self, handle: u64) {
+        let [send, receive, account, domain] = [OWN, OWN + 1, OWN + 2, OWN + 3];
+        for label in [send, receive] {
+            let from = self.random.below(8);
+            self.call(op::LABEL, [op::LABEL_NEW, from, label, 0, 0, 0]);
+            let level = self.random.below(6);
+            self.call(op::LABEL, [op::LABEL_PUT, label, handle, level, 0, 0]);
+        }
+        let is_lower = self.random.below(3);
+        self.call(op::LABEL, [op::LABEL_COMBINE, receive, send, is_lower, 0, 0]);
+        self.call(op::LABEL, [op::LABEL_CALLER, send, 0, 0, 0, 0]);
+        self.call(op::LABEL, [op::LABEL_READ, receive, 0, 0, 0, 0]);
+        self.call(op::ACCOUNT_NEW, [self.account, 20, account, 0, send, 0]);
+        self.call(op::DOMAIN_NEW, [account, 0, domain, NAME, 0, 0]);
+        let is_explicit = self.random.below(3);
+        self.call(op::DOMAIN_SET, [domain, op::SET_LABELS, send, receive, is_explicit, 0]);
+        for place in [domain, account, receive, send] {
+            self.remove(place);
+        }
     }
 
     /// More activations than a domain may have.

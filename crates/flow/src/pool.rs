@@ -160,6 +160,11 @@ pub struct State {
 impl State {
     /// Of a pool without labels.
     pub const NEW: Self = Self { identities: 0, going: None };
+
+    /// Whether there is nothing for [`Pool::tidy`].
+    pub const fn is_tidy(&self) -> bool {
+        self.going.is_none()
+    }
 }
 
 /// All labels that there are. What is done with them is the same code for each kind of memory.

@@ -397,7 +397,7 @@ pub fn judge_anew(domain: Ref<Domain>, done: u64) -> Option<u64> {
 }
 
 /// Pages of nobody else that a step passes.
-const PAGES_PASSED: u64 = 8;
+const PAGES_PASSED: u64 = 64;
 
 /// What the domain may not write any more it does not; a page that it may not read any more forbids the change.
 fn look_at_page(domain: Ref<Domain>, next: &Labels, Stage { done: address, cuts, .. }: Stage) -> Result<Look, Stop> {

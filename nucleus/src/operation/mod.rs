@@ -12,6 +12,7 @@ mod semaphores;
 use crate::control::{death, dispatch};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu};
+use crate::memory::labels;
 use crate::objects::{Activation, Operation, Outcome, Reply, Stop};
 use crate::pointer::{Held, Ref};
 use abi::Error;
@@ -124,6 +125,10 @@ fn finish(activation: Ref<Activation>, outcome: Outcome) -> Reply {
             counters::all(held).restarts.up();
             activation.repeat_system_call();
         }
+    }
+    if !labels::is_tidy(held) {
+        // What an operation before left, or this one.
+        labels::tidy(held, activation.domain.account);
     }
     let cpu = cpu::this(held);
     if activation.domain.is_dead() {

@@ -28,8 +28,9 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     let mut name = [0; 16];
     name[..8].copy_from_slice(&log::name(operands.word(3)).to_le_bytes());
     name[8..].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
-    let own = labels_of_child(operands, account, operands.word(1) & op::DOMAIN_TRUSTED != 0)?;
     begin_stretch(operands);
+    // From here on nothing makes the operation again but what makes the labels.
+    let own = labels_of_child(operands, account, operands.word(1) & op::DOMAIN_TRUSTED != 0)?;
     let made = domains::new(account, operands.word(1), name, Some(operands.own()), own);
     labels::forget(account);
     let domain = made?;
