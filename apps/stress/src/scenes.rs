@@ -162,8 +162,9 @@ impl Child {
         self.call(op::LABEL, [way, 0, 0, 0, 0, 0]);
     }
 
-    /// Labels for what is new: an account, and a domain.
+    /// Labels for what is new: an account, and a domain. Who floats would be tainted by an account at level 2, and reach nobody any more.
     fn labels_of_others(&mut self, handle: u64) {
+        self.call(op::LABEL, [op::LABEL_EXPLICIT, 1, 0, 0, 0, 0]);
         let [send, receive, account, domain] = [OWN, OWN + 1, OWN + 2, OWN + 3];
         for label in [send, receive] {
             let from = self.random.below(8);
@@ -182,6 +183,7 @@ impl Child {
         for place in [domain, account, receive, send] {
             self.remove(place);
         }
+        self.call(op::LABEL, [op::LABEL_EXPLICIT, 0, 0, 0, 0, 0]);
     }
 
     /// More activations than a domain may have.

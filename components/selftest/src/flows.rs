@@ -408,6 +408,24 @@ fn dead(world: &World) -> Outcome<String> {
     Ok(named(&ends))
 }
 
+/// The end of a domain is a V on a semaphore that others have, too.
+fn deaths(world: &World) -> Outcome<String> {
+    let mut said = Vec::new();
+    for who in [Side::Usual, Side::Tainted] {
+        let account = world.account(who).map_err(text)?;
+        let child = world.child(who, &account).map_err(text)?;
+        let ends = Target::new(world, OperandKind::Semaphore, Side::Usual)?.ok_or("no semaphore")?;
+        let entry = ends.entry.as_ref().ok_or("no semaphore")?.entry();
+        op::p(entry, 0).map_err(text)?;
+        child.give(entry).map_err(text)?;
+        op::domain_set_death_semaphore(child.domain.entry(), entry).map_err(text)?;
+        set_steps(0, &[operation(numbers::THREAD_ID, [0; 6])]);
+        let _thread = child.start(Program::Steps(0)).map_err(text)?;
+        said.push(if op::p(entry, op::clock() + 50_000_000).is_ok() { "told" } else { "not told" });
+    }
+    Ok(said.join(", "))
+}
+
 /// A new domain's labels.
 fn new_labels(world: &World) -> Outcome<String> {
     let account = world.account(Side::Usual).map_err(text)?;
@@ -501,6 +519,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("a line of an untainted domain in the log, and of a tainted one", log(&world)),
         ("memory from an untainted account, and from a tainted one", draws()),
         ("a dead domain for an untainted one: untainted, and tainted", dead(&world)),
+        ("the end of an untainted domain on a semaphore of others, and of a tainted one", deaths(&world)),
         ("labels of a child: to accept more, to own all, not to be heard, too late", new_labels(&world)),
         ("to accept a child's taint no more, with the child and without", children(&world)),
         ("what callers may do: untainted with {1} and with taint, tainted with both", caller_may(&world)),

@@ -6,6 +6,7 @@
 
 use super::{chain, domain as domains};
 use crate::cpus::{assembly, cpu};
+use crate::memory::mapping::Shown;
 use crate::memory::{labels, mapping, space};
 use crate::objects::{
     Activation, Changes, Domain, Entry, Labelled, PLAIN, Part, SLOW_LABELS, Semaphore, Stage, State, Stop, USUAL, Wait,
@@ -397,7 +398,7 @@ pub fn judge_anew(domain: Ref<Domain>, done: u64) -> Option<u64> {
 }
 
 /// Pages of nobody else that a step passes.
-const PAGES_PASSED: u64 = 64;
+const PAGES_PASSED: u64 = 16;
 
 /// What the domain may not write any more it does not; a page that it may not read any more forbids the change.
 fn look_at_page(domain: Ref<Domain>, next: &Labels, Stage { done: address, cuts, .. }: Stage) -> Result<Look, Stop> {
@@ -414,11 +415,10 @@ fn look_at_page(domain: Ref<Domain>, next: &Labels, Stage { done: address, cuts,
         if unmapped != 0 {
             return Ok(Look::Past(page + unmapped * PAGE));
         }
-        if let Some((label, false)) = mapping::label_at(domain, page) {
+        if let Some(Shown { label, is_alone: false, is_writable }) = mapping::shown(domain, page) {
             if page != address {
                 return Ok(Look::Past(page));
             }
-            let is_writable = mapping::is_writable(domain, page);
             let (reads, writes) = may_share(domain, next, label)?;
             if !reads || is_writable && !writes && !cuts {
                 return Err(Error::Flow.into());
@@ -456,9 +456,7 @@ pub fn may_both_share(
     label: Label,
 ) -> Result<bool, Stop> {
     let [giver, taker] = [from.labels(), to.labels()];
-    let is_plain = label == PLAIN
-        && [(from, giver), (to, taker)].iter().all(|(domain, labels)| labels::may_use_plain(*domain, labels));
-    if is_off(from.held()) || is_plain {
+    if is_off(from.held()) {
         return Ok(true);
     }
     let about = [label, giver.send, giver.receive, taker.send, taker.receive];
@@ -547,6 +545,7 @@ fn end(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     }
     labelled.next.set(None);
     let before = labelled.now.replace(next);
+    labels::note(domain, &next);
     labels::release(domain, before);
     domain.count_version();
 }

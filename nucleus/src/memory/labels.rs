@@ -188,6 +188,7 @@ pub fn give(domain: Ref<Domain>, labels: Labels) -> Result<Ref<Labelled>, Error>
     let labelled = labelled.share();
     domain.labels_or_status.set(labelled.address() as u64);
     domain.is_labelled.set(true);
+    note(domain, &labels);
     Ok(labelled)
 }
 
@@ -207,6 +208,11 @@ pub fn take(domain: Ref<Domain>) {
 /// The label of what a small object is, which an account pays for.
 pub fn of_object<T>(object: Ref<T>) -> Label {
     frames::record(object.held(), frames::frame_of(object.address())).account().label.get()
+}
+
+/// The domain has these labels from now on.
+pub fn note(domain: Ref<Domain>, labels: &Labels) {
+    domain.is_barred.set(!may_use_plain(domain, labels));
 }
 
 /// Whether a domain with these labels may use what has the label {1}: see [`rules::may_use_plain`].

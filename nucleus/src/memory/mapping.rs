@@ -271,15 +271,15 @@ fn original(account: Ref<Account>, domain: Ref<Domain>, address: u64, slot: Slot
     Ok(())
 }
 
-/// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights; with `grant`
+/// Maps the page at `source` of `from` to `destination` of `to`, with at most its rights, if `judge` lets it; with `grant`
 /// it moves there, which may take several steps.
+#[inline(always)]
 pub fn map_page(
-    from: Ref<Domain>,
-    source: u64,
-    to: Ref<Domain>,
-    destination: u64,
+    [from, to]: [Ref<Domain>; 2],
+    [source, destination]: [u64; 2],
     rights: u64,
     grant: bool,
+    judge: impl Fn(Shown) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
     let held = from.held();
     let origin = space::find(from, source).filter(Slot::is_used).ok_or(Error::NotMapped)?;
@@ -300,6 +300,9 @@ pub fn map_page(
     }
     if frames::is_going(held, origin.frame()) {
         return Err(Error::NotMapped.into());
+    }
+    if let Some(shown) = shown_at(held, &origin, parent) {
+        judge(shown)?;
     }
     if grant && space::prune_others(from, source) {
         return Err(Stop::Repeat);
@@ -421,26 +424,42 @@ fn check_torn(held: Held, page: &Slot) -> Result<(), Error> {
     }
 }
 
-/// Of a page of RAM, or of device registers: its label, and whether nobody else has it. A device counts as somebody.
-pub fn label_at(domain: Ref<Domain>, address: u64) -> Option<(Label, bool)> {
-    let held = domain.held();
+/// A page that others may see, or are to see.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    /// That of the account that pays for it.
+    pub label: Label,
+    /// Nobody else has it.
+    pub is_alone: bool,
+    /// Who shows it may write it.
+    pub is_writable: bool,
+}
+
+/// Of a page of RAM, or of device registers. A device counts as somebody who has it.
+pub fn shown(domain: Ref<Domain>, address: u64) -> Option<Shown> {
     let slot = space::find(domain, address).filter(Slot::is_used)?;
-    let node = slot.mapping(held)?.node_reference();
-    let is_alone = node.is_original() && node.descendant().is_none();
+    let mapping = slot.mapping(domain.held())?;
+    shown_at(domain.held(), &slot, mapping)
+}
+
+/// The same of a slot with a mapping. Nothing of what nobody can write.
+#[inline(always)]
+fn shown_at(held: Held, slot: &Slot, mapping: Ref<Mapping>) -> Option<Shown> {
+    let node = mapping.node_reference();
+    let is_writable = slot.rights() & MAP_WRITE != 0;
     match slot.memory() {
-        Memory::Registers => Some((PLAIN, false)),
-        Memory::Ram => frames::is_of(held, slot.frame(), Use::User).then(|| (label_of(held, slot.frame()), is_alone)),
+        Memory::Registers => Some(Shown { label: PLAIN, is_alone: false, is_writable }),
+        Memory::Ram => frames::is_of(held, slot.frame(), Use::User).then(|| Shown {
+            label: label_of(held, slot.frame()),
+            is_alone: node.is_original() && node.descendant().is_none(),
+            is_writable,
+        }),
     }
 }
 
 /// The label of a frame.
 fn label_of(held: Held, frame: Frame) -> Label {
     frames::record(held, frame).account().label.get()
-}
-
-/// Whether the domain may write the page.
-pub fn is_writable(domain: Ref<Domain>, address: u64) -> bool {
-    space::find(domain, address).is_some_and(|slot| slot.rights() & MAP_WRITE != 0)
 }
 
 /// The domain may write its page no more; false if that takes another step.

@@ -102,10 +102,7 @@ impl Ref<Entry> {
     fn is_usable(self) -> bool {
         let (domain, semaphore) = (self.domain(), self.object::<Semaphore>());
         let is_plain = semaphore.is_some_and(|semaphore| labels::of_object(semaphore) == PLAIN);
-        is_plain
-            && domain.labelled().is_none_or(|labelled| {
-                labelled.next.get().is_none() && labels::may_use_plain(domain, &labelled.now.get())
-            })
+        is_plain && !domain.is_barred.get() && domain.labelled().is_none_or(|labelled| labelled.next.get().is_none())
     }
     /// Of a semaphore: others may have it from now on.
     fn share(self) {

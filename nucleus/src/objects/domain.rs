@@ -115,6 +115,8 @@ pub struct Domain {
     pub lent: Cell<u8>,
     /// It has labels that are not [`USUAL`].
     pub is_labelled: Cell<bool>,
+    /// It may not use what has the label {1}.
+    pub is_barred: Cell<bool>,
     /// It has, or had, semaphores or pages in common with others whose label is not {1}.
     pub shares_labelled: Cell<bool>,
     /// A bit for each shape of which it has, or had, services.

@@ -2,9 +2,7 @@
 
 use super::operands::{Operands, have_clear};
 use crate::control::flows;
-use crate::memory::mapping::{
-    check_flexpage, check_rights, draw as draw_page, is_writable, label_at, map_page, unmap_page,
-};
+use crate::memory::mapping::{Shown, check_flexpage, check_rights, draw as draw_page, map_page, unmap_page};
 use crate::memory::space;
 use crate::objects::{Domain, Outcome, PLAIN, STEPS, Stop};
 use crate::pointer::Ref;
@@ -44,23 +42,23 @@ pub fn map(operands: &Operands) -> Outcome {
         if page == first + PAGES_MAPPED {
             return Err(keep_progress(operands, page));
         }
-        judge_page(operands, source + page * PAGE, to, kept, grant)?;
-        map_page(operands.own(), source + page * PAGE, to, destination + page * PAGE, kept, grant)?;
+        let judge = |shown| judge_page(operands, to, kept, grant, shown);
+        map_page([operands.own(), to], [source, destination].map(|first| first + page * PAGE), kept, grant, judge)?;
     }
     Ok(0)
 }
 
 /// Whether a page may be shared: whoever has it must be allowed to read what has its label, or to write that. One that nobody else has may be given away.
-fn judge_page(operands: &Operands, page: u64, to: Ref<Domain>, rights: u64, grant: bool) -> Result<(), Stop> {
+fn judge_page(operands: &Operands, to: Ref<Domain>, rights: u64, grant: bool, page: Shown) -> Result<(), Stop> {
     let own = operands.own();
-    let Some((label, is_alone)) = label_at(own, page) else { return Ok(()) };
-    if own.labelled().or(to.labelled()).is_none() && label == PLAIN || grant && is_alone {
+    let is_plain = page.label == PLAIN && !own.is_barred.get() && !to.is_barred.get();
+    if is_plain || grant && page.is_alone {
         return Ok(());
     }
-    if !flows::may_both_share([own, to], [is_writable(own, page), rights & MAP_WRITE != 0], label)? {
+    if !flows::may_both_share([own, to], [page.is_writable, rights & MAP_WRITE != 0], page.label)? {
         return Err(Error::Flow.into());
     }
-    if label != PLAIN {
+    if page.label != PLAIN {
         own.shares_labelled.set(true);
         to.shares_labelled.set(true);
     }

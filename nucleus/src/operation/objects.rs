@@ -150,6 +150,7 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
         Some(labelled) => labels::release(domain, labelled.now.replace(made)),
         None => drop(labels::give(domain, made).inspect_err(|_| labels::release(domain, made))?),
     }
+    labels::note(domain, &made);
     domain.count_version();
     let mut done = Some(0);
     while let Some(next) = done {

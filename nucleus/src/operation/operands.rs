@@ -98,7 +98,7 @@ impl Operands {
     #[inline(always)]
     fn used(&self, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
         let own = self.own();
-        if (own.labelled().is_some() || label != PLAIN) && !entry.allows(own, own) {
+        if (own.is_barred.get() || label != PLAIN) && !entry.allows(own, own) {
             flows::judge_object(self.0, entry, label)?;
         }
         Ok(())

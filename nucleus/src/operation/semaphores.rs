@@ -23,7 +23,7 @@ fn step(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
     // What nobody else has tells nobody anything.
     if semaphore.is_shared.get() {
         let label = labels::of_object(semaphore);
-        let is_plain = label == PLAIN && labels::may_use_plain(own, &own.labels());
+        let is_plain = label == PLAIN && !own.is_barred.get();
         if by.registers.word(0) == op::V && !is_plain {
             // V alone may be allowed: it tells the caller nothing. That is asked each time.
             flows::go_on(by)?;
