@@ -1,9 +1,8 @@
 //! Whether labels are asked, by the table of operations: each operand that is judged is tried by a domain that is tainted and by one that is not, on what
 //! has the same labels as the domain and on what has not. With labels switched off all of that is done; what is printed tells which.
 
-use abi::flows::Judged;
 use abi::layout::{ENTRY_BYTES, FREE_START};
-use abi::op::{self as numbers, OperandKind, Operation};
+use abi::op::{self as numbers, Judged, OperandKind, Operation};
 use abi::rights::{ALL, MAP_READ, UNMAP_SELF};
 use abi::{Error, NEVER, info};
 use alloc::format;

@@ -1,40 +1,7 @@
 //! What labels have to do with each operation: who tells whom, and what is asked. Like the operations it is written once; the nucleus's
 //! tests and the book's table come of it.
 
-use crate::op::{Each, Operand, OperandKind};
-use crate::rights;
-
-/// What is asked of labels before an operation works on what an operand names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Judged {
-    /// The caller and the domain that it is, or belongs to, may tell each other, and neither is tainted: as of a call.
-    Domain,
-    /// The caller may use what has the label of the account that pays for it.
-    Object,
-    /// The caller is not tainted: its send label is below {1}.
-    Nucleus,
-    /// Nothing, and why.
-    Nothing(&'static str),
-}
-
-impl Operand {
-    /// What is asked about it, if it is an entry.
-    pub const fn judged(&self) -> Option<Judged> {
-        use OperandKind::*;
-        Some(match self.kind {
-            Domain | Thread | Service => Judged::Domain,
-            Account | Semaphore => Judged::Object,
-            Machine if self.rights == rights::READ => {
-                Judged::Nothing("lists show all domains to who holds the machine")
-            }
-            Machine | Interrupt | IoPorts => Judged::Nucleus,
-            Memory => Judged::Nothing("whether frames are free is seen by all who draw some"),
-            Shape => Judged::Nothing("it never changes"),
-            Label => Judged::Nothing("nobody else has it"),
-            Index | Fill | Address | Order | Rights | Flags | Number | Way => return None,
-        })
-    }
-}
+use crate::op::Each;
 
 /// Who learns what by an operation, beside what its operands say.
 #[derive(Clone, Copy, Debug)]

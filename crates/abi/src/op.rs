@@ -7,7 +7,6 @@
 //! otherwise; an *order* counts pages as 2^order. What an operand of a kind can end an operation with is said once, at
 //! [`OperandKind::errors`].
 
-use crate::flows::Judged;
 use crate::layout::{MAX_ACTIVATIONS, SPECIAL};
 use crate::rights;
 use crate::{
@@ -49,6 +48,38 @@ pub struct Operand {
     pub rights: u8,
     /// More about it.
     pub about: &'static str,
+}
+
+/// What is asked of labels before an operation works on what an operand names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judged {
+    /// The caller and the domain that it is, or belongs to, may tell each other, and neither is tainted: as of a call.
+    Domain,
+    /// The caller may use what has the label of the account that pays for it.
+    Object,
+    /// The caller is not tainted: its send label is below {1}.
+    Nucleus,
+    /// Nothing, and why.
+    Nothing(&'static str),
+}
+
+impl Operand {
+    /// What is asked about it, if it is an entry.
+    pub const fn judged(&self) -> Option<Judged> {
+        use OperandKind::*;
+        Some(match self.kind {
+            Domain | Thread | Service => Judged::Domain,
+            Account | Semaphore => Judged::Object,
+            Machine if self.rights == rights::READ => {
+                Judged::Nothing("lists show all domains to who holds the machine")
+            }
+            Machine | Interrupt | IoPorts => Judged::Nucleus,
+            Memory => Judged::Nothing("whether frames are free is seen by all who draw some"),
+            Shape => Judged::Nothing("it never changes"),
+            Label => Judged::Nothing("nobody else has it"),
+            Index | Fill | Address | Order | Rights | Flags | Number | Way => return None,
+        })
+    }
 }
 
 impl Operand {

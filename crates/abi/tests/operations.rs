@@ -7,8 +7,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use abi::flows::{FLOWS, Judged, OTHERS};
-use abi::op::{self, Class, Operand, OperandKind, Operation, ResultKind};
+use abi::flows::{FLOWS, OTHERS};
+use abi::op::{self, Class, Judged, Operand, OperandKind, Operation, ResultKind};
 use abi::{MESSAGE_WORDS, rights};
 
 const RIGHTS: [(u8, &str); 5] = [

@@ -68,6 +68,7 @@ pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) 
 }
 
 /// The same, by whatever leads to the other domain: nothing learns it.
+#[inline(never)]
 pub fn judge_pair(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
     let own = by.domain;
     go_on(by)?;
@@ -112,6 +113,7 @@ pub fn go_on(by: Ref<Activation>) -> Result<(), Stop> {
 }
 
 /// What follows for who asked.
+#[inline(never)]
 fn settle(by: Ref<Activation>, admission: Admission) -> Result<(), Stop> {
     match admission {
         Admission::Admitted => {
@@ -142,6 +144,7 @@ fn is_off(held: Held) -> bool {
 }
 
 /// Whether a domain may change what is the nucleus's: the machine, its devices, the log. It has the label {1}, and what the nucleus tells taints nobody.
+#[inline(never)]
 pub fn may_change(domain: Ref<Domain>) -> Result<(), Error> {
     if domain.labelled().is_none() || labels::may_change_plain(domain) || is_off(domain.held()) {
         Ok(())
@@ -225,6 +228,7 @@ pub fn change_step(by: Ref<Activation>, first: Part, make: Make<'_>) -> Result<C
 }
 
 /// The labels of the caller's domain are to become these, which are its from here on.
+#[inline(never)]
 fn begin(by: Ref<Activation>, next: Labels, part: Part, cuts: bool) -> Result<(), Error> {
     let domain = by.domain;
     if domain.is_at_last_version() {
@@ -450,6 +454,7 @@ fn may_share(domain: Ref<Domain>, own: &Labels, label: Label) -> Result<(bool, b
 }
 
 /// Whether memory of this label may be shared by two domains, each of which writes it, or only reads it.
+#[inline(never)]
 pub fn may_both_share(
     [from, to]: [Ref<Domain>; 2],
     [from_writes, to_writes]: [bool; 2],
@@ -468,6 +473,7 @@ pub fn may_both_share(
 }
 
 /// Whether a domain may give V on a semaphore by its end. What others have, too, hears of it if that takes no search.
+#[inline(never)]
 pub fn may_end_loudly(domain: Ref<Domain>, semaphore: Ref<Semaphore>) -> bool {
     let (labels, label) = (domain.labels(), labels::of_object(semaphore));
     !semaphore.is_shared.get()
@@ -525,6 +531,7 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
 }
 
 /// Whether a domain with the first labels may call one with the second, as it is. What is made is `payer`'s.
+#[inline(never)]
 fn may_call(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, Stop> {
     match admit(payer, from, to)? {
         Admission::Admitted => Ok(true),

@@ -8,6 +8,7 @@ use crate::memory::{labels, lend, shapes, space};
 use crate::objects::{Account, Domain, Entry, PLAIN, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
+use abi::layout::PAGE_FAULT;
 use abi::rights::Kind;
 use structures::derivation::Derived;
 use structures::quota::Paying;
@@ -175,10 +176,12 @@ impl Ref<Domain> {
             return false;
         }
         let index = self.removal_cursor.get() as usize;
-        if index >= self.table_entries() {
+        if index == PAGE_FAULT[0] {
             labels::take(self);
             labels::forget(self.account);
-            return labels::tidy(held, self.account) && self.remove_table_step();
+        }
+        if index >= self.table_entries() {
+            return self.remove_table_step();
         }
         let passed = self.empty_from(index);
         let index = index + passed;

@@ -211,16 +211,19 @@ pub fn of_object<T>(object: Ref<T>) -> Label {
 }
 
 /// The domain has these labels from now on.
+#[inline(never)]
 pub fn note(domain: Ref<Domain>, labels: &Labels) {
     domain.is_barred.set(!may_use_plain(domain, labels));
 }
 
 /// Whether a domain with these labels may use what has the label {1}: see [`rules::may_use_plain`].
+#[inline(never)]
 pub fn may_use_plain(domain: Ref<Domain>, labels: &Labels) -> bool {
     with(domain.held(), domain.account, |pool| rules::may_use_plain(pool, labels))
 }
 
 /// Whether the domain may change what has the label {1}.
+#[inline(never)]
 pub fn may_change_plain(domain: Ref<Domain>) -> bool {
     let asked = |labelled: Ref<Labelled>| {
         with(domain.held(), domain.account, |pool| rules::may_change_plain(pool, &labelled.now.get()))

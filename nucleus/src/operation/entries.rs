@@ -51,7 +51,9 @@ fn check_original(operands: &Operands, entry: Ref<Entry>) -> Result<(), Stop> {
     }
     match entry.object::<Domain>().filter(|domain| !domain.is_dead()) {
         Some(domain) => {
-            flows::judge_pair(operands.0, domain)?;
+            if operands.own().labelled().or(domain.labelled()).is_some() {
+                flows::judge_pair(operands.0, domain)?;
+            }
             death::die_step(domain, status::KILLED);
             Err(Stop::Repeat)
         }

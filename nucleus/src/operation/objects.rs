@@ -16,7 +16,7 @@ use abi::layout::{TABLE_ENTRIES, USER_END};
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_COUNT, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
 use flow::rules::{self, Labels, NotGiven, Work};
-use flow::{Label, Pool};
+use flow::{Label, Level, Pool};
 use parallel::tokens::Tokens;
 use structures::quota::Paying;
 
@@ -51,8 +51,7 @@ fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) ->
         return Ok(plain);
     }
     let all = [own.send, own.receive, own.send, own.receive];
-    let inherit = |pool: &mut Pool, work: &mut Work| rules::inherited(pool, work, &own).map(Ok);
-    made_for(operands, account, (labels::INHERITS, &all), inherit, labels::release_both)
+    made_for(operands, account, (labels::INHERITS, &all), &mut |pool, work| rules::inherited(pool, work, &own).map(Ok))
 }
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
@@ -136,6 +135,17 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     if domain.maker != Some(operands.own()) {
         return Err(Error::NoRight.into());
     }
+    let progress = &operands.0.progress;
+    if let Some(done) = progress.get().checked_sub(1) {
+        // It has the labels, and its table is looked at.
+        return match flows::judge_anew(domain, done) {
+            Some(next) => {
+                progress.set(1 + next);
+                Err(Stop::Repeat)
+            }
+            None => Ok(0),
+        };
+    }
     // It has nothing yet that others have, too, but what stands in a table of the least size.
     if domain.activation_count.get() != 0 || domain.pages.get() != 0 || domain.table_entries() > TABLE_ENTRIES {
         return Err(Error::Busy.into());
@@ -143,8 +153,8 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     let (send, receive) = (operands.label(2, rights::READ)?, operands.label(3, rights::READ)?);
     let child = Labels { send, receive, is_explicit: operands.truth(4)? };
     let all = [own.send, own.receive, send, receive];
-    let give = |pool: &mut Pool, work: &mut Work| rules::given(pool, work, &own, &child);
-    let made = made_for(operands, account, (labels::GIVEN, &all), give, labels::release_both)?;
+    let made =
+        made_for(operands, account, (labels::GIVEN, &all), &mut |pool, work| rules::given(pool, work, &own, &child))?;
     labels::forget(account);
     match domain.labelled() {
         Some(labelled) => labels::release(domain, labelled.now.replace(made)),
@@ -152,32 +162,33 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     }
     labels::note(domain, &made);
     domain.count_version();
-    let mut done = Some(0);
-    while let Some(next) = done {
-        done = flows::judge_anew(domain, next);
-    }
-    Ok(0)
+    progress.set(1);
+    Err(Stop::Repeat)
 }
+
+/// A rule that makes labels, or says why not.
+type Make<'a> = &'a mut dyn FnMut(&mut Pool, &mut Work) -> Result<Result<Labels, NotGiven>, rules::Stop>;
 
 /// Labels that become an account's, made in steps by a rule that is asked about `all`. Once it is known what they are, they are made again, in a
 /// stretch of its own: for who goes on with them.
-fn made_for<T>(
+#[inline(never)]
+fn made_for(
     operands: &Operands,
     account: Ref<Account>,
     (rule, all): (u8, &[Label]),
-    mut make: impl FnMut(&mut Pool, &mut Work) -> Result<Result<T, NotGiven>, rules::Stop>,
-    release: impl Fn(Ref<Account>, T),
-) -> Result<T, Stop> {
+    make: Make<'_>,
+) -> Result<Labels, Stop> {
     let (mut made, mut is_known) = (Err(Stop::Repeat), false);
     in_stretches(operands, || {
-        made = labels::ask(operands.held(), rule, account, all, &mut make);
-        if !is_known && matches!(made, Ok(Ok(_))) {
-            is_known = true;
-            if let Ok(Ok(labels)) = core::mem::replace(&mut made, Err(Stop::Repeat)) {
-                release(account, labels);
+        made = labels::ask(operands.held(), rule, account, all, &mut *make);
+        match made {
+            Ok(Ok(labels)) if !is_known => {
+                labels::release_both(account, labels);
+                is_known = true;
+                true
             }
+            _ => matches!(made, Err(Stop::Repeat)),
         }
-        matches!(made, Err(Stop::Repeat))
     });
     made?.map_err(|why| match why {
         NotGiven::NotOwned => Error::NoRight.into(),
@@ -205,20 +216,22 @@ pub fn account_new(operands: &Operands) -> Outcome {
 
 /// The label of a new account, which its parent pays for.
 fn label_of_account(operands: &Operands, parent: Ref<Account>) -> Result<Label, Stop> {
-    let own = operands.own().labels();
+    let send = operands.own().labels().send;
+    let only = |label| Labels { send: label, receive: Label::of(Level::Star), is_explicit: false };
     if operands.word(4) != 0 {
         let label = operands.label(4, rights::READ)?;
-        let all = [own.send, label, own.send, label];
-        let give = |pool: &mut Pool, work: &mut Work| rules::given_to_object(pool, work, own.send, label);
-        return made_for(operands, parent, (labels::OBJECT, &all), give, labels::release_of);
+        let made = made_for(operands, parent, (labels::OBJECT, &[send, label]), &mut |pool, work| {
+            Ok(rules::given_to_object(pool, work, send, label)?.map(only))
+        });
+        return made.map(|made| made.send);
     }
-    match rules::inherit_plain(&own) {
-        Some(plain) => Ok(plain.send),
-        None => {
-            let inherit = |pool: &mut Pool, work: &mut Work| rules::inherited_by_object(pool, work, own.send).map(Ok);
-            made_for(operands, parent, (labels::OBJECT_INHERITS, &[own.send; 4]), inherit, labels::release_of)
-        }
+    if let Some(plain) = rules::inherit_plain(&only(send)) {
+        return Ok(plain.send);
     }
+    let made = made_for(operands, parent, (labels::OBJECT_INHERITS, &[send]), &mut |pool, work| {
+        rules::inherited_by_object(pool, work, send).map(only).map(Ok)
+    });
+    made.map(|made| made.send)
 }
 
 pub fn account_move(operands: &Operands) -> Outcome {

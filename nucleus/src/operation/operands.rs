@@ -76,7 +76,6 @@ impl Operands {
         flows::may_change(self.own())
     }
     /// The domain that an entry stands for, or leads to: what is done with it is a flow there and back.
-    #[inline(always)]
     pub fn judged(&self, entry: Ref<Entry>, domain: Ref<Domain>) -> Result<Ref<Domain>, Stop> {
         let own = self.own();
         if own.labelled().or(domain.labelled()).is_some() && !entry.allows(own, domain) {
@@ -85,7 +84,7 @@ impl Operands {
         Ok(domain)
     }
     /// A domain operand: 0 = the caller's own.
-    #[inline(always)]
+    #[inline(never)]
     pub fn domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Stop> {
         if self.word(word) == 0 {
             return Ok(self.own());
@@ -95,7 +94,6 @@ impl Operands {
         if domain.is_dead() { Err(Error::PeerDied.into()) } else { Ok(domain) }
     }
     /// An object of this label, to be used.
-    #[inline(always)]
     fn used(&self, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
         let own = self.own();
         if (own.is_barred.get() || label != PLAIN) && !entry.allows(own, own) {
@@ -104,6 +102,7 @@ impl Operands {
         Ok(())
     }
     /// An account operand: 0 = the caller's own. What is done with that is not judged, whichever entry names it.
+    #[inline(never)]
     pub fn account(&self, word: usize, rights: u8) -> Result<Ref<Account>, Stop> {
         if self.word(word) == 0 {
             return Ok(self.own().account);
@@ -163,6 +162,7 @@ impl Operands {
         }
     }
     /// A semaphore operand.
+    #[inline(never)]
     pub fn semaphore(&self, word: usize, rights: u8) -> Result<Ref<Semaphore>, Stop> {
         let entry = self.entry(word, Kind::Semaphore, rights)?;
         let semaphore: Ref<Semaphore> = entry.object().ok_or(Error::WrongKind)?;
@@ -173,6 +173,7 @@ impl Operands {
         Ok(semaphore)
     }
     /// A thread operand that is not 0.
+    #[inline(never)]
     pub fn thread(&self, word: usize, rights: u8) -> Result<Ref<Thread>, Stop> {
         let entry = self.entry(word, Kind::Thread, rights)?;
         let thread: Ref<Thread> = entry.object().ok_or(Error::WrongKind)?;
