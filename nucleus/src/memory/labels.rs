@@ -163,7 +163,7 @@ pub fn forget(payer: Ref<Account>) {
 /// Frees some of the nodes that nobody refers to any more; true if there are no more. An account that ends with one may leave others.
 #[inline(never)]
 pub fn tidy(held: Held, payer: Ref<Account>) -> bool {
-    const NODES: usize = 4;
+    const NODES: usize = 2;
     is_tidy(held) || {
         with(held, payer, |pool| pool.tidy(NODES));
         is_tidy(held)

@@ -107,10 +107,12 @@ pub fn label(operands: &Operands) -> Outcome {
             Ok(index as u64)
         }
         op::LABEL_PUT => {
+            tidy(operands);
             let (label, handle, level) = (operands.label(1, rights::WRITE)?, handle(operands, 2)?, level(operands, 3)?);
             replace(operands, |pool| pool.set(label, handle, level).map_err(|full| labels::refusal(pool, full).into()))
         }
         op::LABEL_COMBINE => {
+            tidy(operands);
             let [one, other] = [operands.label(1, rights::WRITE)?, operands.label(2, rights::READ)?];
             let is_lower = operands.truth(3)?;
             let bound = |pool: &mut Pool, work: &mut Work| rules::bound(pool, work, one, other, is_lower);
@@ -143,13 +145,17 @@ fn ask<T>(
     outcome
 }
 
+/// Frees the nodes that were left before, each in a stretch of its own: nothing was done yet.
+fn tidy(operands: &Operands) {
+    in_stretches(operands, || !labels::tidy(operands.held(), operands.own().account));
+}
+
 /// The label that word 1 names becomes another one.
 fn replace(operands: &Operands, make: impl FnOnce(&mut Pool<Nodes>) -> Result<Label, Stop>) -> Outcome {
     let (entry, account) = (operands.entry(1, Kind::Label, rights::WRITE)?, operands.own().account);
     let made = labels::with(operands.held(), account, make)?;
     let old = Label::from_word(entry.word0.replace(made.word()));
     labels::release_of(account, old);
-    in_stretches(operands, || !labels::tidy(operands.held(), account));
     Ok(0)
 }
 

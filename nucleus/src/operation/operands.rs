@@ -80,11 +80,12 @@ impl Operands {
         let own = self.own();
         if own.labelled().or(domain.labelled()).is_some() && !entry.allows(own, domain) {
             flows::judge_domain(self.0, entry, domain)?;
+            Self::begin_anew(entry, own, domain)?;
         }
         Ok(domain)
     }
     /// A domain operand: 0 = the caller's own.
-    #[inline(never)]
+    #[inline(always)]
     pub fn domain(&self, word: usize, rights: u8) -> Result<Ref<Domain>, Stop> {
         if self.word(word) == 0 {
             return Ok(self.own());
@@ -98,8 +99,13 @@ impl Operands {
         let own = self.own();
         if (own.is_barred.get() || label != PLAIN) && !entry.allows(own, own) {
             flows::judge_object(self.0, entry, label)?;
+            Self::begin_anew(entry, own, own)?;
         }
         Ok(())
+    }
+    /// What was judged took its stretch: the operation has one of its own, if the entry knows now.
+    fn begin_anew(entry: Ref<Entry>, own: Ref<Domain>, other: Ref<Domain>) -> Result<(), Stop> {
+        if entry.allows(own, other) { Err(Stop::Repeat) } else { Ok(()) }
     }
     /// An account operand: 0 = the caller's own. What is done with that is not judged, whichever entry names it.
     #[inline(never)]
