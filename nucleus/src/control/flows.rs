@@ -125,7 +125,7 @@ fn settle(by: Ref<Activation>, admission: Admission) -> Result<(), Stop> {
             let own = by.domain;
             let labels = own.labels();
             let receive = labels::with(own.held(), own.account, |pool| pool.keep(labels.receive));
-            begin(by, Labels { send, receive, ..labels }, Part::Upcalls, false)?;
+            begin(by, Labels { send, receive, ..labels }, false)?;
             Err(Stop::Repeat)
         }
     }
@@ -200,9 +200,9 @@ fn pending(domain: Ref<Domain>) -> Option<Ref<Labelled>> {
 /// Makes labels of others, or says why it does not.
 type Make<'a> = &'a mut dyn FnMut(&mut Pool, &Labels) -> Result<Result<Labels, Error>, Exhausted>;
 
-/// A step of changing the labels of the caller's domain to what `make` makes of them. `first` is what is to be looked at first: a change that
-/// forbids nothing needs none of it.
-pub fn change_step(by: Ref<Activation>, first: Part, make: Make<'_>) -> Result<Change, Error> {
+/// A step of changing the labels of the caller's domain to what `make` makes of them. A change that `only_allows` forbids nothing that was
+/// allowed before: it is made at once.
+pub fn change_step(by: Ref<Activation>, only_allows: bool, make: Make<'_>) -> Result<Change, Error> {
     let (held, domain) = (by.held(), by.domain);
     if !labels::tidy(held, domain.account) {
         return Ok(Change::Goes);
@@ -224,26 +224,35 @@ pub fn change_step(by: Ref<Activation>, first: Part, make: Make<'_>) -> Result<C
         labels::release(domain, made);
         return Ok(Change::Done);
     }
-    begin(by, made, first, true).map(|()| Change::Goes)
+    if only_allows {
+        return take_at_once(domain, made).map(|()| Change::Done);
+    }
+    begin(by, made, true).map(|()| Change::Goes)
+}
+
+/// The domain has these labels from here on, which forbid nothing that is in flight.
+pub fn take_at_once(domain: Ref<Domain>, next: Labels) -> Result<(), Error> {
+    take(domain, room_for(domain, next)?, next);
+    Ok(())
+}
+
+/// Where the domain's labels stand. If they cannot change, those that it was to have go.
+fn room_for(domain: Ref<Domain>, next: Labels) -> Result<Ref<Labelled>, Error> {
+    let room = match domain.labelled() {
+        _ if domain.is_at_last_version() => Err(Error::LimitReached),
+        Some(labelled) => Ok(labelled),
+        None => labels::give(domain, USUAL),
+    };
+    room.inspect_err(|_| labels::release(domain, next))
 }
 
 /// The labels of the caller's domain are to become these, which are its from here on.
 #[inline(never)]
-fn begin(by: Ref<Activation>, next: Labels, part: Part, cuts: bool) -> Result<(), Error> {
+fn begin(by: Ref<Activation>, next: Labels, cuts: bool) -> Result<(), Error> {
     let domain = by.domain;
-    if domain.is_at_last_version() {
-        labels::release(domain, next);
-        return Err(Error::LimitReached);
-    }
-    let labelled = match domain.labelled().map_or_else(|| labels::give(domain, USUAL), Ok) {
-        Ok(labelled) => labelled,
-        Err(error) => {
-            labels::release(domain, next);
-            return Err(error);
-        }
-    };
+    let labelled = room_for(domain, next)?;
     labelled.next.set(Some(next));
-    labelled.stage.set(Stage { part, done: 0, side: false, by: by.number, cuts });
+    labelled.stage.set(Stage { by: by.number, cuts, ..Stage::default() });
     by.changes.set(if cuts { Changes::Own } else { Changes::Raise });
     // Nobody calls, or is called, on a fast path from here on; and who was on one is seen by the steps to come.
     domain.set_slow(SLOW_LABELS, true);
@@ -294,15 +303,12 @@ fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
         Part::Table => look_at_table(domain, stage.done),
         Part::Activations => look_at_activation(domain, labelled, &next)?,
         Part::Pages => look_at_page(domain, &next, stage)?,
-        Part::Done => {
-            end(domain, labelled, next);
-            return Ok(());
-        }
     };
-    match look {
-        Look::Again => {}
-        Look::Past(done) => labelled.stage.set(Stage { done, side: false, ..stage }),
-        Look::Over => labelled.stage.set(Stage { part: stage.part.next(), done: 0, side: false, ..stage }),
+    match (look, stage.part.next()) {
+        (Look::Again, _) => {}
+        (Look::Past(done), _) => labelled.stage.set(Stage { done, side: false, ..stage }),
+        (Look::Over, Some(part)) => labelled.stage.set(Stage { part, done: 0, side: false, ..stage }),
+        (Look::Over, None) => end(domain, labelled, next),
     }
     Ok(())
 }
@@ -551,6 +557,11 @@ fn end(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
         begun.changes.update(|changes| if changes == Changes::Own { Changes::Made } else { changes });
     }
     labelled.next.set(None);
+    take(domain, labelled, next);
+}
+
+/// The domain has these labels from here on.
+fn take(domain: Ref<Domain>, labelled: Ref<Labelled>, next: Labels) {
     let before = labelled.now.replace(next);
     labels::note(domain, &next);
     labels::release(domain, before);

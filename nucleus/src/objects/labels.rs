@@ -54,20 +54,18 @@ pub enum Part {
     Activations,
     /// Pages that it shares with others.
     Pages,
-    /// Nothing any more.
-    Done,
 }
 
 impl Part {
     /// What comes after it.
-    pub fn next(self) -> Self {
-        match self {
+    pub fn next(self) -> Option<Self> {
+        Some(match self {
             Self::Upcalls => Self::Maker,
             Self::Maker => Self::Children,
             Self::Children => Self::Table,
             Self::Table => Self::Activations,
             Self::Activations => Self::Pages,
-            Self::Pages | Self::Done => Self::Done,
-        }
+            Self::Pages => return None,
+        })
     }
 }

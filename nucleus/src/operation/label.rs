@@ -4,7 +4,7 @@ use super::operands::{Operands, in_stretches};
 use crate::control::flows::{self, Change};
 use crate::memory::labels::{self, Nodes};
 use crate::memory::portals::Content;
-use crate::objects::{Outcome, Part, Stop};
+use crate::objects::{Outcome, Stop};
 use crate::pointer::Nucleus;
 use abi::rights::{self, Kind};
 use abi::{Error, op};
@@ -170,14 +170,10 @@ fn level(operands: &Operands, word: usize) -> Result<Level, Error> {
 
 /// Changes the labels of the caller's domain, in steps.
 fn change(operands: &Operands, deed: Deed) -> Outcome {
-    let first = match deed {
-        // More may be allowed then, and nothing less.
-        Deed::Own(_) | Deed::Explicit(_) => Part::Done,
-        Deed::Send(..) | Deed::Receive(..) => Part::Upcalls,
-    };
+    let only_allows = matches!(deed, Deed::Own(_) | Deed::Explicit(_));
     let mut outcome = Ok(Change::Goes);
     in_stretches(operands, || {
-        outcome = flows::change_step(operands.0, first, &mut |pool, own| deed.made(pool, own));
+        outcome = flows::change_step(operands.0, only_allows, &mut |pool, own| deed.made(pool, own));
         matches!(outcome, Ok(Change::Goes))
     });
     match outcome? {

@@ -156,12 +156,7 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     let made =
         made_for(operands, account, (labels::GIVEN, &all), &mut |pool, work| rules::given(pool, work, &own, &child))?;
     labels::forget(account);
-    match domain.labelled() {
-        Some(labelled) => labels::release(domain, labelled.now.replace(made)),
-        None => drop(labels::give(domain, made).inspect_err(|_| labels::release(domain, made))?),
-    }
-    labels::note(domain, &made);
-    domain.count_version();
+    flows::take_at_once(domain, made)?;
     progress.set(1);
     Err(Stop::Repeat)
 }
