@@ -1,7 +1,7 @@
 //! Operations that make objects and change them.
 
 use super::label;
-use super::operands::{Operands, begin_stretch, have_clear, have_frames, in_stretches};
+use super::operands::{Operands, have_clear, have_frames, in_stretches};
 use super::running::check_schedule;
 use crate::arch::memory;
 use crate::control::{activation, chain, death, domain as domains, flows, interrupt, ready, seats, thread};
@@ -28,8 +28,6 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     let mut name = [0; 16];
     name[..8].copy_from_slice(&log::name(operands.word(3)).to_le_bytes());
     name[8..].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
-    begin_stretch(operands);
-    // From here on nothing makes the operation again but what makes the labels.
     let own = labels_of_child(operands, account, operands.word(1) & op::DOMAIN_TRUSTED != 0)?;
     let made = domains::new(account, operands.word(1), name, Some(operands.own()), own);
     labels::forget(account);

@@ -35,12 +35,6 @@ pub fn in_stretches(operands: &Operands, mut step: impl FnMut() -> bool) {
     }
 }
 
-/// What comes is a stretch of its own. Nothing was done before.
-pub fn begin_stretch(operands: &Operands) {
-    let mut is_over = false;
-    in_stretches(operands, || !core::mem::replace(&mut is_over, true));
-}
-
 /// The words of a full operation, read as operands.
 pub struct Operands(pub Ref<Activation>);
 

@@ -36,7 +36,7 @@ const FUNCTION: &str = "
 #[inline(never)]
 #[allow(unconditional_recursion)]
 fn overflow(depth: u64) -> u64 {
-    let room = core::hint::black_box([depth; 32]);
+    let room = core::hint::black_box([depth; 16]);
     overflow(depth + 1) + core::hint::black_box(room)[7]
 }
 ";
