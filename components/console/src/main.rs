@@ -71,7 +71,7 @@ struct State {
     interrupted: bool,
     /// Counts the occasions at which waiting reads end.
     epoch: u64,
-    /// Reads of programs.
+    /// Reads of programs that wait, but for those that are to end.
     waiting: usize,
 }
 
@@ -119,6 +119,7 @@ impl State {
     /// Reads that wait come back without anything.
     fn end_reads(&mut self) {
         self.epoch += 1;
+        self.waiting = 0;
         READABLE.notify_all();
     }
 
@@ -168,9 +169,6 @@ fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, 
     }
     let epoch = state.epoch;
     loop {
-        if state.epoch != epoch {
-            return Err(ConsoleError::Interrupted);
-        }
         if let Some(count) = state.input.read(into) {
             return Ok(count);
         }
@@ -179,6 +177,10 @@ fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, 
         }
         state.waiting += usize::from(!is_shell);
         state = READABLE.wait(state);
+        if state.epoch != epoch {
+            // Whoever ended it counts it no more: it may wait on for the CPU, of a program that died.
+            return Err(ConsoleError::Interrupted);
+        }
         state.waiting -= usize::from(!is_shell);
     }
 }
