@@ -17,6 +17,8 @@
 //! | [`faults`] | page faults |
 //! | [`objects`] | threads, domains, programs, files |
 //! | [`network`] | the network, from here to here |
+//! | [`labels`] | what labels cost |
+//! | [`asked`] | what the peer asks about its caller |
 //! | [`parallel`] | what takes several CPUs, each measured alone |
 //! | [`together`] | threads that do something at the same time |
 //! | [`speed`] | how much faster several CPUs are than one, by the clock |
@@ -29,9 +31,11 @@
 extern crate alloc;
 
 mod arch;
+mod asked;
 mod chains;
 mod crossings;
 mod faults;
+mod labels;
 mod machine;
 mod measure;
 mod network;
@@ -146,6 +150,18 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("pipe-ring-8", rings::bytes::<8>),
     ("pipe-ring-flat", rings::bytes_flat),
     ("pipe-page", rings::page),
+    ("label-set", labels::set_one),
+    ("label-below-same", labels::below_same),
+    ("label-below-near", labels::below_near),
+    ("label-below-alike", labels::below_alike),
+    ("label-below-disjoint", labels::below_disjoint),
+    ("label-higher", labels::higher),
+    ("label-lower", labels::lower),
+    ("label-caller-may", labels::caller_may),
+    // From here on our own labels are large.
+    ("label-first-call-16", labels::first_call::<16>),
+    ("label-first-call-300", labels::first_call::<300>),
+    ("label-handle", labels::new_handle),
 ];
 
 fn main() -> u8 {

@@ -18,7 +18,7 @@ use runtime::window::Window;
 use runtime::{message, op, program, table};
 use tool::inspect::PROC;
 
-use crate::pages;
+use crate::{asked, pages};
 
 /// With this option the program is the peer of the number that follows.
 pub const OPTION: &str = "--peer";
@@ -72,6 +72,10 @@ pub trait Peer {
     fn keeper(&self) -> Result<Delegated, PeerError>;
     /// A call entry to a service that gives back each page that is torn away for it.
     fn torn(&self) -> Result<Delegated, PeerError>;
+    /// A call entry to a service that counts what it costs to ask of its caller: word 0 is a label, word 1 how often.
+    fn asks(&self) -> Result<Delegated, PeerError>;
+    /// A label for that, by its index in the peer's table.
+    fn label(&self) -> Result<u64, PeerError>;
 }
 
 /// Takes bytes into memory of its own.
@@ -259,6 +263,15 @@ impl PeerServer for Server {
     fn torn(&self, _badge: u64) -> Result<Delegate, PeerError> {
         let service = pages::torn_service().map_err(|_| PeerError::Failed)?;
         Ok(Delegate::mint(service.0, 0))
+    }
+
+    fn asks(&self, _badge: u64) -> Result<Delegate, PeerError> {
+        let service = server::word_service::<asked::Asks>().map_err(|_| PeerError::Failed)?;
+        Ok(Delegate::mint(service.0, 0))
+    }
+
+    fn label(&self, _badge: u64) -> Result<u64, PeerError> {
+        asked::made().map(|label| label.0 as u64).map_err(|_| PeerError::Failed)
     }
 
     fn block(&self, _badge: u64) -> Result<Delegate, PeerError> {

@@ -1,7 +1,7 @@
-//! Memory of the host for a pool.
+//! Memory for a pool from an allocator.
 
 use crate::pool::{Id, Memory, Node};
-use std::vec::Vec;
+use alloc::vec::Vec;
 
 /// Nodes, as many as one likes to allow. Owners are numbers.
 pub struct Heap {

@@ -61,9 +61,14 @@ impl Levels {
         Self(self.0 | other.0)
     }
 
-    /// Each of them.
-    pub(crate) fn each(self) -> impl Iterator<Item = Level> {
-        Level::ALL.into_iter().filter(move |level| self.0 >> *level as u8 & 1 != 0)
+    /// Each of them, as a number.
+    pub(crate) fn each(self) -> impl Iterator<Item = usize> {
+        let mut rest = self.0;
+        core::iter::from_fn(move || {
+            let level = rest.trailing_zeros();
+            rest &= rest.wrapping_sub(1);
+            (level < u8::BITS).then_some(level as usize)
+        })
     }
 
     /// Whether all of them are among these bits.
@@ -141,10 +146,10 @@ const fn unmixed(number: u64) -> u64 {
     (number ^ number >> SHIFT).wrapping_mul(INVERSE) & MASK
 }
 
-/// The part below a node of this depth to which what is spread belongs: two of its bits, the lowest first.
+/// The part below a node of this depth to which an entry belongs: two of its bits, the highest first. So the entries of a part stand together.
 #[inline]
-pub(crate) const fn part_of(spread: u64, depth: u32) -> usize {
-    (spread >> (2 * depth)) as usize & 3
+pub(crate) const fn part_of(entry: u64, depth: u32) -> usize {
+    (entry >> (u64::BITS - 2 - 2 * depth)) as usize & 3
 }
 
 #[cfg(test)]

@@ -10,10 +10,12 @@
 //! - `specification`: the same without cleverness. Tests compare both.
 //! - `trace`: what happened between domains, as text that others can write, too.
 //!
-//! The last two, and memory for a pool on the host, come with the feature `std`.
+//! The last two come with the features `alloc` and `std`; memory for a pool from an allocator comes with the first.
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
@@ -23,15 +25,15 @@ mod operations;
 mod pool;
 pub mod rules;
 
-#[cfg(feature = "std")]
+#[cfg(feature = "alloc")]
 mod heap;
-#[cfg(feature = "std")]
+#[cfg(feature = "alloc")]
 pub mod specification;
 #[cfg(feature = "std")]
 pub mod trace;
 
 pub use handles::{Handles, MAX_TRIES, Next};
-#[cfg(feature = "std")]
+#[cfg(feature = "alloc")]
 pub use heap::Heap;
 pub use level::{Bounds, Handle, Level};
 pub use pool::{Exhausted, Id, LEAF, Label, Memory, Node, Owner, Pool, State};

@@ -6,7 +6,7 @@
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
 use crate::level::{Levels, part_of};
-use crate::pool::{Exhausted, Id, LEAF, Label, PARTS, Pool};
+use crate::pool::{Exhausted, Id, LEAF, Label, Node, PARTS, Pool};
 use crate::{Bounds, Handle, Level};
 use core::cell::Cell;
 
@@ -32,11 +32,13 @@ impl Rule {
         }
     }
 
-    /// What becomes of each two levels.
-    fn table(self) -> [[u8; 8]; 8] {
-        let mut table = [[0; 8]; 8];
-        for (first, row) in Level::ALL.into_iter().zip(&mut table) {
-            Level::ALL.into_iter().zip(row).for_each(|(second, place)| *place = self.of(first, second) as u8);
+    /// What becomes of each two levels, at the place of [`pair`].
+    fn table(self) -> [u8; 64] {
+        let mut table = [0; 64];
+        for first in Level::ALL {
+            for second in Level::ALL {
+                table[pair(first as u64, second as u64)] = self.of(first, second) as u8;
+            }
         }
         table
     }
@@ -56,33 +58,47 @@ impl Rule {
     }
 }
 
-/// Which two levels of a handle go together: for each level of the first label, those of the second one, a bit each.
+/// Two levels as one number.
+#[inline]
+const fn pair(first: u64, second: u64) -> usize {
+    ((first & 7) << 3 | second & 7) as usize
+}
+
+/// Which two levels of a handle go together: a bit for each [`pair`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Relation([u8; 8]);
+pub(crate) struct Relation(u64);
 
 impl Relation {
     /// The first is no higher.
-    pub(crate) const BELOW: Self = Self([0b11111, 0b11110, 0b11100, 0b11000, 0b10000, 0, 0, 0]);
+    pub(crate) const BELOW: Self = Self::rows([0b11111, 0b11110, 0b11100, 0b11000, 0b10000]);
     /// The same, or the second is ★.
-    pub(crate) const BELOW_UNLESS_OWNED: Self = Self([0b11111, 0b11111, 0b11101, 0b11001, 0b10001, 0, 0, 0]);
+    pub(crate) const BELOW_UNLESS_OWNED: Self = Self::rows([0b11111, 0b11111, 0b11101, 0b11001, 0b10001]);
     /// Where the first is below 3 the second is ★.
-    pub(crate) const OWNED_BELOW_THREE: Self = Self([1, 1, 1, 1, 0b11111, 0, 0, 0]);
+    pub(crate) const OWNED_BELOW_THREE: Self = Self::rows([1, 1, 1, 1, 0b11111]);
     /// Where the first is not ★ the second is.
-    pub(crate) const OWNED_ABOVE_STAR: Self = Self([0b11111, 1, 1, 1, 1, 0, 0, 0]);
+    pub(crate) const OWNED_ABOVE_STAR: Self = Self::rows([0b11111, 1, 1, 1, 1]);
+
+    /// For each level of the first label, those of the second one, a bit each.
+    const fn rows([star, zero, one, two, three]: [u8; 5]) -> Self {
+        Self(u64::from_le_bytes([star, zero, one, two, three, 0, 0, 0]))
+    }
 
     #[inline]
-    pub(crate) fn of(&self, first: u64, second: u64) -> bool {
-        self.0[(first & 7) as usize] >> (second & 7) & 1 != 0
+    pub(crate) const fn of(self, first: u64, second: u64) -> bool {
+        self.0 >> pair(first, second) & 1 != 0
     }
 
     /// Whether each of the first goes with each of the second.
-    fn of_all(&self, first: Levels, second: Levels) -> bool {
-        first.each().all(|level| second.are_among(self.0[level as usize]))
+    fn of_all(self, first: Levels, second: Levels) -> bool {
+        first.each().all(|level| second.are_among((self.0 >> (8 * level)) as u8))
     }
 
     /// Whether each level goes with itself.
-    fn is_reflexive(&self) -> bool {
-        Level::ALL.into_iter().all(|level| self.of(level as u64, level as u64))
+    #[inline]
+    const fn is_reflexive(self) -> bool {
+        /// A bit for each level with itself.
+        const SAME: u64 = Relation::rows([1, 1 << 1, 1 << 2, 1 << 3, 1 << 4]).0;
+        self.0 & SAME == SAME
     }
 }
 
@@ -96,7 +112,7 @@ struct Part<'e> {
 #[derive(Clone, Copy)]
 enum Tree<'e> {
     Node(Option<Id>),
-    /// A leaf of more handles: of its entries, those that belong here.
+    /// Some of the entries of a leaf of more handles.
     Leaf(&'e [u64]),
 }
 
@@ -121,22 +137,15 @@ struct Place {
     depth: u32,
     /// It is the one of this number among those of its depth, from left to right.
     number: u64,
-    /// The lowest bits of its handles.
-    low: u64,
 }
 
 impl Place {
-    const ROOT: Self = Self { depth: 0, number: 0, low: 0 };
+    const ROOT: Self = Self { depth: 0, number: 0 };
     /// Here is a leaf at last: so a walk needs a stack of known size. No label has more than a leaf of handles that are alike so far.
     const DEEPEST: u32 = 10;
 
     const fn part(self, part: usize) -> Self {
-        let part = part as u64;
-        Self {
-            depth: self.depth + 1,
-            number: self.number * PARTS as u64 + part,
-            low: self.low | part << (2 * self.depth),
-        }
+        Self { depth: self.depth + 1, number: self.number * PARTS as u64 + part as u64 }
     }
 
     /// Where it begins among all.
@@ -149,10 +158,10 @@ impl Place {
         Self { number: self.number + 1, ..self }.start()
     }
 
-    /// Whether an entry belongs here.
-    #[inline]
-    const fn has(self, entry: u64) -> bool {
-        (entry >> 3 ^ self.low) & ((1 << (2 * self.depth)) - 1) == 0
+    /// Of the entries that belong here, those of a part.
+    fn part_of(self, entries: &[u64], part: usize) -> &[u64] {
+        let begins = |part: usize| entries.partition_point(|entry| part_of(*entry, self.depth) < part);
+        &entries[begins(part)..begins(part + 1)]
     }
 }
 
@@ -163,36 +172,37 @@ struct Entries {
 }
 
 impl Entries {
-    const fn new() -> Self {
-        Self { entries: [0; BOTH], count: 0 }
-    }
-
-    #[inline]
-    fn push(&mut self, entry: u64) {
-        self.entries[self.count] = entry;
-        self.count += 1;
+    /// What becomes of the levels of two leaves, but where it is the default.
+    #[inline(never)]
+    fn collect(rule: Rule, [one, other]: [(&[u64], Level); 2], default: Level) -> Self {
+        let (stays_out, table) = (default as u64, rule.table());
+        let (mut entries, mut count) = ([0; BOTH], 0);
+        let mut push = |handle: u64, first: u64, second: u64| {
+            let level = u64::from(table[pair(first, second)]);
+            if let Some(entry) = entries.get_mut(count) {
+                // What is not to stay is written over.
+                *entry = handle & !LEVEL | level;
+                count += usize::from(level != stays_out);
+            }
+        };
+        let ((ones, default), (others, other_default)) = ((one.0, one.1 as u64), (other.0, other.1 as u64));
+        let (mut at, mut other_at) = (0, 0);
+        while at < ones.len() && other_at < others.len() {
+            let (one, other) = (ones[at], others[other_at]);
+            let order = (one | LEVEL).cmp(&(other | LEVEL));
+            let first = if order.is_le() { one } else { default };
+            let second = if order.is_ge() { other } else { other_default };
+            push(one.min(other), first, second);
+            at += usize::from(order.is_le());
+            other_at += usize::from(order.is_ge());
+        }
+        ones[at..].iter().for_each(|one| push(*one, *one, other_default));
+        others[other_at..].iter().for_each(|other| push(*other, default, *other));
+        Self { entries, count }
     }
 
     fn as_slice(&self) -> &[u64] {
         &self.entries[..self.count]
-    }
-
-    /// What becomes of the levels of two leaves, but where it is the default.
-    #[inline(never)]
-    fn collect(&mut self, [one, other]: [(Leaf<'_>, Level); 2], default: Level, table: &[[u8; 8]; 8]) {
-        let default = default as u64;
-        let mut count = 0;
-        let entries = &mut self.entries;
-        one.0.merge(one.1, &other.0, other.1, |handle, one, other| {
-            let level = u64::from(table[(one & 7) as usize][(other & 7) as usize]);
-            if let Some(entry) = entries.get_mut(count) {
-                // What is not to stay is written over.
-                *entry = handle | level;
-                count += usize::from(level != default);
-            }
-            true
-        });
-        self.count = count;
     }
 }
 
@@ -247,15 +257,15 @@ impl Task {
 impl Pool {
     /// The level of a handle.
     pub fn get(&self, label: Label, handle: Handle) -> Level {
-        let (mut at, mut depth, spread) = (label.root, 0, handle.spread());
+        let (mut at, mut depth, sought) = (label.root, 0, handle.with(Level::Star));
         while let Some(id) = at {
             let node = self.node(id);
             if node.is_leaf() {
                 let entries = node.entries();
-                let found = entries.binary_search_by_key(&spread, |entry| entry >> 3);
+                let found = entries.binary_search_by_key(&(sought >> 3), |entry| entry >> 3);
                 return found.map_or(label.default, |place| Level::from_bits(entries[place]));
             }
-            at = node.parts()[part_of(spread, depth)];
+            at = node.part(part_of(sought, depth));
             depth += 1;
         }
         label.default
@@ -271,22 +281,22 @@ impl Pool {
         if self.get(own, handle) == level {
             return Ok(own);
         }
-        let entry = (level != label.default).then(|| handle.with(level));
-        let root = self.put(own.root, handle.spread(), entry, Place::ROOT);
+        let is_kept = level != label.default;
+        let root = self.put(own.root, handle.with(level), is_kept, Place::ROOT);
         self.release(own);
         Ok(Label { root: root?, ..label })
     }
 
-    /// A node with another entry for a handle, or none.
-    fn put(&mut self, at: Option<Id>, spread: u64, entry: Option<u64>, place: Place) -> Result<Option<Id>, Exhausted> {
-        let Some(id) = at else { return self.leaf(entry.as_slice(), [None; 2]) };
+    /// A node with this entry for its handle, or none.
+    fn put(&mut self, at: Option<Id>, entry: u64, is_kept: bool, place: Place) -> Result<Option<Id>, Exhausted> {
+        let Some(id) = at else { return self.leaf(&[entry][..usize::from(is_kept)], [None; 2]) };
         let node = self.node(id);
         if node.is_leaf() {
-            return self.put_into_leaf(id, spread, entry, place);
+            return self.put_into_leaf(id, entry, is_kept, place);
         }
         let mut parts = node.parts();
-        let part = part_of(spread, place.depth);
-        let changed = self.put(parts[part], spread, entry, place.part(part))?;
+        let part = part_of(entry, place.depth);
+        let changed = self.put(parts[part], entry, is_kept, place.part(part))?;
         for (number, other) in parts.iter().enumerate() {
             if number != part {
                 self.keep_node(*other);
@@ -297,30 +307,19 @@ impl Pool {
     }
 
     #[inline(never)]
-    fn put_into_leaf(
-        &mut self,
-        leaf: Id,
-        spread: u64,
-        entry: Option<u64>,
-        place: Place,
-    ) -> Result<Option<Id>, Exhausted> {
+    fn put_into_leaf(&mut self, leaf: Id, entry: u64, is_kept: bool, place: Place) -> Result<Option<Id>, Exhausted> {
         let mut entries = [0; LEAF + 1];
         let old = self.node(leaf).entries();
-        let (before, from) = match old.binary_search_by_key(&spread, |entry| entry >> 3) {
-            Ok(place) => (&old[..place], &old[place + 1..]),
-            Err(place) => old.split_at(place),
+        let (at, rest) = match old.binary_search_by_key(&(entry >> 3), |entry| entry >> 3) {
+            Ok(at) => (at, &old[at + 1..]),
+            Err(at) => (at, &old[at..]),
         };
-        let parts = [before, entry.as_slice(), from];
-        let mut count = 0;
-        for part in parts {
-            entries[count..count + part.len()].copy_from_slice(part);
-            count += part.len();
-        }
-        // All belong here.
-        match count {
-            0..=LEAF => self.leaf(&entries[..count], [None; 2]),
-            _ => self.tree(&entries[..count], place),
-        }
+        entries[..at].copy_from_slice(&old[..at]);
+        entries[at] = entry;
+        let from = at + usize::from(is_kept);
+        let count = from + rest.len();
+        entries[from..count].copy_from_slice(rest);
+        self.tree(&entries[..count], place)
     }
 
     /// The entries that a label has besides its default, in no order.
@@ -368,7 +367,7 @@ impl Pool {
     pub fn is_below(&self, first: Label, second: Label) -> bool {
         let (mut task, mut effort) = (Task::NEW, u32::MAX);
         loop {
-            if let Some(is_below) = self.relate_step(&mut task, &Relation::BELOW, first, second, &mut effort) {
+            if let Some(is_below) = self.relate_step(&mut task, Relation::BELOW, first, second, &mut effort) {
                 return is_below;
             }
         }
@@ -379,15 +378,14 @@ impl Pool {
     pub(crate) fn relate_step(
         &self,
         task: &mut Task,
-        relation: &Relation,
+        relation: Relation,
         first: Label,
         second: Label,
         effort: &mut u32,
     ) -> Option<bool> {
         // There are more handles than entries.
-        let is_so = relation.of(first.default as u64, second.default as u64);
-        if !is_so || first.root.is_none() && second.root.is_none() {
-            return Some(is_so);
+        if !relation.of(first.default as u64, second.default as u64) {
+            return Some(false);
         }
         let walk = Walk::new(task.at, *effort);
         let is_so = self.relate_parts(relation, Part::whole(first), Part::whole(second), Place::ROOT, &walk);
@@ -401,31 +399,28 @@ impl Pool {
     }
 
     /// True if it is not known yet: then the walk has stopped.
-    fn relate_parts(&self, relation: &Relation, first: Part<'_>, second: Part<'_>, place: Place, walk: &Walk) -> bool {
+    fn relate_parts(&self, relation: Relation, first: Part<'_>, second: Part<'_>, place: Place, walk: &Walk) -> bool {
         if place.end() <= walk.from || !walk.enters(place) {
             return true;
         }
-        if let (Tree::Node(one), Tree::Node(other)) = (first.tree, second.tree)
-            && self.is_same(one, other)
-            && relation.is_reflexive()
-        {
-            return true;
-        }
-        if relation.of_all(self.part_levels(first, place), self.part_levels(second, place)) {
-            return true;
-        }
-        let (one, other) = (self.leaf_of(first.tree, place), self.leaf_of(second.tree, place));
-        if let (Some(one), Some(other)) = (&one, &other) {
-            return one.relates(relation, first.default, other, second.default);
-        }
-        // Each level of one label meets the only one of the other: so what is not told by their levels is refuted.
-        if one.is_some_and(|leaf| leaf.is_empty()) || other.is_some_and(|leaf| leaf.is_empty()) {
-            return false;
+        let (one, other) = (self.look(first.tree), self.look(second.tree));
+        if let Some(is_so) = one.relates(relation, first.default, &other, second.default) {
+            return is_so;
         }
         (0..PARTS).all(|part| {
-            let (one, other) = (self.part_of(first, part), self.part_of(second, part));
-            self.relate_parts(relation, one, other, place.part(part), walk)
+            let (first, second) =
+                (Part { tree: one.part(part, place), ..first }, Part { tree: other.part(part, place), ..second });
+            self.relate_parts(relation, first, second, place.part(part), walk)
         })
+    }
+
+    /// What the roots of both labels tell of that by themselves. That takes no step.
+    pub(crate) fn is_related_at_once(&self, relation: Relation, first: Label, second: Label) -> Option<bool> {
+        if !relation.of(first.default as u64, second.default as u64) {
+            return Some(false);
+        }
+        let (one, other) = (self.look(Tree::Node(first.root)), self.look(Tree::Node(second.root)));
+        one.relates_at_once(relation, first.default, &other, second.default)
     }
 
     /// `first ⊔ second`: of each handle the higher level.
@@ -499,10 +494,10 @@ impl Pool {
         if !walk.enters(place) {
             return Ok(None);
         }
-        let bounds = [first, second].map(|part| self.part_bounds(part, place));
+        let (one, other) = (self.look(first.tree), self.look(second.tree));
+        let bounds = [one.levels(first.default).bounds(), other.levels(second.default).bounds()];
+        let is_same = one.is_same(&other);
         let keeps = rule.keeps(bounds[0], bounds[1]);
-        let is_same =
-            matches!((first.tree, second.tree), (Tree::Node(one), Tree::Node(other)) if self.is_same(one, other));
         let kept = if keeps.0 || is_same && first.default == second.default && rule.keeps_equals() {
             self.kept(first.tree, place)
         } else if keeps.1 {
@@ -533,9 +528,9 @@ impl Pool {
         default: Level,
         place: Place,
     ) -> Option<Result<Option<Id>, Exhausted>> {
-        let (one, other) = (self.leaf_of(first.tree, place)?, self.leaf_of(second.tree, place)?);
-        let mut made = Entries::new();
-        made.collect([(one, first.default), (other, second.default)], default, &rule.table());
+        let leaves = [first, second].map(|part| self.look(part.tree).entries.map(|entries| (entries, part.default)));
+        let leaves = [leaves[0]?, leaves[1]?];
+        let made = Entries::collect(rule, leaves, default);
         Some(self.tree_like(made.as_slice(), place, [first.tree.node(), second.tree.node()]))
     }
 
@@ -551,9 +546,16 @@ impl Pool {
         if let Some(number) = parts.iter().position(leaf) {
             return self.combined_with_leaf(rule, parts, number, place, walk);
         }
+        let nodes = parts.map(|whole| whole.tree.node().map_or([None; PARTS], |id| self.node(id).parts()));
         self.of_parts([parts[0].tree.node(), parts[1].tree.node()], |pool, part| {
-            let below = parts.map(|whole| Part { tree: pool.node_part(whole.tree, part), ..whole });
-            pool.combined_part(rule, below, place.part(part), walk)
+            let [first, second, done] = [0, 1, 2].map(|number| {
+                let tree = match parts[number].tree {
+                    Tree::Leaf(entries) => Tree::Leaf(place.part_of(entries, part)),
+                    Tree::Node(_) => Tree::Node(nodes[number][part]),
+                };
+                Part { tree, ..parts[number] }
+            });
+            pool.combined_part(rule, [first, second, done], place.part(part), walk)
         })
     }
 
@@ -568,12 +570,14 @@ impl Pool {
         place: Place,
         walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
-        let mut copy = Entries::new();
+        let (mut copy, mut count) = ([0; LEAF], 0);
         if let Tree::Node(Some(id)) = parts[number].tree {
-            self.node(id).entries().iter().for_each(|entry| copy.push(*entry));
+            let entries = self.node(id).entries();
+            count = entries.len();
+            copy[..count].copy_from_slice(entries);
         }
         let mut parts = parts;
-        parts[number].tree = Tree::Leaf(copy.as_slice());
+        parts[number].tree = Tree::Leaf(&copy[..count]);
         self.combined_below(rule, parts, place, walk)
     }
 
@@ -595,20 +599,20 @@ impl Pool {
         self.leaf(&entries[..count], [Some(leaf), None])
     }
 
-    /// The node for those of some entries that belong to a place. They are sorted.
+    /// The node for the entries of a place. They are sorted.
     fn tree(&mut self, entries: &[u64], place: Place) -> Result<Option<Id>, Exhausted> {
         self.tree_like(entries, place, [None; 2])
     }
 
     /// The same. If it is a leaf with the entries of one of these it is that one, or a copy of it.
     fn tree_like(&mut self, entries: &[u64], place: Place, like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
-        if entries.iter().filter(|entry| place.has(**entry)).count() <= LEAF {
-            return self.leaf_at(entries, place, like);
+        if entries.len() <= LEAF {
+            return self.leaf(entries, like);
         }
         if place.depth == Place::DEEPEST {
             return Err(Exhausted);
         }
-        self.of_parts([None; 2], |pool, part| pool.tree(entries, place.part(part)))
+        self.of_parts([None; 2], |pool, part| pool.tree(place.part_of(entries, part), place.part(part)))
     }
 
     /// The node with four parts that are made one after the other.
@@ -630,130 +634,98 @@ impl Pool {
         self.inner(made, like)
     }
 
-    #[inline(never)]
-    fn leaf_at(&mut self, entries: &[u64], place: Place, like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
-        self.leaf(Leaf { entries, place: None }.few(place).as_slice(), like)
-    }
-
-    /// The lowest and the highest level of a part.
-    fn part_bounds(&self, part: Part<'_>, place: Place) -> Bounds {
-        self.part_levels(part, place).bounds()
-    }
-
-    /// The levels of a part. Each is that of a handle: the default, too, as there are more handles than entries.
-    fn part_levels(&self, part: Part<'_>, place: Place) -> Levels {
-        let default = Levels::of(part.default);
-        match part.tree {
-            Tree::Node(None) => default,
-            Tree::Node(Some(id)) => default.and(self.node(id).levels()),
-            Tree::Leaf(leaf) => {
-                let entries = leaf.iter().filter(|entry| place.has(**entry));
-                entries.fold(default, |levels, entry| levels.and(Levels::of_entries(&[*entry])))
-            }
-        }
-    }
-
-    /// What is no more than a leaf.
-    fn leaf_of<'e>(&'e self, tree: Tree<'e>, place: Place) -> Option<Leaf<'e>> {
+    /// What a part is.
+    #[inline]
+    fn look<'e>(&'e self, tree: Tree<'e>) -> Look<'e> {
         match tree {
-            Tree::Node(None) => Some(Leaf { entries: &[], place: None }),
+            Tree::Node(None) => Look { node: None, entries: Some(&[]) },
             Tree::Node(Some(id)) => {
                 let node = self.node(id);
-                node.is_leaf().then(|| Leaf { entries: node.entries(), place: None })
+                Look { node: Some(node), entries: node.is_leaf().then(|| node.entries()) }
             }
-            Tree::Leaf(entries) => Some(Leaf { entries, place: Some(place) }),
-        }
-    }
-
-    /// A part of another: of a leaf, its place says later what belongs there.
-    fn part_of<'e>(&'e self, whole: Part<'e>, part: usize) -> Part<'e> {
-        let tree = match whole.tree {
-            Tree::Node(Some(id)) if self.node(id).is_leaf() => Tree::Leaf(self.node(id).entries()),
-            tree => self.node_part(tree, part),
-        };
-        Part { tree, ..whole }
-    }
-
-    /// The same of what is no leaf.
-    fn node_part<'e>(&self, tree: Tree<'e>, part: usize) -> Tree<'e> {
-        match tree {
-            Tree::Node(Some(id)) => Tree::Node(self.node(id).parts()[part]),
-            tree => tree,
+            Tree::Leaf(entries) => Look { node: None, entries: Some(entries) },
         }
     }
 }
 
-/// Entries of a leaf, all of them or those of a place.
-#[derive(Clone, Copy)]
-struct Leaf<'e> {
-    entries: &'e [u64],
-    place: Option<Place>,
+/// What a part is.
+struct Look<'e> {
+    node: Option<&'e Node>,
+    /// If it is no more than a leaf.
+    entries: Option<&'e [u64]>,
 }
 
-impl Leaf<'_> {
+impl<'e> Look<'e> {
+    /// The levels of the part. Each is that of a handle: the default, too, as there are more handles than entries.
+    #[inline]
+    fn levels(&self, default: Level) -> Levels {
+        let default = Levels::of(default);
+        match (self.node, self.entries) {
+            (Some(node), _) => default.and(node.levels()),
+            (None, Some(entries)) => default.and(Levels::of_entries(entries)),
+            (None, None) => default,
+        }
+    }
+
+    /// Whether both are known to have the same entries.
+    #[inline]
+    fn is_same(&self, other: &Self) -> bool {
+        match (self.node, other.node) {
+            (Some(one), Some(other)) => one.identity() == other.identity(),
+            _ => self.is_empty() && other.is_empty(),
+        }
+    }
+
     fn is_empty(&self) -> bool {
-        !self.entries.iter().any(|entry| self.place.is_none_or(|place| place.has(*entry)))
+        matches!(self.entries, Some([]))
     }
 
-    /// Those that belong to the place.
-    #[inline(never)]
-    fn few(&self, place: Place) -> Entries {
-        let mut few = Entries::new();
-        self.entries.iter().filter(|entry| place.has(**entry)).for_each(|entry| few.push(*entry));
-        few
-    }
-
-    #[inline(never)]
-    fn relates(&self, relation: &Relation, default: Level, other: &Self, other_default: Level) -> bool {
-        let mut is_so = true;
-        self.merge(default, other, other_default, |_, one, other| {
-            is_so = relation.of(one, other);
-            is_so
-        });
-        is_so
-    }
-
-    /// Goes through the entries of two leaves in the order of their handles, while the work says so: the handle as it stands in an
-    /// entry, and both levels.
-    #[inline(always)]
-    fn merge(&self, default: Level, other: &Self, other_default: Level, work: impl FnMut(u64, u64, u64) -> bool) {
-        let (default, other_default) = (default as u64, other_default as u64);
-        if self.place.or(other.place).is_none() {
-            return merge(self.entries, default, other.entries, other_default, work);
+    /// A part of it, if it belongs to a place.
+    fn part(&self, part: usize, place: Place) -> Tree<'e> {
+        match (self.entries, self.node) {
+            (Some(entries), _) => Tree::Leaf(place.part_of(entries, part)),
+            (None, node) => Tree::Node(node.and_then(|node| node.part(part))),
         }
-        let [few, other_few] = [self, other].map(|leaf| leaf.few(leaf.place.unwrap_or(Place::ROOT)));
-        merge(few.as_slice(), default, other_few.as_slice(), other_default, work);
+    }
+
+    /// Whether the levels of each handle go together, if that is known without a look below.
+    fn relates(&self, relation: Relation, default: Level, other: &Self, other_default: Level) -> Option<bool> {
+        let known = self.relates_at_once(relation, default, other, other_default);
+        known.or_else(|| Some(relates(relation, (self.entries?, default), (other.entries?, other_default))))
+    }
+
+    /// The same, without a look at entries.
+    fn relates_at_once(&self, relation: Relation, default: Level, other: &Self, other_default: Level) -> Option<bool> {
+        if self.is_same(other) && relation.is_reflexive()
+            || relation.of_all(self.levels(default), other.levels(other_default))
+        {
+            return Some(true);
+        }
+        // Each level of one label meets the only one of the other: so what is not told by their levels is refuted.
+        (self.is_empty() || other.is_empty()).then_some(false)
     }
 }
 
-#[inline(always)]
-fn merge(
-    mut ones: &[u64],
-    default: u64,
-    mut others: &[u64],
-    other_default: u64,
-    mut work: impl FnMut(u64, u64, u64) -> bool,
-) {
-    /// Bits of a level.
-    const LEVEL: u64 = 7;
-    while let ([one, rest @ ..], [other, other_rest @ ..]) = (ones, others) {
-        let (handle, other_handle) = (one | LEVEL, other | LEVEL);
-        let goes_on = if handle < other_handle {
-            ones = rest;
-            work(one & !LEVEL, one & LEVEL, other_default)
-        } else if handle > other_handle {
-            others = other_rest;
-            work(other & !LEVEL, default, other & LEVEL)
-        } else {
-            (ones, others) = (rest, other_rest);
-            work(one & !LEVEL, one & LEVEL, other & LEVEL)
-        };
-        if !goes_on {
-            return;
+/// Bits of a level.
+const LEVEL: u64 = 7;
+
+/// Whether the levels of each handle of two leaves, with their defaults, go together.
+#[inline(never)]
+fn relates(relation: Relation, (ones, default): (&[u64], Level), (others, other_default): (&[u64], Level)) -> bool {
+    let (mut at, mut other_at) = (0, 0);
+    while at < ones.len() && other_at < others.len() {
+        let (one, other) = (ones[at], others[other_at]);
+        let order = (one | LEVEL).cmp(&(other | LEVEL));
+        let first = if order.is_le() { one } else { default as u64 };
+        let second = if order.is_ge() { other } else { other_default as u64 };
+        if !relation.of(first, second) {
+            return false;
         }
+        at += usize::from(order.is_le());
+        other_at += usize::from(order.is_ge());
     }
-    let _ = ones.iter().all(|one| work(one & !LEVEL, one & LEVEL, other_default))
-        && others.iter().all(|other| work(other & !LEVEL, default, other & LEVEL));
+    ones[at..].iter().all(|one| relation.of(*one, other_default as u64))
+        && others[other_at..].iter().all(|other| relation.of(default as u64, *other))
 }
 
 #[cfg(all(test, feature = "std"))]
@@ -761,9 +733,10 @@ mod tests {
     use super::*;
     use crate::{Heap, Memory, Node, Owner};
 
-    /// Handles whose entries are alike in so many bits.
+    /// Handles whose entries are alike in so many bits, and no more.
     fn alike(bits: u32, first: u64, count: u64) -> impl Iterator<Item = Handle> {
-        (first..first + count).map(move |number| Handle::of((number << bits | 5) << 3))
+        let begin = 5u64.checked_shl(u64::BITS - bits).unwrap_or(0);
+        (first..first + count).map(move |number| Handle::of(begin | number.reverse_bits() >> bits))
     }
 
     fn label(pool: &mut Pool, handles: impl Iterator<Item = Handle>, level: Level) -> Label {

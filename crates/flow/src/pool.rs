@@ -1,7 +1,7 @@
 //! Where labels are kept.
 //!
 //! A label is a default and the entries that differ from it. These stand in a tree: up to [`LEAF`] entries are a leaf, more are
-//! divided by two bits of what stands for their handles. So the same entries always make a tree of the same form, and labels that differ
+//! divided by two bits of what stands for their handles, the highest first. So the same entries always make a tree of the same form, and labels that differ
 //! somewhere share the rest.
 //! Nodes never change. Each knows its lowest and its highest level, so that most of a tree need not be looked at.
 //!
@@ -85,7 +85,16 @@ impl Node {
 
     /// Parts of one that is no leaf.
     pub(crate) fn parts(&self) -> [Option<Id>; PARTS] {
-        core::array::from_fn(|part| Id::from_word(self.words[part]))
+        core::array::from_fn(|part| self.part(part))
+    }
+
+    /// One of them.
+    pub(crate) fn part(&self, part: usize) -> Option<Id> {
+        Id::from_word(self.words[part])
+    }
+
+    pub(crate) fn identity(&self) -> u64 {
+        self.identity
     }
 
     pub(crate) fn count(&self) -> u32 {
@@ -397,7 +406,7 @@ impl Pool {
         nodes.into_iter().for_each(|node| self.release_node(node));
     }
 
-    /// The leaf with the entries of leaves.
+    /// The leaf with the entries of leaves, one after the other.
     fn joined(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
         let mut entries = [0; LEAF];
         let mut count = 0;
@@ -406,7 +415,6 @@ impl Pool {
             entries[count..count + part.len()].copy_from_slice(part);
             count += part.len();
         }
-        sort(&mut entries[..count]);
         self.leaf(&entries[..count], like)
     }
 
@@ -438,16 +446,5 @@ impl Pool {
         (node.nodes, node.count, node.levels) = (nodes, count, levels);
         node.words[..content.len()].copy_from_slice(content);
         Ok(id)
-    }
-}
-
-/// Puts few numbers in order.
-fn sort(numbers: &mut [u64]) {
-    for end in 1..numbers.len() {
-        let mut place = end;
-        while place > 0 && numbers[place - 1] > numbers[place] {
-            numbers.swap(place - 1, place);
-            place -= 1;
-        }
     }
 }

@@ -184,15 +184,19 @@ impl Work {
     }
 
     fn is_below(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<bool, Stop> {
-        self.relate(pool, &Relation::BELOW, one, other)
+        self.relate(pool, Relation::BELOW, one, other)
     }
 
     /// `one ⊓ other★ ⊑ other`: but for what `other` owns, it would not be tainted.
     fn is_no_taint(&mut self, pool: &mut Pool, one: Label, other: Label) -> Result<bool, Stop> {
-        self.relate(pool, &Relation::BELOW_UNLESS_OWNED, one, other)
+        self.relate(pool, Relation::BELOW_UNLESS_OWNED, one, other)
     }
 
-    fn relate(&mut self, pool: &mut Pool, relation: &Relation, one: Label, other: Label) -> Result<bool, Stop> {
+    fn relate(&mut self, pool: &mut Pool, relation: Relation, one: Label, other: Label) -> Result<bool, Stop> {
+        // Not worth a step, nor to be remembered.
+        if let Some(truth) = pool.is_related_at_once(relation, one, other) {
+            return Ok(truth);
+        }
         if let Some(Found::Truth(truth)) = self.known() {
             return Ok(truth);
         }
@@ -212,12 +216,14 @@ pub struct Unfinished {
     rule: u8,
     payer: Owner,
     names: [u64; MOST_LABELS],
+    /// What was asked is found out, and stays.
+    is_over: bool,
     work: Work,
 }
 
 impl Unfinished {
     /// There is none.
-    pub const NONE: Self = Self { rule: 0, payer: 0, names: [0; MOST_LABELS], work: Work::new() };
+    pub const NONE: Self = Self { rule: 0, payer: 0, names: [0; MOST_LABELS], is_over: false, work: Work::new() };
 
     /// Who pays for what was made so far; 0 = there is nothing.
     pub fn payer(&self) -> Owner {
@@ -228,7 +234,12 @@ impl Unfinished {
     #[inline(never)]
     pub fn end(&mut self, pool: &mut Pool) {
         self.work.end(pool);
-        self.payer = 0;
+        (self.payer, self.is_over) = (0, false);
+    }
+
+    /// Whether this was found out in an earlier step, and stays.
+    pub fn knows(&self, pool: &Pool, rule: u8, labels: &[Label]) -> bool {
+        self.is_over && (self.rule, self.payer, self.names) == (rule, pool.payer(), names(pool, labels))
     }
 
     /// Asks a rule, whose number tells it from others, about these labels, at most [`MOST_LABELS`], with so much effort. What was found out `stays` until something else
@@ -242,19 +253,25 @@ impl Unfinished {
         (effort, stays): (u32, bool),
         ask: &mut dyn FnMut(&mut Pool, &mut Work) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
-        let (payer, mut names) = (pool.payer(), [u64::MAX; MOST_LABELS]);
-        names.iter_mut().zip(labels).for_each(|(name, label)| *name = pool.name(*label));
+        let (payer, names) = (pool.payer(), names(pool, labels));
         if (self.rule, self.payer, self.names) != (rule, payer, names) {
             self.end(pool);
             (self.rule, self.payer, self.names) = (rule, payer, names);
         }
         self.work.resume(effort);
         let outcome = ask(pool, &mut self.work);
-        if outcome != Err(Stop::Again) && !(stays && outcome.is_ok()) {
+        self.is_over = stays && outcome.is_ok();
+        if outcome != Err(Stop::Again) && !self.is_over {
             self.end(pool);
         }
         outcome
     }
+}
+
+fn names(pool: &Pool, labels: &[Label]) -> [u64; MOST_LABELS] {
+    let mut names = [u64::MAX; MOST_LABELS];
+    names.iter_mut().zip(labels).for_each(|(name, label)| *name = pool.name(*label));
+    names
 }
 
 impl Pool {
@@ -286,8 +303,8 @@ pub fn effective(pool: &mut Pool, work: &mut Work, send: Label, optional: &Optio
 
 /// Whether the sender owns what it wants to decontaminate.
 pub fn may_send(pool: &mut Pool, work: &mut Work, send: Label, optional: &Optional) -> Result<bool, Stop> {
-    Ok(work.relate(pool, &Relation::OWNED_BELOW_THREE, optional.decontaminate_send, send)?
-        && work.relate(pool, &Relation::OWNED_ABOVE_STAR, optional.decontaminate_receive, send)?)
+    Ok(work.relate(pool, Relation::OWNED_BELOW_THREE, optional.decontaminate_send, send)?
+        && work.relate(pool, Relation::OWNED_ABOVE_STAR, optional.decontaminate_receive, send)?)
 }
 
 /// Whether a message that was [sent](may_send) is taken; and if so, send and receive label of the receiver from then on. If there is
@@ -364,7 +381,7 @@ pub fn admit_plain(caller: &Labels, callee: &Labels) -> Option<bool> {
         return None;
     }
     let [send, receive, other, accepts] = all.map(|label| label.default as u64);
-    let no_taint = &Relation::BELOW_UNLESS_OWNED;
+    let no_taint = Relation::BELOW_UNLESS_OWNED;
     let is_open = send <= accepts && other <= receive && no_taint.of(send, other);
     match is_open && !no_taint.of(other, send) {
         true if !caller.is_explicit => None,

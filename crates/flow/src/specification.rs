@@ -1,7 +1,7 @@
 //! The design's formulas over plain maps, handle by handle. What the engine does is compared with this.
 
 use crate::{Handle, Level};
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet};
 
 /// A level for each handle: a default, and exceptions. Equal ones are equal as maps.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]

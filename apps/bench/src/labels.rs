@@ -1,0 +1,170 @@
+//! What labels cost: the engine that the nucleus asks, in memory of ours, and what it asks the engine for.
+
+use alloc::string::{String, ToString};
+use core::hint::black_box;
+
+use flow::{Handle, Heap, Label, Level, Pool};
+use runtime::abi::Control;
+use runtime::arch::ticks;
+use runtime::entry::Owned;
+use runtime::message;
+use runtime::op;
+
+use crate::asked::{MANY, number};
+use crate::measure::{Row, average};
+use crate::peer::{self, PEER};
+
+/// Nodes for all labels of a row.
+const NODES: usize = 1000;
+const ROUNDS: u64 = 200;
+const WARM_UP: u64 = 4;
+
+fn handle(of: u64, kind: u64) -> Result<Handle, String> {
+    Handle::new(number(of, kind)).ok_or_else(|| "no handle".to_string())
+}
+
+/// A label with [`MANY`] handles of a kind.
+fn label(pool: &mut Pool<Heap>, default: Level, level: Level, kind: u64) -> Result<Label, String> {
+    (0..MANY).try_fold(Label::of(default), |label, of| set(pool, label, handle(of, kind)?, level))
+}
+
+/// In the place of the label.
+fn set(pool: &mut Pool<Heap>, label: Label, handle: Handle, level: Level) -> Result<Label, String> {
+    let made = pool.set(label, handle, level).map_err(|_| "no room")?;
+    pool.release(label);
+    Ok(made)
+}
+
+fn pool() -> Pool<Heap> {
+    Pool::new(Heap::new(NODES), 1)
+}
+
+/// A label with one handle more.
+pub fn set_one() -> Result<Row, String> {
+    let (mut pool, mut kept) = (pool(), true);
+    let label = label(&mut pool, Level::One, Level::Three, 0)?;
+    let more = handle(0, 1)?;
+    let value = average(ROUNDS, || match pool.set(black_box(label), more, Level::Three) {
+        Ok(made) => pool.release(made),
+        Err(_) => kept = false,
+    });
+    if kept { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("no room".into()) }
+}
+
+/// Whether one label is below another, and is that so.
+fn below(pool: &Pool<Heap>, one: Label, other: Label, is: bool) -> Result<Row, String> {
+    let mut right = true;
+    let value = average(ROUNDS, || right &= pool.is_below(black_box(one), black_box(other)) == is);
+    if right { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("a wrong answer".into()) }
+}
+
+/// A label and itself.
+pub fn below_same() -> Result<Row, String> {
+    let mut pool = pool();
+    let one = label(&mut pool, Level::One, Level::Three, 0)?;
+    below(&pool, one, one, true)
+}
+
+/// Two that differ in one handle.
+pub fn below_near() -> Result<Row, String> {
+    let mut pool = pool();
+    let one = label(&mut pool, Level::One, Level::Two, 0)?;
+    let other = pool.set(one, handle(7, 0)?, Level::Three).map_err(|_| "no room")?;
+    below(&pool, one, other, true)
+}
+
+/// The same handles, put together apart.
+pub fn below_alike() -> Result<Row, String> {
+    let mut pool = pool();
+    let one = label(&mut pool, Level::One, Level::Two, 0)?;
+    let other = label(&mut pool, Level::One, Level::Two, 0)?;
+    below(&pool, one, other, true)
+}
+
+/// Other handles, and levels that have each of them looked at.
+pub fn below_disjoint() -> Result<Row, String> {
+    let mut pool = pool();
+    let one = label(&mut pool, Level::One, Level::Zero, 0)?;
+    let other = label(&mut pool, Level::One, Level::Three, 1)?;
+    // The last handle decides: what is lower than the default is at no other's.
+    let one = set(&mut pool, one, handle(MANY, 1)?, Level::Two)?;
+    let other = set(&mut pool, other, handle(MANY, 1)?, Level::Two)?;
+    below(&pool, one, other, true)
+}
+
+fn bound(one: [Level; 2], other: [Level; 2], is_lower: bool) -> Result<Row, String> {
+    let mut pool = pool();
+    let one = label(&mut pool, one[0], one[1], 0)?;
+    let other = label(&mut pool, other[0], other[1], 1)?;
+    let mut kept = true;
+    let mut once = || {
+        let made = if is_lower { pool.lower(one, other) } else { pool.higher(one, other) };
+        match made {
+            Ok(made) => pool.release(made),
+            Err(_) => kept = false,
+        }
+    };
+    (0..WARM_UP).for_each(|_| once());
+    let value = average(ROUNDS, once);
+    if kept { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("no room".into()) }
+}
+
+/// The least upper bound of labels with other handles.
+pub fn higher() -> Result<Row, String> {
+    bound([Level::One, Level::Three], [Level::One, Level::Two], false)
+}
+
+/// The greatest lower bound of labels with other handles, and defaults that have each handle looked at.
+pub fn lower() -> Result<Row, String> {
+    bound([Level::Two, Level::Three], [Level::Three, Level::One], true)
+}
+
+/// A handle more is ours, of [`MANY`].
+pub fn new_handle() -> Result<Row, String> {
+    accept(MANY)?;
+    let mut right = true;
+    let value = average(ROUNDS, || right &= op::label_handle().is_ok());
+    if right { Ok(Row::instructions(value).of(ROUNDS)) } else { Err("no handle".into()) }
+}
+
+/// Our receive label has so many handles.
+fn accept(count: u64) -> Result<(), String> {
+    (0..count).try_for_each(|of| op::label_receive(number(of, 2), 2)).map_err(|error| error.to_string())
+}
+
+/// The first call after our labels changed, which have so many handles, and the second one.
+pub fn first_call<const HANDLES: u64>() -> Result<Row, String> {
+    peer::start()?;
+    let words = Owned::new(PEER.words().map_err(|error| error.to_string())?.into());
+    accept(HANDLES)?;
+    let (mut right, mut first, mut second, mut nothing) = (true, 0, 0, 0);
+    let mut call = |sum: &mut u64| {
+        let start = ticks();
+        right &= message::call(words.entry(), [1, 2, 0, 0, 0], Control(0)).is_ok_and(|(words, _)| words[0] == 3);
+        *sum += ticks() - start;
+    };
+    for round in 0..ROUNDS / 10 {
+        op::label_receive(number(HANDLES << 8 | round, 3), 2).map_err(|error| error.to_string())?;
+        call(&mut first);
+        call(&mut second);
+        let start = ticks();
+        nothing += ticks() - start;
+    }
+    if !right {
+        return Err("a wrong answer".into());
+    }
+    let each = |sum: u64| sum.saturating_sub(nothing).div_ceil(ROUNDS / 10);
+    Ok(Row::instructions(each(first)).with("second", each(second)))
+}
+
+/// What its caller may do, as a server asks.
+pub fn caller_may() -> Result<Row, String> {
+    peer::start()?;
+    let service = Owned::new(PEER.asks().map_err(|error| error.to_string())?.into());
+    let label = PEER.label().map_err(|error| error.to_string())?;
+    let answer = message::call(service.entry(), [label, ROUNDS, 0, 0, 0], Control(0));
+    match answer.map_err(|error| error.to_string())? {
+        ([0, ..], _) => Err("a wrong answer".into()),
+        (words, _) => Ok(Row::instructions(words[0])),
+    }
+}
