@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `flows` whether labels are asked; with `windows` windows; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `flows` whether labels are asked, and with `rules` whether what comes of them is what the specification says; with `windows` windows; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -34,6 +34,7 @@ mod pagers;
 mod raw;
 mod registers;
 mod restarts;
+mod rules;
 mod services;
 mod shapes;
 mod share;
@@ -92,6 +93,13 @@ fn main(arguments: Arguments) {
             let _ = Serial::new().write_str(&format!("{name}: {said}\n"));
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
+    } else if chosen("rules") {
+        let line = try_rules(&arguments).unwrap_or_else(|why| {
+            failed += 1;
+            format!("rules: FAILED: {why}\n")
+        });
+        let _ = Serial::new().write_str(&line);
+        let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("table") {
         let failed = try_table(&arguments);
         let _ = op::machine_stop(Entry::SPECIAL, failed);
@@ -143,6 +151,16 @@ fn main(arguments: Arguments) {
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     }
     runtime::server::park()
+}
+
+/// `rules [--seed N] [--steps N]`
+fn try_rules(arguments: &Arguments) -> Result<String, String> {
+    let after = |name: &str| arguments.clone().skip_while(|argument| *argument != name).nth(1);
+    let number = |name, otherwise| after(name).map_or(Ok(otherwise), str::parse);
+    match (number("--seed", 1), number("--steps", 20_000)) {
+        (Ok(seed), Ok(steps)) => rules::line(seed, steps),
+        _ => Err("--seed and --steps take a number".into()),
+    }
 }
 
 /// `table [--list] [--seed N] [--rounds R] [--case WORDS]`; gives the number of failures.

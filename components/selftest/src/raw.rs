@@ -72,3 +72,33 @@ pub fn poke(address: u64, byte: u8) {
     // SAFETY: of a page that is lent and lives, to which nothing refers meanwhile.
     unsafe { (address as *mut u8).write_volatile(byte) }
 }
+
+/// A service of another domain, at code of its own.
+pub fn service_at(domain: &Owned, address: u64) -> Result<Entry, Error> {
+    // SAFETY: another domain's.
+    unsafe { op::service_new_at(domain.entry(), address, 0, Entry::OWN, Entry(0)) }
+}
+
+/// Gives another domain a copy of [`obey`](crate::arch::programs::obey) at an address, in memory of an account that is drawn at a place of ours.
+pub fn obedient(domain: Entry, account: Entry, ours: u64, address: u64) -> Result<(), Error> {
+    use abi::rights::{MAP_GRANT, MAP_WRITE};
+    op::draw(Entry(system::MEMORY_INDEX), account, Entry::OWN, ours, 0, MAP_READ | MAP_WRITE)?;
+    let (code, bytes) = crate::arch::programs::obedient();
+    // SAFETY: a page that was just drawn, to which nothing else refers, and code of ours, which is shorter. The page is the other's afterwards.
+    unsafe {
+        core::ptr::copy_nonoverlapping(code, ours as *mut u8, bytes);
+        op::map(domain, ours, address, 0, MAP_READ | MAP_EXECUTE | MAP_GRANT)
+    }
+}
+
+/// Shows another domain a page.
+pub fn show(domain: Entry, page: u64, address: u64) -> Result<(), Error> {
+    // SAFETY: it may be read.
+    unsafe { op::map(domain, page, address, 0, MAP_READ) }
+}
+
+/// Writes a word that others read.
+pub fn poke_word(address: u64, word: u64) {
+    // SAFETY: of a page that is drawn for it, to which nothing refers meanwhile.
+    unsafe { (address as *mut u64).write_volatile(word) }
+}

@@ -3,7 +3,7 @@
 use super::{frames, slab};
 use crate::arch::memory::DIRECT;
 use crate::cpus::cpu;
-use crate::objects::{Account, Domain, Labelled, Stage, Stop};
+use crate::objects::{Account, Cpu, Domain, Labelled, Stage, Stop};
 use crate::pointer::{Fresh, Held, Nucleus, Ref};
 use abi::Error;
 use core::cell::Cell;
@@ -148,15 +148,30 @@ fn step(
     })
 }
 
+/// Whether this was asked before, by who asks on this CPU, and what was found out stays.
+#[inline(never)]
+pub fn knows(held: Held, rule: u8, payer: Ref<Account>, labels: &[Label]) -> bool {
+    let cpu = cpu::this(held);
+    cpu.unfinished.try_borrow().is_ok_and(|unfinished| with(held, payer, |pool| unfinished.knows(pool, rule, labels)))
+}
+
 /// Ends what is being found out for this account, which is about to go.
 #[inline(never)]
 pub fn forget(payer: Ref<Account>) {
-    for cpu in cpu::all(payer.held()) {
-        if let Ok(mut unfinished) = cpu.unfinished.try_borrow_mut()
-            && unfinished.payer() == payer.address()
-        {
-            with(payer.held(), payer, |pool| unfinished.end(pool));
-        }
+    cpu::all(payer.held()).for_each(|cpu| forget_on(cpu, payer));
+}
+
+/// Ends what was found out for this account by who asks on this CPU, and needs it no more. Others go on with theirs.
+pub fn forget_here(payer: Ref<Account>) {
+    forget_on(cpu::this(payer.held()), payer);
+}
+
+#[inline(never)]
+fn forget_on(cpu: Ref<Cpu>, payer: Ref<Account>) {
+    if let Ok(mut unfinished) = cpu.unfinished.try_borrow_mut()
+        && unfinished.payer() == payer.address()
+    {
+        with(payer.held(), payer, |pool| unfinished.end(pool));
     }
 }
 

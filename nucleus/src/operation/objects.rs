@@ -30,7 +30,7 @@ pub fn domain_new(operands: &Operands) -> Outcome {
     name[8..].copy_from_slice(&log::name(operands.word(4)).to_le_bytes());
     let own = labels_of_child(operands, account, operands.word(1) & op::DOMAIN_TRUSTED != 0)?;
     let made = domains::new(account, operands.word(1), name, Some(operands.own()), own);
-    labels::forget(account);
+    labels::forget_here(account);
     let domain = made?;
     place.fill(Content::original(domain), None)?;
     domain.entry.set(Some(place));
@@ -153,7 +153,7 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     let all = [own.send, own.receive, send, receive];
     let made =
         made_for(operands, account, (labels::GIVEN, &all), &mut |pool, work| rules::given(pool, work, &own, &child))?;
-    labels::forget(account);
+    labels::forget_here(account);
     flows::take_at_once(domain, made)?;
     progress.set(1);
     Err(Stop::Repeat)
@@ -171,13 +171,15 @@ fn made_for(
     (rule, all): (u8, &[Label]),
     make: Make<'_>,
 ) -> Result<Labels, Stop> {
-    let (mut made, mut is_known) = (Err(Stop::Repeat), false);
+    let held = operands.held();
+    let mut made = Err(Stop::Repeat);
     in_stretches(operands, || {
-        made = labels::ask(operands.held(), rule, account, all, &mut *make);
+        // Whoever begins again does not find it out again.
+        let is_known = labels::knows(held, rule, account, all);
+        made = labels::ask(held, rule, account, all, &mut *make);
         match made {
             Ok(Ok(labels)) if !is_known => {
                 labels::release_both(account, labels);
-                is_known = true;
                 true
             }
             _ => matches!(made, Err(Stop::Repeat)),
@@ -195,7 +197,7 @@ pub fn account_new(operands: &Operands) -> Outcome {
     let (place, index) = operands.vacancy(operands.own(), 2)?;
     let label = label_of_account(operands, parent)?;
     let made = parent.new_child(frames, operands.word(3));
-    labels::forget(parent);
+    labels::forget_here(parent);
     match made {
         Ok(account) => account.label.set(label),
         Err(error) => {

@@ -116,6 +116,36 @@ pub unsafe extern "C" fn steps() -> ! {
     )
 }
 
+/// Code and bytes of [`obey`], which runs wherever it stands.
+pub fn obedient() -> (*const u8, usize) {
+    (obey as *const u8, 128)
+}
+
+/// A service. Word 0: the address of a system call, as [`steps`] has them. The answer: its status, and words 0 and 1 of what came of it.
+///
+/// # Safety
+/// Only as a service of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn obey() -> ! {
+    naked_asm!(
+        "mov x9, x0",
+        "ldr x8, [x9]",
+        "ldp x0, x1, [x9, #8]",
+        "ldr x2, [x9, #24]",
+        "ldp x4, x5, [x9, #32]",
+        "ldr x3, [x9, #48]",
+        "svc #0",
+        "mov x2, x1",
+        "mov x1, x0",
+        "mov x0, x8",
+        "mov x3, xzr",
+        "mov x8, {leave}",
+        "svc #0",
+        "udf #0",
+        leave = const RETURN * ENTRY_BYTES,
+    )
+}
+
 /// A thread that reads the word at its argument for ever, and writes what it read to the page after it, and how often.
 ///
 /// # Safety

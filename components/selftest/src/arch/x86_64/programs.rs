@@ -115,6 +115,37 @@ pub unsafe extern "C" fn steps() -> ! {
     )
 }
 
+/// Code and bytes of [`obey`], which runs wherever it stands.
+pub fn obedient() -> (*const u8, usize) {
+    (obey as *const u8, 128)
+}
+
+/// A service. Word 0: the address of a system call, as [`steps`] has them. The answer: its status, and words 0 and 1 of what came of it.
+///
+/// # Safety
+/// Only as a service of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn obey() -> ! {
+    naked_asm!(
+        "mov rbx, rdi",
+        "mov rax, [rbx]",
+        "mov rdi, [rbx + 8]",
+        "mov rsi, [rbx + 16]",
+        "mov rdx, [rbx + 24]",
+        "mov r8, [rbx + 32]",
+        "mov r9, [rbx + 40]",
+        "mov r10, [rbx + 48]",
+        "syscall",
+        "mov rdx, rsi",
+        "mov rsi, rdi",
+        "mov rdi, rax",
+        "xor r10d, r10d",
+        "xor eax, eax",
+        "syscall",
+        "ud2",
+    )
+}
+
 /// A thread that reads the word at its argument for ever, and writes what it read to the page after it, and how often.
 ///
 /// # Safety
