@@ -25,7 +25,7 @@ pub const OPTION: &str = "--peer";
 /// Peers that there can be: with this program, as many domains as a ring has.
 pub const MOST: usize = 31;
 /// Frames that a peer may have: fewer than is usual, so that there can be so many.
-const FRAMES: u64 = 128;
+const FRAMES: u64 = 120;
 /// Calls that are served at the same time.
 const ACTIVATIONS: usize = 2;
 
