@@ -7,6 +7,7 @@ use crate::forward::Forward;
 use crate::image::{self, Image, Size, System, USUAL_MEMORY};
 use crate::install;
 use crate::project::{Project, write};
+use abi::boot::{LABELS_OFF, has_word};
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -25,6 +26,9 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
         eprintln!("http://localhost:{port}/ leads to Cairn's web server.");
     }
     say_forwards(&options.machine.forward);
+    if [&image.command_line, &machine.append].iter().any(|words| has_word(words.as_bytes(), LABELS_OFF)) {
+        eprintln!("warning: labels are off: nothing is refused that they would forbid.");
+    }
     let talks = options.exec.is_none() && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let console = if talks && options.log.is_none() {
         eprintln!("\nBooting Cairn. The terminal now belongs to it: {LEAVE} leaves the emulator.\n");

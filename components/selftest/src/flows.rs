@@ -298,6 +298,20 @@ fn semaphores(world: &World, who: Side, what: Side) -> Outcome<String> {
     Ok(named(&ends))
 }
 
+/// V on an untainted semaphore that a child was given before its labels, which are tainted.
+fn given_before(world: &World) -> Outcome<String> {
+    let target = Target::new(world, OperandKind::Semaphore, Side::Usual)?.ok_or("no semaphore")?;
+    let semaphore = target.entry.as_ref().ok_or("no semaphore")?.entry();
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = Child::prepared(Unit::None, account.entry(), 1, 1, |domain| {
+        op::entry_copy(Entry::OWN, semaphore, domain, Entry(MADE as usize), ALL)?;
+        op::domain_set_labels(domain, world.send.entry(), world.receive.entry(), false)
+    })
+    .map_err(text)?;
+    child.show(&STEPS, 1, false).map_err(text)?;
+    Ok(named(&[does(&child, &[on_semaphore(Entry(MADE as usize), [numbers::V, 0, 0, 0, 0, 0])])?]))
+}
+
 fn named(ends: &[u64]) -> String {
     let names = ends.iter().map(|end| match Error::from_status(*end) {
         Ok(()) => "done".into(),
@@ -512,6 +526,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("P and V of a tainted domain on an untainted semaphore", semaphores(&world, Tainted, Usual)),
         ("P and V of an untainted domain on a tainted semaphore", semaphores(&world, Usual, Tainted)),
         ("P and V of a tainted domain on its own semaphore", private(&world)),
+        ("V of a tainted domain on an untainted semaphore from before its labels", given_before(&world)),
         ("a wait while its domain is tainted", wait_cut(&world)),
         ("a write while its domain is tainted", page_cut(&world)),
         ("an untainted page for a tainted domain, to read and to write", pages(&world)),

@@ -299,7 +299,7 @@ macro_rules! ways {
         /// the caller, and accepts no more. Only for the domain's maker, and before it has anything.
         SET_LABELS domain_set_labels(domain: Domain CONTROL; send: Label READ, receive: Label READ, is_explicit: Number "0 or 1") -> Nothing {
             BadArgument: "is_explicit above 1";
-            Busy: "it has an activation or a page, or its table has grown";
+            Busy: "it has an activation or a page";
             NoRight: "the caller is not the domain's maker", "a level that only the owner of the handle may give";
             Flow: "the caller could not learn of the domain's end";
             AccountExhausted: "no frame of the domain's account left for labels";

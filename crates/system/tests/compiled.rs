@@ -239,3 +239,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn labels_are_off_by_a_word_for_the_nucleus() {
+    let words = |boot: &str| {
+        Description::read(&TEXT.replace("[boot]\n", &format!("[boot]\n{boot}\n"))).map(|read| read.command_line)
+    };
+    assert_eq!(words("labels = \"off\"").as_deref(), Ok(abi::boot::LABELS_OFF));
+    assert_eq!(
+        words("labels = \"off\"\ncommand_line = \"quiet\"").unwrap(),
+        format!("quiet {}", abi::boot::LABELS_OFF)
+    );
+    assert_eq!(words("labels = \"on\"").as_deref(), Ok(""));
+}

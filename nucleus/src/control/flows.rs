@@ -395,7 +395,7 @@ fn look_at_table(domain: Ref<Domain>, done: u64) -> Look {
 }
 
 /// Semaphores among some entries of a table are judged anew when they are used next. Gives where the next ones begin.
-pub fn judge_anew(domain: Ref<Domain>, done: u64) -> Option<u64> {
+fn judge_anew(domain: Ref<Domain>, done: u64) -> Option<u64> {
     if done >= domain.table_entries() as u64 {
         return None;
     }

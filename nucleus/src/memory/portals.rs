@@ -98,11 +98,16 @@ impl Ref<Entry> {
         });
         Ok(())
     }
-    /// Of a semaphore: whether that has the label {1}, and the domain may use what has it.
+    /// Of a semaphore: whether that has the label {1}, and the domain may use what has it. Before a domain has an activation it may be given
+    /// other labels: what is put into its table by then is judged when it is used first.
     fn is_usable(self) -> bool {
         let (domain, semaphore) = (self.domain(), self.object::<Semaphore>());
         let is_plain = semaphore.is_some_and(|semaphore| labels::of_object(semaphore) == PLAIN);
-        is_plain && !domain.is_barred.get() && domain.labelled().is_none_or(|labelled| labelled.next.get().is_none())
+        let is_settled = domain.activation_count.get() != 0;
+        is_plain
+            && is_settled
+            && !domain.is_barred.get()
+            && domain.labelled().is_none_or(|labelled| labelled.next.get().is_none())
     }
     /// Of a semaphore: others may have it from now on.
     fn share(self) {

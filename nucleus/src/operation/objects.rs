@@ -12,7 +12,7 @@ use crate::objects::{Account, Domain, Outcome, Runs, Semaphore, Stop, TRUSTED, T
 use crate::pointer::{Fresh, Ref};
 use crate::report::{log, trace};
 use abi::info::status;
-use abi::layout::{TABLE_ENTRIES, USER_END};
+use abi::layout::USER_END;
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_COUNT, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
 use flow::rules::{self, Labels, NotGiven, Work};
@@ -133,19 +133,8 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     if domain.maker != Some(operands.own()) {
         return Err(Error::NoRight.into());
     }
-    let progress = &operands.0.progress;
-    if let Some(done) = progress.get().checked_sub(1) {
-        // It has the labels, and its table is looked at.
-        return match flows::judge_anew(domain, done) {
-            Some(next) => {
-                progress.set(1 + next);
-                Err(Stop::Repeat)
-            }
-            None => Ok(0),
-        };
-    }
-    // It has nothing yet that others have, too, but what stands in a table of the least size.
-    if domain.activation_count.get() != 0 || domain.pages.get() != 0 || domain.table_entries() > TABLE_ENTRIES {
+    // It has nothing yet that others have, too, but what stands in its table, which is judged when it is used.
+    if domain.activation_count.get() != 0 || domain.pages.get() != 0 {
         return Err(Error::Busy.into());
     }
     let (send, receive) = (operands.label(2, rights::READ)?, operands.label(3, rights::READ)?);
@@ -155,8 +144,7 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
         made_for(operands, account, (labels::GIVEN, &all), &mut |pool, work| rules::given(pool, work, &own, &child))?;
     labels::forget_here(account);
     flows::take_at_once(domain, made)?;
-    progress.set(1);
-    Err(Stop::Repeat)
+    Ok(0)
 }
 
 /// A rule that makes labels, or says why not.

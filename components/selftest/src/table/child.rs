@@ -129,11 +129,23 @@ impl Child {
         cpus: u64,
         labels: Option<[Entry; 2]>,
     ) -> Result<Self, Error> {
+        Self::prepared(unit, account, activations, cpus, |domain| match labels {
+            Some([send, receive]) => op::domain_set_labels(domain, send, receive, false),
+            None => Ok(()),
+        })
+    }
+
+    /// As [`Self::with`], when something was done with the domain, which has nothing by then.
+    pub fn prepared(
+        unit: Unit,
+        account: Entry,
+        activations: usize,
+        cpus: u64,
+        prepare: impl FnOnce(Entry) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         let flags = if unit == Unit::Floating { abi_op::DOMAIN_FPU } else { 0 };
         let domain = Owned::new(op::domain_new(account, flags, "victim")?);
-        if let Some([send, receive]) = labels {
-            op::domain_set_labels(domain.entry(), send, receive, false)?;
-        }
+        prepare(domain.entry())?;
         let died = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         op::domain_set_death_semaphore(domain.entry(), died.entry())?;
         op::domain_set_cpus(domain.entry(), cpus)?;

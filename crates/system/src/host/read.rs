@@ -3,6 +3,7 @@
 use super::keys::{Keys, Reader, Value};
 use super::{At, ComponentText, Description, Problem, ProgramText};
 use crate::{Account, INTERRUPT_LINES, MAX_SLICE, Restart, Special};
+use abi::boot::LABELS_OFF;
 use std::format;
 use std::string::{String, ToString};
 use std::vec;
@@ -110,9 +111,16 @@ fn boot_of(reader: &mut Reader<'_>, value: &Value<'_>) -> Boot {
     let shell = text(&mut keys, "shell", "the name of a component");
     let exec = text(&mut keys, "exec", "commands for the shell").map(|text| text.value);
     let command_line = text(&mut keys, "command_line", "words for the nucleus").map(|text| text.value);
+    let labels = text(&mut keys, "labels", "\"on\" or \"off\"");
     let run = texts(reader, keys.take("run"), "run");
     keys.finish(reader);
-    Boot { shell, run, exec, command_line: command_line.unwrap_or_default() }
+    let mut command_line = command_line.unwrap_or_default();
+    match labels.as_ref().map(|labels| (labels.value.as_str(), labels.line)) {
+        None | Some(("on", _)) => {}
+        Some(("off", _)) => command_line = format!("{command_line} {LABELS_OFF}").trim_start().to_string(),
+        Some((other, line)) => reader.problem(line, format!("`labels` is \"{other}\""), "write \"on\" or \"off\""),
+    }
+    Boot { shell, run, exec, command_line }
 }
 
 fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText> {
