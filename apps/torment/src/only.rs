@@ -74,10 +74,12 @@ fn all(names: &[&'static str], kills: u64, seed: u64, pause: u64) -> Result<(), 
     for victim in &mut victims {
         // It is alive a little before the log says so.
         let start = thread::clock();
-        victim.log.read()?;
-        while victim.log.restarts < kills && thread::clock() - start < PATIENCE {
-            thread::sleep(LOOK).map_err(|error| format!("{error}"))?;
+        loop {
             victim.log.read()?;
+            if victim.log.restarts >= kills || thread::clock() - start >= PATIENCE {
+                break;
+            }
+            thread::sleep(LOOK).map_err(|error| format!("{error}"))?;
         }
         println!("torment: dmesg: {} deaths of {}, {} restarts", victim.log.deaths, victim.name, victim.log.restarts);
         if (victim.log.deaths, victim.log.restarts) != (kills, kills) {

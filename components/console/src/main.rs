@@ -178,7 +178,7 @@ fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, 
         state.waiting += usize::from(!is_shell);
         state = READABLE.wait(state);
         if state.epoch != epoch {
-            // Whoever ended it counts it no more: it may wait on for the CPU, of a program that died.
+            // `end_reads` has counted this read out.
             return Err(ConsoleError::Interrupted);
         }
         state.waiting -= usize::from(!is_shell);

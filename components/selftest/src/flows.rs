@@ -3,7 +3,7 @@
 
 use abi::layout::{ENTRY_BYTES, FREE_START};
 use abi::op::{self as numbers, Judged, OperandKind, Operation};
-use abi::rights::{ALL, MAP_READ, UNMAP_SELF};
+use abi::rights::{ALL, MAP_READ};
 use abi::{Error, NEVER, info};
 use alloc::format;
 use alloc::string::String;
@@ -399,9 +399,9 @@ fn draws() -> Outcome<String> {
         op::label_put(label.entry(), handle, level).map_err(text)?;
         let account = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, label.entry()).map_err(text)?);
         let place = FREE_START + 0x1000_0000 + 0x1000 * level;
-        let words = [system::MEMORY_INDEX as u64, account.entry().0 as u64, 0, place, 0, MAP_READ];
+        let words = [raw::MEMORY.0 as u64, account.entry().0 as u64, 0, place, 0, MAP_READ];
         ends.push(raw::call(numbers::DRAW, words).err().map_or(0, |error| error as u64));
-        let _ = raw::call(numbers::UNMAP, [0, place, 0, MAP_READ | UNMAP_SELF, 0, 0]);
+        raw::give_up(place);
     }
     Ok(named(&ends))
 }

@@ -1,6 +1,6 @@
 //! Operations on small domains that need `unsafe` because on our own they would be.
 
-use abi::rights::{MAP_EXECUTE, MAP_READ};
+use abi::rights::{MAP_EXECUTE, MAP_READ, UNMAP_SELF};
 use abi::{Control, Error, PAGE_BYTES};
 use runtime::entry::Owned;
 use runtime::message::{self, Words};
@@ -29,8 +29,13 @@ pub fn map_code(domain: Entry, address: u64) -> Result<(), Error> {
 
 /// A service of another domain, with these flags and of this shape, at an address at which nothing is.
 pub fn service(domain: &Owned, flags: u64, shape: Entry) -> Result<Entry, Error> {
-    // SAFETY: another domain's, which has no thread.
-    unsafe { op::service_new_at(domain.entry(), abi::layout::PROGRAM_START, flags, shape, Entry::OWN) }
+    service_at(domain, abi::layout::PROGRAM_START, flags, shape)
+}
+
+/// The same, at an address.
+pub fn service_at(domain: &Owned, address: u64, flags: u64, shape: Entry) -> Result<Entry, Error> {
+    // SAFETY: another domain's, which has no thread, or code that is made for that.
+    unsafe { op::service_new_at(domain.entry(), address, flags, shape, Entry(0)) }
 }
 
 /// A service of ours, of this shape, that is entered as one of messages.
@@ -73,16 +78,18 @@ pub fn poke(address: u64, byte: u8) {
     unsafe { (address as *mut u8).write_volatile(byte) }
 }
 
-/// A service of another domain, at code of its own.
-pub fn service_at(domain: &Owned, address: u64) -> Result<Entry, Error> {
-    // SAFETY: another domain's.
-    unsafe { op::service_new_at(domain.entry(), address, 0, Entry::OWN, Entry(0)) }
+/// Memory that nobody has.
+pub const MEMORY: Entry = Entry(system::MEMORY_INDEX);
+
+/// Gives up a page of ours, if there is one.
+pub fn give_up(page: u64) {
+    let _ = call(abi::op::UNMAP, [0, page, 0, MAP_READ | UNMAP_SELF, 0, 0]);
 }
 
 /// Gives another domain a copy of [`obey`](crate::arch::programs::obey) at an address, in memory of an account that is drawn at a place of ours.
 pub fn obedient(domain: Entry, account: Entry, ours: u64, address: u64) -> Result<(), Error> {
     use abi::rights::{MAP_GRANT, MAP_WRITE};
-    op::draw(Entry(system::MEMORY_INDEX), account, Entry::OWN, ours, 0, MAP_READ | MAP_WRITE)?;
+    op::draw(MEMORY, account, Entry::OWN, ours, 0, MAP_READ | MAP_WRITE)?;
     let (code, bytes) = crate::arch::programs::obedient();
     // SAFETY: a page that was just drawn, to which nothing else refers, and code of ours, which is shorter. The page is the other's afterwards.
     unsafe {

@@ -21,6 +21,7 @@ use runtime::thread::Thread;
 use runtime::{Entry, message};
 
 use crate::raw;
+use crate::table::child::portal_to;
 use crate::table::places::{self, Chance};
 
 /// Domains of a maker at a time.
@@ -56,7 +57,7 @@ fn text(error: Error) -> String {
     error.text().into()
 }
 
-/// What a domain does.
+/// A step of a domain.
 #[derive(Clone, Debug)]
 enum Step {
     /// It gets this one.
@@ -69,7 +70,7 @@ enum Step {
     Combine(usize, usize, bool),
     /// Its send label, its receive label, or one in its places.
     Read(usize),
-    /// What its caller may do with what has the label in this place.
+    /// Asks whether its caller may observe and change an object with the label in this place.
     Caller(usize),
     P(usize),
     V(usize),
@@ -81,13 +82,13 @@ enum Step {
 }
 
 impl Step {
-    /// What comes of it is its status alone.
+    /// Whether only its status is compared.
     fn tells_nothing(&self) -> bool {
         matches!(self, Self::Info(_) | Self::P(_) | Self::V(_))
     }
 }
 
-/// What comes of a step: its status, and two words.
+/// The answer to a step: its status, and two words.
 type Answer = [u64; 3];
 
 /// A domain as the specification has it.
@@ -95,7 +96,7 @@ type Answer = [u64; 3];
 struct Model {
     labels: Labels,
     slots: [Label; SLOTS],
-    /// Who handles its exceptions.
+    /// The domain that handles its exceptions.
     handler: Option<usize>,
     made: Option<Labels>,
 }
@@ -119,8 +120,7 @@ struct Link {
     is_cut: bool,
 }
 
-/// How often what came of a step of a domain.
-#[derive(Default)]
+/// Outcomes of steps, counted.
 struct Seen {
     done: AtomicU64,
     no_right: AtomicU64,
@@ -149,7 +149,7 @@ struct World {
     /// The label of each semaphore, and its count.
     semaphores: Vec<(Label, u64)>,
     actors: Vec<Actor>,
-    /// What goes after the domains.
+    /// Entries that are removed after the domains.
     things: Vec<Owned>,
     /// Where we see steps.
     page: u64,
@@ -162,7 +162,7 @@ fn maker() -> Labels {
     Labels { send: Label::of(Level::Star), receive: Label::of(Level::Three), is_explicit: false }
 }
 
-/// What the specification says of steps. Of a chain of calls the last domain does one; what it may not do is refused.
+/// The specification's side. The last domain of a chain of calls does a step.
 impl World {
     fn labels(&self, who: Option<usize>) -> Labels {
         who.map_or_else(maker, |who| self.models[who].labels.clone())
@@ -368,10 +368,16 @@ impl World {
 /// In the machine.
 impl World {
     fn new(seed: u64, page: u64) -> Self {
-        let chance = Chance::new(seed);
-        let empty = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (handles, models, semaphores, actors, things) = empty;
-        Self { chance, handles, models, semaphores, actors, things, page, cut: 0 }
+        Self {
+            chance: Chance::new(seed),
+            handles: Vec::new(),
+            models: Vec::new(),
+            semaphores: Vec::new(),
+            actors: Vec::new(),
+            things: Vec::new(),
+            page,
+            cut: 0,
+        }
     }
 
     /// Other domains, with other labels, and a page on which they see steps.
@@ -387,8 +393,8 @@ impl World {
         }
         // Everybody may read what has this label.
         let free = self.account(FRAMES, &Label::of(Level::Star))?;
-        unmap(self.page);
-        op::draw(MEMORY, free, Entry::OWN, self.page, 0, MAP_READ | MAP_WRITE).map_err(text)?;
+        raw::give_up(self.page);
+        op::draw(raw::MEMORY, free, Entry::OWN, self.page, 0, MAP_READ | MAP_WRITE).map_err(text)?;
         let mut semaphores = Vec::new();
         for _ in 0..SEMAPHORES {
             let label = self.label(Level::One);
@@ -450,11 +456,8 @@ impl World {
         for _ in 0..ACTIVATIONS {
             raw::activation_in(domain.entry()).map_err(text)?;
         }
-        let of_it = raw::service_at(&domain, CODE).map_err(text)?;
-        let service = Owned::new(runtime::table::allocate().map_err(text)?);
-        op::entry_copy(domain.entry(), of_it, Entry::OWN, service.entry(), ALL).map_err(text)?;
-        let portal = Owned::new(runtime::table::allocate().map_err(text)?);
-        op::portal_new(Entry::OWN, service.entry(), 0, portal.entry(), 0).map_err(text)?;
+        let service = raw::service_at(&domain, CODE, 0, Entry::OWN).map_err(text)?;
+        let (service, portal) = portal_to(domain.entry(), service).map_err(text)?;
         let actor =
             Actor { domain, _account: account, service, portal, calls: [0; _], domains: [0; _], semaphores: [0; _] };
         let mut slots = [const { Label::of(Level::One) }; SLOTS];
@@ -525,7 +528,7 @@ impl World {
         self.asks(actor)
     }
 
-    /// A domain does a step, and what comes of it is what is to.
+    /// A domain does a step; the answer must be that of the specification.
     fn compare(&mut self, who: usize, step: Step) -> Outcome<()> {
         self.write(who, &step, 0);
         let told = self.asks(&self.actors[who])?;
@@ -555,7 +558,7 @@ impl World {
         Ok(())
     }
 
-    /// The levels of a handle are what they are to be.
+    /// The levels of a handle must be those of the specification.
     fn look(&mut self, who: usize, handle: Handle) -> Outcome<()> {
         self.compare(who, Step::Levels(handle))
     }
@@ -600,13 +603,7 @@ fn label_of(label: &Label) -> Outcome<Owned> {
     Ok(made)
 }
 
-fn unmap(page: u64) {
-    let _ = raw::call(numbers::UNMAP, [0, page, 0, MAP_READ | abi::rights::UNMAP_SELF, 0, 0]);
-}
-
-const MEMORY: Entry = Entry(system::MEMORY_INDEX);
-
-/// What there is to do, and what went wrong.
+/// The arguments of [`work`], and the failures that it found.
 static SEED: AtomicU64 = AtomicU64::new(0);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static WRONG: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -619,7 +616,7 @@ fn work(number: usize) {
     }
 }
 
-/// So many steps in all, and what came of them.
+/// Does so many steps in all, on all CPUs; the line that counts the outcomes.
 pub fn line(seed: u64, steps: u64) -> Result<String, String> {
     let cpus = places::cpus()?;
     SEED.store(seed, Ordering::Relaxed);

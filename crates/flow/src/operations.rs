@@ -32,7 +32,7 @@ impl Rule {
         }
     }
 
-    /// What becomes of each two levels, at the place of [`pair`].
+    /// The level that two levels become, at the place of their [`pair`].
     fn table(self) -> [u8; 64] {
         let mut table = [0; 64];
         for first in Level::ALL {
@@ -177,27 +177,15 @@ impl Entries {
     fn collect(rule: Rule, [one, other]: [(&[u64], Level); 2], default: Level) -> Self {
         let (stays_out, table) = (default as u64, rule.table());
         let (mut entries, mut count) = ([0; BOTH], 0);
-        let mut push = |handle: u64, first: u64, second: u64| {
+        merge(one, other, |handle, first, second| {
             let level = u64::from(table[pair(first, second)]);
             if let Some(entry) = entries.get_mut(count) {
                 // What is not to stay is written over.
-                *entry = handle & !LEVEL | level;
+                *entry = handle | level;
                 count += usize::from(level != stays_out);
             }
-        };
-        let ((ones, default), (others, other_default)) = ((one.0, one.1 as u64), (other.0, other.1 as u64));
-        let (mut at, mut other_at) = (0, 0);
-        while at < ones.len() && other_at < others.len() {
-            let (one, other) = (ones[at], others[other_at]);
-            let order = (one | LEVEL).cmp(&(other | LEVEL));
-            let first = if order.is_le() { one } else { default };
-            let second = if order.is_ge() { other } else { other_default };
-            push(one.min(other), first, second);
-            at += usize::from(order.is_le());
-            other_at += usize::from(order.is_ge());
-        }
-        ones[at..].iter().for_each(|one| push(*one, *one, other_default));
-        others[other_at..].iter().for_each(|other| push(*other, default, *other));
+            true
+        });
         Self { entries, count }
     }
 
@@ -414,7 +402,7 @@ impl Pool {
         })
     }
 
-    /// What the roots of both labels tell of that by themselves. That takes no step.
+    /// The answer, if the roots of both labels give it without a look below. That takes no step.
     pub(crate) fn is_related_at_once(&self, relation: Relation, first: Label, second: Label) -> Option<bool> {
         if !relation.of(first.default as u64, second.default as u64) {
             return Some(false);
@@ -570,12 +558,7 @@ impl Pool {
         place: Place,
         walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
-        let (mut copy, mut count) = ([0; LEAF], 0);
-        if let Tree::Node(Some(id)) = parts[number].tree {
-            let entries = self.node(id).entries();
-            count = entries.len();
-            copy[..count].copy_from_slice(entries);
-        }
+        let (copy, count) = parts[number].tree.node().map_or(([0; LEAF], 0), |id| self.node(id).copied_entries());
         let mut parts = parts;
         parts[number].tree = Tree::Leaf(&copy[..count]);
         self.combined_below(rule, parts, place, walk)
@@ -593,9 +576,7 @@ impl Pool {
     /// The same leaf, of who pays now.
     #[inline(never)]
     fn copied(&mut self, leaf: Id) -> Result<Option<Id>, Exhausted> {
-        let node = self.node(leaf);
-        let (mut entries, count) = ([0; LEAF], node.entries().len());
-        entries[..count].copy_from_slice(node.entries());
+        let (entries, count) = self.node(leaf).copied_entries();
         self.leaf(&entries[..count], [Some(leaf), None])
     }
 
@@ -634,7 +615,7 @@ impl Pool {
         self.inner(made, like)
     }
 
-    /// What a part is.
+    /// The node of a part, and its entries if it is no more than a leaf.
     #[inline]
     fn look<'e>(&'e self, tree: Tree<'e>) -> Look<'e> {
         match tree {
@@ -648,7 +629,7 @@ impl Pool {
     }
 }
 
-/// What a part is.
+/// A part that is looked at.
 struct Look<'e> {
     node: Option<&'e Node>,
     /// If it is no more than a leaf.
@@ -706,26 +687,37 @@ impl<'e> Look<'e> {
     }
 }
 
-/// Bits of a level.
-const LEVEL: u64 = 7;
-
 /// Whether the levels of each handle of two leaves, with their defaults, go together.
 #[inline(never)]
-fn relates(relation: Relation, (ones, default): (&[u64], Level), (others, other_default): (&[u64], Level)) -> bool {
+fn relates(relation: Relation, one: (&[u64], Level), other: (&[u64], Level)) -> bool {
+    merge(one, other, |_, first, second| relation.of(first, second))
+}
+
+/// Goes through the entries of two leaves in their order, while `work` says so; true if it always did. It gets an entry without its level, and in the
+/// lowest bits of the others both levels.
+#[inline(always)]
+fn merge(
+    (ones, default): (&[u64], Level),
+    (others, other_default): (&[u64], Level),
+    mut work: impl FnMut(u64, u64, u64) -> bool,
+) -> bool {
+    /// Bits of a level.
+    const LEVEL: u64 = 7;
+    let (default, other_default) = (default as u64, other_default as u64);
     let (mut at, mut other_at) = (0, 0);
     while at < ones.len() && other_at < others.len() {
         let (one, other) = (ones[at], others[other_at]);
         let order = (one | LEVEL).cmp(&(other | LEVEL));
-        let first = if order.is_le() { one } else { default as u64 };
-        let second = if order.is_ge() { other } else { other_default as u64 };
-        if !relation.of(first, second) {
+        let first = if order.is_le() { one } else { default };
+        let second = if order.is_ge() { other } else { other_default };
+        if !work(one.min(other) & !LEVEL, first, second) {
             return false;
         }
         at += usize::from(order.is_le());
         other_at += usize::from(order.is_ge());
     }
-    ones[at..].iter().all(|one| relation.of(*one, other_default as u64))
-        && others[other_at..].iter().all(|other| relation.of(default as u64, *other))
+    ones[at..].iter().all(|one| work(one & !LEVEL, *one, other_default))
+        && others[other_at..].iter().all(|other| work(other & !LEVEL, default, *other))
 }
 
 #[cfg(all(test, feature = "std"))]

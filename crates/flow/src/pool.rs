@@ -83,6 +83,11 @@ impl Node {
         &self.words[..self.count as usize]
     }
 
+    /// The same, copied, and how many they are.
+    pub(crate) fn copied_entries(&self) -> ([u64; LEAF], usize) {
+        (self.words, self.entries().len())
+    }
+
     /// Parts of one that is no leaf.
     pub(crate) fn parts(&self) -> [Option<Id>; PARTS] {
         core::array::from_fn(|part| self.part(part))

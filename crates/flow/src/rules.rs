@@ -216,7 +216,7 @@ pub struct Unfinished {
     rule: u8,
     payer: Owner,
     names: [u64; MOST_LABELS],
-    /// What was asked is found out, and stays.
+    /// The answer is known, and stays.
     is_over: bool,
     work: Work,
 }

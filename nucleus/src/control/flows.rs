@@ -383,28 +383,19 @@ fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Label
 /// Entries of a table that a step looks at.
 const ENTRIES: u64 = 16;
 
+/// Semaphores among some entries of the table are judged anew when they are used next.
 fn look_at_table(domain: Ref<Domain>, done: u64) -> Look {
-    match judge_anew(domain, done) {
-        Some(done) => Look::Past(done),
-        // Whoever found an entry as it was makes its operation again.
-        None => {
-            cpu::others(domain.held()).for_each(cpu::hold_up);
-            Look::Over
-        }
-    }
-}
-
-/// Semaphores among some entries of a table are judged anew when they are used next. Gives where the next ones begin.
-fn judge_anew(domain: Ref<Domain>, done: u64) -> Option<u64> {
     if done >= domain.table_entries() as u64 {
-        return None;
+        // Whoever found an entry as it was makes its operation again.
+        cpu::others(domain.held()).for_each(cpu::hold_up);
+        return Look::Over;
     }
     for entry in (done..done + ENTRIES).filter_map(|index| domain.place(index as usize).ok()) {
         if entry.is_of(Kind::Semaphore) {
             entry.code.set(assembly::entry_semaphore_judged as *const () as usize);
         }
     }
-    Some(done + ENTRIES)
+    Look::Past(done + ENTRIES)
 }
 
 /// Pages of nobody else that a step passes.

@@ -210,11 +210,7 @@ impl Child {
     }
 
     fn portal_at(&self, service: Entry) -> Result<(Owned, Owned), Error> {
-        let copy = table::allocate()?;
-        op::entry_copy(self.domain.entry(), service, Entry::OWN, copy, rights::ALL)?;
-        let portal = Owned::new(table::allocate()?);
-        op::portal_new(Entry::OWN, copy, 0, portal.entry(), 0)?;
-        Ok((Owned::new(copy), portal))
+        portal_to(self.domain.entry(), service)
     }
 
     /// Its service, and the index of a call entry to it for another child.
@@ -255,6 +251,15 @@ impl Child {
     pub fn has_died(&self) -> bool {
         op::p(self.died.entry(), 0).is_ok()
     }
+}
+
+/// A service of another domain, which is an entry there, and a call entry of ours to it, which goes with what we have of the service.
+pub fn portal_to(domain: Entry, service: Entry) -> Result<(Owned, Owned), Error> {
+    let copy = Owned::new(table::allocate()?);
+    op::entry_copy(domain, service, Entry::OWN, copy.entry(), rights::ALL)?;
+    let portal = Owned::new(table::allocate()?);
+    op::portal_new(Entry::OWN, copy.entry(), 0, portal.entry(), 0)?;
+    Ok((copy, portal))
 }
 
 /// Lets a thread that runs [`Program::Read`] go on with [`Program::Write`].

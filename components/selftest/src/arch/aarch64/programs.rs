@@ -88,6 +88,23 @@ pub unsafe extern "C" fn call() -> ! {
     )
 }
 
+/// A program that makes the system call at x19: the system call register and words 0 to 5. `before` comes before, and `after` after it.
+macro_rules! step {
+    ([$($before:literal),* $(,)?], [$($after:literal),* $(,)?], $($name:ident = const $value:expr,)*) => {
+        naked_asm!(
+            $($before,)*
+            "ldr x8, [x19]",
+            "ldp x0, x1, [x19, #8]",
+            "ldr x2, [x19, #24]",
+            "ldp x4, x5, [x19, #32]",
+            "ldr x3, [x19, #48]",
+            "svc #0",
+            $($after,)*
+            $($name = const $value,)*
+        )
+    };
+}
+
 /// Argument: the address of a count, and of that many system calls: the system call register and words 0 to 5 of each. Ends the domain with the
 /// status of the last.
 ///
@@ -95,23 +112,9 @@ pub unsafe extern "C" fn call() -> ! {
 /// Only in a child.
 #[unsafe(naked)]
 pub unsafe extern "C" fn steps() -> ! {
-    naked_asm!(
-        "ldr x20, [x0]",
-        "add x19, x0, #8",
-        "2:",
-        "ldr x8, [x19]",
-        "ldp x0, x1, [x19, #8]",
-        "ldr x2, [x19, #24]",
-        "ldp x4, x5, [x19, #32]",
-        "ldr x3, [x19, #48]",
-        "svc #0",
-        "add x19, x19, #56",
-        "subs x20, x20, #1",
-        "b.ne 2b",
-        "mov x0, x8",
-        "mov x8, {exit}",
-        "svc #0",
-        "udf #0",
+    step!(
+        ["ldr x20, [x0]", "add x19, x0, #8", "2:"],
+        ["add x19, x19, #56", "subs x20, x20, #1", "b.ne 2b", "mov x0, x8", "mov x8, {exit}", "svc #0", "udf #0"],
         exit = const op::EXIT * ENTRY_BYTES,
     )
 }
@@ -121,27 +124,15 @@ pub fn obedient() -> (*const u8, usize) {
     (obey as *const u8, 128)
 }
 
-/// A service. Word 0: the address of a system call, as [`steps`] has them. The answer: its status, and words 0 and 1 of what came of it.
+/// A service. Word 0: the address of a system call, as [`steps`] has them. The answer: its status, and words 0 and 1 of its answer.
 ///
 /// # Safety
 /// Only as a service of a child.
 #[unsafe(naked)]
 pub unsafe extern "C" fn obey() -> ! {
-    naked_asm!(
-        "mov x9, x0",
-        "ldr x8, [x9]",
-        "ldp x0, x1, [x9, #8]",
-        "ldr x2, [x9, #24]",
-        "ldp x4, x5, [x9, #32]",
-        "ldr x3, [x9, #48]",
-        "svc #0",
-        "mov x2, x1",
-        "mov x1, x0",
-        "mov x0, x8",
-        "mov x3, xzr",
-        "mov x8, {leave}",
-        "svc #0",
-        "udf #0",
+    step!(
+        ["mov x19, x0"],
+        ["mov x2, x1", "mov x1, x0", "mov x0, x8", "mov x3, xzr", "mov x8, {leave}", "svc #0", "udf #0"],
         leave = const RETURN * ENTRY_BYTES,
     )
 }

@@ -84,6 +84,25 @@ pub unsafe extern "C" fn call() -> ! {
     )
 }
 
+/// A program that makes the system call at rbx: the system call register and words 0 to 5. `before` comes before, and `after` after it.
+macro_rules! step {
+    ([$($before:literal),* $(,)?], [$($after:literal),* $(,)?], $($name:ident = const $value:expr,)*) => {
+        naked_asm!(
+            $($before,)*
+            "mov rax, [rbx]",
+            "mov rdi, [rbx + 8]",
+            "mov rsi, [rbx + 16]",
+            "mov rdx, [rbx + 24]",
+            "mov r8, [rbx + 32]",
+            "mov r9, [rbx + 40]",
+            "mov r10, [rbx + 48]",
+            "syscall",
+            $($after,)*
+            $($name = const $value,)*
+        )
+    };
+}
+
 /// Argument: the address of a count, and of that many system calls: the system call register and words 0 to 5 of each. Ends the domain with the
 /// status of the last.
 ///
@@ -91,26 +110,9 @@ pub unsafe extern "C" fn call() -> ! {
 /// Only in a child.
 #[unsafe(naked)]
 pub unsafe extern "C" fn steps() -> ! {
-    naked_asm!(
-        "mov rbx, rdi",
-        "mov r12, [rbx]",
-        "add rbx, 8",
-        "2:",
-        "mov rax, [rbx]",
-        "mov rdi, [rbx + 8]",
-        "mov rsi, [rbx + 16]",
-        "mov rdx, [rbx + 24]",
-        "mov r8, [rbx + 32]",
-        "mov r9, [rbx + 40]",
-        "mov r10, [rbx + 48]",
-        "syscall",
-        "add rbx, 56",
-        "dec r12",
-        "jnz 2b",
-        "mov rdi, rax",
-        "mov eax, {exit}",
-        "syscall",
-        "ud2",
+    step!(
+        ["mov rbx, rdi", "mov r12, [rbx]", "add rbx, 8", "2:"],
+        ["add rbx, 56", "dec r12", "jnz 2b", "mov rdi, rax", "mov eax, {exit}", "syscall", "ud2"],
         exit = const op::EXIT * ENTRY_BYTES,
     )
 }
@@ -120,29 +122,15 @@ pub fn obedient() -> (*const u8, usize) {
     (obey as *const u8, 128)
 }
 
-/// A service. Word 0: the address of a system call, as [`steps`] has them. The answer: its status, and words 0 and 1 of what came of it.
+/// A service. Word 0: the address of a system call, as [`steps`] has them. The answer: its status, and words 0 and 1 of its answer.
 ///
 /// # Safety
 /// Only as a service of a child.
 #[unsafe(naked)]
 pub unsafe extern "C" fn obey() -> ! {
-    naked_asm!(
-        "mov rbx, rdi",
-        "mov rax, [rbx]",
-        "mov rdi, [rbx + 8]",
-        "mov rsi, [rbx + 16]",
-        "mov rdx, [rbx + 24]",
-        "mov r8, [rbx + 32]",
-        "mov r9, [rbx + 40]",
-        "mov r10, [rbx + 48]",
-        "syscall",
-        "mov rdx, rsi",
-        "mov rsi, rdi",
-        "mov rdi, rax",
-        "xor r10d, r10d",
-        "xor eax, eax",
-        "syscall",
-        "ud2",
+    step!(
+        ["mov rbx, rdi"],
+        ["mov rdx, rsi", "mov rsi, rdi", "mov rdi, rax", "xor r10d, r10d", "xor eax, eax", "syscall", "ud2"],
     )
 }
 
