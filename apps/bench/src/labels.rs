@@ -81,14 +81,21 @@ pub fn below_alike() -> Result<Row, String> {
     below(&pool, one, other, true)
 }
 
-/// Other handles, and levels that have each of them looked at.
+/// Other handles, but for one, whose part alone is looked at: elsewhere all levels of one label are below all of the other.
 pub fn below_disjoint() -> Result<Row, String> {
     let mut pool = pool();
     let one = label(&mut pool, Level::One, Level::Zero, 0)?;
     let other = label(&mut pool, Level::One, Level::Three, 1)?;
-    // The last handle decides: what is lower than the default is at no other's.
     let one = set(&mut pool, one, handle(MANY, 1)?, Level::Two)?;
     let other = set(&mut pool, other, handle(MANY, 1)?, Level::Two)?;
+    below(&pool, one, other, true)
+}
+
+/// Other handles, each of which is looked at: the levels of the entries by themselves are the wrong way round.
+pub fn below_woven() -> Result<Row, String> {
+    let mut pool = pool();
+    let one = label(&mut pool, Level::Zero, Level::Two, 0)?;
+    let other = label(&mut pool, Level::Three, Level::One, 1)?;
     below(&pool, one, other, true)
 }
 
@@ -157,7 +164,7 @@ pub fn first_call<const HANDLES: u64>() -> Result<Row, String> {
     Ok(Row::instructions(each(first)).with("second", each(second)))
 }
 
-/// What its caller may do, as a server asks.
+/// A server asks whether its caller may observe and change an object.
 pub fn caller_may() -> Result<Row, String> {
     peer::start()?;
     let service = Owned::new(PEER.asks().map_err(|error| error.to_string())?.into());

@@ -155,6 +155,7 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("label-below-near", labels::below_near),
     ("label-below-alike", labels::below_alike),
     ("label-below-disjoint", labels::below_disjoint),
+    ("label-below-woven", labels::below_woven),
     ("label-higher", labels::higher),
     ("label-lower", labels::lower),
     ("label-caller-may", labels::caller_may),
