@@ -300,7 +300,7 @@ pub fn draw(memory: Entry, account: Entry, domain: Entry, address: u64, order: u
 /// The address leads to code that is made to be entered so ([`crate::server`] has it).
 pub unsafe fn service_new(address: u64, flags: u64) -> Result<Entry> {
     // SAFETY: as the caller says.
-    table::fill(|index| unsafe { raw::service_new(Entry::OWN, address, flags, index, Entry::OWN) })
+    table::fill(|index| unsafe { raw::service_new(Entry::OWN, address, flags, index, Entry::OWN, Entry::OWN) })
 }
 
 /// An entry point of our domain for calls of a shape.
@@ -309,7 +309,7 @@ pub unsafe fn service_new(address: u64, flags: u64) -> Result<Entry> {
 /// As for [`service_new`]; the code expects the registers of this shape.
 pub unsafe fn service_new_shaped(address: u64, shape: Entry) -> Result<Entry> {
     // SAFETY: as the caller says.
-    table::fill(|index| unsafe { raw::service_new(Entry::OWN, address, 0, index, shape) })
+    table::fill(|index| unsafe { raw::service_new(Entry::OWN, address, 0, index, shape, Entry::OWN) })
 }
 
 /// Makes a shape from a specification of portals; `machine` with USE allows it.
@@ -327,7 +327,23 @@ pub fn shape_new(machine: Entry, specification: &[u8]) -> Result<Entry> {
 /// As for [`service_new`], in the other domain's terms; of this shape, [`Entry::OWN`] = the one with a control word.
 pub unsafe fn service_new_at(domain: Entry, address: u64, flags: u64, shape: Entry, index: Entry) -> Result<Entry> {
     // SAFETY: as the caller says.
-    unsafe { raw::service_new(domain, address, flags, index, shape) }
+    unsafe { service_new_labelled(domain, address, flags, shape, index, Entry::OWN) }
+}
+
+/// The same; its portals have this label: a call by one of them needs a send label of the caller that is below it.
+///
+/// # Safety
+/// As for [`service_new_at`].
+pub unsafe fn service_new_labelled(
+    domain: Entry,
+    address: u64,
+    flags: u64,
+    shape: Entry,
+    index: Entry,
+    label: Entry,
+) -> Result<Entry> {
+    // SAFETY: as the caller says.
+    unsafe { raw::service_new(domain, address, flags, index, shape, label) }
 }
 
 /// A call entry to a service, for a domain's table.

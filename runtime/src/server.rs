@@ -125,8 +125,14 @@ pub(crate) extern "C" fn serve_word<S: ServeWord>(
 
 /// A service that runs `S` and answers with one word.
 pub fn word_service<S: ServeWord>() -> Result<Entry, Error> {
+    word_service_labelled::<S>(Entry::OWN)
+}
+
+/// The same; its portals have this label: a call by one of them ends with `Flow` unless the caller's send label is below it.
+pub fn word_service_labelled<S: ServeWord>(label: Entry) -> Result<Entry, Error> {
+    let address = arch::word_entry::<S> as *const () as u64;
     // SAFETY: the entry is made for this.
-    unsafe { op::service_new(arch::word_entry::<S> as *const () as u64, 0) }
+    table::fill(|index| unsafe { op::service_new_labelled(Entry::OWN, address, 0, Entry::OWN, index, label) })
 }
 
 /// A service behind portals that pass a constant and three words, and bring one word back: `npciii>i`. The constant is the badge.

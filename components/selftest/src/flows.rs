@@ -509,6 +509,44 @@ fn caller_may(world: &World) -> Outcome<String> {
     Ok(all.join(", "))
 }
 
+/// Calls of ours by portals that ask for nothing, and by portals that taint must not reach.
+fn portals(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for level in [THREE, ONE] {
+        let label = Owned::new(op::label_new(LabelFrom::Level(THREE)).map_err(text)?);
+        op::label_put(label.entry(), world.handle, level).map_err(text)?;
+        let service = Owned::new(server::word_service_labelled::<Asked>(label.entry()).map_err(text)?);
+        for who in [Side::Usual, Side::Tainted] {
+            let account = world.account(who).map_err(text)?;
+            let child = world.child(who, &account).map_err(text)?;
+            let portal = op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?;
+            ends.push(does(&child, &[on_semaphore(portal, [0; 6])])?);
+        }
+    }
+    Ok(named(&ends))
+}
+
+/// A domain's portals get as many labels as they can, one of them again, and one more; then its account has everything back.
+fn portal_labels() -> Outcome<String> {
+    let account = Owned::new(op::account_new(Entry::OWN, FRAMES).map_err(text)?);
+    let domain = Owned::new(op::domain_new(account.entry(), 0, "victim").map_err(text)?);
+    let label = Owned::new(op::label_new(LabelFrom::Level(THREE)).map_err(text)?);
+    let service = || {
+        let made = raw::service_labelled(&domain, abi::layout::PROGRAM_START, label.entry());
+        made.err().map_or(0, |error| error as u64)
+    };
+    for handle in 0..abi::MAX_PORTAL_LABELS as u64 {
+        op::label_put(label.entry(), handle, TWO).map_err(text)?;
+        Error::from_status(service()).map_err(text)?;
+    }
+    let again = service();
+    op::label_put(label.entry(), 0, ONE).map_err(text)?;
+    let more = service();
+    drop(domain);
+    let back = op::account_move(account.entry(), Entry::OWN, FRAMES).err().map_or(0, |error| error as u64);
+    Ok(named(&[again, more, back]))
+}
+
 /// All that is tried: the name, and what comes of it.
 pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
     let world = match World::new() {
@@ -537,5 +575,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("labels of a child: to accept more, to own all, not to be heard, too late", new_labels(&world)),
         ("to accept a child's taint no more, with the child and without", children(&world)),
         ("what callers may do: untainted with {1} and with taint, tainted with both", caller_may(&world)),
+        ("calls by portals of {3} and of {1} for the handle, untainted and tainted by each", portals(&world)),
+        ("labels of portals: one that is there, one too many, and the account afterwards", portal_labels()),
     ])
 }

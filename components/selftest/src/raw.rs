@@ -38,6 +38,12 @@ pub fn service_at(domain: &Owned, address: u64, flags: u64, shape: Entry) -> Res
     unsafe { op::service_new_at(domain.entry(), address, flags, shape, Entry(0)) }
 }
 
+/// A service of another domain whose portals have a label.
+pub fn service_labelled(domain: &Owned, address: u64, label: Entry) -> Result<Entry, Error> {
+    // SAFETY: another domain's, at code that is made for that.
+    unsafe { op::service_new_labelled(domain.entry(), address, 0, Entry::OWN, Entry(0), label) }
+}
+
 /// A service of ours, of this shape, that is entered as one of messages.
 pub fn service_here<S: Serve>(shape: Entry) -> Result<Entry, Error> {
     // SAFETY: the entry is made for services, and takes words where portals of each shape leave them.

@@ -51,6 +51,9 @@ const STEP: usize = 7;
 /// Where the first maker sees steps, and code on the way to a domain; the others see theirs after that.
 const OURS: u64 = FREE_START + 0x1000_0000;
 
+/// The label of what asks for nothing.
+const OPEN: Label = Label::of(Level::Three);
+
 type Outcome<T> = Result<T, String>;
 
 fn text(error: Error) -> String {
@@ -96,6 +99,8 @@ type Answer = [u64; 3];
 struct Model {
     labels: Labels,
     slots: [Label; SLOTS],
+    /// The label of portals that lead to it.
+    portal: Label,
     /// The domain that handles its exceptions.
     handler: Option<usize>,
     made: Option<Labels>,
@@ -169,7 +174,7 @@ impl World {
     }
 
     fn admits(&self, from: &Labels, to: &Labels) -> bool {
-        rules::admit(from, to, &Label::of(Level::Three)) == Admission::Admitted
+        rules::admit(from, to, &OPEN) == Admission::Admitted
     }
 
     /// A domain's labels become others. What that forbids is cut off, or forbids it.
@@ -178,7 +183,10 @@ impl World {
         if next == model.labels {
             return Ok(());
         }
-        let handled = model.handler.is_none_or(|by| by == who || self.admits(&next, &self.models[by].labels));
+        let handles = |by: usize| {
+            by == who || rules::admit(&next, &self.models[by].labels, &self.models[by].portal) == Admission::Admitted
+        };
+        let handled = model.handler.is_none_or(handles);
         let heard = model.made.as_ref().is_none_or(|made| rules::may_tell(made, &next));
         if !handled || !heard {
             return Err(Error::Flow);
@@ -199,22 +207,22 @@ impl World {
         Ok(())
     }
 
-    /// A domain calls somebody with these labels, or does something that is judged like that.
-    fn judge(&mut self, who: usize, other: &Labels, chain: &mut [Link]) -> Result<(), Error> {
+    /// A domain calls somebody with these labels by a portal of this label, or does something that is judged like that.
+    fn judge(&mut self, who: usize, other: &Labels, portal: &Label, chain: &mut [Link]) -> Result<(), Error> {
         let own = self.models[who].labels.clone();
-        match rules::admit(&own, other, &Label::of(Level::Three)) {
+        match rules::admit(&own, other, portal) {
             Admission::Admitted => Ok(()),
             Admission::Refused => Err(Error::Flow),
             Admission::Raised(send) => {
                 count(&SEEN.raised);
                 self.change(who, Labels { send, ..own }, false, chain)?;
-                self.judge(who, other, chain)
+                self.judge(who, other, portal, chain)
             }
         }
     }
 
-    fn judge_domain(&mut self, who: usize, other: usize, chain: &mut [Link]) -> Result<(), Error> {
-        if who == other { Ok(()) } else { self.judge(who, &self.models[other].labels.clone(), chain) }
+    fn judge_domain(&mut self, who: usize, other: usize, portal: &Label, chain: &mut [Link]) -> Result<(), Error> {
+        if who == other { Ok(()) } else { self.judge(who, &self.models[other].labels.clone(), portal, chain) }
     }
 
     /// The last domain of the chain does a step.
@@ -268,7 +276,7 @@ impl World {
             Step::P(number) => {
                 let label = self.semaphores[*number].0.clone();
                 let both = Labels { send: label.clone(), receive: label, is_explicit: false };
-                self.judge(who, &both, chain)?;
+                self.judge(who, &both, &OPEN, chain)?;
                 let count = &mut self.semaphores[*number].1;
                 *count = count.checked_sub(1).ok_or(Error::Timeout)?;
             }
@@ -279,14 +287,15 @@ impl World {
                 }
                 *count += 1;
             }
-            Step::Info(other) => self.judge_domain(who, *other, chain)?,
+            Step::Info(other) => self.judge_domain(who, *other, &OPEN, chain)?,
             Step::Make => {
                 let (send, receive) = rules::inherited(&own);
                 self.models[who].made = Some(Labels { send, receive, is_explicit: own.is_explicit });
                 word = MADE;
             }
             Step::Call(other, then) => {
-                self.judge_domain(who, *other, chain)?;
+                let portal = self.models[*other].portal.clone();
+                self.judge_domain(who, *other, &portal, chain)?;
                 chain.push(Link { from: Some(who), to: *other, is_cut: false });
                 let [status, word, _] = self.does(then, chain);
                 if chain.pop().is_none_or(|link| link.is_cut) {
@@ -456,7 +465,9 @@ impl World {
         for _ in 0..ACTIVATIONS {
             raw::activation_in(domain.entry()).map_err(text)?;
         }
-        let service = raw::service_at(&domain, CODE, 0, Entry::OWN).map_err(text)?;
+        let portal_label = if self.is_one_in(2) { self.label(Level::Three) } else { OPEN };
+        let given = label_of(&portal_label)?;
+        let service = raw::service_labelled(&domain, CODE, given.entry()).map_err(text)?;
         let (service, portal) = portal_to(domain.entry(), service).map_err(text)?;
         let actor =
             Actor { domain, _account: account, service, portal, calls: [0; _], domains: [0; _], semaphores: [0; _] };
@@ -474,7 +485,7 @@ impl World {
                 return Err("no label".into());
             }
         }
-        Ok((actor, Model { labels, slots, handler: None, made: None }))
+        Ok((actor, Model { labels, slots, portal: portal_label, handler: None, made: None }))
     }
 
     /// Writes a step, and those that it leads to, in the places from this one on.

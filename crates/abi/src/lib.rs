@@ -43,6 +43,8 @@ pub const MAX_DERIVATION: usize = 1024;
 pub const MAX_NESTING: usize = 16;
 /// Shapes of portals that there can be, the one with a control word included.
 pub const MAX_SHAPES: usize = 24;
+/// The most labels that portals to a domain have.
+pub const MAX_PORTAL_LABELS: usize = 31;
 /// Levels of accounts of accounts; one more is [`Error::TooDeep`].
 pub const MAX_ACCOUNT_DEPTH: usize = 8;
 /// Order of the largest flexpage: the whole address space.

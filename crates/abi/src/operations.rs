@@ -165,11 +165,14 @@ macro_rules! operations {
         AccountExhausted: "too few frames for the pages, or for page tables (the domain's account)";
         NoFrames: "no free frame";
     }
-    /// An entry point of the domain. Flags: [`SERVICE_DEADLINE`]. Calls to it are those of the shape.
-    SERVICE_NEW service_new(domain: Domain CONTROL, entry_address: Address, flags: Flags, index_to_fill: Fill, shape: Shape USE) -> Index, Full {
+    /// An entry point of the domain. Flags: [`SERVICE_DEADLINE`]. Calls to it are those of the shape. The label is that of its portals: a caller whose send
+    /// label is not below it gets `Flow`.
+    SERVICE_NEW service_new(domain: Domain CONTROL, entry_address: Address, flags: Flags, index_to_fill: Fill, shape: Shape USE, label: Label READ "0 = {3}") -> Index, Full {
         BadAddress: "the entry address is no user address";
         BadArgument: "an unknown flag", "deadlines with a shape";
-        LimitReached: "a shape whose calls pass windows, and more than 32 activations";
+        LimitReached: "a shape whose calls pass windows, and more than 32 activations", "labels of portals of the domain, more than" MAX_PORTAL_LABELS, "handles with like bits, more than a label has room for";
+        AccountExhausted: "too few frames for the label (the domain's account)";
+        NoFrames: "no free frame for the label";
     }
     /// A call entry for that domain to the service. A call has at least the priority of the ceiling, until it returns.
     PORTAL_NEW portal_new(to: Domain WRITE, service: Service USE, badge: Number, index_to_fill: Fill, ceiling: Number) -> Index, Full {

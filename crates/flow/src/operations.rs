@@ -474,10 +474,15 @@ impl Pool {
         walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
         let [first, second, done] = parts;
-        if place.end() <= walk.from
-            && let Some(kept) = self.kept(done.tree, place)
-        {
-            return kept;
+        if place.end() <= walk.from {
+            let kept = match done.tree {
+                // What is made in steps was one leaf as long as it was small.
+                Tree::Leaf(leaf) => Some(self.tree_like(leaf, place, [first.tree.node(), second.tree.node()])),
+                Tree::Node(_) => self.kept(done.tree, place),
+            };
+            if let Some(kept) = kept {
+                return kept;
+            }
         }
         if !walk.enters(place) {
             return Ok(None);

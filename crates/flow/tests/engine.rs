@@ -448,8 +448,9 @@ fn what_is_made_belongs_to_who_pays() {
     assert_eq!(used, 0);
     let mut copies = Vec::new();
     for (label, right) in [(a, &few), (b, &much)] {
-        let copy = case.pool.finish(4, |pool, work| rules::copied(pool, work, label)).expect("room");
+        let copy = case.pool.finish(1, |pool, work| rules::copied(pool, work, label)).expect("room");
         assert_eq!(from(&case.pool, copy), spec::Label::each([right], |[level]| level));
+        assert_eq!(case.pool.name(copy), case.pool.name(label), "a copy has the identity of what it is of");
         copies.push(copy);
     }
     let nodes: u32 = copies.iter().map(|copy| case.pool.nodes(*copy)).sum();

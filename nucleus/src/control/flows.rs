@@ -9,7 +9,8 @@ use crate::cpus::{assembly, cpu};
 use crate::memory::mapping::Shown;
 use crate::memory::{labels, mapping, space};
 use crate::objects::{
-    Activation, Changes, Domain, Entry, Labelled, PLAIN, Part, SLOW_LABELS, Semaphore, Stage, State, Stop, USUAL, Wait,
+    Activation, Changes, Domain, Entry, Labelled, OPEN, PLAIN, Part, SLOW_LABELS, Semaphore, Stage, State, Stop, USUAL,
+    Wait,
 };
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use abi::Error;
@@ -17,7 +18,7 @@ use abi::layout::{ARCHIVE, ENTRY_BYTES, EXCEPTION, PAGE_FAULT, USER_END};
 use abi::rights::Kind;
 use core::cell::Cell;
 use flow::rules::{self, Admission, Labels, admit_plain};
-use flow::{Exhausted, Label, Level, Pool};
+use flow::{Exhausted, Label, Pool};
 
 const PAGE: u64 = abi::PAGE_BYTES as u64;
 /// Bytes of user space in which the boot archive is shown.
@@ -25,9 +26,6 @@ const ARCHIVE_BYTES: u64 = 1 << 30;
 
 /// What a domain needs to go on: these must admit it, whatever its labels become.
 const UPCALLS: [usize; 5] = [PAGE_FAULT[0], PAGE_FAULT[1], PAGE_FAULT[2], PAGE_FAULT[3], EXCEPTION];
-
-/// The label of portals.
-const PORTAL: Label = Label::of(Level::Three);
 
 /// What an activation began, for a call, is over: its next operation starts anew.
 #[inline(always)]
@@ -59,7 +57,7 @@ pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) ->
 #[cold]
 #[inline(never)]
 pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) -> Result<(), Stop> {
-    judge_pair(by, other)?;
+    judge_by(by, other, entry.portal_label())?;
     // Who calls found it in its table, which cannot be written there; for an upcall it was looked up.
     let own = by.domain;
     let index = entry.address().wrapping_sub(own.table.get()) / ENTRY_BYTES;
@@ -68,8 +66,13 @@ pub fn judge_domain(by: Ref<Activation>, entry: Ref<Entry>, other: Ref<Domain>) 
 }
 
 /// The same, by whatever leads to the other domain: nothing learns it.
-#[inline(never)]
 pub fn judge_pair(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
+    judge_by(by, other, OPEN)
+}
+
+/// The same, by a portal of this label.
+#[inline(never)]
+fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<(), Stop> {
     let own = by.domain;
     go_on(by)?;
     if let Some(labelled) = pending(other) {
@@ -80,7 +83,7 @@ pub fn judge_pair(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
         return Err(Stop::Repeat);
     }
     let labels = own.labels();
-    let judged = if own == other { Admission::Admitted } else { admit(own, &labels, &other.labels())? };
+    let judged = if own == other { Admission::Admitted } else { admit(own, &labels, &other.labels(), portal)? };
     settle(by, judged)
 }
 
@@ -91,7 +94,7 @@ pub fn judge_pair(by: Ref<Activation>, other: Ref<Domain>) -> Result<(), Stop> {
 pub fn judge_object(by: Ref<Activation>, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
     let own = by.domain;
     go_on(by)?;
-    settle(by, admit(own, &own.labels(), &both(label))?)?;
+    settle(by, admit(own, &own.labels(), &both(label), OPEN)?)?;
     entry.allow(own, own);
     Ok(())
 }
@@ -165,19 +168,19 @@ pub fn may_change_object(own: Ref<Domain>, label: Label) -> Result<bool, Stop> {
     })
 }
 
-/// A step of judging a call. What is made is `payer`'s.
+/// A step of judging a call by a portal of this label. What is made is `payer`'s.
 #[inline(never)]
-fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<Admission, Stop> {
+fn admit(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Result<Admission, Stop> {
     if is_off(payer.held()) {
         return Ok(Admission::Admitted);
     }
-    match admit_plain(from, to) {
+    match admit_plain(from, to).filter(|_| portal == OPEN) {
         Some(true) => Ok(Admission::Admitted),
         Some(false) => Ok(Admission::Refused),
         None => {
-            let all = [from.send, from.receive, to.send, to.receive];
+            let all = [from.send, from.receive, to.send, to.receive, portal];
             labels::ask(payer.held(), from.is_explicit as u8, payer.account, &all, |pool, work| {
-                rules::admit(pool, work, from, to, PORTAL)
+                rules::admit(pool, work, from, to, portal)
             })
         }
     }
@@ -316,8 +319,9 @@ fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
 fn look_at_upcall(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<Look, Stop> {
     let done = labelled.stage.get().done;
     let Some(index) = UPCALLS.get(done as usize) else { return Ok(Look::Over) };
-    let callee = domain.place(*index).ok().and_then(|entry| entry.callee());
-    match callee.map_or(Ok(Some(true)), |callee| stays(domain, labelled, callee, How::Calls))? {
+    let entry = domain.place(*index).ok();
+    let handler = entry.and_then(|entry| entry.callee().map(|callee| (callee, How::Calls(entry.portal_label()))));
+    match handler.map_or(Ok(Some(true)), |(callee, how)| stays(domain, labelled, callee, how))? {
         Some(true) => Ok(Look::Past(done + 1)),
         Some(false) => Err(Error::Flow.into()),
         None => Ok(Look::Again),
@@ -360,7 +364,7 @@ fn look_at_activation(domain: Ref<Domain>, labelled: Ref<Labelled>, next: &Label
         }
     }
     let call = match (calls, activation.state.get()) {
-        (true, State::Calling) => activation.callee.get().map(|callee| (activation, callee.domain, How::Calls)),
+        (true, State::Calling) => activation.callee.get().map(|callee| (activation, callee.domain, How::Calls(OPEN))),
         // One that is free keeps its last caller.
         (true, _) | (false, State::Free) => None,
         (false, _) => activation.caller.get().map(|caller| (caller, caller.domain, How::IsCalled)),
@@ -436,7 +440,7 @@ fn look_at_page(domain: Ref<Domain>, next: &Labels, Stage { done: address, cuts,
 
 /// Whether a domain with these labels may use an object.
 fn may_use(domain: Ref<Domain>, labels: &Labels, object: Label) -> Result<bool, Stop> {
-    may_call(domain, labels, &both(object))
+    may_call(domain, labels, &both(object), OPEN)
 }
 
 /// Whether a domain with these labels may read, and may write, memory of this label that others have, too.
@@ -495,8 +499,8 @@ fn activation_from(domain: Ref<Domain>, number: u8) -> Link<Activation> {
 /// What is between a domain and another one.
 #[derive(Clone, Copy)]
 enum How {
-    /// It calls the other.
-    Calls,
+    /// It calls the other by a portal of this label. Of a call in flight that was asked when it was made.
+    Calls(Label),
     /// The other calls it.
     IsCalled,
     /// It tells the other something.
@@ -515,8 +519,8 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
     let others_next = pending(other).and_then(|labelled| labelled.next.get());
     let side = if stage.side { others_next.unwrap_or(other.labels()) } else { other.labels() };
     let allowed = match how {
-        How::Calls => may_call(domain, &next, &side)?,
-        How::IsCalled => may_call(domain, &side, &next)?,
+        How::Calls(portal) => may_call(domain, &next, &side, portal)?,
+        How::IsCalled => may_call(domain, &side, &next, OPEN)?,
         How::Tells => may_tell(domain, &next, &side)?,
         How::IsTold => may_tell(domain, &side, &next)?,
     };
@@ -527,10 +531,10 @@ fn stays(domain: Ref<Domain>, labelled: Ref<Labelled>, other: Ref<Domain>, how: 
     Ok(Some(allowed))
 }
 
-/// Whether a domain with the first labels may call one with the second, as it is. What is made is `payer`'s.
+/// Whether a domain with the first labels may call one with the second, as it is, by a portal of this label. What is made is `payer`'s.
 #[inline(never)]
-fn may_call(payer: Ref<Domain>, from: &Labels, to: &Labels) -> Result<bool, Stop> {
-    match admit(payer, from, to)? {
+fn may_call(payer: Ref<Domain>, from: &Labels, to: &Labels, portal: Label) -> Result<bool, Stop> {
+    match admit(payer, from, to, portal)? {
         Admission::Admitted => Ok(true),
         Admission::Refused => Ok(false),
         Admission::Raised(label) => {

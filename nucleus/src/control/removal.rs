@@ -177,6 +177,9 @@ impl Ref<Domain> {
         }
         let index = self.removal_cursor.get() as usize;
         if index == PAGE_FAULT[0] {
+            if labels::take_of_portals(self) {
+                return false;
+            }
             labels::take(self);
             labels::forget(self.account);
         }

@@ -3,9 +3,9 @@
 use super::{frames, slab};
 use crate::arch::memory::DIRECT;
 use crate::cpus::cpu;
-use crate::objects::{Account, Cpu, Domain, Labelled, Stage, Stop};
+use crate::objects::{Account, Cpu, Domain, Labelled, OPEN, PortalLabels, Stage, Stop, USUAL};
 use crate::pointer::{Fresh, Held, Nucleus, Ref};
-use abi::Error;
+use abi::{Error, MAX_PORTAL_LABELS};
 use core::cell::Cell;
 use flow::rules::{self, Labels, Work};
 use flow::{Exhausted, Id, Label, Memory, Node, Owner, Pool, State};
@@ -98,6 +98,8 @@ pub const INHERITS: u8 = 2;
 pub const GIVEN: u8 = 3;
 /// The least upper bound of two labels is asked for; the greatest lower one is the next.
 pub const BOUND: u8 = 4;
+/// The label of portals is asked for. What was found out stays.
+pub const PORTAL: u8 = 12;
 /// What a caller may do is asked, or a domain with a page.
 pub const MAY: u8 = 6;
 /// Whether a domain may tell another one is asked.
@@ -140,7 +142,13 @@ fn step(
     let Ok(mut unfinished) = cpu.unfinished.try_borrow_mut() else { return Err(Stop::Repeat) };
     with(held, payer, |pool| {
         unfinished
-            .step(pool, rule, labels, (EFFORT, matches!(rule, INHERITS | GIVEN | OBJECT | OBJECT_INHERITS)), ask)
+            .step(
+                pool,
+                rule,
+                labels,
+                (EFFORT, matches!(rule, INHERITS | GIVEN | OBJECT | OBJECT_INHERITS | PORTAL)),
+                ask,
+            )
             .map_err(|stop| match stop {
                 rules::Stop::Again => Stop::Repeat,
                 rules::Stop::Exhausted => refusal(pool, Exhausted).into(),
@@ -199,12 +207,43 @@ pub fn give(domain: Ref<Domain>, labels: Labels) -> Result<Ref<Labelled>, Error>
         next: Cell::new(None),
         stage: Cell::new(Stage::default()),
         status: Cell::new(0),
+        of_portals: Cell::new(None),
     };
     let labelled = labelled.share();
     domain.labels_or_status.set(labelled.address() as u64);
     domain.is_labelled.set(true);
     note(domain, &labels);
     Ok(labelled)
+}
+
+/// Where the labels of a domain's portals stand.
+pub fn of_portals(domain: Ref<Domain>) -> Result<Ref<PortalLabels>, Error> {
+    let labelled = domain.labelled().map_or_else(|| give(domain, USUAL), Ok)?;
+    if let Some(labels) = labelled.of_portals.get() {
+        return Ok(labels);
+    }
+    let mut labels: Fresh<PortalLabels> = slab::allocate(domain.account)?;
+    *labels = PortalLabels { count: Cell::new(0), labels: [const { Cell::new(OPEN) }; MAX_PORTAL_LABELS] };
+    let labels = labels.share();
+    labelled.of_portals.set(Some(labels));
+    Ok(labels)
+}
+
+/// Lets go of a label of the portals of a domain, which is dead; false if there is none left.
+pub fn take_of_portals(domain: Ref<Domain>) -> bool {
+    let Some(labelled) = domain.labelled() else { return false };
+    let Some(labels) = labelled.of_portals.get() else { return false };
+    match labels.all().last() {
+        Some(label) => {
+            labels.count.update(|count| count - 1);
+            release_of(domain.account, label);
+        }
+        None => {
+            labelled.of_portals.set(None);
+            slab::free(labels);
+        }
+    }
+    true
 }
 
 /// Lets go of the labels of a domain, which is dead.
@@ -263,4 +302,5 @@ pub fn release_of(account: Ref<Account>, label: Label) {
     with(account.held(), account, |pool| pool.release_later(label));
 }
 
-const _: () = assert!(size_of::<Labelled>() <= GRANULE && size_of::<Node>() == 4 * GRANULE);
+const _: () = assert!(size_of::<PortalLabels>() == size_of::<Node>());
+const _: () = assert!(size_of::<Labelled>() <= 2 * GRANULE && size_of::<Node>() == 4 * GRANULE);

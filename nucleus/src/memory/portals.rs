@@ -234,7 +234,8 @@ pub fn make_call_entry(
     }
     place.fill(Content::call(service, callee, badge, ceiling), Some(service))?;
     // What cannot be said at once is judged at the first call.
-    if domain.labelled().or(callee.labelled()).is_none() || is_plain(domain, callee) {
+    let is_open = service.label_number() == 0;
+    if is_open && (domain.labelled().or(callee.labelled()).is_none() || is_plain(domain, callee)) {
         place.allow(domain, callee);
     }
     Ok(())

@@ -2,7 +2,7 @@
 //! ([`structures::derivation`]). Mappings of memory have the same nodes.
 
 use super::domain::{SLOW_LABELS, VERSION_BITS};
-use super::{Account, Domain, Semaphore, Thread};
+use super::{Account, Domain, OPEN, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use abi::layout::ENTRY_BYTES;
 use abi::rights::Kind;
@@ -47,7 +47,7 @@ pub struct Entry {
     pub node: Node,
     /// Calls and services: the entry address. Ports: first and count. Labels: the label.
     pub word0: Cell<u64>,
-    /// Calls: the badge.
+    /// Calls: the badge. Labels: see [`Ref::verdict_on`].
     pub word1: Cell<u64>,
     /// Calls: the versions of the labels of caller and callee for which the flow is allowed, 0 = there are none, and the mark of a ceiling.
     pub versions: Cell<u64>,
@@ -77,6 +77,8 @@ impl OfKind for Semaphore {
 pub const CEILING_SHIFT: u32 = 8;
 /// In the flags of services and calls: the number of their shape.
 pub const SHAPE_SHIFT: u32 = 16;
+/// The same: the number of their label among those of their domain's portals, 0 = {3}.
+pub const LABEL_SHIFT: u32 = 24;
 /// In the versions of a call entry with a ceiling: so they are nobody's, and its calls take the slow path. No domain is slow for this reason.
 pub const CEILING_MARK: u64 = 1 << 63;
 
@@ -96,7 +98,16 @@ impl Ref<Entry> {
     }
     /// Services and calls: the number of their shape; 0 = the one with a control word.
     pub fn shape(self) -> usize {
-        (self.node.flags.get() >> SHAPE_SHIFT) as usize
+        (self.node.flags.get() >> SHAPE_SHIFT) as u8 as usize
+    }
+    /// Services and calls: the number of their label; 0 = {3}.
+    pub fn label_number(self) -> u8 {
+        (self.node.flags.get() >> LABEL_SHIFT) as u8
+    }
+    /// The label of calls by this entry, which leads to a domain.
+    pub fn portal_label(self) -> Label {
+        let labels = self.callee().and_then(|callee| callee.labelled()?.of_portals.get());
+        labels.map_or(OPEN, |labels| labels.of(self.label_number()))
     }
     /// The node inside.
     pub fn node_reference(self) -> Ref<Node> {
@@ -133,6 +144,17 @@ impl Ref<Entry> {
     /// Of a label: that.
     pub fn label(self) -> Option<Label> {
         self.is_of(Kind::Label).then(|| Label::from_word(self.word0.get()))
+    }
+    /// Of a label: what was found out last, if it was about this domain, as its labels are now.
+    pub fn verdict_on(self, domain: Ref<Domain>) -> Option<u64> {
+        let (known, of) = (self.word1.get(), self.versions.get());
+        (of == domain.version() as u64 && known >> 2 == domain.number).then_some(known & 3)
+    }
+    /// Remembers that, in two bits, until the label changes: then the version is nobody's, 0.
+    pub fn note_verdict(self, domain: Ref<Domain>, verdict: u64) -> u64 {
+        self.word1.set(domain.number << 2 | verdict);
+        self.versions.set(domain.version() as u64);
+        verdict
     }
     /// Whether it is of this kind.
     #[inline(always)]

@@ -1,5 +1,7 @@
 //! The labels of a domain that has others than [the usual ones](USUAL), and how far a change of them is.
 
+use crate::pointer::Link;
+use abi::MAX_PORTAL_LABELS;
 use core::cell::Cell;
 use flow::rules::Labels;
 use flow::{Label, Level};
@@ -11,6 +13,29 @@ pub const USUAL: Labels = Labels { send: Label::of(Level::One), receive: Label::
 pub const TRUSTED: Labels =
     Labels { send: Label::of(Level::Star), receive: Label::of(Level::Three), is_explicit: false };
 
+/// The label of portals, if nobody names one: {3}.
+pub const OPEN: Label = Label::of(Level::Three);
+
+/// Labels of a domain's portals, which stay until the domain goes.
+pub struct PortalLabels {
+    /// So many are there.
+    pub count: Cell<usize>,
+    /// The first of them has number 1.
+    pub labels: [Cell<Label>; MAX_PORTAL_LABELS],
+}
+
+impl PortalLabels {
+    /// The one with this number.
+    pub fn of(&self, number: u8) -> Label {
+        self.all().nth((number as usize).wrapping_sub(1)).unwrap_or(OPEN)
+    }
+
+    /// Those that are there.
+    pub fn all(&self) -> impl Iterator<Item = Label> {
+        self.labels[..self.count.get()].iter().map(Cell::get)
+    }
+}
+
 /// See the module.
 pub struct Labelled {
     /// What the domain has.
@@ -21,6 +46,8 @@ pub struct Labelled {
     pub stage: Cell<Stage>,
     /// Once the domain is dead: why.
     pub status: Cell<u64>,
+    /// Those of its portals.
+    pub of_portals: Cell<Link<PortalLabels>>,
 }
 
 /// See [`Labelled::stage`].

@@ -25,8 +25,8 @@ pub use debts::Debts;
 #[allow(unused_imports, reason = "on some ISAs it is a register like others")]
 pub use domain::SLOW_POINTER;
 pub use domain::{Domain, NEAR_PAGES, SLOW_AT, SLOW_DEAD, SLOW_FPU, SLOW_LABELS, SLOW_LENT, Share, share_at};
-pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, Node, OfKind, Operation, SHAPE_SHIFT};
-pub use labels::{Labelled, Part, Stage, TRUSTED, USUAL};
+pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, LABEL_SHIFT, Node, OfKind, Operation, SHAPE_SHIFT};
+pub use labels::{Labelled, OPEN, Part, PortalLabels, Stage, TRUSTED, USUAL};
 pub use mapping::Mapping;
 pub use numbers::{Marks, Numbers};
 pub use outcome::{Interrupt, Outcome, Rate, Reply, STEPS, Stop, Trap};

@@ -1,15 +1,17 @@
 //! Operations on portal tables.
 
+use super::objects::{made_for, only};
 use super::operands::{Operands, in_stretches};
 use crate::control::{activation, death, flows, removal};
 use crate::memory::portals::{self, Content};
-use crate::memory::shapes;
-use crate::objects::{Account, Domain, Entry, Outcome, SHAPE_SHIFT, STEPS, Stop, Thread};
+use crate::memory::{labels, shapes};
+use crate::objects::{Account, Domain, Entry, LABEL_SHIFT, Outcome, SHAPE_SHIFT, STEPS, Stop, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
 use abi::rights::{self, Kind};
 use abi::window::SLOTS;
 use abi::{Error, PRIORITIES, layout, op};
+use flow::{Label, rules};
 use portalgen::specification::MAX_BYTES;
 use structures::derivation::Derived;
 
@@ -93,9 +95,34 @@ pub fn service_new(operands: &Operands) -> Outcome {
         return Err(Error::LimitReached.into());
     }
     let (place, index) = operands.vacancy(domain, 3)?;
+    let label = match operands.word(5) {
+        0 => 0,
+        _ => portal_label(operands, domain, operands.label(5, rights::READ)?)?,
+    };
     shapes::own(domain, shape);
-    place.fill(Content::service(domain, address, flags as u32 | (shape as u32) << SHAPE_SHIFT), None)?;
+    let flags = flags as u32 | (shape as u32) << SHAPE_SHIFT | (label as u32) << LABEL_SHIFT;
+    place.fill(Content::service(domain, address, flags), None)?;
     Ok(index as u64)
+}
+
+/// The number of a label among those of a domain's portals, which has it from now on.
+fn portal_label(operands: &Operands, domain: Ref<Domain>, label: Label) -> Result<usize, Stop> {
+    let account = domain.account;
+    let all = labels::of_portals(domain)?;
+    if let Some(found) =
+        labels::with(operands.held(), account, |pool| all.all().position(|known| pool.name(known) == pool.name(label)))
+    {
+        return Ok(found + 1);
+    }
+    let place = all.labels.get(all.count.get()).ok_or(Error::LimitReached)?;
+    let made = made_for(operands, account, (labels::PORTAL, &[label]), &mut |pool, work| {
+        rules::copied(pool, work, label).map(only).map(Ok)
+    });
+    let made = made?.send;
+    labels::forget_here(account);
+    place.set(made);
+    all.count.update(|count| count + 1);
+    Ok(all.count.get())
 }
 
 pub fn shape_new(operands: &Operands) -> Outcome {

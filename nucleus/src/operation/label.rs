@@ -64,6 +64,9 @@ impl Deed {
 }
 
 pub fn label(operands: &Operands) -> Outcome {
+    if operands.word(0) == op::LABEL_CALLER {
+        return caller_may(operands);
+    }
     let own = operands.own().labels();
     match operands.word(0) {
         op::LABEL_HANDLE => {
@@ -119,15 +122,22 @@ pub fn label(operands: &Operands) -> Outcome {
             let made = ask(operands, labels::BOUND + is_lower as u8, &[one, other], bound)?;
             replace(operands, |_| Ok(made))
         }
-        op::LABEL_CALLER => {
-            let thing = operands.label(1, rights::READ)?;
-            let caller = operands.0.caller.get().ok_or(Error::NoCaller)?.domain.labels();
-            let may = |pool: &mut Pool, work: &mut Work| rules::caller_may(pool, work, &caller, thing);
-            let (observe, change) = ask(operands, labels::MAY, &[thing, caller.send, caller.receive], may)?;
-            Ok(observe as u64 | (change as u64) << 1)
-        }
         _ => Err(Error::BadArgument.into()),
     }
+}
+
+/// What the caller of who asks may do with what has a label: two bits. The label's entry remembers what it was asked last.
+fn caller_may(operands: &Operands) -> Outcome {
+    let entry = operands.entry(1, Kind::Label, rights::READ)?;
+    let thing = entry.label().ok_or(Error::WrongKind)?;
+    let domain = operands.0.caller.get().ok_or(Error::NoCaller)?.domain;
+    if let Some(known) = entry.verdict_on(domain) {
+        return Ok(known);
+    }
+    let caller = domain.labels();
+    let may = |pool: &mut Pool, work: &mut Work| rules::caller_may(pool, work, &caller, thing);
+    let (observe, change) = ask(operands, labels::MAY, &[thing, caller.send, caller.receive], may)?;
+    Ok(entry.note_verdict(domain, observe as u64 | (change as u64) << 1))
 }
 
 /// Has a rule find out something, in steps. What is made is the caller's.
@@ -155,6 +165,7 @@ fn replace(operands: &Operands, make: impl FnOnce(&mut Pool<Nodes>) -> Result<La
     let (entry, account) = (operands.entry(1, Kind::Label, rights::WRITE)?, operands.own().account);
     let made = labels::with(operands.held(), account, make)?;
     let old = Label::from_word(entry.word0.replace(made.word()));
+    entry.versions.set(0);
     labels::release_of(account, old);
     Ok(0)
 }

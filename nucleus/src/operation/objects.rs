@@ -153,7 +153,7 @@ type Make<'a> = &'a mut dyn FnMut(&mut Pool, &mut Work) -> Result<Result<Labels,
 /// Labels that become an account's, made in steps by a rule that is asked about `all`. Once it is known what they are, they are made again, in a
 /// stretch of its own: for who goes on with them.
 #[inline(never)]
-fn made_for(
+pub fn made_for(
     operands: &Operands,
     account: Ref<Account>,
     (rule, all): (u8, &[Label]),
@@ -197,10 +197,14 @@ pub fn account_new(operands: &Operands) -> Outcome {
     Ok(index as u64)
 }
 
+/// One label, where there are two.
+pub fn only(label: Label) -> Labels {
+    Labels { send: label, receive: Label::of(Level::Star), is_explicit: false }
+}
+
 /// The label of a new account, which its parent pays for.
 fn label_of_account(operands: &Operands, parent: Ref<Account>) -> Result<Label, Stop> {
     let send = operands.own().labels().send;
-    let only = |label| Labels { send: label, receive: Label::of(Level::Star), is_explicit: false };
     if operands.word(4) != 0 {
         let label = operands.label(4, rights::READ)?;
         let made = made_for(operands, parent, (labels::OBJECT, &[send, label]), &mut |pool, work| {
