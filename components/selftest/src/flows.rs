@@ -473,20 +473,37 @@ fn children(world: &World) -> Outcome<String> {
     Ok(named(&[with, without]))
 }
 
-/// What was answered last.
-static LAST: AtomicU64 = AtomicU64::new(0);
+/// What was answered since [`answers`], two bits each, the first ones highest, below a one.
+static ANSWERS: AtomicU64 = AtomicU64::new(1);
 
+/// Says what its caller may do with what has the label in word 0. That gets a level for the handle of word 1 before, one more than it, if word 2 is not 0.
 struct Asked;
 
 impl ServeWord for Asked {
     fn serve(_: u64, words: [u64; 5]) -> u64 {
-        let may = op::label_caller(Entry(words[0] as usize));
-        LAST.store(
-            may.map_or(u64::MAX, |(observe, change)| u64::from(observe) | u64::from(change) << 1),
-            Ordering::SeqCst,
-        );
+        let label = Entry(words[0] as usize);
+        if words[2] != 0 && op::label_put(label, words[1], words[2] - 1).is_err() {
+            return 0;
+        }
+        if let Ok((observe, change)) = op::label_caller(label) {
+            let answer = u64::from(observe) | u64::from(change) << 1;
+            ANSWERS.store(ANSWERS.load(Ordering::SeqCst) << 2 | answer, Ordering::SeqCst);
+        }
         0
     }
+}
+
+fn answers() -> String {
+    let told = ANSWERS.swap(1, Ordering::SeqCst);
+    let count = (63 - told.leading_zeros()) / 2;
+    let names =
+        (0..count).rev().map(|number| ["nothing", "observe", "change", "both"][(told >> (2 * number)) as usize & 3]);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// A service of ours, and a portal to it for a child.
+fn asked_by(child: &Child, service: &Owned) -> Outcome<Entry> {
+    op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)
 }
 
 /// What callers may do with what is tainted, and with what is not.
@@ -494,19 +511,38 @@ fn caller_may(world: &World) -> Outcome<String> {
     server::activations(1).map_err(text)?;
     let service = Owned::new(server::word_service::<Asked>().map_err(text)?);
     let plain = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
-    let mut all = Vec::new();
     for who in [Side::Usual, Side::Tainted] {
         for label in [&plain, &world.send] {
             let account = world.account(who).map_err(text)?;
             let child = world.child(who, &account).map_err(text)?;
-            let portal = op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?;
-            set_steps(0, &[on_semaphore(portal, [label.entry().0 as u64, 0, 0, 0, 0, 0])]);
-            let _thread = child.start(Program::Steps(0)).map_err(text)?;
-            child.dies()?;
-            all.push(["nothing", "observe", "change", "both"][LAST.load(Ordering::SeqCst) as usize & 3]);
+            let portal = asked_by(&child, &service)?;
+            does(&child, &[on_semaphore(portal, [label.entry().0 as u64, 0, 0, 0, 0, 0])])?;
         }
     }
-    Ok(all.join(", "))
+    Ok(answers())
+}
+
+/// The same of one label, which changes, of a caller whose labels change, and of another one, whose labels have changed as often.
+fn caller_may_again(world: &World) -> Outcome<String> {
+    let service = Owned::new(server::word_service::<Asked>().map_err(text)?);
+    let label = Owned::new(op::label_new(LabelFrom::Level(ONE)).map_err(text)?);
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let portal = asked_by(&child, &service)?;
+    let asks = |level| on_semaphore(portal, [label.entry().0 as u64, world.handle, level, 0, 0, 0]);
+    let tainted = operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0]);
+    does(&child, &[asks(0), asks(THREE + 1), asks(ONE + 1), tainted, asks(0)])?;
+    let usual = [ONE, TWO].map(|level| op::label_new(LabelFrom::Level(level)).map(Owned::new));
+    let [send, receive] = usual;
+    let (send, receive) = (send.map_err(text)?, receive.map_err(text)?);
+    for labels in [[&world.send, &world.receive], [&send, &receive]] {
+        let labels = labels.map(Owned::entry);
+        let child = Child::labelled(Unit::None, account.entry(), 0, 1, Some(labels)).map_err(text)?;
+        child.show(&STEPS, 1, false).map_err(text)?;
+        let portal = asked_by(&child, &service)?;
+        does(&child, &[on_semaphore(portal, [label.entry().0 as u64, 0, 0, 0, 0, 0])])?;
+    }
+    Ok(answers())
 }
 
 /// Calls of ours by portals that ask for nothing, and by portals that taint must not reach.
@@ -519,7 +555,7 @@ fn portals(world: &World) -> Outcome<String> {
         for who in [Side::Usual, Side::Tainted] {
             let account = world.account(who).map_err(text)?;
             let child = world.child(who, &account).map_err(text)?;
-            let portal = op::portal_new(child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?;
+            let portal = asked_by(&child, &service)?;
             ends.push(does(&child, &[on_semaphore(portal, [0; 6])])?);
         }
     }
@@ -575,6 +611,10 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("labels of a child: to accept more, to own all, not to be heard, too late", new_labels(&world)),
         ("to accept a child's taint no more, with the child and without", children(&world)),
         ("what callers may do: untainted with {1} and with taint, tainted with both", caller_may(&world)),
+        (
+            "the same again: of a label, with taint, without, of the tainted caller; of a tainted one and another",
+            caller_may_again(&world),
+        ),
         ("calls by portals of {3} and of {1} for the handle, untainted and tainted by each", portals(&world)),
         ("labels of portals: one that is there, one too many, and the account afterwards", portal_labels()),
     ])

@@ -123,6 +123,11 @@ impl Tree<'_> {
             Self::Leaf(_) => None,
         }
     }
+
+    /// Whether both are one node, or nothing.
+    fn is_shared(self, other: Self) -> bool {
+        matches!((self, other), (Self::Node(one), Self::Node(other)) if one == other)
+    }
 }
 
 impl Part<'_> {
@@ -353,6 +358,9 @@ impl Pool {
 
     /// `first ⊑ second`: no handle has a higher level in the first one.
     pub fn is_below(&self, first: Label, second: Label) -> bool {
+        if let Some(is_below) = self.is_related_at_once(Relation::BELOW, first, second) {
+            return is_below;
+        }
         let (mut task, mut effort) = (Task::NEW, u32::MAX);
         loop {
             if let Some(is_below) = self.relate_step(&mut task, Relation::BELOW, first, second, &mut effort) {
@@ -398,7 +406,9 @@ impl Pool {
         (0..PARTS).all(|part| {
             let (first, second) =
                 (Part { tree: one.part(part, place), ..first }, Part { tree: other.part(part, place), ..second });
-            self.relate_parts(relation, first, second, place.part(part), walk)
+            // Most parts of labels that are nearly the same are the same.
+            first.tree.is_shared(second.tree) && relation.is_reflexive()
+                || self.relate_parts(relation, first, second, place.part(part), walk)
         })
     }
 
@@ -695,7 +705,10 @@ impl<'e> Look<'e> {
 /// Whether the levels of each handle of two leaves, with their defaults, go together.
 #[inline(never)]
 fn relates(relation: Relation, one: (&[u64], Level), other: (&[u64], Level)) -> bool {
-    merge(one, other, |_, first, second| relation.of(first, second))
+    // What is the same entry in both goes together.
+    let is_same = |(one, other): &(&u64, &u64)| relation.is_reflexive() && one == other;
+    let same = one.0.iter().zip(other.0).take_while(is_same).count();
+    merge((&one.0[same..], one.1), (&other.0[same..], other.1), |_, first, second| relation.of(first, second))
 }
 
 /// Goes through the entries of two leaves in their order, while `work` says so; true if it always did. It gets an entry without its level, and in the
@@ -710,16 +723,20 @@ fn merge(
     const LEVEL: u64 = 7;
     let (default, other_default) = (default as u64, other_default as u64);
     let (mut at, mut other_at) = (0, 0);
-    while at < ones.len() && other_at < others.len() {
-        let (one, other) = (ones[at], others[other_at]);
-        let order = (one | LEVEL).cmp(&(other | LEVEL));
-        let first = if order.is_le() { one } else { default };
-        let second = if order.is_ge() { other } else { other_default };
-        if !work(one.min(other) & !LEVEL, first, second) {
+    while let (Some(&one), Some(&other)) = (ones.get(at), others.get(other_at)) {
+        let goes_on = if one | LEVEL < other | LEVEL {
+            at += 1;
+            work(one & !LEVEL, one, other_default)
+        } else if one | LEVEL > other | LEVEL {
+            other_at += 1;
+            work(other & !LEVEL, default, other)
+        } else {
+            (at, other_at) = (at + 1, other_at + 1);
+            work(one & !LEVEL, one, other)
+        };
+        if !goes_on {
             return false;
         }
-        at += usize::from(order.is_le());
-        other_at += usize::from(order.is_ge());
     }
     ones[at..].iter().all(|one| work(one & !LEVEL, *one, other_default))
         && others[other_at..].iter().all(|other| work(other & !LEVEL, default, *other))
