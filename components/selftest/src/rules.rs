@@ -34,6 +34,8 @@ const SLOTS: usize = 2;
 const EPISODE: u64 = 16;
 /// Domains that a step goes through, at most.
 const DEPTH: u64 = 3;
+/// Handles that nobody names, in labels of some episodes.
+const MANY: usize = 60;
 /// Handles at a time, at most.
 const HANDLES: usize = 6;
 const ACTIVATIONS: u64 = 4;
@@ -413,7 +415,17 @@ impl World {
             self.things.push(semaphore);
             self.semaphores.push((label, 1));
         }
-        let labels = [self.label(Level::One), self.label(Level::Three)];
+        let mut labels = [self.label(Level::One), self.label(Level::Three)];
+        if self.is_one_in(8) {
+            // More than a leaf of them.
+            for _ in 0..MANY {
+                let number = self.chance.below(1 << 31) << 29 | self.chance.below(1 << 29);
+                let handle = Handle::new(number).ok_or("a handle of too many bits")?;
+                let [low, high] = [[Level::Zero, Level::Two], [Level::Two, Level::Three]];
+                labels[0].set(handle, low[self.below(2)]);
+                labels[1].set(handle, high[self.below(2)]);
+            }
+        }
         for _ in 0..DOMAINS {
             let (actor, model) = self.domain(free, &labels)?;
             self.actors.push(actor);
