@@ -337,6 +337,23 @@ mod tests {
         }
     }
 
+    /// The chapter shows each part of the program that runs, and nothing else.
+    #[test]
+    fn the_books_program_is_the_one_that_runs() {
+        let read = |path| read_text(Path::new(path)).expect("a file of the tree");
+        let (chapter, program) = (read("../docs/book/labels.md"), read("../components/selftest/src/example.rs"));
+        let shown: Vec<&str> =
+            chapter.split("```rust\n").skip(1).filter_map(|block| Some(block.split_once("```")?.0)).collect();
+        let parts = program.split("// [").skip(1).filter(|part| !part.starts_with("end]")).map(|part| {
+            let (_, lines) = part.split_once("]\n").expect("the name of a part");
+            let lines = lines.trim_end_matches(' ');
+            let depth = lines.len() - lines.trim_start_matches(' ').len();
+            lines.lines().map(|line| format!("{}\n", line.get(depth..).unwrap_or(""))).collect::<String>()
+        });
+        let missing: Vec<String> = parts.clone().filter(|part| !shown.contains(&part.as_str())).collect();
+        assert_eq!((missing, shown.len()), (Vec::new(), parts.count()));
+    }
+
     /// What is said of a label is told by the handle; what is said of a port that is not there, too.
     #[test]
     fn both_sides_are_told() {

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use interface::{Reply, Request};
 use interfaces::names::NamesClient;
+use runtime::abi::level::{ONE, STAR, THREE, TWO};
 use runtime::abi::{Control, Error, PAGE_BYTES, op as operations};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
@@ -31,12 +32,6 @@ pub const ALL: &[Crime] = &[
     Crime::tried("label-large", "labels of hundreds of handles, which others own, or do not", large),
     Crime::tried("label-hoard", "a domain is tainted with handles until its account ends", hoard_all),
 ];
-
-// Levels as the nucleus counts them.
-const STAR: u64 = 0;
-const ONE: u64 = 2;
-const TWO: u64 = 3;
-const THREE: u64 = 4;
 
 // What the others do, with two operands.
 const HANDLE: u64 = 1;

@@ -2,6 +2,7 @@
 //! has the same labels as the domain and on what has not. With labels switched off all of that is done; what is printed tells which.
 
 use abi::layout::{ENTRY_BYTES, FREE_START};
+use abi::level::{ONE, STAR, THREE, TWO};
 use abi::op::{self as numbers, Judged, OperandKind, Operation};
 use abi::rights::{ALL, MAP_READ};
 use abi::{Error, NEVER, info};
@@ -17,12 +18,6 @@ use runtime::{Entry, table};
 use crate::raw;
 use crate::table::child::{Child, Page, Program, Unit};
 
-/// Levels as the nucleus counts them.
-const STAR: u64 = 0;
-const ONE: u64 = 2;
-const TWO: u64 = 3;
-const THREE: u64 = 4;
-
 /// What a child is to do. It is shown to one at a time.
 static STEPS: Page = Page::new();
 /// What children have in common with us.
@@ -37,7 +32,7 @@ const MADE: u64 = 120;
 const FRAMES: u64 = 64;
 
 /// A kind of operation, and its words.
-type Step = (u64, [u64; 6]);
+pub type Step = (u64, [u64; 6]);
 type Outcome<T> = Result<T, String>;
 
 fn text(error: Error) -> String {
@@ -80,10 +75,15 @@ impl World {
 
     fn child(&self, side: Side, account: &Owned) -> Result<Child, Error> {
         let labels = (side == Side::Tainted).then(|| [self.send.entry(), self.receive.entry()]);
-        let child = Child::labelled(Unit::None, account.entry(), 0, 1, labels)?;
-        child.show(&STEPS, 1, false)?;
-        Ok(child)
+        child(account, labels)
     }
+}
+
+/// A domain with these labels, or with the usual ones, that does steps.
+pub fn child(account: &Owned, labels: Option<[Entry; 2]>) -> Result<Child, Error> {
+    let child = Child::labelled(Unit::None, account.entry(), 0, 1, labels)?;
+    child.show(&STEPS, 1, false)?;
+    Ok(child)
 }
 
 /// Says what a child does next, from this word of the page on.
@@ -94,11 +94,11 @@ fn set_steps(first: usize, steps: &[Step]) {
     }
 }
 
-fn operation(index: usize, words: [u64; 6]) -> Step {
+pub fn operation(index: usize, words: [u64; 6]) -> Step {
     ((index * ENTRY_BYTES) as u64, words)
 }
 
-fn on_semaphore(entry: Entry, words: [u64; 6]) -> Step {
+pub fn on_semaphore(entry: Entry, words: [u64; 6]) -> Step {
     ((entry.0 * ENTRY_BYTES) as u64, words)
 }
 
@@ -111,7 +111,7 @@ fn status_of(child: &Child) -> Outcome<u64> {
 }
 
 /// What comes of a child's steps: the status of the last.
-fn does(child: &Child, steps: &[Step]) -> Outcome<u64> {
+pub fn does(child: &Child, steps: &[Step]) -> Outcome<u64> {
     set_steps(0, steps);
     let _thread = child.start(Program::Steps(0)).map_err(text)?;
     status_of(child)
@@ -537,8 +537,7 @@ fn caller_may_again(world: &World) -> Outcome<String> {
     let (send, receive) = (send.map_err(text)?, receive.map_err(text)?);
     for labels in [[&world.send, &world.receive], [&send, &receive]] {
         let labels = labels.map(Owned::entry);
-        let child = Child::labelled(Unit::None, account.entry(), 0, 1, Some(labels)).map_err(text)?;
-        child.show(&STEPS, 1, false).map_err(text)?;
+        let child = self::child(&account, Some(labels)).map_err(text)?;
         let portal = asked_by(&child, &service)?;
         does(&child, &[on_semaphore(portal, [label.entry().0 as u64, 0, 0, 0, 0, 0])])?;
     }

@@ -23,6 +23,7 @@ mod deadlines;
 #[allow(unsafe_code)]
 mod devices;
 mod driver;
+mod example;
 mod flows;
 mod inspect;
 mod lending;
@@ -87,7 +88,7 @@ fn main(arguments: Arguments) {
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
     } else if chosen("flows") {
-        for (name, outcome) in flows::lines() {
+        for (name, outcome) in flows::lines().into_iter().chain([("the example of the book", example::run())]) {
             failed += u64::from(outcome.is_err());
             let said = outcome.unwrap_or_else(|why| format!("FAILED: {why}"));
             let _ = Serial::new().write_str(&format!("{name}: {said}\n"));

@@ -73,6 +73,20 @@ pub const MAX_TORN: usize = 1;
 /// The bit of [`Control::WINDOW`].
 pub const WINDOW_BIT: u32 = 13;
 
+/// Levels of handles in labels, as operations take and tell them.
+pub mod level {
+    /// In a send label: owns the handle.
+    pub const STAR: u64 = 0;
+    /// The level 0.
+    pub const ZERO: u64 = 1;
+    /// The level 1, which send labels have by default.
+    pub const ONE: u64 = 2;
+    /// The level 2, which receive labels have by default.
+    pub const TWO: u64 = 3;
+    /// The level 3.
+    pub const THREE: u64 = 4;
+}
+
 /// Windows: whole pages of the caller that the callee sees while it serves the call.
 ///
 /// A window is a word: the address of its first page, with [`WRITABLE`](window::WRITABLE) if the callee may write, and the number of pages. The callee gets
