@@ -40,6 +40,8 @@ pub enum Command {
     Debug(DebugOptions),
     /// Draw a system description as a picture (SVG)
     Graph(GraphOptions),
+    /// Show what fills a machine's memory: accounts, reserve, and the boot archive file by file
+    Memory(MemoryOptions),
     /// Count the lines of code that all ISAs share, and those that each has for itself
     Lines(LinesOptions),
     /// List the code of a portal, with what each part is for
@@ -116,6 +118,28 @@ pub struct GraphOptions {
     /// Where the picture goes
     #[arg(long, value_name = "FILE", default_value = "default.svg")]
     pub output: PathBuf,
+}
+
+/// `./x memory`
+#[derive(Args, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x memory                          the default system\n  \
+    ./x memory --arch aarch64 --cpus 2  on AArch64, with two CPUs\n\n\
+    The boot archive is in memory once: programs run where they lie in it.\n\
+    `frames` in the shell shows what the nucleus really has.")]
+pub struct MemoryOptions {
+    /// Instruction set of the machine
+    #[arg(long, value_name = "ISA", default_value = "x86_64")]
+    pub arch: Isa,
+    /// The system description
+    #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
+    pub system: PathBuf,
+    /// Memory of the machine
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// CPUs of the machine
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cpus: u32,
 }
 
 /// `./x lines`

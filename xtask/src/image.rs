@@ -112,14 +112,18 @@ impl Image {
 impl System {
     /// Reads a description; nothing is compared with the tree yet.
     pub fn read(project: &Project, path: &Path) -> Result<Self> {
-        let text = read_text(&project.root.join(path))?;
+        Self::read_with(project, path, "")
+    }
+
+    fn read_with(project: &Project, path: &Path, more: &str) -> Result<Self> {
+        let text = read_text(&project.root.join(path))? + more;
         let description = Description::read(&text).map_err(|problems| report(path, &problems))?;
         Ok(Self { path: path.into(), description })
     }
 
-    /// As [`Self::read`]; what has programs gets those that only tests run, too.
-    pub fn read_for_tests(project: &Project, path: &Path) -> Result<Self> {
-        let mut system = Self::read(project, path)?;
+    /// As [`Self::read`], with `more` behind the description; what has programs gets those that only tests run, too.
+    pub fn read_for_tests(project: &Project, path: &Path, more: &str) -> Result<Self> {
+        let mut system = Self::read_with(project, path, more)?;
         let programs = &mut system.description.programs;
         if let Some(line) = programs.last().map(|last| last.name.line) {
             let at = |name: &str| At { value: name.into(), line };

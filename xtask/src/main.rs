@@ -9,7 +9,7 @@
 //! | [`emulator`] | QEMU: installing, starting, input, output, time limit, exit status |
 //! | [`forward`] | ports of this host that lead to the machine |
 //! | [`counter`] | the emulator's plugin that counts instructions |
-//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`new`], [`portal`] | the commands |
+//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`] | the commands |
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -29,6 +29,7 @@ mod install;
 mod isa;
 mod labels;
 mod lines;
+mod memory;
 mod new;
 mod portal;
 mod project;
@@ -59,6 +60,10 @@ fn main() -> ExitCode {
         Command::Graph(options) => {
             project.isa = options.arch;
             graph::graph(&project, &options)
+        }
+        Command::Memory(options) => {
+            project.isa = options.arch;
+            memory::memory(&project, &options)
         }
         Command::Lines(options) => lines::lines(&project, &options),
         Command::Labels(command) => labels::labels(&command),

@@ -91,8 +91,9 @@ pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) 
     if options.nucleus_only {
         return Ok((image::nucleus_only(project, checks)?, machine(wanted.unwrap_or(USUAL_MEMORY))));
     }
-    let read = if options.tests { System::read_for_tests } else { System::read };
-    let system = read(project, &options.system)?;
+    let system = &options.system;
+    let system =
+        if options.tests { System::read_for_tests(project, system, "") } else { System::read(project, system) }?;
     let memory = memory_for(&system, wanted, cpus)?;
     let mut image = image::make(project, &system, checks, Size::of(&memory, cpus)?, exec)?;
     match &mut image.forwards {

@@ -35,8 +35,9 @@ struct Built {
 
 /// Builds for the project's ISA what the tests on it need.
 fn build(project: &Project, tests: &[&TestFile]) -> Result<Built> {
-    let paths: BTreeSet<&PathBuf> = tests.iter().map(|test| &test.system).collect();
-    let systems = paths.into_iter().map(|path| System::read_for_tests(project, path)).collect::<Result<Vec<_>>>()?;
+    let paths: BTreeSet<(&PathBuf, &str)> = tests.iter().map(|test| (&test.system, test.more.as_str())).collect();
+    let systems = paths.into_iter().map(|(path, more)| System::read_for_tests(project, path, more));
+    let systems = systems.collect::<Result<Vec<_>>>()?;
     for system in &systems {
         system.plan(project, None)?;
     }
@@ -111,7 +112,7 @@ fn first_windows(cpus: u32) -> String {
 /// Gives what this computer found while it used the machine.
 fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) -> Result<Vec<String>> {
     let (test, cpus) = (&case.test.file, case.cpus);
-    let mut system = System::read_for_tests(project, &test.system)?;
+    let mut system = System::read_for_tests(project, &test.system, &test.more)?;
     let prepared = test.wire.as_ref().map(|_| wire::prepare(project, &mut system)).transpose()?;
     let memory = image::memory_for(&system, test.memory.as_deref(), cpus)?;
     let plan = system.plan(project, Some(Size::of(&memory, cpus)?))?;

@@ -31,7 +31,7 @@ pub fn check(project: &Project, workspace: &Workspace, report: &mut Report) {
 }
 
 fn offers_every_program(project: &Project, workspace: &Workspace) -> Result<()> {
-    let system = System::read_for_tests(project, Path::new(DEFAULT))?;
+    let system = System::read_for_tests(project, Path::new(DEFAULT), "")?;
     let offered = system.programs();
     for package in &workspace.packages {
         let is_program = workspace.place(package).starts_with("apps") && package.makes("bin");
