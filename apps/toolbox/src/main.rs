@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`system`] | what they ask of the system |
 //! | [`start`] | programs with another environment |
+//! | [`edit`] | a text, changed on the terminal |
 //! | [`less`] | pages on the terminal |
 #![no_std]
 #![no_main]
@@ -14,6 +15,7 @@
 
 extern crate alloc;
 
+mod edit;
 mod less;
 mod start;
 mod system;
@@ -28,14 +30,13 @@ runtime::entry!(main);
 fn main() -> u8 {
     let own = runtime::program::name();
     let words: Vec<&'static str> = runtime::program::arguments().skip(1).collect();
-    if own == less::NAME {
-        return less::main(&words);
-    }
     match TOOLS.iter().find(|tool| tool.name == own) {
+        _ if own == less::NAME => less::main(&words),
+        _ if own == edit::NAME => edit::main(&words),
         Some(tool) => text::run(tool, &words, &system::Cairn),
         None => {
             eprintln!("{own}: started under a name that means nothing to it; start it as one of:");
-            TOOLS.iter().map(|tool| tool.name).chain([less::NAME]).for_each(|name| eprintln!("  {name}"));
+            TOOLS.iter().map(|tool| tool.name).chain([edit::NAME, less::NAME]).for_each(|name| eprintln!("  {name}"));
             tool::USAGE
         }
     }

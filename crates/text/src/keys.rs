@@ -11,6 +11,10 @@ pub enum Key {
     Move(Move),
     /// What the terminal answered when it was asked for the place of its cursor: line and column, from 1.
     Place(u16, u16),
+    /// Removes what stands behind the cursor.
+    Delete,
+    /// One that has no meaning here.
+    Unknown,
 }
 
 /// Ways to move.
@@ -30,7 +34,7 @@ pub enum Move {
 /// Bytes of an escape sequence that are kept.
 const MAX_SEQUENCE: usize = 16;
 
-/// Turns bytes of a terminal into keys (ECMA-48, with what xterm sends). What it does not know is swallowed.
+/// Turns bytes of a terminal into keys (ECMA-48, with what xterm sends).
 #[derive(Default)]
 pub struct Keys {
     sequence: Vec<u8>,
@@ -74,7 +78,12 @@ impl Keys {
             _ => {}
         }
         let sequence = core::mem::take(&mut self.sequence);
-        let parameters = core::str::from_utf8(sequence.get(2..)?).ok()?;
+        Some(Self::meaning(byte, sequence.get(2..).unwrap_or_default()).unwrap_or(Key::Unknown))
+    }
+
+    /// What a sequence means that ends with this byte.
+    fn meaning(byte: u8, parameters: &[u8]) -> Option<Key> {
+        let parameters = core::str::from_utf8(parameters).ok()?;
         let way = match (byte, parameters) {
             (b'A', _) => Move::Up,
             (b'B', _) => Move::Down,
@@ -82,6 +91,7 @@ impl Keys {
             (b'D', _) => Move::Left,
             (b'H', _) | (b'~', "1" | "7") => Move::First,
             (b'F', _) | (b'~', "4" | "8") => Move::Last,
+            (b'~', "3") => return Some(Key::Delete),
             (b'~', "5") => Move::PageUp,
             (b'~', "6") => Move::PageDown,
             (b'R', place) => {
@@ -113,9 +123,11 @@ mod tests {
             Key::Move(Move::Up),
             Key::Move(Move::PageDown),
             Key::Place(24, 80),
+            Key::Unknown,
             Key::Character('ü'),
+            Key::Delete,
         ];
-        assert_eq!(keys("a\x1b[A\x1b[6~\x1b[24;80R\x1b[99xü".as_bytes()), expected);
+        assert_eq!(keys("a\x1b[A\x1b[6~\x1b[24;80R\x1b[99xü\x1b[3~".as_bytes()), expected);
         assert_eq!(
             keys(b"\x1bOB\xff\xc3x\x1b\x1b[Hq"),
             [Key::Move(Move::Down), Key::Move(Move::First), Key::Character('q')]

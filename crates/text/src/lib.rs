@@ -9,6 +9,7 @@
 //! | [`memory`] | vectors that refuse instead of panicking |
 //! | [`pattern`], [`matcher`] | regular expressions of POSIX; what finds them |
 //! | [`order`], [`numbers`], [`edits`], [`glob`], [`pager`], [`keys`] | the logic of `sort`, `seq`, `diff`, `find`, `less` |
+//! | [`document`], [`editor`] | the text that `edit` changes, and the rest of its logic |
 //! | the others | a tool each |
 //!
 //! Memory is bounded by what the caller has: a tool that finds none says so and ends with a status. Nothing here panics, whatever is read.
@@ -19,6 +20,8 @@ extern crate alloc;
 
 pub mod call;
 pub mod diff;
+pub mod document;
+pub mod editor;
 pub mod edits;
 pub mod env;
 pub mod find;

@@ -349,7 +349,7 @@ const TAB: usize = 8;
 
 /// What is shown of the first character: `^X` for one that would do something to the terminal, `<XX>` for a byte that is none. Gives how
 /// many bytes that is.
-fn cell(text: &[u8], column: usize, cells: &mut Vec<char>) -> usize {
+pub(crate) fn cell(text: &[u8], column: usize, cells: &mut Vec<char>) -> usize {
     cells.clear();
     let Some(first) = text.first() else { return 1 };
     match *first {
