@@ -7,7 +7,8 @@ use loader::startup::ENTRY;
 use runtime::Entry;
 use runtime::abi::layout::FIRST_FREE;
 use runtime::connection::Direct;
-use runtime::interfaces::console::ConsoleClient;
+use runtime::interface::Failure;
+use runtime::interfaces::console::{ConsoleClient, ConsoleError};
 use runtime::program;
 
 /// What standard output is called if it is the terminal.
@@ -15,6 +16,8 @@ const CONSOLE: &str = "console";
 /// What the shell calls the entry to the terminal of a program whose standard input is another one.
 const PORTAL: &str = "terminal";
 
+/// The status of what Ctrl-C ended.
+const INTERRUPTED: u64 = 130;
 /// Keys that come at once.
 const MOST: usize = 64;
 
@@ -44,10 +47,14 @@ impl Terminal {
         self.is_input
     }
 
-    /// Waits for what a person types. `Err` = why nothing comes.
+    /// Waits for what a person types. `Err` = why nothing comes. Ctrl-C ends the program, as the shell does at the same time.
     pub fn read(&self) -> Result<Vec<u8>, String> {
         let mut bytes = [0; MOST];
-        let count = self.keys.read_keys(&mut bytes).map_err(|error| error.to_string())?;
+        let count = match self.keys.read_keys(&mut bytes) {
+            // Ctrl-C, or the shell has the terminal: who is killed for it ends with the same status.
+            Err(Failure::Refused(ConsoleError::Interrupted)) => program::exit(INTERRUPTED),
+            outcome => outcome.map_err(|error| error.to_string())?,
+        };
         Ok(bytes.get(..count).unwrap_or_default().to_vec())
     }
 }
