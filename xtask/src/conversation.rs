@@ -32,16 +32,28 @@ impl Conversation {
         self.output.lock().len()
     }
 
-    /// What was printed after so many bytes, without escape sequences' bytes being touched.
+    /// What the machine printed after so many bytes, without escape sequences' bytes being touched.
     pub fn since(&self, start: usize) -> String {
         let output = self.output.lock();
-        String::from_utf8_lossy(output.get(start..).unwrap_or_default()).into_owned()
+        of_machine(&String::from_utf8_lossy(output.get(start..).unwrap_or_default()))
     }
 
     /// The time is over, or the machine has ended.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
+}
+
+/// What was printed without the emulator's own words: with a clock that keeps up with the host's it says that it is late, anywhere
+/// in a line of the machine's.
+fn of_machine(text: &str) -> String {
+    const LATE: &str = "Warning: The guest is now late by ";
+    let mut parts = text.split(LATE);
+    let mut machine = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        machine.push_str(part.split_once('\n').map_or("", |(_, rest)| rest));
+    }
+    machine
 }
 
 /// Starts a machine with these arguments, has `work` done with its console, then ends it. Gives what `work` gave, and
@@ -80,4 +92,18 @@ pub fn converse<T: Send>(
     });
     let output = String::from_utf8_lossy(&conversation.output.lock()).into_owned();
     (result, output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_machine;
+
+    #[test]
+    fn what_the_emulator_says_is_not_the_machines() {
+        let late = "Warning: The guest is now late by 0.0 to 1.0 seconds\n";
+        assert_eq!(of_machine(&format!("worked f{late}or 54 %\n{late}done{late}")), "worked for 54 %\ndone");
+        // The rest of it has not come yet.
+        assert_eq!(of_machine(&format!("worked f{}", late.trim_end())), "worked f");
+        assert_eq!(of_machine("no warning\n"), "no warning\n");
+    }
 }

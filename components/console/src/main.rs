@@ -69,6 +69,8 @@ struct State {
     semaphore: Option<Owned>,
     /// Ctrl-C was typed, and the semaphore not raised since.
     interrupted: bool,
+    /// Ctrl-C was typed, and no mode set since: the shell may not know of it yet, and nobody reads a line until it does.
+    stopped: bool,
     /// Counts the occasions at which waiting reads end.
     epoch: u64,
     /// Reads of programs that wait, but for those that are to end.
@@ -81,6 +83,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     echo: Vec::new(),
     semaphore: None,
     interrupted: false,
+    stopped: false,
     epoch: 0,
     waiting: 0,
 });
@@ -126,6 +129,7 @@ impl State {
     fn interrupt(&mut self) {
         self.end_reads();
         self.interrupted = true;
+        self.stopped = true;
     }
 
     fn set_mode(&mut self, mode: terminal::Mode) {
@@ -162,6 +166,9 @@ fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, 
         state.end_reads();
         state.set_mode(mode);
     } else if state.input.mode() != mode {
+        return Err(ConsoleError::Interrupted);
+    }
+    if mode == terminal::Mode::Cooked && state.stopped {
         return Err(ConsoleError::Interrupted);
     }
     if into.is_empty() {
@@ -249,6 +256,7 @@ impl ConsoleServer for Console {
         };
         let mut state = STATE.lock();
         state.end_reads();
+        state.stopped = false;
         state.set_mode(mode);
         Ok(())
     }
