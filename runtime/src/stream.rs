@@ -16,7 +16,7 @@ use loader::startup::ENTRY;
 
 use crate::connection::{Connection, Direct, Name, Source};
 use crate::sync::Mutex;
-use crate::{Entry, log, startup};
+use crate::{Entry, log, startup, thread};
 
 /// The name of the server that has files and pipes.
 pub const FILES: &str = "ramfs";
@@ -227,11 +227,19 @@ pub static STDOUT: Mutex<Output> = Mutex::new(Output::new(1));
 pub static STDERR: Mutex<Output> = Mutex::new(Output::new(2));
 static STDIN: Mutex<Option<Stream<'static>>> = Mutex::new(None);
 
+/// How long whoever was interrupted waits for its end, in nanoseconds.
+const UNTIL_KILLED: u64 = 200_000_000;
+
 /// Reads from standard input: waits until there is something; 0 is the end. What standard output has
-/// collected is written first.
+/// collected is written first. At Ctrl-C the shell kills us, unless we are in the background: it gets the time to, and we do
+/// not say before that we were interrupted.
 pub fn read(into: &mut [u8]) -> Result<usize, Failure<StreamError>> {
     let _ = STDOUT.lock().flush();
-    stream(&mut STDIN.lock(), 0).read(into)
+    let outcome = stream(&mut STDIN.lock(), 0).read(into);
+    if outcome == Err(Failure::Refused(StreamError::Interrupted)) {
+        let _ = thread::sleep(UNTIL_KILLED);
+    }
+    outcome
 }
 
 /// Writes bytes to standard output.
