@@ -36,6 +36,8 @@ pub mod thread;
 pub mod time;
 #[cfg(feature = "alloc")]
 pub mod tree;
+#[cfg(feature = "alloc")]
+pub mod vault;
 pub mod window;
 
 pub use abi;

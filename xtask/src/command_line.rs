@@ -256,12 +256,25 @@ pub struct TestOptions {
 #[derive(Subcommand)]
 pub enum New {
     /// A component: a crate in components/ that serves, and its place in a system description
+    #[command(after_help = "Example:\n  ./x new component clock && ./x run --exec domains")]
     Component(NewOptions),
+    /// An interface: a trait in crates/interfaces, from which client, server and layout are derived
+    #[command(after_help = "Example:\n  ./x new interface kv && GOLDEN=write cargo test -p interfaces")]
+    Interface(NewInterface),
+    /// A program: a crate in apps/, and its place in a system description
+    #[command(after_help = "Example:\n  ./x new program greet && ./x run --exec 'greet hello'")]
+    Program(NewOptions),
 }
 
-/// `./x new component`
+/// `./x new interface`
 #[derive(Args, Clone)]
-#[command(after_help = "Example:\n  ./x new component clock && ./x run --exec domains")]
+pub struct NewInterface {
+    /// Its name: 1 to 16 small letters, digits and `-`
+    pub name: String,
+}
+
+/// `./x new component`, `./x new program`
+#[derive(Args, Clone)]
 pub struct NewOptions {
     /// Its name: 1 to 16 small letters, digits and `-`
     pub name: String,

@@ -57,6 +57,8 @@ fn main() -> ExitCode {
         }
         Command::Bench(options) => bench::bench(&project, &options),
         Command::New(New::Component(options)) => new::component(&project, &options),
+        Command::New(New::Interface(options)) => new::interface(&project, &options),
+        Command::New(New::Program(options)) => new::program(&project, &options),
         Command::Graph(options) => {
             project.isa = options.arch;
             graph::graph(&project, &options)

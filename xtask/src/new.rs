@@ -1,13 +1,13 @@
-//! `./x new component NAME`: a crate that builds and serves, and its place in a system.
+//! `./x new component|interface|program NAME`: what builds at once, and its place in the tree.
 
-use crate::command_line::NewOptions;
+use crate::command_line::{NewInterface, NewOptions};
 use crate::image::System;
 use crate::project::{Project, read_text, write};
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use std::fs;
 
-/// The crate's manifest.
+/// The manifest of a crate, with what it depends on.
 const MANIFEST: &str = r#"[package]
 name = "NAME"
 description = "What it is for, in one sentence."
@@ -15,26 +15,19 @@ version.workspace = true
 edition.workspace = true
 license.workspace = true
 
-[[bin]]
-name = "NAME"
-path = "src/main.rs"
-test = false
-bench = false
-
 [dependencies]
-interface.workspace = true
-interfaces.workspace = true
-runtime.workspace = true
-
+DEPENDENCIES
 [lints]
 workspace = true
 "#;
+const OF_COMPONENT: [&str; 3] = ["interface", "interfaces", "runtime"];
+const OF_PROGRAM: [&str; 2] = ["runtime", "tool"];
 
-/// Its program.
-const MAIN: &str = r#"//! What it is for, in one sentence.
+/// The component.
+const COMPONENT: &str = r#"//! What it is for, in one sentence.
 //!
 //! It serves the interface `Stream` under the name `NAME`: whoever reads gets a greeting, what is
-//! written goes to the kernel log. An interface of its own is a trait in `crates/interfaces`.
+//! written goes to the kernel log. `./x new interface` makes an interface of its own.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -87,11 +80,89 @@ priority = 28
 restart = "always"
 "#;
 
-/// Makes the crate and adds it to the description.
+/// A program.
+const PROGRAM: &str = r#"//! `NAME [WORD...]`: what it is for, in one sentence.
+#![no_std]
+#![no_main]
+#![forbid(unsafe_code)]
+
+use tool::{Arguments, println};
+
+runtime::entry!(main);
+
+const HELP: &str = "\
+usage: NAME [WORD...]
+
+What it is for, in one sentence.
+";
+
+fn main() -> u8 {
+    let arguments = Arguments::new("NAME", HELP);
+    for word in arguments.words() {
+        println!("NAME: {word}");
+    }
+    0
+}
+"#;
+
+/// An interface.
+const INTERFACE: &str = r#"//! What it is for, in one sentence.
+
+use interface::{codes, interface};
+
+codes! {
+    /// Why not.
+    pub enum TYPEError {
+        1 NotFound "there is nothing of this number"
+    }
+}
+
+/// What it is for, in one sentence.
+#[interface]
+pub trait TYPE {
+    /// What it gives for a number.
+    #[repeatable]
+    fn get(&self, number: u64) -> Result<u64, TYPEError>;
+}
+"#;
+
+/// The list of all interfaces, and how the tables in it begin and end.
+const INTERFACES: &str = "crates/interfaces/src/lib.rs";
+const LAYOUTS: &str = "pub const LAYOUTS: ";
+const ERRORS: &str = "pub const ERRORS: ";
+const END: &str = "];";
+
+/// Makes a component and adds it to the description.
 pub fn component(project: &Project, options: &NewOptions) -> Result<u8> {
     let name = options.name.as_str();
+    let entry = |description: &str| Ok(format!("{}\n{}", description.trim_end(), filled(DESCRIPTION, name)));
+    new_crate(project, options, ("components", &OF_COMPONENT, COMPONENT), entry)?;
+    println!("components/{name}/src/main.rs  is the component: a few lines that serve, to be changed");
+    println!("{:30}  gives it an account, a priority and a restart policy", options.system.display());
+    println!("./x run                         boots it; `dmesg` shows what it logs, `domains` that it lives");
+    Ok(0)
+}
+
+/// Makes a program and adds it to the description.
+pub fn program(project: &Project, options: &NewOptions) -> Result<u8> {
+    let name = options.name.as_str();
+    new_crate(project, options, ("apps", &OF_PROGRAM, PROGRAM), |description| Ok(with_program(description, name)))?;
+    println!("apps/{name}/src/main.rs  is the program: it prints its arguments, to be changed");
+    println!("{:24}  lists it: it will be /bin/{name}", options.system.display());
+    println!("./x run --exec '{name} hello'  boots the system and runs it");
+    Ok(0)
+}
+
+/// Makes a crate in a folder, of a template with dependencies, and changes the description.
+fn new_crate(
+    project: &Project,
+    options: &NewOptions,
+    (parent, dependencies, main): (&str, &[&str], &str),
+    change: impl FnOnce(&str) -> Result<String>,
+) -> Result<()> {
+    let name = options.name.as_str();
     check_name(name)?;
-    let folder = project.root.join("components").join(name);
+    let folder = project.root.join(parent).join(name);
     if folder.exists() {
         bail!("{} exists already", folder.display());
     }
@@ -100,18 +171,88 @@ pub fn component(project: &Project, options: &NewOptions) -> Result<u8> {
     }
     let path = project.root.join(&options.system);
     let description = read_text(&path)?;
-    // A description with mistakes would hide those that the new component brings.
+    // A description with mistakes would hide those that the new crate brings.
     System::read(project, &options.system)?;
     fs::create_dir_all(folder.join("src")).with_context(|| format!("cannot make {}", folder.display()))?;
-    write(&folder.join("Cargo.toml"), filled(MANIFEST, name).as_bytes())?;
-    write(&folder.join("src/main.rs"), filled(MAIN, name).as_bytes())?;
-    let description = format!("{}\n{}", description.trim_end(), filled(DESCRIPTION, name));
-    write(&path, description.as_bytes())?;
-    System::read(project, &options.system)?;
-    println!("components/{name}/src/main.rs  is the component: a few lines that serve, to be changed");
-    println!("{:30}  gives it an account, a priority and a restart policy", options.system.display());
-    println!("./x run                         boots it; `dmesg` shows what it logs, `domains` that it lives");
+    write(&folder.join("Cargo.toml"), manifest(name, dependencies).as_bytes())?;
+    write(&folder.join("src/main.rs"), filled(main, name).as_bytes())?;
+    write(&path, change(&description)?.as_bytes())?;
+    System::read(project, &options.system).map(drop)
+}
+
+/// Makes an interface, and adds it to the list of all.
+pub fn interface(project: &Project, options: &NewInterface) -> Result<u8> {
+    let name = options.name.as_str();
+    check_name(name)?;
+    let module = name.replace('-', "_");
+    let file = format!("crates/interfaces/src/{module}.rs");
+    if project.root.join(&file).exists() {
+        bail!("{file} exists already");
+    }
+    let list = project.root.join(INTERFACES);
+    let text = with_interface(&read_text(&list)?, &module)?;
+    write(&project.root.join(&file), INTERFACE.replace("TYPE", &type_name(&module)).as_bytes())?;
+    write(&list, text.as_bytes())?;
+    println!("{file}  is the interface: a trait and its errors, to be changed");
+    println!("{INTERFACES}  lists its module, its layout and its errors");
+    println!("GOLDEN=write cargo test -p interfaces  writes its layout to crates/interfaces/golden, for review");
+    println!("The chapter docs/book/own-interface.md goes on from here.");
     Ok(0)
+}
+
+fn manifest(name: &str, dependencies: &[&str]) -> String {
+    let lines: String = dependencies.iter().map(|of| format!("{of}.workspace = true\n")).collect();
+    filled(MANIFEST, name).replace("DEPENDENCIES\n", &(lines + "\n"))
+}
+
+/// A description with one program more: in its list, if it has one, in the order of names.
+fn with_program(description: &str, name: &str) -> String {
+    let row = format!("    {{ name = \"{name}\" }},");
+    let mut lines: Vec<&str> = description.lines().collect();
+    let Some(head) = lines.iter().position(|line| *line == "program = [") else {
+        return format!("{}\n\n[[program]]\nname = \"{name}\"\n", description.trim_end());
+    };
+    let behind = |line: &&str| *line == "]" || line.split('"').nth(1).is_some_and(|other| other > name);
+    let place = lines[head + 1..].iter().position(behind).map_or(head + 1, |place| head + 1 + place);
+    lines.insert(place, &row);
+    lines.join("\n") + "\n"
+}
+
+/// The list of interfaces with one more.
+fn with_interface(list: &str, module: &str) -> Result<String> {
+    let kind = type_name(module);
+    let upper = module.to_uppercase();
+    let mut lines: Vec<String> = list.lines().map(String::from).collect();
+    insert(&mut lines, "pub mod ", "", format!("pub mod {module};"))?;
+    insert(&mut lines, LAYOUTS, END, format!("    (\"{module}\", {module}::{upper}_LAYOUT),"))?;
+    insert(&mut lines, ERRORS, END, format!("    (\"{kind}Error\", {module}::{kind}Error::TEXTS),"))?;
+    Ok(lines.join("\n") + "\n")
+}
+
+/// Inserts a line where the order of lines wants it, between the first one that begins with `begin` and the first one
+/// behind it that is `end`.
+fn insert(lines: &mut Vec<String>, begin: &str, end: &str, new: String) -> Result<()> {
+    let first = lines
+        .iter()
+        .position(|line| line.starts_with(begin))
+        .with_context(|| format!("{INTERFACES}: no line begins with `{begin}`"))?;
+    // A list of rows has a head.
+    let first = first + usize::from(!end.is_empty());
+    let place = lines[first..]
+        .iter()
+        .position(|line| line == end || *line > new)
+        .with_context(|| format!("{INTERFACES}: no end of `{begin}`"))?;
+    lines.insert(first + place, new);
+    Ok(())
+}
+
+/// `file_system` as `FileSystem`.
+fn type_name(module: &str) -> String {
+    let capital = |word: &str| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        first.to_uppercase() + rest
+    };
+    module.split('_').map(capital).collect()
 }
 
 fn filled(template: &str, name: &str) -> String {
@@ -122,7 +263,7 @@ fn check_name(name: &str) -> Result<()> {
     let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     let begins = name.starts_with(|first: char| first.is_ascii_lowercase());
     if !plain || !begins || name.len() > system::MAX_NAME_BYTES {
-        bail!("`{name}` cannot name a component: 1 to 16 small letters, digits and `-`, a letter first");
+        bail!("`{name}` is no name: 1 to 16 small letters, digits and `-`, a letter first");
     }
     Ok(())
 }
@@ -143,8 +284,41 @@ mod tests {
 
     #[test]
     fn templates_are_toml() {
-        assert!(toml::from_str::<toml::Table>(&filled(MANIFEST, "clock")).is_ok());
+        assert!(toml::from_str::<toml::Table>(&manifest("clock", &OF_COMPONENT)).is_ok());
         assert!(toml::from_str::<toml::Table>(&filled(DESCRIPTION, "clock")).is_ok());
-        assert!(!filled(MAIN, "clock").contains("NAME"));
+        assert!(![COMPONENT, PROGRAM].map(|main| filled(main, "clock")).concat().contains("NAME"));
+    }
+
+    #[test]
+    fn programs_are_listed_in_order() {
+        let list = |names: &[&str]| {
+            let rows: String = names.iter().map(|name| format!("    {{ name = \"{name}\" }},\n")).collect();
+            format!("program = [\n{rows}]\n[boot]\n")
+        };
+        for new in ["a", "c", "e"] {
+            let mut all = vec!["b", "d", new];
+            all.sort_unstable();
+            assert_eq!(with_program(&list(&["b", "d"]), new), list(&all));
+        }
+        assert_eq!(with_program("[boot]\n", "a"), "[boot]\n\n[[program]]\nname = \"a\"\n");
+    }
+
+    #[test]
+    fn interfaces_are_listed_in_order() {
+        let list = "pub mod bus;\npub mod nic;\n\npub const LAYOUTS: &[] = &[\n    (\"bus\", 0),\n    (\"nic\", 0),\n];\n\n\
+            pub const ERRORS: &[] = &[\n    (\"BusError\", 0),\n];\n";
+        let found = with_interface(list, "key_value").unwrap();
+        let new: Vec<&str> = found.lines().filter(|line| !list.contains(line)).collect();
+        assert_eq!(
+            new,
+            [
+                "pub mod key_value;",
+                "    (\"key_value\", key_value::KEY_VALUE_LAYOUT),",
+                "    (\"KeyValueError\", key_value::KeyValueError::TEXTS),"
+            ]
+        );
+        assert!(found.starts_with("pub mod bus;\npub mod key_value;\npub mod nic;\n"));
+        assert!(found.ends_with("TEXTS),\n];\n"));
+        assert!(with_interface("pub mod bus;\n\n", "a").is_err());
     }
 }

@@ -23,8 +23,6 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use filetree::{Error, Kind, Node, Tree};
 use interface::{Reply, Request};
 use interfaces::file::{FileServer, FileSystemServer};
-use interfaces::vault::VaultClient;
-use runtime::connection::Direct;
 use runtime::entry::Entry;
 use runtime::server::{self, Serve};
 
@@ -101,10 +99,7 @@ fn start() -> Result<(), String> {
         Some(text) => memory::archive(text).ok_or("ARCHIVE is not the place of an archive")?,
         None => &[],
     };
-    let parent = interfaces::parent::ParentClient(Direct(Entry::PARENT));
-    let vault = parent.vault().map_err(|error| alloc::format!("no vault: {error}"))?;
-    let vault = VaultClient(Direct(vault.into()));
-    let memory = Memory::open(vault, archive).map_err(|error| alloc::format!("cannot map the vault: {error}"))?;
+    let memory = Memory::open(archive).map_err(|error| error.to_string())?;
     let (mut tree, _) = Tree::open(memory, 0).map_err(|error| alloc::format!("no room for a tree: {error:?}"))?;
     if tree.note() == IMPORTED {
         runtime::log!("the tree is as it was");

@@ -13,6 +13,7 @@ use interfaces::pipes::PipeError;
 use interfaces::process::{Force, ProcessClient, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use interfaces::stream::StreamError;
+use interfaces::vault::VaultError;
 use loader::startup::{Contents, write};
 use runtime::child::Child;
 use runtime::connection::Given;
@@ -20,6 +21,7 @@ use runtime::entry::Owned;
 use runtime::pipes::{self, PIPES};
 use runtime::server::{self, ServeAllWords, ServeShort, ServeWord};
 use runtime::stream::{FILE_SYSTEM, Stream};
+use runtime::vault::{self, ContentError, MAX_KEY};
 use runtime::window::{self, Page};
 use runtime::{Connection, Direct, Entry, message, op, table, thread};
 
@@ -43,6 +45,7 @@ pub const CHECKS: &[Check] = &[
     ("an interface of words passes words, and nothing else", words),
     ("more callers than activations each get their own answer, whatever the portal", crowd),
     ("memory is drawn for nobody else, and never writable and executable", drawing),
+    ("values and records are kept in a vault until it is full", kept),
     ("a component that does not come back is ended only by force", essential),
     ("calls go as deep as they may without floating point, too", crate::limits::depth),
     ("a pipe carries bytes and ends", pipe),
@@ -403,7 +406,8 @@ fn taken() -> Result<(), &'static str> {
 fn drawing() -> Result<(), &'static str> {
     let sigma0 = Sigma0Client(Direct(Entry::SIGMA0));
     let refused = |result: Result<(), _>, error| result == Err(Failure::Refused(error));
-    let address = abi::layout::FREE_START;
+    // Behind the vault.
+    let address = abi::layout::FREE_START + (1 << 30);
     // Ticket 1 is roottask's own.
     hold(refused(sigma0.draw_for(1, address, 0, 3), Sigma0Error::NotManaged), "another's account pays")?;
     hold(refused(sigma0.forget(1), Sigma0Error::NotManaged), "another's account is let go")?;
@@ -420,6 +424,34 @@ fn drawing() -> Result<(), &'static str> {
     hold((FRAMES / 2..FRAMES).contains(&drawn), "another number of pages than the account has frames")?;
     hold(refused(page(drawn), Sigma0Error::AccountExhausted), "another error of an exhausted account")?;
     sigma0.forget(ticket).map_err(say)
+}
+
+fn kept() -> Result<(), &'static str> {
+    // Of 16 frames one is for records and one page for the head; half of the others are for the copy.
+    const ROOM: usize = 7 * PAGE_BYTES;
+    const KEY: usize = 4;
+    const VALUE: usize = 1000;
+    let full = Err(ContentError::NoSpace);
+    let mut values = vault::values(1).map_err(|_| "no vault")?;
+    hold(values.is_empty(), "a new vault has values")?;
+    let big = vec![1; ROOM];
+    hold(values.set(b"big", &big) == full && values.is_empty(), "what does not fit is there")?;
+    hold(values.set(&[0; MAX_KEY + 1], b"") == Err(ContentError::KeyTooLong), "a key is too long")?;
+    let key = |number: usize| (number as u32).to_le_bytes();
+    let count = (0..).take_while(|number| values.set(&key(*number), &[*number as u8; VALUE]).is_ok()).count();
+    // A value has a length, two bytes more, and whole words.
+    hold(count == ROOM / (8 + (2 + KEY + VALUE).next_multiple_of(8)), "more or fewer values than there is room for")?;
+    // What was removed makes room, once the others are copied.
+    hold(values.remove(&key(0)) == Ok(true), "a value is not removed")?;
+    hold(values.set(&key(count), &[count as u8; VALUE]).is_ok(), "what was removed takes room")?;
+    hold(values.set(&key(0), &[0; VALUE]) == full, "more values than there is room for")?;
+    hold((1..=count).all(|number| values.get(&key(number)) == Some(vec![number as u8; VALUE])), "a value is another")?;
+    // Our pages are mapped already, and those of others are not ours.
+    let again = vault::values(1).map(drop);
+    hold(
+        matches!(again, Err(vault::Error::Vault(Failure::Refused(VaultError::BadAddress)))),
+        "a second one has the pages",
+    )
 }
 
 fn essential() -> Result<(), &'static str> {

@@ -26,6 +26,8 @@ macro_rules! codes {
         impl $name {
             /// Every error, for tables and tests.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+            /// Their codes, names and texts, for the contract.
+            pub const TEXTS: $crate::Texts = &[$(($number, stringify!($variant), $text)),*];
         }
 
         impl $crate::Code for $name {
@@ -49,6 +51,9 @@ macro_rules! codes {
         impl ::core::error::Error for $name {}
     };
 }
+
+/// Codes, names and texts of errors.
+pub type Texts = &'static [(u64, &'static str, &'static str)];
 
 /// First protocol code: above all codes of interfaces.
 const PROTOCOL: u64 = 0xffff_0000;

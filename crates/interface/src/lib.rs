@@ -43,7 +43,7 @@ mod window;
 
 pub use abi;
 pub use delegate::{Delegate, Delegated};
-pub use failure::{Code, Failure, Protocol};
+pub use failure::{Code, Failure, Protocol, Texts};
 pub use interface_macros::interface;
 pub use message::{AllWords, Reply, Request, TORN_PORTAL, WINDOW_PORTAL, WORDS_PORTAL, Words};
 pub use scalar::{Returns, Scalar};

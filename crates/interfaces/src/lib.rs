@@ -23,9 +23,9 @@ pub mod stream;
 pub mod time;
 pub mod vault;
 
-pub use interface::{Code, Delegate, Delegated, Failure, Protocol};
+pub use interface::{Code, Delegate, Delegated, Failure, Protocol, Texts};
 
-/// Every interface's name and layout, for the golden test and for tools.
+/// Every interface's name and layout: its part of the contract.
 pub const LAYOUTS: &[(&str, &str)] = &[
     ("bus", bus::BUS_LAYOUT),
     ("child", process::CHILD_LAYOUT),
@@ -53,4 +53,23 @@ pub const LAYOUTS: &[(&str, &str)] = &[
     ("stream", stream::STREAM_LAYOUT),
     ("time", time::TIME_LAYOUT),
     ("vault", vault::VAULT_LAYOUT),
+];
+
+/// Every enum of errors, with codes, names and texts.
+pub const ERRORS: &[(&str, Texts)] = &[
+    ("BusError", bus::BusError::TEXTS),
+    ("EntropyError", entropy::EntropyError::TEXTS),
+    ("FileError", file::FileError::TEXTS),
+    ("NamesError", names::NamesError::TEXTS),
+    ("NetError", net::NetError::TEXTS),
+    ("NicError", nic::NicError::TEXTS),
+    ("ParentError", parent::ParentError::TEXTS),
+    ("PipeError", pipes::PipeError::TEXTS),
+    ("ProcessError", process::ProcessError::TEXTS),
+    ("RandomError", random::RandomError::TEXTS),
+    ("Sigma0Error", sigma0::Sigma0Error::TEXTS),
+    ("StatusError", status::StatusError::TEXTS),
+    ("StreamError", stream::StreamError::TEXTS),
+    ("TimeError", time::TimeError::TEXTS),
+    ("VaultError", vault::VaultError::TEXTS),
 ];

@@ -20,7 +20,12 @@ pub const NAMES: [&str; 2] = ["tutorial", TRANSCRIPT];
 pub const TRANSCRIPT: &str = "transcript";
 
 /// Done one after the other in the same copy.
-const TUTORIALS: [&str; 3] = ["docs/book/first-component.md", "docs/book/driver.md", "docs/book/network-service.md"];
+const TUTORIALS: [&str; 4] = [
+    "docs/book/first-component.md",
+    "docs/book/own-interface.md",
+    "docs/book/driver.md",
+    "docs/book/network-service.md",
+];
 const README: &str = "README.md";
 /// Time for the transcript.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -60,8 +60,8 @@ fn mistakes(table: &str, methods: &BTreeMap<String, bool>) -> Vec<String> {
 fn each_method_has_its_row() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut all = BTreeMap::new();
-    for file in std::fs::read_dir(root.join("crates/interfaces/golden"))? {
-        all.extend(methods(&read_text(&file?.path())?));
+    for file in crate::services::files(&root.join("crates/interfaces/golden"), "txt")? {
+        all.extend(methods(&read_text(&file)?));
     }
     assert!(all.len() > 90, "{} methods are too few", all.len());
     let table = read_text(&root.join(super::promises::SERVICES)).context("the table of methods")?;
