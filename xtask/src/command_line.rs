@@ -42,6 +42,8 @@ pub enum Command {
     Graph(GraphOptions),
     /// Show what fills a machine's memory: accounts, reserve, and the boot archive file by file
     Memory(MemoryOptions),
+    /// Tell which function and source line an address in a log belongs to
+    Symbols(SymbolsOptions),
     /// Count the lines of code that all ISAs share, and those that each has for itself
     Lines(LinesOptions),
     /// List the code of a portal, with what each part is for
@@ -396,6 +398,28 @@ pub struct RunOptions {
     pub log: Option<PathBuf>,
 }
 
+/// `./x symbols`
+#[derive(Args, Clone)]
+#[command(after_help = "Example, for `domain 25 fault died, status 0x300: page fault at 0x0, pc 0x10a2c0, ...`:\n  \
+    ./x symbols 0x10a2c0 fault\n\n\
+    The address is sought in what `./x run` would build now: a log of an older build may show other places.")]
+pub struct SymbolsOptions {
+    /// The address, hexadecimal
+    #[arg(value_parser = address)]
+    pub pc: u64,
+    /// What was running: a component or program of the description, or `nucleus`
+    pub name: String,
+    /// Instruction set of the machine
+    #[arg(long, value_name = "ISA", default_value = "x86_64")]
+    pub arch: Isa,
+    /// The description that names it
+    #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
+    pub system: PathBuf,
+    /// Of the nucleus with its checks (`./x run --checked`)
+    #[arg(long)]
+    pub checked: bool,
+}
+
 /// `./x debug`
 #[derive(Args, Clone)]
 #[command(after_help = "Example:\n  ./x debug --system systems/minimal.toml\n\n\
@@ -410,4 +434,23 @@ pub struct DebugOptions {
     /// Which machine and which system.
     #[command(flatten)]
     pub machine: MachineOptions,
+}
+
+/// A number in hexadecimal, with `0x` or without it, as logs have it.
+fn address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "not an address: hexadecimal digits, as 0x10a2c0".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn addresses() {
+        assert_eq!((address("0x10a2c0"), address("10a2c0")), (Ok(0x10_a2c0), Ok(0x10_a2c0)));
+        for bad in ["", "0x", "main", "-1", "0x1_0", "10000000000000000"] {
+            assert!(address(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -36,6 +36,7 @@ mod project;
 mod run;
 mod scan;
 mod services;
+mod symbols;
 mod test;
 mod trace;
 mod workspace;
@@ -66,6 +67,10 @@ fn main() -> ExitCode {
         Command::Memory(options) => {
             project.isa = options.arch;
             memory::memory(&project, &options)
+        }
+        Command::Symbols(options) => {
+            project.isa = options.arch;
+            symbols::symbols(&project, &options)
         }
         Command::Lines(options) => lines::lines(&project, &options),
         Command::Labels(command) => labels::labels(&command),
