@@ -14,7 +14,7 @@ use abi::{PAGE_BYTES, layout};
 use interface::Failure;
 use interfaces::parent::{ParentClient, ParentError};
 use interfaces::vault::{VaultClient, VaultError};
-pub use saved::{Error as ContentError, Log, MAX_KEY, Record, Values};
+pub use saved::{Error as ContentError, Log, MAX_KEY, Pages, Record, Values};
 
 use crate::{Direct, Entry};
 
@@ -30,7 +30,7 @@ pub enum Error {
     Parent(Failure<ParentError>),
     /// The vault refuses.
     Vault(Failure<VaultError>),
-    /// What it holds.
+    /// The vault holds something else, or has no room.
     Content(ContentError),
 }
 
@@ -86,47 +86,10 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Pages there can be.
-    pub fn limit(&self) -> u32 {
-        self.limit
-    }
-
-    /// Is the page there?
-    #[inline]
-    pub fn is_present(&self, page: u32) -> bool {
-        self.mapped.get(page as usize / 64).is_some_and(|word| word & 1 << (page % 64) != 0)
-    }
-
     fn set_mapped(&mut self, page: u32, mapped: bool) {
         let word = page as usize / 64;
         let bit = 1 << (page % 64);
         self.mapped[word] = if mapped { self.mapped[word] | bit } else { self.mapped[word] & !bit };
-    }
-
-    /// Makes a page present, clear if it was not. The log tells why it cannot be.
-    pub fn populate(&mut self, page: u32) -> bool {
-        if self.is_present(page) {
-            return true;
-        }
-        if page >= self.limit {
-            return false;
-        }
-        let made = self.vault.page(page.into(), address(page));
-        match &made {
-            Ok(_) => self.set_mapped(page, true),
-            Err(error) => crate::log!("vault page {page}: {error}"),
-        }
-        made.is_ok()
-    }
-
-    /// Gives a page back, if it is present.
-    pub fn release(&mut self, page: u32) {
-        if self.is_present(page) {
-            self.set_mapped(page, false);
-            if let Err(error) = self.vault.release(page.into()) {
-                crate::log!("vault page {page} cannot be given back: {error}");
-            }
-        }
     }
 
     /// The words of a page that is present.
@@ -136,18 +99,6 @@ impl Memory {
         // SAFETY: the page is mapped writable, stays so while `self` is borrowed, all its words are aligned, and only this
         // object leads to it: another one cannot have mapped it at this address.
         unsafe { &*(address(page) as *const [AtomicU64; PAGE_BYTES / 8]) }
-    }
-
-    /// Reads a word of a page that is present.
-    #[inline]
-    pub fn load(&self, page: u32, word: usize) -> u64 {
-        self.words(page)[word].load(Ordering::Relaxed)
-    }
-
-    /// Writes a word of a page that is present. Whoever comes after a kill sees stores in program order.
-    #[inline]
-    pub fn store(&mut self, page: u32, word: usize, value: u64) {
-        self.words(page)[word].store(value, Ordering::Release);
     }
 
     #[inline]
@@ -179,29 +130,50 @@ const fn address(page: u32) -> u64 {
     START + page as u64 * PAGE_BYTES as u64
 }
 
-impl saved::Pages for Memory {
+impl Pages for Memory {
     fn limit(&self) -> u32 {
-        self.limit()
+        self.limit
     }
 
+    #[inline]
     fn is_present(&self, page: u32) -> bool {
-        self.is_present(page)
+        self.mapped.get(page as usize / 64).is_some_and(|word| word & 1 << (page % 64) != 0)
     }
 
+    /// The log tells why a page cannot be had.
     fn populate(&mut self, page: u32) -> bool {
-        self.populate(page)
+        if self.is_present(page) {
+            return true;
+        }
+        if page >= self.limit {
+            return false;
+        }
+        let made = self.vault.page(page.into(), address(page));
+        match &made {
+            Ok(_) => self.set_mapped(page, true),
+            Err(error) => crate::log!("vault page {page}: {error}"),
+        }
+        made.is_ok()
     }
 
     fn release(&mut self, page: u32) {
-        self.release(page);
+        if self.is_present(page) {
+            self.set_mapped(page, false);
+            if let Err(error) = self.vault.release(page.into()) {
+                crate::log!("vault page {page} cannot be given back: {error}");
+            }
+        }
     }
 
+    #[inline]
     fn load(&self, page: u32, word: usize) -> u64 {
-        self.load(page, word)
+        self.words(page)[word].load(Ordering::Relaxed)
     }
 
+    /// Release keeps the order of stores: whoever comes after a kill sees them in program order.
+    #[inline]
     fn store(&mut self, page: u32, word: usize, value: u64) {
-        self.store(page, word, value);
+        self.words(page)[word].store(value, Ordering::Release);
     }
 
     fn read(&self, page: u32, offset: usize, into: &mut [u8]) {

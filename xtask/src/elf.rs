@@ -98,6 +98,11 @@ pub fn functions(file: &[u8]) -> Result<Vec<(u64, String)>> {
     parts.collect()
 }
 
+/// Of functions in the order of their addresses, the one that an address is in: the last that begins there or before.
+pub fn function_at(functions: &[(u64, String)], address: u64) -> Option<&(u64, String)> {
+    functions[..functions.partition_point(|(start, _)| *start <= address)].last()
+}
+
 /// Addresses of all symbols whose names begin so, sorted. An error if there are none.
 pub fn addresses(file: &[u8], prefix: &str) -> Result<Vec<u64>> {
     let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;

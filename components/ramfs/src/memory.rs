@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use abi::{PAGE_BYTES, layout};
 use filetree::{Error, Pages};
-use runtime::vault;
+use runtime::vault::{self, Pages as _};
 
 /// The memory of the tree.
 pub struct Memory {

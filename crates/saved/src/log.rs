@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::{Error, PAGE_BYTES, Pages};
 
-/// What word 0 of page 0 begins with; the version follows.
+/// The upper half of word 0 of page 0; the lower half is the version.
 const MARK: u64 = 0x4361_6972 << 32;
 /// Words of page 0.
 const MARK_WORD: usize = 0;
@@ -28,13 +28,9 @@ impl Record {
         self.bytes as usize
     }
 
-    /// With its length, to the next word.
-    fn room(&self) -> u64 {
-        WORD + self.bytes.next_multiple_of(WORD)
-    }
-
+    /// The next record's place: behind the length and the bytes, at a word.
     fn end(&self) -> u64 {
-        self.at + self.room()
+        self.at + WORD + self.bytes.next_multiple_of(WORD)
     }
 }
 
@@ -149,13 +145,15 @@ impl<P: Pages> Log<P> {
         let mut state = self.state & HALF ^ HALF;
         for record in records {
             match self.copy(state, *record) {
-                Ok(copy) => kept.push(copy),
+                Ok(copy) => {
+                    state = state & HALF | copy.end();
+                    kept.push(copy);
+                }
                 Err(error) => {
                     self.release(state);
                     return Err(error);
                 }
             }
-            state = state & HALF | kept.last().map_or(0, Record::end);
         }
         let before = self.state;
         self.commit(state);
@@ -232,11 +230,6 @@ impl<P: Pages> Log<P> {
         for page in (first..self.pages.limit()).step_by(2) {
             self.pages.release(page);
         }
-    }
-
-    /// The memory.
-    pub fn pages(&self) -> &P {
-        &self.pages
     }
 }
 

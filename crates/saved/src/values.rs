@@ -13,9 +13,9 @@ pub const MAX_KEY: usize = 255;
 /// A key, and its new value; `None` removes it.
 pub type Change<'a> = (&'a [u8], Option<&'a [u8]>);
 
-/// What a record begins with, before the key and the value.
+/// Bytes of a record before its key and value: the kind, and the length of the key.
 const HEAD: usize = 2;
-/// Byte 0 of a record; byte 1 is the length of the key.
+/// Kinds.
 const SETS: u8 = 1;
 const REMOVES: u8 = 2;
 
@@ -102,7 +102,7 @@ impl<P: Pages> Values<P> {
         let mut places = Vec::new();
         places.try_reserve_exact(changes.len()).map_err(|_| Error::NoSpace)?;
         if self.write(changes, &mut places).is_err() {
-            // What no longer counts may be in the way.
+            // Old values may be in the way.
             places.clear();
             self.tidy()?;
             self.write(changes, &mut places)?;
@@ -131,7 +131,7 @@ impl<P: Pages> Values<P> {
         Ok(())
     }
 
-    /// Throws away what no longer counts.
+    /// Throws old values away.
     fn tidy(&mut self) -> Result<(), Error> {
         let mut records = Vec::new();
         records.try_reserve_exact(self.index.len()).map_err(|_| Error::NoSpace)?;
@@ -139,10 +139,5 @@ impl<P: Pages> Values<P> {
         let kept = self.log.keep(&records)?;
         self.index.values_mut().zip(kept).for_each(|(place, new)| *place = new);
         Ok(())
-    }
-
-    /// The memory.
-    pub fn pages(&self) -> &P {
-        self.log.pages()
     }
 }

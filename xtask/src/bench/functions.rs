@@ -37,8 +37,7 @@ impl File {
         elf::loaded(&self.bytes, instruction.address, count) == Some(&instruction.bytes[..count])
     }
     fn function(&self, address: u64) -> &str {
-        let behind = self.functions.partition_point(|(start, _)| *start <= address);
-        behind.checked_sub(1).map_or("?", |place| &self.functions[place].1)
+        elf::function_at(&self.functions, address).map_or("?", |(_, name)| name)
     }
 }
 

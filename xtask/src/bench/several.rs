@@ -153,10 +153,7 @@ fn lock(project: &Project, system: &System) -> Result<(Measurement, String)> {
 
 /// Where the lock was held longest, for people.
 fn story(holds: &Holds, functions: &[(u64, String)]) -> String {
-    let name = |address: u64| match functions.partition_point(|(start, _)| *start <= address).checked_sub(1) {
-        Some(place) => functions[place].1.as_str(),
-        None => "?",
-    };
+    let name = |address| elf::function_at(functions, address).map_or("?", |(_, name)| name.as_str());
     let mut parts: BTreeMap<&str, usize> = BTreeMap::new();
     for &address in &holds.samples {
         *parts.entry(name(address)).or_default() += 1;
