@@ -2,7 +2,8 @@
 //! to this domain's account: when that is exhausted, the allocation fails, and nobody dies of a page fault.
 //!
 //! A server can have a part of its heap kept ([`keep`]), with which the calls that are under way are finished when no page
-//! can be had any more. Once it is used, calls that need memory are refused until it is there again; see `server`.
+//! can be had any more. Once it is used, calls that need memory are refused until it is there again; see `server`. Pages that
+//! the heap has it never gives back: who allocates much and frees it has [`reserve`]d it.
 
 use core::alloc::GlobalAlloc;
 use core::alloc::Layout;
@@ -13,7 +14,7 @@ use core::sync::atomic::Ordering;
 
 use abi::PAGE_BYTES;
 use abi::layout::TABLE_MAP;
-use abi::rights::{MAP_READ, MAP_WRITE};
+use abi::rights::{MAP_READ, MAP_WRITE, UNMAP_SELF};
 use interface::Failure;
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use talc::DefaultBinning;
@@ -24,7 +25,7 @@ use talc::source::Source;
 use crate::connection::Direct;
 use crate::kept::SHORT;
 use crate::sync::RawMutex;
-use crate::{Entry, startup};
+use crate::{Entry, op, startup};
 
 /// The heap grows by multiples of this.
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -66,17 +67,24 @@ unsafe impl Source for Range {
     }
 }
 
-/// Draws the pages from `first` to `end`.
+/// Draws the pages from `first` to `end`, all or none. Nothing refers to them yet.
 #[cold]
 #[inline(never)]
 pub(crate) fn draw(first: u64, end: u64) -> Result<(), ()> {
-    (first..end).step_by(PAGE_BYTES).try_for_each(|page| {
-        match Sigma0Client(Direct(Entry::SIGMA0)).draw(page, 0, MAP_READ | MAP_WRITE) {
-            // There from an earlier attempt that came to nothing.
-            Ok(()) | Err(Failure::Refused(Sigma0Error::Occupied)) => Ok(()),
-            Err(_) => Err(()),
+    let pages = |end| (first..end).step_by(PAGE_BYTES);
+    let refused = pages(end).find(|page| {
+        match Sigma0Client(Direct(Entry::SIGMA0)).draw(*page, 0, MAP_READ | MAP_WRITE) {
+            // There from an earlier attempt that came to nothing, should giving back have failed.
+            Ok(()) | Err(Failure::Refused(Sigma0Error::Occupied)) => false,
+            Err(_) => true,
         }
-    })
+    });
+    let Some(refused) = refused else { return Ok(()) };
+    for page in pages(refused) {
+        // SAFETY: nothing refers to these pages. One that stays is found by the next attempt.
+        let _ = unsafe { op::unmap(Entry::OWN, page, 0, MAP_READ | UNMAP_SELF) };
+    }
+    Err(())
 }
 
 /// The allocator, and what is kept of it.
@@ -130,6 +138,18 @@ pub fn keep(bytes: usize) -> bool {
             state.layout = layout;
         }
         state.keep()
+    })
+}
+
+/// Makes the heap so many bytes larger; see the module. False if they cannot be had.
+pub fn reserve(bytes: usize) -> bool {
+    let Ok(layout) = Layout::from_size_align(bytes.max(1), 16) else { return false };
+    HEAP.with(|State { talc, .. }| {
+        // SAFETY: not empty.
+        let Some(place) = (unsafe { talc.allocate(layout) }) else { return false };
+        // SAFETY: just allocated with this layout. Pages that the heap has it keeps.
+        unsafe { talc.deallocate(place.as_ptr(), layout) };
+        true
     })
 }
 

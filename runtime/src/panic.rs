@@ -1,9 +1,10 @@
 //! A panic: message and place go to the kernel log and to standard error output, and the domain ends.
 
+use abi::info::status::PANICKED;
 use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use crate::startup::{STATUS_OF_PANIC, end, name};
+use crate::startup::{end, name};
 use crate::{log, stream};
 
 static PANICKING: AtomicBool = AtomicBool::new(false);
@@ -20,5 +21,5 @@ fn panic(info: &PanicInfo<'_>) -> ! {
             (hooks.tell)(format_args!("{}: {info}\n", name()));
         }
     }
-    end(STATUS_OF_PANIC)
+    end(PANICKED)
 }

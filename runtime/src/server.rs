@@ -45,6 +45,14 @@ pub fn keep_memory(bytes: usize) -> bool {
     crate::heap::keep(bytes)
 }
 
+/// Makes the heap so many bytes larger now, for what is allocated later: the account pays at once, and nothing else that it pays
+/// for can take that away. False, and nothing changes, if the account has no room. A single allocation is refused without
+/// this: see `try_reserve` of [`alloc::vec::Vec`].
+#[cfg(all(feature = "alloc", target_os = "none"))]
+pub fn reserve_memory(bytes: usize) -> bool {
+    crate::heap::reserve(bytes)
+}
+
 /// Whether that part is used and cannot be had again.
 pub fn is_memory_short() -> bool {
     crate::kept::is_short()
@@ -92,7 +100,7 @@ pub(crate) extern "C" fn serve<S: Serve>(
     let reply = Protocol::NotDelivered.reply();
     // SAFETY: nothing refers to this stack any more: the request is not used again.
     unsafe { arch::leave(reply.words, reply.control) };
-    op::exit(crate::startup::STATUS_OF_PANIC)
+    op::exit(abi::info::status::PANICKED)
 }
 
 /// A service that looks at nothing but words and answers with one: the shortest way there and back.

@@ -24,9 +24,6 @@ static ARGUMENT: AtomicU64 = AtomicU64::new(0);
 /// Priority and slice of threads when nothing was said.
 const DEFAULT_SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
 
-/// Exit status of a program that panicked.
-pub const STATUS_OF_PANIC: u64 = 101;
-
 /// Exit status of a driver that found no device: it is not started again.
 pub const STATUS_OF_NO_DEVICE: u64 = 100;
 

@@ -400,15 +400,21 @@ pub struct RunOptions {
 
 /// `./x symbols`
 #[derive(Args, Clone)]
-#[command(after_help = "Example, for `domain 25 fault died, status 0x300: page fault at 0x0, pc 0x10a2c0, ...`:\n  \
+#[command(after_help = "For `domain 25 fault died, status 0x300: page fault at 0x0, pc 0x10a2c0, ...`:\n  \
     ./x symbols 0x10a2c0 fault\n\n\
+    `dmesg > log` on a machine, and here the backtraces of all that died there:\n  \
+    ./x symbols --log log\n\n\
     The address is sought in what `./x run` would build now: a log of an older build may show other places.")]
 pub struct SymbolsOptions {
     /// The address, hexadecimal
-    #[arg(value_parser = address)]
-    pub pc: u64,
+    #[arg(value_parser = address, required_unless_present = "log")]
+    pub pc: Option<u64>,
     /// What was running: a component or program of the description, or `nucleus`
-    pub name: String,
+    #[arg(required_unless_present = "log")]
+    pub name: Option<String>,
+    /// Show the backtraces of what died, as the log in this file has it (- = standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pc", "name"])]
+    pub log: Option<PathBuf>,
     /// Instruction set of the machine
     #[arg(long, value_name = "ISA", default_value = "x86_64")]
     pub arch: Isa,

@@ -50,6 +50,17 @@ pub fn loaded(file: &[u8], address: u64, count: usize) -> Option<&[u8]> {
     )
 }
 
+/// Where what has a virtual address is to be loaded.
+pub fn physical(file: &[u8], address: u64) -> Option<u64> {
+    let header = FileHeader64::<LittleEndian>::parse(file).ok()?;
+    let endian = LittleEndian;
+    let segments = header.program_headers(endian, file).ok()?;
+    segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD).find_map(|segment| {
+        let offset = address.checked_sub(segment.p_vaddr(endian))?;
+        (offset < segment.p_memsz(endian)).then(|| segment.p_paddr(endian) + offset)
+    })
+}
+
 /// What of the file may be executed, each piece with its address.
 pub fn code(file: &[u8]) -> Result<Vec<(u64, &[u8])>> {
     let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
@@ -117,7 +128,8 @@ pub fn addresses(file: &[u8], prefix: &str) -> Result<Vec<u64>> {
 /// The address of the symbol of this name.
 pub fn address(file: &[u8], name: &str) -> Result<u64> {
     let file = ElfFile64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
-    let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name));
+    let is_it = |found: &str| found == name || format!("{:#}", rustc_demangle::demangle(found)) == name;
+    let symbol = file.symbols().find(|symbol| symbol.name().is_ok_and(is_it));
     Ok(symbol.with_context(|| format!("no symbol {name}"))?.address())
 }
 

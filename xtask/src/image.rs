@@ -43,6 +43,8 @@ pub struct Image {
     pub forwards: Option<Vec<Forward>>,
     /// With a device that gives randomness.
     pub entropy: bool,
+    /// The ELF files, symbols included, of what runs as domains, with the names of these.
+    pub programs: Vec<(String, PathBuf)>,
     /// Holds the archive.
     _scratch: Scratch,
 }
@@ -99,6 +101,7 @@ impl Image {
             command_line: command_line.into(),
             forwards,
             entropy: false,
+            programs: Vec::new(),
             _scratch: scratch,
         })
     }
@@ -267,7 +270,9 @@ pub fn pack(
     let image = finish(project, writer, nucleus, description.command_line.clone())?;
     let has = |driver: &str| description.components.iter().any(|component| component.name.value == driver);
     let forwards = if has(NETWORK_DRIVER) { Some(vec![Forward::any(Protocol::Tcp, WEB)?]) } else { None };
-    Ok(Image { forwards, entropy: has(ENTROPY_DRIVER), ..image })
+    let elf = |(name, program): (String, Program)| Ok((name, programs.file(&program)?.to_path_buf()));
+    let programs = system.domains().into_iter().map(elf).collect::<Result<_>>()?;
+    Ok(Image { forwards, entropy: has(ENTROPY_DRIVER), programs, ..image })
 }
 
 /// An archive with nothing but the nucleus's symbols.
@@ -309,6 +314,7 @@ fn finish(project: &Project, writer: Writer, nucleus: PathBuf, command_line: Str
         command_line,
         forwards: None,
         entropy: false,
+        programs: Vec::new(),
         _scratch: scratch,
     })
 }
@@ -330,4 +336,24 @@ fn add(writer: &mut Writer, path: &str, source: &Path) -> Result<()> {
         add(writer, &format!("{path}/{name}"), &source.join(name))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who builds on the default system has room for a component of a usual size.
+    #[test]
+    fn the_default_machine_has_room_for_one_more_component() -> Result<()> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let more = "\n[[component]]\nname = \"more\"\nbinary = \"timed\"\naccount = \"2M\"\npriority = 28\nrestart = \"always\"\n";
+        for isa in Isa::ALL {
+            let project = Project { target: root.join("target"), root: root.clone(), isa };
+            let system = System::read_with(&project, Path::new("systems/default.toml"), more)?;
+            for cpus in [1, 2, 4, 8] {
+                system.plan(&project, Some(Size::of(USUAL_MEMORY, cpus)?))?;
+            }
+        }
+        Ok(())
+    }
 }

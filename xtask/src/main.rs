@@ -8,16 +8,19 @@
 //! | [`image`] | the system description and the boot archive |
 //! | [`emulator`] | QEMU: installing, starting, input, output, time limit, exit status |
 //! | [`forward`] | ports of this host that lead to the machine |
+//! | [`source`], [`backtrace`], [`deaths`] | source lines of addresses, and of what died while the emulator runs |
 //! | [`counter`] | the emulator's plugin that counts instructions |
 //! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`] | the commands |
 #![forbid(unsafe_code)]
 
+mod backtrace;
 mod bench;
 mod browser;
 mod build;
 mod command_line;
 mod conversation;
 mod counter;
+mod deaths;
 mod debug;
 mod elf;
 mod emulator;
@@ -36,6 +39,7 @@ mod project;
 mod run;
 mod scan;
 mod services;
+mod source;
 mod symbols;
 mod test;
 mod trace;

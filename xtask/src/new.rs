@@ -38,6 +38,9 @@ use runtime::server::{self, Serve};
 
 runtime::entry!(main);
 
+/// Bytes of the heap for calls that are under way when the account is exhausted: others are refused with `NoMemory` then.
+const KEPT: usize = 8 * 1024;
+
 struct Service;
 
 impl Serve for Service {
@@ -61,10 +64,10 @@ impl StreamServer for Service {
 }
 
 fn main() -> u8 {
-    match server::publish::<Service>("NAME", 2) {
-        Ok(_) => server::park(),
-        Err(error) => {
-            runtime::log!("cannot serve: {error}");
+    match server::keep_memory(KEPT).then(|| server::publish::<Service>("NAME", 2)) {
+        Some(Ok(_)) => server::park(),
+        outcome => {
+            runtime::log!("cannot serve: {outcome:?}");
             1
         }
     }

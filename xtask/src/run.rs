@@ -2,6 +2,7 @@
 
 use crate::build::Checks;
 use crate::command_line::{MachineOptions, RunOptions};
+use crate::deaths::Watch;
 use crate::emulator::{self, Console, End, LEAVE, Machine, TimedOut};
 use crate::forward::Forward;
 use crate::image::{self, Image, Size, System, USUAL_MEMORY};
@@ -39,7 +40,11 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
         Console::Streams
     };
     let interactive = matches!(console, Console::Terminal);
-    let (end, output) = emulator::boot(&image, &machine, console, limit)?;
+    let watch = Watch::new(project, &image)?;
+    // A raw terminal is told where lines begin.
+    let say = |text: String| eprint!("{}", if interactive { text.replace('\n', "\r\n") } else { text });
+    let machine = Machine { emulator: watch.arguments(&machine.memory), ..machine };
+    let (end, output) = watch.during(say, || emulator::boot(&image, &machine, console, limit))?;
     if let Some(log) = &options.log {
         write(log, &output)?;
     }

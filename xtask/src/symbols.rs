@@ -1,37 +1,78 @@
 //! `./x symbols PC NAME`: which function and source line an address in a log belongs to.
 
+use crate::backtrace::{self, Place};
 use crate::build::{self, Checks};
 use crate::command_line::SymbolsOptions;
 use crate::elf;
 use crate::image::System;
 use crate::project::{Project, read};
-use addr2line::Context as Lines;
-use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian};
+use crate::source::Lines;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 /// What the nucleus is called.
 const NUCLEUS: &str = "nucleus";
 
-/// Prints where the address is.
+/// Prints where the address is, or each in a log.
 pub fn symbols(project: &Project, options: &SymbolsOptions) -> Result<u8> {
-    let file = read(&built(project, options)?)?;
-    print!("{}", place(&file, options.pc, &project.root).with_context(|| options.name.clone())?);
+    match (&options.log, options.pc, &options.name) {
+        (Some(log), ..) => print!("{}", of_log(project, options, &text_of(log)?)?),
+        (None, Some(pc), Some(name)) => {
+            let file = read(&built(project, options, name)?)?;
+            print!("{}", place(&file, pc, &project.root).with_context(|| name.clone())?);
+        }
+        _ => bail!("an address and a name, or --log FILE"),
+    }
     Ok(0)
 }
 
+fn text_of(log: &Path) -> Result<String> {
+    let bytes = match log == Path::new("-") {
+        true => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+            bytes
+        }
+        false => read(log)?,
+    };
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The lines of a log about where somebody was, each with the backtrace instead of the addresses.
+fn of_log(project: &Project, options: &SymbolsOptions, log: &str) -> Result<String> {
+    let mut deaths: Vec<&str> = Vec::new();
+    let mut text = String::new();
+    for line in log.lines() {
+        match Place::read(line) {
+            None => deaths.push(line),
+            Some(place) => {
+                let cause = deaths.iter().rev().find(|death| death.contains(place.domain));
+                writeln!(text, "{}", cause.unwrap_or(&place.domain))?;
+                let trace = built(project, options, place.name)
+                    .and_then(|file| backtrace::text(project.isa, &read(&file)?, &place, &project.root));
+                text += &trace.unwrap_or_else(|error| format!("  no backtrace: {error:#}\n"));
+            }
+        }
+    }
+    if text.is_empty() {
+        bail!("no line says where a domain was (as `domain 19 fault was at 0x10a2c0, stack 0xfe9d0 ...`)");
+    }
+    Ok(text)
+}
+
 /// The file of a component, a program or the nucleus, built as `./x run` builds it.
-fn built(project: &Project, options: &SymbolsOptions) -> Result<std::path::PathBuf> {
-    if options.name == NUCLEUS {
+fn built(project: &Project, options: &SymbolsOptions, name: &str) -> Result<PathBuf> {
+    if name == NUCLEUS {
         return build::nucleus(project, Checks::from(options.checked));
     }
     let system = System::read(project, &options.system)?;
     let domains = system.domains();
-    let Some((_, program)) = domains.iter().find(|(name, _)| *name == options.name) else {
+    let Some((_, program)) = domains.iter().find(|(known, _)| known == name) else {
         let mut names: Vec<&str> = domains.iter().map(|(name, _)| name.as_str()).chain([NUCLEUS]).collect();
         names.sort_unstable();
-        bail!("{} has no `{}`; there are {}", options.system.display(), options.name, names.join(", "));
+        bail!("{} has no `{name}`; there are {}", options.system.display(), names.join(", "));
     };
     Ok(build::programs(project, &[program.clone()].into())?.file(program)?.to_path_buf())
 }
@@ -48,18 +89,8 @@ fn place(file: &[u8], pc: u64, root: &Path) -> Result<String> {
     let functions = elf::functions(file)?;
     let (start, name) = elf::function_at(&functions, pc).context("it has no symbols")?;
     let mut text = format!("{name} + {:#x}\n", pc - start);
-    let section = |name: &str| elf::section(file, name).unwrap_or_default();
-    let dwarf = Dwarf::load(|id| Ok::<_, anyhow::Error>(EndianSlice::new(section(id.name()), LittleEndian)))?;
-    let lines = Lines::from_dwarf(dwarf).context("bad debug information")?;
-    let mut frames = lines.find_frames(pc).skip_all_loads().context("bad debug information")?;
-    while let Some(frame) = frames.next().context("bad debug information")? {
-        let name = frame.function.and_then(|function| Some(function.demangle().ok()?.into_owned()));
-        let line = frame.location.and_then(|place| Some((place.file?, place.line?)));
-        if let Some((file, line)) = line {
-            let file = Path::new(file);
-            let file = file.strip_prefix(root).unwrap_or(file);
-            writeln!(text, "  {}:{line}  {}", file.display(), name.as_deref().unwrap_or("?"))?;
-        }
+    for (line, function) in Lines::read(file)?.of(pc, root)? {
+        writeln!(text, "  {line}  {function}")?;
     }
     Ok(text)
 }

@@ -26,9 +26,7 @@ pub const ALL: &[Crime] = &[
     Crime::tried("callee-dies", "a callee dies of a page fault", || dies(READ, status::PAGE_FAULT)),
     Crime::tried("callee-overflows", "a callee overflows its stack", || dies(OVERFLOW, status::STACK_OVERFLOW)),
     Crime::tried("callee-halts", "a callee runs a privileged instruction", || dies(HALT, crate::arch::HALT_STATUS)),
-    Crime::tried("callee-panics", "a callee panics", || {
-        dies(PANIC, status::KILLED + runtime::program::STATUS_OF_PANIC)
-    }),
+    Crime::tried("callee-panics", "a callee panics", || dies(PANIC, status::KILLED + status::PANICKED)),
     Crime::tried("callee-kills-itself", "a callee ends its own domain", || dies(KILL, status::KILLED + 9)),
     Crime::tried("callee-killed", "a callee that never returns is killed", killed),
     Crime::tried("callee-silent", "a callee never returns, and sleeps", || never(SLEEP)),

@@ -390,6 +390,40 @@ fn log(world: &World) -> Outcome<String> {
     Ok(named(&ends))
 }
 
+/// Lines of the log about the death of a domain that has a fault: what it died of, and where it was.
+fn told(world: &World) -> Outcome<String> {
+    let mut counts = Vec::new();
+    for who in [Side::Usual, Side::Tainted] {
+        let account = world.account(who).map_err(text)?;
+        let child = world.child(who, &account).map_err(text)?;
+        let begin = format!("] domain {} ", op::domain_number(child.domain.entry()).map_err(text)?);
+        let _writes = child.start(Program::Write).map_err(text)?;
+        runtime::thread::sleep(20_000_000).map_err(text)?;
+        if !child.has_died() {
+            return Err("it does not die".into());
+        }
+        let log = String::from_utf8_lossy(&log_bytes()).into_owned();
+        counts.push(log.lines().filter(|line| line.contains(&begin)).count());
+    }
+    Ok(format!("{} and {} lines", counts[0], counts[1]))
+}
+
+/// Both parts of the log.
+fn log_bytes() -> Vec<u8> {
+    let mut log = Vec::new();
+    for part in [info::LOG, info::LOG_PROGRAMS] {
+        let mut position = 0;
+        while let Ok(next) = op::info(MACHINE, part, position, |bytes, next| {
+            log.extend_from_slice(bytes);
+            next
+        }) && next != position
+        {
+            position = next;
+        }
+    }
+    log
+}
+
 /// Memory for us from an account of ours, and from one with a taint that we do not accept.
 fn draws() -> Outcome<String> {
     let handle = op::label_handle().map_err(text)?;
@@ -604,6 +638,7 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("a write while its domain is tainted", page_cut(&world)),
         ("an untainted page for a tainted domain, to read and to write", pages(&world)),
         ("a line of an untainted domain in the log, and of a tainted one", log(&world)),
+        ("the log on a fault of an untainted domain, and of a tainted one", told(&world)),
         ("memory from an untainted account, and from a tainted one", draws()),
         ("a dead domain for an untainted one: untainted, and tainted", dead(&world)),
         ("the end of an untainted domain on a semaphore of others, and of a tainted one", deaths(&world)),

@@ -46,6 +46,7 @@ pub const CHECKS: &[Check] = &[
     ("more callers than activations each get their own answer, whatever the portal", crowd),
     ("memory is drawn for nobody else, and never writable and executable", drawing),
     ("values and records are kept in a vault until it is full", kept),
+    ("memory that the account has not is refused, and what was reserved is there", refused_memory),
     ("a component that does not come back is ended only by force", essential),
     ("calls go as deep as they may without floating point, too", crate::limits::depth),
     ("a pipe carries bytes and ends", pipe),
@@ -452,6 +453,21 @@ fn kept() -> Result<(), &'static str> {
         matches!(again, Err(vault::Error::Vault(Failure::Refused(VaultError::BadAddress)))),
         "a second one has the pages",
     )
+}
+
+fn refused_memory() -> Result<(), &'static str> {
+    // Our account has 8 MiB.
+    let mut list = Vec::<u8>::new();
+    hold(list.try_reserve(16 << 20).is_err(), "more is there than the account has")?;
+    hold(!server::reserve_memory(16 << 20), "more is reserved than the account has")?;
+    hold(server::reserve_memory(3 << 20), "what was refused keeps what it got")?;
+    // Whatever else the account pays for.
+    let taken: Vec<Owned> =
+        (0..16).rev().filter_map(|order| op::account_new(Entry::ACCOUNT, 1 << order).ok().map(Owned::new)).collect();
+    hold(list.try_reserve(2 << 20).is_ok(), "what was reserved is not there")?;
+    hold(Vec::<u8>::new().try_reserve(2 << 20).is_err(), "the account is not exhausted")?;
+    drop(taken);
+    hold(Vec::<u8>::new().try_reserve(2 << 20).is_ok(), "what the account has again is refused")
 }
 
 fn essential() -> Result<(), &'static str> {

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use abi::NEVER;
-use abi::info::status;
+use abi::info::{self, status};
 use interface::Failure;
 use interfaces::file::Kind;
 use interfaces::process::ProcessError;
@@ -215,6 +215,9 @@ impl Cairn {
             }
             _ => {
                 say!("shell: {name}: died: {}", cause(ended));
+                if let Some(place) = place(ended, name) {
+                    say!("shell: {name}: {place}");
+                }
                 DIED
             }
         }
@@ -245,6 +248,27 @@ fn each_end(programs: Vec<Program>, mut work: impl FnMut(usize, &Program, Ended)
             }
         });
     }
+}
+
+/// Where a program was when it died so, if the log still has that.
+fn place(ended: u64, name: &str) -> Option<String> {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let start = alloc::format!(" {name} died, status {ended:#x}: ");
+    let (mut place, mut rest) = (None, Vec::new());
+    // Line by line: the shell's heap would else be as large as the log from then on.
+    inspection::log(info::LOG_PROGRAMS, 0, |bytes| {
+        rest.extend_from_slice(bytes);
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&rest[..end]);
+            if let Some((_, why)) = line.split_once(&start) {
+                // What comes behind it only the nucleus understands.
+                place = why.split(", code ").next().map(ToString::to_string);
+            }
+            rest.drain(..=end);
+        }
+    })
+    .ok()?;
+    place
 }
 
 /// What a status word means, for people.

@@ -25,6 +25,9 @@ pub const PORTAL: u64 = 5;
 pub const CPU: u64 = 6;
 /// As [`LOG`], of the part for what programs say and die of.
 pub const LOG_PROGRAMS: u64 = 7;
+/// Bytes of the log's parts, [`LOG`] and [`LOG_PROGRAMS`]: each holds what was written last, as a ring. Who debugs a machine
+/// finds them, and behind them a word for each with the bytes ever written, at the nucleus's symbol `report::log::LOG`.
+pub const LOG_PARTS: [usize; 2] = [12288, 12288];
 /// One [`Shape`] record, of the first shape from the position on.
 pub const SHAPE: u64 = 8;
 /// One [`Code`] record. A position is the shape's number times 1,024 and the byte from which on.
@@ -328,6 +331,8 @@ record! {
 
 /// Status words of dead domains: below 256 an exit status, else a cause.
 pub mod status {
+    /// A program that panicked exits with this, as those of Rust do. The log then shows its stack.
+    pub const PANICKED: u64 = 101;
     /// Killed: `KILLED + value` given to `DOMAIN_KILL` is its own.
     pub const KILLED: u64 = 0x100;
     /// Exception: `EXCEPTION + vector`.

@@ -66,6 +66,13 @@ pub fn tell_death(domain: Ref<Domain>, status: u64, writer: usize) {
     }
 }
 
+/// Says in the log where a domain was when it died, if `writer` has put that together and the log may know.
+pub fn tell_place(domain: Ref<Domain>, writer: usize) {
+    if flows::may_change(domain).is_ok() {
+        log::finish(domain.held(), log::part_of(domain), writer);
+    }
+}
+
 /// How the line about a death begins.
 pub fn death_line(domain: &Ref<Domain>, status: u64) -> [Part<'_>; 6] {
     let (number, name) = (Part::Number(domain.number), Part::Foreign(domain.name_bytes()));

@@ -2,7 +2,7 @@
 
 use super::{call, death, dispatch};
 use crate::cpus::{counters, cpu};
-use crate::memory::lend;
+use crate::memory::{lend, space};
 use crate::objects::arch::Registers;
 use crate::objects::{Activation, NO_ADDRESS, is_seat};
 use crate::pointer::Ref;
@@ -69,9 +69,25 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
     call::upcall(activation, entry, words, Control::bytes(bytes))
 }
 
-/// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, and done, and
-/// the activation is left, each in a stretch of its own. After an interrupt it goes on here; how far it got says the
-/// status that is saved. The words are those of [`Ref::condemn`]. Nothing of this stands where a user can write.
+/// The running activation ends its domain because its program panicked.
+pub fn panicked(activation: Ref<Activation>, status: u64) -> ! {
+    activation.condemn(status, [0; 3]);
+    condemned(activation)
+}
+
+/// Words of a stack that are looked at in one step, and in all.
+const STACK_WORDS: u64 = 16;
+const STACK_STEPS: u64 = 32;
+/// Steps of [`condemned`]: the stack is told in a line of its own, then the domain dies.
+const PLACE: u64 = 3;
+const STACK: u64 = PLACE + 1;
+const STACK_ENDS: u64 = STACK + STACK_STEPS;
+const DIES: u64 = STACK_ENDS + 1;
+
+/// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, where it was
+/// is put together, told, and it is done, and the activation is left, each in a stretch of its own. After an interrupt it
+/// goes on here; how far it got says the status that is saved. The words are those of [`Ref::condemn`]. Nothing of this
+/// stands where a user can write.
 pub fn condemned(activation: Ref<Activation>) -> ! {
     let held = activation.held();
     loop {
@@ -80,13 +96,45 @@ pub fn condemned(activation: Ref<Activation>) -> ! {
         let owner = activation.address();
         match step {
             0 => log::begin(held, owner, &death::death_line(&activation.domain, words[0])),
-            1 => log::go_on(held, owner, &reason(activation.registers.pc.get(), words)),
+            1 if words[0] >= status::EXCEPTION => {
+                log::go_on(held, owner, &reason(activation.registers.pc.get(), words))
+            }
+            1 => {}
             2 => death::tell_death(activation.domain, words[0], owner),
-            3 => death::die(activation.domain, words[0]),
+            PLACE => log::begin(held, owner, &place(&activation)),
+            STACK..STACK_ENDS => tell_stack(activation, (step - STACK) * STACK_WORDS),
+            STACK_ENDS => death::tell_place(activation.domain, owner),
+            DIES => death::die(activation.domain, words[0]),
             _ => death::leave_dead(held),
         }
         activation.registers.set_words(words, 0);
         activation.registers.set_status(step + 1);
+    }
+}
+
+/// Where it was: instruction, stack pointer, and the register in which some processors have the return address.
+fn place(activation: &Ref<Activation>) -> [Part<'_>; 10] {
+    let Registers { pc, sp, .. } = &activation.registers;
+    let (number, name) = (Part::Number(activation.domain.number), Part::Foreign(activation.domain.name_bytes()));
+    let [domain, gap, at, stack, link] = ["domain ", " ", " was at ", ", stack ", ", link "].map(Part::Text);
+    let [link, from] = match activation.registers.link() {
+        Some(from) => [link, Part::Hex(from)],
+        None => [Part::Text(""); 2],
+    };
+    [domain, number, gap, name, at, Part::Hex(pc.get()), stack, Part::Hex(sp.get()), link, from]
+}
+
+/// Adds to the line those of the next words of the stack that could be return addresses, each with its distance from the
+/// stack pointer in bytes: that is all of a stack that a log is to show.
+fn tell_stack(activation: Ref<Activation>, first: u64) {
+    let (held, domain) = (activation.held(), activation.domain);
+    for offset in (first..first + STACK_WORDS).map(|word| word * 8) {
+        let address = activation.registers.sp.get().wrapping_add(offset);
+        let word = space::stack_word(domain, address).filter(|word| space::is_code(domain, *word));
+        if let Some(word) = word {
+            let [space, colon] = [" ", ":"].map(Part::Text);
+            log::go_on(held, activation.address(), &[space, Part::Hex(offset), colon, Part::Hex(word)]);
+        }
     }
 }
 

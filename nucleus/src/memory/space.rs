@@ -16,7 +16,7 @@ use crate::objects::{Account, Domain, FRAME, Frame, Mapping, Memory, PageEntry, 
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use abi::Error;
 use abi::boot::Region;
-use abi::layout::{ARCHIVE, USER_END, WINDOWS};
+use abi::layout::{ARCHIVE, FREE_START, USER_END, USER_START, WINDOWS};
 use abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE};
 use core::cell::Cell;
 
@@ -185,6 +185,25 @@ pub fn find(domain: Ref<Domain>, address: u64) -> Option<Slot> {
 #[inline(never)]
 pub fn find_apart(domain: Ref<Domain>, address: u64) -> Option<Slot> {
     find(domain, address)
+}
+
+/// What is mapped at an address where programs, heaps and stacks lie: pages, never a device's.
+fn own_page(domain: Ref<Domain>, address: u64) -> Option<Slot> {
+    let slot = (USER_START..FREE_START).contains(&address).then(|| find(domain, address))??;
+    (slot.is_used() && slot.memory() == Memory::Ram).then_some(slot)
+}
+
+/// The aligned word that a domain has at an address where stacks lie.
+pub fn stack_word(domain: Ref<Domain>, address: u64) -> Option<u64> {
+    let frame = own_page(domain, address)?.frame();
+    let word = frames::address_of(frame) + (address & 0xff8) as usize;
+    // SAFETY: a word of a page of RAM; whoever writes it at this time writes it whole.
+    Some(unsafe { (word as *const u64).read_volatile() })
+}
+
+/// Whether a domain may execute what lies at an address where programs lie.
+pub fn is_code(domain: Ref<Domain>, address: u64) -> bool {
+    own_page(domain, address).is_some_and(|slot| slot.rights() & MAP_EXECUTE != 0)
 }
 
 /// Pages from `address` on for which there is no last-level table; 0 if there is one.

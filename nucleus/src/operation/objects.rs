@@ -4,7 +4,7 @@ use super::label;
 use super::operands::{Operands, have_clear, have_frames, in_stretches};
 use super::running::check_schedule;
 use crate::arch::memory;
-use crate::control::{activation, chain, death, domain as domains, flows, interrupt, ready, seats, thread};
+use crate::control::{activation, chain, death, domain as domains, fault, flows, interrupt, ready, seats, thread};
 use crate::cpus::cpu;
 use crate::memory::portals::Content;
 use crate::memory::{labels, mapping, slab, space};
@@ -54,7 +54,11 @@ fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) ->
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
-    if death::die_step(domain, status::KILLED + (operands.word(1) & 0xff)) { Ok(0) } else { Err(Stop::Repeat) }
+    let value = operands.word(1) & 0xff;
+    if domain == operands.own() && value == status::PANICKED {
+        fault::panicked(operands.0, status::KILLED + value)
+    }
+    if death::die_step(domain, status::KILLED + value) { Ok(0) } else { Err(Stop::Repeat) }
 }
 
 pub fn domain_set(operands: &Operands) -> Outcome {

@@ -3,13 +3,14 @@
 use super::info as records;
 use super::operands::Operands;
 use crate::arch::memory;
-use crate::control::{activation, call, chain, death, dispatch, flows, priorities, ready};
+use crate::control::{activation, call, chain, death, dispatch, fault, flows, priorities, ready};
 use crate::cpus::{cpu, special, timer};
 use crate::memory::mapping;
 use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Stop, Thread, Wait, is_seat};
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::report::trace;
+use abi::info::status::PANICKED;
 use abi::layout::MAX_TABLE_ENTRIES;
 use abi::op::ABOUT_PROGRAM;
 use abi::rights::{self, Kind};
@@ -30,6 +31,9 @@ pub fn exit(held: Held, status: u64, _: u64) -> Reply {
     if is_seat(thread) {
         death::die(activation.domain, status & 0xff);
         death::leave_dead(held)
+    }
+    if status & 0xff == PANICKED && thread.is_first {
+        fault::panicked(activation, PANICKED)
     }
     if activation.caller.get().is_some() || thread.carries_orphans {
         call::abandon_call(thread, activation)

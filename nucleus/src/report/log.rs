@@ -1,15 +1,13 @@
-//! The kernel log, for `dmesg`: the last 12 KiB of lines of nucleus and components, and 4 KiB about programs. So what
+//! The kernel log, for `dmesg`: the last 12 KiB of lines of nucleus and components, and as much about programs. So what
 //! programs say and die of pushes out nothing else.
 
 use crate::cpus::timer;
 use crate::objects::{Domain, Semaphore};
 use crate::pointer::{Held, Link, Nucleus, Ref};
-use abi::info::LOG_BYTES;
+use abi::info::{LOG_BYTES, LOG_PARTS};
 use core::cell::Cell;
 
-const BYTES: usize = 16384;
-/// Bytes of the part for nucleus and components.
-const SYSTEM_BYTES: usize = 12288;
+const BYTES: usize = LOG_PARTS[0] + LOG_PARTS[1];
 
 /// The part of the log for nucleus and components.
 pub const SYSTEM: usize = 0;
@@ -21,6 +19,8 @@ pub fn part_of(domain: Ref<Domain>) -> usize {
     if domain.is_program() { PROGRAMS } else { SYSTEM }
 }
 
+/// In this order: see [`LOG_PARTS`].
+#[repr(C)]
 struct Log {
     bytes: Cell<[u8; BYTES]>,
     /// Bytes ever written to each part.
@@ -42,7 +42,7 @@ struct Ring<'a> {
 
 impl Log {
     fn ring(&self, part: usize) -> Ring<'_> {
-        let (system, programs) = self.bytes.as_array_of_cells().split_at(SYSTEM_BYTES);
+        let (system, programs) = self.bytes.as_array_of_cells().split_at(LOG_PARTS[SYSTEM]);
         Ring { bytes: if part == SYSTEM { system } else { programs }, written: &self.written[part] }
     }
 }
@@ -162,16 +162,20 @@ fn digits(number: u32) -> [u8; 8] {
     (word + 0x3030_3030_3030_3030).to_le_bytes()
 }
 
+const LINE_BYTES: usize = 448;
+/// Bytes that are added to such a line at once, at most.
+const ADDED_BYTES: u64 = 160;
+
 /// A line that is put together in several steps, where no user can write.
 struct Line {
     /// Whose it is: who begins another one meanwhile takes its place.
     owner: Cell<usize>,
     written: Cell<u64>,
-    bytes: Cell<[u8; 256]>,
+    bytes: Cell<[u8; LINE_BYTES]>,
 }
 
 static LINE: Nucleus<Line> =
-    Nucleus::new(Line { owner: Cell::new(0), written: Cell::new(0), bytes: Cell::new([0; 256]) });
+    Nucleus::new(Line { owner: Cell::new(0), written: Cell::new(0), bytes: Cell::new([0; LINE_BYTES]) });
 
 /// Begins a line of the owner.
 pub fn begin(held: Held, owner: usize, parts: &[Part]) {
@@ -181,10 +185,10 @@ pub fn begin(held: Held, owner: usize, parts: &[Part]) {
     go_on(held, owner, parts);
 }
 
-/// Adds to the owner's line, if it is still there.
+/// Adds to the owner's line, if it is still there, and there is room for as much as may be added at once.
 pub fn go_on(held: Held, owner: usize, parts: &[Part]) {
     let line = LINE.get(held);
-    if line.owner.get() == owner {
+    if line.owner.get() == owner && line.written.get() + ADDED_BYTES <= LINE_BYTES as u64 {
         let ring = Ring { bytes: line.bytes.as_array_of_cells(), written: &line.written };
         parts.iter().for_each(|part| ring.put_part(part));
     }

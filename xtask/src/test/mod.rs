@@ -17,6 +17,7 @@
 //! | `overflow` | the nucleus survives no recursion without end, and says so |
 //! | `x87` | the nucleus of x86-64 leaves nothing of an x87 instruction of others |
 //! | `travel` | a tree of files goes from one ISA to the other and back |
+//! | `deaths` | `./x run` says where programs were when they died |
 //! | `browser` | the pages in Chromium, light and dark, on a desk and on a phone; with `--soak`, or when named |
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
 //! | `promises` | `docs/promises.md`: each test named there exists and has passed |
@@ -28,6 +29,7 @@ mod cases;
 mod checks;
 mod copy;
 mod counter;
+mod deaths;
 mod figures;
 mod file;
 mod host;
@@ -76,7 +78,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 21] = [
+const GROUPS: [&str; 22] = [
     "format",
     "unsafe",
     "dependencies",
@@ -95,6 +97,7 @@ const GROUPS: [&str; 21] = [
     overflow::NMI,
     x87::NAME,
     travel::NAME,
+    deaths::NAME,
     "browser",
     "mutants",
     "promises",
@@ -194,6 +197,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants(travel::NAME) {
         travel::check(project, &mut report);
+    }
+    if wants(deaths::NAME) {
+        isas.iter().for_each(|isa| deaths::check(&project.on(*isa), &mut report));
     }
     if named(browser::NAME) || all && options.soak {
         browser::check(project, &mut report);

@@ -6,7 +6,7 @@
 
 use super::cases::{Case, Wanted};
 use super::report::Report;
-use super::{boot, copy, file, host, overflow, x87};
+use super::{boot, copy, deaths, file, host, overflow, x87};
 use crate::build::hash;
 use crate::project::{Project, read_text, write};
 use anyhow::{Context, Result, bail};
@@ -123,6 +123,9 @@ fn passes(copy: &Project, test: &str) -> Result<bool> {
     if test == x87::NAME {
         return Ok(x87::verdict(copy)?.is_ok());
     }
+    if test == deaths::NAME {
+        return Ok(deaths::verdict(copy)?.is_ok());
+    }
     let tests = file::read_all(copy)?;
     // A test's name alone means its first case, which is the one on x86-64 with the fewest CPUs.
     let cases = Case::called(&tests, test, Wanted::default());
@@ -175,7 +178,7 @@ mod tests {
                 mutant.name
             );
             let exists = mutant.test.contains("::")
-                || [overflow::NMI, x87::NAME].contains(&mutant.test.as_str())
+                || [overflow::NMI, x87::NAME, deaths::NAME].contains(&mutant.test.as_str())
                 || !Case::called(&boot_tests, &mutant.test, Wanted::default()).is_empty();
             assert!(exists, "{}: there is no test `{}`", mutant.name, mutant.test);
         }

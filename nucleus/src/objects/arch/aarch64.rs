@@ -31,6 +31,10 @@ pub const PRESERVED: [usize; 6] = {
 pub const POINTER: usize = offset_of!(Registers, pointer);
 
 impl Registers {
+    /// Where the running function returns to, unless it called others meanwhile.
+    pub fn link(&self) -> Option<u64> {
+        Some(self.x[30].get())
+    }
     /// Words 5 to 8.
     pub fn more_words(&self) -> [&Cell<u64>; 4] {
         [&self.x[21], &self.x[22], &self.x[23], &self.x[24]]

@@ -40,6 +40,10 @@ pub const PRESERVED: [usize; 6] = [
 pub const POINTER: usize = 0;
 
 impl Registers {
+    /// Where the running function returns to: that is on the stack.
+    pub fn link(&self) -> Option<u64> {
+        None
+    }
     /// Words 5 to 8.
     pub fn more_words(&self) -> [&Cell<u64>; 4] {
         [&self.r12, &self.r13, &self.r14, &self.r15]
