@@ -426,16 +426,27 @@ pub struct SymbolsOptions {
     pub checked: bool,
 }
 
+/// Where the emulator waits for gdb when nobody says.
+pub const GDB_PORT: u16 = 1234;
+
 /// `./x debug`
 #[derive(Args, Clone)]
-#[command(after_help = "Example:\n  ./x debug --system systems/minimal.toml\n\n\
-    Type the gdb command it prints in a second terminal. Ctrl-] X leaves the emulator.")]
+#[command(after_help = "Examples:\n  \
+    ./x debug --component names                    a component, from its main on\n  \
+    ./x debug --component ls --exec 'ls /'         a program that the shell starts\n  \
+    ./x debug --component ramfs --arch aarch64     on AArch64\n  \
+    ./x debug --system systems/minimal.toml        the nucleus, from its first instruction on\n\n\
+    Type the gdb command it prints in a second terminal. Ctrl-] X leaves the emulator.\n\
+    The chapter docs/book/debugging.md shows a whole session.")]
 pub struct DebugOptions {
+    /// A component or program of the description: gdb knows its symbols, and stops in its address space only
+    #[arg(long, visible_alias = "program", value_name = "NAME", conflicts_with = "nucleus_only")]
+    pub component: Option<String>,
     /// Shell commands to run instead of a conversation
     #[arg(long, value_name = "COMMANDS")]
     pub exec: Option<String>,
     /// Port of this computer on which the emulator waits for gdb
-    #[arg(long, default_value_t = 1234)]
+    #[arg(long, default_value_t = GDB_PORT)]
     pub port: u16,
     /// Which machine and which system.
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! What the host tool needs to know of ELF files: what loads of them, and their symbols.
 
 use anyhow::{Context, Result, ensure};
-use object::elf::{FileHeader64, PT_LOAD};
+use object::elf::{FileHeader64, PF_W, PT_LOAD, ProgramHeader64};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SectionKind, SymbolKind};
 use std::fmt::Write;
@@ -59,6 +59,31 @@ pub fn physical(file: &[u8], address: u64) -> Option<u64> {
         let offset = address.checked_sub(segment.p_vaddr(endian))?;
         (offset < segment.p_memsz(endian)).then(|| segment.p_paddr(endian) + offset)
     })
+}
+
+/// Bytes of a file that are loaded and never written.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// Where they are loaded to.
+    pub address: u64,
+    /// Where they are in the file.
+    pub place: u64,
+    /// How many they are.
+    pub count: u64,
+}
+
+/// What of the file is loaded and never written.
+pub fn constants(file: &[u8]) -> Result<Vec<Constant>> {
+    let header = FileHeader64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let endian = LittleEndian;
+    let segments = header.program_headers(endian, file).context("bad program headers")?.iter();
+    let kept = segments.filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian) & PF_W == 0);
+    let constant = |segment: &ProgramHeader64<LittleEndian>| Constant {
+        address: segment.p_vaddr(endian),
+        place: segment.p_offset(endian),
+        count: segment.p_filesz(endian),
+    };
+    Ok(kept.map(constant).collect())
 }
 
 /// What of the file may be executed, each piece with its address.
@@ -187,6 +212,20 @@ mod tests {
         assert!(strip(b"#!/bin/sh").is_err());
         assert!(symbols(b"").is_err());
         assert!(strip(&ourselves()[..4096]).is_err());
+    }
+
+    #[test]
+    fn what_is_never_written_is_found() {
+        let file = ourselves();
+        let constants = constants(&file).unwrap();
+        for Constant { address, place, count } in &constants {
+            let bytes = &file[*place as usize..][..*count as usize];
+            assert_eq!(loaded(&file, *address, bytes.len()), Some(bytes));
+        }
+        let (code, has) =
+            (code(&file).unwrap(), |at: u64| constants.iter().any(|c| (c.address..c.address + c.count).contains(&at)));
+        assert!(code.iter().all(|(address, _)| has(*address)));
+        assert!(!has(ElfFile64::<LittleEndian>::parse(&file[..]).unwrap().section_by_name(".data").unwrap().address()));
     }
 
     #[test]

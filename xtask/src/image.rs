@@ -167,6 +167,18 @@ impl System {
         components.chain(programs).collect()
     }
 
+    /// What runs as the domain of this name. An error that lists what there is, and `others`.
+    pub fn program_called(&self, name: &str, others: &[&str]) -> Result<Program> {
+        let domains = self.domains();
+        let found = domains.iter().find(|(known, _)| known == name);
+        found.map(|(_, program)| program.clone()).with_context(|| {
+            let mut names: Vec<&str> =
+                domains.iter().map(|(name, _)| name.as_str()).chain(others.iter().copied()).collect();
+            names.sort_unstable();
+            format!("{} has no `{name}`; there are {}", self.path.display(), names.join(", "))
+        })
+    }
+
     fn folder(&self, project: &Project) -> PathBuf {
         project.root.join(&self.path).parent().map_or_else(|| project.root.clone(), Path::to_path_buf)
     }
@@ -355,5 +367,17 @@ mod tests {
             }
         }
         Ok(())
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_with_those_that_are() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let project = Project { target: root.join("target"), root, isa: Isa::default() };
+        let system = System::read(&project, Path::new("systems/default.toml")).unwrap();
+        assert_eq!(system.program_called("names", &[]).unwrap(), ("names".into(), Vec::new()));
+        assert_eq!(system.program_called("cpus", &[]).unwrap().0, "inspect");
+        let error = system.program_called("kv", &["nucleus"]).unwrap_err().to_string();
+        assert!(error.starts_with("systems/default.toml has no `kv`; there are archive, "), "{error}");
+        assert!(error.contains(", ls, ") && error.contains(", nucleus, "), "{error}");
     }
 }

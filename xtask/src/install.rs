@@ -46,6 +46,12 @@ pub fn dash() -> Result<()> {
     tool("dash", "dash", "The language of the shell is compared with that of dash")
 }
 
+/// Makes sure that the debugger is there.
+pub fn debugger(isa: Isa) -> Result<()> {
+    let command = isa.debugger();
+    tool(command, command, &format!("Programs for {} are debugged with gdb", isa.title()))
+}
+
 /// Makes sure that a command is there, which is in this package of Debian and is needed for what `why` says.
 fn tool(command: &str, package: &str, why: &str) -> Result<()> {
     if starts(command, "--version") {

@@ -78,6 +78,12 @@ fn said_of(wanted: Option<&str>, memory: &str, cpus: u32) -> Option<String> {
     is_more.then(|| format!("{cpus} CPUs need more memory than the usual {USUAL_MEMORY}: the machine has {memory}."))
 }
 
+/// The system description that these options name.
+pub fn read_system(project: &Project, options: &MachineOptions) -> Result<System> {
+    let system = &options.system;
+    if options.tests { System::read_for_tests(project, system, "") } else { System::read(project, system) }
+}
+
 /// The image and the machine that these options ask for.
 pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) -> Result<(Image, Machine)> {
     let checks = match (options.checked, options.measured) {
@@ -96,9 +102,7 @@ pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) 
     if options.nucleus_only {
         return Ok((image::nucleus_only(project, checks)?, machine(wanted.unwrap_or(USUAL_MEMORY))));
     }
-    let system = &options.system;
-    let system =
-        if options.tests { System::read_for_tests(project, system, "") } else { System::read(project, system) }?;
+    let system = read_system(project, options)?;
     let memory = memory_for(&system, wanted, cpus)?;
     let mut image = image::make(project, &system, checks, Size::of(&memory, cpus)?, exec)?;
     match &mut image.forwards {

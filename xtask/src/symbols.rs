@@ -68,13 +68,8 @@ fn built(project: &Project, options: &SymbolsOptions, name: &str) -> Result<Path
         return build::nucleus(project, Checks::from(options.checked));
     }
     let system = System::read(project, &options.system)?;
-    let domains = system.domains();
-    let Some((_, program)) = domains.iter().find(|(known, _)| known == name) else {
-        let mut names: Vec<&str> = domains.iter().map(|(name, _)| name.as_str()).chain([NUCLEUS]).collect();
-        names.sort_unstable();
-        bail!("{} has no `{name}`; there are {}", options.system.display(), names.join(", "));
-    };
-    Ok(build::programs(project, &[program.clone()].into())?.file(program)?.to_path_buf())
+    let program = system.program_called(name, &[NUCLEUS])?;
+    Ok(build::programs(project, &[program.clone()].into())?.file(&program)?.to_path_buf())
 }
 
 /// The function of an address, and its lines: innermost first, if functions were inlined.

@@ -69,7 +69,7 @@ fn do_as_told(project: &Project, copy: &Project, chapter: &str) -> Result<()> {
 /// The README's transcript, on the project's ISA.
 pub fn transcript(project: &Project, report: &mut Report) {
     report.run(&cases::on(project.isa, TRANSCRIPT), || {
-        let expected = marked_block(&read_text(&project.root.join(README))?, "<!-- transcript -->")?;
+        let expected = marked(&read_text(&project.root.join(README))?, "<!-- transcript -->")?;
         let steps = expected.iter().filter_map(|line| step(line)).collect::<Result<Vec<_>>>()?;
         if steps.is_empty() {
             bail!("{README}: nothing is typed in the transcript");
@@ -166,13 +166,17 @@ fn marks(text: &str) -> Result<Vec<Mark>> {
     Ok(marks)
 }
 
-/// The block after the line `mark`.
-fn marked_block(text: &str, mark: &str) -> Result<Vec<String>> {
+/// The lines of the blocks that stand after a line `mark`.
+pub fn marked(text: &str, mark: &str) -> Result<Vec<String>> {
     let mut lines = text.lines();
-    if !lines.any(|line| line == mark) {
-        bail!("no line is {mark}");
+    let mut marked = Vec::new();
+    while lines.any(|line| line == mark) {
+        marked.extend(block(&mut lines).with_context(|| format!("after the mark {mark}"))?);
     }
-    block(&mut lines)
+    if marked.is_empty() {
+        bail!("no line is {mark}, or nothing follows");
+    }
+    Ok(marked)
 }
 
 /// The lines of the fenced block that comes next.

@@ -13,6 +13,7 @@
 //! | `counter` | the emulator's plugin counts every instruction once |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
+//! | `debugger` | the session with gdb that the book shows comes true |
 //! | `nmi` | an NMI at the first instruction of the nucleus finds its way, on x86-64 |
 //! | `overflow` | the nucleus survives no recursion without end, and says so |
 //! | `x87` | the nucleus of x86-64 leaves nothing of an x87 instruction of others |
@@ -30,6 +31,7 @@ mod checks;
 mod copy;
 mod counter;
 mod deaths;
+mod debugger;
 mod figures;
 mod file;
 mod host;
@@ -78,7 +80,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 22] = [
+const GROUPS: &[&str] = &[
     "format",
     "unsafe",
     "dependencies",
@@ -93,6 +95,7 @@ const GROUPS: [&str; 22] = [
     "boot",
     "transcript",
     "tutorial",
+    debugger::NAME,
     overflow::NAME,
     overflow::NMI,
     x87::NAME,
@@ -185,6 +188,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if wants("tutorial") {
         install::emulator(project.isa)?;
         book::tutorial(project, &mut report);
+    }
+    if wants(debugger::NAME) {
+        isas.iter().for_each(|isa| debugger::check(&project.on(*isa), &mut report));
     }
     if wants(overflow::NMI) && isas.contains(&Isa::X86_64) {
         overflow::check_nmi(&project.on(Isa::X86_64), &mut report);

@@ -6,7 +6,7 @@
 
 use super::cases::{Case, Wanted};
 use super::report::Report;
-use super::{boot, copy, deaths, file, host, overflow, x87};
+use super::{boot, copy, deaths, debugger, file, host, overflow, x87};
 use crate::build::hash;
 use crate::project::{Project, read_text, write};
 use anyhow::{Context, Result, bail};
@@ -27,7 +27,7 @@ pub struct Mutant {
     file: PathBuf,
     find: String,
     replace: String,
-    /// The test that must turn red: a boot test (on x86-64 with its fewest CPUs, or as `name@2` with two, as `aarch64:name` on AArch64), a host test as `crate::path`, `nmi` or `x87`.
+    /// The test that must turn red: a boot test (on x86-64 with its fewest CPUs, or as `name@2` with two, as `aarch64:name` on AArch64), a host test as `crate::path`, `debugger`, `nmi` or `x87`.
     pub test: String,
     /// Runs of which one must be red: more than one where CPUs race.
     #[serde(default = "once")]
@@ -120,6 +120,9 @@ fn passes(copy: &Project, test: &str) -> Result<bool> {
     if test == overflow::NMI {
         return Ok(overflow::nmi(copy)?.is_ok());
     }
+    if test == debugger::NAME {
+        return Ok(debugger::verdict(copy)?.is_ok());
+    }
     if test == x87::NAME {
         return Ok(x87::verdict(copy)?.is_ok());
     }
@@ -178,7 +181,7 @@ mod tests {
                 mutant.name
             );
             let exists = mutant.test.contains("::")
-                || [overflow::NMI, x87::NAME, deaths::NAME].contains(&mutant.test.as_str())
+                || [deaths::NAME, debugger::NAME, overflow::NMI, x87::NAME].contains(&mutant.test.as_str())
                 || !Case::called(&boot_tests, &mutant.test, Wanted::default()).is_empty();
             assert!(exists, "{}: there is no test `{}`", mutant.name, mutant.test);
         }

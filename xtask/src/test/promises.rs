@@ -12,6 +12,9 @@ const PROMISES: &str = "docs/promises.md";
 /// Where it stands what each method of a service promises.
 pub const SERVICES: &str = "docs/book/services.md";
 
+/// Tests besides boot tests that run on each ISA.
+const ON_EACH_ISA: [&str; 3] = [super::book::TRANSCRIPT, super::debugger::NAME, super::overflow::NAME];
+
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
 struct Promise {
@@ -44,6 +47,7 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                 let skipped = !all || (is_browser || boot.is_some_and(|boot| boot.file.soak)) && !soak;
                 let groups = [
                     super::checks::UNSAFE,
+                    super::debugger::NAME,
                     super::isa::NAME,
                     super::layers::NAME,
                     super::overflow::NAME,
@@ -55,7 +59,7 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                     is_browser || groups.contains(&test.as_str()) || super::book::NAMES.contains(&test.as_str());
                 let exists = known || boot.is_some() || test.contains("::");
                 let passed = match cases[..] {
-                    [] if [super::book::TRANSCRIPT, super::overflow::NAME].contains(&test.as_str()) => {
+                    [] if ON_EACH_ISA.contains(&test.as_str()) => {
                         Isa::ALL.into_iter().all(|isa| report.has_passed(&cases::on(isa, test)))
                     }
                     [] => report.has_passed(test),
