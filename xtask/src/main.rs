@@ -9,12 +9,14 @@
 //! | [`emulator`] | QEMU: installing, starting, input, output, time limit, exit status |
 //! | [`forward`] | ports of this host that lead to the machine |
 //! | [`counter`] | the emulator's plugin that counts instructions |
-//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`] | the commands |
+//! | [`code`] | whose code an executed instruction is |
+//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`], [`profile`] | the commands |
 #![forbid(unsafe_code)]
 
 mod bench;
 mod browser;
 mod build;
+mod code;
 mod command_line;
 mod conversation;
 mod counter;
@@ -32,6 +34,7 @@ mod lines;
 mod memory;
 mod new;
 mod portal;
+mod profile;
 mod project;
 mod run;
 mod scan;
@@ -81,6 +84,10 @@ fn main() -> ExitCode {
         Command::Trace(options) => {
             project.isa = options.arch;
             trace::trace(&project, &options)
+        }
+        Command::Profile(options) => {
+            project.isa = options.arch;
+            profile::profile(&project, &options)
         }
         Command::Pictures => test::browser::pictures(&project),
         Command::Test(options) => test::test(&project, &options),

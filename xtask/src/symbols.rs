@@ -48,9 +48,7 @@ fn place(file: &[u8], pc: u64, root: &Path) -> Result<String> {
     let functions = elf::functions(file)?;
     let (start, name) = elf::function_at(&functions, pc).context("it has no symbols")?;
     let mut text = format!("{name} + {:#x}\n", pc - start);
-    let section = |name: &str| elf::section(file, name).unwrap_or_default();
-    let dwarf = Dwarf::load(|id| Ok::<_, anyhow::Error>(EndianSlice::new(section(id.name()), LittleEndian)))?;
-    let lines = Lines::from_dwarf(dwarf).context("bad debug information")?;
+    let lines = lines(file)?;
     let mut frames = lines.find_frames(pc).skip_all_loads().context("bad debug information")?;
     while let Some(frame) = frames.next().context("bad debug information")? {
         let name = frame.function.and_then(|function| Some(function.demangle().ok()?.into_owned()));
@@ -62,6 +60,31 @@ fn place(file: &[u8], pc: u64, root: &Path) -> Result<String> {
         }
     }
     Ok(text)
+}
+
+/// The functions and lines of a file, from its debug information.
+pub type LinesOf<'f> = Lines<EndianSlice<'f, LittleEndian>>;
+
+/// Reads them.
+pub fn lines(file: &[u8]) -> Result<LinesOf<'_>> {
+    let section = |name: &str| elf::section(file, name).unwrap_or_default();
+    let dwarf = Dwarf::load(|id| Ok::<_, anyhow::Error>(EndianSlice::new(section(id.name()), LittleEndian)))?;
+    Lines::from_dwarf(dwarf).context("bad debug information")
+}
+
+/// Functions that were inlined where an address is, outermost first; without those of Rust's own libraries.
+pub fn inlined_at(lines: &LinesOf<'_>, pc: u64) -> Result<Vec<String>> {
+    const RUST: &str = "/rustc/";
+    let mut frames = lines.find_frames(pc).skip_all_loads().context("bad debug information")?;
+    let mut names = Vec::new();
+    while let Some(frame) = frames.next().context("bad debug information")? {
+        let ours = frame.location.and_then(|place| place.file).is_some_and(|file| !file.starts_with(RUST));
+        let name = frame.function.and_then(|function| Some(function.demangle().ok()?.into_owned()));
+        names.push(name.filter(|_| ours));
+    }
+    // The last is the function itself.
+    names.pop();
+    Ok(names.into_iter().rev().flatten().collect())
 }
 
 #[cfg(test)]

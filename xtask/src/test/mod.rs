@@ -11,6 +11,7 @@
 //! | `miri` | with `--miri`, or when named: what the nucleus is made of, without what Rust leaves undefined |
 //! | `portal` | the code of a running system is listed on the host |
 //! | `counter` | the emulator's plugin counts every instruction once |
+//! | `profile` | a profile tells of every instruction once, and of as many as `./x bench` |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
 //! | `nmi` | an NMI at the first instruction of the nucleus finds its way, on x86-64 |
@@ -46,6 +47,7 @@ mod parity;
 #[cfg(test)]
 mod portable;
 mod portal;
+mod profile;
 mod promises;
 #[cfg(test)]
 mod ready;
@@ -76,7 +78,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 21] = [
+const GROUPS: [&str; 22] = [
     "format",
     "unsafe",
     "dependencies",
@@ -88,6 +90,7 @@ const GROUPS: [&str; 21] = [
     miri::NAME,
     "counter",
     portal::NAME,
+    profile::NAME,
     "boot",
     "transcript",
     "tutorial",
@@ -164,6 +167,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants(portal::NAME) {
         portal::check(project, &isas, &mut report);
+    }
+    if wants(profile::NAME) {
+        profile::check(project, &isas, &mut report);
     }
     let usual = Case::all(&boot_tests, wanted).into_iter();
     let usual = usual.filter(|case| wants("boot") && (options.soak || !case.test.file.soak));

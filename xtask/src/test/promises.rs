@@ -48,14 +48,16 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                     super::layers::NAME,
                     super::overflow::NAME,
                     super::overflow::NMI,
+                    super::profile::NAME,
                     super::x87::NAME,
                     super::travel::NAME,
                 ];
+                let on_each = [super::book::TRANSCRIPT, super::overflow::NAME, super::profile::NAME];
                 let known =
                     is_browser || groups.contains(&test.as_str()) || super::book::NAMES.contains(&test.as_str());
                 let exists = known || boot.is_some() || test.contains("::");
                 let passed = match cases[..] {
-                    [] if [super::book::TRANSCRIPT, super::overflow::NAME].contains(&test.as_str()) => {
+                    [] if on_each.contains(&test.as_str()) => {
                         Isa::ALL.into_iter().all(|isa| report.has_passed(&cases::on(isa, test)))
                     }
                     [] => report.has_passed(test),
