@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn what_follows_makes_a_run_longer() {
         let mut record = Record::new();
-        [5, 6, 7, 6, 6, 7, 0].map(|number| record.add(number));
+        [5, 6, 7, 6, 6, 7, 0].into_iter().for_each(|number| record.add(number));
         assert_eq!(record.text(), "r 5 3\nr 6 1\nr 6 2\nr 0 1\n");
         record.clear();
         assert_eq!(record.text(), "");

@@ -29,27 +29,10 @@ use crate::isa::Isa;
 use crate::project::{Project, read, writable, write};
 use crate::run::memory_for;
 use anyhow::{Context, Result, bail, ensure};
-pub use names::Names;
+pub use names::{Names, Profile};
 pub use session::{Done, Work, boot};
 use stacks::Stacks;
 use std::time::Duration;
-
-/// The instructions of a window of time, by who called whom.
-pub struct Profile {
-    /// Paths from the program to the function, with how many instructions were executed right there, in the order of the paths.
-    pub paths: Vec<(Vec<String>, u64)>,
-    /// For each function, its program's and its own name, how many: those with most first.
-    pub functions: Vec<(String, String, u64)>,
-    /// For each program, how many of its own, and how many of the nucleus since it ran last: those with most first.
-    pub programs: Vec<(String, u64, u64)>,
-}
-
-impl Profile {
-    /// All instructions.
-    pub fn total(&self) -> u64 {
-        self.functions.iter().map(|(_, _, instructions)| instructions).sum()
-    }
-}
 
 /// Profiles, and prints and draws it; the exit status is that of the command.
 pub fn profile(project: &Project, options: &ProfileOptions) -> Result<u8> {

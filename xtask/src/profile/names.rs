@@ -1,6 +1,5 @@
 //! Names of functions, those that were inlined, too; the profile that is made of them.
 
-use super::Profile;
 use super::stacks::{Function, Stacks};
 use crate::code::File;
 use crate::symbols::{self, LinesOf};
@@ -8,6 +7,23 @@ use anyhow::{Context, Result};
 use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
+
+/// The instructions of a window of time, by who called whom.
+pub struct Profile {
+    /// Paths from the program to the function, with how many instructions were executed right there, in the order of the paths.
+    pub paths: Vec<(Vec<String>, u64)>,
+    /// For each function, its program's and its own name, how many: those with most first.
+    pub functions: Vec<(String, String, u64)>,
+    /// For each program, how many of its own, and how many of the nucleus since it ran last: those with most first.
+    pub programs: Vec<(String, u64, u64)>,
+}
+
+impl Profile {
+    /// All instructions.
+    pub fn total(&self) -> u64 {
+        self.functions.iter().map(|(_, _, instructions)| instructions).sum()
+    }
+}
 
 /// Names of all files; their debug information is read when it is needed.
 pub struct Names<'f> {

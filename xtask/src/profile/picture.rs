@@ -1,6 +1,6 @@
 //! A profile as a flame graph.
 
-use super::Profile;
+use super::names::Profile;
 use crate::bench::grouped;
 use anyhow::{Context, Result};
 use inferno::flamegraph::{Options, from_lines};

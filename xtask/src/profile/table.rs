@@ -1,6 +1,6 @@
 //! A profile as tables.
 
-use super::Profile;
+use super::names::Profile;
 use crate::bench::grouped;
 use std::fmt::Write;
 
