@@ -53,6 +53,8 @@ pub enum Command {
     Labels(LabelsCommand),
     /// Record who calls whom, and when what runs, for https://ui.perfetto.dev
     Trace(TraceOptions),
+    /// Show in which functions the instructions of a command or a request are executed
+    Profile(ProfileOptions),
     /// Make the README's pictures from a running system, with Chromium
     #[command(hide = true)]
     Pictures,
@@ -99,6 +101,43 @@ pub struct TraceOptions {
     /// CPUs of the machine
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: u32,
+    /// End the emulator after so many seconds, with status 124
+    #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
+    pub timeout: f64,
+}
+
+/// `./x profile`
+#[derive(Args, Clone)]
+#[command(after_help = "Examples:\n  \
+    ./x profile 'wget http://localhost/'       the command, from the Enter key to the next prompt\n  \
+    ./x profile --web /                        one request: driver, network, web server, files\n  \
+    ./x profile --arch aarch64 --output arm.svg --web /status.html\n\n\
+    Prints the instructions of each program, with those of the nucleus on its behalf, then of the\n\
+    functions with most, and draws a flame graph. The machine has one CPU.\n\
+    The chapter docs/book/trace.md shows how to read it.\n\
+    The exit status is that of the command; 124 if the time limit was reached.")]
+pub struct ProfileOptions {
+    /// A command for the shell; options come before it
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, required_unless_present = "web")]
+    pub commands: Vec<String>,
+    /// Ask for this page, when all is quiet, and profile that
+    #[arg(long, value_name = "PATH", conflicts_with = "commands")]
+    pub web: Option<String>,
+    /// Where the flame graph goes
+    #[arg(long, value_name = "FILE", default_value = "profile.svg")]
+    pub output: PathBuf,
+    /// Leave out of the picture what is narrower: percent of its width
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.1)]
+    pub narrowest: f64,
+    /// The system description
+    #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
+    pub system: PathBuf,
+    /// Memory of the machine: K, M or G [default: 64M]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// Instruction set of the machine
+    #[arg(long, value_name = "ISA", default_value = "x86_64")]
+    pub arch: Isa,
     /// End the emulator after so many seconds, with status 124
     #[arg(long, value_name = "SECONDS", default_value_t = 300.0)]
     pub timeout: f64,

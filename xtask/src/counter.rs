@@ -28,6 +28,7 @@ pub struct Plugin {
     library: PathBuf,
     socket: PathBuf,
     places: Option<PathBuf>,
+    recorded: Option<PathBuf>,
     scratch: Scratch,
 }
 
@@ -39,7 +40,7 @@ impl Plugin {
         let socket = scratch.file("counter");
         // Paths of sockets are short; the emulator runs in the same folder as we.
         let socket = socket.strip_prefix(&project.root).unwrap_or(&socket).to_path_buf();
-        Ok(Self { library, socket, places: None, scratch })
+        Ok(Self { library, socket, places: None, recorded: None, scratch })
     }
 
     /// It watches a lock, too.
@@ -48,10 +49,25 @@ impl Plugin {
         Ok(self)
     }
 
+    /// It can record in which order instructions are executed, too.
+    pub fn recording(mut self) -> Self {
+        self.recorded = Some(self.scratch.file("recorded"));
+        self
+    }
+
     /// As the emulator takes it.
     pub fn argument(&self) -> String {
-        let places = self.places.as_ref().map_or(String::new(), |path| format!(",places={}", escaped(path)));
-        format!("{},socket={}{places}", escaped(&self.library), escaped(&self.socket))
+        let word = |name: &str, path: &Option<PathBuf>| {
+            path.as_ref().map_or(String::new(), |path| format!(",{name}={}", escaped(path)))
+        };
+        let more = word("places", &self.places) + &word("recorded", &self.recorded);
+        format!("{},socket={}{more}", escaped(&self.library), escaped(&self.socket))
+    }
+
+    /// What was recorded, once [`Counter::end_record`] is answered; `xtask/counter/src/record.rs` tells of the text.
+    pub fn recorded(&self) -> Result<String> {
+        let path = self.recorded.as_ref().context("the plugin was not asked to record")?;
+        read_text(path).context("the emulator wrote no record")
     }
 
     /// Waits for the emulator to load it.
@@ -164,7 +180,7 @@ impl Marks {
 }
 
 /// An instruction that was executed between marks.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
     pub address: u64,
     /// The page of this computer in which it lies: programs may have the same addresses.
@@ -290,8 +306,25 @@ pub struct Counter<S>(S);
 impl<S: Read + Write> Counter<S> {
     /// What the guest has begun since power-on.
     pub fn counts(&mut self) -> Result<Counts> {
+        self.ask(b'?')
+    }
+
+    /// From here on the order of instructions is recorded; what was recorded before is forgotten.
+    pub fn begin_record(&mut self) -> Result<Counts> {
+        self.ask(b'(')
+    }
+
+    /// Until here.
+    pub fn end_record(&mut self) -> Result<Counts> {
+        self.ask(b')')
+    }
+
+    fn ask(&mut self, question: u8) -> Result<Counts> {
         let mut answer = [0; 8 * NUMBERS];
-        self.0.write_all(b"?").and_then(|()| self.0.read_exact(&mut answer)).context("the counter does not answer")?;
+        self.0
+            .write_all(&[question])
+            .and_then(|()| self.0.read_exact(&mut answer))
+            .context("the counter does not answer")?;
         let mut numbers = answer.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
         Ok(Counts::new(std::array::from_fn(|_| numbers.next().unwrap_or_default())))
     }

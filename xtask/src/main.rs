@@ -10,13 +10,15 @@
 //! | [`forward`] | ports of this host that lead to the machine |
 //! | [`source`], [`backtrace`], [`deaths`] | source lines of addresses, and of what died while the emulator runs |
 //! | [`counter`] | the emulator's plugin that counts instructions |
-//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`] | the commands |
+//! | [`code`] | whose code an executed instruction is |
+//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`], [`profile`] | the commands |
 #![forbid(unsafe_code)]
 
 mod backtrace;
 mod bench;
 mod browser;
 mod build;
+mod code;
 mod command_line;
 mod conversation;
 mod counter;
@@ -35,6 +37,7 @@ mod lines;
 mod memory;
 mod new;
 mod portal;
+mod profile;
 mod project;
 mod run;
 mod scan;
@@ -85,6 +88,10 @@ fn main() -> ExitCode {
         Command::Trace(options) => {
             project.isa = options.arch;
             trace::trace(&project, &options)
+        }
+        Command::Profile(options) => {
+            project.isa = options.arch;
+            profile::profile(&project, &options)
         }
         Command::Pictures => test::browser::pictures(&project),
         Command::Test(options) => test::test(&project, &options),

@@ -109,6 +109,18 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// An error if no file can be written there: before much is done for it.
+pub fn writable(file: &Path) -> Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        bail!("{} cannot be written: there is no folder {}", file.display(), folder.display());
+    }
+    if file.is_dir() {
+        bail!("{} cannot be written: it is a folder; name a file in it", file.display());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +142,17 @@ mod tests {
         assert!(!path.exists() && two.file("x").parent().unwrap().exists());
         drop(two);
         fs::remove_dir_all(target).unwrap();
+    }
+
+    #[test]
+    fn where_no_file_can_be_that_is_told_before() {
+        writable(Path::new("profile.svg")).unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        writable(&folder.join("new.svg")).unwrap();
+        for (bad, cause) in [(folder.join("no/new.svg"), "there is no folder"), (folder.into(), "it is a folder")] {
+            let error = writable(&bad).unwrap_err().to_string();
+            assert!(error.contains(cause), "{error}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use crate::classes::{CLASSES, Isa, Mark};
 use crate::holds::{Holds, Places, Role};
+use crate::record::Record;
+use crate::server::{BEGIN_RECORD, END_RECORD};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::ptr::null_mut;
@@ -154,6 +156,9 @@ static COUNT: [AtomicU64; COUNTS] = [const { AtomicU64::new(0) }; COUNTS];
 static MARKED: OnceLock<String> = OnceLock::new();
 /// Where goes which instructions were executed between marks, if that is to be told.
 static EXECUTED: OnceLock<String> = OnceLock::new();
+/// Where goes in which order instructions were executed, if that is to be told.
+static RECORDED: OnceLock<String> = OnceLock::new();
+static RECORD: Mutex<Record> = Mutex::new(Record::new());
 /// Those that were translated.
 static TRANSLATED: Mutex<Vec<&'static Translation>> = Mutex::new(Vec::new());
 /// Whether a mark began, and none has ended.
@@ -169,8 +174,10 @@ struct Marks {
     rows: Vec<Counts>,
 }
 
-/// An instruction of which it is counted how often it is executed between marks.
+/// An instruction of which it is told how often, or when, it is executed.
 struct Translation {
+    /// How many were translated before it.
+    number: u32,
     address: u64,
     /// The host's.
     page: usize,
@@ -254,18 +261,44 @@ impl Emulator {
         Ok(())
     }
 
+    /// Has the order recorded in which instructions are executed, from when a client says so until it says that this is enough;
+    /// then it is in this file.
+    pub fn record(path: String) -> Result<(), String> {
+        RECORDED.set(path).map_err(|_| TWICE.into())
+    }
+
     /// Has a function of ours called when the emulator ends.
     fn at_end(self, id: u64, called: AtEnd) {
         // SAFETY: `id` is the one that the emulator gave us, and we are never unloaded.
         unsafe { (self.on_end)(id, called, null_mut()) };
     }
 
-    /// Has every instruction counted from now on; gives what tells the counts.
-    pub fn count_all(self, id: u64) -> Result<impl Fn() -> Counts + Copy + Send + 'static, String> {
+    /// Has every instruction counted from now on; gives what answers a client's byte with the counts.
+    pub fn count_all(self, id: u64) -> Result<impl Fn(u8) -> Counts + Copy + Send + 'static, String> {
         EMULATOR.set(self).map_err(|_| TWICE)?;
         // SAFETY: `id` is the one that the emulator gave us, and we are never unloaded.
         unsafe { (self.on_translation)(id, translated) };
-        Ok(move || self.counts())
+        Ok(move |question| self.answer(question))
+    }
+
+    /// Does what a client asks for; gives the counts.
+    fn answer(&self, question: u8) -> Counts {
+        match (question, RECORDED.get()) {
+            (BEGIN_RECORD, Some(_)) => {
+                record().clear();
+                let counts = self.counts();
+                COUNTING.store(true, Ordering::Relaxed);
+                counts
+            }
+            (END_RECORD, Some(path)) => {
+                COUNTING.store(false, Ordering::Relaxed);
+                let counts = self.counts();
+                write(path, recorded());
+                record().clear();
+                counts
+            }
+            _ => self.counts(),
+        }
     }
 
     fn counts(&self) -> Counts {
@@ -288,7 +321,7 @@ impl Emulator {
         }
     }
 
-    /// Has us count how often an instruction of the block that is shown is executed between marks.
+    /// Has us called before each execution of an instruction of the block that is shown.
     fn follow(&self, instruction: *mut Instruction) {
         let mut room = [0; MAX_BYTES];
         let bytes = self.bytes(instruction, &mut room);
@@ -296,9 +329,12 @@ impl Emulator {
         // SAFETY: the instruction is of the block that is shown.
         let (address, host) = unsafe { ((self.address)(instruction), (self.host_address)(instruction)) };
         let page = host as usize >> PAGE_BITS;
+        let mut all = TRANSLATED.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = all.len() as u32;
+        let translation = Translation { number, address, page, bytes: first, times: AtomicU64::new(0) };
         // For as long as the emulator lives, which calls us with it.
-        let translation = &*Box::leak(Box::new(Translation { address, page, bytes: first, times: AtomicU64::new(0) }));
-        TRANSLATED.lock().unwrap_or_else(PoisonError::into_inner).push(translation);
+        let translation = &*Box::leak(Box::new(translation));
+        all.push(translation);
         let what = (&raw const *translation).cast_mut().cast();
         // SAFETY: the instruction is of the block that is shown; what is passed lives for ever.
         unsafe { (self.on_execution)(instruction, followed, NO_REGISTERS, what) };
@@ -379,8 +415,25 @@ extern "C" fn marked(_cpu: c_uint, mark: *mut c_void) {
 extern "C" fn followed(_cpu: c_uint, translation: *mut c_void) {
     if COUNTING.load(Ordering::Relaxed) {
         // SAFETY: `follow` passes nothing else, and it lives for ever.
-        unsafe { &*translation.cast::<Translation>() }.times.fetch_add(1, Ordering::Relaxed);
+        let translation = unsafe { &*translation.cast::<Translation>() };
+        translation.times.fetch_add(1, Ordering::Relaxed);
+        if RECORDED.get().is_some() {
+            record().add(translation.number);
+        }
     }
+}
+
+fn record() -> MutexGuard<'static, Record> {
+    RECORD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The record, and what its numbers are.
+fn recorded() -> String {
+    let all = TRANSLATED.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = all.iter().map(|Translation { address, page, bytes, .. }| {
+        format!("i {address:x} {page:x} {:x}\n", u32::from_be_bytes(*bytes))
+    });
+    lines.chain([record().text()]).collect()
 }
 
 // Called before an instruction at this address is executed.
@@ -404,7 +457,7 @@ extern "C" fn translated(_id: u64, block: *mut Block) {
         // SAFETY: `place` is below the block's length.
         let instruction = unsafe { (emulator.instruction)(block, place) };
         emulator.add(instruction, 0);
-        if EXECUTED.get().is_some() {
+        if EXECUTED.get().is_some() || RECORDED.get().is_some() {
             emulator.follow(instruction);
         }
         if let Some(isa) = emulator.isa {

@@ -15,6 +15,9 @@
 //! `-plugin libcounter.so,places=PATH`: a lock is watched; the file tells where it is taken and given back: see [`holds`]. With
 //! `,results=PATH`, too, that file tells at the end how long it was held. All can be asked for at once.
 //!
+//! `-plugin libcounter.so,socket=PATH,recorded=PATH`: a client says from when on it is recorded in which order instructions are executed, and
+//! until when; then the file has it: see [`record`] and [`server`].
+//!
 //! # What counts as one
 //! An addition of one stands before each instruction of a translated block, so a block that is left
 //! early counts what was begun. Each iteration of a `rep` string instruction counts, because the translator makes it a
@@ -30,6 +33,7 @@ mod classes;
 mod emulator;
 mod holds;
 mod options;
+mod record;
 mod server;
 
 use emulator::Emulator;
@@ -101,6 +105,9 @@ fn install(id: u64, current: i32, target: &str, arguments: &[String]) -> Result<
     }
     if let Some(results) = options.marked {
         emulator.heed_marks(id, results, options.executed)?;
+    }
+    if let Some(path) = options.recorded {
+        Emulator::record(path)?;
     }
     let listener = options
         .socket

@@ -1,12 +1,19 @@
 //! The socket: a byte asks, the counts answer, eight bytes each.
+//!
+//! [`BEGIN_RECORD`] and [`END_RECORD`] do something besides; any other byte only asks.
 
 use crate::emulator::Counts;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::thread;
 
+/// From here on the order of instructions is recorded.
+pub const BEGIN_RECORD: u8 = b'(';
+/// Until here: before the answer, the record is in its file.
+pub const END_RECORD: u8 = b')';
+
 /// Answers each client in a thread of its own, until the emulator ends.
-pub fn serve(listener: &UnixListener, counts: impl Fn() -> Counts + Copy + Send + 'static) {
+pub fn serve(listener: &UnixListener, counts: impl Fn(u8) -> Counts + Copy + Send + 'static) {
     for client in listener.incoming() {
         // A client that went before it was accepted wants no answer.
         let Ok(client) = client else { continue };
@@ -15,10 +22,10 @@ pub fn serve(listener: &UnixListener, counts: impl Fn() -> Counts + Copy + Send 
 }
 
 /// Answers one client until it goes.
-fn answer(mut questions: impl Read, mut answers: impl Write, counts: impl Fn() -> Counts) {
+fn answer(mut questions: impl Read, mut answers: impl Write, counts: impl Fn(u8) -> Counts) {
     let mut question = [0];
     while questions.read_exact(&mut question).is_ok() {
-        if answers.write_all(counts().map(u64::to_le_bytes).as_flattened()).is_err() {
+        if answers.write_all(counts(question[0]).map(u64::to_le_bytes).as_flattened()).is_err() {
             return;
         }
     }
@@ -34,7 +41,7 @@ mod tests {
     #[test]
     fn each_byte_is_answered_with_the_counts() {
         let next = Cell::new(0x0102_0304_0506_0707);
-        let counts = || {
+        let counts = |_| {
             next.set(next.get() + 1);
             let mut counts = [0; COUNTS];
             counts[0] = next.get();
@@ -52,7 +59,7 @@ mod tests {
     fn several_clients_are_served() {
         let path = std::env::temp_dir().join(format!("cairn-counter-{}", std::process::id()));
         let listener = UnixListener::bind(&path).unwrap();
-        thread::spawn(move || serve(&listener, || [7; COUNTS]));
+        thread::spawn(move || serve(&listener, |_| [7; COUNTS]));
         let mut clients = [UnixStream::connect(&path).unwrap(), UnixStream::connect(&path).unwrap()];
         for client in clients.iter_mut().rev() {
             client.write_all(b"?").unwrap();

@@ -107,22 +107,29 @@ impl<S: Read + Write> Web<S> {
 
     /// Waits for the file that was asked for first.
     pub fn answer(&mut self) -> Result<Vec<u8>> {
-        let length = length(&mut (&mut self.0).take(MAX_HEAD)).context("the answer")?;
+        let (status, body) = self.any_answer()?;
+        ensure!(status.starts_with("HTTP/1.1 200 "), "the answer: it is `{status}`");
+        Ok(body)
+    }
+
+    /// The same, with its first line: it may tell why there is no such file.
+    pub fn any_answer(&mut self) -> Result<(String, Vec<u8>)> {
+        let (status, length) = head(&mut (&mut self.0).take(MAX_HEAD)).context("the answer")?;
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).context("the page is cut off")?;
-        Ok(body)
+        Ok((status, body))
     }
 }
 
-/// Reads the head of an answer; gives the length of its body in bytes. Anything but 200 is an error.
-fn length(head: &mut impl BufRead) -> Result<usize> {
+/// Reads the head of an answer; gives its first line, and the length of its body in bytes.
+fn head(head: &mut impl BufRead) -> Result<(String, usize)> {
     let mut line = || {
         let mut line = String::new();
         head.read_line(&mut line)?;
         line.strip_suffix("\r\n").map(String::from).context("its head is cut off")
     };
     let status = line()?;
-    ensure!(status.starts_with("HTTP/1.1 200 "), "it is `{status}`");
+    ensure!(status.starts_with("HTTP/1.1 "), "it is `{status}`");
     let mut length = None;
     loop {
         let field = line()?;
@@ -136,7 +143,7 @@ fn length(head: &mut impl BufRead) -> Result<usize> {
     }
     let length = length.context("it does not tell its length")?;
     ensure!(length <= MAX_BODY, "it is {length} bytes long");
-    Ok(length)
+    Ok((status, length))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod several;
 mod show;
 
 use crate::build::Checks;
+use crate::code;
 use crate::command_line::{BenchOptions, Peer as PeerName};
 use crate::counter::COSTLY;
 use crate::elf;
@@ -34,8 +35,10 @@ use anyhow::{Context, Result, bail};
 use budget::{Budget, Peer};
 use comfy_table::Table;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use machine::{MEMORY, NETWORK_SYSTEM, boot, run, run_and_follow};
+pub use machine::MEMORY;
+use machine::{NETWORK_SYSTEM, boot, run, run_and_follow};
 use measurement::{Measurement, find, parse};
+pub use network::{PAGE, system_of_requests};
 use results::{Results, found_problems};
 use serde::Serialize;
 pub use show::grouped;
@@ -173,7 +176,7 @@ fn followed(project: &Project, options: &BenchOptions) -> Result<String> {
     if row.operations == 0 {
         bail!("{}: what is measured elsewhere, or not in instructions, has no functions", row.name);
     }
-    let files = functions::files(project, &system, read(&image.elf)?)?;
+    let files = code::files(project, &system, read(&image.elf)?)?;
     let text = functions::table(&executed.unwrap_or_default(), &files, row.operations);
     Ok(format!("{}, {}: {} {}\n{text}", project.isa.name(), row.name, grouped(row.value), row.unit))
 }
@@ -188,6 +191,12 @@ pub fn costs_of_a_call(project: &Project) -> Result<[Vec<String>; 2]> {
     let row = format!("| {} | ", project.isa.title());
     let told = book.lines().find_map(|line| line.trim().strip_prefix(&row)).context("the book has no such row")?;
     Ok([costly.map(shown).to_vec(), told.split(" | ").take(COSTLY.len()).map(String::from).collect()])
+}
+
+/// Instructions of a request for [`PAGE`], as a row has them.
+pub fn http_get(project: &Project) -> Result<u64> {
+    let rows = network::measure_rows(project, &|name| name == network::HTTP_GET)?;
+    find(&rows, network::HTTP_GET).map(|row| row.value).context("a request was not measured")
 }
 
 fn rows(results: &Results) -> impl Iterator<Item = Row<'_>> {

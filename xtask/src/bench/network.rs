@@ -32,7 +32,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// What serves the echoes and the bytes.
-const NETWORK_COMMAND: &str = "echod";
+pub const NETWORK_COMMAND: &str = "echod";
 /// Path of the file that the web server is asked for.
 pub const PAGE: &str = "kibibyte";
 /// Its length in bytes.
@@ -309,18 +309,22 @@ fn median(mut counts: Vec<Counts>) -> Counts {
 
 /// Measures those rows of the network that have a budget.
 pub fn measure_on_cairn(project: &Project, budgets: &[Budget]) -> Result<Vec<Measurement>> {
-    let wanted = |name: &str| ROWS.contains(&name) && budgets.iter().any(|budget| budget.name == name);
+    measure_rows(project, &|name| ROWS.contains(&name) && budgets.iter().any(|budget| budget.name == name))
+}
+
+/// Measures these rows of the network.
+pub fn measure_rows(project: &Project, wanted: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<Measurement>> {
     if !ROWS.iter().any(|name| wanted(name)) {
         return Ok(Vec::new());
     }
-    let image = image_of_cairn(project)?;
+    let (_, image) = system_of_requests(project, Some(NETWORK_COMMAND))?;
     let plugin = Plugin::make(project)?.watching(&Places::of_nucleus(&read(&image.elf)?)?)?;
     let limit = Duration::from_secs_f64(SECONDS);
-    measure(image, Machine::new(MEMORY), &plugin, limit, &wanted)
+    measure(image, Machine::new(MEMORY), &plugin, limit, wanted)
 }
 
-/// The default system with what serves the clients of this module.
-pub fn image_of_cairn(project: &Project) -> Result<Image> {
+/// The default system with what serves the clients of this module, once the commands run it.
+pub fn system_of_requests(project: &Project, commands: Option<&str>) -> Result<(System, Image)> {
     let scratch = project.scratch()?;
     let file = scratch.file(PAGE);
     write(&file, &page())?;
@@ -329,7 +333,8 @@ pub fn image_of_cairn(project: &Project) -> Result<Image> {
     let mut system = System::read(project, Path::new(NETWORK_SYSTEM))?;
     system.add_file(&format!("www/{PAGE}"), &file);
     system.add_file(&format!("www/{LONG_PAGE}"), &long);
-    image::make(project, &system, Checks::Off, Size::of(MEMORY, 1)?, Some(NETWORK_COMMAND))
+    let image = image::make(project, &system, Checks::Off, Size::of(MEMORY, 1)?, commands)?;
+    Ok((system, image))
 }
 
 #[cfg(test)]

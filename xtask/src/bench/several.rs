@@ -102,7 +102,7 @@ fn share(name: &str, pairs: &[(&str, u64, &str, u64)]) -> Result<Measurement> {
 /// A request after the other, and four at a time.
 fn http(project: &Project, measured: &[Measurement]) -> Result<Measurement> {
     let on = |cpus: u32, wanted: &(dyn Fn(&str) -> bool + Sync)| {
-        let image = network::image_of_cairn(project)?;
+        let (_, image) = network::system_of_requests(project, Some(network::NETWORK_COMMAND))?;
         let plugin = Plugin::make(project)?.watching(&Places::of_nucleus(&read(&image.elf)?)?)?;
         let machine = Machine { cpus, ..Machine::new(MEMORY) };
         network::measure(image, machine, &plugin, Duration::from_secs_f64(SECONDS), wanted)

@@ -11,6 +11,7 @@
 //! | `miri` | with `--miri`, or when named: what the nucleus is made of, without what Rust leaves undefined |
 //! | `portal` | the code of a running system is listed on the host |
 //! | `counter` | the emulator's plugin counts every instruction once |
+//! | `profile` | a profile tells of every instruction once, and of as many as `./x bench` |
 //! | `boot` | `tests/boot/*.toml`, each in its own emulator, on each ISA, with one CPU and with several |
 //! | `tutorial`, `transcript` | what the book's first component and the README show comes true |
 //! | `debugger` | the session with gdb that the book shows comes true |
@@ -50,6 +51,7 @@ mod parity;
 #[cfg(test)]
 mod portable;
 mod portal;
+mod profile;
 mod promises;
 #[cfg(test)]
 mod ready;
@@ -92,6 +94,7 @@ const GROUPS: &[&str] = &[
     miri::NAME,
     "counter",
     portal::NAME,
+    profile::NAME,
     "boot",
     "transcript",
     "tutorial",
@@ -170,6 +173,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants(portal::NAME) {
         portal::check(project, &isas, &mut report);
+    }
+    if wants(profile::NAME) {
+        profile::check(project, &isas, &mut report);
     }
     let usual = Case::all(&boot_tests, wanted).into_iter();
     let usual = usual.filter(|case| wants("boot") && (options.soak || !case.test.file.soak));

@@ -13,7 +13,8 @@ const PROMISES: &str = "docs/promises.md";
 pub const SERVICES: &str = "docs/book/services.md";
 
 /// Tests besides boot tests that run on each ISA.
-const ON_EACH_ISA: [&str; 3] = [super::book::TRANSCRIPT, super::debugger::NAME, super::overflow::NAME];
+const ON_EACH_ISA: [&str; 5] =
+    [super::book::TRANSCRIPT, super::deaths::NAME, super::debugger::NAME, super::overflow::NAME, super::profile::NAME];
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,11 +48,13 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                 let skipped = !all || (is_browser || boot.is_some_and(|boot| boot.file.soak)) && !soak;
                 let groups = [
                     super::checks::UNSAFE,
+                    super::deaths::NAME,
                     super::debugger::NAME,
                     super::isa::NAME,
                     super::layers::NAME,
                     super::overflow::NAME,
                     super::overflow::NMI,
+                    super::profile::NAME,
                     super::x87::NAME,
                     super::travel::NAME,
                 ];

@@ -30,7 +30,7 @@ use crate::emulator::{self, Console, End, Machine, TimedOut};
 use crate::forward::Forward;
 use crate::image::{self, Image, Size, System};
 use crate::install;
-use crate::project::{Project, read, write};
+use crate::project::{Project, read, writable, write};
 use crate::run::memory_for;
 use anyhow::{Context, Result, bail};
 pub use labels::Labels;
@@ -90,10 +90,7 @@ pub struct Run<'a> {
 pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
     let limit = Duration::try_from_secs_f64(options.timeout).context("--timeout takes seconds, as 60")?;
     for file in options.svg.iter().chain([&options.output]) {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            bail!("{} cannot be written: there is no folder {}", file.display(), folder.display());
-        }
+        writable(file)?;
     }
     install::emulator(project.isa)?;
     let commands = options.commands.join(" ");

@@ -1,0 +1,250 @@
+//! The machine that is profiled: talked to over its console and its network, recorded by the emulator's plugin.
+
+use super::record::Record;
+use crate::bench::client::Web;
+use crate::conversation::{Conversation, converse};
+use crate::counter::{Counter, Plugin};
+use crate::emulator::{self, Machine, TimedOut};
+use crate::forward::Forward;
+use crate::image::Image;
+use crate::project::Project;
+use anyhow::{Context, Result, bail, ensure};
+use regex::Regex;
+use std::fmt;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks at what the machine prints, or whether it answers.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A machine in which nothing is executed for so long waits for us; how often to look, at most: something may go on for ever.
+const QUIET: Duration = Duration::from_millis(100);
+const MOST_LOOKS: usize = 40;
+/// Times that a page is asked for.
+const REQUESTS: usize = 16;
+/// What the shell prints when it takes a command: the prompt, and what clears the rest of the line.
+const PROMPT: &str = r"\r?cairn:/\S*\$ (\x1b\[K)?$";
+
+/// What is profiled.
+#[derive(Clone, Copy)]
+pub enum Work<'a> {
+    /// A command for the shell.
+    Command(&'a str),
+    /// This page is asked for, without the first `/`.
+    Page(&'a str),
+}
+
+impl fmt::Display for Work<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Command(command) => f.write_str(command),
+            Self::Page(path) => write!(f, "GET /{path}"),
+        }
+    }
+}
+
+/// What came of it.
+pub struct Done {
+    /// Instructions from the beginning of the record to where the work begins, and those of the work.
+    pub window: (u64, u64),
+    /// Instructions that the plugin counted while it recorded.
+    pub counted: u64,
+    /// What the command printed.
+    pub printed: String,
+    /// How it ended, for people.
+    pub told: String,
+    /// The exit status.
+    pub status: u8,
+}
+
+/// A command that can be typed: it begins with the Enter key, and that key is its end.
+pub fn checked(command: &str) -> Result<&str> {
+    ensure!(!command.trim().is_empty(), "there is no command to profile: ./x profile --help has examples");
+    ensure!(!command.contains(char::is_control), "a command is one line without control characters; `;` joins several");
+    Ok(command)
+}
+
+/// Boots this image and has `work` done with it.
+pub fn boot<T: Send>(
+    project: &Project,
+    image: &Image,
+    memory: &str,
+    limit: Duration,
+    work: impl FnOnce(&mut Session<'_>) -> Result<T> + Send,
+) -> Result<T> {
+    let plugin = Plugin::make(project)?.recording();
+    let machine = Machine { counter: Some(plugin.argument()), ..Machine::new(memory) };
+    let start = Instant::now();
+    let (result, output) = converse(image.isa, &emulator::arguments(image, &machine), limit, |console| {
+        // The emulator makes the socket before anything else, or ends.
+        let counter = plugin.connect(&AtomicBool::new(console.is_over()))?;
+        work(&mut Session { console, counter, plugin: &plugin, web: image.web() })
+    });
+    let result = match result {
+        Err(_) if start.elapsed() >= limit => Err(TimedOut(limit.as_secs_f64()).into()),
+        result => result,
+    };
+    result.with_context(|| {
+        let last: Vec<&str> = output.lines().rev().take(20).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        format!("the machine's last lines were\n{}", last.join("\n"))
+    })
+}
+
+/// A machine that runs.
+pub struct Session<'a> {
+    console: &'a Conversation,
+    counter: Counter<UnixStream>,
+    plugin: &'a Plugin,
+    web: Option<Forward>,
+}
+
+impl Session<'_> {
+    /// Does the work when all is quiet.
+    pub fn profile(&mut self, work: Work<'_>) -> Result<Done> {
+        match work {
+            Work::Command(command) => self.command(command),
+            Work::Page(path) => self.page(path),
+        }
+    }
+
+    /// What was recorded last.
+    pub fn record(&self) -> Result<Record> {
+        Record::parse(&self.plugin.recorded()?)
+    }
+
+    fn command(&mut self, command: &str) -> Result<Done> {
+        self.prompt(0).context("the shell takes no commands")?;
+        self.settle()?;
+        let recorded = self.counter.begin_record()?.instructions;
+        // Before the window: so the stacks of those who wait for input are known from the bottom on.
+        self.console.send(command)?;
+        self.settle()?;
+        let printed = self.console.printed();
+        let begin = self.counter.counts()?.instructions;
+        self.console.send("\n")?;
+        let text = self.prompt(printed).context("the command did not come back to the prompt")?;
+        self.counter.wait_for_rest()?;
+        let end = self.counter.end_record()?.instructions;
+        let status = self.status()?;
+        let printed = text.trim_start_matches('\n').to_string();
+        let told = format!("status {status}");
+        Ok(Done { window: (begin - recorded, end - begin), counted: end - recorded, printed, told, status })
+    }
+
+    /// The status of the last command.
+    fn status(&mut self) -> Result<u8> {
+        let printed = self.console.printed();
+        self.console.send("echo $?\n")?;
+        let text = self.prompt(printed)?;
+        let status = text.lines().find_map(|line| line.trim().parse().ok());
+        let status: u64 = status.with_context(|| format!("the shell tells no status, but `{text}`"))?;
+        // As the shell ends a machine: what has more bits stays a failure.
+        Ok(u8::try_from(status).unwrap_or(1))
+    }
+
+    /// Waits for the prompt; gives what was printed since so many bytes, without it.
+    fn prompt(&self, printed: usize) -> Result<String> {
+        let prompt = Regex::new(PROMPT)?;
+        loop {
+            let text = self.console.since(printed);
+            if let Some(found) = prompt.find(&text) {
+                let line = text[..found.start()].rfind('\n').map_or(0, |end| end + 1);
+                return Ok(text[..line].into());
+            }
+            if self.console.is_over() {
+                bail!("the machine printed `{}` last", text.lines().last().unwrap_or_default());
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn page(&mut self, path: &str) -> Result<Done> {
+        let address = self.web.context("a page needs a system with a network; systems/default.toml is one")?.address();
+        let mut web = loop {
+            let answered = Web::connect(address).and_then(|mut web| {
+                web.ask(path)?;
+                web.any_answer().map(|_| web)
+            });
+            match answered {
+                Ok(web) => break web,
+                Err(error) if self.console.is_over() => return Err(error.context(format!("/{path} did not come"))),
+                Err(_) => thread::sleep(PAUSE),
+            }
+        };
+        self.settle()?;
+        // How much is executed for one depends on when its frames come: of several, the one in the middle is profiled. Those before tell who
+        // called whom in those who wait for it.
+        let mut counts = vec![self.counter.begin_record()?.instructions];
+        let mut answer = (String::new(), Vec::new());
+        for _ in 0..REQUESTS {
+            web.ask(path)?;
+            answer = web.any_answer().with_context(|| format!("/{path} came once, and not again"))?;
+            self.counter.wait_for_rest()?;
+            counts.push(self.counter.instructions()?);
+        }
+        let counted = self.counter.end_record()?.instructions - counts[0];
+        let window = median(&counts);
+        let told = format!("{}, {} bytes", answer.0.trim_start_matches("HTTP/1.1 "), answer.1.len());
+        Ok(Done { window, counted, printed: String::new(), told, status: 0 })
+    }
+
+    /// Waits until nothing is executed for a while, or not much longer than that.
+    fn settle(&mut self) -> Result<()> {
+        let mut last = self.counter.instructions()?;
+        for _ in 0..MOST_LOOKS {
+            thread::sleep(QUIET);
+            let now = self.counter.instructions()?;
+            if now == last {
+                break;
+            }
+            last = now;
+        }
+        self.counter.wait_for_rest()
+    }
+}
+
+/// Of what is between one count and the next, the middle one, without the first: what comes before it since the first count, and how much it is.
+fn median(counts: &[u64]) -> (u64, u64) {
+    let first = counts.first().copied().unwrap_or_default();
+    let mut windows: Vec<(u64, u64)> = counts.windows(2).skip(1).map(|two| (two[0] - first, two[1] - two[0])).collect();
+    windows.sort_by_key(|(_, within)| *within);
+    windows.get(windows.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_one_line() {
+        assert_eq!(checked("ls / | wc").unwrap(), "ls / | wc");
+        for (bad, cause) in [("", "no command"), (" ", "no command"), ("ls\nls", "one line"), ("l\t", "one line")] {
+            let error = checked(bad).unwrap_err().to_string();
+            assert!(error.contains(cause), "{bad:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_window_is_the_one_in_the_middle() {
+        assert_eq!(median(&[100, 1000, 1030, 1040, 1060]), (940, 20));
+        assert_eq!(median(&[100, 1000, 1030]), (900, 30));
+        assert_eq!(median(&[100]), (0, 0));
+    }
+
+    #[test]
+    fn prompts_are_told_from_output() {
+        let prompt = Regex::new(PROMPT).unwrap();
+        for (text, is_prompt) in [
+            ("cairn:/$ ", true),
+            ("a\ncairn:/tmp$ ", true),
+            ("a\n\rcairn:/tmp$ \x1b[K", true),
+            ("cairn:/$ ls", false),
+            ("cairn:/$ ls\nbin/\n", false),
+            ("$ ", false),
+        ] {
+            assert_eq!(prompt.is_match(text), is_prompt, "{text:?}");
+        }
+    }
+}
