@@ -13,6 +13,10 @@
 #![no_std]
 #![no_main]
 
+// For editors, which check for the host: see `runtime`.
+#[cfg(not(target_os = "none"))]
+extern crate std;
+
 mod arch;
 
 use abi::sched::{Board, Event, IDLE, PERIOD, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
@@ -209,7 +213,8 @@ extern "C" fn enter_one_of_several(event: u64, word: u64, cpu: u64, ring: *mut R
     }
 }
 
-#[panic_handler]
+#[cfg_attr(target_os = "none", panic_handler)]
+#[cfg_attr(not(target_os = "none"), expect(dead_code))]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     arch::die()
 }

@@ -2,7 +2,7 @@
 //!
 //! | group | what |
 //! |---|---|
-//! | `format`, `lints` | rustfmt and clippy over host and bare crates, these for each ISA |
+//! | `format`, `lints` | rustfmt and clippy: all crates for this computer, as an editor checks them, and bare crates for each ISA |
 //! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml`; each SAFETY comment has its own reason |
 //! | `layers` | imports inside a crate have one direction |
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
@@ -28,6 +28,8 @@ mod cases;
 mod checks;
 mod copy;
 mod counter;
+#[cfg(test)]
+mod editors;
 mod figures;
 mod file;
 mod host;
