@@ -30,6 +30,7 @@ mod isa;
 mod labels;
 mod lines;
 mod memory;
+mod nearest;
 mod new;
 mod portal;
 mod project;
