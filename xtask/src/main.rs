@@ -9,7 +9,7 @@
 //! | [`emulator`] | QEMU: installing, starting, input, output, time limit, exit status |
 //! | [`forward`] | ports of this host that lead to the machine |
 //! | [`counter`] | the emulator's plugin that counts instructions |
-//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`] | the commands |
+//! | [`run`], [`mod@test`], [`mod@bench`], [`debug`], [`docs`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`] | the commands |
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -19,6 +19,7 @@ mod command_line;
 mod conversation;
 mod counter;
 mod debug;
+mod docs;
 mod elf;
 mod emulator;
 mod forward;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
             project.isa = options.arch;
             symbols::symbols(&project, &options)
         }
+        Command::Docs => docs::docs(&project),
         Command::Lines(options) => lines::lines(&project, &options),
         Command::Labels(command) => labels::labels(&command),
         Command::Portal(options) => {

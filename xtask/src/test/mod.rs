@@ -6,6 +6,7 @@
 //! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml`; each SAFETY comment has its own reason |
 //! | `layers` | imports inside a crate have one direction |
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
+//! | `links` | links and pictures of the documents lead somewhere, and every chapter is listed |
 //! | `isa` | the portable crates compile against an ISA of stubs, `tests/isa` |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
 //! | `miri` | with `--miri`, or when named: what the nucleus is made of, without what Rust leaves undefined |
@@ -65,6 +66,7 @@ mod wire;
 mod x87;
 
 use crate::command_line::TestOptions;
+use crate::docs;
 use crate::install;
 use crate::isa::Isa;
 use crate::nearest::meant;
@@ -79,12 +81,13 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 /// Names of the groups, in the order in which they run.
-const GROUPS: [&str; 21] = [
+const GROUPS: [&str; 22] = [
     "format",
     "unsafe",
     "dependencies",
     layers::NAME,
     "systems",
+    docs::links::NAME,
     "lints",
     isa::NAME,
     "host",
@@ -157,6 +160,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants("systems") {
         systems::check(project, &workspace, &mut report);
+    }
+    if wants(docs::links::NAME) {
+        report.run(docs::links::NAME, || docs::links::check(&project.root));
     }
     if wants("lints") {
         checks::lints(project, &workspace, &isas, &mut report);

@@ -45,6 +45,7 @@ pub fn check(project: &Project, boot_tests: &[BootTest], soak: bool, all: bool, 
                 let groups = [
                     super::checks::UNSAFE,
                     super::isa::NAME,
+                    crate::docs::links::NAME,
                     super::layers::NAME,
                     super::overflow::NAME,
                     super::overflow::NMI,
