@@ -162,7 +162,7 @@ struct Heap {
 // SAFETY: used under the lock only.
 unsafe impl Sync for Heap {}
 
-#[global_allocator]
+#[cfg_attr(target_os = "none", global_allocator)]
 static HEAP: Heap = Heap {
     lock: RawMutex::new(),
     state: UnsafeCell::new(State {

@@ -5,6 +5,10 @@
 //! crate, except what can pull memory away from under its own feet.
 #![no_std]
 
+// Editors check for the host: there crates that are shared with host tools may bring `std` along, and it is what panics.
+#[cfg(not(target_os = "none"))]
+extern crate std;
+
 use copy as _;
 
 pub mod arch;
@@ -14,7 +18,7 @@ pub mod connection;
 pub mod device;
 pub mod entry;
 mod handle;
-#[cfg(all(feature = "alloc", target_os = "none"))]
+#[cfg(feature = "alloc")]
 mod heap;
 mod kept;
 pub mod log;

@@ -504,13 +504,13 @@ pub fn machine_log_semaphore(machine: Entry, semaphore: Entry) -> Result {
     unsafe { raw::machine_log_semaphore(machine, semaphore) }
 }
 
-/// Appends the first `bytes` of the message area to the kernel log; see [`crate::log`].
+/// Appends the first `bytes` of the message area to the kernel log; see [`mod@crate::log`].
 pub fn log(bytes: usize, about: u64) -> Result {
     // SAFETY: only reads the area.
     unsafe { raw::log(bytes as u64, about) }
 }
 
-/// Sets a property of the running activation. The receive index is kept by [`message`].
+/// Sets a property of the running activation. The receive index is kept by `message`.
 pub fn activation_set(what: u64, value: u64) -> Result {
     loop {
         // SAFETY: no property changes memory that is mapped; nothing in this crate uses the thread pointer.

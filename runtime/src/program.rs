@@ -56,12 +56,12 @@ impl<R: ExitStatus, F: FnOnce(Arguments) -> R> Main<(Arguments,)> for F {
     }
 }
 
-#[cfg(target_os = "none")]
+#[cfg(not(test))]
 unsafe extern "Rust" {
     safe fn cairn_program() -> u64;
 }
 
-#[cfg(not(target_os = "none"))]
+#[cfg(test)]
 fn cairn_program() -> u64 {
     0
 }
@@ -92,7 +92,6 @@ pub fn exit(status: u64) -> ! {
 #[macro_export]
 macro_rules! entry {
     ($main:path) => {
-        #[cfg(target_os = "none")]
         #[unsafe(no_mangle)]
         extern "Rust" fn cairn_program() -> u64 {
             $crate::program::Main::run($main)

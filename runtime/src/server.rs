@@ -40,7 +40,7 @@ pub trait Serve {
 
 /// Keeps so many bytes of the heap for calls that are under way when no page can be had any more: at least what all
 /// activations together allocate in a call. False if they cannot be had.
-#[cfg(all(feature = "alloc", target_os = "none"))]
+#[cfg(feature = "alloc")]
 pub fn keep_memory(bytes: usize) -> bool {
     crate::heap::keep(bytes)
 }

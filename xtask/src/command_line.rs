@@ -38,6 +38,11 @@ pub enum Command {
     New(New),
     /// Boot Cairn, halt before its first instruction, and wait for gdb
     Debug(DebugOptions),
+    /// Make the book and the documentation of the crates, for a browser, and tell where they are
+    #[command(after_help = "Example:\n  ./x docs && xdg-open target/docs/pages/index.html\n\n\
+        The book is made by mdBook, which is built and put into target/tools if it is not there: a few minutes, once.\n\
+        Whether links lead somewhere is part of `./x test`: the group `links`.")]
+    Docs,
     /// Draw a system description as a picture (SVG)
     Graph(GraphOptions),
     /// Show what fills a machine's memory: accounts, reserve, and the boot archive file by file
@@ -259,11 +264,12 @@ pub struct PortalOptions {
 #[command(after_help = "Examples:\n  \
     ./x test                         everything, as continuous integration does\n  \
     ./x test format lints            two groups\n  \
-    ./x test shell-ls                one boot test, tests/boot/shell-ls.toml, with each number of CPUs\n  \
-    ./x test shell-ls@2              the same with two CPUs only\n  \
-    ./x test aarch64:shell-ls@2      and only on AArch64\n  \
+    ./x test shell-prompt            one boot test, tests/boot/shell-prompt.toml, with each number of CPUs\n  \
+    ./x test shell-prompt@2          the same with two CPUs only\n  \
+    ./x test aarch64:shell-prompt@2  and only on AArch64\n  \
     ./x test boot --arch aarch64     all boot tests on AArch64\n  \
     ./x test boot --cpus 8           all boot tests with eight CPUs, but those that are about one\n  \
+    ./x test interfaces              the host tests of a crate\n  \
     ./x test cpio::read::tests::bad_magic\n  \
     ./x test --mutants               each sabotage of tests/mutants.toml must turn its test red\n\n\
     The last line is `N passed, N failed`.")]
@@ -274,7 +280,7 @@ pub struct TestOptions {
     /// Boards for boot tests on AArch64, which has two: GICv3 with all that processors offer, and GICv2 with an old one
     #[arg(long, value_name = "WHICH", default_value = "usual")]
     pub boards: Boards,
-    /// Tests or groups; none = everything
+    /// Tests, groups or crates; none = everything
     pub names: Vec<String>,
     /// Also the long forms
     #[arg(long)]
@@ -288,7 +294,7 @@ pub struct TestOptions {
     /// Try the mutants (all, or those that are named, or whose tests are)
     #[arg(long)]
     pub mutants: bool,
-    /// List groups, boot tests and mutants
+    /// List groups, boot tests, mutants and, when they are built, host tests
     #[arg(long)]
     pub list: bool,
 }

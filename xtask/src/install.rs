@@ -1,8 +1,9 @@
-//! The emulator, the browser and the shell that ours is compared with, where they are missing.
+//! The emulator, the browser, the shell that ours is compared with, and what makes the book, where they are missing.
 
 use crate::isa::Isa;
 use anyhow::{Context, Result, bail};
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Makes sure that the emulator is there: installs it on Debian and its kin, else says what to install.
@@ -50,6 +51,28 @@ pub fn dash() -> Result<()> {
 pub fn debugger(isa: Isa) -> Result<()> {
     let command = isa.debugger();
     tool(command, command, &format!("Programs for {} are debugged with gdb", isa.title()))
+}
+
+/// mdBook's version: another one might make other pages.
+const MDBOOK: &str = "0.5.4";
+
+/// Makes sure that mdBook is there, which makes the book's pages: cargo builds it, for this tree only. Tells where it is.
+pub fn mdbook(tools: &Path) -> Result<PathBuf> {
+    let program = tools.join("bin/mdbook");
+    let version = Command::new(&program).arg("--version").output();
+    if version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(MDBOOK)) {
+        return Ok(program);
+    }
+    eprintln!("The book's pages are made by mdBook, which is not installed here: cargo builds version {MDBOOK}");
+    eprintln!("and puts it into {}. That takes a few minutes, once.", tools.display());
+    let mut command = Command::new("cargo");
+    command.args(["install", "mdbook", "--version", MDBOOK, "--locked", "--quiet"]);
+    command.args(["--no-default-features", "--features", "search", "--root"]).arg(tools);
+    command.arg("--target-dir").arg(tools.join("build")).stdin(Stdio::null());
+    if !command.status().context("cannot start cargo")?.success() {
+        bail!("mdBook was not built: see above; the network is needed once. Its sources are on crates.io");
+    }
+    Ok(program)
 }
 
 /// Makes sure that a command is there, which is in this package of Debian and is needed for what `why` says.

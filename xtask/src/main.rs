@@ -11,7 +11,7 @@
 //! | [`source`], [`backtrace`], [`deaths`] | source lines of addresses, and of what died while the emulator runs |
 //! | [`counter`] | the emulator's plugin that counts instructions |
 //! | [`code`] | whose code an executed instruction is |
-//! | [`run`], [`test`], [`bench`], [`debug`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`], [`profile`] | the commands |
+//! | [`run`], [`mod@test`], [`mod@bench`], [`debug`], [`docs`], [`graph`], [`lines`], [`memory`], [`new`], [`portal`], [`profile`] | the commands |
 #![forbid(unsafe_code)]
 
 mod backtrace;
@@ -24,6 +24,7 @@ mod conversation;
 mod counter;
 mod deaths;
 mod debug;
+mod docs;
 mod elf;
 mod emulator;
 mod forward;
@@ -35,6 +36,7 @@ mod isa;
 mod labels;
 mod lines;
 mod memory;
+mod nearest;
 mod new;
 mod portal;
 mod profile;
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
             project.isa = options.arch;
             symbols::symbols(&project, &options)
         }
+        Command::Docs => docs::docs(&project),
         Command::Lines(options) => lines::lines(&project, &options),
         Command::Labels(command) => labels::labels(&command),
         Command::Portal(options) => {

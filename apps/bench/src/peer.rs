@@ -55,7 +55,7 @@ pub trait Peer {
     fn give_way(&self, count: u64) -> Result<(), PeerError>;
     /// A call entry to a service that adds its words, behind portals of the specification `npciii>i`.
     fn short(&self) -> Result<Delegated, PeerError>;
-    /// A call entry of [`Block`].
+    /// A call entry of `Block`.
     fn block(&self) -> Result<Delegated, PeerError>;
     /// A call entry to a service behind such portals that passes its words on to the peer before this one, and adds to the answer. The
     /// first peer gives what `short` gives. `number` is the peer's own.
@@ -69,7 +69,7 @@ pub trait Peer {
     /// A call entry to a service that adds its words, behind portals of the specification `npcwii>i`. It writes word 3 into the window's
     /// page, unless that is 0.
     fn window(&self) -> Result<Delegated, PeerError>;
-    /// A call entry of [`Keeper`].
+    /// A call entry of `Keeper`.
     fn keeper(&self) -> Result<Delegated, PeerError>;
     /// A call entry to a service that gives back each page that is torn away for it.
     fn torn(&self) -> Result<Delegated, PeerError>;
@@ -178,7 +178,7 @@ impl server::ServeWindow for Sum {
     }
 }
 
-/// Where [`Keeper`] keeps bytes, once somebody has an entry of it.
+/// Where `Keeper` keeps bytes, once somebody has an entry of it.
 static KEPT: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 struct Keeps;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`table`] | the processes; the reaper |
 //! | [`child`] | making a domain for a program |
-//! | [`file`] | where the program comes from |
+//! | [`mod@file`] | where the program comes from |
 //! | [`window`] | the unsafe part |
 //!
 //! Each program is a domain of its own with an account of its own. Its domain, its account and all that was drawn

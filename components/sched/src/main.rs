@@ -4,7 +4,7 @@
 //! begins anew on the same stack and ends with `DISPATCH`. All state is in [`Instance`], which is complete after every
 //! entry. A number whose thread ended meanwhile is refused by the nucleus and dropped here.
 //!
-//! Where there are several CPUs, each has an instance of its own, which is entered [`SEVERAL_CPUS`] bytes behind `_start`
+//! Where there are several CPUs, each has an instance of its own, which is entered [`abi::sched::SEVERAL_CPUS`] bytes behind `_start`
 //! and shares threads out with the others by [`scheduling::policy`]. Where there is one, only the queues are used: nothing
 //! is counted, and the board is not even there.
 //!
@@ -12,6 +12,10 @@
 //! before it takes its seat. That is one page, with the stack at its begin.
 #![no_std]
 #![no_main]
+
+// For editors, which check for the host: see `runtime`.
+#[cfg(not(target_os = "none"))]
+extern crate std;
 
 mod arch;
 
@@ -209,7 +213,8 @@ extern "C" fn enter_one_of_several(event: u64, word: u64, cpu: u64, ring: *mut R
     }
 }
 
-#[panic_handler]
+#[cfg_attr(target_os = "none", panic_handler)]
+#[cfg_attr(not(target_os = "none"), expect(dead_code))]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     arch::die()
 }

@@ -1,4 +1,4 @@
-//! The terminal. Its first two methods are those of [`crate::stream::Stream`], number for number, so
+//! The terminal. Its first two methods are those of `crate::stream::Stream`, number for number, so
 //! that the same call entry serves as a program's stream.
 //!
 //! # Who may what

@@ -78,7 +78,7 @@ pub trait File {
 /// own that the system description gives them, never to a program's: see `room`.
 #[interface]
 pub trait FileSystem {
-    /// Opens a file that exists: a call entry of [`File`].
+    /// Opens a file that exists: a call entry of `File`.
     #[repeatable]
     fn open(&self, path: &str, flags: u64) -> Result<Delegated, FileError>;
     /// Opens a file for writing, made if it does not exist.

@@ -1,7 +1,7 @@
 //! The network: sessions, and sockets that belong to them.
 //!
 //! # Nobody waits in the network
-//! Whoever uses the network opens a [`Session`], which pays for what its sockets keep, and hands over a
+//! Whoever uses the network opens a `Session`, which pays for what its sockets keep, and hands over a
 //! semaphore. Every socket is a call entry of its own and never waits: what cannot be done at once is refused
 //! with `WouldBlock`. When it can be done later, an [event](EVENT_BYTES) with the socket's token is noted,
 //! and the semaphore raised when the first one is.
@@ -123,7 +123,7 @@ returns_struct! {
 /// The network.
 #[interface]
 pub trait Net {
-    /// Opens a session: a call entry of [`Session`]. The account pays for the pages of its sockets, and must be writable;
+    /// Opens a session: a call entry of `Session`. The account pays for the pages of its sockets, and must be writable;
     /// when it vanishes with its owner, so does the session. It counts for the program whose thread calls.
     #[repeatable]
     fn open(&self, account: Delegate) -> Result<Delegated, NetError>;
@@ -142,17 +142,17 @@ pub trait Session {
     fn notify(&self, semaphore: Delegate) -> Result<(), NetError>;
     /// Takes events; gives their bytes.
     fn events(&self, into: &mut [u8]) -> Result<usize, NetError>;
-    /// Listens on a TCP port: a call entry of [`Listener`]. At most `backlog` connections wait to be accepted;
+    /// Listens on a TCP port: a call entry of `Listener`. At most `backlog` connections wait to be accepted;
     /// each has `receive` and `send` pages of buffers, 1 to 4, or one if the client has 16 connections already. Port 80 is
     /// the web server's, also while that is away: for programs it is `InUse`.
     fn listen(&self, token: u32, port: u64, backlog: u64, receive: u64, send: u64) -> Result<Delegated, NetError>;
-    /// Begins a TCP connection: a call entry of [`Connection`], writable once it is there.
+    /// Begins a TCP connection: a call entry of `Connection`, writable once it is there.
     fn connect(&self, token: u32, high: u64, low: u64, port: u64) -> Result<Delegated, NetError>;
-    /// A UDP port (0: the network chooses): a call entry of [`Datagrams`].
+    /// A UDP port (0: the network chooses): a call entry of `Datagrams`.
     fn datagrams(&self, token: u32, port: u64) -> Result<Delegated, NetError>;
-    /// ICMP echo: a call entry of [`Echo`].
+    /// ICMP echo: a call entry of `Echo`.
     fn echo(&self, token: u32) -> Result<Delegated, NetError>;
-    /// Asks for the addresses of a name (`six`: IPv6): a call entry of [`Query`].
+    /// Asks for the addresses of a name (`six`: IPv6): a call entry of `Query`.
     fn resolve(&self, token: u32, name: &str, six: bool) -> Result<Delegated, NetError>;
     /// Closes the session and all of its sockets.
     fn close(&self) -> Result<(), NetError>;
@@ -161,7 +161,7 @@ pub trait Session {
 /// A port that is listened on.
 #[interface]
 pub trait Listener {
-    /// Takes a connection: a call entry of [`Connection`], whose events have this token.
+    /// Takes a connection: a call entry of `Connection`, whose events have this token.
     fn accept(&self, token: u32) -> Result<Delegated, NetError>;
     /// Listens no more; what was not accepted is reset.
     fn close(&self) -> Result<(), NetError>;

@@ -45,7 +45,7 @@ pub trait Parent {
     /// the system description gives to the caller.
     #[repeatable]
     fn publish(&self, name: &str, service: Delegate) -> Result<(), ParentError>;
-    /// The component's own vault: a call entry of [`crate::vault::Vault`].
+    /// The component's own vault: a call entry of `crate::vault::Vault`.
     #[repeatable]
     fn vault(&self) -> Result<Delegated, ParentError>;
     /// A domain that the caller made gets its portal to `names` (`layout::NAMES`), now and after every

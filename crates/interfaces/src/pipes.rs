@@ -1,9 +1,9 @@
 //! Pipes: bounded buffers between two programs.
 //!
-//! Who makes pipes opens a [`PipeSession`], to which they belong. Who is to use a pipe is given an [`PipeEnd`]: a call entry
+//! Who makes pipes opens a `PipeSession`, to which they belong. Who is to use a pipe is given an `PipeEnd`: a call entry
 //! that reads one pipe, writes another, or both. One entry is enough for a program in the middle of a pipeline.
 //!
-//! No client can hand a call entry on: [`PipeEnd::give`] has the end put into the table of a program that its owner loaded.
+//! No client can hand a call entry on: `PipeEnd::give` has the end put into the table of a program that its owner loaded.
 
 use interface::{codes, interface};
 
@@ -21,7 +21,7 @@ codes! {
 /// The way to pipes.
 #[interface]
 pub trait Pipes {
-    /// Opens a session: a call entry of [`PipeSession`]. It goes with the account, which its owner made or lives on, and with this instance of the server. Some sessions and pipes are kept for
+    /// Opens a session: a call entry of `PipeSession`. It goes with the account, which its owner made or lives on, and with this instance of the server. Some sessions and pipes are kept for
     /// components that the system description gives a portal to this service.
     fn open(&self, account: Delegate) -> Result<Delegated, PipeError>;
 }
@@ -31,7 +31,7 @@ pub trait Pipes {
 pub trait PipeSession {
     /// A new pipe's number, never 0.
     fn create(&self) -> Result<u64, PipeError>;
-    /// A call entry of [`PipeEnd`] that reads one pipe and writes another; 0 = none. A pipe has one reader and one writer:
+    /// A call entry of `PipeEnd` that reads one pipe and writes another; 0 = none. A pipe has one reader and one writer:
     /// an entry that was given before does nothing there any more.
     #[stateful]
     fn end(&self, reads: u64, writes: u64) -> Result<Delegated, PipeError>;

@@ -38,11 +38,11 @@ pub const KEPT: u64 = u64::MAX;
 /// `proc`, and for whom they give an entry with [`Process::give`]; the rest is for everybody.
 #[interface]
 pub trait Process {
-    /// Loads a program from a file: a call entry of [`Child`]. `launch` holds arguments, environment, streams and portals
+    /// Loads a program from a file: a call entry of `Child`. `launch` holds arguments, environment, streams and portals
     /// (`loader::startup` writes it); `frames` is the limit of its account, 0 = what the
     /// system description allows this program (`TooMuch`: more than that), or [`KEPT`]; `cpus` has a bit for each
     /// CPU on which its threads may run, 0 = on all. It runs at once, unless `launch` names a stream or portal that is
-    /// still to be made in its table: then [`Child::start`] lets it run. A portal that is to be at `layout::NAMES` or `layout::PARENT`
+    /// still to be made in its table: then `Child::start` lets it run. A portal that is to be at `layout::NAMES` or `layout::PARENT`
     /// stands in the place of the one that programs have there.
     fn spawn(&self, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<Delegated, ProcessError>;
     /// Processes from a position on (0 at first), as [`crate::listing::Listing`] reads them: tag = 0

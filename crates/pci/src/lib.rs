@@ -2,7 +2,7 @@
 //!
 //! What stands there comes from devices and from firmware, so nothing of it is believed before it was looked at:
 //! sizes are powers of two, addresses are multiples of them and do not run over the end, lists end. Whoever reaches the
-//! space implements [`Configuration`]; a [`Copy`] is a picture of it that does not change.
+//! space implements [`Configuration`]; a [`struct@Copy`] is a picture of it that does not change.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 //! Pointers to the objects of the nucleus, and the proof that its lock is held.
 //!
-//! The nucleus compiles `objects.rs` as a module of its own, because its objects add methods to [`Ref`]; this crate compiles
+//! The file is a module of the nucleus, `nucleus/src/pointer.rs`, because its objects add methods to [`Ref`]; this crate compiles
 //! the same file for the tests, and for Miri (`./x test --miri`).
 //!
 //! What the compiler refuses is part of the contract. A static is not reached without the lock:
@@ -73,6 +73,7 @@
 #[cfg(test)]
 extern crate std;
 
+#[path = "../../../nucleus/src/pointer.rs"]
 mod objects;
 
 pub use objects::{Boot, Fresh, Held, Link, Nucleus, Ref, look};

@@ -6,7 +6,7 @@
 //! | [`json`] | writes JSON into a buffer that may be too small |
 //! | [`kept`] | texts that are kept while they are read |
 //! | [`portals`] | who can call whom, put together from call entries; names of services |
-//! | [`write`] | all of it as one text |
+//! | [`mod@write`] | all of it as one text |
 //!
 //! Buffers have the size that they were made with: nothing grows and nothing panics, whatever a domain is called
 //! and however many there are. A list that does not fit ends after the last whole element, and the text says that

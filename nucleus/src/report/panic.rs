@@ -36,7 +36,8 @@ impl Write for Line {
     }
 }
 
-#[panic_handler]
+#[cfg_attr(target_os = "none", panic_handler)]
+#[cfg_attr(not(target_os = "none"), expect(dead_code))]
 fn panic(info: &PanicInfo) -> ! {
     let _ = Line.write_str("\nnucleus: panicked");
     if let Some(place) = info.location() {

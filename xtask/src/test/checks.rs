@@ -22,12 +22,12 @@ pub fn format(project: &Project, report: &mut Report) {
     });
 }
 
-/// `cargo clippy -D warnings` over host crates, bare crates, and the nucleus with its checks.
+/// `cargo clippy -D warnings` over all crates as an editor checks them, bare crates, and the nucleus with its checks.
 pub fn lints(project: &Project, workspace: &Workspace, isas: &[Isa], report: &mut Report) {
     report.run("lints: host", || {
+        // All crates, tests and examples included, for this computer: what an editor checks.
         let mut command = clippy(project, "lints-host");
-        command.args(workspace.host().flat_map(|package| ["--package", &package.name]));
-        command.args(["--all-targets", "--", "-D", "warnings"]);
+        command.args(["--workspace", "--all-targets", "--", "-D", "warnings"]);
         quietly(project, command)
     });
     isas.iter().for_each(|isa| bare_lints(&project.on(*isa), workspace, report));

@@ -1,11 +1,13 @@
 //! Tests of what runs on this computer.
 //!
 //! A test is named `crate::path` (in an integration test `crate::file::path`), as in
-//! `cpio::read::tests::bad_magic`; promises and mutants name them so.
+//! `cpio::read::tests::bad_magic`; promises and mutants name them so. On the command line a crate or a module
+//! means all tests in it.
 
 use super::report::{Report, tail};
 use crate::build::BuildFailed;
 use crate::install;
+use crate::nearest::meant;
 use crate::project::Project;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
@@ -46,13 +48,22 @@ pub fn run(project: &Project, workspace: &Workspace, soak: bool, only: &[&str], 
         Err(error) => return report.add("host: build", start.elapsed(), Err(error)),
     };
     report.add("host: build", start.elapsed(), Ok(()));
+    let mut known = Vec::new();
     for program in &programs {
         let start = Instant::now();
-        let filters: Vec<&str> =
-            only.iter().filter_map(|name| name.strip_prefix(&program.name)?.strip_prefix("::")).collect();
-        if !only.is_empty() && filters.is_empty() {
-            continue;
+        let mut filters = Vec::new();
+        if !only.is_empty() {
+            match tests_of(program) {
+                Ok(tests) => filters = tests,
+                Err(error) => report.add(&format!("host: {}", program.name), start.elapsed(), Err(error)),
+            }
+            known.extend(filters.iter().map(|test| format!("{}::{test}", program.name)));
+            filters.retain(|test| only.iter().any(|name| is_in(&format!("{}::{test}", program.name), name)));
+            if filters.is_empty() {
+                continue;
+            }
         }
+        let filters: Vec<&str> = filters.iter().map(String::as_str).collect();
         match run_program(program, soak, &filters) {
             Ok((results, output)) if !results.is_empty() => {
                 let failed: Vec<&str> =
@@ -73,8 +84,11 @@ pub fn run(project: &Project, workspace: &Workspace, soak: bool, only: &[&str], 
         }
     }
     for name in only {
-        if !report.has_passed(name) {
-            report.run(name, || bail!("this test did not run, or failed"));
+        if !known.iter().any(|test| is_in(test, name)) {
+            let meant = meant(name, known.iter().map(String::as_str));
+            report.run(name, || bail!("there is no such host test{meant}; `./x test --list` lists all tests"));
+        } else if known.iter().any(|test| test == name) && !report.has_passed(name) {
+            report.run(name, || bail!("this test failed, or did not run: `--soak` runs those that are ignored else"));
         }
     }
     if only.is_empty() {
@@ -99,6 +113,34 @@ pub fn passes(project: &Project, name: &str) -> Result<bool> {
         }
     }
     bail!("there is no host test `{name}`")
+}
+
+/// Names of the crates that have host tests, as they are written in paths.
+pub fn crates(workspace: &Workspace) -> impl Iterator<Item = String> {
+    workspace.tested().map(|package| package.name.replace('-', "_"))
+}
+
+/// Is this a crate with host tests, or something in one?
+pub fn is_of_crate(workspace: &Workspace, name: &str) -> bool {
+    workspace.tested().any(|package| in_package(name, &package.name))
+}
+
+/// All host tests, which this builds, in the order of their names.
+pub fn names(project: &Project, workspace: &Workspace) -> Result<Vec<String>> {
+    let packages: Vec<&str> = workspace.tested().map(|package| package.name.as_str()).collect();
+    let mut names = Vec::new();
+    for program in build(project, &packages)? {
+        names.extend(tests_of(&program)?.iter().map(|test| format!("{}::{test}", program.name)));
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Is it the test of this name, or one in the crate or module of this name?
+fn is_in(test: &str, name: &str) -> bool {
+    // A crate may be written as its folder is.
+    let name = if name.contains("::") { name.to_string() } else { name.replace('-', "_") };
+    test.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
 fn in_package(test: &str, package: &str) -> bool {
@@ -166,10 +208,26 @@ fn crate_name(manifest: &std::path::Path) -> Result<String> {
     Ok(manifest.package.name.replace('-', "_"))
 }
 
-fn run_program(program: &TestProgram, soak: bool, filters: &[&str]) -> Result<(Results, String)> {
+fn start(program: &TestProgram) -> Command {
     let mut command = Command::new(&program.path);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder).stdin(Stdio::null());
     command.args(["--color", "never"]).env("LD_LIBRARY_PATH", &program.libraries).env("RUST_BACKTRACE", "0");
+    command
+}
+
+/// The tests in a program, without the name of the crate.
+fn tests_of(program: &TestProgram) -> Result<Vec<String>> {
+    let output = start(program).arg("--list").output();
+    let output = output.with_context(|| format!("cannot start {}", program.path.display()))?;
+    if !output.status.success() {
+        bail!("it does not list its tests\n{}", tail(&String::from_utf8_lossy(&output.stderr), 40));
+    }
+    let listing = String::from_utf8_lossy(&output.stdout);
+    Ok(listing.lines().filter_map(|line| line.strip_suffix(": test")).map(String::from).collect())
+}
+
+fn run_program(program: &TestProgram, soak: bool, filters: &[&str]) -> Result<(Results, String)> {
+    let mut command = start(program);
     if soak {
         command.arg("--include-ignored");
     }
@@ -200,7 +258,7 @@ fn results(output: &str) -> Results {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_package, results};
+    use super::{in_package, is_in, results};
 
     #[test]
     fn output_of_tests() {
@@ -208,6 +266,17 @@ mod tests {
                     test e ... ignored\n\ntest result: FAILED. 2 passed\n";
         let expected = [("a::b", true), ("c", true), ("d", false)];
         assert_eq!(results(text), expected.map(|(name, passed)| (name.to_string(), passed)));
+    }
+
+    #[test]
+    fn a_crate_or_module_means_the_tests_in_it() {
+        let test = "interface_macros::parse::tests::x";
+        for name in ["interface_macros", "interface-macros", "interface_macros::parse", test] {
+            assert!(is_in(test, name), "{name}");
+        }
+        for name in ["interface", "interface_macros::par", "parse", "interface_macros::parse::tests::x::y"] {
+            assert!(!is_in(test, name), "{name}");
+        }
     }
 
     #[test]

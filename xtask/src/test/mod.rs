@@ -2,10 +2,11 @@
 //!
 //! | group | what |
 //! |---|---|
-//! | `format`, `lints` | rustfmt and clippy over host and bare crates, these for each ISA |
+//! | `format`, `lints` | rustfmt and clippy: all crates for this computer, as an editor checks them, and bare crates for each ISA |
 //! | `unsafe`, `dependencies` | the rules of `tests/unsafe.toml` and `tests/dependencies.toml`; each SAFETY comment has its own reason |
 //! | `layers` | imports inside a crate have one direction |
 //! | `systems` | `systems/*.toml` are without mistakes, and the default one offers every program |
+//! | `links` | links and pictures of the documents lead somewhere, and every chapter is listed |
 //! | `isa` | the portable crates compile against an ISA of stubs, `tests/isa` |
 //! | `host` | unit, integration and documentation tests of what runs on this computer |
 //! | `miri` | with `--miri`, or when named: what the nucleus is made of, without what Rust leaves undefined |
@@ -33,6 +34,8 @@ mod copy;
 mod counter;
 mod deaths;
 mod debugger;
+#[cfg(test)]
+mod editors;
 mod figures;
 mod file;
 mod host;
@@ -69,8 +72,10 @@ mod wire;
 mod x87;
 
 use crate::command_line::TestOptions;
+use crate::docs;
 use crate::install;
 use crate::isa::Isa;
+use crate::nearest::meant;
 use crate::project::Project;
 use crate::workspace::Workspace;
 use anyhow::{Result, bail};
@@ -88,6 +93,7 @@ const GROUPS: &[&str] = &[
     "dependencies",
     layers::NAME,
     "systems",
+    docs::links::NAME,
     "lints",
     isa::NAME,
     "host",
@@ -114,7 +120,7 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     let workspace = Workspace::read(project)?;
     let boot_tests = file::read_all(project)?;
     if options.list {
-        list(project, &boot_tests)?;
+        list(project, &workspace, &boot_tests)?;
         return Ok(0);
     }
     let named = |name: &str| options.names.iter().any(|other| other == name);
@@ -122,18 +128,28 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     let wanted = Wanted { isa: options.arch, cpus: options.cpus };
     let called = |name: &str| Case::called(&boot_tests, name, wanted);
     let isas: Vec<Isa> = Isa::ALL.into_iter().filter(|isa| options.arch.is_none_or(|only| only == *isa)).collect();
-    let unknown = options.names.iter().find(|name| {
-        let is_mutant = mutants.iter().any(|mutant| mutant.name == **name);
-        let is_test = name.contains("::") || !called(name).is_empty();
-        !GROUPS.contains(&name.as_str()) && !is_test && !is_mutant
-    });
+    let is_host = |name: &str| host::is_of_crate(&workspace, name);
+    let is_other = |name: &str| {
+        let is_mutant = mutants.iter().any(|mutant| mutant.name == name);
+        GROUPS.contains(&name) || is_mutant || !called(name).is_empty()
+    };
+    let unknown = options.names.iter().find(|name| !is_other(name) && !is_host(name));
     if let Some(unknown) = unknown {
-        let meant = cases::parts(unknown).and_then(|(name, _)| boot_tests.iter().find(|test| test.name == name));
-        if let Some(test) = meant {
+        let plain = cases::parts(unknown).map_or(unknown.as_str(), |(name, _)| name);
+        if let Some(test) = boot_tests.iter().find(|test| test.name == plain) {
             let why = test.file.one_cpu.as_deref().unwrap_or("its `isa` or its `cpus` are others");
             bail!("the boot test `{unknown}` does not run on this ISA, or not with this number of CPUs: {why}");
         }
-        bail!("no test or group is called `{unknown}`; `./x test --list` lists them");
+        let crates: Vec<String> = host::crates(&workspace).collect();
+        let crates = crates.iter().map(String::as_str);
+        let lists = "`./x test --list` lists all tests";
+        if let Some((package, _)) = unknown.split_once("::") {
+            bail!("no crate with host tests is called `{package}`{}; {lists}", meant(package, crates));
+        }
+        let others = boot_tests.iter().map(|test| test.name.as_str());
+        let others = others.chain(mutants.iter().map(|mutant| mutant.name.as_str()));
+        let known = GROUPS.iter().copied().chain(others).chain(crates);
+        bail!("no test, group or crate is called `{unknown}`{}; {lists}", meant(plain, known));
     }
     let all = options.names.is_empty() && !options.mutants && !options.miri;
     let all_cases = all && options.cpus.is_none() && options.arch.is_none();
@@ -154,13 +170,17 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     if wants("systems") {
         systems::check(project, &workspace, &mut report);
     }
+    if wants(docs::links::NAME) {
+        report.run(docs::links::NAME, || docs::links::check(&project.root));
+    }
     if wants("lints") {
         checks::lints(project, &workspace, &isas, &mut report);
     }
     if wants(isa::NAME) {
         isa::check(project, &mut report);
     }
-    let host_names: Vec<&str> = options.names.iter().map(String::as_str).filter(|name| name.contains("::")).collect();
+    let host_names: Vec<&str> =
+        options.names.iter().map(String::as_str).filter(|name| !is_other(name) && is_host(name)).collect();
     if wants("host") || !host_names.is_empty() {
         let only = if wants("host") { &[][..] } else { &host_names };
         host::run(project, &workspace, options.soak, only, &mut report);
@@ -227,8 +247,8 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     Ok(report.finish())
 }
 
-/// Lists all that can be named. Who reads only the beginning is no error.
-fn list(project: &Project, boot_tests: &[file::BootTest]) -> Result<()> {
+/// Lists all that can be named; host tests come last, because they must be built first.
+fn list(project: &Project, workspace: &Workspace, boot_tests: &[file::BootTest]) -> Result<()> {
     let mut text = format!("groups: {}\nboot tests (tests/boot):\n", GROUPS.join(", "));
     for test in boot_tests {
         let cases: Vec<String> = Case::of(test, Wanted::default()).iter().map(Case::name).collect();
@@ -239,9 +259,19 @@ fn list(project: &Project, boot_tests: &[file::BootTest]) -> Result<()> {
     for mutant in mutants::list(project)? {
         writeln!(text, "  {:32} turns {} red", mutant.name, mutant.test)?;
     }
-    text.push_str("host tests are named crate::path, as cpio::read::tests::bad_magic\n");
+    text.push_str("host tests (a crate, crate::module or a test):\n");
+    if !show(&text)? {
+        return Ok(());
+    }
+    eprintln!("Building the host tests, to list them.");
+    let tests: String = host::names(project, workspace)?.iter().map(|name| format!("  {name}\n")).collect();
+    show(&tests).map(drop)
+}
+
+/// Prints; false if nobody reads any more, which is no error.
+fn show(text: &str) -> Result<bool> {
     match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        other => Ok(other.map(|()| true)?),
     }
 }

@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`window`] | which part of the trace |
-//! | [`read`], [`teller`], [`chains`] | from records to a story |
+//! | [`mod@read`], [`teller`], [`chains`] | from records to a story |
 //! | [`story`] | calls, stretches of time and what happened in them |
 //! | [`labels`] | names of services and methods |
 //! | [`perfetto`], [`picture`], [`summary`] | the story as JSON, as SVG, as tables |

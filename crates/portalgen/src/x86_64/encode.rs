@@ -311,7 +311,7 @@ impl Code<'_, X86_64> {
     pub const fn load_root(&mut self, root: Register) {
         self.put(0xd8_220f | (root.0 as u64) << 16, 3);
     }
-    /// `rep movsq`: rcx words from [rsi] to [rdi].
+    /// `rep movsq`: rcx words from `rsi` to `rdi`.
     pub const fn copy_words(&mut self) {
         self.put(0xa5_48f3, 3);
     }

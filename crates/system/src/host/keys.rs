@@ -205,26 +205,28 @@ impl<'v, 't> Keys<'v, 't> {
     }
 }
 
+/// By how many letters two words differ: those left out, added or changed (Levenshtein's distance).
+pub fn distance(word: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in word.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}
+
 /// The known word that differs from `word` by at most two letters.
 fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    let distance = |other: &str| {
-        let other: Vec<char> = other.chars().collect();
-        let mut row: Vec<usize> = (0..=other.len()).collect();
-        for (i, a) in word.chars().enumerate() {
-            let mut diagonal = row[0];
-            row[0] = i + 1;
-            for (j, b) in other.iter().enumerate() {
-                let changed = diagonal + usize::from(a != *b);
-                diagonal = row[j + 1];
-                row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-            }
-        }
-        row[other.len()]
-    };
     known
         .iter()
         .copied()
-        .map(|other| (distance(other), other))
+        .map(|other| (distance(word, other), other))
         .filter(|(far, _)| *far <= 2)
         .min()
         .map(|(_, other)| other)

@@ -10,7 +10,7 @@ mod keys;
 mod read;
 
 pub use check::{Plan, Surroundings};
-pub use keys::size_in_frames;
+pub use keys::{distance, size_in_frames};
 
 use crate::{Account, Restart, Special};
 use std::string::String;

@@ -2,8 +2,8 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`imports`] | who imports whom |
-//! | [`cycles`] | the shortest cycles among that |
+//! | [`mod@imports`] | who imports whom |
+//! | [`mod@cycles`] | the shortest cycles among that |
 //!
 //! `tests/layers.toml` lists imports that may close a cycle, and crates that are left out, each with its reason. A row that
 //! is not needed is a mistake of the list, and so is one between folders.
