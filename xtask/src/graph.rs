@@ -226,7 +226,7 @@ restart = "always"
 devices = { irq = 4, ports = [0x3f8, 8], tree = "arm,pl011" }
 [[component]]
 name = "web"
-account = 3
+account = "12K"
 restart = "never"
 portals = ["disk/blocks"]
 "#;

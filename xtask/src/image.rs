@@ -120,7 +120,11 @@ impl System {
 
     fn read_with(project: &Project, path: &Path, more: &str) -> Result<Self> {
         let text = read_text(&project.root.join(path))? + more;
-        let description = Description::read(&text).map_err(|problems| report(path, &problems))?;
+        let description = Description::read(&text).map_err(|_| {
+            // All at once: what can be read is compared with the tree, too.
+            let tree = Tree { project, folder: folder(project, path), machine: None };
+            report(path, &Description::problems(&text, &tree))
+        })?;
         Ok(Self { path: path.into(), description })
     }
 
@@ -180,8 +184,13 @@ impl System {
     }
 
     fn folder(&self, project: &Project) -> PathBuf {
-        project.root.join(&self.path).parent().map_or_else(|| project.root.clone(), Path::to_path_buf)
+        folder(project, &self.path)
     }
+}
+
+/// The folder of a description, which its files are beside.
+fn folder(project: &Project, path: &Path) -> PathBuf {
+    project.root.join(path).parent().map_or_else(|| project.root.clone(), Path::to_path_buf)
 }
 
 fn program_of(component: &ComponentText) -> Program {

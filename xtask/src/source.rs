@@ -24,6 +24,10 @@ impl<'a> Lines<'a> {
     pub fn of(&self, pc: u64, root: &Path) -> Result<Vec<(String, String)>> {
         let mut found = Vec::new();
         self.each(pc, |file, line, name| {
+            // The compiler's own, such as a single instruction.
+            if line == 0 {
+                return;
+            }
             let own = Path::new(file).strip_prefix(root).ok().and_then(Path::to_str);
             let file = own.or_else(|| library(file)).unwrap_or(file);
             found.push((format!("{file}:{line}"), name.map_or_else(|| UNKNOWN.into(), |name| plain(&name).into())));
@@ -62,7 +66,7 @@ fn library(file: &str) -> Option<&str> {
 pub fn plain(name: &str) -> &str {
     match name.find('<') {
         Some(0) | None => name,
-        Some(end) => &name[..end],
+        Some(end) => name[..end].trim_end_matches("::"),
     }
 }
 
@@ -82,6 +86,7 @@ mod tests {
     fn types_are_left_out() {
         assert_eq!(plain("call_once<fn() -> u8, ()>"), "call_once");
         assert_eq!(plain("main"), "main");
+        assert_eq!(plain("core::ptr::read_volatile::<u8>"), "core::ptr::read_volatile");
         assert_eq!(plain("<u8 as core::fmt::Display>::fmt"), "<u8 as core::fmt::Display>::fmt");
     }
 }

@@ -60,7 +60,7 @@ archive = true
 
 [[component]]
 name = "console"
-account = 64
+account = "256K"
 restart = "never"
 devices = { irq = 4, ports = [0x3f8, 8] }
 services = ["lines", "console"]
@@ -68,20 +68,20 @@ private = ["lines"]
 
 [[component]]
 name = "sigma0"
-account = 64
+account = "256K"
 special = "memory"
 restart = "reboot"
 trusted = true
 
 [[component]]
 name = "roottask"
-account = 256
+account = "1024K"
 special = "standby"
 restart = "reboot"
 
 [[component]]
 name = "sched"
-account = 32
+account = "128K"
 special = "scheduler"
 restart = "always"
 services = []

@@ -32,10 +32,11 @@ fn folder() -> PathBuf {
 }
 
 fn problems(text: &str) -> Vec<Problem> {
-    match Description::read(text) {
-        Err(problems) => problems,
-        Ok(description) => description.check(&Tree).map_or_else(|problems| problems, |_| Vec::new()),
+    let problems = Description::problems(text, &Tree);
+    if let Err(unread) = Description::read(text) {
+        assert!(unread.iter().all(|problem| problems.contains(problem)), "{unread:?} is not all told: {problems:?}");
     }
+    problems
 }
 
 #[test]

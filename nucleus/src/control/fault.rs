@@ -96,10 +96,8 @@ pub fn condemned(activation: Ref<Activation>) -> ! {
         let owner = activation.address();
         match step {
             0 => log::begin(held, owner, &death::death_line(&activation.domain, words[0])),
-            1 if words[0] >= status::EXCEPTION => {
-                log::go_on(held, owner, &reason(activation.registers.pc.get(), words))
-            }
-            1 => {}
+            1 if words[0] < status::EXCEPTION => {}
+            1 => log::go_on(held, owner, &reason(activation.registers.pc.get(), words)),
             2 => death::tell_death(activation.domain, words[0], owner),
             PLACE => log::begin(held, owner, &place(&activation)),
             STACK..STACK_ENDS => tell_stack(activation, (step - STACK) * STACK_WORDS),

@@ -54,11 +54,11 @@ fn labels_of_child(operands: &Operands, account: Ref<Account>, trusted: bool) ->
 
 pub fn domain_kill(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
-    let value = operands.word(1) & 0xff;
-    if domain == operands.own() && value == status::PANICKED {
-        fault::panicked(operands.0, status::KILLED + value)
+    let status = status::KILLED + (operands.word(1) & 0xff);
+    if domain == operands.own() && status == status::KILLED + status::PANICKED {
+        fault::panicked(operands.0, status)
     }
-    if death::die_step(domain, status::KILLED + value) { Ok(0) } else { Err(Stop::Repeat) }
+    if death::die_step(domain, status) { Ok(0) } else { Err(Stop::Repeat) }
 }
 
 pub fn domain_set(operands: &Operands) -> Outcome {

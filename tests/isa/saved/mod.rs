@@ -22,6 +22,10 @@ impl Registers {
     pub fn set_start(&self, pc: u64, sp: u64, message: u64) {
         unimplemented!()
     }
+    /// The register with the address to which the running function returns, where there is one.
+    pub fn link(&self) -> Option<u64> {
+        unimplemented!()
+    }
     /// Words 5 to 8.
     pub fn more_words(&self) -> [&Cell<u64>; 4] {
         unimplemented!()

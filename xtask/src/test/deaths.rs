@@ -25,27 +25,27 @@ const COMMANDS: &str = "fault null; fault panic; fault stack-overflow; kill http
 /// The backtraces: a fault in a function that calls nothing, a panic, and the deepest recursion.
 const EXPECTED: [&str; 3] = [
     r"(?m)^domain \d+ fault died, status 0x300: page fault at 0x0, pc 0x[0-9a-f]+, .*$
-   0  apps/fault/src/deaths.rs:\d+  read
+   0  apps/fault/src/deaths.rs:\d+  fault::deaths::read
    1  apps/fault/src/crime.rs:\d+  .*
-   2  apps/fault/src/main.rs:\d+  main
-   3  runtime/src/program.rs:\d+  run
+   2  apps/fault/src/main.rs:\d+  fault::main
+   3  runtime/src/program.rs:\d+  .*run
       runtime/src/program.rs:\d+  cairn_program
    4  runtime/src/program.rs:\d+  runtime::program::start
    5  _start$",
     r"(?m)^domain \d+ fault exited with 101$
-   0  (?:.*\n    )+  runtime/src/startup.rs:\d+  end
-   1  runtime/src/panic.rs:\d+  panic
+   0  (?:.*\n    )+  runtime/src/startup.rs:\d+  runtime::startup::end
+   1  runtime/src/panic.rs:\d+  __rustc::rust_begin_unwind
    2  core/src/panicking.rs:\d+  .*panic_fmt
    3  apps/fault/src/deaths.rs:\d+  .*
    4  apps/fault/src/crime.rs:\d+  .*
-   5  apps/fault/src/main.rs:\d+  main
-   6  runtime/src/program.rs:\d+  run
+   5  apps/fault/src/main.rs:\d+  fault::main
+   6  runtime/src/program.rs:\d+  .*run
       runtime/src/program.rs:\d+  cairn_program
    7  runtime/src/program.rs:\d+  runtime::program::start
    8  _start$",
     r"(?m)^domain \d+ fault died, status 0x500: stack overflow at 0x[0-9a-f]+, pc 0x[0-9a-f]+$
-   0  apps/fault/src/deaths.rs:\d+  recurse
-   1  apps/fault/src/deaths.rs:\d+  recurse
+   0  apps/fault/src/deaths.rs:\d+  fault::deaths::recurse
+   1  apps/fault/src/deaths.rs:\d+  fault::deaths::recurse
       and \d+ times more$",
 ];
 

@@ -104,34 +104,29 @@ impl Reader<'_> {
         }
     }
 
-    /// A number of frames, or a size such as `"4M"`; always at least one frame.
+    /// Frames of a size such as `"4M"`; always at least one.
     pub fn frames(&mut self, value: &Value<'_>, key: &str, words: &str) -> Option<At<u64>> {
         let line = self.line(value.span().start);
-        let wanted = format!("frames of 4 KiB as a number, or a size such as \"512K\" or \"4M\"{words}");
-        let frames = match value.get_ref() {
-            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
-            DeValue::String(text) => size_in_frames(text),
-            _ => {
-                self.wrong_type(value, key, &wanted);
-                return None;
-            }
-        };
-        match frames {
-            Some(frames) if (1..1 << 31).contains(&frames) => Some(At { value: frames, line }),
-            _ => {
-                let found = match value.get_ref() {
-                    DeValue::String(text) => format!("\"{text}\""),
-                    DeValue::Integer(number) => number.to_string(),
-                    _ => "neither".into(),
-                };
+        let wanted = format!("a size such as \"512K\" or \"4M\", a multiple of 4K{words}");
+        match value.get_ref() {
+            DeValue::String(text) => match size_in_frames(text) {
+                Some(frames) if (1..1 << 31).contains(&frames) => return Some(At { value: frames, line }),
+                _ => {
+                    let cause = format!("`{key}` is \"{text}\", which is no amount of memory");
+                    self.problem(line, cause, format!("write {wanted}"));
+                }
+            },
+            DeValue::Integer(number) => {
+                let cause = format!("`{key}` is {number}, without a unit");
                 self.problem(
                     line,
-                    format!("`{key}` is {found}, which is no amount of memory"),
-                    format!("write {wanted}"),
+                    cause,
+                    format!("write \"{number}M\" for mebibytes, or another size such as \"512K\"{words}"),
                 );
-                None
             }
+            _ => self.wrong_type(value, key, &wanted),
         }
+        None
     }
 }
 
@@ -183,9 +178,13 @@ impl<'v, 't> Keys<'v, 't> {
     pub fn require(&mut self, reader: &mut Reader<'_>, key: &'static str, remedy: &str) -> Option<&'v Value<'t>> {
         let value = self.take(key);
         if value.is_none() {
-            reader.problem(self.line, format!("{} has no `{key}`", self.what), remedy);
+            reader.problem(self.line, self.missing(key), remedy);
         }
         value
+    }
+
+    fn missing(&self, key: &str) -> String {
+        format!("{} has no `{key}`", self.what)
     }
 
     /// Reports keys that nobody took.
@@ -196,7 +195,12 @@ impl<'v, 't> Keys<'v, 't> {
                 continue;
             }
             let remedy = match nearest(name, &self.known) {
-                Some(meant) => format!("did you mean `{meant}`?"),
+                Some(meant) => {
+                    // That it is missing is the same mistake.
+                    let missing = self.missing(meant);
+                    reader.problems.retain(|problem| problem.line != self.line || problem.cause != missing);
+                    format!("did you mean `{meant}`?")
+                }
                 None => format!("known here are {}", self.known.join(", ")),
             };
             let line = reader.line(key.span().start);

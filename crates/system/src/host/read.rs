@@ -1,7 +1,7 @@
 //! From text to a [`Description`]: each value has the right type and range, each key is known.
 
 use super::keys::{Keys, Reader, Value};
-use super::{At, ComponentText, Description, Problem, ProgramText};
+use super::{At, ComponentText, Description, Problem, ProgramText, Surroundings};
 use crate::{Account, INTERRUPT_LINES, MAX_SLICE, Restart, Special};
 use abi::boot::LABELS_OFF;
 use std::format;
@@ -10,6 +10,8 @@ use std::vec;
 use std::vec::Vec;
 use toml::de::{DeTable, DeValue};
 
+/// The line of what could not be read: its problem has another one already.
+const UNREAD: usize = usize::MAX;
 /// Frames reserved for nucleus and boot archive when the description does not say.
 const DEFAULT_RESERVE: u64 = 1024;
 /// Restarts per minute when the description does not say.
@@ -20,27 +22,42 @@ const DEFAULT_SLICE: u16 = 10;
 impl Description {
     /// Reads the text of a description.
     pub fn read(text: &str) -> Result<Self, Vec<Problem>> {
-        let mut reader = Reader { text, problems: Vec::new() };
-        let table = match DeTable::parse(text) {
-            Ok(table) => table,
-            Err(error) => {
-                let line = error.span().map_or(0, |span| reader.line(span.start));
-                let cause = format!("not TOML: {}", error.message().lines().collect::<Vec<_>>().join(", "));
-                return Err(vec![Problem { line, cause, remedy: "see https://toml.io for the syntax".into() }]);
-            }
-        };
-        let description = description(&mut reader, table.get_ref());
-        match description {
-            Some(description) if reader.problems.is_empty() => Ok(description),
-            _ => {
-                reader.problems.sort();
-                Err(reader.problems)
-            }
+        match attempt(text) {
+            (Some(description), problems) if problems.is_empty() => Ok(description),
+            (_, problems) => Err(problems),
         }
+    }
+
+    /// All problems of a text: those of reading it, and those of what could be read, with these surroundings.
+    pub fn problems(text: &str, surroundings: &dyn Surroundings) -> Vec<Problem> {
+        let (description, mut problems) = attempt(text);
+        if let Some(Err(more)) = description.as_ref().map(|description| description.check(surroundings)) {
+            // What could not be read is not judged a second time.
+            let lines: Vec<usize> = problems.iter().map(|problem| problem.line).chain([UNREAD]).collect();
+            problems.extend(more.into_iter().filter(|problem| !lines.contains(&problem.line)));
+            problems.sort();
+        }
+        problems
     }
 }
 
-fn description(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Description> {
+/// What can be read of a text, and what is wrong with the rest, for which there is something usual.
+fn attempt(text: &str) -> (Option<Description>, Vec<Problem>) {
+    let mut reader = Reader { text, problems: Vec::new() };
+    let table = match DeTable::parse(text) {
+        Ok(table) => table,
+        Err(error) => {
+            let line = error.span().map_or(0, |span| reader.line(span.start));
+            let cause = format!("not TOML: {}", error.message().lines().collect::<Vec<_>>().join(", "));
+            return (None, vec![Problem { line, cause, remedy: "see https://toml.io for the syntax".into() }]);
+        }
+    };
+    let description = description(&mut reader, table.get_ref());
+    reader.problems.sort();
+    (Some(description), reader.problems)
+}
+
+fn description(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Description {
     let mut keys = Keys::new(table, "a description", 0);
     let memory = keys.require(reader, "memory", "add [memory] with size = \"64M\"");
     let components = keys.require(reader, "component", "add [[component]] tables, sigma0 first");
@@ -54,8 +71,8 @@ fn description(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Descripti
     let programs = list(reader, programs, "program", program);
     let files = files.map(|value| files_of(reader, value)).unwrap_or_default();
     let Boot { shell, run, exec, command_line } = boot.map(|value| boot_of(reader, value)).unwrap_or_default();
-    let (memory_frames, reserved_frames) = memory?;
-    Some(Description { memory_frames, reserved_frames, components, programs, files, shell, run, exec, command_line })
+    let (memory_frames, reserved_frames) = memory.unwrap_or((At { value: u64::MAX, line: UNREAD }, DEFAULT_RESERVE));
+    Description { memory_frames, reserved_frames, components, programs, files, shell, run, exec, command_line }
 }
 
 /// The tables of a `[[key]]` list that could be read.
@@ -130,7 +147,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let name = name.and_then(|value| reader.text(value, "name", "a text of 1 to 16 bytes"));
     let binary = keys.take("binary");
     let binary = binary.map(|value| reader.text(value, "binary", "the name of a crate in components/"));
-    let account = keys.require(reader, "account", "write account = \"512K\" (or a number of frames)");
+    let account = keys.require(reader, "account", "write account = \"512K\"");
     let account = account.and_then(|value| account_of(reader, value));
     let most = abi::PRIORITIES as u64 - 1;
     let mut byte = |keys: &mut Keys<'_, '_>, key, default: u8, most: u64| {
@@ -171,31 +188,35 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let private = texts(reader, keys.take("private"), "private");
     keys.finish(reader);
     let name = name?;
+    /// In place of what is there and cannot be read.
+    fn unread<T>(value: T) -> At<T> {
+        At { value, line: UNREAD }
+    }
     Some(ComponentText {
         services: services.unwrap_or_else(|| vec![name.clone()]),
         private,
-        waits: waits?,
-        binary: binary.unwrap_or_else(|| Some(name.clone()))?,
+        waits: waits.unwrap_or(true),
+        binary: binary.flatten().unwrap_or_else(|| name.clone()),
         name,
         features,
-        account: account?,
-        priority: priority?,
-        max_priority: max_priority?,
-        max_slice: max_slice?,
-        share: share?,
-        threads: threads?,
-        fpu: fpu?,
-        trusted: trusted?,
-        archive: archive?,
-        special: special?,
-        restart: restart?,
-        restarts_per_minute: restarts?.value,
+        account: account.unwrap_or_else(|| unread(Account::Frames(1))),
+        max_priority: max_priority.unwrap_or_else(|| unread(default)),
+        priority: priority.unwrap_or_else(|| unread(default)),
+        max_slice: max_slice.unwrap_or(DEFAULT_SLICE),
+        share: share.unwrap_or_else(|| unread(0)),
+        threads: threads.unwrap_or(0),
+        fpu: fpu.unwrap_or(false),
+        trusted: trusted.unwrap_or(false),
+        archive: archive.unwrap_or(false),
+        special: special.unwrap_or_else(|| unread(Special::None)),
+        restart: restart.unwrap_or_else(|| unread(Restart::Always)),
+        restarts_per_minute: restarts.map_or(DEFAULT_RESTARTS, |number| number.value),
         interrupt,
         io_ports,
         tree,
         portals,
-        cpus: cpus.map_or(Some(None), |cpus| cpus.map(Some))?,
-        vault: vault.map_or(Some(None), |frames| frames.map(|frames| Some(frames.value as u32)))?,
+        cpus: cpus.flatten(),
+        vault: vault.flatten().map(|frames| frames.value as u32),
         arguments,
     })
 }
@@ -283,6 +304,7 @@ fn program(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ProgramText> {
     let inspect = keys.take("inspect").map_or(Some(false), |value| reader.boolean(value, "inspect"));
     keys.finish(reader);
     let name = name?;
-    let account = account.map_or(Some(0), |frames| frames.map(|frames| frames.value as u32))?;
-    Some(ProgramText { binary: binary.unwrap_or_else(|| Some(name.clone()))?, name, account, inspect: inspect? })
+    let account = account.flatten().map_or(0, |frames| frames.value as u32);
+    let binary = binary.flatten().unwrap_or_else(|| name.clone());
+    Some(ProgramText { binary, name, account, inspect: inspect.unwrap_or(false) })
 }
