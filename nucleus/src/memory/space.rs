@@ -188,8 +188,9 @@ pub fn find_apart(domain: Ref<Domain>, address: u64) -> Option<Slot> {
 }
 
 /// What is mapped at an address where programs, heaps and stacks lie: pages, never a device's.
+#[inline(never)]
 fn own_page(domain: Ref<Domain>, address: u64) -> Option<Slot> {
-    let slot = (USER_START..FREE_START).contains(&address).then(|| find(domain, address))??;
+    let slot = (USER_START..FREE_START).contains(&address).then(|| find_apart(domain, address))??;
     (slot.is_used() && slot.memory() == Memory::Ram).then_some(slot)
 }
 

@@ -186,6 +186,7 @@ pub fn begin(held: Held, owner: usize, parts: &[Part]) {
 }
 
 /// Adds to the owner's line, if it is still there, and there is room for as much as may be added at once.
+#[inline(never)]
 pub fn go_on(held: Held, owner: usize, parts: &[Part]) {
     let line = LINE.get(held);
     if line.owner.get() == owner && line.written.get() + ADDED_BYTES <= LINE_BYTES as u64 {
@@ -195,6 +196,7 @@ pub fn go_on(held: Held, owner: usize, parts: &[Part]) {
 }
 
 /// Appends the owner's line to a part of the log; false if it is not there any more.
+#[inline(never)]
 pub fn finish(held: Held, part: usize, owner: usize) -> bool {
     let line = LINE.get(held);
     let is_there = line.owner.replace(0) == owner && owner != 0;
