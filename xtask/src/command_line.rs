@@ -357,6 +357,9 @@ pub struct BenchOptions {
     /// Show in which functions the instructions of the row are executed, that --filter names
     #[arg(long, requires = "filter", conflicts_with_all = ["json", "peer"])]
     pub functions: bool,
+    /// Print the seconds from a change (in a program, a component, an interface) to the end of a boot
+    #[arg(long, conflicts_with_all = ["json", "report", "filter", "functions", "peer"])]
+    pub rebuild: bool,
     /// System description
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,

@@ -16,6 +16,7 @@ mod network;
 mod paper;
 mod peer;
 mod plot;
+mod rebuild;
 mod report;
 mod results;
 mod several;
@@ -74,6 +75,11 @@ struct Row<'a> {
 pub fn bench(project: &Project, options: &BenchOptions) -> Result<u8> {
     if let Some(PeerName::Linux) = options.peer {
         return peer::compare(project, options);
+    }
+    if options.rebuild {
+        let project = project.on(options.arch.unwrap_or_default());
+        install::emulator(project.isa)?;
+        return rebuild::rebuild(&project);
     }
     let isas: Vec<Isa> = options.arch.map_or(Isa::ALL.to_vec(), |isa| vec![isa]);
     let mut all = Vec::new();
