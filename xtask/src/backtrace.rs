@@ -61,6 +61,25 @@ impl<'a> Place<'a> {
     }
 }
 
+impl Place<'_> {
+    /// What the lines before say of this death: what it was, and what a panic said.
+    pub fn cause<'l>(&self, before: impl Iterator<Item = &'l str>) -> String {
+        let number = self.domain.split(' ').nth(1).unwrap_or_default();
+        // Of a component, and of a program.
+        let panics = [format!("{}: panicked at ", self.name), format!("{}#{number}: panicked at ", self.name)];
+        let (mut death, mut panic) = (None, None);
+        for line in before {
+            let line = line.split_once("] ").map_or(line, |(_, line)| line);
+            if line.starts_with(self.domain) {
+                death = Some(line);
+            } else if panics.iter().any(|start| line.starts_with(start)) {
+                panic = Some(line);
+            }
+        }
+        [Some(death.unwrap_or(self.domain)), panic].into_iter().flatten().map(|line| format!("{line}\n")).collect()
+    }
+}
+
 fn number(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
@@ -229,6 +248,14 @@ mod tests {
         let place = Place::read("domain 3 a b was at 0x10, stack 0x20, link 0x30").unwrap();
         assert_eq!((place.name, place.link, place.stack.len()), ("a b", Some(0x30), 0));
         assert_eq!(Place::read("domain 3 a was at 0x10, stack 0x20, link 0x30 0x8:0x40").unwrap().stack.len(), 1);
+        let log = [
+            "[0.1] c: panicked at x.rs:1:1: no",
+            "[0.2] a b: panicked at y.rs:2:2: oh",
+            "[0.3] domain 3 a b died, status 0x165",
+        ];
+        let place = Place::read("domain 3 a b was at 0x10, stack 0x20").unwrap();
+        assert_eq!(place.cause(log.into_iter()), "domain 3 a b died, status 0x165\na b: panicked at y.rs:2:2: oh\n");
+        assert_eq!(place.cause(log[..1].iter().copied()), "domain 3 a b\n");
         for other in [
             "domain 19 fault died, status 0x300: page fault at 0x0, pc 0x123f54",
             "roottask was at 0x10, stack 0x20",

@@ -8,6 +8,7 @@ use crate::isa::Isa;
 use crate::project::{Project, Scratch, read};
 use abi::info::LOG_PARTS;
 use anyhow::{Context, Result};
+use std::collections::VecDeque;
 use std::fmt::Write;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -22,6 +23,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const WRITING: Duration = Duration::from_millis(2);
 /// The nucleus is loaded at a multiple of this.
 const ALIGNMENT: u64 = 2 << 20;
+/// Lines of the log that are kept.
+const KEPT: usize = 40;
 /// Where it is loaded at most.
 const HIGHEST: u64 = 1 << 30;
 /// The log, among the nucleus's symbols.
@@ -66,19 +69,21 @@ impl Watch {
         ["-object", &file, "-machine", "memory-backend=ram"].map(String::from).into()
     }
 
-    /// Does something that starts the machine and waits for its end, and meanwhile says who died and where.
-    pub fn during<T>(&self, say: impl Fn(String) + Send, work: impl FnOnce() -> T) -> T {
+    /// Does something that starts the machine and waits for its end, and meanwhile says who died and where. Gives what that
+    /// gave, and the last lines of the log.
+    pub fn during<T>(&self, say: impl Fn(String) + Send, work: impl FnOnce() -> T) -> (T, Vec<String>) {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
-            scope.spawn(|| self.tell(&over, say));
+            let teller = scope.spawn(|| self.tell(&over, say));
             let result = work();
             over.store(true, Ordering::Relaxed);
-            result
+            (result, teller.join().unwrap_or_default())
         })
     }
 
-    fn tell(&self, over: &AtomicBool, say: impl Fn(String)) {
-        let mut reader = None;
+    /// Gives the last lines of the log.
+    fn tell(&self, over: &AtomicBool, say: impl Fn(String)) -> Vec<String> {
+        let mut reader: Option<Reader> = None;
         loop {
             let was_over = over.load(Ordering::Relaxed);
             if reader.is_none() {
@@ -86,13 +91,14 @@ impl Watch {
             }
             if let Some(reader) = &mut reader {
                 for line in reader.lines(was_over) {
-                    if let Some(text) = self.text(&line, reader.cause(&line)) {
+                    if let Some(text) = self.text(&line, &reader.last) {
                         say(text);
                     }
+                    reader.keep(line);
                 }
             }
             if was_over {
-                break;
+                return reader.map(|reader| reader.last.into()).unwrap_or_default();
             }
             thread::sleep(PAUSE);
         }
@@ -107,13 +113,13 @@ impl Watch {
             memory.read_exact_at(&mut found, base + code).is_ok() && found == *bytes
         };
         let base = (0..HIGHEST).step_by(ALIGNMENT as usize).find(is_there)?;
-        Some(Reader { memory, log: base + self.log, seen: [0; 2], rest: Default::default(), deaths: Vec::new() })
+        Some(Reader { memory, log: base + self.log, seen: [0; 2], rest: Default::default(), last: VecDeque::new() })
     }
 
-    /// What is said of a line of the log, if it says where somebody was; `cause` is the line before about the same.
-    fn text(&self, line: &str, cause: Option<String>) -> Option<String> {
+    /// What is said of a line of the log, if it says where somebody was, with the lines `before` it.
+    fn text(&self, line: &str, before: &VecDeque<String>) -> Option<String> {
         let place = Place::read(line)?;
-        let mut text = format!("\n{}\n", cause.as_deref().unwrap_or(place.domain));
+        let mut text = format!("\n{}", place.cause(before.iter().map(String::as_str)));
         let program = self.programs.iter().find(|(name, _)| name == place.name);
         let trace = program.map(|(_, path)| backtrace::text(self.isa, &read(path)?, &place, &self.root));
         match trace {
@@ -132,8 +138,8 @@ struct Reader {
     seen: [u64; 2],
     /// The begins of lines whose ends are not there yet.
     rest: [Vec<u8>; 2],
-    /// Lines about deaths, until it is known where that was.
-    deaths: Vec<String>,
+    /// The last lines.
+    last: VecDeque<String>,
 }
 
 impl Reader {
@@ -166,20 +172,24 @@ impl Reader {
             rest.drain(..complete);
             lines.extend(text.lines().map(String::from));
         }
+        // Of both parts, in the order of time.
+        lines.sort_by_key(|line| time(line));
         lines
     }
 
-    /// Of a line about where a domain was: the last one before that tells of its death, without the time.
-    fn cause(&mut self, line: &str) -> Option<String> {
-        if let Some(place) = Place::read(line) {
-            let index = self.deaths.iter().rposition(|death| death.starts_with(place.domain))?;
-            return Some(self.deaths.swap_remove(index));
+    /// Keeps a line that was read.
+    fn keep(&mut self, line: String) {
+        self.last.push_back(line);
+        if self.last.len() > KEPT {
+            self.last.pop_front();
         }
-        if let Some((_, text)) = line.split_once("] domain ") {
-            self.deaths.push(format!("domain {text}"));
-        }
-        None
     }
+}
+
+/// When a line was written, in microseconds.
+fn time(line: &str) -> u64 {
+    let digits = line.split(']').next().unwrap_or_default().chars().filter(char::is_ascii_digit);
+    digits.fold(0, |time, digit| time.wrapping_mul(10) + u64::from(digit.to_digit(10).unwrap_or_default()))
 }
 
 /// What of a ring was written since `seen`, if that is still there.
@@ -199,5 +209,11 @@ mod tests {
         assert_eq!(new_bytes(ring, 6, 12), b"345678");
         assert_eq!(new_bytes(ring, 0, 12), b"12345678");
         assert_eq!(new_bytes(ring, 12, 12), b"");
+    }
+
+    #[test]
+    fn lines_have_a_time() {
+        assert_eq!(time("[12.000345] roottask: 7"), 12_000_345);
+        assert_eq!(time("no time"), 0);
     }
 }

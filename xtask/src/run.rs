@@ -16,6 +16,9 @@ use std::time::Duration;
 /// Seconds that commands may take when nobody says.
 const EXEC_SECONDS: f64 = 300.0;
 
+/// Lines of the kernel log that are shown when nothing else says why a run came to nothing.
+const LOG_SHOWN: usize = 15;
+
 /// Builds, boots, connects; returns the exit status.
 pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     let seconds = options.timeout.or(options.exec.is_some().then_some(EXEC_SECONDS));
@@ -44,7 +47,14 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     // A raw terminal is told where lines begin.
     let say = |text: String| eprint!("{}", if interactive { text.replace('\n', "\r\n") } else { text });
     let machine = Machine { emulator: watch.arguments(&machine.memory), ..machine };
-    let (end, output) = watch.during(say, || emulator::boot(&image, &machine, console, limit))?;
+    let (result, last) = watch.during(say, || emulator::boot(&image, &machine, console, limit));
+    let (end, output) = result?;
+    // A system that comes to nothing before there is a console would else say nothing.
+    let failed = matches!(end, End::TimedOut) || end != End::Status(0) && end != End::Reset && output.is_empty();
+    if failed && !interactive && !last.is_empty() {
+        let lines = &last[last.len().saturating_sub(LOG_SHOWN)..];
+        eprintln!("The end of the kernel log:\n{}", lines.join("\n"));
+    }
     if let Some(log) = &options.log {
         write(log, &output)?;
     }

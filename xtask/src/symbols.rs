@@ -42,14 +42,13 @@ fn text_of(log: &Path) -> Result<String> {
 
 /// The lines of a log about where somebody was, each with the backtrace instead of the addresses.
 fn of_log(project: &Project, options: &SymbolsOptions, log: &str) -> Result<String> {
-    let mut deaths: Vec<&str> = Vec::new();
+    let mut before: Vec<&str> = Vec::new();
     let mut text = String::new();
     for line in log.lines() {
         match Place::read(line) {
-            None => deaths.push(line),
+            None => before.push(line),
             Some(place) => {
-                let cause = deaths.iter().rev().find(|death| death.contains(place.domain));
-                writeln!(text, "{}", cause.unwrap_or(&place.domain))?;
+                text += &place.cause(before.iter().copied());
                 let trace = built(project, options, place.name)
                     .and_then(|file| backtrace::text(project.isa, &read(&file)?, &place, &project.root));
                 text += &trace.unwrap_or_else(|error| format!("  no backtrace: {error:#}\n"));

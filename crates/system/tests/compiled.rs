@@ -76,6 +76,7 @@ trusted = true
 [[component]]
 name = "roottask"
 account = "1024K"
+max_priority = 30
 special = "standby"
 restart = "reboot"
 

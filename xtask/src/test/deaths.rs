@@ -33,6 +33,7 @@ const EXPECTED: [&str; 3] = [
    4  runtime/src/program.rs:\d+  runtime::program::start
    5  _start$",
     r"(?m)^domain \d+ fault exited with 101$
+fault#\d+: panicked at apps/fault/src/deaths.rs:\d+:\d+: on purpose$
    0  (?:.*\n    )+  runtime/src/startup.rs:\d+  runtime::startup::end
    1  runtime/src/panic.rs:\d+  __rustc::rust_begin_unwind
    2  core/src/panicking.rs:\d+  .*panic_fmt
@@ -71,13 +72,15 @@ fn judge(project: &Project, image: &Image) -> Result<()> {
     let said = Mutex::new(String::new());
     let say = |text: String| said.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
     let console = Console::Steps { steps: &[], echo: false };
-    let (_, output) = watch.during(say, || emulator::boot(image, &machine, console, Some(LIMIT)))?;
+    let (result, last) = watch.during(say, || emulator::boot(image, &machine, console, Some(LIMIT)));
+    let (_, output) = result?;
+    ensure!(last.iter().any(|line| line.contains("roottask: restarting httpd")), "the log ends otherwise: {last:?}");
     let said = said.into_inner().unwrap_or_else(PoisonError::into_inner);
     for expected in EXPECTED {
         ensure!(Regex::new(expected)?.is_match(&said), "{expected}\ndoes not match\n{said}");
     }
     // Who was killed was nowhere in particular.
-    ensure!(said.matches("domain ").count() == EXPECTED.len(), "more than these died:\n{said}");
+    ensure!(said.matches("\ndomain ").count() == EXPECTED.len(), "more than these died:\n{said}");
     let fault = image.programs.iter().find(|(name, _)| name == "fault").context("no program `fault`")?;
     only_code(&String::from_utf8_lossy(&output), &read(&fault.1)?)
 }

@@ -178,6 +178,14 @@ impl<'a> Checker<'a> {
                 );
                 self.problem(priority.line, cause, "lower `priority` or raise `max_priority`");
             }
+            if let Some(maker) = self.find("roottask")
+                && component.max_priority.value > maker.max_priority.value
+            {
+                let (name, most, own) = (&component.name.value, most.value, maker.max_priority.value);
+                let cause = format!("`roottask` has max_priority {own}, and starts `{name}`, which has {most}");
+                let remedy = format!("write max_priority = {most}, or more, for `roottask`");
+                self.problem(maker.max_priority.line, cause, remedy);
+            }
             // sigma0 and roottask hold what a restart would need.
             let name = component.name.value.as_str();
             if matches!(name, "sigma0" | "roottask") && component.restart.value != Restart::Reboot {
