@@ -344,6 +344,7 @@ fn terminal(isa: Isa, command: Command, limit: Option<Duration>) -> Result<End> 
     let complaints = running.complaints();
     if let Ok(settings) = settings
         && let Ok(settings) = String::from_utf8(settings.stdout)
+        && !settings.trim().is_empty()
     {
         // The emulator restores the terminal itself unless it was ended by the limit.
         let _ = Command::new("stty").arg(settings.trim()).status();

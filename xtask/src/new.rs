@@ -23,6 +23,9 @@ workspace = true
 const OF_COMPONENT: [&str; 3] = ["interface", "interfaces", "runtime"];
 const OF_PROGRAM: [&str; 2] = ["runtime", "tool"];
 
+/// The description that commands take if nobody names another.
+const USUAL_SYSTEM: &str = "systems/default.toml";
+
 /// The component.
 const COMPONENT: &str = r#"//! What it is for, in one sentence.
 //!
@@ -142,7 +145,8 @@ pub fn component(project: &Project, options: &NewOptions) -> Result<u8> {
     new_crate(project, options, ("components", &OF_COMPONENT, COMPONENT), entry)?;
     println!("components/{name}/src/main.rs  is the component: a few lines that serve, to be changed");
     println!("{:30}  gives it an account, a priority and a restart policy", options.system.display());
-    println!("./x run                         boots it; `dmesg` shows what it logs, `domains` that it lives");
+    let run = run_command(options);
+    println!("{run:30}  boots it; `dmesg` shows what it logs, `domains` that it lives");
     Ok(0)
 }
 
@@ -152,8 +156,16 @@ pub fn program(project: &Project, options: &NewOptions) -> Result<u8> {
     new_crate(project, options, ("apps", &OF_PROGRAM, PROGRAM), |description| Ok(with_program(description, name)))?;
     println!("apps/{name}/src/main.rs  is the program: it prints its arguments, to be changed");
     println!("{:24}  lists it: it will be /bin/{name}", options.system.display());
-    println!("./x run --exec '{name} hello'  boots the system and runs it");
+    println!("{} --exec '{name} hello'  boots the system and runs it", run_command(options));
     Ok(0)
+}
+
+/// What boots the system that it was added to.
+fn run_command(options: &NewOptions) -> String {
+    match options.system.to_str() {
+        None | Some(USUAL_SYSTEM) => "./x run".into(),
+        Some(other) => format!("./x run --system {other}"),
+    }
 }
 
 /// Makes a crate in a folder, of a template with dependencies, and changes the description.
