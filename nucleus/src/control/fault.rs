@@ -76,8 +76,8 @@ pub fn panicked(activation: Ref<Activation>, status: u64) -> ! {
 }
 
 /// Words of a stack that are looked at in one step, and in all.
-const STACK_WORDS: u64 = 16;
-const STACK_STEPS: u64 = 32;
+const STACK_WORDS: u64 = 2;
+const STACK_STEPS: u64 = 256;
 /// Steps of [`condemned`]: the stack is told in a line of its own, then the domain dies.
 const PLACE: u64 = 3;
 const STACK: u64 = PLACE + 1;

@@ -59,6 +59,8 @@ fn write(bytes: &[Cell<u8>], text: &[u8]) {
 pub enum Part<'a> {
     /// As it is.
     Text(&'a str),
+    /// Bytes that were put together of parts before.
+    Ready(&'a [u8]),
     /// Bytes that should be text; what is not printable ASCII becomes a dot.
     Foreign(&'a [u8]),
     /// Decimal.
@@ -108,6 +110,7 @@ impl Ring<'_> {
     fn put_part(&self, part: &Part) {
         match part {
             Part::Text(text) => self.put(text.as_bytes()),
+            Part::Ready(bytes) => self.put(bytes),
             Part::Foreign(bytes) => {
                 for bytes in bytes.chunks(PIECE) {
                     let mut text = [0; PIECE];
@@ -202,7 +205,7 @@ pub fn finish(held: Held, part: usize, owner: usize) -> bool {
     let is_there = line.owner.replace(0) == owner && owner != 0;
     if is_there {
         let bytes = line.bytes.get();
-        line_in(held, part, &[Part::Foreign(&bytes[..bytes.len().min(line.written.get() as usize)])], &[]);
+        line_in(held, part, &[Part::Ready(&bytes[..bytes.len().min(line.written.get() as usize)])], &[]);
     }
     is_there
 }
