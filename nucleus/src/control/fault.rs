@@ -69,8 +69,8 @@ fn upcall(activation: Ref<Activation>, index: usize, words: [u64; 5], bytes: usi
     call::upcall(activation, entry, words, Control::bytes(bytes))
 }
 
-/// The running activation ends its domain because its program panicked.
-pub fn panicked(activation: Ref<Activation>, status: u64) -> ! {
+/// The running activation ends its domain with a status that is told.
+pub fn ended(activation: Ref<Activation>, status: u64) -> ! {
     activation.condemn(status, [0; 3]);
     condemned(activation)
 }
@@ -80,7 +80,8 @@ const STACK_WORDS: u64 = 2;
 const STACK_STEPS: u64 = 256;
 /// Steps of [`condemned`]: the stack is told in a line of its own, then the domain dies.
 const PLACE: u64 = 3;
-const STACK: u64 = PLACE + 1;
+const REGISTERS: u64 = PLACE + 1;
+const STACK: u64 = REGISTERS + 1;
 const STACK_ENDS: u64 = STACK + STACK_STEPS;
 const DIES: u64 = STACK_ENDS + 1;
 
@@ -94,32 +95,40 @@ pub fn condemned(activation: Ref<Activation>) -> ! {
         dispatch::pause(held);
         let (step, words) = (activation.registers.status(), activation.registers.words());
         let owner = activation.address();
+        let mut next = step + 1;
         match step {
             0 => log::begin(held, owner, &death::death_line(&activation.domain, words[0])),
             1 if words[0] < status::EXCEPTION => {}
             1 => log::go_on(held, owner, &reason(activation.registers.pc.get(), words)),
             2 => death::tell_death(activation.domain, words[0], owner),
-            PLACE => log::begin(held, owner, &place(&activation)),
+            PLACE if words[0] < status::EXCEPTION && words[0] & 0xff != status::PANICKED => next = DIES,
+            PLACE => log::begin(held, owner, &owner_of(&activation)),
+            REGISTERS => log::go_on(held, owner, &place(activation)),
             STACK..STACK_ENDS => tell_stack(activation, (step - STACK) * STACK_WORDS),
             STACK_ENDS => death::tell_place(activation.domain, owner),
             DIES => death::die(activation.domain, words[0]),
             _ => death::leave_dead(held),
         }
         activation.registers.set_words(words, 0);
-        activation.registers.set_status(step + 1);
+        activation.registers.set_status(next);
     }
 }
 
-/// Where it was: instruction, stack pointer, and the register in which some processors have the return address.
-fn place(activation: &Ref<Activation>) -> [Part<'_>; 10] {
-    let Registers { pc, sp, .. } = &activation.registers;
+/// Whose place it is.
+fn owner_of(activation: &Ref<Activation>) -> [Part<'_>; 4] {
     let (number, name) = (Part::Number(activation.domain.number), Part::Foreign(activation.domain.name_bytes()));
-    let [domain, gap, at, stack, link] = ["domain ", " ", " was at ", ", stack ", ", link "].map(Part::Text);
+    [Part::Text("domain "), number, Part::Text(" "), name]
+}
+
+/// Where it was: instruction, stack pointer, and the register in which some processors have the return address.
+fn place(activation: Ref<Activation>) -> [Part<'static>; 6] {
+    let Registers { pc, sp, .. } = &activation.registers;
+    let [at, stack, link] = [" was at ", ", stack ", ", link "].map(Part::Text);
     let [link, from] = match activation.registers.link() {
         Some(from) => [link, Part::Hex(from)],
         None => [Part::Text(""); 2],
     };
-    [domain, number, gap, name, at, Part::Hex(pc.get()), stack, Part::Hex(sp.get()), link, from]
+    [at, Part::Hex(pc.get()), stack, Part::Hex(sp.get()), link, from]
 }
 
 /// Adds to the line those of the next words of the stack that could be return addresses, each with its distance from the

@@ -56,7 +56,7 @@ pub fn domain_kill(operands: &Operands) -> Outcome {
     let domain = operands.domain(0, rights::CONTROL)?;
     let status = status::KILLED + (operands.word(1) & 0xff);
     if domain == operands.own() && status == status::KILLED + status::PANICKED {
-        fault::panicked(operands.0, status)
+        fault::ended(operands.0, status)
     }
     if death::die_step(domain, status) { Ok(0) } else { Err(Stop::Repeat) }
 }

@@ -10,7 +10,6 @@ use crate::objects::{Domain, Outcome, Reply, Runs, Saved, State, Stop, Thread, W
 use crate::pointer::{Held, Ref};
 use crate::report::log::{self as kernel_log, PROGRAMS, Part, SYSTEM};
 use crate::report::trace;
-use abi::info::status::PANICKED;
 use abi::layout::MAX_TABLE_ENTRIES;
 use abi::op::ABOUT_PROGRAM;
 use abi::rights::{self, Kind};
@@ -32,11 +31,11 @@ pub fn exit(held: Held, status: u64, _: u64) -> Reply {
         death::die(activation.domain, status & 0xff);
         death::leave_dead(held)
     }
-    if status & 0xff == PANICKED && thread.is_first {
-        fault::panicked(activation, PANICKED)
-    }
     if activation.caller.get().is_some() || thread.carries_orphans {
         call::abandon_call(thread, activation)
+    }
+    if thread.is_first && status & 0xff != 0 {
+        fault::ended(activation, status & 0xff)
     }
     thread.ended.set(true);
     if thread.is_first {
