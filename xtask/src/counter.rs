@@ -4,11 +4,12 @@
 
 use crate::build;
 use crate::elf;
+use crate::isa::escaped;
 use crate::project::{Project, Scratch, read_text, write};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -84,11 +85,6 @@ impl Plugin {
         stream.set_read_timeout(Some(PATIENCE)).context("a socket without time limit")?;
         Ok(Counter(stream))
     }
-}
-
-/// As a part of an option of the emulator's: a comma would end it.
-fn escaped(path: &Path) -> String {
-    path.display().to_string().replace(',', ",,")
 }
 
 /// Counts: of instructions, and of those that cost more on hardware than others, in the order of [`COSTLY`].

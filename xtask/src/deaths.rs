@@ -4,7 +4,7 @@
 use crate::backtrace::{self, Place};
 use crate::elf;
 use crate::image::Image;
-use crate::isa::Isa;
+use crate::isa::{Isa, escaped};
 use crate::project::{Project, Scratch, read};
 use abi::info::LOG_PARTS;
 use anyhow::{Context, Result};
@@ -64,7 +64,7 @@ impl Watch {
 
     /// The emulator's arguments for a machine whose memory is a file.
     pub fn arguments(&self, size: &str) -> Vec<String> {
-        let path = self.memory.display().to_string().replace(',', ",,");
+        let path = escaped(&self.memory);
         let file = format!("memory-backend-file,id=ram,size={size},mem-path={path},share=on,discard-data=on");
         ["-object", &file, "-machine", "memory-backend=ram"].map(String::from).into()
     }

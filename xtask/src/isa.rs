@@ -152,7 +152,7 @@ impl Isa {
 
     /// The emulator's options that lead what the nucleus writes to the debug console into a file.
     pub fn debug_console(self, file: &Path) -> Vec<(&'static str, String)> {
-        let file = file.display().to_string().replace(',', ",,");
+        let file = escaped(file);
         match self {
             Self::X86_64 => vec![("-debugcon", format!("file:{file}"))],
             Self::Aarch64 => vec![
@@ -169,4 +169,9 @@ impl Isa {
             Self::Aarch64 => "semihosting",
         }
     }
+}
+
+/// A path as a part of an option of the emulator's: a comma would end it.
+pub fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
 }

@@ -261,7 +261,7 @@ fn place(ended: u64, name: &str) -> Option<String> {
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let line = String::from_utf8_lossy(&rest[..end]);
             if let Some((_, why)) = line.split_once(&start) {
-                // What comes behind it only the nucleus understands.
+                // The error code of the processor and of the upcall says nothing to users.
                 place = why.split(", code ").next().map(ToString::to_string);
             }
             rest.drain(..=end);

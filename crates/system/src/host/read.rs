@@ -32,7 +32,7 @@ impl Description {
     pub fn problems(text: &str, surroundings: &dyn Surroundings) -> Vec<Problem> {
         let (description, mut problems) = attempt(text);
         if let Some(Err(more)) = description.as_ref().map(|description| description.check(surroundings)) {
-            // What could not be read is not judged a second time.
+            // A line with a problem of reading gets no second one.
             let lines: Vec<usize> = problems.iter().map(|problem| problem.line).chain([UNREAD]).collect();
             problems.extend(more.into_iter().filter(|problem| !lines.contains(&problem.line)));
             problems.sort();
