@@ -19,6 +19,9 @@ use std::time::Instant;
 /// The package whose tests run `dash`.
 const COMPARED: &str = "shelleval";
 
+/// Cases of each property in a soak and under a mutant, 8 times the usual: what is rare is to be met.
+const SOAKED_CASES: &str = "2048";
+
 /// A program that cargo made of tests.
 struct TestProgram {
     /// `cpio`, `system::mistakes`.
@@ -229,7 +232,7 @@ fn tests_of(program: &TestProgram) -> Result<Vec<String>> {
 fn run_program(program: &TestProgram, soak: bool, filters: &[&str]) -> Result<(Results, String)> {
     let mut command = start(program);
     if soak {
-        command.arg("--include-ignored");
+        command.arg("--include-ignored").env("PROPTEST_CASES", SOAKED_CASES);
     }
     if !filters.is_empty() {
         command.arg("--exact").args(filters);
