@@ -13,7 +13,7 @@ use interface::{Again, AllWords, Answer, Delegated, Failure, Protocol, Shown, Tr
 use interfaces::names::{NamesClient, NamesError};
 
 use crate::entry::Owned;
-use crate::{Entry, message, op, startup, thread, window};
+use crate::{Entry, hooks, log, message, op, startup, thread, window};
 
 /// How long a connection tries to reach its server, in nanoseconds.
 const PATIENCE: u64 = 5_000_000_000;
@@ -58,6 +58,8 @@ impl Transport for Direct {
 pub trait Source {
     /// Gets a call entry. `Empty` = there is no such server at present.
     fn open(&self) -> Result<Entry, Error>;
+    /// What a connection that gives up calls it.
+    fn service(&self) -> &str;
     /// Lets go of one that leads nowhere any more.
     fn close(&self, entry: Entry) {
         drop(Owned::new(entry));
@@ -77,6 +79,9 @@ impl Source for Given {
             _ => Err(Error::Empty),
         }
     }
+    fn service(&self) -> &str {
+        self.0
+    }
     fn close(&self, entry: Entry) {
         if startup::portal(self.0) != Some(entry) {
             drop(Owned::new(entry));
@@ -94,6 +99,9 @@ impl Source for NameService {
             Ok((Kind::Call, _)) => Ok(Entry::NAMES),
             _ => Err(Error::Empty),
         }
+    }
+    fn service(&self) -> &str {
+        "names"
     }
     // The entry stays: the parent of this domain replaces it when the name service starts again.
     fn close(&self, _: Entry) {}
@@ -113,6 +121,9 @@ impl Source for Name<'_> {
             | Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Empty),
             Err(_) => Err(Error::BadArgument),
         }
+    }
+    fn service(&self) -> &str {
+        self.0
     }
 }
 
@@ -240,15 +251,26 @@ impl<S: Source> Connection<S> {
             let now = op::clock();
             if error == Error::PeerDied {
                 if core::mem::replace(died, true) {
+                    tell_given_up(self.source.service(), error);
                     return Err(error);
                 }
                 // It was there, for however long.
                 deadline = now.saturating_add(PATIENCE);
             } else if now >= deadline {
+                tell_given_up(self.source.service(), error);
                 return Err(error);
             }
             thread::sleep(PAUSE)?;
         }
+    }
+}
+
+/// Says which service it was, which the error does not: on standard error output, or in the kernel log if nobody reads that.
+#[cold]
+fn tell_given_up(service: &str, error: Error) {
+    let what = if error == Error::PeerDied { "died again in this call" } else { "could not be reached for 5 s" };
+    if !hooks::tell(format_args!("{}: the service `{service}` {what}\n", startup::name())) {
+        log!("the service `{service}` {what}");
     }
 }
 

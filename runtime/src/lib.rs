@@ -20,6 +20,7 @@ pub mod entry;
 mod handle;
 #[cfg(feature = "alloc")]
 mod heap;
+mod hooks;
 mod kept;
 pub mod log;
 pub mod message;

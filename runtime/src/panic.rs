@@ -5,7 +5,7 @@ use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::startup::{end, name};
-use crate::{log, stream};
+use crate::{hooks, log};
 
 static PANICKING: AtomicBool = AtomicBool::new(false);
 
@@ -17,9 +17,7 @@ fn panic(info: &PanicInfo<'_>) -> ! {
         if let Some(place) = info.location() {
             log!("panicked at {place}: {}", info.message());
         }
-        if let Some(hooks) = stream::hooks() {
-            (hooks.tell)(format_args!("{}: {info}\n", name()));
-        }
+        hooks::tell(format_args!("{}: {info}\n", name()));
     }
     end(PANICKED)
 }

@@ -30,6 +30,9 @@ impl Source for Own {
             Err(_) => Err(Error::LimitReached),
         }
     }
+    fn service(&self) -> &str {
+        self.0.source().service()
+    }
 }
 
 /// An entry that reads one of our pipes and writes another; 0 = none.

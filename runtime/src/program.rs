@@ -6,7 +6,7 @@ pub use crate::startup::{
 };
 
 use crate::startup::{begin, end};
-use crate::stream;
+use crate::{hooks, stream};
 
 /// What may come out of `main`.
 pub trait ExitStatus {
@@ -81,9 +81,7 @@ pub fn arguments() -> Arguments {
 
 /// Ends the program with a status below 256; what was printed is written out first.
 pub fn exit(status: u64) -> ! {
-    if let Some(hooks) = stream::hooks() {
-        (hooks.flush)();
-    }
+    hooks::flush();
     end(status)
 }
 

@@ -5,7 +5,7 @@
 //! collected and written by lines. A program whose output nobody reads any more ends.
 
 use core::fmt;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use abi::layout::FIRST_FREE;
 use interface::{Failure, Protocol};
@@ -15,6 +15,7 @@ use interfaces::stream::{StreamClient, StreamError};
 use loader::startup::ENTRY;
 
 use crate::connection::{Connection, Direct, Name, Source};
+use crate::hooks::{self, Hooks};
 use crate::sync::Mutex;
 use crate::{Entry, log, startup, thread};
 
@@ -46,6 +47,9 @@ impl Source for Path<'_> {
             Err(Failure::Protocol(Protocol::NotDelivered)) => Err(abi::Error::Empty),
             Err(_) => Err(abi::Error::NotMapped),
         }
+    }
+    fn service(&self) -> &str {
+        FILES
     }
 }
 
@@ -247,30 +251,10 @@ pub fn write(bytes: &[u8]) -> Result<(), Failure<StreamError>> {
     STDOUT.lock().write(bytes)
 }
 
-/// What the end of a program and a panic need of this module; both go through here, so that programs
-/// which never print do not carry it.
-#[derive(Clone, Copy)]
-pub(crate) struct Hooks {
-    /// Writes out what was collected.
-    pub(crate) flush: fn(),
-    /// Tells of a panic.
-    #[cfg_attr(not(target_os = "none"), allow(dead_code))]
-    pub(crate) tell: fn(fmt::Arguments<'_>),
-}
-
-static HOOKS: AtomicPtr<Hooks> = AtomicPtr::new(core::ptr::null_mut());
-
 /// From now on the program's end writes out what was printed, and panics go to standard error output.
 pub(crate) fn enable() {
     static ALL: Hooks = Hooks { flush: flush_all, tell: |text| try_print(&STDERR, text) };
-    // A value the compiler cannot see through: else it puts the functions where the hooks are called.
-    HOOKS.store(core::hint::black_box((&raw const ALL).cast_mut()), Ordering::Relaxed);
-}
-
-/// The hooks, if anything may have been printed.
-pub(crate) fn hooks() -> Option<Hooks> {
-    // SAFETY: null, or the static above, which nobody writes.
-    unsafe { HOOKS.load(Ordering::Relaxed).as_ref() }.copied()
+    hooks::set(&ALL);
 }
 
 /// Writes out what both outputs have collected, unless they are in use.
@@ -291,11 +275,14 @@ pub fn print(output: &Mutex<Output>, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Prints if that needs no waiting; for panics.
-fn try_print(output: &Mutex<Output>, text: fmt::Arguments<'_>) {
-    if let Some(mut output) = output.try_lock() {
-        let _ = finish(&mut output, text);
+/// Prints if that needs no waiting, and if it is not for the kernel log, to which one writes without streams.
+fn try_print(output: &Mutex<Output>, text: fmt::Arguments<'_>) -> bool {
+    let Some(mut output) = output.try_lock() else { return false };
+    let Output { number, stream: place, .. } = &mut *output;
+    if matches!(stream(place, *number), Stream::Log) {
+        return false;
     }
+    finish(&mut output, text).is_ok()
 }
 
 fn finish(output: &mut Output, text: fmt::Arguments<'_>) -> Result<(), Failure<StreamError>> {

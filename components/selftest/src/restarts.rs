@@ -1,7 +1,9 @@
-//! Components that do not last, for the boot tests of restarts: `restarts dies`, `restarts no-device`, `restarts fragile`.
+//! Components that do not last, for the boot tests of restarts: `restarts dies`, `restarts no-device`, `restarts fragile`;
+//! and one that calls what is not there: `restarts seeks`.
 
-use interface::{Input, Output, Reply, Request};
-use interfaces::file::{FileError, FileServer, Kind, Stat};
+use interface::{Failure, Input, Output, Reply, Request};
+use interfaces::file::{FileClient, FileError, FileServer, Kind, Stat};
+use runtime::connection::Connection;
 use runtime::program::{self, STATUS_OF_NO_DEVICE};
 use runtime::server::{self, Serve};
 
@@ -10,6 +12,10 @@ pub fn run(how: &str) -> u8 {
     match how {
         "dies" => 3,
         "no-device" => program::exit(STATUS_OF_NO_DEVICE),
+        "seeks" => {
+            let outcome = FileClient(Connection::named("nobody")).stat();
+            u8::from(outcome.err() != Some(Failure::Transport(abi::Error::Empty)))
+        }
         _ => server::park_if(server::publish::<Fragile>(program::name(), 2).map(drop)),
     }
 }
