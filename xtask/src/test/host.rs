@@ -12,15 +12,21 @@ use crate::project::Project;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use std::io::{self, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The package whose tests run `dash`.
 const COMPARED: &str = "shelleval";
 
 /// Cases of each property in a soak and under a mutant, 8 times the usual: what is rare is to be met.
 const SOAKED_CASES: &str = "2048";
+
+/// Within which time tests end; a sabotage may make one run for ever.
+const LIMIT: Duration = Duration::from_secs(1800);
+const LIMIT_OF_ONE: Duration = Duration::from_secs(240);
 
 /// A program that cargo made of tests.
 struct TestProgram {
@@ -67,8 +73,8 @@ pub fn run(project: &Project, workspace: &Workspace, soak: bool, only: &[&str], 
             }
         }
         let filters: Vec<&str> = filters.iter().map(String::as_str).collect();
-        match run_program(program, soak, &filters) {
-            Ok((results, output)) if !results.is_empty() => {
+        match run_program(program, soak, &filters, LIMIT) {
+            Ok(Some((results, output))) if !results.is_empty() => {
                 let failed: Vec<&str> =
                     results.iter().filter(|(_, passed)| !passed).map(|(name, _)| name.as_str()).collect();
                 let name = format!("host: {} ({} tests)", program.name, results.len());
@@ -82,7 +88,11 @@ pub fn run(project: &Project, workspace: &Workspace, soak: bool, only: &[&str], 
                     report.passed_quietly(format!("{}::{test}", program.name));
                 }
             }
-            Ok(_) => {}
+            Ok(Some(_)) => {}
+            Ok(None) => {
+                let verdict = Err(anyhow::anyhow!("its tests did not end in {} minutes", LIMIT.as_secs() / 60));
+                report.add(&format!("host: {}", program.name), start.elapsed(), verdict);
+            }
             Err(error) => report.add(&format!("host: {}", program.name), start.elapsed(), Err(error)),
         }
     }
@@ -105,12 +115,12 @@ pub fn run(project: &Project, workspace: &Workspace, soak: bool, only: &[&str], 
     }
 }
 
-/// Has this one test passed? An error if it could not be built or does not exist.
+/// Has this one test passed? One that does not end has not. An error if it could not be built or does not exist.
 pub fn passes(project: &Project, name: &str) -> Result<bool> {
     let package = name.split("::").next().unwrap_or(name);
     for program in build(project, &[&package.replace('_', "-")]).or_else(|_| build(project, &[package]))? {
         let Some(filter) = name.strip_prefix(&program.name).and_then(|rest| rest.strip_prefix("::")) else { continue };
-        let (results, _) = run_program(&program, true, &[filter])?;
+        let Some((results, _)) = run_program(&program, true, &[filter], LIMIT_OF_ONE)? else { return Ok(false) };
         if let Some((_, passed)) = results.first() {
             return Ok(*passed);
         }
@@ -229,7 +239,13 @@ fn tests_of(program: &TestProgram) -> Result<Vec<String>> {
     Ok(listing.lines().filter_map(|line| line.strip_suffix(": test")).map(String::from).collect())
 }
 
-fn run_program(program: &TestProgram, soak: bool, filters: &[&str]) -> Result<(Results, String)> {
+/// Runs tests of a program; gives their results and what was printed, nothing if they did not end in time.
+fn run_program(
+    program: &TestProgram,
+    soak: bool,
+    filters: &[&str],
+    limit: Duration,
+) -> Result<Option<(Results, String)>> {
     let mut command = start(program);
     if soak {
         command.arg("--include-ignored").env("PROPTEST_CASES", SOAKED_CASES);
@@ -237,13 +253,39 @@ fn run_program(program: &TestProgram, soak: bool, filters: &[&str]) -> Result<(R
     if !filters.is_empty() {
         command.arg("--exact").args(filters);
     }
-    let output = command.output().with_context(|| format!("cannot start {}", program.path.display()))?;
-    let text = [String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)].concat();
-    let results = results(&String::from_utf8_lossy(&output.stdout));
-    if !output.status.success() && results.iter().all(|(_, passed)| *passed) {
+    let output = output_within(command, limit).with_context(|| format!("cannot start {}", program.path.display()))?;
+    let Some((status, printed, errors)) = output else { return Ok(None) };
+    let text = [printed.as_str(), &errors].concat();
+    let results = results(&printed);
+    if !status.success() && results.iter().all(|(_, passed)| *passed) {
         bail!("the test program died\n{}", tail(&text, 40));
     }
-    Ok((results, text))
+    Ok(Some((results, text)))
+}
+
+/// Status and both outputs of a command, nothing if it did not end in time.
+fn output_within(mut command: Command, limit: Duration) -> io::Result<Option<(ExitStatus, String, String)>> {
+    let start = Instant::now();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let (mut printed, mut errors) = (Vec::new(), Vec::new());
+    let (from_printed, from_errors) = (child.stdout.take(), child.stderr.take());
+    let status = thread::scope(|scope| {
+        scope.spawn(|| from_printed.map(|mut from| from.read_to_end(&mut printed)));
+        scope.spawn(|| from_errors.map(|mut from| from.read_to_end(&mut errors)));
+        loop {
+            match child.try_wait()? {
+                Some(status) => return Ok(Some(status)),
+                None if start.elapsed() > limit => {
+                    child.kill()?;
+                    child.wait()?;
+                    return io::Result::Ok(None);
+                }
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    })?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(status.map(|status| (status, text(&printed), text(&errors))))
 }
 
 fn results(output: &str) -> Results {
@@ -261,7 +303,9 @@ fn results(output: &str) -> Results {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_package, is_in, results};
+    use super::{in_package, is_in, output_within, results};
+    use std::process::Command;
+    use std::time::Duration;
 
     #[test]
     fn output_of_tests() {
@@ -269,6 +313,18 @@ mod tests {
                     test e ... ignored\n\ntest result: FAILED. 2 passed\n";
         let expected = [("a::b", true), ("c", true), ("d", false)];
         assert_eq!(results(text), expected.map(|(name, passed)| (name.to_string(), passed)));
+    }
+
+    #[test]
+    fn what_does_not_end_is_ended() {
+        let run = |script: &str, milliseconds: u64| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            output_within(command, Duration::from_millis(milliseconds)).unwrap()
+        };
+        let (status, printed, errors) = run("echo out; echo error >&2; exit 3", 600_000).unwrap();
+        assert_eq!((status.code(), printed.as_str(), errors.as_str()), (Some(3), "out\n", "error\n"));
+        assert_eq!(run("exec sleep 600", 50), None);
     }
 
     #[test]
