@@ -97,7 +97,7 @@ pub struct TraceOptions {
     /// The system description
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,
-    /// Memory of the machine: K, M or G [default: 64M, or what the system needs for so many CPUs]
+    /// Memory of the machine: K, M or G [default: that of the description, more if CPUs need it]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Instruction set of the machine
@@ -381,7 +381,7 @@ pub struct MachineOptions {
     /// System description: which components run, and with what
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,
-    /// Memory of the machine: K, M or G [default: 64M, or what the system needs for so many CPUs]
+    /// Memory of the machine: K, M or G [default: that of the description, more if CPUs need it]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Instruction set of the machine

@@ -50,6 +50,19 @@ pub fn loaded(file: &[u8], address: u64, count: usize) -> Option<&[u8]> {
     )
 }
 
+/// Pages of the segments that may be written: each instance has its own.
+pub fn writable_pages(file: &[u8]) -> Result<u64> {
+    let header = FileHeader64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let endian = LittleEndian;
+    let segments = header.program_headers(endian, file).context("bad program headers")?;
+    let is_writable =
+        |segment: &&ProgramHeader64<_>| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian) & PF_W != 0;
+    let pages = |segment: &ProgramHeader64<_>| {
+        (segment.p_vaddr(endian) % 4096).saturating_add(segment.p_memsz(endian)).div_ceil(4096)
+    };
+    Ok(segments.iter().filter(is_writable).map(pages).sum())
+}
+
 /// Where what has a virtual address is to be loaded.
 pub fn physical(file: &[u8], address: u64) -> Option<u64> {
     let header = FileHeader64::<LittleEndian>::parse(file).ok()?;

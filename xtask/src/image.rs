@@ -12,6 +12,7 @@ use cpio::Writer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use system::Account;
 use system::host::{At, ComponentText, Description, Plan, Problem, ProgramText, Surroundings};
 
 /// The commands that the shell runs at the start of the system.
@@ -71,19 +72,22 @@ impl Size {
 /// Programs that only tests run: they are not part of what ships.
 pub const OF_TESTS: [&str; 1] = ["torment"];
 
-/// Memory of a machine when nobody says.
+/// Memory of a machine without a description, and of most with one.
 pub const USUAL_MEMORY: &str = "64M";
 
-/// Memory, as QEMU takes it, for a machine with so many CPUs: what is wanted, or what is usual, or, if the system needs more
-/// for them, a multiple of 16 MiB.
-pub fn memory_for(system: &System, wanted: Option<&str>, cpus: u32) -> Result<String> {
-    const STEP: u64 = 16;
-    let needed = system.description.frames_needed(cpus);
-    Ok(match wanted {
+/// Memory, as QEMU takes it, for a machine with so many CPUs: what is wanted, or the description's size, or, if CPUs after the
+/// first need more, a multiple of 16 MiB.
+pub fn memory_for(system: &System, wanted: Option<&str>, cpus: u32) -> String {
+    const FRAMES_OF_STEP: u64 = 16 * 256;
+    let description = &system.description;
+    let (size, needed) = (description.memory_frames.value, description.frames_needed(cpus));
+    let is_for_cpus = description.frames_needed(1) <= size && size < needed;
+    let frames = if is_for_cpus { needed.next_multiple_of(FRAMES_OF_STEP) } else { size };
+    match wanted {
         Some(wanted) => wanted.into(),
-        None if needed <= Size::of(USUAL_MEMORY, cpus)?.frames => USUAL_MEMORY.into(),
-        None => format!("{}M", needed.div_ceil(STEP * 256) * STEP),
-    })
+        None if frames.is_multiple_of(256) => format!("{}M", frames / 256),
+        None => format!("{}K", frames * 4),
+    }
 }
 
 impl Image {
@@ -248,6 +252,10 @@ pub fn pack(
     if exec.is_some() && description.shell.is_none() {
         bail!("{}: --exec needs a shell, and [boot] names none", system.path.display());
     }
+    let problems = too_small(description, |program| elf::writable_pages(&read(programs.file(program)?)?))?;
+    if !problems.is_empty() {
+        return Err(report(&system.path, &problems));
+    }
     let mut writer = Writer::new();
     writer.file(SYMBOLS_PATH, elf::symbols(&read(&nucleus)?)?.as_bytes())?;
     writer.file(SYSTEM_PATH, &plan.encode())?;
@@ -294,6 +302,33 @@ pub fn pack(
     let elf = |(name, program): (String, Program)| Ok((name, programs.file(&program)?.to_path_buf()));
     let programs = system.domains().into_iter().map(elf).collect::<Result<_>>()?;
     Ok(Image { forwards, entropy: has(ENTROPY_DRIVER), programs, ..image })
+}
+
+/// Frames that a domain has before its program's first instruction, at least, beside pages that the program may write: its object
+/// and tables, its first thread, a message area, the startup page, a page of stack.
+const FEWEST_FRAMES: u64 = 10;
+
+/// Accounts in which not even the program has room, whose writable pages `pages` tells. What it takes when it runs, nobody knows.
+fn too_small(description: &Description, pages: impl Fn(&Program) -> Result<u64>) -> Result<Vec<Problem>> {
+    let components = description.components.iter().filter_map(|component| match component.account.value {
+        Account::Frames(frames) => Some((&component.name.value, component.account.line, frames, program_of(component))),
+        Account::Rest => None,
+    });
+    let own = description.programs.iter().filter(|program| program.account > 0);
+    let own = own.map(|program| {
+        (&program.name.value, program.name.line, program.account, (program.binary.value.clone(), Vec::new()))
+    });
+    let mut problems = Vec::new();
+    for (name, line, frames, program) in components.chain(own) {
+        let fewest = pages(&program)? + FEWEST_FRAMES;
+        if u64::from(frames) < fewest {
+            let [has, takes] = [frames.into(), fewest].map(|frames: u64| frames * 4);
+            let cause = format!("the account of `{name}` has {has}K, but its program alone takes {takes}K");
+            let remedy = format!("give it {takes}K, and what the program allocates beside that");
+            problems.push(Problem { line, cause, remedy });
+        }
+    }
+    Ok(problems)
 }
 
 /// An archive with nothing but the nucleus's symbols.
@@ -362,6 +397,22 @@ fn add(writer: &mut Writer, path: &str, source: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_account_holds_at_least_its_program() -> Result<()> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let project = Project { target: root.join("target"), root, isa: Isa::default() };
+        let mut system = System::read(&project, Path::new("systems/minimal.toml"))?;
+        let sched = system.description.components.iter_mut().find(|component| component.name.value == "sched");
+        sched.context("has no scheduler")?.account = At { value: Account::Frames(12), line: 7 };
+        let problems =
+            |pages: u64| too_small(&system.description, |program| Ok(if program.0 == "sched" { pages } else { 0 }));
+        assert_eq!(problems(2)?, []);
+        let cause = "the account of `sched` has 48K, but its program alone takes 52K".to_string();
+        let remedy = "give it 52K, and what the program allocates beside that".to_string();
+        assert_eq!(problems(3)?, [Problem { line: 7, cause, remedy }]);
+        Ok(())
+    }
 
     /// Who builds on the default system has room for a component of a usual size.
     #[test]

@@ -13,7 +13,7 @@ const FRAME: usize = 4096;
 pub fn memory(project: &Project, options: &MemoryOptions) -> Result<u8> {
     let system = System::read(project, &options.system)?;
     let cpus = options.cpus;
-    let text = image::memory_for(&system, options.memory.as_deref(), cpus)?;
+    let text = image::memory_for(&system, options.memory.as_deref(), cpus);
     let size = Size::of(&text, cpus)?;
     let archive = read(&image::make(project, &system, Checks::Off, size, None)?.archive)?;
     let mut files = Vec::new();

@@ -73,19 +73,20 @@ pub fn say_forwards(wanted: &[Forward]) {
     }
 }
 
-/// Memory for a machine, as [`image::memory_for`] has it; says so if it is not the usual.
-pub fn memory_for(system: &System, wanted: Option<&str>, cpus: u32) -> Result<String> {
-    let memory = image::memory_for(system, wanted, cpus)?;
-    if let Some(said) = said_of(wanted, &memory, cpus) {
+/// Memory for a machine, as [`image::memory_for`] has it; says so if that is more than the description says.
+pub fn memory_for(system: &System, wanted: Option<&str>, cpus: u32) -> String {
+    let memory = image::memory_for(system, wanted, cpus);
+    if let Some(said) = said_of(system, wanted, cpus) {
         eprintln!("{said}");
     }
-    Ok(memory)
+    memory
 }
 
 /// What is said of the memory that a machine has because nobody wanted another.
-fn said_of(wanted: Option<&str>, memory: &str, cpus: u32) -> Option<String> {
-    let is_more = wanted.is_none() && memory != USUAL_MEMORY;
-    is_more.then(|| format!("{cpus} CPUs need more memory than the usual {USUAL_MEMORY}: the machine has {memory}."))
+fn said_of(system: &System, wanted: Option<&str>, cpus: u32) -> Option<String> {
+    let [size, memory] = [1, cpus].map(|cpus| image::memory_for(system, None, cpus));
+    let is_more = wanted.is_none() && memory != size;
+    is_more.then(|| format!("{cpus} CPUs need more memory than the description's {size}: the machine has {memory}."))
 }
 
 /// The system description that these options name.
@@ -113,7 +114,7 @@ pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) 
         return Ok((image::nucleus_only(project, checks)?, machine(wanted.unwrap_or(USUAL_MEMORY))));
     }
     let system = read_system(project, options)?;
-    let memory = memory_for(&system, wanted, cpus)?;
+    let memory = memory_for(&system, wanted, cpus);
     let mut image = image::make(project, &system, checks, Size::of(&memory, cpus)?, exec)?;
     match &mut image.forwards {
         Some(forwards) => *forwards = Forward::usual_and(&options.forward)?,
@@ -133,21 +134,33 @@ mod tests {
     use std::path::Path;
 
     #[test]
+    fn a_machine_has_the_memory_of_its_description() -> Result<()> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let project = Project { target: root.join("target"), root, isa: Isa::default() };
+        let mut system = System::read(&project, Path::new("systems/minimal.toml"))?;
+        // Too little is not made more: the check says which line is too small.
+        for (frames, memory) in [(128 * 256, "128M"), (128 * 256 + 1, "131076K"), (256, "1M")] {
+            system.description.memory_frames.value = frames;
+            assert_eq!((image::memory_for(&system, None, 1).as_str(), said_of(&system, None, 1)), (memory, None));
+        }
+        Ok(())
+    }
+
+    #[test]
     fn a_machine_of_many_cpus_has_the_memory_that_they_need_and_that_is_said() -> Result<()> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let project = Project { target: root.join("target"), root, isa: Isa::default() };
         let system = System::read(&project, Path::new("systems/default.toml"))?;
         for cpus in [1, 2, 4, 16, 32] {
-            let memory = image::memory_for(&system, None, cpus)?;
-            assert_eq!((memory.as_str(), said_of(None, &memory, cpus)), (USUAL_MEMORY, None));
+            assert_eq!((image::memory_for(&system, None, cpus).as_str(), said_of(&system, None, cpus)), ("64M", None));
         }
         for cpus in [48, 64] {
-            let memory = image::memory_for(&system, None, cpus)?;
+            let memory = image::memory_for(&system, None, cpus);
             assert!(image::Size::of(&memory, cpus)?.frames >= system.description.frames_needed(cpus), "{cpus} CPUs");
-            let said = format!("{cpus} CPUs need more memory than the usual {USUAL_MEMORY}: the machine has {memory}.");
-            assert_eq!(said_of(None, &memory, cpus), Some(said));
-            let wanted = image::memory_for(&system, Some("100G"), cpus)?;
-            assert_eq!((wanted.as_str(), said_of(Some("100G"), &wanted, cpus)), ("100G", None));
+            let said = format!("{cpus} CPUs need more memory than the description's 64M: the machine has {memory}.");
+            assert_eq!(said_of(&system, None, cpus), Some(said));
+            assert_eq!(image::memory_for(&system, Some("100G"), cpus), "100G");
+            assert_eq!(said_of(&system, Some("100G"), cpus), None);
         }
         Ok(())
     }

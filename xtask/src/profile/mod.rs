@@ -49,7 +49,7 @@ pub fn profile(project: &Project, options: &ProfileOptions) -> Result<u8> {
     if matches!(work, Work::Command(_)) && system.description.shell.is_none() {
         bail!("{}: a command needs a shell, and [boot] names none", options.system.display());
     }
-    let memory = &memory_for(system, options.memory.as_deref(), 1)?;
+    let memory = &memory_for(system, options.memory.as_deref(), 1);
     let image = image::make(project, system, Checks::Off, Size::of(memory, 1)?, None)?;
     if matches!(work, Work::Page(_)) && image.web().is_none() {
         bail!("{}: a page needs a network; systems/default.toml has one", options.system.display());

@@ -114,7 +114,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
     let (test, cpus) = (&case.test.file, case.cpus);
     let mut system = System::read_for_tests(project, &test.system, &test.more)?;
     let prepared = test.wire.as_ref().map(|_| wire::prepare(project, &mut system)).transpose()?;
-    let memory = image::memory_for(&system, test.memory.as_deref(), cpus)?;
+    let memory = image::memory_for(&system, test.memory.as_deref(), cpus);
     let plan = system.plan(project, Some(Size::of(&memory, cpus)?))?;
     let nucleus = built.nuclei.get(&test.checks()).context("the nucleus was not built")?;
     let limit = Duration::try_from_secs_f64(test.timeout * f64::from(cpus)).context("bad `timeout`")?;

@@ -100,7 +100,7 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
     };
     let system = &System::read(project, &options.system)?;
     // Before anything is built: what is wrong with the description.
-    let memory = &memory_for(system, options.memory.as_deref(), options.cpus)?;
+    let memory = &memory_for(system, options.memory.as_deref(), options.cpus);
     system.plan(project, Some(Size::of(memory, options.cpus)?))?;
     let nucleus = build::nucleus(project, Checks::Traced)?;
     let programs = build::programs(project, &system.programs())?;
