@@ -41,17 +41,32 @@ impl Description {
     }
 }
 
+/// How the parser says that a key stands twice in a table.
+const TWICE: &str = "duplicate key";
+
 /// What can be read of a text, and what is wrong with the rest, for which there is something usual.
 fn attempt(text: &str) -> (Option<Description>, Vec<Problem>) {
     let mut reader = Reader { text, problems: Vec::new() };
-    let table = match DeTable::parse(text) {
-        Ok(table) => table,
-        Err(error) => {
-            let line = error.span().map_or(0, |span| reader.line(span.start));
-            let cause = format!("not TOML: {}", error.message().lines().collect::<Vec<_>>().join(", "));
-            return (None, vec![Problem { line, cause, remedy: "see https://toml.io for the syntax".into() }]);
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        // What stands in a line that cannot be read is anybody's guess, and so is what would be wrong with it.
+        let problem = |error: &toml::de::Error| Problem {
+            line: error.span().map_or(0, |span| reader.line(span.start)),
+            cause: format!("not TOML: {}", error.message().lines().collect::<Vec<_>>().join(", ")),
+            remedy: match error.message() {
+                TWICE => "leave one of them".into(),
+                _ => "see https://toml.io for the syntax".into(),
+            },
+        };
+        let (twice, mut problems): (Vec<_>, Vec<_>) = errors.iter().partition(|error| error.message() == TWICE);
+        // After a table whose name cannot be read, the keys of the next seem to be there twice.
+        if problems.is_empty() {
+            problems = twice;
         }
-    };
+        let mut problems: Vec<Problem> = problems.into_iter().map(problem).collect();
+        problems.sort();
+        return (None, problems);
+    }
     let description = description(&mut reader, table.get_ref());
     reader.problems.sort();
     (Some(description), reader.problems)
