@@ -72,6 +72,7 @@ pub enum Command {
     ./x trace 'cat /etc/motd | wc'   several programs\n  \
     ./x trace --boot                 from reset to the prompt\n  \
     ./x trace --arch aarch64 ls /    the same on AArch64\n  \
+    ./x trace --forward 2007:7 'echod & sleep 20'  a server, and clients of this computer\n  \
     ./x trace --web /index.html                        \
     one request: driver, network, web server, files\n\n\
     Prints how often who called whom, and writes a file that https://ui.perfetto.dev opens.\n\
@@ -94,6 +95,9 @@ pub struct TraceOptions {
     /// Where the trace goes
     #[arg(long, value_name = "FILE", default_value = "trace.json")]
     pub output: PathBuf,
+    /// A port of this computer leads to one of the machine: 2000:7, or 2000:7/udp. Several: once for each
+    #[arg(long, value_name = "HOST:MACHINE")]
+    pub forward: Vec<Forward>,
     /// The system description
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,
@@ -116,6 +120,7 @@ pub struct TraceOptions {
 #[command(after_help = "Examples:\n  \
     ./x profile 'wget http://localhost/'       the command, from the Enter key to the next prompt\n  \
     ./x profile --web /                        one request: driver, network, web server, files\n  \
+    ./x profile --forward 2007:7 'echod & sleep 20'  a server, and clients of this computer\n  \
     ./x profile --arch aarch64 --output arm.svg --web /status.html\n\n\
     Prints the instructions of each program, with those of the nucleus on its behalf, then of the\n\
     functions with most, and draws a flame graph. The machine has one CPU.\n\
@@ -134,10 +139,13 @@ pub struct ProfileOptions {
     /// Leave out of the picture what is narrower: percent of its width
     #[arg(long, value_name = "PERCENT", default_value_t = 0.1)]
     pub narrowest: f64,
+    /// A port of this computer leads to one of the machine: 2000:7, or 2000:7/udp. Several: once for each
+    #[arg(long, value_name = "HOST:MACHINE")]
+    pub forward: Vec<Forward>,
     /// The system description
     #[arg(long, value_name = "FILE", default_value = "systems/default.toml")]
     pub system: PathBuf,
-    /// Memory of the machine: K, M or G [default: 64M]
+    /// Memory of the machine: K, M or G [default: that of the description]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
     /// Instruction set of the machine

@@ -187,6 +187,11 @@ impl System {
         })
     }
 
+    /// Where its description is, from the root of the tree.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn folder(&self, project: &Project) -> PathBuf {
         folder(project, &self.path)
     }

@@ -66,6 +66,18 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
     }
 }
 
+/// Has ports of this computer lead to the machine: these, and the usual one.
+pub fn lead(image: &mut Image, system: &System, wanted: &[Forward]) -> Result<()> {
+    match &mut image.forwards {
+        Some(forwards) => *forwards = Forward::usual_and(wanted)?,
+        None if !wanted.is_empty() => {
+            bail!("--forward: {} describes no network driver, so the machine has no network", system.path().display())
+        }
+        None => {}
+    }
+    Ok(())
+}
+
 /// Where what is asked for leads.
 pub fn say_forwards(wanted: &[Forward]) {
     for Forward { protocol, host, guest } in wanted {
@@ -116,13 +128,7 @@ pub fn prepare(project: &Project, options: &MachineOptions, exec: Option<&str>) 
     let system = read_system(project, options)?;
     let memory = memory_for(&system, wanted, cpus);
     let mut image = image::make(project, &system, checks, Size::of(&memory, cpus)?, exec)?;
-    match &mut image.forwards {
-        Some(forwards) => *forwards = Forward::usual_and(&options.forward)?,
-        None if !options.forward.is_empty() => {
-            bail!("--forward: {} describes no network driver, so the machine has no network", options.system.display())
-        }
-        None => {}
-    }
+    lead(&mut image, &system, &options.forward)?;
     Ok((image, machine(&memory)))
 }
 

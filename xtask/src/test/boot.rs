@@ -120,7 +120,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
     let limit = Duration::try_from_secs_f64(test.timeout * f64::from(cpus)).context("bad `timeout`")?;
     if let Some(expected) = &test.trace {
         let (memory, work) = (&memory, expected.work(test.exec.as_deref())?);
-        let run = Run { system: &system, memory, cpus, work, from_boot: false, echo: false, limit };
+        let run = Run { system: &system, memory, cpus, work, from_boot: false, echo: false, forward: &[], limit };
         expected.compare(&trace::record(project, &run, nucleus.clone(), &built.programs)?, test.status, cpus)?;
         return Ok(Vec::new());
     }

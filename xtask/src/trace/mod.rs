@@ -31,7 +31,7 @@ use crate::forward::Forward;
 use crate::image::{self, Image, Size, System};
 use crate::install;
 use crate::project::{Project, read, writable, write};
-use crate::run::memory_for;
+use crate::run::{lead, memory_for, say_forwards};
 use anyhow::{Context, Result, bail};
 pub use labels::Labels;
 use std::fs;
@@ -82,6 +82,8 @@ pub struct Run<'a> {
     pub from_boot: bool,
     /// Print what the commands print.
     pub echo: bool,
+    /// Ports of this computer that lead to the machine.
+    pub forward: &'a [Forward],
     /// Time for all of it.
     pub limit: Duration,
 }
@@ -104,7 +106,17 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
     system.plan(project, Some(Size::of(memory, options.cpus)?))?;
     let nucleus = build::nucleus(project, Checks::Traced)?;
     let programs = build::programs(project, &system.programs())?;
-    let run = Run { system, memory, cpus: options.cpus, work, from_boot: options.boot, echo: true, limit };
+    let run = Run {
+        system,
+        memory,
+        cpus: options.cpus,
+        work,
+        from_boot: options.boot,
+        echo: true,
+        forward: &options.forward,
+        limit,
+    };
+    say_forwards(run.forward);
     let traced = record(project, &run, nucleus, &programs)?;
     write(&options.output, traced.json().as_bytes())?;
     if let Some(picture) = &options.svg {
@@ -143,7 +155,10 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
         Work::Page(_) => None,
     };
     let plan = run.system.plan(project, Some(Size::of(run.memory, run.cpus)?))?;
-    let image = image::pack(project, run.system, &plan, nucleus, programs, exec)?;
+    let mut image = image::pack(project, run.system, &plan, nucleus, programs, exec)?;
+    if !run.forward.is_empty() {
+        lead(&mut image, run.system, run.forward)?;
+    }
     let labels = Labels::of(project, run.system, programs)?;
     let scratch = project.scratch()?;
     let file = scratch.file("trace");
