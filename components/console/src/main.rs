@@ -40,6 +40,7 @@ use interfaces::console::{ConsoleError, ConsoleServer, Mode};
 use interfaces::parent::ParentError;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
+use runtime::program::STATUS_OF_NO_DEVICE;
 use runtime::server::{self, Serve, Service};
 use runtime::sync::{Condvar, Mutex};
 use terminal::{Event, Input};
@@ -319,6 +320,10 @@ fn handle_interrupt(shell: &mut Option<Owned>) {
 }
 
 fn main() -> u8 {
+    let has_device = op::entry_info(Entry::OWN, Entry::INTERRUPT).is_ok_and(|(kind, _)| kind == Kind::Interrupt);
+    if !has_device {
+        return STATUS_OF_NO_DEVICE as u8;
+    }
     match start() {
         Ok(mut shell) => loop {
             if op::p(event(), NEVER).is_err() {

@@ -105,7 +105,13 @@ fn exec(script: &str) -> u8 {
     if state.leave.is_none() {
         state = run(state, script, false, &history);
     }
-    stop(state.leave.unwrap_or(state.status))
+    let status = stop(state.leave.unwrap_or(state.status));
+    if status != 0 {
+        // The next shell would run all again.
+        terminal::say!("shell: the machine goes on: a shell that may stop it has the portal `proc`");
+        runtime::server::park();
+    }
+    status
 }
 
 /// Runs the commands for the start of the system, unless a shell before us did.
