@@ -212,13 +212,24 @@ pub struct LinesOptions {
 #[derive(Subcommand, Clone)]
 #[command(after_help = "Examples:\n  \
     ./x labels trace 7 10000 > trace.jsonl   ten thousand steps at random, and what came of them\n  \
-    ./x labels replay trace.jsonl            does the engine say the same?\n\n\
+    ./x labels replay trace.jsonl            does the engine say the same?\n  \
+    ./x labels bench                         what do its operations cost? Draws labels.svg\n\n\
     A line is an object of JSON; the chapter docs/book/labels.md says of which form.")]
 pub enum LabelsCommand {
     /// Compare what a trace says with what the engine says; exit with 1 if that differs
     Replay(ReplayOptions),
     /// Write steps at random, and what comes of them
     Trace(ScriptOptions),
+    /// Measure operations of labels of 10 to 100,000 handles on this computer, and draw it
+    Bench(EngineOptions),
+}
+
+/// `./x labels bench`
+#[derive(Args, Clone)]
+pub struct EngineOptions {
+    /// Where the picture goes
+    #[arg(long, value_name = "FILE", default_value = "labels.svg")]
+    pub output: PathBuf,
 }
 
 /// `./x labels replay`

@@ -1,6 +1,8 @@
 //! `./x labels`: traces of labels, judged by the engine, and made for others to judge.
 
 use crate::command_line::{LabelsCommand, ReplayOptions, ScriptOptions};
+use crate::engine;
+use crate::project::Project;
 use anyhow::{Context, Result, anyhow, bail};
 use flow::trace::{Outcome, Script, Step, World};
 use flow::{Handle, Level, specification as spec};
@@ -52,10 +54,11 @@ const DIFFERS: u8 = 1;
 const NO_TRACE: u8 = 2;
 
 /// Does what the command says; gives the exit status.
-pub fn labels(command: &LabelsCommand) -> Result<u8> {
+pub fn labels(project: &Project, command: &LabelsCommand) -> Result<u8> {
     match command {
         LabelsCommand::Replay(options) => Ok(replay(options)),
         LabelsCommand::Trace(options) => trace(options).map(|()| 0),
+        LabelsCommand::Bench(options) => engine::bench(project, options).map(|()| 0),
     }
 }
 

@@ -27,6 +27,7 @@ mod debug;
 mod docs;
 mod elf;
 mod emulator;
+mod engine;
 mod forward;
 mod graph;
 mod http;
@@ -83,7 +84,7 @@ fn main() -> ExitCode {
         }
         Command::Docs => docs::docs(&project),
         Command::Lines(options) => lines::lines(&project, &options),
-        Command::Labels(command) => labels::labels(&command),
+        Command::Labels(command) => labels::labels(&project, &command),
         Command::Portal(options) => {
             project.isa = options.arch;
             portal::portal(&project, &options)

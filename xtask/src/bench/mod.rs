@@ -15,7 +15,7 @@ mod measurement;
 mod network;
 mod paper;
 mod peer;
-mod plot;
+pub mod plot;
 mod rebuild;
 mod report;
 mod results;

@@ -25,7 +25,41 @@ pub struct Plot<'a> {
     pub axis: &'a str,
     /// The places, from left to right.
     pub places: &'a [&'a str],
+    pub scale: Scale,
     pub lines: Vec<Line>,
+}
+
+/// How the height of a point follows from its value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// From 0 on.
+    Even,
+    /// From 1 on, ten times as much from line to line.
+    Tenfold,
+}
+
+impl Scale {
+    /// The values at which there are lines, of which the last is the top.
+    fn lines(self, most: u64) -> Vec<u64> {
+        match self {
+            Self::Even => {
+                let step = step(most);
+                (0..=most.div_ceil(step)).map(|number| number * step).collect()
+            }
+            Self::Tenfold => {
+                let last = (1..19).find(|power| 10_u64.pow(*power) >= most).unwrap_or(19);
+                (0..=last).map(|power| 10_u64.pow(power)).collect()
+            }
+        }
+    }
+
+    /// From 0, at the bottom, to 1.
+    fn height(self, value: u64, top: u64) -> f64 {
+        match self {
+            Self::Even => value as f64 / top as f64,
+            Self::Tenfold => (value.max(1) as f64).ln() / (top as f64).ln(),
+        }
+    }
 }
 
 /// A line, which may begin late and end early.
@@ -36,11 +70,13 @@ pub struct Line {
     pub kind: Kind,
 }
 
-/// Whose a line is.
+/// What a line is drawn as.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    X86_64,
-    Aarch64,
+    /// In one colour: the first ISA's, for example.
+    One,
+    /// In the other.
+    Two,
     /// Somebody else's: dashed.
     Other,
 }
@@ -48,8 +84,8 @@ pub enum Kind {
 impl Kind {
     const fn class(self) -> &'static str {
         match self {
-            Self::X86_64 => "one",
-            Self::Aarch64 => "two",
+            Self::One => "one",
+            Self::Two => "two",
             Self::Other => "other",
         }
     }
@@ -71,10 +107,10 @@ impl Plot<'_> {
     pub fn draw(&self) -> String {
         let values = || self.lines.iter().flat_map(|line| line.values.iter().flatten());
         let most = values().copied().max().unwrap_or(0).max(1);
-        let step = step(most);
-        let top = most.div_ceil(step) * step;
+        let lines = self.scale.lines(most);
+        let top = lines.last().copied().unwrap_or(1);
         let x = |place: usize| LEFT + (WIDTH - LEFT - RIGHT) * place as f64 / (self.places.len().max(2) - 1) as f64;
-        let y = |value: u64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value as f64 / top as f64;
+        let y = |value: u64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * self.scale.height(value, top);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" role=\"img\">\n\
              <title>{}</title>\n{STYLE}\n",
@@ -89,13 +125,13 @@ impl Plot<'_> {
         for (number, place) in self.places.iter().enumerate() {
             text("small middle", x(number), HEIGHT - BOTTOM + 22.0, place);
         }
-        for value in (0..=top).step_by(step as usize) {
+        for value in lines.iter().copied() {
             text("small end", LEFT - 14.0, y(value) + 4.0, &grouped(value));
         }
         for (line, at) in self.lines.iter().zip(self.labels(y)) {
             text(line.kind.class(), WIDTH - RIGHT + 18.0, at + 4.0, &line.name);
         }
-        for value in (0..=top).step_by(step as usize) {
+        for value in lines.iter().copied() {
             let (right, y) = (WIDTH - RIGHT + 8.0, y(value));
             let _ = writeln!(svg, r#"<path class="grid" d="M{:.0} {y:.1}H{right:.0}"/>"#, LEFT - 8.0);
         }
@@ -146,11 +182,15 @@ mod tests {
     use super::*;
 
     fn plot(lines: Vec<Line>) -> String {
-        Plot { title: "a < b", unit: "instructions", axis: "domains", places: &["2", "4", "8"], lines }.draw()
+        scaled(lines, Scale::Even)
+    }
+
+    fn scaled(lines: Vec<Line>, scale: Scale) -> String {
+        Plot { title: "a < b", unit: "instructions", axis: "domains", places: &["2", "4", "8"], scale, lines }.draw()
     }
 
     fn line(name: &str, values: [Option<u64>; 3]) -> Line {
-        Line { name: name.into(), values: values.to_vec(), kind: Kind::Aarch64 }
+        Line { name: name.into(), values: values.to_vec(), kind: Kind::Two }
     }
 
     #[test]
@@ -166,6 +206,17 @@ mod tests {
             assert_eq!(svg.matches(&format!("<{tag}")).count(), svg.matches(&format!("</{tag}>")).count(), "{tag}");
         }
         assert!(svg.contains("prefers-color-scheme:dark"));
+    }
+
+    #[test]
+    fn ten_times_as_much_is_a_line_higher() {
+        assert_eq!(Scale::Tenfold.lines(1000), [1, 10, 100, 1000]);
+        assert_eq!(Scale::Tenfold.lines(1001).last(), Some(&10_000));
+        let svg = scaled(vec![line("all", [Some(10), Some(100), Some(1000)])], Scale::Tenfold);
+        // 260 pixels from 1 to 1,000, from below.
+        for y in ["253.3", "166.7", "80.0"] {
+            assert!(svg.contains(&format!("cy=\"{y}\"")), "{y} is not in\n{svg}");
+        }
     }
 
     #[test]

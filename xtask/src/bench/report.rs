@@ -6,7 +6,7 @@
 
 use super::budget::Budget;
 use super::measurement::{Measurement, find};
-use super::plot::{Kind, Line, Plot};
+use super::plot::{Kind, Line, Plot, Scale};
 use super::results::Results;
 use super::show::{grouped, shown};
 use crate::isa::Isa;
@@ -164,7 +164,7 @@ impl Group {
 
     fn plot(&self, all: &[Results]) -> Result<String> {
         let mut lines = Vec::new();
-        for (isa, kind) in [(Isa::X86_64, Kind::X86_64), (Isa::Aarch64, Kind::Aarch64)] {
+        for (isa, kind) in [(Isa::X86_64, Kind::One), (Isa::Aarch64, Kind::Two)] {
             let values = self.values(all, isa)?.into_iter().map(Some).collect();
             lines.push(Line { name: isa.title().into(), values, kind });
         }
@@ -178,7 +178,7 @@ impl Group {
             lines.push(Line { name: "Linux on x86-64".into(), values: linux, kind: Kind::Other });
         }
         let unit = if self.name == "chain" { "instructions of a leg" } else { "instructions of a hop" };
-        Ok(Plot { title: self.title, unit, axis: "domains", places: self.domains, lines }.draw())
+        Ok(Plot { title: self.title, unit, axis: "domains", places: self.domains, scale: Scale::Even, lines }.draw())
     }
 
     /// The section of the chapter.
@@ -214,7 +214,7 @@ impl Passing {
 
     fn plot(&self, all: &[Results]) -> Result<String> {
         let mut lines = Vec::new();
-        for (isa, kind) in [(Isa::X86_64, Kind::X86_64), (Isa::Aarch64, Kind::Aarch64)] {
+        for (isa, kind) in [(Isa::X86_64, Kind::One), (Isa::Aarch64, Kind::Two)] {
             for (name, what, first) in self.ways {
                 let value = |(place, bytes): (usize, &&str)| match place < first {
                     true => Ok(None),
@@ -225,7 +225,7 @@ impl Passing {
             }
         }
         let places = &self.bytes[..self.plotted];
-        Ok(Plot { title: self.title, unit: "instructions", axis: "bytes", places, lines }.draw())
+        Ok(Plot { title: self.title, unit: "instructions", axis: "bytes", places, scale: Scale::Even, lines }.draw())
     }
 
     /// The section of the chapter.
