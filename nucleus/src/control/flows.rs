@@ -14,7 +14,7 @@ use crate::objects::{
 };
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use abi::Error;
-use abi::layout::{ARCHIVE, ENTRY_BYTES, EXCEPTION, PAGE_FAULT, USER_END};
+use abi::layout::{ARCHIVE, ENTRY_BYTES, EXCEPTION, PAGE_FAULT, USER_END, WINDOWS, WINDOWS_END};
 use abi::rights::Kind;
 use core::cell::Cell;
 use flow::rules::{self, Admission, Labels, admit_plain};
@@ -299,13 +299,13 @@ fn advance(domain: Ref<Domain>, labelled: Ref<Labelled>) -> Result<(), Stop> {
     // What has the label {1} stays what it may use.
     let shares_on = || stage.done == 0 && !domain.shares_labelled.get() && labels::may_use_plain(domain, &next);
     let look = match stage.part {
-        Part::Table | Part::Pages if shares_on() => Look::Over,
+        Part::Table | Part::Reads | Part::Pages if shares_on() => Look::Over,
         Part::Upcalls => look_at_upcall(domain, labelled)?,
         Part::Maker => look_at_maker(domain, labelled)?,
         Part::Children => look_at_child(domain, labelled)?,
         Part::Table => look_at_table(domain, stage.done),
         Part::Activations => look_at_activation(domain, labelled, &next)?,
-        Part::Pages => look_at_page(domain, &next, stage)?,
+        Part::Reads | Part::Pages => look_at_page(domain, &next, stage)?,
     };
     match (look, stage.part.next()) {
         (Look::Again, _) => {}
@@ -406,7 +406,12 @@ fn look_at_table(domain: Ref<Domain>, done: u64) -> Look {
 const PAGES_PASSED: u64 = 16;
 
 /// What the domain may not write any more it does not; a page that it may not read any more forbids the change.
-fn look_at_page(domain: Ref<Domain>, next: &Labels, Stage { done: address, cuts, .. }: Stage) -> Result<Look, Stop> {
+fn look_at_page(
+    domain: Ref<Domain>,
+    next: &Labels,
+    Stage { part, done: address, cuts, .. }: Stage,
+) -> Result<Look, Stop> {
+    let protects = matches!(part, Part::Pages);
     let mut page = address;
     while page < address + PAGES_PASSED * PAGE {
         if page >= USER_END {
@@ -415,6 +420,10 @@ fn look_at_page(domain: Ref<Domain>, next: &Labels, Stage { done: address, cuts,
         if page == ARCHIVE {
             // Everybody may read it, and nobody can write it.
             return Ok(Look::Past(page + ARCHIVE_BYTES));
+        }
+        // What is shown there goes with the calls that are cut off.
+        if page == WINDOWS {
+            return Ok(Look::Past(WINDOWS_END));
         }
         let unmapped = space::unmapped_pages(domain, page);
         if unmapped != 0 {
@@ -428,7 +437,7 @@ fn look_at_page(domain: Ref<Domain>, next: &Labels, Stage { done: address, cuts,
             if !reads || is_writable && !writes && !cuts {
                 return Err(Error::Flow.into());
             }
-            if is_writable && !writes && !mapping::protect(domain, page) {
+            if protects && is_writable && !writes && !mapping::protect(domain, page) {
                 return Ok(Look::Again);
             }
             return Ok(Look::Past(page + PAGE));

@@ -77,9 +77,11 @@ pub enum Part {
     Children,
     /// Its semaphores: what it may do with them is judged anew.
     Table,
+    /// Pages that it could not read any more, which forbid the change, before that cuts anything off.
+    Reads,
     /// Its calls, calls to it, and its waits.
     Activations,
-    /// Pages that it shares with others.
+    /// Pages that it shares with others: it may not write them any more.
     Pages,
 }
 
@@ -90,7 +92,8 @@ impl Part {
             Self::Upcalls => Self::Maker,
             Self::Maker => Self::Children,
             Self::Children => Self::Table,
-            Self::Table => Self::Activations,
+            Self::Table => Self::Reads,
+            Self::Reads => Self::Activations,
             Self::Activations => Self::Pages,
             Self::Pages => return None,
         })

@@ -77,6 +77,11 @@ pub const fn block_address(number: usize) -> u64 {
     PLACE + PAGE + number as u64 * BLOCK
 }
 
+/// Where a child sees a word of its second page.
+pub const fn word_address(word: usize) -> u64 {
+    PLACE + PAGE + 8 * word as u64
+}
+
 /// Calls a service that does what a block says; 0, or the number of an error, or 1000 for a wrong answer.
 pub fn call(portal: Entry, number: usize, control: Control) -> u64 {
     match message::call(portal, [block_address(number), 0, 0, 0, 0], control) {
@@ -102,6 +107,8 @@ pub enum Service {
     Ask,
     /// As [`Program::Keep`], in the same way.
     Keep,
+    /// Makes the system call at word 0, and answers with its status: see [`programs::obey`].
+    Obey,
 }
 
 /// A domain of ours. Let go, its threads go first.
@@ -192,6 +199,7 @@ impl Child {
             Service::Serve => programs::serve as *const (),
             Service::Ask => programs::ask as *const (),
             Service::Keep => programs::keep as *const (),
+            Service::Obey => programs::obey as *const (),
         };
         // SAFETY: the code is made for this.
         let service = unsafe {
@@ -236,7 +244,7 @@ impl Child {
             Program::Ask(block) => (programs::ask as *const (), block_address(block)),
             Program::Keep(block) => (programs::keep as *const (), block_address(block)),
             Program::Touch => (programs::touch as *const (), PLACE),
-            Program::Steps(word) => (programs::steps as *const (), PLACE + PAGE + 8 * word as u64),
+            Program::Steps(word) => (programs::steps as *const (), word_address(word)),
         };
         // SAFETY: the code is made for this and uses no stack.
         unsafe { op::thread_new(self.domain.entry(), code as u64, 0, argument, SCHEDULE) }.map(Owned::new)

@@ -12,6 +12,7 @@ mod case;
 #[allow(unsafe_code)]
 pub mod child;
 mod floating;
+mod labels;
 pub mod places;
 pub mod programs;
 mod revoked;
@@ -35,7 +36,12 @@ use crate::check::frames;
 type Variant = (&'static Case, (usize, usize), When);
 
 fn cases() -> impl Iterator<Item = &'static Case> {
-    let others = floating::CASES.iter().chain(revoked::CASES).chain(schedulers::CASES).chain(windows::CASES);
+    let others = floating::CASES
+        .iter()
+        .chain(revoked::CASES)
+        .chain(schedulers::CASES)
+        .chain(windows::CASES)
+        .chain(labels::CASES);
     calls::CASES.iter().chain(waits::CASES).chain(running::CASES).chain(asking::CASES).chain(others)
 }
 

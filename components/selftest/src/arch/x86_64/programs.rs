@@ -8,7 +8,7 @@ use abi::op;
 use crate::shown::{ANSWER, MARK, NOT_CLEAR, PLACE, ROUNDING, word};
 
 /// Code and bytes of all.
-pub fn all() -> [(u64, u64); 9] {
+pub fn all() -> [(u64, u64); 10] {
     [
         (serve as *const () as u64, 128),
         (call as *const () as u64, 128),
@@ -19,6 +19,7 @@ pub fn all() -> [(u64, u64); 9] {
         (mark as *const () as u64, 64),
         (touch as *const () as u64, 64),
         (steps as *const () as u64, 64),
+        (obey as *const () as u64, 128),
     ]
 }
 

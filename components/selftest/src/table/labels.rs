@@ -1,0 +1,317 @@
+//! Labels: a domain changes its own in each state of a call, a window, a wait and a write, on either side.
+//!
+//! We own the handle, made both domains, and accept what taints them, so that we can have them do things; they do not accept it
+//! from each other.
+
+use core::sync::atomic::Ordering;
+
+use abi::layout::ENTRY_BYTES;
+use abi::level::{ONE, THREE, TWO, ZERO};
+use abi::window::WRITABLE;
+use abi::{Control, Error, NEVER, op as abi_op};
+use alloc::boxed::Box;
+use interface::WINDOW_PORTAL;
+use runtime::entry::Owned;
+use runtime::sync::Once;
+use runtime::{Entry, message, op};
+
+use super::case::{Case, one_of, text};
+use super::child::{Child, Page, Program, Service, word_address};
+use super::places::{Chance, RETURN, SLEEP, Turn, Victim, When, pause, play, until};
+use super::programs::PLACE;
+use crate::check::hold;
+use crate::pagers::status;
+
+use When::{After, Asleep, Before, Busy, Race};
+
+const ALL: &[When] = &[Before, Asleep, Busy, After, Race];
+const SOME: &[When] = &[Before, Asleep, Race];
+const RUNS: &[When] = &[Before, Busy, Race];
+
+pub const CASES: &[Case] = &[
+    Case { name: "a taint of who calls", whens: ALL, run: |turn| calls(turn, Change::Taint, Way::Out) },
+    Case { name: "a taint of who is called", whens: ALL, run: |turn| calls(turn, Change::Taint, Way::In) },
+    Case { name: "a taint of who lends a window", whens: ALL, run: |turn| calls(turn, Change::Taint, Way::Lent) },
+    Case { name: "a taint of who has a window", whens: ALL, run: |turn| calls(turn, Change::Taint, Way::Borrowed) },
+    Case { name: "a taint of who waits for a semaphore", whens: SOME, run: |turn| waits(turn, Change::Taint) },
+    Case { name: "a taint of who waits for an activation", whens: SOME, run: |turn| queues(turn, Change::Taint) },
+    Case { name: "a taint of who writes in common", whens: RUNS, run: |turn| writes(turn, Change::Taint) },
+    Case { name: "less accepted by who calls", whens: ALL, run: |turn| calls(turn, Change::Narrow, Way::Out) },
+    Case { name: "less accepted by who is called", whens: ALL, run: |turn| calls(turn, Change::Narrow, Way::In) },
+    Case {
+        name: "less accepted by who lends a window",
+        whens: ALL,
+        run: |turn| calls(turn, Change::Narrow, Way::Lent),
+    },
+    Case {
+        name: "less accepted by who has a window",
+        whens: ALL,
+        run: |turn| calls(turn, Change::Narrow, Way::Borrowed),
+    },
+    Case { name: "less accepted by who waits for a semaphore", whens: SOME, run: |turn| waits(turn, Change::Narrow) },
+    Case {
+        name: "less accepted by who waits for an activation",
+        whens: SOME,
+        run: |turn| queues(turn, Change::Narrow),
+    },
+    Case { name: "less accepted by who writes in common", whens: RUNS, run: |turn| writes(turn, Change::Narrow) },
+    Case {
+        name: "a change that is refused, of who calls",
+        whens: ALL,
+        run: |turn| calls(turn, Change::Refused, Way::Out),
+    },
+    Case {
+        name: "a change that is refused, of who is called",
+        whens: ALL,
+        run: |turn| calls(turn, Change::Refused, Way::In),
+    },
+    Case {
+        name: "a change that is refused, of who lends a window",
+        whens: ALL,
+        run: |turn| calls(turn, Change::Refused, Way::Lent),
+    },
+    Case {
+        name: "a change that is refused, of who has a window",
+        whens: ALL,
+        run: |turn| calls(turn, Change::Refused, Way::Borrowed),
+    },
+    Case {
+        name: "a change that is refused, of who waits for a semaphore",
+        whens: SOME,
+        run: |turn| waits(turn, Change::Refused),
+    },
+    Case {
+        name: "a change that is refused, of who waits for an activation",
+        whens: SOME,
+        run: |turn| queues(turn, Change::Refused),
+    },
+    Case {
+        name: "a change that is refused, of who writes in common",
+        whens: RUNS,
+        run: |turn| writes(turn, Change::Refused),
+    },
+];
+
+const FLOW: u64 = Error::Flow as u64;
+
+/// What a domain does to its own labels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// It is tainted more than others accept, or than they are: that forbids.
+    Taint,
+    /// It accepts no more than it was told so far: that forbids nothing.
+    Narrow,
+    /// It would accept less than pages have that it sees: nothing changes.
+    Refused,
+}
+
+impl Change {
+    /// The operation's words.
+    fn words(self, chance: &mut Chance) -> Result<[u64; 6], &'static str> {
+        let handle = handle()?;
+        Ok(match self {
+            Self::Taint => [abi_op::LABEL_SEND, handle, if chance.below(2) == 0 { TWO } else { THREE }, 0, 0, 0],
+            Self::Narrow => [abi_op::LABEL_RECEIVE, handle, ONE, 0, 0, 0],
+            Self::Refused => [abi_op::LABEL_RECEIVE, handle, ZERO, 0, 0, 0],
+        })
+    }
+
+    fn status(self) -> u64 {
+        if self == Self::Refused { FLOW } else { 0 }
+    }
+}
+
+/// A handle of ours, whose taint we accept.
+fn handle() -> Result<u64, &'static str> {
+    static HANDLE: Once<Result<u64, Error>> = Once::new();
+    let made = || {
+        let handle = op::label_handle()?;
+        op::label_receive(handle, THREE).map(|()| handle)
+    };
+    (*HANDLE.get_or_make(made)).map_err(text)
+}
+
+/// What both domains are to do: a system call each, at these words.
+static STEPS: Page = Page::new();
+const CHANGE: usize = 0;
+const WORK: usize = 16;
+
+fn set(place: usize, index: usize, words: [u64; 6]) {
+    let call = (index * ENTRY_BYTES) as u64;
+    for (number, word) in core::iter::once(call).chain(words).enumerate() {
+        STEPS.0[place + number].store(word, Ordering::SeqCst);
+    }
+}
+
+/// Its first word is not 0 when who runs in a call may go on.
+static CLOSED: Page = Page::new();
+
+/// A page that children see, too, and lend.
+fn common() -> &'static Page {
+    static PAGE: Once<&'static Page> = Once::new();
+    PAGE.get_or_make(|| Box::leak(Box::new(Page::new())))
+}
+
+/// A domain that obeys.
+struct Side {
+    portal: Owned,
+    _service: Owned,
+    child: Child,
+}
+
+impl Side {
+    /// `page`: what it sees at its first place, and whether it may write there.
+    fn new(activations: usize, page: &'static Page, may_write: bool) -> Result<Self, &'static str> {
+        let child = Child::new(Entry::OWN, activations, NEVER).map_err(text)?;
+        child.show(page, 0, may_write).map_err(text)?;
+        child.show(&STEPS, 1, false).map_err(text)?;
+        let (service, portal) = child.portal_to(Service::Obey).map_err(text)?;
+        Ok(Self { child, _service: service, portal })
+    }
+
+    /// It changes its labels.
+    fn change(&self, change: Change, chance: &mut Chance) -> Result<(), &'static str> {
+        hold(self.try_change(change, chance)? == change.status(), "another result of the change")
+    }
+
+    fn try_change(&self, change: Change, chance: &mut Chance) -> Result<u64, &'static str> {
+        set(CHANGE, abi_op::LABEL, change.words(chance)?);
+        Ok(obeyed(self.portal.entry(), CHANGE))
+    }
+}
+
+/// Status of the system call that a domain makes; 1,000 more: of our call to it.
+fn obeyed(portal: Entry, place: usize) -> u64 {
+    match message::call(portal, [word_address(place), 0, 0, 0, 0], Control(0)) {
+        Ok((words, _)) => words[0],
+        Err(error) => 1000 + error as u64,
+    }
+}
+
+/// Which side of a call changes its labels, and whether a window is open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Out,
+    In,
+    Lent,
+    Borrowed,
+}
+
+/// One child calls the other one, whose call waits, runs or returns, and one of them changes its labels.
+fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> {
+    CLOSED.0[0].store(0, Ordering::SeqCst);
+    common().0[0].store(0, Ordering::SeqCst);
+    let caller = Side::new(2, common(), true)?;
+    let callee = Side::new(2, &CLOSED, false)?;
+    let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let its = callee.child.give(gate.entry()).map_err(text)?.0 as u64;
+    let has_window = matches!(way, Way::Lent | Way::Borrowed);
+    let (service, _) = if has_window {
+        let shape = Owned::new(op::shape_new(Entry::SPECIAL, WINDOW_PORTAL.as_bytes()).map_err(text)?);
+        callee.child.portal_of(shape.entry())
+    } else {
+        callee.child.portal()
+    }
+    .map_err(text)?;
+    let index = op::portal_new(caller.child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?.0;
+    let mode = turn.mode();
+    let window = if has_window { [PLACE | 1 | WRITABLE * turn.chance.below(2), Control::WINDOW] } else { [0, 0] };
+    let work = |mode| set(WORK, index, [mode, its, 0, 0, window[0], window[1]]);
+    work(mode);
+    let (entry, changes) = (caller.portal.entry(), if matches!(way, Way::Out | Way::Lent) { &caller } else { &callee });
+    let mut chance = Chance::new(turn.chance.below(1 << 32));
+    let victim = play(turn, 3, move || obeyed(entry, WORK), |_| changes.change(change, &mut chance))?;
+    CLOSED.0[0].store(1, Ordering::SeqCst);
+    op::v(gate.entry()).map_err(text)?;
+    let result = victim.finish()?;
+    let forbidden = if change == Change::Taint { FLOW } else { 0 };
+    match turn.when {
+        After => hold(result == 0, "another result")?,
+        Race => one_of(result, &[0, forbidden])?,
+        _ => one_of(result, &[forbidden])?,
+    }
+    work(RETURN);
+    hold(obeyed(entry, WORK) == forbidden, "the next call has another result")
+}
+
+/// A child waits for a semaphore that others have, too.
+fn waits(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
+    let side = Side::new(2, common(), false)?;
+    let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let index = side.child.give(semaphore.entry()).map_err(text)?.0;
+    set(WORK, index, [abi_op::P, NEVER, 0, 0, 0, 0]);
+    let entry = side.portal.entry();
+    let mut chance = Chance::new(turn.chance.below(1 << 32));
+    let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change, &mut chance))?;
+    op::v(semaphore.entry()).map_err(text)?;
+    let is_forbidden = change == Change::Taint;
+    hold(victim.finish()? == if is_forbidden { FLOW } else { 0 }, "another result")?;
+    hold(op::p(semaphore.entry(), 0).is_ok() == is_forbidden, "a token was lost or made")
+}
+
+/// A child waits for the only activation of another one.
+fn queues(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
+    let side = Side::new(2, common(), false)?;
+    let narrow = Child::new(Entry::OWN, 1, NEVER).map_err(text)?;
+    let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let its = narrow.give(gate.entry()).map_err(text)?.0 as u64;
+    let (service, portal) = narrow.portal().map_err(text)?;
+    let index = op::portal_new(side.child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?.0;
+    let held = portal.entry();
+    let holder = Victim::new(turn.actor, move || {
+        message::call(held, [SLEEP, its, 0, 0, 0], Control(0)).map_or_else(|error| error as u64, |_| 0)
+    })?;
+    holder.go();
+    holder.is_inside(2, true)?;
+    set(WORK, index, [RETURN, 0, 0, 0, 0, 0]);
+    let entry = side.portal.entry();
+    let mut chance = Chance::new(turn.chance.below(1 << 32));
+    let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change, &mut chance))?;
+    op::v(gate.entry()).map_err(text)?;
+    hold(holder.finish()? == 0, "who has the activation is disturbed")?;
+    hold(victim.finish()? == if change == Change::Taint { FLOW } else { 0 }, "another result")?;
+    hold(message::call(held, [RETURN, 0, 0, 0, 0], Control(0)).is_ok(), "the activation is lost")
+}
+
+/// A child writes to a page that others have, too, without pause.
+fn writes(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
+    const SECRET: u64 = 1 << 40;
+    let page = common();
+    page.0[0].store(0, Ordering::SeqCst);
+    let side = Side::new(1, page, true)?;
+    let count = || page.0[0].load(Ordering::SeqCst);
+    let mut thread = None;
+    let start = || -> Result<Option<Owned>, &'static str> {
+        let thread = side.child.start(Program::Write).map_err(text)?;
+        super::places::pin_thread(thread.entry(), turn.victim).map_err(text)?;
+        Ok(Some(thread))
+    };
+    if turn.when != Before {
+        thread = start()?;
+    }
+    if turn.when == Busy {
+        until(|| count() != 0, "the child does not write")?;
+    }
+    let mut chance = Chance::new(turn.chance.below(1 << 32));
+    let changed = side.try_change(change, &mut chance)?;
+    if change == Change::Taint && turn.when != Before && changed != 0 {
+        // It may have died of its next write before it said so.
+        hold(changed == 1000 + Error::PeerDied as u64, "another result of the change")?;
+    } else {
+        hold(changed == change.status(), "another result of the change")?;
+    }
+    page.0[0].store(SECRET, Ordering::SeqCst);
+    if thread.is_none() {
+        thread = start()?;
+    }
+    if change == Change::Taint {
+        side.child.dies()?;
+        hold(status()? == abi::info::status::PAGE_FAULT, "it died of something else")?;
+        pause();
+        hold(count() == SECRET, "what it may not write any more was written")
+    } else {
+        until(|| count() != SECRET, "it does not write any more")?;
+        drop(thread);
+        hold(!side.child.has_died(), "it died")
+    }
+}
