@@ -56,7 +56,7 @@ impl Transport for Direct {
 
 /// Where a connection's entry comes from.
 pub trait Source {
-    /// Gets a call entry. `Empty` = there is no such server at present.
+    /// Gets a call entry. `Empty` = there is no such server at present; `NoRight` = this program may not reach it.
     fn open(&self) -> Result<Entry, Error>;
     /// What a connection that gives up calls it.
     fn service(&self) -> &str;
@@ -119,6 +119,7 @@ impl Source for Name<'_> {
             // Of a server that dies just now the entry cannot be delivered.
             Err(Failure::Refused(NamesError::NotFound | NamesError::Gone))
             | Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Empty),
+            Err(Failure::Refused(NamesError::Confined)) => Err(Error::NoRight),
             Err(_) => Err(Error::BadArgument),
         }
     }
@@ -239,7 +240,12 @@ impl<S: Source> Connection<S> {
             let entry = self.entry();
             let (result, died) = match entry {
                 Ok(entry) => (call(Direct(entry)), &mut died),
-                Err(error) => (Err(error), &mut died_opening),
+                Err(error) => {
+                    if error == Error::NoRight {
+                        say(self.source.service(), "is not on the list of what this program may reach");
+                    }
+                    (Err(error), &mut died_opening)
+                }
             };
             let error = match result {
                 Err(error) if is_passing(error) => error,
@@ -265,10 +271,14 @@ impl<S: Source> Connection<S> {
     }
 }
 
-/// Says which service it was, which the error does not: on standard error output, or in the kernel log if nobody reads that.
 #[cold]
 fn tell_given_up(service: &str, error: Error) {
-    let what = if error == Error::PeerDied { "died again in this call" } else { "could not be reached for 5 s" };
+    say(service, if error == Error::PeerDied { "died again in this call" } else { "could not be reached for 5 s" });
+}
+
+/// Says which service it was, which the error does not: on standard error output, or in the kernel log if nobody reads that.
+#[cold]
+fn say(service: &str, what: &str) {
     if !hooks::tell(format_args!("{}: the service `{service}` {what}\n", startup::name())) {
         log!("the service `{service}` {what}");
     }

@@ -24,6 +24,7 @@
 //! | [`turns`] | of those who keep others waiting for what there is one of |
 //! | [`woken`] | of those who were woken to call again |
 //! | [`lent`] | of those who had a priority that was lent |
+//! | [`confined`] | of those who may reach only what is on a list |
 //! | [`windows`] | of those who lend windows, and of those to whom they are lent |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
@@ -40,6 +41,7 @@ mod bounds;
 mod callees;
 mod chases;
 mod child;
+mod confined;
 mod crime;
 mod deaths;
 mod deputies;
@@ -114,6 +116,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         lent::ALL,
         windows::ALL,
         labels::ALL,
+        confined::ALL,
     ];
     groups.into_iter().flatten()
 }

@@ -1,23 +1,33 @@
-//! `sandbox [-t] PROGRAM [ARGUMENT…]`: runs a program whose portals all lead here, and counts its calls.
+//! `sandbox [-t] [-o NAME,…] PROGRAM [ARGUMENT…]`: runs a program whose portals all lead here, counts its calls, and refuses what is not on a list.
 //!
 //! This is the program of the appendix of "The Pebble Component-Based Operating System" ("Implementing a Transparent Sandbox by Portal
 //! Interposition"). Before the program runs, stubs take the places of its portals (`stubs`). A call of a stub arrives here, and is made
 //! again through the portal that we have. If that brings a new portal, the program gets a stub in its place, in the same answer.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`stubs`] | calls, counted and passed on |
+//! | [`list`] | which calls are refused to a confined program |
+//! | [`streams`] | files that are streams of a confined program |
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod list;
+mod streams;
 mod stubs;
 
 use alloc::string::ToString;
+use alloc::vec::Vec;
 
 use interface::Failure;
 use loader::startup::{self, Contents, ENTRY};
 use runtime::abi::layout::{self, FIRST_FREE};
 use runtime::abi::{Error, PAGE_BYTES, window};
 use runtime::child::Child;
+use runtime::interfaces::names::is_name;
 use runtime::interfaces::process::ProcessError;
 use runtime::program::{environment, startup as told, variable};
 use runtime::{Entry, op, server};
@@ -28,13 +38,27 @@ use tool::{Arguments, eprintln, files};
 runtime::entry!(main);
 
 const HELP: &str = "\
-usage: sandbox [-t] PROGRAM [ARGUMENT...]
+usage: sandbox [-t] [-o NAME[,NAME...]]... PROGRAM [ARGUMENT...]
 
 Runs a program whose portals all lead to sandbox, which makes each call in its
 place. At the end, says on standard error output which portals there were, by
 which call each was made, and how often each was called.
 
-  -t  say each call when it is made
+  -t               say each call when it is made
+  -o, --only NAME  confine the program: it reaches the services of these names
+                   and no others, and at the end it is said what it was refused
+
+A confined program keeps its streams, its memory and the kernel log. The name
+service opens and lists only names on the list, its parent publishes only
+those, and it starts no programs. --only '' allows no service at all. Files are
+the service ramfs, the network is net.
+
+Confinement is about what the program reaches, not about what becomes known:
+it can tell what it reads to each service on the list.
+
+  sandbox --only ramfs wc /etc/motd     files, and nothing else
+  wget http://localhost/ | sandbox -o '' wc    its streams, and nothing else
+  sandbox -t --only ramfs,net wget http://localhost/
 ";
 
 /// Calls of the program that can be under way at once: each may wait, and bring a window. Our thread has one slot.
@@ -43,8 +67,8 @@ const ACTIVATIONS: usize = window::SLOTS - 1;
 const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES + 2;
 /// Portals that are shown at the end.
 const SHOWN: usize = 100;
-/// Bytes of heap kept for calls: a stub each.
-const KEPT_BYTES: usize = 16 * 1024;
+/// Bytes of heap kept for calls: a stub each, and what was refused.
+const KEPT_BYTES: usize = 24 * 1024;
 
 /// Portals that `proc` makes for programs, unless others are to stand there.
 const OWN: [(&str, u16); 2] = [("names", layout::NAMES as u16), ("parent", layout::PARENT as u16)];
@@ -52,19 +76,41 @@ const OWN: [(&str, u16); 2] = [("names", layout::NAMES as u16), ("parent", layou
 /// Its streams, if they are portals.
 const STREAMS: [&str; 3] = ["input", "output", "errors"];
 
+/// What the shell calls the entry to the terminal of a program whose input is another one. It goes on as streams do.
+const TERMINAL: &str = "terminal";
+
 /// Why the program could not be run.
 type Cause = Failure<ProcessError>;
 
 fn main() -> u8 {
     let arguments = Arguments::new("sandbox", HELP);
     // Words behind the program's name are arguments of the program.
-    let (traced, words) = match arguments.words() {
-        ["-t", rest @ ..] => (true, rest),
-        rest => (false, rest),
-    };
+    let (mut words, mut traced, mut list) = (arguments.words(), false, None);
+    loop {
+        words = match words {
+            ["-t", rest @ ..] => {
+                traced = true;
+                rest
+            }
+            ["-o" | "--only", names, rest @ ..] => {
+                list.get_or_insert_with(Vec::new).extend(names.split(',').filter(|name| !name.is_empty()));
+                rest
+            }
+            ["-o" | "--only"] => return arguments.wrong("--only needs names of services"),
+            _ => break,
+        };
+    }
     let Some(program) = words.first() else { return arguments.wrong("a program is missing") };
     if program.starts_with('-') {
         return arguments.wrong(&alloc::format!("unknown option {program}"));
+    }
+    if let Some(name) = list.iter().flatten().find(|name| !is_name(name)) {
+        return arguments.wrong(&alloc::format!("{name} is not a name of a service"));
+    }
+    if let Some(mut names) = list {
+        // Whoever opens the terminal by its name may write to it, and nothing else: as its streams do.
+        names.extend(streams().into_iter().filter(|stream| is_service(stream)));
+        list::confine(names);
     }
     stubs::trace(traced);
     match run(program, words) {
@@ -89,16 +135,33 @@ fn run(program: &str, words: &[&'static str]) -> Result<u64, Cause> {
     child.wait()
 }
 
-/// Portals of the program that it is told of: those that we were told of, and those that every program has.
+/// What our streams are, and so its own.
+fn streams() -> [&'static str; 3] {
+    told().map_or(["null"; 3], |told| told.streams)
+}
+
+/// Whether a stream of this description is a service that is opened by its name.
+fn is_service(stream: &str) -> bool {
+    !matches!(stream, "" | "null" | "log" | ENTRY) && !streams::is_file(stream)
+}
+
+/// Whether a confined program is given this stream as an entry, because it would reach all files to open it.
+fn is_ours(stream: &str) -> bool {
+    list::is_there() && streams::is_file(stream)
+}
+
+/// Portals of the program that it is told of: those that we were told of and that are on the list, if there is one, and those that
+/// every program has.
 fn portals() -> impl Iterator<Item = (&'static str, u16)> {
     let given = told().into_iter().flat_map(|told| told.portals());
+    let given = given.filter(|(name, _)| *name == TERMINAL || list::allows(name.as_bytes()));
     let is_own = |index: u16| OWN.iter().any(|(_, own)| *own == index);
     OWN.into_iter().chain(given.filter(move |(_, index)| !is_own(*index)))
 }
 
 /// Loads the program, from where a shell would. It does not run yet.
 fn load(program: &str, words: &[&'static str]) -> Result<Child, Cause> {
-    let streams = told().map_or(["null"; 3], |told| told.streams);
+    let streams = streams().map(|stream| if is_ours(stream) { ENTRY } else { stream });
     let contents = Contents { schedule: 0, name: files::last(program), streams };
     let mut page = alloc::vec![0; PAGE_BYTES - 512];
     let used = startup::write(&mut page, &contents, words.iter().copied(), environment(), portals())
@@ -120,16 +183,20 @@ fn load(program: &str, words: &[&'static str]) -> Result<Child, Cause> {
 fn equip(child: &Child) -> Result<(), Cause> {
     let domain = child.domain()?;
     stubs::watch(op::domain_number(domain.entry()).map_err(Failure::Transport)?);
-    let stub = |index: usize, name: &str| match stubs::put(domain.entry(), Entry(index), name) {
+    let stub = |target: Entry, index: usize, name: &str| match stubs::put(domain.entry(), target, Entry(index), name) {
         // Its server is dead, so there is none for us either.
         Err(Error::Empty | Error::Revoked) => Ok(()),
         outcome => outcome.map_err(Failure::Transport),
     };
-    let streams = told().map_or(["null"; 3], |told| told.streams);
-    for ((index, name), _) in (FIRST_FREE..).zip(STREAMS).zip(streams).filter(|(_, stream)| *stream == ENTRY) {
-        stub(index, name)?;
+    for (number, (name, stream)) in STREAMS.into_iter().zip(streams()).enumerate() {
+        let index = FIRST_FREE + number;
+        if is_ours(stream) {
+            stub(streams::entry(number).map_err(Failure::Transport)?, index, name)?;
+        } else if stream == ENTRY {
+            stub(Entry(index), index, name)?;
+        }
     }
-    portals().try_for_each(|(name, index)| stub(index.into(), name))
+    portals().try_for_each(|(name, index)| stub(Entry(index.into()), index.into(), name))
 }
 
 /// Says what was called, and how often.
@@ -149,5 +216,28 @@ fn report() {
     table.lines().iter().for_each(|line| eprintln!("{line}"));
     if count > SHOWN {
         eprintln!("and {} more, called {rest} times", count - SHOWN);
+    }
+    if list::is_there() {
+        report_refusals();
+    }
+}
+
+/// Says what was refused, and how often.
+fn report_refusals() {
+    let (mut count, mut all) = (0, 0);
+    let mut table = Table::new(&[("TIMES", Side::Right), ("REFUSED", Side::Left)]);
+    let more = list::each(|what, times| {
+        count += 1;
+        all += times;
+        table.row([times.to_string(), what.to_string()]);
+    });
+    if count == 0 {
+        return eprintln!("sandbox: nothing was refused");
+    }
+    let all = all + more;
+    eprintln!("sandbox: {all} {} refused", if all == 1 { "call was" } else { "calls were" });
+    table.lines().iter().for_each(|line| eprintln!("{line}"));
+    if more > 0 {
+        eprintln!("and others, {more} times");
     }
 }

@@ -19,6 +19,8 @@ use runtime::sync::Mutex;
 use runtime::{Entry, message, op, window};
 use tool::eprintln;
 
+use crate::list::{self, Object};
+
 /// The shape of services without one.
 const PLAIN: u64 = 0;
 /// Characters of a call's text that are shown.
@@ -30,6 +32,8 @@ const MAX_STUBS: usize = 2048;
 struct Stub {
     /// Where its calls go.
     target: Entry,
+    /// What is there.
+    object: Object,
     /// By which call it was made.
     origin: String,
     /// How often it was called.
@@ -86,20 +90,20 @@ fn one(place: &Mutex<Option<Entry>>, make: impl FnOnce() -> Result<Entry, Error>
 }
 
 /// Makes a stub for an entry of ours: a service of the same shape, and the badge that an entry made from it must have.
-fn make(target: Entry, origin: String) -> Result<(Entry, u64), Error> {
+fn make(target: Entry, object: Object, origin: String) -> Result<(Entry, u64), Error> {
     let service = service(op::shape_number(target)?)?;
     let mut stubs = STUBS.lock();
     if stubs.len() >= MAX_STUBS {
         return Err(Error::LimitReached);
     }
     stubs.try_reserve(1).map_err(|_| Error::AccountExhausted)?;
-    stubs.push(Stub { target, origin, calls: 0 });
+    stubs.push(Stub { target, object, origin, calls: 0 });
     Ok((service, stubs.len() as u64 - 1))
 }
 
-/// Puts a stub for the portal that we have at `index` into the program's table at the same index.
-pub fn put(domain: Entry, index: Entry, origin: &str) -> Result<(), Error> {
-    let (service, badge) = make(index, String::from(origin))?;
+/// Puts a stub for a portal of ours into the program's table at `index`.
+pub fn put(domain: Entry, target: Entry, index: Entry, origin: &str) -> Result<(), Error> {
+    let (service, badge) = make(target, Object::named(origin), String::from(origin))?;
     op::portal_new(domain, service, badge, index, 0).map(drop)
 }
 
@@ -108,13 +112,13 @@ pub fn each(mut show: impl FnMut(usize, u64, &str)) {
     STUBS.lock().iter().enumerate().for_each(|(number, stub)| show(number, stub.calls, &stub.origin));
 }
 
-/// A call of a stub begins: where it goes.
-fn begin(badge: u64, method: u64, text: &str) -> Option<Entry> {
+/// A call of a stub begins: where it goes, and to what.
+fn begin(badge: u64, method: u64, text: &str) -> Option<(Entry, Object)> {
     let target = {
         let mut stubs = STUBS.lock();
         let stub = stubs.get_mut(usize::try_from(badge).ok()?)?;
         stub.calls += 1;
-        stub.target
+        (stub.target, stub.object)
     };
     if TRACED.load(Ordering::Relaxed) {
         eprintln!("sandbox: {}", call(badge, method, text));
@@ -128,9 +132,14 @@ fn call(badge: u64, method: u64, text: &str) -> String {
     format!("portal {badge}, method {}{}{quote}{text}{quote}", method & 0xffff, if text.is_empty() { "" } else { ", " })
 }
 
-/// The text that a message begins with, if it does: word 0 says how long its first parameter is (the crate `interface`).
+/// The first parameter of bytes of a message, if it has one and all of it came: word 0 says how long it is (the crate `interface`).
+fn first(word0: u64, bytes: &[u8]) -> &[u8] {
+    bytes.get(..(word0 >> 16 & 0xffff) as usize).unwrap_or_default()
+}
+
+/// The text that a message begins with, if it does.
 fn text(word0: u64, bytes: &[u8]) -> &str {
-    let first = bytes.get(..(word0 >> 16 & 0xffff) as usize).unwrap_or_default();
+    let first = first(word0, bytes);
     let end = first.iter().position(|byte| !(b' '..=b'~').contains(byte)).unwrap_or(first.len());
     core::str::from_utf8(&first[..end.min(TEXT)]).unwrap_or_default()
 }
@@ -152,19 +161,20 @@ enum To {
 }
 
 /// Makes what the other side gets for an entry that came along. That entry stays in our table, because the copy is derived from it.
-fn pass_on(came: Delegated, to: To, origin: impl FnOnce() -> String) -> Result<Delegate, Error> {
+fn pass_on(came: Delegated, to: To, object: Object, origin: impl FnOnce() -> String) -> Result<Delegate, Error> {
     let entry = Owned::new(came.into());
     let (kind, mut rights) = op::entry_info(Entry::OWN, entry.entry())?;
     let given = match kind {
         Kind::Call => {
-            let (service, badge) = make(entry.entry(), origin())?;
+            let (service, badge) = make(entry.entry(), object, origin())?;
             Delegate::mint(service.0, badge)
         }
         // It could make portals to it that do not lead here.
         Kind::Service if to == To::Program => return Err(Error::WrongKind),
         _ => {
-            // A server could put portals into its table.
-            if op::domain_number(entry.entry()) == Ok(WATCHED.load(Ordering::Relaxed)) {
+            // A server could put portals into its table; a confined program would get them out of that of a domain that it made.
+            let is_closed = |number| list::is_there() || number == WATCHED.load(Ordering::Relaxed);
+            if op::domain_number(entry.entry()).is_ok_and(is_closed) {
                 rights &= !(WRITE | CONTROL);
             }
             Delegate::entry(entry.entry().0, rights)
@@ -187,27 +197,37 @@ impl Serve for Messages {
     }
 }
 
-/// Counts the call, says it, and makes it.
+/// Counts the call, says it, and makes it, if no list refuses it.
 fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
     let (badge, method) = (request.badge, request.words[0]);
     // It is overwritten by the answer.
     let shown = String::from(text(method, &request.area[..request.length]));
-    let target = begin(badge, method, &shown).ok_or(Error::BadArgument)?;
+    let (target, object) = begin(badge, method, &shown).ok_or(Error::BadArgument)?;
+    if let Some((refusal, what)) = list::refusal(object, method, first(method, &request.area[..request.length])) {
+        if TRACED.load(Ordering::Relaxed) {
+            eprintln!("sandbox: refused: {what}");
+        }
+        return Ok(refusal);
+    }
     let hands_over = request.delegated.is_some();
-    match forward(request, target, || call(badge, method, &shown)) {
+    let brought = object.brings(method, &shown);
+    match forward(request, target, brought, || call(badge, method, &shown)) {
         // It may be what was handed over that is gone.
         Err(Error::Revoked) if hands_over && target.is(Kind::Call, 0) => Err(Error::NotAccepted),
         // Its client makes the call again, with a message.
         Err(error) if request.window.is_some() && is_of_window(error) => Ok(Protocol::BadWindow.reply()),
-        outcome => outcome,
+        outcome => outcome.map(|mut reply| {
+            list::filter(object, method, &mut reply, request.area);
+            reply
+        }),
     }
 }
 
 /// Makes the call, and answers with what it answered.
-fn forward(request: &mut Request<'_>, target: Entry, origin: impl Fn() -> String) -> Result<Reply, Error> {
+fn forward(request: &mut Request<'_>, target: Entry, brought: Object, origin: impl Fn() -> String) -> Result<Reply, Error> {
     let mut message = Answer { words: request.words, control: Control(0) };
     if let Some(came) = request.delegated.take() {
-        let given = pass_on(came, To::Server, &origin)?;
+        let given = pass_on(came, To::Server, Object::Other, &origin)?;
         add(given, &mut message.words, &mut message.control);
     }
     // The answer may carry an entry.
@@ -221,7 +241,7 @@ fn forward(request: &mut Request<'_>, target: Entry, origin: impl Fn() -> String
     let length = message.control.length().min(MESSAGE_BYTES);
     let mut reply = Reply { words: message.words, control: Control::bytes(length) };
     if message.control.delegated() != 0 {
-        let given = pass_on(Delegated(message.control.delegated()), To::Program, origin)?;
+        let given = pass_on(Delegated(message.control.delegated()), To::Program, brought, origin)?;
         add(given, &mut reply.words, &mut reply.control);
     }
     request.area[..length].copy_from_slice(&answered[..length]);
@@ -241,7 +261,7 @@ struct InWords;
 
 impl ServeAllWords for InWords {
     fn serve(badge: u64, words: &AllWords) -> AllWords {
-        let Some(target) = begin(badge, words[0], "") else { return Protocol::UnknownMethod.words() };
+        let Some((target, _)) = begin(badge, words[0], "") else { return Protocol::UnknownMethod.words() };
         Direct(target).call_all_words(*words, Again::Harmful).unwrap_or_else(|error| fail(error).words())
     }
 }

@@ -30,6 +30,7 @@ codes! {
         5 NotAllowed "only roottask gives and takes names: publish through your parent"
         6 BadSpecification "no specification of portals, or one that cannot be"
         7 NoShape "there is no shape of this specification, and none is made for programs"
+        8 Confined "not on the list of what this program may reach"
     }
 }
 

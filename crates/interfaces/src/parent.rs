@@ -15,6 +15,7 @@ codes! {
         8 Taken "the name belongs to a component, or to another program"
         9 NotAService "not a service that may be passed on"
         10 NoStandby "no scheduler stands by yet that would take over its CPU"
+        11 Confined "not for a program that may reach only what is on a list"
     }
 }
 

@@ -27,6 +27,7 @@ codes! {
         19 Runs "it runs still"
         20 TooMuch "more frames than the system description allows this program"
         21 NoStandby "no scheduler stands by yet to take over its CPU: try again (by force it is ended all the same)"
+        22 Confined "not for a program that may reach only what is on a list"
     }
 }
 

@@ -1,0 +1,146 @@
+//! Confinement by a list: which calls of a program are refused, and which were.
+//!
+//! A call is judged by the object it goes to and by its method, before anything of it is passed on. The name service opens what is on the
+//! list, and shows that alone. The parent takes names that are on the list. Of the service that starts programs everything is left but
+//! that: whoever it starts is not confined. What else a program can call are objects of services on the list, and its streams.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use interface::{Code, Reply};
+use runtime::abi::{Control, MESSAGE_BYTES};
+use runtime::interfaces::listing::{Listing, Writer};
+use runtime::interfaces::names::{MAX_NAME, NamesError};
+use runtime::interfaces::parent::ParentError;
+use runtime::interfaces::process::ProcessError;
+use runtime::sync::{Mutex, Once};
+
+/// Requests that are told apart: a program can ask for any number of names.
+const MAX_REFUSALS: usize = 64;
+
+/// Methods of `Names`, of `Parent` and of `Process`, by their place in the interface.
+const NAMES_OPEN: u64 = 2;
+const NAMES_LIST: u64 = 3;
+const NAMES_SHAPE: u64 = 5;
+const PARENT_PUBLISH: u64 = 1;
+const PROCESS_SPAWN: u64 = 1;
+/// `list`, `inspect`, `stop_machine` and `kill_domain`.
+const PROCESS_ALLOWED: core::ops::RangeInclusive<u64> = 2..=5;
+
+/// What is on the list. Never made: there is no list, and nothing is refused.
+static LIST: Once<Vec<&'static str>> = Once::new();
+
+/// What was refused, each with how often, and how often what there was no room for.
+static REFUSALS: Mutex<(Vec<(String, u64)>, u64)> = Mutex::new((Vec::new(), 0));
+
+/// An object on which a list has something to say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Object {
+    /// The name service.
+    Names,
+    /// Who started the program.
+    Parent,
+    /// The service that starts programs.
+    Process,
+    /// Any other: all its methods are allowed.
+    Other,
+}
+
+impl Object {
+    /// That of a portal of this name, or of the service of this name.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "names" => Self::Names,
+            "parent" => Self::Parent,
+            "proc" => Self::Process,
+            _ => Self::Other,
+        }
+    }
+
+    /// What a method of this one brings, called with this text.
+    pub fn brings(self, method: u64, text: &str) -> Self {
+        if self == Self::Names && method & 0xffff == NAMES_OPEN { Self::named(text) } else { Self::Other }
+    }
+}
+
+/// From now on the program reaches these services only.
+pub fn confine(names: Vec<&'static str>) {
+    LIST.get_or_make(|| names);
+}
+
+/// Whether there is a list.
+pub fn is_there() -> bool {
+    LIST.get().is_some()
+}
+
+/// Whether the program may reach the service of this name.
+pub fn allows(name: &[u8]) -> bool {
+    LIST.get().is_none_or(|list| list.iter().any(|known| known.as_bytes() == name))
+}
+
+/// Judges a call: word 0, and the first parameter of bytes as it came. `Some` = it is refused: with this answer, and what was asked, for
+/// people.
+pub fn refusal(object: Object, word0: u64, first: &[u8]) -> Option<(Reply, String)> {
+    if !is_there() {
+        return None;
+    }
+    let method = word0 & 0xffff;
+    let (is_allowed, code, of) = match object {
+        Object::Names => {
+            let is_allowed = match method {
+                NAMES_OPEN => allows(first),
+                method => matches!(method, NAMES_LIST | NAMES_SHAPE),
+            };
+            (is_allowed, NamesError::Confined.code(), "names")
+        }
+        Object::Parent => (method == PARENT_PUBLISH && allows(first), ParentError::Confined.code(), "parent"),
+        Object::Process => (PROCESS_ALLOWED.contains(&method), ProcessError::Confined.code(), "proc"),
+        Object::Other => return None,
+    };
+    if is_allowed {
+        return None;
+    }
+    let shown = first[..first.len().min(MAX_NAME)].escape_ascii();
+    let what = match (object, method) {
+        (Object::Names, NAMES_OPEN) => format!("open \"{shown}\""),
+        (Object::Parent, PARENT_PUBLISH) => format!("publish \"{shown}\""),
+        (Object::Process, PROCESS_SPAWN) => format!("start \"{shown}\""),
+        _ => format!("method {method} of {of}"),
+    };
+    note(what.clone());
+    Some((Reply::word(code), what))
+}
+
+/// Takes out of a list of names those that are not on ours.
+pub fn filter(object: Object, word0: u64, reply: &mut Reply, area: &mut [u8; MESSAGE_BYTES]) {
+    if !is_there() || object != Object::Names || word0 & 0xffff != NAMES_LIST || reply.words[0] != 0 {
+        return;
+    }
+    let listed = *area;
+    let mut writer = Writer::new(area);
+    for record in Listing(&listed[..reply.control.length()]).filter(|record| allows(record.name)) {
+        writer.push(record);
+    }
+    reply.words[1] = writer.used() as u64;
+    reply.control = Control::bytes(writer.used());
+}
+
+fn note(what: String) {
+    let mut refusals = REFUSALS.lock();
+    let (known, more) = &mut *refusals;
+    if let Some((_, times)) = known.iter_mut().find(|(text, _)| *text == what) {
+        *times += 1;
+    } else if known.len() < MAX_REFUSALS {
+        known.push((what, 1));
+    } else {
+        *more += 1;
+    }
+}
+
+/// Shows each request that was refused, with how often; gives how often those that are not told apart any more were.
+pub fn each(mut show: impl FnMut(&str, u64)) -> u64 {
+    let refusals = REFUSALS.lock();
+    refusals.0.iter().for_each(|(what, times)| show(what, *times));
+    refusals.1
+}
