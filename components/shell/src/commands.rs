@@ -5,6 +5,7 @@ use alloc::string::{String, ToString};
 use inspection as inspect;
 use interfaces::parent::State;
 use interfaces::process::Force;
+use shelleval::Shell;
 
 use crate::jobs;
 use crate::launch::PROC;
@@ -25,9 +26,9 @@ Commands of the shell:
   exit [STATUS]         ends a script; at the prompt stops the machine
   help                  this text; PROGRAM --help tells about a program
   history               lines typed so far; !! is the last of them
-  jobs                  what runs in the background
+  jobs                  what runs in the background, here and in other shells
   fg [NUMBER]           waits for a background job; Ctrl-C then ends it
-  wait                  waits for all background jobs
+  wait                  waits for all background jobs of this shell
   kill [-f] WHAT ...    ends programs and components, by name or by number as ps
                         shows it, and background jobs: kill %1. What cannot be
                         started again is ended by force only: the machine may stop
@@ -64,8 +65,8 @@ fn refuse(name: &str, cause: &str) -> Done {
     done(1, "")
 }
 
-/// Runs one of [`crate::names::OWN`]: `words[0]` is its name.
-pub fn run(words: &[String], history: &[String]) -> Done {
+/// Runs one of [`crate::names::OWN`] in this shell: `words[0]` is its name.
+pub fn run(shell: &Shell, words: &[String], history: &[String]) -> Done {
     let Some((name, arguments)) = words.split_first() else { return done(0, "") };
     let first = arguments.first().map(String::as_str);
     match name.as_str() {
@@ -74,22 +75,22 @@ pub fn run(words: &[String], history: &[String]) -> Done {
             let lines = history.iter().enumerate();
             done(0, lines.map(|(number, line)| alloc::format!("{:>4}  {line}\n", number + 1)).collect::<String>())
         }
-        "jobs" => done(0, jobs::list()),
+        "jobs" => done(0, jobs::list(shell)),
         "fg" => {
             let number = match first.map(|text| text.trim_start_matches('%').parse()) {
                 None => None,
                 Some(Ok(number)) => Some(number),
                 Some(Err(_)) => return refuse(name, "the job is a number"),
             };
-            match jobs::bring_to_foreground(number) {
+            match jobs::bring_to_foreground(shell, number) {
                 Some(status) => done(status, ""),
                 None => refuse(name, "no such job"),
             }
         }
         "wait" => {
             let mut status = 0;
-            for number in jobs::numbers() {
-                status = jobs::bring_to_foreground(Some(number)).unwrap_or(status);
+            for number in jobs::numbers(shell) {
+                status = jobs::bring_to_foreground(shell, Some(number)).unwrap_or(status);
             }
             done(status, "")
         }

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use runtime::child::Child;
 use runtime::sync::{Condvar, Mutex};
 use runtime::thread;
+use shelleval::Shell;
 
 use crate::terminal::say;
 
@@ -63,6 +64,8 @@ const MAX_JOBS: usize = 16;
 
 struct Job {
     number: u64,
+    /// Whose job it is.
+    shell: Shell,
     title: String,
     running: Running,
     ended: Option<u64>,
@@ -92,15 +95,19 @@ pub fn kill_foreground() {
     }
 }
 
-/// Starts a job; gives its number.
-pub fn start(title: String, work: impl FnOnce(Running) -> u64 + Send + 'static) -> Result<u64, abi::Error> {
+/// Starts a job of a shell; gives its number.
+pub fn start(
+    shell: &Shell,
+    title: String,
+    work: impl FnOnce(Running) -> u64 + Send + 'static,
+) -> Result<u64, abi::Error> {
     let mut jobs = JOBS.lock();
     if jobs.len() >= MAX_JOBS {
         return Err(abi::Error::LimitReached);
     }
     let number = jobs.iter().map(|job| job.number).max().unwrap_or(0) + 1;
     let running = Work::running();
-    jobs.push(Job { number, title, running: running.clone(), ended: None, awaited: false });
+    jobs.push(Job { number, shell: shell.clone(), title, running: running.clone(), ended: None, awaited: false });
     drop(jobs);
     let started = thread::spawn(move || {
         let status = work(running);
@@ -131,22 +138,23 @@ pub fn tell_ended() {
     jobs.retain(|job| job.ended.is_none() || job.awaited);
 }
 
-/// The jobs as text.
-pub fn list() -> String {
+/// All jobs as text. Those of others than this shell say so: of its subshells, of the shell that it is one of, of the start of the system.
+pub fn list(shell: &Shell) -> String {
     let mut text = String::new();
     for job in JOBS.lock().iter() {
         let state = if job.ended.is_some() { "ended" } else { "running" };
-        text.push_str(&alloc::format!("[{}] {state}: {}\n", job.number, job.title));
+        let whose = if job.shell.is(shell) { "" } else { ", of another shell" };
+        text.push_str(&alloc::format!("[{}] {state}{whose}: {}\n", job.number, job.title));
     }
     text
 }
 
-/// Waits for a job (`None`: the newest) and lets Ctrl-C end it; gives its status. `None` if there is no such job.
-pub fn bring_to_foreground(number: Option<u64>) -> Option<u64> {
+/// Waits for a job (`None`: the newest of this shell) and lets Ctrl-C end it; gives its status. `None` if there is no such job.
+pub fn bring_to_foreground(shell: &Shell, number: Option<u64>) -> Option<u64> {
     let mut jobs = JOBS.lock();
     let index = match number {
         Some(number) => jobs.iter().position(|job| job.number == number)?,
-        None => jobs.len().checked_sub(1)?,
+        None => jobs.iter().rposition(|job| job.shell.is(shell))?,
     };
     let job = &mut jobs[index];
     job.awaited = true;
@@ -174,7 +182,7 @@ pub fn end(number: u64) -> bool {
     }
 }
 
-/// Numbers of all jobs.
-pub fn numbers() -> Vec<u64> {
-    JOBS.lock().iter().map(|job| job.number).collect()
+/// Numbers of a shell's own jobs.
+pub fn numbers(shell: &Shell) -> Vec<u64> {
+    JOBS.lock().iter().filter(|job| job.shell.is(shell)).map(|job| job.number).collect()
 }

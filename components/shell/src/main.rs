@@ -42,7 +42,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use runtime::stream::FILE_SYSTEM;
-use shelleval::{Machine, State};
+use shelleval::{Machine, Shell, State};
 
 use jobs::Work;
 use launch::PROC;
@@ -120,7 +120,10 @@ fn begin(state: State, interactive: bool) -> State {
     if let Err(error) = FILE_SYSTEM.rename(RUN, HAS_RUN) {
         terminal::say!("shell: {RUN}: {error}");
     }
-    run(state, &script, interactive, &Arc::from([]))
+    let mut state = run(state, &script, interactive, &Arc::from([]));
+    // What runs since the start is no job of whoever types: `wait` would not end.
+    state.shell = Shell::new();
+    state
 }
 
 /// Notes in the log that from here on commands are taken, and how long it took from reset; `bench` reads it.

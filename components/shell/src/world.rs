@@ -15,7 +15,7 @@ use runtime::entry::Owned;
 use runtime::stream::FILE_SYSTEM;
 use runtime::{Entry, op, server, thread};
 use shelleval::world::{NotStarted, Opening, Stat, Streams, Work};
-use shelleval::{State, World};
+use shelleval::{Shell, State, World};
 
 use crate::jobs::{self, Running};
 use crate::launch::{self, Launch};
@@ -162,9 +162,9 @@ impl World for Cairn {
         thread.join()
     }
 
-    fn background(&self, title: &str, work: Box<dyn FnOnce(Self) -> u64 + Send>) -> Result<(), String> {
+    fn background(&self, shell: &Shell, title: &str, work: Box<dyn FnOnce(Self) -> u64 + Send>) -> Result<(), String> {
         let history = self.history.clone();
-        let number = jobs::start(title.to_string(), move |running| {
+        let number = jobs::start(shell, title.to_string(), move |running| {
             work(Self { running, interactive: false, background: true, history })
         })
         .map_err(|error| error.to_string())?;
@@ -178,8 +178,8 @@ impl World for Cairn {
         OWN.contains(&name)
     }
 
-    fn command(&self, _: &mut State, words: &[String], streams: &Streams<Self>) -> u64 {
-        let done = commands::run(words, &self.history);
+    fn command(&self, state: &mut State, words: &[String], streams: &Streams<Self>) -> u64 {
+        let done = commands::run(&state.shell, words, &self.history);
         if self.interactive && !self.running.is_stopped() {
             // `fg` and `wait` had Ctrl-C end a job.
             jobs::set_foreground(Some(self.running.clone()));

@@ -39,7 +39,7 @@ pub mod world;
 
 pub use builtins::NAMES;
 pub use machine::Machine;
-pub use state::State;
+pub use state::{Shell, State};
 pub use world::World;
 
 /// Bytes that the words of one command, or what `$(…)` prints, may have.

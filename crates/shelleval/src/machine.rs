@@ -6,7 +6,7 @@ use alloc::vec::{self, Vec};
 
 use shellparse::{Body, Compound};
 
-use crate::state::{State, Variable};
+use crate::state::{Shell, State, Variable};
 use crate::world::{Streams, World};
 use crate::{MAX_HELD, OVERHEAD};
 
@@ -94,6 +94,7 @@ impl<W: World> Machine<W> {
     pub(crate) fn fork(&self, streams: Streams<W>) -> Result<Self, String> {
         let mut state = self.state.clone();
         state.depth = self.deeper()?;
+        state.shell = Shell::new();
         Ok(Self::new(self.world.clone(), state, streams))
     }
 

@@ -11,6 +11,7 @@ use shellparse::{
 
 use crate::machine::{CLOSED, Frame, INTERRUPTED, MISUNDERSTOOD, Machine};
 use crate::pattern;
+use crate::state::Shell;
 use crate::world::{NotStarted, Opening, World};
 
 /// A part of a pipeline that runs.
@@ -150,6 +151,7 @@ impl<W: World> Machine<W> {
             Err(cause) => return self.fail(1, &cause),
         };
         let started = self.world.background(
+            &self.state.shell,
             title,
             Box::new(move |world| {
                 let mut streams = job.streams;
@@ -209,6 +211,7 @@ impl<W: World> Machine<W> {
             Compound::Group(body) => self.lists(body),
             Compound::Subshell(body) => {
                 self.push(Frame::Subshell(Box::new(self.state.clone())));
+                self.state.shell = Shell::new();
                 self.lists(body);
             }
             Compound::If(clauses, _) => {

@@ -18,6 +18,28 @@ pub struct Variable {
     pub exported: bool,
 }
 
+/// Which shell this is: a subshell is another one than that which it is a copy of.
+#[derive(Clone, Debug)]
+pub struct Shell(Arc<()>);
+
+impl Shell {
+    /// One that is no other.
+    pub fn new() -> Self {
+        Self(Arc::new(()))
+    }
+
+    /// Whether both are the same.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// All of it. A copy shares the variables until one of both changes them.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -42,6 +64,8 @@ pub struct State {
     pub leave: Option<u64>,
     /// Subshells in each other.
     pub depth: usize,
+    /// Whose jobs are its own.
+    pub shell: Shell,
 }
 
 impl State {
@@ -59,6 +83,7 @@ impl State {
             refuses_unset: false,
             leave: None,
             depth: 0,
+            shell: Shell::new(),
         };
         for (name, value) in variables {
             let _ = state.set(name, value, true);

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::state::State;
+use crate::state::{Shell, State};
 
 /// What runs in a thread of its own; gives its status.
 pub type Work = Box<dyn FnOnce() -> u64 + Send>;
@@ -93,8 +93,8 @@ pub trait World: Clone + Send + Sized + 'static {
     fn start(&self, work: Work) -> Result<Self::Thread, String>;
     /// Waits for its end; gives its status.
     fn join(&self, thread: Self::Thread) -> u64;
-    /// Starts a job in the background, with a world of its own.
-    fn background(&self, title: &str, work: Box<dyn FnOnce(Self) -> u64 + Send>) -> Result<(), String>;
+    /// Starts a job of this shell in the background, with a world of its own.
+    fn background(&self, shell: &Shell, title: &str, work: Box<dyn FnOnce(Self) -> u64 + Send>) -> Result<(), String>;
 
     /// Whether the world has a command of this name that is no program.
     fn has_command(&self, name: &str) -> bool;

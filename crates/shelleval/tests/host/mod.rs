@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use shelleval::state::State;
+use shelleval::state::{Shell, State};
 use shelleval::world::{NotStarted, Opening, Stat, Streams, Work, World};
 
 /// Threads at the same time.
@@ -162,7 +162,7 @@ impl World for Host {
     fn join(&self, thread: Self::Thread) -> u64 {
         thread.join().unwrap()
     }
-    fn background(&self, _: &str, work: Box<dyn FnOnce(Self) -> u64 + Send>) -> Result<(), String> {
+    fn background(&self, _: &Shell, _: &str, work: Box<dyn FnOnce(Self) -> u64 + Send>) -> Result<(), String> {
         let world = self.clone();
         drop(thread::spawn(move || work(world)));
         Ok(())
