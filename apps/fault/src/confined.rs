@@ -1,9 +1,10 @@
-//! Crimes of those who were started by `sandbox --only pipes,random`, and want more than these two services.
+//! Crimes of those who were started by `sandbox --only pipes,random`, and want more than these two services (`confined-again`: by `--only ramfs`).
 
 use alloc::format;
 use alloc::string::{String, ToString};
 
 use interface::{Delegate, Failure, Transport};
+use interfaces::file::FileSystemClient;
 use interfaces::listing::Listing;
 use interfaces::names::{MAX_NAME, NamesClient, NamesError};
 use interfaces::parent::{ParentClient, ParentError};
@@ -19,24 +20,47 @@ use runtime::entry::Owned;
 use runtime::interface::{Again, Answer};
 use runtime::pipes::PIPES;
 use runtime::server::{self, ServeWord};
-use runtime::{Entry, op, pipes, table};
+use runtime::{Entry, op, pipes, table, thread};
 
 use crate::crime::Crime;
 
 /// All of them.
 pub const ALL: &[Crime] = &[
-    Crime::tried("confined-names", "asks the name service of a sandbox for what is not on its list, in every form", names),
+    Crime::tried(
+        "confined-names",
+        "asks the name service of a sandbox for what is not on its list, in every form",
+        names,
+    ),
     Crime::tried("confined-parent", "asks its parent for what a confined program may not", parent),
     Crime::tried("confined-table", "looks in its table for portals that lead beside the list, and makes some", table),
     Crime::tried("confined-domain", "has a service on the list put portals into domains that it makes", domain),
+    Crime::tried(
+        "confined-again",
+        "asks a name service that is killed and started again for what is not on the list",
+        again,
+    ),
 ];
 
 /// On the list; and the terminal, if that is a stream.
 const LISTED: [&str; 3] = ["pipes", "random", "console"];
 /// Names that are not, among them forms of those that are.
 const OTHERS: [&str; 16] = [
-    "ramfs", "proc", "net", "time", "names", "sigma0", "roottask", "bus", "nobody", "", "Random", "random ", " random",
-    "random\0", "random,ramfs", "rando",
+    "ramfs",
+    "proc",
+    "net",
+    "time",
+    "names",
+    "sigma0",
+    "roottask",
+    "bus",
+    "nobody",
+    "",
+    "Random",
+    "random ",
+    " random",
+    "random\0",
+    "random,ramfs",
+    "rando",
 ];
 /// `Names::open`.
 const OPEN: u64 = 2;
@@ -182,4 +206,17 @@ fn domain() -> Result<String, String> {
     }
     listed()?;
     Ok(format!("refused: {}", StreamError::NotADomain))
+}
+
+fn again() -> Result<String, String> {
+    let (mut asked, end) = (0, op::clock() + 800_000_000);
+    while op::clock() < end {
+        let refused = NamesClient(Direct(Entry::NAMES)).open("proc").map(drop);
+        expect(&format!("after {asked}"), refused, Err(Failure::Refused(NamesError::Confined)))?;
+        // Found by its name again, and only when the name service is there.
+        FileSystemClient(Connection::named("ramfs")).read_directory("/", 0, &mut [0; 64]).map_err(text)?;
+        asked += 1;
+        thread::sleep(500_000).map_err(text)?;
+    }
+    Ok(format!("{asked} times, each refused: {}", NamesError::Confined))
 }

@@ -58,7 +58,7 @@ it can tell what it reads to each service on the list.
 
   sandbox --only ramfs wc /etc/motd     files, and nothing else
   wget http://localhost/ | sandbox -o '' wc    its streams, and nothing else
-  sandbox -t --only ramfs,net wget http://localhost/
+  sandbox -t -o net wget http://localhost/     the network; each call is said
 ";
 
 /// Calls of the program that can be under way at once: each may wait, and bring a window. Our thread has one slot.

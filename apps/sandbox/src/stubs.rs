@@ -224,7 +224,12 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
 }
 
 /// Makes the call, and answers with what it answered.
-fn forward(request: &mut Request<'_>, target: Entry, brought: Object, origin: impl Fn() -> String) -> Result<Reply, Error> {
+fn forward(
+    request: &mut Request<'_>,
+    target: Entry,
+    brought: Object,
+    origin: impl Fn() -> String,
+) -> Result<Reply, Error> {
     let mut message = Answer { words: request.words, control: Control(0) };
     if let Some(came) = request.delegated.take() {
         let given = pass_on(came, To::Server, Object::Other, &origin)?;
