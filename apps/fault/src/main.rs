@@ -123,7 +123,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
 
 fn main() -> u8 {
     let arguments = Arguments::new("fault", HELP);
-    // What this program starts of itself.
+    // What this program or a test starts of it.
     match arguments.words() {
         ["--serve"] => return callees::serve(callees::ACTIVATIONS),
         ["--serve-windows"] => return windows::serve(),
@@ -143,6 +143,7 @@ fn main() -> u8 {
         ["--start-reader"] => return pipes::start_reader(),
         ["--net-neighbour"] => return network::neighbour(),
         ["--net-hog"] => return network::hog(),
+        ["--net-sip"] => return network::sip(),
         ["--hold"] => return hoards::hold(),
         ["--threads"] => return storms::fill(),
         ["--nothing"] => return 0,

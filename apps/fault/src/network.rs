@@ -16,6 +16,7 @@ use runtime::server::{self, ServeWord};
 use runtime::{Entry, op, thread};
 use sockets::{Endpoint, NetError, Refusal, Session};
 use tool::inspect::{self, PROC};
+use tool::println;
 
 use crate::child::Child;
 use crate::crime::Crime;
@@ -359,6 +360,36 @@ pub fn hog() -> u8 {
         sessions.extend(all(|_| Session::open()).0);
         let _ = thread::sleep(10 * MILLISECOND);
     }
+}
+
+/// For `network-wire-window`: takes what comes on a port, from one page: late, and a little at a time.
+pub fn sip() -> u8 {
+    const PORT: u16 = 9;
+    /// How long bytes wait: until there is no room for more, and the other end knows.
+    const LATER: u64 = 20 * MILLISECOND;
+    let serve = || -> Result<(), Refusal> {
+        let session = Session::open()?;
+        let listener = session.listen(0, PORT, 1, (1, 1))?;
+        println!("sip: port {PORT}");
+        loop {
+            let stream = session.until(abi::NEVER, || listener.accept(1))?;
+            let mut bytes = [0; 500];
+            let mut take = || match stream.read(&mut bytes) {
+                // All that there was is taken: more comes later.
+                Err(Failure::Refused(NetError::WouldBlock)) => {
+                    let _ = thread::sleep(LATER);
+                    stream.read(&mut bytes)
+                }
+                outcome => outcome,
+            };
+            while session.until(abi::NEVER, &mut take).is_ok_and(|count| count > 0) {}
+            let _ = stream.close();
+        }
+    };
+    if let Err(refusal) = serve() {
+        println!("sip: {refusal}");
+    }
+    1
 }
 
 /// A port that nobody listens on, and from which a connection may come. One chosen at random is it once in 16,384 times.

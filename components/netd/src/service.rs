@@ -281,8 +281,9 @@ impl ConnectionServer for Connection {
             match tcp.recv_slice(into) {
                 Ok(0) if !into.is_empty() => Err(NetError::WouldBlock),
                 Ok(count) => {
-                    // The other end hears of the room.
-                    if tcp.recv_capacity() < 2 * count {
+                    flow.taken += count as u32;
+                    if flow.taken >= flow.enough {
+                        flow.taken = 0;
                         stack.settle(number);
                     }
                     Ok(count)

@@ -41,6 +41,14 @@ const DYNAMIC: core::ops::RangeInclusive<u16> = 49152..=65535;
 /// Ports on which only components listen, also while none does: nobody takes a server's place while it is started again.
 const KEPT: [u16; 1] = [80];
 
+/// Bytes of a buffer to receive into that may be taken until the other end is told, if there is something to tell. smoltcp tells of
+/// a window that has doubled. So whoever took all has let the other end know of room for a segment at least: with less most
+/// senders wait for their timers (RFC 9293, 3.8.6.2.1).
+const fn enough(buffer: usize) -> usize {
+    let rest = buffer - 2 * SEGMENT;
+    if rest < buffer / 2 { rest } else { buffer / 2 }
+}
+
 /// Whether an address leads from here to here.
 pub fn is_loopback(address: Endpoint) -> bool {
     address.ip().is_loopback()
@@ -63,8 +71,9 @@ impl Flow {
             set
         });
         let handle = held.socket.iter().next().map(|(handle, _)| handle).unwrap_or_default();
+        let enough = enough(held.socket.get::<tcp::Socket<'_>>(handle).recv_capacity()) as u32;
         let since = op::clock();
-        Self { held, handle, key, local, stage, since, deadline: u64::MAX, failure: None }
+        Self { held, handle, key, local, stage, since, deadline: u64::MAX, taken: 0, enough, failure: None }
     }
 
     /// Whether it has something to send, or waits for an answer.

@@ -7,7 +7,7 @@
 //! | [`services`] | DHCP, router advertisements, names |
 //! | [`raw`] | a client of TCP made by hand |
 //! | [`host`] | all of that with smoltcp's protocols, and the machine's console |
-//! | [`loss`], [`flood`], [`hostile`], [`lies`], [`hostile_tcp`], [`tools`], [`tcp`] | what is tried |
+//! | [`loss`], [`flood`], [`hostile`], [`lies`], [`hostile_tcp`], [`tools`], [`tcp`], [`window`] | what is tried |
 //!
 //! The emulator passes frames as datagrams between two sockets of the file system; the machine sees an ordinary network
 //! card. Everything here is drawn from one seed, which a failure names; `CAIRN_WIRE_SEED` sets it.
@@ -26,6 +26,7 @@ mod raw;
 mod services;
 mod tcp;
 mod tools;
+mod window;
 
 use crate::conversation;
 use crate::emulator::{self, Machine};
@@ -100,6 +101,7 @@ fn start(
         "idle" => tcp::idle,
         "tools" => tools::run,
         "tcp" => tcp::run,
+        "window" => window::run,
         _ => bail!("there is no scenario `{name}` in xtask/src/test/wire"),
     };
     let seed = match std::env::var(SEED) {
