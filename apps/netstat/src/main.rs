@@ -10,7 +10,11 @@ runtime::entry!(main);
 const HELP: &str = "\
 usage: netstat
 
-Shows all sockets, one a line: protocol, state, this end, the other end.
+Shows all sockets, one a line: protocol, state, this end, the other end, and the number and
+name of the program or component that has it, as ps shows them (-: its session is over).
+
+For example, who has port 7:
+    netstat | grep ' 7 '
 ";
 
 fn main() -> u8 {

@@ -12,6 +12,26 @@ use runtime::{Entry, op};
 
 /// A program by the number of its domain.
 pub type Client = u64;
+/// A program or component as `ps` shows it.
+#[derive(Clone, Copy)]
+pub struct Owner {
+    /// Number of its domain.
+    pub number: u64,
+    name: [u8; 16],
+}
+
+impl Owner {
+    const fn of(domain: &info::Domain) -> Self {
+        Self { number: domain.number, name: domain.name }
+    }
+
+    /// Its name. Whoever made the domain chose it, so what could be taken for more than a name is `?`.
+    pub fn name(&self) -> impl Iterator<Item = char> {
+        let bytes = self.name.iter().take_while(|byte| **byte != 0);
+        bytes.map(|byte| if byte.is_ascii_graphic() { char::from(*byte) } else { '?' })
+    }
+}
+
 /// All components: those of the description are trusted not to take each other's share.
 pub const COMPONENTS: Client = 0;
 /// All whose maker is gone.
@@ -48,22 +68,23 @@ fn domain(number: u64) -> Option<info::Domain> {
     (domain.number == number).then_some(domain)
 }
 
-/// The client whose thread runs.
-pub fn caller() -> Client {
+/// The client whose thread runs, and the program or component that it is, if that is known.
+pub fn caller() -> (Client, Option<Owner>) {
     let roottask = ROOTTASK.load(Ordering::Relaxed);
     let home = home();
     // The call goes on without its caller: that is dead, or was cancelled.
     if home == Some(OWN.load(Ordering::Relaxed)) {
-        return ORPHANS;
+        return (ORPHANS, None);
     }
-    let (mut below, mut next) = (COMPONENTS, home);
+    let (mut below, mut owner, mut next) = (COMPONENTS, None, home);
     for _ in 0..DEEPEST {
         let Some(found) = next.and_then(domain) else { break };
         if found.parent == roottask {
-            return below;
+            return (below, owner.or(Some(Owner::of(&found))));
         }
         below = found.number;
+        owner = Some(Owner::of(&found));
         next = Some(found.parent);
     }
-    ORPHANS
+    (ORPHANS, None)
 }

@@ -137,10 +137,10 @@ fn endpoint(high: u64, low: u64, port: u64) -> Result<Endpoint, NetError> {
 impl NetServer for Net {
     fn open(&self, _badge: u64, account: Delegated) -> Result<Delegate, NetError> {
         let account = Owned::new(account.into());
-        let client = client::caller();
+        let caller = client::caller();
         // Whoever has too many costs no more than this.
-        with(|stack| stack.have_room(client, What::Session))?;
-        let session = Client::new(client, account)?;
+        with(|stack| stack.have_room(caller.0, What::Session))?;
+        let session = Client::new(caller, account)?;
         with(|stack| stack.open_session(session)).map(|number| SESSION.mint(number))
     }
 

@@ -8,7 +8,7 @@ use interfaces::sigma0::Sigma0Client;
 use runtime::entry::Owned;
 use runtime::{Direct, Entry, op};
 
-use crate::client::Client;
+use crate::client::{Client, Owner};
 use crate::slots::Number;
 
 /// How long a client may take to tell its semaphore, in nanoseconds.
@@ -23,6 +23,8 @@ fn check(handed: &Owned, kind: Kind) -> Result<(), NetError> {
 pub struct Session {
     /// Whose it is.
     pub client: Client,
+    /// Who that is, for people.
+    pub owner: Option<Owner>,
     account: Owned,
     /// The account's ticket at sigma0.
     pub ticket: u64,
@@ -39,12 +41,13 @@ pub struct Session {
 
 impl Session {
     /// Takes over an account.
-    pub fn new(client: Client, account: Owned) -> Result<Self, NetError> {
+    pub fn new((client, owner): (Client, Option<Owner>), account: Owned) -> Result<Self, NetError> {
         check(&account, Kind::Account)?;
         let handed = Delegate::entry(account.entry().0, rights::ALL);
         let ticket = Sigma0Client(Direct(Entry::SIGMA0)).manage_account(handed).map_err(|_| NetError::Full)?;
         Ok(Self {
             client,
+            owner,
             account,
             ticket,
             semaphore: None,

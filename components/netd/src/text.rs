@@ -1,8 +1,7 @@
 //! What people are told: `ifconfig`, `netstat`.
 
-use alloc::format;
 use alloc::string::String;
-use core::fmt::Write;
+use core::fmt::{Arguments, Write};
 
 use crate::socket::{Kind, Stage, What};
 use crate::stack::Stack;
@@ -14,7 +13,7 @@ const HELD: [(&str, What); 4] =
 /// Interfaces, addresses, counters, and who holds how much of what there is.
 pub fn interfaces(stack: &Stack) -> String {
     let mut text = String::new();
-    let mut line = |arguments: core::fmt::Arguments<'_>| text.write_fmt(arguments).unwrap_or_default();
+    let mut line = |arguments: Arguments<'_>| text.write_fmt(arguments).unwrap_or_default();
     line(format_args!("ethernet  {}\n", stack.ethernet.hardware_addr()));
     for address in stack.ethernet.ip_addrs() {
         line(format_args!("          {address}\n"));
@@ -34,8 +33,12 @@ pub fn interfaces(stack: &Stack) -> String {
     text
 }
 
-/// A line for each socket from a place on; gives bytes and the next place, 0 = that was all.
+/// A line for each socket from a place on; gives bytes and the next place, 0 = that was all. Sockets of clients that are gone
+/// end before they are listed.
 pub fn sockets(stack: &mut Stack, place: u64, into: &mut [u8]) -> (usize, u64) {
+    if place == 0 {
+        stack.sweep();
+    }
     let mut bytes = 0;
     let numbers: alloc::vec::Vec<_> =
         stack.sockets.from(place as usize).map(|(number, _)| number).take(into.len() / 16).collect();
@@ -50,27 +53,52 @@ pub fn sockets(stack: &mut Stack, place: u64, into: &mut [u8]) -> (usize, u64) {
     (bytes, 0)
 }
 
+/// Where columns of [`line`] begin, if what stands before them is not too long: this end, the other end, the owner.
+const COLUMNS: [usize; 3] = [18, 41, 64];
+
+/// Protocol, state, this end, the other end, and the owner, unless its session has ended.
 fn line(stack: &mut Stack, number: u64) -> Option<String> {
     let socket = stack.sockets.get_mut(number)?;
-    Some(match &mut socket.kind {
+    let mut text = String::new();
+    let mut put = |begin: usize, part: Arguments<'_>| {
+        let spaces = begin.saturating_sub(text.len());
+        text.extend(core::iter::repeat_n(' ', spaces));
+        text.write_fmt(part).unwrap_or_default();
+    };
+    let [here, there, owner] = COLUMNS;
+    match &mut socket.kind {
         Kind::Listener(listener) => {
-            format!(
-                "tcp  listening    {:<46} {} waiting\n",
-                listener.port,
-                listener.opening.len() + listener.ready.len()
-            )
+            put(0, format_args!("tcp  listening"));
+            put(here, format_args!("{} ", listener.port));
+            put(there, format_args!("{} waiting ", listener.opening.len() + listener.ready.len()));
         }
         Kind::Flow(flow) => {
-            let key = flow.key;
-            let state = match flow.stage {
-                Stage::Arriving(_) => "arriving".into(),
-                Stage::Lingering => format!("{}, closed", flow.tcp().state()),
-                _ => format!("{}", flow.tcp().state()),
-            };
-            format!("tcp  {state:<12} {} {}\n", key.local, key.remote)
+            match flow.stage {
+                Stage::Arriving(_) => put(0, format_args!("tcp  arriving ")),
+                Stage::Lingering => put(0, format_args!("tcp  {}, closed ", flow.tcp().state())),
+                _ => put(0, format_args!("tcp  {} ", flow.tcp().state())),
+            }
+            put(here, format_args!("{} ", flow.key.local));
+            put(there, format_args!("{} ", flow.key.remote));
         }
-        Kind::Datagrams(port) => format!("udp  {:<12} {}\n", "open", port.port),
-        Kind::Echo(echo) => format!("icmp {:<12} {}\n", "echo", echo.identifier),
-        Kind::Query(_) => String::from("dns  asked\n"),
-    })
+        Kind::Datagrams(port) => {
+            put(0, format_args!("udp  open"));
+            put(here, format_args!("{} ", port.port));
+        }
+        Kind::Echo(echo) => {
+            put(0, format_args!("icmp echo"));
+            put(here, format_args!("{} ", echo.identifier));
+        }
+        Kind::Query(_) => put(0, format_args!("dns  asked")),
+    }
+    let session = socket.session;
+    match stack.sessions.get(session).and_then(|session| session.owner) {
+        Some(client) => {
+            put(owner, format_args!("{} ", client.number));
+            text.extend(client.name());
+        }
+        None => put(owner, format_args!("-")),
+    }
+    text.push('\n');
+    Some(text)
 }

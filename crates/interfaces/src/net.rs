@@ -130,7 +130,9 @@ pub trait Net {
     /// Interfaces, addresses, counters, in text: a piece from a position on.
     #[repeatable]
     fn interfaces(&self, position: u64, into: &mut [u8]) -> Result<usize, NetError>;
-    /// Sockets, in text, a line each, from a position on. Gives bytes and the next position, 0 after the last.
+    /// Sockets, in text, a line each, from a position on. Gives bytes and the next position, 0 after the last. A line ends with
+    /// number and name of the program or component that opened the session, `-` once that is over. Those of clients that are gone
+    /// end before the first line.
     #[repeatable]
     fn sockets(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), NetError>;
 }

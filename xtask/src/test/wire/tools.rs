@@ -264,7 +264,10 @@ fn shown(host: &mut Host<'_>) -> Result<()> {
     let text = says(host, "netstat", 0, &[], 5.0)?;
     let line = |parts: &[&str]| text.lines().any(|line| parts.iter().all(|part| line.contains(part)));
     let ours = format!("{}:{}", ROUTER, endpoint.port);
-    if !line(&["tcp", "listening", " 80 "]) || !line(&["udp", " 7"]) || !line(&["tcp", "10.0.2.15:7", &ours]) {
+    if !line(&["tcp", "listening", " 80 ", " httpd"])
+        || !line(&["udp", " 7 ", " echod"])
+        || !line(&["tcp", "10.0.2.15:7 ", &ours, " echod"])
+    {
         bail!("netstat shows {text:?}, without {ours}");
     }
     host.drop_socket(handle);
