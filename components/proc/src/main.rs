@@ -219,7 +219,7 @@ impl ParentServer for Parent {
     }
 
     fn equip(&self, _badge: u64, domain: Delegated) -> Result<(), ParentError> {
-        // Nobody counts the domains that programs make. They can copy their own portal.
+        // Nobody counts the domains that programs make.
         drop(Owned::new(domain.into()));
         Err(ParentError::NotAllowed)
     }
