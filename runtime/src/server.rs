@@ -47,7 +47,7 @@ pub fn keep_memory(bytes: usize) -> bool {
 
 /// Makes the heap so many bytes larger now, for what is allocated later: the account pays at once, and nothing else that it pays
 /// for can take that away. False, and nothing changes, if the account has no room. A single allocation is refused without
-/// this: see `try_reserve` of [`alloc::vec::Vec`].
+/// this: see `try_reserve` of `Vec`.
 #[cfg(feature = "alloc")]
 pub fn reserve_memory(bytes: usize) -> bool {
     crate::heap::reserve(bytes)

@@ -10,7 +10,6 @@ use anyhow::{Context, Result, bail, ensure};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -71,12 +70,12 @@ impl Plugin {
         read_text(path).context("the emulator wrote no record")
     }
 
-    /// Waits for the emulator to load it.
-    pub fn connect(&self, over: &AtomicBool) -> Result<Counter<UnixStream>> {
+    /// Waits for the emulator to load it, or to be over.
+    pub fn connect(&self, is_over: impl Fn() -> bool) -> Result<Counter<UnixStream>> {
         let stream = loop {
             match UnixStream::connect(&self.socket) {
                 Ok(stream) => break stream,
-                Err(error) if over.load(Ordering::Relaxed) => {
+                Err(error) if is_over() => {
                     return Err(error).context("the emulator ended before its counter could be asked");
                 }
                 Err(_) => thread::sleep(PAUSE),

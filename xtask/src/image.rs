@@ -329,7 +329,8 @@ fn too_small(description: &Description, pages: impl Fn(&Program) -> Result<u64>)
         if u64::from(frames) < fewest {
             let [has, takes] = [frames.into(), fewest].map(|frames: u64| frames * 4);
             let cause = format!("the account of `{name}` has {has}K, but its program alone takes {takes}K");
-            let remedy = format!("give it {takes}K, and what the program allocates beside that");
+            let remedy =
+                format!("give it {takes}K and what it allocates: 256K is usual for a small one, 512K for a server");
             problems.push(Problem { line, cause, remedy });
         }
     }
@@ -414,7 +415,7 @@ mod tests {
             |pages: u64| too_small(&system.description, |program| Ok(if program.0 == "sched" { pages } else { 0 }));
         assert_eq!(problems(2)?, []);
         let cause = "the account of `sched` has 48K, but its program alone takes 52K".to_string();
-        let remedy = "give it 52K, and what the program allocates beside that".to_string();
+        let remedy = "give it 52K and what it allocates: 256K is usual for a small one, 512K for a server".to_string();
         assert_eq!(problems(3)?, [Problem { line: 7, cause, remedy }]);
         Ok(())
     }

@@ -47,7 +47,7 @@ impl Buffers {
     /// Draws pages, for the account of this ticket of sigma0's.
     pub fn draw(ticket: u64, receive: u64, send: u64) -> Result<Self, NetError> {
         if !(1..=MAX_PAGES).contains(&receive) || send > MAX_PAGES {
-            return Err(NetError::Full);
+            return Err(NetError::BadSize);
         }
         let block = FREE.lock().pop().unwrap_or_else(|| NEXT.fetch_add(1, Ordering::Relaxed));
         // What was drawn goes back with it if the account has no more.

@@ -368,7 +368,7 @@ impl Stack {
             return Err(NetError::InUse);
         }
         if ![pages.0, pages.1].iter().all(|pages| (1..=MAX_PAGES).contains(pages)) {
-            return Err(NetError::Full);
+            return Err(NetError::BadSize);
         }
         let backlog = backlog.clamp(1, MAX_BACKLOG) as usize;
         let listener = Listener { port, backlog, pages, opening: Default::default(), ready: Default::default() };

@@ -43,6 +43,7 @@ codes! {
         12 NotFound "no such name"
         13 NotAllowed "this entry of the socket may not do it"
         14 BadName "not a name that can be asked for"
+        15 BadSize "the buffers of a connection have 1 to 4 pages each way"
     }
 }
 
@@ -145,7 +146,7 @@ pub trait Session {
     /// Takes events; gives their bytes.
     fn events(&self, into: &mut [u8]) -> Result<usize, NetError>;
     /// Listens on a TCP port: a call entry of `Listener`. At most `backlog` connections wait to be accepted;
-    /// each has `receive` and `send` pages of buffers, 1 to 4, or one if the client has 16 connections already. Port 80 is
+    /// each has `receive` and `send` pages of buffers, 1 to 4 (else `BadSize`), or one if the client has 16 connections already. Port 80 is
     /// the web server's, also while that is away: for programs it is `InUse`.
     fn listen(&self, token: u32, port: u64, backlog: u64, receive: u64, send: u64) -> Result<Delegated, NetError>;
     /// Begins a TCP connection: a call entry of `Connection`, writable once it is there.

@@ -139,7 +139,8 @@ impl Session {
         }
     }
 
-    /// Listens on a TCP port; each connection has so many pages to receive into and to send from, or one of each if there are many.
+    /// Listens on a TCP port; each connection has so many pages to receive into and to send from, 1 to 4 (else `BadSize`), or one
+    /// of each from the client's 17th connection on.
     pub fn listen(&self, token: u32, port: u16, backlog: u64, pages: (u64, u64)) -> Result<Listener, Refusal> {
         self.client().listen(token, port.into(), backlog, pages.0, pages.1).map(|entry| Listener(Held::new(entry)))
     }

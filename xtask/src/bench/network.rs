@@ -96,7 +96,7 @@ pub fn measure(
     image.forwards = Some(ports.forwards());
     let machine = Machine { counter: Some(plugin.argument()), ..machine };
     emulator::boot_for(image.isa, &emulator::arguments(&image, &machine), limit, |over| {
-        let counter = plugin.connect(over)?;
+        let counter = plugin.connect(|| over.load(Ordering::Relaxed))?;
         Session { counter, ports: &ports, over }.rows(wanted)
     })
 }

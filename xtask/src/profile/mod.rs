@@ -62,6 +62,7 @@ pub fn profile(project: &Project, options: &ProfileOptions) -> Result<u8> {
         let done = session.profile(work)?;
         Ok((done, session.record()?))
     })?;
+    eprintln!("Finding out who called whom.");
     let files = code::files(project, system, read(&image.elf)?)?;
     let profile = made(&Names::of(&files), project.isa, &record, &done)?;
     print!("{}", done.printed);

@@ -12,7 +12,6 @@ use anyhow::{Context, Result, bail, ensure};
 use regex::Regex;
 use std::fmt;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -78,7 +77,7 @@ pub fn boot<T: Send>(
     let start = Instant::now();
     let (result, output) = converse(image.isa, &emulator::arguments(image, &machine), limit, |console| {
         // The emulator makes the socket before anything else, or ends.
-        let counter = plugin.connect(&AtomicBool::new(console.is_over()))?;
+        let counter = plugin.connect(|| console.is_over())?;
         work(&mut Session { console, counter, plugin: &plugin, web: image.web() })
     });
     let result = match result {

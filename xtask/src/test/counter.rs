@@ -76,7 +76,7 @@ fn run(project: &Project, firmware: &Path) -> Result<u64> {
     let plugin = Plugin::make(project)?;
     let words = machine(firmware, &plugin.argument(), &[]);
     emulator::boot_for(crate::isa::Isa::default(), &words, LIMIT, |over: &AtomicBool| {
-        let mut counter = plugin.connect(over)?;
+        let mut counter = plugin.connect(|| over.load(Ordering::Relaxed))?;
         loop {
             let before = counter.instructions()?;
             thread::sleep(HALTED);

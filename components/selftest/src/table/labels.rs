@@ -215,7 +215,7 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     .map_err(text)?;
     let index = op::portal_new(caller.child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?.0;
     let mode = turn.mode();
-    let window = if has_window { [PLACE | 1 | WRITABLE * turn.chance.below(2), Control::WINDOW] } else { [0, 0] };
+    let window = if has_window { [PLACE | 1 | (WRITABLE * turn.chance.below(2)), Control::WINDOW] } else { [0, 0] };
     let work = |mode| set(WORK, index, [mode, its, 0, 0, window[0], window[1]]);
     work(mode);
     let (entry, changes) = (caller.portal.entry(), if matches!(way, Way::Out | Way::Lent) { &caller } else { &callee });

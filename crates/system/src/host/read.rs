@@ -41,6 +41,9 @@ impl Description {
     }
 }
 
+/// Errors of syntax that are shown: one makes others.
+const MOST_ERRORS: usize = 3;
+
 /// How the parser says that a key stands twice in a table.
 const TWICE: &str = "duplicate key";
 
@@ -55,7 +58,8 @@ fn attempt(text: &str) -> (Option<Description>, Vec<Problem>) {
             cause: format!("not TOML: {}", error.message().lines().collect::<Vec<_>>().join(", ")),
             remedy: match error.message() {
                 TWICE => "leave one of them".into(),
-                _ => "see https://toml.io for the syntax".into(),
+                _ => "a bracket or a quotation mark is missing here or above, or see https://toml.io for the syntax"
+                    .into(),
             },
         };
         let (twice, mut problems): (Vec<_>, Vec<_>) = errors.iter().partition(|error| error.message() == TWICE);
@@ -65,6 +69,11 @@ fn attempt(text: &str) -> (Option<Description>, Vec<Problem>) {
         }
         let mut problems: Vec<Problem> = problems.into_iter().map(problem).collect();
         problems.sort();
+        let more = problems.len().saturating_sub(MOST_ERRORS);
+        problems.truncate(MOST_ERRORS);
+        if let Some(last) = problems.last_mut().filter(|_| more > 0) {
+            last.remedy += &format!("; {more} more, which may follow from these");
+        }
         return (None, problems);
     }
     let description = description(&mut reader, table.get_ref());
