@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`stubs`] | calls, counted and passed on |
 //! | [`list`] | which calls are refused to a confined program |
-//! | [`streams`] | files that are streams of a confined program |
+//! | [`mod@streams`] | files that are streams of a confined program |
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -51,13 +51,15 @@ which call each was made, and how often each was called.
 A confined program keeps its streams, its memory and the kernel log. The name
 service opens and lists only names on the list, its parent publishes only
 those, and it starts no programs. --only '' allows no service at all. Files are
-the service ramfs, the network is net.
+the service ramfs, all of them, to read and to write, programs in /bin as well;
+a single file is handed over as a stream. The network is net. The status is
+that of the program.
 
 Confinement is about what the program reaches, not about what becomes known:
 it can tell what it reads to each service on the list.
 
-  sandbox --only ramfs wc /etc/motd     files, and nothing else
-  wget http://localhost/ | sandbox -o '' wc    its streams, and nothing else
+  sandbox --only '' wc < /etc/motd             its streams, and nothing else
+  sandbox --only ramfs wc /etc/motd            all files, and nothing else
   sandbox -t -o net wget http://localhost/     the network; each call is said
 ";
 

@@ -53,7 +53,7 @@ pub fn sockets(stack: &mut Stack, place: u64, into: &mut [u8]) -> (usize, u64) {
     (bytes, 0)
 }
 
-/// Where columns of [`line`] begin, if what stands before them is not too long: this end, the other end, the owner.
+/// Where columns of a line begin, if what stands before them is not too long: this end, the other end, the owner.
 const COLUMNS: [usize; 3] = [18, 41, 64];
 
 /// Protocol, state, this end, the other end, and the owner, unless its session has ended.

@@ -100,18 +100,28 @@ fn is_page(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "md")
 }
 
-/// Makes the pages of all crates, as they are for this computer; tells where the first one is.
-fn interfaces(project: &Project) -> Result<PathBuf> {
-    let folder = project.target.join("docs/crates");
+/// Name of the test that what the crates say of themselves has no mistakes.
+pub const CRATES: &str = "rustdoc";
+
+/// What makes the pages of all crates, as they are for this computer.
+pub fn documentation(project: &Project) -> Command {
     let mut command = Command::new("cargo");
-    command.args(["doc", "--workspace", "--no-deps", "--target-dir"]).arg(&folder);
+    command.args(["doc", "--workspace", "--no-deps", "--keep-going", "--target-dir"]).arg(pages(project));
     // A module's text may name what only its own crate sees; that of an option is also printed by `--help`.
+    command.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links -A rustdoc::bare-urls");
+    command.current_dir(&project.root).stdin(Stdio::null());
     command
-        .env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private-intra-doc-links -A rustdoc::bare-urls")
-        .current_dir(&project.root)
-        .stdin(Stdio::null());
+}
+
+fn pages(project: &Project) -> PathBuf {
+    project.target.join("docs/crates")
+}
+
+/// Makes the pages of all crates; tells where the first one is.
+fn interfaces(project: &Project) -> Result<PathBuf> {
+    let mut command = documentation(project);
     if !command.status().context("cannot start cargo")?.success() {
         bail!("what the crates offer has mistakes; rustdoc has said which");
     }
-    Ok(folder.join("doc/nucleus/index.html"))
+    Ok(pages(project).join("doc/nucleus/index.html"))
 }

@@ -95,6 +95,7 @@ const GROUPS: &[&str] = &[
     "systems",
     docs::links::NAME,
     "lints",
+    docs::CRATES,
     isa::NAME,
     "host",
     miri::NAME,
@@ -169,6 +170,9 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     if wants("systems") {
         systems::check(project, &workspace, &mut report);
+    }
+    if wants(docs::CRATES) {
+        report.run(docs::CRATES, || checks::quietly(project, docs::documentation(project)));
     }
     if wants(docs::links::NAME) {
         report.run(docs::links::NAME, || docs::links::check(&project.root));
