@@ -182,7 +182,10 @@ fn new_crate(
         bail!("{} exists already", folder.display());
     }
     if let Some(other) = Workspace::read(project)?.packages.iter().find(|package| package.name == name) {
-        bail!("a crate called `{name}` exists already, in {}", other.folder().display());
+        bail!(
+            "a crate called `{name}` exists already, in {}: components, programs and drivers share their names, so choose another one",
+            other.folder().display()
+        );
     }
     let path = project.root.join(&options.system);
     let description = read_text(&path)?;

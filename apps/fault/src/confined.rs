@@ -1,10 +1,11 @@
-//! Crimes of those who were started by `sandbox --only pipes,random`, and want more than these two services (`confined-again`: by `--only ramfs`).
+//! Crimes of those who were started by `sandbox --only pipes,random`, and want more than these two services (`confined-again`: by `--only ramfs`;
+//! `confined-files`: by `--read /etc`).
 
 use alloc::format;
 use alloc::string::{String, ToString};
 
 use interface::{Delegate, Failure, Transport};
-use interfaces::file::FileSystemClient;
+use interfaces::file::{FileClient, FileError, FileSystemClient, WRITE};
 use interfaces::listing::Listing;
 use interfaces::names::{MAX_NAME, NamesClient, NamesError};
 use interfaces::parent::{ParentClient, ParentError};
@@ -38,6 +39,11 @@ pub const ALL: &[Crime] = &[
         "confined-again",
         "asks a name service that is killed and started again for what is not on the list",
         again,
+    ),
+    Crime::tried(
+        "confined-files",
+        "asks for files that it may not read, in every form, and to change those that it may",
+        files,
     ),
 ];
 
@@ -219,4 +225,51 @@ fn again() -> Result<String, String> {
         thread::sleep(500_000).map_err(text)?;
     }
     Ok(format!("{asked} times, each refused: {}", NamesError::Confined))
+}
+
+/// Paths that are not below `/etc`, or lead there by a way that could lead elsewhere.
+const ELSEWHERE: [&str; 14] = [
+    "",
+    "/",
+    "/bin/ls",
+    "bin/ls",
+    "etc/motd",
+    "//etc/motd",
+    "/etc/../bin/ls",
+    "/etc/x/../../bin/ls",
+    "/etc/..",
+    "/etc/../etc/motd",
+    "/etcetera",
+    "/ETC/motd",
+    "/bin/../etc/motd",
+    "/etc\0/motd",
+];
+
+fn files() -> Result<String, String> {
+    let files = FileSystemClient(Connection::named("ramfs"));
+    let confined = Err(Failure::Refused(FileError::Confined));
+    for path in ELSEWHERE {
+        expect(path, files.open(path, 0).map(drop), confined)?;
+        expect(path, files.stat(path).map(drop), confined)?;
+        expect(path, files.read_directory(path, 0, &mut [0; 64]).map(drop), confined)?;
+    }
+    for path in ELSEWHERE.into_iter().chain(["/etc", "/etc/motd", "/etc/new"]) {
+        for flags in [WRITE, u64::MAX, 1 << 63] {
+            expect(path, files.open(path, flags).map(drop), confined)?;
+        }
+        expect(path, files.create(path, 0).map(drop), confined)?;
+        expect(path, files.make_directory(path), confined)?;
+        expect(path, files.remove(path), confined)?;
+        expect(path, files.rename(path, "/etc/new"), confined)?;
+        expect(path, files.rename("/etc/motd", path), confined)?;
+    }
+    let entry = files.open("/etc//./motd", 0).map_err(|error| format!("what it may read: {error}"))?;
+    let file = FileClient(Direct(entry.into()));
+    let read_only = Failure::Refused(FileError::ReadOnly);
+    expect("write", file.write(0, b"x"), Err(read_only))?;
+    expect("append", file.append(b"x").map(drop), Err(read_only))?;
+    expect("truncate", file.truncate(0), Err(read_only))?;
+    let mut first = [0; 8];
+    expect("read", file.read(0, &mut first), Ok(first.len()))?;
+    Ok(format!("each refused: {}", FileError::Confined))
 }

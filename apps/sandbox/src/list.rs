@@ -2,14 +2,16 @@
 //!
 //! A call is judged by the object it goes to and by its method, before anything of it is passed on. The name service opens what is on the
 //! list, and shows that alone. The parent takes names that are on the list. Of the service that starts programs everything is left but
-//! that: whoever it starts is not confined. What else a program can call are objects of services on the list, and its streams.
+//! that: whoever it starts is not confined. If there is a list of paths, files at and below them can be read, and nothing else be done with
+//! files. What else a program can call are objects of services on the list, and its streams.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use interface::{Code, Reply};
+use interface::{Code, Reply, Words};
 use runtime::abi::{Control, MESSAGE_BYTES};
+use runtime::interfaces::file::FileError;
 use runtime::interfaces::listing::{Listing, Writer};
 use runtime::interfaces::names::{MAX_NAME, NamesError};
 use runtime::interfaces::parent::ParentError;
@@ -19,7 +21,7 @@ use runtime::sync::{Mutex, Once};
 /// Requests that are told apart: a program can ask for any number of names.
 const MAX_REFUSALS: usize = 64;
 
-/// Methods of `Names`, of `Parent` and of `Process`, by their place in the interface.
+/// Methods of `Names`, of `Parent`, of `Process` and of `FileSystem`, by their place in the interface.
 const NAMES_OPEN: u64 = 2;
 const NAMES_LIST: u64 = 3;
 const NAMES_SHAPE: u64 = 5;
@@ -27,9 +29,19 @@ const PARENT_PUBLISH: u64 = 1;
 const PROCESS_SPAWN: u64 = 1;
 /// `list`, `inspect`, `stop_machine` and `kill_domain`.
 const PROCESS_ALLOWED: core::ops::RangeInclusive<u64> = 2..=5;
+const FILES_OPEN: u64 = 1;
+const FILES_READ_DIRECTORY: u64 = 6;
+const FILES_STAT: u64 = 7;
+const FILES_ROOM: u64 = 8;
+
+/// The service that has the files.
+pub const FILES: &str = runtime::stream::FILES;
 
 /// What is on the list. Never made: there is no list, and nothing is refused.
 static LIST: Once<Vec<&'static str>> = Once::new();
+
+/// What can be read of the files. Never made: everything can be done with them.
+static PATHS: Once<Vec<String>> = Once::new();
 
 /// What was refused, each with how often, and how often what there was no room for.
 static REFUSALS: Mutex<(Vec<(String, u64)>, u64)> = Mutex::new((Vec::new(), 0));
@@ -43,6 +55,8 @@ pub enum Object {
     Parent,
     /// The service that starts programs.
     Process,
+    /// The file system, of which a part can be read.
+    Files,
     /// Any other: all its methods are allowed.
     Other,
 }
@@ -54,6 +68,7 @@ impl Object {
             "names" => Self::Names,
             "parent" => Self::Parent,
             "proc" => Self::Process,
+            FILES if PATHS.get().is_some() => Self::Files,
             _ => Self::Other,
         }
     }
@@ -64,9 +79,12 @@ impl Object {
     }
 }
 
-/// From now on the program reaches these services only.
-pub fn confine(names: Vec<&'static str>) {
+/// From now on the program reaches these services only, and of the files, if there are paths, what is at and below these.
+pub fn confine(names: Vec<&'static str>, paths: Option<Vec<String>>) {
     LIST.get_or_make(|| names);
+    if let Some(paths) = paths {
+        PATHS.get_or_make(|| paths);
+    }
 }
 
 /// Whether there is a list.
@@ -79,13 +97,23 @@ pub fn allows(name: &[u8]) -> bool {
     LIST.get().is_none_or(|list| list.iter().any(|known| known.as_bytes() == name))
 }
 
-/// Judges a call: word 0, and the first parameter of bytes as it came. `Some` = it is refused: with this answer, and what was asked, for
+/// Whether the program may read what is at this path. Without `..` it leads downwards only: there are no links.
+fn may_read(path: &[u8]) -> bool {
+    let is_below = |above: &String| {
+        let rest = path.strip_prefix(above.trim_end_matches('/').as_bytes());
+        rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
+    };
+    let leads_up = path.split(|byte| *byte == b'/').any(|part| part == b"..");
+    !leads_up && PATHS.get().is_some_and(|paths| paths.iter().any(is_below))
+}
+
+/// Judges a call: its words, and the first parameter of bytes as it came. `Some` = it is refused: with this answer, and what was asked, for
 /// people.
-pub fn refusal(object: Object, word0: u64, first: &[u8]) -> Option<(Reply, String)> {
+pub fn refusal(object: Object, words: &Words, first: &[u8]) -> Option<(Reply, String)> {
     if !is_there() {
         return None;
     }
-    let method = word0 & 0xffff;
+    let method = words[0] & 0xffff;
     let (is_allowed, code, of) = match object {
         Object::Names => {
             let is_allowed = match method {
@@ -96,6 +124,15 @@ pub fn refusal(object: Object, word0: u64, first: &[u8]) -> Option<(Reply, Strin
         }
         Object::Parent => (method == PARENT_PUBLISH && allows(first), ParentError::Confined.code(), "parent"),
         Object::Process => (PROCESS_ALLOWED.contains(&method), ProcessError::Confined.code(), "proc"),
+        Object::Files => {
+            let is_allowed = match method {
+                // Its flags would be to write.
+                FILES_OPEN => words[1] == 0 && may_read(first),
+                FILES_READ_DIRECTORY | FILES_STAT => may_read(first),
+                method => method == FILES_ROOM,
+            };
+            (is_allowed, FileError::Confined.code(), FILES)
+        }
         Object::Other => return None,
     };
     if is_allowed {
@@ -106,6 +143,9 @@ pub fn refusal(object: Object, word0: u64, first: &[u8]) -> Option<(Reply, Strin
         (Object::Names, NAMES_OPEN) => format!("open \"{shown}\""),
         (Object::Parent, PARENT_PUBLISH) => format!("publish \"{shown}\""),
         (Object::Process, PROCESS_SPAWN) => format!("start \"{shown}\""),
+        (Object::Files, FILES_OPEN) if words[1] == 0 => format!("read \"{shown}\""),
+        (Object::Files, FILES_READ_DIRECTORY | FILES_STAT) => format!("look at \"{shown}\""),
+        (Object::Files, _) => format!("change \"{shown}\""),
         _ => format!("method {method} of {of}"),
     };
     note(what.clone());

@@ -38,7 +38,8 @@ use tool::{Arguments, eprintln, files};
 runtime::entry!(main);
 
 const HELP: &str = "\
-usage: sandbox [-t] [-o NAME[,NAME...]]... PROGRAM [ARGUMENT...]
+usage: sandbox [-t] [-o NAME[,NAME...]]... [-r PATH[,PATH...]]...
+               PROGRAM [ARGUMENT...]
 
 Runs a program whose portals all lead to sandbox, which makes each call in its
 place. At the end, says on standard error output which portals there were, by
@@ -47,19 +48,22 @@ which call each was made, and how often each was called.
   -t               say each call when it is made
   -o, --only NAME  confine the program: it reaches the services of these names
                    and no others, and at the end it is said what it was refused
+  -r, --read PATH  confine the program: it may read the files at and below these
+                   paths, and do nothing else with files; other services
+                   only with -o
 
 A confined program keeps its streams, its memory and the kernel log. The name
 service opens and lists only names on the list, its parent publishes only
-those, and it starts no programs. --only '' allows no service at all. Files are
-the service ramfs, all of them, to read and to write, programs in /bin as well;
-a single file is handed over as a stream. The network is net. The status is
-that of the program.
+those, and it starts no programs. --only '' allows no service at all. The
+network is net. Files are the service ramfs: without --read all of them, to read
+and to write, programs in /bin as well. A single file is best handed over as a
+stream. The status is that of the program.
 
 Confinement is about what the program reaches, not about what becomes known:
 it can tell what it reads to each service on the list.
 
   sandbox --only '' wc < /etc/motd             its streams, and nothing else
-  sandbox --only ramfs wc /etc/motd            all files, and nothing else
+  sandbox --read /etc wc /etc/motd             these files, and nothing else
   sandbox -t -o net wget http://localhost/     the network; each call is said
 ";
 
@@ -87,7 +91,7 @@ type Cause = Failure<ProcessError>;
 fn main() -> u8 {
     let arguments = Arguments::new("sandbox", HELP);
     // Words behind the program's name are arguments of the program.
-    let (mut words, mut traced, mut list) = (arguments.words(), false, None);
+    let (mut words, mut traced, mut list, mut paths) = (arguments.words(), false, None, None);
     loop {
         words = match words {
             ["-t", rest @ ..] => {
@@ -98,6 +102,12 @@ fn main() -> u8 {
                 list.get_or_insert_with(Vec::new).extend(names.split(',').filter(|name| !name.is_empty()));
                 rest
             }
+            ["-r" | "--read", below, rest @ ..] => {
+                let below = below.split(',').filter(|path| !path.is_empty());
+                paths.get_or_insert_with(Vec::new).extend(below.map(files::absolute));
+                rest
+            }
+            ["-r" | "--read"] => return arguments.wrong("--read needs paths"),
             ["-o" | "--only"] => return arguments.wrong("--only needs names of services"),
             _ => break,
         };
@@ -109,10 +119,13 @@ fn main() -> u8 {
     if let Some(name) = list.iter().flatten().find(|name| !is_name(name)) {
         return arguments.wrong(&alloc::format!("{name} is not a name of a service"));
     }
+    if paths.is_some() {
+        list.get_or_insert_with(Vec::new).push(list::FILES);
+    }
     if let Some(mut names) = list {
         // Whoever opens the terminal by its name may write to it, and nothing else: as its streams do.
         names.extend(streams().into_iter().filter(|stream| is_service(stream)));
-        list::confine(names);
+        list::confine(names, paths);
     }
     stubs::trace(traced);
     match run(program, words) {

@@ -203,7 +203,8 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
     // It is overwritten by the answer.
     let shown = String::from(text(method, &request.area[..request.length]));
     let (target, object) = begin(badge, method, &shown).ok_or(Error::BadArgument)?;
-    if let Some((refusal, what)) = list::refusal(object, method, first(method, &request.area[..request.length])) {
+    if let Some((refusal, what)) = list::refusal(object, &request.words, first(method, &request.area[..request.length]))
+    {
         if TRACED.load(Ordering::Relaxed) {
             eprintln!("sandbox: refused: {what}");
         }

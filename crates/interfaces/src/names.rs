@@ -43,7 +43,7 @@ pub trait Names {
     /// A call entry to the service, with badge 0.
     #[repeatable]
     fn open(&self, name: &str) -> Result<Delegated, NamesError>;
-    /// Names from a position on (0 at first), as [`crate::listing::Listing`] reads them. Gives bytes
+    /// Names in no particular order, from a position on (0 at first), as [`crate::listing::Listing`] reads them. Gives bytes
     /// and the next position, 0 after the last.
     #[repeatable]
     fn list(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), NamesError>;

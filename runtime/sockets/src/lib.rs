@@ -93,7 +93,7 @@ impl Session {
         self.semaphore.entry()
     }
 
-    /// Waits until there are events, at most until `deadline` (nanoseconds since boot): `TimedOut`. A network that
+    /// Waits until there are events, at most until `deadline` (nanoseconds since boot; if that is over, only looks): `TimedOut`. A network that
     /// died raises no semaphore, so now and then we look whether it is there.
     pub fn wait(&self, deadline: u64) -> Result<(), Refusal> {
         loop {
@@ -193,7 +193,7 @@ impl Listener {
     }
 }
 
-/// A TCP connection.
+/// A TCP connection. Let go without being closed, it stays until the session ends.
 #[derive(Debug)]
 pub struct Stream(Held);
 
@@ -207,12 +207,13 @@ impl Stream {
         ConnectionClient(self.0.direct())
     }
 
-    /// Takes bytes that came; 0 = the other side sends no more.
+    /// Takes bytes that came; 0 = the other side sends no more. `WouldBlock`: there are none, and an event tells when some come. What is
+    /// there already makes no event: who waits for one has read until `WouldBlock`, or got less than asked for.
     pub fn read(&self, into: &mut [u8]) -> Result<usize, Refusal> {
         self.client().read(into)
     }
 
-    /// Gives bytes to send; gives how many were taken.
+    /// Gives bytes to send; gives how many were taken, 0 only of none. `WouldBlock`: no room, and an event tells of some.
     pub fn write(&self, bytes: &[u8]) -> Result<usize, Refusal> {
         self.client().write(bytes)
     }
