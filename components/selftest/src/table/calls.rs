@@ -19,29 +19,27 @@ use crate::pagers::status;
 
 use When::{After, Asleep, Before, Busy, Race};
 
-const ALL: &[When] = &[Before, Asleep, Busy, After, Race];
-
 pub const CASES: &[Case] = &[
-    Case { name: "death of the domain called", whens: ALL, run: |turn| end_callee(turn, End::Kill) },
-    Case { name: "removal of the domain called", whens: ALL, run: |turn| end_callee(turn, End::Domain) },
+    Case { name: "death of the domain called", whens: When::ALL, run: |turn| end_callee(turn, End::Kill) },
+    Case { name: "removal of the domain called", whens: When::ALL, run: |turn| end_callee(turn, End::Domain) },
     Case {
         name: "removal of the account of the domain called",
-        whens: ALL,
+        whens: When::ALL,
         run: |turn| end_callee(turn, End::Account),
     },
-    Case { name: "death of the domain that calls", whens: ALL, run: |turn| end_caller(turn, End::Kill) },
-    Case { name: "removal of the thread that calls", whens: ALL, run: |turn| end_caller(turn, End::Thread) },
-    Case { name: "removal of the domain that calls", whens: ALL, run: |turn| end_caller(turn, End::Domain) },
+    Case { name: "death of the domain that calls", whens: When::ALL, run: |turn| end_caller(turn, End::Kill) },
+    Case { name: "removal of the thread that calls", whens: When::ALL, run: |turn| end_caller(turn, End::Thread) },
+    Case { name: "removal of the domain that calls", whens: When::ALL, run: |turn| end_caller(turn, End::Domain) },
     Case {
         name: "removal of the account of the domain that calls",
-        whens: ALL,
+        whens: When::ALL,
         run: |turn| end_caller(turn, End::Account),
     },
-    Case { name: "cancelling a call", whens: ALL, run: cancelled },
+    Case { name: "cancelling a call", whens: When::ALL, run: cancelled },
     Case { name: "the deadline of a call", whens: &[Before, Asleep, Busy, Race], run: deadline },
-    Case { name: "revocation of a portal", whens: ALL, run: |turn| entry_goes(turn, Goes::Revoked) },
-    Case { name: "removal of a portal", whens: ALL, run: |turn| entry_goes(turn, Goes::Removed) },
-    Case { name: "removal of a service", whens: ALL, run: |turn| entry_goes(turn, Goes::Service) },
+    Case { name: "revocation of a portal", whens: When::ALL, run: |turn| entry_goes(turn, Goes::Revoked) },
+    Case { name: "removal of a portal", whens: When::ALL, run: |turn| entry_goes(turn, Goes::Removed) },
+    Case { name: "removal of a service", whens: When::ALL, run: |turn| entry_goes(turn, Goes::Service) },
     Case { name: "waiting for an activation", whens: &[Asleep, Race], run: pool_waited },
     Case { name: "cancelling who waits for an activation", whens: &[Asleep, Race], run: pool_cancelled },
     Case { name: "an activation fetched from the other side", whens: &[After, Race], run: pool_shared },

@@ -24,77 +24,61 @@ use crate::pagers::status;
 
 use When::{After, Asleep, Before, Busy, Race};
 
-const ALL: &[When] = &[Before, Asleep, Busy, After, Race];
 const SOME: &[When] = &[Before, Asleep, Race];
 const RUNS: &[When] = &[Before, Busy, Race];
 
-pub const CASES: &[Case] = &[
-    Case { name: "a taint of who calls", whens: ALL, run: |turn| calls(turn, Change::Taint, Way::Out) },
-    Case { name: "a taint of who is called", whens: ALL, run: |turn| calls(turn, Change::Taint, Way::In) },
-    Case { name: "a taint of who lends a window", whens: ALL, run: |turn| calls(turn, Change::Taint, Way::Lent) },
-    Case { name: "a taint of who has a window", whens: ALL, run: |turn| calls(turn, Change::Taint, Way::Borrowed) },
-    Case { name: "a taint of who waits for a semaphore", whens: SOME, run: |turn| waits(turn, Change::Taint) },
-    Case { name: "a taint of who waits for an activation", whens: SOME, run: |turn| queues(turn, Change::Taint) },
-    Case { name: "a taint of who writes in common", whens: RUNS, run: |turn| writes(turn, Change::Taint) },
-    Case { name: "less accepted by who calls", whens: ALL, run: |turn| calls(turn, Change::Narrow, Way::Out) },
-    Case { name: "less accepted by who is called", whens: ALL, run: |turn| calls(turn, Change::Narrow, Way::In) },
-    Case {
-        name: "less accepted by who lends a window",
-        whens: ALL,
-        run: |turn| calls(turn, Change::Narrow, Way::Lent),
-    },
-    Case {
-        name: "less accepted by who has a window",
-        whens: ALL,
-        run: |turn| calls(turn, Change::Narrow, Way::Borrowed),
-    },
-    Case { name: "less accepted by who waits for a semaphore", whens: SOME, run: |turn| waits(turn, Change::Narrow) },
-    Case {
-        name: "less accepted by who waits for an activation",
-        whens: SOME,
-        run: |turn| queues(turn, Change::Narrow),
-    },
-    Case { name: "less accepted by who writes in common", whens: RUNS, run: |turn| writes(turn, Change::Narrow) },
-    Case {
-        name: "a change that is refused, of who calls",
-        whens: ALL,
-        run: |turn| calls(turn, Change::Refused, Way::Out),
-    },
-    Case {
-        name: "a change that is refused, of who is called",
-        whens: ALL,
-        run: |turn| calls(turn, Change::Refused, Way::In),
-    },
-    Case {
-        name: "a change that is refused, of who lends a window",
-        whens: ALL,
-        run: |turn| calls(turn, Change::Refused, Way::Lent),
-    },
-    Case {
-        name: "a change that is refused, of who has a window",
-        whens: ALL,
-        run: |turn| calls(turn, Change::Refused, Way::Borrowed),
-    },
-    Case {
-        name: "a change that is refused, of who waits for a semaphore",
-        whens: SOME,
-        run: |turn| waits(turn, Change::Refused),
-    },
-    Case {
-        name: "a change that is refused, of who waits for an activation",
-        whens: SOME,
-        run: |turn| queues(turn, Change::Refused),
-    },
-    Case {
-        name: "a change that is refused, of who writes in common",
-        whens: RUNS,
-        run: |turn| writes(turn, Change::Refused),
-    },
+/// A change in each state of who makes it.
+macro_rules! states {
+    ($name:literal, $change:ident) => {
+        [
+            Case {
+                name: concat!($name, " who calls"),
+                whens: When::ALL,
+                run: |turn| calls(turn, Change::$change, Way::Out),
+            },
+            Case {
+                name: concat!($name, " who is called"),
+                whens: When::ALL,
+                run: |turn| calls(turn, Change::$change, Way::In),
+            },
+            Case {
+                name: concat!($name, " who lends a window"),
+                whens: When::ALL,
+                run: |turn| calls(turn, Change::$change, Way::Lent),
+            },
+            Case {
+                name: concat!($name, " who has a window"),
+                whens: When::ALL,
+                run: |turn| calls(turn, Change::$change, Way::Borrowed),
+            },
+            Case {
+                name: concat!($name, " who waits for a semaphore"),
+                whens: SOME,
+                run: |turn| waits(turn, Change::$change),
+            },
+            Case {
+                name: concat!($name, " who waits for an activation"),
+                whens: SOME,
+                run: |turn| queues(turn, Change::$change),
+            },
+            Case {
+                name: concat!($name, " who writes in common"),
+                whens: RUNS,
+                run: |turn| writes(turn, Change::$change),
+            },
+        ]
+    };
+}
+
+pub static CASES: [[Case; 7]; 3] = [
+    states!("a taint of", Taint),
+    states!("less accepted by", Narrow),
+    states!("a change that is refused, of", Refused),
 ];
 
 const FLOW: u64 = Error::Flow as u64;
 
-/// What a domain does to its own labels.
+/// A change that a domain makes to its own labels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Change {
     /// It is tainted more than others accept, or than they are: that forbids.
@@ -106,14 +90,16 @@ enum Change {
 }
 
 impl Change {
-    /// The operation's words.
-    fn words(self, chance: &mut Chance) -> Result<[u64; 6], &'static str> {
+    /// Says what [`Side::change`] will do.
+    fn prepare(self, chance: &mut Chance) -> Result<(), &'static str> {
         let handle = handle()?;
-        Ok(match self {
+        let words = match self {
             Self::Taint => [abi_op::LABEL_SEND, handle, if chance.below(2) == 0 { TWO } else { THREE }, 0, 0, 0],
             Self::Narrow => [abi_op::LABEL_RECEIVE, handle, ONE, 0, 0, 0],
             Self::Refused => [abi_op::LABEL_RECEIVE, handle, ZERO, 0, 0, 0],
-        })
+        };
+        set(CHANGE, abi_op::LABEL, words);
+        Ok(())
     }
 
     fn status(self) -> u64 {
@@ -131,7 +117,7 @@ fn handle() -> Result<u64, &'static str> {
     (*HANDLE.get_or_make(made)).map_err(text)
 }
 
-/// What both domains are to do: a system call each, at these words.
+/// The page with the system calls that the domains make, one at each of these words.
 static STEPS: Page = Page::new();
 const CHANGE: usize = 0;
 const WORK: usize = 16;
@@ -169,14 +155,13 @@ impl Side {
         Ok(Self { child, _service: service, portal })
     }
 
-    /// It changes its labels.
-    fn change(&self, change: Change, chance: &mut Chance) -> Result<(), &'static str> {
-        hold(self.try_change(change, chance)? == change.status(), "another result of the change")
+    /// It changes its labels, as was [prepared](Change::prepare).
+    fn change(&self, change: Change) -> Result<(), &'static str> {
+        hold(self.try_change() == change.status(), "another result of the change")
     }
 
-    fn try_change(&self, change: Change, chance: &mut Chance) -> Result<u64, &'static str> {
-        set(CHANGE, abi_op::LABEL, change.words(chance)?);
-        Ok(obeyed(self.portal.entry(), CHANGE))
+    fn try_change(&self) -> u64 {
+        obeyed(self.portal.entry(), CHANGE)
     }
 }
 
@@ -219,8 +204,8 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     let work = |mode| set(WORK, index, [mode, its, 0, 0, window[0], window[1]]);
     work(mode);
     let (entry, changes) = (caller.portal.entry(), if matches!(way, Way::Out | Way::Lent) { &caller } else { &callee });
-    let mut chance = Chance::new(turn.chance.below(1 << 32));
-    let victim = play(turn, 3, move || obeyed(entry, WORK), |_| changes.change(change, &mut chance))?;
+    change.prepare(&mut turn.chance)?;
+    let victim = play(turn, 3, move || obeyed(entry, WORK), |_| changes.change(change))?;
     CLOSED.0[0].store(1, Ordering::SeqCst);
     op::v(gate.entry()).map_err(text)?;
     let result = victim.finish()?;
@@ -241,8 +226,8 @@ fn waits(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     let index = side.child.give(semaphore.entry()).map_err(text)?.0;
     set(WORK, index, [abi_op::P, NEVER, 0, 0, 0, 0]);
     let entry = side.portal.entry();
-    let mut chance = Chance::new(turn.chance.below(1 << 32));
-    let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change, &mut chance))?;
+    change.prepare(&mut turn.chance)?;
+    let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change))?;
     op::v(semaphore.entry()).map_err(text)?;
     let is_forbidden = change == Change::Taint;
     hold(victim.finish()? == if is_forbidden { FLOW } else { 0 }, "another result")?;
@@ -265,8 +250,8 @@ fn queues(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     holder.is_inside(2, true)?;
     set(WORK, index, [RETURN, 0, 0, 0, 0, 0]);
     let entry = side.portal.entry();
-    let mut chance = Chance::new(turn.chance.below(1 << 32));
-    let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change, &mut chance))?;
+    change.prepare(&mut turn.chance)?;
+    let victim = play(turn, 2, move || obeyed(entry, WORK), |_| side.change(change))?;
     op::v(gate.entry()).map_err(text)?;
     hold(holder.finish()? == 0, "who has the activation is disturbed")?;
     hold(victim.finish()? == if change == Change::Taint { FLOW } else { 0 }, "another result")?;
@@ -292,8 +277,8 @@ fn writes(turn: &mut Turn, change: Change) -> Result<(), &'static str> {
     if turn.when == Busy {
         until(|| count() != 0, "the child does not write")?;
     }
-    let mut chance = Chance::new(turn.chance.below(1 << 32));
-    let changed = side.try_change(change, &mut chance)?;
+    change.prepare(&mut turn.chance)?;
+    let changed = side.try_change();
     if change == Change::Taint && turn.when != Before && changed != 0 {
         // It may have died of its next write before it said so.
         hold(changed == 1000 + Error::PeerDied as u64, "another result of the change")?;

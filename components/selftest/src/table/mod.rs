@@ -41,7 +41,7 @@ fn cases() -> impl Iterator<Item = &'static Case> {
         .chain(revoked::CASES)
         .chain(schedulers::CASES)
         .chain(windows::CASES)
-        .chain(labels::CASES);
+        .chain(labels::CASES.iter().flatten());
     calls::CASES.iter().chain(waits::CASES).chain(running::CASES).chain(asking::CASES).chain(others)
 }
 

@@ -31,6 +31,8 @@ pub enum When {
 }
 
 impl When {
+    pub const ALL: &[Self] = &[Self::Before, Self::Asleep, Self::Busy, Self::After, Self::Race];
+
     pub const fn name(self) -> &'static str {
         match self {
             When::Before => "before",

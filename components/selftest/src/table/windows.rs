@@ -23,19 +23,21 @@ use crate::torn::{self, FIRST_BYTE, HERE, Keeper, THERE};
 
 use When::{After, Asleep, Before, Busy, Race};
 
-const ALL: &[When] = &[Before, Asleep, Busy, After, Race];
-
 pub const CASES: &[Case] = &[
-    Case { name: "unmapping a page that is lent", whens: ALL, run: |turn| taken(turn, Taken::Page) },
-    Case { name: "a page that is lent may only be read any more", whens: ALL, run: |turn| taken(turn, Taken::Right) },
+    Case { name: "unmapping a page that is lent", whens: When::ALL, run: |turn| taken(turn, Taken::Page) },
+    Case {
+        name: "a page that is lent may only be read any more",
+        whens: When::ALL,
+        run: |turn| taken(turn, Taken::Right),
+    },
     Case {
         name: "granting a page that is lent, and unmapping it there",
-        whens: ALL,
+        whens: When::ALL,
         run: |turn| taken(turn, Taken::Grant),
     },
     Case { name: "cancelling a call with a window", whens: &[Asleep, Busy, Race], run: cancelled },
     Case { name: "death of the domain that lends", whens: &[Asleep, Busy, Race], run: lender_dies },
-    Case { name: "death of the domain that has a window", whens: ALL, run: borrower_dies },
+    Case { name: "death of the domain that has a window", whens: When::ALL, run: borrower_dies },
     Case { name: "a caller moved while its window is open", whens: &[Asleep, Busy], run: moved },
     Case { name: "unmapping a page that is torn away", whens: &[Before, After, Race], run: torn_unmapped },
     Case { name: "death of the domain that pages are torn to", whens: &[Before, After, Race], run: keeper_dies },
