@@ -16,7 +16,7 @@ use runtime::server::{self, Serve};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, arch, message, op};
 
-use crate::crime::Crime;
+use crate::crime::{Crime, expect};
 use crate::deaths;
 use crate::launch::Process;
 
@@ -223,10 +223,6 @@ impl Server {
     fn end(self) -> Result<(), String> {
         expect("its end", self.process.kill(), Ok(status::KILLED))
     }
-}
-
-fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Result<(), String> {
-    if is == right { Ok(()) } else { Err(format!("{what}: {is:?} instead of {right:?}")) }
 }
 
 fn exits() -> Result<String, String> {

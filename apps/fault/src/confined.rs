@@ -2,7 +2,7 @@
 //! `confined-files`: by `--read /etc`).
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
 use interface::{Delegate, Failure, Transport};
 use interfaces::file::{FileClient, FileError, FileSystemClient, WRITE};
@@ -23,7 +23,7 @@ use runtime::pipes::PIPES;
 use runtime::server::{self, ServeWord};
 use runtime::{Entry, op, pipes, table, thread};
 
-use crate::crime::Crime;
+use crate::crime::{Crime, expect, text};
 
 /// All of them.
 pub const ALL: &[Crime] = &[
@@ -73,15 +73,7 @@ const OPEN: u64 = 2;
 /// Indices of the table that are looked at: more than it has.
 const LOOKED_AT: usize = 4096;
 
-fn text(error: impl ToString) -> String {
-    error.to_string()
-}
-
-fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Result<(), String> {
-    if is == right { Ok(()) } else { Err(format!("{what}: {is:?} instead of {right:?}")) }
-}
-
-/// What is on the list works.
+/// A listed service still answers.
 fn listed() -> Result<(), String> {
     RandomClient(Connection::named("random")).sources().map_err(|error| format!("random: {error}")).map(drop)
 }
@@ -108,7 +100,7 @@ fn names() -> Result<String, String> {
     for name in LISTED {
         names.open(name).map(|entry| drop(Owned::new(entry.into()))).map_err(|error| format!("{name}: {error}"))?;
     }
-    // What no client's stub sends: lengths that do not fit, bits of word 0 that mean nothing here, what is no text.
+    // Messages that no generated client sends: with lengths that do not fit, unused bits of word 0 set, or bytes that are no text.
     for (word0, length, bytes) in [
         (OPEN, 3, &b"netrandom"[..]),
         (OPEN, 6, b"randomnet"),

@@ -1,6 +1,7 @@
 //! What a crime is, and what must come of it.
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use runtime::abi::Error;
 use tool::println;
 
@@ -89,4 +90,14 @@ impl Crime {
             },
         }
     }
+}
+
+/// An error, for what is [tried](Deed::Tried).
+pub fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+/// Fails with both values if they differ.
+pub fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Result<(), String> {
+    if is == right { Ok(()) } else { Err(format!("{what}: {is:?} instead of {right:?}")) }
 }

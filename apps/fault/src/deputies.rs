@@ -22,7 +22,7 @@ use runtime::thread::{self, Thread};
 use runtime::{Entry, op};
 use tool::inspect;
 
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 use crate::launch::Process;
 
 /// All of them.
@@ -65,10 +65,6 @@ fn expect<T>(what: &str, is: Refused<T>, right: ProcessError) -> Result<(), Stri
         Err(error) => Err(format!("{what}: {error}")),
         Ok(_) => Err(format!("{what}: that must not be")),
     }
-}
-
-fn text(error: impl ToString) -> String {
-    error.to_string()
 }
 
 /// A program that sleeps, and does not run before it is let, if it waits for an entry.

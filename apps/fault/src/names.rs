@@ -17,7 +17,7 @@ use runtime::{Entry, op, thread};
 use tool::inspect::{self, PROC};
 
 use crate::callees;
-use crate::crime::Crime;
+use crate::crime::{Crime, expect, text};
 use crate::launch::Process;
 
 /// All of them. They need a system with `randomd`.
@@ -55,10 +55,6 @@ impl ServeWord for Impostor {
 
 const IMPOSTOR: u64 = 666;
 
-fn text(error: impl ToString) -> String {
-    error.to_string()
-}
-
 fn service() -> Result<Owned, String> {
     server::word_service::<Impostor>().map(Owned::new).map_err(text)
 }
@@ -70,10 +66,6 @@ fn give(service: &Owned) -> Delegate {
 /// Publishes; the refusal, if it is one.
 fn publish(name: &str, service: &Owned) -> Result<(), Failure<ParentError>> {
     ParentClient(Direct(Entry::PARENT)).publish(name, give(service))
-}
-
-fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Result<(), String> {
-    if is == right { Ok(()) } else { Err(format!("{what}: {is:?} instead of {right:?}")) }
 }
 
 const TAKEN: Result<(), Failure<ParentError>> = Err(Failure::Refused(ParentError::Taken));

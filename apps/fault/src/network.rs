@@ -19,7 +19,7 @@ use tool::inspect::{self, PROC};
 use tool::println;
 
 use crate::child::Child;
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 use crate::launch::Process;
 
 /// All of them.
@@ -50,10 +50,6 @@ const QUERIES: usize = 4;
 const FLOWS: usize = 128;
 const NO_ROOM: Refusal = Failure::Refused(NetError::NoMemory);
 const FULL: Refusal = Failure::Refused(NetError::Full);
-
-fn text(error: impl ToString) -> String {
-    error.to_string()
-}
 
 /// Makes as many as are given; how many, and why there are no more.
 fn all<T>(mut make: impl FnMut(usize) -> Result<T, Refusal>) -> (Vec<T>, Refusal) {

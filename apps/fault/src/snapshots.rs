@@ -9,7 +9,7 @@ use interfaces::status::StatusClient;
 use runtime::connection::{Connection, Name};
 use runtime::{op, thread};
 
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 
 /// It needs a system with `status`.
 pub const ALL: &[Crime] = &[Crime::tried("snapshots", "asks for the state of the system again and again", snapshots)];
@@ -17,10 +17,6 @@ pub const ALL: &[Crime] = &[Crime::tried("snapshots", "asks for the state of the
 const SECOND: u64 = 1_000_000_000;
 /// How often it is asked.
 const TIMES: u64 = 300;
-
-fn text(error: impl ToString) -> String {
-    error.to_string()
-}
 
 fn snapshots() -> Result<String, String> {
     let status = StatusClient(Connection::<Name<'_>>::named("status"));

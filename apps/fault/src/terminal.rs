@@ -1,7 +1,7 @@
 //! Crimes of those who want the terminal for themselves. They find `console` by its name.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use interface::{Delegate, Failure};
@@ -14,7 +14,7 @@ use runtime::server::{self, ServeWord};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, op};
 
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 
 /// All of them.
 pub const ALL: &[Crime] = &[
@@ -33,10 +33,6 @@ impl ServeWord for Ours {
             op::yield_now();
         }
     }
-}
-
-fn text(error: impl ToString) -> String {
-    error.to_string()
 }
 
 fn refused<T: PartialEq>(what: &str, outcome: Result<T, Failure<ConsoleError>>) -> Result<(), String> {
