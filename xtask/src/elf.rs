@@ -22,13 +22,18 @@ pub fn strip(file: &[u8]) -> Result<Vec<u8>> {
     Ok(kept)
 }
 
+/// The segments that load.
+fn segments(file: &[u8]) -> Result<impl Iterator<Item = &ProgramHeader64<LittleEndian>>> {
+    let header = FileHeader64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
+    let segments = header.program_headers(LittleEndian, file).context("bad program headers")?;
+    Ok(segments.iter().filter(|segment| segment.p_type(LittleEndian) == PT_LOAD))
+}
+
 /// What loads of the file, from physical address 0 on; what has no bytes in it is left out at the end.
 pub fn flat(file: &[u8]) -> Result<Vec<u8>> {
-    let header = FileHeader64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
     let endian = LittleEndian;
-    let segments = header.program_headers(endian, file).context("bad program headers")?;
     let mut image = Vec::new();
-    for segment in segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD) {
+    for segment in segments(file)? {
         let data = segment.data(endian, file).ok().context("a segment lies outside of the file")?;
         let start = segment.p_paddr(endian) as usize;
         ensure!(start <= 1 << 24, "a segment is to be loaded at {start:#x}, far from the others");
@@ -40,35 +45,26 @@ pub fn flat(file: &[u8]) -> Result<Vec<u8>> {
 
 /// The bytes that load to an address, so many of them; none if they are in no segment's file.
 pub fn loaded(file: &[u8], address: u64, count: usize) -> Option<&[u8]> {
-    let header = FileHeader64::<LittleEndian>::parse(file).ok()?;
-    let endian = LittleEndian;
-    header.program_headers(endian, file).ok()?.iter().filter(|segment| segment.p_type(endian) == PT_LOAD).find_map(
-        |segment| {
-            let start = address.checked_sub(segment.p_vaddr(endian))? as usize;
-            segment.data(endian, file).ok()?.get(start..start.checked_add(count)?)
-        },
-    )
+    segments(file).ok()?.find_map(|segment| {
+        let start = address.checked_sub(segment.p_vaddr(LittleEndian))? as usize;
+        segment.data(LittleEndian, file).ok()?.get(start..start.checked_add(count)?)
+    })
 }
 
 /// Pages of the segments that may be written: each instance has its own.
 pub fn writable_pages(file: &[u8]) -> Result<u64> {
-    let header = FileHeader64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
     let endian = LittleEndian;
-    let segments = header.program_headers(endian, file).context("bad program headers")?;
-    let is_writable =
-        |segment: &&ProgramHeader64<_>| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian) & PF_W != 0;
+    let writable = segments(file)?.filter(|segment| segment.p_flags(endian) & PF_W != 0);
     let pages = |segment: &ProgramHeader64<_>| {
         (segment.p_vaddr(endian) % 4096).saturating_add(segment.p_memsz(endian)).div_ceil(4096)
     };
-    Ok(segments.iter().filter(is_writable).map(pages).sum())
+    Ok(writable.map(pages).sum())
 }
 
 /// Where what has a virtual address is to be loaded.
 pub fn physical(file: &[u8], address: u64) -> Option<u64> {
-    let header = FileHeader64::<LittleEndian>::parse(file).ok()?;
     let endian = LittleEndian;
-    let segments = header.program_headers(endian, file).ok()?;
-    segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD).find_map(|segment| {
+    segments(file).ok()?.find_map(|segment| {
         let offset = address.checked_sub(segment.p_vaddr(endian))?;
         (offset < segment.p_memsz(endian)).then(|| segment.p_paddr(endian) + offset)
     })
@@ -87,10 +83,8 @@ pub struct Constant {
 
 /// What of the file is loaded and never written.
 pub fn constants(file: &[u8]) -> Result<Vec<Constant>> {
-    let header = FileHeader64::<LittleEndian>::parse(file).context("not an ELF file of 64 bits")?;
     let endian = LittleEndian;
-    let segments = header.program_headers(endian, file).context("bad program headers")?.iter();
-    let kept = segments.filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian) & PF_W == 0);
+    let kept = segments(file)?.filter(|segment| segment.p_flags(endian) & PF_W == 0);
     let constant = |segment: &ProgramHeader64<LittleEndian>| Constant {
         address: segment.p_vaddr(endian),
         place: segment.p_offset(endian),

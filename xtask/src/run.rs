@@ -67,7 +67,7 @@ pub fn run(project: &Project, options: &RunOptions) -> Result<u8> {
 }
 
 /// Has ports of this computer lead to the machine: these, and the usual one.
-pub fn lead(image: &mut Image, system: &System, wanted: &[Forward]) -> Result<()> {
+fn lead(image: &mut Image, system: &System, wanted: &[Forward]) -> Result<()> {
     match &mut image.forwards {
         Some(forwards) => *forwards = Forward::usual_and(wanted)?,
         None if !wanted.is_empty() => {
@@ -75,6 +75,16 @@ pub fn lead(image: &mut Image, system: &System, wanted: &[Forward]) -> Result<()
         }
         None => {}
     }
+    Ok(())
+}
+
+/// As [`lead`], and says so. Nothing changes if nothing is wanted.
+pub fn lead_wanted(image: &mut Image, system: &System, wanted: &[Forward]) -> Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    lead(image, system, wanted)?;
+    say_forwards(wanted);
     Ok(())
 }
 

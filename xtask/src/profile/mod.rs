@@ -27,7 +27,7 @@ use crate::image::{self, Size, System};
 use crate::install;
 use crate::isa::Isa;
 use crate::project::{Project, read, writable, write};
-use crate::run::{lead, memory_for, say_forwards};
+use crate::run::{lead_wanted, memory_for};
 use anyhow::{Context, Result, bail, ensure};
 pub use names::{Names, Profile};
 pub use session::{Done, Work, boot};
@@ -51,10 +51,7 @@ pub fn profile(project: &Project, options: &ProfileOptions) -> Result<u8> {
     }
     let memory = &memory_for(system, options.memory.as_deref(), 1);
     let mut image = image::make(project, system, Checks::Off, Size::of(memory, 1)?, None)?;
-    if !options.forward.is_empty() {
-        lead(&mut image, system, &options.forward)?;
-        say_forwards(&options.forward);
-    }
+    lead_wanted(&mut image, system, &options.forward)?;
     if matches!(work, Work::Page(_)) && image.web().is_none() {
         bail!("{}: a page needs a network; systems/default.toml has one", options.system.display());
     }

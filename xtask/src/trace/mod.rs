@@ -31,7 +31,7 @@ use crate::forward::Forward;
 use crate::image::{self, Image, Size, System};
 use crate::install;
 use crate::project::{Project, read, writable, write};
-use crate::run::{lead, memory_for, say_forwards};
+use crate::run::{lead_wanted, memory_for};
 use anyhow::{Context, Result, bail};
 pub use labels::Labels;
 use std::fs;
@@ -116,7 +116,6 @@ pub fn trace(project: &Project, options: &TraceOptions) -> Result<u8> {
         forward: &options.forward,
         limit,
     };
-    say_forwards(run.forward);
     let traced = record(project, &run, nucleus, &programs)?;
     write(&options.output, traced.json().as_bytes())?;
     if let Some(picture) = &options.svg {
@@ -156,9 +155,7 @@ pub fn record(project: &Project, run: &Run<'_>, nucleus: PathBuf, programs: &Pro
     };
     let plan = run.system.plan(project, Some(Size::of(run.memory, run.cpus)?))?;
     let mut image = image::pack(project, run.system, &plan, nucleus, programs, exec)?;
-    if !run.forward.is_empty() {
-        lead(&mut image, run.system, run.forward)?;
-    }
+    lead_wanted(&mut image, run.system, run.forward)?;
     let labels = Labels::of(project, run.system, programs)?;
     let scratch = project.scratch()?;
     let file = scratch.file("trace");
