@@ -123,7 +123,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
 
 fn main() -> u8 {
     let arguments = Arguments::new("fault", HELP);
-    // What this program or a test starts of it.
+    // Forms in which this program or a test starts it.
     match arguments.words() {
         ["--serve"] => return callees::serve(callees::ACTIVATIONS),
         ["--serve-windows"] => return windows::serve(),

@@ -37,13 +37,13 @@ const FILES_ROOM: u64 = 8;
 /// The service that has the files.
 pub const FILES: &str = runtime::stream::FILES;
 
-/// What is on the list. Never made: there is no list, and nothing is refused.
+/// The services on the list. Not set: there is no list, and nothing is refused.
 static LIST: Once<Vec<&'static str>> = Once::new();
 
-/// What can be read of the files. Never made: everything can be done with them.
+/// Paths at and below which files can be read. Not set: all can be done with all files.
 static PATHS: Once<Vec<String>> = Once::new();
 
-/// What was refused, each with how often, and how often what there was no room for.
+/// Refused requests with their counts, and the count of those that had no room in the list.
 static REFUSALS: Mutex<(Vec<(String, u64)>, u64)> = Mutex::new((Vec::new(), 0));
 
 /// An object on which a list has something to say.
@@ -51,7 +51,7 @@ static REFUSALS: Mutex<(Vec<(String, u64)>, u64)> = Mutex::new((Vec::new(), 0));
 pub enum Object {
     /// The name service.
     Names,
-    /// Who started the program.
+    /// The parent: the service of who started the program.
     Parent,
     /// The service that starts programs.
     Process,
@@ -73,7 +73,7 @@ impl Object {
         }
     }
 
-    /// What a method of this one brings, called with this text.
+    /// The object behind a portal that this method returns when it is called with this text.
     pub fn brings(self, method: u64, text: &str) -> Self {
         if self == Self::Names && method & 0xffff == NAMES_OPEN { Self::named(text) } else { Self::Other }
     }

@@ -82,7 +82,7 @@ const OWN: [(&str, u16); 2] = [("names", layout::NAMES as u16), ("parent", layou
 /// Its streams, if they are portals.
 const STREAMS: [&str; 3] = ["input", "output", "errors"];
 
-/// What the shell calls the entry to the terminal of a program whose input is another one. It goes on as streams do.
+/// The shell's name for the entry to the terminal that it gives a program whose input is not the terminal. Lists do not forbid it.
 const TERMINAL: &str = "terminal";
 
 /// Why the program could not be run.
@@ -123,7 +123,7 @@ fn main() -> u8 {
         list.get_or_insert_with(Vec::new).push(list::FILES);
     }
     if let Some(mut names) = list {
-        // Whoever opens the terminal by its name may write to it, and nothing else: as its streams do.
+        // A program opens the terminal by name for its streams. That lets it write, and nothing else.
         names.extend(streams().into_iter().filter(|stream| is_service(stream)));
         list::confine(names, paths);
     }
@@ -150,7 +150,7 @@ fn run(program: &str, words: &[&'static str]) -> Result<u64, Cause> {
     child.wait()
 }
 
-/// What our streams are, and so its own.
+/// Descriptions of our streams, which the program gets, too.
 fn streams() -> [&'static str; 3] {
     told().map_or(["null"; 3], |told| told.streams)
 }

@@ -32,7 +32,7 @@ const MAX_STUBS: usize = 2048;
 struct Stub {
     /// Where its calls go.
     target: Entry,
-    /// What is there.
+    /// The kind of object there.
     object: Object,
     /// By which call it was made.
     origin: String,

@@ -23,7 +23,7 @@ fn check(handed: &Owned, kind: Kind) -> Result<(), NetError> {
 pub struct Session {
     /// Whose it is.
     pub client: Client,
-    /// Who that is, for people.
+    /// Number and name of the domain that opened it, for `netstat`.
     pub owner: Option<Owner>,
     account: Owned,
     /// The account's ticket at sigma0.
