@@ -210,14 +210,16 @@ fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
             bail!("this must not be printed: {line}");
         }
     }
-    let mut rest = lines.iter();
+    let mut done = 0;
     for expected in &test.expect {
         let pattern = Pattern::new(expected)?;
-        if !rest.any(|line| pattern.matches(line)) {
-            let elsewhere = lines.iter().any(|line| pattern.matches(line));
-            let hint = if elsewhere { " (it is printed, but out of order)" } else { "" };
-            bail!("this line did not come: {expected}{hint}");
+        if let Some(at) = lines[done..].iter().position(|line| pattern.matches(line)) {
+            done += at + 1;
+            continue;
         }
+        let elsewhere = lines.iter().any(|line| pattern.matches(line));
+        let hint = if elsewhere { " (it is printed, but out of order)" } else { "" };
+        bail!("this line did not come: {expected}{hint}; the line before it came here:\n{}", around(&lines, done));
     }
     for rule in &test.rising {
         rises(rule, &lines)?;
@@ -240,6 +242,12 @@ fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
         End::Reset => bail!("the machine reset itself"),
         End::TimedOut => bail!("it was not done when its time was over"),
     }
+}
+
+/// Some of the lines before and behind a place.
+fn around(lines: &[&str], place: usize) -> String {
+    let line = |at: usize| format!("  {} {}\n", if at + 1 == place { '>' } else { '|' }, lines[at]);
+    (place.saturating_sub(6)..lines.len().min(place + 6)).map(line).collect()
 }
 
 /// The numbers that a regular expression finds begin with 1, each is that before it (repeated) or one more,
@@ -352,7 +360,7 @@ mod tests {
         let text = "expect = [\"one\", \"/^t.o$/\"]";
         assert!(verdict(text, End::Status(0), "zero\none\nand\ntwo\n").is_ok());
         let error = verdict(text, End::Status(0), "two\none\n").unwrap_err().to_string();
-        assert!(error.contains("out of order"), "{error}");
+        assert!(error.contains("out of order") && error.contains("  | two\n  > one\n"), "{error}");
         assert!(verdict(text, End::Status(0), "one more\ntwo\n").is_err());
         assert!(verdict(text, End::Status(0), "").is_err());
     }
