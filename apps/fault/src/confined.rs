@@ -1,5 +1,5 @@
 //! Crimes of those who were started by `sandbox --only pipes,random`, and want more than these two services (`confined-again`: by `--only ramfs`;
-//! `confined-files`: by `--read /etc`).
+//! `confined-files`: by `--read /etc`; `confined-changes`: by `--read /etc --write /tmp`).
 
 use alloc::format;
 use alloc::string::String;
@@ -44,6 +44,11 @@ pub const ALL: &[Crime] = &[
         "confined-files",
         "asks for files that it may not read, in every form, and to change those that it may",
         files,
+    ),
+    Crime::tried(
+        "confined-changes",
+        "changes files beside those that it may change, and moves files in and out",
+        changes,
     ),
 ];
 
@@ -237,6 +242,39 @@ const ELSEWHERE: [&str; 14] = [
     "/etc\0/motd",
 ];
 
+const ETC: [&str; 3] = ["/etc", "/etc/motd", "/etc/new"];
+
+/// A path is refused for each change of it; for a move from and to `other`, too.
+fn changes_nothing(files: &FileSystemClient<impl Transport>, path: &str, other: &str) -> Result<(), String> {
+    let confined = Err(Failure::Refused(FileError::Confined));
+    for flags in [WRITE, u64::MAX, 1 << 63] {
+        expect(path, files.open(path, flags).map(drop), confined)?;
+    }
+    expect(path, files.create(path, 0).map(drop), confined)?;
+    expect(path, files.make_directory(path), confined)?;
+    expect(path, files.remove(path), confined)?;
+    expect(path, files.rename(path, other), confined)?;
+    expect(path, files.rename(other, path), confined)
+}
+
+fn changes() -> Result<String, String> {
+    let files = FileSystemClient(Connection::named("ramfs"));
+    let lead_out = ["/tmp/../etc/motd", "/tmp/..", "/tmpo", "/tmp/x/../../bin/ls", "/tm"];
+    for path in ELSEWHERE.into_iter().chain(ETC).chain(lead_out) {
+        changes_nothing(&files, path, "/tmp/x")?;
+    }
+    // What it may do.
+    let may = |what: &str, outcome: Result<(), Failure<FileError>>| expect(what, outcome, Ok(()));
+    may("make", files.create("/tmp/x", 0).map(drop))?;
+    may("make a directory", files.make_directory("/tmp/d"))?;
+    may("move", files.rename("/tmp/x", "/tmp//d/./y"))?;
+    may("write", files.open("/tmp/d/y", WRITE).map(drop))?;
+    may("read", files.open("/etc/motd", 0).map(drop))?;
+    may("remove", files.remove("/tmp/d/y"))?;
+    may("remove a directory", files.remove("/tmp/d"))?;
+    Ok(format!("each refused: {}", FileError::Confined))
+}
+
 fn files() -> Result<String, String> {
     let files = FileSystemClient(Connection::named("ramfs"));
     let confined = Err(Failure::Refused(FileError::Confined));
@@ -245,15 +283,8 @@ fn files() -> Result<String, String> {
         expect(path, files.stat(path).map(drop), confined)?;
         expect(path, files.read_directory(path, 0, &mut [0; 64]).map(drop), confined)?;
     }
-    for path in ELSEWHERE.into_iter().chain(["/etc", "/etc/motd", "/etc/new"]) {
-        for flags in [WRITE, u64::MAX, 1 << 63] {
-            expect(path, files.open(path, flags).map(drop), confined)?;
-        }
-        expect(path, files.create(path, 0).map(drop), confined)?;
-        expect(path, files.make_directory(path), confined)?;
-        expect(path, files.remove(path), confined)?;
-        expect(path, files.rename(path, "/etc/new"), confined)?;
-        expect(path, files.rename("/etc/motd", path), confined)?;
+    for path in ELSEWHERE.into_iter().chain(ETC) {
+        changes_nothing(&files, path, "/etc/motd")?;
     }
     let entry = files.open("/etc//./motd", 0).map_err(|error| format!("what it may read: {error}"))?;
     let file = FileClient(Direct(entry.into()));

@@ -2,8 +2,9 @@
 //!
 //! A call is judged by the object it goes to and by its method, before anything of it is passed on. The name service opens what is on the
 //! list, and shows that alone. The parent takes names that are on the list. Of the service that starts programs everything is left but
-//! that: whoever it starts is not confined. If there is a list of paths, files at and below them can be read, and nothing else be done with
-//! files. What else a program can call are objects of services on the list, and its streams.
+//! that: whoever it starts is not confined. If there are lists of paths, files at and below those of the one can be read, at and below those
+//! of the other all can be done, and nothing else be done with files. What else a program can call are objects of services on the list, and
+//! its streams.
 
 use alloc::format;
 use alloc::string::String;
@@ -30,6 +31,7 @@ const PROCESS_SPAWN: u64 = 1;
 /// `list`, `inspect`, `stop_machine` and `kill_domain`.
 const PROCESS_ALLOWED: core::ops::RangeInclusive<u64> = 2..=5;
 const FILES_OPEN: u64 = 1;
+const FILES_RENAME: u64 = 5;
 const FILES_READ_DIRECTORY: u64 = 6;
 const FILES_STAT: u64 = 7;
 const FILES_ROOM: u64 = 8;
@@ -40,8 +42,15 @@ pub const FILES: &str = runtime::stream::FILES;
 /// The services on the list. Not set: there is no list, and nothing is refused.
 static LIST: Once<Vec<&'static str>> = Once::new();
 
-/// Paths at and below which files can be read. Not set: all can be done with all files.
-static PATHS: Once<Vec<String>> = Once::new();
+/// Paths at and below which files can be read, or be read and changed.
+#[derive(Default)]
+pub struct Paths {
+    pub read: Vec<String>,
+    pub write: Vec<String>,
+}
+
+/// Not set: all can be done with all files.
+static PATHS: Once<Paths> = Once::new();
 
 /// Refused requests with their counts, and the count of those that had no room in the list.
 static REFUSALS: Mutex<(Vec<(String, u64)>, u64)> = Mutex::new((Vec::new(), 0));
@@ -80,7 +89,7 @@ impl Object {
 }
 
 /// From now on the program reaches these services only, and of the files, if there are paths, what is at and below these.
-pub fn confine(names: Vec<&'static str>, paths: Option<Vec<String>>) {
+pub fn confine(names: Vec<&'static str>, paths: Option<Paths>) {
     LIST.get_or_make(|| names);
     if let Some(paths) = paths {
         PATHS.get_or_make(|| paths);
@@ -97,23 +106,40 @@ pub fn allows(name: &[u8]) -> bool {
     LIST.get().is_none_or(|list| list.iter().any(|known| known.as_bytes() == name))
 }
 
-/// Whether the program may read what is at this path. Without `..` it leads downwards only: there are no links.
-fn may_read(path: &[u8]) -> bool {
+/// Whether a path leads to one of these or below. Without `..` it leads downwards only: there are no links.
+fn is_below(path: &[u8], paths: &[String]) -> bool {
     let is_below = |above: &String| {
         let rest = path.strip_prefix(above.trim_end_matches('/').as_bytes());
         rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
     };
     let leads_up = path.split(|byte| *byte == b'/').any(|part| part == b"..");
-    !leads_up && PATHS.get().is_some_and(|paths| paths.iter().any(is_below))
+    !leads_up && paths.iter().any(is_below)
 }
 
-/// Judges a call: its words, and the first parameter of bytes as it came. `Some` = it is refused: with this answer, and what was asked, for
-/// people.
-pub fn refusal(object: Object, words: &Words, first: &[u8]) -> Option<(Reply, String)> {
+/// Whether the program may change what is at this path.
+fn may_change(path: &[u8]) -> bool {
+    PATHS.get().is_some_and(|paths| is_below(path, &paths.write))
+}
+
+/// Whether the program may read what is at this path.
+fn may_read(path: &[u8]) -> bool {
+    may_change(path) || PATHS.get().is_some_and(|paths| is_below(path, &paths.read))
+}
+
+/// The parameter of bytes of this number of a message, if it has one and all of it came: the bytes of all stand one behind the other, and
+/// word 0 says how long each is (the crate `interface`).
+pub fn parameter(number: usize, word0: u64, bytes: &[u8]) -> &[u8] {
+    let length = |number: usize| (word0 >> (16 * (number + 1)) & 0xffff) as usize;
+    let start = (0..number).map(length).sum::<usize>();
+    bytes.get(start..start + length(number)).unwrap_or_default()
+}
+
+/// Judges a call: its words, and the bytes that came. `Some` = it is refused: with this answer, and what was asked, for people.
+pub fn refusal(object: Object, words: &Words, bytes: &[u8]) -> Option<(Reply, String)> {
     if !is_there() {
         return None;
     }
-    let method = words[0] & 0xffff;
+    let (method, first) = (words[0] & 0xffff, parameter(0, words[0], bytes));
     let (is_allowed, code, of) = match object {
         Object::Names => {
             let is_allowed = match method {
@@ -127,8 +153,10 @@ pub fn refusal(object: Object, words: &Words, first: &[u8]) -> Option<(Reply, St
         Object::Files => {
             let is_allowed = match method {
                 // Its flags would be to write.
-                FILES_OPEN => words[1] == 0 && may_read(first),
+                FILES_OPEN if words[1] == 0 => may_read(first),
                 FILES_READ_DIRECTORY | FILES_STAT => may_read(first),
+                FILES_OPEN..FILES_RENAME => may_change(first),
+                FILES_RENAME => may_change(first) && may_change(parameter(1, words[0], bytes)),
                 method => method == FILES_ROOM,
             };
             (is_allowed, FileError::Confined.code(), FILES)
@@ -138,14 +166,16 @@ pub fn refusal(object: Object, words: &Words, first: &[u8]) -> Option<(Reply, St
     if is_allowed {
         return None;
     }
-    let shown = first[..first.len().min(MAX_NAME)].escape_ascii();
     let what = match (object, method) {
-        (Object::Names, NAMES_OPEN) => format!("open \"{shown}\""),
-        (Object::Parent, PARENT_PUBLISH) => format!("publish \"{shown}\""),
-        (Object::Process, PROCESS_SPAWN) => format!("start \"{shown}\""),
-        (Object::Files, FILES_OPEN) if words[1] == 0 => format!("read \"{shown}\""),
-        (Object::Files, FILES_READ_DIRECTORY | FILES_STAT) => format!("look at \"{shown}\""),
-        (Object::Files, _) => format!("change \"{shown}\""),
+        (Object::Names, NAMES_OPEN) => format!("open \"{}\"", shown(first)),
+        (Object::Parent, PARENT_PUBLISH) => format!("publish \"{}\"", shown(first)),
+        (Object::Process, PROCESS_SPAWN) => format!("start \"{}\"", shown(first)),
+        (Object::Files, FILES_RENAME) => {
+            format!("rename \"{}\" to \"{}\"", shown(first), shown(parameter(1, words[0], bytes)))
+        }
+        (Object::Files, FILES_OPEN) if words[1] == 0 => format!("read \"{}\"", shown(first)),
+        (Object::Files, FILES_READ_DIRECTORY | FILES_STAT) => format!("look at \"{}\"", shown(first)),
+        (Object::Files, _) => format!("change \"{}\"", shown(first)),
         _ => format!("method {method} of {of}"),
     };
     note(what.clone());
@@ -166,6 +196,11 @@ pub fn filter(object: Object, word0: u64, reply: &mut Reply, area: &mut [u8; MES
     reply.control = Control::bytes(writer.used());
 }
 
+/// A parameter for people.
+fn shown(bytes: &[u8]) -> impl core::fmt::Display + '_ {
+    bytes[..bytes.len().min(MAX_NAME)].escape_ascii()
+}
+
 fn note(what: String) {
     let mut refusals = REFUSALS.lock();
     let (known, more) = &mut *refusals;
@@ -176,6 +211,11 @@ fn note(what: String) {
     } else {
         *more += 1;
     }
+}
+
+/// Whether anything was refused.
+pub fn has_refused() -> bool {
+    !REFUSALS.lock().0.is_empty()
 }
 
 /// Shows each request that was refused, with how often; gives how often those that are not told apart any more were.

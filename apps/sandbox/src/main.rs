@@ -1,4 +1,4 @@
-//! `sandbox [-t] [-o NAME,…] PROGRAM [ARGUMENT…]`: runs a program whose portals all lead here, counts its calls, and refuses what is not on a list.
+//! `sandbox [-ts] [-o NAME,…] [-r PATH,…] [-w PATH,…] PROGRAM [ARGUMENT…]`: runs a program whose portals all lead here, counts its calls, and refuses what is not on a list.
 //!
 //! This is the program of the appendix of "The Pebble Component-Based Operating System" ("Implementing a Transparent Sandbox by Portal
 //! Interposition"). Before the program runs, stubs take the places of its portals (`stubs`). A call of a stub arrives here, and is made
@@ -35,35 +35,41 @@ use tool::inspect::PROC;
 use tool::table::{Side, Table};
 use tool::{Arguments, eprintln, files};
 
+use list::Paths;
+
 runtime::entry!(main);
 
 const HELP: &str = "\
-usage: sandbox [-t] [-o NAME[,NAME...]]... [-r PATH[,PATH...]]...
-               PROGRAM [ARGUMENT...]
+usage: sandbox [-t] [-s] [-o NAME[,NAME...]]... [-r PATH[,PATH...]]...
+               [-w PATH[,PATH...]]... PROGRAM [ARGUMENT...]
 
 Runs a program whose portals all lead to sandbox, which makes each call in its
 place. At the end, says on standard error output which portals there were, by
 which call each was made, and how often each was called.
 
   -t               say each call when it is made
+  -s, --strict     the status is 125 if the program was refused something
   -o, --only NAME  confine the program: it reaches the services of these names
                    and no others, and at the end it is said what it was refused
   -r, --read PATH  confine the program: it may read the files at and below these
                    paths, and do nothing else with files; other services
                    only with -o
+  -w, --write PATH the same, but what is at and below these paths it may also
+                   change, make, move and remove; directories above must exist
 
 A confined program keeps its streams, its memory and the kernel log. The name
 service opens and lists only names on the list, its parent publishes only
 those, and it starts no programs. --only '' allows no service at all. The
-network is net. Files are the service ramfs: without --read all of them, to read
-and to write, programs in /bin as well. A single file is best handed over as a
-stream. The status is that of the program.
+network is net. Files are the service ramfs: without --read and --write all of
+them, to read and to write, programs in /bin as well. A single file is best
+handed over as a stream. The status is that of the program, but with --strict.
 
 Confinement is about what the program reaches, not about what becomes known:
 it can tell what it reads to each service on the list.
 
   sandbox --only '' wc < /etc/motd             its streams, and nothing else
   sandbox --read /etc wc /etc/motd             these files, and nothing else
+  sandbox -s -r /etc -w /tmp sort -o /tmp/x /etc/motd     and some to write
   sandbox -t -o net wget http://localhost/     the network; each call is said
 ";
 
@@ -85,28 +91,41 @@ const STREAMS: [&str; 3] = ["input", "output", "errors"];
 /// The shell's name for the entry to the terminal that it gives a program whose input is not the terminal. Lists do not forbid it.
 const TERMINAL: &str = "terminal";
 
+/// Status of a strict sandbox that refused something.
+const REFUSED: u8 = 125;
+
 /// Why the program could not be run.
 type Cause = Failure<ProcessError>;
 
 fn main() -> u8 {
     let arguments = Arguments::new("sandbox", HELP);
     // Words behind the program's name are arguments of the program.
-    let (mut words, mut traced, mut list, mut paths) = (arguments.words(), false, None, None);
+    let (mut words, mut traced, mut strict) = (arguments.words(), false, false);
+    let (mut list, mut paths) = (None, None::<Paths>);
+    let split = |text: &'static str| text.split(',').filter(|part| !part.is_empty());
     loop {
         words = match words {
             ["-t", rest @ ..] => {
                 traced = true;
                 rest
             }
+            ["-s" | "--strict", rest @ ..] => {
+                strict = true;
+                rest
+            }
             ["-o" | "--only", names, rest @ ..] => {
-                list.get_or_insert_with(Vec::new).extend(names.split(',').filter(|name| !name.is_empty()));
+                list.get_or_insert_with(Vec::new).extend(split(names));
                 rest
             }
             ["-r" | "--read", below, rest @ ..] => {
-                let below = below.split(',').filter(|path| !path.is_empty());
-                paths.get_or_insert_with(Vec::new).extend(below.map(files::absolute));
+                paths.get_or_insert_default().read.extend(split(below).map(files::absolute));
                 rest
             }
+            ["-w" | "--write", below, rest @ ..] => {
+                paths.get_or_insert_default().write.extend(split(below).map(files::absolute));
+                rest
+            }
+            ["-w" | "--write"] => return arguments.wrong("--write needs paths"),
             ["-r" | "--read"] => return arguments.wrong("--read needs paths"),
             ["-o" | "--only"] => return arguments.wrong("--only needs names of services"),
             _ => break,
@@ -131,6 +150,9 @@ fn main() -> u8 {
     match run(program, words) {
         Ok(status) => {
             report();
+            if strict && list::has_refused() {
+                return REFUSED;
+            }
             u8::try_from(status).unwrap_or_else(|_| arguments.fail(program, tool::inspect::status(status)))
         }
         Err(cause) => arguments.fail(program, cause),

@@ -132,14 +132,9 @@ fn call(badge: u64, method: u64, text: &str) -> String {
     format!("portal {badge}, method {}{}{quote}{text}{quote}", method & 0xffff, if text.is_empty() { "" } else { ", " })
 }
 
-/// The first parameter of bytes of a message, if it has one and all of it came: word 0 says how long it is (the crate `interface`).
-fn first(word0: u64, bytes: &[u8]) -> &[u8] {
-    bytes.get(..(word0 >> 16 & 0xffff) as usize).unwrap_or_default()
-}
-
 /// The text that a message begins with, if it does.
 fn text(word0: u64, bytes: &[u8]) -> &str {
-    let first = first(word0, bytes);
+    let first = list::parameter(0, word0, bytes);
     let end = first.iter().position(|byte| !(b' '..=b'~').contains(byte)).unwrap_or(first.len());
     core::str::from_utf8(&first[..end.min(TEXT)]).unwrap_or_default()
 }
@@ -203,8 +198,7 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
     // It is overwritten by the answer.
     let shown = String::from(text(method, &request.area[..request.length]));
     let (target, object) = begin(badge, method, &shown).ok_or(Error::BadArgument)?;
-    if let Some((refusal, what)) = list::refusal(object, &request.words, first(method, &request.area[..request.length]))
-    {
+    if let Some((refusal, what)) = list::refusal(object, &request.words, &request.area[..request.length]) {
         if TRACED.load(Ordering::Relaxed) {
             eprintln!("sandbox: refused: {what}");
         }

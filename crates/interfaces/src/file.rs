@@ -21,7 +21,7 @@ codes! {
         11 Invalid "the root, or a directory into itself"
         12 BadReference "damaged: refers to bytes outside the archive"
         13 ReadOnly "opened for reading only"
-        14 Confined "not for a program that may only read what is on a list"
+        14 Confined "not on the list of what this program may do with files"
     }
 }
 
