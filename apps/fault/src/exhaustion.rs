@@ -13,16 +13,19 @@ use interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
 use interfaces::process::ProcessError;
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::startup::{self, Contents};
+use runtime::abi::level::{ONE, THREE, ZERO};
 use runtime::abi::rights::{MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Error, PAGE_BYTES, info, layout, op, rights};
 use runtime::child::Child;
 use runtime::connection::Direct;
 use runtime::entry::Owned;
+use runtime::op::LabelFrom;
 use runtime::stream::FILE_SYSTEM;
 use runtime::{Entry, op as operation};
 use tool::inspect::{self, PROC};
 
 use crate::crime::Crime;
+use crate::labels;
 
 /// More frames than anything here takes.
 const MOST: u64 = 300;
@@ -57,6 +60,7 @@ pub const ALL: &[Crime] = &[
             unsafe { operation::activation_new(victim, 0, Entry::OWN) }.map(|_| None)
         })
     }),
+    Crime::tried("exhaust-labelled", "services with a label of many handles, too few frames", labelled),
     Crime::tried("exhaust-threads", "many threads with floating point, too few frames", || {
         many(|victim| {
             // SAFETY: another domain. The thread does not run before we wait: its priority is the lowest.
@@ -199,6 +203,34 @@ fn in_domain(flags: u64, attempt: impl Fn(Entry) -> Result<(), Error>) -> Result
     let entry = victim.entry();
     let victim = Cell::new(Some(victim));
     purse.sweep(frames, || attempt(entry).into(), || drop(victim.take())).map(told)
+}
+
+/// Services whose portals have labels, of which each copy is paid by their domain.
+fn labelled() -> Result<String, String> {
+    const HANDLES: u64 = 200;
+    const SERVICES: u64 = 3;
+    let label = Owned::new(operation::label_new(LabelFrom::Level(THREE)).map_err(text)?);
+    for number in 0..HANDLES {
+        operation::label_put(label.entry(), labels::spread(number), ZERO).map_err(text)?;
+    }
+    object(|account| {
+        let victim = Owned::new(operation::domain_new(account, 0, "victim")?);
+        for number in 0..SERVICES {
+            operation::label_put(label.entry(), labels::spread(number), ONE)?;
+            // SAFETY: another domain, in which nothing runs.
+            unsafe {
+                operation::service_new_labelled(
+                    victim.entry(),
+                    layout::PROGRAM_START,
+                    0,
+                    Entry::OWN,
+                    Entry(0),
+                    label.entry(),
+                )?
+            };
+        }
+        Ok(victim.leak())
+    })
 }
 
 fn thread(victim: Entry) -> Result<(), Error> {
@@ -380,7 +412,7 @@ fn spawn() -> Result<String, String> {
             match end {
                 None if refused + 1 == frames => refused = frames,
                 None => return Err(format!("with {frames} frames it is refused, with fewer it was not")),
-                Some(info::status::PAGE_FAULT) => {}
+                Some(info::status::NO_ROOM) => {}
                 Some(0) => return Ok((refused, frames)),
                 Some(status) => return Err(format!("with {frames} frames it ends with {status:#x}")),
             }

@@ -127,7 +127,7 @@ fn hoard(first: u64) -> Result<u64, Error> {
 }
 
 /// Numbers that are as handles are.
-fn spread(number: u64) -> u64 {
+pub fn spread(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 3
 }
 

@@ -226,6 +226,10 @@ fn label_of_account(operands: &Operands, parent: Ref<Account>) -> Result<Label, 
 }
 
 pub fn account_move(operands: &Operands) -> Outcome {
+    // An account has the frames of labels that went.
+    if !labels::tidy(operands.held(), operands.own().account) {
+        return Err(Stop::Repeat);
+    }
     let from = operands.account(0, rights::WRITE)?;
     let to = operands.account(1, rights::WRITE)?;
     let frames = usize::try_from(operands.word(2)).map_err(|_| Error::BadArgument)?;
