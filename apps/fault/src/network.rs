@@ -35,6 +35,11 @@ pub const ALL: &[Crime] = &[
     Crime::tried("net-short", "takes what a network with a small account has", short),
     Crime::tried("net-self", "connects to a port of its own until it has that port itself", with_itself),
     Crime::tried("net-orphans", "has calls that open sessions cut off, so that nobody opens them", orphans),
+    Crime::tried(
+        "net-end",
+        "ends connections before anything was read, and has the reader wait for the end",
+        end_is_told,
+    ),
     Crime::tried("net-crowd", "takes all that programs together may have of the network", crowd),
 ];
 
@@ -240,6 +245,40 @@ fn lingers() -> Result<String, String> {
         (LINGERING, Some(0)) => Ok(format!("{LINGERING} of {CLOSED}; others go on, and all go with their session")),
         _ => Err(format!("{held} of {CLOSED}, and all went: {}", left.is_some())),
     }
+}
+
+/// Who reads less than was asked for is told of more, and of the end, wherever that was when it read.
+fn end_is_told() -> Result<String, String> {
+    const PORT: u16 = 2200;
+    const READER: u32 = 7;
+    let session = Session::open().map_err(text)?;
+    let listener = session.listen(0, PORT, 16, (1, 1)).map_err(text)?;
+    let until = op::clock() + 5 * SECOND;
+    for ends_first in [true, false] {
+        let writer = session.connect(1, Endpoint::new(LOCAL, PORT)).map_err(text)?;
+        let reader = session.until(until, || listener.accept(READER)).map_err(text)?;
+        session.until(until, || writer.write(b"all")).map_err(text)?;
+        if ends_first {
+            writer.finish().map_err(text)?;
+        }
+        thread::sleep(50 * MILLISECOND).map_err(text)?;
+        session.events(|_| {}).map_err(text)?;
+        let mut bytes = [0; 64];
+        let count = reader.read(&mut bytes).map_err(text)?;
+        if !ends_first {
+            writer.finish().map_err(text)?;
+        }
+        let mut is_told = false;
+        while !is_told {
+            session.wait(op::clock() + SECOND).map_err(|error| format!("first the end ({ends_first}): {error}"))?;
+            session.events(|event| is_told |= event.token == READER).map_err(text)?;
+        }
+        let end = reader.read(&mut bytes);
+        if (count, end) != (3, Ok(0)) {
+            return Err(format!("{count} bytes, then {end:?}"));
+        }
+    }
+    Ok("told, whether it came before the bytes were read or after".to_string())
 }
 
 fn half_open() -> Result<String, String> {

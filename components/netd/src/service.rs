@@ -183,7 +183,8 @@ impl SessionServer for Session {
         let mut bytes = 0;
         for place in into.chunks_exact_mut(EVENT_BYTES) {
             let Some(number) = session.next_changed() else { break };
-            let Some(socket) = stack.sockets.get_mut(number) else { continue };
+            // It is there: one that goes is taken out of what changed.
+            let Some(socket) = stack.sockets.get_mut(number) else { break };
             place[..4].copy_from_slice(&socket.token.to_le_bytes());
             place[4..].copy_from_slice(&core::mem::take(&mut socket.pending).to_le_bytes());
             bytes += EVENT_BYTES;

@@ -217,7 +217,9 @@ impl Stack {
         let armed = *armed;
         let tcp = flow.tcp();
         let state = tcp.state();
-        let readable = tcp.can_recv() || !tcp.may_recv();
+        // The other end sends no more, or has not begun.
+        let is_over = !matches!(state, State::Established | State::FinWait1 | State::FinWait2);
+        let readable = tcp.can_recv() || is_over;
         // Half of the buffer, so that a writer does not come for every segment that was acknowledged.
         let writable = !tcp.may_send() || tcp.send_queue() <= tcp.send_capacity() / 2;
         match flow.stage {
@@ -246,6 +248,10 @@ impl Stack {
                 }
             },
             Stage::Open => {
+                if is_over {
+                    // Whoever read less than asked for waits for an event: so each read tells of the end.
+                    flow.enough = 0;
+                }
                 let what = if readable { READABLE } else { 0 } | if writable { WRITABLE } else { 0 };
                 if armed & what != 0 {
                     self.tell(number, what);
