@@ -61,6 +61,10 @@ impl<'a> Place<'a> {
     }
 }
 
+/// How the log says that an account had no room for a page (`abi::info::status::NO_ROOM`), and what to do then.
+const NO_ROOM: &str = " died, status 0x600";
+const ADVICE: &str = "its account has no room for that page: `account` in the system description says how much it has";
+
 impl Place<'_> {
     /// What the lines before say of this death: what it was, and what a panic said.
     pub fn cause<'l>(&self, before: impl Iterator<Item = &'l str>) -> String {
@@ -76,7 +80,12 @@ impl Place<'_> {
                 panic = Some(line);
             }
         }
-        [Some(death.unwrap_or(self.domain)), panic].into_iter().flatten().map(|line| format!("{line}\n")).collect()
+        let advice = death.filter(|line| line.contains(NO_ROOM)).map(|_| ADVICE);
+        [Some(death.unwrap_or(self.domain)), advice, panic]
+            .into_iter()
+            .flatten()
+            .map(|line| format!("{line}\n"))
+            .collect()
     }
 }
 
@@ -256,6 +265,8 @@ mod tests {
         let place = Place::read("domain 3 a b was at 0x10, stack 0x20").unwrap();
         assert_eq!(place.cause(log.into_iter()), "domain 3 a b died, status 0x165\na b: panicked at y.rs:2:2: oh\n");
         assert_eq!(place.cause(log[..1].iter().copied()), "domain 3 a b\n");
+        let log = ["[0.3] domain 3 a b died, status 0x600: page fault at 0x10, pc 0x20: its handler gave up"];
+        assert!(place.cause(log.into_iter()).lines().nth(1).is_some_and(|line| line == ADVICE));
         for other in [
             "domain 19 fault died, status 0x300: page fault at 0x0, pc 0x123f54",
             "roottask was at 0x10, stack 0x20",

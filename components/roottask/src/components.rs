@@ -10,6 +10,7 @@ use crate::plan::{holds_machine, plan};
 use crate::running::{Life, RUNNING, Running, domain_of};
 use crate::{cpus, load, memory, records, schedulers, services, vault};
 use abi::NEVER;
+use abi::info::status::NO_ROOM;
 use abi::layout::{DEVICE, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::rights::{self, ALL, MAP_READ, MAP_WRITE};
 use alloc::format;
@@ -395,6 +396,11 @@ fn bury(mut dead: Running) {
     let Some(component) = component_of(dead.number) else { return };
     let name = component.name;
     let status = records::status(dead.instance);
+    if status == Some(NO_ROOM) {
+        runtime::log!(
+            "{name} needed a page more than its account has: give it a larger `account` in the system description"
+        );
+    }
     services::withdraw(dead.number);
     // Calls that it was in go on without it: no new one of its begins from now on, and this waits for
     // the one that may be changing the vault.

@@ -1,7 +1,7 @@
 //! Page faults of managed domains.
 
 use crate::tickets;
-use abi::info::status::STACK_OVERFLOW;
+use abi::info::status::{NO_ROOM, STACK_OVERFLOW};
 use abi::layout::{
     FIRST_FREE, HEAP_END, MAIN_STACK_START, MORE_STACKS_END, MORE_STACKS_START, STACK_BYTES, STACKS_START,
     STARTUP_PAGE, WINDOW,
@@ -46,6 +46,7 @@ impl ServeWord for Pager {
         match op::draw(Entry::SPECIAL, domain, domain, address, 0, MAP_READ | MAP_WRITE) {
             // Another thread of the domain may have been faster.
             Ok(()) | Err(Error::Occupied) => RESUME,
+            Err(Error::AccountExhausted) => NO_ROOM,
             Err(_) => GIVE_UP,
         }
     }

@@ -343,6 +343,8 @@ pub mod status {
     pub const NO_CALLER: u64 = 0x400;
     /// A page fault on the page below a stack; the handler of the page fault says so.
     pub const STACK_OVERFLOW: u64 = 0x500;
+    /// A page fault whose page the account has no room for; the handler of the page fault says so.
+    pub const NO_ROOM: u64 = 0x600;
 }
 
 #[cfg(test)]
