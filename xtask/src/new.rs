@@ -67,10 +67,14 @@ impl StreamServer for Service {
 }
 
 fn main() -> u8 {
-    match server::keep_memory(KEPT).then(|| server::publish::<Service>("NAME", 2)) {
-        Some(Ok(_)) => server::park(),
-        outcome => {
-            runtime::log!("cannot serve: {outcome:?}");
+    if !server::keep_memory(KEPT) {
+        runtime::log!("the account has no room to serve");
+        return 1;
+    }
+    match server::publish::<Service>("NAME", 2) {
+        Ok(_) => server::park(),
+        Err(error) => {
+            runtime::log!("cannot publish NAME: {error}");
             1
         }
     }
@@ -157,6 +161,7 @@ pub fn program(project: &Project, options: &NewOptions) -> Result<u8> {
     println!("apps/{name}/src/main.rs  is the program: it prints its arguments, to be changed");
     println!("{:24}  lists it: it will be /bin/{name}", options.system.display());
     println!("{} --exec '{name} hello'  boots the system and runs it", run_command(options));
+    println!("The chapter docs/book/own-program.md goes on from here.");
     Ok(0)
 }
 
@@ -214,6 +219,7 @@ pub fn interface(project: &Project, options: &NewInterface) -> Result<u8> {
     println!("{file}  is the interface: a trait and its errors, to be changed");
     println!("{INTERFACES}  lists its module, its layout and its errors");
     println!("GOLDEN=write cargo test -p interfaces  writes its layout to crates/interfaces/golden, for review");
+    println!("Everything that uses interfaces is built anew once: some minutes for each instruction set.");
     println!("The chapter docs/book/own-interface.md goes on from here.");
     Ok(0)
 }
@@ -223,12 +229,12 @@ fn manifest(name: &str, dependencies: &[&str]) -> String {
     filled(MANIFEST, name).replace("DEPENDENCIES\n", &(lines + "\n"))
 }
 
-/// A description with one program more: in its list, if it has one, in the order of names.
+/// A description with one program more: in its list, if it has one, in the order of names. Many programs with so much run at once.
 fn with_program(description: &str, name: &str) -> String {
-    let row = format!("    {{ name = \"{name}\" }},");
+    let row = format!("    {{ name = \"{name}\", account = \"1M\" }},");
     let mut lines: Vec<&str> = description.lines().collect();
     let Some(head) = lines.iter().position(|line| *line == "program = [") else {
-        return format!("{}\n\n[[program]]\nname = \"{name}\"\n", description.trim_end());
+        return format!("{}\n\n[[program]]\nname = \"{name}\"\naccount = \"1M\"\n", description.trim_end());
     };
     let behind = |line: &&str| *line == "]" || line.split('"').nth(1).is_some_and(|other| other > name);
     let place = lines[head + 1..].iter().position(behind).map_or(head + 1, |place| head + 1 + place);
@@ -310,7 +316,8 @@ mod tests {
     #[test]
     fn programs_are_listed_in_order() {
         let list = |names: &[&str]| {
-            let rows: String = names.iter().map(|name| format!("    {{ name = \"{name}\" }},\n")).collect();
+            let rows: String =
+                names.iter().map(|name| format!("    {{ name = \"{name}\", account = \"1M\" }},\n")).collect();
             format!("program = [\n{rows}]\n[boot]\n")
         };
         for new in ["a", "c", "e"] {
@@ -318,7 +325,7 @@ mod tests {
             all.sort_unstable();
             assert_eq!(with_program(&list(&["b", "d"]), new), list(&all));
         }
-        assert_eq!(with_program("[boot]\n", "a"), "[boot]\n\n[[program]]\nname = \"a\"\n");
+        assert_eq!(with_program("[boot]\n", "a"), "[boot]\n\n[[program]]\nname = \"a\"\naccount = \"1M\"\n");
     }
 
     #[test]

@@ -23,7 +23,7 @@ const PAUSE: u64 = 1_000_000;
 
 /// A TCP connection to `echod`, which runs meanwhile: eight bytes there and back.
 pub fn tcp_local() -> Result<Row, String> {
-    let server = peer::spawn("/bin/echod", &["echod"], 0)?;
+    let server = peer::spawn(&["/bin/echod"], 0)?;
     let outcome = measure();
     let _ = server.end();
     outcome

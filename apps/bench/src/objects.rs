@@ -47,7 +47,7 @@ pub fn thread() -> Result<Row, String> {
 /// A tiny program: started from the file system, its end seen.
 pub fn spawn() -> Result<Row, String> {
     let mut problem = None;
-    let mut once = || match peer::spawn("/bin/true", &["true"], 0) {
+    let mut once = || match peer::spawn(&["/bin/true"], 0) {
         Ok(child) => match child.wait() {
             Ok(0) => {}
             Ok(status) => problem = Some(alloc::format!("status {status}")),

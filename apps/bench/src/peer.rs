@@ -7,8 +7,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use interface::{AllWords, Delegate, Delegated, Input, Reply, Request, codes, interface};
 use interfaces::pipes::PipeEndClient;
-use loader::startup::{self, Contents};
-use runtime::abi::{NEVER, PAGE_BYTES, rights, window};
+use runtime::abi::{NEVER, rights, window};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Entry;
@@ -17,7 +16,7 @@ use runtime::sync::Mutex;
 use runtime::thread::Thread;
 use runtime::window::Window;
 use runtime::{message, op, program, table};
-use tool::inspect::PROC;
+use tool::command::Command;
 
 use crate::{asked, pages};
 
@@ -123,18 +122,16 @@ pub fn start_number(number: usize) -> Result<&'static End, String> {
     };
     if process.is_none() {
         let frames = FRAMES[number.min(1)];
-        *process = Some(spawn("/bin/bench", &["bench", OPTION, &number.to_string()], frames)?);
+        *process = Some(spawn(&["/bin/bench", OPTION, &number.to_string()], frames)?);
         end.turn(&[], &mut []).map_err(|error| error.to_string())?;
     }
     Ok(end)
 }
 
 /// Starts a program without streams, which may have so many frames; 0 = as many as is usual.
-pub fn spawn(path: &str, words: &[&str], frames: u64) -> Result<Child, String> {
-    let contents = Contents { schedule: 0, name: words[0], streams: ["null", "console", "console"] };
-    let mut page = [0; PAGE_BYTES / 8];
-    let used = startup::write(&mut page, &contents, words.iter().copied(), [], []).map_err(|e| e.to_string())?;
-    PROC.spawn(path, &page[..used], frames, 0).map(Child::from).map_err(|error| error.to_string())
+pub fn spawn(words: &[&str], frames: u64) -> Result<Child, String> {
+    let command = Command::new(words).environment([]).streams(["null", "console", "console"]).frames(frames);
+    command.load().map_err(|error| error.to_string())
 }
 
 /// Ends those that are there.

@@ -30,13 +30,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use loader::startup::{self, Contents};
-use runtime::abi::PAGE_BYTES;
+use loader::startup::ENTRY;
 use runtime::child::Child;
 use runtime::pipes::{self, PIPES};
 use runtime::stream::Stream;
 use runtime::thread;
-use tool::inspect::{self, PROC};
+use tool::command::Command;
+use tool::inspect;
 use tool::{Arguments, println};
 
 use stress::histogram::{Histogram, OF_PROGRAMS};
@@ -163,12 +163,9 @@ fn run(seed: u64, count: u64, domains: u64, frames: u64) -> Result<(Histogram, u
 
 fn start(seed: u64, count: u64, pipe: u64, frames: u64) -> Result<Child, String> {
     let (seed, count) = (seed.to_string(), count.to_string());
-    let streams = ["null", startup::ENTRY, "console"];
-    let contents = Contents { schedule: 0, name: "stress", streams };
-    let words = ["stress", "--child", "--seed", &seed, "--count", &count];
-    let mut page = alloc::vec![0; PAGE_BYTES / 4];
-    let used = startup::write(&mut page, &contents, words, [], []).map_err(|error| error.to_string())?;
-    let child = Child::from(PROC.spawn("/bin/stress", &page[..used], frames, 0).map_err(|error| error.to_string())?);
+    let words = ["/bin/stress", "--child", "--seed", &seed, "--count", &count];
+    let command = Command::new(&words).streams(["null", ENTRY, "console"]).frames(frames);
+    let child = command.load().map_err(|error| error.to_string())?;
     let domain = child.domain().map_err(|error| error.to_string())?;
     pipes::give(domain.entry(), 0, pipe).map_err(|error| error.to_string())?;
     child.start().map_err(|error| error.to_string())?;

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod command;
 pub mod files;
 pub use inspection as inspect;
 pub mod random;
@@ -70,7 +71,7 @@ impl Arguments {
         Some(found)
     }
 
-    /// Takes the option `--name VALUE` away. `Err` (and it is said) if the value is missing or no number.
+    /// Takes an option and its value away: for `--count VALUE` the name is `"--count"`. `Err` (and it is said) if the value is missing or no number.
     pub fn number(&mut self, name: &str) -> Result<Option<u64>, u8> {
         let Some(place) = self.words.iter().position(|word| *word == name) else { return Ok(None) };
         self.words.remove(place);
@@ -84,7 +85,7 @@ impl Arguments {
         }
     }
 
-    /// Takes the option `--name VALUE` away. `Err` (and it is said) if the value is missing.
+    /// Takes an option and its value away: for `--to VALUE` the name is `"--to"`. `Err` (and it is said) if the value is missing.
     pub fn value(&mut self, name: &str) -> Result<Option<&'static str>, u8> {
         let Some(place) = self.words.iter().position(|word| *word == name) else { return Ok(None) };
         self.words.remove(place);
@@ -94,7 +95,7 @@ impl Arguments {
         Ok(Some(self.words.remove(place)))
     }
 
-    /// Takes the option `--name` away; true if it was there.
+    /// Takes an option away: for `--all` the name is `"--all"`. True if it was there.
     pub fn flag(&mut self, name: &str) -> bool {
         let before = self.words.len();
         self.words.retain(|word| *word != name);

@@ -20,8 +20,9 @@ pub const NAMES: [&str; 2] = ["tutorial", TRANSCRIPT];
 pub const TRANSCRIPT: &str = "transcript";
 
 /// Done one after the other in the same copy.
-const TUTORIALS: [&str; 4] = [
+const TUTORIALS: [&str; 5] = [
     "docs/book/first-component.md",
+    "docs/book/own-program.md",
     "docs/book/own-interface.md",
     "docs/book/driver.md",
     "docs/book/network-service.md",

@@ -1,0 +1,264 @@
+//! Other programs: started, waited for, and read from.
+
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use loader::startup::{self, Contents, ENTRY};
+use runtime::abi::info::status;
+use runtime::abi::layout::FIRST_FREE;
+use runtime::abi::{Error, PAGE_BYTES, rights};
+pub use runtime::child::Child;
+use runtime::connection::Direct;
+use runtime::interface::{Delegate, Failure};
+use runtime::interfaces::console::ConsoleClient;
+use runtime::interfaces::pipes::PipeEndClient;
+use runtime::interfaces::process::ProcessError;
+use runtime::pipes::{self, PIPES};
+use runtime::stream::Stream;
+use runtime::sync::Mutex;
+use runtime::{Entry, program, thread};
+
+use crate::files;
+use crate::inspect::PROC;
+
+/// Where programs are looked for if no variable `PATH` says so.
+const USUAL_PATH: &str = "/bin";
+
+/// A program to start. What is not said, it has from us: environment, directory and streams.
+///
+/// ```ignore
+/// let status = Command::new(&["sort", "-r", "/etc/motd"]).run()?;
+/// let (lines, status) = Command::new(&["ls", "/bin"]).output()?;
+/// ```
+#[derive(Clone, Debug)]
+pub struct Command<'a> {
+    words: &'a [&'a str],
+    environment: Vec<&'a str>,
+    streams: [&'a str; 3],
+    /// Those that are files were named for it, so they are to be there: ours are.
+    named: bool,
+    portals: Vec<(&'a str, u16)>,
+    frames: u64,
+}
+
+/// Why a program was not started.
+#[derive(Debug)]
+pub enum Unstarted {
+    /// `proc` refused it.
+    Process(Failure<ProcessError>),
+    /// One of our streams, or a pipe, could not be handed to it.
+    Stream(String),
+}
+
+impl fmt::Display for Unstarted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process(cause) => cause.fmt(f),
+            Self::Stream(cause) => write!(f, "a stream cannot be given to it: {cause}"),
+        }
+    }
+}
+
+impl core::error::Error for Unstarted {}
+
+impl From<Failure<ProcessError>> for Unstarted {
+    fn from(cause: Failure<ProcessError>) -> Self {
+        Self::Process(cause)
+    }
+}
+
+impl<'a> Command<'a> {
+    /// A program, by its path, or by a name that is looked for in the directories of `PATH`; and its arguments.
+    pub fn new(words: &'a [&'a str]) -> Self {
+        let streams = program::startup().map_or(["null"; 3], |told| told.streams);
+        Self {
+            words,
+            environment: program::environment().collect(),
+            streams,
+            named: false,
+            portals: Vec::new(),
+            frames: 0,
+        }
+    }
+
+    /// With these variables (`NAME=VALUE`) and no others.
+    #[must_use]
+    pub fn environment(self, variables: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { environment: variables.into_iter().collect(), ..self }
+    }
+
+    /// With these streams (input, output, errors): `null`, `log`, `console`, `file:PATH`, `append:PATH` (from `/` on), or [`ENTRY`]. Whoever starts it makes files to
+    /// write: `file:` makes them empty.
+    #[must_use]
+    pub fn streams(self, streams: [&'a str; 3]) -> Self {
+        Self { streams, named: true, ..self }
+    }
+
+    /// With this input, described in the same way.
+    #[must_use]
+    pub fn input(self, input: &'a str) -> Self {
+        let [_, output, errors] = self.streams;
+        self.streams([input, output, errors])
+    }
+
+    /// With these portals, by name and index.
+    #[must_use]
+    pub fn portals(self, portals: Vec<(&'a str, u16)>) -> Self {
+        Self { portals, ..self }
+    }
+
+    /// With an account of so many frames of 4 KiB. Without this it has what the system description allows.
+    #[must_use]
+    pub fn frames(self, frames: u64) -> Self {
+        Self { frames, ..self }
+    }
+
+    /// Loads it. It runs at once, unless a stream is [`ENTRY`] or a portal is named: then whoever loads it puts these into its table, and
+    /// calls [`Child::start`].
+    pub fn load(&self) -> Result<Child, Failure<ProcessError>> {
+        let program = *self.words.first().unwrap_or(&"");
+        let contents = Contents { schedule: 0, name: files::last(program), streams: self.streams };
+        // The path and the call's own words must fit the same message.
+        let mut page = alloc::vec![0; PAGE_BYTES - 512];
+        let (words, portals) = (self.words.iter().copied(), self.portals.iter().copied());
+        let used = startup::write(&mut page, &contents, words, self.environment.iter().copied(), portals)
+            .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
+        let spawn = |path: &str| PROC.spawn(path, &page[..used], self.frames, 0).map(Child::from);
+        if program.contains('/') {
+            return spawn(&files::absolute(program));
+        }
+        let path = self.environment.iter().find_map(|variable| variable.strip_prefix("PATH="));
+        for directory in path.unwrap_or(USUAL_PATH).split(':').filter(|directory| !directory.is_empty()) {
+            match spawn(&files::absolute(&files::join(directory, program))) {
+                Err(Failure::Refused(ProcessError::NotFound)) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(Failure::Refused(ProcessError::NotFound))
+    }
+
+    /// Loads it, hands it those of our streams that it has, and lets it run.
+    pub fn spawn(&self) -> Result<Child, Unstarted> {
+        self.start(|domain| self.hand_on(domain, &[0, 1, 2]))
+    }
+
+    /// Runs it to its end, and gives its status (`abi::info::status`). It ends when we do.
+    pub fn run(&self) -> Result<u64, Unstarted> {
+        Ok(self.spawn()?.wait_or_end()?)
+    }
+
+    /// Runs it to its end, and gives what it wrote to its standard output, and its status.
+    pub fn output(&self) -> Result<(Vec<u8>, u64), Unstarted> {
+        let command = Self { streams: [self.streams[0], ENTRY, self.streams[2]], ..self.clone() };
+        let pipe = PIPES.create().map_err(stream)?;
+        let outcome = command.read_from(pipe);
+        let _ = PIPES.close_read(pipe);
+        let _ = PIPES.close_write(pipe);
+        outcome
+    }
+
+    fn read_from(&self, pipe: u64) -> Result<(Vec<u8>, u64), Unstarted> {
+        let end = pipes::end(pipe, 0).map_err(stream)?;
+        let child = self.start(|domain| {
+            pipes::give(domain, 0, pipe).map_err(|error| error.to_string())?;
+            self.hand_on(domain, &[0, 2])
+        })?;
+        let status: Mutex<Result<u64, Failure<ProcessError>>> = Mutex::new(Err(Failure::Transport(Error::Cancelled)));
+        let child = Arc::new((child, status));
+        // Who reads learns of the program's end by the pipe's.
+        let waiter = thread::spawn({
+            let child = child.clone();
+            move || {
+                *child.1.lock() = child.0.wait_or_end();
+                let _ = PIPES.close_write(pipe);
+            }
+        });
+        let Ok(waiter) = waiter else {
+            let _ = child.0.kill();
+            return Err(Unstarted::Stream(String::from("no thread can wait for it")));
+        };
+        let mut text = Vec::new();
+        let taken = take_all(&Stream::entry(end.entry()), &mut text);
+        if taken.is_err() {
+            let _ = child.0.kill();
+        }
+        waiter.join();
+        taken?;
+        let status = *child.1.lock();
+        Ok((text, status?))
+    }
+
+    /// Loads it, has its table equipped, and lets it run. It is ended if that fails.
+    fn start(&self, equip: impl FnOnce(Entry) -> Result<(), String>) -> Result<Child, Unstarted> {
+        self.make_files()?;
+        let child = self.load()?;
+        if !self.streams.contains(&ENTRY) && self.portals.is_empty() {
+            return Ok(child);
+        }
+        let equipped = child.domain().map_err(Unstarted::from);
+        let equipped = equipped.and_then(|domain| equip(domain.entry()).map_err(Unstarted::Stream));
+        if let Err(cause) = equipped.and_then(|()| Ok(child.start()?)) {
+            let _ = child.end();
+            return Err(cause);
+        }
+        Ok(child)
+    }
+
+    /// Makes the files that it is to write, and looks for the one that it is to read.
+    fn make_files(&self) -> Result<(), Unstarted> {
+        for (number, description) in self.streams.into_iter().enumerate().filter(|_| self.named) {
+            let outcome = match description.split_once(':') {
+                Some(("file", path)) if number == 0 => files::stat(path).map(drop),
+                Some(("file", path)) => files::File::create(path, 0).map(drop),
+                Some(("append", path)) => files::File::create_or_keep(path).map(drop),
+                _ => Ok(()),
+            };
+            outcome.map_err(|cause| Unstarted::Stream(alloc::format!("{description}: {cause}")))?;
+        }
+        Ok(())
+    }
+
+    /// Hands on those of these streams of ours that are entries.
+    fn hand_on(&self, domain: Entry, streams: &[usize]) -> Result<(), String> {
+        for stream in streams.iter().filter(|stream| self.streams[**stream] == ENTRY) {
+            let index = FIRST_FREE + stream;
+            let domain = Delegate::entry(domain.0, rights::COPY | rights::WRITE);
+            // What it is, it knows itself: the terminal, or an end of a pipe.
+            match ConsoleClient(Direct(Entry(index))).give(domain, index as u64) {
+                Err(Failure::Protocol(_)) => {
+                    let given = PipeEndClient(Direct(Entry(index))).give(domain, index as u64);
+                    given.map_err(|error| error.to_string())?;
+                }
+                outcome => outcome.map_err(|error| error.to_string())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The status of a program as a shell has it: 137 if it was killed, 139 if it died.
+pub fn exit_status(status: u64) -> u8 {
+    const KILLED: u8 = 137;
+    const DIED: u8 = 139;
+    let of_death = if (status::KILLED..status::EXCEPTION).contains(&status) { KILLED } else { DIED };
+    u8::try_from(status).unwrap_or(of_death)
+}
+
+fn stream(error: impl fmt::Display) -> Unstarted {
+    Unstarted::Stream(error.to_string())
+}
+
+/// Reads a stream to its end.
+fn take_all(input: &Stream<'_>, text: &mut Vec<u8>) -> Result<(), Unstarted> {
+    let mut buffer = [0; 1024];
+    loop {
+        let count = input.read(&mut buffer).map_err(stream)?;
+        if count == 0 {
+            return Ok(());
+        }
+        text.try_reserve(count).map_err(stream)?;
+        text.extend_from_slice(&buffer[..count]);
+    }
+}
