@@ -213,6 +213,11 @@ fn note(what: String) {
     }
 }
 
+/// There is no room for another portal of the program.
+pub fn note_no_room() {
+    note(String::from("a portal: there is no room for more in this sandbox"));
+}
+
 /// Whether anything was refused.
 pub fn has_refused() -> bool {
     !REFUSALS.lock().0.is_empty()

@@ -16,6 +16,7 @@
 extern crate alloc;
 
 mod list;
+#[macro_use]
 mod streams;
 mod stubs;
 
@@ -23,17 +24,19 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use interface::Failure;
-use loader::startup::{self, Contents, ENTRY};
+use loader::startup::ENTRY;
 use runtime::abi::layout::{self, FIRST_FREE};
-use runtime::abi::{Error, PAGE_BYTES, window};
+use runtime::abi::{Error, window};
 use runtime::child::Child;
-use runtime::interfaces::names::is_name;
+use runtime::connection::Direct;
+use runtime::entry::Owned;
+use runtime::interfaces::names::{NamesClient, NamesError, is_name};
 use runtime::interfaces::process::ProcessError;
-use runtime::program::{environment, startup as told, variable};
+use runtime::program::startup as told;
 use runtime::{Entry, op, server};
-use tool::inspect::PROC;
+use tool::command::{self, Command};
 use tool::table::{Side, Table};
-use tool::{Arguments, eprintln, files};
+use tool::{Arguments, files};
 
 use list::Paths;
 
@@ -138,6 +141,9 @@ fn main() -> u8 {
     if let Some(name) = list.iter().flatten().find(|name| !is_name(name)) {
         return arguments.wrong(&alloc::format!("{name} is not a name of a service"));
     }
+    list.iter().flatten().filter(|name| is_unknown(name)).for_each(|name| {
+        say!("sandbox: there is no service {name} now");
+    });
     if paths.is_some() {
         list.get_or_insert_with(Vec::new).push(list::FILES);
     }
@@ -147,29 +153,39 @@ fn main() -> u8 {
         list::confine(names, paths);
     }
     stubs::trace(traced);
-    match run(program, words) {
+    match run(words) {
         Ok(status) => {
             report();
             if strict && list::has_refused() {
                 return REFUSED;
             }
-            u8::try_from(status).unwrap_or_else(|_| arguments.fail(program, tool::inspect::status(status)))
+            if status > u8::MAX.into() {
+                say!("sandbox: {program}: {}", tool::inspect::status(status));
+            }
+            command::exit_status(status)
         }
         Err(cause) => arguments.fail(program, cause),
     }
 }
 
+/// Whether nobody has this name.
+fn is_unknown(name: &str) -> bool {
+    let opened = NamesClient(Direct(Entry::NAMES)).open(name).map(|entry| drop(Owned::new(entry.into())));
+    opened == Err(Failure::Refused(NamesError::NotFound))
+}
+
 /// Runs the program to its end; gives its status.
-fn run(program: &str, words: &[&'static str]) -> Result<u64, Cause> {
+fn run(words: &[&'static str]) -> Result<u64, Cause> {
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
     server::keep_memory(KEPT_BYTES);
-    let child = load(program, words)?;
+    let child = load(words)?;
     let outcome = equip(&child).and_then(|()| child.start());
     if let Err(cause) = outcome {
         let _ = child.end();
         return Err(cause);
     }
-    child.wait()
+    // It does not outlive us: nobody would serve its portals, and nobody see it.
+    child.wait_or_end()
 }
 
 /// Descriptions of our streams, which the program gets, too.
@@ -182,9 +198,9 @@ fn is_service(stream: &str) -> bool {
     !matches!(stream, "" | "null" | "log" | ENTRY) && !streams::is_file(stream)
 }
 
-/// Whether a confined program is given this stream as an entry, because it would reach all files to open it.
+/// Whether the program is given this stream as an entry: it would need all files to open it, and would write where we write.
 fn is_ours(stream: &str) -> bool {
-    list::is_there() && streams::is_file(stream)
+    streams::is_file(stream)
 }
 
 /// Portals of the program that it is told of: those that we were told of and that are on the list, if there is one, and those that
@@ -197,23 +213,9 @@ fn portals() -> impl Iterator<Item = (&'static str, u16)> {
 }
 
 /// Loads the program, from where a shell would. It does not run yet.
-fn load(program: &str, words: &[&'static str]) -> Result<Child, Cause> {
+fn load(words: &[&'static str]) -> Result<Child, Cause> {
     let streams = streams().map(|stream| if is_ours(stream) { ENTRY } else { stream });
-    let contents = Contents { schedule: 0, name: files::last(program), streams };
-    let mut page = alloc::vec![0; PAGE_BYTES - 512];
-    let used = startup::write(&mut page, &contents, words.iter().copied(), environment(), portals())
-        .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
-    let spawn = |path: &str| PROC.spawn(path, &page[..used], 0, 0).map(Child::from);
-    if program.contains('/') {
-        return spawn(&files::absolute(program));
-    }
-    for directory in variable("PATH").unwrap_or("/bin").split(':').filter(|directory| !directory.is_empty()) {
-        match spawn(&files::join(directory, program)) {
-            Err(Failure::Refused(ProcessError::NotFound)) => {}
-            outcome => return outcome,
-        }
-    }
-    Err(Failure::Refused(ProcessError::NotFound))
+    Command::new(words).streams(streams).portals(portals().collect()).load()
 }
 
 /// Puts stubs in the places of the program's portals.
@@ -249,10 +251,10 @@ fn report() {
             rest += calls;
         }
     });
-    eprintln!("sandbox: {all} calls through {count} portals");
-    table.lines().iter().for_each(|line| eprintln!("{line}"));
+    say!("sandbox: {all} calls through {count} portals");
+    table.lines().iter().for_each(|line| say!("{line}"));
     if count > SHOWN {
-        eprintln!("and {} more, called {rest} times", count - SHOWN);
+        say!("and {} more, called {rest} times", count - SHOWN);
     }
     if list::is_there() {
         report_refusals();
@@ -269,12 +271,12 @@ fn report_refusals() {
         table.row([times.to_string(), what.to_string()]);
     });
     if count == 0 {
-        return eprintln!("sandbox: nothing was refused");
+        return say!("sandbox: nothing was refused");
     }
     let all = all + more;
-    eprintln!("sandbox: {all} {} refused", if all == 1 { "call was" } else { "calls were" });
-    table.lines().iter().for_each(|line| eprintln!("{line}"));
+    say!("sandbox: {all} {} refused", if all == 1 { "call was" } else { "calls were" });
+    table.lines().iter().for_each(|line| say!("{line}"));
     if more > 0 {
-        eprintln!("and others, {more} times");
+        say!("and others, {more} times");
     }
 }

@@ -17,7 +17,6 @@ use runtime::interface::Again;
 use runtime::server::{self, Serve, ServeAllWords};
 use runtime::sync::Mutex;
 use runtime::{Entry, message, op, window};
-use tool::eprintln;
 
 use crate::list::{self, Object};
 
@@ -121,7 +120,7 @@ fn begin(badge: u64, method: u64, text: &str) -> Option<(Entry, Object)> {
         (stub.target, stub.object)
     };
     if TRACED.load(Ordering::Relaxed) {
-        eprintln!("sandbox: {}", call(badge, method, text));
+        say!("sandbox: {}", call(badge, method, text));
     }
     Some(target)
 }
@@ -200,7 +199,7 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
     let (target, object) = begin(badge, method, &shown).ok_or(Error::BadArgument)?;
     if let Some((refusal, what)) = list::refusal(object, &request.words, &request.area[..request.length]) {
         if TRACED.load(Ordering::Relaxed) {
-            eprintln!("sandbox: refused: {what}");
+            say!("sandbox: refused: {what}");
         }
         return Ok(refusal);
     }
@@ -211,6 +210,11 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
         Err(Error::Revoked) if hands_over && target.is(Kind::Call, 0) => Err(Error::NotAccepted),
         // Its client makes the call again, with a message.
         Err(error) if request.window.is_some() && is_of_window(error) => Ok(Protocol::BadWindow.reply()),
+        // Our table, or our account, has no room for another stub.
+        Err(error @ (Error::LimitReached | Error::AccountExhausted | Error::NotAccepted)) => {
+            list::note_no_room();
+            Err(error)
+        }
         outcome => outcome.map(|mut reply| {
             list::filter(object, method, &mut reply, request.area);
             reply
