@@ -5,7 +5,7 @@ use super::file::{StepText, TestFile};
 use super::report::{Report, tail};
 use super::time_server::{self, TimeServer};
 use super::traced;
-use super::{figures, load, trees, wire};
+use super::{ask, figures, load, trees, wire};
 use crate::build::{self, Checks, Program, Programs};
 use crate::emulator::{self, Console, End, Fetch, Machine, Step};
 use crate::image::{self, Size, System};
@@ -112,7 +112,8 @@ fn first_windows(cpus: u32) -> String {
 /// Gives what this computer found while it used the machine.
 fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) -> Result<Vec<String>> {
     let (test, cpus) = (&case.test.file, case.cpus);
-    let mut system = System::read_for_tests(project, &test.system, &test.more)?;
+    let mut system = System::read_for_tests(project, &test.system, &test.more)
+        .with_context(|| format!("`system` of this test, a path as \"systems/default.toml\", is {:?}", test.system))?;
     let prepared = test.wire.as_ref().map(|_| wire::prepare(project, &mut system)).transpose()?;
     let memory = image::memory_for(&system, test.memory.as_deref(), cpus);
     let plan = system.plan(project, Some(Size::of(&memory, cpus)?))?;
@@ -130,7 +131,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         (exec, _) => exec.clone(),
     };
     let exec = exec.map(|exec| if test.same.is_empty() { exec } else { format!("{}{exec}", first_windows(cpus)) });
-    let image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, exec.as_deref())?;
+    let mut image = image::pack(project, &system, &plan, nucleus.clone(), &built.programs, exec.as_deref())?;
     let (board, cpu) = project.isa.tested_board(cpus, boards);
     let mut machine = Machine {
         cpus,
@@ -157,12 +158,14 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
             }
             None => None,
         };
-        let work = match &step.host {
-            Some(scenario) => {
+        let work = match (&step.host, &step.ask) {
+            (Some(scenario), None) => {
                 let web = image.web().context("`host`, but the system has no network")?;
                 Some(load::work(project, web.host, scenario)?)
             }
-            None => None,
+            (None, Some(ask)) => Some(ask::work(&mut image, ask)?),
+            (None, None) => None,
+            _ => bail!("a step has `host` or `ask`"),
         };
         Ok(Step { after, send: step.send.clone().into_bytes(), fetch, work })
     };
@@ -171,7 +174,7 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
         let (result, output) = wire::run(name, prepared, &image, machine, limit);
         // The other end ends the machine.
         let end = if result.is_ok() { End::Status(test.status) } else { End::TimedOut };
-        result.and_then(|()| judge(test, &end, &output)).map_err(|error| with_tail(&error, &output))?;
+        result.and_then(|()| judge(test, &end, &output)).map_err(|error| with_tail(test, &error, &output))?;
         return Ok(Vec::new());
     }
     let console = Console::Steps { steps: &steps, echo: false };
@@ -186,14 +189,15 @@ fn run_one(project: &Project, built: &Built, case: &Case<'_>, boards: Boards) ->
     });
     let (end, output) = booted?;
     let output = String::from_utf8_lossy(&output);
-    judge(test, &end, &output).map_err(|error| with_tail(&error, &output))?;
+    judge(test, &end, &output).map_err(|error| with_tail(test, &error, &output))?;
     let found = output.lines().filter(|line| line.starts_with("host: ") && !line.starts_with(figures::FETCHED));
     Ok(found.map(String::from).collect())
 }
 
 /// The cause comes first: a report may be cut off behind it.
-fn with_tail(error: &anyhow::Error, output: &str) -> anyhow::Error {
-    anyhow!("{error:#}; the last lines were\n{}", tail(output, 40))
+fn with_tail(test: &TestFile, error: &anyhow::Error, output: &str) -> anyhow::Error {
+    let waiting = waiting(test, output).map_or(String::new(), |step| format!("; {step}"));
+    anyhow!("{error:#}{waiting}; the last lines were\n{}", tail(output, 40))
 }
 
 fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
@@ -242,6 +246,19 @@ fn judge(test: &TestFile, end: &End, output: &str) -> Result<()> {
         End::Reset => bail!("the machine reset itself"),
         End::TimedOut => bail!("it was not done when its time was over"),
     }
+}
+
+/// The first step that was not reached, for people.
+fn waiting(test: &TestFile, output: &str) -> Option<String> {
+    let mut from = 0;
+    for (number, step) in test.steps.iter().enumerate() {
+        let pattern = Regex::new(&step.after).ok()?;
+        match pattern.find(output.get(from..)?) {
+            Some(found) => from += found.end(),
+            None => return Some(format!("step {} still waited for /{}/", number + 1, step.after)),
+        }
+    }
+    None
 }
 
 /// Some of the lines before and behind a place.
@@ -363,6 +380,14 @@ mod tests {
         assert!(error.contains("out of order") && error.contains("  | two\n  > one\n"), "{error}");
         assert!(verdict(text, End::Status(0), "one more\ntwo\n").is_err());
         assert!(verdict(text, End::Status(0), "").is_err());
+    }
+
+    #[test]
+    fn a_step_that_was_not_reached_is_told() {
+        let steps = "steps = [{ after = \"a\", send = \"\" }, { after = \"b.d\", send = \"\" }]";
+        let test = toml::from_str(&format!("about = \"\"\n{steps}")).unwrap();
+        assert_eq!(waiting(&test, "xax bcd"), None);
+        assert_eq!(waiting(&test, "bcd a"), Some("step 2 still waited for /b.d/".to_string()));
     }
 
     #[test]

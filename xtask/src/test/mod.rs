@@ -25,6 +25,7 @@
 //! | `mutants` | `tests/mutants.toml`: sabotages, each of which must turn its test red |
 //! | `promises` | `docs/promises.md`: each test named there exists and has passed |
 
+mod ask;
 mod book;
 mod boot;
 pub mod browser;

@@ -6,6 +6,7 @@ use crate::image::System;
 use crate::project::Project;
 use crate::workspace::Workspace;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,17 +27,21 @@ pub fn check(project: &Project, workspace: &Workspace, report: &mut Report) {
         for path in &paths {
             System::read(project, path)?.plan(project, None)?;
         }
-        offers_every_program(project, workspace)
+        offers_every_program(project, workspace, &paths)
     });
 }
 
-fn offers_every_program(project: &Project, workspace: &Workspace) -> Result<()> {
-    let system = System::read_for_tests(project, Path::new(DEFAULT), "")?;
-    let offered = system.programs();
+/// Each program is one of some description.
+fn offers_every_program(project: &Project, workspace: &Workspace, paths: &[PathBuf]) -> Result<()> {
+    let mut offered = BTreeSet::new();
+    for path in paths {
+        let system = System::read_for_tests(project, path, "")?;
+        offered.extend(system.programs().iter().map(|(name, _)| name.to_string()));
+    }
     for package in &workspace.packages {
         let is_program = workspace.place(package).starts_with("apps") && package.makes("bin");
-        if is_program && !offered.iter().any(|(name, _)| *name == package.name) {
-            bail!("{DEFAULT} does not offer the program `{}`: add it to `program`", package.name);
+        if is_program && !offered.contains(package.name.as_str()) {
+            bail!("no description in systems/ offers the program `{}`: add it to `program` of {DEFAULT}", package.name);
         }
     }
     Ok(())
