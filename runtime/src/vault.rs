@@ -28,6 +28,8 @@ const MAX_PAGES: u64 = 1 << 20;
 pub enum Error {
     /// The parent gives none.
     Parent(Failure<ParentError>),
+    /// The system description gives none.
+    Absent,
     /// The vault refuses.
     Vault(Failure<VaultError>),
     /// The vault holds something else, or has no room.
@@ -38,6 +40,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Parent(error) => write!(f, "no vault: {error}"),
+            Self::Absent => f.write_str("it has no vault: `vault` in the system description gives it one"),
             Self::Vault(error) => write!(f, "the vault cannot be mapped: {error}"),
             Self::Content(error) => error.fmt(f),
         }
@@ -69,7 +72,8 @@ impl Memory {
     /// Maps all pages that the vault holds. A second one in the same domain cannot map what the first one has.
     pub fn open() -> Result<Self, Error> {
         let vault = ParentClient(Direct(Entry::PARENT)).vault().map_err(Error::Parent)?;
-        Self::map(VaultClient(Direct(vault.into()))).map_err(Error::Vault)
+        let memory = Self::map(VaultClient(Direct(vault.into()))).map_err(Error::Vault)?;
+        if memory.limit == 0 { Err(Error::Absent) } else { Ok(memory) }
     }
 
     fn map(vault: VaultClient<Direct>) -> Result<Self, Failure<VaultError>> {

@@ -442,8 +442,8 @@ mod tests {
         let system = System::read(&project, Path::new("systems/default.toml")).unwrap();
         assert_eq!(system.program_called("names", &[]).unwrap(), ("names".into(), Vec::new()));
         assert_eq!(system.program_called("cpus", &[]).unwrap().0, "inspect");
-        let error = system.program_called("kv", &["nucleus"]).unwrap_err().to_string();
-        assert!(error.starts_with("systems/default.toml has no `kv`; there are archive, "), "{error}");
-        assert!(error.contains(", ls, ") && error.contains(", nucleus, "), "{error}");
+        let error = system.program_called("k/v", &["nucleus"]).unwrap_err().to_string();
+        assert!(error.starts_with("systems/default.toml has no `k/v`; there are "), "{error}");
+        assert!(error.contains(" archive, ") && error.contains(", ls, ") && error.contains(", nucleus, "), "{error}");
     }
 }

@@ -15,6 +15,8 @@ pub const ALL_WORDS: usize = 9;
 const ALL_SCALAR_WORDS: usize = ALL_WORDS - 1;
 /// Lengths that fit above the method number in word 0.
 const LENGTHS: usize = 3;
+/// Attributes that a method may have.
+const OF_METHODS: [&str; 5] = ["doc", "repeatable", "stateful", "allow", "expect"];
 
 /// An interface.
 pub struct Interface {
@@ -144,6 +146,12 @@ impl Method {
         check_windows(&parameters, &returns)?;
         returns.counts_output &= parameters.iter().any(|parameter| matches!(parameter.place, Place::Output(_)));
         let has = |name: &str| function.attrs.iter().any(|attribute| attribute.path().is_ident(name));
+        for attribute in &function.attrs {
+            if !OF_METHODS.iter().any(|known| attribute.path().is_ident(known)) {
+                let text = "a method of an interface can be #[repeatable] or #[stateful], and has documentation";
+                return Err(Error::new(attribute.span(), text));
+            }
+        }
         if has("repeatable") && has("stateful") {
             return Err(Error::new(signature.ident.span(), "a call that is not made to a successor is not repeated"));
         }

@@ -211,8 +211,13 @@ impl<'a> Checker<'a> {
         let mut owners = BTreeMap::new();
         for component in &self.description.components {
             let name = component.name.value.as_str();
-            for service in &component.services {
+            for (place, service) in component.services.iter().enumerate() {
                 let text = service.value.as_str();
+                if component.services[..place].iter().any(|other| other.value == text) {
+                    let cause = format!("component `{name}` names the service `{text}` twice");
+                    self.problem(service.line, cause, "leave one of them");
+                    continue;
+                }
                 // `names` tells what is wrong with the name of a component.
                 let is_new = text != name;
                 if is_new && !is_name(text) {
@@ -251,7 +256,18 @@ impl<'a> Checker<'a> {
                     self.problem(portal.line, cause, "call the function instead");
                 } else if self.find(target).is_none() {
                     let cause = format!("component `{name}` asks for a portal to `{target}`, which is no component");
-                    self.problem(portal.line, cause, format!("add [[component]] `{target}`, or correct the name"));
+                    let owner = self
+                        .description
+                        .components
+                        .iter()
+                        .find(|component| component.services.iter().any(|service| service.value == *target));
+                    let remedy = match owner {
+                        Some(owner) => {
+                            format!("`{target}` is a service of `{0}`: write \"{0}/{target}\"", owner.name.value)
+                        }
+                        None => format!("add [[component]] `{target}`, or correct the name"),
+                    };
+                    self.problem(portal.line, cause, remedy);
                 } else if self.find(target).is_some_and(|owner| owner.services.iter().all(|own| own.value != *service))
                 {
                     let cause = format!("component `{name}`: `{target}` has no service called `{service}`");

@@ -53,9 +53,13 @@ fn attempt(text: &str) -> (Option<Description>, Vec<Problem>) {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         // What stands in a line that cannot be read is anybody's guess, and so is what would be wrong with it.
+        let key = |error: &toml::de::Error| match (error.message(), error.span().and_then(|span| text.get(span))) {
+            (TWICE, Some(key)) => format!(" `{key}`"),
+            _ => String::new(),
+        };
         let problem = |error: &toml::de::Error| Problem {
             line: error.span().map_or(0, |span| reader.line(span.start)),
-            cause: format!("not TOML: {}", error.message().lines().collect::<Vec<_>>().join(", ")),
+            cause: format!("not TOML: {}{}", error.message().lines().collect::<Vec<_>>().join(", "), key(error)),
             remedy: match error.message() {
                 TWICE => "leave one of them".into(),
                 _ => "a bracket or a quotation mark is missing here or above, or see https://toml.io for the syntax"
