@@ -76,11 +76,11 @@ it can tell what it reads to each service on the list.
   sandbox -t -o net wget http://localhost/     the network; each call is said
 ";
 
-/// Calls of the program that can be under way at once: each may wait, and bring a window. Our thread has one slot.
-const ACTIVATIONS: usize = window::SLOTS - 1;
+/// Calls of the program that can be under way at once: each may wait, and bring a window. Our threads have a slot each.
+const ACTIVATIONS: usize = window::SLOTS - 2;
 /// Pages of stack that a call takes: two messages are put together beside the one that came.
 const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES + 2;
-/// Portals that are shown at the end.
+/// Portals that are shown at the end: those that are left.
 const SHOWN: usize = 100;
 /// Bytes of heap kept for calls: a stub each, and what was refused.
 const KEPT_BYTES: usize = 24 * 1024;
@@ -178,6 +178,7 @@ fn is_unknown(name: &str) -> bool {
 fn run(words: &[&'static str]) -> Result<u64, Cause> {
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(Failure::Transport)?;
     server::keep_memory(KEPT_BYTES);
+    stubs::keep_room().map_err(Failure::Transport)?;
     let child = load(words)?;
     let outcome = equip(&child).and_then(|()| child.start());
     if let Err(cause) = outcome {
@@ -240,21 +241,23 @@ fn equip(child: &Child) -> Result<(), Cause> {
 
 /// Says what was called, and how often.
 fn report() {
-    let (mut count, mut all, mut rest) = (0, 0, 0);
+    let (mut count, mut all, mut shown, mut rest) = (0, 0, 0, 0);
     let mut table = Table::new(&[("PORTAL", Side::Right), ("CALLS", Side::Right), ("MADE BY", Side::Left)]);
-    stubs::each(|number, calls, origin| {
+    let (gone, of_these) = stubs::each(|number, calls, origin| {
         count += 1;
         all += calls;
-        if number < SHOWN {
+        if shown < SHOWN {
+            shown += 1;
             table.row([number.to_string(), calls.to_string(), origin.to_string()]);
         } else {
             rest += calls;
         }
     });
+    (count, all, rest) = (count + gone, all + of_these, rest + of_these);
     say!("sandbox: {all} calls through {count} portals");
     table.lines().iter().for_each(|line| say!("{line}"));
-    if count > SHOWN {
-        say!("and {} more, called {rest} times", count - SHOWN);
+    if count > shown {
+        say!("and {} more, called {rest} times", count - shown);
     }
     if list::is_there() {
         report_refusals();

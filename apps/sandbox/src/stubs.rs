@@ -2,21 +2,29 @@
 //!
 //! A stub knows nothing of interfaces. It passes words, bytes and entries on as they are, and what comes back. Of an entry that comes
 //! along, there or back, the other side gets a copy; of a call entry, a stub.
+//!
+//! Nobody tells of an entry that the program lets go of. So a thread asks now and then, in the nucleus's list of portals, which stubs somebody
+//! still has ([`sweep`]).
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use interface::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport, Words, is_of_window};
+use interface::{
+    AllWords, Answer, Delegate, Delegated, Failure, Protocol, Reply, Request, Transport, Words, is_of_window,
+};
+use runtime::abi::info::{PORTAL, Portal, Record};
 use runtime::abi::rights::{CONTROL, Kind, WRITE};
-use runtime::abi::{Control, Error, MESSAGE_BYTES};
+use runtime::abi::{Control, Error, MESSAGE_BYTES, NEVER};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::interface::Again;
+use runtime::interfaces::process::ProcessError;
 use runtime::server::{self, Serve, ServeAllWords};
-use runtime::sync::Mutex;
-use runtime::{Entry, message, op, window};
+use runtime::sync::{Mutex, Once};
+use runtime::{Entry, message, op, thread, window};
+use tool::inspect::PROC;
 
 use crate::list::{self, Object};
 
@@ -27,6 +35,8 @@ const TEXT: usize = 40;
 
 /// Stubs there can be. Each takes some hundred bytes, and an entry.
 const MAX_STUBS: usize = 2048;
+/// So many more, and it is asked which are still there.
+const MANY: usize = 128;
 
 struct Stub {
     /// Where its calls go.
@@ -37,10 +47,30 @@ struct Stub {
     origin: String,
     /// How often it was called.
     calls: u64,
+    /// Calls that are under way.
+    active: u32,
+    /// Its target is an entry that we need ourselves.
+    is_ours: bool,
+    /// Somebody has been seen to have it, or has called it.
+    is_known: bool,
+    /// In the sweep that runs: nobody has been seen yet.
+    is_lost: bool,
 }
 
-/// A stub's badge is its place here.
-static STUBS: Mutex<Vec<Stub>> = Mutex::new(Vec::new());
+struct Stubs {
+    /// A stub's badge is its place here.
+    all: Vec<Option<Stub>>,
+    free: Vec<usize>,
+    /// Made since the last sweep.
+    made: usize,
+    /// Those that are gone, and their calls.
+    gone: (usize, u64),
+}
+
+static STUBS: Mutex<Stubs> = Mutex::new(Stubs { all: Vec::new(), free: Vec::new(), made: 0, gone: (0, 0) });
+
+/// Raised when there are [`MANY`] more.
+static MORE: Once<Result<Entry, Error>> = Once::new();
 
 static MESSAGES: Mutex<Option<Entry>> = Mutex::new(None);
 static WITH_WINDOWS: Mutex<Option<Entry>> = Mutex::new(None);
@@ -89,40 +119,115 @@ fn one(place: &Mutex<Option<Entry>>, make: impl FnOnce() -> Result<Entry, Error>
 }
 
 /// Makes a stub for an entry of ours: a service of the same shape, and the badge that an entry made from it must have.
-fn make(target: Entry, object: Object, origin: String) -> Result<(Entry, u64), Error> {
+fn make(target: Entry, object: Object, origin: String, is_ours: bool) -> Result<(Entry, u64), Error> {
     let service = service(op::shape_number(target)?)?;
     let mut stubs = STUBS.lock();
-    if stubs.len() >= MAX_STUBS {
-        return Err(Error::LimitReached);
+    let place = match stubs.free.pop() {
+        Some(place) => place,
+        None if stubs.all.len() >= MAX_STUBS => return Err(Error::LimitReached),
+        None => {
+            // Room for its place among the free ones, too.
+            let all = stubs.all.len();
+            stubs.all.try_reserve(1).map_err(|_| Error::AccountExhausted)?;
+            stubs.free.try_reserve(all + 1).map_err(|_| Error::AccountExhausted)?;
+            stubs.all.push(None);
+            all
+        }
+    };
+    let (calls, active, is_known, is_lost) = (0, 0, false, false);
+    stubs.all[place] = Some(Stub { target, object, origin, calls, active, is_ours, is_known, is_lost });
+    stubs.made += 1;
+    if stubs.made == MANY {
+        let _ = more().map(op::v);
     }
-    stubs.try_reserve(1).map_err(|_| Error::AccountExhausted)?;
-    stubs.push(Stub { target, object, origin, calls: 0 });
-    Ok((service, stubs.len() as u64 - 1))
+    Ok((service, place as u64))
+}
+
+fn more() -> Result<Entry, Error> {
+    *MORE.get_or_make(|| op::semaphore_new(Entry::OWN, 0))
+}
+
+/// Has a thread let go of stubs that nobody has.
+pub fn keep_room() -> Result<(), Error> {
+    let more = more()?;
+    let own = op::domain_number(Entry::DOMAIN)?;
+    thread::spawn(move || {
+        while op::p(more, NEVER).is_ok() {
+            // Without the list everything stays.
+            let _ = sweep(own);
+        }
+    })
+    .map(drop)
+}
+
+/// Lets go of stubs that nobody has. A call entry cannot be copied or moved, so one that is in no table is gone; but one that was made just now
+/// may be on its way.
+fn sweep(own: u64) -> Result<(), Failure<ProcessError>> {
+    let each = |work: &mut dyn FnMut(&mut Stub)| STUBS.lock().all.iter_mut().flatten().for_each(work);
+    STUBS.lock().made = 0;
+    each(&mut |stub| stub.is_lost = !stub.is_ours && stub.is_known);
+    let (mut position, mut record) = (0, [0; size_of::<Portal>()]);
+    loop {
+        let (count, next) = PROC.inspect(PORTAL, position, &mut record)?;
+        let Some(portal) = Portal::read(&record[..count.min(record.len())]) else { break };
+        if portal.index != 0
+            && portal.to == own
+            && let Some(Some(stub)) = STUBS.lock().all.get_mut(portal.badge as usize)
+        {
+            (stub.is_known, stub.is_lost) = (true, false);
+        }
+        if next == 0 {
+            break;
+        }
+        position = next;
+    }
+    let mut stubs = STUBS.lock();
+    let Stubs { all, free, gone, .. } = &mut *stubs;
+    for (place, stub) in all.iter_mut().enumerate() {
+        if let Some(lost) = stub.take_if(|stub| stub.is_lost && stub.active == 0) {
+            free.push(place);
+            *gone = (gone.0 + 1, gone.1 + lost.calls);
+            drop(Owned::new(lost.target));
+        }
+    }
+    Ok(())
 }
 
 /// Puts a stub for a portal of ours into the program's table at `index`.
 pub fn put(domain: Entry, target: Entry, index: Entry, origin: &str) -> Result<(), Error> {
-    let (service, badge) = make(target, Object::named(origin), String::from(origin))?;
+    let (service, badge) = make(target, Object::named(origin), String::from(origin), true)?;
     op::portal_new(domain, service, badge, index, 0).map(drop)
 }
 
-/// Shows each stub, with its number, calls and origin.
-pub fn each(mut show: impl FnMut(usize, u64, &str)) {
-    STUBS.lock().iter().enumerate().for_each(|(number, stub)| show(number, stub.calls, &stub.origin));
+/// Shows each stub, with its number, calls and origin; gives how many there were besides, and their calls.
+pub fn each(mut show: impl FnMut(usize, u64, &str)) -> (usize, u64) {
+    let stubs = STUBS.lock();
+    let there = stubs.all.iter().enumerate().filter_map(|(number, stub)| Some((number, stub.as_ref()?)));
+    there.for_each(|(number, stub)| show(number, stub.calls, &stub.origin));
+    stubs.gone
 }
 
 /// A call of a stub begins: where it goes, and to what.
 fn begin(badge: u64, method: u64, text: &str) -> Option<(Entry, Object)> {
     let target = {
         let mut stubs = STUBS.lock();
-        let stub = stubs.get_mut(usize::try_from(badge).ok()?)?;
+        let stub = stubs.all.get_mut(usize::try_from(badge).ok()?)?.as_mut()?;
         stub.calls += 1;
+        stub.active += 1;
+        stub.is_known = true;
         (stub.target, stub.object)
     };
     if TRACED.load(Ordering::Relaxed) {
         say!("sandbox: {}", call(badge, method, text));
     }
     Some(target)
+}
+
+/// A call that [began](begin) is over.
+fn end(badge: u64) {
+    if let Some(Some(stub)) = STUBS.lock().all.get_mut(badge as usize) {
+        stub.active = stub.active.saturating_sub(1);
+    }
 }
 
 /// A call, for people.
@@ -160,7 +265,7 @@ fn pass_on(came: Delegated, to: To, object: Object, origin: impl FnOnce() -> Str
     let (kind, mut rights) = op::entry_info(Entry::OWN, entry.entry())?;
     let given = match kind {
         Kind::Call => {
-            let (service, badge) = make(entry.entry(), object, origin())?;
+            let (service, badge) = make(entry.entry(), object, origin(), false)?;
             Delegate::mint(service.0, badge)
         }
         // It could make portals to it that do not lead here.
@@ -186,6 +291,7 @@ impl Serve for Messages {
         // Until the answer is there, calls of our own leave this part of the message area alone.
         request.lent.set(request.length as u64);
         let outcome = pass(request);
+        end(request.badge);
         request.lent.set(0);
         outcome.unwrap_or_else(|error| fail(error).reply())
     }
@@ -266,6 +372,8 @@ struct InWords;
 impl ServeAllWords for InWords {
     fn serve(badge: u64, words: &AllWords) -> AllWords {
         let Some((target, _)) = begin(badge, words[0], "") else { return Protocol::UnknownMethod.words() };
-        Direct(target).call_all_words(*words, Again::Harmful).unwrap_or_else(|error| fail(error).words())
+        let outcome = Direct(target).call_all_words(*words, Again::Harmful);
+        end(badge);
+        outcome.unwrap_or_else(|error| fail(error).words())
     }
 }
