@@ -199,11 +199,6 @@ fn is_service(stream: &str) -> bool {
     !matches!(stream, "" | "null" | "log" | ENTRY) && !streams::is_file(stream)
 }
 
-/// Whether the program is given this stream as an entry: it would need all files to open it, and would write where we write.
-fn is_ours(stream: &str) -> bool {
-    streams::is_file(stream)
-}
-
 /// Portals of the program that it is told of: those that we were told of and that are on the list, if there is one, and those that
 /// every program has.
 fn portals() -> impl Iterator<Item = (&'static str, u16)> {
@@ -215,7 +210,8 @@ fn portals() -> impl Iterator<Item = (&'static str, u16)> {
 
 /// Loads the program, from where a shell would. It does not run yet.
 fn load(words: &[&'static str]) -> Result<Child, Cause> {
-    let streams = streams().map(|stream| if is_ours(stream) { ENTRY } else { stream });
+    // To open a file it would need all files, and it would write where we write.
+    let streams = streams().map(|stream| if streams::is_file(stream) { ENTRY } else { stream });
     Command::new(words).streams(streams).portals(portals().collect()).load()
 }
 
@@ -230,7 +226,7 @@ fn equip(child: &Child) -> Result<(), Cause> {
     };
     for (number, (name, stream)) in STREAMS.into_iter().zip(streams()).enumerate() {
         let index = FIRST_FREE + number;
-        if is_ours(stream) {
+        if streams::is_file(stream) {
             stub(streams::entry(number).map_err(Failure::Transport)?, index, name)?;
         } else if stream == ENTRY {
             stub(Entry(index), index, name)?;

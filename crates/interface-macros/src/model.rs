@@ -364,3 +364,36 @@ pub fn text_of(ty: &impl ToTokens) -> String {
 pub fn docs(attributes: &[Attribute]) -> TokenStream {
     attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).map(ToTokens::to_token_stream).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &str, methods: &str) -> Result<Interface> {
+        let item = syn::parse_str(&format!("trait Example {{ {methods} }}"))?;
+        Interface::read(&words.parse()?, &item)
+    }
+
+    #[test]
+    fn what_cannot_be_a_method_is_told() {
+        let refused = [
+            (
+                "#[repeatible] fn a(&self) -> Result<(), E>;",
+                "a method of an interface can be #[repeatable] or #[stateful]",
+            ),
+            ("#[repeatable] #[stateful] fn a(&self) -> Result<(), E>;", "a call that is not made to a successor"),
+            ("fn a() -> Result<(), E>;", "a method of an interface takes &self"),
+            ("fn a(&mut self) -> Result<(), E>;", "a method of an interface takes &self"),
+            ("fn a(&self) -> Result<(), E> { Ok(()) }", "a method of an interface has no body"),
+            ("const A: u64;", "an interface has only methods"),
+            ("fn a(&self, a: &str, b: &str, c: &str, d: &str) -> Result<(), E>;", "at most three parameters of bytes"),
+        ];
+        for (methods, text) in refused {
+            let error = read("", methods).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.starts_with(text), "{methods}: {error}");
+        }
+        let error = read("numbers", "").err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.starts_with("an interface is one of messages"), "{error}");
+        assert!(read("", "/// Text. \n #[repeatable] fn a(&self, a: &str) -> Result<u64, E>;").is_ok());
+    }
+}
