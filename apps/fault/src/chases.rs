@@ -16,7 +16,7 @@ use runtime::{Entry, table};
 
 use crate::child;
 use crate::child::{Child, PATIENCE};
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 
 /// All of them.
 pub const ALL: &[Crime] = &[
@@ -41,10 +41,6 @@ static OVER: AtomicBool = AtomicBool::new(false);
 /// Copies that the accomplice made, and the error that ended it, if that came before the removal was over.
 static MADE: AtomicU64 = AtomicU64::new(0);
 static REFUSED: AtomicU64 = AtomicU64::new(0);
-
-fn text(error: Error) -> String {
-    error.to_string()
-}
 
 /// Has `remove` done while an accomplice of higher priority does `copy` now and then, until that is refused with the error
 /// `right`. False if it came too late for that.

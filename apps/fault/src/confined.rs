@@ -50,6 +50,7 @@ pub const ALL: &[Crime] = &[
         "changes files beside those that it may change, and moves files in and out",
         changes,
     ),
+    Crime::tried("confined-hoard", "opens a file until its sandbox has no room, and lets go of it", hoard),
 ];
 
 /// On the list; and the terminal, if that is a stream.
@@ -257,13 +258,35 @@ fn changes_nothing(files: &FileSystemClient<impl Transport>, path: &str, other: 
     expect(path, files.rename(other, path), confined)
 }
 
+/// Holds as many portals as there can be. When it lets go of them there is room again.
+fn hoard() -> Result<String, String> {
+    const MOST: usize = 5_000;
+    let files = FileSystemClient(Connection::named("ramfs"));
+    let open = || files.open("/etc/motd", 0).map(|entry| Owned::new(entry.into()));
+    let mut held = alloc::vec::Vec::new();
+    while let Ok(entry) = open() {
+        held.push(entry);
+        if held.len() == MOST {
+            return Err(format!("{MOST}, and no end"));
+        }
+    }
+    let most = held.len();
+    drop(held);
+    let is_open = (0..100).any(|_| thread::sleep(10_000_000).is_ok() && open().is_ok());
+    if is_open {
+        Ok(format!("refused after {most}, and open again"))
+    } else {
+        Err(format!("refused for ever after {most}"))
+    }
+}
+
 fn changes() -> Result<String, String> {
     let files = FileSystemClient(Connection::named("ramfs"));
     let lead_out = ["/tmp/../etc/motd", "/tmp/..", "/tmpo", "/tmp/x/../../bin/ls", "/tm"];
     for path in ELSEWHERE.into_iter().chain(ETC).chain(lead_out) {
         changes_nothing(&files, path, "/tmp/x")?;
     }
-    // What it may do.
+    // These changes are allowed.
     let may = |what: &str, outcome: Result<(), Failure<FileError>>| expect(what, outcome, Ok(()));
     may("make", files.create("/tmp/x", 0).map(drop))?;
     may("make a directory", files.make_directory("/tmp/d"))?;

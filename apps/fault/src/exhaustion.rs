@@ -24,7 +24,7 @@ use runtime::stream::FILE_SYSTEM;
 use runtime::{Entry, op as operation};
 use tool::inspect::{self, PROC};
 
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 use crate::labels;
 
 /// More frames than anything here takes.
@@ -102,10 +102,6 @@ impl From<Result<(), Error>> for End {
             Err(error) => Self::Wrong(error.to_string()),
         }
     }
-}
-
-fn text(error: Error) -> String {
-    error.to_string()
 }
 
 impl Purse {

@@ -17,7 +17,7 @@ use runtime::thread;
 use runtime::{Entry, message, op};
 
 use crate::child::Child;
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 use crate::launch::Process;
 
 /// All of them.
@@ -209,10 +209,6 @@ impl Other {
 
 fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Result<(), String> {
     if is == right { Ok(()) } else { Err(format!("{what}: {is:x?} instead of {right:x?}")) }
-}
-
-fn text(error: Error) -> String {
-    error.to_string()
 }
 
 /// The outcome of a call that the labels forbid.

@@ -17,8 +17,8 @@ use runtime::{Entry, message, table};
 use tool::inspect::PROC;
 
 use crate::child::Child;
-use crate::crime::Crime;
-use crate::turns::{STOPS, let_on, prepare, spin, start, start_with, text, until, wait_inside};
+use crate::crime::{Crime, text};
+use crate::turns::{STOPS, let_on, prepare, spin, start, start_with, until, wait_inside};
 
 /// All of them. Each runs in a process of its own.
 pub const ALL: &[Crime] = &[

@@ -16,7 +16,7 @@ use runtime::thread::{self, Thread};
 use runtime::{Entry, message, table};
 
 use crate::child;
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 use crate::launch::Process;
 
 /// All of them.
@@ -59,10 +59,6 @@ pub fn part(what: &str) -> u8 {
         runtime::log!("{what}: {cause}");
     }
     u8::from(outcome.is_err())
-}
-
-fn text(error: Error) -> String {
-    error.to_string()
 }
 
 /// More than 10,000 entries take.

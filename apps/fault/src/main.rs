@@ -41,6 +41,7 @@ mod bounds;
 mod callees;
 mod chases;
 mod child;
+mod commands;
 mod confined;
 mod crime;
 mod deaths;
@@ -117,6 +118,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         windows::ALL,
         labels::ALL,
         confined::ALL,
+        commands::ALL,
     ];
     groups.into_iter().flatten()
 }

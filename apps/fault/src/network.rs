@@ -247,7 +247,7 @@ fn lingers() -> Result<String, String> {
     }
 }
 
-/// Who reads less than was asked for is told of more, and of the end, wherever that was when it read.
+/// A reader that gets fewer bytes than it asked for gets an event for the end of the connection, also if that came before it read.
 fn end_is_told() -> Result<String, String> {
     const PORT: u16 = 2200;
     const READER: u32 = 7;

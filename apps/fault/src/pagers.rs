@@ -13,7 +13,7 @@ use runtime::server::{self, Serve};
 use runtime::thread;
 
 use crate::child::Child;
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 
 /// All of them.
 pub const ALL: &[Crime] = &[
@@ -56,10 +56,6 @@ impl Serve for Pager {
             _ => Reply::word(0),
         }
     }
-}
-
-fn text(error: Error) -> String {
-    error.to_string()
 }
 
 /// A child that reads, and whose pager is ours.

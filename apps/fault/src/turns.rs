@@ -20,7 +20,7 @@ use tool::random::Random;
 
 use crate::arch;
 use crate::child::{self, Child};
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 
 /// All of them. Each runs in a process of its own.
 pub const ALL: &[Crime] = &[
@@ -53,10 +53,6 @@ static LOCK: Mutex<()> = Mutex::new(());
 pub static INSIDE: AtomicUsize = AtomicUsize::new(0);
 pub static DONE: AtomicBool = AtomicBool::new(false);
 pub static STOPS: AtomicBool = AtomicBool::new(false);
-
-pub fn text(error: Error) -> String {
-    error.to_string()
-}
 
 pub fn wait_inside() {
     INSIDE.fetch_add(1, Ordering::SeqCst);

@@ -15,10 +15,10 @@ use runtime::{Entry, message, table};
 
 use crate::arch;
 use crate::child::{self, Child};
-use crate::crime::Crime;
+use crate::crime::{Crime, text};
 use crate::turns::{
     DONE, INSIDE, MILLISECOND, NO_TURN, PORTAL, STOPS, call, has_its_turn, let_on, prepare, second, spin, start,
-    start_with, text, until, wait_inside,
+    start_with, until, wait_inside,
 };
 
 /// All of them. Each runs in a process of its own.

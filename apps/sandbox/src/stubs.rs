@@ -11,20 +11,17 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use interface::{
-    AllWords, Answer, Delegate, Delegated, Failure, Protocol, Reply, Request, Transport, Words, is_of_window,
-};
-use runtime::abi::info::{PORTAL, Portal, Record};
+use interface::{AllWords, Answer, Delegate, Delegated, Protocol, Reply, Request, Transport, Words, is_of_window};
+use runtime::abi::info::Portal;
 use runtime::abi::rights::{CONTROL, Kind, WRITE};
 use runtime::abi::{Control, Error, MESSAGE_BYTES, NEVER};
 use runtime::connection::Direct;
 use runtime::entry::Owned;
 use runtime::interface::Again;
-use runtime::interfaces::process::ProcessError;
 use runtime::server::{self, Serve, ServeAllWords};
 use runtime::sync::{Mutex, Once};
 use runtime::{Entry, message, op, thread, window};
-use tool::inspect::PROC;
+use tool::inspect;
 
 use crate::list::{self, Object};
 
@@ -60,14 +57,13 @@ struct Stub {
 struct Stubs {
     /// A stub's badge is its place here.
     all: Vec<Option<Stub>>,
-    free: Vec<usize>,
     /// Made since the last sweep.
     made: usize,
     /// Those that are gone, and their calls.
     gone: (usize, u64),
 }
 
-static STUBS: Mutex<Stubs> = Mutex::new(Stubs { all: Vec::new(), free: Vec::new(), made: 0, gone: (0, 0) });
+static STUBS: Mutex<Stubs> = Mutex::new(Stubs { all: Vec::new(), made: 0, gone: (0, 0) });
 
 /// Raised when there are [`MANY`] more.
 static MORE: Once<Result<Entry, Error>> = Once::new();
@@ -122,21 +118,20 @@ fn one(place: &Mutex<Option<Entry>>, make: impl FnOnce() -> Result<Entry, Error>
 fn make(target: Entry, object: Object, origin: String, is_ours: bool) -> Result<(Entry, u64), Error> {
     let service = service(op::shape_number(target)?)?;
     let mut stubs = STUBS.lock();
-    let place = match stubs.free.pop() {
+    stubs.made += 1;
+    let place = match stubs.all.iter().position(Option::is_none) {
         Some(place) => place,
-        None if stubs.all.len() >= MAX_STUBS => return Err(Error::LimitReached),
-        None => {
-            // Room for its place among the free ones, too.
-            let all = stubs.all.len();
-            stubs.all.try_reserve(1).map_err(|_| Error::AccountExhausted)?;
-            stubs.free.try_reserve(all + 1).map_err(|_| Error::AccountExhausted)?;
+        None if stubs.all.len() < MAX_STUBS && stubs.all.try_reserve(1).is_ok() => {
             stubs.all.push(None);
-            all
+            stubs.all.len() - 1
+        }
+        None => {
+            let _ = more().map(op::v);
+            return Err(Error::LimitReached);
         }
     };
     let (calls, active, is_known, is_lost) = (0, 0, false, false);
     stubs.all[place] = Some(Stub { target, object, origin, calls, active, is_ours, is_known, is_lost });
-    stubs.made += 1;
     if stubs.made == MANY {
         let _ = more().map(op::v);
     }
@@ -162,30 +157,22 @@ pub fn keep_room() -> Result<(), Error> {
 
 /// Lets go of stubs that nobody has. A call entry cannot be copied or moved, so one that is in no table is gone; but one that was made just now
 /// may be on its way.
-fn sweep(own: u64) -> Result<(), Failure<ProcessError>> {
+fn sweep(own: u64) -> Result<(), inspect::Refusal> {
     let each = |work: &mut dyn FnMut(&mut Stub)| STUBS.lock().all.iter_mut().flatten().for_each(work);
     STUBS.lock().made = 0;
     each(&mut |stub| stub.is_lost = !stub.is_ours && stub.is_known);
-    let (mut position, mut record) = (0, [0; size_of::<Portal>()]);
-    loop {
-        let (count, next) = PROC.inspect(PORTAL, position, &mut record)?;
-        let Some(portal) = Portal::read(&record[..count.min(record.len())]) else { break };
+    inspect::each(|portal: Portal| {
         if portal.index != 0
             && portal.to == own
             && let Some(Some(stub)) = STUBS.lock().all.get_mut(portal.badge as usize)
         {
             (stub.is_known, stub.is_lost) = (true, false);
         }
-        if next == 0 {
-            break;
-        }
-        position = next;
-    }
+    })?;
     let mut stubs = STUBS.lock();
-    let Stubs { all, free, gone, .. } = &mut *stubs;
-    for (place, stub) in all.iter_mut().enumerate() {
+    let Stubs { all, gone, .. } = &mut *stubs;
+    for stub in all {
         if let Some(lost) = stub.take_if(|stub| stub.is_lost && stub.active == 0) {
-            free.push(place);
             *gone = (gone.0 + 1, gone.1 + lost.calls);
             drop(Owned::new(lost.target));
         }

@@ -36,9 +36,7 @@ const USUAL_PATH: &str = "/bin";
 pub struct Command<'a> {
     words: &'a [&'a str],
     environment: Vec<&'a str>,
-    streams: [&'a str; 3],
-    /// Those that are files were named for it, so they are to be there: ours are.
-    named: bool,
+    streams: [String; 3],
     portals: Vec<(&'a str, u16)>,
     frames: u64,
 }
@@ -72,15 +70,9 @@ impl From<Failure<ProcessError>> for Unstarted {
 impl<'a> Command<'a> {
     /// A program, by its path, or by a name that is looked for in the directories of `PATH`; and its arguments.
     pub fn new(words: &'a [&'a str]) -> Self {
-        let streams = program::startup().map_or(["null"; 3], |told| told.streams);
-        Self {
-            words,
-            environment: program::environment().collect(),
-            streams,
-            named: false,
-            portals: Vec::new(),
-            frames: 0,
-        }
+        let [input, output, errors] = program::startup().map_or(["null"; 3], |told| told.streams);
+        let streams = [input.to_string(), shared(output), shared(errors)];
+        Self { words, environment: program::environment().collect(), streams, portals: Vec::new(), frames: 0 }
     }
 
     /// With these variables (`NAME=VALUE`) and no others.
@@ -93,14 +85,14 @@ impl<'a> Command<'a> {
     /// write: `file:` makes them empty.
     #[must_use]
     pub fn streams(self, streams: [&'a str; 3]) -> Self {
-        Self { streams, named: true, ..self }
+        Self { streams: streams.map(String::from), ..self }
     }
 
     /// With this input, described in the same way.
     #[must_use]
     pub fn input(self, input: &'a str) -> Self {
         let [_, output, errors] = self.streams;
-        self.streams([input, output, errors])
+        Self { streams: [input.to_string(), output, errors], ..self }
     }
 
     /// With these portals, by name and index.
@@ -119,7 +111,8 @@ impl<'a> Command<'a> {
     /// calls [`Child::start`].
     pub fn load(&self) -> Result<Child, Failure<ProcessError>> {
         let program = *self.words.first().unwrap_or(&"");
-        let contents = Contents { schedule: 0, name: files::last(program), streams: self.streams };
+        let streams = self.streams.each_ref().map(String::as_str);
+        let contents = Contents { schedule: 0, name: files::last(program), streams };
         // The path and the call's own words must fit the same message.
         let mut page = alloc::vec![0; PAGE_BYTES - 512];
         let (words, portals) = (self.words.iter().copied(), self.portals.iter().copied());
@@ -151,7 +144,8 @@ impl<'a> Command<'a> {
 
     /// Runs it to its end, and gives what it wrote to its standard output, and its status.
     pub fn output(&self) -> Result<(Vec<u8>, u64), Unstarted> {
-        let command = Self { streams: [self.streams[0], ENTRY, self.streams[2]], ..self.clone() };
+        let mut command = self.clone();
+        command.streams[1] = ENTRY.to_string();
         let pipe = PIPES.create().map_err(stream)?;
         let outcome = command.read_from(pipe);
         let _ = PIPES.close_read(pipe);
@@ -167,7 +161,7 @@ impl<'a> Command<'a> {
         })?;
         let status: Mutex<Result<u64, Failure<ProcessError>>> = Mutex::new(Err(Failure::Transport(Error::Cancelled)));
         let child = Arc::new((child, status));
-        // Who reads learns of the program's end by the pipe's.
+        // The end of the pipe tells the reader that the program has ended.
         let waiter = thread::spawn({
             let child = child.clone();
             move || {
@@ -194,7 +188,7 @@ impl<'a> Command<'a> {
     fn start(&self, equip: impl FnOnce(Entry) -> Result<(), String>) -> Result<Child, Unstarted> {
         self.make_files()?;
         let child = self.load()?;
-        if !self.streams.contains(&ENTRY) && self.portals.is_empty() {
+        if self.streams.iter().all(|stream| stream != ENTRY) && self.portals.is_empty() {
             return Ok(child);
         }
         let equipped = child.domain().map_err(Unstarted::from);
@@ -208,7 +202,7 @@ impl<'a> Command<'a> {
 
     /// Makes the files that it is to write, and looks for the one that it is to read.
     fn make_files(&self) -> Result<(), Unstarted> {
-        for (number, description) in self.streams.into_iter().enumerate().filter(|_| self.named) {
+        for (number, description) in self.streams.iter().enumerate() {
             let outcome = match description.split_once(':') {
                 Some(("file", path)) if number == 0 => files::stat(path).map(drop),
                 Some(("file", path)) => files::File::create(path, 0).map(drop),
@@ -225,7 +219,7 @@ impl<'a> Command<'a> {
         for stream in streams.iter().filter(|stream| self.streams[**stream] == ENTRY) {
             let index = FIRST_FREE + stream;
             let domain = Delegate::entry(domain.0, rights::COPY | rights::WRITE);
-            // What it is, it knows itself: the terminal, or an end of a pipe.
+            // The entry is the terminal or an end of a pipe. Only its server knows which.
             match ConsoleClient(Direct(Entry(index))).give(domain, index as u64) {
                 Err(Failure::Protocol(_)) => {
                     let given = PipeEndClient(Direct(Entry(index))).give(domain, index as u64);
@@ -244,6 +238,11 @@ pub fn exit_status(status: u64) -> u8 {
     const DIED: u8 = 139;
     let of_death = if (status::KILLED..status::EXCEPTION).contains(&status) { KILLED } else { DIED };
     u8::try_from(status).unwrap_or(of_death)
+}
+
+/// Description of an output of ours for another program: whoever opens a file by its name begins at its beginning, so several append.
+fn shared(stream: &str) -> String {
+    stream.strip_prefix("file:").map_or_else(|| stream.to_string(), |path| alloc::format!("append:{path}"))
 }
 
 fn stream(error: impl fmt::Display) -> Unstarted {

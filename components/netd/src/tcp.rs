@@ -249,7 +249,7 @@ impl Stack {
             },
             Stage::Open => {
                 if is_over {
-                    // Whoever read less than asked for waits for an event: so each read tells of the end.
+                    // A reader that got fewer bytes than it asked for waits for an event. From now on each read reports the end.
                     flow.enough = 0;
                 }
                 let what = if readable { READABLE } else { 0 } | if writable { WRITABLE } else { 0 };

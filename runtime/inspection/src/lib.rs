@@ -27,15 +27,20 @@ const MAX_BYTES: usize = 256;
 /// All records of a kind.
 fn records<R: Record>() -> Result<Vec<R>, Refusal> {
     let mut all = Vec::new();
+    each(|record| all.push(record)).map(|()| all)
+}
+
+/// Each record of a kind, one after the other. It takes no memory.
+pub fn each<R: Record>(mut take: impl FnMut(R)) -> Result<(), Refusal> {
     let mut position = 0;
     let mut buffer = [0; MAX_BYTES];
     let buffer = &mut buffer[..size_of::<R>()];
     loop {
         let (count, next) = PROC.inspect(R::WHAT, position, buffer)?;
-        let Some(record) = R::read(&buffer[..count.min(buffer.len())]) else { return Ok(all) };
-        all.push(record);
+        let Some(record) = R::read(&buffer[..count.min(buffer.len())]) else { return Ok(()) };
+        take(record);
         if next == 0 {
-            return Ok(all);
+            return Ok(());
         }
         position = next;
     }

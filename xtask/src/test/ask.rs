@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Ask {
     /// The server's port in the machine.
     pub port: u16,
-    /// What is sent.
+    /// The text to send.
     #[serde(default)]
     pub send: String,
     /// The connection is closed when what came matches this. Without it, sending ends at once, and the server closes the connection.
@@ -44,15 +44,17 @@ pub fn work(image: &mut Image, ask: &Ask) -> Result<Work> {
     let ask = ask.clone();
     Ok(Work(Arc::new(move |watch: &Watch| {
         let Ask { port, send, .. } = &ask;
-        let mut came = Vec::new();
-        while came.is_empty() && Instant::now() < watch.until {
-            // The emulator accepts before the server does, and closes when nobody listens.
-            came = answer(&forward, send.as_bytes(), until.as_ref(), watch.until).unwrap_or_default();
+        // The emulator accepts before the server does, and closes when nobody listens.
+        let came = loop {
+            let came = answer(&forward, send.as_bytes(), until.as_ref(), watch.until).unwrap_or_default();
+            if !came.is_empty() {
+                break came;
+            }
+            if Instant::now() >= watch.until {
+                return format!("\nasked {port}: no answer came\n");
+            }
             thread::sleep(PAUSE);
-        }
-        if came.is_empty() {
-            return format!("\nasked {port}: no answer came\n");
-        }
+        };
         let lines = String::from_utf8_lossy(&came);
         std::iter::once(String::from("\n")).chain(lines.lines().map(|line| format!("asked {port}: {line}\n"))).collect()
     })))
