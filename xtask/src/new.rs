@@ -139,6 +139,7 @@ pub trait TYPE {
 /// The list of all interfaces, and how the tables in it begin and end.
 const INTERFACES: &str = "crates/interfaces/src/lib.rs";
 const LAYOUTS: &str = "pub const LAYOUTS: ";
+const METHODS: &str = "pub const METHODS: ";
 const ERRORS: &str = "pub const ERRORS: ";
 const END: &str = "];";
 
@@ -249,6 +250,7 @@ fn with_interface(list: &str, module: &str) -> Result<String> {
     let mut lines: Vec<String> = list.lines().map(String::from).collect();
     insert(&mut lines, "pub mod ", "", format!("pub mod {module};"))?;
     insert(&mut lines, LAYOUTS, END, format!("    (\"{module}\", {module}::{upper}_LAYOUT),"))?;
+    insert(&mut lines, METHODS, END, format!("    (\"{module}\", {module}::{upper}_METHODS),"))?;
     insert(&mut lines, ERRORS, END, format!("    (\"{kind}Error\", {module}::{kind}Error::TEXTS),"))?;
     Ok(lines.join("\n") + "\n")
 }
@@ -331,6 +333,7 @@ mod tests {
     #[test]
     fn interfaces_are_listed_in_order() {
         let list = "pub mod bus;\npub mod nic;\n\npub const LAYOUTS: &[] = &[\n    (\"bus\", 0),\n    (\"nic\", 0),\n];\n\n\
+            pub const METHODS: &[] = &[\n    (\"nic\", 1),\n];\n\n\
             pub const ERRORS: &[] = &[\n    (\"BusError\", 0),\n];\n";
         let found = with_interface(list, "key_value").unwrap();
         let new: Vec<&str> = found.lines().filter(|line| !list.contains(line)).collect();
@@ -339,6 +342,7 @@ mod tests {
             [
                 "pub mod key_value;",
                 "    (\"key_value\", key_value::KEY_VALUE_LAYOUT),",
+                "    (\"key_value\", key_value::KEY_VALUE_METHODS),",
                 "    (\"KeyValueError\", key_value::KeyValueError::TEXTS),"
             ]
         );

@@ -5,7 +5,8 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use interface::{AllWords, Answer, Delegate, Failure, Protocol, Shown, Transport};
+use interface::{AllWords, Answer, Code, Delegate, Protocol, Shown, Transport};
+use interfaces::METHODS;
 use interfaces::listing::Listing;
 use interfaces::names::NamesClient;
 use runtime::abi::rights::{ALL as ALL_RIGHTS, COPY, READ};
@@ -31,8 +32,8 @@ pub const ALL: &[Crime] = &[Crime::tried(
 
 /// Messages to each service.
 const MESSAGES: usize = 2000;
-/// A method that no interface has.
-const NO_METHOD: u64 = 0xffff;
+/// The bits of a method's number that are its place in the interface.
+const PLACE: u64 = 0x3f;
 
 /// A word of a message: mostly one at a bound of something.
 fn word(random: &mut Random) -> u64 {
@@ -99,11 +100,10 @@ impl Load {
 }
 
 /// One message. What comes of it is the server's answer, whatever that is; only whether there was one counts.
-fn send(entry: Entry, random: &mut Random, load: &mut Load) -> Result<(), Error> {
+fn send(entry: Entry, method: u64, random: &mut Random, load: &mut Load) -> Result<(), Error> {
     let mut lengths: [u64; 3] = core::array::from_fn(|_| random.one(&[0, 0, 1, 5, 9, 64, 4096, 0xffff]));
     // A method has none to three.
     lengths[random.below(4) as usize..].fill(0);
-    let method = random.below(12);
     let head = method | lengths[0] << 16 | lengths[1] << 32 | lengths[2] << 48;
     let mut words = [head, word(random), word(random), word(random), word(random)];
     let mut bytes = [b'.'; MESSAGE_BYTES];
@@ -145,35 +145,70 @@ fn send(entry: Entry, random: &mut Random, load: &mut Load) -> Result<(), Error>
     }
 }
 
-/// Whether it answers as it should.
-fn is_well(entry: Entry, is_of_words: bool) -> Result<(), String> {
-    let word = if is_of_words {
-        message::call_all_words(entry, [NO_METHOD, 0, 0, 0, 0, 0, 0, 0, 0]).map(|words| words[0])
-    } else {
-        message::call(entry, [NO_METHOD, 0, 0, 0, 0], Control(0)).map(|(words, _)| words[0])
-    };
-    match word {
-        Ok(word)
-            if Failure::<interfaces::names::NamesError>::from_word(word)
-                == Failure::Protocol(Protocol::UnknownMethod) =>
-        {
-            Ok(())
+/// What is fuzzed.
+struct Target {
+    entry: Entry,
+    /// Calls pass words alone.
+    is_of_words: bool,
+    /// Of the interface that the server speaks.
+    methods: &'static [(u64, &'static str)],
+}
+
+impl Target {
+    /// The server itself tells which of all interfaces is its own: of that one it says that a method is unknown, of any other that it
+    /// speaks another.
+    fn new(entry: Entry, load: &Load) -> Result<Self, String> {
+        let is_of_words = load.is_of_words(entry).map_err(|error| error.to_string())?;
+        let mut found = None;
+        for (name, methods) in METHODS {
+            let target = Self { entry, is_of_words, methods };
+            match target.answer() {
+                Ok(word) if word == Protocol::WrongInterface.code() => {}
+                Ok(word) if word == Protocol::UnknownMethod.code() && found.is_none() => found = Some(target),
+                answer => return Err(format!("a client of {name} is answered {answer:?}")),
+            }
         }
-        outcome => Err(format!("{outcome:?}")),
+        found.ok_or_else(|| "speaks no interface".into())
+    }
+
+    /// A method, mostly one that the server has.
+    fn method(&self, random: &mut Random) -> u64 {
+        match random.below(8) {
+            0 => random.any() & 0xffff,
+            _ => self.methods[random.below(self.methods.len() as u64) as usize].0,
+        }
+    }
+
+    /// What it answers to a method that the interface has not.
+    fn answer(&self) -> Result<u64, Error> {
+        let unknown = self.methods.last().map_or(0, |(number, _)| number & !PLACE);
+        if self.is_of_words {
+            message::call_all_words(self.entry, [unknown, 0, 0, 0, 0, 0, 0, 0, 0]).map(|words| words[0])
+        } else {
+            message::call(self.entry, [unknown, 0, 0, 0, 0], Control(0)).map(|(words, _)| words[0])
+        }
+    }
+
+    fn fuzz(&self, random: &mut Random, load: &mut Load) -> Result<(), String> {
+        for number in 0..MESSAGES {
+            let outcome = if self.is_of_words {
+                let mut words = core::array::from_fn(|_| word(random));
+                words[0] = self.method(random);
+                message::call_all_words(self.entry, words).map(drop)
+            } else {
+                send(self.entry, self.method(random), random, load)
+            };
+            outcome.map_err(|error| format!("message {number}: {error}"))?;
+        }
+        match self.answer() {
+            Ok(word) if word == Protocol::UnknownMethod.code() => Ok(()),
+            answer => Err(format!("then it answers {answer:?}")),
+        }
     }
 }
 
 fn fuzz(entry: Entry, random: &mut Random, load: &mut Load) -> Result<(), String> {
-    let is_of_words = load.is_of_words(entry).map_err(|error| error.to_string())?;
-    for number in 0..MESSAGES {
-        let outcome = if is_of_words {
-            message::call_all_words(entry, core::array::from_fn(|_| word(random))).map(drop)
-        } else {
-            send(entry, random, load)
-        };
-        outcome.map_err(|error| format!("message {number}: {error}"))?;
-    }
-    is_well(entry, is_of_words)
+    Target::new(entry, load)?.fuzz(random, load)
 }
 
 fn all() -> Result<String, String> {

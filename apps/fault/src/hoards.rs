@@ -262,9 +262,8 @@ impl Serve for Store {
     }
 
     fn needs_memory(request: &Request<'_>) -> bool {
-        /// The method that reads, which frees.
-        const READ: u64 = 1;
-        request.words[0] & 0xffff != READ
+        // Reading frees.
+        request.method() != StreamClient::READ
     }
 }
 

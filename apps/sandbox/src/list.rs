@@ -12,29 +12,16 @@ use alloc::vec::Vec;
 
 use interface::{Code, Reply, Words};
 use runtime::abi::{Control, MESSAGE_BYTES};
-use runtime::interfaces::file::FileError;
+use runtime::interfaces::METHODS;
+use runtime::interfaces::file::{FileError, FileSystemClient};
 use runtime::interfaces::listing::{Listing, Writer};
-use runtime::interfaces::names::{MAX_NAME, NamesError};
-use runtime::interfaces::parent::ParentError;
-use runtime::interfaces::process::ProcessError;
+use runtime::interfaces::names::{MAX_NAME, NamesClient, NamesError};
+use runtime::interfaces::parent::{ParentClient, ParentError};
+use runtime::interfaces::process::{ProcessClient, ProcessError};
 use runtime::sync::{Mutex, Once};
 
 /// Requests that are told apart: a program can ask for any number of names.
 const MAX_REFUSALS: usize = 64;
-
-/// Methods of `Names`, of `Parent`, of `Process` and of `FileSystem`, by their place in the interface.
-const NAMES_OPEN: u64 = 2;
-const NAMES_LIST: u64 = 3;
-const NAMES_SHAPE: u64 = 5;
-const PARENT_PUBLISH: u64 = 1;
-const PROCESS_SPAWN: u64 = 1;
-/// `list`, `inspect`, `stop_machine` and `kill_domain`.
-const PROCESS_ALLOWED: core::ops::RangeInclusive<u64> = 2..=5;
-const FILES_OPEN: u64 = 1;
-const FILES_RENAME: u64 = 5;
-const FILES_READ_DIRECTORY: u64 = 6;
-const FILES_STAT: u64 = 7;
-const FILES_ROOM: u64 = 8;
 
 /// The service that has the files.
 pub const FILES: &str = runtime::stream::FILES;
@@ -84,7 +71,7 @@ impl Object {
 
     /// The object behind a portal that this method returns when it is called with this text.
     pub fn brings(self, method: u64, text: &str) -> Self {
-        if self == Self::Names && method & 0xffff == NAMES_OPEN { Self::named(text) } else { Self::Other }
+        if self == Self::Names && method & 0xffff == NamesClient::OPEN { Self::named(text) } else { Self::Other }
     }
 }
 
@@ -134,6 +121,21 @@ pub fn parameter(number: usize, word0: u64, bytes: &[u8]) -> &[u8] {
     bytes.get(start..start + length(number)).unwrap_or_default()
 }
 
+/// Whether a program may call this method of the service that starts programs.
+fn starts_nothing(method: u64) -> bool {
+    use ProcessClient as Process;
+    matches!(method, Process::LIST | Process::INSPECT | Process::STOP_MACHINE | Process::KILL_DOMAIN)
+}
+
+/// The name of the method in word 0 of a call, as `Names.open`; of one that no interface has, its number.
+pub fn name(word0: u64) -> String {
+    let number = word0 & 0xffff;
+    let mut methods = METHODS.iter().flat_map(|(_, methods)| *methods);
+    methods
+        .find(|(method, _)| *method == number)
+        .map_or_else(|| format!("method {number:#x}"), |(_, name)| String::from(*name))
+}
+
 /// Judges a call: its words, and the bytes that came. `Some` = it is refused: with this answer, and what was asked, for people.
 pub fn refusal(object: Object, words: &Words, bytes: &[u8]) -> Option<(Reply, String)> {
     if !is_there() {
@@ -143,21 +145,24 @@ pub fn refusal(object: Object, words: &Words, bytes: &[u8]) -> Option<(Reply, St
     let (is_allowed, code, of) = match object {
         Object::Names => {
             let is_allowed = match method {
-                NAMES_OPEN => allows(first),
-                method => matches!(method, NAMES_LIST | NAMES_SHAPE),
+                NamesClient::OPEN => allows(first),
+                method => matches!(method, NamesClient::LIST | NamesClient::SHAPE),
             };
             (is_allowed, NamesError::Confined.code(), "names")
         }
-        Object::Parent => (method == PARENT_PUBLISH && allows(first), ParentError::Confined.code(), "parent"),
-        Object::Process => (PROCESS_ALLOWED.contains(&method), ProcessError::Confined.code(), "proc"),
+        Object::Parent => (method == ParentClient::PUBLISH && allows(first), ParentError::Confined.code(), "parent"),
+        Object::Process => (starts_nothing(method), ProcessError::Confined.code(), "proc"),
         Object::Files => {
             let is_allowed = match method {
                 // Its flags would be to write.
-                FILES_OPEN if words[1] == 0 => may_read(first),
-                FILES_READ_DIRECTORY | FILES_STAT => may_read(first),
-                FILES_OPEN..FILES_RENAME => may_change(first),
-                FILES_RENAME => may_change(first) && may_change(parameter(1, words[0], bytes)),
-                method => method == FILES_ROOM,
+                FileSystemClient::OPEN if words[1] == 0 => may_read(first),
+                FileSystemClient::READ_DIRECTORY | FileSystemClient::STAT => may_read(first),
+                FileSystemClient::OPEN
+                | FileSystemClient::CREATE
+                | FileSystemClient::MAKE_DIRECTORY
+                | FileSystemClient::REMOVE => may_change(first),
+                FileSystemClient::RENAME => may_change(first) && may_change(parameter(1, words[0], bytes)),
+                method => method == FileSystemClient::ROOM,
             };
             (is_allowed, FileError::Confined.code(), FILES)
         }
@@ -167,16 +172,18 @@ pub fn refusal(object: Object, words: &Words, bytes: &[u8]) -> Option<(Reply, St
         return None;
     }
     let what = match (object, method) {
-        (Object::Names, NAMES_OPEN) => format!("open \"{}\"", shown(first)),
-        (Object::Parent, PARENT_PUBLISH) => format!("publish \"{}\"", shown(first)),
-        (Object::Process, PROCESS_SPAWN) => format!("start \"{}\"", shown(first)),
-        (Object::Files, FILES_RENAME) => {
+        (Object::Names, NamesClient::OPEN) => format!("open \"{}\"", shown(first)),
+        (Object::Parent, ParentClient::PUBLISH) => format!("publish \"{}\"", shown(first)),
+        (Object::Process, ProcessClient::SPAWN) => format!("start \"{}\"", shown(first)),
+        (Object::Files, FileSystemClient::RENAME) => {
             format!("rename \"{}\" to \"{}\"", shown(first), shown(parameter(1, words[0], bytes)))
         }
-        (Object::Files, FILES_OPEN) if words[1] == 0 => format!("read \"{}\"", shown(first)),
-        (Object::Files, FILES_READ_DIRECTORY | FILES_STAT) => format!("look at \"{}\"", shown(first)),
+        (Object::Files, FileSystemClient::OPEN) if words[1] == 0 => format!("read \"{}\"", shown(first)),
+        (Object::Files, FileSystemClient::READ_DIRECTORY | FileSystemClient::STAT) => {
+            format!("look at \"{}\"", shown(first))
+        }
         (Object::Files, _) => format!("change \"{}\"", shown(first)),
-        _ => format!("method {method} of {of}"),
+        _ => format!("{} of {of}", name(method)),
     };
     note(what.clone());
     Some((Reply::word(code), what))
@@ -184,7 +191,7 @@ pub fn refusal(object: Object, words: &Words, bytes: &[u8]) -> Option<(Reply, St
 
 /// Takes out of a list of names those that are not on ours.
 pub fn filter(object: Object, word0: u64, reply: &mut Reply, area: &mut [u8; MESSAGE_BYTES]) {
-    if !is_there() || object != Object::Names || word0 & 0xffff != NAMES_LIST || reply.words[0] != 0 {
+    if !is_there() || object != Object::Names || word0 & 0xffff != NamesClient::LIST || reply.words[0] != 0 {
         return;
     }
     let listed = *area;

@@ -220,7 +220,8 @@ fn end(badge: u64) {
 /// A call, for people.
 fn call(badge: u64, method: u64, text: &str) -> String {
     let quote = if text.is_empty() { "" } else { "\"" };
-    format!("portal {badge}, method {}{}{quote}{text}{quote}", method & 0xffff, if text.is_empty() { "" } else { ", " })
+    let separator = if text.is_empty() { "" } else { ", " };
+    format!("portal {badge}, {}{separator}{quote}{text}{quote}", list::name(method))
 }
 
 /// The text that a message begins with, if it does.

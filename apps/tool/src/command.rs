@@ -1,11 +1,12 @@
 //! Other programs: started, waited for, and read from.
 
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use loader::startup::{self, Contents, ENTRY};
+use loader::startup::{self, Contents, ENTRY, StartupError};
 use runtime::abi::info::status;
 use runtime::abi::layout::FIRST_FREE;
 use runtime::abi::{Error, PAGE_BYTES, rights};
@@ -26,6 +27,9 @@ use crate::inspect::PROC;
 /// Where programs are looked for if no variable `PATH` says so.
 const USUAL_PATH: &str = "/bin";
 
+/// Bytes of a launch that is short.
+const SHORT: usize = 512;
+
 /// A program to start. What is not said, it has from us: environment, directory and streams.
 ///
 /// ```ignore
@@ -35,8 +39,9 @@ const USUAL_PATH: &str = "/bin";
 #[derive(Clone, Debug)]
 pub struct Command<'a> {
     words: &'a [&'a str],
-    environment: Vec<&'a str>,
-    streams: [String; 3],
+    /// Not set: our own.
+    environment: Option<Vec<&'a str>>,
+    streams: [Cow<'a, str>; 3],
     portals: Vec<(&'a str, u16)>,
     frames: u64,
 }
@@ -71,28 +76,28 @@ impl<'a> Command<'a> {
     /// A program, by its path, or by a name that is looked for in the directories of `PATH`; and its arguments.
     pub fn new(words: &'a [&'a str]) -> Self {
         let [input, output, errors] = program::startup().map_or(["null"; 3], |told| told.streams);
-        let streams = [input.to_string(), shared(output), shared(errors)];
-        Self { words, environment: program::environment().collect(), streams, portals: Vec::new(), frames: 0 }
+        let streams = [input.into(), shared(output), shared(errors)];
+        Self { words, environment: None, streams, portals: Vec::new(), frames: 0 }
     }
 
     /// With these variables (`NAME=VALUE`) and no others.
     #[must_use]
     pub fn environment(self, variables: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { environment: variables.into_iter().collect(), ..self }
+        Self { environment: Some(variables.into_iter().collect()), ..self }
     }
 
     /// With these streams (input, output, errors): `null`, `log`, `console`, `file:PATH`, `append:PATH` (from `/` on), or [`ENTRY`]. Whoever starts it makes files to
     /// write: `file:` makes them empty.
     #[must_use]
     pub fn streams(self, streams: [&'a str; 3]) -> Self {
-        Self { streams: streams.map(String::from), ..self }
+        Self { streams: streams.map(Cow::from), ..self }
     }
 
     /// With this input, described in the same way.
     #[must_use]
     pub fn input(self, input: &'a str) -> Self {
         let [_, output, errors] = self.streams;
-        Self { streams: [input.to_string(), output, errors], ..self }
+        Self { streams: [input.into(), output, errors], ..self }
     }
 
     /// With these portals, by name and index.
@@ -111,18 +116,22 @@ impl<'a> Command<'a> {
     /// calls [`Child::start`].
     pub fn load(&self) -> Result<Child, Failure<ProcessError>> {
         let program = *self.words.first().unwrap_or(&"");
-        let streams = self.streams.each_ref().map(String::as_str);
-        let contents = Contents { schedule: 0, name: files::last(program), streams };
-        // The path and the call's own words must fit the same message.
-        let mut page = alloc::vec![0; PAGE_BYTES - 512];
-        let (words, portals) = (self.words.iter().copied(), self.portals.iter().copied());
-        let used = startup::write(&mut page, &contents, words, self.environment.iter().copied(), portals)
-            .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
-        let spawn = |path: &str| PROC.spawn(path, &page[..used], self.frames, 0).map(Child::from);
+        // Most launches are short, and a page that is cleared for nothing takes its time.
+        let (mut short, mut long) = ([0; SHORT], Vec::new());
+        let launch = match self.launch(&mut short) {
+            Ok(used) => &short[..used],
+            Err(_) => {
+                // The path and the call's own words must fit the same message.
+                long.resize(PAGE_BYTES - 512, 0);
+                let used = self.launch(&mut long).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
+                &long[..used]
+            }
+        };
+        let spawn = |path: &str| PROC.spawn(path, launch, self.frames, 0).map(Child::from);
         if program.contains('/') {
             return spawn(&files::absolute(program));
         }
-        let path = self.environment.iter().find_map(|variable| variable.strip_prefix("PATH="));
+        let path = self.variables().find_map(|variable| variable.strip_prefix("PATH="));
         for directory in path.unwrap_or(USUAL_PATH).split(':').filter(|directory| !directory.is_empty()) {
             match spawn(&files::absolute(&files::join(directory, program))) {
                 Err(Failure::Refused(ProcessError::NotFound)) => {}
@@ -130,6 +139,23 @@ impl<'a> Command<'a> {
             }
         }
         Err(Failure::Refused(ProcessError::NotFound))
+    }
+
+    /// Writes what it is told when it starts; gives how many bytes.
+    fn launch(&self, page: &mut [u8]) -> Result<usize, StartupError> {
+        let streams = self.streams.each_ref().map(Cow::as_ref);
+        let contents = Contents { schedule: 0, name: files::last(self.words.first().unwrap_or(&"")), streams };
+        let (words, portals) = (self.words.iter().copied(), self.portals.iter().copied());
+        startup::write(page, &contents, words, self.variables(), portals)
+    }
+
+    fn variables(&self) -> impl Iterator<Item = &'a str> {
+        let ours = self.environment.is_none().then(program::environment);
+        self.environment
+            .iter()
+            .flatten()
+            .copied()
+            .chain(ours.into_iter().flatten().map(|variable| -> &'a str { variable }))
     }
 
     /// Loads it, hands it those of our streams that it has, and lets it run.
@@ -145,7 +171,7 @@ impl<'a> Command<'a> {
     /// Runs it to its end, and gives what it wrote to its standard output, and its status.
     pub fn output(&self) -> Result<(Vec<u8>, u64), Unstarted> {
         let mut command = self.clone();
-        command.streams[1] = ENTRY.to_string();
+        command.streams[1] = ENTRY.into();
         let pipe = PIPES.create().map_err(stream)?;
         let outcome = command.read_from(pipe);
         let _ = PIPES.close_read(pipe);
@@ -241,8 +267,8 @@ pub fn exit_status(status: u64) -> u8 {
 }
 
 /// Description of an output of ours for another program: whoever opens a file by its name begins at its beginning, so several append.
-fn shared(stream: &str) -> String {
-    stream.strip_prefix("file:").map_or_else(|| stream.to_string(), |path| alloc::format!("append:{path}"))
+fn shared(stream: &str) -> Cow<'_, str> {
+    stream.strip_prefix("file:").map_or(stream.into(), |path| alloc::format!("append:{path}").into())
 }
 
 fn stream(error: impl fmt::Display) -> Unstarted {

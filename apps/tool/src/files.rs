@@ -55,8 +55,8 @@ impl Default for Buffer {
 
 /// The absolute path of `path` in the current directory (`PWD` of the environment).
 pub fn absolute(path: &str) -> String {
-    let current = runtime::program::variable("PWD").unwrap_or("/");
-    filetree::normalize(current, path)
+    let variable = if path.starts_with('/') { None } else { runtime::program::variable("PWD") };
+    filetree::normalize(variable.unwrap_or("/"), path)
 }
 
 /// `path/name`.

@@ -16,7 +16,7 @@ mod table;
 
 use abi::rights;
 use interface::{Delegate, Delegated, Reply, Request};
-use interfaces::names::{NamesError, NamesServer, ROOTTASK};
+use interfaces::names::{NamesClient, NamesError, NamesServer, ROOTTASK};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::sync::Mutex;
@@ -33,9 +33,6 @@ static TABLE: Mutex<Table> = Mutex::new(Table::new());
 
 static SHAPES: Mutex<Shapes> = Mutex::new(Shapes::new());
 
-/// Numbers of the methods that register, and that make a shape: the others allocate nothing.
-const TAKES_MEMORY: [u64; 2] = [1, 5];
-
 struct Names;
 
 impl Serve for Names {
@@ -44,7 +41,7 @@ impl Serve for Names {
     }
 
     fn needs_memory(request: &Request<'_>) -> bool {
-        TAKES_MEMORY.contains(&(request.words[0] & 0xffff))
+        matches!(request.method(), NamesClient::REGISTER | NamesClient::SHAPE)
     }
 }
 

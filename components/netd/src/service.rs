@@ -6,8 +6,9 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use alloc::string::{String, ToString};
 use interface::{Delegate, Delegated, Input, Reply, Request};
 use interfaces::net::{
-    ConnectionServer, DatagramsServer, EVENT_BYTES, EchoServer, Endpoint, ListenerServer, MAY_CLOSE, MAY_READ,
-    MAY_WRITE, NetError, NetServer, QueryServer, READABLE, Received, SessionServer, WRITABLE,
+    ConnectionClient, ConnectionServer, DatagramsClient, DatagramsServer, EVENT_BYTES, EchoClient, EchoServer,
+    Endpoint, ListenerClient, ListenerServer, MAY_CLOSE, MAY_READ, MAY_WRITE, NetError, NetServer, QueryClient,
+    QueryServer, READABLE, Received, SessionClient, SessionServer, WRITABLE,
 };
 use runtime::entry::Owned;
 use runtime::op;
@@ -71,11 +72,6 @@ pub fn publish() -> Result<(), String> {
     server::publish_service("net", net).map_err(|error| error.to_string())
 }
 
-/// The method that is called, by its number.
-const fn method(request: &Request<'_>) -> u64 {
-    request.words[0] & 0xffff
-}
-
 /// Services, and which of their methods free something: those work while memory is short, too.
 macro_rules! serve {
     ($($name:ident $($frees:pat)?,)*) => { $(
@@ -85,13 +81,20 @@ macro_rules! serve {
                 $name.dispatch(request)
             }
             $(fn needs_memory(request: &Request<'_>) -> bool {
-                !matches!(method(request), $frees)
+                !matches!(request.method(), $frees)
             })?
         }
     )* };
 }
 
-serve! { Net, Session 2 | 8, Listener 2, Datagrams 2 | 4, Echo 2 | 3, Query 1, }
+serve! {
+    Net,
+    Session SessionClient::EVENTS | SessionClient::CLOSE,
+    Listener ListenerClient::CLOSE,
+    Datagrams DatagramsClient::RECEIVE | DatagramsClient::CLOSE,
+    Echo EchoClient::RECEIVE | EchoClient::CLOSE,
+    Query QueryClient::ADDRESSES,
+}
 
 struct Connection;
 
@@ -111,7 +114,7 @@ impl Serve for Connection {
 
     /// Reading, closing and breaking off need none.
     fn needs_memory(request: &Request<'_>) -> bool {
-        !matches!(method(request), 1 | 4 | 5)
+        !matches!(request.method(), ConnectionClient::READ | ConnectionClient::CLOSE | ConnectionClient::ABORT)
     }
 }
 

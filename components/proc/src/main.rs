@@ -27,7 +27,7 @@ use abi::info;
 use abi::rights::{Kind, WRITE};
 use interface::{Delegate, Delegated, Failure, Reply, Request};
 use interfaces::parent::{ParentClient, ParentError, ParentServer, State};
-use interfaces::process::{ChildServer, Force, KEPT, ProcessError, ProcessServer};
+use interfaces::process::{ChildServer, Force, KEPT, ProcessClient, ProcessError, ProcessServer};
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
@@ -42,8 +42,6 @@ const ACTIVATIONS: usize = table::MAX_WAITING + 4;
 /// Bytes of heap kept for calls: names of the programs that they start, and those that these publish. The table grows only if
 /// it can.
 const KEPT_BYTES: usize = 4096;
-/// `Process::spawn` and `Parent::publish`, which alone take memory.
-const FIRST_METHOD: u64 = 1;
 /// Pages of stack that a call takes: to start a program, messages are put together beside the launch.
 const STACK_PAGES: u64 = runtime::arch::DEEP_STACK_PAGES;
 
@@ -59,7 +57,7 @@ impl Serve for Processes {
     }
 
     fn needs_memory(request: &Request<'_>) -> bool {
-        request.words[0] & 0xffff == FIRST_METHOD
+        request.method() == ProcessClient::SPAWN
     }
 }
 
@@ -196,7 +194,7 @@ impl Serve for Parent {
     }
 
     fn needs_memory(request: &Request<'_>) -> bool {
-        request.words[0] & 0xffff == FIRST_METHOD
+        request.method() == ParentClient::PUBLISH
     }
 }
 

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use abi::NEVER;
 use abi::rights::Kind;
 use interface::{Delegate, Delegated, Input, Output, Reply, Request};
-use interfaces::pipes::{PipeEndServer, PipeError, PipeSessionServer, PipesServer};
+use interfaces::pipes::{PipeEndServer, PipeError, PipeSessionClient, PipeSessionServer, PipesClient, PipesServer};
 use interfaces::stream::StreamError;
 use runtime::entry::{Entry, Owned};
 use runtime::op;
@@ -286,9 +286,9 @@ impl Pipes {
     }
 }
 
-/// Whether a call may allocate: to open a session, or to create a pipe, the first method of either.
+/// Whether a call may allocate: to open a session, or to create a pipe.
 pub fn needs_memory(request: &Request<'_>) -> bool {
-    request.badge & END == 0 && request.words[0] & 0xffff == 1
+    matches!(request.method(), PipesClient::OPEN | PipeSessionClient::CREATE)
 }
 
 impl PipesServer for Pipes {

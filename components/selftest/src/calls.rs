@@ -253,9 +253,10 @@ fn concurrent() -> Result<(), &'static str> {
 fn protocol() -> Result<(), &'static str> {
     let (_, portal) = open().map_err(|error| error.text())?;
     let word = |word| runtime::message::call(portal, [word, 0, 0, 0, 0], abi::Control(0)).map(|(words, _)| words[0]);
-    hold(word(99) == Ok(Protocol::UnknownMethod as u64), "an unknown method")?;
-    hold(word(2 | 5 << 16) == Ok(Protocol::BadLength as u64), "bytes that did not come")?;
-    hold(word(7) == Ok(Protocol::NoDelegation as u64), "a semaphore that did not come")
+    hold(word(TrialClient::DIE + 1) == Ok(Protocol::UnknownMethod as u64), "an unknown method")?;
+    hold(word(TrialClient::ADD + 64) == Ok(Protocol::WrongInterface as u64), "a method of another interface")?;
+    hold(word(TrialClient::REVERSE | 5 << 16) == Ok(Protocol::BadLength as u64), "bytes that did not come")?;
+    hold(word(TrialClient::SIGNAL) == Ok(Protocol::NoDelegation as u64), "a semaphore that did not come")
 }
 
 fn died() -> Result<(), &'static str> {

@@ -185,11 +185,11 @@ fn paged() -> Result<(), &'static str> {
     let (begin, rest) = Page::bytes(&room[..3]).split_at(PAGE_BYTES / 2);
     hold(begin.iter().all(|byte| *byte == 7) && rest.iter().all(|byte| *byte == 0), "a hole is not zeros")?;
     let tree = files().0.entry().map_err(Error::text)?;
-    let refused = window::call_reading(tree, [8, 0, 0, 0], &pages[..1]);
+    let refused = window::call_reading(tree, [FileSystemClient::ROOM, 0, 0, 0], &pages[..1]);
     hold(refused == Err(Error::BadArgument), "a tree takes a window")?;
-    let words = window::call_reading(opened.entry(), [4, 0, 0, 0], &pages[..1]).map_err(Error::text)?;
+    let words = window::call_reading(opened.entry(), [FileClient::STAT, 0, 0, 0], &pages[..1]).map_err(Error::text)?;
     hold(words[0] == Protocol::BadWindow.code(), "a method takes a window that it does not know")?;
-    let words = window::call_reading(opened.entry(), [1, 0, 0, 0], &pages[..1]).map_err(Error::text)?;
+    let words = window::call_reading(opened.entry(), [FileClient::READ, 0, 0, 0], &pages[..1]).map_err(Error::text)?;
     hold(words[0] == Protocol::BadWindow.code(), "a window that may only be read is written")?;
     files().remove(PATH).map_err(say)
 }
@@ -301,14 +301,17 @@ fn words() -> Result<(), &'static str> {
     hold(client.add([10, 20, 30, 40, 50, 60, 70, 80]) == Ok([15, 25, 35, 45, 55, 65, 75, 85]), "other words")?;
     hold(client.half(12) == Ok(6), "another half")?;
     hold(client.half(13) == Err(Failure::Refused(BlockError::Odd)), "an odd number has a half")?;
-    let unknown = Ok([Protocol::UnknownMethod.code(), 0, 0, 0, 0, 0, 0, 0, 0]);
-    hold(message::call_all_words(portal.entry(), [3; 9]) == unknown, "a method that there is not")?;
+    let unknown = Ok([Protocol::WrongInterface.code(), 0, 0, 0, 0, 0, 0, 0, 0]);
+    hold(message::call_all_words(portal.entry(), [3; 9]) == unknown, "a method of no interface")?;
     // Who takes it for an interface of messages, or of short calls, is refused.
-    let message = |control| message::call(portal.entry(), [2, 12, 7, 7, 7], control);
+    let message = |control| message::call(portal.entry(), [BlockClient::HALF, 12, 7, 7, 7], control);
     hold(message(Control(0)) == Err(Error::BadArgument), "a message is called")?;
     let control = Control::bytes(64).delegate(Entry::OWN.0, rights::ALL);
     hold(message(control) == Err(Error::BadArgument), "a message with all that it can have is called")?;
-    hold(message::call_short(portal.entry(), [2, 12, 7]) == Err(Error::BadArgument), "a short call is made")?;
+    hold(
+        message::call_short(portal.entry(), [BlockClient::HALF, 12, 7]) == Err(Error::BadArgument),
+        "a short call is made",
+    )?;
     hold(client.half(12) == Ok(6), "it does not go on")?;
     drop(service);
     hold(client.half(12) == Err(Failure::Transport(abi::Error::Revoked)), "it goes on")

@@ -10,6 +10,7 @@ use crate::model::{ALL_WORDS, Interface, Method, Parameter, Place, docs};
 /// `NameClient<T>`.
 pub fn generate(interface: &Interface) -> TokenStream {
     let Interface { visibility, name, attributes, .. } = interface;
+    let numbers = interface.methods.iter().map(number);
     let client = format_ident!("{name}Client");
     let docs = docs(attributes);
     let write = if interface.is_of_words { method_of_words } else { method };
@@ -21,9 +22,24 @@ pub fn generate(interface: &Interface) -> TokenStream {
         #[derive(Clone, Copy, Debug)]
         #visibility struct #client<T>(pub T);
 
+        /// What stands in bits 0 to 15 of word 0 of a call of each method.
+        impl #client<()> {
+            #(#numbers)*
+        }
+
         impl<T: ::interface::Transport> #client<T> {
             #(#methods)*
         }
+    }
+}
+
+/// A constant for the number of a method.
+fn number(method: &Method) -> TokenStream {
+    let constant = format_ident!("{}", method.name.to_string().to_uppercase());
+    let (number, docs) = (method.number, format!("The number of [`{0}`](#method.{0}).", method.name));
+    quote! {
+        #[doc = #docs]
+        pub const #constant: u64 = #number;
     }
 }
 

@@ -1,4 +1,4 @@
-//! The layout as text: what a review sees when an interface changes.
+//! The layout as text: what a review sees when an interface changes; and the names of the methods.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use quote::{format_ident, quote};
 use crate::client::is_unit;
 use crate::model::{Interface, Method, Parameter, Place, text_of};
 
-/// `NAME_LAYOUT`.
+/// `NAME_LAYOUT`, `NAME_METHODS`.
 pub fn generate(interface: &Interface) -> TokenStream {
     let Interface { visibility, name, .. } = interface;
     let portal = match (interface.is_of_words, interface.has_windows()) {
@@ -16,15 +16,23 @@ pub fn generate(interface: &Interface) -> TokenStream {
         (false, true) => "npkox4w>ox5",
         (false, false) => "npkox5>ox5",
     };
-    let mut text = format!("interface {name}\nportal {portal}\n");
+    let mut text = format!("interface {name}\ntag {:#x}\nportal {portal}\n", interface.tag);
     for method in &interface.methods {
         describe(&mut text, interface.is_of_words, method);
     }
     let constant = format_ident!("{}_LAYOUT", upper(&name.to_string()));
+    let methods = format_ident!("{}_METHODS", upper(&name.to_string()));
+    let numbers = interface.methods.iter().map(|Method { number, of, name, .. }| {
+        let name = format!("{of}.{name}");
+        quote!((#number, #name))
+    });
+    let docs_of_methods = format!("Numbers and names of the methods of `{name}`.");
     let docs = format!("Where each word and byte of `{name}` travels.");
     quote! {
         #[doc = #docs]
         #visibility const #constant: &str = #text;
+        #[doc = #docs_of_methods]
+        #visibility const #methods: &[(u64, &str)] = &[#(#numbers),*];
     }
 }
 
@@ -45,9 +53,14 @@ fn describe(text: &mut String, is_of_words: bool, method: &Method) {
     };
     let stateful = if method.is_stateful { ", stateful" } else { "" };
     let repeatable = if method.is_repeatable { ", repeatable" } else { stateful };
-    line(format!("\n{} {}({}) -> {value} or {error}{repeatable}", method.number, method.name, parameters.join(", ")));
+    line(format!(
+        "\n{:#06x} {}({}) -> {value} or {error}{repeatable}",
+        method.number,
+        method.name,
+        parameters.join(", ")
+    ));
     let number = if is_of_words { "" } else { ", bits 0-15" };
-    line(format!("    call   word 0{number}: {}", method.number));
+    line(format!("    call   word 0{number}: {:#06x}", method.number));
     for parameter in &method.parameters {
         let name = &parameter.name;
         match parameter.place {

@@ -17,9 +17,11 @@ use proc_macro::TokenStream;
 use quote::quote;
 
 /// Derives from `trait Name`: `NameServer` (the trait with a badge added to each method, and `dispatch`),
-/// `NameClient<T: Transport>`, and the constant `NAME_LAYOUT`. The trait itself disappears. `#[repeatable]` on a method
+/// `NameClient<T: Transport>` with a constant for each method's number, and the constants `NAME_LAYOUT` and `NAME_METHODS`. The trait itself disappears. `#[repeatable]` on a method
 /// says that it does no harm to call it again when a server died in it, `#[stateful]` that it means something of an earlier call,
 /// which a server that was started again does not know.
+///
+/// `#[of(Other)]` says that it is the method of the same place of another interface: it has the number of that one.
 ///
 /// `#[window]` on a parameter of bytes says that they may come as whole pages that the client shows for the length of the call. The
 /// client's method is as it would be without; the server's gets an `interface::Input` or `Output`, which copies. Such an interface has portals

@@ -16,21 +16,30 @@ const ALL_SCALAR_WORDS: usize = ALL_WORDS - 1;
 /// Lengths that fit above the method number in word 0.
 const LENGTHS: usize = 3;
 /// Attributes that a method may have.
-const OF_METHODS: [&str; 5] = ["doc", "repeatable", "stateful", "allow", "expect"];
+const OF_METHODS: [&str; 6] = ["doc", "repeatable", "stateful", "of", "allow", "expect"];
+/// Bits of a method's number that are its place in the interface. The ten above them are the interface's tag.
+const PLACE_BITS: u32 = 6;
+/// Methods that an interface can have.
+const MAX_METHODS: usize = (1 << PLACE_BITS) - 1;
 
 /// An interface.
 pub struct Interface {
     pub visibility: Visibility,
     pub attributes: Vec<Attribute>,
     pub name: Ident,
+    /// Says of a call that it is one of this interface: see [`tag`].
+    pub tag: u64,
     /// All of it travels in registers: `#[interface(words)]`.
     pub is_of_words: bool,
     pub methods: Vec<Method>,
 }
 
-/// A method; its number is its position, from 1 on.
+/// A method.
 pub struct Method {
+    /// What stands in bits 0 to 15 of word 0: the tag of its interface, or of the one that it is said to be of, and its place, from 1 on.
     pub number: u64,
+    /// The interface of the tag.
+    pub of: Ident,
     pub attributes: Vec<Attribute>,
     /// It does no harm to call it again when a server died in it: `#[repeatable]`.
     pub is_repeatable: bool,
@@ -96,14 +105,18 @@ impl Interface {
             return Err(Error::new(item.ident.span(), "an interface has no type parameters and no supertraits"));
         }
         let mut methods = Vec::new();
+        if item.items.len() > MAX_METHODS {
+            return Err(Error::new(item.ident.span(), format!("an interface has at most {MAX_METHODS} methods")));
+        }
         for (position, part) in item.items.iter().enumerate() {
             let TraitItem::Fn(function) = part else {
                 return Err(Error::new(part.span(), "an interface has only methods"));
             };
-            methods.push(Method::read(position as u64 + 1, is_of_words, function)?);
+            methods.push(Method::read(&item.ident, position as u64 + 1, is_of_words, function)?);
         }
         let (visibility, attributes, name) = (item.vis.clone(), item.attrs.clone(), item.ident.clone());
-        Ok(Self { visibility, attributes, name, is_of_words, methods })
+        let tag = tag(&name);
+        Ok(Self { visibility, attributes, name, tag, is_of_words, methods })
     }
 
     /// Whether a method takes windows.
@@ -113,7 +126,7 @@ impl Interface {
 }
 
 impl Method {
-    fn read(number: u64, is_of_words: bool, function: &syn::TraitItemFn) -> Result<Self> {
+    fn read(interface: &Ident, place: u64, is_of_words: bool, function: &syn::TraitItemFn) -> Result<Self> {
         let signature = &function.sig;
         if let Some(body) = &function.default {
             return Err(Error::new(body.span(), "a method of an interface has no body"));
@@ -148,15 +161,18 @@ impl Method {
         let has = |name: &str| function.attrs.iter().any(|attribute| attribute.path().is_ident(name));
         for attribute in &function.attrs {
             if !OF_METHODS.iter().any(|known| attribute.path().is_ident(known)) {
-                let text = "a method of an interface can be #[repeatable] or #[stateful], and has documentation";
+                let text = "a method of an interface can be #[repeatable] or #[stateful], or #[of(Interface)], and has documentation";
                 return Err(Error::new(attribute.span(), text));
             }
         }
         if has("repeatable") && has("stateful") {
             return Err(Error::new(signature.ident.span(), "a call that is not made to a successor is not repeated"));
         }
+        let mut others = function.attrs.iter().filter(|attribute| attribute.path().is_ident("of"));
+        let of = others.next().map_or_else(|| Ok(interface.clone()), |other| other.parse_args())?;
         Ok(Self {
-            number,
+            number: tag(&of) << PLACE_BITS | place,
+            of,
             attributes: function.attrs.clone(),
             is_repeatable: has("repeatable"),
             is_stateful: has("stateful"),
@@ -199,6 +215,16 @@ impl Method {
     pub fn uses_area(&self) -> bool {
         self.overflow() > 0 || self.inputs().next().is_some() || self.output().is_some()
     }
+}
+
+/// Ten bits of a hash (FNV-1a) of an interface's name, never 0. A call of a method has them in its number, so that a server of another interface does
+/// not take it for one of its own.
+fn tag(name: &Ident) -> u64 {
+    let hash = name
+        .to_string()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    hash % 0x3ff + 1
 }
 
 /// Gives each parameter its place.
@@ -382,6 +408,8 @@ mod tests {
                 "a method of an interface can be #[repeatable] or #[stateful]",
             ),
             ("#[repeatable] #[stateful] fn a(&self) -> Result<(), E>;", "a call that is not made to a successor"),
+            ("#[of] fn a(&self) -> Result<(), E>;", "expected attribute arguments in parentheses"),
+            ("#[of(a::B)] fn a(&self) -> Result<(), E>;", "unexpected token"),
             ("fn a() -> Result<(), E>;", "a method of an interface takes &self"),
             ("fn a(&mut self) -> Result<(), E>;", "a method of an interface takes &self"),
             ("fn a(&self) -> Result<(), E> { Ok(()) }", "a method of an interface has no body"),
@@ -392,8 +420,18 @@ mod tests {
             let error = read("", methods).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.starts_with(text), "{methods}: {error}");
         }
+        let methods =
+            |count| (0..count).map(|number| format!("fn m{number}(&self) -> Result<(), E>;")).collect::<String>();
+        let error = read("", &methods(64)).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.starts_with("an interface has at most 63 methods"), "{error}");
+        assert!(read("", &methods(63)).is_ok());
         let error = read("numbers", "").err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.starts_with("an interface is one of messages"), "{error}");
+        let read_of =
+            |of: &str| read("", &format!("{of} fn read(&self) -> Result<(), E>;")).map(|it| it.methods[0].number);
+        let [own, other] = [read_of(""), read_of("#[of(Stream)]")].map(|number| number.unwrap_or_default());
+        assert_eq!((own & 63, other & 63), (1, 1));
+        assert_ne!(own, other);
         assert!(read("", "/// Text. \n #[repeatable] fn a(&self, a: &str) -> Result<u64, E>;").is_ok());
     }
 }

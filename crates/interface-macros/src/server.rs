@@ -10,7 +10,7 @@ use crate::model::{Interface, Method, Parameter, Place, docs};
 
 /// `NameServer`.
 pub fn generate(interface: &Interface) -> TokenStream {
-    let Interface { visibility, name, attributes, .. } = interface;
+    let Interface { visibility, name, attributes, tag, .. } = interface;
     let server = format_ident!("{name}Server");
     let docs = docs(attributes);
     let declarations = interface.methods.iter().map(declaration);
@@ -28,7 +28,7 @@ pub fn generate(interface: &Interface) -> TokenStream {
                 fn dispatch(&self, badge: u64, words: &::interface::AllWords) -> ::interface::AllWords {
                     match words[0] {
                         #(#arms)*
-                        _ => ::interface::Protocol::UnknownMethod.words(),
+                        number => ::interface::no_method(number, #tag).words(),
                     }
                 }
             }
@@ -49,7 +49,7 @@ pub fn generate(interface: &Interface) -> TokenStream {
                 let word0 = request.words[0];
                 match word0 & 0xffff {
                     #(#arms)*
-                    _ => ::interface::Protocol::UnknownMethod.reply(),
+                    _ => ::interface::no_method(word0, #tag).reply(),
                 }
             }
         }

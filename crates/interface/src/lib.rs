@@ -1,14 +1,14 @@
 //! What client stubs and server dispatchers are made of.
 //!
 //! `#[interface] trait Name { … }` derives `NameClient<T: Transport>`, `NameServer` with its `dispatch`,
-//! and `NAME_LAYOUT`. Nothing here knows the nucleus: a [`Transport`] carries the message, so both
+//! `NAME_LAYOUT` and `NAME_METHODS`. Nothing here knows the nucleus: a [`Transport`] carries the message, so both
 //! halves run against each other on the host.
 //!
 //! # Encoding
 //!
 //! A call:
-//! - word 0: method number (from 1) in bits 0 to 15; above it up to three lengths of 16 bits, one for each
-//!   parameter of bytes in order: the length of a `&str` or `&[u8]`, the capacity of a `&mut [u8]`;
+//! - word 0: the method in bits 0 to 5, from 1 on, and the tag of its interface in bits 6 to 15, both of which are its number; above it up to three
+//!   lengths of 16 bits, one for each parameter of bytes in order: the length of a `&str` or `&[u8]`, the capacity of a `&mut [u8]`;
 //! - words 1 to 4: scalars in order; with a delegated entry words 1 to 3, and word 4 is the badge if
 //!   the entry is minted from a service. Further scalars stand in the message area, eight bytes each;
 //! - message area: further scalars, then the bytes of each `&str` and `&[u8]`, without gaps.
@@ -49,7 +49,8 @@ pub use message::{AllWords, Reply, Request, TORN_PORTAL, WINDOW_PORTAL, WORDS_PO
 pub use scalar::{Returns, Scalar};
 #[doc(hidden)]
 pub use support::{
-    BAD_WINDOW, answer_words, answered, answered_words, check, delegated, is_of_window, overflow, refused, room,
+    BAD_WINDOW, answer_words, answered, answered_words, check, delegated, is_of_window, no_method, overflow, refused,
+    room,
 };
 pub use transport::{Again, Answer, Transport};
 pub use window::{Input, Memory, Output, Part, Shown, Window};

@@ -48,6 +48,14 @@ impl<'a> Window<'a> {
     }
 }
 
+impl Request<'_> {
+    /// The number of the method that is called, as the client's constants have it.
+    #[inline]
+    pub const fn method(&self) -> u64 {
+        self.words[0] & 0xffff
+    }
+}
+
 /// What goes back: words and a control word; its bytes are the first ones of the area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {

@@ -22,6 +22,12 @@ pub fn is_of_window(error: Error) -> bool {
     matches!(error, NotMapped | NoRight | BadAddress | BadArgument | WindowGone | AccountExhausted)
 }
 
+/// Server: why there is no method for word 0 of a call, with the tag of the server's interface.
+#[cold]
+pub const fn no_method(word0: u64, tag: u64) -> Protocol {
+    if (word0 & 0xffff) >> 6 == tag { Protocol::UnknownMethod } else { Protocol::WrongInterface }
+}
+
 /// Client: the reply to a method that gives no entry.
 #[inline]
 pub fn answered<E: Code, T: Transport>(transport: &T, answer: &Answer) -> Result<(), Failure<E>> {

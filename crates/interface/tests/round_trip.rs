@@ -237,7 +237,7 @@ fn words_only() {
     let loopback = Loopback::new();
     let client = SampleClient(&loopback);
     assert_eq!(client.add(4, 5), Ok(1009));
-    assert_eq!(loopback.sent.get(), [1, 4, 5, 0, 0]);
+    assert_eq!(loopback.sent.get(), [SampleClient::ADD, 4, 5, 0, 0]);
     assert_eq!(client.add(5, 5), Err(Failure::Refused(SampleError::Odd)));
     assert_eq!(client.nothing(), Ok(()));
     assert_eq!(client.many(1, 2, 3, 4, true, 9, Colour::Blue), Ok((10, 1 << 32 | 18 | 1)));
@@ -248,7 +248,7 @@ fn bytes_each_way() {
     let loopback = Loopback::new();
     let client = SampleClient(&loopback);
     assert_eq!(client.put("a", 1, &[1, 2]), Ok(97 + 3 + 1));
-    assert_eq!(loopback.sent.get()[0], 4 | 1 << 16 | 2 << 32);
+    assert_eq!(loopback.sent.get()[0], SampleClient::PUT | 1 << 16 | 2 << 32);
     let mut into = [0; 8];
     assert_eq!(client.get("hello", &mut into), Ok(5));
     assert_eq!(&into, b"hello\0\0\0");
@@ -316,6 +316,9 @@ fn lying_servers() {
     assert_eq!(loopback.discarded.get(), 55);
 }
 
+/// What every method of `Sample` has in its number.
+const TAG: u64 = SampleClient::ADD - 1;
+
 fn dispatch(words: Words, length: usize, delegated: Option<Delegated>, fill: u8) -> (Reply, Server, bool) {
     let mut area = [fill; MESSAGE_BYTES];
     let server = Server::default();
@@ -329,40 +332,51 @@ fn dispatch(words: Words, length: usize, delegated: Option<Delegated>, fill: u8)
 #[test]
 fn each_protocol_error() {
     let code = |words, length| dispatch(words, length, None, 0xff).0.words[0];
-    for method in [0, 12, 0xffff] {
-        assert_eq!(code([method, 0, 0, 0, 0], 0), Protocol::UnknownMethod.code());
+    for method in [0, 12, 63] {
+        assert_eq!(code([TAG | method, 0, 0, 0, 0], 0), Protocol::UnknownMethod.code());
     }
-    assert_eq!(code([1, 0, 256, 0, 0], 0), Protocol::BadValue.code());
-    assert_eq!(code([4 | 3 << 16, 0, 0, 0, 0], 2), Protocol::BadLength.code());
-    assert_eq!(code([4 | 3 << 16, 0, 0, 0, 0], 4), Protocol::BadLength.code());
-    assert_eq!(code([4 | 1 << 16, 0, 0, 0, 0], 1), Protocol::BadText.code());
-    assert_eq!(code([5 | 4097 << 32, 0, 0, 0, 0], 0), Protocol::BadLength.code());
-    assert_eq!(code([5 | 1 << 16 | 4096 << 32, 0, 0, 0, 0], 1), Protocol::BadLength.code());
-    assert_eq!(code([8, 0, 0, 0, 0], 8), Protocol::NoDelegation.code());
-    assert_eq!(code([3, 0, 0, 0, 0], 24), Protocol::BadValue.code(), "the fifth scalar is a bool of all ones");
+    for method in [0, 1, 63, SampleClient::ADD + 64, SampleClient::ADD - 64] {
+        assert_eq!(code([method, 0, 0, 0, 0], 0), Protocol::WrongInterface.code());
+    }
+    assert_eq!(code([SampleClient::ADD, 0, 256, 0, 0], 0), Protocol::BadValue.code());
+    assert_eq!(code([SampleClient::PUT | 3 << 16, 0, 0, 0, 0], 2), Protocol::BadLength.code());
+    assert_eq!(code([SampleClient::PUT | 3 << 16, 0, 0, 0, 0], 4), Protocol::BadLength.code());
+    assert_eq!(code([SampleClient::PUT | 1 << 16, 0, 0, 0, 0], 1), Protocol::BadText.code());
+    assert_eq!(code([SampleClient::GET | 4097 << 32, 0, 0, 0, 0], 0), Protocol::BadLength.code());
+    assert_eq!(code([SampleClient::GET | 1 << 16 | 4096 << 32, 0, 0, 0, 0], 1), Protocol::BadLength.code());
+    assert_eq!(code([SampleClient::GIVE, 0, 0, 0, 0], 8), Protocol::NoDelegation.code());
+    assert_eq!(
+        code([SampleClient::MANY, 0, 0, 0, 0], 24),
+        Protocol::BadValue.code(),
+        "the fifth scalar is a bool of all ones"
+    );
 }
 
 #[test]
 fn an_entry_nobody_asked_for_is_left_for_the_runtime() {
-    let (reply, server, left) = dispatch([1, 2, 0, 0, 0], 0, Some(Delegated(60)), 0);
+    let (reply, server, left) = dispatch([SampleClient::ADD, 2, 0, 0, 0], 0, Some(Delegated(60)), 0);
     assert_eq!(reply.words[0], 0);
     assert_eq!(server.calls.get(), 1);
     assert!(left);
-    assert!(dispatch([8, 0, 0, 0, 0], 7, Some(Delegated(60)), 0).2, "a refused call does not take it either");
-    assert!(!dispatch([8, 0, 0, 0, 0], 8, Some(Delegated(60)), 0).2);
+    assert!(
+        dispatch([SampleClient::GIVE, 0, 0, 0, 0], 7, Some(Delegated(60)), 0).2,
+        "a refused call does not take it either"
+    );
+    assert!(!dispatch([SampleClient::GIVE, 0, 0, 0, 0], 8, Some(Delegated(60)), 0).2);
 }
 
 #[test]
 fn layout_names_every_method() {
-    for method in ["1 add", "7 both", "10 mint"] {
-        assert!(SAMPLE_LAYOUT.contains(&format!("\n{method}(")), "{SAMPLE_LAYOUT}");
+    for (number, name) in [(SampleClient::ADD, "add"), (SampleClient::BOTH, "both"), (SampleClient::MINT, "mint")] {
+        assert!(SAMPLE_LAYOUT.contains(&format!("\n{number:#06x} {name}(")), "{SAMPLE_LAYOUT}");
+        assert_eq!(SAMPLE_METHODS[(number & 63) as usize - 1], (number, format!("Sample.{name}").as_str()));
     }
 }
 
 proptest! {
     #[test]
     fn garbage_is_answered(words: [u64; 5], method in 0u64..11, length in 0usize..=MESSAGE_BYTES, fill: u8, with: bool) {
-        for words in [words, [words[0] & 0x1fff_1fff_1fff_0000 | method, words[1], words[2], words[3], words[4]]] {
+        for words in [words, [words[0] & 0x1fff_1fff_1fff_0000 | TAG | method, words[1], words[2], words[3], words[4]]] {
             let (reply, ..) = dispatch(words, length, with.then_some(Delegated(50)), fill);
             prop_assert!(reply.control.length() <= MESSAGE_BYTES);
             prop_assert_eq!(reply.control.0 & !Control::VALID, 0);
@@ -371,7 +385,7 @@ proptest! {
 
     #[test]
     fn plausible_lengths(one in 0u64..3000, two in 0u64..3000, out in 0u64..3000, slack in -1i64..2) {
-        let word = 7 | one << 16 | two << 32 | out << 48;
+        let word = SampleClient::BOTH | one << 16 | two << 32 | out << 48;
         let length = (one + two + 8) as i64 + slack;
         let fits = slack == 0 && one + two + 8 + out <= MESSAGE_BYTES as u64;
         let (reply, ..) = dispatch([word, 1, 2, 3, 4], (length as usize).min(MESSAGE_BYTES), None, b'a');

@@ -215,7 +215,7 @@ fn whole_pages_go_in_a_window() {
     let into = bytes(&mut room);
     allow(&loopback, into);
     assert_eq!(client.get(5, into), Ok(MAX_PAGES * PAGE_BYTES), "at most sixteen pages");
-    assert_eq!(loopback.sent.get()[0], 1, "the length is that of the window");
+    assert_eq!(loopback.sent.get()[0], StoreClient::GET, "the length is that of the window");
     assert_eq!(into[..MAX_PAGES * PAGE_BYTES], loopback.server.bytes.borrow()[5..][..MAX_PAGES * PAGE_BYTES]);
     assert!(into[MAX_PAGES * PAGE_BYTES..].iter().all(|byte| *byte == 0x77));
     assert_eq!((loopback.windows.get(), loopback.messages.get()), (1, 0));
@@ -310,14 +310,22 @@ fn code(words: Words, length: usize, window: u64) -> u64 {
 fn each_protocol_error() {
     let mut room = pages(1);
     let window = bytes(&mut room).as_mut_ptr() as u64 | 1;
-    assert_eq!(code([1, 0, 0, 0, 0], 0, window | WRITABLE), 0);
-    assert_eq!(code([1, 0, 0, 0, 0], 0, window), Protocol::BadWindow.code(), "it must be writable");
-    assert_eq!(code([1 | 1 << 16, 0, 0, 0, 0], 0, window | WRITABLE), Protocol::BadLength.code(), "two lengths");
-    assert_eq!(code([1, 0, 0, 0, 0], 1, window | WRITABLE), Protocol::BadLength.code(), "bytes that nobody takes");
-    assert_eq!(code([2, 0, 0, 0, 0], 8, window), 0);
-    assert_eq!(code([2 | 8 << 32, 0, 0, 0, 0], 16, window), Protocol::BadLength.code(), "two lengths");
-    assert_eq!(code([3, 0, 0, 0, 0], 0, window), Protocol::BadWindow.code(), "the method takes none");
-    assert_eq!(code([4, 0, 0, 0, 0], 0, window), Protocol::UnknownMethod.code());
+    assert_eq!(code([StoreClient::GET, 0, 0, 0, 0], 0, window | WRITABLE), 0);
+    assert_eq!(code([StoreClient::GET, 0, 0, 0, 0], 0, window), Protocol::BadWindow.code(), "it must be writable");
+    assert_eq!(
+        code([StoreClient::GET | 1 << 16, 0, 0, 0, 0], 0, window | WRITABLE),
+        Protocol::BadLength.code(),
+        "two lengths"
+    );
+    assert_eq!(
+        code([StoreClient::GET, 0, 0, 0, 0], 1, window | WRITABLE),
+        Protocol::BadLength.code(),
+        "bytes that nobody takes"
+    );
+    assert_eq!(code([StoreClient::PUT, 0, 0, 0, 0], 8, window), 0);
+    assert_eq!(code([StoreClient::PUT | 8 << 32, 0, 0, 0, 0], 16, window), Protocol::BadLength.code(), "two lengths");
+    assert_eq!(code([StoreClient::SIZE, 0, 0, 0, 0], 0, window), Protocol::BadWindow.code(), "the method takes none");
+    assert_eq!(code([StoreClient::SIZE + 1, 0, 0, 0, 0], 0, window), Protocol::UnknownMethod.code());
 }
 
 #[test]

@@ -96,11 +96,11 @@ fn there_and_back() {
     let loopback = Loopback::default();
     let client = SampleClient(&loopback);
     assert_eq!(client.turn([2, 1, 2, 3, 4, 5, 6, 7]), Ok([1002, 1001, 1002, 1003, 1004, 1005, 1006, 1007]));
-    assert_eq!(loopback.sent.get(), [1, 2, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(loopback.sent.get(), [SampleClient::TURN, 2, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(loopback.again.take(), Some(Again::Harmless));
     assert_eq!(client.turn([1; 8]), Err(Failure::Refused(SampleError::Odd)));
     assert_eq!(client.mix(9, [1, 2, 3, 4, 5], true), Ok((24, 1)));
-    assert_eq!(loopback.sent.get(), [2, 9, 1, 2, 3, 4, 5, 1, 0]);
+    assert_eq!(loopback.sent.get(), [SampleClient::MIX, 9, 1, 2, 3, 4, 5, 1, 0]);
     assert_eq!(loopback.again.take(), Some(Again::Harmful));
     assert_eq!(client.facts(7), Ok(Facts { size: 7, whole: true }));
     assert_eq!(client.nothing(), Ok(()));
@@ -124,24 +124,33 @@ fn a_server_that_answers_nonsense_is_found_out() {
 #[test]
 fn each_mistake_has_its_answer() {
     let answer = |words: AllWords| Server.dispatch(0, &words)[0];
-    for method in [0, 5, 1 << 16 | 1, u64::MAX] {
+    for method in [SampleClient::TURN - 1, SampleClient::NOTHING + 1, 1 << 16 | SampleClient::TURN] {
         assert_eq!(answer([method, 0, 0, 0, 0, 0, 0, 0, 0]), Protocol::UnknownMethod.code());
     }
-    assert_eq!(answer([2, 256, 0, 0, 0, 0, 0, 0, 0]), Protocol::BadValue.code());
-    assert_eq!(answer([2, 255, 0, 0, 0, 0, 0, 2, 0]), Protocol::BadValue.code());
-    assert_eq!(answer([2, 255, 0, 0, 0, 0, 0, 1, 0]), 0);
+    for method in [0, 1, SampleClient::TURN + 64, u64::MAX] {
+        assert_eq!(answer([method, 0, 0, 0, 0, 0, 0, 0, 0]), Protocol::WrongInterface.code());
+    }
+    assert_eq!(answer([SampleClient::MIX, 256, 0, 0, 0, 0, 0, 0, 0]), Protocol::BadValue.code());
+    assert_eq!(answer([SampleClient::MIX, 255, 0, 0, 0, 0, 0, 2, 0]), Protocol::BadValue.code());
+    assert_eq!(answer([SampleClient::MIX, 255, 0, 0, 0, 0, 0, 1, 0]), 0);
 }
 
 #[test]
 fn an_answer_has_no_word_of_the_call() {
-    let refused = Server.dispatch(0, &[1, 1, 9, 9, 9, 9, 9, 9, 9]);
+    let refused = Server.dispatch(0, &[SampleClient::TURN, 1, 9, 9, 9, 9, 9, 9, 9]);
     assert_eq!(refused, [SampleError::Odd.code(), 0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(Server.dispatch(0, &[3, 9, 9, 9, 9, 9, 9, 9, 9]), [0, 9, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(Server.dispatch(0, &[SampleClient::FACTS, 9, 9, 9, 9, 9, 9, 9, 9]), [0, 9, 1, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]
 fn the_layout_tells_portal_and_words() {
-    for part in ["interface Sample\nportal npkix8>ix8\n", "words 2-6: block", "word 7: last", "from word 1 on: Facts"] {
+    for part in [
+        "interface Sample\ntag 0x",
+        "\nportal npkix8>ix8\n",
+        "words 2-6: block",
+        "word 7: last",
+        "from word 1 on: Facts",
+    ] {
         assert!(SAMPLE_LAYOUT.contains(part), "{part} in {SAMPLE_LAYOUT}");
     }
 }
@@ -149,7 +158,7 @@ fn the_layout_tells_portal_and_words() {
 proptest! {
     #[test]
     fn garbage_is_answered(words: [u64; 9], method in 0u64..6) {
-        for words in [words, [method, words[1], words[2], words[3], words[4], words[5], words[6], words[7], words[8]]] {
+        for words in [words, [SampleClient::TURN - 1 + method, words[1], words[2], words[3], words[4], words[5], words[6], words[7], words[8]]] {
             let answer = Server.dispatch(words[3], &words);
             prop_assert!(answer[0] == 0 || answer[1..] == [0; 8]);
         }

@@ -23,9 +23,11 @@ pub trait Console {
     /// Waits until there is something and reads at most what fits: a line, or part of one; 0 is the end
     /// of file that the person typed. `Interrupted` if the terminal is raw, unless the caller has a portal.
     #[repeatable]
+    #[of(Stream)]
     fn read(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
     /// Writes; gives how many bytes were taken, at least one.
     #[repeatable]
+    #[of(Stream)]
     fn write(&self, bytes: &[u8]) -> Result<usize, ConsoleError>;
     /// As `read`, each byte as it comes and without echo. Other reads that wait end as interrupted.
     #[repeatable]

@@ -55,6 +55,36 @@ pub const LAYOUTS: &[(&str, &str)] = &[
     ("vault", vault::VAULT_LAYOUT),
 ];
 
+/// Every interface's name, and the numbers and names of its methods.
+pub const METHODS: &[(&str, &[(u64, &str)])] = &[
+    ("bus", bus::BUS_METHODS),
+    ("child", process::CHILD_METHODS),
+    ("connection", net::CONNECTION_METHODS),
+    ("console", console::CONSOLE_METHODS),
+    ("datagrams", net::DATAGRAMS_METHODS),
+    ("echo", net::ECHO_METHODS),
+    ("entropy", entropy::ENTROPY_METHODS),
+    ("file", file::FILE_METHODS),
+    ("file_system", file::FILE_SYSTEM_METHODS),
+    ("listener", net::LISTENER_METHODS),
+    ("names", names::NAMES_METHODS),
+    ("net", net::NET_METHODS),
+    ("nic", nic::NIC_METHODS),
+    ("parent", parent::PARENT_METHODS),
+    ("pipe_end", pipes::PIPE_END_METHODS),
+    ("pipe_session", pipes::PIPE_SESSION_METHODS),
+    ("pipes", pipes::PIPES_METHODS),
+    ("process", process::PROCESS_METHODS),
+    ("query", net::QUERY_METHODS),
+    ("random", random::RANDOM_METHODS),
+    ("session", net::SESSION_METHODS),
+    ("sigma0", sigma0::SIGMA0_METHODS),
+    ("status", status::STATUS_METHODS),
+    ("stream", stream::STREAM_METHODS),
+    ("time", time::TIME_METHODS),
+    ("vault", vault::VAULT_METHODS),
+];
+
 /// Every enum of errors, with codes, names and texts.
 pub const ERRORS: &[(&str, Texts)] = &[
     ("BusError", bus::BusError::TEXTS),

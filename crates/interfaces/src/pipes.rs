@@ -47,8 +47,10 @@ pub trait PipeSession {
 #[interface]
 pub trait PipeEnd {
     /// Waits until there is something and reads at most what fits; 0 is the end.
+    #[of(Stream)]
     fn read(&self, #[window] into: &mut [u8]) -> Result<usize, StreamError>;
     /// Writes; gives how many bytes were taken, at least one.
+    #[of(Stream)]
     fn write(&self, #[window] bytes: &[u8]) -> Result<usize, StreamError>;
     /// The domain gets an entry that is as good as this one at a free index of its table.
     fn give(&self, domain: Delegate, index: u64) -> Result<(), StreamError>;

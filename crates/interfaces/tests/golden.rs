@@ -4,7 +4,9 @@
 
 use std::{env, fs, path::Path};
 
-use interfaces::{ERRORS, LAYOUTS, console};
+use std::collections::BTreeMap;
+
+use interfaces::{ERRORS, LAYOUTS, METHODS, console, pipes, stream};
 
 fn compare(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(format!("{name}.txt"));
@@ -61,7 +63,21 @@ fn errors() {
 
 #[test]
 fn the_console_begins_as_a_stream() {
-    let [stream, console] = [interfaces::stream::STREAM_LAYOUT, console::CONSOLE_LAYOUT]
+    let [stream, console] = [stream::STREAM_LAYOUT, console::CONSOLE_LAYOUT]
         .map(|layout| layout.split_once("\n\n").expect("a head").1.replace("StreamError", "ConsoleError"));
     assert!(console.starts_with(&stream), "{console}");
+    assert!(pipes::PIPE_END_METHODS.starts_with(stream::STREAM_METHODS), "{:?}", pipes::PIPE_END_METHODS);
+}
+
+#[test]
+fn no_two_methods_have_a_number() {
+    let mut numbers = BTreeMap::new();
+    for (number, name) in METHODS.iter().flat_map(|(_, methods)| *methods) {
+        let other = numbers.insert(number, name);
+        assert!(
+            other.is_none_or(|other| other == name),
+            "{name} and {other:?} have the number {number:#x}: another name of the interface has another tag"
+        );
+    }
+    assert!(METHODS.iter().map(|(name, _)| *name).eq(LAYOUTS.iter().map(|(name, _)| *name)));
 }

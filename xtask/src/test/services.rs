@@ -15,10 +15,8 @@ const ENTRIES: usize = 3;
 /// The methods in the text of a layout, as `Interface.method`, each with whether it hands an entry over.
 fn methods(layout: &str) -> Vec<(String, bool)> {
     let interface = layout.lines().next().and_then(|line| line.strip_prefix("interface ")).unwrap_or_default();
-    let signatures = layout
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter(|(number, _)| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    let signatures =
+        layout.lines().filter_map(|line| line.split_once(' ')).filter(|(number, _)| number.starts_with("0x"));
     signatures
         .filter_map(|(_, signature)| signature.split_once('('))
         .map(|(name, rest)| {
@@ -72,7 +70,7 @@ fn each_method_has_its_row() -> Result<()> {
 
 #[test]
 fn what_is_missing_is_told() {
-    let layout = "interface Net\n\n1 open(account: Delegate) -> Delegated or NetError\n    call   word 0\n\n2 look() -> u64 or NetError\n";
+    let layout = "interface Net\n\n0x0041 open(account: Delegate) -> Delegated or NetError\n    call   word 0\n\n0x0042 look() -> u64 or NetError\n";
     let all: BTreeMap<_, _> = methods(layout).into_iter().collect();
     assert_eq!(all, BTreeMap::from([("Net.open".to_string(), true), ("Net.look".to_string(), false)]));
     let head = "| method | who | pays | entries | holds | freed | tests |\n|---|---|---|---|---|---|---|\n";

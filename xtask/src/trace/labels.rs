@@ -56,7 +56,7 @@ impl Labels {
     }
 }
 
-/// Names of methods, from the golden texts: a line `interface X`, then for each method one as `2 write(`.
+/// Names of methods, from the golden texts: a line `interface X`, then for each method one as `0x2c82 write(`.
 fn methods(folder: &Path) -> Result<BTreeMap<(String, u16), String>> {
     let mut methods = BTreeMap::new();
     for path in services::files(folder, "txt")? {
@@ -69,7 +69,8 @@ fn methods_of(text: &str) -> BTreeMap<(String, u16), String> {
     let Some(interface) = text.lines().find_map(|line| line.strip_prefix("interface ")) else { return BTreeMap::new() };
     let method = |line: &str| {
         let (number, name) = line.split_once('(')?.0.split_once(' ')?;
-        Some(((interface.to_string(), number.parse().ok()?), name.to_string()))
+        let number = u16::from_str_radix(number.strip_prefix("0x")?, 16).ok()?;
+        Some(((interface.to_string(), number), name.to_string()))
     };
     text.lines().filter_map(method).collect()
 }
@@ -80,12 +81,12 @@ mod tests {
 
     #[test]
     fn methods_are_read_from_golden_texts() {
-        let text = "interface Listener\n\n1 accept() -> Delegated or NetError\n    call   word 0, bits 0-15: 1\n\n\
-            2 close(now: bool) -> ()\n";
-        let expected = [(1, "accept"), (2, "close")];
+        let text = "interface Listener\n\n0x0041 accept() -> Delegated or NetError\n    call   word 0, bits 0-15: 0x0041\n\n\
+            0x0042 close(now: bool) -> ()\n";
+        let expected = [(0x41, "accept"), (0x42, "close")];
         let expected = expected.map(|(number, name)| (("Listener".to_string(), number), name.to_string()));
         assert_eq!(methods_of(text), expected.into());
-        assert!(methods_of("errors\n1 no(\n").is_empty());
+        assert!(methods_of("errors\n0x0001 no(\n").is_empty());
     }
 
     #[test]
