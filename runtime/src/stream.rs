@@ -1,7 +1,8 @@
 //! The standard streams.
 //!
 //! The startup page names them: `null`, `log` (the kernel log), `file:PATH`, `append:PATH`, `entry` (a call entry that stands in our
-//! table, as to an end of a pipe), or the name of a server that speaks `Stream` (`console`). They are opened when first used. Output is
+//! table, as to an end of a pipe), or the name of a server that speaks `Stream` (`console`). They are opened when first used. A file is read
+//! from its beginning and written at its end: several programs may write one. Whoever starts a program makes its files. Output is
 //! collected and written by lines. A program whose output nobody reads any more ends.
 
 use core::fmt;
@@ -64,19 +65,17 @@ pub enum Stream<'a> {
     Entry(PipeEndClient<Direct>),
     /// A server.
     Server(StreamClient<Connection<Name<'a>>>),
-    /// A file from an offset on.
-    File(FileClient<Connection<Path<'a>>>, AtomicU64),
+    /// A file that is read, and how far it was.
+    Input(FileClient<Connection<Path<'a>>>, AtomicU64),
     /// The end of a file.
-    Append(FileClient<Connection<Path<'a>>>),
+    Output(FileClient<Connection<Path<'a>>>),
 }
 
 impl<'a> Stream<'a> {
     /// The stream of this description; nothing is opened yet.
     pub fn new(description: &'a str) -> Self {
-        let file = |path, flags| FileClient(Connection::new(Path { path, flags }));
         match description.split_once(':') {
-            Some(("file", path)) => Self::File(file(path, WRITE), AtomicU64::new(0)),
-            Some(("append", path)) => Self::Append(file(path, WRITE)),
+            Some(("file" | "append", path)) => Self::Output(FileClient(Connection::new(Path { path, flags: WRITE }))),
             _ => match description {
                 "" | "log" => Self::Log,
                 "null" => Self::Null,
@@ -93,7 +92,9 @@ impl<'a> Stream<'a> {
     /// As [`Stream::new`], for reading.
     pub fn input(description: &'a str) -> Self {
         match description.split_once(':') {
-            Some(("file", path)) => Self::File(FileClient(Connection::new(Path { path, flags: 0 })), AtomicU64::new(0)),
+            Some(("file", path)) => {
+                Self::Input(FileClient(Connection::new(Path { path, flags: 0 })), AtomicU64::new(0))
+            }
             _ => Self::new(description),
         }
     }
@@ -104,12 +105,12 @@ impl<'a> Stream<'a> {
             Self::Null | Self::Log => Ok(0),
             Self::Entry(entry) => entry.read(into),
             Self::Server(server) => server.read(into),
-            Self::File(file, offset) => {
+            Self::Input(file, offset) => {
                 let count = file.read(offset.load(Ordering::Relaxed), into).map_err(of_file)?;
                 offset.fetch_add(count as u64, Ordering::Relaxed);
                 Ok(count)
             }
-            Self::Append(_) => Err(Failure::Refused(StreamError::NotReadable)),
+            Self::Output(_) => Err(Failure::Refused(StreamError::NotReadable)),
         }
     }
 
@@ -125,12 +126,8 @@ impl<'a> Stream<'a> {
             // As much as goes at once, which may be whole pages.
             Self::Entry(entry) => entry.write(bytes),
             Self::Server(server) => server.write(part),
-            Self::File(file, offset) => {
-                let count = file.write(offset.load(Ordering::Relaxed), bytes).map_err(of_file)?;
-                offset.fetch_add(count as u64, Ordering::Relaxed);
-                Ok(count)
-            }
-            Self::Append(file) => file.append(part).map(|_| part.len()).map_err(of_file),
+            Self::Output(file) => file.append(bytes).map_err(of_file),
+            Self::Input(..) => Err(Failure::Refused(StreamError::NotWritable)),
         }
     }
 

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use tool::command::{Command, Unstarted};
-use tool::files;
+use tool::{files, println};
 
 use crate::crime::{Crime, expect, text};
 
@@ -17,6 +17,7 @@ pub const ALL: &[Crime] = &[
         none,
     ),
     Crime::tried("command-output", "reads what programs write, and their statuses", output),
+    Crime::tried("command-shared", "writes before and after a program with the same output", shared),
 ];
 
 const FILE: &str = "/tmp/command";
@@ -46,6 +47,14 @@ fn none() -> Result<String, String> {
     let program = cause(Command::new(&["none"]).run());
     expect("a program", program.as_str(), "no such program")?;
     Ok(String::from("both refused"))
+}
+
+fn shared() -> Result<String, String> {
+    println!("before");
+    let status = Command::new(&["echo", "between"]).run().map_err(text)?;
+    expect("echo", status, 0)?;
+    println!("after");
+    Ok(String::from("in this order"))
 }
 
 fn output() -> Result<String, String> {

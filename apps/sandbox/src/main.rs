@@ -16,7 +16,6 @@
 extern crate alloc;
 
 mod list;
-#[macro_use]
 mod streams;
 mod stubs;
 
@@ -36,7 +35,7 @@ use runtime::program::startup as told;
 use runtime::{Entry, op, server};
 use tool::command::{self, Command};
 use tool::table::{Side, Table};
-use tool::{Arguments, files};
+use tool::{Arguments, eprintln, files};
 
 use list::Paths;
 
@@ -142,7 +141,7 @@ fn main() -> u8 {
         return arguments.wrong(&alloc::format!("{name} is not a name of a service"));
     }
     list.iter().flatten().filter(|name| is_unknown(name)).for_each(|name| {
-        say!("sandbox: there is no service {name} now");
+        eprintln!("sandbox: there is no service {name} now");
     });
     if paths.is_some() {
         list.get_or_insert_with(Vec::new).push(list::FILES);
@@ -160,7 +159,7 @@ fn main() -> u8 {
                 return REFUSED;
             }
             if status > u8::MAX.into() {
-                say!("sandbox: {program}: {}", tool::inspect::status(status));
+                eprintln!("sandbox: {program}: {}", tool::inspect::status(status));
             }
             command::exit_status(status)
         }
@@ -250,10 +249,10 @@ fn report() {
         }
     });
     (count, all, rest) = (count + gone, all + of_these, rest + of_these);
-    say!("sandbox: {all} calls through {count} portals");
-    table.lines().iter().for_each(|line| say!("{line}"));
+    eprintln!("sandbox: {all} calls through {count} portals");
+    table.lines().iter().for_each(|line| eprintln!("{line}"));
     if count > shown {
-        say!("and {} more, called {rest} times", count - shown);
+        eprintln!("and {} more, called {rest} times", count - shown);
     }
     if list::is_there() {
         report_refusals();
@@ -270,12 +269,12 @@ fn report_refusals() {
         table.row([times.to_string(), what.to_string()]);
     });
     if count == 0 {
-        return say!("sandbox: nothing was refused");
+        return eprintln!("sandbox: nothing was refused");
     }
     let all = all + more;
-    say!("sandbox: {all} {} refused", if all == 1 { "call was" } else { "calls were" });
-    table.lines().iter().for_each(|line| say!("{line}"));
+    eprintln!("sandbox: {all} {} refused", if all == 1 { "call was" } else { "calls were" });
+    table.lines().iter().for_each(|line| eprintln!("{line}"));
     if more > 0 {
-        say!("and others, {more} times");
+        eprintln!("and others, {more} times");
     }
 }

@@ -1,8 +1,4 @@
-//! Files as streams of the program: it reads or writes its stream, and reaches no other file by it. What we say goes to its standard error
-//! output, too, behind what it has written there.
-
-use alloc::format;
-use core::fmt;
+//! Files as streams of the program: it reads or writes its stream, and reaches no other file by it.
 
 use interface::{Failure, Reply, Request};
 use runtime::abi::Error;
@@ -12,10 +8,6 @@ use runtime::server::{Serve, Service};
 use runtime::stream::Stream;
 use runtime::sync::Once;
 use runtime::{Entry, op, table};
-use tool::eprintln;
-
-/// Standard error output, among the streams.
-const ERRORS: usize = 2;
 
 /// By number, each opened when it is first used.
 static STREAMS: [Once<Stream<'static>>; 3] = [const { Once::new() }; 3];
@@ -33,22 +25,6 @@ pub fn entry(number: usize) -> Result<Entry, Error> {
         SERVICE.make::<Streams>()?;
     }
     op::portal_new(Entry::OWN, SERVICE.entry(), number as u64, table::allocate()?, 0)
-}
-
-/// Says a line on standard error output.
-macro_rules! say {
-    ($($text:tt)*) => {
-        $crate::streams::say(format_args!($($text)*))
-    };
-}
-
-/// See [`say!`].
-pub fn say(line: fmt::Arguments<'_>) {
-    if told().is_some_and(|told| is_file(told.streams[ERRORS])) {
-        let _ = stream(ERRORS as u64).map(|errors| errors.write_all(format!("{line}\n").as_bytes()));
-    } else {
-        eprintln!("{line}");
-    }
 }
 
 struct Streams;

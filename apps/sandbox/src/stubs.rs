@@ -21,7 +21,7 @@ use runtime::interface::Again;
 use runtime::server::{self, Serve, ServeAllWords};
 use runtime::sync::{Mutex, Once};
 use runtime::{Entry, message, op, thread, window};
-use tool::inspect;
+use tool::{eprintln, inspect};
 
 use crate::list::{self, Object};
 
@@ -205,7 +205,7 @@ fn begin(badge: u64, method: u64, text: &str) -> Option<(Entry, Object)> {
         (stub.target, stub.object)
     };
     if TRACED.load(Ordering::Relaxed) {
-        say!("sandbox: {}", call(badge, method, text));
+        eprintln!("sandbox: {}", call(badge, method, text));
     }
     Some(target)
 }
@@ -293,7 +293,7 @@ fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
     let (target, object) = begin(badge, method, &shown).ok_or(Error::BadArgument)?;
     if let Some((refusal, what)) = list::refusal(object, &request.words, &request.area[..request.length]) {
         if TRACED.load(Ordering::Relaxed) {
-            say!("sandbox: refused: {what}");
+            eprintln!("sandbox: refused: {what}");
         }
         return Ok(refusal);
     }

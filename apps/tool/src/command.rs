@@ -41,7 +41,7 @@ pub struct Command<'a> {
     words: &'a [&'a str],
     /// Not set: our own.
     environment: Option<Vec<&'a str>>,
-    streams: [Cow<'a, str>; 3],
+    streams: [&'a str; 3],
     portals: Vec<(&'a str, u16)>,
     frames: u64,
 }
@@ -75,8 +75,7 @@ impl From<Failure<ProcessError>> for Unstarted {
 impl<'a> Command<'a> {
     /// A program, by its path, or by a name that is looked for in the directories of `PATH`; and its arguments.
     pub fn new(words: &'a [&'a str]) -> Self {
-        let [input, output, errors] = program::startup().map_or(["null"; 3], |told| told.streams);
-        let streams = [input.into(), shared(output), shared(errors)];
+        let streams = program::startup().map_or(["null"; 3], |told| told.streams);
         Self { words, environment: None, streams, portals: Vec::new(), frames: 0 }
     }
 
@@ -86,18 +85,18 @@ impl<'a> Command<'a> {
         Self { environment: Some(variables.into_iter().collect()), ..self }
     }
 
-    /// With these streams (input, output, errors): `null`, `log`, `console`, `file:PATH`, `append:PATH` (from `/` on), or [`ENTRY`]. Whoever starts it makes files to
-    /// write: `file:` makes them empty.
+    /// With these streams (input, output, errors): `null`, `log`, `console`, `file:PATH`, `append:PATH` (from `/` on), or [`ENTRY`]. Files to write are made when
+    /// it is started, and `file:` makes them empty.
     #[must_use]
     pub fn streams(self, streams: [&'a str; 3]) -> Self {
-        Self { streams: streams.map(Cow::from), ..self }
+        Self { streams, ..self }
     }
 
     /// With this input, described in the same way.
     #[must_use]
     pub fn input(self, input: &'a str) -> Self {
         let [_, output, errors] = self.streams;
-        Self { streams: [input.into(), output, errors], ..self }
+        Self { streams: [input, output, errors], ..self }
     }
 
     /// With these portals, by name and index.
@@ -143,8 +142,10 @@ impl<'a> Command<'a> {
 
     /// Writes what it is told when it starts; gives how many bytes.
     fn launch(&self, page: &mut [u8]) -> Result<usize, StartupError> {
-        let streams = self.streams.each_ref().map(Cow::as_ref);
-        let contents = Contents { schedule: 0, name: files::last(self.words.first().unwrap_or(&"")), streams };
+        let [input, output, errors] = self.streams;
+        let [output, errors] = [output, errors].map(made);
+        let name = files::last(self.words.first().unwrap_or(&""));
+        let contents = Contents { schedule: 0, name, streams: [input, &output, &errors] };
         let (words, portals) = (self.words.iter().copied(), self.portals.iter().copied());
         startup::write(page, &contents, words, self.variables(), portals)
     }
@@ -171,7 +172,7 @@ impl<'a> Command<'a> {
     /// Runs it to its end, and gives what it wrote to its standard output, and its status.
     pub fn output(&self) -> Result<(Vec<u8>, u64), Unstarted> {
         let mut command = self.clone();
-        command.streams[1] = ENTRY.into();
+        command.streams[1] = ENTRY;
         let pipe = PIPES.create().map_err(stream)?;
         let outcome = command.read_from(pipe);
         let _ = PIPES.close_read(pipe);
@@ -214,7 +215,7 @@ impl<'a> Command<'a> {
     fn start(&self, equip: impl FnOnce(Entry) -> Result<(), String>) -> Result<Child, Unstarted> {
         self.make_files()?;
         let child = self.load()?;
-        if self.streams.iter().all(|stream| stream != ENTRY) && self.portals.is_empty() {
+        if self.streams.iter().all(|stream| *stream != ENTRY) && self.portals.is_empty() {
             return Ok(child);
         }
         let equipped = child.domain().map_err(Unstarted::from);
@@ -266,9 +267,9 @@ pub fn exit_status(status: u64) -> u8 {
     u8::try_from(status).unwrap_or(of_death)
 }
 
-/// Description of an output of ours for another program: whoever opens a file by its name begins at its beginning, so several append.
-fn shared(stream: &str) -> Cow<'_, str> {
-    stream.strip_prefix("file:").map_or(stream.into(), |path| alloc::format!("append:{path}").into())
+/// An output whose file has been made: programs that are started by this one do not make it empty once more.
+fn made(output: &str) -> Cow<'_, str> {
+    output.strip_prefix("file:").map_or(output.into(), |path| alloc::format!("append:{path}").into())
 }
 
 fn stream(error: impl fmt::Display) -> Unstarted {

@@ -3,8 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use runtime::abi::PAGE_BYTES;
 use runtime::abi::window::MAX_PAGES;
-use runtime::abi::{MESSAGE_BYTES, PAGE_BYTES};
 use runtime::connection::Connection;
 use runtime::interface::Failure;
 use runtime::interfaces::file::{FileClient, FileError, Kind, Stat, TRUNCATE, WRITE};
@@ -107,8 +107,12 @@ impl<'a> File<'a> {
     }
 
     /// Writes all of it at the end, piece by piece.
-    pub fn append(&self, bytes: &[u8]) -> Result<(), Refusal> {
-        bytes.chunks(MESSAGE_BYTES).try_for_each(|piece| self.0.append(piece).map(drop))
+    pub fn append(&self, mut bytes: &[u8]) -> Result<(), Refusal> {
+        while !bytes.is_empty() {
+            let taken = self.0.append(bytes)?;
+            bytes = bytes.get(taken..).unwrap_or_default();
+        }
+        Ok(())
     }
 
     /// Reads from an offset; 0 = at the end.

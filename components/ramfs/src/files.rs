@@ -123,17 +123,17 @@ impl FileServer for Files {
         with(|tree| tree.write_from(node, offset, Client(bytes), op::clock(), PAYER))
     }
 
-    fn append(&self, badge: u64, bytes: &[u8]) -> Result<u64, FileError> {
+    fn append(&self, badge: u64, bytes: Input<'_>) -> Result<usize, FileError> {
         let node = writable(badge)?;
         with(|tree| {
             let end = tree.stat(node)?.size;
-            let now = op::clock();
-            let written = tree.write(node, end, bytes, now, PAYER)?;
-            if written < bytes.len() {
+            let (now, count) = (op::clock(), bytes.len());
+            let written = tree.write_from(node, end, Client(bytes), now, PAYER)?;
+            if written < count {
                 tree.truncate(node, end, now, PAYER)?;
                 return Err(Error::NoSpace);
             }
-            Ok(end + written as u64)
+            Ok(written)
         })
     }
 

@@ -38,7 +38,7 @@ impl FileServer for Fragile {
         Ok(bytes.len())
     }
 
-    fn append(&self, _badge: u64, _bytes: &[u8]) -> Result<u64, FileError> {
+    fn append(&self, _badge: u64, _bytes: Input<'_>) -> Result<usize, FileError> {
         panic!("append")
     }
 

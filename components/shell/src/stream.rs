@@ -41,10 +41,8 @@ pub enum Stream {
     Null,
     /// A file, to read from its beginning.
     Input(Arc<str>),
-    /// A file, to write from its beginning.
+    /// A file, to write at its end.
     Output(Arc<str>),
-    /// The end of a file.
-    Append(Arc<str>),
     /// An end of a pipe.
     Pipe(Arc<End>),
 }
@@ -91,16 +89,13 @@ impl Stream {
         drop(Owned::new(file.map_err(|error| error.to_string())?.into()));
         Ok(match opening {
             Opening::Read => Self::Input(path.into()),
-            Opening::Write => Self::Output(path.into()),
-            Opening::Append => Self::Append(path.into()),
+            Opening::Write | Opening::Append => Self::Output(path.into()),
         })
     }
 
-    /// Whoever opens a file by its name begins at its beginning: several that write it append, and several that read it read a
-    /// pipe into which a thread copies it.
+    /// Whoever opens a file by its name begins to read at its beginning: several that read it read a pipe into which a thread copies it.
     pub fn shared(self) -> Result<Self, String> {
         match self {
-            Self::Output(path) => Ok(Self::Append(path)),
             Self::Input(path) => {
                 let (reads, writes) = pipe()?;
                 threads::start(move || copy(&path, &writes)).map(drop)?;
@@ -116,8 +111,8 @@ impl Stream {
             Self::Terminal | Self::Pipe(_) => ENTRY.to_string(),
             Self::Console => "console".to_string(),
             Self::Null => "null".to_string(),
-            Self::Input(path) | Self::Output(path) => alloc::format!("file:{path}"),
-            Self::Append(path) => alloc::format!("append:{path}"),
+            Self::Input(path) => alloc::format!("file:{path}"),
+            Self::Output(path) => alloc::format!("append:{path}"),
         }
     }
 

@@ -65,8 +65,8 @@ pub trait File {
     /// Writes at an offset; gives how many bytes were taken. A gap reads as zeros.
     #[repeatable]
     fn write(&self, offset: u64, #[window] bytes: &[u8]) -> Result<usize, FileError>;
-    /// Writes at the end, whole; gives the file's size afterwards.
-    fn append(&self, bytes: &[u8]) -> Result<u64, FileError>;
+    /// Writes at the end; gives how many bytes were taken. Of those that a call brings either all are written, or none.
+    fn append(&self, #[window] bytes: &[u8]) -> Result<usize, FileError>;
     /// What is known about the file.
     #[repeatable]
     fn stat(&self) -> Result<Stat, FileError>;
