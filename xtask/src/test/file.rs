@@ -25,7 +25,7 @@
 //! `tree = ["remove /memory"]` changes the machine's device tree ([`super::trees`]), where there is one.
 //! A table `[trace]` makes it a traced run: see [`traced`](super::traced).
 
-use super::ask::Ask;
+use super::ask::Asks;
 use super::traced::Expected;
 use crate::build::Checks;
 use crate::isa::Isa;
@@ -163,7 +163,7 @@ pub struct StepText {
     pub send: String,
     pub fetch: Option<String>,
     pub host: Option<String>,
-    pub ask: Option<Ask>,
+    pub ask: Option<Asks>,
 }
 
 fn default_system() -> PathBuf {
