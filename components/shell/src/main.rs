@@ -54,6 +54,8 @@ runtime::entry!(main);
 /// Commands to run before all others, and what the file is called from then on.
 const RUN: &str = "/etc/run";
 const HAS_RUN: &str = "/etc/has-run";
+/// What messages about them begin with: where the description has them.
+const OF_RUN: &str = "[boot] run";
 /// Commands to run instead of those of a person.
 const EXEC: &str = "/etc/exec";
 /// What is said at the start.
@@ -115,12 +117,14 @@ fn exec(script: &str) -> u8 {
 }
 
 /// Runs the commands for the start of the system, unless a shell before us did.
-fn begin(state: State, interactive: bool) -> State {
+fn begin(mut state: State, interactive: bool) -> State {
     let Ok(script) = files::text(RUN) else { return state };
     if let Err(error) = FILE_SYSTEM.rename(RUN, HAS_RUN) {
         terminal::say!("shell: {RUN}: {error}");
     }
+    let name = core::mem::replace(&mut state.name, String::from(OF_RUN));
     let mut state = run(state, &script, interactive, &Arc::from([]));
+    state.name = name;
     // What runs since the start is no job of whoever types: `wait` would not end.
     state.shell = Shell::new();
     state
