@@ -127,6 +127,8 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(error) => error.fmt(f),
+            // What a portal that leads nowhere is for the nucleus.
+            Self::Transport(abi::Error::Empty) => f.write_str("there is no such service"),
             Self::Transport(error) => error.fmt(f),
             Self::Protocol(error) => error.fmt(f),
         }
