@@ -25,6 +25,10 @@ impl Page {
     pub fn address(&'static self) -> u64 {
         core::ptr::from_ref(self) as u64
     }
+    /// Sees to it that it is there. A store, because to add nothing to a word may be compiled to a fence that does not touch it.
+    fn touch(&self) {
+        self.0[511].store(0, Ordering::SeqCst);
+    }
 }
 
 /// What a thread of a child runs.
@@ -175,7 +179,7 @@ impl Child {
 
     /// Shows it a page of ours, the first or the second.
     pub fn show(&self, page: &'static Page, number: u64, may_write: bool) -> Result<(), Error> {
-        page.0[511].fetch_add(0, Ordering::SeqCst);
+        page.touch();
         let rights = if may_write { MAP_READ | MAP_WRITE } else { MAP_READ };
         // SAFETY: the page consists of atomic words.
         unsafe { op::map(self.domain.entry(), page.address(), PLACE + PAGE * number, 0, rights) }
@@ -183,9 +187,20 @@ impl Child {
 
     /// Moves a page of ours to it; who refers to ours then gets another one from the pager.
     pub fn grant(&self, page: &'static Page) -> Result<(), Error> {
-        page.0[511].fetch_add(0, Ordering::SeqCst);
+        page.touch();
         // SAFETY: atomic words, whose values nobody needs.
         unsafe { op::map(self.domain.entry(), page.address(), PLACE, 0, MAP_READ | MAP_WRITE | MAP_GRANT) }
+    }
+
+    /// Whether something is mapped at an address. If not, now it sees this page of ours there.
+    pub fn has(&self, address: u64, page: &'static Page) -> Result<bool, Error> {
+        page.touch();
+        // SAFETY: the page consists of atomic words.
+        match unsafe { op::map(self.domain.entry(), page.address(), address, 0, MAP_READ) } {
+            Ok(()) => Ok(false),
+            Err(Error::Occupied) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Its service, which needs activations, and a call entry of ours to it, which goes with what we have of the service.

@@ -1,4 +1,4 @@
-//! Labels: a domain changes its own in each state of a call, a window, a wait and a write, on either side.
+//! Labels: a domain changes its own in each state of a call, a window, a torn page, a wait and a write, on either side.
 //!
 //! We own the handle, made both domains, and accept what taints them, so that we can have them do things; they do not accept it
 //! from each other.
@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering;
 use abi::layout::ENTRY_BYTES;
 use abi::level::{ONE, THREE, TWO, ZERO};
 use abi::window::WRITABLE;
-use abi::{Control, Error, NEVER, op as abi_op};
+use abi::{Control, Error, NEVER, expect, op as abi_op};
 use alloc::boxed::Box;
 use interface::WINDOW_PORTAL;
 use runtime::entry::Owned;
@@ -52,6 +52,16 @@ macro_rules! states {
                 run: |turn| calls(turn, Change::$change, Way::Borrowed),
             },
             Case {
+                name: concat!($name, " who tears a page away"),
+                whens: When::ALL,
+                run: |turn| tears(turn, Change::$change, Way::Out),
+            },
+            Case {
+                name: concat!($name, " who gets a page"),
+                whens: When::ALL,
+                run: |turn| tears(turn, Change::$change, Way::In),
+            },
+            Case {
                 name: concat!($name, " who waits for a semaphore"),
                 whens: SOME,
                 run: |turn| waits(turn, Change::$change),
@@ -70,7 +80,7 @@ macro_rules! states {
     };
 }
 
-pub static CASES: [[Case; 7]; 3] = [
+pub static CASES: [[Case; 9]; 3] = [
     states!("a taint of", Taint),
     states!("less accepted by", Narrow),
     states!("a change that is refused, of", Refused),
@@ -121,6 +131,10 @@ fn handle() -> Result<u64, &'static str> {
 static STEPS: Page = Page::new();
 const CHANGE: usize = 0;
 const WORK: usize = 16;
+const ACCEPT: usize = 32;
+
+/// Where pages that are torn away arrive.
+const TORN: u64 = 0x3800_0000;
 
 fn set(place: usize, index: usize, words: [u64; 6]) {
     let call = (index * ENTRY_BYTES) as u64;
@@ -148,8 +162,13 @@ struct Side {
 impl Side {
     /// `page`: what it sees at its first place, and whether it may write there.
     fn new(activations: usize, page: &'static Page, may_write: bool) -> Result<Self, &'static str> {
+        Self::with(activations, |child| child.show(page, 0, may_write))
+    }
+
+    /// `place`: puts a page at its first place.
+    fn with(activations: usize, place: impl FnOnce(&Child) -> Result<(), Error>) -> Result<Self, &'static str> {
         let child = Child::new(Entry::OWN, activations, NEVER).map_err(text)?;
-        child.show(page, 0, may_write).map_err(text)?;
+        place(&child).map_err(text)?;
         child.show(&STEPS, 1, false).map_err(text)?;
         let (service, portal) = child.portal_to(Service::Obey).map_err(text)?;
         Ok(Self { child, _service: service, portal })
@@ -217,6 +236,57 @@ fn calls(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     }
     work(RETURN);
     hold(obeyed(entry, WORK) == forbidden, "the next call has another result")
+}
+
+/// Of a page that one child tears away for the other one, exactly one has it, whichever of them changes its labels, and when.
+fn tears(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> {
+    const NOT_ACCEPTED: u64 = Error::NotAccepted as u64;
+    CLOSED.0[0].store(0, Ordering::SeqCst);
+    let caller = Side::with(2, |child| {
+        child.grant(granted())?;
+        // Who writes to others is not raised by whom it calls.
+        child.show(common(), 2, true)
+    })?;
+    let callee = Side::new(2, &CLOSED, false)?;
+    let gate = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let its = callee.child.give(gate.entry()).map_err(text)?.0 as u64;
+    let shape = Owned::new(op::shape_new(Entry::SPECIAL, b"npiia>i").map_err(text)?);
+    let (service, _) = callee.child.portal_of(shape.entry()).map_err(text)?;
+    let index = op::portal_new(caller.child.domain.entry(), service.entry(), 0, Entry(0), 0).map_err(text)?.0;
+    let mode = turn.mode();
+    let control = Control::expecting(expect::words(0b111) | expect::PAGES).0;
+    let work = |mode| set(WORK, index, [mode, its, PLACE | 1, 0, 0, control]);
+    work(mode);
+    set(ACCEPT, abi_op::ACTIVATION_SET, [abi_op::ACTIVATION_TEAR, TORN, 0, 0, 0, 0]);
+    hold(obeyed(callee.portal.entry(), ACCEPT) == 0, "no page is accepted")?;
+    let (entry, changes) = (caller.portal.entry(), if way == Way::Out { &caller } else { &callee });
+    change.prepare(&mut turn.chance)?;
+    let victim = play(turn, 3, move || obeyed(entry, WORK), |_| changes.change(change))?;
+    CLOSED.0[0].store(1, Ordering::SeqCst);
+    op::v(gate.entry()).map_err(text)?;
+    let result = victim.finish()?;
+    let forbidden = if change == Change::Taint { FLOW } else { 0 };
+    match turn.when {
+        After => hold(result == 0, "another result")?,
+        // The change may have the activation that accepts pages.
+        Race => one_of(result, &[0, forbidden, NOT_ACCEPTED])?,
+        _ => one_of(result, &[forbidden])?,
+    }
+    let has = |side: &Side, address| side.child.has(address, &CLOSED).map_err(text);
+    let (there, here) = (has(&callee, TORN)?, has(&caller, PLACE)?);
+    hold(there != here, "both have the page, or nobody")?;
+    match (turn.when, result) {
+        (Race, FLOW) => {}
+        (Before, FLOW) | (_, NOT_ACCEPTED) => hold(here, "a page is gone, though the call was refused")?,
+        _ => hold(there, "the page did not come")?,
+    }
+    Ok(())
+}
+
+/// A page that children get for good. It is heap memory: the pager supplies another one then.
+fn granted() -> &'static Page {
+    static PAGE: Once<&'static Page> = Once::new();
+    PAGE.get_or_make(|| Box::leak(Box::new(Page::new())))
 }
 
 /// A child waits for a semaphore that others have, too.
