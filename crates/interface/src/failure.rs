@@ -129,6 +129,10 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
             Self::Refused(error) => error.fmt(f),
             // What a portal that leads nowhere is for the nucleus.
             Self::Transport(abi::Error::Empty) => f.write_str("there is no such service"),
+            // What a portal of another shape is for the nucleus.
+            Self::Transport(abi::Error::BadArgument) => {
+                f.write_str("the server speaks another interface, of another kind")
+            }
             Self::Transport(error) => error.fmt(f),
             Self::Protocol(error) => error.fmt(f),
         }

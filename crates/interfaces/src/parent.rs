@@ -6,7 +6,7 @@ codes! {
     /// Why the parent refused.
     pub enum ParentError {
         1 BadName "not a valid service name"
-        2 NotAllowed "the system description does not let this component do it"
+        2 NotAllowed "`services` in the system description does not let this component do it"
         3 Full "as many names as there can be, or as one program may have"
         4 NoVault "this component keeps nothing over its death"
         5 NoSuchComponent "no component that runs has this domain"

@@ -6,7 +6,7 @@ use interface::{codes, interface};
 codes! {
     /// Why the vault refused.
     pub enum VaultError {
-        1 NoMemory "the account of the vault is exhausted, or there is no memory"
+        1 NoMemory "no room for the page in the vault's account, or for its tables in the component's"
         2 BadAddress "not the address of a free page"
         3 TooMany "the vault has no page of this index"
         4 NoSuchPage "there is no such page"

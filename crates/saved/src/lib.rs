@@ -66,7 +66,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoSpace => f.write_str("no room for it is left in the vault"),
+            Self::NoSpace => f.write_str("no room for it is left in the vault, or in the account of its component"),
             Self::KeyTooLong => write!(f, "a key has {MAX_KEY} bytes at most"),
             Self::Corrupt => f.write_str("what the vault holds was not written by this"),
             Self::OtherVersion(version) => write!(f, "what the vault holds has version {version}"),

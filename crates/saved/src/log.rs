@@ -34,6 +34,14 @@ impl Record {
     }
 }
 
+/// Pages that are needed for any record: the head, and one in each half.
+const FEWEST: u32 = 3;
+
+/// The state with all up to a record.
+pub(crate) fn up_to(state: u64, record: Record) -> u64 {
+    state & HALF | record.end()
+}
+
 /// A log: records are appended, read, and thrown away together.
 pub struct Log<P> {
     pages: P,
@@ -42,9 +50,9 @@ pub struct Log<P> {
 
 impl<P: Pages> Log<P> {
     /// Opens the log in these pages, or makes an empty one of this version if there is none. [`Error::Corrupt`] and
-    /// [`Error::OtherVersion`]: something else is there. [`Error::NoSpace`]: there is no first page.
+    /// [`Error::OtherVersion`]: something else is there. [`Error::NoSpace`]: there is no first page, or there can be no record.
     pub fn open(mut pages: P, version: u32) -> Result<Self, Error> {
-        if !pages.populate(0) {
+        if pages.limit() < FEWEST || !pages.populate(0) {
             return Err(Error::NoSpace);
         }
         let mark = MARK | u64::from(version);
@@ -134,29 +142,40 @@ impl<P: Pages> Log<P> {
     /// Appends a record.
     pub fn append(&mut self, record: &[u8]) -> Result<Record, Error> {
         let record = self.put(self.state, &[record])?;
-        self.commit(self.up_to(record));
+        self.commit(up_to(self.state, record));
         Ok(record)
     }
 
     /// Keeps these records, in this order, and forgets all others. Gives where they are from now on.
     pub fn keep(&mut self, records: &[Record]) -> Result<Vec<Record>, Error> {
+        self.keep_and(records, |_, state| Ok(state))
+    }
+
+    /// The same, and writes what counts from then on as well: behind the state that `more` gets, up to the one that it gives.
+    pub(crate) fn keep_and(
+        &mut self,
+        records: &[Record],
+        more: impl FnOnce(&mut Self, u64) -> Result<u64, Error>,
+    ) -> Result<Vec<Record>, Error> {
         let mut kept = Vec::new();
         kept.try_reserve_exact(records.len()).map_err(|_| Error::NoSpace)?;
         let mut state = self.state & HALF ^ HALF;
-        for record in records {
-            match self.copy(state, *record) {
-                Ok(copy) => {
-                    state = state & HALF | copy.end();
-                    kept.push(copy);
-                }
-                Err(error) => {
-                    self.release(state);
-                    return Err(error);
-                }
+        let mut copies = records.iter();
+        let copied = copies.try_for_each(|record| {
+            let copy = self.copy(state, *record)?;
+            state = up_to(state, copy);
+            kept.push(copy);
+            Ok(())
+        });
+        let after = match copied.and_then(|()| more(self, state)) {
+            Ok(after) => after,
+            Err(error) => {
+                self.release(state);
+                return Err(error);
             }
-        }
+        };
         let before = self.state;
-        self.commit(state);
+        self.commit(after);
         self.release(before);
         Ok(kept)
     }
@@ -212,11 +231,6 @@ impl<P: Pages> Log<P> {
     pub(crate) fn commit(&mut self, state: u64) {
         self.pages.store(0, STATE_WORD, state);
         self.state = state;
-    }
-
-    /// The state with all up to a record.
-    pub(crate) fn up_to(&self, record: Record) -> u64 {
-        self.state & HALF | record.end()
     }
 
     /// The state.

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Bound;
 
-use crate::log::{Log, Record};
+use crate::log::{Log, Record, up_to};
 use crate::{Error, Pages};
 
 /// Bytes of a key, at most.
@@ -67,7 +67,7 @@ impl<P: Pages> Values<P> {
         Some(record.bytes() - before)
     }
 
-    /// The value of a key. `None` as well if there is no memory for it.
+    /// The value of a key. `None` as well if there is no memory for it; [`Self::read`] needs none.
     pub fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
         let mut value = self.log.get(*self.index.get(key)?).ok()?;
         value.drain(..HEAD + key.len());
@@ -80,12 +80,12 @@ impl<P: Pages> Values<P> {
         self.index.range::<[u8], _>((from, Bound::Unbounded)).next().map(|(key, _)| key.as_slice())
     }
 
-    /// Gives a key a value.
+    /// Gives a key a value. [`Error::NoSpace`]: nothing has changed.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         self.change(&[(key, Some(value))])
     }
 
-    /// Takes a key and its value away; gives whether it was there.
+    /// Takes a key and its value away; gives whether it was there. A full vault has room for that.
     pub fn remove(&mut self, key: &[u8]) -> Result<bool, Error> {
         let was_there = self.index.contains_key(key);
         if was_there {
@@ -101,14 +101,12 @@ impl<P: Pages> Values<P> {
         }
         let mut places = Vec::new();
         places.try_reserve_exact(changes.len()).map_err(|_| Error::NoSpace)?;
-        if self.write(changes, &mut places).is_err() {
+        let state = self.log.state();
+        match write(&mut self.log, state, changes, &mut places) {
+            Ok(state) => self.log.commit(state),
             // Old values may be in the way.
-            places.clear();
-            self.tidy()?;
-            self.write(changes, &mut places)?;
+            Err(_) => self.tidy(changes, &mut places)?,
         }
-        let Some(last) = places.last() else { return Ok(()) };
-        self.log.commit(self.log.up_to(*last));
         for ((key, value), place) in changes.iter().zip(places) {
             match (value, self.index.get_mut(*key)) {
                 (None, _) => drop(self.index.remove(*key)),
@@ -119,25 +117,32 @@ impl<P: Pages> Values<P> {
         Ok(())
     }
 
-    /// Writes changes behind all others; none counts yet.
-    fn write(&mut self, changes: &[Change<'_>], places: &mut Vec<Record>) -> Result<(), Error> {
-        let mut state = self.log.state();
-        for (key, value) in changes {
-            let kind = if value.is_some() { SETS } else { REMOVES };
-            let place = self.log.put(state, &[&[kind, key.len() as u8], key, value.unwrap_or_default()])?;
-            state = self.log.up_to(place);
-            places.push(place);
-        }
-        Ok(())
-    }
-
-    /// Throws old values away.
-    fn tidy(&mut self) -> Result<(), Error> {
+    /// Makes changes, and throws old values away, also those of the keys that change.
+    fn tidy(&mut self, changes: &[Change<'_>], places: &mut Vec<Record>) -> Result<(), Error> {
+        let stays = |key: &[u8]| changes.iter().all(|(changed, _)| *changed != key);
         let mut records = Vec::new();
         records.try_reserve_exact(self.index.len()).map_err(|_| Error::NoSpace)?;
-        records.extend(self.index.values().copied());
-        let kept = self.log.keep(&records)?;
-        self.index.values_mut().zip(kept).for_each(|(place, new)| *place = new);
+        records.extend(self.index.iter().filter(|(key, _)| stays(key)).map(|(_, place)| *place));
+        places.clear();
+        let kept = self.log.keep_and(&records, |log, state| write(log, state, changes, places))?;
+        let staying = self.index.iter_mut().filter(|(key, _)| stays(key));
+        staying.zip(kept).for_each(|((_, place), new)| *place = new);
         Ok(())
     }
+}
+
+/// Writes changes behind a state; gives the one with which they count.
+fn write<P: Pages>(
+    log: &mut Log<P>,
+    mut state: u64,
+    changes: &[Change<'_>],
+    places: &mut Vec<Record>,
+) -> Result<u64, Error> {
+    for (key, value) in changes {
+        let kind = if value.is_some() { SETS } else { REMOVES };
+        let place = log.put(state, &[&[kind, key.len() as u8], key, value.unwrap_or_default()])?;
+        state = up_to(state, place);
+        places.push(place);
+    }
+    Ok(state)
 }

@@ -113,6 +113,25 @@ fn old_values_make_room() {
 }
 
 #[test]
+fn what_is_there_changes_in_a_full_vault() {
+    for size in [0, 1, 7, 8, 100, 4000] {
+        let memory = Memory::new(5);
+        let mut values = open(&memory);
+        let key = |number: u32| number.to_le_bytes();
+        let count = (0..).find(|number| values.set(&key(*number), &vec![1; size]).is_err()).expect("an end");
+        assert!(count > 1);
+        for number in 0..count {
+            assert_eq!(values.set(&key(number), &vec![2; size]), Ok(()), "{number} of {count}");
+        }
+        assert_eq!(all(&open(&memory)), (0..count).map(|number| (key(number).to_vec(), vec![2; size])).collect());
+        for number in 0..count {
+            assert_eq!(values.remove(&key(number)), Ok(true), "{number} of {count}");
+        }
+        assert!(all(&open(&memory)).is_empty());
+    }
+}
+
+#[test]
 fn keys() {
     let memory = Memory::new(9);
     let mut values = open(&memory);
