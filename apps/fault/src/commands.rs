@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 use tool::command::{Command, Unstarted};
-use tool::{files, println};
+use tool::{files, print, println};
 
 use crate::crime::{Crime, expect, text};
 
@@ -50,7 +50,7 @@ fn none() -> Result<String, String> {
 }
 
 fn shared() -> Result<String, String> {
-    println!("before");
+    print!("before, ");
     let status = Command::new(&["echo", "between"]).run().map_err(text)?;
     expect("echo", status, 0)?;
     println!("after");

@@ -4,7 +4,7 @@ use crate::emulator::{Watch, Work};
 use crate::forward::{Forward, Protocol};
 use crate::image::Image;
 use anyhow::{Context, Result, bail};
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -37,7 +37,7 @@ pub struct Ask {
     /// The text to send.
     #[serde(default)]
     send: String,
-    /// It is over when what came matches this. Without it, sending ends at once, and the server closes the connection.
+    /// It is over when what came matches this, in which `^` and `$` are of lines. Without it, sending ends at once, and the server closes the connection.
     until: Option<String>,
 }
 
@@ -74,20 +74,26 @@ pub fn work(image: &mut Image, asks: &Asks) -> Result<Work> {
         let mut open: Vec<(&str, TcpStream)> = Vec::new();
         let mut lines = String::from("\n");
         for client in &clients {
+            // Half of what is left, so that it can be told who waited in vain.
+            let now = Instant::now();
+            let limit = now + watch.until.saturating_duration_since(now) / 2;
             let came = match client.forward {
-                Some(forward) => client.connect(&forward, watch.until).map(|(stream, came)| {
+                Some(forward) => client.connect(&forward, limit).map(|(stream, came)| {
                     open.extend(client.is_kept.then_some((client.name.as_str(), stream)));
                     came
                 }),
                 None => {
                     let stream = open.iter_mut().find(|(name, _)| *name == client.name);
-                    stream.and_then(|(_, stream)| client.talk(stream, watch.until).ok())
+                    stream.and_then(|(_, stream)| client.talk(stream, limit).ok())
                 }
             };
-            let came = came.filter(|came| !came.is_empty()).unwrap_or_else(|| b"no answer came".to_vec());
-            for line in String::from_utf8_lossy(&came).lines() {
-                lines += &format!("asked {}: {line}\n", client.name);
+            let mut told = String::from_utf8_lossy(&came.unwrap_or_default()).into_owned();
+            if told.is_empty() {
+                told = "no answer came".into();
+            } else if let Some(until) = client.until.as_ref().filter(|until| !until.is_match(told.as_bytes())) {
+                told += &format!("\nnothing came that matches `{until}`");
             }
+            told.lines().for_each(|line| lines += &format!("asked {}: {line}\n", client.name));
         }
         lines
     })))
@@ -97,7 +103,8 @@ pub fn work(image: &mut Image, asks: &Asks) -> Result<Work> {
 fn clients(asks: &[Ask], mut forward: impl FnMut(u16) -> Result<Forward>) -> Result<Vec<Client>> {
     let mut clients: Vec<Client> = Vec::new();
     for Ask { port, name, send, until } in asks {
-        let until = until.as_deref().map(Regex::new).transpose().context("bad `until` of an `ask`")?;
+        let lines = |until: &str| RegexBuilder::new(until).multi_line(true).crlf(true).build();
+        let until = until.as_deref().map(lines).transpose().context("bad `until` of an `ask`")?;
         let is_known =
             name.as_ref().is_some_and(|name| clients.iter().any(|client| client.is_kept && client.name == *name));
         match (port, name) {
