@@ -75,7 +75,7 @@ const OTHERS: [&str; 16] = [
     "rando",
 ];
 /// `Names::open`.
-const OPEN: u64 = 2;
+const OPEN: u64 = NamesClient::OPEN;
 /// Indices of the table that are looked at: more than it has.
 const LOOKED_AT: usize = 4096;
 
