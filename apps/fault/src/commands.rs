@@ -22,7 +22,7 @@ pub const ALL: &[Crime] = &[
 
 const FILE: &str = "/tmp/command";
 
-/// What stands in the file.
+/// The content of the file.
 fn content() -> Result<String, String> {
     let mut content = String::new();
     files::each_block(FILE, |block| content.push_str(&String::from_utf8_lossy(block)))?;

@@ -271,7 +271,7 @@ fn hoard() -> Result<String, String> {
         }
     }
     let most = held.len();
-    // What the sandbox has begun ends while we hold everything.
+    // A sweep that the sandbox has begun finishes while we still hold everything.
     thread::sleep(1_000_000_000).map_err(|error| format!("sleep: {error}"))?;
     drop(held);
     let is_open = (0..100).any(|_| thread::sleep(10_000_000).is_ok() && open().is_ok());

@@ -145,7 +145,7 @@ fn send(entry: Entry, method: u64, random: &mut Random, load: &mut Load) -> Resu
     }
 }
 
-/// What is fuzzed.
+/// A server that gets random messages.
 struct Target {
     entry: Entry,
     /// Calls pass words alone.
@@ -179,7 +179,7 @@ impl Target {
         }
     }
 
-    /// What it answers to a method that the interface has not.
+    /// The server's answer to a method that the interface does not have.
     fn answer(&self) -> Result<u64, Error> {
         let unknown = self.methods.last().map_or(0, |(number, _)| number & !PLACE);
         if self.is_of_words {

@@ -71,7 +71,7 @@ impl Object {
 
     /// The object behind a portal that this method returns when it is called with this text.
     pub fn brings(self, method: u64, text: &str) -> Self {
-        if self == Self::Names && method & 0xffff == NamesClient::OPEN { Self::named(text) } else { Self::Other }
+        if self == Self::Names && method == NamesClient::OPEN { Self::named(text) } else { Self::Other }
     }
 }
 
@@ -127,9 +127,8 @@ fn starts_nothing(method: u64) -> bool {
     matches!(method, Process::LIST | Process::INSPECT | Process::STOP_MACHINE | Process::KILL_DOMAIN)
 }
 
-/// The name of the method in word 0 of a call, as `Names.open`; of one that no interface has, its number.
-pub fn name(word0: u64) -> String {
-    let number = word0 & 0xffff;
+/// The name of the method with a number, as `Names.open`; of one that no interface has, the number.
+pub fn name(number: u64) -> String {
     let mut methods = METHODS.iter().flat_map(|(_, methods)| *methods);
     methods
         .find(|(method, _)| *method == number)
@@ -190,8 +189,8 @@ pub fn refusal(object: Object, words: &Words, bytes: &[u8]) -> Option<(Reply, St
 }
 
 /// Takes out of a list of names those that are not on ours.
-pub fn filter(object: Object, word0: u64, reply: &mut Reply, area: &mut [u8; MESSAGE_BYTES]) {
-    if !is_there() || object != Object::Names || word0 & 0xffff != NamesClient::LIST || reply.words[0] != 0 {
+pub fn filter(object: Object, method: u64, reply: &mut Reply, area: &mut [u8; MESSAGE_BYTES]) {
+    if !is_there() || object != Object::Names || method != NamesClient::LIST || reply.words[0] != 0 {
         return;
     }
     let listed = *area;

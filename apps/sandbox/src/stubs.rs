@@ -287,9 +287,9 @@ impl Serve for Messages {
 
 /// Counts the call, says it, and makes it, if no list refuses it.
 fn pass(request: &mut Request<'_>) -> Result<Reply, Error> {
-    let (badge, method) = (request.badge, request.words[0]);
+    let (badge, method) = (request.badge, request.method());
     // It is overwritten by the answer.
-    let shown = String::from(text(method, &request.area[..request.length]));
+    let shown = String::from(text(request.words[0], &request.area[..request.length]));
     let (target, object) = begin(badge, method, &shown).ok_or(Error::BadArgument)?;
     if let Some((refusal, what)) = list::refusal(object, &request.words, &request.area[..request.length]) {
         if TRACED.load(Ordering::Relaxed) {

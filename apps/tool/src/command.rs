@@ -115,7 +115,7 @@ impl<'a> Command<'a> {
     /// calls [`Child::start`].
     pub fn load(&self) -> Result<Child, Failure<ProcessError>> {
         let program = *self.words.first().unwrap_or(&"");
-        // What we wrote so far comes before what it writes.
+        // Our own buffered output goes out before the program writes.
         runtime::stream::flush_all();
         // Most launches are short, and a page that is cleared for nothing takes its time.
         let (mut short, mut long) = ([0; SHORT], Vec::new());

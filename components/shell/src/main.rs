@@ -54,7 +54,7 @@ runtime::entry!(main);
 /// Commands to run before all others, and what the file is called from then on.
 const RUN: &str = "/etc/run";
 const HAS_RUN: &str = "/etc/has-run";
-/// What messages about them begin with: where the description has them.
+/// The prefix of messages about them: their place in the system description.
 const OF_RUN: &str = "[boot] run";
 /// Commands to run instead of those of a person.
 const EXEC: &str = "/etc/exec";

@@ -93,7 +93,7 @@ impl Stream {
         })
     }
 
-    /// Whoever opens a file by its name begins to read at its beginning: several that read it read a pipe into which a thread copies it.
+    /// Each program that opens a file by its name reads it from the beginning. Several readers of one file get a pipe, into which a thread copies it.
     pub fn shared(self) -> Result<Self, String> {
         match self {
             Self::Input(path) => {

@@ -22,7 +22,7 @@ pub fn generate(interface: &Interface) -> TokenStream {
         #[derive(Clone, Copy, Debug)]
         #visibility struct #client<T>(pub T);
 
-        /// What stands in bits 0 to 15 of word 0 of a call of each method.
+        /// The number of each method: bits 0 to 15 of word 0 of its call.
         impl #client<()> {
             #(#numbers)*
         }

@@ -36,7 +36,7 @@ pub struct Interface {
 
 /// A method.
 pub struct Method {
-    /// What stands in bits 0 to 15 of word 0: the tag of its interface, or of the one that it is said to be of, and its place, from 1 on.
+    /// Bits 0 to 15 of word 0: the tag of the interface `of`, and the method's place, from 1 on.
     pub number: u64,
     /// The interface of the tag.
     pub of: Ident,

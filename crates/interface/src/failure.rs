@@ -127,9 +127,9 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(error) => error.fmt(f),
-            // What a portal that leads nowhere is for the nucleus.
+            // The nucleus says `Empty` of a portal that leads nowhere.
             Self::Transport(abi::Error::Empty) => f.write_str("there is no such service"),
-            // What a portal of another shape is for the nucleus.
+            // The nucleus says `BadArgument` of a portal of another shape.
             Self::Transport(abi::Error::BadArgument) => {
                 f.write_str("the server speaks another interface, of another kind")
             }

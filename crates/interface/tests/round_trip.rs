@@ -316,7 +316,7 @@ fn lying_servers() {
     assert_eq!(loopback.discarded.get(), 55);
 }
 
-/// What every method of `Sample` has in its number.
+/// The tag in the number of each method of `Sample`.
 const TAG: u64 = SampleClient::ADD - 1;
 
 fn dispatch(words: Words, length: usize, delegated: Option<Delegated>, fill: u8) -> (Reply, Server, bool) {

@@ -24,7 +24,7 @@ const MOST_LOOKS: usize = 40;
 const REQUESTS: usize = 16;
 /// What the shell prints when it takes a command: the prompt, and what clears the rest of the line.
 const PROMPT: &str = r"\r?cairn:/\S*\$ (\x1b\[K)?";
-/// What a job prints may stand behind the prompt. Then nothing more comes for so long.
+/// A job may print behind the prompt. The prompt counts all the same when nothing more was printed for so long.
 const SILENT: Duration = Duration::from_secs(1);
 
 /// What is profiled.
@@ -147,13 +147,14 @@ impl Session<'_> {
 
     /// Waits for the prompt; gives what was printed since so many bytes, without it.
     fn prompt(&self, printed: usize) -> Result<String> {
+        let prompt = Regex::new(PROMPT)?;
         let (mut seen, mut since) = (0, Instant::now());
         loop {
             let text = self.console.since(printed);
             if text.len() != seen {
                 (seen, since) = (text.len(), Instant::now());
             }
-            if let Some(before) = before_prompt(&text, since.elapsed() >= SILENT)? {
+            if let Some(before) = before_prompt(&prompt, &text, since.elapsed() >= SILENT) {
                 return Ok(before.into());
             }
             if self.console.is_over() {
@@ -208,11 +209,11 @@ impl Session<'_> {
     }
 }
 
-/// What stands before the last line with a prompt, if that is the end of the text; or, if it is long ago that something came, wherever it stands.
-fn before_prompt(text: &str, is_silent: bool) -> Result<Option<&str>> {
-    let Some(found) = Regex::new(PROMPT)?.find_iter(text).last() else { return Ok(None) };
+/// The text before the line with the last prompt. The prompt must be the end of the text, unless nothing was printed for [`SILENT`].
+fn before_prompt<'a>(prompt: &Regex, text: &'a str, is_silent: bool) -> Option<&'a str> {
+    let found = prompt.find_iter(text).last()?;
     let line = text[..found.start()].rfind('\n').map_or(0, |end| end + 1);
-    Ok((is_silent || found.end() == text.len()).then(|| &text[..line]))
+    (is_silent || found.end() == text.len()).then(|| &text[..line])
 }
 
 /// Of what is between one count and the next, the middle one, without the first: what comes before it since the first count, and how much it is.
@@ -245,6 +246,7 @@ mod tests {
 
     #[test]
     fn prompts_are_told_from_output() {
+        let prompt = Regex::new(PROMPT).unwrap();
         for (text, is_prompt) in [
             ("cairn:/$ ", true),
             ("a\ncairn:/tmp$ ", true),
@@ -253,9 +255,9 @@ mod tests {
             ("cairn:/$ ls\nbin/\n", false),
             ("$ ", false),
         ] {
-            assert_eq!(before_prompt(text, false).unwrap().is_some(), is_prompt, "{text:?}");
+            assert_eq!(before_prompt(&prompt, text, false).is_some(), is_prompt, "{text:?}");
         }
         let of_a_job = "a\n\rcairn:/$ \x1b[Kchatd: ready\n";
-        assert_eq!([false, true].map(|is_silent| before_prompt(of_a_job, is_silent).unwrap()), [None, Some("a\n")]);
+        assert_eq!([false, true].map(|is_silent| before_prompt(&prompt, of_a_job, is_silent)), [None, Some("a\n")]);
     }
 }

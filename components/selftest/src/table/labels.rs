@@ -30,53 +30,20 @@ const RUNS: &[When] = &[Before, Busy, Race];
 /// A change in each state of who makes it.
 macro_rules! states {
     ($name:literal, $change:ident) => {
-        [
-            Case {
-                name: concat!($name, " who calls"),
-                whens: When::ALL,
-                run: |turn| calls(turn, Change::$change, Way::Out),
-            },
-            Case {
-                name: concat!($name, " who is called"),
-                whens: When::ALL,
-                run: |turn| calls(turn, Change::$change, Way::In),
-            },
-            Case {
-                name: concat!($name, " who lends a window"),
-                whens: When::ALL,
-                run: |turn| calls(turn, Change::$change, Way::Lent),
-            },
-            Case {
-                name: concat!($name, " who has a window"),
-                whens: When::ALL,
-                run: |turn| calls(turn, Change::$change, Way::Borrowed),
-            },
-            Case {
-                name: concat!($name, " who tears a page away"),
-                whens: When::ALL,
-                run: |turn| tears(turn, Change::$change, Way::Out),
-            },
-            Case {
-                name: concat!($name, " who gets a page"),
-                whens: When::ALL,
-                run: |turn| tears(turn, Change::$change, Way::In),
-            },
-            Case {
-                name: concat!($name, " who waits for a semaphore"),
-                whens: SOME,
-                run: |turn| waits(turn, Change::$change),
-            },
-            Case {
-                name: concat!($name, " who waits for an activation"),
-                whens: SOME,
-                run: |turn| queues(turn, Change::$change),
-            },
-            Case {
-                name: concat!($name, " who writes in common"),
-                whens: RUNS,
-                run: |turn| writes(turn, Change::$change),
-            },
-        ]
+        states! { $name:
+            " who calls", When::ALL, |turn| calls(turn, Change::$change, Way::Out);
+            " who is called", When::ALL, |turn| calls(turn, Change::$change, Way::In);
+            " who lends a window", When::ALL, |turn| calls(turn, Change::$change, Way::Lent);
+            " who has a window", When::ALL, |turn| calls(turn, Change::$change, Way::Borrowed);
+            " who tears a page away", When::ALL, |turn| tears(turn, Change::$change, Way::Out);
+            " who gets a page", When::ALL, |turn| tears(turn, Change::$change, Way::In);
+            " who waits for a semaphore", SOME, |turn| waits(turn, Change::$change);
+            " who waits for an activation", SOME, |turn| queues(turn, Change::$change);
+            " who writes in common", RUNS, |turn| writes(turn, Change::$change);
+        }
+    };
+    ($name:literal: $($state:literal, $whens:expr, $run:expr;)*) => {
+        [$(Case { name: concat!($name, $state), whens: $whens, run: $run }),*]
     };
 }
 
@@ -244,7 +211,7 @@ fn tears(turn: &mut Turn, change: Change, way: Way) -> Result<(), &'static str> 
     CLOSED.0[0].store(0, Ordering::SeqCst);
     let caller = Side::with(2, |child| {
         child.grant(granted())?;
-        // Who writes to others is not raised by whom it calls.
+        // A caller that can write to a shared page is refused: a raise would forbid it the page.
         child.show(common(), 2, true)
     })?;
     let callee = Side::new(2, &CLOSED, false)?;
