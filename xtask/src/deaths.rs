@@ -8,7 +8,8 @@ use crate::isa::{Isa, escaped};
 use crate::project::{Project, Scratch, read};
 use abi::info::LOG_PARTS;
 use anyhow::{Context, Result};
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -84,6 +85,8 @@ impl Watch {
     /// Gives the last lines of the log.
     fn tell(&self, over: &AtomicBool, say: impl Fn(String)) -> Vec<String> {
         let mut reader: Option<Reader> = None;
+        // Who had each backtrace first.
+        let mut shown = BTreeMap::new();
         loop {
             let was_over = over.load(Ordering::Relaxed);
             if reader.is_none() {
@@ -91,7 +94,7 @@ impl Watch {
             }
             if let Some(reader) = &mut reader {
                 for line in reader.lines(was_over) {
-                    if let Some(text) = self.text(&line, &reader.last) {
+                    if let Some(text) = self.text(&line, &reader.last, &mut shown) {
                         say(text);
                     }
                     reader.keep(line);
@@ -116,14 +119,26 @@ impl Watch {
         Some(Reader { memory, log: base + self.log, seen: [0; 2], rest: Default::default(), last: VecDeque::new() })
     }
 
-    /// What is said of a line of the log, if it says where somebody was, with the lines `before` it.
-    fn text(&self, line: &str, before: &VecDeque<String>) -> Option<String> {
+    /// What is said of a line of the log, if it says where somebody was, with the lines `before` it. A backtrace that was `shown`
+    /// before is not repeated: who dies at each restart has the same one each time.
+    fn text(
+        &self,
+        line: &str,
+        before: &VecDeque<String>,
+        shown: &mut BTreeMap<(String, String), String>,
+    ) -> Option<String> {
         let place = Place::read(line)?;
         let mut text = format!("\n{}", place.cause(before.iter().map(String::as_str)));
         let program = self.programs.iter().find(|(name, _)| name == place.name);
         let trace = program.map(|(_, path)| backtrace::text(self.isa, &read(path)?, &place, &self.root));
         match trace {
-            Some(Ok(trace)) => text.push_str(&trace),
+            Some(Ok(trace)) => match shown.entry((place.name.into(), trace)) {
+                Entry::Occupied(first) => writeln!(text, "  the same backtrace as {}", first.get()).ok()?,
+                Entry::Vacant(new) => {
+                    text.push_str(&new.key().1);
+                    new.insert(place.domain.into());
+                }
+            },
             Some(Err(error)) => writeln!(text, "  no backtrace: {error:#}").ok()?,
             None => writeln!(text, "  no backtrace: the system description names no `{}`", place.name).ok()?,
         }

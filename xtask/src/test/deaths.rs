@@ -21,9 +21,9 @@ pub const NAME: &str = "deaths";
 /// Time for the machine.
 const LIMIT: Duration = Duration::from_secs(60);
 /// What dies, and then the log.
-const COMMANDS: &str = "fault null; fault panic; fault stack-overflow; kill httpd; sleep 0.1; dmesg";
-/// The backtraces: a fault in a function that calls nothing, a panic, and the deepest recursion.
-const EXPECTED: [&str; 3] = [
+const COMMANDS: &str = "fault null; fault panic; fault null; fault stack-overflow; kill httpd; sleep 0.1; dmesg";
+/// The backtraces: a fault in a function that calls nothing, a panic, the same fault again, and the deepest recursion.
+const EXPECTED: [&str; 4] = [
     r"(?m)^domain \d+ fault died, status 0x300: page fault at 0x0, pc 0x[0-9a-f]+, .*$
    0  apps/fault/src/deaths.rs:\d+  fault::deaths::read
    1  apps/fault/src/crime.rs:\d+  .*
@@ -44,6 +44,8 @@ fault#\d+: panicked at apps/fault/src/deaths.rs:\d+:\d+: on purpose$
       runtime/src/program.rs:\d+  cairn_program
    7  runtime/src/program.rs:\d+  runtime::program::start
    8  _start$",
+    r"(?m)^domain \d+ fault died, status 0x300: .*$
+  the same backtrace as domain \d+ fault$",
     r"(?m)^domain \d+ fault died, status 0x500: stack overflow at 0x[0-9a-f]+, pc 0x[0-9a-f]+$
    0  apps/fault/src/deaths.rs:\d+  fault::deaths::recurse
    1  apps/fault/src/deaths.rs:\d+  fault::deaths::recurse
