@@ -85,7 +85,7 @@ impl Watch {
     /// Gives the last lines of the log.
     fn tell(&self, over: &AtomicBool, say: impl Fn(String)) -> Vec<String> {
         let mut reader: Option<Reader> = None;
-        // Who had each backtrace first.
+        // For each program and backtrace, the domain that had it first.
         let mut shown = BTreeMap::new();
         loop {
             let was_over = over.load(Ordering::Relaxed);
@@ -119,8 +119,8 @@ impl Watch {
         Some(Reader { memory, log: base + self.log, seen: [0; 2], rest: Default::default(), last: VecDeque::new() })
     }
 
-    /// What is said of a line of the log, if it says where somebody was, with the lines `before` it. A backtrace that was `shown`
-    /// before is not repeated: who dies at each restart has the same one each time.
+    /// The text to print for a line of the log that tells where a domain died; `before` has the lines before it. A backtrace in
+    /// `shown` is not printed again: a component that dies at each restart has the same one each time.
     fn text(
         &self,
         line: &str,
