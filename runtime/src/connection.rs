@@ -17,6 +17,8 @@ use crate::{Entry, hooks, log, message, op, startup, thread, window};
 
 /// How long a connection tries to reach its server, in nanoseconds.
 const PATIENCE: u64 = 5_000_000_000;
+/// How long it waits for a name that nobody has: a program that was started just now may publish it.
+const PATIENCE_FOR_NOBODY: u64 = 500_000_000;
 /// How long it waits between two tries.
 const PAUSE: u64 = 5_000_000;
 
@@ -56,7 +58,12 @@ impl Transport for Direct {
 
 /// Where a connection's entry comes from.
 pub trait Source {
-    /// Gets a call entry. `Empty` = there is no such server at present; `NoRight` = this program may not reach it.
+    /// Gets a call entry.
+    ///
+    /// # Errors
+    ///
+    /// `Revoked`: there is none at present. `Empty`: nobody has such a service, or the component that has it stays dead. `NoRight`:
+    /// this program may not reach it.
     fn open(&self) -> Result<Entry, Error>;
     /// What a connection that gives up calls it.
     fn service(&self) -> &str;
@@ -76,7 +83,7 @@ impl Source for Given {
         let Some(entry) = startup::portal(self.0) else { return Name(self.0).open() };
         match op::entry_info(Entry::OWN, entry) {
             Ok((Kind::Call, _)) => Ok(entry),
-            _ => Err(Error::Empty),
+            _ => Err(Error::Revoked),
         }
     }
     fn service(&self) -> &str {
@@ -97,7 +104,7 @@ impl Source for NameService {
     fn open(&self) -> Result<Entry, Error> {
         match op::entry_info(Entry::OWN, Entry::NAMES) {
             Ok((Kind::Call, _)) => Ok(Entry::NAMES),
-            _ => Err(Error::Empty),
+            _ => Err(Error::Revoked),
         }
     }
     fn service(&self) -> &str {
@@ -115,10 +122,14 @@ impl Source for Name<'_> {
     fn open(&self) -> Result<Entry, Error> {
         match NamesClient(Direct(Entry::NAMES)).open(self.0) {
             Ok(delegated) => Ok(delegated.into()),
+            // Before there is a name service, too, and while it is started again.
+            Err(Failure::Transport(Error::Empty)) => Err(Error::Revoked),
             Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.
-            Err(Failure::Refused(NamesError::NotFound | NamesError::Gone))
-            | Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Empty),
+            Err(Failure::Refused(NamesError::Gone)) | Err(Failure::Protocol(Protocol::NotDelivered)) => {
+                Err(Error::Revoked)
+            }
+            Err(Failure::Refused(NamesError::NotFound | NamesError::BadName)) => Err(Error::Empty),
             Err(Failure::Refused(NamesError::Confined)) => Err(Error::NoRight),
             Err(_) => Err(Error::BadArgument),
         }
@@ -235,7 +246,7 @@ impl<S: Source> Connection<S> {
     fn insist_longer<R>(&self, mut died: bool, call: &mut dyn FnMut(Direct) -> Result<R, Error>) -> Result<R, Error> {
         // To open does no harm; but it may be that which a server dies of.
         let mut died_opening = false;
-        let mut deadline = op::clock().saturating_add(PATIENCE);
+        let mut since = op::clock();
         loop {
             let entry = self.entry();
             let (result, died) = match entry {
@@ -261,10 +272,13 @@ impl<S: Source> Connection<S> {
                     return Err(error);
                 }
                 // It was there, for however long.
-                deadline = now.saturating_add(PATIENCE);
-            } else if now >= deadline {
-                tell_given_up(self.source.service(), error);
-                return Err(error);
+                since = now;
+            } else {
+                let is_nobody = entry == Err(Error::Empty);
+                if now.saturating_sub(since) >= if is_nobody { PATIENCE_FOR_NOBODY } else { PATIENCE } {
+                    tell_given_up(self.source.service(), error);
+                    return Err(error);
+                }
             }
             thread::sleep(PAUSE)?;
         }
@@ -273,7 +287,12 @@ impl<S: Source> Connection<S> {
 
 #[cold]
 fn tell_given_up(service: &str, error: Error) {
-    say(service, if error == Error::PeerDied { "died again in this call" } else { "could not be reached for 5 s" });
+    let what = match error {
+        Error::PeerDied => "died again in this call",
+        Error::Empty => "does not exist, or the component that has it stays dead",
+        _ => "could not be reached for 5 s",
+    };
+    say(service, what);
 }
 
 /// Says which service it was, which the error does not: on standard error output, or in the kernel log if nobody reads that.

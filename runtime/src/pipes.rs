@@ -26,7 +26,7 @@ impl Source for Own {
             Ok(delegated) => Ok(delegated.into()),
             Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.
-            Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Empty),
+            Err(Failure::Protocol(Protocol::NotDelivered)) => Err(Error::Revoked),
             Err(_) => Err(Error::LimitReached),
         }
     }

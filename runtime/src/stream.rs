@@ -45,7 +45,7 @@ impl Source for Path<'_> {
             Ok(delegated) => Ok(delegated.into()),
             Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.
-            Err(Failure::Protocol(Protocol::NotDelivered)) => Err(abi::Error::Empty),
+            Err(Failure::Protocol(Protocol::NotDelivered)) => Err(abi::Error::Revoked),
             Err(_) => Err(abi::Error::NotMapped),
         }
     }

@@ -89,6 +89,7 @@ fn table() -> Result<String, String> {
         for name in COMPONENTS.into_iter().chain(["nobody"]) {
             expect(name, names.register(name, give(&service)), refused)?;
             expect(name, names.unregister(name), refused)?;
+            expect(name, names.expect(name), refused)?;
         }
     }
     all_is_well()?;

@@ -1,6 +1,6 @@
 //! The name service: from a name to a call entry.
 //!
-//! A table of names, each with a copy of the service that was registered under it. `open` mints a call entry with
+//! A table of names, each with a copy of the service that was registered under it, or of which one is expected. `open` mints a call entry with
 //! badge 0 from the copy. Only `roottask` registers, and is known by a badge that `open` never mints: who may have a
 //! name is decided there. It also is the *portal manager*: it has the nucleus make code for specifications of portals, and gives
 //! servers what was made. Nothing here outlives the component: when it restarts, `roottask` registers again what was
@@ -41,7 +41,7 @@ impl Serve for Names {
     }
 
     fn needs_memory(request: &Request<'_>) -> bool {
-        matches!(request.method(), NamesClient::REGISTER | NamesClient::SHAPE)
+        matches!(request.method(), NamesClient::REGISTER | NamesClient::SHAPE | NamesClient::EXPECT)
     }
 }
 
@@ -74,6 +74,11 @@ impl NamesServer for Names {
         let shape = SHAPES.lock().find_or_make(specification, badge)?;
         // No copies of copies: else these could be made while it is removed.
         Ok(Delegate::entry(shape.0, rights::USE))
+    }
+
+    fn expect(&self, badge: u64, name: &str) -> Result<(), NamesError> {
+        allow(badge)?;
+        TABLE.lock().expect(name)
     }
 }
 

@@ -11,7 +11,8 @@ use runtime::entry::{Entry, Owned};
 
 struct Name {
     text: String,
-    service: Owned,
+    /// Nothing until one is registered.
+    service: Option<Owned>,
 }
 
 /// Services that were replaced and are kept a little longer: a concurrent `open` may still be on its
@@ -36,33 +37,40 @@ impl Table {
 
     /// Registers a service, or replaces it.
     pub fn register(&mut self, name: &str, service: Owned) -> Result<(), NamesError> {
+        if !alive(&service) {
+            return Err(NamesError::Gone);
+        }
+        let index = self.find_or_add(name)?;
+        let old = self.names[index].service.replace(service);
+        self.retire(old);
+        Ok(())
+    }
+
+    /// A name under which a service will be registered.
+    pub fn expect(&mut self, name: &str) -> Result<(), NamesError> {
+        self.find_or_add(name).map(drop)
+    }
+
+    fn find_or_add(&mut self, name: &str) -> Result<usize, NamesError> {
         if !is_name(name) {
             return Err(NamesError::BadName);
         }
-        if !alive(service.entry()) {
-            return Err(NamesError::Gone);
+        if let Some(index) = self.find(name) {
+            return Ok(index);
         }
-        match self.find(name) {
-            Some(index) => {
-                let old = core::mem::replace(&mut self.names[index].service, service);
-                self.retire(old);
-            }
-            None => {
-                if self.names.len() >= MAX_NAMES {
-                    return Err(NamesError::Full);
-                }
-                self.names.push(Name { text: name.to_string(), service });
-            }
+        if self.names.len() >= MAX_NAMES {
+            return Err(NamesError::Full);
         }
-        Ok(())
+        self.names.push(Name { text: name.to_string(), service: None });
+        Ok(self.names.len() - 1)
     }
 
     /// The service of a name.
     pub fn open(&self, name: &str) -> Result<Entry, NamesError> {
         let index = self.find(name).ok_or(NamesError::NotFound)?;
-        let service = self.names[index].service.entry();
-        // The name stays: its owner is probably being restarted and registers again.
-        if alive(service) { Ok(service) } else { Err(NamesError::Gone) }
+        // Of one that died the name stays: its owner is probably being restarted and registers again.
+        let service = self.names[index].service.as_ref().filter(|service| alive(service));
+        service.map(Owned::entry).ok_or(NamesError::Gone)
     }
 
     /// Takes a name back.
@@ -73,7 +81,8 @@ impl Table {
         Ok(())
     }
 
-    fn retire(&mut self, service: Owned) {
+    fn retire(&mut self, service: Option<Owned>) {
+        let Some(service) = service else { return };
         if self.retired.len() >= RETIRED {
             self.retired.pop_front();
         }
@@ -85,7 +94,7 @@ impl Table {
         let mut writer = Writer::new(into);
         let start = usize::try_from(position).unwrap_or(usize::MAX).min(self.names.len());
         for (index, known) in self.names.iter().enumerate().skip(start) {
-            let tag = u8::from(alive(known.service.entry()));
+            let tag = u8::from(known.service.as_ref().is_some_and(alive));
             if !writer.push(Record { tag, value: 0, name: known.text.as_bytes() }) {
                 return (writer.used(), index as u64);
             }
@@ -95,6 +104,6 @@ impl Table {
 }
 
 /// Is the entry still a service?
-fn alive(service: Entry) -> bool {
-    service.is(Kind::Service, 0)
+fn alive(service: &Owned) -> bool {
+    service.entry().is(Kind::Service, 0)
 }

@@ -94,7 +94,7 @@ pub fn start_schedulers() -> Result<(), String> {
 pub fn begin() {
     let others = plan().system.components();
     let others = others.filter(|other| !is_boot_component(other) && other.special != Special::Scheduler);
-    PENDING.lock().extend(others.map(|component| Pending {
+    PENDING.lock().extend(others.inspect(services::await_names).map(|component| Pending {
         number: component.number,
         life: Life::default(),
         due: 0,
@@ -168,7 +168,10 @@ fn shortage() -> Option<String> {
 fn give_up(component: &Component, cause: &str) {
     match component.restart {
         Restart::Reboot => fail(&format!("{}: {cause}", component.name)),
-        _ => runtime::log!("{} stays dead: {cause}", component.name),
+        _ => {
+            runtime::log!("{} stays dead: {cause}", component.name);
+            services::lose(component);
+        }
     }
 }
 

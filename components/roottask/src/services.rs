@@ -17,6 +17,7 @@ use runtime::Direct;
 use runtime::entry::Owned;
 use runtime::sync::Mutex;
 use runtime::{Entry, op, table};
+use system::Component;
 
 /// The name service's own name.
 pub const NAME_SERVICE: &str = "names";
@@ -59,9 +60,12 @@ struct State {
     guests: Vec<Owned>,
     /// Our own portal to `names` leads to the one that runs.
     is_connected: bool,
+    /// Names under which components will publish, and whose they are.
+    expected: Vec<(u16, &'static str)>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { services: Vec::new(), guests: Vec::new(), is_connected: false });
+static STATE: Mutex<State> =
+    Mutex::new(State { services: Vec::new(), guests: Vec::new(), is_connected: false, expected: Vec::new() });
 
 /// Held while an entry is passed to `names`, and while one is removed: its index must not stand for another
 /// service meanwhile. Taken before [`STATE`].
@@ -153,6 +157,25 @@ pub fn withdraw(component: u16) {
     }
 }
 
+/// A component is about to be started, and will publish under its names.
+pub fn await_names(component: &Component<'static>) {
+    let names = component.public_services().map(|name| (component.number, name));
+    STATE.lock().expected.extend(names);
+}
+
+/// A component stays dead: its names are nobody's from now on, and nobody waits for them.
+pub fn lose(component: &Component) {
+    let is_connected = {
+        let mut state = STATE.lock();
+        state.expected.retain(|(number, _)| *number != component.number);
+        state.is_connected
+    };
+    for name in component.public_services().filter(|_| is_connected) {
+        // A name service that is just dying takes its table along.
+        let _ = NamesClient(Direct(Entry::NAMES)).unregister(name);
+    }
+}
+
 /// Whether `component` published `name`.
 pub fn is_published(component: u16, name: &str) -> bool {
     let state = STATE.lock();
@@ -168,13 +191,14 @@ pub fn connect(domain: Entry, index: usize, component: u16, name: &str, badge: u
     entry.is_some_and(|entry| op::portal_new(domain, entry, badge, Entry(index), 0).is_ok())
 }
 
-/// Gives a domain its portal to `names`, if there is a name service. Only ours may write the table of names.
+/// Gives a domain its portal to `names`, if there is a name service, and that knows which names to expect. Only ours may write the
+/// table of names.
 pub fn connect_names(domain: Entry) {
     give_names(&STATE.lock(), domain, if domain == Entry::OWN { ROOTTASK } else { COMPONENT });
 }
 
 fn give_names(state: &State, domain: Entry, badge: u64) {
-    if let Some(names) = state.names() {
+    if let Some(names) = state.names().filter(|_| state.is_connected || badge == ROOTTASK) {
         let _ = op::portal_new(domain, names, badge, Entry(NAMES), 0);
     }
 }
@@ -210,6 +234,13 @@ fn connect_all_to_names() {
     all.into_iter().for_each(connect_names);
 }
 
+/// A component has this name, and will publish a service under it.
+fn expect(name: &str) {
+    if let Err(error) = NamesClient(Direct(Entry::NAMES)).expect(name) {
+        runtime::log!("expecting {name}: {error}");
+    }
+}
+
 /// Registers with `names` what is not registered yet. A name service that came just now gets portals
 /// made to it first.
 pub fn register_new() {
@@ -223,6 +254,9 @@ pub fn register_new() {
     };
     if pending.iter().any(|name| name == NAME_SERVICE) {
         connect_names(Entry::OWN);
+        // Before anybody else can ask: who asks for a name that nobody has does not wait for it.
+        let expected = STATE.lock().expected.clone();
+        expected.iter().for_each(|(_, name)| expect(name));
         STATE.lock().is_connected = true;
         connect_all_to_names();
         let state = STATE.lock();

@@ -4,6 +4,7 @@
 use interface::{Failure, Input, Output, Reply, Request};
 use interfaces::file::{FileClient, FileError, FileServer, Kind, Stat};
 use runtime::connection::Connection;
+use runtime::log;
 use runtime::program::{self, STATUS_OF_NO_DEVICE};
 use runtime::server::{self, Serve};
 
@@ -13,8 +14,12 @@ pub fn run(how: &str) -> u8 {
         "dies" => 3,
         "no-device" => program::exit(STATUS_OF_NO_DEVICE),
         "seeks" => {
-            let outcome = FileClient(Connection::named("nobody")).stat();
-            u8::from(outcome.err() != Some(Failure::Transport(abi::Error::Empty)))
+            let seek = |name| FileClient(Connection::named(name)).stat().err();
+            let is_right = seek("nobody") == Some(Failure::Transport(abi::Error::Empty))
+                && seek("no-device") == Some(Failure::Transport(abi::Error::Empty))
+                && seek("dies") == Some(Failure::Transport(abi::Error::Revoked));
+            log!("seeks: {}", if is_right { "as it should be" } else { "another error" });
+            u8::from(!is_right)
         }
         _ => server::park_if(server::publish::<Fragile>(program::name(), 2).map(drop)),
     }

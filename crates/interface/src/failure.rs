@@ -129,6 +129,8 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
             Self::Refused(error) => error.fmt(f),
             // The nucleus says `Empty` of a portal that leads nowhere.
             Self::Transport(abi::Error::Empty) => f.write_str("there is no such service"),
+            // Of a portal whose server is gone.
+            Self::Transport(abi::Error::Revoked) => f.write_str("the service is not there at present"),
             // The nucleus says `BadArgument` of a portal of another shape.
             Self::Transport(abi::Error::BadArgument) => {
                 f.write_str("the server speaks another interface, of another kind")

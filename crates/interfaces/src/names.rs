@@ -26,7 +26,7 @@ codes! {
         1 NotFound "no service of this name"
         2 BadName "not a valid service name"
         3 Full "too many names"
-        4 Gone "the service died"
+        4 Gone "the service is not there at present"
         5 NotAllowed "only roottask gives and takes names: publish through your parent"
         6 BadSpecification "no specification of portals, or one that cannot be"
         7 NoShape "there is no shape of this specification, and none is made for programs"
@@ -54,4 +54,8 @@ pub trait Names {
     /// programs if it is one of [`SPECIFICATIONS`].
     #[repeatable]
     fn shape(&self, specification: &str) -> Result<Delegated, NamesError>;
+    /// Somebody has this name, and registers a service under it sooner or later: until then whoever opens it is told
+    /// [`NamesError::Gone`], not that there is none. Only for [`ROOTTASK`].
+    #[repeatable]
+    fn expect(&self, name: &str) -> Result<(), NamesError>;
 }

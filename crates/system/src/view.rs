@@ -238,6 +238,11 @@ impl<'a> Component<'a> {
         Services { rest: Fields { bytes: self.services } }
     }
 
+    /// Those of them that everybody can open by their names.
+    pub fn public_services(&self) -> impl Iterator<Item = &'a str> {
+        self.services().take(self.public.into())
+    }
+
     /// Whether it has a service of this name to which only portals of the description lead.
     pub fn is_private(&self, service: &str) -> bool {
         self.services().skip(self.public.into()).any(|private| private == service)
