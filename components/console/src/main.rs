@@ -17,6 +17,10 @@
 //! A reader that was killed leaves its wait behind here, and would swallow the next line. So waits end as
 //! interrupted at Ctrl-C, and when the shell reads or sets the mode. However many wait, the shell's read finds room.
 //!
+//! # The row that the shell edits
+//! While the terminal is raw, what the shell writes is the row of its line editor. Who else writes gets that row erased before,
+//! and the shell's read gives nothing, so that it draws the row again below. A row never begins behind text that does not end its line.
+//!
 //! # Ctrl-C
 //! Only the thread that waits for interrupts raises the shell's semaphore, without the lock, and only it removes the one before: its
 //! index stands for nothing else meanwhile.
@@ -76,6 +80,19 @@ struct State {
     epoch: u64,
     /// Reads of programs that wait, but for those that are to end.
     waiting: usize,
+    row: Row,
+    /// Others wrote where the shell had its row.
+    is_erased: bool,
+}
+
+/// What stands in the row of the cursor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Row {
+    Nothing,
+    /// The beginning of a line of text.
+    Text,
+    /// What the line editor of the shell drew.
+    Edited,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
@@ -87,6 +104,8 @@ static STATE: Mutex<State> = Mutex::new(State {
     stopped: false,
     epoch: 0,
     waiting: 0,
+    row: Row::Nothing,
+    is_erased: false,
 });
 static SERVICE: Service = Service::new();
 /// Raised by the device's interrupt, and when there is something for the thread that waits for it.
@@ -107,6 +126,23 @@ impl State {
         let burst = self.uart.burst();
         let uart = &mut self.uart;
         terminal::send(bytes, burst, |byte| uart.send(byte))
+    }
+
+    /// What must be sent before text, that of the line editor or another; notes what stands in the row behind it.
+    fn begin_text(&mut self, text: &[u8], is_edited: bool) -> &'static [u8] {
+        let Some(last) = text.last() else { return b"" };
+        let lead: &[u8] = match (self.row, is_edited) {
+            (Row::Edited, false) => b"\r\x1b[K",
+            (Row::Text, true) => b"\n",
+            _ => b"",
+        };
+        self.is_erased = !is_edited && (self.is_erased || self.row == Row::Edited);
+        self.row = match (last, is_edited) {
+            (b'\n', _) => Row::Nothing,
+            (_, true) => Row::Edited,
+            (_, false) => Row::Text,
+        };
+        lead
     }
 
     /// Sends echo. It has `\r` in it already.
@@ -177,6 +213,9 @@ fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, 
     }
     let epoch = state.epoch;
     loop {
+        if mode == terminal::Mode::Raw && core::mem::take(&mut state.is_erased) {
+            return Ok(0);
+        }
         if let Some(count) = state.input.read(into) {
             return Ok(count);
         }
@@ -202,6 +241,21 @@ fn while_sending(mut work: impl FnMut(&mut State) -> bool) {
     }
 }
 
+fn send_all(bytes: &[u8]) {
+    let mut done = 0;
+    while_sending(|state| {
+        loop {
+            match state.send(&bytes[done..]) {
+                0 => return done == bytes.len(),
+                sent => done += sent,
+            }
+            if done == bytes.len() {
+                return true;
+            }
+        }
+    });
+}
+
 struct Console;
 
 impl Serve for Console {
@@ -216,20 +270,18 @@ impl ConsoleServer for Console {
         read(terminal::Mode::Cooked, badge != GIVEN, into)
     }
 
-    fn write(&self, _badge: u64, bytes: &[u8]) -> Result<usize, ConsoleError> {
+    fn write(&self, badge: u64, bytes: &[u8]) -> Result<usize, ConsoleError> {
         let _writer = WRITER.lock();
-        let mut done = 0;
-        while_sending(|state| {
-            loop {
-                match state.send(&bytes[done..]) {
-                    0 => return done == bytes.len(),
-                    sent => done += sent,
-                }
-                if done == bytes.len() {
-                    return true;
-                }
-            }
-        });
+        let lead = {
+            let mut state = STATE.lock();
+            let is_edited = allow(badge).is_ok() && state.input.mode() == terminal::Mode::Raw;
+            state.begin_text(bytes, is_edited)
+        };
+        send_all(lead);
+        send_all(bytes);
+        if STATE.lock().is_erased {
+            READABLE.notify_all();
+        }
         Ok(bytes.len())
     }
 
@@ -301,6 +353,11 @@ fn handle_interrupt(shell: &mut Option<Owned>) {
             Event::Ready => readable = true,
             Event::Interrupt => state.interrupt(),
         }
+    }
+    match state.echo.last() {
+        Some(b'\n') => state.row = Row::Nothing,
+        Some(_) => state.row = Row::Text,
+        None => {}
     }
     state.send_echo();
     let interrupted = core::mem::take(&mut state.interrupted);

@@ -89,8 +89,14 @@ impl Lines {
             // One byte at a time: what is typed ahead of a program belongs to the program.
             let mut byte = [0];
             match CONSOLE.read_raw(&mut byte) {
-                Ok(0) | Err(Failure::Refused(ConsoleError::Interrupted)) => continue,
+                Ok(0) => {
+                    output.clear();
+                    self.editor.redraw(&mut output);
+                    write(&output);
+                    continue;
+                }
                 Ok(_) => {}
+                Err(Failure::Refused(ConsoleError::Interrupted)) => continue,
                 Err(error) => {
                     runtime::log!("console: {error}");
                     let _ = thread::sleep(100_000_000);

@@ -29,7 +29,8 @@ pub trait Console {
     #[repeatable]
     #[of(Stream)]
     fn write(&self, bytes: &[u8]) -> Result<usize, ConsoleError>;
-    /// As `read`, each byte as it comes and without echo. Other reads that wait end as interrupted.
+    /// As `read`, each byte as it comes and without echo. Other reads that wait end as interrupted. Gives 0 when others wrote, before
+    /// which the row that the caller wrote last is erased: it is to be drawn again.
     #[repeatable]
     fn read_raw(&self, into: &mut [u8]) -> Result<usize, ConsoleError>;
     /// V on this semaphore whenever the person types the interrupt character in cooked mode; a
