@@ -6,7 +6,6 @@
 extern crate alloc;
 
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
 use cpio::{Archive, Entry, Kind as Member, Writer};
 use runtime::interfaces::file::EXECUTABLE;
@@ -85,8 +84,7 @@ fn add(writer: &mut Writer, directory: &str, name: &str) -> Result<(), Failed> {
             add(writer, &path, &inside)?;
         } else {
             let stat = files::stat(&path).map_err(at(&path))?;
-            let mut data = Vec::new();
-            files::each_block(&path, |block| data.extend_from_slice(block)).map_err(at(&path))?;
+            let data = files::whole(&path).map_err(at(&path))?;
             let added = if stat.executable { writer.executable(&inside, &data) } else { writer.file(&inside, &data) };
             added.map_err(at(&path))?;
         }
@@ -97,8 +95,7 @@ fn add(writer: &mut Writer, directory: &str, name: &str) -> Result<(), Failed> {
 /// Does something with each member of the archive on standard input, all of which is judged before.
 fn each_member(mut take: impl FnMut(Entry<'_>) -> Result<(), Failed>) -> Result<(), Failed> {
     const INPUT: &str = "standard input";
-    let mut bytes = Vec::new();
-    files::each_block("-", |block| bytes.extend_from_slice(block)).map_err(at(INPUT))?;
+    let bytes = files::whole("-").map_err(at(INPUT))?;
     let archive = Archive::new(&bytes);
     archive.check().map_err(at(INPUT))?;
     for entry in archive.entries() {

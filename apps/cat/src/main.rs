@@ -3,6 +3,8 @@
 #![no_main]
 #![forbid(unsafe_code)]
 
+use core::ops::ControlFlow;
+
 use tool::{Arguments, files};
 
 runtime::entry!(main);
@@ -21,10 +23,9 @@ fn main() -> u8 {
     for word in words {
         let mut lost = None;
         let read = files::each_block(word, |bytes| {
-            if lost.is_none() {
-                let written = runtime::stream::write(bytes).and_then(|()| runtime::stream::STDOUT.lock().flush());
-                lost = written.err();
-            }
+            let written = runtime::stream::write(bytes).and_then(|()| runtime::stream::STDOUT.lock().flush());
+            lost = written.err();
+            if lost.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         if let Some(error) = lost {
             use runtime::interface::Failure;

@@ -24,9 +24,7 @@ const FILE: &str = "/tmp/command";
 
 /// The content of the file.
 fn content() -> Result<String, String> {
-    let mut content = String::new();
-    files::each_block(FILE, |block| content.push_str(&String::from_utf8_lossy(block)))?;
-    Ok(content)
+    files::whole(FILE).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn to_files() -> Result<String, String> {

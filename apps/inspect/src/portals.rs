@@ -2,7 +2,6 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
 use runtime::abi::boot::SERVICES_PATH;
 use runtime::abi::info::{Portal, Shape};
@@ -89,9 +88,8 @@ fn edges(arguments: &Arguments, shapes: &[Shape]) -> u8 {
 
 /// The list of services in the boot archive; empty if there is none.
 fn services() -> String {
-    let mut bytes = Vec::new();
-    let read = files::each_block(&alloc::format!("/{SERVICES_PATH}"), |block| bytes.extend_from_slice(block));
-    read.ok().and_then(|()| String::from_utf8(bytes).ok()).unwrap_or_default()
+    let read = files::whole(&alloc::format!("/{SERVICES_PATH}"));
+    read.ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
 /// The interface that a portal to a domain of this name leads to.

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::ControlFlow;
 
 use runtime::abi::PAGE_BYTES;
 use runtime::abi::window::MAX_PAGES;
@@ -187,33 +188,32 @@ pub fn stat(path: &str) -> Result<Stat, Refusal> {
     FILE_SYSTEM.stat(path)
 }
 
-/// Reads standard input (`-`) or a file to its end, piece by piece. `Err` = what failed, as text.
-pub fn each_block(path: &str, mut take: impl FnMut(&[u8])) -> Result<(), String> {
-    let mut buffer = Buffer::new();
-    if path == "-" {
-        loop {
-            match runtime::stream::read(buffer.bytes()) {
-                Ok(0) => return Ok(()),
-                Ok(count) => {
-                    take(&buffer.bytes()[..count]);
-                    buffer.read(count);
-                }
-                Err(error) => return Err(alloc::format!("{error}")),
-            }
-        }
-    }
-    let path = absolute(path);
+/// Reads standard input (`-`) or a file, piece by piece, to its end or until `take` breaks. `Err` = what failed, as text.
+pub fn each_block(path: &str, mut take: impl FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), String> {
+    let path = if path == "-" { None } else { Some(absolute(path)) };
     let text = |error: Refusal| alloc::format!("{error}");
-    let file = File::open(&path).map_err(text)?;
+    let file = path.as_deref().map(File::open).transpose().map_err(text)?;
+    let mut buffer = Buffer::new();
     let mut offset = 0;
     loop {
-        match file.read(offset, buffer.bytes()).map_err(text)? {
-            0 => return Ok(()),
-            count => {
-                take(&buffer.bytes()[..count]);
-                buffer.read(count);
-                offset += count as u64;
-            }
+        let count = match &file {
+            Some(file) => file.read(offset, buffer.bytes()).map_err(text)?,
+            None => runtime::stream::read(buffer.bytes()).map_err(|error| alloc::format!("{error}"))?,
+        };
+        if count == 0 || take(&buffer.bytes()[..count]).is_break() {
+            return Ok(());
         }
+        buffer.read(count);
+        offset += count as u64;
     }
+}
+
+/// All of standard input (`-`) or of a file. `Err` = what failed, as text.
+pub fn whole(path: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    each_block(path, |block| {
+        bytes.extend_from_slice(block);
+        ControlFlow::Continue(())
+    })?;
+    Ok(bytes)
 }

@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::ControlFlow;
 
 use runtime::interface::Failure;
 use runtime::interfaces::file::{FileError, Kind as NodeKind};
@@ -10,7 +11,7 @@ use runtime::interfaces::stream::StreamError;
 use runtime::{program, stream, thread};
 use text::call::{Before, Take, Unstarted};
 use text::{Flow, Kind, Lost, Named, Sink, System};
-use tool::files::{self, Buffer, File};
+use tool::files::{self, File};
 
 use crate::start;
 
@@ -28,33 +29,12 @@ fn lost(error: Failure<StreamError>) -> Lost {
     }
 }
 
-/// Where reading begins: the path of a file; standard input has none.
-enum Input {
-    Standard,
-    File(String),
-}
-
 impl System for Cairn {
     fn each_block(&self, path: &str, take: Take<'_>) -> Result<(), String> {
-        let input = if path == "-" { Input::Standard } else { Input::File(files::absolute(path)) };
-        let text = |error: Failure<FileError>| error.to_string();
-        let file = match &input {
-            Input::Standard => None,
-            Input::File(path) => Some(File::open(path).map_err(text)?),
-        };
-        let mut buffer = Buffer::new();
-        let mut offset = 0;
-        loop {
-            let count = match &file {
-                Some(file) => file.read(offset, buffer.bytes()).map_err(text)?,
-                None => stream::read(buffer.bytes()).map_err(|error| error.to_string())?,
-            };
-            if count == 0 || take(&buffer.bytes()[..count]) == Flow::Enough {
-                return Ok(());
-            }
-            buffer.read(count);
-            offset += count as u64;
-        }
+        files::each_block(path, |block| match take(block) {
+            Flow::More => ControlFlow::Continue(()),
+            Flow::Enough => ControlFlow::Break(()),
+        })
     }
 
     fn read_at(&self, path: &str, offset: u64, into: &mut [u8]) -> Result<usize, String> {

@@ -6,6 +6,7 @@
 extern crate alloc;
 
 use alloc::string::String;
+use core::ops::ControlFlow;
 
 use tool::{Arguments, files, println};
 
@@ -38,6 +39,7 @@ fn main() -> u8 {
                 counts[1] += u64::from(!space && !in_word);
                 in_word = !space;
             }
+            ControlFlow::Continue(())
         });
         if let Err(cause) = read {
             status = arguments.fail(word, cause);
