@@ -120,6 +120,7 @@ pub struct TraceOptions {
 #[command(after_help = "Examples:\n  \
     ./x profile 'wget http://localhost/'       the command, from the Enter key to the next prompt\n  \
     ./x profile --web /                        one request: driver, network, web server, files\n  \
+    ./x profile --forward 2007:7 --send 'hello\\n' 'echod &'  one request of another server\n  \
     ./x profile --forward 2007:7 'echod & sleep 20'  a server, and clients of this computer\n  \
     ./x profile --arch aarch64 --output arm.svg --web /status.html\n\n\
     Prints the instructions of each program, with those of the nucleus on its behalf, then of the\n\
@@ -128,11 +129,14 @@ pub struct TraceOptions {
     The exit status is that of the command; 124 if the time limit was reached.")]
 pub struct ProfileOptions {
     /// A command for the shell; options come before it
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, required_unless_present = "web")]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, required_unless_present_any = ["web", "send"])]
     pub commands: Vec<String>,
     /// Ask for this page, when all is quiet, and profile that
     #[arg(long, value_name = "PATH", conflicts_with = "commands")]
     pub web: Option<String>,
+    /// Send this to the port of --forward, after the command, and profile one answer: \n, \r, \t, \\ and \x0a are bytes
+    #[arg(long, value_name = "TEXT", conflicts_with = "web", requires = "forward")]
+    pub send: Option<String>,
     /// Where the flame graph goes
     #[arg(long, value_name = "FILE", default_value = "profile.svg")]
     pub output: PathBuf,

@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`session`] | the machine: what is asked of it, and when it is recorded |
+//! | [`peer`] | a client of a server in the machine |
 //! | [`record`] | which instructions were executed, and in which order |
 //! | [`calls`] | what an instruction does to a stack, and the tree of calls |
 //! | [`stacks`] | the instructions in their order, each at its place in that tree |
@@ -14,6 +15,7 @@
 
 mod calls;
 mod names;
+mod peer;
 mod picture;
 mod record;
 mod session;
@@ -30,6 +32,7 @@ use crate::project::{Project, read, writable, write};
 use crate::run::{lead_wanted, memory_for};
 use anyhow::{Context, Result, bail, ensure};
 pub use names::{Names, Profile};
+pub use peer::Sent;
 pub use session::{Done, Work, boot};
 use stacks::Stacks;
 use std::time::Duration;
@@ -40,13 +43,21 @@ pub fn profile(project: &Project, options: &ProfileOptions) -> Result<u8> {
     ensure!((0.0..100.0).contains(&options.narrowest), "--narrowest takes percent of the picture's width, as 0.1");
     writable(&options.output)?;
     let command = options.commands.join(" ");
-    let work = match &options.web {
-        Some(path) => Work::Page(path.trim_start_matches('/')),
-        None => Work::Command(session::checked(&command)?),
+    let text = options.send.as_deref().map(peer::unescaped).transpose()?;
+    let work = match (&options.web, &text) {
+        (Some(path), _) => Work::Page(path.trim_start_matches('/')),
+        (None, Some(text)) => {
+            let [forward] = options.forward[..] else {
+                bail!("--send takes one --forward, which says to which port of the machine: --forward 2007:7")
+            };
+            let command = (!command.is_empty()).then(|| session::checked(&command)).transpose()?;
+            Work::Text(command, Sent { forward, text })
+        }
+        (None, None) => Work::Command(session::checked(&command)?),
     };
     install::emulator(project.isa)?;
     let system = &System::read(project, &options.system)?;
-    if matches!(work, Work::Command(_)) && system.description.shell.is_none() {
+    if matches!(work, Work::Command(_) | Work::Text(Some(_), _)) && system.description.shell.is_none() {
         bail!("{}: a command needs a shell, and [boot] names none", options.system.display());
     }
     let memory = &memory_for(system, options.memory.as_deref(), 1);

@@ -1,5 +1,6 @@
 //! The machine that is profiled: talked to over its console and its network, recorded by the emulator's plugin.
 
+use super::peer::{Peer, Sent};
 use super::record::Record;
 use crate::bench::client::Web;
 use crate::conversation::{Conversation, converse};
@@ -20,12 +21,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A machine in which nothing is executed for so long waits for us; how often to look, at most: something may go on for ever.
 const QUIET: Duration = Duration::from_millis(100);
 const MOST_LOOKS: usize = 40;
-/// Times that a page is asked for.
+/// Times that a page is asked for, or a text sent.
 const REQUESTS: usize = 16;
+/// Times that a server is asked until it answers: each lasts 2 s at most.
+const TRIES: usize = 10;
 /// What the shell prints when it takes a command: the prompt, and what clears the rest of the line.
 const PROMPT: &str = r"\r?cairn:/\S*\$ (\x1b\[K)?";
-/// A job may print behind the prompt. The prompt counts all the same when nothing more was printed for so long.
-const SILENT: Duration = Duration::from_secs(1);
 
 /// What is profiled.
 #[derive(Clone, Copy)]
@@ -34,6 +35,8 @@ pub enum Work<'a> {
     Command(&'a str),
     /// This page is asked for, without the first `/`.
     Page(&'a str),
+    /// This is sent, and answered; after this command, if there is one.
+    Text(Option<&'a str>, Sent<'a>),
 }
 
 impl fmt::Display for Work<'_> {
@@ -41,6 +44,7 @@ impl fmt::Display for Work<'_> {
         match self {
             Self::Command(command) => f.write_str(command),
             Self::Page(path) => write!(f, "GET /{path}"),
+            Self::Text(_, sent) => sent.fmt(f),
         }
     }
 }
@@ -107,6 +111,7 @@ impl Session<'_> {
         match work {
             Work::Command(command) => self.command(command),
             Work::Page(path) => self.page(path),
+            Work::Text(command, sent) => self.text(command, sent),
         }
     }
 
@@ -148,13 +153,9 @@ impl Session<'_> {
     /// Waits for the prompt; gives what was printed since so many bytes, without it.
     fn prompt(&self, printed: usize) -> Result<String> {
         let prompt = Regex::new(PROMPT)?;
-        let (mut seen, mut since) = (0, Instant::now());
         loop {
             let text = self.console.since(printed);
-            if text.len() != seen {
-                (seen, since) = (text.len(), Instant::now());
-            }
-            if let Some(before) = before_prompt(&prompt, &text, since.elapsed() >= SILENT) {
+            if let Some(before) = before_prompt(&prompt, &text) {
                 return Ok(before.into());
             }
             if self.console.is_over() {
@@ -177,21 +178,53 @@ impl Session<'_> {
                 Err(_) => thread::sleep(PAUSE),
             }
         };
-        self.settle()?;
-        // How much is executed for one depends on when its frames come: of several, the one in the middle is profiled. Those before tell who
-        // called whom in those who wait for it.
-        let mut counts = vec![self.counter.begin_record()?.instructions];
-        let mut answer = (String::new(), Vec::new());
-        for _ in 0..REQUESTS {
+        self.requests(|counter| {
             web.ask(path)?;
-            answer = web.any_answer().with_context(|| format!("/{path} came once, and not again"))?;
-            self.counter.wait_for_rest()?;
+            let answer = web.any_answer().with_context(|| format!("/{path} came once, and not again"))?;
+            counter.wait_for_rest()?;
+            Ok(format!("{}, {} bytes", answer.0.trim_start_matches("HTTP/1.1 "), answer.1.len()))
+        })
+    }
+
+    fn text(&mut self, command: Option<&str>, sent: Sent<'_>) -> Result<Done> {
+        if let Some(command) = command {
+            self.prompt(0).context("the shell takes no commands")?;
+            let printed = self.console.printed();
+            self.console.send(&format!("{command}\n"))?;
+            self.prompt(printed)
+                .context("the command did not come back to the prompt: a server needs ` &` behind it")?;
+        }
+        let mut peer = Peer::new(sent)?;
+        let mut tries = 0;
+        while let Err(error) = peer.ask() {
+            tries += 1;
+            if self.console.is_over() || tries == TRIES {
+                let Forward { protocol, guest, .. } = sent.forward;
+                return Err(error.context(format!("{protocol} port {guest} of the machine, asked {tries} times")));
+            }
+            thread::sleep(QUIET);
+        }
+        self.requests(|counter| {
+            // What came after the count of the one before is of that one.
+            peer.take_rest()?;
+            let first = peer.ask().context("the server answered once, and not again")?;
+            counter.wait_for_rest()?;
+            Ok(format!("{} bytes came back", first + peer.take_rest()?))
+        })
+    }
+
+    /// Has many requests made, each until nothing more is executed for it, and takes the one in the middle: how much is executed for one
+    /// depends on when its frames come. Those before it tell who called whom in those who wait for it.
+    fn requests(&mut self, mut ask: impl FnMut(&mut Counter<UnixStream>) -> Result<String>) -> Result<Done> {
+        self.settle()?;
+        let mut counts = vec![self.counter.begin_record()?.instructions];
+        let mut told = String::new();
+        for _ in 0..REQUESTS {
+            told = ask(&mut self.counter)?;
             counts.push(self.counter.instructions()?);
         }
         let counted = self.counter.end_record()?.instructions - counts[0];
-        let window = median(&counts);
-        let told = format!("{}, {} bytes", answer.0.trim_start_matches("HTTP/1.1 "), answer.1.len());
-        Ok(Done { window, counted, printed: String::new(), told, status: 0 })
+        Ok(Done { window: median(&counts), counted, printed: String::new(), told, status: 0 })
     }
 
     /// Waits until nothing is executed for a while, or not much longer than that.
@@ -209,11 +242,11 @@ impl Session<'_> {
     }
 }
 
-/// The text before the line with the last prompt. The prompt must be the end of the text, unless nothing was printed for [`SILENT`].
-fn before_prompt<'a>(prompt: &Regex, text: &'a str, is_silent: bool) -> Option<&'a str> {
+/// The text before the line with the prompt, which is its end: the shell draws it again below what jobs print.
+fn before_prompt<'a>(prompt: &Regex, text: &'a str) -> Option<&'a str> {
     let found = prompt.find_iter(text).last()?;
     let line = text[..found.start()].rfind('\n').map_or(0, |end| end + 1);
-    (is_silent || found.end() == text.len()).then(|| &text[..line])
+    (found.end() == text.len()).then(|| &text[..line])
 }
 
 /// Of what is between one count and the next, the middle one, without the first: what comes before it since the first count, and how much it is.
@@ -255,9 +288,7 @@ mod tests {
             ("cairn:/$ ls\nbin/\n", false),
             ("$ ", false),
         ] {
-            assert_eq!(before_prompt(&prompt, text, false).is_some(), is_prompt, "{text:?}");
+            assert_eq!(before_prompt(&prompt, text).is_some(), is_prompt, "{text:?}");
         }
-        let of_a_job = "a\n\rcairn:/$ \x1b[Kchatd: ready\n";
-        assert_eq!([false, true].map(|is_silent| before_prompt(&prompt, of_a_job, is_silent)), [None, Some("a\n")]);
     }
 }

@@ -4,9 +4,10 @@ use super::cases;
 use super::report::Report;
 use crate::bench;
 use crate::code;
+use crate::forward::{Forward, Protocol};
 use crate::install;
 use crate::isa::Isa;
-use crate::profile::{self, Done, Names, Profile, Work};
+use crate::profile::{self, Done, Names, Profile, Sent, Work};
 use crate::project::{Project, read};
 use anyhow::{Result, bail, ensure};
 use std::time::Duration;
@@ -18,6 +19,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// A command that prints and fails.
 const COMMAND: &str = "ls /www | wc -l; false";
 const FAILED: u8 = 1;
+/// The port of `echod`.
+const ECHO: u16 = 7;
 /// How far a request may be from the row of `./x bench`, which is the mean of 400: percent.
 const TOLERANCE: u64 = 10;
 
@@ -31,8 +34,18 @@ pub fn check(project: &Project, isas: &[Isa], report: &mut Report) {
 fn on(project: &Project) -> Result<()> {
     install::emulator(project.isa)?;
     let row = bench::http_get(project)?;
-    let (system, image) = bench::system_of_requests(project, None)?;
-    let works = [Work::Page(bench::PAGE), Work::Page("nothing"), Work::Command(COMMAND)];
+    let (system, mut image) = bench::system_of_requests(project, None)?;
+    let echo = |protocol| Ok(Sent { forward: Forward::any(protocol, ECHO)?, text: b"a text" });
+    let echoes: Result<Vec<Sent>> = [Protocol::Tcp, Protocol::Udp].into_iter().map(echo).collect();
+    let [tcp, udp] = echoes?[..] else { bail!("two protocols") };
+    image.forwards.get_or_insert_default().extend([tcp.forward, udp.forward]);
+    let works = [
+        Work::Page(bench::PAGE),
+        Work::Page("nothing"),
+        Work::Text(Some("echod &"), tcp),
+        Work::Text(None, udp),
+        Work::Command(COMMAND),
+    ];
     let done = profile::boot(project, &image, bench::MEMORY, LIMIT, |session| {
         works.iter().map(|work| Ok((session.profile(*work)?, session.record()?))).collect::<Result<Vec<_>>>()
     })?;
@@ -44,9 +57,12 @@ fn on(project: &Project) -> Result<()> {
         complete(&profile, done)?;
         profiles.push(profile);
     }
-    let [page, _, command] = profiles.as_slice() else { bail!("{} profiles were made", profiles.len()) };
+    let [page, _, tcp, udp, command] = profiles.as_slice() else { bail!("{} profiles were made", profiles.len()) };
     for program in ["netd", "httpd", "virtio-net", "sched"] {
         ensure!(page.programs.iter().any(|(name, own, _)| name == program && *own > 0), "{program} never ran");
+    }
+    for echo in [tcp, udp] {
+        ensure!(echo.programs.iter().any(|(name, own, _)| name == "echod" && *own > 0), "echod never ran");
     }
     let total = page.total();
     ensure!(
@@ -54,7 +70,14 @@ fn on(project: &Project) -> Result<()> {
         "a request takes {total} instructions, and `./x bench` counts {row}"
     );
     ensure!(command.programs.iter().any(|(name, _, _)| name == "ls"), "{COMMAND}: no instruction is of ls");
-    for ((done, _), (told, status)) in done.iter().zip([("200 OK, 1024 bytes", 0), ("404 ", 0), ("status 1", FAILED)]) {
+    let expected = [
+        ("200 OK, 1024 bytes", 0),
+        ("404 ", 0),
+        ("6 bytes came back", 0),
+        ("6 bytes came back", 0),
+        ("status 1", FAILED),
+    ];
+    for ((done, _), (told, status)) in done.iter().zip(expected) {
         let (found, ended) = (&done.told, done.status);
         ensure!(found.starts_with(told) && ended == status, "`{found}`, {ended} and not `{told}`, {status}");
     }
