@@ -576,7 +576,10 @@ impl World {
             _ => 3,
         };
         if told[..counts] != due[..counts] {
-            return Err(format!("domain {who}, {step:?}: {told:?} instead of {due:?}; before: {before:?}"));
+            let again = self.asks(&self.actors[who])?;
+            return Err(format!(
+                "domain {who}, {step:?}: {told:?} instead of {due:?}, and then {again:?}; before: {before:?}"
+            ));
         }
         Ok(())
     }
