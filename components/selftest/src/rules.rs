@@ -602,6 +602,13 @@ impl World {
             let said = format!("{step:?}");
             let of = |why: String| format!("step {number}, domain {who}, {said}: {why}");
             self.compare(who, step).map_err(of)?;
+            // Whoever cut a call off by changing its labels goes on without the caller's thread, and may be late: until it has, others' changes
+            // must suit the labels before, too. Whoever calls it goes on with the change.
+            if self.cut > 0 {
+                for other in 0..DOMAINS {
+                    self.look(other, self.handles[0]).map_err(of)?;
+                }
+            }
             let (other, handle) = (self.below(DOMAINS), self.handle());
             self.look(other, handle).map_err(of)?;
             if number % EPISODE == EPISODE - 1 {
