@@ -82,14 +82,14 @@ pub const ALL: &[Crime] = &[
     Crime::refusal("unmap-kernel", "unmapping of a nucleus address", Error::BadAddress, || {
         unmap(KERNEL, 0, MAP_READ | UNMAP_SELF)
     }),
-    Crime::refusal("unmap-messages", "unmapping of the own message areas", Error::BadAddress, || {
+    Crime::refusal("unmap-messages", "unmapping of the own message areas", Error::Reserved, || {
         unmap(layout::MESSAGE_START, 0, MAP_READ | UNMAP_SELF)
     }),
     Crime::refusal("map-null", "mapping to address 0", Error::BadAddress, || map_to(CODE, 0, 0, MAP_READ)),
-    Crime::refusal("map-messages", "mapping over message areas", Error::BadAddress, || {
+    Crime::refusal("map-messages", "mapping over message areas", Error::Reserved, || {
         map_to(CODE, layout::MESSAGE_START, 0, MAP_READ)
     }),
-    Crime::refusal("map-from-messages", "mapping of a message area", Error::BadAddress, || {
+    Crime::refusal("map-from-messages", "mapping of a message area", Error::Reserved, || {
         map_to(layout::MESSAGE_START, PLACE, 0, MAP_READ)
     }),
     Crime::refusal("map-over-end", "flexpage that reaches over the end of the space", Error::BadAddress, || {
@@ -99,9 +99,9 @@ pub const ALL: &[Crime] = &[
         map_to(CODE, layout::USER_END, 0, MAP_READ)
     }),
     Crime::refusal("map-overflow", "flexpage whose end is smaller than its begin", Error::BadAddress, || {
-        map_to(CODE, NEVER & !(PAGE - 1), 35, MAP_READ)
+        map_to(CODE, NEVER & !(PAGE - 1), 0, MAP_READ)
     }),
-    Crime::refusal("map-crooked", "flexpage that is not aligned to its size", Error::BadAddress, || {
+    Crime::refusal("map-crooked", "flexpage that is not aligned to its size", Error::NotAligned, || {
         map_to(CODE, PLACE + PAGE, 4, MAP_READ)
     }),
     Crime::refusal("map-read-only", "page that may only be read mapped writable", Error::NoRight, || {
@@ -165,14 +165,14 @@ pub const ALL: &[Crime] = &[
         let [one, other] = [Owned::new(one?), Owned::new(other?)];
         operation::account_move(one.entry(), other.entry(), 1)
     }),
-    Crime::refusal("go-on-self", "the running thread made to go on elsewhere", Error::WouldCycle, || {
+    Crime::refusal("go-on-self", "the running thread made to go on elsewhere", Error::ThreadRuns, || {
         // SAFETY: refused.
         unsafe { operation::thread_ex_regs(Entry::OWN, CODE, NEVER) }.map(drop)
     }),
     Crime::refusal("copy-onto-itself", "an entry copied to where it stands", Error::Occupied, || {
         operation::entry_copy(Entry::OWN, Entry::ACCOUNT, Entry::OWN, Entry::ACCOUNT, rights::ALL).map(drop)
     }),
-    Crime::refusal("remove-maker", "a domain that removes what it lives in", Error::WouldCycle, || {
+    Crime::refusal("remove-maker", "a domain that removes what it lives in", Error::RunsInIt, || {
         let child = Child::new()?;
         // It may change our table, and finds there the original of itself.
         let own = child.give(Entry::DOMAIN, rights::ALL)?;
@@ -182,7 +182,7 @@ pub const ALL: &[Crime] = &[
     Crime::refusal("child-return", "a thread that was never called returns", Error::NoCaller, || {
         status(Child::new()?.calls(layout::RETURN as u64, [0; 6]))
     }),
-    Crime::refusal("account-deep", "an account in an account in an account …", Error::TooDeep, || {
+    Crime::refusal("account-deep", "an account in an account in an account …", Error::TooNested, || {
         let mut accounts = Vec::new();
         let error = loop {
             let parent = accounts.last().map_or(Entry::ACCOUNT, Owned::entry);
@@ -332,7 +332,7 @@ fn map_deep() -> Result<String, String> {
     unsafe { operation::unmap(Entry::OWN, constant(), 0, MAP_READ) }.map_err(text)?;
     match Error::from_status(refused) {
         // The original is how the program was loaded.
-        Err(error @ Error::TooDeep) => Ok(format!("refused after {depth} steps: {error}")),
+        Err(error @ Error::TooDerived) => Ok(format!("refused after {depth} steps: {error}")),
         other => Err(format!("refused after {depth} steps: {other:?}")),
     }
 }

@@ -47,7 +47,7 @@ pub const ALL: &[Crime] = &[
         let copy = operation::entry_duplicate(semaphore, rights::WRITE)?;
         operation::p(copy, 0)
     }),
-    Crime::refusal("self-map", "memory mapped to the own domain", Error::WouldCycle, || {
+    Crime::refusal("self-map", "memory mapped to the own domain", Error::SameDomain, || {
         map(Entry::DOMAIN, layout::PROGRAM_START, 0x5000_0000, 0, op_rights(1))
     }),
     Crime::refusal("map-kernel", "mapping of a nucleus address", Error::BadAddress, || {
@@ -56,7 +56,7 @@ pub const ALL: &[Crime] = &[
     Crime::refusal("map-non-canonical", "mapping to a non-canonical address", Error::BadAddress, || {
         with_child(|child| map(child, layout::PROGRAM_START, NON_CANONICAL, 0, op_rights(1)))
     }),
-    Crime::refusal("map-unaligned", "mapping of an address that is not that of a page", Error::BadAddress, || {
+    Crime::refusal("map-unaligned", "mapping of an address that is not that of a page", Error::NotAligned, || {
         with_child(|child| map(child, layout::PROGRAM_START + 8, 0x5000_0000, 0, op_rights(1)))
     }),
     Crime::refusal("map-huge", "mapping larger than the address space", Error::BadArgument, || {
@@ -93,7 +93,7 @@ pub const ALL: &[Crime] = &[
         // SAFETY: a call to the name service with a control word that no server ever sees.
         Error::from_status(unsafe { arch::call(layout::NAMES, [0; 5], Control(1 << 63)) }.0)
     }),
-    Crime::refusal("deep-copy", "a copy of a copy of a copy …", Error::TooDeep, deep_copy),
+    Crime::refusal("deep-copy", "a copy of a copy of a copy …", Error::TooDerived, deep_copy),
     Crime::refusal("schedule", "a priority above the highest allowed", Error::BadArgument, || {
         operation::thread_schedule(Entry::OWN, operation::Schedule { priority: 255, slice: 1_000 }).map(drop)
     }),

@@ -211,7 +211,7 @@ fn expect<T: PartialEq + core::fmt::Debug>(what: &str, is: T, right: T) -> Resul
 
 /// It works as it should, and sees what we lend, and nothing else.
 fn answers(entry: Entry) -> Result<(), String> {
-    expect("a message area", ask(entry, ANSWER, 0, layout::MESSAGE_START | 1), Err(Error::BadAddress))?;
+    expect("a message area", ask(entry, ANSWER, 0, layout::MESSAGE_START | 1), Err(Error::Reserved))?;
     expect("the next window", ask(entry, ANSWER, 0, own() | 1), Ok([MARK, 0]))
 }
 
@@ -431,7 +431,7 @@ fn chain() -> Result<String, String> {
     expect("what it wrote", MANY[0].0[1].swap(0, Ordering::SeqCst), MARK + 1)?;
     let _ = ask(entry.entry(), SEEN, 0, 0);
     let too_far = ask(entry.entry(), HAND_ON, HANDED_ON, window);
-    expect("once more", too_far, Ok([u64::MAX, Error::TooDeep as u64]))?;
+    expect("once more", too_far, Ok([u64::MAX, Error::TooOften as u64]))?;
     let (caller, result) = begin(entry.entry(), HAND_ON, HANDED_ON - 1, window)?;
     op::thread_cancel(caller.entry()).map_err(|error| error.to_string())?;
     expect("the call", ended(caller, &result)[0], Error::Cancelled as u64)?;

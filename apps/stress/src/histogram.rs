@@ -43,6 +43,11 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::Flow, "who is tainted reaches nobody any more; the tests labels and flows do that"),
         (Error::Again, "only the scheduler sees it; stressor's does"),
         (Error::NotRunnable, "only the scheduler sees it; stressor's does"),
+        (Error::Taken, "only who has the machine takes interrupt lines; stressor does"),
+        (Error::Registers, "only drivers have registers of devices; the test windows shows some"),
+        (Error::TooDerived, "a copy of a copy a thousand times; the test crimes-refusals does that"),
+        (Error::TooOften, "a window is handed on from hand to hand; the test windows does that"),
+        (Error::RunsInIt, "originals of what a program runs in are its maker's; the test crimes-refusals has one"),
     ],
 };
 

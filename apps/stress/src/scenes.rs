@@ -88,6 +88,7 @@ impl Child {
             12 => self.small_account(),
             // A change of labels holds up all CPUs.
             13 if self.random.once_in(4) => self.labels(),
+            14 => self.impossible(),
             _ => self.call_ourselves(stage),
         }
     }
@@ -133,6 +134,22 @@ impl Child {
         }
         self.call(op::ACCOUNT_NEW, [account, 8, place, 0, 0, 0]);
         self.call(op::ACCOUNT_MOVE, [account, self.account, 8, 0, 0, 0]);
+        self.remove(account);
+    }
+
+    /// What is refused whatever there is: each for a cause of its own.
+    fn impossible(&mut self) {
+        let (account, domain) = (OWN, OWN + 1);
+        self.call(op::ACCOUNT_NEW, [self.account, 20, account, 0, 0, 0]);
+        self.call(op::DOMAIN_NEW, [account, 0, domain, NAME, 0, 0]);
+        self.call(op::ACTIVATION_NEW, [domain, NOWHERE, 0, 0, 0, 0]);
+        for reserved in [layout::MESSAGE_START, layout::WINDOWS] {
+            let order = self.random.below(4);
+            self.call(op::UNMAP, [domain, reserved, order, rights::MAP_READ, 0, 0]);
+            self.call(op::DOMAIN_SET, [domain, op::SET_LABELS, 0, 0, 0, 0]);
+            self.call(op::THREAD_EX_REGS, [0, NEVER, NEVER, 0, 0, 0]);
+        }
+        self.remove(domain);
         self.remove(account);
     }
 

@@ -80,7 +80,7 @@ fn refused() -> Result<(), &'static str> {
     }
     let nowhere = [PLACE + 1, USER_END, 1 << 47, 0xffff_8000_0000_0000, NEVER - PAGE + 1, NEVER];
     for address in nowhere {
-        hold(map(registers, address) == Err(Error::BadAddress), "registers at an address that is none")?;
+        hold(map(registers, address) == Err(refusal(address)), "registers at an address that is none")?;
     }
     for address in [PLACE, PROGRAM_START] {
         hold(map(registers, address) == Err(Error::Occupied), "registers over something else")?;
@@ -163,6 +163,11 @@ fn odd() -> Result<(), &'static str> {
     hold(frames()? == before, "frames were lost")
 }
 
+/// Of an address that is none of a page of user space.
+fn refusal(address: u64) -> Error {
+    if address.is_multiple_of(PAGE) { Error::BadAddress } else { Error::NotAligned }
+}
+
 fn physical() -> Result<(), &'static str> {
     let Machine { ram, registers, .. } = machine()?;
     let of = |address| op::machine_physical(Entry::SPECIAL, address);
@@ -174,7 +179,7 @@ fn physical() -> Result<(), &'static str> {
     hold(of(PLACE) == Err(Error::NotMapped), "the address of nothing")?;
     hold(of(FREE_START + (2 << 30)) == Err(Error::NotMapped), "the address of nothing, without a table")?;
     for address in [PROGRAM_START + 1, USER_END, 1 << 47, 0xffff_8000_0000_0000, NEVER] {
-        hold(of(address) == Err(Error::BadAddress), "the address of what is no page")?;
+        hold(of(address) == Err(refusal(address)), "the address of what is no page")?;
     }
     Ok(())
 }

@@ -152,8 +152,8 @@ fn refused() -> Result<(), &'static str> {
         (at | (MAX_TORN as u64 + 1), Error::BadArgument),
         (at | 0xfff, Error::BadArgument),
         (0x3900_0000 | 1, Error::NotMapped),
-        (layout::MESSAGE_START | 1, Error::BadAddress),
-        (layout::WINDOWS | 1, Error::BadAddress),
+        (layout::MESSAGE_START | 1, Error::Reserved),
+        (layout::WINDOWS | 1, Error::Reserved),
         (layout::USER_END | 1, Error::BadAddress),
         (1 << 63 | 1, Error::BadAddress),
     ] {
@@ -173,9 +173,9 @@ fn refused() -> Result<(), &'static str> {
     hold(torn.iter().all(|page| page.0 == [7; PAGE_BYTES]), "a page changed")?;
     hold(keeper.call(at | 1, 0) == Err(Error::PeerDied), "a page goes back to no place")?;
     for (place, error) in [
-        (THERE + 1, Error::BadAddress),
-        (layout::MESSAGE_START, Error::BadAddress),
-        (layout::WINDOWS, Error::BadAddress),
+        (THERE + 1, Error::NotAligned),
+        (layout::MESSAGE_START, Error::Reserved),
+        (layout::WINDOWS, Error::Reserved),
         (layout::USER_END, Error::BadAddress),
     ] {
         hold(op::activation_set(operations::ACTIVATION_TEAR, place) == Err(error), "a place for pages that is none")?;

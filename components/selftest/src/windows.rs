@@ -111,9 +111,9 @@ fn refused() -> Result<(), &'static str> {
         (0x39_0000_0000 | 1, Error::NotMapped),
         (0x1000 | 1, Error::NotMapped),
         (code | WRITABLE | 1, Error::NoRight),
-        (layout::MESSAGE_START | 1, Error::BadAddress),
+        (layout::MESSAGE_START | 1, Error::Reserved),
         (layout::USER_END | 1, Error::BadAddress),
-        ((layout::WINDOWS - PAGE_BYTES as u64) | 2, Error::BadAddress),
+        ((layout::WINDOWS - PAGE_BYTES as u64) | 2, Error::Reserved),
         ((layout::WINDOWS - PAGE_BYTES as u64) | 1, Error::NotMapped),
         ((layout::USER_END - PAGE_BYTES as u64) | 2, Error::BadAddress),
         (1 << 63 | 1, Error::BadAddress),
@@ -139,7 +139,7 @@ fn registers() -> Result<(), &'static str> {
         op::machine_device(Entry::SPECIAL, registers, place).map_err(text)?;
         for window in [place | 1, place | 1 | WRITABLE] {
             let refused = call_showing(portal.entry(), [0; 5], window).err();
-            hold(refused == Some(Error::BadAddress), "they are lent")?;
+            hold(refused == Some(Error::Registers), "they are lent")?;
         }
         take_back(place)?;
     }
@@ -289,7 +289,7 @@ fn handed_on() -> Result<(), &'static str> {
         (1, 0, 0, 0, 5, 0),
         (1, 1, 0, 0, 5, 1),
         (1, most, 0, 0, 5, most),
-        (1, most + 1, 0, 0, u64::MAX - Error::TooDeep as u64, most),
+        (1, most + 1, 0, 0, u64::MAX - Error::TooOften as u64, most),
         (16, most, 0, 0, 80, most),
         (16, most, 1, 0, 80 - 5 * most, most),
         (1, 1, 1, 0, u64::MAX - Error::BadArgument as u64, 0),

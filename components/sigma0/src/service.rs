@@ -29,7 +29,7 @@ fn told(error: Error) -> Sigma0Error {
         Error::AccountExhausted => Sigma0Error::AccountExhausted,
         Error::NoFrames => Sigma0Error::NoFrames,
         Error::Occupied => Sigma0Error::Occupied,
-        Error::BadAddress => Sigma0Error::BadAddress,
+        Error::BadAddress | Error::NotAligned | Error::Reserved => Sigma0Error::BadAddress,
         Error::BadArgument | Error::NoRight => Sigma0Error::BadRights,
         _ => Sigma0Error::Failed,
     }

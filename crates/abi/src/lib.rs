@@ -37,15 +37,15 @@ pub const MESSAGE_BYTES: usize = 4096;
 pub const PAGE_BYTES: usize = 4096;
 /// Activations a chain may link; one more is [`Error::TooDeep`].
 pub const MAX_DEPTH: usize = 32;
-/// Derivation steps from an original to a copy of a copy; one more is [`Error::TooDeep`].
+/// Derivation steps from an original to a copy of a copy; one more is [`Error::TooDerived`].
 pub const MAX_DERIVATION: usize = 1024;
-/// Levels of domains made by domains; one more is [`Error::TooDeep`].
+/// Levels of domains made by domains; one more is [`Error::TooNested`].
 pub const MAX_NESTING: usize = 16;
 /// Shapes of portals that there can be, the one with a control word included.
 pub const MAX_SHAPES: usize = 24;
 /// The most labels that portals to a domain have.
 pub const MAX_PORTAL_LABELS: usize = 31;
-/// Levels of accounts of accounts; one more is [`Error::TooDeep`].
+/// Levels of accounts of accounts; one more is [`Error::TooNested`].
 pub const MAX_ACCOUNT_DEPTH: usize = 8;
 /// Order of the largest flexpage: the whole address space.
 pub const MAX_ORDER: u64 = 35;
@@ -104,7 +104,7 @@ pub mod window {
     pub const FLAGS: u64 = PAGES | WRITABLE;
     /// Activations of a domain that takes windows at most: each has a slot for one.
     pub const SLOTS: usize = 32;
-    /// How often a window may be handed on; more is [`Error::TooDeep`](crate::Error::TooDeep).
+    /// How often a window may be handed on; more is [`Error::TooOften`](crate::Error::TooOften).
     pub const MAX_HANDED_ON: usize = 3;
     /// Bytes of a slot.
     pub const SLOT_BYTES: usize = MAX_PAGES * crate::PAGE_BYTES;

@@ -31,10 +31,11 @@ macro_rules! operations {
         WrongKind: "what is minted from is no service";
         NoRight: "the delegated entry is a kernel operation or a call entry", "it lacks COPY, or USE to be minted from", "a torn page that others have, too, or no original of RAM";
         Occupied: "something stands where the caller takes entries", "something is mapped where it takes torn pages";
-        TooDeep: "derivations of the entry, more than" MAX_DERIVATION;
-        BadAddress: "torn pages that are no pages of user space, or in message areas or windows";
+        TooDerived: "derivations of the entry, more than" MAX_DERIVATION;
+        BadAddress: "torn pages outside of user space";
+        Reserved: "torn pages in message areas or windows";
         NotMapped: "a torn page that is not there";
-        WouldCycle: "torn pages for the own domain";
+        SameDomain: "torn pages for the own domain";
         AccountExhausted: "the caller's account has no room for torn pages";
         NoFrames: "no free frame for their page tables";
     }
@@ -55,7 +56,7 @@ macro_rules! operations {
         -> Index, Full {
         BadArgument: "an unknown flag";
         NoRight: "DOMAIN_TRUSTED, and the caller is not trusted itself";
-        TooDeep: "domains made by domains, levels above" MAX_NESTING;
+        TooNested: "domains made by domains, levels above" MAX_NESTING;
         LimitReached: "no number of a thread is left, or none of the account's", "no number of an address space is left";
         AccountExhausted: "too few frames for domain, table and page tables";
         NoFrames: "no free frame for these";
@@ -73,7 +74,7 @@ macro_rules! operations {
         -> Index, Full {
         AccountExhausted: "the parent has too few frames left, for the label, too";
         Flow: "the caller may not change what has the label";
-        TooDeep: "accounts of accounts, levels above" MAX_ACCOUNT_DEPTH;
+        TooNested: "accounts of accounts, levels above" MAX_ACCOUNT_DEPTH;
         NoFrames: "no free frame for the account itself";
         LimitReached: "handles with like bits, more than a label has room for";
     }
@@ -110,7 +111,7 @@ macro_rules! operations {
     /// Aborts what the thread waits for or calls (`Cancelled`) and sets where it goes on; [`crate::NEVER`] leaves a register as
     /// it is.
     THREAD_EX_REGS thread_ex_regs(thread: Thread CONTROL, instruction: Address, stack: Address) -> Number "old instruction pointer", Full {
-        WouldCycle: "the running thread, which 0 is, too";
+        ThreadRuns: "the running thread, which 0 is, too";
         PeerDied: "the thread has ended";
         BadAddress: "instruction or stack is no user address";
     }
@@ -120,13 +121,13 @@ macro_rules! operations {
         Empty: "nothing stands there";
         Revoked: "what stood there was revoked, is being removed, or is of a dead domain";
         NoRight: "a kernel operation, a call entry, or the entry lacks COPY";
-        TooDeep: "derivations of the entry, more than" MAX_DERIVATION;
+        TooDerived: "derivations of the entry, more than" MAX_DERIVATION;
     }
     /// Empties an entry and all derived from it; an original destroys its object.
     ENTRY_REMOVE entry_remove(domain: Domain CONTROL, index: Index) -> Nothing, Full "a few entries, pages or activations" {
         Empty: "nothing stands there";
         NoRight: "a kernel operation";
-        WouldCycle: "the original of what the caller runs in: a domain, or one that made it, a thread, an account";
+        RunsInIt: "the original of what the caller runs in: a domain, or one that made it, a thread, an account";
     }
     /// Empties all entries derived from this one.
     ENTRY_REVOKE entry_revoke(domain: Domain CONTROL, index: Index) -> Nothing, Full "5 entries" {
@@ -137,29 +138,35 @@ macro_rules! operations {
     /// Maps pages of the caller's space into another (`MAP_*` of [`crate::rights`], with `MAP_GRANT` moves them). Pages before a
     /// failing one stay mapped.
     MAP map(to: Domain WRITE, source: Address, destination: Address, order: Order, rights: Rights) -> Nothing, Full "a page" {
-        WouldCycle: "to oneself";
+        SameDomain: "to oneself";
         BadArgument: "an unknown right", "order above" MAX_ORDER;
-        BadAddress: "no flexpage of user space, or one with message areas";
+        BadAddress: "a flexpage that is not all of user space";
+        NotAligned: "the address of a flexpage is no multiple of its size";
+        Reserved: "message areas or windows are in it";
         NoRight: "writable and executable together", "more rights than the source has", "a grant of the boot archive";
         Flow: "others have the page, too, and who writes it may not change what has its label", "or who reads it may not observe that";
         NotMapped: "a source page is not mapped, or is being unmapped everywhere";
         Occupied: "something is mapped at the destination";
         AccountExhausted: "too few frames for the mapping (the caller's account) or page tables (the other's)";
         NoFrames: "no free frame for these";
-        TooDeep: "derivations of the page, more than" MAX_DERIVATION;
+        TooDerived: "derivations of the page, more than" MAX_DERIVATION;
     }
     /// Reduces (or, with `MAP_READ`, ends) all mappings derived from these pages; with `UNMAP_SELF` these too. Unmapped pages are
     /// skipped.
     UNMAP unmap(domain: Domain CONTROL, address: Address, order: Order, rights: Rights "to take away, and UNMAP_SELF") -> Nothing, Full "a few mappings" {
         BadArgument: "an unknown bit, or nothing to take away", "order above" MAX_ORDER;
-        BadAddress: "no flexpage of user space, or one with message areas";
+        BadAddress: "a flexpage that is not all of user space";
+        NotAligned: "the address of a flexpage is no multiple of its size";
+        Reserved: "message areas or windows are in it";
     }
     /// Draws 2^order clear frames charged to the account and maps them as originals in the domain. Pages before a failing one stay
     /// mapped.
     DRAW draw(memory: Memory USE, account: Account WRITE "or a domain, for its account", domain: Domain WRITE, address: Address, order: Order, rights: Rights)
         -> Nothing, Full "a page" {
         BadArgument: "an unknown right", "order above" MAX_ORDER;
-        BadAddress: "no flexpage of user space, or one with message areas";
+        BadAddress: "a flexpage that is not all of user space";
+        NotAligned: "the address of a flexpage is no multiple of its size";
+        Reserved: "message areas or windows are in it";
         NoRight: "writable and executable together";
         Occupied: "something is mapped there";
         AccountExhausted: "too few frames for the pages, or for page tables (the domain's account)";
@@ -178,7 +185,7 @@ macro_rules! operations {
     PORTAL_NEW portal_new(to: Domain WRITE, service: Service USE, badge: Number, index_to_fill: Fill, ceiling: Number) -> Index, Full {
         BadArgument: "ceiling above" MAX_PRIORITY;
         NoRight: "the ceiling is above the caller's highest priority";
-        TooDeep: "derivations of the service, more than" MAX_DERIVATION;
+        TooDerived: "derivations of the service, more than" MAX_DERIVATION;
     }
     /// A semaphore.
     SEMAPHORE_NEW semaphore_new(account: Account WRITE, count: Number, index_to_fill: Fill) -> Index, Full {
@@ -302,7 +309,7 @@ macro_rules! ways {
         /// the caller, and accepts no more. Only for the domain's maker, and before it has anything.
         SET_LABELS domain_set_labels(domain: Domain CONTROL; send: Label READ, receive: Label READ, is_explicit: Number "0 or 1") -> Nothing {
             BadArgument: "is_explicit above 1";
-            Busy: "it has an activation or a page";
+            NotNew: "it has an activation or a page";
             NoRight: "the caller is not the domain's maker", "a level that only the owner of the handle may give";
             Flow: "the caller could not learn of the domain's end";
             AccountExhausted: "no frame of the domain's account left for labels";
@@ -326,7 +333,7 @@ macro_rules! ways {
         /// Makes an entry for an interrupt line.
         MACHINE_INTERRUPT machine_interrupt(machine: Machine WRITE; line: Number, index_to_fill: Fill) -> Index {
             BadArgument: "the machine has no such line";
-            Busy: "the line is taken";
+            Taken: "the line is taken";
         }
         /// Makes an entry for I/O ports.
         MACHINE_PORTS machine_ports(machine: Machine WRITE; ports: Number "first + 65,536 · count", index_to_fill: Fill) -> Index {
@@ -343,28 +350,34 @@ macro_rules! ways {
         /// Maps a page of device registers in the caller, readable and writable, never cached. It can be mapped on like any page.
         MACHINE_DEVICE machine_device(machine: Machine WRITE CONTROL; physical: Address, address: Address) -> Nothing {
             BadArgument: "RAM, or what firmware keeps in the megabyte behind it", "interrupt controllers and timers", "no address of a page, or 2^40 or more";
-            BadAddress: "no page of user space, or a message area";
+            BadAddress: "no page of user space";
+            NotAligned: "no address of a page";
+            Reserved: "message areas or windows are there";
             Occupied: "something is mapped there";
             AccountExhausted: "too few frames for mapping and page tables";
             NoFrames: "no free frame for these";
         }
         /// The physical address of a page of the caller, for devices that read and write memory.
         MACHINE_PHYSICAL machine_physical(machine: Machine WRITE CONTROL; address: Address) -> Number "physical address" {
-            BadAddress: "no page of user space, or a message area";
+            BadAddress: "no page of user space";
+            NotAligned: "no address of a page";
+            Reserved: "message areas or windows are there";
             NotMapped: "nothing is mapped there";
         }
         /// Maps a page of the device tree, for reading, in the caller.
         MACHINE_TREE machine_tree(machine: Machine WRITE CONTROL; page: Number, address: Address) -> Number "offset of the tree's begin in its first page + 4,096 · its bytes" {
             Empty: "this machine has none";
             BadArgument: "the tree has fewer pages";
-            BadAddress: "no page of user space, or a message area";
+            BadAddress: "no page of user space";
+            NotAligned: "no address of a page";
+            Reserved: "message areas or windows are there";
             Occupied: "something is mapped there";
             AccountExhausted: "too few frames for mapping and page tables";
             NoFrames: "no free frame for these";
         }
         /// Sets the key of which handles come, for good: 16 bytes of the message area, which nobody else knows.
         MACHINE_HANDLES machine_handles(machine: Machine WRITE CONTROL;) -> Nothing {
-            Busy: "there is one";
+            Taken: "there is one";
         }
     }
     ACTIVATION_SET {
@@ -380,7 +393,9 @@ macro_rules! ways {
         }
         /// Where pages that are torn away for this activation go ([`crate::MAX_TORN`]).
         ACTIVATION_TEAR activation_set_tear(; address: Address "0 = no pages are accepted") -> Nothing {
-            BadAddress: "not a page, outside of user space, or in message areas or windows";
+            BadAddress: "outside of user space";
+            NotAligned: "no address of a page";
+            Reserved: "message areas or windows are there";
         }
     }
     LABEL {

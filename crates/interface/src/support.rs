@@ -18,8 +18,11 @@ pub const BAD_WINDOW: u64 = Protocol::BadWindow as u64;
 /// cannot pay for its tables. The same call without a window shows whether it was that.
 #[cold]
 pub fn is_of_window(error: Error) -> bool {
-    use Error::{AccountExhausted, BadAddress, BadArgument, NoRight, NotMapped, WindowGone};
-    matches!(error, NotMapped | NoRight | BadAddress | BadArgument | WindowGone | AccountExhausted)
+    use Error::{AccountExhausted, BadAddress, BadArgument, NoRight, NotMapped, Registers, Reserved, WindowGone};
+    matches!(
+        error,
+        NotMapped | NoRight | BadAddress | Reserved | Registers | BadArgument | WindowGone | AccountExhausted
+    )
 }
 
 /// Server: why there is no method for word 0 of a call, with the tag of the server's interface.

@@ -21,7 +21,7 @@ pub trait Derived: Copy {
     /// Puts this node right below `parent`.
     fn derive_from(self, parent: Self) -> Result<(), Error> {
         if parent.depth().get() as usize + 1 >= MAX_DERIVATION {
-            return Err(Error::TooDeep);
+            return Err(Error::TooDerived);
         }
         self.previous().set(Some(parent));
         self.next().set(parent.next().get());

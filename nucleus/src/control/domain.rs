@@ -96,7 +96,7 @@ fn new_usual(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Doma
     let held = account.held();
     let depth = maker.map_or(0, |maker| maker.depth + 1);
     if depth > MAX_NESTING {
-        return Err(Error::TooDeep);
+        return Err(Error::TooNested);
     }
     if flags & !(abi::op::DOMAIN_FPU | abi::op::DOMAIN_TRUSTED) != 0 {
         return Err(Error::BadArgument);

@@ -19,7 +19,7 @@ static TABLE: Nucleus<[Line; LINES]> =
 pub fn take(held: Held, line: usize) -> Result<(), Error> {
     let line = TABLE.get(held).get(line).ok_or(Error::BadArgument)?;
     if line.taken.replace(true) {
-        return Err(Error::Busy);
+        return Err(Error::Taken);
     }
     Ok(())
 }

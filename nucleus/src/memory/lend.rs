@@ -103,7 +103,7 @@ pub fn check(of: Ref<Activation>, window: u64) -> Result<Shown, Error> {
     let mut shown = [0; MAX_PAGES];
     if !(WINDOWS..WINDOWS_END).contains(&start) {
         if start < WINDOWS && start + bytes > WINDOWS {
-            return Err(Error::BadAddress);
+            return Err(Error::Reserved);
         }
         lent_pages(of.domain, start, window, |page, entry| entry.map(|entry| shown[page] = entry))?;
         return Ok(shown);
@@ -118,7 +118,7 @@ pub fn check(of: Ref<Activation>, window: u64) -> Result<Shown, Error> {
         return Err(Error::NoRight);
     }
     if times_handed_on(of) >= MAX_HANDED_ON {
-        return Err(Error::TooDeep);
+        return Err(Error::TooOften);
     }
     if let Ok((domain, start)) = source(of, start) {
         lent_pages(domain, start, window, |page, entry| {
@@ -181,10 +181,10 @@ fn lent_page(held: Held, slot: Option<space::Slot>, window: u64) -> Result<u64, 
     let page = slot.filter(space::Slot::is_used).ok_or(Error::NotMapped)?;
     if page.is_kept() {
         // Who has it is losing it, or it is the nucleus's.
-        return Err(if page.mapping(held).is_some() { Error::NotMapped } else { Error::BadAddress });
+        return Err(if page.mapping(held).is_some() { Error::NotMapped } else { Error::Reserved });
     }
     if page.memory() == Memory::Registers {
-        return Err(Error::BadAddress);
+        return Err(Error::Registers);
     }
     if is_writable(window) && page.rights() & MAP_WRITE == 0 {
         return Err(Error::NoRight);

@@ -37,7 +37,20 @@ pub fn check_flexpage(address: u64, order: u64) -> Result<u64, Error> {
     if address & (bytes - 1) == 0 && in_range && !in_messages && !in_windows {
         Ok(1 << order)
     } else {
-        Err(Error::BadAddress)
+        Err(refusal(address, bytes))
+    }
+}
+
+/// Why users may not map there.
+#[cold]
+#[inline(never)]
+fn refusal(address: u64, bytes: u64) -> Error {
+    if address & (bytes - 1) != 0 {
+        Error::NotAligned
+    } else if (USER_START..USER_END).contains(&address) && address + bytes <= USER_END {
+        Error::Reserved
+    } else {
+        Error::BadAddress
     }
 }
 
@@ -358,7 +371,7 @@ pub fn tear(from: Ref<Domain>, torn: u64, to: Ref<Domain>, at: u64) -> Result<u6
         return Err(Error::NotAccepted.into());
     }
     if from == to {
-        return Err(Error::WouldCycle.into());
+        return Err(Error::SameDomain.into());
     }
     check_flexpage(at, 0)?;
     check_flexpage(source, 0)?;

@@ -49,7 +49,7 @@ fn check_original(operands: &Operands, entry: Ref<Entry>) -> Result<(), Stop> {
         entry.object::<Account>() == Some(operands.own().account)
     };
     if within {
-        return Err(Error::WouldCycle.into());
+        return Err(Error::RunsInIt.into());
     }
     match entry.object::<Domain>().filter(|domain| !domain.is_dead()) {
         Some(domain) => {

@@ -21,7 +21,7 @@ const ENTRIES: usize = 32;
 pub fn set_key(operands: &Operands) -> Result<u64, Error> {
     let handles = HANDLES.get(operands.held());
     if handles.get().is_some() {
-        return Err(Error::Busy);
+        return Err(Error::Taken);
     }
     // SAFETY: the message area is a page of the nucleus.
     handles.set(Some(Handles::new(unsafe { *(operands.0.message_kernel as *const [u64; 2]) })));

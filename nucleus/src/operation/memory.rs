@@ -30,7 +30,7 @@ pub fn map(operands: &Operands) -> Outcome {
     have_clear(operands, 3);
     let to = operands.domain(0, rights::WRITE)?;
     if to == operands.own() {
-        return Err(Error::WouldCycle.into());
+        return Err(Error::SameDomain.into());
     }
     let (source, destination, order) = (operands.word(1), operands.word(2), operands.word(3));
     let pages = check_flexpage(source, order)?;

@@ -139,7 +139,7 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
     }
     // It has nothing yet that others have, too, but what stands in its table, which is judged when it is used.
     if domain.activation_count.get() != 0 || domain.pages.get() != 0 {
-        return Err(Error::Busy.into());
+        return Err(Error::NotNew.into());
     }
     let (send, receive) = (operands.label(2, rights::READ)?, operands.label(3, rights::READ)?);
     let child = Labels { send, receive, is_explicit: operands.truth(4)? };

@@ -112,7 +112,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     let held = operands.held();
     let thread = thread_operand(operands)?;
     if Some(thread) == cpu::this(held).thread.get() || is_seat(thread) {
-        return Err(Error::WouldCycle.into());
+        return Err(Error::ThreadRuns.into());
     }
     cpu::hold_up_thread(thread);
     let Some(bottom) = thread.bottom.get().filter(|_| !thread.ended.get()) else { return Err(Error::PeerDied.into()) };

@@ -241,7 +241,7 @@ fn system_calls(unit: bool) -> Result<(), &'static str> {
     value(&ask(abi_op::CLOCK, [1, 2, 3, 4, 5, 6])?, 0, None)?;
     value(&ask(abi_op::YIELD, [0; 6])?, 0, Some(0))?;
     value(&ask(abi_op::ENTRY_INFO, [0, abi_op::CLOCK as u64, 0, 0, 0, 0])?, 0, None)?;
-    value(&ask(abi_op::MAP, [0, 1, 2, 0, 1, 0])?, Error::WouldCycle as u64, Some(0))?;
+    value(&ask(abi_op::MAP, [0, 1, 2, 0, 1, 0])?, Error::SameDomain as u64, Some(0))?;
     value(&ask(abi_op::UNMAP, [0, FAULT, 0, 1, 0, 0])?, 0, Some(0))?;
     value(&ask(RETURN, [0; 6])?, Error::NoCaller as u64, Some(0))?;
     refused(&ask(1 << 40, [0; 6])?, Error::BadIndex)?;

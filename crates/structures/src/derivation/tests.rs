@@ -218,7 +218,7 @@ fn too_deep_is_refused_and_changes_nothing() {
         assert_eq!((&nodes[number]).derive_from(&nodes[number - 1]), Ok(()));
     }
     let last = &nodes[MAX_DERIVATION - 1];
-    assert_eq!((&nodes[MAX_DERIVATION]).derive_from(last), Err(Error::TooDeep));
+    assert_eq!((&nodes[MAX_DERIVATION]).derive_from(last), Err(Error::TooDerived));
     assert!(last.descendant().is_none() && nodes[MAX_DERIVATION].previous.get().is_none());
     assert_eq!(below(&nodes[0]).len(), MAX_DERIVATION - 1);
 }
