@@ -398,7 +398,7 @@ fn spawn() -> Result<String, String> {
         for frames in 1..=MOST {
             let before = charged()?;
             let end = match PROC.spawn("/bin/true", &page[..used], frames, 0) {
-                Err(Failure::Refused(ProcessError::NoMemory)) => None,
+                Err(Failure::Refused(ProcessError::TooSmall)) => None,
                 Err(error) => return Err(format!("with {frames} frames: {error}")),
                 Ok(process) => Some(Child::from(process).wait().map_err(|error| error.to_string())?),
             };
@@ -428,7 +428,7 @@ fn spawn() -> Result<String, String> {
     }
     Ok(format!(
         "refused with 1 to {refused} frames: {}; died for want of a stack with fewer than {frames}; done with {frames}",
-        interface::Code::text(ProcessError::NoMemory)
+        interface::Code::text(ProcessError::TooSmall)
     ))
 }
 
@@ -440,7 +440,7 @@ fn left() -> Result<u64, String> {
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["held"], [], []).map_err(|error| error.to_string())?;
     let hold = |frames: u64| match PROC.spawn("/bin/true", &page[..used], frames, 0) {
-        Err(Failure::Refused(ProcessError::NoMemory)) => Ok(None),
+        Err(Failure::Refused(ProcessError::NoMemory | ProcessError::TooSmall)) => Ok(None),
         outcome => outcome.map(|child| Some(Child::from(child))).map_err(|error| error.to_string()),
     };
     let mut held = Vec::new();

@@ -96,12 +96,16 @@ pub fn frames(path: &str, asked: u64) -> Result<u64, ProcessError> {
 }
 
 /// An account for a program with such limits.
-fn account(limits: Limits) -> Result<Entry, Error> {
+fn account(limits: Limits) -> Result<Entry, ProcessError> {
     let (from, frames) = match limits.frames {
         KEPT => (&KEPT_ACCOUNT, KEPT_FRAMES - KEPT_FOR_ACCOUNT),
         frames => (&PROGRAMS, frames),
     };
-    op::account_new_with(Entry(from.load(Ordering::Relaxed)), frames, THREADS)
+    let account = op::account_new_with(Entry(from.load(Ordering::Relaxed)), frames, THREADS);
+    account.map_err(|error| match error {
+        Error::AccountExhausted => ProcessError::NoMemory,
+        error => nucleus(error),
+    })
 }
 
 /// Priority and slice of a program's first thread; its threads may not be above it.
@@ -192,11 +196,20 @@ fn sigma0() -> Sigma0Client<Direct> {
     Sigma0Client(Direct(Entry::SIGMA0))
 }
 
+/// Of what the program's own account pays for.
 fn nucleus(error: Error) -> ProcessError {
     match error {
         Error::TableFull | Error::LimitReached => ProcessError::TooMany,
-        _ => ProcessError::NoMemory,
+        Error::AccountExhausted => ProcessError::TooSmall,
+        Error::NoFrames => ProcessError::NoMemory,
+        error => failed("the nucleus", error),
     }
+}
+
+/// What nobody expects is in the log.
+fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
+    runtime::log_about_program!("{who}: {error}");
+    ProcessError::Failed
 }
 
 fn cpus(error: Error) -> ProcessError {
@@ -210,11 +223,9 @@ fn cpus(error: Error) -> ProcessError {
 fn memory(error: Failure<Sigma0Error>) -> ProcessError {
     match error {
         Failure::Refused(Sigma0Error::Full) => ProcessError::TooMany,
-        Failure::Refused(Sigma0Error::AccountExhausted | Sigma0Error::NoFrames) => ProcessError::NoMemory,
-        error => {
-            runtime::log_about_program!("sigma0: {error}");
-            ProcessError::NoMemory
-        }
+        Failure::Refused(Sigma0Error::AccountExhausted) => ProcessError::TooSmall,
+        Failure::Refused(Sigma0Error::NoFrames) => ProcessError::NoMemory,
+        error => failed("sigma0", error),
     }
 }
 
@@ -227,7 +238,7 @@ impl Child {
             runtime::log_about_program!("{}: {error}", launch.name);
             ProcessError::NotAProgram
         })?;
-        let account = Owned::new(account(limits).map_err(nucleus)?);
+        let account = Owned::new(account(limits)?);
         let domain = op::domain_new(account.entry(), 0, launch.name).map_err(nucleus)?;
         let number = op::domain_number(domain).map_err(nucleus)?;
         let domain = Domain(domain, Cell::new(false));
@@ -256,10 +267,8 @@ impl Child {
         }
         if !is_left(layout::NAMES) {
             let all = Delegate::entry(domain.0, rights::ALL);
-            ParentClient(Direct(Entry::PARENT)).equip(all).map_err(|error| {
-                runtime::log_about_program!("no portal to the name service: {error}");
-                ProcessError::NoMemory
-            })?;
+            let equipped = ParentClient(Direct(Entry::PARENT)).equip(all);
+            equipped.map_err(|error| failed("no portal to the name service", error))?;
         }
         op::domain_set_max_priority(domain, SCHEDULE.priority.into()).map_err(nucleus)?;
         op::domain_set_death_semaphore(domain, death()).map_err(nucleus)

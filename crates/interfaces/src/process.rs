@@ -9,8 +9,8 @@ codes! {
         1 NotFound "no such program"
         2 NotAProgram "not a program for this machine"
         3 NoSuchProcess "no such process"
-        4 NoMemory "the account that should pay is exhausted"
-        5 TooMany "too many processes"
+        4 NoMemory "too little memory is left for programs: end one (ps, kill), or give the machine more"
+        5 TooMany "too many programs: end one (ps, kill)"
         6 BadLaunch "arguments, environment or streams are malformed or too long"
         7 NotAllowed "not yours to do"
         8 Cancelled "the wait was interrupted"
@@ -28,6 +28,8 @@ codes! {
         20 TooMuch "more frames than the system description allows this program"
         21 NoStandby "no scheduler stands by yet to take over its CPU: try again (by force it is ended all the same)"
         22 Confined "not for a program that may reach only what is on a list"
+        23 TooSmall "it does not fit the memory that it gets: give it a larger `account` in the system description"
+        24 Failed "it could not be started: dmesg says why"
     }
 }
 
