@@ -7,12 +7,15 @@ use abi::rights;
 use interface::{Delegate, Failure};
 use interfaces::console::{ConsoleClient, ConsoleError, Mode};
 use lineedit::{Completions, Editor, Outcome};
-use runtime::connection::{Connection, Given};
+use runtime::connection::{Connection, Given, Name, Source};
 use runtime::entry::Entry;
 use runtime::thread;
 
 /// The console, by the description: who finds it by its name may only write.
 pub static CONSOLE: ConsoleClient<Connection<Given>> = ConsoleClient(Connection::new(Given("console")));
+
+/// The same, opened by its name: what is written there is not the row of the line editor, which the console has drawn again below.
+static OUTPUT: ConsoleClient<Connection<Name<'static>>> = ConsoleClient(Connection::named("console"));
 
 /// Bytes written at once.
 const BLOCK: usize = 4000;
@@ -25,8 +28,17 @@ pub(crate) use say;
 
 /// Writes bytes to the console. What cannot be written has nobody to be told to.
 pub fn write(bytes: &[u8]) {
+    write_to(&OUTPUT, bytes);
+}
+
+/// What the line editor draws.
+fn draw(bytes: &[u8]) {
+    write_to(&CONSOLE, bytes);
+}
+
+fn write_to(console: &ConsoleClient<Connection<impl Source>>, bytes: &[u8]) {
     for block in bytes.chunks(BLOCK) {
-        if let Err(error) = CONSOLE.write(block) {
+        if let Err(error) = console.write(block) {
             runtime::log!("console: {error}");
             return;
         }
@@ -84,7 +96,7 @@ impl Lines {
         // Before the prompt: what is typed when that is seen is echoed by the editor alone.
         let _ = CONSOLE.set_mode(Mode::Raw);
         self.editor.start(prompt, &mut output);
-        write(&output);
+        draw(&output);
         loop {
             // One byte at a time: what is typed ahead of a program belongs to the program.
             let mut byte = [0];
@@ -92,7 +104,7 @@ impl Lines {
                 Ok(0) => {
                     output.clear();
                     self.editor.redraw(&mut output);
-                    write(&output);
+                    draw(&output);
                     continue;
                 }
                 Ok(_) => {}
@@ -105,7 +117,7 @@ impl Lines {
             }
             output.clear();
             let outcome = self.editor.feed(byte[0], &mut output, complete);
-            write(&output);
+            draw(&output);
             match outcome {
                 None => {}
                 Some(Outcome::Line(line)) => return Typed::Line(line),
