@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 /// How long an answer may take. A machine that has not booted takes the connection and says nothing.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_secs(2);
 /// Most bytes of an answer's head, and of a body.
 const MAX_HEAD: u64 = 8192;
 const MAX_BODY: usize = 1 << 20;
@@ -54,6 +54,24 @@ pub fn skip(stream: &mut impl Read, kib: u64) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What can be asked whether something came.
+pub trait Wire: Read + Write {
+    /// From now on reading waits for nothing, or for an answer as before.
+    fn set_waiting(&self, is_waiting: bool) -> io::Result<()>;
+}
+
+impl Wire for TcpStream {
+    fn set_waiting(&self, is_waiting: bool) -> io::Result<()> {
+        self.set_nonblocking(!is_waiting)
+    }
+}
+
+impl Wire for Datagrams {
+    fn set_waiting(&self, is_waiting: bool) -> io::Result<()> {
+        self.0.set_nonblocking(!is_waiting)
+    }
 }
 
 /// Datagrams to one address, as a stream of which each reading and writing is a datagram.

@@ -66,10 +66,7 @@ pub fn profile(project: &Project, options: &ProfileOptions) -> Result<u8> {
     if matches!(work, Work::Page(_)) && image.web().is_none() {
         bail!("{}: a page needs a network; systems/default.toml has one", options.system.display());
     }
-    let (done, record) = boot(project, &image, memory, limit, |session| {
-        let done = session.profile(work)?;
-        Ok((done, session.record()?))
-    })?;
+    let (done, record) = boot(project, &image, memory, limit, |session| session.profile(work))?;
     eprintln!("Finding out who called whom.");
     let files = code::files(project, system, read(&image.elf)?)?;
     let profile = made(&Names::of(&files), project.isa, &record, &done)?;

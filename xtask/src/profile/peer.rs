@@ -1,23 +1,20 @@
 //! A client of a server in the machine: sends one text over and over, and takes what comes back.
 
+use crate::bench::client::{self, Datagrams, Wire};
 use crate::forward::{Forward, Protocol};
 use anyhow::{Result, anyhow, bail, ensure};
 use std::fmt;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpStream, UdpSocket};
-use std::time::Duration;
+use std::io::ErrorKind;
 
-/// How long the server may be silent.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// Bytes that are taken at once.
 const BLOCK: usize = 65_536;
 
-/// A text for a port of the machine.
+/// A text that is sent to a port of the machine.
 #[derive(Clone, Copy)]
 pub struct Sent<'a> {
     /// The port of this computer that leads there.
     pub forward: Forward,
-    /// What is sent.
+    /// Its bytes.
     pub text: &'a [u8],
 }
 
@@ -59,93 +56,70 @@ pub fn unescaped(text: &str) -> Result<Vec<u8>> {
 }
 
 /// The client's end.
-pub enum Peer<'a> {
-    /// A connection, opened again when the server has closed it.
-    Tcp(Sent<'a>, Option<TcpStream>),
-    /// A socket.
-    Udp(Sent<'a>, UdpSocket),
+pub struct Peer<'a> {
+    sent: Sent<'a>,
+    /// Opened with the first text, and again when the server has closed it.
+    wire: Option<Box<dyn Wire>>,
 }
 
 impl<'a> Peer<'a> {
     /// Nothing is sent yet.
-    pub fn new(sent: Sent<'a>) -> Result<Self> {
-        if sent.forward.protocol == Protocol::Tcp {
-            return Ok(Self::Tcp(sent, None));
-        }
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        socket.connect(sent.forward.address())?;
-        Ok(Self::Udp(sent, socket))
+    pub const fn new(sent: Sent<'a>) -> Self {
+        Self { sent, wire: None }
     }
 
     /// Sends the text, and waits for the beginning of the answer; gives its bytes.
     pub fn ask(&mut self) -> Result<usize> {
-        let mut block = vec![0; BLOCK];
-        let count = match self {
-            Self::Tcp(sent, stream) => {
-                let stream = match stream {
-                    Some(stream) => stream,
-                    None => stream.insert(TcpStream::connect(sent.forward.address())?),
-                };
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.write_all(sent.text).and_then(|()| stream.read(&mut block))
-            }
-            Self::Udp(sent, socket) => {
-                socket.set_read_timeout(Some(PATIENCE))?;
-                socket.send(sent.text).and_then(|_| socket.recv(&mut block))
-            }
+        let Sent { forward, text } = self.sent;
+        let wire = match &mut self.wire {
+            Some(wire) => wire,
+            none => none.insert(match forward.protocol {
+                Protocol::Tcp => Box::new(client::tcp(forward.address())?),
+                Protocol::Udp => Box::new(Datagrams::connect(forward.address())?),
+            }),
         };
-        let count = match count {
+        let mut block = vec![0; BLOCK];
+        let count = match wire.write_all(text).and_then(|()| wire.read(&mut block)) {
             Ok(0) => Err(anyhow!("the server closed the connection")),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                Err(anyhow!("nothing came back for {} s", PATIENCE.as_secs()))
+                Err(anyhow!("nothing came back for {} s", client::PATIENCE.as_secs()))
             }
             count => count.map_err(Into::into),
         };
         if count.is_err() {
-            self.close();
+            self.wire = None;
         }
         count
     }
 
     /// Takes what else came; gives its bytes.
     pub fn take_rest(&mut self) -> Result<usize> {
+        let Some(wire) = &mut self.wire else { return Ok(0) };
+        wire.set_waiting(false)?;
         let mut block = vec![0; BLOCK];
         let mut all = 0;
         loop {
-            let count = match self {
-                Self::Tcp(_, None) => return Ok(all),
-                Self::Tcp(_, Some(stream)) => {
-                    stream.set_nonblocking(true)?;
-                    let count = stream.read(&mut block);
-                    stream.set_nonblocking(false)?;
-                    count
+            match wire.read(&mut block) {
+                Ok(0) => {
+                    self.wire = None;
+                    return Ok(all);
                 }
-                Self::Udp(_, socket) => {
-                    socket.set_nonblocking(true)?;
-                    let count = socket.recv(&mut block);
-                    socket.set_nonblocking(false)?;
-                    count
-                }
-            };
-            match count {
-                Ok(0) => self.close(),
                 Ok(count) => all += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(all),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    fn close(&mut self) {
-        if let Self::Tcp(_, stream) = self {
-            *stream = None;
-        }
+        wire.set_waiting(true)?;
+        Ok(all)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+    use std::thread;
 
     #[test]
     fn escapes_are_bytes() {
@@ -160,5 +134,43 @@ mod tests {
             let error = unescaped(bad).unwrap_err().to_string();
             assert!(error.contains(cause), "{bad}: {error}");
         }
+    }
+
+    #[test]
+    fn a_connection_that_the_server_closes_is_opened_again() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let host = listener.local_addr().unwrap().port();
+        let server = thread::spawn(move || {
+            for answer in [&b"one"[..], b"", b"four"] {
+                let mut stream = listener.accept().unwrap().0;
+                stream.read_exact(&mut [0; 4]).unwrap();
+                stream.write_all(answer).unwrap();
+            }
+        });
+        let mut peer = Peer::new(Sent { forward: Forward { protocol: Protocol::Tcp, host, guest: 7 }, text: b"text" });
+        assert_eq!(peer.ask().unwrap(), 3);
+        while peer.wire.is_some() {
+            assert_eq!(peer.take_rest().unwrap(), 0);
+        }
+        assert!(peer.ask().unwrap_err().to_string().contains("closed the connection"));
+        assert_eq!(peer.ask().unwrap(), 4);
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn a_datagram_is_answered_or_not() {
+        let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let host = server.local_addr().unwrap().port();
+        let mut peer = Peer::new(Sent { forward: Forward { protocol: Protocol::Udp, host, guest: 7 }, text: b"text" });
+        let answers = thread::spawn(move || {
+            let from = server.recv_from(&mut [0; 8]).unwrap().1;
+            server.send_to(b"one", from).unwrap();
+            server.send_to(b"more", from).unwrap();
+            server
+        });
+        assert_eq!(peer.ask().unwrap(), 3);
+        let _server = answers.join().unwrap();
+        assert_eq!(peer.take_rest().unwrap(), 4);
+        assert!(peer.ask().unwrap_err().to_string().contains("nothing came back"));
     }
 }

@@ -108,8 +108,8 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Does the work when all is quiet.
-    pub fn profile(&mut self, work: Work<'_>) -> Result<Done> {
+    /// Does the work when all is quiet; gives what was recorded, too.
+    pub fn profile(&mut self, work: Work<'_>) -> Result<(Done, Record)> {
         match work {
             Work::Command(command) => self.command(command),
             Work::Page(path) => self.page(path),
@@ -118,11 +118,11 @@ impl Session<'_> {
     }
 
     /// What was recorded last.
-    pub fn record(&self) -> Result<Record> {
+    fn record(&self) -> Result<Record> {
         Record::parse(&self.plugin.recorded()?)
     }
 
-    fn command(&mut self, command: &str) -> Result<Done> {
+    fn command(&mut self, command: &str) -> Result<(Done, Record)> {
         self.prompt(0).context("the shell takes no commands")?;
         self.settle()?;
         let recorded = self.counter.begin_record()?.instructions;
@@ -135,10 +135,11 @@ impl Session<'_> {
         let text = self.prompt(printed).context("the command did not come back to the prompt")?;
         self.counter.wait_for_rest()?;
         let end = self.counter.end_record()?.instructions;
+        let record = self.record()?;
         let status = self.status()?;
         let printed = text.trim_start_matches('\n').to_string();
         let told = format!("status {status}");
-        Ok(Done { window: (begin - recorded, end - begin), counted: end - recorded, printed, told, status })
+        Ok((Done { window: (begin - recorded, end - begin), counted: end - recorded, printed, told, status }, record))
     }
 
     /// The status of the last command.
@@ -167,7 +168,7 @@ impl Session<'_> {
         }
     }
 
-    fn page(&mut self, path: &str) -> Result<Done> {
+    fn page(&mut self, path: &str) -> Result<(Done, Record)> {
         let address = self.web.context("a page needs a system with a network; systems/default.toml is one")?.address();
         let mut web = loop {
             let answered = Web::connect(address).and_then(|mut web| {
@@ -188,7 +189,7 @@ impl Session<'_> {
         })
     }
 
-    fn text(&mut self, command: Option<&str>, sent: Sent<'_>) -> Result<Done> {
+    fn text(&mut self, command: Option<&str>, sent: Sent<'_>) -> Result<(Done, Record)> {
         if let Some(command) = command {
             self.prompt(0).context("the shell takes no commands")?;
             let printed = self.console.printed();
@@ -196,7 +197,7 @@ impl Session<'_> {
             self.prompt(printed)
                 .context("the command did not come back to the prompt: a server needs ` &` behind it")?;
         }
-        let mut peer = Peer::new(sent)?;
+        let mut peer = Peer::new(sent);
         let mut tries = 0;
         while let Err(error) = peer.ask() {
             tries += 1;
@@ -207,7 +208,7 @@ impl Session<'_> {
             thread::sleep(QUIET);
         }
         self.requests(|counter| {
-            // What came after the count of the one before is of that one.
+            // The end of the answer before may have come late.
             peer.take_rest()?;
             let first = peer.ask().context("the server answered once, and not again")?;
             counter.wait_for_rest()?;
@@ -217,7 +218,7 @@ impl Session<'_> {
 
     /// Has many requests made, each until nothing more is executed for it, and takes the one in the middle: how much is executed for one
     /// depends on when its frames come. Those before it tell who called whom in those who wait for it.
-    fn requests(&mut self, mut ask: impl FnMut(&mut Counter<UnixStream>) -> Result<String>) -> Result<Done> {
+    fn requests(&mut self, mut ask: impl FnMut(&mut Counter<UnixStream>) -> Result<String>) -> Result<(Done, Record)> {
         let mut records = 0;
         loop {
             self.settle()?;
@@ -230,8 +231,10 @@ impl Session<'_> {
             let counted = self.counter.end_record()?.instructions - counts[0];
             records += 1;
             // An instruction that is executed while a record begins or ends may be recorded and not counted.
-            if records == MOST_RECORDS || self.record()?.agrees_with(counted).is_ok() {
-                return Ok(Done { window: median(&counts), counted, printed: String::new(), told, status: 0 });
+            let record = self.record()?;
+            if records == MOST_RECORDS || record.agrees_with(counted).is_ok() {
+                let window = median(&counts);
+                return Ok((Done { window, counted, printed: String::new(), told, status: 0 }, record));
             }
         }
     }

@@ -47,7 +47,7 @@ fn on(project: &Project) -> Result<()> {
         Work::Command(COMMAND),
     ];
     let done = profile::boot(project, &image, bench::MEMORY, LIMIT, |session| {
-        works.iter().map(|work| Ok((session.profile(*work)?, session.record()?))).collect::<Result<Vec<_>>>()
+        works.iter().map(|work| session.profile(*work)).collect::<Result<Vec<_>>>()
     })?;
     let files = code::files(project, &system, read(&image.elf)?)?;
     let names = Names::of(&files);
