@@ -137,7 +137,7 @@ impl Child {
         self.remove(account);
     }
 
-    /// What is refused whatever there is: each for a cause of its own.
+    /// Calls that the nucleus refuses in any state, each for a cause that no other scene meets.
     fn impossible(&mut self) {
         let (account, domain) = (OWN, OWN + 1);
         self.call(op::ACCOUNT_NEW, [self.account, 20, account, 0, 0, 0]);

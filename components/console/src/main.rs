@@ -18,8 +18,9 @@
 //! interrupted at Ctrl-C, and when the shell reads or sets the mode. However many wait, the shell's read finds room.
 //!
 //! # The row that the shell edits
-//! While the terminal is raw, what the shell writes is the row of its line editor. Who else writes gets that row erased before,
-//! and the shell's read gives nothing, so that it draws the row again below. A row never begins behind text that does not end its line.
+//! While the terminal is raw, the shell writes the row of its line editor, and nothing else. Before anybody else writes, the console
+//! erases that row. Then the shell's read gives nothing, and the shell draws its row again, below. If the text before did not end its
+//! line, the console begins a new one.
 //!
 //! # Ctrl-C
 //! Only the thread that waits for interrupts raises the shell's semaphore, without the lock, and only it removes the one before: its
@@ -85,13 +86,13 @@ struct State {
     is_erased: bool,
 }
 
-/// What stands in the row of the cursor.
+/// The content of the row in which the cursor stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Row {
     Nothing,
     /// The beginning of a line of text.
     Text,
-    /// What the line editor of the shell drew.
+    /// The row of the shell's line editor.
     Edited,
 }
 
@@ -128,7 +129,7 @@ impl State {
         terminal::send(bytes, burst, |byte| uart.send(byte))
     }
 
-    /// What must be sent before text, that of the line editor or another; notes what stands in the row behind it.
+    /// Notes what the row contains after this text, which the line editor writes or somebody else; gives the bytes to send before it.
     fn begin_text(&mut self, text: &[u8], is_edited: bool) -> &'static [u8] {
         let Some(last) = text.last() else { return b"" };
         let lead: &[u8] = match (self.row, is_edited) {

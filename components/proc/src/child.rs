@@ -206,7 +206,7 @@ fn nucleus(error: Error) -> ProcessError {
     }
 }
 
-/// What nobody expects is in the log.
+/// The refusal for an error that starting a program never meets if all is well. The log has the error.
 fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
     runtime::log_about_program!("{who}: {error}");
     ProcessError::Failed

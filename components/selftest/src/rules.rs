@@ -602,8 +602,8 @@ impl World {
             let said = format!("{step:?}");
             let of = |why: String| format!("step {number}, domain {who}, {said}: {why}");
             self.compare(who, step).map_err(of)?;
-            // Whoever cut a call off by changing its labels goes on without the caller's thread, and may be late: until it has, others' changes
-            // must suit the labels before, too. Whoever calls it goes on with the change.
+            // A domain that changed its labels and cut a call off continues without the caller's thread, some time later. Until then other
+            // domains' changes are checked against its old labels, too. A call to it completes the change.
             if self.cut > 0 {
                 for other in 0..DOMAINS {
                     self.look(other, self.handles[0]).map_err(of)?;

@@ -14,7 +14,7 @@ use runtime::thread;
 /// The console, by the description: who finds it by its name may only write.
 pub static CONSOLE: ConsoleClient<Connection<Given>> = ConsoleClient(Connection::new(Given("console")));
 
-/// The same, opened by its name: what is written there is not the row of the line editor, which the console has drawn again below.
+/// The console by its name. Output goes there: what we write through [`CONSOLE`] the console takes for the row of the line editor.
 static OUTPUT: ConsoleClient<Connection<Name<'static>>> = ConsoleClient(Connection::named("console"));
 
 /// Bytes written at once.
@@ -31,7 +31,7 @@ pub fn write(bytes: &[u8]) {
     write_to(&OUTPUT, bytes);
 }
 
-/// What the line editor draws.
+/// Writes the row of the line editor.
 fn draw(bytes: &[u8]) {
     write_to(&CONSOLE, bytes);
 }

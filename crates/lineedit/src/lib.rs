@@ -112,11 +112,6 @@ impl Editor {
         screen::draw(&self.prompt, &self.line[self.first_shown..], self.cursor - self.first_shown, room, output);
     }
 
-    /// Erases the row, so that something else can be written; [`Editor::redraw`] brings it back.
-    pub fn hide(&self, output: &mut Vec<u8>) {
-        output.extend_from_slice(b"\r\x1b[K");
-    }
-
     /// The line so far.
     pub fn text(&self) -> String {
         self.line.iter().collect()
