@@ -23,6 +23,8 @@ pub struct Excuses {
     pub rows: &'static [(usize, &'static str)],
     /// Errors that cannot come.
     pub errors: &'static [(Error, &'static str)],
+    /// Errors that must come a tenth as often as the others.
+    pub rare: &'static [(Error, &'static str)],
 }
 
 /// Of a program without any special right. `stressor` tries what is left.
@@ -49,6 +51,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
         (Error::TooOften, "a window is handed on from hand to hand; the test windows does that"),
         (Error::RunsInIt, "originals of what a program runs in are its maker's; the test crimes-refusals has one"),
     ],
+    rare: &[(Error::TooDeep, "each takes a chain of as many calls as there may be")],
 };
 
 fn name(row: usize) -> &'static str {
@@ -89,7 +92,8 @@ impl Histogram {
         }
         for error in Error::ALL {
             if !excuses.errors.iter().any(|(other, _)| other == error) {
-                missing.extend(self.comes_too_rarely(*error, times));
+                let is_rare = excuses.rare.iter().any(|(other, _)| other == error);
+                missing.extend(self.comes_too_rarely(*error, if is_rare { times.div_ceil(10) } else { times }));
             }
         }
         missing.extend(self.not_in_the_contract());
@@ -193,6 +197,8 @@ impl Histogram {
         lines.extend(errors.lines().into_iter().chain(blank()));
         lines.extend(excuses.rows.iter().map(|(row, why)| alloc::format!("not asked of {}: {why}", name(*row))));
         lines.extend(excuses.errors.iter().map(|(error, why)| alloc::format!("not asked for {error:?}: {why}")));
+        lines
+            .extend(excuses.rare.iter().map(|(error, why)| alloc::format!("a tenth of {error:?} is asked for: {why}")));
         lines
     }
 }
