@@ -10,10 +10,10 @@ use runtime::abi::rights::{MAP_EXECUTE, MAP_READ, MAP_WRITE, UNMAP_SELF};
 use runtime::abi::{Error, MAX_DERIVATION, MESSAGE_BYTES, NEVER, PAGE_BYTES, layout, op, rights};
 use runtime::entry::Owned;
 use runtime::thread::{self, Thread};
-use runtime::{Entry, op as operation};
+use runtime::{Entry, op as operation, table};
 
 use crate::arch::{KERNEL, NON_CANONICAL, START};
-use crate::child::{Child, PATIENCE};
+use crate::child::{Child, PATIENCE, calls_in, equip, newest_status};
 use crate::crime::Crime;
 
 type Outcome = Result<(), Error>;
@@ -202,6 +202,7 @@ pub const TRIED: &[Crime] = &[
     Crime::tried("map-cycle", "a page mapped to a child, and back to us by the child", map_cycle),
     Crime::tried("own-removal", "a thread that removes the domain which owns the thread", own_removal),
     Crime::tried("map-deep", "a page mapped to a child and back until it is too deep", map_deep),
+    Crime::tried("domain-deep", "a domain that a domain made that a domain made …", domain_deep),
 ];
 
 pub fn status(status: Result<u64, &'static str>) -> Outcome {
@@ -303,6 +304,68 @@ fn own_removal() -> Result<String, String> {
         works()?;
     }
     Ok("it ends in the middle, and others finish the work".to_string())
+}
+
+fn domain_deep() -> Result<String, String> {
+    match nest().map_err(|error| error.to_string())? {
+        (levels, error @ Error::TooNested) => Ok(format!("refused after {levels} levels: {error}")),
+        (levels, error) => Err(format!("after {levels} levels: {error}")),
+    }
+}
+
+/// Each domain makes two: one that is the next, and one that tries to make another, and dies of the outcome. Gives how many levels there
+/// are, and the error of one more.
+fn nest() -> Result<(usize, Error), Error> {
+    const MILLISECOND: u64 = 1_000_000;
+    /// Where a domain has those that it makes.
+    const PLACES: [u64; 2] = [200, 201];
+    let make = |account: Entry, place, name| [account.0 as u64, 0, place, u64::from_le_bytes(name), 0, 0];
+    let give = |domain, entry| operation::entry_copy(Entry::OWN, entry, domain, Entry::OWN, rights::ALL);
+    let asleep = Owned::new(operation::semaphore_new(Entry::ACCOUNT, 0)?);
+    let mut threads = Vec::new();
+    let mut makers = Vec::from([Owned::new(operation::domain_new(Entry::ACCOUNT, 0, "victim")?)]);
+    equip(makers[0].entry())?;
+    let refused = loop {
+        let maker = makers.last().map_or(Entry::DOMAIN, Owned::entry);
+        // The end of its first thread would be that of the domain.
+        threads.push(calls_in(maker, give(maker, asleep.entry())?.0 as u64, [op::P, NEVER, 0, 0, 0, 0])?);
+        thread::sleep(MILLISECOND)?;
+        let account = give(maker, Entry::ACCOUNT)?;
+        let mut made = Vec::new();
+        for place in PLACES {
+            threads.push(calls_in(maker, op::DOMAIN_NEW as u64, make(account, place, *b"victim\0\0"))?);
+            let copy = Owned::new(table::allocate()?);
+            within(PATIENCE, || {
+                operation::entry_copy(maker, Entry(place as usize), Entry::OWN, copy.entry(), rights::ALL)
+            })?;
+            equip(copy.entry())?;
+            made.push(copy);
+        }
+        let tries = made.pop().ok_or(Error::Empty)?;
+        let words = make(give(tries.entry(), Entry::ACCOUNT)?, PLACES[0], *b"nested\0\0");
+        threads.push(calls_in(tries.entry(), op::DOMAIN_NEW as u64, words)?);
+        match Error::from_status(within(PATIENCE, newest_status).map_err(|_| Error::Timeout)?) {
+            Ok(()) => makers.append(&mut made),
+            Err(error) => break error,
+        }
+    };
+    let levels = makers.len() + 1;
+    // The innermost first.
+    while makers.pop().is_some() {}
+    Ok((levels, refused))
+}
+
+/// Tries every millisecond until it is done, so many nanoseconds at most.
+fn within<T, E>(nanoseconds: u64, mut tries: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    let end = operation::clock() + nanoseconds;
+    loop {
+        match tries() {
+            Err(_) if operation::clock() < end => {
+                let _ = thread::sleep(1_000_000);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Each mapping is derived from the one before; the nucleus ends that at a fixed depth.

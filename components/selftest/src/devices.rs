@@ -85,6 +85,7 @@ fn refused() -> Result<(), &'static str> {
     for address in [PLACE, PROGRAM_START] {
         hold(map(registers, address) == Err(Error::Occupied), "registers over something else")?;
     }
+    hold(op::machine_handles(Entry::SPECIAL, [1, 2]) == Err(Error::Taken), "another key of handles")?;
     hold(frames()? == before, "frames were lost")?;
     take_back(PLACE)
 }
