@@ -7,18 +7,19 @@ use alloc::vec::Vec;
 pub struct Heap {
     nodes: Vec<(Node, usize)>,
     free: Vec<Id>,
+    used: usize,
     most: usize,
 }
 
 impl Heap {
     /// Room for so many nodes.
     pub fn new(most: usize) -> Self {
-        Self { nodes: Vec::new(), free: Vec::new(), most }
+        Self { nodes: Vec::new(), free: Vec::new(), used: 0, most }
     }
 
     /// Nodes that somebody has.
     pub fn used(&self) -> usize {
-        self.nodes.len() - self.free.len()
+        self.used
     }
 
     /// Of these, those of one owner.
@@ -51,18 +52,20 @@ impl Memory for Heap {
     }
 
     fn allocate(&mut self, owner: usize) -> Option<Id> {
-        if self.used() >= self.most {
+        if self.used >= self.most {
             return None;
         }
-        let id = self.free.pop().or_else(|| {
+        self.used += 1;
+        let Some(id) = self.free.pop() else {
             self.nodes.push((Node::EMPTY, owner));
-            Id::new(self.nodes.len() as u32)
-        })?;
+            return Id::new(self.nodes.len() as u32);
+        };
         self.nodes[place(id)].1 = owner;
         Some(id)
     }
 
     fn free(&mut self, id: Id) {
+        self.used -= 1;
         self.free.push(id);
     }
 }

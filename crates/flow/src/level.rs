@@ -54,21 +54,33 @@ impl Levels {
 
     /// Of the entries of a leaf.
     pub(crate) fn of_entries(entries: &[u64]) -> Self {
-        Self(entries.iter().fold(0, |levels, entry| levels | 1 << (entry & 7)))
+        Self::of_first(entries, u64::MAX).1
+    }
+
+    /// How many entries there are before one that is higher than this, and their levels.
+    #[inline(never)]
+    pub(crate) fn of_first(entries: &[u64], end: u64) -> (usize, Self) {
+        // The lowest six bits of an entry are its level and three of its handle.
+        let (mut count, mut all) = (0, 0);
+        while let Some(entry) = entries.get(count).filter(|entry| **entry <= end) {
+            all |= 1_u64 << (entry & 63);
+            count += 1;
+        }
+        let all = all | all >> 32;
+        let all = all | all >> 16;
+        (count, Self((all | all >> 8) as u8))
     }
 
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Each of them, as a number.
-    pub(crate) fn each(self) -> impl Iterator<Item = usize> {
-        let mut rest = self.0;
-        core::iter::from_fn(move || {
-            let level = rest.trailing_zeros();
-            rest &= rest.wrapping_sub(1);
-            (level < u8::BITS).then_some(level as usize)
-        })
+    /// Each pair of one of these and one of others: a bit each, at 8 · the first + the second.
+    #[inline]
+    pub(crate) const fn pairs(self, others: Self) -> u64 {
+        // A bit of each product stands where a byte begins: that of the level which has the byte's number.
+        let bytes = self.0 as u64 * 0x1020_4081 & 0x01_0101_0101;
+        bytes * others.0 as u64
     }
 
     /// Whether all of them are among these bits.
@@ -150,6 +162,13 @@ const fn unmixed(number: u64) -> u64 {
 #[inline]
 pub(crate) const fn part_of(entry: u64, depth: u32) -> usize {
     (entry >> (u64::BITS - 2 - 2 * depth)) as usize & 3
+}
+
+/// The highest entry that can belong to a part, where all belong to the same node as this one.
+pub(crate) const fn end_of(entry: u64, depth: u32, part: usize) -> u64 {
+    let shift = u64::BITS - 2 - 2 * depth;
+    let below = (1 << shift) - 1;
+    entry & !(3 << shift) | (part as u64) << shift | below
 }
 
 #[cfg(test)]

@@ -5,13 +5,15 @@
 //!
 //! Each can stop between two nodes and go on there, as a nucleus must that lets interrupts in.
 
-use crate::level::{Levels, part_of};
+use crate::level::{Levels, end_of, part_of};
 use crate::pool::{Exhausted, Id, LEAF, Label, Node, PARTS, Pool};
 use crate::{Bounds, Handle, Level};
 use core::cell::Cell;
 
-/// Entries of two leaves.
-const BOTH: usize = 2 * LEAF;
+/// Room for the entries of two leaves: a power of two.
+const ROOM: usize = (2 * LEAF).next_power_of_two();
+/// Bits of an entry's level.
+const LEVEL: u64 = 7;
 
 /// What of two levels becomes one.
 #[derive(Clone, Copy, Debug)]
@@ -30,17 +32,6 @@ impl Rule {
             Self::Lower => first.min(second),
             Self::Mapped(map) => map(first),
         }
-    }
-
-    /// The level that two levels become, at the place of their [`pair`].
-    fn table(self) -> [u8; 64] {
-        let mut table = [0; 64];
-        for first in Level::ALL {
-            for second in Level::ALL {
-                table[pair(first as u64, second as u64)] = self.of(first, second) as u8;
-            }
-        }
-        table
     }
 
     /// Whether of two equal levels it makes that.
@@ -89,8 +80,9 @@ impl Relation {
     }
 
     /// Whether each of the first goes with each of the second.
-    fn of_all(self, first: Levels, second: Levels) -> bool {
-        first.each().all(|level| second.are_among((self.0 >> (8 * level)) as u8))
+    #[inline]
+    const fn of_all(self, first: Levels, second: Levels) -> bool {
+        first.pairs(second) & !self.0 == 0
     }
 
     /// Whether each level goes with itself.
@@ -170,29 +162,73 @@ impl Place {
     }
 }
 
+/// What becomes of an entry of one of two labels, by its level, where the other label has none.
+#[derive(Clone, Copy)]
+struct Alone {
+    /// Bits of the entry that change.
+    flips: [u64; 8],
+    /// 1 if it stays, 0 if it is the default from then on.
+    stays: [usize; 8],
+}
+
+/// How two labels become one.
+struct Merger {
+    rule: Rule,
+    /// The level of handles without an entry.
+    default: Level,
+    alone: [Alone; 2],
+}
+
+impl Merger {
+    fn new(rule: Rule, defaults: [Level; 2]) -> Self {
+        let default = rule.of(defaults[0], defaults[1]);
+        let mut alone = [Alone { flips: [0; 8], stays: [0; 8] }; 2];
+        for level in Level::ALL {
+            for (alone, made) in alone.iter_mut().zip([rule.of(level, defaults[1]), rule.of(defaults[0], level)]) {
+                alone.flips[level as usize] = level as u64 ^ made as u64;
+                alone.stays[level as usize] = usize::from(made != default);
+            }
+        }
+        Self { rule, default, alone }
+    }
+
+    /// Puts the entries of two leaves together.
+    #[inline(never)]
+    fn merge(&self, one: &[u64], other: &[u64], room: &mut [u64; ROOM]) -> usize {
+        // What does not stay is written over.
+        let count = core::cell::Cell::new(0_usize);
+        let room = core::cell::Cell::from_mut(&mut room[..]).as_slice_of_cells();
+        let put = |entry: u64, stays: usize| {
+            room[count.get() % ROOM].set(entry);
+            count.set(count.get() + stays);
+            true
+        };
+        let alone = |alone: &Alone, entry: u64| {
+            let level = (entry & LEVEL) as usize;
+            put(entry ^ alone.flips[level], alone.stays[level])
+        };
+        merge(
+            one,
+            other,
+            |one| alone(&self.alone[0], one),
+            |other| alone(&self.alone[1], other),
+            |one, other| {
+                let made = self.rule.of(Level::from_bits(one), Level::from_bits(other));
+                put(one & !LEVEL | made as u64, usize::from(made != self.default))
+            },
+        );
+        count.get()
+    }
+}
+
 /// Room for the entries of two leaves.
 struct Entries {
-    entries: [u64; BOTH],
+    entries: [u64; ROOM],
     count: usize,
 }
 
 impl Entries {
-    /// What becomes of the levels of two leaves, but where it is the default.
-    #[inline(never)]
-    fn collect(rule: Rule, [one, other]: [(&[u64], Level); 2], default: Level) -> Self {
-        let (stays_out, table) = (default as u64, rule.table());
-        let (mut entries, mut count) = ([0; BOTH], 0);
-        merge(one, other, |handle, first, second| {
-            let level = u64::from(table[pair(first, second)]);
-            if let Some(entry) = entries.get_mut(count) {
-                // What is not to stay is written over.
-                *entry = handle | level;
-                count += usize::from(level != stays_out);
-            }
-            true
-        });
-        Self { entries, count }
-    }
+    const NONE: Self = Self { entries: [0; ROOM], count: 0 };
 
     fn as_slice(&self) -> &[u64] {
         &self.entries[..self.count]
@@ -312,7 +348,7 @@ impl Pool {
         let from = at + usize::from(is_kept);
         let count = from + rest.len();
         entries[from..count].copy_from_slice(rest);
-        self.tree(&entries[..count], place)
+        self.tree_like(&entries[..count], place, [None; 2])
     }
 
     /// The entries that a label has besides its default, in no order.
@@ -456,9 +492,11 @@ impl Pool {
         effort: &mut u32,
     ) -> Result<Option<Label>, Exhausted> {
         let walk = Walk::new(task.at, *effort);
-        let default = rule.of(first.default, second.default);
+        let merger = Merger::new(rule, [first.default, second.default]);
+        let default = merger.default;
         let done = Part { default, tree: Tree::Node(task.done.root) };
-        let root = self.combined_part(rule, [Part::whole(first), Part::whole(second), done], Place::ROOT, &walk)?;
+        let parts = [Part::whole(first), Part::whole(second), done];
+        let root = self.combined_part(&merger, parts, Place::ROOT, &walk)?;
         *effort = walk.effort.get();
         self.abandon(task);
         let made = Label { default, root };
@@ -478,7 +516,7 @@ impl Pool {
     /// The third part is what was made of the first two before.
     fn combined_part(
         &mut self,
-        rule: Rule,
+        merger: &Merger,
         parts: [Part<'_>; 3],
         place: Place,
         walk: &Walk,
@@ -500,6 +538,7 @@ impl Pool {
         let (one, other) = (self.look(first.tree), self.look(second.tree));
         let bounds = [one.levels(first.default).bounds(), other.levels(second.default).bounds()];
         let is_same = one.is_same(&other);
+        let rule = merger.rule;
         let keeps = rule.keeps(bounds[0], bounds[1]);
         let kept = if keeps.0 || is_same && first.default == second.default && rule.keeps_equals() {
             self.kept(first.tree, place)
@@ -516,38 +555,36 @@ impl Pool {
         if ends == [done.default; 2] {
             return Ok(None);
         }
-        if let Some(made) = self.combined_leaves(rule, [first, second], done.default, place) {
+        if let Some(made) = self.combined_leaves(merger, [first, second], place) {
             return made;
         }
-        self.combined_below(rule, parts, place, walk)
+        self.combined_below(merger, parts, place, walk)
     }
 
     /// The same of two leaves; nothing if one of them is more.
     #[inline(never)]
     fn combined_leaves(
         &mut self,
-        rule: Rule,
+        merger: &Merger,
         [first, second]: [Part<'_>; 2],
-        default: Level,
         place: Place,
     ) -> Option<Result<Option<Id>, Exhausted>> {
-        let leaves = [first, second].map(|part| self.look(part.tree).entries.map(|entries| (entries, part.default)));
-        let leaves = [leaves[0]?, leaves[1]?];
-        let made = Entries::collect(rule, leaves, default);
+        let mut made = Entries::NONE;
+        made.count = merger.merge(self.look(first.tree).entries?, self.look(second.tree).entries?, &mut made.entries);
         Some(self.tree_like(made.as_slice(), place, [first.tree.node(), second.tree.node()]))
     }
 
     /// The same of more than a leaf.
     fn combined_below(
         &mut self,
-        rule: Rule,
+        merger: &Merger,
         parts: [Part<'_>; 3],
         place: Place,
         walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
         let leaf = |part: &Part<'_>| matches!(part.tree, Tree::Node(Some(id)) if self.node(id).is_leaf());
         if let Some(number) = parts.iter().position(leaf) {
-            return self.combined_with_leaf(rule, parts, number, place, walk);
+            return self.combined_with_leaf(merger, parts, number, place, walk);
         }
         let nodes = parts.map(|whole| whole.tree.node().map_or([None; PARTS], |id| self.node(id).parts()));
         self.of_parts([parts[0].tree.node(), parts[1].tree.node()], |pool, part| {
@@ -558,7 +595,7 @@ impl Pool {
                 };
                 Part { tree, ..parts[number] }
             });
-            pool.combined_part(rule, [first, second, done], place.part(part), walk)
+            pool.combined_part(merger, [first, second, done], place.part(part), walk)
         })
     }
 
@@ -567,7 +604,7 @@ impl Pool {
     #[inline(never)]
     fn combined_with_leaf(
         &mut self,
-        rule: Rule,
+        merger: &Merger,
         parts: [Part<'_>; 3],
         number: usize,
         place: Place,
@@ -576,7 +613,7 @@ impl Pool {
         let (copy, count) = parts[number].tree.node().map_or(([0; LEAF], 0), |id| self.node(id).copied_entries());
         let mut parts = parts;
         parts[number].tree = Tree::Leaf(&copy[..count]);
-        self.combined_below(rule, parts, place, walk)
+        self.combined_below(merger, parts, place, walk)
     }
 
     /// The node of what is kept as it is; nothing if that is more than a leaf of somebody else, which is copied part by part.
@@ -584,7 +621,7 @@ impl Pool {
         match tree {
             Tree::Node(Some(id)) if !self.is_own(id) => self.node(id).is_leaf().then(|| self.copied(id)),
             Tree::Node(id) => Some(Ok(self.keep_node(id))),
-            Tree::Leaf(leaf) => Some(self.tree(leaf, place)),
+            Tree::Leaf(leaf) => Some(self.tree_like(leaf, place, [None; 2])),
         }
     }
 
@@ -595,20 +632,23 @@ impl Pool {
         self.leaf(&entries[..count], [Some(leaf), None])
     }
 
-    /// The node for the entries of a place. They are sorted.
-    fn tree(&mut self, entries: &[u64], place: Place) -> Result<Option<Id>, Exhausted> {
-        self.tree_like(entries, place, [None; 2])
+    /// The node for the entries of a place, which are sorted. If it is a leaf with the entries of one of these it is that one, or a copy of it.
+    fn tree_like(&mut self, entries: &[u64], place: Place, like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
+        if entries.len() <= LEAF { self.leaf(entries, like) } else { self.tree(entries, place.depth) }
     }
 
-    /// The same. If it is a leaf with the entries of one of these it is that one, or a copy of it.
-    fn tree_like(&mut self, entries: &[u64], place: Place, like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
-        if entries.len() <= LEAF {
-            return self.leaf(entries, like);
-        }
-        if place.depth == Place::DEEPEST {
+    /// The new node for more entries of a place of this depth than a leaf has. They are sorted.
+    fn tree(&mut self, entries: &[u64], depth: u32) -> Result<Option<Id>, Exhausted> {
+        if depth == Place::DEEPEST {
             return Err(Exhausted);
         }
-        self.of_parts([None; 2], |pool, part| pool.tree(place.part_of(entries, part), place.part(part)))
+        let mut rest = entries;
+        self.of_parts([None; 2], |pool, part| {
+            let (count, levels) = Levels::of_first(rest, end_of(entries[0], depth, part));
+            let (entries, others) = rest.split_at(count);
+            rest = others;
+            if count <= LEAF { pool.new_leaf(None, entries, levels) } else { pool.tree(entries, depth + 1) }
+        })
     }
 
     /// The node with four parts that are made one after the other.
@@ -708,38 +748,52 @@ fn relates(relation: Relation, one: (&[u64], Level), other: (&[u64], Level)) -> 
     // What is the same entry in both goes together.
     let is_same = |(one, other): &(&u64, &u64)| relation.is_reflexive() && one == other;
     let same = one.0.iter().zip(other.0).take_while(is_same).count();
-    merge((&one.0[same..], one.1), (&other.0[same..], other.1), |_, first, second| relation.of(first, second))
+    let (alone, other_alone) = (relation.0 >> other.1 as u64, relation.0 >> (8 * one.1 as u64));
+    merge(
+        &one.0[same..],
+        &other.0[same..],
+        |one| alone >> (one << 3 & 63) & 1 != 0,
+        |other| other_alone >> (other & LEVEL) & 1 != 0,
+        |one, other| relation.of(one, other),
+    )
 }
 
-/// Goes through the entries of two leaves in their order, while `work` says so; true if it always did. It gets an entry without its level, and in the
-/// lowest bits of the others both levels.
+/// Goes through the entries of two leaves in the order of their handles, while all say so; true if they always did. One is asked for entries
+/// of the first leaf whose handles the other one has not, one for those of the other leaf, and one for both entries of a handle.
 #[inline(always)]
 fn merge(
-    (ones, default): (&[u64], Level),
-    (others, other_default): (&[u64], Level),
-    mut work: impl FnMut(u64, u64, u64) -> bool,
+    ones: &[u64],
+    others: &[u64],
+    mut of_one: impl FnMut(u64) -> bool,
+    mut of_other: impl FnMut(u64) -> bool,
+    mut of_both: impl FnMut(u64, u64) -> bool,
 ) -> bool {
-    /// Bits of a level.
-    const LEVEL: u64 = 7;
-    let (default, other_default) = (default as u64, other_default as u64);
-    let (mut at, mut other_at) = (0, 0);
-    while let (Some(&one), Some(&other)) = (ones.get(at), others.get(other_at)) {
-        let goes_on = if one | LEVEL < other | LEVEL {
+    let mut at = 0;
+    for &one in ones {
+        let handle = one & !LEVEL;
+        // No entry has this level.
+        let mut other = u64::MAX;
+        while let Some(&next) = others.get(at) {
+            other = next;
+            if other >= handle {
+                break;
+            }
             at += 1;
-            work(one & !LEVEL, one, other_default)
-        } else if one | LEVEL > other | LEVEL {
-            other_at += 1;
-            work(other & !LEVEL, default, other)
+            if !of_other(other) {
+                return false;
+            }
+        }
+        let goes_on = if other ^ handle <= LEVEL {
+            at += 1;
+            of_both(one, other)
         } else {
-            (at, other_at) = (at + 1, other_at + 1);
-            work(one & !LEVEL, one, other)
+            of_one(one)
         };
         if !goes_on {
             return false;
         }
     }
-    ones[at..].iter().all(|one| work(one & !LEVEL, *one, other_default))
-        && others[other_at..].iter().all(|other| work(other & !LEVEL, default, *other))
+    others[at..].iter().all(|other| of_other(*other))
 }
 
 #[cfg(all(test, feature = "std"))]

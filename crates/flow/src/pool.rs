@@ -308,9 +308,10 @@ impl Pool {
         for _ in 0..most {
             let Some(id) = self.state.going else { return true };
             let node = self.memory.node(id);
-            let parts = if node.is_leaf() { [None; PARTS] } else { node.parts() };
             self.state.going = node.next;
-            parts.into_iter().for_each(|part| self.release_node(part));
+            if !node.is_leaf() {
+                self.release_nodes(node.parts());
+            }
             self.memory.free(id);
         }
         self.state.going.is_none()
@@ -358,14 +359,24 @@ impl Pool {
 
     /// The leaf with these entries, which are sorted. If one of the nodes `like` has the same it is that one, or a copy of it.
     pub(crate) fn leaf(&mut self, entries: &[u64], like: [Option<Id>; 2]) -> Result<Option<Id>, Exhausted> {
-        if entries.is_empty() {
-            return Ok(None);
-        }
         let same = self.own_or_first(like, |node| node.is_leaf() && node.entries() == entries);
         if let Some(same) = same.filter(|same| self.is_own(*same)) {
             return Ok(self.keep_node(Some(same)));
         }
-        self.made(same, entries, 1, entries.len() as u32, Levels::of_entries(entries)).map(Some)
+        self.new_leaf(same, entries, Levels::of_entries(entries))
+    }
+
+    /// A new one with entries of these levels. It has the identity of `same`, which has the same ones.
+    pub(crate) fn new_leaf(
+        &mut self,
+        same: Option<Id>,
+        entries: &[u64],
+        levels: Levels,
+    ) -> Result<Option<Id>, Exhausted> {
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        self.made(same, entries, 1, entries.len() as u32, levels).map(Some)
     }
 
     /// Of two nodes one that is right, and of two that are, one of who pays now.
