@@ -79,7 +79,7 @@ impl Levels {
     #[inline]
     pub(crate) const fn pairs(self, others: Self) -> u64 {
         // A bit of each product stands where a byte begins: that of the level which has the byte's number.
-        let bytes = self.0 as u64 * 0x1020_4081 & 0x01_0101_0101;
+        let bytes = (self.0 as u64 * 0x1020_4081) & 0x01_0101_0101;
         bytes * others.0 as u64
     }
 

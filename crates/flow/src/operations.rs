@@ -94,13 +94,7 @@ impl Relation {
     }
 }
 
-/// A part of a label: entries of some handles, and the level of the others there.
-#[derive(Clone, Copy)]
-struct Part<'e> {
-    default: Level,
-    tree: Tree<'e>,
-}
-
+/// A part of a label: the entries of some handles.
 #[derive(Clone, Copy)]
 enum Tree<'e> {
     Node(Option<Id>),
@@ -119,12 +113,6 @@ impl Tree<'_> {
     /// Whether both are one node, or nothing.
     fn is_shared(self, other: Self) -> bool {
         matches!((self, other), (Self::Node(one), Self::Node(other)) if one == other)
-    }
-}
-
-impl Part<'_> {
-    const fn whole(label: Label) -> Self {
-        Self { default: label.default, tree: Tree::Node(label.root) }
     }
 }
 
@@ -174,7 +162,8 @@ struct Alone {
 /// How two labels become one.
 struct Merger {
     rule: Rule,
-    /// The level of handles without an entry.
+    /// The levels of handles without an entry, of both and of what is made.
+    defaults: [Level; 2],
     default: Level,
     alone: [Alone; 2],
 }
@@ -189,7 +178,7 @@ impl Merger {
                 alone.stays[level as usize] = usize::from(made != default);
             }
         }
-        Self { rule, default, alone }
+        Self { rule, defaults, default, alone }
     }
 
     /// Puts the entries of two leaves together.
@@ -420,7 +409,8 @@ impl Pool {
             return Some(false);
         }
         let walk = Walk::new(task.at, *effort);
-        let is_so = self.relate_parts(relation, Part::whole(first), Part::whole(second), Place::ROOT, &walk);
+        let sides = Sides { relation, defaults: [first.default, second.default] };
+        let is_so = self.relate_parts(&sides, [first.root, second.root].map(Tree::Node), Place::ROOT, &walk);
         *effort = walk.effort.get();
         if is_so && walk.has_stopped() {
             task.at = walk.until.get();
@@ -431,30 +421,32 @@ impl Pool {
     }
 
     /// True if it is not known yet: then the walk has stopped.
-    fn relate_parts(&self, relation: Relation, first: Part<'_>, second: Part<'_>, place: Place, walk: &Walk) -> bool {
+    fn relate_parts(&self, sides: &Sides, [first, second]: [Tree<'_>; 2], place: Place, walk: &Walk) -> bool {
         if place.end() <= walk.from || !walk.enters(place) {
             return true;
         }
-        let (one, other) = (self.look(first.tree), self.look(second.tree));
-        if let Some(is_so) = one.relates(relation, first.default, &other, second.default) {
+        let (one, other) = (self.look(first), self.look(second));
+        if let Some(is_so) = sides.relate(&one, &other) {
             return is_so;
         }
         (0..PARTS).all(|part| {
-            let (first, second) =
-                (Part { tree: one.part(part, place), ..first }, Part { tree: other.part(part, place), ..second });
+            let parts = [one.part(part, place), other.part(part, place)];
             // Most parts of labels that are nearly the same are the same.
-            first.tree.is_shared(second.tree) && relation.is_reflexive()
-                || self.relate_parts(relation, first, second, place.part(part), walk)
+            parts[0].is_shared(parts[1]) && sides.relation.is_reflexive()
+                || self.relate_parts(sides, parts, place.part(part), walk)
         })
     }
 
     /// The answer, if the roots of both labels give it without a look below. That takes no step.
     pub(crate) fn is_related_at_once(&self, relation: Relation, first: Label, second: Label) -> Option<bool> {
+        if first == second && relation.is_reflexive() {
+            return Some(true);
+        }
         if !relation.of(first.default as u64, second.default as u64) {
             return Some(false);
         }
         let (one, other) = (self.look(Tree::Node(first.root)), self.look(Tree::Node(second.root)));
-        one.relates_at_once(relation, first.default, &other, second.default)
+        Sides { relation, defaults: [first.default, second.default] }.relate_at_once(&one, &other)
     }
 
     /// `first ⊔ second`: of each handle the higher level.
@@ -493,13 +485,11 @@ impl Pool {
     ) -> Result<Option<Label>, Exhausted> {
         let walk = Walk::new(task.at, *effort);
         let merger = Merger::new(rule, [first.default, second.default]);
-        let default = merger.default;
-        let done = Part { default, tree: Tree::Node(task.done.root) };
-        let parts = [Part::whole(first), Part::whole(second), done];
-        let root = self.combined_part(&merger, parts, Place::ROOT, &walk)?;
+        let trees = [first.root, second.root, task.done.root].map(Tree::Node);
+        let root = self.combined_part(&merger, trees, Place::ROOT, &walk)?;
         *effort = walk.effort.get();
         self.abandon(task);
-        let made = Label { default, root };
+        let made = Label { default: merger.default, root };
         if !walk.has_stopped() {
             return Ok(Some(made));
         }
@@ -517,16 +507,16 @@ impl Pool {
     fn combined_part(
         &mut self,
         merger: &Merger,
-        parts: [Part<'_>; 3],
+        trees: [Tree<'_>; 3],
         place: Place,
         walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
-        let [first, second, done] = parts;
+        let [first, second, done] = trees;
         if place.end() <= walk.from {
-            let kept = match done.tree {
+            let kept = match done {
                 // What is made in steps was one leaf as long as it was small.
-                Tree::Leaf(leaf) => Some(self.tree_like(leaf, place, [first.tree.node(), second.tree.node()])),
-                Tree::Node(_) => self.kept(done.tree, place),
+                Tree::Leaf(leaf) => Some(self.tree_like(leaf, place, [first.node(), second.node()])),
+                Tree::Node(_) => self.kept(done, place),
             };
             if let Some(kept) = kept {
                 return kept;
@@ -535,15 +525,14 @@ impl Pool {
         if !walk.enters(place) {
             return Ok(None);
         }
-        let (one, other) = (self.look(first.tree), self.look(second.tree));
-        let bounds = [one.levels(first.default).bounds(), other.levels(second.default).bounds()];
-        let is_same = one.is_same(&other);
-        let rule = merger.rule;
+        let (one, other) = (self.look(first), self.look(second));
+        let (rule, defaults) = (merger.rule, merger.defaults);
+        let bounds = [one.levels(defaults[0]).bounds(), other.levels(defaults[1]).bounds()];
         let keeps = rule.keeps(bounds[0], bounds[1]);
-        let kept = if keeps.0 || is_same && first.default == second.default && rule.keeps_equals() {
-            self.kept(first.tree, place)
+        let kept = if keeps.0 || defaults[0] == defaults[1] && rule.keeps_equals() && one.is_same(&other) {
+            self.kept(first, place)
         } else if keeps.1 {
-            self.kept(second.tree, place)
+            self.kept(second, place)
         } else {
             None
         };
@@ -552,13 +541,13 @@ impl Pool {
         }
         // Each rule goes one way: what is between these becomes what they become.
         let ends = [rule.of(bounds[0].least, bounds[1].least), rule.of(bounds[0].most, bounds[1].most)];
-        if ends == [done.default; 2] {
+        if ends == [merger.default; 2] {
             return Ok(None);
         }
         if let Some(made) = self.combined_leaves(merger, [first, second], place) {
             return made;
         }
-        self.combined_below(merger, parts, place, walk)
+        self.combined_below(merger, trees, place, walk)
     }
 
     /// The same of two leaves; nothing if one of them is more.
@@ -566,36 +555,32 @@ impl Pool {
     fn combined_leaves(
         &mut self,
         merger: &Merger,
-        [first, second]: [Part<'_>; 2],
+        [first, second]: [Tree<'_>; 2],
         place: Place,
     ) -> Option<Result<Option<Id>, Exhausted>> {
         let mut made = Entries::NONE;
-        made.count = merger.merge(self.look(first.tree).entries?, self.look(second.tree).entries?, &mut made.entries);
-        Some(self.tree_like(made.as_slice(), place, [first.tree.node(), second.tree.node()]))
+        made.count = merger.merge(self.look(first).entries?, self.look(second).entries?, &mut made.entries);
+        Some(self.tree_like(made.as_slice(), place, [first.node(), second.node()]))
     }
 
     /// The same of more than a leaf.
     fn combined_below(
         &mut self,
         merger: &Merger,
-        parts: [Part<'_>; 3],
+        trees: [Tree<'_>; 3],
         place: Place,
         walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
-        let leaf = |part: &Part<'_>| matches!(part.tree, Tree::Node(Some(id)) if self.node(id).is_leaf());
-        if let Some(number) = parts.iter().position(leaf) {
-            return self.combined_with_leaf(merger, parts, number, place, walk);
+        let is_leaf = |tree: &Tree<'_>| tree.node().is_some_and(|id| self.node(id).is_leaf());
+        if let Some(number) = trees.iter().position(is_leaf) {
+            return self.combined_with_leaf(merger, trees, number, place, walk);
         }
-        let nodes = parts.map(|whole| whole.tree.node().map_or([None; PARTS], |id| self.node(id).parts()));
-        self.of_parts([parts[0].tree.node(), parts[1].tree.node()], |pool, part| {
-            let [first, second, done] = [0, 1, 2].map(|number| {
-                let tree = match parts[number].tree {
-                    Tree::Leaf(entries) => Tree::Leaf(place.part_of(entries, part)),
-                    Tree::Node(_) => Tree::Node(nodes[number][part]),
-                };
-                Part { tree, ..parts[number] }
+        self.of_parts([trees[0].node(), trees[1].node()], |pool, part| {
+            let below = trees.map(|tree| match tree {
+                Tree::Leaf(entries) => Tree::Leaf(place.part_of(entries, part)),
+                Tree::Node(id) => Tree::Node(id.and_then(|id| pool.node(id).part(part))),
             });
-            pool.combined_part(merger, [first, second, done], place.part(part), walk)
+            pool.combined_part(merger, below, place.part(part), walk)
         })
     }
 
@@ -605,15 +590,15 @@ impl Pool {
     fn combined_with_leaf(
         &mut self,
         merger: &Merger,
-        parts: [Part<'_>; 3],
+        trees: [Tree<'_>; 3],
         number: usize,
         place: Place,
         walk: &Walk,
     ) -> Result<Option<Id>, Exhausted> {
-        let (copy, count) = parts[number].tree.node().map_or(([0; LEAF], 0), |id| self.node(id).copied_entries());
-        let mut parts = parts;
-        parts[number].tree = Tree::Leaf(&copy[..count]);
-        self.combined_below(merger, parts, place, walk)
+        let (copy, count) = trees[number].node().map_or(([0; LEAF], 0), |id| self.node(id).copied_entries());
+        let mut trees = trees;
+        trees[number] = Tree::Leaf(&copy[..count]);
+        self.combined_below(merger, trees, place, walk)
     }
 
     /// The node of what is kept as it is; nothing if that is more than a leaf of somebody else, which is copied part by part.
@@ -717,45 +702,55 @@ impl<'e> Look<'e> {
     }
 
     /// A part of it, if it belongs to a place.
+    #[inline(always)]
     fn part(&self, part: usize, place: Place) -> Tree<'e> {
         match (self.entries, self.node) {
             (Some(entries), _) => Tree::Leaf(place.part_of(entries, part)),
             (None, node) => Tree::Node(node.and_then(|node| node.part(part))),
         }
     }
+}
 
+/// How the levels of two labels are to go together, and those of handles without entries.
+struct Sides {
+    relation: Relation,
+    defaults: [Level; 2],
+}
+
+impl Sides {
     /// Whether the levels of each handle go together, if that is known without a look below.
-    fn relates(&self, relation: Relation, default: Level, other: &Self, other_default: Level) -> Option<bool> {
-        let known = self.relates_at_once(relation, default, other, other_default);
-        known.or_else(|| Some(relates(relation, (self.entries?, default), (other.entries?, other_default))))
+    fn relate(&self, one: &Look<'_>, other: &Look<'_>) -> Option<bool> {
+        let known = self.relate_at_once(one, other);
+        known.or_else(|| Some(self.relate_leaves(one.entries?, other.entries?)))
     }
 
     /// The same, without a look at entries.
-    fn relates_at_once(&self, relation: Relation, default: Level, other: &Self, other_default: Level) -> Option<bool> {
-        if self.is_same(other) && relation.is_reflexive()
-            || relation.of_all(self.levels(default), other.levels(other_default))
+    fn relate_at_once(&self, one: &Look<'_>, other: &Look<'_>) -> Option<bool> {
+        if one.is_same(other) && self.relation.is_reflexive()
+            || self.relation.of_all(one.levels(self.defaults[0]), other.levels(self.defaults[1]))
         {
             return Some(true);
         }
         // Each level of one label meets the only one of the other: so what is not told by their levels is refuted.
-        (self.is_empty() || other.is_empty()).then_some(false)
+        (one.is_empty() || other.is_empty()).then_some(false)
     }
-}
 
-/// Whether the levels of each handle of two leaves, with their defaults, go together.
-#[inline(never)]
-fn relates(relation: Relation, one: (&[u64], Level), other: (&[u64], Level)) -> bool {
-    // What is the same entry in both goes together.
-    let is_same = |(one, other): &(&u64, &u64)| relation.is_reflexive() && one == other;
-    let same = one.0.iter().zip(other.0).take_while(is_same).count();
-    let (alone, other_alone) = (relation.0 >> other.1 as u64, relation.0 >> (8 * one.1 as u64));
-    merge(
-        &one.0[same..],
-        &other.0[same..],
-        |one| alone >> (one << 3 & 63) & 1 != 0,
-        |other| other_alone >> (other & LEVEL) & 1 != 0,
-        |one, other| relation.of(one, other),
-    )
+    /// Whether the levels of each handle of two leaves go together.
+    #[inline(never)]
+    fn relate_leaves(&self, one: &[u64], other: &[u64]) -> bool {
+        let relation = self.relation;
+        // What is the same entry in both goes together.
+        let all = if relation.is_reflexive() { one } else { &[] };
+        let same = all.iter().zip(other).take_while(|(one, other)| one == other).count();
+        let (alone, other_alone) = (relation.0 >> self.defaults[1] as u64, relation.0 >> (8 * self.defaults[0] as u64));
+        merge(
+            &one[same..],
+            &other[same..],
+            |one| alone >> (one << 3 & 63) & 1 != 0,
+            |other| other_alone >> (other & LEVEL) & 1 != 0,
+            |one, other| relation.of(one, other),
+        )
+    }
 }
 
 /// Goes through the entries of two leaves in the order of their handles, while all say so; true if they always did. One is asked for entries
