@@ -48,6 +48,8 @@ impl Level {
 pub(crate) struct Levels(u8);
 
 impl Levels {
+    pub(crate) const NONE: Self = Self(0);
+
     pub(crate) const fn of(level: Level) -> Self {
         Self(1 << level as u8)
     }
@@ -88,7 +90,7 @@ impl Levels {
         self.0 & !bits == 0
     }
 
-    /// The lowest and the highest; there is one.
+    /// The lowest and the highest, of one at least.
     pub(crate) const fn bounds(self) -> Bounds {
         let (least, most) = (self.0.trailing_zeros(), 7 - self.0.leading_zeros());
         Bounds { least: Level::from_bits(least as u64), most: Level::from_bits(most as u64) }
@@ -174,6 +176,39 @@ pub(crate) const fn end_of(entry: u64, depth: u32, part: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pairs_of_levels() {
+        for (one, other) in (0..32).flat_map(|one| (0..32).map(move |other| (Levels(one), Levels(other)))) {
+            let has = |levels: Levels, level: Level| !levels.are_among(!(1 << level as u8));
+            let mut pairs = 0;
+            for (first, second) in Level::ALL.into_iter().flat_map(|first| Level::ALL.map(|second| (first, second))) {
+                let both = has(one, first) && has(other, second);
+                pairs |= u64::from(both) << (8 * first as u32 + second as u32);
+            }
+            assert_eq!(one.pairs(other), pairs);
+        }
+    }
+
+    #[test]
+    fn entries_are_counted_up_to_the_end_of_a_part() {
+        for depth in [0, 1, 9, 30] {
+            let shift = 62 - 2 * depth;
+            // Of each part the lowest and the highest entry, but for the level.
+            let above = if depth == 0 { 0 } else { 5 << (shift + 2) };
+            let entries = [0, 1, 3]
+                .map(|part: u64| [above | part << shift | 1, above | ((part + 1) << shift).wrapping_sub(1) & !3]);
+            let entries = entries.as_flattened();
+            for (part, count) in [2, 4, 4, 6].into_iter().enumerate() {
+                let found = Levels::of_first(entries, end_of(entries[0], depth, part));
+                assert_eq!(found, (count, Levels::of_entries(&entries[..count])));
+            }
+        }
+        let entries: [u64; 64] = core::array::from_fn(|bits| bits as u64);
+        for entry in entries.into_iter().filter(|entry| entry & 7 < 5) {
+            assert_eq!(Levels::of_entries(&[entry]), Levels::of(Level::from_bits(entry)));
+        }
+    }
 
     #[test]
     fn what_is_spread_is_found_again() {

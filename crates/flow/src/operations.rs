@@ -292,17 +292,18 @@ impl Pool {
     /// The same label with another level for a handle.
     pub fn set(&mut self, label: Label, handle: Handle, level: Level) -> Result<Label, Exhausted> {
         // A path of it changes; the rest is to be of who pays.
-        let own = match label.root {
-            Some(root) if !self.is_own(root) => self.higher(label, Label::of(Level::Star))?,
-            _ => self.keep(label),
-        };
-        if self.get(own, handle) == level {
-            return Ok(own);
+        if label.root.is_some_and(|root| !self.is_own(root)) {
+            let own = self.higher(label, Label::of(Level::Star))?;
+            let made = self.set(own, handle, level);
+            self.release(own);
+            return made;
+        }
+        if self.get(label, handle) == level {
+            return Ok(self.keep(label));
         }
         let is_kept = level != label.default;
-        let root = self.put(own.root, handle.with(level), is_kept, Place::ROOT);
-        self.release(own);
-        Ok(Label { root: root?, ..label })
+        let root = self.put(label.root, handle.with(level), is_kept, Place::ROOT)?;
+        Ok(Label { root, ..label })
     }
 
     /// A node with this entry for its handle, or none.
@@ -327,17 +328,22 @@ impl Pool {
     #[inline(never)]
     fn put_into_leaf(&mut self, leaf: Id, entry: u64, is_kept: bool, place: Place) -> Result<Option<Id>, Exhausted> {
         let mut entries = [0; LEAF + 1];
-        let old = self.node(leaf).entries();
-        let (at, rest) = match old.binary_search_by_key(&(entry >> 3), |entry| entry >> 3) {
-            Ok(at) => (at, &old[at + 1..]),
-            Err(at) => (at, &old[at..]),
+        let node = self.node(leaf);
+        let old = node.entries();
+        let (at, rest, levels) = match old.binary_search_by_key(&(entry >> 3), |entry| entry >> 3) {
+            Ok(at) => (at, &old[at + 1..], None),
+            Err(at) => (at, &old[at..], Some(node.levels().and(Levels::of(Level::from_bits(entry))))),
         };
         entries[..at].copy_from_slice(&old[..at]);
         entries[at] = entry;
         let from = at + usize::from(is_kept);
         let count = from + rest.len();
         entries[from..count].copy_from_slice(rest);
-        self.tree_like(&entries[..count], place, [None; 2])
+        let entries = &entries[..count];
+        if count > LEAF {
+            return self.tree(entries, place.depth);
+        }
+        self.new_leaf(None, entries, levels.unwrap_or_else(|| Levels::of_entries(entries)))
     }
 
     /// The entries that a label has besides its default, in no order.
@@ -831,6 +837,85 @@ mod tests {
         assert_eq!(pool.memory().used(), used);
         pool.release(full);
         assert!(pool.tidy(1_000) && pool.memory().used() == 0);
+    }
+
+    #[test]
+    fn a_label_and_itself() {
+        let mut pool = Pool::new(Heap::new(1_000), 0);
+        let relations =
+            [Relation::BELOW, Relation::BELOW_UNLESS_OWNED, Relation::OWNED_BELOW_THREE, Relation::OWNED_ABOVE_STAR];
+        for (default, level) in Level::ALL.into_iter().flat_map(|default| Level::ALL.map(|level| (default, level))) {
+            let label = pool.set(Label::of(default), Handle::of(1), level).expect("room");
+            for relation in relations {
+                let right = [default, level].iter().all(|level| relation.of(*level as u64, *level as u64));
+                assert_eq!(pool.relate_step(&mut { Task::NEW }, relation, label, label, &mut 9), Some(right));
+                assert!(pool.is_related_at_once(relation, label, label).is_none_or(|known| known == right));
+            }
+            pool.release(label);
+        }
+    }
+
+    /// Leaves that are just full or not, that are divided more than once, and that become few enough for one, in one part of all or in all; with room
+    /// for less nodes than it takes, and in steps.
+    #[test]
+    fn leaves_that_are_divided_and_joined() {
+        const PLENTY: usize = 10_000;
+        let most = LEAF as u64;
+        let mut pool = Pool::new(Heap::new(PLENTY), 0);
+        let counts = [1, most - 1, most, most + 1, 2 * most];
+        let sides = counts.into_iter().flat_map(|count| [(0, count), (count / 2, count), (count, 1)]);
+        let sides: std::vec::Vec<_> = sides.collect();
+        // Entries stay, become the default, or become what the other label has.
+        let levels = [Level::Star, Level::Two, Level::Three];
+        for (bits, first, second) in [0, 2, 9, 17].into_iter().flat_map(|bits| {
+            let pairs = sides.iter().flat_map(|first| sides.iter().map(move |second| (*first, *second)));
+            pairs.map(move |(first, second)| (bits, first, second))
+        }) {
+            let [one, other] = [first, second].map(|(from, count)| alike(bits, from, count));
+            let level = |from: u64| levels[from as usize % levels.len()];
+            let one = label(&mut pool, one, level(first.0 + first.1));
+            let other = label(&mut pool, other, level(second.0));
+            for rule in [Rule::Higher, Rule::Lower] {
+                let mut right = Label::of(Level::One);
+                for handle in alike(bits, 0, 4 * most) {
+                    let level = rule.of(pool.get(one, handle), pool.get(other, handle));
+                    let next = pool.set(right, handle, level).expect("room");
+                    pool.release(right);
+                    right = next;
+                }
+                pool.tidy(PLENTY);
+                let used = pool.memory().used();
+                for (room, effort) in (0..PLENTY).zip([0, 1, u32::MAX].into_iter().cycle()) {
+                    pool.memory_mut().limit(used + room);
+                    let mut task = Task::NEW;
+                    let made = loop {
+                        let mut effort = effort;
+                        match pool.combined_step(&mut task, rule, one, other, &mut effort) {
+                            Ok(None) => {}
+                            Ok(Some(made)) => break Ok(made),
+                            Err(exhausted) => break Err(exhausted),
+                        }
+                    };
+                    pool.abandon(&mut task);
+                    pool.memory_mut().limit(PLENTY);
+                    if let Ok(made) = made {
+                        let all = alike(bits, 0, 4 * most);
+                        assert!(all.into_iter().all(|handle| pool.get(made, handle) == pool.get(right, handle)));
+                        assert_eq!(pool.nodes(made), pool.nodes(right), "another form");
+                        pool.release(made);
+                    }
+                    pool.tidy(PLENTY);
+                    assert_eq!(pool.memory().used(), used, "with room for {room}");
+                    if made.is_ok() {
+                        break;
+                    }
+                }
+                pool.release(right);
+            }
+            pool.release(one);
+            pool.release(other);
+        }
+        assert!(pool.tidy(PLENTY) && pool.memory().used() == 0);
     }
 
     /// Memory that knows how deep the stack was at most.

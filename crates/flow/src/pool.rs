@@ -397,14 +397,14 @@ impl Pool {
     /// The same, and whether it has taken them over.
     fn inner_of(&mut self, parts: [Option<Id>; PARTS], like: [Option<Id>; 2]) -> Result<(Option<Id>, bool), Exhausted> {
         let (mut nodes, mut count) = (1, 0);
-        let mut levels: Option<Levels> = None;
-        for part in parts.into_iter().flatten() {
+        let mut levels = Levels::NONE;
+        for part in parts {
+            let Some(part) = part else { continue };
             let part = self.node(part);
             nodes += part.nodes;
             count += part.count;
-            levels = Some(levels.map_or(part.levels, |levels| levels.and(part.levels)));
+            levels = levels.and(part.levels);
         }
-        let Some(levels) = levels else { return Ok((None, false)) };
         if count as usize <= LEAF {
             return Ok((self.joined(parts, like)?, false));
         }
