@@ -165,10 +165,54 @@ struct Merger {
     /// The levels of handles without an entry, of both and of what is made.
     defaults: [Level; 2],
     default: Level,
+    /// Made for the first leaves: many labels have none.
+    desk: Option<Desk>,
+}
+
+/// Where leaves are put together.
+struct Desk {
     alone: [Alone; 2],
+    /// Room for the entries of two leaves.
+    entries: [u64; ROOM],
 }
 
 impl Merger {
+    fn new(rule: Rule, defaults: [Level; 2]) -> Self {
+        Self { rule, defaults, default: rule.of(defaults[0], defaults[1]), desk: None }
+    }
+
+    /// Puts the entries of two leaves together.
+    #[inline(never)]
+    fn merge(&mut self, one: &[u64], other: &[u64]) -> &[u64] {
+        let (rule, default) = (self.rule, self.default);
+        let Desk { alone, entries } = self.desk.get_or_insert_with(|| Desk::new(rule, self.defaults));
+        let count = Cell::new(0);
+        let room = Cell::from_mut(&mut entries[..]).as_slice_of_cells();
+        // What does not stay is written over.
+        let put = |entry: u64, stays: usize| {
+            room[count.get() % ROOM].set(entry);
+            count.set(count.get() + stays);
+            true
+        };
+        let put_alone = |alone: &Alone, entry: u64| {
+            let level = (entry & LEVEL) as usize;
+            put(entry ^ alone.flips[level], alone.stays[level])
+        };
+        merge(
+            one,
+            other,
+            |one| put_alone(&alone[0], one),
+            |other| put_alone(&alone[1], other),
+            |one, other| {
+                let made = rule.of(Level::from_bits(one), Level::from_bits(other));
+                put(one & !LEVEL | made as u64, usize::from(made != default))
+            },
+        );
+        &entries[..count.get()]
+    }
+}
+
+impl Desk {
     fn new(rule: Rule, defaults: [Level; 2]) -> Self {
         let default = rule.of(defaults[0], defaults[1]);
         let mut alone = [Alone { flips: [0; 8], stays: [0; 8] }; 2];
@@ -178,49 +222,7 @@ impl Merger {
                 alone.stays[level as usize] = usize::from(made != default);
             }
         }
-        Self { rule, defaults, default, alone }
-    }
-
-    /// Puts the entries of two leaves together.
-    #[inline(never)]
-    fn merge(&self, one: &[u64], other: &[u64], room: &mut [u64; ROOM]) -> usize {
-        // What does not stay is written over.
-        let count = core::cell::Cell::new(0_usize);
-        let room = core::cell::Cell::from_mut(&mut room[..]).as_slice_of_cells();
-        let put = |entry: u64, stays: usize| {
-            room[count.get() % ROOM].set(entry);
-            count.set(count.get() + stays);
-            true
-        };
-        let alone = |alone: &Alone, entry: u64| {
-            let level = (entry & LEVEL) as usize;
-            put(entry ^ alone.flips[level], alone.stays[level])
-        };
-        merge(
-            one,
-            other,
-            |one| alone(&self.alone[0], one),
-            |other| alone(&self.alone[1], other),
-            |one, other| {
-                let made = self.rule.of(Level::from_bits(one), Level::from_bits(other));
-                put(one & !LEVEL | made as u64, usize::from(made != self.default))
-            },
-        );
-        count.get()
-    }
-}
-
-/// Room for the entries of two leaves.
-struct Entries {
-    entries: [u64; ROOM],
-    count: usize,
-}
-
-impl Entries {
-    const NONE: Self = Self { entries: [0; ROOM], count: 0 };
-
-    fn as_slice(&self) -> &[u64] {
-        &self.entries[..self.count]
+        Self { alone, entries: [0; ROOM] }
     }
 }
 
@@ -490,9 +492,9 @@ impl Pool {
         effort: &mut u32,
     ) -> Result<Option<Label>, Exhausted> {
         let walk = Walk::new(task.at, *effort);
-        let merger = Merger::new(rule, [first.default, second.default]);
+        let mut merger = Merger::new(rule, [first.default, second.default]);
         let trees = [first.root, second.root, task.done.root].map(Tree::Node);
-        let root = self.combined_part(&merger, trees, Place::ROOT, &walk)?;
+        let root = self.combined_part(&mut merger, trees, Place::ROOT, &walk)?;
         *effort = walk.effort.get();
         self.abandon(task);
         let made = Label { default: merger.default, root };
@@ -512,7 +514,7 @@ impl Pool {
     /// The third part is what was made of the first two before.
     fn combined_part(
         &mut self,
-        merger: &Merger,
+        merger: &mut Merger,
         trees: [Tree<'_>; 3],
         place: Place,
         walk: &Walk,
@@ -560,19 +562,18 @@ impl Pool {
     #[inline(never)]
     fn combined_leaves(
         &mut self,
-        merger: &Merger,
+        merger: &mut Merger,
         [first, second]: [Tree<'_>; 2],
         place: Place,
     ) -> Option<Result<Option<Id>, Exhausted>> {
-        let mut made = Entries::NONE;
-        made.count = merger.merge(self.look(first).entries?, self.look(second).entries?, &mut made.entries);
-        Some(self.tree_like(made.as_slice(), place, [first.node(), second.node()]))
+        let made = merger.merge(self.look(first).entries?, self.look(second).entries?);
+        Some(self.tree_like(made, place, [first.node(), second.node()]))
     }
 
     /// The same of more than a leaf.
     fn combined_below(
         &mut self,
-        merger: &Merger,
+        merger: &mut Merger,
         trees: [Tree<'_>; 3],
         place: Place,
         walk: &Walk,
@@ -595,7 +596,7 @@ impl Pool {
     #[inline(never)]
     fn combined_with_leaf(
         &mut self,
-        merger: &Merger,
+        merger: &mut Merger,
         trees: [Tree<'_>; 3],
         number: usize,
         place: Place,
