@@ -122,7 +122,7 @@ pub fn by_copy<const BYTES: usize>() -> Result<Row, String> {
 pub fn by_window<const BYTES: usize>() -> Result<Row, String> {
     pass::<BYTES>(|keeper, pages| {
         let shown = &pages[..BYTES.div_ceil(PAGE_BYTES)];
-        window::call_reading(keeper, [1, BYTES as u64, 0, 0], shown) == Ok([0, BYTES as u64, 0, 0, 0])
+        window::call_reading(keeper, [KeeperClient::KEEP, BYTES as u64, 0, 0], shown) == Ok([0, BYTES as u64, 0, 0, 0])
     })
 }
 
