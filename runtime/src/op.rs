@@ -22,6 +22,13 @@ pub fn thread_id() -> u64 {
     unsafe { question::<{ op::THREAD_ID }>() }
 }
 
+/// What is known of our caller's labels: [`op::CALLER_USUAL`] and the like.
+#[inline(always)]
+pub fn caller() -> u64 {
+    // SAFETY: cannot fail, touches no memory.
+    unsafe { question::<{ op::CALLER }>() }
+}
+
 /// Nanoseconds since boot.
 #[inline(always)]
 pub fn clock() -> u64 {
@@ -132,8 +139,13 @@ pub fn account_new(parent: Entry, frames: u64) -> Result<Entry> {
 
 /// As [`account_new`]; it pays for at most so many numbers of threads.
 pub fn account_new_with(parent: Entry, frames: u64, numbers: u64) -> Result<Entry> {
+    account_new_labelled(parent, frames, numbers, Entry::OWN)
+}
+
+/// As [`account_new_with`]; its objects have this label. [`Entry::OWN`]: the usual one.
+pub fn account_new_labelled(parent: Entry, frames: u64, numbers: u64, label: Entry) -> Result<Entry> {
     // SAFETY: changes nothing in this domain but an entry.
-    table::fill(|index| unsafe { raw::account_new(parent, frames, index, numbers, Entry::OWN) })
+    table::fill(|index| unsafe { raw::account_new(parent, frames, index, numbers, label) })
 }
 
 /// Moves unused frames between an account and its parent.
@@ -423,7 +435,7 @@ pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8]
         loop {
             // SAFETY: the nucleus writes into the area, which is free meanwhile.
             let next = unsafe { raw::info(machine, what, position) }?;
-            if what != info::LOG && what != info::LOG_PROGRAMS {
+            if !matches!(what & !info::UNTAINTED, info::LOG | info::LOG_PROGRAMS) {
                 return Ok((next, RECORD_BYTES));
             }
             let count = next.saturating_sub(position) as usize;
@@ -438,14 +450,27 @@ pub fn info<R>(machine: Entry, what: u64, position: u64, look: impl FnOnce(&[u8]
 
 /// The record of the nucleus's lists at a position, and the next position.
 pub fn record<R: Record>(machine: Entry, position: u64) -> Result<(R, u64)> {
-    info(machine, R::WHAT, position, |bytes, next| R::read(bytes).map(|record| (record, next)))?.ok_or(Error::Empty)
+    record_of(machine, R::WHAT, position)
+}
+
+fn record_of<R: Record>(machine: Entry, what: u64, position: u64) -> Result<(R, u64)> {
+    info(machine, what, position, |bytes, next| R::read(bytes).map(|record| (record, next)))?.ok_or(Error::Empty)
 }
 
 /// All records of a kind.
 pub fn records<R: Record>(machine: Entry) -> impl Iterator<Item = Result<R>> {
+    records_of(machine, R::WHAT)
+}
+
+/// All records of a kind but those of domains that are tainted.
+pub fn untainted_records<R: Record>(machine: Entry) -> impl Iterator<Item = Result<R>> {
+    records_of(machine, R::WHAT | info::UNTAINTED)
+}
+
+fn records_of<R: Record>(machine: Entry, what: u64) -> impl Iterator<Item = Result<R>> {
     let mut position = Some(0);
     core::iter::from_fn(move || {
-        let told = record(machine, position?);
+        let told = record_of(machine, what, position?);
         position = told.as_ref().ok().map(|(_, next)| *next).filter(|next| *next != 0);
         match told {
             Err(Error::Empty) => None,
@@ -562,12 +587,6 @@ pub fn label_levels(handle: u64) -> Result<[u64; 2]> {
 
 /// Entries of a label that one call tells.
 pub const LABEL_ENTRIES: usize = 32;
-
-/// An account whose objects have this label.
-pub fn account_new_labelled(parent: Entry, frames: u64, label: Entry) -> Result<Entry> {
-    // SAFETY: accounts are no memory.
-    table::fill(|index| unsafe { raw::account_new(parent, frames, index, 0, label) })
-}
 
 /// Where a new label comes from.
 #[derive(Clone, Copy)]

@@ -30,9 +30,10 @@ const ROUND: u64 = 300;
 const ENOUGH: u64 = 8;
 
 /// Operations that are drawn.
-const OPERATIONS: [usize; 25] = [
+const OPERATIONS: [usize; 26] = [
     op::THREAD_ID,
     op::CLOCK,
+    op::CALLER,
     op::YIELD,
     op::DOMAIN_NEW,
     op::DOMAIN_KILL,

@@ -78,7 +78,7 @@ impl World {
 
         // [account]
         // What an account pays for has the account's label.
-        let account = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, send.entry())?);
+        let account = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, 0, send.entry())?);
         let theirs = Owned::new(op::semaphore_new(account.entry(), 0)?);
         let everybodys = Owned::new(op::semaphore_new(Entry::OWN, 0)?);
         // [end]

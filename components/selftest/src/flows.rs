@@ -68,7 +68,7 @@ impl World {
     fn account(&self, side: Side) -> Result<Owned, Error> {
         let account = match side {
             Side::Usual => op::account_new(Entry::OWN, FRAMES),
-            Side::Tainted => op::account_new_labelled(Entry::OWN, FRAMES, self.send.entry()),
+            Side::Tainted => op::account_new_labelled(Entry::OWN, FRAMES, 0, self.send.entry()),
         };
         account.map(Owned::new)
     }
@@ -153,7 +153,7 @@ impl Target {
             OperandKind::Account => {
                 let account = match side {
                     Side::Usual => op::account_new(target._account.entry(), 8),
-                    Side::Tainted => op::account_new_labelled(target._account.entry(), 8, world.send.entry()),
+                    Side::Tainted => op::account_new_labelled(target._account.entry(), 8, 0, world.send.entry()),
                 };
                 target.entry = Some(Owned::new(account.map_err(text)?));
             }
@@ -431,7 +431,7 @@ fn draws() -> Outcome<String> {
     let mut ends = Vec::new();
     for level in [ONE, THREE] {
         op::label_put(label.entry(), handle, level).map_err(text)?;
-        let account = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, label.entry()).map_err(text)?);
+        let account = Owned::new(op::account_new_labelled(Entry::OWN, FRAMES, 0, label.entry()).map_err(text)?);
         let place = FREE_START + 0x1000_0000 + 0x1000 * level;
         let words = [raw::MEMORY.0 as u64, account.entry().0 as u64, 0, place, 0, MAP_READ];
         ends.push(raw::call(numbers::DRAW, words).err().map_or(0, |error| error as u64));

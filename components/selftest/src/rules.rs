@@ -458,7 +458,7 @@ impl World {
     /// An account whose objects have this label. It goes after the domains.
     fn account(&mut self, frames: u64, label: &Label) -> Outcome<Entry> {
         let label = label_of(label)?;
-        let account = Owned::new(op::account_new_labelled(Entry::OWN, frames, label.entry()).map_err(text)?);
+        let account = Owned::new(op::account_new_labelled(Entry::OWN, frames, 0, label.entry()).map_err(text)?);
         let entry = account.entry();
         self.things.push(account);
         Ok(entry)

@@ -38,9 +38,9 @@ pub struct Looked {
     own: u64,
 }
 
-/// Shows all records of a kind to `look`; false if there was an error before the end.
+/// Shows all records of a kind, but those of tainted domains, to `look`: the network takes no taint. False if there was an error before the end.
 fn walk<R: Record>(mut look: impl FnMut(R)) -> bool {
-    op::records(Entry::SPECIAL).try_for_each(|record| record.map(&mut look)).is_ok()
+    op::untainted_records(Entry::SPECIAL).try_for_each(|record| record.map(&mut look)).is_ok()
 }
 
 impl Looked {

@@ -75,7 +75,10 @@ pub const FLOWS: Each<Flow> = Each {
         "the threads of a CPU, of when they run; only a scheduler does that",
         "nothing: schedulers are trusted ([caveats](../caveats.md))",
     ),
-    info: flow("the caller, of all domains", "nothing: who holds the machine sees them all ([caveats](../caveats.md))"),
+    info: flow(
+        "the caller, of all domains",
+        "nothing: who holds the machine sees them all, or, as it asks, those that are not tainted ([caveats](../caveats.md))",
+    ),
     machine: NOTHING,
     log: flow("who reads the log", "the caller is not tainted: its send label is below {1}"),
     activation_set: OWN,
@@ -86,6 +89,7 @@ pub const FLOWS: Each<Flow> = Each {
         "nobody but the caller, about itself; whose calls it cuts off",
         "a change is refused that the domain's handlers of faults, its maker or a domain that it made would not admit; what else it forbids ends with it",
     ),
+    caller: flow("the callee, of its caller's labels", "nothing: the call was admitted in both directions"),
 };
 
 /// What else tells somebody something, and what is asked. A test for each.

@@ -33,6 +33,9 @@ pub const SHAPE: u64 = 8;
 /// One [`Code`] record. A position is the shape's number times 1,024 and the byte from which on.
 pub const CODE: u64 = 9;
 
+/// Added to the list's number: domains that are tainted are left out, with their threads and entries.
+pub const UNTAINTED: u64 = 1 << 32;
+
 /// A record that [`crate::op::INFO`] tells.
 pub trait Record: Sized {
     /// The operand of [`crate::op::INFO`] that asks for it.

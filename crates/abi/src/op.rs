@@ -435,7 +435,14 @@ pub const SEMAPHORE_ERRORS: [u64; 2] = {
 
 /// `DOMAIN_NEW`: its activations keep floating-point state.
 pub const DOMAIN_FPU: u64 = 1;
-/// `DOMAIN_NEW`: `S = {★}`, `R = {3}` once labels exist.
+/// `CALLER`: nothing is known without a search, or nobody called.
+pub const CALLER_OTHER: u64 = 0;
+/// `CALLER`: S = {1} and R = {2}, as domains have them without any taint or ownership.
+pub const CALLER_USUAL: u64 = 1;
+/// `CALLER`: S = {★} and R = {3}, or labels are off.
+pub const CALLER_OWNS_ALL: u64 = 2;
+
+/// `DOMAIN_NEW`: S = {★} and R = {3}.
 pub const DOMAIN_TRUSTED: u64 = 2;
 
 /// `SERVICE_NEW`: calls may carry a deadline.

@@ -246,6 +246,9 @@ macro_rules! operations {
         AccountExhausted: "no frame left for labels";
         NoFrames: "no free frame for them";
     }
+    /// What is known without a search about the labels of the running activation's caller: [`CALLER_USUAL`] and the like. A server that judges by itself
+    /// need not ask about each thing then ([`LABEL_CALLER`]).
+    CALLER caller() -> Number "0 = nothing, or nobody called; 1 = S = {1} and R = {2}; 2 = S = {★} and R = {3}, or labels are off", Light {}
         }
     };
 }

@@ -49,7 +49,11 @@ const DOMAINS_PASSED: usize = 32;
 
 /// The newest domain with a number below `position` (0: of all). `Repeat` if that is far away: `walker` makes its
 /// operation again and goes on where it was, or from the first if others walked on this CPU meanwhile.
-pub fn newest_below(walker: Ref<Activation>, position: u64) -> Result<Link<Domain>, Stop> {
+pub fn newest_below(
+    walker: Ref<Activation>,
+    position: u64,
+    is_seen: impl Fn(Ref<Domain>) -> bool,
+) -> Result<Link<Domain>, Stop> {
     let held = walker.held();
     let all = ALL.get(held);
     let walk = &all.walks[cpu::this(held).number as usize % MAX_CPUS];
@@ -57,7 +61,7 @@ pub fn newest_below(walker: Ref<Activation>, position: u64) -> Result<Link<Domai
     let mut found = if goes_on { walk.cursor.get() } else { all.first.get() };
     for _ in 0..DOMAINS_PASSED {
         match found {
-            Some(domain) if position != 0 && domain.number >= position => found = domain.next.get(),
+            Some(domain) if position != 0 && domain.number >= position || !is_seen(domain) => found = domain.next.get(),
             _ => return Ok(found),
         }
     }

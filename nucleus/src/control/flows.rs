@@ -142,7 +142,8 @@ pub fn switch_off(held: Held) {
     OFF.get(held).set(true);
 }
 
-fn is_off(held: Held) -> bool {
+/// Whether labels forbid nothing.
+pub fn is_off(held: Held) -> bool {
     OFF.get(held).get()
 }
 

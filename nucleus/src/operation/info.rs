@@ -1,6 +1,6 @@
 //! `op::INFO`: records about the nucleus's objects.
 
-use crate::control::{domain, numbers};
+use crate::control::{domain, flows, numbers};
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::{account, frames, shapes};
 use crate::objects::{Activation, Domain, Stop, Thread, is_seat};
@@ -18,9 +18,11 @@ const ENTRIES_PASSED: usize = 16;
 /// Writes the record after `position` into the message area of `activation`; gives the next position.
 pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64, Stop> {
     let held = activation.held();
-    match what {
+    let is_seen = |domain: Ref<Domain>| what & info::UNTAINTED == 0 || flows::may_change(domain).is_ok();
+    let list = what & !info::UNTAINTED;
+    match list {
         info::DOMAIN => {
-            let Some(domain) = domain::newest_below(activation, position)? else { return Ok(0) };
+            let domain = domain::newest_below(activation, position, is_seen)?.ok_or(Error::Empty)?;
             write(activation, domain_record(domain));
             Ok(if domain.next_domain().is_some() { domain.number } else { 0 })
         }
@@ -28,7 +30,10 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
             let used = numbers::used(held) as u64;
             let first = position.saturating_add(1).max(activation.progress.get());
             let end = used.min(first.saturating_add(NUMBERS_PASSED));
-            let found = (first..end).find_map(|number| Some((number, numbers::by_number(held, number as usize)?)));
+            let found = (first..end).find_map(|number| {
+                let thread = numbers::by_number(held, number as usize)?;
+                is_seen(thread.home).then_some((number, thread))
+            });
             match found {
                 Some((number, thread)) => {
                     write(activation, thread_record(thread));
@@ -51,7 +56,7 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
             // SAFETY: the message area is a page of the nucleus.
             let area =
                 unsafe { core::slice::from_raw_parts_mut(activation.message_kernel as *mut u8, info::LOG_BYTES) };
-            Ok(log::read(held, if what == info::LOG { log::SYSTEM } else { log::PROGRAMS }, position, area))
+            Ok(log::read(held, if list == info::LOG { log::SYSTEM } else { log::PROGRAMS }, position, area))
         }
         info::COUNTERS => {
             let longest = cpu::all(held).map(|cpu| (cpu.longest.get(), cpu.longest_by.get())).max();
@@ -80,9 +85,9 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
             // Of the domain that the position names, or of the next older one if it is gone.
             let (number, index) = info::Portal::place(position);
             let below = if position == 0 { 0 } else { number + 1 };
-            let domain = domain::newest_below(activation, below)?.ok_or(Error::Empty)?;
+            let domain = domain::newest_below(activation, below, is_seen)?.ok_or(Error::Empty)?;
             let named = domain.number + 1 == below;
-            let (record, next) = next_portal(domain, if named { index as usize } else { 0 });
+            let (record, next) = next_portal(domain, if named { index as usize } else { 0 }, is_seen);
             write(activation, record);
             Ok(match (next < domain.table_entries(), domain.next_domain()) {
                 (true, _) => info::Portal::position(domain.number, next as u64),
@@ -114,12 +119,12 @@ pub fn tell(activation: Ref<Activation>, what: u64, position: u64) -> Result<u64
 }
 
 /// The first call entry among some of a table's from `first` on, and where to look next.
-fn next_portal(domain: Ref<Domain>, first: usize) -> (info::Portal, usize) {
+fn next_portal(domain: Ref<Domain>, first: usize, is_seen: impl Fn(Ref<Domain>) -> bool) -> (info::Portal, usize) {
     let end = domain.table_entries().min(first + ENTRIES_PASSED);
     let mut record = info::Portal { from: domain.number, index: 0, to: 0, service: 0, badge: 0, shape: 0 };
     for index in first..end {
         let Ok(entry) = domain.place(index) else { break };
-        if let Some(callee) = entry.callee() {
+        if let Some(callee) = entry.callee().filter(|callee| is_seen(*callee)) {
             (record.index, record.to) = (index as u64, callee.number);
             (record.service, record.badge) = (entry.word0.get(), entry.word1.get());
             record.shape = entry.shape() as u64;

@@ -15,6 +15,10 @@ use flow::{Exhausted, Handle, Handles, Label, Level, Next, Pool};
 /// Where handles come from, once there is a key.
 static HANDLES: Nucleus<Cell<Option<Handles>>> = Nucleus::new(Cell::new(None));
 
+/// What [`op::LABEL_CALLER`] answers.
+const OBSERVE: u64 = 1;
+const CHANGE: u64 = 2;
+
 /// Entries that are written into a message area at once.
 const ENTRIES: usize = 32;
 
@@ -131,13 +135,16 @@ fn caller_may(operands: &Operands) -> Outcome {
     let entry = operands.entry(1, Kind::Label, rights::READ)?;
     let thing = entry.label().ok_or(Error::WrongKind)?;
     let domain = operands.0.caller.get().ok_or(Error::NoCaller)?.domain;
+    if flows::is_off(operands.held()) {
+        return Ok(OBSERVE | CHANGE);
+    }
     if let Some(known) = entry.verdict_on(domain) {
         return Ok(known);
     }
     let caller = domain.labels();
     let may = |pool: &mut Pool, work: &mut Work| rules::caller_may(pool, work, &caller, thing);
     let (observe, change) = ask(operands, labels::MAY, &[thing, caller.send, caller.receive], may)?;
-    Ok(entry.note_verdict(domain, observe as u64 | (change as u64) << 1))
+    Ok(entry.note_verdict(domain, if observe { OBSERVE } else { 0 } | if change { CHANGE } else { 0 }))
 }
 
 /// Has a rule find out something, in steps. What is made is the caller's.

@@ -93,6 +93,7 @@ pub static TABLE: [Operation; op::COUNT] = in_order(Each {
     ipc: full!(reserved),
     shape_new: full!(entries::shape_new),
     label: full!(label::label),
+    caller: light!(running::caller, a, b),
 });
 
 /// By portal index; each is entered as the contract says.

@@ -14,12 +14,32 @@ use abi::layout::MAX_TABLE_ENTRIES;
 use abi::op::ABOUT_PROGRAM;
 use abi::rights::{self, Kind};
 use abi::{Error, MAX_LOG_BYTES, MAX_SLICE_MICROSECONDS, NEVER, PRIORITIES, op};
+use flow::rules::Labels;
+use flow::{Label, Level};
 
 /// Microseconds of a slice if nobody says another number.
 const USUAL_SLICE: u64 = 10_000;
 
 pub fn clock(_: Held, _: u64, _: u64) -> Reply {
     Ok(timer::nanoseconds()).into()
+}
+
+pub fn caller(held: Held, _: u64, _: u64) -> Reply {
+    let caller = cpu::this(held).activation.get().and_then(|activation| activation.caller.get());
+    let whose = match caller {
+        None => op::CALLER_OTHER,
+        Some(_) if flows::is_off(held) => op::CALLER_OWNS_ALL,
+        Some(caller) => match caller.domain.labelled() {
+            None => op::CALLER_USUAL,
+            Some(labelled) if owns_all(&labelled.now.get()) => op::CALLER_OWNS_ALL,
+            Some(_) => op::CALLER_OTHER,
+        },
+    };
+    Ok(whose).into()
+}
+
+fn owns_all(labels: &Labels) -> bool {
+    (labels.send, labels.receive) == (Label::of(Level::Star), Label::of(Level::Three))
 }
 
 pub fn exit(held: Held, status: u64, _: u64) -> Reply {
