@@ -22,6 +22,7 @@ mod handle;
 mod heap;
 mod hooks;
 mod kept;
+pub mod label;
 pub mod log;
 pub mod message;
 pub mod op;

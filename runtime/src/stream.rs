@@ -46,6 +46,7 @@ impl Source for Path<'_> {
             Err(Failure::Transport(error)) => Err(error),
             // Of a server that dies just now the entry cannot be delivered.
             Err(Failure::Protocol(Protocol::NotDelivered)) => Err(abi::Error::Revoked),
+            Err(Failure::Refused(FileError::Flow)) => Err(abi::Error::Flow),
             Err(_) => Err(abi::Error::NotMapped),
         }
     }
@@ -147,6 +148,7 @@ fn of_file(failure: Failure<FileError>) -> Failure<StreamError> {
     failure.map(|error| match error {
         FileError::ReadOnly => StreamError::NotWritable,
         FileError::NoSpace => StreamError::NoSpace,
+        FileError::Flow => StreamError::Flow,
         _ => StreamError::Failed,
     })
 }

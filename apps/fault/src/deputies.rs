@@ -69,7 +69,7 @@ fn expect<T>(what: &str, is: Refused<T>, right: ProcessError) -> Result<(), Stri
 
 /// A program that sleeps, and does not run before it is let, if it waits for an entry.
 fn child(input: &str, frames: u64) -> Refused<Owned> {
-    let contents = Contents { schedule: 0, name: "sleep", streams: [input, "null", "null"] };
+    let contents = Contents { schedule: 0, name: "sleep", streams: [input, "null", "null"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["sleep", "1000"], [], [])
         .map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
@@ -87,7 +87,7 @@ fn too_much() -> Result<String, String> {
             outcome => expect("sleep", outcome, ProcessError::TooMuch)?,
         }
     }
-    let contents = Contents { schedule: 0, name: "true", streams: ["entry", "null", "null"] };
+    let contents = Contents { schedule: 0, name: "true", streams: ["entry", "null", "null"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["true"], [], []).map_err(text)?;
     let spawn = |frames| proc().spawn("/bin/true", &page[..used], frames, 0).map(|child| Owned::new(child.into()));
@@ -325,7 +325,7 @@ fn long_name() -> Result<String, String> {
     const NAME: &str = "x123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\
                         x123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789\
                         x123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789";
-    let contents = Contents { schedule: 0, name: NAME, streams: ["null", "null", "null"] };
+    let contents = Contents { schedule: 0, name: NAME, streams: ["null", "null", "null"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 4];
     let used = startup::write(&mut page, &contents, ["sleep", "1000"], [], []).map_err(text)?;
     let child = proc().spawn("/bin/sleep", &page[..used], 64, 0).map(|child| Owned::new(child.into())).map_err(text)?;

@@ -383,7 +383,7 @@ fn nothing() -> Result<String, String> {
 /// Starting a program has many steps, each with its undoing in another component; the last frames it needs are
 /// those of its stack, without which it dies when it runs.
 fn spawn() -> Result<String, String> {
-    let contents = Contents { schedule: 0, name: "poor", streams: ["null", "null", "null"] };
+    let contents = Contents { schedule: 0, name: "poor", streams: ["null", "null", "null"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["poor"], [], []).map_err(|error| error.to_string())?;
     // All frames that are charged, and those that `proc` has or gave to its programs.
@@ -436,7 +436,7 @@ fn spawn() -> Result<String, String> {
 fn left() -> Result<u64, String> {
     /// Of one program. Suffices to load it.
     const SOME: u64 = 256;
-    let contents = Contents { schedule: 0, name: "held", streams: ["entry", "null", "null"] };
+    let contents = Contents { schedule: 0, name: "held", streams: ["entry", "null", "null"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["held"], [], []).map_err(|error| error.to_string())?;
     let hold = |frames: u64| match PROC.spawn("/bin/true", &page[..used], frames, 0) {

@@ -103,7 +103,8 @@ fn write(image: &[u8]) -> Result<(), Failure<FileError>> {
 /// Runs it; that must be refused. The file stays: it can be looked at, and run again.
 fn run(image: &[u8]) -> Result<String, String> {
     write(image).map_err(|error| error.to_string())?;
-    let contents = Contents { schedule: 0, name: "damaged", streams: ["null", "console", "console"] };
+    let contents =
+        Contents { schedule: 0, name: "damaged", streams: ["null", "console", "console"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = startup::write(&mut page, &contents, ["damaged"], [], []).map_err(|error| error.to_string())?;
     let outcome = PROC.spawn(PATH, &page[..used], 0, 0);

@@ -8,9 +8,10 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use interface::{Reply, Request};
 use interfaces::names::NamesClient;
+use interfaces::net::NetClient;
 use runtime::abi::level::{ONE, STAR, THREE, TWO};
 use runtime::abi::{Control, Error, PAGE_BYTES, op as operations};
-use runtime::connection::Direct;
+use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
 use runtime::server::{self, Serve};
 use runtime::thread;
@@ -46,7 +47,7 @@ const LAST: u64 = 9;
 const WAIT: u64 = 10;
 const HOARD: u64 = 11;
 const SPAWN: u64 = 12;
-const NAMES: u64 = 13;
+const NETWORK: u64 = 13;
 const NOTHING: u64 = 14;
 const SPAWN_RECEIVES: u64 = 15;
 /// A page at which nothing is.
@@ -105,7 +106,7 @@ impl Serve for Victim {
             HOARD => answer(hoard(first)),
             SPAWN => answer(child_sets(operations::LABEL_SEND, first, second)),
             SPAWN_RECEIVES => answer(child_sets(operations::LABEL_RECEIVE, first, second)),
-            NAMES => done(match NamesClient(Direct(Entry::NAMES)).open("nobody") {
+            NETWORK => done(match NetClient(Connection::<Name<'_>>::named("net")).interfaces(0, &mut [0; 8]) {
                 Err(interface::Failure::Transport(error)) => Err(error),
                 _ => Ok(()),
             }),
@@ -236,7 +237,7 @@ fn owned() -> Result<String, String> {
     expect("the taint", one.ask(SEND, handle, THREE), Ok(0))?;
     one.has(handle, THREE, TWO)?;
     expect("its call of the other one", one.ask(CALL, NOTHING, 0), FLOW)?;
-    expect("its call of names", one.ask(NAMES, 0, 0), FLOW)?;
+    expect("its call of the network", one.ask(NETWORK, 0, 0), FLOW)?;
     expect("the other one", other.ask(NOTHING, 0, 0), Ok(NOTHING))?;
     other.has(handle, ONE, TWO)?;
     // Without ownership we are a domain like the others.
@@ -259,7 +260,7 @@ fn floating() -> Result<String, String> {
     expect("a call that floats", other.ask(CALL, NOTHING, 0), Ok(NOTHING))?;
     other.has(handle, TWO, TWO)?;
     expect("the next call", other.ask(CALL, NOTHING, 0), Ok(NOTHING))?;
-    expect("its call of names", other.ask(NAMES, 0, 0), FLOW)?;
+    expect("its call of the network", other.ask(NETWORK, 0, 0), FLOW)?;
     one.end()?;
     other.end()?;
     op::label_send(handle, ONE).map_err(text)?;

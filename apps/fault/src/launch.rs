@@ -10,7 +10,7 @@ use runtime::child::Child;
 use tool::inspect::PROC;
 
 fn spawn(name: &str, arguments: &[&str], frames: u64) -> Result<Child, Failure<ProcessError>> {
-    let contents = Contents { schedule: 0, name, streams: ["null", "console", "console"] };
+    let contents = Contents { schedule: 0, name, streams: ["null", "console", "console"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
     let words = core::iter::once("fault").chain(arguments.iter().copied());
     let used =

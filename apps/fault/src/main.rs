@@ -25,6 +25,8 @@
 //! | [`woken`] | of those who were woken to call again |
 //! | [`lent`] | of those who had a priority that was lent |
 //! | [`confined`] | of those who may reach only what is on a list |
+//! | [`labels`] | of those who are tainted |
+//! | [`leaks`] | of programs in a compartment that tell its secrets |
 //! | [`windows`] | of those who lend windows, and of those to whom they are lent |
 //!
 //! [`arch`] has those of one ISA alone, [`child`] is a domain that commits some of them, [`launch`] starts this program again as callee and the like.
@@ -53,6 +55,7 @@ mod hoards;
 mod images;
 mod labels;
 mod launch;
+mod leaks;
 mod lent;
 mod long;
 mod names;
@@ -117,6 +120,7 @@ fn crimes() -> impl Iterator<Item = &'static Crime> {
         lent::ALL,
         windows::ALL,
         labels::ALL,
+        leaks::ALL,
         confined::ALL,
         commands::ALL,
     ];
@@ -148,6 +152,10 @@ fn main() -> u8 {
         ["--net-sip"] => return network::sip(),
         ["--hold"] => return hoards::hold(),
         ["--threads"] => return storms::fill(),
+        [what @ ("--leak-tell" | "--leak-hear"), name, ..] => return leaks::part(what, name),
+        ["--leak-child"] => return leaks::child(),
+        ["--leak-sip"] => return leaks::sip(),
+        ["--terminal-kept"] => return terminal::kept(),
         ["--nothing"] => return 0,
         ["--spin"] => return long::spin(),
         [what @ ("--pool-full" | "--wait-many" | "--wait-gone")] => return long::part(what),

@@ -259,7 +259,8 @@ const LEFT_BEHIND: &str = "left-behind";
 pub fn start_reader() -> u8 {
     let start = || {
         let pipe = PIPES.create().map_err(text)?;
-        let contents = Contents { schedule: 0, name: LEFT_BEHIND, streams: [startup::ENTRY, "null", "null"] };
+        let contents =
+            Contents { schedule: 0, name: LEFT_BEHIND, streams: [startup::ENTRY, "null", "null"], compartments: &[] };
         let mut page = [0; 256];
         let used = startup::write(&mut page, &contents, ["cat"], [], []).map_err(text)?;
         let child = Child::from(PROC.spawn("/bin/cat", &page[..used], 0, 0).map_err(text)?);

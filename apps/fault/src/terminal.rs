@@ -1,7 +1,7 @@
 //! Crimes of those who want the terminal for themselves. They find `console` by its name.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use interface::{Delegate, Failure};
@@ -14,11 +14,15 @@ use runtime::server::{self, ServeWord};
 use runtime::thread::{self, Thread};
 use runtime::{Entry, op};
 
+use tool::command::Command;
+use tool::println;
+
 use crate::crime::{Crime, text};
 
 /// All of them.
 pub const ALL: &[Crime] = &[
     Crime::tried("terminal-reads", "waits with all threads for what is typed, and dies so", reads),
+    Crime::tried("terminal-kept", "keeps the terminal, for when others type there", keep),
     Crime::tried("terminal-take", "takes Ctrl-C, the mode and what is typed, with entries of all kinds", take),
 ];
 
@@ -75,6 +79,22 @@ fn reads() -> Result<String, String> {
         }
         refused => Err(format!("{refused} of {THREADS} are refused")),
     }
+}
+
+/// Hands its terminal to a program that is there longer.
+fn keep() -> Result<String, String> {
+    Command::new(&["fault", "--terminal-kept"]).spawn().map_err(text)?;
+    Ok("another has it".to_string())
+}
+
+/// That program, after the terminal has changed hands.
+pub fn kept() -> u8 {
+    let _ = thread::sleep(500_000_000);
+    match refused("to read", INPUT.read(&mut [0])) {
+        Ok(()) => println!("terminal-kept: it reads nothing any more"),
+        Err(cause) => println!("terminal-kept: {cause}: that must not be"),
+    }
+    0
 }
 
 fn take() -> Result<String, String> {

@@ -1,4 +1,4 @@
-//! `ls [-l] [-a] [PATH…]`: what is in a directory.
+//! `ls [-l] [-a] [PATH…]`: what is in a directory; `label [PATH…]`: compartments.
 #![no_std]
 #![no_main]
 #![forbid(unsafe_code)]
@@ -8,7 +8,10 @@ extern crate alloc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use runtime::abi::level;
 use runtime::interfaces::file::Kind;
+use runtime::program;
+use runtime::stream::FILE_SYSTEM;
 use tool::files::{self, Named};
 use tool::{Arguments, println};
 
@@ -20,11 +23,74 @@ usage: ls [-l] [-a] [PATH...]
 Lists directories and files, sorted by name. A directory's name ends with /.
 
   -l  kind (d, x = program, -), size in bytes or entries, seconds since boot of
-      the last change, name
+      the last change, compartment (if there are any), name
   -a  also names that begin with a dot
 ";
 
+const LABEL: &str = "label";
+const HELP_OF_LABEL: &str = "\
+usage: label [PATH...]
+
+Says which compartment files and directories belong to. Without a path: in which
+compartments it runs itself (run --taint COMPARTMENT label).
+";
+
+/// Where the directories of compartments are, by which the shell names them.
+const COMPARTMENTS: &str = "/compartments";
+const NO_COMPARTMENT: &str = "-";
+
+/// Names of compartments, and their handles.
+struct Compartments(Vec<(String, u64)>);
+
+impl Compartments {
+    fn new() -> Self {
+        let all = files::directory(COMPARTMENTS).unwrap_or_default().into_iter().filter(|entry| entry.is_directory);
+        let handle = |name: &str| FILE_SYSTEM.compartment(&files::join(COMPARTMENTS, name)).ok();
+        Self(all.filter_map(|entry| handle(&entry.name).map(|handle| (entry.name, handle))).collect())
+    }
+
+    fn name(&self, compartment: u64) -> String {
+        match self.0.iter().find(|(_, known)| *known == compartment) {
+            // What all may read is not shown: that it belongs to the system says its directory.
+            _ if compartment & 7 != level::THREE => NO_COMPARTMENT.to_string(),
+            Some((name, _)) => name.clone(),
+            None => "?".to_string(),
+        }
+    }
+}
+
+/// The compartments of files, or our own.
+fn label() -> u8 {
+    let mut arguments = Arguments::new(LABEL, HELP_OF_LABEL);
+    let Some(_) = arguments.options("") else { return tool::USAGE };
+    let known = Compartments::new();
+    let mut status = 0;
+    for path in arguments.words().to_vec() {
+        match FILE_SYSTEM.compartment(&files::absolute(path)) {
+            Ok(handle) => println!("{:>10}  {path}", known.name(handle)),
+            Err(error) => status = arguments.fail(path, error),
+        }
+    }
+    if arguments.words().is_empty() {
+        let own: Vec<_> = program::startup().map(|told| told.compartments().collect()).unwrap_or_default();
+        if own.is_empty() {
+            println!("in no compartment");
+        }
+        for (name, entry) in own {
+            match entry & 7 {
+                level::STAR => println!("owns {name}"),
+                level::THREE => println!("tainted by {name}"),
+                _ => println!("level {} in {name}", (entry & 7) - 1),
+            }
+        }
+    }
+    status
+}
+
 fn main() -> u8 {
+    if program::name() == LABEL {
+        return label();
+    }
     let mut arguments = Arguments::new("ls", HELP);
     let Some(options) = arguments.options("la") else { return tool::USAGE };
     let (long, all) = (options.contains('l'), options.contains('a'));
@@ -67,7 +133,8 @@ fn print_short(names: impl Iterator<Item = Named>) {
 }
 
 fn print_long(directory: &str, names: impl Iterator<Item = Named>) {
-    let rows: Vec<(char, String, String, String)> = names
+    let compartments = Compartments::new();
+    let rows: Vec<(char, String, String, String, String)> = names
         .map(|entry| {
             let path =
                 if entry.name.starts_with('/') { entry.name.clone() } else { files::join(directory, &entry.name) };
@@ -78,12 +145,17 @@ fn print_long(directory: &str, names: impl Iterator<Item = Named>) {
                 _ => '-',
             };
             let changed = stat.map_or(0, |stat| stat.modified) / 1_000_000_000;
-            (kind, entry.size.to_string(), changed.to_string(), shown(&entry))
+            let compartment =
+                FILE_SYSTEM.compartment(&path).map_or_else(|_| NO_COMPARTMENT.to_string(), |it| compartments.name(it));
+            (kind, entry.size.to_string(), changed.to_string(), compartment, shown(&entry))
         })
         .collect();
     let size = rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
     let changed = rows.iter().map(|row| row.2.len()).max().unwrap_or(0);
-    for row in rows {
-        println!("{}  {:>size$}  {:>changed$}s  {}", row.0, row.1, row.2, row.3);
+    let compartment = rows.iter().map(|row| row.3.len()).max().unwrap_or(0);
+    let are_any = rows.iter().any(|row| row.3 != NO_COMPARTMENT);
+    for (kind, bytes, seconds, owner, name) in rows {
+        let owner = if are_any { alloc::format!("{owner:<compartment$}  ") } else { String::new() };
+        println!("{kind}  {bytes:>size$}  {seconds:>changed$}s  {owner}{name}");
     }
 }

@@ -147,7 +147,7 @@ impl<'a> Command<'a> {
         let [input, output, errors] = self.streams;
         let [output, errors] = [output, errors].map(made);
         let name = files::last(self.words.first().unwrap_or(&""));
-        let contents = Contents { schedule: 0, name, streams: [input, &output, &errors] };
+        let contents = Contents { schedule: 0, name, streams: [input, &output, &errors], compartments: &[] };
         let (words, portals) = (self.words.iter().copied(), self.portals.iter().copied());
         startup::write(page, &contents, words, self.variables(), portals)
     }

@@ -137,7 +137,7 @@ fn write_pipe() -> Result<(), String> {
 /// Starts a program, which ends by itself or by us.
 fn spawn_and_end() -> Result<(), String> {
     const FRAMES: u64 = 48;
-    let contents = Contents { schedule: 0, name: "nothing", streams: ["null", "null", "null"] };
+    let contents = Contents { schedule: 0, name: "nothing", streams: ["null", "null", "null"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
     let used = write(&mut page, &contents, ["true"], [], []).map_err(text)?;
     match PROC.spawn("/bin/true", &page[..used], FRAMES, 0) {
@@ -298,7 +298,7 @@ fn all_answer(place: usize) -> Result<u64, String> {
 }
 
 fn killed(place: usize, random: &mut Random) -> Result<(), String> {
-    let contents = Contents { schedule: 0, name: "client", streams: ["null", "log", "log"] };
+    let contents = Contents { schedule: 0, name: "client", streams: ["null", "log", "log"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
     let words = ["torment", "--client", SERVERS[place].name];
     let used = write(&mut page, &contents, words, [], []).map_err(text)?;

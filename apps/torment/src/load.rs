@@ -185,7 +185,7 @@ fn reach(name: &str) -> Result<(), String> {
 
 fn programs(load: &Load, mut random: Random) -> Result<(), String> {
     let mut launch = [0; 512];
-    let contents = Contents { schedule: 0, name: "", streams: ["null", "null", "null"] };
+    let contents = Contents { schedule: 0, name: "", streams: ["null", "null", "null"], compartments: &[] };
     while go_on() {
         let fails = random.once_in(2);
         let path = if fails { "/bin/false" } else { "/bin/true" };

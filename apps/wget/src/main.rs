@@ -9,6 +9,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use runtime::interfaces::file::EXECUTABLE;
 use runtime::op;
 use sockets::{Session, target};
 use tool::{Arguments, eprintln, files};
@@ -16,12 +17,13 @@ use tool::{Arguments, eprintln, files};
 runtime::entry!(main);
 
 const HELP: &str = "\
-usage: wget [-s] [-O FILE] http://HOST[:PORT][/PATH]
+usage: wget [-s] [-O FILE [-x]] http://HOST[:PORT][/PATH]
 
 Fetches a page by HTTP/1.1 and writes it to FILE; without -O, to standard output.
 The status is 1 if the answer is not one of success.
 
   -O FILE  where to write
+  -x       mark FILE as a program
   -s       say the answer's head on standard error output
 ";
 
@@ -36,12 +38,12 @@ fn main() -> u8 {
         Ok(file) => file,
         Err(status) => return status,
     };
-    let head = arguments.flag("-s");
+    let (head, is_program) = (arguments.flag("-s"), arguments.flag("-x"));
     let Some(address) = arguments.one("an address") else { return tool::USAGE };
     let Some((host, port, path)) = parts(address) else {
         return arguments.wrong("an address is http://HOST[:PORT][/PATH]");
     };
-    match fetch(host, port, path, head, file) {
+    match fetch(host, port, path, head, file.map(|file| (file, is_program))) {
         Ok(status) if status.starts_with('2') => 0,
         Ok(status) => arguments.fail(address, status),
         Err(cause) => arguments.fail(address, cause),
@@ -60,7 +62,7 @@ fn parts(address: &str) -> Option<(&str, u16, &str)> {
 }
 
 /// Fetches; gives the status line's number and reason.
-fn fetch(host: &str, port: u16, path: &str, head: bool, file: Option<&str>) -> Result<String, String> {
+fn fetch(host: &str, port: u16, path: &str, head: bool, file: Option<(&str, bool)>) -> Result<String, String> {
     let text = |refusal: sockets::Refusal| refusal.to_string();
     let session = Session::open().map_err(text)?;
     let to = target::endpoint(&session, host, port).map_err(text)?;
@@ -96,9 +98,9 @@ fn fetch(host: &str, port: u16, path: &str, head: bool, file: Option<&str>) -> R
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
     });
     let mut body = bytes.split_off(end + 4);
-    let path = file.map(files::absolute);
+    let path = file.map(|(file, is_program)| (files::absolute(file), if is_program { EXECUTABLE } else { 0 }));
     let output = match &path {
-        Some(path) => Some(files::File::create(path, 0).map_err(|cause| format!("{path}: {cause}"))?),
+        Some((path, flags)) => Some(files::File::create(path, *flags).map_err(|cause| format!("{path}: {cause}"))?),
         None => None,
     };
     let mut count = 0;

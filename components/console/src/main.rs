@@ -44,6 +44,7 @@ use interface::{Delegated, Failure, Reply, Request};
 use interfaces::console::{ConsoleError, ConsoleServer, Mode};
 use interfaces::parent::ParentError;
 use runtime::entry::{Entry, Owned};
+use runtime::label::Compartments;
 use runtime::op;
 use runtime::program::STATUS_OF_NO_DEVICE;
 use runtime::server::{self, Serve, Service};
@@ -66,6 +67,9 @@ const BY_NAME: u64 = 0;
 /// Badge of what `give` makes. All others are portals of the description.
 const GIVEN: u64 = 1 << 63;
 
+/// What callers may do with what has no compartment.
+static CALLERS: Compartments = Compartments::new();
+
 struct State {
     uart: Uart,
     input: Input,
@@ -84,6 +88,8 @@ struct State {
     row: Row,
     /// Others wrote where the shell had its row.
     is_erased: bool,
+    /// How often the terminal has changed hands.
+    hands: u64,
 }
 
 /// The content of the row in which the cursor stands.
@@ -107,6 +113,7 @@ static STATE: Mutex<State> = Mutex::new(State {
     waiting: 0,
     row: Row::Nothing,
     is_erased: false,
+    hands: 0,
 });
 static SERVICE: Service = Service::new();
 /// Raised by the device's interrupt, and when there is something for the thread that waits for it.
@@ -186,14 +193,19 @@ fn event() -> Entry {
     Entry(EVENT.load(Ordering::Relaxed))
 }
 
-/// Refuses all but who has a portal of the description.
-fn allow(badge: u64) -> Result<(), ConsoleError> {
-    if badge == BY_NAME || badge == GIVEN { Err(ConsoleError::NotAllowed) } else { Ok(()) }
+const fn is_given(badge: u64) -> bool {
+    badge & GIVEN != 0
 }
 
-/// Refuses who found us by our name.
-fn refuse_by_name(badge: u64) -> Result<(), ConsoleError> {
-    if badge == BY_NAME { Err(ConsoleError::NotAllowed) } else { Ok(()) }
+/// Refuses all but who has a portal of the description.
+fn allow(badge: u64) -> Result<(), ConsoleError> {
+    if badge == BY_NAME || is_given(badge) { Err(ConsoleError::NotAllowed) } else { Ok(()) }
+}
+
+/// Refuses who found us by our name, and who was given the terminal before it changed hands: others type there now.
+fn allow_to_read(badge: u64) -> Result<(), ConsoleError> {
+    let is_old = || badge & !GIVEN != STATE.lock().hands;
+    if badge == BY_NAME || is_given(badge) && is_old() { Err(ConsoleError::NotAllowed) } else { Ok(()) }
 }
 
 fn read(mode: terminal::Mode, is_shell: bool, into: &mut [u8]) -> Result<usize, ConsoleError> {
@@ -267,8 +279,8 @@ impl Serve for Console {
 
 impl ConsoleServer for Console {
     fn read(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
-        refuse_by_name(badge)?;
-        read(terminal::Mode::Cooked, badge != GIVEN, into)
+        allow_to_read(badge)?;
+        read(terminal::Mode::Cooked, !is_given(badge), into)
     }
 
     fn write(&self, badge: u64, bytes: &[u8]) -> Result<usize, ConsoleError> {
@@ -311,6 +323,7 @@ impl ConsoleServer for Console {
         let mut state = STATE.lock();
         state.end_reads();
         state.stopped = false;
+        state.hands += 1;
         state.set_mode(mode);
         Ok(())
     }
@@ -327,18 +340,23 @@ impl ConsoleServer for Console {
 
     fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), ConsoleError> {
         let domain = Owned::new(domain.into());
-        refuse_by_name(badge)?;
+        allow_to_read(badge)?;
+        // We may put an entry into every domain, a tainted caller not.
+        if !CALLERS.caller_may(0).both() {
+            return Err(ConsoleError::Flow);
+        }
         if !domain.entry().is(Kind::Domain, rights::WRITE) {
             return Err(ConsoleError::NotADomain);
         }
-        op::portal_new(domain.entry(), SERVICE.entry(), GIVEN, Entry(index as usize), 0)
+        let badge = GIVEN | STATE.lock().hands;
+        op::portal_new(domain.entry(), SERVICE.entry(), badge, Entry(index as usize), 0)
             .map(drop)
             .map_err(|_| ConsoleError::NotADomain)
     }
 
     fn read_keys(&self, badge: u64, into: &mut [u8]) -> Result<usize, ConsoleError> {
-        refuse_by_name(badge)?;
-        read(terminal::Mode::Keys, badge != GIVEN, into)
+        allow_to_read(badge)?;
+        read(terminal::Mode::Keys, !is_given(badge), into)
     }
 }
 

@@ -13,7 +13,7 @@ use interfaces::parent::{ParentClient, ParentError};
 use interfaces::process::{KEPT, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
 use loader::Program;
-use loader::startup::{self, Contents, Startup};
+use loader::startup::{self, Contents, MAX_COMPARTMENTS, Startup};
 use runtime::arch::MACHINE;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
@@ -23,6 +23,7 @@ use runtime::sync::{Mutex, Once};
 use runtime::{message, table};
 
 use crate::file::Source;
+use crate::labels::{Labels, log_for_caller};
 use crate::window;
 
 /// Frames that a program's account may have if the description names no other number: 4 MiB.
@@ -96,12 +97,13 @@ pub fn frames(path: &str, asked: u64) -> Result<u64, ProcessError> {
 }
 
 /// An account for a program with such limits.
-fn account(limits: Limits) -> Result<Entry, ProcessError> {
+fn account(limits: &Limits) -> Result<Entry, ProcessError> {
     let (from, frames) = match limits.frames {
         KEPT => (&KEPT_ACCOUNT, KEPT_FRAMES - KEPT_FOR_ACCOUNT),
         frames => (&PROGRAMS, frames),
     };
-    let account = op::account_new_with(Entry(from.load(Ordering::Relaxed)), frames, THREADS);
+    let label = limits.labels.as_ref().map_or(Entry::OWN, |labels| labels.send.entry());
+    let account = op::account_new_labelled(Entry(from.load(Ordering::Relaxed)), frames, THREADS, label);
     account.map_err(|error| match error {
         Error::AccountExhausted => ProcessError::NoMemory,
         error => nucleus(error),
@@ -114,12 +116,13 @@ const SCHEDULE: Schedule = Schedule { priority: 16, slice: 10_000 };
 const PAGE: u64 = PAGE_BYTES as u64;
 
 /// What a program may have.
-#[derive(Clone, Copy)]
 pub struct Limits {
     /// Frames of its account, or [`KEPT`].
     pub frames: u64,
     /// A bit for each CPU on which its threads may run; 0 = all.
     pub cpus: u64,
+    /// None: S = {1} and R = {2}.
+    pub labels: Option<Labels>,
 }
 
 /// The domain of a program, and whether it was ever given away. Its index of our table is free when no call gives it
@@ -208,7 +211,7 @@ fn nucleus(error: Error) -> ProcessError {
 
 /// The refusal for an error that starting a program never meets if all is well. The log has the error.
 fn failed(who: &str, error: impl core::fmt::Display) -> ProcessError {
-    runtime::log_about_program!("{who}: {error}");
+    log_for_caller!("{who}: {error}");
     ProcessError::Failed
 }
 
@@ -231,17 +234,21 @@ fn memory(error: Failure<Sigma0Error>) -> ProcessError {
 
 impl Child {
     /// Makes the domain of the program in `source`, all but its thread. `process` is the badge with which it calls us.
-    pub fn new(source: &Source<'_>, launch: &Startup<'_>, limits: Limits, process: u64) -> Result<Self, ProcessError> {
+    pub fn new(source: &Source<'_>, launch: &Startup<'_>, limits: &Limits, process: u64) -> Result<Self, ProcessError> {
         let mut head = HEAD.lock();
         let length = source.read(0, &mut head[..])?;
         let program = Program::parse(&head[..length], source.bytes(), MACHINE).map_err(|error| {
-            runtime::log_about_program!("{}: {error}", launch.name);
+            log_for_caller!("{}: {error}", launch.name);
             ProcessError::NotAProgram
         })?;
         let account = Owned::new(account(limits)?);
         let domain = op::domain_new(account.entry(), 0, launch.name).map_err(nucleus)?;
-        let number = op::domain_number(domain).map_err(nucleus)?;
         let domain = Domain(domain, Cell::new(false));
+        if let Some(labels) = &limits.labels {
+            op::domain_set_labels(domain.entry(), labels.send.entry(), labels.receive.entry(), false)
+                .map_err(nucleus)?;
+        }
+        let number = op::domain_number(domain.entry()).map_err(nucleus)?;
         let mut child = Self { domain, number, thread: None, start: program.entry, ticket: None, account };
         child.equip(process, program.end(), launch)?;
         if limits.cpus != 0 {
@@ -302,7 +309,14 @@ impl Child {
     /// The startup page.
     fn tell(&self, launch: &Startup<'_>) -> Result<(), ProcessError> {
         self.pages(STARTUP_PAGE, 0, rights::MAP_READ, |block| {
-            let contents = Contents { schedule: SCHEDULE.word(), name: launch.name, streams: launch.streams };
+            let mut compartments = [("", 0); MAX_COMPARTMENTS];
+            let count = launch.compartments().zip(&mut compartments).map(|(one, place)| *place = one).count();
+            let contents = Contents {
+                schedule: SCHEDULE.word(),
+                name: launch.name,
+                streams: launch.streams,
+                compartments: &compartments[..count],
+            };
             startup::write(&mut block[0], &contents, launch.arguments(), launch.environment(), launch.portals())
                 .map(drop)
                 .map_err(|_| ProcessError::BadLaunch)

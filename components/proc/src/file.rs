@@ -1,10 +1,13 @@
 //! The file a program comes from.
 
+use abi::level;
 use interface::Failure;
-use interfaces::file::{FileClient, FileError, Kind};
+use interfaces::file::{FileClient, FileError};
 use interfaces::process::ProcessError;
 use runtime::connection::Connection;
 use runtime::stream::{FILE_SYSTEM, Path};
+
+use crate::labels::{CALLERS, Labels, log_for_caller};
 
 /// An open program. If the file server is restarted while it is read, it is opened again.
 pub struct Source<'a> {
@@ -13,9 +16,13 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens it.
-    pub fn open(path: &'a str) -> Result<Self, ProcessError> {
+    /// Opens it, for a program with these labels, of which its content becomes a part. We may read all files: what the caller may not
+    /// learn is not there.
+    pub fn open(path: &'a str, labels: Option<&Labels>) -> Result<Self, ProcessError> {
         let file = FILE_SYSTEM.open(path, 0).map_err(|error| match error {
+            _ if !FILE_SYSTEM.compartment(path).is_ok_and(|compartment| CALLERS.caller_may(compartment).observe) => {
+                ProcessError::NotFound
+            }
             Failure::Refused(FileError::NotFound | FileError::NotADirectory | FileError::BadName) => {
                 ProcessError::NotFound
             }
@@ -23,14 +30,19 @@ impl<'a> Source<'a> {
             error => unreadable(path, error),
         })?;
         let file = FileClient(Connection::opened(Path { path, flags: 0 }, file.into()));
-        let stat = file.stat().map_err(|error| unreadable(path, error))?;
-        if stat.kind != Kind::File {
-            return Err(ProcessError::IsADirectory);
+        let image = file.image().map_err(|error| unreadable(path, error))?;
+        if image.compartment & 7 == level::THREE {
+            if !CALLERS.caller_may(image.compartment).observe {
+                return Err(ProcessError::NotFound);
+            }
+            if !labels.is_some_and(|labels| labels.contain(image.compartment)) {
+                return Err(ProcessError::Flow);
+            }
         }
-        if !stat.executable {
+        if !image.executable {
             return Err(ProcessError::NotExecutable);
         }
-        Ok(Self { file, bytes: stat.size })
+        Ok(Self { file, bytes: image.size })
     }
 
     /// Its length.
@@ -53,6 +65,6 @@ impl<'a> Source<'a> {
 }
 
 fn unreadable(path: &str, error: Failure<FileError>) -> ProcessError {
-    runtime::log_about_program!("{path}: {error}");
+    log_for_caller!("{path}: {error}");
     ProcessError::Unreadable
 }

@@ -5,6 +5,7 @@
 //! | [`table`] | the processes; the reaper |
 //! | [`child`] | making a domain for a program |
 //! | [`mod@file`] | where the program comes from |
+//! | [`labels`] | what programs are tainted with, and what callers may do |
 //! | [`window`] | the unsafe part |
 //!
 //! Each program is a domain of its own with an account of its own. Its domain, its account and all that was drawn
@@ -20,6 +21,7 @@ extern crate alloc;
 
 mod child;
 mod file;
+mod labels;
 mod table;
 mod window;
 
@@ -62,9 +64,13 @@ impl Serve for Processes {
 }
 
 /// Refuses who found us by our name, as everybody can: badge 0. Others have their entry from the system description, or
-/// from somebody who has.
+/// from somebody who has. What they do everybody sees, so they must not be tainted.
 fn allow(badge: u64) -> Result<(), ProcessError> {
-    if badge == 0 { Err(ProcessError::NotAllowed) } else { Ok(()) }
+    match badge {
+        0 => Err(ProcessError::NotAllowed),
+        _ if labels::CALLERS.caller_may(0).both() => Ok(()),
+        _ => Err(ProcessError::Flow),
+    }
 }
 
 impl ProcessServer for Processes {
@@ -72,7 +78,7 @@ impl ProcessServer for Processes {
         if frames == KEPT {
             allow(badge)?;
         }
-        table::spawn(path, launch, Limits { frames: child::frames(path, frames)?, cpus })
+        table::spawn(path, launch, Limits { frames: child::frames(path, frames)?, cpus, labels: None })
             .map(|number| CHILDREN.mint(number))
     }
 
@@ -80,7 +86,7 @@ impl ProcessServer for Processes {
         Ok(table::list(position, into))
     }
 
-    fn inspect(&self, _badge: u64, what: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
+    fn inspect(&self, badge: u64, what: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ProcessError> {
         let size = match what {
             info::DOMAIN => size_of::<info::Domain>(),
             info::THREAD => size_of::<info::Thread>(),
@@ -93,7 +99,9 @@ impl ProcessServer for Processes {
             info::LOG | info::LOG_PROGRAMS => into.len(),
             _ => return Err(ProcessError::NotAllowed),
         };
-        let told = op::info(Entry::SPECIAL, what, position, |bytes, next| {
+        // Who is in compartments is known to whoever may end them.
+        let list = if badge == 0 { what | info::UNTAINTED } else { what };
+        let told = op::info(Entry::SPECIAL, list, position, |bytes, next| {
             let count = bytes.len().min(size);
             if count > into.len() {
                 return Err(ProcessError::NotAllowed);
@@ -130,6 +138,11 @@ impl ProcessServer for Processes {
         })
     }
 
+    fn compartments(&self, badge: u64, number: u64, into: &mut [u8]) -> Result<usize, ProcessError> {
+        allow(badge)?;
+        table::compartments(number, into)
+    }
+
     fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), ProcessError> {
         let domain = Owned::new(domain.into());
         allow(badge)?;
@@ -157,30 +170,42 @@ impl Serve for Children {
 
 impl ChildServer for Children {
     fn domain(&self, badge: u64) -> Result<Delegate, ProcessError> {
+        table::judge(badge)?;
         table::prepare(badge, |child| Ok(child.domain.give()))
     }
 
     fn start(&self, badge: u64) -> Result<(), ProcessError> {
+        table::judge(badge)?;
         table::prepare(badge, Child::start)
     }
 
     fn wait(&self, badge: u64) -> Result<u64, ProcessError> {
+        table::judge(badge)?;
         table::wait(badge)
     }
 
     fn ended(&self, badge: u64) -> Result<u64, ProcessError> {
+        table::judge(badge)?;
         table::ended(badge)
     }
 
     fn kill(&self, badge: u64) -> Result<(), ProcessError> {
+        table::judge(badge)?;
         table::kill(badge)
     }
 
     fn notify(&self, badge: u64, semaphore: Delegated) -> Result<(), ProcessError> {
-        table::notify(badge, Owned::new(semaphore.into()))
+        let semaphore = Owned::new(semaphore.into());
+        table::judge(badge)?;
+        // We may raise every semaphore, the caller not.
+        if !labels::CALLERS.caller_may(0).both() {
+            return Err(ProcessError::Flow);
+        }
+        table::notify(badge, semaphore)
     }
 
     fn wait_or_end(&self, badge: u64) -> Result<u64, ProcessError> {
+        table::judge(badge)?;
         table::wait_or_end(badge)
     }
 }
@@ -202,6 +227,10 @@ impl ParentServer for Parent {
     fn publish(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
         let service = Owned::new(service.into());
         let delegate = Delegate::entry(service.entry().0, abi::rights::ALL);
+        // Names are everybody's.
+        if !labels::CALLERS.caller_may(0).both() {
+            return Err(ParentError::Flow);
+        }
         table::reserve_name(badge, name)?;
         // Our parent registers it, and again when the name service is restarted. What the others have is derived
         // from ours.

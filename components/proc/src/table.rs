@@ -10,11 +10,13 @@ use interfaces::parent::{MAX_PROGRAM_SERVICES, ParentError};
 use interfaces::process::{KEPT, ProcessError};
 use loader::startup::{ENTRY, Startup};
 use runtime::entry::Owned;
+use runtime::label::{self, May};
 use runtime::op;
 use runtime::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::child::{Child, Limits, death};
 use crate::file::Source;
+use crate::labels::{CALLERS, Labels};
 
 /// Processes there can be.
 const MAX_PROCESSES: usize = 64;
@@ -37,6 +39,8 @@ enum State {
 struct Process {
     number: u64,
     name: String,
+    /// What it is tainted with; none = {1}.
+    label: Option<Owned>,
     /// What it published, by name; nothing while it is being published.
     services: Vec<(String, Option<Owned>)>,
     /// Raised when it ends; kept until its status is asked for.
@@ -47,6 +51,11 @@ struct Process {
 }
 
 impl Process {
+    /// What the caller may do with it.
+    fn caller_may(&self) -> May {
+        self.label.as_ref().map_or_else(|| CALLERS.caller_may(0), |label| label::may(label.entry()))
+    }
+
     /// Its turn among those that ended, if it may be forgotten: nobody waits for it, or who was to be told of its end is gone.
     fn forgettable(&self) -> Option<u64> {
         let is_awaited = || self.awaited.as_ref().is_some_and(|it| it.entry().is(Kind::Semaphore, WRITE));
@@ -112,6 +121,7 @@ impl Table {
         self.processes.push(Process {
             number: self.last,
             name,
+            label: None,
             services: Vec::new(),
             awaited: None,
             waiting: 0,
@@ -122,19 +132,21 @@ impl Table {
 }
 
 /// Loads a program and lets it run, if nothing is still to be made in its table; gives its number.
-pub fn spawn(path: &str, launch: &[u8], limits: Limits) -> Result<u64, ProcessError> {
+pub fn spawn(path: &str, launch: &[u8], mut limits: Limits) -> Result<u64, ProcessError> {
     let launch = Startup::read(launch).map_err(|_| ProcessError::BadLaunch)?;
-    let source = Source::open(path)?;
+    limits.labels = Labels::new(&launch)?;
+    let source = Source::open(path, limits.labels.as_ref())?;
     let _spawning = SPAWNING.lock();
     let most = MAX_PROCESSES + usize::from(limits.frames == KEPT);
     let number = TABLE.lock().reserve(&launch, most)?;
-    let made = Child::new(&source, &launch, limits, number);
+    let made = Child::new(&source, &launch, &limits, number);
     let mut table = TABLE.lock();
     let Some(index) = table.find(number) else { return Err(ProcessError::NoSuchProcess) };
     let waits = launch.streams.contains(&ENTRY) || launch.portals().next().is_some();
     let ready = made.and_then(|mut child| if waits { Ok(child) } else { child.start().map(|()| child) });
     match ready {
         Ok(child) => {
+            table.processes[index].label = limits.labels.map(|labels| labels.send);
             table.processes[index].state = State::Running(child);
             Ok(number)
         }
@@ -143,6 +155,13 @@ pub fn spawn(path: &str, launch: &[u8], limits: Limits) -> Result<u64, ProcessEr
             Err(error)
         }
     }
+}
+
+/// Refuses a caller who may not change a process, and learn of it: a wait forgets it.
+pub fn judge(number: u64) -> Result<(), ProcessError> {
+    let mut table = TABLE.lock();
+    let index = table.find(number).ok_or(ProcessError::NoSuchProcess)?;
+    if table.processes[index].caller_may().both() { Ok(()) } else { Err(ProcessError::Flow) }
 }
 
 /// Keeps a name for a process that is going to publish a service under it, as long as the process lives.
@@ -272,6 +291,24 @@ pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
     Ok(true)
 }
 
+/// Writes the compartments of the process whose domain has this number.
+pub fn compartments(number: u64, into: &mut [u8]) -> Result<usize, ProcessError> {
+    let table = TABLE.lock();
+    let of_domain = |process: &&Process| matches!(&process.state, State::Running(child) if child.number == number);
+    let process = table.processes.iter().find(of_domain).ok_or(ProcessError::NoSuchDomain)?;
+    let Some(label) = &process.label else { return Ok(0) };
+    let mut places = into.as_chunks_mut::<8>().0.iter_mut();
+    let mut used = 0;
+    // No program has more of them than one answer tells.
+    let _ = op::label_read(label.entry(), 0, |handle, level| {
+        if let Some(place) = places.next() {
+            *place = (handle << 3 | level).to_le_bytes();
+            used += place.len();
+        }
+    });
+    Ok(used)
+}
+
 fn end(state: &State) -> Result<(), ProcessError> {
     match state {
         State::Running(child) => op::domain_kill(child.domain.entry(), 0).map_err(|_| ProcessError::NoSuchProcess),
@@ -280,11 +317,14 @@ fn end(state: &State) -> Result<(), ProcessError> {
     }
 }
 
-/// Writes processes from a position on.
+/// Writes processes of which the caller may know, from a position on.
 pub fn list(position: u64, into: &mut [u8]) -> (usize, u64) {
     let table = TABLE.lock();
     let mut writer = Writer::new(into);
-    for process in table.processes.iter().filter(|process| process.number > position) {
+    // What its label will be is not known yet.
+    let is_made = |process: &&Process| process.label.is_some() || !matches!(process.state, State::Starting);
+    let known = |process: &&Process| process.number > position && is_made(process) && process.caller_may().observe;
+    for process in table.processes.iter().filter(known) {
         let tag = u8::from(matches!(process.state, State::Ended(..)));
         let record = Record { tag, value: process.number, name: process.name.as_bytes() };
         if !writer.push(record) {

@@ -7,10 +7,11 @@
 use filetree::{Error, Kind, Node, Origin, Sink, Tree, normalize};
 use interface::{Delegate, Input, Output};
 use interfaces::file::{
-    EXCLUSIVE, EXECUTABLE, FileError, FileServer, FileSystemServer, Kind as NodeKind, Stat, TRUNCATE, WRITE,
+    EXCLUSIVE, EXECUTABLE, FileError, FileServer, FileSystemServer, Image, Kind as NodeKind, Stat, TRUNCATE, WRITE,
 };
 use interfaces::listing::{Record, Writer};
 use runtime::entry::Entry;
+use runtime::label::{self, Compartments, May, is_compartment};
 use runtime::op;
 use runtime::sync::Mutex;
 
@@ -62,6 +63,70 @@ fn refusal(error: Error) -> FileError {
         Error::Stale => FileError::Stale,
         Error::Invalid => FileError::Invalid,
         Error::BadReference => FileError::BadReference,
+        Error::Denied => FileError::Flow,
+    }
+}
+
+/// What callers may do with files and directories of a compartment.
+pub static COMPARTMENTS: Compartments = Compartments::new();
+
+fn allow(allowed: bool) -> Result<(), Error> {
+    if allowed { Ok(()) } else { Err(Error::Denied) }
+}
+
+/// Whether the caller may learn what has this compartment.
+fn may_observe(compartment: u64) -> bool {
+    COMPARTMENTS.caller_may(compartment).observe
+}
+
+/// Refuses who may not observe a node.
+fn observe(tree: &Tree<Memory>, node: Node) -> Result<(), Error> {
+    allow(may_observe(tree.compartment(node)?))
+}
+
+/// Refuses who may not change a node, and learn what comes of it.
+fn change(tree: &Tree<Memory>, node: Node) -> Result<(), Error> {
+    allow(COMPARTMENTS.caller_may(tree.compartment(node)?).both())
+}
+
+/// What the caller may do on its way along a path. It asks once for each compartment that follows another.
+struct Way {
+    last: Option<(u64, May)>,
+}
+
+impl Way {
+    const fn new() -> Self {
+        Self { last: None }
+    }
+
+    fn may(&mut self, compartment: u64) -> May {
+        match self.last {
+            Some((known, may)) if known == compartment => may,
+            _ => {
+                let may = COMPARTMENTS.caller_may(compartment);
+                self.last = Some((compartment, may));
+                may
+            }
+        }
+    }
+
+    /// The node of a path, which the caller may observe.
+    fn walk(&mut self, tree: &Tree<Memory>, path: &[u8]) -> Result<Node, Error> {
+        tree.walk_through(path, |compartment| self.may(compartment).observe)
+    }
+
+    /// Where the last part of a path is, in a directory which the caller may observe; that part; and whether the caller may change the directory, too.
+    fn walk_parent<'a>(&mut self, tree: &Tree<Memory>, path: &'a [u8]) -> Result<(Node, &'a [u8], bool), Error> {
+        let (directory, name) = tree.walk_parent_through(path, |compartment| self.may(compartment).observe)?;
+        // That directory was asked about last.
+        Ok((directory, name, self.last.is_some_and(|(_, may)| may.both())))
+    }
+
+    /// The same, for who may change the directory.
+    fn walk_to_change<'a>(&mut self, tree: &Tree<Memory>, path: &'a [u8]) -> Result<(Node, &'a [u8]), Error> {
+        let (directory, name, may_change) = self.walk_parent(tree, path)?;
+        allow(may_change)?;
+        Ok((directory, name))
     }
 }
 
@@ -115,17 +180,25 @@ pub struct Files;
 
 impl FileServer for Files {
     fn read(&self, badge: u64, offset: u64, into: Output<'_>) -> Result<usize, FileError> {
-        with(|tree| tree.read_to(node_of(badge), offset, Client(into)))
+        let node = node_of(badge);
+        with(|tree| {
+            observe(tree, node)?;
+            tree.read_to(node, offset, Client(into))
+        })
     }
 
     fn write(&self, badge: u64, offset: u64, bytes: Input<'_>) -> Result<usize, FileError> {
         let node = writable(badge)?;
-        with(|tree| tree.write_from(node, offset, Client(bytes), op::clock(), PAYER))
+        with(|tree| {
+            change(tree, node)?;
+            tree.write_from(node, offset, Client(bytes), op::clock(), PAYER)
+        })
     }
 
     fn append(&self, badge: u64, bytes: Input<'_>) -> Result<usize, FileError> {
         let node = writable(badge)?;
         with(|tree| {
+            change(tree, node)?;
             let end = tree.stat(node)?.size;
             let (now, count) = (op::clock(), bytes.len());
             let written = tree.write_from(node, end, Client(bytes), now, PAYER)?;
@@ -138,12 +211,28 @@ impl FileServer for Files {
     }
 
     fn stat(&self, badge: u64) -> Result<Stat, FileError> {
-        with(|tree| stat(tree, node_of(badge)))
+        let node = node_of(badge);
+        with(|tree| {
+            observe(tree, node)?;
+            stat(tree, node)
+        })
     }
 
     fn truncate(&self, badge: u64, size: u64) -> Result<(), FileError> {
         let node = writable(badge)?;
-        with(|tree| tree.truncate(node, size, op::clock(), PAYER))
+        with(|tree| {
+            change(tree, node)?;
+            tree.truncate(node, size, op::clock(), PAYER)
+        })
+    }
+
+    fn image(&self, badge: u64) -> Result<Image, FileError> {
+        let node = node_of(badge);
+        with(|tree| {
+            observe(tree, node)?;
+            let stat = tree.stat(node)?;
+            Ok(Image { size: stat.size, executable: stat.executable, compartment: tree.nearest_compartment(node)? })
+        })
     }
 }
 
@@ -175,9 +264,13 @@ impl FileSystem {
 impl FileSystemServer for FileSystem {
     fn open(&self, _badge: u64, path: &str, flags: u64) -> Result<Delegate, FileError> {
         let node = with_path(path, |tree, path| {
-            let node = tree.walk(path)?;
+            let mut way = Way::new();
+            let node = way.walk(tree, path)?;
             if tree.stat(node)?.kind == Kind::Directory {
                 return Err(Error::IsADirectory);
+            }
+            if flags & WRITE != 0 {
+                allow(way.last.is_some_and(|(_, may)| may.both()))?;
             }
             if flags & TRUNCATE != 0 && flags & WRITE != 0 {
                 tree.truncate(node, 0, op::clock(), PAYER)?;
@@ -189,9 +282,14 @@ impl FileSystemServer for FileSystem {
 
     fn create(&self, _badge: u64, path: &str, flags: u64) -> Result<Delegate, FileError> {
         let node = with_path(path, |tree, path| {
-            let (directory, name) = tree.walk_parent(path)?;
+            let (directory, name, may_make) = Way::new().walk_parent(tree, path)?;
             let now = op::clock();
-            match tree.create(directory, name, Kind::File, now, PAYER) {
+            let made = match may_make {
+                true => tree.create(directory, name, Kind::File, now, PAYER),
+                // What is there already may belong to another compartment.
+                false => tree.lookup(directory, name).map_or(Err(Error::Denied), |_| Err(Error::Exists)),
+            };
+            match made {
                 Ok(node) => {
                     if flags & EXECUTABLE != 0 {
                         tree.set_executable(node, true)?;
@@ -200,6 +298,7 @@ impl FileSystemServer for FileSystem {
                 }
                 Err(Error::Exists) if flags & EXCLUSIVE == 0 => {
                     let node = tree.lookup(directory, name)?;
+                    change(tree, node)?;
                     if tree.stat(node)?.kind == Kind::Directory {
                         return Err(Error::IsADirectory);
                     }
@@ -220,23 +319,29 @@ impl FileSystemServer for FileSystem {
             if path.iter().all(|byte| *byte == b'/') {
                 return Err(Error::Exists);
             }
-            let (directory, name) = tree.walk_parent(path)?;
+            let (directory, name) = Way::new().walk_to_change(tree, path)?;
             tree.create(directory, name, Kind::Directory, op::clock(), PAYER).map(drop)
         })
     }
 
     fn remove(&self, _badge: u64, path: &str) -> Result<(), FileError> {
         with_path(path, |tree, path| {
-            let (directory, name) = tree.walk_parent(path)?;
-            tree.remove(directory, name)
+            let mut way = Way::new();
+            let (directory, name) = way.walk_to_change(tree, path)?;
+            // Whether a directory is empty is a part of its content.
+            tree.remove_if(directory, name, |compartment| way.may(compartment).both())
         })
     }
 
     fn rename(&self, _badge: u64, from: &str, to: &str) -> Result<(), FileError> {
         with(|tree| {
             let (from, to) = (normalize("/", from), normalize("/", to));
-            let (old, name) = tree.walk_parent(from.as_bytes())?;
-            let (new, new_name) = tree.walk_parent(to.as_bytes())?;
+            let (old, name) = Way::new().walk_to_change(tree, from.as_bytes())?;
+            let (new, new_name) = Way::new().walk_to_change(tree, to.as_bytes())?;
+            change(tree, tree.lookup(old, name)?)?;
+            if let Ok(replaced) = tree.lookup(new, new_name) {
+                change(tree, replaced)?;
+            }
             tree.rename(old, name, new, new_name, PAYER)
         })
     }
@@ -248,13 +353,17 @@ impl FileSystemServer for FileSystem {
         position: u64,
         into: &mut [u8],
     ) -> Result<(usize, u64), FileError> {
-        let directory = with_path(path, |tree, path| tree.walk(path))?;
+        let directory = with_path(path, |tree, path| Way::new().walk(tree, path))?;
         with(|tree| {
+            observe(tree, directory)?;
             let mut writer = Writer::new(into);
             let mut position = position;
+            let mut way = Way::new();
             while let Some(entry) = tree.list(directory, position)? {
                 let stat = stat(tree, entry.node)?;
-                let record = Record { tag: stat.kind as u8, value: stat.size, name: entry.name() };
+                // The name belongs to the directory, the size to what it names.
+                let size = if way.may(tree.compartment(entry.node)?).observe { stat.size } else { 0 };
+                let record = Record { tag: stat.kind as u8, value: size, name: entry.name() };
                 if !writer.push(record) {
                     return Ok((writer.used(), position));
                 }
@@ -266,10 +375,50 @@ impl FileSystemServer for FileSystem {
 
     fn stat(&self, _badge: u64, path: &str) -> Result<Stat, FileError> {
         with_path(path, |tree, path| {
-            let node = tree.walk(path)?;
+            let node = Way::new().walk(tree, path)?;
             stat(tree, node)
         })
     }
+
+    fn compartment(&self, _badge: u64, path: &str) -> Result<u64, FileError> {
+        let path = normalize("/", path);
+        let mut last = 0;
+        with(|tree| {
+            let enter = |compartment| {
+                last = if compartment == 0 { last } else { compartment };
+                may_observe(compartment)
+            };
+            match tree.walk_through(path.as_bytes(), enter) {
+                Ok(node) => tree.compartment(node),
+                // That of the last directory, or of the node.
+                Err(_) => Ok(last),
+            }
+        })
+    }
+
+    fn set_compartment(&self, _badge: u64, path: &str, compartment: u64) -> Result<(), FileError> {
+        if !is_compartment(compartment) {
+            return Err(FileError::Invalid);
+        }
+        if compartment != 0 && !label::caller_owns(compartment >> 3) {
+            return Err(FileError::NotOwner);
+        }
+        let is_owner = with_path(path, |tree, path| {
+            let (directory, name) = Way::new().walk_to_change(tree, path)?;
+            let node = tree.lookup(directory, name)?;
+            match tree.compartment(node)? {
+                0 => change(tree, node)?,
+                old if label::caller_owns(old >> 3) => {}
+                _ => return Ok(false),
+            }
+            if tree.stat(node)?.kind == Kind::Directory && tree.entries(node)? != 0 {
+                return Err(Error::NotEmpty);
+            }
+            tree.set_compartment(node, compartment).map(|()| true)
+        })?;
+        if is_owner { Ok(()) } else { Err(FileError::NotOwner) }
+    }
+
     fn room(&self, _badge: u64) -> Result<(u64, u64), FileError> {
         with(|tree| Ok((tree.used().into(), tree.pages().limit())))
     }

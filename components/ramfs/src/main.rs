@@ -20,10 +20,12 @@ mod pipes;
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use abi::level;
 use filetree::{Error, Kind, Node, Tree};
 use interface::{Reply, Request};
 use interfaces::file::{FileServer, FileSystemServer};
 use runtime::entry::Entry;
+use runtime::op;
 use runtime::server::{self, Serve};
 
 use crate::files::{FileSystem, Files, TREE};
@@ -43,6 +45,9 @@ const KEPT_BYTES: usize = abi::MESSAGE_BYTES + 512;
 
 /// Directories that are there from the start.
 const DIRECTORIES: [&str; 2] = ["tmp", "home"];
+
+/// Directories that only owners of the system change: what is there is run and read by all, by the shell as it starts.
+const PROTECTED: [&str; 3] = ["bin", "boot", "etc"];
 
 /// Noted in the tree when all of the archive is in it.
 const IMPORTED: u64 = 1;
@@ -129,6 +134,9 @@ fn import(tree: &mut Tree<Memory>, archive: &[u8]) {
     for name in DIRECTORIES {
         let _ = tree.create(tree.root(), name.as_bytes(), Kind::Directory, 0, 0);
     }
+    if let Err(cause) = protect(tree) {
+        runtime::log!("all may change the system's files: {cause}");
+    }
     let mut files = 0;
     let archive = cpio::Archive::new(archive);
     for entry in archive.entries() {
@@ -150,6 +158,24 @@ fn import(tree: &mut Tree<Memory>, archive: &[u8]) {
         }
     }
     runtime::log!("{files} files from the boot archive");
+}
+
+/// Makes the directories of the system, in a compartment of their own at level 0: what is made there joins it.
+fn protect(tree: &mut Tree<Memory>) -> Result<(), String> {
+    let text = |error: Error| alloc::format!("{error:?}");
+    for name in PROTECTED {
+        let node = directory(tree, name).map_err(text)?;
+        if tree.compartment(node).map_err(text)? != 0 {
+            // An instance before us made it.
+            return Ok(());
+        }
+    }
+    let handle = op::label_handle().map_err(|error| error.to_string())?;
+    for name in PROTECTED {
+        let node = directory(tree, name).map_err(text)?;
+        tree.set_compartment(node, handle << 3 | level::ZERO).map_err(text)?;
+    }
+    Ok(())
 }
 
 /// The directory of this path, made with those above it if need be.

@@ -7,6 +7,9 @@
 //! for them, are fewer than the programs that may have pipes. Programs get [`GUEST_PIPES`] of them together and
 //! [`SESSION_PIPES`] for a session; the others are kept for components.
 //!
+//! What is in a pipe has a compartment, which its session names before anything is in it. Who writes must be allowed to change what has that
+//! label, who reads to observe it.
+//!
 //! A call that waits keeps an activation, and file calls need activations too: one may wait at each end of a pipe, and
 //! [`MAX_WAITING`] in all, of which programs' pipes get [`GUEST_WAITING`]. The others come back as interrupted.
 
@@ -20,8 +23,11 @@ use interface::{Delegate, Delegated, Input, Output, Reply, Request};
 use interfaces::pipes::{PipeEndServer, PipeError, PipeSessionClient, PipeSessionServer, PipesClient, PipesServer};
 use interfaces::stream::StreamError;
 use runtime::entry::{Entry, Owned};
+use runtime::label::is_compartment;
 use runtime::op;
 use runtime::sync::{Mutex, MutexGuard, Received, Seat};
+
+use crate::files::COMPARTMENTS;
 
 /// Bytes in a pipe.
 const CAPACITY: usize = 16 * 1024;
@@ -69,6 +75,8 @@ struct End {
 struct Pipe {
     number: u64,
     session: u64,
+    /// Of what is in it; 0 = none.
+    compartment: u64,
     is_guest: bool,
     bytes: VecDeque<u8>,
     reader: End,
@@ -291,9 +299,15 @@ pub fn needs_memory(request: &Request<'_>) -> bool {
     matches!(request.method(), PipesClient::OPEN | PipeSessionClient::CREATE)
 }
 
+/// Refuses who is tainted: what a session is told, the other end of its pipes sees, and pipes are few.
+fn judge() -> Result<(), PipeError> {
+    if COMPARTMENTS.caller_may(0).both() { Ok(()) } else { Err(PipeError::Flow) }
+}
+
 impl PipesServer for Pipes {
     fn open(&self, badge: u64, account: Delegated) -> Result<Delegate, PipeError> {
         let account = Owned::new(account.into());
+        judge()?;
         if !is_account(&account) {
             return Err(PipeError::NotAllowed);
         }
@@ -314,6 +328,7 @@ impl PipesServer for Pipes {
 
 impl PipeSessionServer for Pipes {
     fn create(&self, session: u64) -> Result<u64, PipeError> {
+        judge()?;
         let mut table = TABLE.lock();
         table.sweep();
         let mut sessions = table.sessions.iter();
@@ -329,7 +344,7 @@ impl PipeSessionServer for Pipes {
         bytes.try_reserve_exact(CAPACITY).map_err(|_| PipeError::Full)?;
         let number = table.next() << PLACE_BITS | place as u64;
         let [reader, writer] = Default::default();
-        table.pipes[place] = Some(Pipe { number, session, is_guest, bytes, reader, writer });
+        table.pipes[place] = Some(Pipe { number, session, compartment: 0, is_guest, bytes, reader, writer });
         if is_first {
             let _ = op::v(first());
         }
@@ -337,14 +352,34 @@ impl PipeSessionServer for Pipes {
     }
 
     fn end(&self, session: u64, reads: u64, writes: u64) -> Result<Delegate, PipeError> {
+        judge()?;
         TABLE.lock().end(session, [(reads, Side::Reads), (writes, Side::Writes)], self.service)
     }
 
+    fn set_compartment(&self, session: u64, pipe: u64, compartment: u64) -> Result<(), PipeError> {
+        judge()?;
+        let mut table = TABLE.lock();
+        let pipe = table.pipe(session, pipe)?;
+        if pipe.compartment != compartment {
+            if !pipe.bytes.is_empty() || pipe.compartment != 0 || !is_compartment(compartment) {
+                return Err(PipeError::HasCompartment);
+            }
+            pipe.compartment = compartment;
+            // Calls that wait are judged again.
+            let woken = (pipe.reader.waits.take(), pipe.writer.waits.take());
+            drop(table);
+            drop(woken);
+        }
+        Ok(())
+    }
+
     fn close_read(&self, session: u64, pipe: u64) -> Result<(), PipeError> {
+        judge()?;
         TABLE.lock().close(session, pipe, Side::Reads)
     }
 
     fn close_write(&self, session: u64, pipe: u64) -> Result<(), PipeError> {
+        judge()?;
         TABLE.lock().close(session, pipe, Side::Writes)
     }
 }
@@ -354,6 +389,9 @@ impl PipeEndServer for Pipes {
         let mut table = TABLE.lock();
         loop {
             let pipe = table.at(badge, Side::Reads).ok_or(StreamError::NotReadable)?;
+            if !COMPARTMENTS.caller_may(pipe.compartment).observe {
+                return Err(StreamError::Flow);
+            }
             if !pipe.bytes.is_empty() || pipe.writer.is_closed || into.is_empty() {
                 let count = pipe.bytes.len().min(into.len());
                 take(&mut pipe.bytes, &mut into, count);
@@ -378,6 +416,9 @@ impl PipeEndServer for Pipes {
         let mut table = TABLE.lock();
         loop {
             let pipe = table.at(badge, Side::Writes).ok_or(StreamError::NotWritable)?;
+            if !COMPARTMENTS.caller_may(pipe.compartment).change {
+                return Err(StreamError::Flow);
+            }
             if pipe.reader.is_closed {
                 return Err(StreamError::Closed);
             }
@@ -405,6 +446,10 @@ impl PipeEndServer for Pipes {
 
     fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), StreamError> {
         let domain = Owned::new(domain.into());
+        // We may put an entry into every domain, the caller not.
+        if !COMPARTMENTS.caller_may(0).both() {
+            return Err(StreamError::Flow);
+        }
         // What is not a domain in which entries may be put, or not an index of one, is refused by the nucleus.
         op::portal_new(domain.entry(), self.service, badge, Entry(index as usize), 0)
             .map(drop)

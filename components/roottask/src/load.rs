@@ -40,7 +40,7 @@ pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<Pro
 /// Writes the startup page.
 pub fn startup(component: &Component, ticket: u64, domain: Entry, schedule: u64) -> Result<(), String> {
     let archive = alloc::format!("ARCHIVE={ARCHIVE},{}", memory::archive().len());
-    let contents = Contents { schedule, name: component.name, streams: ["null", "log", "log"] };
+    let contents = Contents { schedule, name: component.name, streams: ["null", "log", "log"], compartments: &[] };
     let mut outcome = Ok(0);
     memory::give_page(ticket, domain, STARTUP_PAGE, MAP_READ, |page| {
         let arguments = core::iter::once(component.name).chain(component.arguments());

@@ -2,7 +2,7 @@
 //! and one that calls what is not there: `restarts seeks`.
 
 use interface::{Failure, Input, Output, Reply, Request};
-use interfaces::file::{FileClient, FileError, FileServer, Kind, Stat};
+use interfaces::file::{FileClient, FileError, FileServer, Image, Kind, Stat};
 use runtime::connection::Connection;
 use runtime::log;
 use runtime::program::{self, STATUS_OF_NO_DEVICE};
@@ -53,5 +53,9 @@ impl FileServer for Fragile {
 
     fn truncate(&self, _badge: u64, _size: u64) -> Result<(), FileError> {
         Ok(())
+    }
+
+    fn image(&self, _badge: u64) -> Result<Image, FileError> {
+        Err(FileError::Stale)
     }
 }

@@ -593,7 +593,7 @@ pub fn proc() -> ProcessClient<Connection<Given>> {
 
 fn launch(path: &str) -> Result<Child, Failure<ProcessError>> {
     let mut launch = [0; 512];
-    let contents = Contents { schedule: 0, name: "", streams: ["null", "console", "console"] };
+    let contents = Contents { schedule: 0, name: "", streams: ["null", "console", "console"], compartments: &[] };
     let used = write(&mut launch, &contents, [path], [], []).unwrap_or(0);
     proc().spawn(path, &launch[..used], 0, 0).map(Child::from)
 }

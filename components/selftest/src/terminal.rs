@@ -92,21 +92,34 @@ const HANDED_ON: u64 = 2_001;
 
 fn given() -> Result<(), &'static str> {
     let (terminal, ..) = terminals()?;
-    terminal.give(Delegate::entry(Entry::DOMAIN.0, rights::ALL), GIVEN).map_err(say)?;
-    let given = Owned::new(Entry(GIVEN as usize));
-    let entry = ConsoleClient(Direct(given.entry()));
-    only_writes(&entry)?;
+    // Whoever is given the terminal has it until the mode is set.
+    let take = |mode| {
+        terminal.set_mode(mode).map_err(say)?;
+        terminal.give(Delegate::entry(Entry::DOMAIN.0, rights::ALL), GIVEN).map_err(say)?;
+        let given = Owned::new(Entry(GIVEN as usize));
+        let entry = ConsoleClient(Direct(given.entry()));
+        only_writes(&entry).map(|()| (given, entry))
+    };
+    let interrupted = Err(Failure::Refused(ConsoleError::Interrupted));
+    let refused = Err(Failure::Refused(ConsoleError::NotAllowed));
+    let (given, entry) = take(Mode::Raw)?;
     // While the terminal is raw, what is typed is for who made it so.
-    terminal.set_mode(Mode::Raw).map_err(say)?;
-    let refused = Err(Failure::Refused(ConsoleError::Interrupted));
-    hold(entry.read(&mut [0]) == refused, "it reads what is typed to others")?;
-    hold(entry.read_keys(&mut []) == refused, "it reads keys that are for others")?;
+    hold(entry.read(&mut [0]) == interrupted, "it reads what is typed to others")?;
+    hold(entry.read_keys(&mut []) == interrupted, "it reads keys that are for others")?;
     terminal.set_mode(Mode::Cooked).map_err(say)?;
+    hold(entry.read(&mut [0]) == refused, "it reads when the terminal has changed hands")?;
+    hold(entry.read_keys(&mut []) == refused, "it reads keys when the terminal has changed hands")?;
+    let own = || Delegate::entry(Entry::DOMAIN.0, rights::ALL);
+    hold(entry.give(own(), HANDED_ON) == Err(Failure::Refused(ConsoleError::NotAllowed)), "it gives what it has not")?;
+    only_writes(&entry)?;
+    drop(given);
+    let (given, entry) = take(Mode::Cooked)?;
     // What reads keys takes the terminal from what reads lines, until the mode is set.
     hold(entry.read_keys(&mut []) == Ok(0), "it reads no keys")?;
-    hold(entry.read(&mut [0]) == refused, "lines come while keys are read")?;
-    terminal.set_mode(Mode::Cooked).map_err(say)?;
-    entry.give(Delegate::entry(Entry::DOMAIN.0, rights::ALL), HANDED_ON).map_err(say)?;
+    hold(entry.read(&mut [0]) == interrupted, "lines come while keys are read")?;
+    drop(given);
+    let (_given, entry) = take(Mode::Cooked)?;
+    entry.give(own(), HANDED_ON).map_err(say)?;
     let handed_on = Owned::new(Entry(HANDED_ON as usize));
     only_writes(&ConsoleClient(Direct(handed_on.entry())))?;
     // Reads that wait come back when the mode is set. However many wait, the owner is served.

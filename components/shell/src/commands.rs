@@ -2,14 +2,16 @@
 
 use alloc::string::{String, ToString};
 
+use abi::level;
 use inspection as inspect;
 use interfaces::parent::State;
 use interfaces::process::Force;
-use shelleval::Shell;
+use shelleval::State as ShellState;
 
-use crate::jobs;
 use crate::launch::PROC;
+use crate::names::{CHLABEL, DECLASSIFY, EXPLAIN, NEW_COMPARTMENT};
 use crate::terminal::say;
+use crate::{compartments, explain, jobs};
 
 /// What a built-in command did.
 pub struct Done {
@@ -34,6 +36,15 @@ Commands of the shell:
                         started again is ended by force only: the machine may stop
   pin CPUS PROGRAM ...  runs a program on these CPUs only: pin 0,2-3 ls /
   allow PROGRAM ...     runs a program that may end components, as kill does
+  new-compartment NAME  makes a compartment, with a directory /compartments/NAME
+  run --taint NAME PROGRAM ...  runs a program that may read what the compartment has,
+                        and tell it to nobody outside of it
+  with NAME PROGRAM ... runs a program that owns the compartment: it may tell it to
+                        anybody. The system's own files are in system
+  chlabel NAME FILE ... moves files to a compartment, - to none
+  declassify FILE ...   moves files out of their compartments, for all to read
+  explain FROM TO       says whether data may go, and why not: FILE, COMPARTMENT,
+                        network, terminal or the number of a program
   sh FILE [WORD ...]    runs a script; sh -c TEXT; FILE does too if it has a /
   . FILE, eval WORD ... run a script, or a text, in this shell
   time COMMAND          tells how long it took
@@ -66,7 +77,8 @@ fn refuse(name: &str, cause: &str) -> Done {
 }
 
 /// Runs one of [`crate::names::OWN`] in this shell: `words[0]` is its name.
-pub fn run(shell: &Shell, words: &[String], history: &[String]) -> Done {
+pub fn run(state: &ShellState, words: &[String], history: &[String]) -> Done {
+    let shell = &state.shell;
     let Some((name, arguments)) = words.split_first() else { return done(0, "") };
     let first = arguments.first().map(String::as_str);
     match name.as_str() {
@@ -94,8 +106,52 @@ pub fn run(shell: &Shell, words: &[String], history: &[String]) -> Done {
             }
             done(status, "")
         }
+        NEW_COMPARTMENT => match arguments {
+            [compartment] => finish(name, compartments::make(compartment).err()),
+            _ => usage("new-compartment NAME"),
+        },
+        CHLABEL => match arguments {
+            [compartment, paths @ ..] if !paths.is_empty() => {
+                let handle = if compartment == "-" {
+                    Ok(0)
+                } else {
+                    compartments::handle(compartment).map(|handle| handle << 3 | level::THREE)
+                };
+                match handle {
+                    Ok(handle) => finish(name, compartments::change(&state.directory, paths, handle)),
+                    Err(cause) => refuse(name, &cause),
+                }
+            }
+            _ => usage("chlabel COMPARTMENT|- FILE..."),
+        },
+        EXPLAIN => match arguments {
+            [from, to] => match explain::explain(&state.directory, from, to) {
+                Ok((allowed, text)) => done(u64::from(!allowed), text),
+                Err(cause) => refuse(name, &cause),
+            },
+            _ => usage(
+                "explain FROM TO; each is FILE (with a /), COMPARTMENT, network, terminal or the number of a program",
+            ),
+        },
+        DECLASSIFY if arguments.is_empty() => usage("declassify FILE..."),
+        DECLASSIFY => finish(name, compartments::change(&state.directory, arguments, 0)),
         _ => done(kill(arguments), ""),
     }
+}
+
+fn usage(text: &str) -> Done {
+    say!("usage: {text}");
+    done(2, "")
+}
+
+/// Says what went wrong.
+fn finish(name: &str, failures: impl IntoIterator<Item = String>) -> Done {
+    let mut status = 0;
+    for cause in failures {
+        say!("shell: {name}: {cause}");
+        status = 1;
+    }
+    done(status, "")
 }
 
 /// Ends what the words name; gives the status.

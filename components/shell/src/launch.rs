@@ -1,10 +1,11 @@
 //! From a command to what a program is told: streams, arguments, environment.
 
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
-use abi::PAGE_BYTES;
 use abi::layout::FIRST_FREE;
 use abi::rights::{COPY, WRITE};
+use abi::{PAGE_BYTES, level};
 use interface::{Delegate, Failure};
 use interfaces::process::{KEPT, ProcessClient, ProcessError};
 use loader::startup::{self, Contents};
@@ -13,10 +14,9 @@ use runtime::connection::{Connection, Given};
 use shelleval::State;
 use shelleval::world::NotStarted;
 
-use crate::files;
-use crate::names::{ALLOW, OWN, PIN};
+use crate::names::{ALLOW, OWN, PIN, RUN, TAINT, WITH};
 use crate::stream::Stream;
-use crate::terminal;
+use crate::{compartments, files, terminal};
 
 /// The program server.
 pub static PROC: ProcessClient<Connection<Given>> = ProcessClient(Connection::new(Given("proc")));
@@ -60,12 +60,21 @@ pub fn has_terminal(streams: &[Stream; 3]) -> bool {
 }
 
 /// What prefixes say of a program.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct Prefixes {
     /// On which CPUs it is to run; 0 = all.
     pub cpus: u64,
     /// It may end components.
     pub allowed: bool,
+    /// Its compartments: names, and 8 · handle + level.
+    pub compartments: Vec<(String, u64)>,
+}
+
+impl Prefixes {
+    /// The compartment of what it writes: handles that taint it.
+    fn taints(&self) -> impl Iterator<Item = u64> {
+        self.compartments.iter().filter(|(_, entry)| entry & 7 == level::THREE).map(|(_, entry)| entry >> 3)
+    }
 }
 
 /// Whether a command runs in the shell.
@@ -90,6 +99,26 @@ pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
                 rest
             }
             [prefix] if prefix == ALLOW => return Err("usage: allow PROGRAM [ARGUMENT...]".to_string()),
+            [prefix, option, _, _, ..] if prefix == RUN && option == TAINT => {
+                let mut words = &rest[1..];
+                while let [option, name, program @ ..] = words
+                    && option == TAINT
+                {
+                    prefixes.compartments.push(compartments::at(name, level::THREE)?);
+                    words = program;
+                }
+                words
+            }
+            [prefix, ..] if prefix == RUN => {
+                return Err("usage: run --taint COMPARTMENT [--taint ...] PROGRAM [ARGUMENT...]".to_string());
+            }
+            [prefix, name, rest @ ..] if prefix == WITH && !rest.is_empty() => {
+                prefixes.compartments.push(compartments::at(name, level::STAR)?);
+                rest
+            }
+            [prefix, ..] if prefix == WITH => {
+                return Err("usage: with COMPARTMENT PROGRAM [ARGUMENT...]".to_string());
+            }
             [own, ..] if rest.len() < words.len() && is_own(own) => {
                 return Err(alloc::format!("{own} is a command of the shell: it runs where the shell does"));
             }
@@ -112,6 +141,11 @@ fn equip(child: &Child, launch: &Launch<'_>) -> Result<(), Failure<ProcessError>
     if allowed {
         PROC.give(Delegate::entry(domain.entry().0, COPY | WRITE), PORTAL.into())?;
     }
+    for stream in launch.streams {
+        for handle in launch.prefixes.taints() {
+            stream.taint(handle).map_err(|_| Failure::Refused(ProcessError::Flow))?;
+        }
+    }
     for (number, stream) in launch.streams.iter().enumerate() {
         stream.give(domain.entry(), number).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
     }
@@ -123,7 +157,9 @@ pub fn spawn(state: &State, launch: &Launch<'_>) -> Result<Child, NotStarted> {
     let Some(command) = launch.words.first() else { return Err(NotStarted::NotFound(String::new())) };
     let name = command.rsplit('/').next().unwrap_or(command);
     let [input, output, error] = launch.streams.each_ref().map(Stream::description);
-    let contents = Contents { schedule: 0, name, streams: [&input, &output, &error] };
+    let compartments: Vec<_> =
+        launch.prefixes.compartments.iter().map(|(name, entry)| (name.as_str(), *entry)).collect();
+    let contents = Contents { schedule: 0, name, streams: [&input, &output, &error], compartments: &compartments };
     // The path and the call's own words must fit the same message.
     let mut page = alloc::vec![0; PAGE_BYTES - 512];
     let arguments = launch.words.iter().map(String::as_str);

@@ -9,6 +9,8 @@
 //! | [`interrupt`] | Ctrl-C |
 //! | [`jobs`], [`threads`] | what runs in the background, threads |
 //! | [`commands`], [`names`] | commands of this shell that are not of the language |
+//! | [`compartments`] | compartments by their names |
+//! | [`explain`] | why data may not go somewhere |
 //! | [`complete`] | what Tab finds |
 //! | [`files`] | texts in files |
 //!
@@ -27,7 +29,9 @@
 extern crate alloc;
 
 mod commands;
+mod compartments;
 mod complete;
+mod explain;
 mod files;
 mod interrupt;
 mod jobs;

@@ -5,11 +5,27 @@ pub const PIN: &str = "pin";
 /// The prefix for a program that may end components.
 pub const ALLOW: &str = "allow";
 
+/// The prefix for a program that is tainted by compartments.
+pub const RUN: &str = "run";
+/// Stands before each of them.
+pub const TAINT: &str = "--taint";
+/// The prefix for a program that has a level in a compartment.
+pub const WITH: &str = "with";
+/// Makes a compartment, and a directory of its own.
+pub const NEW_COMPARTMENT: &str = "new-compartment";
+/// Moves files to a compartment.
+pub const CHLABEL: &str = "chlabel";
+/// Moves files out of their compartments.
+pub const DECLASSIFY: &str = "declassify";
+/// Says whether data may go from one to another.
+pub const EXPLAIN: &str = "explain";
+
 /// Commands of this shell that are not of the language.
-pub const OWN: [&str; 6] = ["fg", "help", "history", "jobs", "kill", "wait"];
+pub const OWN: [&str; 10] =
+    [CHLABEL, DECLASSIFY, EXPLAIN, "fg", "help", "history", "jobs", "kill", NEW_COMPARTMENT, "wait"];
 
 /// Commands of the shell itself, prefixes, and words that begin a compound command.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
-    let words = [ALLOW, PIN, "case", "for", "if", "time", "until", "while"];
+    let words = [ALLOW, PIN, RUN, WITH, "case", "for", "if", "time", "until", "while"];
     words.into_iter().chain(OWN).chain(shelleval::NAMES)
 }

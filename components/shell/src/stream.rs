@@ -6,8 +6,10 @@
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use abi::layout::FIRST_FREE;
+use abi::level;
 use abi::rights::{COPY, WRITE};
 use interface::{Delegate, Failure};
 use interfaces::console::ConsoleError;
@@ -49,6 +51,8 @@ pub enum Stream {
 
 /// An end of a pipe.
 pub struct End {
+    /// What is in the pipe belongs to a compartment: both ends know.
+    is_secret: Arc<AtomicBool>,
     pipe: u64,
     entry: Owned,
     is_read: bool,
@@ -60,13 +64,23 @@ impl Drop for End {
     }
 }
 
+impl End {
+    fn set_compartment(&self, compartment: u64) -> Result<(), Failure<PipeError>> {
+        PIPES.set_compartment(self.pipe, compartment)?;
+        self.is_secret.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
 /// A new pipe: where it is read, and where it is written.
 pub fn pipe() -> Result<(Stream, Stream), String> {
     let text = |error: Failure<PipeError>| error.to_string();
     let pipe = PIPES.create().map_err(text)?;
+    let secret = Arc::new(AtomicBool::new(false));
     let end = |is_read: bool| {
         let ends = if is_read { (pipe, 0) } else { (0, pipe) };
-        pipes::end(ends.0, ends.1).map(|entry| Stream::Pipe(Arc::new(End { pipe, entry, is_read })))
+        let is_secret = secret.clone();
+        pipes::end(ends.0, ends.1).map(|entry| Stream::Pipe(Arc::new(End { is_secret, pipe, entry, is_read })))
     };
     let both = end(true).and_then(|reads| end(false).map(|writes| (reads, writes)));
     both.map_err(|error| {
@@ -98,6 +112,12 @@ impl Stream {
         match self {
             Self::Input(path) => {
                 let (reads, writes) = pipe()?;
+                let compartment = FILE_SYSTEM.compartment(&path).map_err(|error| error.to_string())?;
+                if let Stream::Pipe(end) = &writes
+                    && compartment & 7 == level::THREE
+                {
+                    end.set_compartment(compartment).map_err(|error| error.to_string())?;
+                }
                 threads::start(move || copy(&path, &writes)).map(drop)?;
                 Ok(reads)
             }
@@ -129,6 +149,14 @@ impl Stream {
         Ok(())
     }
 
+    /// What a tainted program writes into a pipe belongs to the compartment.
+    pub fn taint(&self, handle: u64) -> Result<(), Failure<PipeError>> {
+        match self {
+            Self::Pipe(end) if !end.is_read => end.set_compartment(handle << 3 | level::THREE),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether it needs to be.
     pub fn is_given(&self) -> bool {
         matches!(self, Self::Terminal | Self::Pipe(_))
@@ -138,6 +166,8 @@ impl Stream {
     pub fn read(&self, into: &mut [u8]) -> Result<usize, String> {
         match self {
             Self::Terminal => read_terminal(into),
+            // What we read, we tell whatever we start.
+            Self::Pipe(end) if end.is_secret.load(Ordering::Relaxed) => Err(StreamError::Flow.to_string()),
             Self::Pipe(end) => {
                 runtime::stream::Stream::entry(end.entry.entry()).read(into).map_err(|error| error.to_string())
             }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use abi::NEVER;
 use abi::info::{self, status};
 use interface::Failure;
-use interfaces::file::Kind;
+use interfaces::file::{FileError, Kind};
 use interfaces::process::ProcessError;
 use runtime::child::Child;
 use runtime::entry::Owned;
@@ -23,7 +23,7 @@ use crate::names::OWN;
 use crate::stream::{self, Stream};
 use crate::terminal::say;
 use crate::threads::{self, Working};
-use crate::{commands, complete, files, interrupt, terminal};
+use crate::{commands, compartments, complete, files, interrupt, terminal};
 
 /// How long a wait for several programs rests that has no semaphore, in nanoseconds.
 const PAUSE: u64 = 20_000_000;
@@ -108,10 +108,18 @@ impl World for Cairn {
     }
 
     fn names(&self, path: &str) -> Vec<String> {
+        // They become arguments of programs that may not know them.
+        if !compartments::is_public(path) {
+            return Vec::new();
+        }
         complete::names(path).into_iter().map(|(name, _)| name).collect()
     }
 
     fn script(&self, path: &str) -> Result<String, String> {
+        // We would do for it what only the owner may.
+        if !compartments::is_public(path) {
+            return Err(FileError::Flow.to_string());
+        }
         if !files::is_text(path) && self.stat(path).is_some_and(|stat| stat.size > 0) {
             return Err("not a text".to_string());
         }
@@ -179,7 +187,7 @@ impl World for Cairn {
     }
 
     fn command(&self, state: &mut State, words: &[String], streams: &Streams<Self>) -> u64 {
-        let done = commands::run(&state.shell, words, &self.history);
+        let done = commands::run(state, words, &self.history);
         if self.interactive && !self.running.is_stopped() {
             // `fg` and `wait` had Ctrl-C end a job.
             jobs::set_foreground(Some(self.running.clone()));

@@ -141,6 +141,7 @@ impl<P: Pages> Tree<P> {
         self.set_inode(inode, INODE_MODE, u64::from(payer) << 32);
         self.set_inode(inode, INODE_MODIFIED, now);
         self.set_inode(inode, INODE_PARENT, u64::from(parent));
+        self.set_inode(inode, INODE_COMPARTMENT, self.inode(parent, INODE_COMPARTMENT));
         let kind = if kind == Kind::File { KIND_FILE } else { KIND_DIRECTORY };
         self.set_inode(inode, INODE_KIND, generation << 8 | kind);
         Ok(Node { inode, generation })

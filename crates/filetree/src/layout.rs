@@ -13,7 +13,7 @@ use crate::PAGE_BYTES;
 pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
 
 /// First word of the superblock: "cairntr" and the version of this layout. Written last.
-pub const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"cairntr1");
+pub const MAGIC_VALUE: u64 = u64::from_le_bytes(*b"cairntr2");
 /// Superblock: see [`MAGIC_VALUE`].
 pub const MAGIC: usize = 0;
 /// Superblock: pages that were ever used, holes included.
@@ -71,8 +71,10 @@ pub const INODE_PARENT: usize = 5;
 pub const INODE_INDIRECT: usize = 6;
 /// Inode: page of pointers to pages of pointers.
 pub const INODE_DOUBLE: usize = 7;
+/// Inode: its compartment, a number that means something to the server; 0 = none.
+pub const INODE_COMPARTMENT: usize = 8;
 /// Inode: first direct pointer.
-pub const INODE_DIRECT: usize = 8;
+pub const INODE_DIRECT: usize = 9;
 /// Direct pointers.
 pub const DIRECT: u64 = (INODE_WORDS - INODE_DIRECT) as u64;
 

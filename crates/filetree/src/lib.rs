@@ -133,6 +133,8 @@ pub enum Error {
     Invalid,
     /// An archive reference outside the archive.
     BadReference,
+    /// A directory on the way may not be entered.
+    Denied,
 }
 
 /// A file or directory: an inode and the generation that says it is still the same one.

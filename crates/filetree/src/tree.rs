@@ -20,6 +20,8 @@ pub struct Stat {
     pub executable: bool,
     /// Is its content still that of the boot archive?
     pub in_archive: bool,
+    /// Its compartment; 0 = none.
+    pub compartment: u64,
 }
 
 /// An entry of a directory.
@@ -121,6 +123,11 @@ impl<P: Pages> Tree<P> {
     /// The node of a path from the root. Empty parts and `.` are skipped; `..` is refused (see
     /// [`crate::normalize`]).
     pub fn walk(&self, path: &[u8]) -> Result<Node, Error> {
+        self.walk_through(path, |_| true)
+    }
+
+    /// The same, as far as `may_enter` admits the compartment of each directory on the way, and of the node: else `Denied`.
+    pub fn walk_through(&self, path: &[u8], mut may_enter: impl FnMut(u64) -> bool) -> Result<Node, Error> {
         let mut inode = ROOT;
         for part in path.split(|byte| *byte == b'/') {
             if matches!(part, b"" | b".") {
@@ -129,16 +136,31 @@ impl<P: Pages> Tree<P> {
             if self.inode(inode, INODE_KIND) & 0xff != KIND_DIRECTORY {
                 return Err(Error::NotADirectory);
             }
+            if !may_enter(self.inode(inode, INODE_COMPARTMENT)) {
+                return Err(Error::Denied);
+            }
             inode = self.inode_of(inode, part)?;
+        }
+        if !may_enter(self.inode(inode, INODE_COMPARTMENT)) {
+            return Err(Error::Denied);
         }
         Ok(self.node(inode))
     }
 
     /// Where the last part of a path is, which may be no directory, and that part. `Invalid` for the root.
     pub fn walk_parent<'a>(&self, path: &'a [u8]) -> Result<(Node, &'a [u8]), Error> {
+        self.walk_parent_through(path, |_| true)
+    }
+
+    /// The same, as [`Tree::walk_through`] does.
+    pub fn walk_parent_through<'a>(
+        &self,
+        path: &'a [u8],
+        may_enter: impl FnMut(u64) -> bool,
+    ) -> Result<(Node, &'a [u8]), Error> {
         let end = path.iter().rposition(|byte| *byte != b'/').ok_or(Error::Invalid)? + 1;
         let start = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-        Ok((self.walk(&path[..start])?, &path[start..end]))
+        Ok((self.walk_through(&path[..start], may_enter)?, &path[start..end]))
     }
 
     /// Size and so on.
@@ -151,7 +173,31 @@ impl<P: Pages> Tree<P> {
             modified: self.inode(node.inode, INODE_MODIFIED),
             executable: self.inode(node.inode, INODE_MODE) & 1 != 0,
             in_archive: size & IN_ARCHIVE != 0,
+            compartment: self.inode(node.inode, INODE_COMPARTMENT),
         })
+    }
+
+    /// The compartment of a node, which it got from the directory in which it was made; 0 = none.
+    pub fn compartment(&self, node: Node) -> Result<u64, Error> {
+        self.check(node)?;
+        Ok(self.inode(node.inode, INODE_COMPARTMENT))
+    }
+
+    /// The same; of a node that has none, that of the first directory above it that has one.
+    pub fn nearest_compartment(&self, node: Node) -> Result<u64, Error> {
+        self.check(node)?;
+        let mut inode = node.inode;
+        while self.inode(inode, INODE_COMPARTMENT) == 0 && inode != ROOT {
+            inode = self.inode(inode, INODE_PARENT) as u32;
+        }
+        Ok(self.inode(inode, INODE_COMPARTMENT))
+    }
+
+    /// Moves a node to a compartment.
+    pub fn set_compartment(&mut self, node: Node, compartment: u64) -> Result<(), Error> {
+        self.check(node)?;
+        self.set_inode(node.inode, INODE_COMPARTMENT, compartment);
+        Ok(())
     }
 
     /// Makes an empty file or directory.
@@ -207,8 +253,16 @@ impl<P: Pages> Tree<P> {
 
     /// Removes a file, or an empty directory.
     pub fn remove(&mut self, directory: Node, name: &[u8]) -> Result<(), Error> {
+        self.remove_if(directory, name, |_| true)
+    }
+
+    /// The same, if this admits its compartment: else `Denied`.
+    pub fn remove_if(&mut self, directory: Node, name: &[u8], may: impl FnOnce(u64) -> bool) -> Result<(), Error> {
         let directory = self.directory(directory)?;
         let (slot, inode) = self.search(directory, &Name::new(name)?).ok_or(Error::NotFound)?;
+        if !may(self.inode(inode, INODE_COMPARTMENT)) {
+            return Err(Error::Denied);
+        }
         if self.inode(inode, INODE_KIND) & 0xff == KIND_DIRECTORY && self.entry_after(inode, 0).is_some() {
             return Err(Error::NotEmpty);
         }

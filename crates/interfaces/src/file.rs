@@ -22,6 +22,8 @@ codes! {
         12 BadReference "damaged: refers to bytes outside the archive"
         13 ReadOnly "opened for reading only"
         14 Confined "not on the list of what this program may do with files"
+        15 Flow "its compartment forbids it: `explain` says why"
+        16 NotOwner "only who owns the compartment does that"
     }
 }
 
@@ -44,6 +46,18 @@ returns_struct! {
         pub executable: bool,
         /// Nanoseconds since boot of the last change.
         pub modified: u64,
+    }
+}
+
+returns_struct! {
+    /// What one must know of a file to load a program from it.
+    pub struct Image {
+        /// Bytes.
+        pub size: u64,
+        /// Whether it may be run.
+        pub executable: bool,
+        /// Its compartment, 8 · handle + level; 0 = none. That of a directory above if it has none of its own.
+        pub compartment: u64,
     }
 }
 
@@ -73,10 +87,16 @@ pub trait File {
     /// Cuts the file, or lengthens it with zeros.
     #[repeatable]
     fn truncate(&self, size: u64) -> Result<(), FileError>;
+    /// What one must know to load a program from it.
+    #[repeatable]
+    fn image(&self) -> Result<Image, FileError>;
 }
 
 /// A tree of files. Paths are absolute, with `/` between names. What files take is charged to the account of their
 /// own that the system description gives them, never to a program's: see `room`.
+///
+/// A file or directory of a compartment h has the label {h 3, 1}: it is a secret; or {h 0, 1}: all read it, and only owners change it. Else it has {1}. To read it, to find names in it or to look at it, a program must be allowed to observe
+/// that label; to write it, or to make and remove names in it, to change it, too. It is asked at each call: `Flow`.
 #[interface]
 pub trait FileSystem {
     /// Opens a file that exists: a call entry of `File`.
@@ -99,4 +119,11 @@ pub trait FileSystem {
     fn stat(&self, path: &str) -> Result<Stat, FileError>;
     /// Pages of 4 KiB that files and directories take, and pages that they can take.
     fn room(&self) -> Result<(u64, u64), FileError>;
+    /// The compartment to which an answer about this path belongs, whether it is there or not: 8 · handle + level, 0 = none.
+    #[repeatable]
+    fn compartment(&self, path: &str) -> Result<u64, FileError>;
+    /// Moves a file or an empty directory to a compartment (8 · handle + level; level 3, or 0), 0 = to none. What is made in a directory
+    /// gets its compartment. For the owner of both, the one that it leaves and the one that it joins.
+    #[repeatable]
+    fn set_compartment(&self, path: &str, compartment: u64) -> Result<(), FileError>;
 }

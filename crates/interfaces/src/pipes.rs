@@ -15,6 +15,8 @@ codes! {
         1 NoSuchPipe "no such pipe"
         2 NotAllowed "not an account"
         3 Full "too many pipes"
+        4 HasCompartment "the pipe has something in it, or another compartment"
+        5 Flow "a tainted program makes no pipes, and closes none"
     }
 }
 
@@ -41,6 +43,9 @@ pub trait PipeSession {
     /// Nobody writes any more: what is still there can be read, then comes the end.
     #[stateful]
     fn close_write(&self, pipe: u64) -> Result<(), PipeError>;
+    /// What is going to be in the pipe belongs to this compartment (8 · handle + level). Once, before anything is in it: else `HasCompartment`.
+    #[stateful]
+    fn set_compartment(&self, pipe: u64, compartment: u64) -> Result<(), PipeError>;
 }
 
 /// Reads and writes pipes. The first two methods are those of [`crate::stream::Stream`]; whole pages go by window.

@@ -30,6 +30,7 @@ codes! {
         22 Confined "not for a program that may reach only what is on a list"
         23 TooSmall "it does not fit the memory that it gets: give it a larger `account` in the system description"
         24 Failed "it could not be started: dmesg says why"
+        25 Flow "compartments forbid it: `explain` says why"
     }
 }
 
@@ -47,6 +48,9 @@ pub trait Process {
     /// CPU on which its threads may run, 0 = on all. It runs at once, unless `launch` names a stream or portal that is
     /// still to be made in its table: then `Child::start` lets it run. A portal that is to be at `layout::NAMES` or `layout::PARENT`
     /// stands in the place of the one that programs have there.
+    ///
+    /// `launch` names the compartments of the program, with its level in each: it is tainted with them (3), or owns them (★). It must be as tainted as
+    /// the caller. The caller must be tainted with each, or own it and accept it: else `Flow`.
     fn spawn(&self, path: &str, launch: &[u8], frames: u64, cpus: u64) -> Result<Delegated, ProcessError>;
     /// Processes from a position on (0 at first), as [`crate::listing::Listing`] reads them: tag = 0
     /// running, 1 ended; value = number; name = program. Gives bytes and the next position, 0 after the last.
@@ -63,9 +67,13 @@ pub trait Process {
     fn kill_domain(&self, number: u64, force: Force) -> Result<(), ProcessError>;
     /// Makes an entry like the caller's own in the table of a domain. Not for everybody.
     fn give(&self, domain: Delegate, index: u64) -> Result<(), ProcessError>;
+    /// The compartments of a program, by the number of its domain: 8 · handle + level each, as many as fit. Gives their bytes. Not for everybody.
+    #[repeatable]
+    fn compartments(&self, number: u64, into: &mut [u8]) -> Result<usize, ProcessError>;
 }
 
-/// A program, for whoever loaded it: nobody else can wait for it, or end it by a number.
+/// A program, for whoever loaded it: nobody else can wait for it, or end it by a number. The caller must be allowed to change what has the program's send
+/// label, and to observe it: else `Flow`. No tainted caller is told of an end by a semaphore.
 #[interface]
 pub trait Child {
     /// Its domain, with the rights to copy and to write, so that servers can make entries in its table. Only before it runs.

@@ -14,6 +14,7 @@ codes! {
         7 NotASemaphore "not a semaphore, or one that may not be raised"
         8 NotADomain "not a domain, or one that takes no entry at this index"
         9 NoSpace "no room for files is left: df shows how much there is, rm makes some"
+        10 Flow "its compartment forbids it: `explain` says why"
     }
 }
 

@@ -11,11 +11,11 @@
 //! | 24 | 2 | arguments |
 //! | 26 | 2 | environment strings |
 //! | 28 | 2 | static portals |
-//! | 30 | 2 | 0 |
-//! | 32 | | strings: name, stdin, stdout, stderr, arguments, environment, then portals |
+//! | 30 | 2 | compartments |
+//! | 32 | | strings: name, stdin, stdout, stderr, arguments, environment, portals, then compartments |
 //!
 //! A string is its length in two bytes and UTF-8 without zero bytes; a portal is its index in two
-//! bytes and a string. The reader accepts nothing else; it does not look at what follows the bytes used.
+//! bytes and a string; a compartment is 8 · handle + level of the program's send label in eight bytes, and a string. The reader accepts nothing else; it does not look at what follows the bytes used.
 
 use core::fmt;
 
@@ -71,7 +71,12 @@ pub struct Contents<'a> {
     pub name: &'a str,
     /// What its standard streams are: input, output, errors.
     pub streams: [&'a str; 3],
+    /// Its compartments by name: 8 · handle + its level there.
+    pub compartments: &'a [(&'a str, u64)],
 }
+
+/// Compartments that a program can have named.
+pub const MAX_COMPARTMENTS: usize = 8;
 
 /// Writes a startup page; gives the bytes used.
 pub fn write<'s>(
@@ -87,7 +92,7 @@ pub fn write<'s>(
     for stream in contents.streams {
         writer.string(stream)?;
     }
-    let mut counts = [0u16; 3];
+    let mut counts = [0u16; 4];
     let count = |counter: &mut u16| {
         *counter = counter.checked_add(1).ok_or(StartupError::TooLong)?;
         Ok(())
@@ -105,6 +110,11 @@ pub fn write<'s>(
         writer.bytes(&index.to_le_bytes())?;
         writer.string(name)?;
     }
+    for (name, level) in contents.compartments {
+        count(&mut counts[3])?;
+        writer.bytes(&level.to_le_bytes())?;
+        writer.string(name)?;
+    }
     let used = writer.used;
     let mut header = Writer { page: writer.page, used: 0 };
     header.bytes(MAGIC)?;
@@ -114,7 +124,6 @@ pub fn write<'s>(
     for count in counts {
         header.bytes(&count.to_le_bytes())?;
     }
-    header.bytes(&[0; 2])?;
     Ok(used)
 }
 
@@ -153,6 +162,7 @@ pub struct Startup<'a> {
     arguments: Strings<'a>,
     environment: Strings<'a>,
     portals: Strings<'a>,
+    compartments: Strings<'a>,
 }
 
 impl<'a> Startup<'a> {
@@ -169,13 +179,14 @@ impl<'a> Startup<'a> {
             return Err(StartupError::BadLength);
         }
         let strings = page.get(HEADER_BYTES..used).ok_or(StartupError::BadLength)?;
-        if word(12) != 0 || short(30) != 0 {
+        if word(12) != 0 {
             return Err(StartupError::Reserved);
         }
         let (fixed, strings) = Strings::check(strings, FIXED, 0)?;
         let (arguments, strings) = Strings::check(strings, short(24).into(), 0)?;
         let (environment, strings) = Strings::check(strings, short(26).into(), 0)?;
         let (portals, strings) = Strings::check(strings, short(28).into(), 2)?;
+        let (compartments, strings) = Strings::check(strings, short(30).into(), 8)?;
         if !strings.is_empty() {
             return Err(StartupError::BadString);
         }
@@ -188,6 +199,7 @@ impl<'a> Startup<'a> {
             arguments,
             environment,
             portals,
+            compartments,
         })
     }
 
@@ -208,7 +220,12 @@ impl<'a> Startup<'a> {
 
     /// Portals that the system description gave: name and index.
     pub fn portals(&self) -> impl Iterator<Item = (&'a str, u16)> + Clone + use<'a> {
-        self.portals
+        self.portals.map(|(text, index)| (text, index as u16))
+    }
+
+    /// Compartments by name: 8 · handle + the level of the send label.
+    pub fn compartments(&self) -> impl Iterator<Item = (&'a str, u64)> + Clone + use<'a> {
+        self.compartments
     }
 }
 
@@ -234,18 +251,18 @@ impl<'a> Strings<'a> {
         Ok((whole, strings.bytes))
     }
 
-    fn cut(&mut self) -> Option<(&'a [u8], u16)> {
+    fn cut(&mut self) -> Option<(&'a [u8], u64)> {
         self.left = self.left.checked_sub(1)?;
         let (lead, rest) = self.bytes.split_at_checked(self.lead)?;
         let ([low, high], rest) = rest.split_first_chunk()?;
         let (text, rest) = rest.split_at_checked(u16::from_le_bytes([*low, *high]).into())?;
         self.bytes = rest;
-        Some((text, lead.first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes))))
+        Some((text, lead.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))))
     }
 }
 
 impl<'a> Iterator for Strings<'a> {
-    type Item = (&'a str, u16);
+    type Item = (&'a str, u64);
 
     fn next(&mut self) -> Option<Self::Item> {
         let (text, number) = self.cut()?;

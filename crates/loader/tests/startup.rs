@@ -5,8 +5,12 @@ use loader::startup::{Contents, write};
 use loader::{Startup, StartupError};
 use proptest::prelude::*;
 
-const CONTENTS: Contents<'static> =
-    Contents { schedule: 16 | 5000 << 8, name: "cat", streams: ["console", "pipe:7", "null"] };
+const CONTENTS: Contents<'static> = Contents {
+    schedule: 16 | 5000 << 8,
+    name: "cat",
+    streams: ["console", "pipe:7", "null"],
+    compartments: &[("diary", u64::MAX >> 1), ("", 4)],
+};
 
 fn page() -> ([u8; 4096], usize) {
     let mut page = [0; 4096];
@@ -26,6 +30,7 @@ fn what_is_written_is_read() {
         assert_eq!((startup.variable("HOME"), startup.variable("EMPTY")), (Some("/"), Some("")));
         assert_eq!(startup.variable("HOM"), None);
         assert!(startup.portals().eq([("machine", 47)]));
+        assert!(startup.compartments().eq([("diary", u64::MAX >> 1), ("", 4)]));
     }
 }
 
@@ -49,7 +54,8 @@ fn each_error() {
     assert_eq!(patched(34, 0xff), Err(StartupError::BadText));
     assert_eq!(patched(34, 0), Err(StartupError::BadText));
     assert_eq!(patched(12, 1), Err(StartupError::Reserved));
-    assert_eq!(patched(30, 1), Err(StartupError::Reserved));
+    assert_eq!(patched(30, 1), Err(StartupError::BadString));
+    assert_eq!(patched(30, 3), Err(StartupError::BadString));
     let long = "x".repeat(4096);
     let mut page = [0; 4096];
     assert_eq!(write(&mut page, &CONTENTS, [&long[..]], [], []), Err(StartupError::TooLong));
@@ -81,6 +87,7 @@ proptest! {
         }
         if let Ok(startup) = Startup::read(&page) {
             let strings = startup.arguments().count() + startup.environment().count() + startup.portals().count();
+            let strings = strings + startup.compartments().count();
             prop_assert!(strings < 2048);
         }
     }

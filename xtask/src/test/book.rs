@@ -1,11 +1,11 @@
 //! What the documents say comes true: the tutorial is done step by step in a copy of the tree, and the
-//! README's transcript is typed and compared.
+//! transcripts of README and book are typed and compared.
 
 use super::report::{Report, tail};
 use super::{cases, copy};
 use crate::build::Checks;
 use crate::emulator::{self, Console, End, Machine, Step};
-use crate::image::{self, Size, System};
+use crate::image::{self, Image, Size, System};
 use crate::project::{Project, read_text, write};
 use anyhow::{Context, Result, bail};
 use regex::bytes::Regex;
@@ -27,8 +27,10 @@ const TUTORIALS: [&str; 5] = [
     "docs/book/driver.md",
     "docs/book/network-service.md",
 ];
-const README: &str = "README.md";
-/// Time for the transcript.
+/// What is typed, each at a machine of its own.
+const TYPED: [&str; 2] = ["README.md", "docs/book/compartments.md"];
+const MEMORY: &str = "64M";
+/// Time for a transcript.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The tutorials.
@@ -67,37 +69,41 @@ fn do_as_told(project: &Project, copy: &Project, chapter: &str) -> Result<()> {
     Ok(())
 }
 
-/// The README's transcript, on the project's ISA.
+/// The transcripts of README and book, on the project's ISA.
 pub fn transcript(project: &Project, report: &mut Report) {
     report.run(&cases::on(project.isa, TRANSCRIPT), || {
-        let expected = marked(&read_text(&project.root.join(README))?, "<!-- transcript -->")?;
-        let steps = expected.iter().filter_map(|line| step(line)).collect::<Result<Vec<_>>>()?;
-        if steps.is_empty() {
-            bail!("{README}: nothing is typed in the transcript");
-        }
         let system = System::read(project, Path::new("systems/default.toml"))?;
-        let memory = "64M";
-        let image = image::make(project, &system, Checks::On, Size::of(memory, 1)?, None)?;
-        let machine = Machine { icount: true, ..Machine::new(memory) };
-        let console = Console::Steps { steps: &steps, echo: false };
-        let (end, output) = emulator::boot(&image, &machine, console, Some(LIMIT))?;
-        let found = visible(&String::from_utf8_lossy(&output));
-        // What comes before the first prompt is the greeting.
-        let first = found.iter().position(|line| prompt_of(line).is_some()).context("no prompt came")?;
-        let found = &found[first..];
-        for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
-            if without_addresses(expected) != without_addresses(found) {
-                bail!("line {} of the transcript is `{expected}`, and what came is `{found}`", number + 1);
-            }
-        }
-        if found.len() != expected.len() {
-            bail!("the transcript has {} lines, and {} came: {found:?}", expected.len(), found.len());
-        }
-        match end {
-            End::Status(0) => Ok(()),
-            other => bail!("the machine ended with {other:?}"),
-        }
+        let image = image::make(project, &system, Checks::On, Size::of(MEMORY, 1)?, None)?;
+        TYPED.iter().try_for_each(|document| type_and_compare(project, &image, document).context(*document))
     });
+}
+
+/// Types what a document has as typed, and compares what comes out.
+fn type_and_compare(project: &Project, image: &Image, document: &str) -> Result<()> {
+    let expected = marked(&read_text(&project.root.join(document))?, "<!-- transcript -->")?;
+    let steps = expected.iter().filter_map(|line| step(line)).collect::<Result<Vec<_>>>()?;
+    if steps.is_empty() {
+        bail!("nothing is typed in the transcript");
+    }
+    let machine = Machine { icount: true, ..Machine::new(MEMORY) };
+    let console = Console::Steps { steps: &steps, echo: false };
+    let (end, output) = emulator::boot(image, &machine, console, Some(LIMIT))?;
+    let found = visible(&String::from_utf8_lossy(&output));
+    // What comes before the first prompt is the greeting.
+    let first = found.iter().position(|line| prompt_of(line).is_some()).context("no prompt came")?;
+    let found = &found[first..];
+    for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
+        if without_addresses(expected) != without_addresses(found) {
+            bail!("line {} of the transcript is `{expected}`, and what came is `{found}`", number + 1);
+        }
+    }
+    if found.len() != expected.len() {
+        bail!("the transcript has {} lines, and {} came: {found:?}", expected.len(), found.len());
+    }
+    match end {
+        End::Status(0) => Ok(()),
+        other => bail!("the machine ended with {other:?}"),
+    }
 }
 
 /// The line without digits of addresses: they are others in every build.

@@ -1,0 +1,343 @@
+//! Ways to tell a secret to somebody who may not have it. Who owns a compartment starts us: for each way we start a program that is in the
+//! compartment, and tries to tell; and then one that is not, and tries to hear. With labels switched off each of them succeeds.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use interface::{Delegate, Failure};
+use interfaces::file::{FileClient, WRITE};
+use interfaces::listing::Listing;
+use interfaces::names::NamesClient;
+use interfaces::net::NetClient;
+use interfaces::parent::ParentClient;
+use interfaces::process::ProcessError;
+use interfaces::stream::StreamError;
+use loader::startup::{self, Contents};
+use runtime::abi::info::{self, Record};
+use runtime::abi::layout::FIRST_FREE;
+use runtime::abi::level::{STAR, THREE};
+use runtime::abi::{NEVER, PAGE_BYTES};
+use runtime::child::Child;
+use runtime::connection::{Connection, Direct, Name};
+use runtime::entry::Owned;
+use runtime::pipes::PIPES;
+use runtime::server::{self, ServeWord};
+use runtime::stream::FILE_SYSTEM;
+use runtime::{Entry, op, program, thread};
+use tool::inspect::PROC;
+use tool::println;
+
+use crate::crime::{Crime, text};
+
+/// All of them.
+pub const ALL: &[Crime] = &[Crime::tried("leaks", "tells a secret in each way to who is not in its compartment", all)];
+
+/// A way to tell something.
+struct Channel {
+    name: &'static str,
+    /// Of who is in the compartment.
+    tell: fn() -> bool,
+    /// Of who is not. `None`: it is heard if it could be told.
+    hear: Option<fn() -> bool>,
+    /// Whoever tells must be there to be heard.
+    stays: bool,
+}
+
+impl Channel {
+    const fn new(name: &'static str, tell: fn() -> bool, hear: fn() -> bool) -> Self {
+        Self { name, tell, hear: Some(hear), stays: false }
+    }
+
+    /// Refused to who tries to tell.
+    const fn tried(name: &'static str, tell: fn() -> bool) -> Self {
+        Self { name, tell, hear: None, stays: false }
+    }
+
+    const fn staying(name: &'static str, tell: fn() -> bool, hear: fn() -> bool) -> Self {
+        Self { name, tell, hear: Some(hear), stays: true }
+    }
+}
+
+const CHANNELS: &[Channel] = &[
+    Channel::new("file", || create("/tmp/told"), || is_there("/tmp/told")),
+    Channel::new("content", || write(SHARED), || size(SHARED) != 0),
+    Channel::new("folder", || FILE_SYSTEM.make_directory("/tmp/made").is_ok(), || is_there("/tmp/made")),
+    Channel::new("removal", || FILE_SYSTEM.remove(SHARED).is_ok(), || !is_there(SHARED)),
+    Channel::new("rename", || FILE_SYSTEM.rename(SHARED, "/tmp/told").is_ok(), || !is_there(SHARED)),
+    Channel::new("read", || create(&inside("read")), || FILE_SYSTEM.open(&inside("read"), 0).is_ok()),
+    Channel::new("stat", || create(&inside("stat")), || differs("stat", |path| FILE_SYSTEM.stat(path).map(drop))),
+    Channel::new(
+        "list",
+        || create(&inside("list")),
+        || FILE_SYSTEM.read_directory(&directory(), 0, &mut [0; 256]).is_ok_and(|(bytes, _)| bytes > 0),
+    ),
+    Channel::new("size", || create(&inside("size")), || size_in_list() != 0),
+    Channel::new(
+        "program",
+        || FILE_SYSTEM.make_directory(&inside("program")).is_ok(),
+        || differs("program", |path| spawn(path, &[], &[]).map(drop)),
+    ),
+    Channel::new("label", || true, || FILE_SYSTEM.set_compartment(KEPT, 0).is_ok()),
+    Channel::staying("service", publish, || NamesClient(Direct(Entry::NAMES)).open("leaked").is_ok()),
+    Channel::staying("process", stay, || processes().iter().any(|name| name == "leak-process")),
+    Channel::staying("domain", stay, || records::<info::Domain>().iter().any(|it| it.name.starts_with(b"leak-domain"))),
+    Channel::staying("thread", stay, || others_threads() > before()),
+    Channel::staying("portal", stay, || others_portals() > before()),
+    Channel::new("log", say, || is_in_log("leak-log")),
+    Channel::new("death", die, || is_in_log("leak-death")),
+    Channel::new(
+        "child",
+        || start(&["--leak-child"], &[]).and_then(|child| child.wait()).is_ok(),
+        || is_there("/tmp/told"),
+    ),
+    Channel::new(
+        "joined",
+        || create(&inside("joined")),
+        || {
+            let compartment = FILE_SYSTEM.compartment(&directory()).unwrap_or(0);
+            start(&["--nothing"], &[("diary", compartment)]).is_ok()
+        },
+    ),
+    Channel::tried("network", || NetClient(Connection::<Name<'_>>::named("net")).interfaces(0, &mut [0; 64]).is_ok()),
+    Channel::tried("session", || PIPES.create().is_ok()),
+    Channel::tried("notify", || {
+        let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).unwrap_or(Entry::OWN));
+        start(&["--nothing"], &own()).is_ok_and(|child| child.notify(semaphore.entry()).is_ok())
+    }),
+];
+
+const FAULT: &str = "/bin/fault";
+/// A file that all may write.
+const SHARED: &str = "/tmp/shared";
+/// One of the compartment, where all may make files.
+const KEPT: &str = "/tmp/kept";
+/// How long one that stays is given to start, in nanoseconds.
+const PATIENCE: u64 = 100_000_000;
+
+fn all() -> Result<String, String> {
+    let own = own();
+    let (name, entry) = own.iter().find(|(_, entry)| entry & 7 == STAR).ok_or("use: with COMPARTMENT fault leaks")?;
+    let directory = format!("/compartments/{name}");
+    let tainted = [(*name, entry & !7 | THREE)];
+    let mut heard = Vec::new();
+    for channel in CHANNELS {
+        drop(Owned::new(FILE_SYSTEM.create(SHARED, 0).map_err(text)?.into()));
+        drop(Owned::new(FILE_SYSTEM.create(KEPT, 0).map_err(text)?.into()));
+        FILE_SYSTEM.set_compartment(KEPT, tainted[0].1).map_err(text)?;
+        let before = if channel.name == "portal" { others_portals() } else { others_threads() };
+        let numbers = [before.to_string(), own_number().to_string()];
+        let words = |what| [what, channel.name, &directory, &numbers[0], &numbers[1]].map(String::from);
+        let teller = start(&words("--leak-tell").each_ref().map(String::as_str), &tainted).map_err(text)?;
+        let told = if channel.stays {
+            thread::sleep(PATIENCE).map_err(text)?;
+            true
+        } else {
+            teller.wait().map_err(text)? == 0
+        };
+        let is_heard = match channel.hear {
+            None => told,
+            Some(_) => {
+                let hearer = start(&words("--leak-hear").each_ref().map(String::as_str), &[]).map_err(text)?;
+                hearer.wait().map_err(text)? == 0
+            }
+        };
+        if channel.stays {
+            teller.end().map_err(text)?;
+        }
+        if is_heard {
+            heard.push(channel.name);
+        }
+        for path in [SHARED, "/tmp/told", "/tmp/made", KEPT, &format!("{directory}/{}", channel.name)] {
+            let _ = FILE_SYSTEM.remove(path);
+        }
+    }
+    Ok(format!(
+        "of {} ways these were heard: {}",
+        CHANNELS.len(),
+        if heard.is_empty() { "none".into() } else { heard.join(" ") }
+    ))
+}
+
+/// What a program of ours does, by its words.
+pub fn part(what: &str, name: &str) -> u8 {
+    let Some(channel) = CHANNELS.iter().find(|channel| channel.name == name) else { return 2 };
+    let done = match what {
+        "--leak-tell" => (channel.tell)(),
+        _ => channel.hear.is_some_and(|hear| hear()),
+    };
+    u8::from(!done)
+}
+
+/// What a program without compartments does that a tainted one started.
+pub fn child() -> u8 {
+    u8::from(!create("/tmp/told"))
+}
+
+/// Waits for a piece of standard input that is shorter than a page: what is in the pipe may become a secret meanwhile.
+pub fn sip() -> u8 {
+    match runtime::stream::Stream::entry(Entry(FIRST_FREE)).read(&mut [0; 16]) {
+        Err(Failure::Refused(StreamError::Flow)) => println!("leak-sip: Flow"),
+        other => println!("leak-sip: {other:?}: that must not be"),
+    }
+    0
+}
+
+fn start(words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<ProcessError>> {
+    spawn(FAULT, words, compartments)
+}
+
+/// Whoever tells is called as the way is.
+fn spawn(path: &str, words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<ProcessError>> {
+    let name = match words {
+        ["--leak-tell", way, ..] => format!("leak-{way}"),
+        _ => String::new(),
+    };
+    let contents = Contents { schedule: 0, name: &name, streams: ["null"; 3], compartments };
+    let mut page = [0; PAGE_BYTES / 4];
+    let words = core::iter::once("fault").chain(words.iter().copied());
+    let used =
+        startup::write(&mut page, &contents, words, [], []).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
+    PROC.spawn(path, &page[..used], 512, 0).map(Child::from)
+}
+
+fn argument(place: usize) -> &'static str {
+    program::arguments().nth(place).unwrap_or("")
+}
+
+/// Our compartments.
+fn own() -> Vec<(&'static str, u64)> {
+    program::startup().map_or_else(Vec::new, |told| told.compartments().collect())
+}
+
+/// The directory of the compartment.
+fn directory() -> String {
+    argument(3).to_string()
+}
+
+fn inside(name: &str) -> String {
+    format!("{}/{name}", argument(3))
+}
+
+/// How many of them there were before the one who tells.
+fn before() -> usize {
+    argument(4).parse().unwrap_or(usize::MAX)
+}
+
+fn create(path: &str) -> bool {
+    FILE_SYSTEM.create(path, 0).map(|file| drop(Owned::new(file.into()))).is_ok()
+}
+
+fn is_there(path: &str) -> bool {
+    FILE_SYSTEM.stat(path).is_ok()
+}
+
+fn size(path: &str) -> u64 {
+    FILE_SYSTEM.stat(path).map_or(0, |stat| stat.size)
+}
+
+fn write(path: &str) -> bool {
+    let file = FILE_SYSTEM.open(path, WRITE).or_else(|_| FILE_SYSTEM.open(path, 0));
+    file.is_ok_and(|file| FileClient(Direct(Owned::new(file.into()).entry())).write(0, b"told").is_ok())
+}
+
+/// Whether what comes of something that is there is another thing than what comes of something that is not.
+fn differs<E: PartialEq>(name: &str, ask: impl Fn(&str) -> Result<(), E>) -> bool {
+    ask(&inside(name)) != ask(&inside("nothing"))
+}
+
+/// How many names the directory of the compartment has, as the one above lists it.
+fn size_in_list() -> u64 {
+    let mut bytes = [0; 1024];
+    let told = FILE_SYSTEM.read_directory("/compartments", 0, &mut bytes).map_or(0, |(told, _)| told);
+    let own = directory();
+    let name = own.rsplit('/').next().unwrap_or("");
+    Listing(&bytes[..told]).find(|record| record.name == name.as_bytes()).map_or(0, |record| record.value)
+}
+
+struct Nothing;
+
+impl ServeWord for Nothing {
+    fn serve(_: u64, _: [u64; 5]) -> u64 {
+        0
+    }
+}
+
+fn publish() -> bool {
+    let Ok(service) = server::word_service::<Nothing>().map(Owned::new) else { return false };
+    let published = ParentClient(Direct(Entry::PARENT))
+        .publish("leaked", Delegate::entry(service.entry().0, server::SERVICE_RIGHTS))
+        .is_ok();
+    // A name goes with its program.
+    published && stay()
+}
+
+/// Is there until it is ended.
+fn stay() -> bool {
+    let _ = op::semaphore_new(Entry::ACCOUNT, 0).map(|semaphore| op::p(semaphore, NEVER));
+    false
+}
+
+fn processes() -> Vec<String> {
+    let (mut names, mut position, mut bytes) = (Vec::new(), 0, [0; 1024]);
+    while let Ok((told, next)) = PROC.list(position, &mut bytes) {
+        names.extend(Listing(&bytes[..told]).map(|record| String::from_utf8_lossy(record.name).into_owned()));
+        if next == 0 {
+            break;
+        }
+        position = next;
+    }
+    names
+}
+
+fn records<R: Record>() -> Vec<R> {
+    let (mut records, mut position, mut bytes) = (Vec::new(), 0, [0; 512]);
+    while let Ok((told, next)) = PROC.inspect(R::WHAT, position, &mut bytes) {
+        records.extend(R::read(&bytes[..told]));
+        if next == 0 {
+            break;
+        }
+        position = next;
+    }
+    records
+}
+
+fn own_number() -> u64 {
+    op::domain_number(Entry::DOMAIN).unwrap_or(0)
+}
+
+/// Whether a domain is neither ours nor that of the one who started us.
+fn is_other(domain: u64) -> bool {
+    domain != own_number() && argument(5).parse() != Ok(domain)
+}
+
+fn others_threads() -> usize {
+    records::<info::Thread>().iter().filter(|thread| is_other(thread.home)).count()
+}
+
+fn others_portals() -> usize {
+    records::<info::Portal>().iter().filter(|portal| portal.index != 0 && is_other(portal.from)).count()
+}
+
+fn is_in_log(word: &str) -> bool {
+    let (mut all, mut position, mut bytes) = (Vec::new(), 0, [0; info::LOG_BYTES]);
+    while let Ok((told, next)) = PROC.inspect(info::LOG_PROGRAMS, position, &mut bytes) {
+        if next == position {
+            break;
+        }
+        all.extend_from_slice(&bytes[..told]);
+        position = next;
+    }
+    String::from_utf8_lossy(&all).contains(word)
+}
+
+fn say() -> bool {
+    runtime::log!("told");
+    true
+}
+
+fn die() -> bool {
+    // SAFETY: nothing is there: we die of it.
+    unsafe { core::ptr::read_volatile(8 as *const u8) };
+    false
+}

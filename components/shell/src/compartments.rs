@@ -1,0 +1,92 @@
+//! Compartments by their names.
+//!
+//! A compartment has a directory of its name in [`ALL`], which belongs to it: so the name leads to the handle. We own all compartments
+//! (`trusted` in the system description).
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use abi::level;
+use interface::Failure;
+use interfaces::file::FileError;
+use runtime::op;
+use runtime::stream::FILE_SYSTEM;
+
+/// Where the directories of compartments are.
+pub const ALL: &str = "/compartments";
+
+fn directory_of(name: &str) -> String {
+    alloc::format!("{ALL}/{name}")
+}
+
+/// The compartment of the system's own files, which owners change.
+const SYSTEM: &str = "system";
+const OF_SYSTEM: &str = "/bin";
+
+fn compartment(path: &str) -> Result<u64, String> {
+    FILE_SYSTEM.compartment(path).map_err(|error| alloc::format!("{path}: {error}"))
+}
+
+/// Whether all may read what this path leads to.
+pub fn is_public(path: &str) -> bool {
+    FILE_SYSTEM.compartment(path).is_ok_and(|compartment| compartment & 7 != level::THREE)
+}
+
+/// The handle of a compartment.
+pub fn handle(name: &str) -> Result<u64, String> {
+    let system = compartment(OF_SYSTEM)?;
+    if system == 0 {
+        return Err("there are no compartments: the nucleus has no key of handles (dmesg)".to_string());
+    }
+    if name == SYSTEM {
+        return Ok(system >> 3);
+    }
+    // Nobody but owners of the system makes names there.
+    let found = if compartment(ALL)? == system { compartment(&directory_of(name))? } else { 0 };
+    if found & 7 != level::THREE {
+        return Err(alloc::format!("{name}: no such compartment (ls {ALL} shows them, new-compartment makes one)"));
+    }
+    Ok(found >> 3)
+}
+
+/// The name of a compartment.
+pub fn name(handle: u64) -> Option<String> {
+    let is_it = |name: &String| self::handle(name) == Ok(handle);
+    crate::complete::names(ALL).into_iter().map(|(name, _)| name).find(is_it)
+}
+
+/// A compartment of this name, and 8 · its handle + a level.
+pub fn at(name: &str, level: u64) -> Result<(String, u64), String> {
+    Ok((name.to_string(), handle(name)? << 3 | level))
+}
+
+/// Makes a compartment.
+pub fn make(name: &str) -> Result<(), String> {
+    let text = |error: Failure<FileError>| alloc::format!("{name}: {error}");
+    if name.is_empty() || name.contains('/') || name == SYSTEM {
+        return Err(alloc::format!("{name}: not a name that a compartment can have"));
+    }
+    match FILE_SYSTEM.make_directory(ALL) {
+        Ok(()) | Err(Failure::Refused(FileError::Exists)) => {}
+        Err(error) => return Err(text(error)),
+    }
+    let system = compartment(OF_SYSTEM)?;
+    if compartment(ALL)? != system {
+        let protected = FILE_SYSTEM.set_compartment(ALL, system);
+        protected.map_err(|error| alloc::format!("{ALL}: {error} (somebody else made it: remove it)"))?;
+    }
+    let path = directory_of(name);
+    FILE_SYSTEM.make_directory(&path).map_err(text)?;
+    let made = op::label_handle().map_err(|error| error.to_string());
+    let made = made.and_then(|handle| FILE_SYSTEM.set_compartment(&path, handle << 3 | level::THREE).map_err(text));
+    if made.is_err() {
+        let _ = FILE_SYSTEM.remove(&path);
+    }
+    made
+}
+
+/// Moves files to a compartment, or to none; gives what went wrong.
+pub fn change(directory: &str, paths: &[String], compartment: u64) -> Vec<String> {
+    let moved = |path: &String| FILE_SYSTEM.set_compartment(&filetree::normalize(directory, path), compartment);
+    paths.iter().filter_map(|path| moved(path).err().map(|error| alloc::format!("{path}: {error}"))).collect()
+}

@@ -1,0 +1,72 @@
+//! Why data may not go from one to another, and what would let it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use abi::level;
+use loader::startup::MAX_COMPARTMENTS;
+use runtime::stream::FILE_SYSTEM;
+
+use crate::compartments;
+use crate::launch::PROC;
+
+/// What data comes from, or goes to.
+struct Side<'a> {
+    text: &'a str,
+    /// Handles of what taints it.
+    taints: Vec<u64>,
+    /// Handles of compartments that it owns.
+    owns: Vec<u64>,
+    /// It may have all data.
+    takes_all: bool,
+}
+
+impl<'a> Side<'a> {
+    fn new(directory: &str, text: &'a str) -> Result<Self, String> {
+        let nothing = Self { text, taints: Vec::new(), owns: Vec::new(), takes_all: false };
+        if let Ok(number) = text.parse() {
+            let mut bytes = [0; 8 * MAX_COMPARTMENTS];
+            let told = PROC.compartments(number, &mut bytes).map_err(|error| alloc::format!("{text}: {error}"))?;
+            let entries = bytes[..told].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+            let at = |wanted| entries.clone().filter(|entry| entry & 7 == wanted).map(|entry| entry >> 3).collect();
+            return Ok(Self { taints: at(level::THREE), owns: at(level::STAR), ..nothing });
+        }
+        Ok(match text {
+            "network" => nothing,
+            "terminal" => Self { takes_all: true, ..nothing },
+            path if path.contains('/') => {
+                let path = filetree::normalize(directory, path);
+                FILE_SYSTEM.stat(&path).map_err(|error| alloc::format!("{text}: {error}"))?;
+                let compartment = FILE_SYSTEM.compartment(&path).map_err(|error| alloc::format!("{text}: {error}"))?;
+                let is_secret = compartment & 7 == level::THREE;
+                Self { taints: Vec::from_iter(is_secret.then_some(compartment >> 3)), ..nothing }
+            }
+            name => Self { taints: Vec::from([compartments::handle(name)?]), ..nothing },
+        })
+    }
+}
+
+/// Whether data may go from one to the other; what is to be said about it.
+pub fn explain(directory: &str, from: &str, to: &str) -> Result<(bool, String), String> {
+    let (from, to) = (Side::new(directory, from)?, Side::new(directory, to)?);
+    let (one, other) = (from.text, to.text);
+    let is_kept = |handle: &&u64| !to.takes_all && !to.taints.contains(handle) && !to.owns.contains(handle);
+    let kept: Vec<String> = from.taints.iter().filter(is_kept).map(|handle| called(*handle)).collect();
+    if kept.is_empty() {
+        let text = match from.taints.as_slice() {
+            [] => alloc::format!("yes: {one} is in no compartment\n"),
+            _ if to.takes_all => alloc::format!("yes: {other} takes all that its owner has\n"),
+            _ => alloc::format!("yes: {other} takes what {one} has\n"),
+        };
+        return Ok((true, text));
+    }
+    let names = kept.join(" and ");
+    let mut text = alloc::format!("no: {one} is in {names}, and {other} may have nothing of that\n");
+    text += &alloc::format!("  declassify FILE   gives a file to everybody: then it is in {names} no more\n");
+    text += &alloc::format!("  with {} PROGRAM  runs a program that may tell it to anybody\n", kept[0]);
+    Ok((false, text))
+}
+
+fn called(handle: u64) -> String {
+    compartments::name(handle).unwrap_or_else(|| alloc::format!("compartment {handle:x}"))
+}

@@ -1,0 +1,105 @@
+//! Compartments, for a server that judges by itself: what its caller may do with a thing of a compartment.
+//!
+//! A thing belongs to a compartment at a level: 8 · handle + level, or 0 if it belongs to none. With level 3 it is a secret: its label is {handle 3, 1}. With level
+//! 0 all may observe it, and only who owns the handle, or has it at 0, changes it: {handle 0, 1}. A thing of no compartment has {1}.
+//! The nucleus answers from the caller's labels (`LABEL_CALLER`). The server must have S = {★} and R = {3}: be `trusted` in the description.
+
+use crate::entry::{Entry, Owned};
+use crate::op::{self, LabelFrom};
+use crate::sync::Mutex;
+use abi::op::{CALLER_OWNS_ALL, CALLER_USUAL};
+use abi::{Error, level};
+
+/// Labels that a server has at the same time; of more, each is made for its question.
+const KNOWN: usize = 16;
+
+/// What a caller may do with a thing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct May {
+    /// Learn what it contains.
+    pub observe: bool,
+    /// Change it, without an answer.
+    pub change: bool,
+}
+
+impl May {
+    /// What a caller may do if nobody can tell.
+    pub const NOTHING: Self = Self { observe: false, change: false };
+
+    /// Change it, and learn what came of that.
+    pub const fn both(self) -> bool {
+        self.observe && self.change
+    }
+}
+
+/// The label {handle `at`, `elsewhere`}, or {`elsewhere`} for 0.
+pub fn label(handle: u64, at: u64, elsewhere: u64) -> Result<Owned, Error> {
+    let label = Owned::new(op::label_new(LabelFrom::Level(elsewhere))?);
+    if handle != 0 {
+        op::label_put(label.entry(), handle, at)?;
+    }
+    Ok(label)
+}
+
+/// Whether this names a compartment: 8 · handle + a level that things have, or 0.
+pub const fn is_compartment(compartment: u64) -> bool {
+    compartment == 0 || matches!(compartment & 7, level::ZERO | level::THREE)
+}
+
+/// Labels of compartments that a server was asked about.
+pub struct Compartments(Mutex<State>);
+
+struct State {
+    /// Compartments, and their labels.
+    known: [(u64, Option<Owned>); KNOWN],
+    /// The one that gives way next.
+    next: usize,
+}
+
+impl Default for Compartments {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Compartments {
+    /// None is known.
+    pub const fn new() -> Self {
+        Self(Mutex::new(State { known: [const { (0, None) }; KNOWN], next: 0 }))
+    }
+
+    /// What the caller may do with a thing of this compartment. Nothing if there is no room for its label.
+    #[inline]
+    pub fn caller_may(&self, compartment: u64) -> May {
+        match op::caller() {
+            // {1} is below {2}, and {handle 3, 1} is not; {1} is below {handle 3, 1}, and not below {handle 0, 1}.
+            CALLER_USUAL => May { observe: compartment & 7 != level::THREE, change: compartment & 7 != level::ZERO },
+            CALLER_OWNS_ALL => May { observe: true, change: true },
+            _ => self.other_caller_may(compartment),
+        }
+    }
+
+    #[inline(never)]
+    fn other_caller_may(&self, compartment: u64) -> May {
+        let mut state = self.0.lock();
+        let State { known, next } = &mut *state;
+        let place = known.iter().position(|(known, label)| *known == compartment && label.is_some());
+        let place = place.unwrap_or_else(|| {
+            *next = (*next + 1) % KNOWN;
+            known[*next] = (compartment, label(compartment >> 3, compartment & 7, level::ONE).ok());
+            *next
+        });
+        known[place].1.as_ref().map_or(May::NOTHING, |label| may(label.entry()))
+    }
+}
+
+/// What the caller may do with what has this label.
+pub fn may(label: Entry) -> May {
+    op::label_caller(label).map_or(May::NOTHING, |(observe, change)| May { observe, change })
+}
+
+/// Whether the caller owns this handle.
+pub fn caller_owns(handle: u64) -> bool {
+    // S is below {handle ★, 3} only if S(handle) is ★.
+    label(handle, level::STAR, level::THREE).is_ok_and(|label| may(label.entry()).change)
+}
