@@ -243,6 +243,7 @@ pub fn test(project: &Project, options: &TestOptions) -> Result<u8> {
     }
     let sample = std::env::var("CI").is_ok_and(|value| value == "true");
     if options.mutants || named("mutants") || all && (options.soak || sample) {
+        isas.iter().try_for_each(|isa| install::emulator(*isa))?;
         let every = options.mutants || named("mutants") || options.soak;
         mutants::run(project, every, &options.names, &mut report)?;
     }
