@@ -41,6 +41,16 @@ pub fn label(handle: u64, at: u64, elsewhere: u64) -> Result<Owned, Error> {
     Ok(label)
 }
 
+/// The compartment of this handle, as secrets have it.
+pub const fn secret(handle: u64) -> u64 {
+    handle << 3 | level::THREE
+}
+
+/// Whether a thing of this compartment is a secret: only programs in the compartment observe it.
+pub const fn is_secret(compartment: u64) -> bool {
+    compartment & 7 == level::THREE
+}
+
 /// Whether this names a compartment: 8 · handle + a level that things have, or 0.
 pub const fn is_compartment(compartment: u64) -> bool {
     compartment == 0 || matches!(compartment & 7, level::ZERO | level::THREE)
@@ -73,7 +83,7 @@ impl Compartments {
     pub fn caller_may(&self, compartment: u64) -> May {
         match op::caller() {
             // {1} is below {2}, and {handle 3, 1} is not; {1} is below {handle 3, 1}, and not below {handle 0, 1}.
-            CALLER_USUAL => May { observe: compartment & 7 != level::THREE, change: compartment & 7 != level::ZERO },
+            CALLER_USUAL => May { observe: !is_secret(compartment), change: compartment & 7 != level::ZERO },
             CALLER_OWNS_ALL => May { observe: true, change: true },
             _ => self.other_caller_may(compartment),
         }

@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 
 use runtime::abi::level;
 use runtime::interfaces::file::Kind;
-use runtime::program;
 use runtime::stream::FILE_SYSTEM;
+use runtime::{label as labels, program};
 use tool::files::{self, Named};
 use tool::{Arguments, println};
 
@@ -51,8 +51,8 @@ impl Compartments {
 
     fn name(&self, compartment: u64) -> String {
         match self.0.iter().find(|(_, known)| *known == compartment) {
-            // What all may read is not shown: that it belongs to the system says its directory.
-            _ if compartment & 7 != level::THREE => NO_COMPARTMENT.to_string(),
+            // The system's files are not marked: everybody reads them.
+            _ if !labels::is_secret(compartment) => NO_COMPARTMENT.to_string(),
             Some((name, _)) => name.clone(),
             None => "?".to_string(),
         }

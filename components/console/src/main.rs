@@ -67,7 +67,7 @@ const BY_NAME: u64 = 0;
 /// Badge of what `give` makes. All others are portals of the description.
 const GIVEN: u64 = 1 << 63;
 
-/// What callers may do with what has no compartment.
+/// Answers what the caller may do with a thing of a compartment.
 static CALLERS: Compartments = Compartments::new();
 
 struct State {

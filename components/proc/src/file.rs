@@ -1,10 +1,10 @@
 //! The file a program comes from.
 
-use abi::level;
 use interface::Failure;
 use interfaces::file::{FileClient, FileError};
 use interfaces::process::ProcessError;
 use runtime::connection::Connection;
+use runtime::label;
 use runtime::stream::{FILE_SYSTEM, Path};
 
 use crate::labels::{CALLERS, Labels, log_for_caller};
@@ -31,7 +31,7 @@ impl<'a> Source<'a> {
         })?;
         let file = FileClient(Connection::opened(Path { path, flags: 0 }, file.into()));
         let image = file.image().map_err(|error| unreadable(path, error))?;
-        if image.compartment & 7 == level::THREE {
+        if label::is_secret(image.compartment) {
             if !CALLERS.caller_may(image.compartment).observe {
                 return Err(ProcessError::NotFound);
             }

@@ -9,8 +9,13 @@ use runtime::op;
 
 const _: () = assert!(MAX_COMPARTMENTS <= op::LABEL_ENTRIES);
 
-/// What callers may do with what has no compartment.
+/// Answers what the caller may do with a thing of a compartment.
 pub static CALLERS: Compartments = Compartments::new();
+
+/// Whether the caller may change what everybody sees, and observe the result.
+pub fn caller_is_untainted() -> bool {
+    CALLERS.caller_may(0).both()
+}
 
 /// Writes a line into the log, which everybody reads, if the caller may tell everybody.
 macro_rules! log_for_caller {
@@ -24,9 +29,9 @@ pub(crate) use log_for_caller;
 
 /// The labels of a program that has compartments.
 pub struct Labels {
-    /// What it is tainted with, and owns.
+    /// Its taints, and the handles that it owns.
     pub send: Owned,
-    /// What taint it accepts.
+    /// The taint that it accepts.
     pub receive: Owned,
 }
 
@@ -55,7 +60,7 @@ impl Labels {
             put(&receive, level::THREE)?;
             put(&accepted, level::THREE)?;
         }
-        // Who may observe {h 3, ★} accepts h, and is tainted by it or owns it.
+        // A caller that may observe {h 3, ★} accepts h, and is tainted by it or owns it.
         if label::may(send.entry()).change && label::may(accepted.entry()).observe {
             Ok(Some(Self { send, receive }))
         } else {

@@ -64,11 +64,11 @@ impl Serve for Processes {
 }
 
 /// Refuses who found us by our name, as everybody can: badge 0. Others have their entry from the system description, or
-/// from somebody who has. What they do everybody sees, so they must not be tainted.
+/// from somebody who has. Everybody sees what they do, so a tainted caller is refused, too.
 fn allow(badge: u64) -> Result<(), ProcessError> {
     match badge {
         0 => Err(ProcessError::NotAllowed),
-        _ if labels::CALLERS.caller_may(0).both() => Ok(()),
+        _ if labels::caller_is_untainted() => Ok(()),
         _ => Err(ProcessError::Flow),
     }
 }
@@ -99,7 +99,7 @@ impl ProcessServer for Processes {
             info::LOG | info::LOG_PROGRAMS => into.len(),
             _ => return Err(ProcessError::NotAllowed),
         };
-        // Who is in compartments is known to whoever may end them.
+        // Callers that may end programs see all of them, also those in compartments.
         let list = if badge == 0 { what | info::UNTAINTED } else { what };
         let told = op::info(Entry::SPECIAL, list, position, |bytes, next| {
             let count = bytes.len().min(size);
@@ -197,8 +197,8 @@ impl ChildServer for Children {
     fn notify(&self, badge: u64, semaphore: Delegated) -> Result<(), ProcessError> {
         let semaphore = Owned::new(semaphore.into());
         table::judge(badge)?;
-        // We may raise every semaphore, the caller not.
-        if !labels::CALLERS.caller_may(0).both() {
+        // We may raise every semaphore, a tainted caller may not.
+        if !labels::caller_is_untainted() {
             return Err(ProcessError::Flow);
         }
         table::notify(badge, semaphore)
@@ -227,8 +227,8 @@ impl ParentServer for Parent {
     fn publish(&self, badge: u64, name: &str, service: Delegated) -> Result<(), ParentError> {
         let service = Owned::new(service.into());
         let delegate = Delegate::entry(service.entry().0, abi::rights::ALL);
-        // Names are everybody's.
-        if !labels::CALLERS.caller_may(0).both() {
+        // Everybody sees names.
+        if !labels::caller_is_untainted() {
             return Err(ParentError::Flow);
         }
         table::reserve_name(badge, name)?;

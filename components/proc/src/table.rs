@@ -39,7 +39,7 @@ enum State {
 struct Process {
     number: u64,
     name: String,
-    /// What it is tainted with; none = {1}.
+    /// The send label with which it started; none = {1}.
     label: Option<Owned>,
     /// What it published, by name; nothing while it is being published.
     services: Vec<(String, Option<Owned>)>,
@@ -51,7 +51,7 @@ struct Process {
 }
 
 impl Process {
-    /// What the caller may do with it.
+    /// Whether the caller may observe or change it.
     fn caller_may(&self) -> May {
         self.label.as_ref().map_or_else(|| CALLERS.caller_may(0), |label| label::may(label.entry()))
     }
@@ -83,6 +83,12 @@ static SPAWNING: Mutex<()> = Mutex::new(());
 impl Table {
     fn find(&mut self, number: u64) -> Option<usize> {
         self.processes.iter().position(|process| process.number == number)
+    }
+
+    /// The process that runs in the domain of this number.
+    fn in_domain(&self, number: u64) -> Option<&Process> {
+        let runs_there = |process: &&Process| matches!(&process.state, State::Running(child) if child.number == number);
+        self.processes.iter().find(runs_there)
     }
 
     /// The status of a process that has ended; `forget` it.
@@ -278,8 +284,7 @@ pub fn kill(number: u64) -> Result<(), ProcessError> {
 /// Ends the process whose domain has this number; false if there is none. What it had is back then, unless too many wait.
 pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
     let mut table = TABLE.lock();
-    let of_domain = |process: &&Process| matches!(&process.state, State::Running(child) if child.number == number);
-    let Some(process) = table.processes.iter().find(of_domain) else { return Ok(false) };
+    let Some(process) = table.in_domain(number) else { return Ok(false) };
     end(&process.state)?;
     let process = process.number;
     while table.ended(process, false) == Err(ProcessError::Runs) {
@@ -294,8 +299,7 @@ pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
 /// Writes the compartments of the process whose domain has this number.
 pub fn compartments(number: u64, into: &mut [u8]) -> Result<usize, ProcessError> {
     let table = TABLE.lock();
-    let of_domain = |process: &&Process| matches!(&process.state, State::Running(child) if child.number == number);
-    let process = table.processes.iter().find(of_domain).ok_or(ProcessError::NoSuchDomain)?;
+    let process = table.in_domain(number).ok_or(ProcessError::NoSuchDomain)?;
     let Some(label) = &process.label else { return Ok(0) };
     let mut places = into.as_chunks_mut::<8>().0.iter_mut();
     let mut used = 0;
@@ -321,7 +325,7 @@ fn end(state: &State) -> Result<(), ProcessError> {
 pub fn list(position: u64, into: &mut [u8]) -> (usize, u64) {
     let table = TABLE.lock();
     let mut writer = Writer::new(into);
-    // What its label will be is not known yet.
+    // A process that is being made has no label yet.
     let is_made = |process: &&Process| process.label.is_some() || !matches!(process.state, State::Starting);
     let known = |process: &&Process| process.number > position && is_made(process) && process.caller_may().observe;
     for process in table.processes.iter().filter(known) {

@@ -446,7 +446,7 @@ impl PipeEndServer for Pipes {
 
     fn give(&self, badge: u64, domain: Delegated, index: u64) -> Result<(), StreamError> {
         let domain = Owned::new(domain.into());
-        // We may put an entry into every domain, the caller not.
+        // We may put an entry into every domain, a tainted caller may not.
         if !COMPARTMENTS.caller_may(0).both() {
             return Err(StreamError::Flow);
         }

@@ -2,10 +2,10 @@
 
 use alloc::string::{String, ToString};
 
-use abi::level;
 use inspection as inspect;
 use interfaces::parent::State;
 use interfaces::process::Force;
+use runtime::label;
 use shelleval::State as ShellState;
 
 use crate::launch::PROC;
@@ -112,13 +112,12 @@ pub fn run(state: &ShellState, words: &[String], history: &[String]) -> Done {
         },
         CHLABEL => match arguments {
             [compartment, paths @ ..] if !paths.is_empty() => {
-                let handle = if compartment == "-" {
-                    Ok(0)
-                } else {
-                    compartments::handle(compartment).map(|handle| handle << 3 | level::THREE)
+                let joined = match compartment.as_str() {
+                    "-" => Ok(0),
+                    other => compartments::handle(other).map(label::secret),
                 };
-                match handle {
-                    Ok(handle) => finish(name, compartments::change(&state.directory, paths, handle)),
+                match joined {
+                    Ok(joined) => finish(name, compartments::change(&state.directory, paths, joined)),
                     Err(cause) => refuse(name, &cause),
                 }
             }

@@ -6,11 +6,10 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use abi::level;
 use interface::Failure;
 use interfaces::file::FileError;
-use runtime::op;
 use runtime::stream::FILE_SYSTEM;
+use runtime::{label, op};
 
 /// Where the directories of compartments are.
 pub const ALL: &str = "/compartments";
@@ -29,7 +28,7 @@ fn compartment(path: &str) -> Result<u64, String> {
 
 /// Whether all may read what this path leads to.
 pub fn is_public(path: &str) -> bool {
-    FILE_SYSTEM.compartment(path).is_ok_and(|compartment| compartment & 7 != level::THREE)
+    FILE_SYSTEM.compartment(path).is_ok_and(|compartment| !label::is_secret(compartment))
 }
 
 /// The handle of a compartment.
@@ -43,7 +42,7 @@ pub fn handle(name: &str) -> Result<u64, String> {
     }
     // Nobody but owners of the system makes names there.
     let found = if compartment(ALL)? == system { compartment(&directory_of(name))? } else { 0 };
-    if found & 7 != level::THREE {
+    if !label::is_secret(found) {
         return Err(alloc::format!("{name}: no such compartment (ls {ALL} shows them, new-compartment makes one)"));
     }
     Ok(found >> 3)
@@ -78,7 +77,7 @@ pub fn make(name: &str) -> Result<(), String> {
     let path = directory_of(name);
     FILE_SYSTEM.make_directory(&path).map_err(text)?;
     let made = op::label_handle().map_err(|error| error.to_string());
-    let made = made.and_then(|handle| FILE_SYSTEM.set_compartment(&path, handle << 3 | level::THREE).map_err(text));
+    let made = made.and_then(|handle| FILE_SYSTEM.set_compartment(&path, label::secret(handle)).map_err(text));
     if made.is_err() {
         let _ = FILE_SYSTEM.remove(&path);
     }

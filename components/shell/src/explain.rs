@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use abi::level;
 use loader::startup::MAX_COMPARTMENTS;
+use runtime::label;
 use runtime::stream::FILE_SYSTEM;
 
 use crate::compartments;
@@ -38,7 +39,7 @@ impl<'a> Side<'a> {
                 let path = filetree::normalize(directory, path);
                 FILE_SYSTEM.stat(&path).map_err(|error| alloc::format!("{text}: {error}"))?;
                 let compartment = FILE_SYSTEM.compartment(&path).map_err(|error| alloc::format!("{text}: {error}"))?;
-                let is_secret = compartment & 7 == level::THREE;
+                let is_secret = label::is_secret(compartment);
                 Self { taints: Vec::from_iter(is_secret.then_some(compartment >> 3)), ..nothing }
             }
             name => Self { taints: Vec::from([compartments::handle(name)?]), ..nothing },

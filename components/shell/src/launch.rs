@@ -11,6 +11,7 @@ use interfaces::process::{KEPT, ProcessClient, ProcessError};
 use loader::startup::{self, Contents};
 use runtime::child::Child;
 use runtime::connection::{Connection, Given};
+use runtime::label;
 use shelleval::State;
 use shelleval::world::NotStarted;
 
@@ -73,7 +74,7 @@ pub struct Prefixes {
 impl Prefixes {
     /// The compartment of what it writes: handles that taint it.
     fn taints(&self) -> impl Iterator<Item = u64> {
-        self.compartments.iter().filter(|(_, entry)| entry & 7 == level::THREE).map(|(_, entry)| entry >> 3)
+        self.compartments.iter().filter(|(_, entry)| label::is_secret(*entry)).map(|(_, entry)| entry >> 3)
     }
 }
 

@@ -9,7 +9,6 @@ use alloc::vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use abi::layout::FIRST_FREE;
-use abi::level;
 use abi::rights::{COPY, WRITE};
 use interface::{Delegate, Failure};
 use interfaces::console::ConsoleError;
@@ -21,7 +20,7 @@ use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
 use runtime::pipes::{self, PIPES};
 use runtime::stream::FILE_SYSTEM;
-use runtime::thread;
+use runtime::{label, thread};
 use shelleval::world::Opening;
 
 use crate::terminal::{self, CONSOLE};
@@ -114,7 +113,7 @@ impl Stream {
                 let (reads, writes) = pipe()?;
                 let compartment = FILE_SYSTEM.compartment(&path).map_err(|error| error.to_string())?;
                 if let Stream::Pipe(end) = &writes
-                    && compartment & 7 == level::THREE
+                    && label::is_secret(compartment)
                 {
                     end.set_compartment(compartment).map_err(|error| error.to_string())?;
                 }
@@ -152,7 +151,7 @@ impl Stream {
     /// What a tainted program writes into a pipe belongs to the compartment.
     pub fn taint(&self, handle: u64) -> Result<(), Failure<PipeError>> {
         match self {
-            Self::Pipe(end) if !end.is_read => end.set_compartment(handle << 3 | level::THREE),
+            Self::Pipe(end) if !end.is_read => end.set_compartment(label::secret(handle)),
             _ => Ok(()),
         }
     }
