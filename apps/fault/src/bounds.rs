@@ -306,6 +306,8 @@ fn own_removal() -> Result<String, String> {
     Ok("it ends in the middle, and others finish the work".to_string())
 }
 
+const MILLISECOND: u64 = 1_000_000;
+
 fn domain_deep() -> Result<String, String> {
     match nest().map_err(|error| error.to_string())? {
         (levels, error @ Error::TooNested) => Ok(format!("refused after {levels} levels: {error}")),
@@ -316,7 +318,6 @@ fn domain_deep() -> Result<String, String> {
 /// Each domain makes two: one that is the next, and one that tries to make another, and dies of the outcome. Gives how many levels there
 /// are, and the error of one more.
 fn nest() -> Result<(usize, Error), Error> {
-    const MILLISECOND: u64 = 1_000_000;
     /// Where a domain has those that it makes.
     const PLACES: [u64; 2] = [200, 201];
     let make = |account: Entry, place, name| [account.0 as u64, 0, place, u64::from_le_bytes(name), 0, 0];
@@ -361,7 +362,7 @@ fn within<T, E>(nanoseconds: u64, mut tries: impl FnMut() -> Result<T, E>) -> Re
     loop {
         match tries() {
             Err(_) if operation::clock() < end => {
-                let _ = thread::sleep(1_000_000);
+                let _ = thread::sleep(MILLISECOND);
             }
             outcome => return outcome,
         }

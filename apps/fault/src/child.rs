@@ -181,7 +181,7 @@ impl Child {
     }
 }
 
-/// What the newest domain died with that is called as children are.
+/// The status of the newest dead domain that has the name of a child.
 pub fn newest_status() -> Result<u64, &'static str> {
     let domains = inspect::domains().map_err(|error| match error {
         Failure::Transport(error) => error.text(),

@@ -9,13 +9,26 @@ use runtime::abi::PAGE_BYTES;
 use runtime::child::Child;
 use tool::inspect::PROC;
 
+/// Where this program is.
+pub const PATH: &str = "/bin/fault";
+
 fn spawn(name: &str, arguments: &[&str], frames: u64) -> Result<Child, Failure<ProcessError>> {
     let contents = Contents { schedule: 0, name, streams: ["null", "console", "console"], compartments: &[] };
-    let mut page = [0; PAGE_BYTES / 8];
+    spawn_with(PATH, &contents, arguments, frames)
+}
+
+/// Starts a program of so many frames that is told this.
+pub fn spawn_with(
+    path: &str,
+    contents: &Contents<'_>,
+    arguments: &[&str],
+    frames: u64,
+) -> Result<Child, Failure<ProcessError>> {
+    let mut page = [0; PAGE_BYTES / 4];
     let words = core::iter::once("fault").chain(arguments.iter().copied());
     let used =
-        startup::write(&mut page, &contents, words, [], []).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
-    PROC.spawn("/bin/fault", &page[..used], frames, 0).map(Child::from)
+        startup::write(&mut page, contents, words, [], []).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
+    PROC.spawn(path, &page[..used], frames, 0).map(Child::from)
 }
 
 /// Starts one that holds what it has, with so many frames; it outlives us.

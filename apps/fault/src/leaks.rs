@@ -6,32 +6,41 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use interface::{Delegate, Failure};
-use interfaces::file::{FileClient, WRITE};
+use interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
 use interfaces::listing::Listing;
 use interfaces::names::NamesClient;
 use interfaces::net::NetClient;
-use interfaces::parent::ParentClient;
+use interfaces::parent::{ParentClient, ParentError};
+use interfaces::pipes::PipeError;
 use interfaces::process::ProcessError;
 use interfaces::stream::StreamError;
-use loader::startup::{self, Contents};
+use loader::startup::Contents;
+use runtime::abi::NEVER;
 use runtime::abi::info::{self, Record};
 use runtime::abi::layout::FIRST_FREE;
-use runtime::abi::level::{STAR, THREE};
-use runtime::abi::{NEVER, PAGE_BYTES};
+use runtime::abi::level::{ONE, STAR, THREE};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
 use runtime::pipes::PIPES;
 use runtime::server::{self, ServeWord};
 use runtime::stream::FILE_SYSTEM;
-use runtime::{Entry, op, program, thread};
-use tool::inspect::PROC;
+use runtime::{Entry, label, op, program, thread};
+use tool::inspect::{self, PROC};
 use tool::println;
 
-use crate::crime::{Crime, text};
+use crate::crime::{Crime, expect, text};
+use crate::launch;
 
 /// All of them.
-pub const ALL: &[Crime] = &[Crime::tried("leaks", "tells a secret in each way to who is not in its compartment", all)];
+pub const ALL: &[Crime] = &[
+    Crime::tried("leaks", "tells a secret in each way to who is not in its compartment", all),
+    Crime::tried(
+        "leak-errors",
+        "asks servers for what compartments forbid, as owner, in the compartment and outside",
+        errors,
+    ),
+];
 
 /// A way to tell something.
 struct Channel {
@@ -40,7 +49,7 @@ struct Channel {
     tell: fn() -> bool,
     /// Of who is not. `None`: it is heard if it could be told.
     hear: Option<fn() -> bool>,
-    /// Whoever tells must be there to be heard.
+    /// The teller must still run while the listener listens.
     stays: bool,
 }
 
@@ -81,7 +90,9 @@ const CHANNELS: &[Channel] = &[
     Channel::new("label", || true, || FILE_SYSTEM.set_compartment(KEPT, 0).is_ok()),
     Channel::staying("service", publish, || NamesClient(Direct(Entry::NAMES)).open("leaked").is_ok()),
     Channel::staying("process", stay, || processes().iter().any(|name| name == "leak-process")),
-    Channel::staying("domain", stay, || records::<info::Domain>().iter().any(|it| it.name.starts_with(b"leak-domain"))),
+    Channel::staying("domain", stay, || {
+        inspect::domains().is_ok_and(|all| all.iter().any(|(name, _)| name == "leak-domain"))
+    }),
     Channel::staying("thread", stay, || others_threads() > before()),
     Channel::staying("portal", stay, || others_portals() > before()),
     Channel::new("log", say, || is_in_log("leak-log")),
@@ -107,7 +118,6 @@ const CHANNELS: &[Channel] = &[
     }),
 ];
 
-const FAULT: &str = "/bin/fault";
 /// A file that all may write.
 const SHARED: &str = "/tmp/shared";
 /// One of the compartment, where all may make files.
@@ -159,7 +169,79 @@ fn all() -> Result<String, String> {
     ))
 }
 
-/// What a program of ours does, by its words.
+/// Each refusal, with its error.
+fn errors() -> Result<String, String> {
+    let own = own();
+    let (name, entry) =
+        own.iter().find(|(_, entry)| entry & 7 == STAR).ok_or("use: with COMPARTMENT fault leak-errors")?;
+    let handle = entry >> 3;
+    let [secret, foreign] = [handle, handle ^ 1].map(label::secret);
+    drop(Owned::new(FILE_SYSTEM.create(KEPT, 0).map_err(text)?.into()));
+    let moved = |path, to| FILE_SYSTEM.set_compartment(path, to);
+    expect("a level that files do not have", moved(KEPT, handle << 3 | ONE), refused(FileError::Invalid))?;
+    expect("the compartment of others", moved(KEPT, foreign), refused(FileError::NotOwner))?;
+    expect("a full directory", moved("/tmp", secret), refused(FileError::NotEmpty))?;
+    expect("no file", moved("/tmp/none", secret), refused(FileError::NotFound))?;
+    expect("our file", moved(KEPT, secret), Ok(()))?;
+    let pipe = PIPES.create().map_err(text)?;
+    let has = || refused(PipeError::HasCompartment);
+    expect("a level that pipes do not have", PIPES.set_compartment(pipe, handle << 3 | ONE), has())?;
+    expect("a pipe", PIPES.set_compartment(pipe, secret), Ok(()))?;
+    expect("the same again", PIPES.set_compartment(pipe, secret), Ok(()))?;
+    expect("none for a secret pipe", PIPES.set_compartment(pipe, 0), has())?;
+    let _ = (PIPES.close_read(pipe), PIPES.close_write(pipe));
+    let started = |compartments: &[(&str, u64)]| start(&["--nothing"], compartments).map(drop);
+    expect("nine compartments", started(&[("", secret); 9]), refused(ProcessError::BadLaunch))?;
+    expect("a level above 3", started(&[("", handle << 3 | 7)]), refused(ProcessError::BadLaunch))?;
+    expect("taint of others", started(&[("", foreign)]), refused(ProcessError::Flow))?;
+    expect("ownership of others", started(&[("", foreign & !7)]), refused(ProcessError::Flow))?;
+    for (what, compartments) in [("--leak-outside", &[][..]), ("--leak-inside", &[(*name, secret)])] {
+        let part = start(&[what], compartments).map_err(text)?;
+        expect(what, part.wait().map_err(text)?, 0)?;
+    }
+    FILE_SYSTEM.remove(KEPT).map_err(text)?;
+    Ok("each refusal has its error".to_string())
+}
+
+/// Of a program that is not in the compartment.
+pub fn outside() -> Result<(), String> {
+    expect("to open", FILE_SYSTEM.open(KEPT, 0).map(drop), refused(FileError::Flow))?;
+    expect("to empty", FILE_SYSTEM.create(KEPT, TRUNCATE).map(drop), refused(FileError::Flow))?;
+    expect("to look", FILE_SYSTEM.stat(KEPT).map(drop), refused(FileError::Flow))?;
+    expect("to remove", FILE_SYSTEM.remove(KEPT), refused(FileError::Flow))?;
+    expect("to move", FILE_SYSTEM.rename(KEPT, "/tmp/moved"), refused(FileError::Flow))?;
+    expect("to declassify", FILE_SYSTEM.set_compartment(KEPT, 0), refused(FileError::NotOwner))?;
+    expect("to change a program", FILE_SYSTEM.open(launch::PATH, WRITE).map(drop), refused(FileError::Flow))
+}
+
+/// Of a program that is in the compartment.
+pub fn inside_only() -> Result<(), String> {
+    expect("to open", FILE_SYSTEM.open(KEPT, 0).map(|file| drop(Owned::new(file.into()))), Ok(()))?;
+    expect("to make a file", FILE_SYSTEM.create("/tmp/told", 0).map(drop), refused(FileError::Flow))?;
+    expect("to move", FILE_SYSTEM.rename(KEPT, "/tmp/moved"), refused(FileError::Flow))?;
+    expect("to start an untainted program", start(&["--nothing"], &[]).map(drop), refused(ProcessError::Flow))?;
+    let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    let child = start(&["--nothing"], &own()).map_err(text)?;
+    expect("to be told of an end", child.notify(semaphore.entry()), refused(ProcessError::Flow))?;
+    let service = Owned::new(server::word_service::<Nothing>().map_err(text)?);
+    let delegate = Delegate::entry(service.entry().0, server::SERVICE_RIGHTS);
+    let published = ParentClient(Direct(Entry::PARENT)).publish("leaked", delegate);
+    expect("to publish", published, refused(ParentError::Flow))
+}
+
+/// Says what is wrong; gives the status.
+pub fn told(outcome: Result<(), String>) -> u8 {
+    if let Err(cause) = &outcome {
+        println!("leak-errors: {cause}");
+    }
+    u8::from(outcome.is_err())
+}
+
+fn refused<T, E>(error: E) -> Result<T, Failure<E>> {
+    Err(Failure::Refused(error))
+}
+
+/// Runs one side of a channel; gives the status.
 pub fn part(what: &str, name: &str) -> u8 {
     let Some(channel) = CHANNELS.iter().find(|channel| channel.name == name) else { return 2 };
     let done = match what {
@@ -169,7 +251,7 @@ pub fn part(what: &str, name: &str) -> u8 {
     u8::from(!done)
 }
 
-/// What a program without compartments does that a tainted one started.
+/// The part of an untainted child of the teller.
 pub fn child() -> u8 {
     u8::from(!create("/tmp/told"))
 }
@@ -184,21 +266,17 @@ pub fn sip() -> u8 {
 }
 
 fn start(words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<ProcessError>> {
-    spawn(FAULT, words, compartments)
+    spawn(launch::PATH, words, compartments)
 }
 
-/// Whoever tells is called as the way is.
+/// Starts a program. A teller has the name of its channel.
 fn spawn(path: &str, words: &[&str], compartments: &[(&str, u64)]) -> Result<Child, Failure<ProcessError>> {
     let name = match words {
         ["--leak-tell", way, ..] => format!("leak-{way}"),
         _ => String::new(),
     };
-    let contents = Contents { schedule: 0, name: &name, streams: ["null"; 3], compartments };
-    let mut page = [0; PAGE_BYTES / 4];
-    let words = core::iter::once("fault").chain(words.iter().copied());
-    let used =
-        startup::write(&mut page, &contents, words, [], []).map_err(|_| Failure::Refused(ProcessError::BadLaunch))?;
-    PROC.spawn(path, &page[..used], 512, 0).map(Child::from)
+    let contents = Contents { schedule: 0, name: &name, streams: ["null", "console", "console"], compartments };
+    launch::spawn_with(path, &contents, words, 512)
 }
 
 fn argument(place: usize) -> &'static str {
@@ -290,18 +368,6 @@ fn processes() -> Vec<String> {
     names
 }
 
-fn records<R: Record>() -> Vec<R> {
-    let (mut records, mut position, mut bytes) = (Vec::new(), 0, [0; 512]);
-    while let Ok((told, next)) = PROC.inspect(R::WHAT, position, &mut bytes) {
-        records.extend(R::read(&bytes[..told]));
-        if next == 0 {
-            break;
-        }
-        position = next;
-    }
-    records
-}
-
 fn own_number() -> u64 {
     op::domain_number(Entry::DOMAIN).unwrap_or(0)
 }
@@ -312,22 +378,22 @@ fn is_other(domain: u64) -> bool {
 }
 
 fn others_threads() -> usize {
-    records::<info::Thread>().iter().filter(|thread| is_other(thread.home)).count()
+    count(|thread: &info::Thread| is_other(thread.home))
 }
 
 fn others_portals() -> usize {
-    records::<info::Portal>().iter().filter(|portal| portal.index != 0 && is_other(portal.from)).count()
+    count(|portal: &info::Portal| portal.index != 0 && is_other(portal.from))
+}
+
+fn count<R: Record>(counts: impl Fn(&R) -> bool) -> usize {
+    let mut found = 0;
+    let _ = inspect::each(|record| found += usize::from(counts(&record)));
+    found
 }
 
 fn is_in_log(word: &str) -> bool {
-    let (mut all, mut position, mut bytes) = (Vec::new(), 0, [0; info::LOG_BYTES]);
-    while let Ok((told, next)) = PROC.inspect(info::LOG_PROGRAMS, position, &mut bytes) {
-        if next == position {
-            break;
-        }
-        all.extend_from_slice(&bytes[..told]);
-        position = next;
-    }
+    let mut all = Vec::new();
+    let _ = inspect::log(info::LOG_PROGRAMS, 0, |bytes| all.extend_from_slice(bytes));
     String::from_utf8_lossy(&all).contains(word)
 }
 

@@ -153,6 +153,8 @@ fn main() -> u8 {
         ["--hold"] => return hoards::hold(),
         ["--threads"] => return storms::fill(),
         [what @ ("--leak-tell" | "--leak-hear"), name, ..] => return leaks::part(what, name),
+        ["--leak-outside"] => return leaks::told(leaks::outside()),
+        ["--leak-inside"] => return leaks::told(leaks::inside_only()),
         ["--leak-child"] => return leaks::child(),
         ["--leak-sip"] => return leaks::sip(),
         ["--terminal-kept"] => return terminal::kept(),
