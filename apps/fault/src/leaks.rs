@@ -4,6 +4,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt::Display;
 
 use interface::{Delegate, Failure};
 use interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
@@ -29,7 +30,7 @@ use runtime::{Entry, label, op, program, thread};
 use tool::inspect::{self, PROC};
 use tool::println;
 
-use crate::crime::{Crime, expect, text};
+use crate::crime::{Crime, text};
 use crate::launch;
 
 /// All of them.
@@ -89,7 +90,7 @@ const CHANNELS: &[Channel] = &[
     ),
     Channel::new("label", || true, || FILE_SYSTEM.set_compartment(KEPT, 0).is_ok()),
     Channel::staying("service", publish, || NamesClient(Direct(Entry::NAMES)).open("leaked").is_ok()),
-    Channel::staying("process", stay, || processes().iter().any(|name| name == "leak-process")),
+    Channel::staying("process", stay, || is_listed("leak-process")),
     Channel::staying("domain", stay, || {
         inspect::domains().is_ok_and(|all| all.iter().any(|(name, _)| name == "leak-domain"))
     }),
@@ -137,8 +138,8 @@ fn all() -> Result<String, String> {
         FILE_SYSTEM.set_compartment(KEPT, tainted[0].1).map_err(text)?;
         let before = if channel.name == "portal" { others_portals() } else { others_threads() };
         let numbers = [before.to_string(), own_number().to_string()];
-        let words = |what| [what, channel.name, &directory, &numbers[0], &numbers[1]].map(String::from);
-        let teller = start(&words("--leak-tell").each_ref().map(String::as_str), &tainted).map_err(text)?;
+        let words = |what| [what, channel.name, &directory, &numbers[0], &numbers[1]];
+        let teller = start(&words("--leak-tell"), &tainted).map_err(text)?;
         let told = if channel.stays {
             thread::sleep(PATIENCE).map_err(text)?;
             true
@@ -148,7 +149,7 @@ fn all() -> Result<String, String> {
         let is_heard = match channel.hear {
             None => told,
             Some(_) => {
-                let hearer = start(&words("--leak-hear").each_ref().map(String::as_str), &[]).map_err(text)?;
+                let hearer = start(&words("--leak-hear"), &[]).map_err(text)?;
                 hearer.wait().map_err(text)? == 0
             }
         };
@@ -177,27 +178,35 @@ fn errors() -> Result<String, String> {
     let handle = entry >> 3;
     let [secret, foreign] = [handle, handle ^ 1].map(label::secret);
     drop(Owned::new(FILE_SYSTEM.create(KEPT, 0).map_err(text)?.into()));
-    let moved = |path, to| FILE_SYSTEM.set_compartment(path, to);
-    expect("a level that files do not have", moved(KEPT, handle << 3 | ONE), refused(FileError::Invalid))?;
-    expect("the compartment of others", moved(KEPT, foreign), refused(FileError::NotOwner))?;
-    expect("a full directory", moved("/tmp", secret), refused(FileError::NotEmpty))?;
-    expect("no file", moved("/tmp/none", secret), refused(FileError::NotFound))?;
-    expect("our file", moved(KEPT, secret), Ok(()))?;
+    let no_level = handle << 3 | ONE;
+    for (path, to, right) in [
+        (KEPT, no_level, Err(FileError::Invalid)),
+        (KEPT, foreign, Err(FileError::NotOwner)),
+        ("/tmp", secret, Err(FileError::NotEmpty)),
+        ("/tmp/none", secret, Err(FileError::NotFound)),
+        (KEPT, secret, Ok(())),
+    ] {
+        check(path, FILE_SYSTEM.set_compartment(path, to), right)?;
+    }
     let pipe = PIPES.create().map_err(text)?;
-    let has = || refused(PipeError::HasCompartment);
-    expect("a level that pipes do not have", PIPES.set_compartment(pipe, handle << 3 | ONE), has())?;
-    expect("a pipe", PIPES.set_compartment(pipe, secret), Ok(()))?;
-    expect("the same again", PIPES.set_compartment(pipe, secret), Ok(()))?;
-    expect("none for a secret pipe", PIPES.set_compartment(pipe, 0), has())?;
+    let has_one = Err(PipeError::HasCompartment);
+    for (to, right) in [(no_level, has_one), (secret, Ok(())), (secret, Ok(())), (0, has_one)] {
+        check("a pipe", PIPES.set_compartment(pipe, to), right)?;
+    }
     let _ = (PIPES.close_read(pipe), PIPES.close_write(pipe));
-    let started = |compartments: &[(&str, u64)]| start(&["--nothing"], compartments).map(drop);
-    expect("nine compartments", started(&[("", secret); 9]), refused(ProcessError::BadLaunch))?;
-    expect("a level above 3", started(&[("", handle << 3 | 7)]), refused(ProcessError::BadLaunch))?;
-    expect("taint of others", started(&[("", foreign)]), refused(ProcessError::Flow))?;
-    expect("ownership of others", started(&[("", foreign & !7)]), refused(ProcessError::Flow))?;
+    for (compartments, error) in [
+        (&[("", secret); 9][..], ProcessError::BadLaunch),
+        (&[("", handle << 3 | 7)], ProcessError::BadLaunch),
+        (&[("", foreign)], ProcessError::Flow),
+        (&[("", foreign & !7)], ProcessError::Flow),
+    ] {
+        check("a program", start(&["--nothing"], compartments).map(drop), Err(error))?;
+    }
     for (what, compartments) in [("--leak-outside", &[][..]), ("--leak-inside", &[(*name, secret)])] {
         let part = start(&[what], compartments).map_err(text)?;
-        expect(what, part.wait().map_err(text)?, 0)?;
+        if part.wait().map_err(text)? != 0 {
+            return Err(what.to_string());
+        }
     }
     FILE_SYSTEM.remove(KEPT).map_err(text)?;
     Ok("each refusal has its error".to_string())
@@ -205,28 +214,32 @@ fn errors() -> Result<String, String> {
 
 /// Of a program that is not in the compartment.
 pub fn outside() -> Result<(), String> {
-    expect("to open", FILE_SYSTEM.open(KEPT, 0).map(drop), refused(FileError::Flow))?;
-    expect("to empty", FILE_SYSTEM.create(KEPT, TRUNCATE).map(drop), refused(FileError::Flow))?;
-    expect("to look", FILE_SYSTEM.stat(KEPT).map(drop), refused(FileError::Flow))?;
-    expect("to remove", FILE_SYSTEM.remove(KEPT), refused(FileError::Flow))?;
-    expect("to move", FILE_SYSTEM.rename(KEPT, "/tmp/moved"), refused(FileError::Flow))?;
-    expect("to declassify", FILE_SYSTEM.set_compartment(KEPT, 0), refused(FileError::NotOwner))?;
-    expect("to change a program", FILE_SYSTEM.open(launch::PATH, WRITE).map(drop), refused(FileError::Flow))
+    for (what, outcome) in [
+        ("to open", FILE_SYSTEM.open(KEPT, 0).map(drop)),
+        ("to empty", FILE_SYSTEM.create(KEPT, TRUNCATE).map(drop)),
+        ("to look", FILE_SYSTEM.stat(KEPT).map(drop)),
+        ("to remove", FILE_SYSTEM.remove(KEPT)),
+        ("to move", FILE_SYSTEM.rename(KEPT, "/tmp/moved")),
+        ("to change a program", FILE_SYSTEM.open(launch::PATH, WRITE).map(drop)),
+    ] {
+        check(what, outcome, Err(FileError::Flow))?;
+    }
+    check("to declassify", FILE_SYSTEM.set_compartment(KEPT, 0), Err(FileError::NotOwner))
 }
 
 /// Of a program that is in the compartment.
 pub fn inside_only() -> Result<(), String> {
-    expect("to open", FILE_SYSTEM.open(KEPT, 0).map(|file| drop(Owned::new(file.into()))), Ok(()))?;
-    expect("to make a file", FILE_SYSTEM.create("/tmp/told", 0).map(drop), refused(FileError::Flow))?;
-    expect("to move", FILE_SYSTEM.rename(KEPT, "/tmp/moved"), refused(FileError::Flow))?;
-    expect("to start an untainted program", start(&["--nothing"], &[]).map(drop), refused(ProcessError::Flow))?;
+    check("to look", FILE_SYSTEM.stat(KEPT).map(drop), Ok(()))?;
+    check("to make a file", FILE_SYSTEM.create("/tmp/told", 0).map(drop), Err(FileError::Flow))?;
+    check("to move", FILE_SYSTEM.rename(KEPT, "/tmp/moved"), Err(FileError::Flow))?;
+    check("to start an untainted program", start(&["--nothing"], &[]).map(drop), Err(ProcessError::Flow))?;
     let semaphore = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
     let child = start(&["--nothing"], &own()).map_err(text)?;
-    expect("to be told of an end", child.notify(semaphore.entry()), refused(ProcessError::Flow))?;
+    check("to be told of an end", child.notify(semaphore.entry()), Err(ProcessError::Flow))?;
     let service = Owned::new(server::word_service::<Nothing>().map_err(text)?);
     let delegate = Delegate::entry(service.entry().0, server::SERVICE_RIGHTS);
     let published = ParentClient(Direct(Entry::PARENT)).publish("leaked", delegate);
-    expect("to publish", published, refused(ParentError::Flow))
+    check("to publish", published, Err(ParentError::Flow))
 }
 
 /// Says what is wrong; gives the status.
@@ -237,8 +250,13 @@ pub fn told(outcome: Result<(), String>) -> u8 {
     u8::from(outcome.is_err())
 }
 
-fn refused<T, E>(error: E) -> Result<T, Failure<E>> {
-    Err(Failure::Refused(error))
+#[inline(never)]
+fn check<E: Display + PartialEq>(what: &str, is: Result<(), Failure<E>>, right: Result<(), E>) -> Result<(), String> {
+    match is {
+        is if is == right.map_err(Failure::Refused) => Ok(()),
+        Ok(()) => Err(format!("{what}: not refused")),
+        Err(error) => Err(format!("{what}: {error}")),
+    }
 }
 
 /// Runs one side of a channel; gives the status.
@@ -356,16 +374,19 @@ fn stay() -> bool {
     false
 }
 
-fn processes() -> Vec<String> {
-    let (mut names, mut position, mut bytes) = (Vec::new(), 0, [0; 1024]);
+/// Whether `proc` lists a program of this name.
+fn is_listed(name: &str) -> bool {
+    let (mut position, mut bytes) = (0, [0; 1024]);
     while let Ok((told, next)) = PROC.list(position, &mut bytes) {
-        names.extend(Listing(&bytes[..told]).map(|record| String::from_utf8_lossy(record.name).into_owned()));
+        if Listing(&bytes[..told]).any(|record| record.name == name.as_bytes()) {
+            return true;
+        }
         if next == 0 {
             break;
         }
         position = next;
     }
-    names
+    false
 }
 
 fn own_number() -> u64 {
