@@ -6,7 +6,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use interface::{Reply, Request};
 use runtime::abi::layout::ENTRY_BYTES;
-use runtime::abi::{Control, Error, NEVER, op as abi_op, rights};
+use runtime::abi::rights::{self, MAP_READ, MAP_WRITE};
+use runtime::abi::{Control, Error, NEVER, PAGE_BYTES, op as abi_op};
 use runtime::entry::Owned;
 use runtime::op::{self, Schedule};
 use runtime::server::{self, Serve};
@@ -450,27 +451,32 @@ fn wakes_later(_: usize) {
     }
 }
 
-/// Programs end, and V is what they would do next. A thread that precedes nobody wakes at every few instructions of their end.
+/// What a program writes to that goes on after its end.
+#[repr(C, align(4096))]
+struct After([AtomicU64; PAGE_BYTES / 8]);
+static AFTER: After = After([const { AtomicU64::new(0) }; PAGE_BYTES / 8]);
+
+/// Programs end, with status 0 and 1, and would write next. A thread that precedes nobody wakes at every few instructions
+/// of their end.
 fn exit_late() -> Result<String, String> {
-    const ROUNDS: u64 = 200;
+    const ROUNDS: u64 = 400;
     /// From here to the end of a program, and how much later in each round; in nanoseconds.
     const FIRST: u64 = 5_000;
-    const STEP: u64 = 100;
+    const STEP: u64 = 50;
     let kept = prepare()?;
-    let after = Owned::new(op::semaphore_new(Entry::ACCOUNT, 0).map_err(text)?);
+    let after = &raw const AFTER as u64;
     let wakes = start(0, wakes_later)?;
     for round in 0..ROUNDS {
         let victim = Child::new().map_err(text)?;
-        let goes_on = victim.give(after.entry(), rights::ALL).map_err(text)? * ENTRY_BYTES as u64;
-        let ends = [(abi_op::EXIT * ENTRY_BYTES) as u64, 1, 0, 0, 0, 0, 0];
-        let calls = [ends, [goes_on, abi_op::V, 0, 0, 0, 0, 0], ends];
+        // SAFETY: only a program that goes on after its end writes there.
+        unsafe { op::map(victim.entry(), after, after, 0, MAP_READ | MAP_WRITE) }.map_err(text)?;
         WAKES_AT.store(op::clock() + FIRST + round * STEP, Ordering::SeqCst);
         op::v(kept[0].entry()).map_err(text)?;
         thread::sleep(FIRST - 1_000).map_err(text)?;
-        let first = child::start_in(victim.entry(), arch::three_calls, &calls.concat()).map_err(text)?;
+        let first = child::start_in(victim.entry(), arch::exit_and_write, &[round & 1, after]).map_err(text)?;
         op::thread_schedule_on(first.entry(), Schedule { priority: 8, slice: 1_000 }, 1).map_err(text)?;
         thread::sleep(20 * FIRST).map_err(text)?;
-        if op::p(after.entry(), 0).is_ok() {
+        if AFTER.0[0].load(Ordering::SeqCst) != 0 {
             return Err(format!("it goes on after its end, in round {round}"));
         }
     }

@@ -10,6 +10,7 @@ use crate::arch::START;
 
 /// All code of children.
 pub const CODE: &[unsafe extern "C" fn() -> !] = &[
+    exit_and_write,
     one_call,
     ping_pong,
     read,
@@ -71,6 +72,23 @@ pub unsafe extern "C" fn three_calls() -> ! {
         "mov x0, x8",
         "mov x8, {exit}",
         "svc #0",
+        "udf #0",
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// Word 0: address of a status and of the address of a word, which it sets to 1 after it ended with that status.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn exit_and_write() -> ! {
+    naked_asm!(
+        "ldp x0, x19, [x0]",
+        "mov x8, {exit}",
+        "svc #0",
+        "mov x9, #1",
+        "str x9, [x19]",
         "udf #0",
         exit = const op::EXIT * ENTRY_BYTES,
     )

@@ -9,7 +9,8 @@ use runtime::abi::{NEVER, PAGE_BYTES, op};
 use crate::arch::START;
 
 /// All code of children.
-pub const CODE: &[unsafe extern "C" fn() -> !] = &[one_call, ping_pong, read, read_again, three_calls, wait_and_return];
+pub const CODE: &[unsafe extern "C" fn() -> !] =
+    &[exit_and_write, one_call, ping_pong, read, read_again, three_calls, wait_and_return];
 
 /// Word 0: address of system call register and words 0 to 5. Ends with the status.
 ///
@@ -59,6 +60,23 @@ pub unsafe extern "C" fn three_calls() -> ! {
         "mov rdi, rax",
         "mov eax, {exit}",
         "syscall",
+        "ud2",
+        exit = const op::EXIT * ENTRY_BYTES,
+    )
+}
+
+/// Word 0: address of a status and of the address of a word, which it sets to 1 after it ended with that status.
+///
+/// # Safety
+/// Only for the first thread of a child.
+#[unsafe(naked)]
+pub unsafe extern "C" fn exit_and_write() -> ! {
+    naked_asm!(
+        "mov rbx, [rdi + 8]",
+        "mov rdi, [rdi]",
+        "mov eax, {exit}",
+        "syscall",
+        "mov qword ptr [rbx], 1",
         "ud2",
         exit = const op::EXIT * ENTRY_BYTES,
     )

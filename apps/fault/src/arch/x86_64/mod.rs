@@ -4,7 +4,9 @@ mod child;
 mod deaths;
 mod refusals;
 
-pub use child::{CODE, one_call, ping_pong, read, read_again, remove_ourselves, three_calls, wait_and_return};
+pub use child::{
+    CODE, exit_and_write, one_call, ping_pong, read, read_again, remove_ourselves, three_calls, wait_and_return,
+};
 pub use deaths::{BARE_RETURN, DEATHS, HALT_STATUS, halt, jump};
 pub use refusals::{HARMLESS, odd_index};
 
