@@ -175,6 +175,39 @@ pub(crate) fn transfer_over<R, T>(
     result
 }
 
+/// Puts words into the area, if nothing of it is borrowed.
+#[inline(always)]
+pub(crate) fn put<const WORDS: usize>(words: &[u64; WORDS]) -> bool {
+    const { assert!(WORDS <= MESSAGE_BYTES / 8, "more than the area has room for") };
+    let top = top();
+    if top.lent.get() != 0 {
+        return false;
+    }
+    let area = top.area.get() as *mut [u64; WORDS];
+    // SAFETY: the nucleus keeps this page mapped as long as the activation exists; nothing of it is borrowed, and it has so many words.
+    unsafe { area.write(*words) };
+    arch::expose(area);
+    true
+}
+
+/// Takes words out of the area, after the nucleus wrote there; nothing if something of it is borrowed.
+#[inline(always)]
+pub(crate) fn get<const WORDS: usize>(
+    enter: impl FnOnce() -> Result<u64, Error>,
+) -> Option<Result<(u64, [u64; WORDS]), Error>> {
+    const { assert!(WORDS <= MESSAGE_BYTES / 8, "more than the area has room for") };
+    let top = top();
+    if top.lent.get() != 0 {
+        return None;
+    }
+    let area = top.area.get() as *mut [u64; WORDS];
+    Some(enter().map(|told| {
+        arch::expose(area);
+        // SAFETY: the nucleus keeps this page mapped as long as the activation exists; nothing of it is borrowed, and it has so many words.
+        (told, unsafe { area.read() })
+    }))
+}
+
 /// The message area, and room for a message beside it. The room is not cleared: that would cost more
 /// than the calls that need it.
 struct Beside {

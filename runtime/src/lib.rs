@@ -29,6 +29,7 @@ pub mod op;
 #[cfg(target_os = "none")]
 mod panic;
 pub mod pipes;
+pub mod port;
 pub mod program;
 mod raw;
 pub mod serial;

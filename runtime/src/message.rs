@@ -49,6 +49,10 @@ pub(crate) fn received(control: Control) {
 }
 
 impl StackTop {
+    /// An entry came where we take them: the receive index is used up, and it is ours.
+    pub(crate) fn take_received(&self) -> Option<Entry> {
+        Some(Entry(self.receive.replace(0) as usize)).filter(|entry| entry.0 != 0)
+    }
     /// The entry at `index` came: if the receive index says so, it is used up.
     pub(crate) fn note_received(&self, index: usize) {
         if self.receive.get() == index as u64 {

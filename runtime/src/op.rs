@@ -370,6 +370,19 @@ pub fn semaphore_new(account: Entry, count: u64) -> Result<Entry> {
     table::fill(|index| unsafe { raw::semaphore_new(account, count, index) })
 }
 
+/// A port with room for so many messages of so many bytes; see [`crate::port`]. [`Entry::OWN`] as label: {3}, as inbox: itself.
+pub fn port_new(
+    account: Entry,
+    (bytes, messages): (usize, usize),
+    label: Entry,
+    inbox: Entry,
+    badge: u64,
+) -> Result<Entry> {
+    let size = bytes as u64 | (messages as u64) << 16;
+    // SAFETY: ports touch no memory of ours.
+    table::fill(|index| unsafe { raw::port_new(account, size, index, label, inbox, badge) })
+}
+
 /// P: waits until the semaphore's count can be lowered, at most until the absolute time `deadline`
 /// (`NEVER`: for ever; 0: not at all).
 #[inline(always)]
@@ -401,27 +414,27 @@ pub fn interrupt_enable(interrupt: Entry) -> Result {
 }
 
 /// Reads a byte of I/O space; `offset` counts from the first port of the entry.
-pub fn port_read(ports: Entry, offset: u64) -> Result<u8> {
+pub fn io_read(ports: Entry, offset: u64) -> Result<u8> {
     // SAFETY: what a device does to memory is not within the language.
-    unsafe { raw::port_read(ports, offset, 0) }.map(|value| value as u8)
+    unsafe { raw::io_read(ports, offset, 0) }.map(|value| value as u8)
 }
 
 /// Writes a byte of I/O space.
-pub fn port_write(ports: Entry, offset: u64, value: u8) -> Result {
+pub fn io_write(ports: Entry, offset: u64, value: u8) -> Result {
     // SAFETY: what a device does to memory is not within the language.
-    unsafe { raw::port_write(ports, offset, value.into()) }
+    unsafe { raw::io_write(ports, offset, value.into()) }
 }
 
 /// Reads four bytes of I/O space at once.
-pub fn port_read_long(ports: Entry, offset: u64) -> Result<u32> {
+pub fn io_read_long(ports: Entry, offset: u64) -> Result<u32> {
     // SAFETY: what a device does to memory is not within the language.
-    unsafe { raw::port_read_long(ports, offset, 0) }.map(|value| value as u32)
+    unsafe { raw::io_read_long(ports, offset, 0) }.map(|value| value as u32)
 }
 
 /// Writes four bytes of I/O space at once.
-pub fn port_write_long(ports: Entry, offset: u64, value: u32) -> Result {
+pub fn io_write_long(ports: Entry, offset: u64, value: u32) -> Result {
     // SAFETY: what a device does to memory is not within the language.
-    unsafe { raw::port_write_long(ports, offset, value.into()) }
+    unsafe { raw::io_write_long(ports, offset, value.into()) }
 }
 
 /// No record of [`abi::info`] is longer.

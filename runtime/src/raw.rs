@@ -20,6 +20,7 @@ mod kinds {
     pub use crate::Entry as Memory;
     pub use crate::Entry as Machine;
     pub use crate::Entry as Label;
+    pub use crate::Entry as Port;
     pub use crate::Entry as Index;
     pub use crate::Entry as Fill;
     pub type Address = u64;
@@ -139,6 +140,13 @@ macro_rules! way_stub {
             traverse_semaphore!(entry.0, op::$number $(, $operand)*)
         }
     };
+    (PORT $number:ident $name:ident(; $($operand:ident: $kind:ident),*) -> $result:ident) => {
+        #[doc = concat!("[`op::", stringify!($number), "`].")]
+        #[inline(always)]
+        pub fn $name(entry: Entry, $($operand: kinds::$kind),*) -> Result<u64, Error> {
+            traverse_port!(entry.0, op::$number $(, $operand)*)
+        }
+    };
     ($group:ident $number:ident $name:ident($($before:ident: $before_kind:ident),*; $($operand:ident: $kind:ident),*)
         -> $result:ident) => {
         #[doc = concat!("[`op::", stringify!($number), "`].")]
@@ -163,6 +171,16 @@ macro_rules! traverse_semaphore {
     };
     ($entry:expr, $what:expr, $deadline:expr, $holder:expr) => {
         semaphore($entry, $what, $deadline, $holder)
+    };
+}
+
+/// RECEIVE or SEND, the same.
+macro_rules! traverse_port {
+    ($entry:expr, $what:expr, $deadline:expr, $shown:expr) => {
+        port($entry, $what, $deadline, $shown)
+    };
+    ($entry:expr, $what:expr, $bytes:expr, $along:expr, $taints:expr, $shows:expr) => {
+        port($entry, $what | $bytes << 8 | $along << 32, $taints, $shows)
     };
 }
 abi::ways!(way_stubs);

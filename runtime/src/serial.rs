@@ -45,8 +45,8 @@ impl Serial {
     /// Sends a byte when the device takes it.
     pub fn send(&mut self, byte: u8) -> Result<(), Error> {
         if self.has_ports {
-            while op::port_read(Entry::IO_PORTS, ports::LINE_STATUS)? & ports::SENDS == 0 {}
-            return op::port_write(Entry::IO_PORTS, ports::DATA, byte);
+            while op::io_read(Entry::IO_PORTS, ports::LINE_STATUS)? & ports::SENDS == 0 {}
+            return op::io_write(Entry::IO_PORTS, ports::DATA, byte);
         }
         while device::read(registers::FLAGS) & registers::FULL != 0 {}
         device::write(registers::DATA, byte.into());
@@ -56,7 +56,7 @@ impl Serial {
     /// From now on the device interrupts when it is ready to send; that it is, when bytes were sent before.
     pub fn interrupt_when_ready(&mut self) -> Result<(), Error> {
         if self.has_ports {
-            return op::port_write(Entry::IO_PORTS, ports::ENABLE, ports::READY_TO_SEND);
+            return op::io_write(Entry::IO_PORTS, ports::ENABLE, ports::READY_TO_SEND);
         }
         device::write(registers::MASK, registers::READY_TO_SEND);
         Ok(())
@@ -65,8 +65,8 @@ impl Serial {
     /// From now on the device does not interrupt.
     pub fn be_quiet(&mut self) -> Result<(), Error> {
         if self.has_ports {
-            op::port_write(Entry::IO_PORTS, ports::ENABLE, 0)?;
-            return op::port_read(Entry::IO_PORTS, ports::IDENTIFICATION).map(drop);
+            op::io_write(Entry::IO_PORTS, ports::ENABLE, 0)?;
+            return op::io_read(Entry::IO_PORTS, ports::IDENTIFICATION).map(drop);
         }
         device::write(registers::MASK, 0);
         Ok(())

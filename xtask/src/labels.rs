@@ -343,8 +343,15 @@ mod tests {
     /// The chapter shows each part of the program that runs, and nothing else.
     #[test]
     fn the_books_program_is_the_one_that_runs() {
-        let read = |path| read_text(Path::new(path)).expect("a file of the tree");
-        let (chapter, program) = (read("../docs/book/labels.md"), read("../components/selftest/src/example.rs"));
+        let read = |path: &str| read_text(Path::new(path)).expect("a file of the tree");
+        for (chapter, program) in [("labels", "example"), ("ports", "ports")] {
+            let chapter = read(&format!("../docs/book/{chapter}.md"));
+            let program = read(&format!("../components/selftest/src/{program}.rs"));
+            is_shown(&chapter, &program);
+        }
+    }
+
+    fn is_shown(chapter: &str, program: &str) {
         let shown: Vec<&str> =
             chapter.split("```rust\n").skip(1).filter_map(|block| Some(block.split_once("```")?.0)).collect();
         let parts = program.split("// [").skip(1).filter(|part| !part.starts_with("end]")).map(|part| {

@@ -44,6 +44,7 @@ mod pages;
 mod parallel;
 mod peer;
 mod portals;
+mod ports;
 mod rings;
 mod speed;
 mod together;
@@ -117,6 +118,8 @@ const BENCHMARKS: &[(&str, Benchmark)] = &[
     ("message-bytes", crossings::message_of_bytes),
     ("page-message", crossings::page),
     ("ping-pong", crossings::ping_pong),
+    ("port", ports::ping_pong),
+    ("port-send", ports::send),
     ("yield", crossings::yield_to_peer),
     ("thread", objects::thread),
     ("spawn", objects::spawn),

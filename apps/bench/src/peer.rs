@@ -11,6 +11,7 @@ use runtime::abi::{NEVER, rights, window};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Entry;
+use runtime::port::{self, Port, Size};
 use runtime::server::{self, Serve, ServeWord};
 use runtime::sync::Mutex;
 use runtime::thread::Thread;
@@ -36,6 +37,9 @@ codes! {
     }
 }
 
+/// What a port of the benchmarks has room for.
+pub const PORT: Size = Size { bytes: 64, messages: 8 };
+
 /// What the other domain does.
 #[interface]
 pub trait Peer {
@@ -46,6 +50,10 @@ pub trait Peer {
     /// Starts a thread that `count` times waits for semaphore 0 and raises semaphore 1, on one of these CPUs (a bit
     /// for each; 0 = on any).
     fn answer(&self, count: u64, cpus: u64) -> Result<(), PeerError>;
+    /// Takes a sender's entry of a port, and gives one of a port of its own.
+    fn port(&self, back: Delegate) -> Result<Delegated, PeerError>;
+    /// Starts a thread that `count` times takes a message at the latter and sends it to the former, the first word inverted.
+    fn echo(&self, count: u64) -> Result<(), PeerError>;
     /// Gives the bytes back, the first one inverted.
     fn turn(&self, bytes: &[u8], into: &mut [u8]) -> Result<usize, PeerError>;
     /// Reads all bytes, word by word, and gives their sum.
@@ -229,6 +237,8 @@ struct Server;
 
 /// The entry by which the thread that relays reads and writes.
 static END: AtomicUsize = AtomicUsize::new(0);
+/// Its port, and where it sends what it takes there.
+static PORTS: Mutex<Option<(Port, Entry)>> = Mutex::new(None);
 static SEMAPHORES: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 /// Where the thread that answers may run, a bit for each CPU; 0 = anywhere.
 static CPUS: AtomicU64 = AtomicU64::new(0);
@@ -331,6 +341,29 @@ impl PeerServer for Server {
             for _ in 0..count {
                 if op::p(heard, NEVER).is_err() || op::v(said).is_err() {
                     runtime::log!("the peer cannot answer");
+                    return;
+                }
+            }
+        })
+    }
+
+    fn port(&self, _badge: u64, back: Delegated) -> Result<Delegate, PeerError> {
+        let own = Port::new(Entry::OWN, PORT, None, None, 0).map_err(|_| PeerError::Failed)?;
+        let there = Delegate::entry(own.entry().0, rights::WRITE | rights::COPY);
+        *PORTS.lock() = Some((own, Entry::from(back)));
+        Ok(there)
+    }
+
+    fn echo(&self, _badge: u64, count: u64) -> Result<(), PeerError> {
+        run(count, |count| {
+            let Some((own, back)) = PORTS.lock().take() else { return };
+            for _ in 0..count {
+                let Ok((_, mut block)) = port::receive_words::<{ PORT.bytes / 8 }>(own.entry(), NEVER) else {
+                    return;
+                };
+                block[0] = !block[0];
+                if port::send_words(back, &block).is_err() {
+                    runtime::log!("the peer cannot send");
                     return;
                 }
             }

@@ -27,19 +27,26 @@ pub struct Child {
     pub semaphore: u64,
     /// Calls that met a dead victim since it was made.
     pub refused_by_dead: u64,
+    /// The port that something was sent to last.
+    pub sent_to: u64,
 }
 
 impl Child {
     /// Makes a kernel operation and counts its answer.
     pub fn call(&mut self, index: usize, words: [u64; 6]) -> u64 {
-        let first: [u64; MESSAGE_WORDS] = [words[0], words[1], words[2], words[3], words[4]];
-        // SAFETY: what is drawn names nothing that this program lives on, see [`crate::child`].
-        let (status, ..) = unsafe { arch::call(index, first, Control(words[5])) };
+        let status = self.enter(index, words);
         let row = if index < op::COUNT { index } else { histogram::OTHER };
         self.histogram.count(row, status);
         if status == Error::PeerDied as u64 {
             self.refused_by_dead += 1;
         }
         status
+    }
+
+    /// As [`Self::call`], uncounted.
+    pub fn enter(&self, index: usize, words: [u64; 6]) -> u64 {
+        let first: [u64; MESSAGE_WORDS] = [words[0], words[1], words[2], words[3], words[4]];
+        // SAFETY: what is drawn names nothing that this program lives on, see [`crate::child`].
+        unsafe { arch::call(index, first, Control(words[5])).0 }
     }
 }

@@ -30,7 +30,7 @@ const ROUND: u64 = 300;
 const ENOUGH: u64 = 8;
 
 /// Operations that are drawn.
-const OPERATIONS: [usize; 26] = [
+const OPERATIONS: [usize; 27] = [
     op::THREAD_ID,
     op::CLOCK,
     op::CALLER,
@@ -52,8 +52,9 @@ const OPERATIONS: [usize; 26] = [
     op::SERVICE_NEW,
     op::PORTAL_NEW,
     op::SEMAPHORE_NEW,
+    op::PORT_NEW,
     op::INTERRUPT_BIND,
-    op::PORT,
+    op::IO,
     op::INFO,
     op::ENTRY_INFO,
     op::IPC,
@@ -71,6 +72,7 @@ pub fn run(seed: u64, count: u64) -> Histogram {
         account: 0,
         semaphore: 0,
         refused_by_dead: 0,
+        sent_to: FIRST,
     };
     let stage = Stage::new();
     let storm = Storm::begin(&mut child);
@@ -113,8 +115,9 @@ impl Child {
         if self.random.once_in(16) {
             return self.scene(stage);
         }
-        match self.random.below(14) {
+        match self.random.below(15) {
             0 => self.semaphores(),
+            4 => self.ports(),
             2 => self.calls(),
             // Nobody called us.
             3 if self.random.once_in(4) => drop(self.call(layout::RETURN, [0; 6])),
@@ -154,6 +157,31 @@ impl Child {
             (histogram::P, operation::p(Entry(index as usize), deadline))
         };
         self.histogram.count(row, status.err().map_or(0, |error| error as u64));
+    }
+
+    /// Sends to a port, or takes a message there, in all sorts of ways.
+    fn ports(&mut self) {
+        let takes = self.random.once_in(3);
+        // Most of what is taken was sent just before.
+        let index = if takes && !self.random.once_in(4) { self.sent_to } else { self.of_kind(Kind::Port) };
+        let found = operation::entry_info(Entry::OWN, Entry(index as usize));
+        if !found.is_ok_and(|(kind, _)| kind == Kind::Port) {
+            return;
+        }
+        let once = |this: &mut Self, count| if this.random.once_in(count) { this.anything() } else { 0 };
+        let (row, words) = if !takes {
+            self.sent_to = index;
+            let bytes = self.random.one(&[0, 1, 8, 64, 65, 2048, 4096, 4097, u64::from(u32::MAX >> 8)]);
+            let along = if self.random.once_in(3) { self.thing() } else { 0 };
+            let what = op::SEND | bytes << 8 | along << 32;
+            (histogram::SEND, [what, once(self, 6), once(self, 6), 0, 0, 0])
+        } else {
+            let until = if self.random.once_in(8) { operation::clock() + self.random.below(20_000) } else { 0 };
+            let what = if self.random.once_in(16) { self.anything() & !0xff } else { 0 };
+            (histogram::RECEIVE, [op::RECEIVE | what, until, once(self, 6), 0, 0, 0])
+        };
+        let status = self.enter(index as usize, words);
+        self.histogram.count(row, status);
     }
 
     /// An index of a thing.
@@ -250,8 +278,13 @@ impl Child {
                 self.random.one(&[[victim, service, 7, 0, 0, 0], [0, service, 7, place, 0, 0]])
             }
             op::SEMAPHORE_NEW => [account, self.random.below(3), place, 0, 0, 0],
+            op::PORT_NEW => {
+                let size = self.random.one(&[0, 64, 2048, 4096]) | (1 + self.random.below(16)) << 16;
+                let inbox = if self.random.once_in(3) { self.of_kind(Kind::Port) } else { 0 };
+                [account, size, place, 0, inbox, self.random.below(1 << 48)]
+            }
             op::INTERRUPT_BIND => [self.thing(), semaphore, 0, 0, 0, 0],
-            op::PORT => [self.thing(), self.random.below(8), 0, op::PORT_READ, 0, 0],
+            op::IO => [self.thing(), self.random.below(8), 0, op::IO_READ, 0, 0],
             op::INFO => [self.thing(), self.random.below(5), 0, 0, 0, 0],
             op::ENTRY_INFO => [self.random.one(&domains), self.thing(), 0, 0, 0, 0],
             _ => [0; 6],
@@ -307,7 +340,7 @@ impl Child {
             }
             // Nothing may be put where the runtime would take it for its own.
             op::DOMAIN_NEW => Self::fill(&mut words[2], vacancy),
-            op::ACCOUNT_NEW | op::SEMAPHORE_NEW => Self::fill(&mut words[2], vacancy),
+            op::ACCOUNT_NEW | op::SEMAPHORE_NEW | op::PORT_NEW => Self::fill(&mut words[2], vacancy),
             // Nor copied to where the next call finds it.
             op::ENTRY_COPY if (words[0] == 0 || Self::is_ours(words[0])) && Self::is_ours(words[1]) => {
                 words[1] = self.semaphore;
@@ -328,7 +361,9 @@ impl Child {
         if index == op::ACCOUNT_MOVE {
             words[2] &= !0x3f | 3;
         }
-        if matches!(index, op::ACCOUNT_NEW | op::DOMAIN_NEW | op::SEMAPHORE_NEW) && Self::is_ours(words[0]) {
+        if matches!(index, op::ACCOUNT_NEW | op::DOMAIN_NEW | op::SEMAPHORE_NEW | op::PORT_NEW)
+            && Self::is_ours(words[0])
+        {
             words[0] = self.account;
         }
     }

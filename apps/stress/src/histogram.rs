@@ -6,14 +6,18 @@ use alloc::vec::Vec;
 use runtime::abi::{Error, op};
 use tool::table::{Side, Table};
 
-/// Rows: the operations, then semaphores (P, V) and what is none of these.
-pub const ROWS: usize = op::COUNT + 3;
+/// Rows: the operations, then semaphores (P, V), ports (RECEIVE, SEND) and what is none of these.
+pub const ROWS: usize = op::COUNT + 5;
 /// Row of P.
 pub const P: usize = op::COUNT;
 /// Row of V.
 pub const V: usize = P + 1;
+/// Row of RECEIVE.
+pub const RECEIVE: usize = V + 1;
+/// Row of SEND.
+pub const SEND: usize = RECEIVE + 1;
 /// Row of traversals of nothing in particular.
-pub const OTHER: usize = V + 1;
+pub const OTHER: usize = SEND + 1;
 /// Columns: success, then the errors by code.
 pub const COLUMNS: usize = Error::ALL.len() + 1;
 
@@ -32,7 +36,7 @@ pub const OF_PROGRAMS: Excuses = Excuses {
     rows: &[
         (op::DRAW, "only sigma0 has the memory; stressor tries it"),
         (op::INTERRUPT_BIND, "only drivers have an interrupt line; stressor tries it"),
-        (op::PORT, "only drivers have ports; stressor tries it"),
+        (op::IO, "only drivers have ports; stressor tries it"),
         (op::DISPATCH, "only the scheduler's seat may; stressor's scheduler tries it"),
         (op::INFO, "only who has the machine may; stressor tries it"),
         (op::MACHINE, "only who has the machine may; stressor tries it"),
@@ -58,6 +62,8 @@ fn name(row: usize) -> &'static str {
     match row {
         P => "P",
         V => "V",
+        RECEIVE => "RECEIVE",
+        SEND => "SEND",
         OTHER => "(calls)",
         row => op::NAMES[row],
     }
@@ -102,7 +108,7 @@ impl Histogram {
 
     /// Errors that operations ended with and the table of operations does not name.
     pub fn not_in_the_contract(&self) -> Vec<String> {
-        let named = op::ERRORS.into_iter().chain(op::SEMAPHORE_ERRORS);
+        let named = op::ERRORS.into_iter().chain(op::SEMAPHORE_ERRORS).chain(op::PORT_ERRORS);
         let mut found = Vec::new();
         for ((row, counts), named) in self.0.iter().enumerate().zip(named) {
             let is_named = |error: Error| named >> error as u32 & 1 != 0;

@@ -39,10 +39,11 @@ const SERVICE: u64 = FIRST + 3;
 const LINE: u64 = FIRST + 4;
 const PORTS: u64 = FIRST + 5;
 const LABEL: u64 = FIRST + 6;
+const PORT: u64 = FIRST + 7;
 /// What is tried.
-const TRIED: u64 = FIRST + 7;
+const TRIED: u64 = FIRST + 8;
 /// What an operation fills.
-const FILLED: u64 = FIRST + 8;
+const FILLED: u64 = FIRST + 9;
 /// Where more stands.
 const MORE: u64 = FIRST + 64;
 /// What stands in the victim's table.
@@ -55,6 +56,8 @@ const SPARE_LINE: u64 = 3;
 const SPARE_PORTS: u64 = 0x2f8 | 8 << 16;
 /// Priority 0, slices of a millisecond.
 const SCHEDULE: u64 = 1000 << 8;
+/// A port for one message of 64 bytes.
+const PORT_SIZE: u64 = 64 | 1 << 16;
 /// Leaves a register as it is.
 const AS_IT_IS: u64 = u64::MAX;
 
@@ -84,6 +87,7 @@ impl World {
         call(numbers::SEMAPHORE_NEW, [ACCOUNT, 0, SEMAPHORE, 0, 0, 0])?;
         call(numbers::SERVICE_NEW, [0, PROGRAM_START, 0, SERVICE, 0, 0])?;
         call(numbers::LABEL, [numbers::LABEL_NEW, 2, LABEL, 0, 0, 0])?;
+        call(numbers::PORT_NEW, [ACCOUNT, PORT_SIZE, PORT, 0, 0, 0])?;
         call(numbers::MACHINE, [MACHINE, numbers::MACHINE_INTERRUPT, SPARE_LINE, LINE, 0, 0])?;
         // Machines without ports have no entry for them.
         let _ = call(numbers::MACHINE, [MACHINE, numbers::MACHINE_PORTS, SPARE_PORTS, PORTS, 0, 0]);
@@ -110,6 +114,7 @@ impl World {
             OperandKind::IoPorts => PORTS,
             OperandKind::Memory => MEMORY,
             OperandKind::Label => LABEL,
+            OperandKind::Port => PORT,
             _ => MACHINE,
         };
         let (found, _) = op::entry_info(Entry::OWN, Entry(index as usize)).ok()?;
@@ -130,6 +135,7 @@ impl World {
                 (OperandKind::Rights, _) => MAP_READ,
                 (OperandKind::Number, "schedule") => SCHEDULE,
                 (OperandKind::Number, "frames") => 1,
+                (OperandKind::Number, "size") => PORT_SIZE,
                 _ => 0,
             };
         }
@@ -138,9 +144,9 @@ impl World {
 }
 
 /// The kinds that are entries.
-const KINDS: [OperandKind; 11] = {
+const KINDS: [OperandKind; 12] = {
     use OperandKind::*;
-    [Account, Domain, Thread, Service, Semaphore, Shape, Interrupt, IoPorts, Memory, Machine, Label]
+    [Account, Domain, Thread, Service, Semaphore, Shape, Interrupt, IoPorts, Memory, Machine, Label, Port]
 };
 
 /// A case: an operation, or one of its ways, and the operand that is tried.

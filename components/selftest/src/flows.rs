@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom};
+use runtime::port::{self, Options};
 use runtime::server::{self, ServeWord};
 use runtime::{Entry, table};
 
@@ -160,6 +161,10 @@ impl Target {
             OperandKind::Semaphore => {
                 target.entry = Some(Owned::new(op::semaphore_new(target._account.entry(), 1).map_err(text)?));
             }
+            OperandKind::Port => {
+                let port = op::port_new(target._account.entry(), (0, 1), Entry::OWN, Entry::OWN, 0);
+                target.entry = Some(Owned::new(port.map_err(text)?));
+            }
             OperandKind::Interrupt | OperandKind::IoPorts => {
                 let way = match kind {
                     OperandKind::Interrupt => [numbers::MACHINE_INTERRUPT, SPARE_LINE],
@@ -233,7 +238,8 @@ fn words(
         *word = match (operand.kind, operand.name) {
             _ if number == tried => target.give(child)?,
             (OperandKind::Domain | OperandKind::Account | OperandKind::Semaphore | OperandKind::Shape, _) => 0,
-            (OperandKind::Label, _) => 0,
+            (OperandKind::Label | OperandKind::Port, _) => 0,
+            (OperandKind::Number, "size") => 1 << 16,
             (kind, _) if kind.is_entry() => match Target::new(world, kind, who)? {
                 Some(other) => {
                     others.push(other);
@@ -287,13 +293,57 @@ fn each(world: &World, who: Side, what: Side) -> Outcome<String> {
 
 /// P and V on a semaphore that the child is given.
 fn semaphores(world: &World, who: Side, what: Side) -> Outcome<String> {
+    ways(world, who, (OperandKind::Semaphore, what), [numbers::P, numbers::V])
+}
+
+/// RECEIVE and SEND at a port that the child is given.
+fn ports(world: &World, who: Side, what: Side) -> Outcome<String> {
+    ways(world, who, (OperandKind::Port, what), [numbers::RECEIVE, numbers::SEND])
+}
+
+fn ways(world: &World, who: Side, (kind, what): (OperandKind, Side), ways: [u64; 2]) -> Outcome<String> {
     let mut ends = Vec::new();
-    for way in [numbers::P, numbers::V] {
-        let target = Target::new(world, OperandKind::Semaphore, what)?.ok_or("no semaphore")?;
+    for way in ways {
+        let target = Target::new(world, kind, what)?.ok_or("no such thing")?;
         let account = world.account(who).map_err(text)?;
         let child = world.child(who, &account).map_err(text)?;
         let index = target.give(&child)?;
         ends.push(does(&child, &[on_semaphore(Entry(index as usize), [way, 0, 0, 0, 0, 0])])?);
+    }
+    Ok(named(&ends))
+}
+
+/// An untainted child at a port where others receive, too, with a message that would taint it.
+fn taints_nobody(world: &World) -> Outcome<String> {
+    let port = Target::new(world, OperandKind::Port, Side::Usual)?.ok_or("no port")?;
+    let account = world.account(Side::Usual).map_err(text)?;
+    let child = world.child(Side::Usual, &account).map_err(text)?;
+    let takes = Entry(port.give(&child)? as usize);
+    let taint = Owned::new(op::label_new(LabelFrom::Level(STAR)).map_err(text)?);
+    op::label_put(taint.entry(), world.handle, TWO).map_err(text)?;
+    let sends = port.entry.as_ref().ok_or("no port")?.entry();
+    port::send(sends, &[], &Options { contaminate: Some(taint.entry()), ..Options::default() }).map_err(text)?;
+    let receive = on_semaphore(takes, [numbers::RECEIVE, 0, 0, 0, 0, 0]);
+    Ok(named(&[does(&child, &[receive])?]))
+}
+
+/// P and V on an untainted semaphore that a tainted child got with a message.
+fn came_along(world: &World) -> Outcome<String> {
+    let mut ends = Vec::new();
+    for way in [numbers::P, numbers::V] {
+        let port = Target::new(world, OperandKind::Port, Side::Tainted)?.ok_or("no port")?;
+        let semaphore = Owned::new(op::semaphore_new(Entry::OWN, 1).map_err(text)?);
+        let account = world.account(Side::Tainted).map_err(text)?;
+        let child = world.child(Side::Tainted, &account).map_err(text)?;
+        let takes = Entry(port.give(&child)? as usize);
+        let sends = port.entry.as_ref().ok_or("no port")?.entry();
+        port::send(sends, &[], &Options { along: Some(semaphore.entry()), ..Options::default() }).map_err(text)?;
+        let steps = [
+            operation(numbers::ACTIVATION_SET, [numbers::ACTIVATION_RECEIVE, MADE, 0, 0, 0, 0]),
+            on_semaphore(takes, [numbers::RECEIVE, 0, 0, 0, 0, 0]),
+            on_semaphore(Entry(MADE as usize), [way, 0, 0, 0, 0, 0]),
+        ];
+        ends.push(does(&child, &steps)?);
     }
     Ok(named(&ends))
 }
@@ -332,13 +382,18 @@ fn private(world: &World) -> Outcome<String> {
     Ok(named(&[does(&child, &steps)?]))
 }
 
-/// A thread waits for a semaphore when its domain is tainted, which it does itself.
-fn wait_cut(world: &World) -> Outcome<String> {
+/// A thread waits for a semaphore, or at a port, when its domain is tainted, which it does itself.
+fn wait_cut(world: &World, kind: OperandKind) -> Outcome<String> {
     let account = world.account(Side::Usual).map_err(text)?;
     let child = world.child(Side::Usual, &account).map_err(text)?;
-    let never = Owned::new(op::semaphore_new(Entry::OWN, 0).map_err(text)?);
+    let never = match kind {
+        OperandKind::Port => op::port_new(Entry::OWN, (0, 1), Entry::OWN, Entry::OWN, 0),
+        _ => op::semaphore_new(Entry::OWN, 0),
+    };
+    let never = Owned::new(never.map_err(text)?);
     let index = child.give(never.entry()).map_err(text)?;
     let until = op::clock() + 200_000_000;
+    const { assert!(numbers::P == numbers::RECEIVE, "both wait until word 1") };
     set_steps(0, &[on_semaphore(index, [numbers::P, until, 0, 0, 0, 0])]);
     let taint = operation(numbers::LABEL, [numbers::LABEL_SEND, world.handle, THREE, 0, 0, 0]);
     let end = operation(numbers::THREAD_ID, [0; 6]);
@@ -634,7 +689,14 @@ pub fn lines() -> Vec<(&'static str, Outcome<String>)> {
         ("P and V of an untainted domain on a tainted semaphore", semaphores(&world, Usual, Tainted)),
         ("P and V of a tainted domain on its own semaphore", private(&world)),
         ("V of a tainted domain on an untainted semaphore from before its labels", given_before(&world)),
-        ("a wait while its domain is tainted", wait_cut(&world)),
+        ("RECEIVE and SEND of an untainted domain at an untainted port", ports(&world, Usual, Usual)),
+        ("RECEIVE and SEND of a tainted domain at a tainted port", ports(&world, Tainted, Tainted)),
+        ("RECEIVE and SEND of a tainted domain at an untainted port", ports(&world, Tainted, Usual)),
+        ("RECEIVE and SEND of an untainted domain at a tainted port", ports(&world, Usual, Tainted)),
+        ("a message that would taint one of several who may receive it", taints_nobody(&world)),
+        ("P and V of a tainted domain on an untainted semaphore that came with a message", came_along(&world)),
+        ("a wait while its domain is tainted", wait_cut(&world, OperandKind::Semaphore)),
+        ("a wait at a port while its domain is tainted", wait_cut(&world, OperandKind::Port)),
         ("a write while its domain is tainted", page_cut(&world)),
         ("an untainted page for a tainted domain, to read and to write", pages(&world)),
         ("a line of an untainted domain in the log, and of a tainted one", log(&world)),

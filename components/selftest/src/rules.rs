@@ -5,14 +5,14 @@
 
 use abi::layout::{ENTRY_BYTES, EXCEPTION, FREE_START};
 use abi::op as numbers;
-use abi::rights::{ALL, MAP_READ, MAP_WRITE};
+use abi::rights::{ALL, MAP_READ, MAP_WRITE, WRITE};
 use abi::{Control, Error, PAGE_BYTES};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
-use flow::specification::{self as rules, Admission, Label, Labels};
+use flow::specification::{self as rules, Admission, Label, Labels, Optional};
 use flow::{Handle, Level};
 use runtime::entry::Owned;
 use runtime::op::{self, LabelFrom, Schedule};
@@ -40,11 +40,16 @@ const MANY: usize = 60;
 const HANDLES: usize = 6;
 const ACTIVATIONS: u64 = 4;
 /// Frames of a domain's account.
-const FRAMES: u64 = 96;
+const FRAMES: u64 = 128;
 
 /// Where a domain has its first label, and the domain that it makes.
-const FIRST_LABEL: u64 = 100;
-const MADE: u64 = 110;
+const FIRST_LABEL: u64 = 120;
+const MADE: u64 = 122;
+/// Where each has its port, and what that is.
+const PORT: u64 = 123;
+const MESSAGE_BYTES: u64 = 40;
+const WAITING: usize = 3;
+const BADGE: u64 = 0x1234_5678_9abc;
 /// Where domains have their code, and steps after that.
 const CODE: u64 = FREE_START;
 const STEPS: u64 = CODE + PAGE_BYTES as u64;
@@ -84,12 +89,24 @@ enum Step {
     /// Makes a domain.
     Make,
     Call(usize, Box<Step>),
+    /// Sends so many bytes to the port of a domain, with the labels in these places, if any: Cs, Ds, V, Dr.
+    Message(usize, u64, [Option<usize>; 4]),
+    /// Takes a message at its own port; the label in this place becomes V.
+    Take(Option<usize>),
+}
+
+/// A message that waits.
+#[derive(Clone, Debug)]
+struct Message {
+    bytes: u64,
+    effective: Label,
+    optional: Optional,
 }
 
 impl Step {
     /// Whether only its status is compared.
     fn tells_nothing(&self) -> bool {
-        matches!(self, Self::Info(_) | Self::P(_) | Self::V(_))
+        matches!(self, Self::Info(_) | Self::P(_) | Self::V(_) | Self::Message(..))
     }
 }
 
@@ -106,6 +123,9 @@ struct Model {
     /// The domain that handles its exceptions.
     handler: Option<usize>,
     made: Option<Labels>,
+    /// The label of its port, and what waits there.
+    port: Label,
+    messages: Vec<Message>,
 }
 
 /// A domain as it is: with entries of ours, and with indices of its own.
@@ -117,6 +137,7 @@ struct Actor {
     calls: [u64; DOMAINS],
     domains: [u64; DOMAINS],
     semaphores: [u64; SEMAPHORES],
+    ports: [u64; DOMAINS],
 }
 
 /// A call that is in flight.
@@ -134,6 +155,8 @@ struct Seen {
     flow: AtomicU64,
     raised: AtomicU64,
     cut: AtomicU64,
+    taken: AtomicU64,
+    vanished: AtomicU64,
 }
 
 static SEEN: Seen = Seen {
@@ -142,6 +165,8 @@ static SEEN: Seen = Seen {
     flow: AtomicU64::new(0),
     raised: AtomicU64::new(0),
     cut: AtomicU64::new(0),
+    taken: AtomicU64::new(0),
+    vanished: AtomicU64::new(0),
 };
 
 fn count(of: &AtomicU64) {
@@ -162,6 +187,8 @@ struct World {
     page: u64,
     /// Calls that were cut off in this step.
     cut: u32,
+    /// V of the message that was taken.
+    shown: Label,
 }
 
 /// Our labels.
@@ -307,8 +334,62 @@ impl World {
                 }
                 return Ok([0, status, if status == 0 { word } else { 0 }]);
             }
+            Step::Message(to, bytes, places) => {
+                let optional = self.optional(who, places);
+                if !rules::may_send(&own.send, &optional) {
+                    return Err(Error::NoRight);
+                }
+                let effective = rules::effective(&own.send, &optional);
+                let messages = &mut self.models[*to].messages;
+                if messages.len() < WAITING {
+                    messages.push(Message { bytes: *bytes, effective, optional });
+                }
+            }
+            Step::Take(shown) => {
+                word = self.takes(who, chain)?;
+                let verify = core::mem::replace(&mut self.shown, OPEN);
+                if let Some(place) = shown {
+                    self.models[who].slots[*place] = verify;
+                }
+            }
         }
         Ok([0, word, 0])
+    }
+}
+
+/// Messages.
+impl World {
+    fn optional(&self, who: usize, places: &[Option<usize>; 4]) -> Optional {
+        let [least, most] = [Level::Star, Level::Three].map(Label::of);
+        let usual = [least.clone(), most.clone(), most, least];
+        let mut labels = usual.into_iter().zip(places).map(|(usual, place)| match place {
+            Some(place) => self.models[who].slots[*place].clone(),
+            None => usual,
+        });
+        let mut next = || labels.next().unwrap_or(OPEN);
+        Optional { contaminate: next(), decontaminate_send: next(), verify: next(), decontaminate_receive: next() }
+    }
+
+    /// A domain takes the oldest message of its port that it may take; those before it vanish.
+    fn takes(&mut self, who: usize, chain: &mut [Link]) -> Result<u64, Error> {
+        loop {
+            let own = self.models[who].labels.clone();
+            if self.models[who].messages.is_empty() {
+                return Err(Error::Timeout);
+            }
+            let Message { bytes, effective, optional } = self.models[who].messages.remove(0);
+            let port = self.models[who].port.clone();
+            let is_taken = match rules::deliver(&effective, &optional, &port, &own) {
+                Some((send, receive)) => self.change(who, Labels { send, receive, ..own }, false, chain).is_ok(),
+                None => false,
+            };
+            if is_taken {
+                count(&SEEN.taken);
+                self.shown = optional.verify;
+                return Ok(bytes | BADGE << 16);
+            }
+            count(&SEEN.vanished);
+        }
     }
 }
 
@@ -355,7 +436,7 @@ impl World {
     }
 
     fn step(&mut self, who: usize, depth: u64) -> Step {
-        match self.below(if depth < DEPTH { 28 } else { 18 }) {
+        match self.below(if depth < DEPTH { 42 } else { 32 }) {
             0..=3 => Step::Send(self.handle(), self.level()),
             4..=6 => Step::Receive(self.handle(), self.level()),
             7 => Step::Explicit(self.is_one_in(4)),
@@ -368,6 +449,11 @@ impl World {
             15 => Step::V(self.below(SEMAPHORES)),
             16 if self.models[who].made.is_none() && self.is_one_in(4) => Step::Make,
             16 | 17 => Step::Info(self.below(DOMAINS)),
+            18..=24 => {
+                let places = core::array::from_fn(|_| self.is_one_in(8).then(|| self.below(SLOTS)));
+                Step::Message(self.below(DOMAINS), self.chance.below(MESSAGE_BYTES + 1), places)
+            }
+            25..=31 => Step::Take(self.is_one_in(4).then(|| self.below(SLOTS))),
             _ => {
                 let other = self.below(DOMAINS);
                 Step::Call(other, Box::new(self.step(other, depth + 1)))
@@ -388,6 +474,7 @@ impl World {
             things: Vec::new(),
             page,
             cut: 0,
+            shown: OPEN,
         }
     }
 
@@ -445,6 +532,11 @@ impl World {
                 let copy = op::entry_copy(Entry::OWN, *semaphore, self.actors[who].domain.entry(), Entry(0), ALL);
                 self.actors[who].semaphores[number] = copy.map_err(text)?.0 as u64;
             }
+            for other in 0..DOMAINS {
+                let (from, to) = (self.actors[other].domain.entry(), self.actors[who].domain.entry());
+                let copy = op::entry_copy(from, Entry(PORT as usize), to, Entry(0), WRITE);
+                self.actors[who].ports[other] = copy.map_err(text)?.0 as u64;
+            }
             if self.is_one_in(3) {
                 let by = self.below(DOMAINS);
                 let (domain, service) = (&self.actors[who].domain, &self.actors[by].service);
@@ -481,8 +573,16 @@ impl World {
         let given = label_of(&portal_label)?;
         let service = raw::service_labelled(&domain, CODE, given.entry()).map_err(text)?;
         let (service, portal) = portal_to(domain.entry(), service).map_err(text)?;
-        let actor =
-            Actor { domain, _account: account, service, portal, calls: [0; _], domains: [0; _], semaphores: [0; _] };
+        let actor = Actor {
+            domain,
+            _account: account,
+            service,
+            portal,
+            calls: [0; _],
+            domains: [0; _],
+            semaphores: [0; _],
+            ports: [0; _],
+        };
         let mut slots = [const { Label::of(Level::One) }; SLOTS];
         for (number, slot) in slots.iter_mut().enumerate() {
             let (from, label) = match self.below(7) {
@@ -497,7 +597,14 @@ impl World {
                 return Err("no label".into());
             }
         }
-        Ok((actor, Model { labels, slots, portal: portal_label, handler: None, made: None }))
+        let port = if self.is_one_in(2) { slots[0].clone() } else { OPEN };
+        let label = if port == OPEN { 0 } else { FIRST_LABEL };
+        let size = MESSAGE_BYTES | (WAITING as u64) << 16;
+        if self.enters(&actor, numbers::PORT_NEW, [0, size, PORT, label, 0, BADGE])?[0] != 0 {
+            return Err("no port".into());
+        }
+        let messages = Vec::new();
+        Ok((actor, Model { labels, slots, portal: portal_label, handler: None, made: None, port, messages }))
     }
 
     /// Writes a step, and those that it leads to, in the places from this one on.
@@ -526,6 +633,11 @@ impl World {
                 (numbers::ENTRY_INFO as u64, [actor.domains[*other], numbers::CLOCK as u64, 0, 0, 0, 0])
             }
             Step::Make => (numbers::DOMAIN_NEW as u64, [0, 0, MADE, 0, 0, 0]),
+            Step::Message(to, bytes, places) => {
+                let [cs, ds, v, dr] = places.map(|place| place.map_or(0, |place| FIRST_LABEL + place as u64));
+                (actor.ports[*to], [numbers::SEND | bytes << 8, cs | ds << 32, v | dr << 32, 0, 0, 0])
+            }
+            Step::Take(shown) => (PORT, [numbers::RECEIVE, 0, shown.as_ref().map_or(0, slot), 0, 0, 0]),
             Step::Call(other, then) => {
                 self.write(*other, then, place + 1);
                 (actor.calls[*other], [address(place + 1), 0, 0, 0, 0, 0])
@@ -662,9 +774,10 @@ pub fn line(seed: u64, steps: u64) -> Result<String, String> {
     if let Some(why) = WRONG.lock().pop() {
         return Err(why);
     }
-    let [done, no_right, flow, raised, cut] =
-        [&SEEN.done, &SEEN.no_right, &SEEN.flow, &SEEN.raised, &SEEN.cut].map(|count| count.load(Ordering::Relaxed));
+    let [done, no_right, flow, raised, cut, taken, vanished] =
+        [&SEEN.done, &SEEN.no_right, &SEEN.flow, &SEEN.raised, &SEEN.cut, &SEEN.taken, &SEEN.vanished]
+            .map(|count| count.load(Ordering::Relaxed));
     Ok(format!(
-        "rules: {steps} steps, seed {seed}: done {done}, refused {no_right} without labels, {flow} by labels, raised {raised}, cut off {cut}\n"
+        "rules: {steps} steps, seed {seed}: done {done}, refused {no_right} without labels, {flow} by labels, raised {raised}, cut off {cut}, messages taken {taken}, vanished {vanished}\n"
     ))
 }

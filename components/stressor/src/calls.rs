@@ -163,12 +163,12 @@ impl Caller {
         let beyond = self.random.one(&[PORT_COUNT, 1 << 16, u64::MAX]);
         let offset = if self.random.once_in(6) { beyond } else { self.random.below(PORT_COUNT) };
         let (offset, way) = match self.random.below(6) {
-            0 => (SCRATCH, op::PORT_WRITE),
+            0 => (SCRATCH, op::IO_WRITE),
             1 => (offset, 2 + self.random.below(9)),
-            _ => (offset, op::PORT_READ),
+            _ => (offset, op::IO_READ),
         };
         let value = self.random.any();
-        self.call(op::PORT, [ports, offset, value, way, 0, 0]);
+        self.call(op::IO, [ports, offset, value, way, 0, 0]);
     }
 
     fn info(&mut self) {

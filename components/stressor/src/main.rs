@@ -38,9 +38,9 @@ const ROUNDS: usize = 10;
 
 /// Operations of which a tenth has to succeed.
 const TRIED: [usize; 6] =
-    [abi_op::DRAW, abi_op::INTERRUPT_BIND, abi_op::PORT, abi_op::INFO, abi_op::MACHINE, abi_op::DISPATCH];
+    [abi_op::DRAW, abi_op::INTERRUPT_BIND, abi_op::IO, abi_op::INFO, abi_op::MACHINE, abi_op::DISPATCH];
 /// What cannot succeed where there are no ports.
-const WITHOUT_PORTS: &[(usize, &str)] = &[(abi_op::PORT, "this machine has no ports")];
+const WITHOUT_PORTS: &[(usize, &str)] = &[(abi_op::IO, "this machine has no ports")];
 /// Errors that nobody else can get.
 const SPECIAL: [Error; 3] = [Error::Again, Error::NotRunnable, Error::Taken];
 

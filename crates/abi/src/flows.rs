@@ -70,7 +70,7 @@ pub const FLOWS: Each<Flow> = Each {
     portal_new: NOTHING,
     semaphore_new: NOTHING,
     interrupt_bind: flow("the device, and who waits for the semaphore", "what is asked about the operands"),
-    port: flow("the device; the caller by what it answers", "what is asked about the operands"),
+    io: flow("the device; the caller by what it answers", "what is asked about the operands"),
     dispatch: flow(
         "the threads of a CPU, of when they run; only a scheduler does that",
         "nothing: schedulers are trusted ([caveats](../caveats.md))",
@@ -90,6 +90,10 @@ pub const FLOWS: Each<Flow> = Each {
         "a change is refused that the domain's handlers of faults, its maker or a domain that it made would not admit; what else it forbids ends with it",
     ),
     caller: flow("the callee, of its caller's labels", "nothing: the call was admitted in both directions"),
+    port_new: flow(
+        "what the operands name, and the caller by what comes of it",
+        "what is asked about the operands; who receives there may use the inbox, unless nobody else may receive there",
+    ),
 };
 
 /// What else tells somebody something, and what is asked. A test for each.
@@ -114,6 +118,14 @@ pub const OTHERS: &[(&str, Flow, &str)] = &[
         "V",
         flow("who waits", "the caller may change what has the semaphore's label, unless nobody else has it"),
         "flows",
+    ),
+    (
+        "a message",
+        flow(
+            "who takes it: bytes, badge, V; the sender learns nothing",
+            "when it is taken: E is below R and Dr, V and the label of the port, and Dr below that; a receiver that floats is tainted, and one that would be cut off from others so does not take it. When it is sent: the sender owns what it decontaminates",
+        ),
+        "ports",
     ),
     ("a page fault, an exception", flow("the handler; by its return the domain", "as of a call"), "labels"),
     (

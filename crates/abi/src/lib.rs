@@ -45,6 +45,10 @@ pub const MAX_NESTING: usize = 16;
 pub const MAX_SHAPES: usize = 24;
 /// The most labels that portals to a domain have.
 pub const MAX_PORTAL_LABELS: usize = 31;
+/// The most ports whose messages are taken at one.
+pub const MAX_MEMBERS: usize = 64;
+/// The highest badge of a port.
+pub const MAX_BADGE: u64 = (1 << 48) - 1;
 /// Levels of accounts of accounts; one more is [`Error::TooNested`].
 pub const MAX_ACCOUNT_DEPTH: usize = 8;
 /// Order of the largest flexpage: the whole address space.

@@ -10,8 +10,8 @@
 use crate::layout::{MAX_ACTIVATIONS, SPECIAL};
 use crate::rights;
 use crate::{
-    Error, MAX_ACCOUNT_DEPTH, MAX_COUNT, MAX_DERIVATION, MAX_LOG_BYTES, MAX_NESTING, MAX_ORDER, MAX_PORTAL_LABELS,
-    MAX_PRIORITY, MAX_SHAPES, MAX_SLICE_MICROSECONDS, MAX_TORN, MESSAGE_BYTES,
+    Error, MAX_ACCOUNT_DEPTH, MAX_BADGE, MAX_COUNT, MAX_DERIVATION, MAX_LOG_BYTES, MAX_MEMBERS, MAX_NESTING, MAX_ORDER,
+    MAX_PORTAL_LABELS, MAX_PRIORITY, MAX_SHAPES, MAX_SLICE_MICROSECONDS, MAX_TORN, MESSAGE_BYTES,
 };
 
 /// A row of the table.
@@ -69,7 +69,7 @@ impl Operand {
         use OperandKind::*;
         Some(match self.kind {
             Domain | Thread | Service => Judged::Domain,
-            Account | Semaphore => Judged::Object,
+            Account | Semaphore | Port => Judged::Object,
             Machine if self.rights == rights::READ => {
                 Judged::Nothing("lists show all domains to who holds the machine")
             }
@@ -118,6 +118,8 @@ pub enum OperandKind {
     Machine,
     /// Index of a label.
     Label,
+    /// Index of a port.
+    Port,
     /// An index of the table of the domain that is named.
     Index,
     /// An index to fill.
@@ -142,7 +144,18 @@ impl OperandKind {
         use OperandKind::*;
         matches!(
             self,
-            Domain | Account | Thread | Service | Semaphore | Shape | Interrupt | IoPorts | Memory | Machine | Label
+            Domain
+                | Account
+                | Thread
+                | Service
+                | Semaphore
+                | Shape
+                | Interrupt
+                | IoPorts
+                | Memory
+                | Machine
+                | Label
+                | Port
         )
     }
 
@@ -432,6 +445,15 @@ pub const SEMAPHORE_ERRORS: [u64; 2] = {
     let rows = ways("SEMAPHORE");
     [rows[P as usize].errors(), rows[V as usize].errors()]
 };
+
+/// All errors that RECEIVE, and that SEND can end with.
+pub const PORT_ERRORS: [u64; 2] = {
+    let rows = ways("PORT");
+    [rows[RECEIVE as usize].errors(), rows[SEND as usize].errors()]
+};
+
+/// `RECEIVE`: an entry came.
+pub const ENTRY_CAME: u64 = 1 << 15;
 
 /// `DOMAIN_NEW`: its activations keep floating-point state.
 pub const DOMAIN_FPU: u64 = 1;

@@ -195,8 +195,8 @@ macro_rules! operations {
     }
     /// Binds the line to the semaphore and enables it. A new binding takes the place of the old one.
     INTERRUPT_BIND interrupt_bind(interrupt: Interrupt WRITE, semaphore: Semaphore WRITE "0 = only enables the line again after an interrupt") -> Nothing, Full {}
-    /// One access to I/O space: [`PORT_READ`] and the like.
-    PORT port(ports: IoPorts WRITE, offset: Number, value: Number, way: Number) -> Number "what was read", Light {
+    /// One access to I/O space: [`IO_READ`] and the like.
+    IO io(ports: IoPorts WRITE, offset: Number, value: Number, way: Number) -> Number "what was read", Light {
         BadArgument: "no such way", "not all ports of the access are the entry's";
     }
     /// Of a scheduler. `what` 0: the thread runs; 0 as thread: the CPU sleeps until an interrupt. `what` 1 + CPU: the thread, which is
@@ -249,6 +249,16 @@ macro_rules! operations {
     /// What is known without a search about the labels of the running activation's caller: [`CALLER_USUAL`] and the like. A server that judges by itself
     /// need not ask about each thing then ([`LABEL_CALLER`]).
     CALLER caller() -> Number "0 = nothing, or nobody called; 1 = S = {1} and R = {2}; 2 = S = {★} and R = {3}, or labels are off", Light {}
+    /// A port: a queue of messages with labels. What has no room in it vanishes, and the sender is not told. Only what is below the label is taken. Its
+    /// messages are taken at itself, or at another port, whose receivers then wait for those of both.
+    PORT_NEW port_new(account: Account WRITE, size: Number "bytes of a message + 65,536 · messages that wait, at most", index_to_fill: Fill, label: Label READ "0 = {3}", inbox: Port USE "0 = itself", badge: Number "shown with each message")
+        -> Index, Full {
+        BadArgument: "bytes above" MESSAGE_BYTES, "no messages", "a badge above" MAX_BADGE, "the inbox's own messages are taken at another port";
+        LimitReached: "more messages than 8 pages have room for", "messages, more than 31", "ports with one inbox, more than" MAX_MEMBERS, "handles with like bits, more than a label has room for";
+        AccountExhausted: "no frame left for the port, its messages or its label";
+        NoFrames: "no free frame for these";
+        Flow: "others may receive there, too, and the caller may not use what has its label";
+    }
         }
     };
 }
@@ -320,15 +330,15 @@ macro_rules! ways {
             LimitReached: "handles with like bits, more than a label has room for";
         }
     }
-    PORT {
+    IO {
         /// Reads a byte.
-        PORT_READ port_read(ports: IoPorts WRITE, offset: Number, value: Number "not used";) -> Number "the byte" {}
+        IO_READ io_read(ports: IoPorts WRITE, offset: Number, value: Number "not used";) -> Number "the byte" {}
         /// Writes a byte.
-        PORT_WRITE port_write(ports: IoPorts WRITE, offset: Number, value: Number;) -> Nothing {}
+        IO_WRITE io_write(ports: IoPorts WRITE, offset: Number, value: Number;) -> Nothing {}
         /// Reads four bytes at once; all four ports must be the entry's.
-        PORT_READ_LONG port_read_long(ports: IoPorts WRITE, offset: Number, value: Number "not used";) -> Number "the bytes" {}
+        IO_READ_LONG io_read_long(ports: IoPorts WRITE, offset: Number, value: Number "not used";) -> Number "the bytes" {}
         /// Writes four bytes at once; all four ports must be the entry's.
-        PORT_WRITE_LONG port_write_long(ports: IoPorts WRITE, offset: Number, value: Number;) -> Nothing {}
+        IO_WRITE_LONG io_write_long(ports: IoPorts WRITE, offset: Number, value: Number;) -> Nothing {}
     }
     MACHINE {
         /// Stops the machine.
@@ -480,6 +490,37 @@ macro_rules! ways {
             Flow: "others have the semaphore, too, and the caller may not change what has its label";
             AccountExhausted: "no frame left for the labels of a caller that it taints";
             NoFrames: "no free frame for them";
+        }
+    }
+    PORT {
+        /// Takes the oldest message that the caller's labels let it take, and waits for one until the deadline, in nanoseconds since boot. What it may not take
+        /// vanishes unseen. What taints the caller raises its send label; a message that would cut off a call in flight is not taken. The bytes come
+        /// in the message area; what the sender proves, in a label of the caller's.
+        RECEIVE receive(; deadline: Number "0 = does not wait", shown: Number "index of a label that becomes V, 0 = none") -> Number "bytes + 32,768 if an entry came + 65,536 · the badge of the port" {
+            BadIndex: "outside the table";
+            Empty: "nothing stands there";
+            Revoked: "what stood there was revoked";
+            WrongKind: "no port", "what is to become V is no label";
+            BadArgument: "neither RECEIVE nor SEND", "the port's messages are taken at another one";
+            NoRight: "the entry lacks USE", "that of the label lacks WRITE";
+            Timeout: "the deadline passed without a message";
+            Cancelled: "another thread ended the wait";
+            PeerDied: "the port went";
+            NotRunnable: "the caller is the scheduler, which cannot wait";
+            Flow: "others may receive there, too, and the caller may not use what has its label", "while it waits: it is tainted";
+            AccountExhausted: "no frame left for the labels of a caller that it taints";
+            NoFrames: "no free frame for them";
+        }
+        /// Sends bytes of the message area, with optional labels, and with a copy of an entry, which comes to where the receiver takes delegated ones, if it is
+        /// there still. Word 0 is `SEND + 256 · bytes + 2^32 · entry`. Whether the message is taken, vanishes for its label, or for want of room, is not told.
+        SEND send(; bytes: Number, along: Number "index of the entry, 0 = none", taints: Number "index of the label Cs + 2^32 · that of Ds", shows: Number "index of V + 2^32 · that of Dr") -> Nothing {
+            BadIndex: "outside the table", "a label is, or what comes along";
+            Empty: "nothing stands there", "or where a label, or what comes along, should";
+            Revoked: "what stood there was revoked", "or what comes along was";
+            TooDerived: "derivations of what comes along, more than" MAX_DERIVATION;
+            WrongKind: "no port", "no label";
+            BadArgument: "neither RECEIVE nor SEND", "more bytes than a message of the port has";
+            NoRight: "the entry lacks WRITE", "that of a label READ, or of what comes along COPY", "what comes along is a kernel operation or a call entry", "the caller does not own what it decontaminates";
         }
     }
         }

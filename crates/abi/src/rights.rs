@@ -38,15 +38,17 @@ pub enum Kind {
     Shape = 14,
     /// A label, for those operations that take one. It is its domain's alone.
     Label = 15,
+    /// A queue of messages with labels.
+    Port = 16,
 }
 
 impl Kind {
     /// The kind with this number.
     pub const fn from_number(number: u8) -> Option<Kind> {
         use Kind::*;
-        const ALL: [Kind; 16] = [
+        const ALL: [Kind; 17] = [
             Empty, Revoked, Operation, Call, Service, Domain, Thread, Account, Semaphore, Interrupt, IoPorts, Memory,
-            Machine, Scheduler, Shape, Label,
+            Machine, Scheduler, Shape, Label, Port,
         ];
         if (number as usize) < ALL.len() { Some(ALL[number as usize]) } else { None }
     }
@@ -57,9 +59,9 @@ pub const COPY: u8 = 1 << 0;
 /// Everything else that the kind allows may be looked at.
 pub const READ: u8 = 1 << 1;
 /// Domain: map memory, put entries, add activations and threads. Account: draw, fill a child.
-/// Semaphore: V. Machine: shut down. Interrupt, ports: use.
+/// Semaphore: V. Port: send. Machine: shut down. Interrupt, I/O ports: use.
 pub const WRITE: u8 = 1 << 2;
-/// Semaphore: P. Service: make call entries. Domain: take entries out. Machine: make shapes. Shape: make services.
+/// Semaphore: P. Port: receive. Service: make call entries. Domain: take entries out. Machine: make shapes. Shape: make services.
 pub const USE: u8 = 1 << 3;
 /// Domain, thread: kill, destroy, change.
 pub const CONTROL: u8 = 1 << 4;

@@ -31,11 +31,24 @@ pub struct Optional {
     pub decontaminate_receive: Label,
 }
 
-impl Default for Optional {
+impl Optional {
     /// What changes nothing.
+    pub const NONE: Self = Self {
+        contaminate: Label::of(Level::Star),
+        decontaminate_send: Label::of(Level::Three),
+        verify: Label::of(Level::Three),
+        decontaminate_receive: Label::of(Level::Star),
+    };
+
+    /// All four.
+    pub fn all(&self) -> [Label; 4] {
+        [self.contaminate, self.decontaminate_send, self.verify, self.decontaminate_receive]
+    }
+}
+
+impl Default for Optional {
     fn default() -> Self {
-        let [least, most] = [Level::Star, Level::Three].map(Label::of);
-        Self { contaminate: least, decontaminate_send: most, verify: most, decontaminate_receive: least }
+        Self::NONE
     }
 }
 
@@ -79,7 +92,7 @@ impl From<Exhausted> for Stop {
 }
 
 /// What a rule has found out, at most.
-const MOST: usize = 12;
+const MOST: usize = 14;
 
 /// What a rule has found out so far. Whoever wants to stop now and then keeps it, and asks the same again: what was found out before is
 /// not looked for again. It goes with [`Self::end`].
@@ -208,7 +221,7 @@ impl Work {
 }
 
 /// How many labels a rule is asked about, at most.
-pub const MOST_LABELS: usize = 5;
+pub const MOST_LABELS: usize = 7;
 
 /// Work that may not have ended in its step, and what was asked: which rule, and of which labels. Who asks the same again goes on with it.
 #[derive(Debug)]
@@ -307,8 +320,67 @@ pub fn may_send(pool: &mut Pool, work: &mut Work, send: Label, optional: &Option
         && work.relate(pool, Relation::OWNED_ABOVE_STAR, optional.decontaminate_receive, send)?)
 }
 
-/// Whether a message that was [sent](may_send) is taken; and if so, send and receive label of the receiver from then on. If there is
-/// no room for these, or if they would forbid a call in flight, the message is not taken: both are for who asks to see.
+/// A message as it waits: the optional labels, of who pays now, with E in the place of Cs. `None`: the sender does not own what it wants to
+/// decontaminate.
+#[inline(never)]
+pub fn sent(pool: &mut Pool, work: &mut Work, send: Label, optional: &Optional) -> Result<Option<Optional>, Stop> {
+    if !may_send(pool, work, send, optional)? {
+        return Ok(None);
+    }
+    let mut copied = |label| work.higher(pool, label, Label::of(Level::Star));
+    let (decontaminate_send, verify) = (copied(optional.decontaminate_send)?, copied(optional.verify)?);
+    let decontaminate_receive = copied(optional.decontaminate_receive)?;
+    Ok(Some(Optional {
+        contaminate: effective(pool, work, send, optional)?,
+        decontaminate_send: pool.keep(decontaminate_send),
+        verify: pool.keep(verify),
+        decontaminate_receive: pool.keep(decontaminate_receive),
+    }))
+}
+
+/// What becomes of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delivery {
+    /// It is not taken.
+    Refused,
+    /// It is taken, and the receiver's labels stay.
+    Taken,
+    /// It is taken when the receiver's send and receive label are these.
+    Changes(Label, Label),
+}
+
+/// What becomes of a message that was [sent](may_send). A change may forbid a call in flight, and then the message is not taken: that is for who
+/// asks to see.
+#[inline(never)]
+pub fn delivery(
+    pool: &mut Pool,
+    work: &mut Work,
+    effective: Label,
+    optional: &Optional,
+    port: Label,
+    receiver: &Labels,
+) -> Result<Delivery, Stop> {
+    let receive = work.higher(pool, receiver.receive, optional.decontaminate_receive)?;
+    let is_taken = work.is_below(pool, effective, receive)?
+        && work.is_below(pool, effective, optional.verify)?
+        && work.is_below(pool, effective, port)?
+        && work.is_below(pool, optional.decontaminate_receive, port)?;
+    if !is_taken {
+        return Ok(Delivery::Refused);
+    }
+    let less = work.lower(pool, receiver.send, optional.decontaminate_send)?;
+    let taint = work.but_owned(pool, effective, receiver.send)?;
+    if receiver.is_explicit && !work.is_below(pool, taint, less)? {
+        return Ok(Delivery::Refused);
+    }
+    let send = work.higher(pool, less, taint)?;
+    let stays = work.is_below(pool, send, receiver.send)?
+        && work.is_below(pool, receiver.send, send)?
+        && work.is_below(pool, receive, receiver.receive)?;
+    Ok(if stays { Delivery::Taken } else { Delivery::Changes(pool.keep(send), pool.keep(receive)) })
+}
+
+/// The same: if it is taken, send and receive label of the receiver from then on.
 pub fn deliver(
     pool: &mut Pool,
     work: &mut Work,
@@ -317,21 +389,11 @@ pub fn deliver(
     port: Label,
     receiver: &Labels,
 ) -> Result<Option<(Label, Label)>, Stop> {
-    let receive = work.higher(pool, receiver.receive, optional.decontaminate_receive)?;
-    let is_taken = work.is_below(pool, effective, receive)?
-        && work.is_below(pool, effective, optional.verify)?
-        && work.is_below(pool, effective, port)?
-        && work.is_below(pool, optional.decontaminate_receive, port)?;
-    if !is_taken {
-        return Ok(None);
-    }
-    let less = work.lower(pool, receiver.send, optional.decontaminate_send)?;
-    let taint = work.but_owned(pool, effective, receiver.send)?;
-    if receiver.is_explicit && !work.is_below(pool, taint, less)? {
-        return Ok(None);
-    }
-    let send = work.higher(pool, less, taint)?;
-    Ok(Some((pool.keep(send), pool.keep(receive))))
+    Ok(match delivery(pool, work, effective, optional, port, receiver)? {
+        Delivery::Refused => None,
+        Delivery::Taken => Some((pool.keep(receiver.send), pool.keep(receiver.receive))),
+        Delivery::Changes(send, receive) => Some((send, receive)),
+    })
 }
 
 /// What is said of a call.

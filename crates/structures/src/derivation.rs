@@ -20,17 +20,31 @@ pub trait Derived: Copy {
 
     /// Puts this node right below `parent`.
     fn derive_from(self, parent: Self) -> Result<(), Error> {
-        if parent.depth().get() as usize + 1 >= MAX_DERIVATION {
+        if parent.is_last() {
             return Err(Error::TooDerived);
         }
-        self.previous().set(Some(parent));
-        self.next().set(parent.next().get());
-        self.depth().set(parent.depth().get() + 1);
-        if let Some(next) = parent.next().get() {
+        self.link_behind(parent, parent.depth().get() + 1);
+        Ok(())
+    }
+    /// Puts this node behind another one.
+    #[inline(always)]
+    fn link_behind(self, before: Self, depth: u16) {
+        self.previous().set(Some(before));
+        self.next().set(before.next().get());
+        self.depth().set(depth);
+        if let Some(next) = before.next().get() {
             next.previous().set(Some(self));
         }
-        parent.next().set(Some(self));
-        Ok(())
+        before.next().set(Some(self));
+    }
+    /// Whether nothing can be derived from this node.
+    fn is_last(self) -> bool {
+        self.depth().get() as usize + 1 >= MAX_DERIVATION
+    }
+    /// Puts this node in the place of another one, which has no descendants, and is in no tree afterwards.
+    fn take_place_of(self, other: Self) {
+        self.link_behind(other, other.depth().get());
+        other.unlink();
     }
     /// Makes this node an original.
     fn root(self) {

@@ -12,11 +12,12 @@ use super::{deadline, numbers, priorities, ready};
 use crate::arch::memory;
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::lend;
-use crate::objects::{Activation, Domain, Runs, Saved, State, Thread, Wait, is_seat};
+use crate::objects::{Activation, Domain, Port, Runs, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Held, Link, Ref, look};
 use crate::report::trace;
 use abi::Error;
 use abi::info::status;
+use abi::layout::ENTRY_BYTES;
 
 /// Takes the top off its chain, which goes on at `caller`, and puts it back into its pool.
 #[inline(always)]
@@ -147,6 +148,35 @@ pub fn rank_anew(top: Ref<Activation>, priority: u8) {
     queue.remove(top);
     top.amount.set(priority);
     queue.append(top);
+}
+
+/// The first who waits at a port is to take a message; true if it precedes the running thread.
+#[inline(always)]
+pub fn wake_receiver(port: Ref<Port>) -> bool {
+    let Some(activation) = port.semaphore.waiters.take_soon() else { return false };
+    port.semaphore.waiting.update(|value| value - 1);
+    port.semaphore.count.delist();
+    activation.wait.set(Wait::No);
+    activation.frame.set(Saved::Receives);
+    if activation.deadline.get() != 0 {
+        deadline::clear(activation);
+    }
+    resume(activation)
+}
+
+/// An activation that was woken to take a message does not: the next one that waits does.
+#[inline(never)]
+pub fn pass_message_on(by: Ref<Activation>) {
+    if by.frame.get() != Saved::Receives {
+        return;
+    }
+    by.frame.set(Saved::Words);
+    let index = by.registers.status() as usize / ENTRY_BYTES;
+    if let Some(port) = by.domain.place(index).ok().and_then(|entry| entry.object::<Port>())
+        && port.pending.get() != 0
+    {
+        wake_receiver(port);
+    }
 }
 
 /// The top of a chain waits no more; true if it precedes what runs here.
@@ -371,6 +401,7 @@ pub fn cut_out(activation: Ref<Activation>) {
         split_above(activation);
     }
     stop_waiting(activation);
+    pass_message_on(activation);
     lend::close(activation);
     let thread = activation.thread.get();
     let caller = activation.caller.take();

@@ -2,7 +2,7 @@
 
 use super::chain::{self, fail_call, take_off_orphan, unlink_top};
 use super::ready::{hand_over_step, hand_over_to, is_unread, move_away, rank_again, seats};
-use super::{deadline, fault, numbers};
+use super::{deadline, fault, numbers, port};
 use crate::cpus::assembly;
 use crate::cpus::{counters, cpu, lock, root, special, timer, translations};
 use crate::memory::{frames, shapes};
@@ -245,6 +245,7 @@ fn unwind(thread: Ref<Thread>) -> ! {
         }
         steps -= 1;
         chain::end_called(top);
+        chain::pass_message_on(top);
         match top.caller.get() {
             Some(caller) => {
                 unlink_top(thread, top, caller);
@@ -484,6 +485,7 @@ impl Ref<Activation> {
                 Saved::Full => assembly::leave_to_full(self.address()),
                 Saved::Condemned => fault::condemned(self),
                 Saved::WordsAgain | Saved::FullAgain => chain::go_on_called(self),
+                Saved::Receives => port::receive_again(self),
             }
         }
     }

@@ -250,6 +250,23 @@ fn room_for(domain: Ref<Domain>, next: Labels) -> Result<Ref<Labelled>, Error> {
     room.inspect_err(|_| labels::release(domain, next))
 }
 
+/// A change of the caller's domain that the caller began for a message is given up: somebody else took that.
+pub fn give_up_own(by: Ref<Activation>) {
+    if let Some(labelled) = pending(by.domain)
+        && by.changes.get() == Changes::Raise
+        && labelled.stage.get().by == by.number
+    {
+        give_up(by.domain, labelled);
+    }
+    forget_change(by);
+}
+
+/// The labels of the caller's domain are to become these, without which it cannot take a message. If they would cut off a call in flight, the next
+/// [`go_on`] is refused.
+pub fn begin_for_message(by: Ref<Activation>, next: Labels) -> Result<(), Error> {
+    begin(by, next, false)
+}
+
 /// The labels of the caller's domain are to become these, which are its from here on.
 #[inline(never)]
 fn begin(by: Ref<Activation>, next: Labels, cuts: bool) -> Result<(), Error> {

@@ -12,6 +12,7 @@ pub mod flows;
 pub mod interrupt;
 pub mod lending;
 pub mod numbers;
+pub mod port;
 pub mod priorities;
 pub mod ready;
 pub mod removal;

@@ -5,7 +5,7 @@ use super::{activation, chain, domain, interrupt, priorities, thread};
 use crate::arch::processor;
 use crate::cpus::{cpu, root};
 use crate::memory::{labels, lend, shapes, space};
-use crate::objects::{Account, Domain, Entry, PLAIN, Semaphore, State, Thread};
+use crate::objects::{Account, Domain, Entry, PLAIN, Port, Semaphore, State, Thread};
 use crate::pointer::Ref;
 use abi::info::status;
 use abi::layout::PAGE_FAULT;
@@ -46,6 +46,8 @@ fn begin(entry: Ref<Entry>) {
         account.is_going.set(true);
     } else if let Some(semaphore) = entry.object::<Semaphore>() {
         semaphore.is_going.set(true);
+    } else if let Some(port) = entry.object::<Port>() {
+        port.semaphore.is_going.set(true);
     }
 }
 
@@ -75,6 +77,9 @@ fn destroy_step(entry: Ref<Entry>) -> bool {
             return false;
         }
         semaphore.retire();
+    } else if let Some(port) = entry.object::<Port>() {
+        entry.shut(Kind::Empty);
+        return port.remove_step();
     } else if let Some(label) = entry.label() {
         labels::release_of(entry.domain().account, label);
     } else if entry.kind() == Kind::Shape {

@@ -97,7 +97,8 @@ impl Ref<Semaphore> {
         activation.end_wait(Ok(0))
     }
 
-    fn queue(self, activation: Ref<Activation>, thread: Ref<Thread>) {
+    /// `activation` waits here from now on.
+    pub fn queue(self, activation: Ref<Activation>, thread: Ref<Thread>) {
         activation.wait.set(Wait::Semaphore);
         activation.amount.set(thread.priority.get());
         activation.waits_on.set(self.address());

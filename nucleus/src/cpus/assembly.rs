@@ -31,6 +31,7 @@ unsafe extern "C" {
     pub fn entry_return();
     pub fn entry_semaphore();
     pub fn entry_semaphore_judged();
+    pub fn entry_port();
     /// Where the return of an activation goes on of whose caller nothing is known.
     pub fn return_any();
     /// Where portal code goes on that cannot make a crossing; see `portalgen::Targets`.

@@ -112,8 +112,12 @@ pub const CHANGES: u8 = 9;
 pub const OBJECT: u8 = 8;
 /// The same, if nobody names one.
 pub const OBJECT_INHERITS: u8 = 10;
+/// The labels of a message are asked for.
+pub const SENDS: u8 = 13;
+/// What becomes of a message is asked, in four ways.
+pub const TAKES: u8 = 14;
 
-/// Makes a step of finding out something about some labels, at most five. `Repeat`: who asks the same again goes on with it.
+/// Makes a step of finding out something about some labels, at most seven. `Repeat`: who asks the same again goes on with it.
 pub fn ask<T>(
     held: Held,
     rule: u8,
@@ -259,9 +263,14 @@ pub fn take(domain: Ref<Domain>) {
     slab::free(labelled);
 }
 
+/// The account that pays for a small object.
+pub fn payer<T>(object: Ref<T>) -> Ref<Account> {
+    frames::record(object.held(), frames::frame_of(object.address())).account()
+}
+
 /// The label of what a small object is, which an account pays for.
 pub fn of_object<T>(object: Ref<T>) -> Label {
-    frames::record(object.held(), frames::frame_of(object.address())).account().label.get()
+    payer(object).label.get()
 }
 
 /// The domain has these labels from now on.
@@ -292,14 +301,19 @@ pub fn release(domain: Ref<Domain>, labels: Labels) {
 
 /// Lets go of both labels, of an account.
 pub fn release_both(account: Ref<Account>, labels: Labels) {
-    release_of(account, labels.send);
-    release_of(account, labels.receive);
+    release_all(account, &[labels.send, labels.receive]);
 }
 
 /// Lets go of a label of an account.
 #[inline(never)]
 pub fn release_of(account: Ref<Account>, label: Label) {
-    with(account.held(), account, |pool| pool.release_later(label));
+    release_all(account, &[label]);
+}
+
+/// Lets go of labels of an account.
+#[inline(never)]
+pub fn release_all(account: Ref<Account>, labels: &[Label]) {
+    with(account.held(), account, |pool| labels.iter().for_each(|label| pool.release_later(*label)));
 }
 
 const _: () = assert!(size_of::<PortalLabels>() == size_of::<Node>());

@@ -3,7 +3,7 @@
 use super::{frames, labels, shapes};
 use crate::cpus::assembly;
 use crate::cpus::cpu;
-use crate::objects::{Account, CEILING_MARK, CEILING_SHIFT, Domain, Entry, OfKind, PLAIN, Semaphore, Thread};
+use crate::objects::{Account, CEILING_MARK, CEILING_SHIFT, Domain, Entry, OfKind, PLAIN, Port, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use abi::Error;
 use abi::layout::{FIRST_FREE, PAGE_FAULT};
@@ -80,6 +80,24 @@ impl Ref<Entry> {
             Some(parent) => node.derive_from(parent.node_reference())?,
             None => node.root(),
         }
+        self.fill_linked(content);
+        Ok(())
+    }
+    /// Fills an entry that nobody traverses, below `parent`: it waits to be [moved](Self::move_from).
+    pub fn fill_aside(self, source: Self) -> Result<(), Error> {
+        self.node_reference().derive_from(source.node_reference())?;
+        self.set(&Content::copy(source, rights::ALL));
+        Ok(())
+    }
+    /// Fills a vacant entry with what stands in another one, which is empty afterwards.
+    #[inline(never)]
+    pub fn move_from(self, other: Self) {
+        self.node_reference().take_place_of(other.node_reference());
+        self.fill_linked(Content::copy(other, rights::ALL));
+        other.node.kind.set(Kind::Empty as u8);
+    }
+    #[inline(always)]
+    fn set(self, content: &Content) {
         self.object.set(content.object);
         let mark = if (content.flags >> CEILING_SHIFT) as u8 != 0 { CEILING_MARK } else { 0 };
         self.word0.set(content.word0);
@@ -88,15 +106,23 @@ impl Ref<Entry> {
         self.node.kind.set(content.kind as u8);
         self.node.rights.set(content.rights);
         self.node.flags.set(content.flags);
+    }
+    #[inline(always)]
+    fn fill_linked(self, content: Content) {
+        self.set(&content);
         // Release: another CPU that finds the code finds the rest.
         fence(Ordering::Release);
-        self.code.set(match content.kind {
-            Kind::Call => shapes::call(self),
+        self.code.set(if content.kind == Kind::Call { shapes::call(self) } else { self.other_code(content.kind) });
+    }
+    /// Where the system call jumps by an entry that is no call.
+    #[inline(never)]
+    fn other_code(self, kind: Kind) -> usize {
+        match kind {
             Kind::Semaphore if self.is_usable() => assembly::entry_semaphore as *const () as usize,
             Kind::Semaphore => assembly::entry_semaphore_judged as *const () as usize,
+            Kind::Port => assembly::entry_port as *const () as usize,
             _ => assembly::entry_wrong_kind as *const () as usize,
-        });
-        Ok(())
+        }
     }
     /// Of a semaphore: whether that has the label {1}, and the domain may use what has it. Before a domain has an activation it may be given
     /// other labels: what is put into its table by then is judged when it is used first.
@@ -109,8 +135,12 @@ impl Ref<Entry> {
             && !domain.is_barred.get()
             && domain.labelled().is_none_or(|labelled| labelled.next.get().is_none())
     }
-    /// Of a semaphore: others may have it from now on.
-    fn share(self) {
+    /// Others may have these rights from now on.
+    pub fn shared(self, mask: u8) {
+        let given = mask & self.node.rights.get();
+        if let Some(port) = self.object::<Port>().filter(|_| given & rights::USE != 0) {
+            port.semaphore.is_shared.set(true);
+        }
         if let Some(semaphore) = self.object::<Semaphore>()
             && !semaphore.is_shared.replace(true)
             && !self.is_usable()
@@ -216,7 +246,7 @@ pub fn check_copy(source: Ref<Entry>) -> Result<(), Error> {
 #[inline(never)]
 pub fn copy_entry(source: Ref<Entry>, mask: u8, place: Ref<Entry>) -> Result<(), Error> {
     place.fill(Content::copy(source, mask), Some(source))?;
-    source.share();
+    source.shared(mask);
     Ok(())
 }
 
@@ -259,6 +289,9 @@ fn is_going(entry: Ref<Entry>) -> bool {
     }
     if let Some(semaphore) = entry.object::<Semaphore>() {
         return semaphore.is_going.get();
+    }
+    if let Some(port) = entry.object::<Port>() {
+        return port.semaphore.is_going.get();
     }
     entry.object::<Account>().is_some_and(|account| account.is_going.get())
 }

@@ -32,6 +32,8 @@ pub enum Saved {
     WordsAgain = 6,
     /// As `Full`, of such a one.
     FullAgain = 7,
+    /// As `Words`, of one that was woken at a port: it takes a message when it goes on.
+    Receives = 8,
 }
 
 /// Where in a chain it is.

@@ -2,7 +2,7 @@
 //! ([`structures::derivation`]). Mappings of memory have the same nodes.
 
 use super::domain::{SLOW_LABELS, VERSION_BITS};
-use super::{Account, Domain, OPEN, Semaphore, Thread};
+use super::{Account, Domain, OPEN, Port, Semaphore, Thread};
 use crate::pointer::{Link, Ref};
 use abi::layout::ENTRY_BYTES;
 use abi::rights::Kind;
@@ -68,6 +68,9 @@ impl OfKind for Thread {
 }
 impl OfKind for Account {
     const KIND: Kind = Kind::Account;
+}
+impl OfKind for Port {
+    const KIND: Kind = Kind::Port;
 }
 impl OfKind for Semaphore {
     const KIND: Kind = Kind::Semaphore;

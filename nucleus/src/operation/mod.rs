@@ -6,6 +6,7 @@ mod label;
 mod memory;
 mod objects;
 mod operands;
+mod ports;
 mod running;
 mod semaphores;
 
@@ -83,7 +84,7 @@ pub static TABLE: [Operation; op::COUNT] = in_order(Each {
     portal_new: full!(entries::portal_new),
     semaphore_new: full!(objects::semaphore_new),
     interrupt_bind: full!(objects::interrupt_bind),
-    port: light!(running::port, a, b, c, d, e, f),
+    io: light!(running::io, a, b, c, d, e, f),
     dispatch: light!(Dispatch op_dispatch, dispatch::dispatch, a, b),
     info: full!(running::info),
     machine: full!(objects::machine),
@@ -94,6 +95,7 @@ pub static TABLE: [Operation; op::COUNT] = in_order(Each {
     shape_new: full!(entries::shape_new),
     label: full!(label::label),
     caller: light!(running::caller, a, b),
+    port_new: full!(objects::port_new),
 });
 
 /// By portal index; each is entered as the contract says.

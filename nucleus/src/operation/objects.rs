@@ -4,17 +4,21 @@ use super::label;
 use super::operands::{Operands, have_clear, have_frames, in_stretches};
 use super::running::check_schedule;
 use crate::arch::memory;
-use crate::control::{activation, chain, death, domain as domains, fault, flows, interrupt, ready, seats, thread};
+use crate::control::{
+    activation, chain, death, domain as domains, fault, flows, interrupt, port, ready, seats, thread,
+};
 use crate::cpus::cpu;
 use crate::memory::portals::Content;
 use crate::memory::{labels, mapping, slab, space};
-use crate::objects::{Account, Domain, Outcome, Runs, Semaphore, Stop, TRUSTED, Thread};
+use crate::objects::{Account, Domain, OPEN, Outcome, Port, Runs, Semaphore, Stop, TRUSTED, Thread};
 use crate::pointer::{Fresh, Ref};
 use crate::report::{log, trace};
 use abi::info::status;
 use abi::layout::USER_END;
 use abi::rights::{self, Kind};
-use abi::{Error, MAX_COUNT, MAX_SLICE_MICROSECONDS, PAGE_BYTES, PRIORITIES, op};
+use abi::{
+    Error, MAX_BADGE, MAX_COUNT, MAX_MEMBERS, MAX_SLICE_MICROSECONDS, MESSAGE_BYTES, PAGE_BYTES, PRIORITIES, op,
+};
 use flow::rules::{self, Labels, NotGiven, Work};
 use flow::{Label, Level, Pool};
 use parallel::tokens::Tokens;
@@ -282,6 +286,50 @@ pub fn semaphore_new(operands: &Operands) -> Outcome {
     semaphore.count = Tokens::new(count);
     let semaphore = semaphore.share();
     place.fill(Content::original(semaphore), None)?;
+    Ok(index as u64)
+}
+
+pub fn port_new(operands: &Operands) -> Outcome {
+    let account = operands.account(0, rights::WRITE)?;
+    let (bytes, messages, badge) = (operands.word(1) & 0xffff, operands.word(1) >> 16, operands.word(5));
+    if bytes > MESSAGE_BYTES as u64 || messages == 0 || badge > MAX_BADGE {
+        return Err(Error::BadArgument.into());
+    }
+    if messages > port::most_messages(bytes) {
+        return Err(Error::LimitReached.into());
+    }
+    let inbox = match operands.word(4) {
+        0 => None,
+        _ => {
+            let entry = operands.entry(4, Kind::Port, rights::USE)?;
+            let inbox: Ref<Port> = entry.object().ok_or(Error::WrongKind)?;
+            port::may_receive(operands.0, entry, inbox)?;
+            if inbox.member_count.get() as usize == MAX_MEMBERS {
+                return Err(Error::LimitReached.into());
+            }
+            Some(inbox)
+        }
+    };
+    have_clear(operands, 1);
+    let (place, index) = operands.vacancy(operands.own(), 2)?;
+    let label = match operands.word(3) {
+        0 => OPEN,
+        _ => {
+            let label = operands.label(3, rights::READ)?;
+            let made = made_for(operands, account, (labels::PORTAL, &[label]), &mut |pool, work| {
+                rules::copied(pool, work, label).map(only).map(Ok)
+            });
+            labels::forget_here(account);
+            made?.send
+        }
+    };
+    match port::new(account, [bytes as u32, messages as u32], (label, badge), inbox) {
+        Ok(made) => place.fill(Content::original(made), None)?,
+        Err(error) => {
+            labels::release_of(account, label);
+            return Err(error.into());
+        }
+    }
     Ok(index as u64)
 }
 

@@ -152,7 +152,11 @@ impl Operands {
     }
     /// A label operand.
     pub fn label(&self, word: usize, rights: u8) -> Result<Label, Error> {
-        self.entry(word, Kind::Label, rights)?.label().ok_or(Error::WrongKind)
+        self.label_at(self.index(word), rights)
+    }
+    /// The label that stands at an index.
+    pub fn label_at(&self, index: usize, rights: u8) -> Result<Label, Error> {
+        self.own().entry(index, Kind::Label, rights)?.label().ok_or(Error::WrongKind)
     }
     /// A word that is 0 or 1.
     pub fn truth(&self, word: usize) -> Result<bool, Error> {

@@ -148,9 +148,10 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     }
     let old = bottom.registers.pc.get();
     bottom.forget_progress();
-    // A caller that is to call again, too, does not.
-    let waited = bottom.wait.get() != Wait::No;
+    // A caller that is to call again, too, does not, nor does who was woken to take a message.
+    let waited = bottom.wait.get() != Wait::No || bottom.frame.get() == Saved::Receives;
     chain::stop_waiting(bottom);
+    chain::pass_message_on(bottom);
     if (waited || was_calling || thread.runs.get() == Runs::Blocked) && bottom.frame.get() != Saved::Full {
         bottom.set_result(Err(Error::Cancelled));
     }
@@ -166,7 +167,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     Ok(old)
 }
 
-pub fn port(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u64, _: u64) -> Reply {
+pub fn io(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: u64, _: u64) -> Reply {
     let Some(domain) = cpu::this(held).domain.get() else { return Err(Error::NotRunnable).into() };
     let found = domain.entry(usize::try_from(ports).unwrap_or(usize::MAX), Kind::IoPorts, rights::WRITE);
     let entry = match found.and_then(|entry| flows::may_change(domain).map(|()| entry)) {
@@ -174,22 +175,22 @@ pub fn port(held: Held, ports: u64, offset: u64, value: u64, _: u64, direction: 
         Err(error) => return Err(error).into(),
     };
     let (first, count) = (entry.word0.get() & 0xffff, entry.word0.get() >> 16);
-    let bytes = if direction >= op::PORT_READ_LONG { 4 } else { 1 };
+    let bytes = if direction >= op::IO_READ_LONG { 4 } else { 1 };
     if offset >= count || count - offset < bytes {
         return Err(Error::BadArgument).into();
     }
     let port = (first + offset) as u16;
     match direction {
         // SAFETY: the entry says that the port is the caller's.
-        op::PORT_READ => Ok(unsafe { memory::port_read(port) } as u64).into(),
-        op::PORT_WRITE => {
+        op::IO_READ => Ok(unsafe { memory::port_read(port) } as u64).into(),
+        op::IO_WRITE => {
             // SAFETY: the entry says that the port, with what its device does, is the caller's.
             unsafe { memory::port_write(port, value as u8) };
             Ok(0).into()
         }
         // SAFETY: the entry says that all four ports are the caller's.
-        op::PORT_READ_LONG => Ok(unsafe { memory::port_read_long(port) } as u64).into(),
-        op::PORT_WRITE_LONG => {
+        op::IO_READ_LONG => Ok(unsafe { memory::port_read_long(port) } as u64).into(),
+        op::IO_WRITE_LONG => {
             // SAFETY: the entry says that all four ports, with what their device does, are the caller's.
             unsafe { memory::port_write_long(port, value as u32) };
             Ok(0).into()

@@ -47,6 +47,12 @@ pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<
     unimplemented!()
 }
 
+/// RECEIVE or SEND on the port at `index`: the low byte of the first word says which.
+/// Safe as [`semaphore`].
+pub fn port(index: usize, what: u64, word1: u64, word2: u64) -> Result<u64, Error> {
+    unimplemented!()
+}
+
 /// V on a semaphore, then the end of the running thread, without touching the stack in between: who
 /// wakes may reuse it.
 ///

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 /// Type and field that may hold a thread or a queue, and what it holds.
-const HOLDERS: [(&str, &str, &str); 18] = [
+const HOLDERS: [(&str, &str, &str); 19] = [
     ("Activation", "thread", "whose chain it is in"),
     ("Cpu", "thread", "the running one"),
     ("Activation", "behind", "callers or waiters behind it that wait with the same priority: blocked"),
@@ -30,6 +30,7 @@ const HOLDERS: [(&str, &str, &str); 18] = [
     ("Threads", "with", "by number: what a number of DISPATCH means"),
     ("Threads", "numbers", "those that no thread has"),
     ("Cpu", "posted", "by number: the place in the ring of its last post, so that it stands there once"),
+    ("Port", "members", "ports whose messages are taken there: no thread"),
     ("Cpu", "seat", "the scheduler's seat"),
     ("Seat", "thread", "the pseudo-thread of a scheduler"),
     ("Seats", "boot_successor", "roottask's first thread, before there is a scheduler"),

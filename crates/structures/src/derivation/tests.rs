@@ -233,3 +233,22 @@ fn a_lost_way_back_is_seen() {
     nodes[2].previous.set(None);
     model.check(nodes);
 }
+
+#[test]
+fn a_node_takes_the_place_of_another() {
+    let [original, first, second, child, third] = nodes(5) else { panic!("five") };
+    original.root();
+    third.derive_from(original).expect("room");
+    second.derive_from(original).expect("room");
+    first.derive_from(original).expect("room");
+    child.take_place_of(second);
+    assert_eq!(listed(original), [(0, 0), (1, 1), (3, 1), (4, 1)]);
+    assert!(second.next.get().is_none() && second.previous.get().is_none());
+    // At the end of the list, and at the greatest depth, from which nothing can be derived.
+    second.take_place_of(third);
+    assert_eq!(listed(original), [(0, 0), (1, 1), (3, 1), (2, 1)]);
+    second.depth.set(MAX_DERIVATION as u16 - 1);
+    assert!(second.is_last() && third.derive_from(second) == Err(Error::TooDerived));
+    second.depth.set(MAX_DERIVATION as u16 - 2);
+    assert!(!second.is_last() && third.derive_from(second).is_ok());
+}

@@ -17,14 +17,14 @@ const PATIENCE: u64 = 2_500_000_000;
 
 fn read(register: u8) -> u8 {
     // What cannot be read is read as what stands where there is no chip.
-    op::port_write(Entry::IO_PORTS, INDEX, register & 0x7f)
-        .and_then(|()| op::port_read(Entry::IO_PORTS, DATA))
+    op::io_write(Entry::IO_PORTS, INDEX, register & 0x7f)
+        .and_then(|()| op::io_read(Entry::IO_PORTS, DATA))
         .unwrap_or(0xff)
 }
 
 fn write(register: u8, value: u8) {
-    let _ = op::port_write(Entry::IO_PORTS, INDEX, register & 0x7f)
-        .and_then(|()| op::port_write(Entry::IO_PORTS, DATA, value));
+    let _ =
+        op::io_write(Entry::IO_PORTS, INDEX, register & 0x7f).and_then(|()| op::io_write(Entry::IO_PORTS, DATA, value));
 }
 
 fn pause() {

@@ -52,7 +52,7 @@ impl Ns16550 {
             (INTERRUPTS, RECEIVED),
         ];
         for (register, value) in writes {
-            op::port_write(self.ports, register, value)?;
+            op::io_write(self.ports, register, value)?;
         }
         self.enabled = RECEIVED;
         Ok(())
@@ -60,23 +60,23 @@ impl Ns16550 {
 
     /// A received byte, if there is one.
     pub fn receive(&mut self) -> Option<u8> {
-        let status = op::port_read(self.ports, LINE_STATUS).ok()?;
-        if status & 1 == 0 { None } else { op::port_read(self.ports, DATA).ok() }
+        let status = op::io_read(self.ports, LINE_STATUS).ok()?;
+        if status & 1 == 0 { None } else { op::io_read(self.ports, DATA).ok() }
     }
 
     /// Is the transmit FIFO empty?
     pub fn can_send(&self) -> bool {
-        op::port_read(self.ports, LINE_STATUS).is_ok_and(|status| status & 0x20 != 0)
+        op::io_read(self.ports, LINE_STATUS).is_ok_and(|status| status & 0x20 != 0)
     }
 
     /// Has everything left the machine?
     pub fn is_idle(&self) -> bool {
-        op::port_read(self.ports, LINE_STATUS).is_ok_and(|status| status & 0x40 != 0)
+        op::io_read(self.ports, LINE_STATUS).is_ok_and(|status| status & 0x40 != 0)
     }
 
     /// Sends up to [`BURST`] bytes after [`Self::can_send`] said yes.
     pub fn send(&mut self, byte: u8) {
-        let _ = op::port_write(self.ports, DATA, byte);
+        let _ = op::io_write(self.ports, DATA, byte);
     }
 
     /// An interrupt when the transmit FIFO is empty: on or off.
@@ -84,12 +84,12 @@ impl Ns16550 {
         let enabled = if on { RECEIVED | EMPTY } else { RECEIVED };
         if enabled != self.enabled {
             self.enabled = enabled;
-            let _ = op::port_write(self.ports, INTERRUPTS, enabled);
+            let _ = op::io_write(self.ports, INTERRUPTS, enabled);
         }
     }
 
     /// Acknowledges what the device says about why it interrupted.
     pub fn acknowledge(&self) {
-        let _ = op::port_read(self.ports, FIFO);
+        let _ = op::io_read(self.ports, FIFO);
     }
 }

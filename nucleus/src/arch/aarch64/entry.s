@@ -340,6 +340,17 @@ entry_semaphore_judged:
     bl semaphore_judged             // (activation, entry)
     b leave_light
 
+.globl entry_port
+entry_port:
+    SAVE_LIGHT
+    SAVE_WORDS
+    ACQUIRE wait_for_port
+    MEASURE_CALL
+    mov x0, x15
+    mov x1, x8
+    bl port_entered                 // (activation, entry)
+    b leave_light
+
 // ---- waiting for the lock, x15 = activation, x8 = entry, x14 = its object; what the activation has saved is such
 // that it can go on from there, should another CPU change what runs here meanwhile ----
 .macro WAIT_TO_REPEAT code          // the system call is made again, unless nothing changed; no code: portal code
@@ -379,6 +390,8 @@ wait_for_dispatch:                  // x30 was saved before it led here
     WAIT_TO_REPEAT op_dispatch
 wait_for_full:
     WAIT_TO_REPEAT op_full
+wait_for_port:
+    WAIT_TO_REPEAT entry_port
 wait_for_judged:
     WAIT_TO_REPEAT entry_semaphore_judged
 wait_for_call:

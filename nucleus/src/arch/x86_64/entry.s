@@ -213,6 +213,18 @@ entry_semaphore_judged:
     call semaphore_judged           # (activation, entry)
     jmp leave_light
 
+.globl entry_port
+entry_port:
+    SAVE_LIGHT
+    SAVE_WORDS
+    mov rsp, gs:[CPU_STACK]
+    ACQUIRE wait_for_port
+    MEASURE_CALL
+    mov rdi, r11
+    mov rsi, rax
+    call port_entered               # (activation, entry)
+    jmp leave_light
+
 # ---- waiting for the lock, r11 = activation, rax = entry, r8 = semaphore if any; what the activation has saved is
 # such that it can go on from there, should another CPU change what runs here meanwhile ----
 .macro WAIT_TO_REPEAT code          # the system call is made again, unless nothing changed; no code: portal code
@@ -247,6 +259,8 @@ wait_for_dispatch:
     WAIT_TO_REPEAT op_dispatch
 wait_for_full:
     WAIT_TO_REPEAT op_full
+wait_for_port:
+    WAIT_TO_REPEAT entry_port
 wait_for_judged:
     WAIT_TO_REPEAT entry_semaphore_judged
 wait_for_call:

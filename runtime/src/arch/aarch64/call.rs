@@ -109,6 +109,26 @@ pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<
     check(status)
 }
 
+/// RECEIVE or SEND on the port at `index`: the low byte of the first word says which.
+/// Safe as [`semaphore`]: a port touches the message area alone, whose bytes the caller has put there or looks for.
+#[inline(always)]
+pub fn port(index: usize, what: u64, word1: u64, word2: u64) -> Result<u64, Error> {
+    if index < abi::layout::PAGE_FAULT[0] {
+        return Err(Error::WrongKind);
+    }
+    let (status, value): (u64, u64);
+    // SAFETY: not a kernel operation; the registers are those of `abi::registers`. The memory clobber
+    // (no `nomem`) keeps the message on its side of it.
+    unsafe {
+        system_call!(
+            inlateout("x8") index * ENTRY_BYTES => status,
+            inlateout("x0") what => value, inlateout("x1") word1 => _, inlateout("x2") word2 => _,
+            inlateout("x3") SEMAPHORE.0 => _, lateout("x4") _, lateout("x5") _,
+        );
+    }
+    check(status).map(|()| value)
+}
+
 /// V on a semaphore, then the end of the running thread, without touching the stack in between: who
 /// wakes may reuse it.
 ///

@@ -8,7 +8,7 @@ mod enter;
 mod operation;
 mod random;
 
-pub use call::{call, call_all_words, call_short, leave, semaphore, thread_exit_after_v};
+pub use call::{call, call_all_words, call_short, leave, port, semaphore, thread_exit_after_v};
 pub use enter::{all_words_entry, program_entry, service_entry, short_entry, thread_entry, word_entry};
 pub use operation::{operation0, operation1, operation2, operation3, operation4, operation5, operation6, question};
 pub use random::RandomInstruction;

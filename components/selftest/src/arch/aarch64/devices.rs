@@ -94,5 +94,5 @@ pub fn ports() -> Result<(), &'static str> {
         let made = op::machine_ports(Entry::SPECIAL, first, count);
         hold(made == Err(Error::BadArgument), "an entry for ports that there are not")?;
     }
-    hold(op::port_read_long(Entry::SPECIAL, 0) == Err(Error::WrongKind), "the machine is no ports")
+    hold(op::io_read_long(Entry::SPECIAL, 0) == Err(Error::WrongKind), "the machine is no ports")
 }

@@ -46,11 +46,11 @@ pub fn machine() -> Result<Machine, &'static str> {
 /// Entries for ports reach these and no others.
 pub fn ports() -> Result<(), &'static str> {
     let text = |error: Error| error.text();
-    let read = |ports: &Owned, offset| op::port_read_long(ports.entry(), offset);
-    let write = |ports: &Owned, offset| op::port_write_long(ports.entry(), offset, 0);
+    let read = |ports: &Owned, offset| op::io_read_long(ports.entry(), offset);
+    let write = |ports: &Owned, offset| op::io_write_long(ports.entry(), offset, 0);
     // Address and data of the devices' configuration.
     let eight = Owned::new(op::machine_ports(Entry::SPECIAL, 0xcf8, 8).map_err(text)?);
-    op::port_write_long(eight.entry(), 0, 1 << 31).map_err(text)?;
+    op::io_write_long(eight.entry(), 0, 1 << 31).map_err(text)?;
     hold(read(&eight, 0) == Ok(1 << 31), "four bytes written are not read again")?;
     hold(read(&eight, 4) == Ok(HOST_BRIDGE), "not four bytes")?;
     for offset in [5, 6, 7, 8, 1 << 16, (1 << 32) - 4, NEVER - 3, NEVER] {
@@ -64,5 +64,5 @@ pub fn ports() -> Result<(), &'static str> {
     }
     let look = Owned::new(op::entry_duplicate(eight.entry(), rights::READ).map_err(text)?);
     hold(read(&look, 0) == Err(Error::NoRight) && write(&look, 0) == Err(Error::NoRight), "without the right")?;
-    hold(op::port_read_long(Entry::SPECIAL, 0) == Err(Error::WrongKind), "the machine is no ports")
+    hold(op::io_read_long(Entry::SPECIAL, 0) == Err(Error::WrongKind), "the machine is no ports")
 }

@@ -1,0 +1,387 @@
+//! Ports: how messages are put into them and taken from them. Who may take which is asked in `operation::ports`.
+//!
+//! Sending tells the sender nothing: a message for which there is no room goes to a place of its own, so that it costs the same, and labels are
+//! judged when a message is taken.
+
+use super::{chain, deadline, dispatch, flows};
+use crate::cpus::{cpu, timer};
+use crate::memory::frames::{self, Use};
+use crate::memory::{account, labels, slab};
+use crate::objects::{Account, Activation, Entry, Message, OPEN, PLAIN, Port, Saved, Semaphore, Stop, is_seat};
+use crate::pointer::{Fresh, Link, Ref};
+use abi::layout::ENTRY_BYTES;
+use abi::rights::{self, Kind};
+use abi::{Error, NEVER, PAGE_BYTES, op};
+use core::cell::Cell;
+use flow::Label;
+use flow::rules::Optional;
+
+/// What a message has beside its bytes, if it is not plain.
+pub struct More {
+    /// See [`Message::labels`].
+    pub labels: Optional,
+    /// What comes along: an entry of the sender's, which can be copied.
+    pub entry: Link<Entry>,
+}
+
+/// In the progress of a receiver: it waited before. Below it stands the number of the message for which it began a change of labels.
+pub const WOKEN: u64 = 1 << 63;
+
+/// How far the badge is from the bytes in what a receiver is told.
+const BADGE_SHIFT: u32 = 16;
+
+impl Ref<Port> {
+    /// The place of a message.
+    pub fn message(self, number: u32) -> Ref<Message> {
+        // SAFETY: the page has more places than messages can wait, and stays as long as the port.
+        unsafe { Ref::new((self.messages.get() as *mut Message).add(number as usize)) }
+    }
+
+    /// Puts a message into the port, and wakes who takes it; with nothing more it is [plain](Message::is_plain). If there is no room it vanishes,
+    /// and its labels go back. True if who was woken precedes the running thread.
+    #[inline(always)]
+    pub fn put(self, from: Ref<Activation>, bytes: u32, more: Option<More>) -> (bool, Option<Optional>) {
+        let (first, count, capacity) = (self.first.get(), self.count.get(), self.capacity.get());
+        // The place behind the last message is always free: what finds no room goes there, and stays nobody's.
+        let next = first + count;
+        let message = self.message(if next > capacity { next - capacity - 1 } else { next });
+        message.bytes.set(bytes);
+        message.is_plain.set(more.is_none());
+        copy(from.message_kernel, message.data.get(), bytes);
+        let is_kept = count < capacity;
+        let labels = more.map(|more| {
+            message.labels.set(more.labels);
+            // It can be derived from: that was asked.
+            if let Some(source) = more.entry.filter(|_| is_kept) {
+                let _ = message.entry().fill_aside(source);
+            }
+            more.labels
+        });
+        let kept = is_kept as u32;
+        self.count.set(count + kept);
+        let Some(inbox) = self.inbox.get() else { return (false, labels.filter(|_| !is_kept)) };
+        inbox.pending.update(|pending| pending + kept);
+        (chain::wake_receiver(inbox), labels.filter(|_| !is_kept))
+    }
+
+    /// The port with the message that is taken next, here.
+    #[inline(always)]
+    pub fn next_with_message(self) -> Link<Port> {
+        if self.pending.get() == 0 {
+            return None;
+        }
+        let first = self.members.head.get()?;
+        if first.count.get() != 0 { Some(first) } else { self.look_for_message() }
+    }
+
+    /// The same, if the first has none: at most as many steps as there are members.
+    #[inline(never)]
+    fn look_for_message(self) -> Link<Port> {
+        while let Some(member) = self.members.head.get() {
+            if member.count.get() != 0 {
+                return Some(member);
+            }
+            self.members.take();
+            self.members.append(member);
+        }
+        None
+    }
+
+    /// The oldest message, of a port that has one.
+    pub fn oldest(self) -> Ref<Message> {
+        self.message(self.first.get())
+    }
+
+    /// Lets go of what a message has beside its bytes.
+    #[inline(never)]
+    fn release_more(self, message: Ref<Message>) {
+        self.release(message.labels.get());
+        if message.entry().kind() != Kind::Empty {
+            message.entry().vacate(Kind::Empty);
+        }
+    }
+
+    /// Lets go of the labels of a message.
+    #[inline(never)]
+    pub fn release(self, labels: Optional) {
+        labels::release_all(labels::payer(self), &labels.all());
+    }
+
+    /// The oldest message goes, with its labels.
+    #[inline(always)]
+    fn forget_oldest(self) {
+        let message = self.oldest();
+        if !message.is_plain.get() {
+            self.release_more(message);
+        }
+        let next = self.first.get() + 1;
+        self.first.set(if next > self.capacity.get() { 0 } else { next });
+        self.count.update(|count| count - 1);
+    }
+
+    /// The oldest message of a port goes. The order of the ports stays: nobody is told.
+    #[inline(never)]
+    pub fn drop_oldest(self, member: Self) {
+        self.count_oldest(member);
+    }
+
+    #[inline(always)]
+    fn count_oldest(self, member: Self) {
+        member.forget_oldest();
+        self.pending.update(|pending| pending - 1);
+        self.taken.update(|taken| taken + 1);
+    }
+
+    /// The oldest message of a port goes; the next one that is taken here is that of another port, if one has any.
+    #[inline(always)]
+    fn take_oldest(self, member: Self) {
+        self.count_oldest(member);
+        if self.member_count.get() > 1 {
+            self.put_last(member);
+        }
+    }
+
+    #[inline(never)]
+    fn put_last(self, member: Self) {
+        self.members.remove(member);
+        self.members.append(member);
+    }
+
+    /// The oldest message is given to who takes it; what that is told.
+    #[inline(always)]
+    pub fn give_oldest(self, member: Self, to: Ref<Activation>) -> u64 {
+        let message = member.oldest();
+        let bytes = message.bytes.get();
+        copy(message.data.get(), to.message_kernel, bytes);
+        let has_entry = !message.is_plain.get() && give_entry(message.entry(), to);
+        self.take_oldest(member);
+        bytes as u64 | if has_entry { op::ENTRY_CAME } else { 0 } | member.badge.get() << BADGE_SHIFT
+    }
+
+    /// The caller waits for a message, until the deadline.
+    #[inline(never)]
+    pub fn wait(self, by: Ref<Activation>, until: u64) -> Result<u64, Error> {
+        let held = self.held();
+        let thread = cpu::this(held).thread.get().filter(|thread| !is_seat(*thread)).ok_or(Error::NotRunnable)?;
+        if until != NEVER {
+            wait_until(by, until)?;
+        }
+        let semaphore = self.semaphore();
+        semaphore.count.enlist();
+        semaphore.queue(by, thread);
+        if by.progress.take() & WOKEN != 0 {
+            // It was the first before it was woken for a message that it may not take.
+            semaphore.waiters.remove(by);
+            semaphore.waiters.prepend(by);
+        }
+        dispatch::block_current(held)
+    }
+
+    /// What those wait for who wait here.
+    pub fn semaphore(self) -> Ref<Semaphore> {
+        // SAFETY: a field of a live object.
+        unsafe { Ref::new(&raw mut (*self.pointer()).semaphore) }
+    }
+}
+
+/// Gives what came along to who takes the message; false if there is nothing, it was revoked meanwhile, or who takes it has no place for it.
+#[inline(never)]
+fn give_entry(entry: Ref<Entry>, to: Ref<Activation>) -> bool {
+    let receive = to.receive.get() as usize;
+    if receive == 0 || entry.is_vacant() {
+        return false;
+    }
+    to.domain.vacancy(receive).is_ok_and(|(place, _)| {
+        place.move_from(entry);
+        // What comes next is not put there: who takes it says where.
+        to.receive.set(0);
+        true
+    })
+}
+
+#[inline(never)]
+fn wait_until(by: Ref<Activation>, until: u64) -> Result<(), Error> {
+    if until == 0 || timer::nanoseconds() >= until {
+        return Err(Error::Timeout);
+    }
+    deadline::set(by, timer::ticks(until));
+    Ok(())
+}
+
+#[inline(always)]
+fn copy(from: usize, to: usize, bytes: u32) {
+    // SAFETY: both are in the direct map and have room for as many bytes as a message has at most; they are not the same page.
+    unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes as usize) };
+}
+
+/// Pages for the messages of a port, at most.
+const MOST_PAGES: u64 = 8;
+
+/// Bytes of a place for a message of so many: no place crosses the end of a page.
+fn place_bytes(bytes: u64) -> u64 {
+    bytes.next_power_of_two().max(64)
+}
+
+/// Messages of so many bytes that can wait, at most.
+pub fn most_messages(bytes: u64) -> u64 {
+    (MOST_PAGES * PAGE_BYTES as u64 / place_bytes(bytes)).min((PAGE_BYTES / size_of::<Message>()) as u64) - 1
+}
+
+/// A port, for which `account` pays. Its messages are taken at `inbox`, or at itself.
+pub fn new(
+    account: Ref<Account>,
+    [bytes, messages]: [u32; 2],
+    (label, badge): (Label, u64),
+    inbox: Link<Port>,
+) -> Result<Ref<Port>, Error> {
+    let mut port: Fresh<Port> = slab::allocate(account)?;
+    port.label = Cell::new(label);
+    port.badge = Cell::new(badge);
+    port.bytes = Cell::new(bytes);
+    port.capacity = Cell::new(messages);
+    let port = port.share();
+    if let Err(error) = port.allocate(account) {
+        while port.release_page() {}
+        slab::free(port);
+        return Err(error);
+    }
+    let inbox = inbox.unwrap_or(port);
+    port.inbox.set(Some(inbox));
+    inbox.members.append(port);
+    inbox.member_count.update(|count| count + 1);
+    Ok(port)
+}
+
+impl Ref<Port> {
+    /// Has pages for the messages.
+    #[inline(never)]
+    fn allocate(self, account: Ref<Account>) -> Result<(), Error> {
+        self.messages.set(account.allocate_clear(Use::Kernel).map(frames::address_of)?);
+        let (step, places) = (place_bytes(self.bytes.get() as u64) as usize, self.capacity.get() + 1);
+        let mut data = 0;
+        for number in 0..places {
+            if data % PAGE_BYTES == 0 {
+                data = account.allocate_one(Use::Kernel).map(frames::address_of)?;
+            }
+            let message = self.message(number);
+            message.data.set(data);
+            message.is_plain.set(true);
+            data += step;
+        }
+        Ok(())
+    }
+
+    /// Gives back a page; false if there is none left.
+    #[inline(never)]
+    fn release_page(self) -> bool {
+        let (held, messages) = (self.held(), self.messages.get());
+        if messages == 0 {
+            return false;
+        }
+        let first = (0..=self.capacity.get()).map(|number| self.message(number)).find(|message| {
+            // The first place of a page stands for that.
+            message.data.get() != 0 && message.data.get() % PAGE_BYTES == 0
+        });
+        match first {
+            Some(message) => account::release(held, frames::frame_of(message.data.replace(0))),
+            None => account::release(held, frames::frame_of(self.messages.replace(0))),
+        }
+        true
+    }
+
+    /// Removes a part of a port whose entries are gone; true when it is gone itself.
+    #[inline(never)]
+    pub fn remove_step(self) -> bool {
+        if self.semaphore().dismiss_one() {
+            return false;
+        }
+        if let Some(inbox) = self.inbox.get() {
+            if self.count.get() != 0 {
+                inbox.drop_oldest(self);
+                return false;
+            }
+            inbox.members.remove(self);
+            inbox.member_count.update(|count| count - 1);
+            self.inbox.set(None);
+        }
+        if let Some(member) = self.members.take() {
+            // What is sent to it from now on vanishes.
+            member.inbox.set(None);
+            return false;
+        }
+        if self.count.get() != 0 {
+            // A port whose inbox went before it.
+            self.forget_oldest();
+            return false;
+        }
+        if self.release_page() {
+            return false;
+        }
+        labels::release_of(labels::payer(self), self.label.get());
+        slab::free(self);
+        true
+    }
+}
+
+/// What word 0 says is to be done: the way in its low byte, above it the bytes of a message, and in the upper half what comes along.
+pub const BYTES_SHIFT: u32 = 8;
+/// See [`BYTES_SHIFT`].
+pub const ENTRY_SHIFT: u32 = 32;
+
+/// Whether messages are taken at this port, and by the caller: as of any object, if others may do so, too.
+pub fn may_receive(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) -> Result<(), Stop> {
+    if port.inbox.get() != Some(port) {
+        return Err(Error::BadArgument.into());
+    }
+    let (own, label) = (by.domain, labels::of_object(port));
+    if port.semaphore.is_shared.get() && (own.is_barred.get() || label != PLAIN) && !entry.allows(own, own) {
+        flows::judge_object(by, entry, label)?;
+        return Err(Stop::Repeat);
+    }
+    Ok(())
+}
+
+/// A message is sent without any question about labels, if that can be; nothing if not.
+#[inline(always)]
+pub fn send_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) -> Option<bool> {
+    let bytes = by.registers.word(0) >> BYTES_SHIFT;
+    let has_options = by.registers.word(1) | by.registers.word(2) != 0;
+    let has_right = entry.node.rights.get() & rights::WRITE != 0;
+    let is_plain = has_right && !has_options && bytes <= port.bytes.get() as u64 && by.domain.labelled().is_none();
+    is_plain.then(|| port.put(by, bytes as u32, None).0)
+}
+
+/// A message is taken, or waited for, without any question about labels, if that can be; nothing if not.
+#[inline(always)]
+pub fn receive_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) -> Option<Result<u64, Error>> {
+    let has_right = entry.node.rights.get() & rights::USE != 0;
+    let is_own = !port.semaphore.is_shared.get() && port.inbox.get() == Some(port);
+    if !has_right || !is_own || by.registers.word(2) != 0 || by.domain.labelled().is_some() {
+        return None;
+    }
+    match port.next_with_message() {
+        Some(member) if member.oldest().is_plain.get() && member.label.get() == OPEN => {
+            Some(Ok(port.give_oldest(member, by)))
+        }
+        Some(_) => None,
+        None => Some(port.wait(by, by.registers.word(1))),
+    }
+}
+
+/// Goes on with an activation that was woken to take a message.
+#[inline(never)]
+pub fn receive_again(by: Ref<Activation>) -> ! {
+    by.frame.set(Saved::Words);
+    let index = by.registers.status() as usize / ENTRY_BYTES;
+    let port = by.domain.place(index).ok().and_then(|entry| Some((entry, entry.object::<Port>()?)));
+    match port.and_then(|(entry, port)| receive_at_once(by, entry, port)) {
+        Some(result) => by.set_result(result),
+        None => {
+            by.repeat_system_call();
+            by.progress.set(WOKEN);
+            // It may be that it does not come so far.
+            port.filter(|(_, port)| port.pending.get() != 0).map(|(_, port)| chain::wake_receiver(port));
+        }
+    }
+    by.leave_lightly()
+}

@@ -1,0 +1,205 @@
+//! Ports: who sends and receives. What needs no question about labels is done by `control::port`.
+
+use super::finish;
+use super::operands::{Operands, in_stretches};
+use crate::control::port::{self, More};
+use crate::control::{chain, dispatch, flows};
+use crate::cpus::cpu;
+use crate::memory::labels;
+use crate::memory::portals::check_copy;
+use crate::objects::{Activation, Entry, Outcome, PLAIN, PLAIN_MESSAGE, Port, Reply, Stop};
+use crate::pointer::Ref;
+use abi::layout::ENTRY_BYTES;
+use abi::rights::{self, Kind};
+use abi::{Error, op};
+use flow::Label;
+use flow::rules::{self, Delivery, Labels, Optional};
+use structures::derivation::Derived;
+
+/// A port's entry is traversed.
+#[unsafe(no_mangle)]
+extern "C" fn port_entered(by: Ref<Activation>, entry: Ref<Entry>) -> Reply {
+    if let Some(port) = entry.object::<Port>() {
+        if by.registers.word(0) == op::RECEIVE {
+            if let Some(result) = port::receive_at_once(by, entry, port) {
+                return result.into();
+            }
+        } else if by.registers.word(0) as u8 == op::SEND as u8
+            && let Some(precedes) = port::send_at_once(by, entry, port)
+        {
+            if precedes {
+                dispatch::precede_from_operation(by.held());
+            }
+            return Ok(0).into();
+        }
+    }
+    slowly(by, entry)
+}
+
+#[cold]
+#[inline(never)]
+fn slowly(by: Ref<Activation>, entry: Ref<Entry>) -> Reply {
+    finish(by, judged(by, entry))
+}
+
+fn judged(by: Ref<Activation>, entry: Ref<Entry>) -> Outcome {
+    // Where it was found it cannot be written.
+    let index = entry.address().wrapping_sub(by.domain.table.get()) / ENTRY_BYTES;
+    let entry = by.domain.place(index)?;
+    let port: Ref<Port> = entry.object().ok_or(Error::Revoked)?;
+    let word = by.registers.word(0);
+    match word & 0xff {
+        op::SEND => {
+            entry.check_rights(rights::WRITE)?;
+            send(by, port, u64::from(word as u32) >> port::BYTES_SHIFT, (word >> port::ENTRY_SHIFT) as usize)
+        }
+        op::RECEIVE if word == op::RECEIVE => {
+            entry.check_rights(rights::USE)?;
+            port::may_receive(by, entry, port)?;
+            let outcome = receive(by, port);
+            if outcome.is_err() && !matches!(outcome, Err(Stop::Repeat)) && port.pending.get() != 0 {
+                // Who was woken for a message leaves it to the next.
+                chain::wake_receiver(port);
+            }
+            outcome
+        }
+        _ => Err(Error::BadArgument.into()),
+    }
+}
+
+/// The caller's own choice of labels is checked, and their like made for the port; all else is judged when the message is taken.
+fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outcome {
+    if bytes > port.bytes.get() as u64 {
+        return Err(Error::BadArgument.into());
+    }
+    let entry = match along {
+        0 => None,
+        _ => {
+            let source = by.domain.place(along)?;
+            check_copy(source)?;
+            if source.node_reference().is_last() {
+                return Err(Error::TooDerived.into());
+            }
+            // That is so whether or not there is room: the sender sees it.
+            source.shared(rights::ALL);
+            Some(source)
+        }
+    };
+    flows::go_on(by)?;
+    let (operands, send) = (Operands(by), by.domain.labels().send);
+    let option = |word: usize, is_upper: bool, usual: Label| {
+        let index = operands.word(word) >> if is_upper { 32 } else { 0 } & u64::from(u32::MAX);
+        if index == 0 { Ok(usual) } else { operands.label_at(index as usize, rights::READ) }
+    };
+    let none = Optional::NONE;
+    let optional = Optional {
+        contaminate: option(1, false, none.contaminate)?,
+        decontaminate_send: option(1, true, none.decontaminate_send)?,
+        verify: option(2, false, none.verify)?,
+        decontaminate_receive: option(2, true, none.decontaminate_receive)?,
+    };
+    if send == PLAIN && optional == none {
+        return Ok(put(by, port, bytes, entry.map(|entry| More { labels: PLAIN_MESSAGE, entry: Some(entry) })));
+    }
+    let [contaminate, ds, verify, dr] = optional.all();
+    let about = [send, contaminate, ds, verify, dr];
+    let account = labels::payer(port);
+    let mut made = Err(Stop::Repeat);
+    in_stretches(&operands, || {
+        made = labels::ask(by.held(), labels::SENDS, account, &about, |pool, work| {
+            rules::sent(pool, work, send, &optional)
+        });
+        matches!(made, Err(Stop::Repeat))
+    });
+    match made {
+        Ok(Some(labels)) => Ok(put(by, port, bytes, Some(More { labels, entry }))),
+        Ok(None) => Err(Error::NoRight.into()),
+        // Whether the receiver has room for the labels is not the sender's to know.
+        Err(Stop::Refused(_)) => Ok(0),
+        Err(Stop::Repeat) => Err(Stop::Repeat),
+    }
+}
+
+fn put(by: Ref<Activation>, port: Ref<Port>, bytes: u64, more: Option<More>) -> u64 {
+    let (precedes, left) = port.put(by, bytes as u32, more);
+    if let Some(labels) = left {
+        port.release(labels);
+    }
+    if precedes {
+        cpu::this(by.held()).preempt.set(true);
+    }
+    0
+}
+
+/// Takes the first message that the caller's labels let it take; the others vanish.
+fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
+    let (held, own) = (by.held(), by.domain);
+    let shown = match by.registers.word(2) {
+        0 => None,
+        _ => Some(Operands(by).entry(2, Kind::Label, rights::WRITE)?),
+    };
+    let Some(member) = inbox.next_with_message() else {
+        flows::give_up_own(by);
+        return Ok(inbox.wait(by, by.registers.word(1))?);
+    };
+    let (number, begun) = (inbox.taken.get() + 1, by.progress.get() & !port::WOKEN);
+    match flows::go_on(by) {
+        Ok(()) => {}
+        // The change that a message needs is refused: so is the message, unless somebody else took it meanwhile.
+        Err(Stop::Refused(_)) if begun == number => return drop_oldest(by, inbox, member),
+        Err(Stop::Refused(_)) if begun != 0 => {
+            by.progress.update(|progress| progress & port::WOKEN);
+            return Err(Stop::Repeat);
+        }
+        Err(stop) => return Err(stop),
+    }
+    let message = member.oldest();
+    let labels = if message.is_plain.get() { PLAIN_MESSAGE } else { message.labels.get() };
+    let (port, receiver) = (member.label.get(), own.labels());
+    let [effective, ds, verify, dr] = labels.all();
+    let about = [effective, ds, verify, dr, port, receiver.send, receiver.receive];
+    let rule = labels::TAKES + receiver.is_explicit as u8 + 2 * shown.is_some() as u8;
+    let asked = labels::ask(held, rule, own.account, &about, |pool, work| {
+        let delivery = match flows::is_off(held) {
+            true => Delivery::Taken,
+            false => rules::delivery(pool, work, effective, &labels, port, &receiver)?,
+        };
+        let verify = match shown {
+            Some(_) if delivery == Delivery::Taken => Some(rules::copied(pool, work, verify)?),
+            _ => None,
+        };
+        Ok((delivery, verify))
+    });
+    match asked {
+        Ok((Delivery::Taken, verify)) => {
+            if let (Some(entry), Some(verify)) = (shown, verify) {
+                entry.versions.set(0);
+                labels::release_of(own.account, Label::from_word(entry.word0.replace(verify.word())));
+            }
+            Ok(inbox.give_oldest(member, by))
+        }
+        // Whose labels the message is for is not known where several domains may receive: there nobody's change.
+        Ok((Delivery::Changes(send, receive), _)) if inbox.semaphore.is_shared.get() => {
+            labels::release_all(own.account, &[send, receive]);
+            drop_oldest(by, inbox, member)
+        }
+        Ok((Delivery::Changes(send, receive), _)) => {
+            by.progress.update(|progress| progress & port::WOKEN | number);
+            match flows::begin_for_message(by, Labels { send, receive, ..receiver }) {
+                Ok(()) => Err(Stop::Repeat),
+                Err(_) => drop_oldest(by, inbox, member),
+            }
+        }
+        Ok((Delivery::Refused, _)) | Err(Stop::Refused(_)) => drop_oldest(by, inbox, member),
+        Err(Stop::Repeat) => Err(Stop::Repeat),
+    }
+}
+
+/// The message vanishes; the next one has a stretch of its own.
+#[inline(never)]
+fn drop_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Outcome {
+    flows::forget_change(by);
+    by.progress.update(|progress| progress & port::WOKEN);
+    inbox.drop_oldest(member);
+    Err(Stop::Repeat)
+}
