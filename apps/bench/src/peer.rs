@@ -37,7 +37,7 @@ codes! {
     }
 }
 
-/// What a port of the benchmarks has room for.
+/// The size of a port of the benchmarks.
 pub const PORT: Size = Size { bytes: 64, messages: 8 };
 
 /// What the other domain does.

@@ -17,8 +17,9 @@ const WARM_UP: u64 = 100;
 
 /// Words of a message.
 const WORDS: usize = SIZE.bytes / 8;
-/// What is in one.
+/// The content of a message.
 const BLOCK: [u64; WORDS] = [0x5a5a; _];
+
 fn text(error: impl ToString) -> String {
     error.to_string()
 }

@@ -451,7 +451,7 @@ fn wakes_later(_: usize) {
     }
 }
 
-/// What a program writes to that goes on after its end.
+/// A page that a program writes to if it continues after its end.
 #[repr(C, align(4096))]
 struct After([AtomicU64; PAGE_BYTES / 8]);
 static AFTER: After = After([const { AtomicU64::new(0) }; PAGE_BYTES / 8]);

@@ -163,7 +163,7 @@ fn refusals() -> Result<(), &'static str> {
     )?;
     let member = Port::new(Entry::OWN, SMALL, None, Some(&port), 0).map_err(text)?;
     hold(take(&member) == Err(Error::BadArgument), "messages are taken at a member")?;
-    // What is the owner's alone.
+    // Only the owner of a handle may decontaminate.
     let label = Owned::new(op::label_new(LabelFrom::Level(abi::level::THREE)).map_err(text)?);
     op::label_put(label.entry(), 0x1234, abi::level::ONE).map_err(text)?;
     let ds = Options { decontaminate_send: Some(label.entry()), ..NONE };
@@ -242,7 +242,7 @@ fn several() -> Result<(), &'static str> {
     threads.into_iter().for_each(Thread::join);
     hold([found(0), found(1), found(2)] == [3, 2, 4], "not the highest first, then who waits longest")?;
     hold(take(&port) == Err(Error::Timeout), "one message too many")?;
-    // Who precedes us takes it before we go on.
+    // A receiver with a higher priority takes the message before the sender continues.
     let first = taker_of(&port, 0, NEVER, 18)?;
     send(&port, 4)?;
     let at_once = found(0);
@@ -361,7 +361,7 @@ fn along() -> Result<(), &'static str> {
         hold(take_entry(&port).is_ok_and(|entry| entry.is_some()), "an entry that did not come")?;
         hold(take_entry(&port).is_ok_and(|entry| entry.is_some()), "the next one that did not come")?;
     }
-    // What went meanwhile does not come; the message does.
+    // An entry that was removed meanwhile does not arrive; its message does.
     let second = semaphore()?;
     with(second.entry())?;
     with(first.entry())?;
@@ -381,7 +381,7 @@ fn along() -> Result<(), &'static str> {
     op::activation_set(abi::op::ACTIVATION_RECEIVE, 0).map_err(text)?;
     with(first.entry())?;
     hold(port.receive(0, |received, _| received.entry.is_some()) == Ok(false), "it came though none is accepted")?;
-    // What finds no room keeps nothing; a port that goes lets go of what it has.
+    // A dropped message keeps no entry, and a removed port releases those of its messages.
     let before = frames()?;
     for _ in 0..3 * SMALL.messages {
         with(first.entry())?;
@@ -451,7 +451,7 @@ fn labelled() -> Result<(), &'static str> {
     // A whole queue of them goes unseen.
     (0..9).try_for_each(|word| send(&shut, word))?;
     hold(take(&shut) == Err(Error::Timeout), "one of many messages above the port's label")?;
-    // Who waits sees nothing of what it may not take.
+    // A waiting receiver does not learn of a message that it may not take.
     let waiting = taker(&shut, 0, op::clock() + 5_000_000)?;
     send(&shut, 1)?;
     waiting.join();

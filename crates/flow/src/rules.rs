@@ -338,7 +338,7 @@ pub fn sent(pool: &mut Pool, work: &mut Work, send: Label, optional: &Optional) 
     }))
 }
 
-/// What becomes of a message.
+/// Whether a message is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivery {
     /// It is not taken.
@@ -349,8 +349,8 @@ pub enum Delivery {
     Changes(Label, Label),
 }
 
-/// What becomes of a message that was [sent](may_send). A change may forbid a call in flight, and then the message is not taken: that is for who
-/// asks to see.
+/// Whether a message that was [sent](may_send) is taken. If the change of labels that it needs would forbid a call in flight, the caller of this
+/// function must refuse it.
 #[inline(never)]
 pub fn delivery(
     pool: &mut Pool,

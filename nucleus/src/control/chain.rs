@@ -12,7 +12,7 @@ use super::{deadline, numbers, priorities, ready};
 use crate::arch::memory;
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::lend;
-use crate::objects::{Activation, Domain, Port, Runs, Saved, State, Thread, Wait, is_seat};
+use crate::objects::{Activation, Domain, Entry, Port, Runs, Saved, State, Thread, Wait, is_seat};
 use crate::pointer::{Held, Link, Ref, look};
 use crate::report::trace;
 use abi::Error;
@@ -164,6 +164,13 @@ pub fn wake_receiver(port: Ref<Port>) -> bool {
     resume(activation)
 }
 
+/// The port whose entry an activation has saved as that of its system call, and the entry.
+#[inline(always)]
+pub fn entered_port(by: Ref<Activation>) -> Option<(Ref<Entry>, Ref<Port>)> {
+    let entry = by.domain.place(by.registers.status() as usize / ENTRY_BYTES).ok()?;
+    Some((entry, entry.object()?))
+}
+
 /// An activation that was woken to take a message does not: the next one that waits does.
 #[inline(never)]
 pub fn pass_message_on(by: Ref<Activation>) {
@@ -171,8 +178,7 @@ pub fn pass_message_on(by: Ref<Activation>) {
         return;
     }
     by.frame.set(Saved::Words);
-    let index = by.registers.status() as usize / ENTRY_BYTES;
-    if let Some(port) = by.domain.place(index).ok().and_then(|entry| entry.object::<Port>())
+    if let Some((_, port)) = entered_port(by)
         && port.pending.get() != 0
     {
         wake_receiver(port);

@@ -9,18 +9,17 @@ use crate::memory::frames::{self, Use};
 use crate::memory::{account, labels, slab};
 use crate::objects::{Account, Activation, Entry, Message, OPEN, PLAIN, Port, Saved, Semaphore, Stop, is_seat};
 use crate::pointer::{Fresh, Link, Ref};
-use abi::layout::ENTRY_BYTES;
 use abi::rights::{self, Kind};
 use abi::{Error, NEVER, PAGE_BYTES, op};
 use core::cell::Cell;
 use flow::Label;
 use flow::rules::Optional;
 
-/// What a message has beside its bytes, if it is not plain.
+/// Labels and entry of a message that is not plain.
 pub struct More {
     /// See [`Message::labels`].
     pub labels: Optional,
-    /// What comes along: an entry of the sender's, which can be copied.
+    /// An entry of the sender that the receiver gets a copy of.
     pub entry: Link<Entry>,
 }
 
@@ -177,7 +176,7 @@ impl Ref<Port> {
         dispatch::block_current(held)
     }
 
-    /// What those wait for who wait here.
+    /// The semaphore in which receivers wait.
     pub fn semaphore(self) -> Ref<Semaphore> {
         // SAFETY: a field of a live object.
         unsafe { Ref::new(&raw mut (*self.pointer()).semaphore) }
@@ -193,7 +192,7 @@ fn give_entry(entry: Ref<Entry>, to: Ref<Activation>) -> bool {
     }
     to.domain.vacancy(receive).is_ok_and(|(place, _)| {
         place.move_from(entry);
-        // What comes next is not put there: who takes it says where.
+        // The receiver names another index before it accepts the next entry.
         to.receive.set(0);
         true
     })
@@ -372,8 +371,7 @@ pub fn receive_at_once(by: Ref<Activation>, entry: Ref<Entry>, port: Ref<Port>) 
 #[inline(never)]
 pub fn receive_again(by: Ref<Activation>) -> ! {
     by.frame.set(Saved::Words);
-    let index = by.registers.status() as usize / ENTRY_BYTES;
-    let port = by.domain.place(index).ok().and_then(|entry| Some((entry, entry.object::<Port>()?)));
+    let port = chain::entered_port(by);
     match port.and_then(|(entry, port)| receive_at_once(by, entry, port)) {
         Some(result) => by.set_result(result),
         None => {

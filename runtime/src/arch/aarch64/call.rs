@@ -93,20 +93,7 @@ pub unsafe fn leave(words: Words, control: Control) -> u64 {
 /// another matter, so small indices are refused.
 #[inline(always)]
 pub fn semaphore(index: usize, what: u64, deadline: u64, holder: u64) -> Result<(), Error> {
-    if index < abi::layout::PAGE_FAULT[0] {
-        return Err(Error::WrongKind);
-    }
-    let status: u64;
-    // SAFETY: not a kernel operation; the registers are those of `abi::registers`. The memory clobber
-    // (no `nomem`) keeps what the semaphore protects on its side of it.
-    unsafe {
-        system_call!(
-            inlateout("x8") index * ENTRY_BYTES => status,
-            inlateout("x0") what => _, inlateout("x1") deadline => _, inlateout("x2") holder => _,
-            inlateout("x3") SEMAPHORE.0 => _, lateout("x4") _, lateout("x5") _,
-        );
-    }
-    check(status)
+    port(index, what, deadline, holder).map(drop)
 }
 
 /// RECEIVE or SEND on the port at `index`: the low byte of the first word says which.
@@ -118,7 +105,7 @@ pub fn port(index: usize, what: u64, word1: u64, word2: u64) -> Result<u64, Erro
     }
     let (status, value): (u64, u64);
     // SAFETY: not a kernel operation; the registers are those of `abi::registers`. The memory clobber
-    // (no `nomem`) keeps the message on its side of it.
+    // (no `nomem`) keeps the message, or what a semaphore protects, on its side of it.
     unsafe {
         system_call!(
             inlateout("x8") index * ENTRY_BYTES => status,
