@@ -171,10 +171,12 @@ impl Child {
         let once = |this: &mut Self, count| if this.random.once_in(count) { this.anything() } else { 0 };
         let (row, words) = if !takes {
             self.sent_to = index;
-            let bytes = self.random.one(&[0, 1, 8, 64, 65, 2048, 4096, 4097, u64::from(u32::MAX >> 8)]);
-            let along = if self.random.once_in(3) { self.thing() } else { 0 };
+            // Half of them fit any port.
+            let sizes = [0, 1, 8, 64, 65, 2048, 4096, 4097, u64::from(u32::MAX >> 8)];
+            let bytes = if self.random.once_in(2) { 0 } else { self.random.one(&sizes) };
+            let along = if self.random.once_in(6) { self.thing() } else { 0 };
             let what = op::SEND | bytes << 8 | along << 32;
-            (histogram::SEND, [what, once(self, 6), once(self, 6), 0, 0, 0])
+            (histogram::SEND, [what, once(self, 12), once(self, 12), 0, 0, 0])
         } else {
             let until = if self.random.once_in(8) { operation::clock() + self.random.below(20_000) } else { 0 };
             let what = if self.random.once_in(16) { self.anything() & !0xff } else { 0 };

@@ -271,7 +271,7 @@ impl Child {
         self.call(op::ACTIVATION_SET, [op::ACTIVATION_THREAD_POINTER, pointer, 0, 0, 0, 0]);
         self.call(op::ACTIVATION_SET, [op::ACTIVATION_THREAD_POINTER, 0, 0, 0, 0, 0]);
         self.call(op::MAP, [self.victim, NOWHERE, NOWHERE, 0, rights::MAP_READ, 0]);
-        let bytes = self.random.one(&[0, 257, 258, NEVER]);
+        let bytes = self.random.one(&[0, 0, 0, 257, 258, NEVER]);
         self.call(op::LOG, [bytes, 0, 0, 0, 0, 0]);
     }
 
