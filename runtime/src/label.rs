@@ -56,6 +56,40 @@ pub const fn is_compartment(compartment: u64) -> bool {
     compartment == 0 || matches!(compartment & 7, level::ZERO | level::THREE)
 }
 
+/// Labels of a domain that has compartments when it starts.
+pub struct Labels {
+    /// Its taints, and the handles that it owns or has at 0.
+    pub send: Owned,
+    /// The taints that it accepts.
+    pub receive: Owned,
+}
+
+impl Labels {
+    /// Those of a domain with these compartments: 8 · handle + the level in its send label. It accepts the taint of all but those that it has at 0.
+    pub fn new(compartments: impl Iterator<Item = u64>) -> Result<Self, Error> {
+        let (send, receive) = (label(0, 0, level::ONE)?, label(0, 0, level::TWO)?);
+        for compartment in compartments {
+            let (handle, at) = (compartment >> 3, compartment & 7);
+            op::label_put(send.entry(), handle, at)?;
+            if at != level::ZERO {
+                op::label_put(receive.entry(), handle, level::THREE)?;
+            }
+        }
+        Ok(Self { send, receive })
+    }
+
+    /// Whether what a compartment contains may become a part of the domain: it is tainted with it, or owns it.
+    pub fn contain(&self, compartment: u64) -> bool {
+        let handle = compartment >> 3;
+        let mut is_there = false;
+        // There are fewer than one answer tells.
+        let _ = op::label_read(self.send.entry(), 0, |other, at| {
+            is_there |= other == handle && matches!(at, level::STAR | level::THREE);
+        });
+        is_there
+    }
+}
+
 /// Labels of compartments that a server was asked about.
 pub struct Compartments(Mutex<State>);
 

@@ -152,6 +152,7 @@ fn boxed(placed: &Placed, isa: Isa) -> String {
     if component.fpu {
         has.push("fpu".to_string());
     }
+    has.extend(component.levels.iter().map(|level| format!("{} {}", level.key, level.compartment.value)));
     let lines =
         [("name", component.name.value.as_str()), ("small", &priority), ("small", &has.join(", ")), ("small", restart)];
     for (number, (class, line)) in lines.iter().filter(|(_, line)| !line.is_empty()).enumerate() {
@@ -214,6 +215,8 @@ mod tests {
 size = "64M"
 [boot]
 shell = "web"
+[[compartment]]
+name = "secrets"
 [[component]]
 name = "sigma0"
 account = "256K"
@@ -226,6 +229,7 @@ restart = "always"
 devices = { irq = 4, ports = [0x3f8, 8], tree = "arm,pl011" }
 [[component]]
 name = "web"
+owns = ["secrets"]
 account = "12K"
 restart = "never"
 portals = ["disk/blocks"]
@@ -244,9 +248,16 @@ portals = ["disk/blocks"]
     #[test]
     fn every_component_and_portal_is_drawn() {
         let picture = picture();
-        for part in
-            [">sigma0<", ">disk<", ">web<", "irq 4, ports 0x3f8+8", "12 KiB, priority 16", ">memory<", "stays dead"]
-        {
+        for part in [
+            ">sigma0<",
+            ">disk<",
+            ">web<",
+            "irq 4, ports 0x3f8+8",
+            "12 KiB, priority 16",
+            ">owns secrets<",
+            ">memory<",
+            "stays dead",
+        ] {
             assert!(picture.contains(part), "{part} is not in\n{picture}");
         }
         assert_eq!(picture.matches("class=\"portal\"").count(), 1);

@@ -138,7 +138,8 @@ impl System {
         let programs = &mut system.description.programs;
         if let Some(line) = programs.last().map(|last| last.name.line) {
             let at = |name: &str| At { value: name.into(), line };
-            let program = |name| ProgramText { name: at(name), binary: at(name), account: 0, inspect: false };
+            let program =
+                |name| ProgramText { name: at(name), binary: at(name), account: 0, inspect: false, levels: Vec::new() };
             programs.extend(OF_TESTS.map(program));
         }
         Ok(system)

@@ -19,7 +19,7 @@ use loader::startup::Contents;
 use runtime::abi::NEVER;
 use runtime::abi::info::{self, Record};
 use runtime::abi::layout::FIRST_FREE;
-use runtime::abi::level::{ONE, STAR, THREE};
+use runtime::abi::level::{ONE, STAR, THREE, ZERO};
 use runtime::child::Child;
 use runtime::connection::{Connection, Direct, Name};
 use runtime::entry::Owned;
@@ -202,7 +202,11 @@ fn errors() -> Result<String, String> {
     ] {
         check("a program", start(&["--nothing"], compartments).map(drop), Err(error))?;
     }
-    for (what, compartments) in [("--leak-outside", &[][..]), ("--leak-inside", &[(*name, secret)])] {
+    for (what, compartments) in [
+        ("--leak-outside", &[][..]),
+        ("--leak-inside", &[(*name, secret)]),
+        ("--leak-privileged", &[(*name, handle << 3 | ZERO)]),
+    ] {
         let part = start(&[what], compartments).map_err(text)?;
         if part.wait().map_err(text)? != 0 {
             return Err(what.to_string());
@@ -240,6 +244,19 @@ pub fn inside_only() -> Result<(), String> {
     let delegate = Delegate::entry(service.entry().0, server::SERVICE_RIGHTS);
     let published = ParentClient(Direct(Entry::PARENT)).publish("leaked", delegate);
     check("to publish", published, Err(ParentError::Flow))
+}
+
+/// Of a program that has the compartment at level 0.
+pub fn privileged() -> Result<(), String> {
+    check("to open", FILE_SYSTEM.open(KEPT, 0).map(drop), Err(FileError::Flow))?;
+    check("to make a file", FILE_SYSTEM.create("/tmp/told", 0).map(drop), Err(FileError::Flow))?;
+    for (level, right) in
+        [(STAR, Err(ProcessError::Flow)), (ZERO, Err(ProcessError::Flow)), (ONE, Err(ProcessError::Flow))]
+    {
+        let own: Vec<_> = own().iter().map(|(name, entry)| (*name, entry & !7 | level)).collect();
+        check("to start one with the compartment", start(&["--nothing"], &own).map(drop), right)?;
+    }
+    check("to start one without", start(&["--nothing"], &[]).map(drop), Ok(()))
 }
 
 /// Says what is wrong; gives the status.

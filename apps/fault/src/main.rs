@@ -155,6 +155,7 @@ fn main() -> u8 {
         [what @ ("--leak-tell" | "--leak-hear"), name, ..] => return leaks::part(what, name),
         ["--leak-outside"] => return leaks::told(leaks::outside()),
         ["--leak-inside"] => return leaks::told(leaks::inside_only()),
+        ["--leak-privileged"] => return leaks::told(leaks::privileged()),
         ["--leak-child"] => return leaks::child(),
         ["--leak-sip"] => return leaks::sip(),
         ["--terminal-kept"] => return terminal::kept(),

@@ -8,7 +8,7 @@ use abi::{Error, PAGE_BYTES, info, rights};
 use alloc::string::String;
 use alloc::vec::Vec;
 use interface::{Delegate, Failure};
-use interfaces::listing::{Listing, Record};
+use interfaces::listing::{self, Record};
 use interfaces::parent::{ParentClient, ParentError};
 use interfaces::process::{KEPT, ProcessError};
 use interfaces::sigma0::{Sigma0Client, Sigma0Error};
@@ -17,13 +17,14 @@ use loader::startup::{self, Contents, MAX_COMPARTMENTS, Startup};
 use runtime::arch::MACHINE;
 use runtime::connection::Direct;
 use runtime::entry::{Entry, Owned};
+use runtime::label::Labels;
 use runtime::op::{self, Schedule};
 use runtime::server::Service;
 use runtime::sync::{Mutex, Once};
 use runtime::{message, table};
 
 use crate::file::Source;
-use crate::labels::{Labels, log_for_caller};
+use crate::labels::log_for_caller;
 use crate::window;
 
 /// Frames that a program's account may have if the description names no other number: 4 MiB.
@@ -70,17 +71,10 @@ static ACCOUNTS: Mutex<Vec<(String, u64)>> = Mutex::new(Vec::new());
 
 /// Asks for them, before anybody can call.
 pub fn read_accounts() -> Result<(), Failure<ParentError>> {
-    let mut position = 0;
-    loop {
-        let mut buffer = [0; 256];
-        let (bytes, next) = ParentClient(Direct(Entry::PARENT)).programs(position, &mut buffer)?;
-        let name = |record: Record<'_>| (String::from_utf8_lossy(record.name).into_owned(), record.value);
-        ACCOUNTS.lock().extend(Listing(&buffer[..bytes]).map(name));
-        if next <= position {
-            return Ok(());
-        }
-        position = next;
-    }
+    let note = |record: Record<'_>| {
+        ACCOUNTS.lock().push((String::from_utf8_lossy(record.name).into_owned(), record.value));
+    };
+    listing::each(|position, into| ParentClient(Direct(Entry::PARENT)).programs(position, into), note)
 }
 
 /// How many frames the program at this path gets of so many that are asked for, 0 = as many as it may have.

@@ -4,10 +4,10 @@ use interface::Failure;
 use interfaces::file::{FileClient, FileError};
 use interfaces::process::ProcessError;
 use runtime::connection::Connection;
-use runtime::label;
+use runtime::label::{self, Labels};
 use runtime::stream::{FILE_SYSTEM, Path};
 
-use crate::labels::{CALLERS, Labels, log_for_caller};
+use crate::labels::{CALLERS, log_for_caller};
 
 /// An open program. If the file server is restarted while it is read, it is opened again.
 pub struct Source<'a> {

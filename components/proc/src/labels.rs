@@ -3,8 +3,7 @@
 use abi::{Error, level};
 use interfaces::process::ProcessError;
 use loader::startup::{MAX_COMPARTMENTS, Startup};
-use runtime::entry::Owned;
-use runtime::label::{self, Compartments};
+use runtime::label::{self, Compartments, Labels};
 use runtime::op;
 
 const _: () = assert!(MAX_COMPARTMENTS <= op::LABEL_ENTRIES);
@@ -27,57 +26,26 @@ macro_rules! log_for_caller {
 }
 pub(crate) use log_for_caller;
 
-/// The labels of a program that has compartments.
-pub struct Labels {
-    /// Its taints, and the handles that it owns.
-    pub send: Owned,
-    /// The taint that it accepts.
-    pub receive: Owned,
-}
-
-impl Labels {
-    /// Those that the compartments of a launch say. The caller may have a program that is as tainted as itself, or more, and with compartments
-    /// that it is in itself, or owns.
-    pub fn new(launch: &Startup<'_>) -> Result<Option<Self>, ProcessError> {
-        if launch.compartments().next().is_none() {
-            return if CALLERS.caller_may(0).change { Ok(None) } else { Err(ProcessError::Flow) };
-        }
-        if launch.compartments().count() > MAX_COMPARTMENTS {
-            return Err(ProcessError::BadLaunch);
-        }
-        let [send, receive, accepted] =
-            [level::ONE, level::TWO, level::STAR].map(|elsewhere| label::label(0, 0, elsewhere));
-        let (send, receive, accepted) = (send.map_err(refused)?, receive.map_err(refused)?, accepted.map_err(refused)?);
-        for (_, entry) in launch.compartments() {
-            let (handle, at) = (entry >> 3, entry & 7);
-            let put = |label: &Owned, at| {
-                op::label_put(label.entry(), handle, at).map_err(|error| match error {
-                    Error::BadArgument => ProcessError::BadLaunch,
-                    error => refused(error),
-                })
-            };
-            put(&send, at)?;
-            put(&receive, level::THREE)?;
-            put(&accepted, level::THREE)?;
-        }
-        // A caller that may observe {h 3, ★} accepts h, and is tainted by it or owns it.
-        if label::may(send.entry()).change && label::may(accepted.entry()).observe {
-            Ok(Some(Self { send, receive }))
-        } else {
-            Err(ProcessError::Flow)
-        }
+/// The labels of a program with the compartments of a launch. The caller may have a program that is as tainted as itself, or more, and with compartments
+/// that it is in itself, or owns. At level 0 only an owner gives a compartment.
+pub fn of_launch(launch: &Startup<'_>) -> Result<Option<Labels>, ProcessError> {
+    let compartments = || launch.compartments().map(|(_, entry)| entry);
+    if compartments().next().is_none() {
+        return if CALLERS.caller_may(0).change { Ok(None) } else { Err(ProcessError::Flow) };
     }
-
-    /// Whether what a compartment contains may become a part of the program: it is tainted with it, or owns it.
-    pub fn contain(&self, compartment: u64) -> bool {
-        let handle = compartment >> 3;
-        let mut is_there = false;
-        // There are fewer than one answer tells.
-        let _ = op::label_read(self.send.entry(), 0, |other, at| {
-            is_there |= other == handle && matches!(at, level::STAR | level::THREE);
-        });
-        is_there
+    if compartments().count() > MAX_COMPARTMENTS {
+        return Err(ProcessError::BadLaunch);
     }
+    let labels = Labels::new(compartments()).map_err(refused)?;
+    // A caller that may observe {h 3, ★} accepts h, and is tainted by it or owns it. One that may change what has {h ★, 3} owns it.
+    let [accepted, owned] = [level::STAR, level::THREE].map(|elsewhere| label::label(0, 0, elsewhere).map_err(refused));
+    let (accepted, owned) = (accepted?, owned?);
+    for entry in compartments() {
+        let (label, at) = if entry & 7 == level::ZERO { (&owned, level::STAR) } else { (&accepted, level::THREE) };
+        op::label_put(label.entry(), entry >> 3, at).map_err(refused)?;
+    }
+    let [send, accepted, owned] = [&labels.send, &accepted, &owned].map(|label| label::may(label.entry()));
+    if send.change && accepted.observe && owned.change { Ok(Some(labels)) } else { Err(ProcessError::Flow) }
 }
 
 /// Of labels, which our own account pays for.

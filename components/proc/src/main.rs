@@ -264,6 +264,10 @@ impl ParentServer for Parent {
         Err(ParentError::NotAllowed)
     }
 
+    fn compartments(&self, _badge: u64, _position: u64, _into: &mut [u8]) -> Result<(usize, u64), ParentError> {
+        Err(ParentError::NotTrusted)
+    }
+
     fn restarts(&self, _badge: u64, after: u64) -> Result<(u64, u64), ParentError> {
         // What we start is not started again by anybody: only our parent has something to tell.
         ParentClient(Direct(Entry::PARENT)).restarts(after).map_err(refused)

@@ -16,7 +16,7 @@ use runtime::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::child::{Child, Limits, death};
 use crate::file::Source;
-use crate::labels::{CALLERS, Labels};
+use crate::labels::{self, CALLERS};
 
 /// Processes there can be.
 const MAX_PROCESSES: usize = 64;
@@ -140,7 +140,7 @@ impl Table {
 /// Loads a program and lets it run, if nothing is still to be made in its table; gives its number.
 pub fn spawn(path: &str, launch: &[u8], mut limits: Limits) -> Result<u64, ProcessError> {
     let launch = Startup::read(launch).map_err(|_| ProcessError::BadLaunch)?;
-    limits.labels = Labels::new(&launch)?;
+    limits.labels = labels::of_launch(&launch)?;
     let source = Source::open(path, limits.labels.as_ref())?;
     let _spawning = SPAWNING.lock();
     let most = MAX_PROCESSES + usize::from(limits.frames == KEPT);

@@ -231,7 +231,8 @@ impl FileServer for Files {
         with(|tree| {
             observe(tree, node)?;
             let stat = tree.stat(node)?;
-            Ok(Image { size: stat.size, executable: stat.executable, compartment: tree.nearest_compartment(node)? })
+            let compartment = tree.nearest_compartment(node)?;
+            Ok(Image { size: stat.size, executable: stat.executable, compartment, in_archive: stat.in_archive })
         })
     }
 }

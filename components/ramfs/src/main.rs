@@ -24,6 +24,9 @@ use abi::level;
 use filetree::{Error, Kind, Node, Tree};
 use interface::{Reply, Request};
 use interfaces::file::{FileServer, FileSystemServer};
+use interfaces::listing::{self, Record};
+use interfaces::parent::{DECLARED, ParentClient};
+use runtime::Direct;
 use runtime::entry::Entry;
 use runtime::op;
 use runtime::server::{self, Serve};
@@ -48,6 +51,9 @@ const DIRECTORIES: [&str; 2] = ["tmp", "home"];
 
 /// Directories that only owners of the system change: what is there is run and read by all, by the shell as it starts.
 const PROTECTED: [&str; 3] = ["bin", "boot", "etc"];
+
+/// Has a directory for each compartment, which leads from the name to the handle.
+const COMPARTMENTS: &str = "compartments";
 
 /// Noted in the tree when all of the archive is in it.
 const IMPORTED: u64 = 1;
@@ -111,6 +117,9 @@ fn start() -> Result<(), String> {
     } else {
         import(&mut tree, archive);
         tree.set_note(IMPORTED);
+    }
+    if let Err(cause) = declare(&mut tree) {
+        runtime::log!("not all compartments of the description are there: {cause}");
     }
     *TREE.lock() = Some(tree);
     server::prepared_activations(ACTIVATIONS, STACK_PAGES).map_err(|error| error.to_string())?;
@@ -176,6 +185,26 @@ fn protect(tree: &mut Tree<Memory>) -> Result<(), String> {
         tree.set_compartment(node, handle << 3 | level::ZERO).map_err(text)?;
     }
     Ok(())
+}
+
+/// Makes the directories of the compartments that the description declares. An instance before us may have made some: the handles are the same.
+fn declare(tree: &mut Tree<Memory>) -> Result<(), String> {
+    let text = |error: Error| alloc::format!("{error:?}");
+    let system = directory(tree, PROTECTED[0]).and_then(|node| tree.compartment(node)).map_err(text)?;
+    let mut outcome = Ok(());
+    let make = |record: Record<'_>| {
+        let name = core::str::from_utf8(record.name).unwrap_or_default();
+        if record.tag == DECLARED && outcome.is_ok() {
+            outcome = directory(tree, COMPARTMENTS)
+                .and_then(|all| tree.set_compartment(all, system))
+                .and_then(|()| directory(tree, &alloc::format!("{COMPARTMENTS}/{name}")))
+                .and_then(|own| tree.set_compartment(own, record.value))
+                .map_err(text);
+        }
+    };
+    listing::each(|position, into| ParentClient(Direct(Entry::PARENT)).compartments(position, into), make)
+        .map_err(|error| error.to_string())?;
+    outcome
 }
 
 /// The directory of this path, made with those above it if need be.

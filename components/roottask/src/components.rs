@@ -225,7 +225,7 @@ fn component_of(number: u16) -> Option<Component<'static>> {
     plan().system.components().find(is_it)
 }
 
-fn start(component: &Component, life: Life) -> Result<(), String> {
+fn start(component: &Component<'static>, life: Life) -> Result<(), String> {
     let mut running = make_domain(component, component.number)?;
     let outcome = equip(component, &running).and_then(|()| {
         let schedule = Schedule { priority: component.priority, slice: 0 };

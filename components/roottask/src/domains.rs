@@ -2,7 +2,7 @@
 
 use crate::plan::plan;
 use crate::running::{Life, Running};
-use crate::{cpus, memory, records, services};
+use crate::{compartments, cpus, memory, records, services};
 use abi::layout;
 use abi::rights::ALL;
 use alloc::string::{String, ToString};
@@ -25,7 +25,10 @@ fn frames_of(component: &Component) -> Result<u64, String> {
 /// A domain with an account of its own and nothing in it.
 pub fn make_domain(component: &Component, number: u16) -> Result<Running, String> {
     let text = |error: abi::Error| error.to_string();
-    let account = op::account_new_with(Entry::OWN, frames_of(component)?, component.threads.into()).map_err(text)?;
+    let labels = compartments::labels(component).map_err(text)?;
+    let label = labels.as_ref().map_or(Entry::OWN, |labels| labels.send.entry());
+    let account = op::account_new_labelled(Entry::OWN, frames_of(component)?, component.threads.into(), label);
+    let account = account.map_err(text)?;
     let flags = if component.fpu { abi::op::DOMAIN_FPU } else { 0 }
         | if component.trusted { abi::op::DOMAIN_TRUSTED } else { 0 };
     let domain = match op::domain_new(account, flags, component.name) {
@@ -39,6 +42,9 @@ pub fn make_domain(component: &Component, number: u16) -> Result<Running, String
     let mut running = Running { number, instance, domain, account, thread: None, ticket: 0, life: Life::default() };
     let outcome = memory::manage_account(account).and_then(|ticket| {
         running.ticket = ticket;
+        if let Some(labels) = &labels {
+            op::domain_set_labels(domain, labels.send.entry(), labels.receive.entry(), false).map_err(text)?;
+        }
         op::domain_set_max_priority(domain, component.max_priority.into()).map_err(text)?;
         op::domain_set_max_slice(domain, u64::from(component.max_slice) * 1_000).map_err(text)?;
         op::domain_set_share(domain, component.share.into()).map_err(text)?;

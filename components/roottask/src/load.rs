@@ -1,6 +1,6 @@
 //! From an executable of the boot archive to a domain with a first thread.
 
-use crate::memory;
+use crate::{compartments, memory};
 use abi::PAGE_BYTES;
 use abi::layout::{ARCHIVE, MAIN_STACK_TOP, STARTUP_PAGE};
 use abi::rights::{MAP_READ, MAP_WRITE};
@@ -38,9 +38,11 @@ pub fn segments(component: &Component, ticket: u64, domain: Entry) -> Result<Pro
 }
 
 /// Writes the startup page.
-pub fn startup(component: &Component, ticket: u64, domain: Entry, schedule: u64) -> Result<(), String> {
+pub fn startup(component: &Component<'static>, ticket: u64, domain: Entry, schedule: u64) -> Result<(), String> {
     let archive = alloc::format!("ARCHIVE={ARCHIVE},{}", memory::archive().len());
-    let contents = Contents { schedule, name: component.name, streams: ["null", "log", "log"], compartments: &[] };
+    let compartments = compartments::named(component);
+    let contents =
+        Contents { schedule, name: component.name, streams: ["null", "log", "log"], compartments: &compartments };
     let mut outcome = Ok(0);
     memory::give_page(ticket, domain, STARTUP_PAGE, MAP_READ, |page| {
         let arguments = core::iter::once(component.name).chain(component.arguments());

@@ -12,6 +12,7 @@
 //! | [`services`] | what was published, and the portals made from it |
 //! | [`failure`] | the end of the machine, when nothing can go on |
 //! | [`plan`] | the description |
+//! | [`compartments`] | those of the description, and the labels of who is in them |
 //! | [`domains`] | domains of components, each with its account |
 //! | [`cpus`], [`schedulers`] | which CPUs run; a scheduler for each, and the standby |
 //! | [`vault`] | memory that outlives the component that uses it |
@@ -23,6 +24,7 @@
 extern crate alloc;
 
 mod badge;
+mod compartments;
 mod components;
 mod cpus;
 mod domains;
@@ -105,6 +107,7 @@ fn start() -> Result<core::convert::Infallible, String> {
     settle(&system).map_err(|error| format!("the account and priorities of sigma0 and roottask: {error}"))?;
     plan::init(system, events);
     set_handles();
+    compartments::make_handles().map_err(|error| format!("compartments: {error}"))?;
     op::domain_set_death_semaphore(memory::SIGMA0_DOMAIN, events).map_err(|error| format!("sigma0: {error}"))?;
     parent::serve(ACTIVATIONS)?;
     components::start_schedulers()?;

@@ -3,13 +3,14 @@
 
 use crate::badge::{self, VAULT, component_of, instance_of};
 use crate::services::Publisher;
-use crate::{components, plan, running, services, vault};
+use crate::{compartments, components, plan, running, services, vault};
 use alloc::string::{String, ToString};
 use interface::{Delegate, Delegated, Reply, Request};
 use interfaces::names::is_name;
 use interfaces::parent::{Force, ParentError, ParentServer, State};
 use interfaces::vault::VaultServer;
 use runtime::entry::Owned;
+use runtime::label::Compartments;
 use runtime::server::{self, Serve};
 
 /// The service of all components; vaults are the same entry with other badges.
@@ -72,7 +73,18 @@ impl ParentServer for Parent {
     fn programs(&self, _badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError> {
         Ok(plan::programs(position, into))
     }
+
+    fn compartments(&self, badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError> {
+        let component = plan::plan().system.component_number(component_of(badge));
+        if !component.is_some_and(|component| component.trusted) {
+            return Err(ParentError::NotTrusted);
+        }
+        Ok(compartments::list(position, into))
+    }
 }
+
+/// What callers may do.
+static CALLERS: Compartments = Compartments::new();
 
 /// Publishes what this caller may publish.
 fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> Result<(), ParentError> {
@@ -92,6 +104,10 @@ fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> 
         (_, Some(_)) => return Err(ParentError::Taken),
         (_, None) => return Err(ParentError::NotAllowed),
     };
+    // A tainted component tells no more by its names than that it has started.
+    if services::is_published(asks, name) && !CALLERS.caller_may(0).change {
+        return Err(ParentError::Flow);
+    }
     services::publish(asks, name, service, publisher)?;
     running::note_published(instance_of(badge));
     // Found under its name from now on, unless the name service is being restarted.

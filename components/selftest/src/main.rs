@@ -2,7 +2,7 @@
 //!
 //! Runs in the place of a shell. Alone, it has the machine and the serial line's ports, and tries the
 //! runtime itself; with the argument `services` it tries what the runtime offers for the system's
-//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `flows` whether labels are asked, and with `rules` whether what comes of them is what the specification says; with `windows` windows; with `ports` ports; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last. Each check prints one line; the machine stops with 0 if all hold. What a
+//! services, through them; with `tables` portal tables that grow; with `contract` what follows from the table of operations; with `flows` whether labels are asked, and with `rules` whether what comes of them is what the specification says; with `windows` windows; with `ports` ports; with `shapes` how long making portals keeps interrupts out; with `table` it tries what happens between CPUs; with `order` it prints in which order threads run, with `share` and `burden` how equal their time is; with `driver` it gives bad frames to a driver; with `restarts` it is a component that does not last, with `declared` one of a compartment. Each check prints one line; the machine stops with 0 if all hold. What a
 //! check must not do is hang: the boot tests have a time limit.
 #![no_std]
 #![no_main]
@@ -20,6 +20,7 @@ mod calls;
 mod check;
 mod contract;
 mod deadlines;
+mod declared;
 #[allow(unsafe_code)]
 mod devices;
 mod driver;
@@ -122,6 +123,8 @@ fn main(arguments: Arguments) {
             let _ = Serial::new().write_str(&line);
         }
         let _ = op::machine_stop(Entry::SPECIAL, failed);
+    } else if chosen("declared") {
+        program::exit(declared::run().into());
     } else if chosen("restarts") {
         program::exit(restarts::run(arguments.clone().nth(2).unwrap_or("")).into());
     } else if chosen("services") {

@@ -26,7 +26,7 @@ pub fn run(how: &str) -> u8 {
 }
 
 /// A server that dies of some methods: of one that may be repeated, and of one that may not.
-struct Fragile;
+pub struct Fragile;
 
 impl Serve for Fragile {
     fn serve(request: &mut Request<'_>) -> Reply {

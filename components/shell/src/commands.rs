@@ -40,7 +40,8 @@ Commands of the shell:
   run --taint NAME PROGRAM ...  runs a program that may read what the compartment has,
                         and tell it to nobody outside of it
   with NAME PROGRAM ... runs a program that owns the compartment: it may tell it to
-                        anybody. The system's own files are in system
+                        anybody. The system's own files are in system. NAME:0 only
+                        proves it, NAME:1 may become tainted
   chlabel NAME FILE ... moves files to a compartment, - to none
   declassify FILE ...   moves files out of their compartments, for all to read
   explain FROM TO       says whether data may go, and why not: FILE, COMPARTMENT,

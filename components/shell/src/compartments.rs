@@ -8,8 +8,13 @@ use alloc::vec::Vec;
 
 use interface::Failure;
 use interfaces::file::FileError;
+use interfaces::listing::{self, Record};
+use interfaces::parent::{OF_PROGRAM, ParentClient};
 use runtime::stream::FILE_SYSTEM;
-use runtime::{label, op};
+use runtime::sync::Once;
+use runtime::{Direct, Entry, label, op};
+
+use crate::files;
 
 /// Where the directories of compartments are.
 pub const ALL: &str = "/compartments";
@@ -57,6 +62,28 @@ pub fn name(handle: u64) -> Option<String> {
 /// A compartment of this name, and 8 · its handle + a level.
 pub fn at(name: &str, level: u64) -> Result<(String, u64), String> {
     Ok((name.to_string(), handle(name)? << 3 | level))
+}
+
+/// Compartments that the system description gives to programs: the name of each, and 8 · handle + level.
+static OF_PROGRAMS: Once<Vec<(String, u64)>> = Once::new();
+
+/// Those that it gives to the program at this path, if that is as it was built: names, and 8 · handle + level.
+pub fn of_program(path: &str) -> Vec<(String, u64)> {
+    let all = OF_PROGRAMS.get_or_make(|| {
+        let mut all = Vec::new();
+        let note = |record: Record<'_>| {
+            if record.tag == OF_PROGRAM {
+                all.push((String::from_utf8_lossy(record.name).into_owned(), record.value));
+            }
+        };
+        // A parent that tells nothing declares nothing.
+        let _ = listing::each(|position, into| ParentClient(Direct(Entry::PARENT)).compartments(position, into), note);
+        all
+    });
+    let program = path.strip_prefix("/bin/").unwrap_or_default();
+    let own = all.iter().filter(|(name, _)| name == program);
+    let own: Vec<_> = own.filter_map(|(_, entry)| Some((name(entry >> 3)?, *entry))).collect();
+    if own.is_empty() || files::is_in_archive(path) { own } else { Vec::new() }
 }
 
 /// Makes a compartment.

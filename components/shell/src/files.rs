@@ -30,6 +30,13 @@ fn read(path: &str, most: u64) -> Result<(Vec<u8>, u64), String> {
     Ok((bytes, size))
 }
 
+/// Whether its content is still that of the boot archive.
+pub fn is_in_archive(path: &str) -> bool {
+    let Ok(file) = FILE_SYSTEM.open(path, 0) else { return false };
+    let file = Owned::new(file.into());
+    FileClient(Direct(file.entry())).image().is_ok_and(|image| image.in_archive)
+}
+
 /// A small file as text.
 pub fn text(path: &str) -> Result<String, String> {
     match read(path, MAX_TEXT)? {

@@ -72,6 +72,17 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
+    /// With the compartments that the system description gives to the program at this path. What a person says goes before.
+    fn with_those_of(&self, path: &str) -> Self {
+        let mut all = self.clone();
+        for (name, entry) in compartments::of_program(path) {
+            if all.compartments.iter().all(|(_, other)| other >> 3 != entry >> 3) {
+                all.compartments.push((name, entry));
+            }
+        }
+        all
+    }
+
     /// The compartment of what it writes: handles that taint it.
     fn taints(&self) -> impl Iterator<Item = u64> {
         self.compartments.iter().filter(|(_, entry)| label::is_secret(*entry)).map(|(_, entry)| entry >> 3)
@@ -81,6 +92,23 @@ impl Prefixes {
 /// Whether a command runs in the shell.
 fn is_own(name: &str) -> bool {
     name == PIN || OWN.contains(&name) || shelleval::NAMES.contains(&name)
+}
+
+/// A compartment, and the level in it that `NAME:LEVEL` says: without a level it is owned.
+fn level_of(word: &str) -> Result<(&str, u64), String> {
+    let Some((name, level)) = word.split_once(':') else { return Ok((word, level::STAR)) };
+    let level = match level {
+        "*" => level::STAR,
+        "0" => level::ZERO,
+        "1" => level::ONE,
+        "3" => level::THREE,
+        other => {
+            return Err(alloc::format!(
+                "{other}: a level is * (owns it), 0 (may change what it protects), 1 (may be told) or 3 (tainted)"
+            ));
+        }
+    };
+    Ok((name, level))
 }
 
 /// What the prefixes in front say, and the program and its arguments. `Err` = why they say nothing.
@@ -114,11 +142,12 @@ pub fn prefixes(words: &[String]) -> Result<(Prefixes, &[String]), String> {
                 return Err("usage: run --taint COMPARTMENT [--taint ...] PROGRAM [ARGUMENT...]".to_string());
             }
             [prefix, name, rest @ ..] if prefix == WITH && !rest.is_empty() => {
-                prefixes.compartments.push(compartments::at(name, level::STAR)?);
+                let (name, level) = level_of(name)?;
+                prefixes.compartments.push(compartments::at(name, level)?);
                 rest
             }
             [prefix, ..] if prefix == WITH => {
-                return Err("usage: with COMPARTMENT PROGRAM [ARGUMENT...]".to_string());
+                return Err("usage: with COMPARTMENT[:LEVEL] PROGRAM [ARGUMENT...]; LEVEL is *, 0, 1 or 3".to_string());
             }
             [own, ..] if rest.len() < words.len() && is_own(own) => {
                 return Err(alloc::format!("{own} is a command of the shell: it runs where the shell does"));
@@ -158,17 +187,20 @@ pub fn spawn(state: &State, launch: &Launch<'_>) -> Result<Child, NotStarted> {
     let Some(command) = launch.words.first() else { return Err(NotStarted::NotFound(String::new())) };
     let name = command.rsplit('/').next().unwrap_or(command);
     let [input, output, error] = launch.streams.each_ref().map(Stream::description);
-    let compartments: Vec<_> =
-        launch.prefixes.compartments.iter().map(|(name, entry)| (name.as_str(), *entry)).collect();
-    let contents = Contents { schedule: 0, name, streams: [&input, &output, &error], compartments: &compartments };
-    // The path and the call's own words must fit the same message.
-    let mut page = alloc::vec![0; PAGE_BYTES - 512];
-    let arguments = launch.words.iter().map(String::as_str);
     let environment = state.environment();
-    let environment = environment.iter().map(String::as_str);
-    let used = startup::write(&mut page, &contents, arguments, environment, launch.portals())
-        .map_err(|_| NotStarted::Other(alloc::format!("{command}: {}", ProcessError::BadLaunch)))?;
-    let at = |path: &str| start(path, &page[..used], launch).map_err(|error| not_started(path, launch, error));
+    let at = |path: &str| {
+        let launch = &Launch { prefixes: launch.prefixes.with_those_of(path), ..*launch };
+        let compartments = &launch.prefixes.compartments;
+        let compartments: Vec<_> = compartments.iter().map(|(name, entry)| (name.as_str(), *entry)).collect();
+        let contents = Contents { schedule: 0, name, streams: [&input, &output, &error], compartments: &compartments };
+        // The path and the call's own words must fit the same message.
+        let mut page = alloc::vec![0; PAGE_BYTES - 512];
+        let arguments = launch.words.iter().map(String::as_str);
+        let used =
+            startup::write(&mut page, &contents, arguments, environment.iter().map(String::as_str), launch.portals())
+                .map_err(|_| NotStarted::Other(alloc::format!("{command}: {}", ProcessError::BadLaunch)))?;
+        start(path, &page[..used], launch).map_err(|error| not_started(path, launch, error))
+    };
     if command.contains('/') {
         return at(&filetree::normalize(&state.directory, command));
     }

@@ -58,6 +58,8 @@ returns_struct! {
         pub executable: bool,
         /// Its compartment, 8 · handle + level; 0 = none. That of a directory above if it has none of its own.
         pub compartment: u64,
+        /// Whether its content is still that of the boot archive.
+        pub in_archive: bool,
     }
 }
 

@@ -64,6 +64,23 @@ impl<'a> Iterator for Listing<'a> {
     }
 }
 
+/// Asks for a list part by part, from its beginning, and looks at each record. `ask` takes a position and gives the bytes that it wrote and the next
+/// position; the list ends where that is none above.
+pub fn each<E>(
+    mut ask: impl FnMut(u64, &mut [u8]) -> Result<(usize, u64), E>,
+    mut look: impl FnMut(Record<'_>),
+) -> Result<(), E> {
+    let (mut position, mut buffer) = (0, [0; 512]);
+    loop {
+        let (bytes, next) = ask(position, &mut buffer)?;
+        Listing(buffer.get(..bytes).unwrap_or_default()).for_each(&mut look);
+        if next <= position {
+            return Ok(());
+        }
+        position = next;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +99,37 @@ mod tests {
         assert_eq!(records[0], Some(Record { tag: 1, value: 2, name: b"ab" }));
         assert_eq!(records[1], Some(Record { tag: 3, value: u64::MAX, name: b"c" }));
         assert!(!Writer::new(&mut [0; 1000]).push(Record { tag: 0, value: 0, name: &[b'x'; 256] }));
+    }
+
+    /// A list of nine numbers, four in a part; an error at a position.
+    fn part(position: u64, into: &mut [u8], fails_at: u64) -> Result<(usize, u64), u64> {
+        let mut writer = Writer::new(&mut into[..4 * (HEADER + 1)]);
+        for number in position..9 {
+            if position == fails_at {
+                return Err(number);
+            }
+            if !writer.push(Record { tag: 0, value: number, name: b"n" }) {
+                return Ok((writer.used(), number));
+            }
+        }
+        Ok((writer.used(), 0))
+    }
+
+    #[test]
+    fn each_record_once_until_an_error() {
+        let mut found = [0; 9];
+        let mut count = 0;
+        let mut note = |record: Record<'_>| {
+            found[count] = record.value;
+            count += 1;
+        };
+        assert_eq!(each(|position, into| part(position, into, 9), &mut note), Ok(()));
+        assert_eq!((found, count), (core::array::from_fn(|number| number as u64), 9));
+        let mut last = 0;
+        assert_eq!(each(|position, into| part(position, into, 4), |record| last = record.value), Err(4));
+        assert_eq!(last, 3);
+        // More bytes than there are, and a position that does not go on: an end.
+        assert_eq!(each::<()>(|_, _| Ok((usize::MAX, 0)), |_| panic!("there is none")), Ok(()));
     }
 
     proptest! {

@@ -17,8 +17,14 @@ codes! {
         10 NoStandby "no scheduler stands by yet that would take over its CPU"
         11 Confined "not for a program that may reach only what is on a list"
         12 Flow "names are everybody's: who is in a compartment publishes none"
+        13 NotTrusted "only for who is `trusted` in the system description"
     }
 }
+
+/// A record of `compartments`: one that the description declares.
+pub const DECLARED: u8 = 0;
+/// A record of `compartments`: one that a program has when the shell starts it.
+pub const OF_PROGRAM: u8 = 1;
 
 /// Names that one program can have.
 pub const MAX_PROGRAM_SERVICES: usize = 4;
@@ -71,4 +77,9 @@ pub trait Parent {
     /// [`crate::listing::Listing`] reads them: value = frames. Gives bytes and the next position, 0 after the last.
     #[repeatable]
     fn programs(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;
+    /// The compartments of the system description, and then those of its programs, from a position on (0 at first), as
+    /// [`crate::listing::Listing`] reads them: [`DECLARED`] has the name of a compartment, [`OF_PROGRAM`] that of a program; value = 8 · handle + level.
+    /// Gives bytes and the next position, 0 after the last. Only for who is trusted: that is, owns all of them.
+    #[repeatable]
+    fn compartments(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;
 }

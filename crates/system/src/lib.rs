@@ -16,10 +16,10 @@
 //! | 4 | bytes of all of it |
 //! | 2, 2 | components, programs |
 //! | 2 | number of the shell's component, [`NOBODY`] if there is none |
-//! | 2 | zero |
+//! | 2 | compartments |
 //!
-//! Then one record per component, in the order in which they start (so that whoever offers a service
-//! precedes whoever holds a portal to it), then one per program. A record begins with its own length
+//! Then one record per compartment, which is its name; one per component, in the order in which they start (so that whoever
+//! offers a service precedes whoever holds a portal to it); and one per program. A record begins with its own length
 //! in bytes (2); strings are a length byte and UTF-8.
 //!
 //! | bytes | component |
@@ -41,12 +41,14 @@
 //! | 2, 2, string | each portal: index, component, service |
 //! | string | each argument |
 //! | string | each service, the private ones last |
+//! | 1, 1 | to the end, each compartment that it has: number, level in its send label |
 //!
 //! | bytes | program |
 //! |---|---|
 //! | 4 | account in frames, 0 = what `proc` gives |
 //! | 1 | flags: 1 = may inspect the nucleus |
 //! | string, string | name, binary |
+//! | 1, 1 | to the end, each compartment that it has: number, level in its send label |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -59,11 +61,12 @@ pub mod restarts;
 mod view;
 
 pub use view::{
-    Arguments, Component, Components, Error, ErrorKind, Portal, Portals, Program, Programs, Services, System,
+    Arguments, Compartments, Component, Components, Error, ErrorKind, Levels, Portal, Portals, Program, Programs,
+    Services, System,
 };
 
 /// Version of the compiled form.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Begins the compiled form.
 pub const MAGIC: &[u8; 8] = b"CAIRNSYS";
 /// Bytes of the header.
@@ -80,6 +83,12 @@ pub const MAX_SLICE: u16 = (abi::MAX_SLICE_MICROSECONDS / 1_000) as u16;
 pub const MAX_COMPONENTS: usize = 64;
 /// Most names of services that all components of a system have together; programs have as many besides.
 pub const MAX_SERVICES: usize = 32;
+/// Most compartments of a system.
+pub const MAX_COMPARTMENTS: usize = 32;
+/// Most compartments that a component or a program has: as many as its startup page names.
+pub const MAX_LEVELS: usize = 8;
+/// The compartment of the system's own files, which is there without being declared.
+pub const SYSTEM_COMPARTMENT: &str = "system";
 /// Interrupt lines there can be.
 pub const INTERRUPT_LINES: u8 = 24;
 /// Where a component with [`Special::Trial`] finds the memory: an index that is otherwise unused.

@@ -2,14 +2,16 @@
 
 use crate::{
     Account, FLAG_ARCHIVE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT,
-    FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SLICE,
-    NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
+    FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, INTERRUPT_LINES, MAGIC, MAX_COMPARTMENTS, MAX_COMPONENTS, MAX_LEVELS,
+    MAX_NAME_BYTES, MAX_SLICE, NO_INTERRUPT, NOBODY, REST, Restart, Special, VERSION,
 };
 use abi::layout::FIRST_FREE;
+use abi::level;
 
 /// A compiled description that was checked.
 #[derive(Clone, Copy, Debug)]
 pub struct System<'a> {
+    compartments: &'a [u8],
     components: &'a [u8],
     programs: &'a [u8],
     component_count: u16,
@@ -67,6 +69,8 @@ pub struct Component<'a> {
     services: &'a [u8],
     /// So many of the services are not private: the first ones.
     public: u8,
+    /// Compartments that it has when it starts.
+    pub levels: Levels<'a>,
 }
 
 /// A portal that a component finds in its table when it starts.
@@ -91,6 +95,8 @@ pub struct Program<'a> {
     pub account: Option<u32>,
     /// It may look at the nucleus's lists.
     pub inspect: bool,
+    /// Compartments that it has when the shell starts it.
+    pub levels: Levels<'a>,
 }
 
 /// Why a compiled description is refused, and at which byte.
@@ -166,34 +172,49 @@ impl<'a> System<'a> {
         let component_count = header.u16().map_err(at(0))?;
         let program_count = header.u16().map_err(at(0))?;
         let shell = header.u16().map_err(at(0))?;
-        if header.u16().map_err(at(0))? != 0 || component_count as usize > MAX_COMPONENTS {
+        let compartment_count = header.u16().map_err(at(0))?;
+        if compartment_count as usize > MAX_COMPARTMENTS || component_count as usize > MAX_COMPONENTS {
             return Err(at(0)(ErrorKind::BadValue));
         }
         if shell != NOBODY && shell >= component_count {
             return Err(at(0)(ErrorKind::BadReference));
         }
-        let start = HEADER_BYTES;
         let mut rest = Fields { bytes: header.bytes };
+        for _ in 0..compartment_count {
+            let offset = bytes.len() - rest.bytes.len();
+            compartment(&mut rest).map_err(at(offset))?;
+        }
+        let start = bytes.len() - rest.bytes.len();
+        let known = |mut levels: Levels<'_>| match levels.all(|(number, _)| u16::from(number) < compartment_count) {
+            true => Ok(()),
+            false => Err(ErrorKind::BadReference),
+        };
         for number in 0..component_count {
             let offset = bytes.len() - rest.bytes.len();
             let component = component(&mut rest, number).map_err(at(offset))?;
-            component.check().map_err(at(offset))?;
+            component.check().and_then(|()| known(component.levels)).map_err(at(offset))?;
         }
         let middle = bytes.len() - rest.bytes.len();
         for _ in 0..program_count {
             let offset = bytes.len() - rest.bytes.len();
-            program(&mut rest).map_err(at(offset))?;
+            program(&mut rest).and_then(|program| known(program.levels)).map_err(at(offset))?;
         }
         if !rest.bytes.is_empty() {
             return Err(at(bytes.len() - rest.bytes.len())(ErrorKind::BadLength));
         }
-        let (components, programs) = (&bytes[start..middle], &bytes[middle..]);
-        Ok(Self { components, programs, component_count, program_count, shell })
+        let (compartments, components, programs) =
+            (&bytes[HEADER_BYTES..start], &bytes[start..middle], &bytes[middle..]);
+        Ok(Self { compartments, components, programs, component_count, program_count, shell })
     }
 
     /// The component to which the description gives this name of a service.
     pub fn owner_of(&self, service: &str) -> Option<Component<'a>> {
         self.components().find(|component| component.services().any(|name| name == service))
+    }
+
+    /// The names of its compartments.
+    pub const fn compartments(&self) -> Compartments<'a> {
+        Compartments { rest: Fields { bytes: self.compartments } }
     }
 
     /// The components in the order in which they start.
@@ -261,6 +282,37 @@ impl<'a> Component<'a> {
             previous = index;
         }
         Ok(())
+    }
+}
+
+/// Iterator over the names of compartments.
+#[derive(Clone, Debug)]
+pub struct Compartments<'a> {
+    rest: Fields<'a>,
+}
+
+impl<'a> Iterator for Compartments<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        compartment(&mut self.rest).ok()
+    }
+}
+
+/// Iterator over the compartments of a component or a program: the number of each, and the level in the send label (`abi::level`). All but the level 0
+/// raise the receive label to 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Levels<'a> {
+    pairs: &'a [u8],
+}
+
+impl Iterator for Levels<'_> {
+    type Item = (u8, u64);
+
+    fn next(&mut self) -> Option<(u8, u64)> {
+        let (&[number, level], rest) = self.pairs.split_first_chunk()?;
+        self.pairs = rest;
+        Some((number, level.into()))
     }
 }
 
@@ -343,6 +395,13 @@ impl<'a> Iterator for Services<'a> {
     }
 }
 
+/// Takes the record of a compartment.
+fn compartment<'a>(rest: &mut Fields<'a>) -> Result<&'a str, ErrorKind> {
+    let mut fields = rest.record()?;
+    let name = fields.name()?;
+    if fields.bytes.is_empty() { Ok(name) } else { Err(ErrorKind::BadLength) }
+}
+
 /// Takes the record of the component with this number.
 fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, ErrorKind> {
     let mut fields = rest.record()?;
@@ -365,9 +424,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
     let portals = fields.repeated(portal_count, |fields| fields.portal().map(|_| ()))?;
     let arguments = fields.repeated(argument_count, |fields| fields.string().map(|_| ()))?;
     let services = fields.repeated(service_count, |fields| fields.name().map(|_| ()))?;
-    if !fields.bytes.is_empty() {
-        return Err(ErrorKind::BadLength);
-    }
+    let levels = fields.levels()?;
     let bad = account == 0
         || priority > max_priority
         || max_priority as usize >= abi::PRIORITIES
@@ -410,6 +467,7 @@ fn component<'a>(rest: &mut Fields<'a>, number: u16) -> Result<Component<'a>, Er
         arguments,
         services,
         public,
+        levels,
     })
 }
 
@@ -418,14 +476,12 @@ fn program<'a>(rest: &mut Fields<'a>) -> Result<Program<'a>, ErrorKind> {
     let mut fields = rest.record()?;
     let (account, flags) = (fields.u32()?, fields.u8()?);
     let (name, binary) = (fields.name()?, fields.name()?);
-    if !fields.bytes.is_empty() {
-        return Err(ErrorKind::BadLength);
-    }
+    let levels = fields.levels()?;
     if flags & !FLAG_INSPECT != 0 {
         return Err(ErrorKind::BadValue);
     }
     let account = (account != 0).then_some(account);
-    Ok(Program { name, binary, account, inspect: flags & FLAG_INSPECT != 0 })
+    Ok(Program { name, binary, account, inspect: flags & FLAG_INSPECT != 0, levels })
 }
 
 /// Bytes from which fields are taken one after the other.
@@ -472,6 +528,17 @@ impl<'a> Fields<'a> {
     fn name(&mut self) -> Result<&'a str, ErrorKind> {
         let name = self.string()?;
         if name.is_empty() || name.len() > MAX_NAME_BYTES { Err(ErrorKind::BadString) } else { Ok(name) }
+    }
+
+    /// The compartments that are the rest of a record.
+    fn levels(&mut self) -> Result<Levels<'a>, ErrorKind> {
+        let pairs = core::mem::take(&mut self.bytes);
+        if !pairs.len().is_multiple_of(2) || pairs.len() > 2 * MAX_LEVELS {
+            return Err(ErrorKind::BadLength);
+        }
+        let levels = Levels { pairs };
+        let is_level = |level| matches!(level, level::STAR | level::ZERO | level::ONE | level::THREE);
+        if { levels }.all(|(_, level)| is_level(level)) { Ok(levels) } else { Err(ErrorKind::BadValue) }
     }
 
     fn portal(&mut self) -> Result<Portal<'a>, ErrorKind> {

@@ -1,6 +1,7 @@
 //! The compiled form: what goes in comes out, and nothing else is accepted.
 #![forbid(unsafe_code)]
 
+use abi::level;
 use proptest::prelude::*;
 use system::host::{Description, Surroundings};
 use system::{Account, ErrorKind, HEADER_BYTES, Restart, Special, System};
@@ -26,7 +27,8 @@ impl Surroundings for Everything {
 }
 
 const TEXT: &str = r#"
-program = [{ name = "ls" }, { name = "ps", binary = "ps2", account = "64K", inspect = true }]
+program = [{ name = "ls" }, { name = "ps", binary = "ps2", account = "64K", inspect = true, privileges = ["b"] }]
+compartment = [{ name = "a" }, { name = "b" }, { name = "c" }]
 
 [memory]
 size = "64M"
@@ -41,10 +43,14 @@ restart = "always"
 portals = ["ramfs", "console/lines"]
 args = ["-i", "/etc/exec"]
 fpu = true
+owns = ["b"]
+taint = ["a"]
+clearance = ["c"]
 
 [[component]]
 name = "ramfs"
 account = "4M"
+owns = ["a"]
 priority = 20
 max_priority = 30
 restart = "always"
@@ -62,6 +68,7 @@ archive = true
 name = "console"
 account = "256K"
 restart = "never"
+taint = ["a"]
 devices = { irq = 4, ports = [0x3f8, 8] }
 services = ["lines", "console"]
 private = ["lines"]
@@ -144,6 +151,12 @@ fn everything_written_is_read() {
         system.programs().map(|program| (program.name, program.binary, program.account, program.inspect)).collect();
     assert_eq!(programs, [("ls", "ls", None, false), ("ps", "ps2", Some(16), true)]);
     assert_eq!(system.component("nobody"), None);
+    assert_eq!(system.compartments().collect::<Vec<_>>(), ["a", "b", "c"]);
+    let levels: Vec<_> = shell.levels.collect();
+    assert_eq!(levels, [(1, level::STAR), (2, level::ONE), (0, level::THREE)]);
+    let [ls, ps] =
+        system.programs().map(|program| program.levels.collect::<Vec<_>>()).collect::<Vec<_>>().try_into().unwrap();
+    assert_eq!((ls, ps), (vec![], vec![(1, level::ZERO)]));
 }
 
 #[test]
@@ -172,9 +185,36 @@ fn each_cause_has_its_error() {
     assert_eq!(with(16, 5), ErrorKind::BadReference);
     assert_eq!(with(16, 200), ErrorKind::BadValue);
     assert_eq!(with(20, 6), ErrorKind::BadReference);
-    assert_eq!(with(22, 1), ErrorKind::BadValue);
-    // The first record begins after the header: length, account, priority, highest, flags, special, restart.
-    let record = HEADER_BYTES;
+    assert_eq!(with(22, 33), ErrorKind::BadValue);
+    // The compartments follow the header: length and name each. Fewer than are named; one with something after its name.
+    assert_eq!(with(22, 2), ErrorKind::Truncated);
+    assert_eq!(good[HEADER_BYTES..HEADER_BYTES + 4], [4, 0, 1, b'a']);
+    let mut longer = good.clone();
+    longer[HEADER_BYTES] = 5;
+    longer.insert(HEADER_BYTES + 4, 0);
+    longer[12] += 1;
+    assert_eq!(kind(&longer), ErrorKind::BadLength);
+    // The last record is that of `ps`, and ends with its compartment: number and level.
+    let end = good.len();
+    assert_eq!(good[end - 2..], [1, level::ZERO as u8]);
+    assert_eq!(with(end - 2, 3), ErrorKind::BadReference);
+    assert_eq!(with(end - 1, level::TWO as u8), ErrorKind::BadValue);
+    let last = place(&good, "ps") - 7;
+    let mut odd = good.clone();
+    odd.push(0);
+    odd[last] += 1;
+    odd[12] += 1;
+    assert_eq!(kind(&odd), ErrorKind::BadLength);
+    // As many compartments as there can be, and one more.
+    let mut many = good.clone();
+    many.extend([1, level::ZERO as u8].repeat(7));
+    (many[last], many[12]) = (many[last] + 14, many[12] + 14);
+    assert!(System::parse(&many).is_ok());
+    many.extend([1, level::ZERO as u8]);
+    (many[last], many[12]) = (many[last] + 2, many[12] + 2);
+    assert_eq!(kind(&many), ErrorKind::BadLength);
+    // The first record of a component: length, account, priority, highest, flags, special, restart.
+    let record = HEADER_BYTES + 12;
     assert_eq!(with(record, 1), ErrorKind::BadLength);
     assert_eq!(with(record + 2, 0), ErrorKind::BadValue);
     assert_eq!(with(record + 6, 64), ErrorKind::BadValue);
@@ -230,6 +270,7 @@ proptest! {
                 component.services().for_each(drop);
             }
             system.programs().for_each(drop);
+            system.compartments().for_each(drop);
         }
     }
 

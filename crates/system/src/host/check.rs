@@ -1,7 +1,12 @@
 //! Does the description fit together, and with the tree and machine it is meant for?
 
-use super::{At, ComponentText, Description, Problem};
-use crate::{Account, MAX_COMPONENTS, MAX_NAME_BYTES, MAX_SERVICES, Restart, Special};
+use super::keys::nearest;
+use super::{At, ComponentText, Description, Level, Problem};
+use crate::{
+    Account, MAX_COMPARTMENTS, MAX_COMPONENTS, MAX_LEVELS, MAX_NAME_BYTES, MAX_SERVICES, Restart, SYSTEM_COMPARTMENT,
+    Special,
+};
+use abi::level;
 use std::collections::BTreeMap;
 use std::format;
 use std::string::{String, ToString};
@@ -62,6 +67,8 @@ impl Description {
         checker.priorities_and_restarts();
         checker.services();
         checker.portals();
+        checker.compartments();
+        checker.flows();
         checker.devices();
         checker.specials();
         checker.accounts();
@@ -83,6 +90,14 @@ fn is_name(name: &str) -> bool {
     let fits = (1..=MAX_NAME_BYTES).contains(&name.len());
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
     fits && plain && !name.starts_with('.')
+}
+
+impl ComponentText {
+    /// What it begins with in its send label of a compartment, if that is not the default.
+    fn level(&self, compartment: &str) -> Option<u64> {
+        let named = || self.levels.iter().find(|level| level.compartment.value == compartment).map(|level| level.level);
+        if self.trusted { Some(level::STAR) } else { named() }
+    }
 }
 
 struct Checker<'a> {
@@ -108,6 +123,7 @@ impl<'a> Checker<'a> {
         }
         self.unique("component", description.components.iter().map(|component| &component.name));
         self.unique("program", description.programs.iter().map(|program| &program.name));
+        self.unique("compartment", description.compartments.iter());
     }
 
     fn unique(&mut self, what: &str, names: impl Iterator<Item = &'a At<String>>) {
@@ -283,6 +299,89 @@ impl<'a> Checker<'a> {
                 let count = component.portals.len();
                 let cause = format!("component `{name}` asks for {count} portals, at most {MAX_PORTALS} can be");
                 self.problem(extra.line, cause, "join services, or reach some of them by `names`");
+            }
+        }
+    }
+
+    /// The compartments that are declared, and those that components and programs have.
+    fn compartments(&mut self) {
+        let all = &self.description.compartments;
+        if let Some(extra) = all.get(MAX_COMPARTMENTS) {
+            self.problem(extra.line, format!("more than {MAX_COMPARTMENTS} compartments"), "join compartments");
+        }
+        if let Some(own) = all.iter().find(|compartment| compartment.value == SYSTEM_COMPARTMENT) {
+            let cause = format!("`{SYSTEM_COMPARTMENT}` is the compartment of the system's own files");
+            self.problem(own.line, cause, "rename it");
+        }
+        for component in &self.description.components {
+            self.levels(&format!("component `{}`", component.name.value), &component.levels);
+            if let Some(level) = component.levels.first().filter(|_| component.trusted) {
+                let cause = format!("component `{}` is trusted, and so owns all compartments", component.name.value);
+                let remedy = format!("remove `{}`, or `trusted`", level.key);
+                self.problem(level.compartment.line, cause, remedy);
+            }
+        }
+        for program in &self.description.programs {
+            self.levels(&format!("program `{}`", program.name.value), &program.levels);
+        }
+        if self.description.shell.is_none()
+            && let Some((program, level)) =
+                self.description.programs.iter().find_map(|program| Some((program, program.levels.first()?)))
+        {
+            let cause = format!("program `{}` has `{}`, but no shell starts it", program.name.value, level.key);
+            self.problem(level.compartment.line, cause, "add shell = \"…\", the name of a component, to [boot]");
+        }
+    }
+
+    /// What one component or program has.
+    fn levels(&mut self, who: &str, levels: &[Level]) {
+        let known: Vec<&str> = self.description.compartments.iter().map(|known| known.value.as_str()).collect();
+        for (place, Level { compartment: At { value: name, line }, key, .. }) in levels.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                let remedy = match nearest(name, &known) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("add [[compartment]] with name = \"{name}\", or correct the name"),
+                };
+                self.problem(*line, format!("{who}: `{key}` names `{name}`, which is no compartment"), remedy);
+            }
+            if let Some(first) = levels[..place].iter().find(|first| first.compartment.value == *name) {
+                let cause = format!("{who} has `{name}` in `{}` and in `{key}`", first.key);
+                self.problem(*line, cause, "leave one of them");
+            }
+        }
+        if let Some(extra) = levels.get(MAX_LEVELS) {
+            let cause = format!("{who} has {} compartments, at most {MAX_LEVELS} can be", levels.len());
+            self.problem(extra.compartment.line, cause, "split it, or join compartments");
+        }
+    }
+
+    /// Portals by which every call would be refused: a call tells both sides.
+    fn flows(&mut self) {
+        for holder in &self.description.components {
+            for portal in &holder.portals {
+                let Some(target) = self.find(&portal.value.0) else { continue };
+                for compartment in &self.description.compartments {
+                    let [from, to] = [holder, target].map(|component| component.level(&compartment.value));
+                    // The callee would be tainted by the caller; the caller is raised if it may be.
+                    let is_taint = |level| level == Some(level::THREE);
+                    let (who, other) = if is_taint(from) && !is_taint(to) && to != Some(level::STAR) {
+                        (holder, target)
+                    } else if is_taint(to) && !matches!(from, Some(level::THREE | level::STAR | level::ONE)) {
+                        (target, holder)
+                    } else {
+                        continue;
+                    };
+                    let (name, other) = (&compartment.value, &other.name.value);
+                    let cause = format!(
+                        "component `{}`: all its calls to `{}` would be refused: `{}` is tainted by `{name}`, and `{other}` must not \
+                         learn that",
+                        holder.name.value, target.name.value, who.name.value
+                    );
+                    let remedy = format!("give `{other}` the compartment (`owns` or `taint`), or remove the portal");
+                    self.problem(portal.line, cause, remedy);
+                    // One is enough to refuse them.
+                    break;
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! From a plan to the compiled form; see the crate's head for the layout.
 
-use super::{At, ComponentText, Plan, ProgramText};
+use super::{At, ComponentText, Level, Plan, ProgramText};
 use crate::{
     Account, FLAG_ARCHIVE, FLAG_CPUS, FLAG_FPU, FLAG_INSPECT, FLAG_SHARE, FLAG_TREE, FLAG_TRUSTED, FLAG_VAULT,
     FLAG_WAITS_FOR_NOBODY, HEADER_BYTES, MAGIC, NO_INTERRUPT, NOBODY, REST, VERSION,
@@ -15,16 +15,22 @@ impl Plan<'_> {
         let description = self.description;
         let shell = description.shell.as_ref().and_then(|shell| self.number(&shell.value)).unwrap_or(NOBODY);
         let mut records = Vec::new();
+        for compartment in &description.compartments {
+            let mut record = Vec::new();
+            string(&mut record, &compartment.value);
+            append(&mut records, &record);
+        }
         for &place in &self.order {
             append(&mut records, &self.component(&description.components[place]));
         }
         for program in &description.programs {
-            append(&mut records, &encode_program(program));
+            append(&mut records, &self.program(program));
         }
         let mut bytes = Vec::from(*MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
         bytes.extend_from_slice(&((HEADER_BYTES + records.len()) as u32).to_le_bytes());
-        for half in [description.components.len() as u16, description.programs.len() as u16, shell, 0] {
+        let counts = [description.components.len(), description.programs.len()].map(|count| count as u16);
+        for half in [counts[0], counts[1], shell, description.compartments.len() as u16] {
             bytes.extend_from_slice(&half.to_le_bytes());
         }
         bytes.extend_from_slice(&records);
@@ -96,16 +102,27 @@ impl Plan<'_> {
         for service in public.into_iter().chain(private) {
             string(&mut record, &service.value);
         }
+        self.levels(&mut record, &component.levels);
         record
     }
-}
 
-fn encode_program(program: &ProgramText) -> Vec<u8> {
-    let mut record = Vec::from(program.account.to_le_bytes());
-    record.push(if program.inspect { FLAG_INSPECT } else { 0 });
-    string(&mut record, &program.name.value);
-    string(&mut record, &program.binary.value);
-    record
+    fn program(&self, program: &ProgramText) -> Vec<u8> {
+        let mut record = Vec::from(program.account.to_le_bytes());
+        record.push(if program.inspect { FLAG_INSPECT } else { 0 });
+        string(&mut record, &program.name.value);
+        string(&mut record, &program.binary.value);
+        self.levels(&mut record, &program.levels);
+        record
+    }
+
+    /// Compartments by number; checks have made sure that they are there.
+    fn levels(&self, record: &mut Vec<u8>, levels: &[Level]) {
+        for Level { compartment, level, .. } in levels {
+            let mut all = self.description.compartments.iter();
+            let number = all.position(|other| other.value == compartment.value);
+            record.extend_from_slice(&[number.unwrap_or(usize::MAX) as u8, *level as u8]);
+        }
+    }
 }
 
 /// A record: its length, itself included, then its content.

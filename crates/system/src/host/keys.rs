@@ -226,7 +226,7 @@ pub fn distance(word: &str, other: &str) -> usize {
 }
 
 /// The known word that differs from `word` by at most two letters.
-fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub(super) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     known
         .iter()
         .copied()

@@ -51,6 +51,8 @@ pub struct Description {
     pub memory_frames: At<u64>,
     /// `[memory] reserve`: frames kept for the nucleus, its records and the boot archive.
     pub reserved_frames: u64,
+    /// `[[compartment]]`: names.
+    pub compartments: Vec<At<String>>,
     /// `[[component]]`, in the order of the file.
     pub components: Vec<ComponentText>,
     /// `[[program]]`.
@@ -120,6 +122,8 @@ pub struct ComponentText {
     pub private: Vec<At<String>>,
     /// It starts when what it has portals to is published.
     pub waits: bool,
+    /// Its compartments.
+    pub levels: Vec<Level>,
 }
 
 /// A program as it was written.
@@ -133,4 +137,17 @@ pub struct ProgramText {
     pub account: u32,
     /// It may look at the nucleus's lists.
     pub inspect: bool,
+    /// Its compartments.
+    pub levels: Vec<Level>,
+}
+
+/// A compartment that a component or a program has when it starts.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// Which it is.
+    pub compartment: At<String>,
+    /// The key that says so.
+    pub key: &'static str,
+    /// What it becomes in the send label: `abi::level`.
+    pub level: u64,
 }

@@ -1,9 +1,10 @@
 //! From text to a [`Description`]: each value has the right type and range, each key is known.
 
 use super::keys::{Keys, Reader, Value};
-use super::{At, ComponentText, Description, Problem, ProgramText, Surroundings};
+use super::{At, ComponentText, Description, Level, Problem, ProgramText, Surroundings};
 use crate::{Account, INTERRUPT_LINES, MAX_SLICE, Restart, Special};
 use abi::boot::LABELS_OFF;
+use abi::level;
 use std::format;
 use std::string::{String, ToString};
 use std::vec;
@@ -90,6 +91,7 @@ fn description(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Description {
     let memory = keys.require(reader, "memory", "add [memory] with size = \"64M\"");
     let components = keys.require(reader, "component", "add [[component]] tables, sigma0 first");
     let programs = keys.take("program");
+    let compartments = keys.take("compartment");
     let files = keys.take("files");
     let boot = keys.take("boot");
     keys.finish(reader);
@@ -97,10 +99,22 @@ fn description(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Description {
     let memory = memory.and_then(|value| memory_of(reader, value));
     let components = list(reader, components, "component", component);
     let programs = list(reader, programs, "program", program);
+    let compartments = list(reader, compartments, "compartment", compartment);
     let files = files.map(|value| files_of(reader, value)).unwrap_or_default();
     let Boot { shell, run, exec, command_line } = boot.map(|value| boot_of(reader, value)).unwrap_or_default();
     let (memory_frames, reserved_frames) = memory.unwrap_or((At { value: u64::MAX, line: UNREAD }, DEFAULT_RESERVE));
-    Description { memory_frames, reserved_frames, components, programs, files, shell, run, exec, command_line }
+    Description {
+        memory_frames,
+        reserved_frames,
+        compartments,
+        components,
+        programs,
+        files,
+        shell,
+        run,
+        exec,
+        command_line,
+    }
 }
 
 /// The tables of a `[[key]]` list that could be read.
@@ -214,6 +228,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
     let arguments = texts(reader, keys.take("args"), "args").into_iter().map(|text| text.value).collect();
     let services = keys.take("services").map(|value| texts(reader, Some(value), "services"));
     let private = texts(reader, keys.take("private"), "private");
+    let levels = levels(reader, &mut keys);
     keys.finish(reader);
     let name = name?;
     /// In place of what is there and cannot be read.
@@ -246,6 +261,7 @@ fn component(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ComponentText
         cpus: cpus.flatten(),
         vault: vault.flatten().map(|frames| frames.value as u32),
         arguments,
+        levels,
     })
 }
 
@@ -330,9 +346,31 @@ fn program(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ProgramText> {
     let binary = keys.take("binary").map(|value| reader.text(value, "binary", "the name of a crate in apps/"));
     let account = keys.take("account").map(|value| reader.frames(value, "account", ""));
     let inspect = keys.take("inspect").map_or(Some(false), |value| reader.boolean(value, "inspect"));
+    let levels = levels(reader, &mut keys);
     keys.finish(reader);
     let name = name?;
     let account = account.flatten().map_or(0, |frames| frames.value as u32);
     let binary = binary.flatten().unwrap_or_else(|| name.clone());
-    Some(ProgramText { binary, name, account, inspect: inspect.unwrap_or(false) })
+    Some(ProgramText { binary, name, account, inspect: inspect.unwrap_or(false), levels })
+}
+
+/// What a component or a program may have to do with a compartment: the key, and what it becomes in the send label.
+const LEVELS: [(&str, u64); 4] =
+    [("owns", level::STAR), ("privileges", level::ZERO), ("clearance", level::ONE), ("taint", level::THREE)];
+
+fn levels(reader: &mut Reader<'_>, keys: &mut Keys<'_, '_>) -> Vec<Level> {
+    let mut all = Vec::new();
+    for (key, level) in LEVELS {
+        let names = texts(reader, keys.take(key), key);
+        all.extend(names.into_iter().map(|compartment| Level { compartment, key, level }));
+    }
+    all
+}
+
+fn compartment(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<At<String>> {
+    let mut keys = Keys::of(reader, value, "[[compartment]]")?;
+    let name = keys.require(reader, "name", "write name = \"…\", 1 to 16 bytes");
+    let name = name.and_then(|value| reader.text(value, "name", "a text of 1 to 16 bytes"));
+    keys.finish(reader);
+    name
 }
