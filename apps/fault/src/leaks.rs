@@ -94,6 +94,11 @@ const CHANNELS: &[Channel] = &[
     Channel::staying("domain", stay, || {
         inspect::domains().is_ok_and(|all| all.iter().any(|(name, _)| name == "leak-domain"))
     }),
+    Channel::staying("compartments", stay, || {
+        let is_told = |number| PROC.compartments(number, &mut [0; 64]).is_ok_and(|bytes| bytes != 0);
+        // The listener's own number is above the teller's.
+        op::domain_number(Entry::DOMAIN).is_ok_and(|own| is_told(own - 1))
+    }),
     Channel::staying("thread", stay, || others_threads() > before()),
     Channel::staying("portal", stay, || others_portals() > before()),
     Channel::new("log", say, || is_in_log("leak-log")),

@@ -1,17 +1,22 @@
 //! `ps`: the domains, and what they use.
 
 use alloc::string::ToString;
+use alloc::vec::Vec;
 
 use runtime::abi::info::Thread;
 use tool::Arguments;
+use tool::compartments::Names;
 use tool::inspect::{self, CpuSets};
 use tool::table::{Side, Table, kibibytes};
 
 /// What `--help` prints.
 pub const HELP: &str = "\
-usage: ps
+usage: ps [-l]
 
 Shows every domain: components and programs.
+
+  -l  also their compartments, as with takes them: NAME is owned, NAME:3 taints;
+      all = it owns all. Who is tainted is shown only to allow ps -l
 
   DOMAIN     its number; kill takes it
   PARENT     number of the domain that made it
@@ -24,16 +29,18 @@ Shows every domain: components and programs.
 ";
 
 /// The program.
-pub fn main(arguments: Arguments) -> u8 {
+pub fn main(mut arguments: Arguments) -> u8 {
+    let Some(options) = arguments.options("l") else { return tool::USAGE };
     if !arguments.none() {
         return tool::USAGE;
     }
+    let names = options.contains('l').then(Names::new);
     let (domains, threads) = match (inspect::domains(), inspect::threads()) {
         (Ok(domains), Ok(threads)) => (domains, threads),
         (Err(error), _) | (_, Err(error)) => return arguments.fail("domains", error),
     };
     let sets = CpuSets::new(&threads);
-    let mut table = Table::new(&[
+    let mut columns = Vec::from([
         ("DOMAIN", Side::Right),
         ("PARENT", Side::Right),
         ("STATE", Side::Left),
@@ -44,12 +51,17 @@ pub fn main(arguments: Arguments) -> u8 {
         ("CPUS", Side::Left),
         ("NAME", Side::Left),
     ]);
+    if names.is_some() {
+        columns.insert(columns.len() - 1, ("COMPARTMENTS", Side::Left));
+    }
+    let mut table = Table::new(&columns);
     for (name, domain) in domains {
         // Each domain has one besides, for chains that nobody waits for, which is of no priority until there is one.
         let is_own = |thread: &&Thread| thread.home == domain.number && thread.priority != 0;
         let own = threads.iter().filter(is_own).map(|thread| thread.cpus);
         let state = if domain.state == 0 { "alive".into() } else { inspect::status(domain.status) };
-        table.row([
+        let compartments = names.as_ref().map(|names| names.of_domain(domain.number));
+        let row = [
             domain.number.to_string(),
             domain.parent.to_string(),
             state,
@@ -58,8 +70,8 @@ pub fn main(arguments: Arguments) -> u8 {
             domain.threads.to_string(),
             domain.crossings.to_string(),
             if own.clone().next().is_none() { "-".into() } else { sets.text(own.fold(0, |set, cpus| set | cpus)) },
-            name,
-        ]);
+        ];
+        table.row(row.into_iter().chain(compartments).chain([name]));
     }
     table.print();
     0

@@ -10,8 +10,9 @@ use alloc::vec::Vec;
 
 use runtime::abi::level;
 use runtime::interfaces::file::Kind;
+use runtime::program;
 use runtime::stream::FILE_SYSTEM;
-use runtime::{label as labels, program};
+use tool::compartments::{NONE, Names};
 use tool::files::{self, Named};
 use tool::{Arguments, println};
 
@@ -35,39 +36,15 @@ Says which compartment files and directories belong to. Without a path: in which
 compartments it runs itself (run --taint COMPARTMENT label).
 ";
 
-/// Where the directories of compartments are, by which the shell names them.
-const COMPARTMENTS: &str = "/compartments";
-const NO_COMPARTMENT: &str = "-";
-
-/// Names of compartments, and their handles.
-struct Compartments(Vec<(String, u64)>);
-
-impl Compartments {
-    fn new() -> Self {
-        let all = files::directory(COMPARTMENTS).unwrap_or_default().into_iter().filter(|entry| entry.is_directory);
-        let handle = |name: &str| FILE_SYSTEM.compartment(&files::join(COMPARTMENTS, name)).ok();
-        Self(all.filter_map(|entry| handle(&entry.name).map(|handle| (entry.name, handle))).collect())
-    }
-
-    fn name(&self, compartment: u64) -> String {
-        match self.0.iter().find(|(_, known)| *known == compartment) {
-            // The system's files are not marked: everybody reads them.
-            _ if !labels::is_secret(compartment) => NO_COMPARTMENT.to_string(),
-            Some((name, _)) => name.clone(),
-            None => "?".to_string(),
-        }
-    }
-}
-
 /// The compartments of files, or our own.
 fn label() -> u8 {
     let mut arguments = Arguments::new(LABEL, HELP_OF_LABEL);
     let Some(_) = arguments.options("") else { return tool::USAGE };
-    let known = Compartments::new();
+    let known = Names::new();
     let mut status = 0;
     for path in arguments.words().to_vec() {
         match FILE_SYSTEM.compartment(&files::absolute(path)) {
-            Ok(handle) => println!("{:>10}  {path}", known.name(handle)),
+            Ok(handle) => println!("{:>10}  {path}", known.of_file(handle)),
             Err(error) => status = arguments.fail(path, error),
         }
     }
@@ -133,7 +110,7 @@ fn print_short(names: impl Iterator<Item = Named>) {
 }
 
 fn print_long(directory: &str, names: impl Iterator<Item = Named>) {
-    let compartments = Compartments::new();
+    let compartments = Names::new();
     let rows: Vec<(char, String, String, String, String)> = names
         .map(|entry| {
             let path =
@@ -145,15 +122,16 @@ fn print_long(directory: &str, names: impl Iterator<Item = Named>) {
                 _ => '-',
             };
             let changed = stat.map_or(0, |stat| stat.modified) / 1_000_000_000;
-            let compartment =
-                FILE_SYSTEM.compartment(&path).map_or_else(|_| NO_COMPARTMENT.to_string(), |it| compartments.name(it));
+            let compartment = FILE_SYSTEM
+                .compartment(&path)
+                .map_or_else(|_| NONE.to_string(), |it| compartments.of_file(it).to_string());
             (kind, entry.size.to_string(), changed.to_string(), compartment, shown(&entry))
         })
         .collect();
     let size = rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
     let changed = rows.iter().map(|row| row.2.len()).max().unwrap_or(0);
     let compartment = rows.iter().map(|row| row.3.len()).max().unwrap_or(0);
-    let are_any = rows.iter().any(|row| row.3 != NO_COMPARTMENT);
+    let are_any = rows.iter().any(|row| row.3 != NONE);
     for (kind, bytes, seconds, owner, name) in rows {
         let owner = if are_any { alloc::format!("{owner:<compartment$}  ") } else { String::new() };
         println!("{kind}  {bytes:>size$}  {seconds:>changed$}s  {owner}{name}");

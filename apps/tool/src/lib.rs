@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod command;
+pub mod compartments;
 pub mod files;
 pub use inspection as inspect;
 pub mod random;

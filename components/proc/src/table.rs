@@ -296,10 +296,13 @@ pub fn kill_domain(number: u64) -> Result<bool, ProcessError> {
     Ok(true)
 }
 
-/// Writes the compartments of the process whose domain has this number.
-pub fn compartments(number: u64, into: &mut [u8]) -> Result<usize, ProcessError> {
+/// Writes the compartments of the process whose domain has this number, if the caller may know it, or is allowed to know all.
+pub fn compartments(number: u64, into: &mut [u8], is_allowed: bool) -> Result<usize, ProcessError> {
     let table = TABLE.lock();
     let process = table.in_domain(number).ok_or(ProcessError::NoSuchDomain)?;
+    if !is_allowed && !process.caller_may().observe {
+        return Err(ProcessError::NoSuchDomain);
+    }
     let Some(label) = &process.label else { return Ok(0) };
     let mut places = into.as_chunks_mut::<8>().0.iter_mut();
     let mut used = 0;

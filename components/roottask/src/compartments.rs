@@ -1,7 +1,7 @@
 //! Compartments that the description declares: their handles, which last as long as we do, and the labels of who is in them.
 
 use crate::plan::plan;
-use abi::Error;
+use abi::{Error, level};
 use alloc::vec::Vec;
 use interfaces::listing::{Record, Writer};
 use interfaces::parent::{DECLARED, OF_PROGRAM};
@@ -34,6 +34,17 @@ pub fn labels(component: &Component<'_>) -> Result<Option<Labels>, Error> {
 pub fn named(component: &Component<'static>) -> Vec<(&'static str, u64)> {
     let name = |number: u8| plan().system.compartments().nth(number.into()).unwrap_or_default();
     component.levels.zip(entries(component.levels)).map(|((number, _), entry)| (name(number), entry)).collect()
+}
+
+/// Writes what a component has, as many as fit; gives the bytes.
+pub fn write(component: &Component<'_>, into: &mut [u8]) -> usize {
+    let all = component.trusted.then_some(level::STAR);
+    let mut used = 0;
+    for (entry, place) in all.into_iter().chain(entries(component.levels)).zip(into.as_chunks_mut::<8>().0) {
+        *place = entry.to_le_bytes();
+        used += place.len();
+    }
+    used
 }
 
 /// Writes the compartments, and those that programs have, from a position on.

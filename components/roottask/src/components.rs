@@ -216,6 +216,19 @@ fn missing(component: &Component<'static>) -> Option<(u16, &'static str)> {
     portals.find(|(provider, service)| !services::is_published(*provider, service))
 }
 
+/// The component that runs in the domain with this number.
+pub fn in_domain(number: u64) -> Option<Component<'static>> {
+    let is_in = |domain| op::domain_number(domain) == Ok(number);
+    match () {
+        _ if is_in(memory::SIGMA0_DOMAIN) => plan().system.component("sigma0"),
+        _ if is_in(Entry::DOMAIN) => plan().system.component("roottask"),
+        _ => {
+            let running = RUNNING.lock();
+            component_of(running.iter().find(|running| running.instance == number)?.number)
+        }
+    }
+}
+
 /// The component that a number means.
 fn component_of(number: u16) -> Option<Component<'static>> {
     let is_it = |component: &Component| match number {

@@ -75,12 +75,21 @@ impl ParentServer for Parent {
     }
 
     fn compartments(&self, badge: u64, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError> {
-        let component = plan::plan().system.component_number(component_of(badge));
-        if !component.is_some_and(|component| component.trusted) {
-            return Err(ParentError::NotTrusted);
-        }
+        trust(badge)?;
         Ok(compartments::list(position, into))
     }
+
+    fn compartments_of(&self, badge: u64, domain: u64, into: &mut [u8]) -> Result<usize, ParentError> {
+        trust(badge)?;
+        let component = components::in_domain(domain).ok_or(ParentError::NoSuchComponent)?;
+        Ok(compartments::write(&component, into))
+    }
+}
+
+/// Refuses components that are not trusted.
+fn trust(badge: u64) -> Result<(), ParentError> {
+    let component = plan::plan().system.component_number(component_of(badge));
+    if component.is_some_and(|component| component.trusted) { Ok(()) } else { Err(ParentError::NotTrusted) }
 }
 
 /// What callers may do.

@@ -8,7 +8,8 @@ use abi::level;
 use interface::Failure;
 use interfaces::file::{FileClient, FileError, TRUNCATE, WRITE};
 use interfaces::parent::{ParentClient, ParentError};
-use runtime::connection::Direct;
+use interfaces::process::ProcessClient;
+use runtime::connection::{Connection, Direct};
 use runtime::entry::Owned;
 use runtime::stream::FILE_SYSTEM;
 use runtime::{Entry, op, program, server, thread};
@@ -62,6 +63,16 @@ fn levels() -> Option<[i64; 2]> {
     op::label_levels(entry >> 3).ok().map(|levels| levels.map(|level| level as i64 - 1))
 }
 
+/// Of how many domains that are older than it `proc` tells that they are in some compartment.
+fn others() -> usize {
+    let proc = ProcessClient(Connection::named("proc"));
+    let is_in_one = |number: &u64| {
+        let mut bytes = [0; 64];
+        proc.compartments(*number, &mut bytes).is_ok_and(|told| bytes[..told].iter().any(|byte| *byte != 0))
+    };
+    (1..op::domain_number(Entry::DOMAIN).unwrap_or(0)).filter(is_in_one).count()
+}
+
 /// Notes all of it.
 pub fn run() -> u8 {
     let name = program::name();
@@ -85,9 +96,10 @@ pub fn run() -> u8 {
     let log = op::log(0, 0);
     let text = format!(
         "{name}: told {:?}, levels {before:?}, then {:?}; publishes: {published}; asks for all: {declared}; kept: {first}; inside: {inside}; \
-         outside: {outside}; log: {log:?}\n",
+         outside: {outside}; log: {log:?}; others: {}\n",
         told.iter().map(|(name, entry)| (name, (entry & 7) as i64 - 1)).collect::<Vec<_>>(),
-        levels()
+        levels(),
+        if name == "usual" { others() } else { 0 }
     );
     let places = [format!("{INSIDE}/{name}"), format!("/tmp/{name}")];
     if places.iter().filter(|path| write(path, &text).is_ok()).count() == 0 {

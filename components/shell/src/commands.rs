@@ -9,7 +9,7 @@ use runtime::label;
 use shelleval::State as ShellState;
 
 use crate::launch::PROC;
-use crate::names::{CHLABEL, DECLASSIFY, EXPLAIN, NEW_COMPARTMENT};
+use crate::names::{CHLABEL, DECLASSIFY, DROP, EXPLAIN, NEW_COMPARTMENT};
 use crate::terminal::say;
 use crate::{compartments, explain, jobs};
 
@@ -44,6 +44,8 @@ Commands of the shell:
                         proves it, NAME:1 may become tainted
   chlabel NAME FILE ... moves files to a compartment, - to none
   declassify FILE ...   moves files out of their compartments, for all to read
+  drop NAME             gives up the ownership of a compartment: then this shell does
+                        none of these for it, until it is started again
   explain FROM TO       says whether data may go, and why not: FILE, COMPARTMENT,
                         network, terminal or the number of a program
   sh FILE [WORD ...]    runs a script; sh -c TEXT; FILE does too if it has a /
@@ -132,6 +134,10 @@ pub fn run(state: &ShellState, words: &[String], history: &[String]) -> Done {
             _ => usage(
                 "explain FROM TO; each is FILE (with a /), COMPARTMENT, network, terminal or the number of a program",
             ),
+        },
+        DROP => match arguments {
+            [compartment] => finish(name, compartments::drop(compartment).err()),
+            _ => usage("drop COMPARTMENT"),
         },
         DECLASSIFY if arguments.is_empty() => usage("declassify FILE..."),
         DECLASSIFY => finish(name, compartments::change(&state.directory, arguments, 0)),

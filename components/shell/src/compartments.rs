@@ -6,6 +6,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use abi::level;
 use interface::Failure;
 use interfaces::file::FileError;
 use interfaces::listing::{self, Record};
@@ -109,6 +110,11 @@ pub fn make(name: &str) -> Result<(), String> {
         let _ = FILE_SYSTEM.remove(&path);
     }
     made
+}
+
+/// Gives up the ownership of a compartment, as the nucleus knows it.
+pub fn drop(name: &str) -> Result<(), String> {
+    op::label_send(handle(name)?, level::ONE).map_err(|error| error.to_string())
 }
 
 /// Moves files to a compartment, or to none; gives what went wrong.

@@ -18,7 +18,7 @@ struct Side<'a> {
     taints: Vec<u64>,
     /// Handles of compartments that it owns.
     owns: Vec<u64>,
-    /// It may have all data.
+    /// It may have all data: the terminal, and who owns all compartments.
     takes_all: bool,
 }
 
@@ -30,7 +30,8 @@ impl<'a> Side<'a> {
             let told = PROC.compartments(number, &mut bytes).map_err(|error| alloc::format!("{text}: {error}"))?;
             let entries = bytes[..told].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
             let at = |wanted| entries.clone().filter(|entry| entry & 7 == wanted).map(|entry| entry >> 3).collect();
-            return Ok(Self { taints: at(level::THREE), owns: at(level::STAR), ..nothing });
+            let owns_all = entries.clone().any(|entry| entry == 0);
+            return Ok(Self { taints: at(level::THREE), owns: at(level::STAR), takes_all: owns_all, ..nothing });
         }
         Ok(match text {
             "network" => nothing,

@@ -17,12 +17,14 @@ pub const NEW_COMPARTMENT: &str = "new-compartment";
 pub const CHLABEL: &str = "chlabel";
 /// Moves files out of their compartments.
 pub const DECLASSIFY: &str = "declassify";
+/// Gives up the shell's ownership of a compartment.
+pub const DROP: &str = "drop";
 /// Says whether data may go from one to another.
 pub const EXPLAIN: &str = "explain";
 
 /// Commands of this shell that are not of the language.
-pub const OWN: [&str; 10] =
-    [CHLABEL, DECLASSIFY, EXPLAIN, "fg", "help", "history", "jobs", "kill", NEW_COMPARTMENT, "wait"];
+pub const OWN: [&str; 11] =
+    [CHLABEL, DECLASSIFY, DROP, EXPLAIN, "fg", "help", "history", "jobs", "kill", NEW_COMPARTMENT, "wait"];
 
 /// Commands of the shell itself, prefixes, and words that begin a compound command.
 pub fn all_names() -> impl Iterator<Item = &'static str> {

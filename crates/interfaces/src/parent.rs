@@ -82,4 +82,8 @@ pub trait Parent {
     /// Gives bytes and the next position, 0 after the last. Only for who is trusted: that is, owns all of them.
     #[repeatable]
     fn compartments(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;
+    /// The compartments with which the component whose domain has this number started: 8 · handle + level each, as many as fit; 0 if it is trusted, and so
+    /// owns all. Gives their bytes. Only for who is trusted.
+    #[repeatable]
+    fn compartments_of(&self, domain: u64, into: &mut [u8]) -> Result<usize, ParentError>;
 }

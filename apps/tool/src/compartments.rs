@@ -1,0 +1,59 @@
+//! Compartments by their names.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use inspection::PROC;
+use loader::startup::MAX_COMPARTMENTS;
+use runtime::abi::level;
+use runtime::label;
+use runtime::stream::FILE_SYSTEM;
+
+use crate::files;
+
+/// Where the directories of compartments are, by which the shell names them.
+const ALL: &str = "/compartments";
+/// Stands for no compartment.
+pub const NONE: &str = "-";
+
+/// Names of compartments, and their handles.
+pub struct Names(Vec<(String, u64)>);
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Names {
+    /// Those that are there, as far as we may know.
+    pub fn new() -> Self {
+        let all = files::directory(ALL).unwrap_or_default().into_iter().filter(|entry| entry.is_directory);
+        let compartment = |name: &str| FILE_SYSTEM.compartment(&files::join(ALL, name)).ok();
+        Self(all.filter_map(|entry| compartment(&entry.name).map(|it| (entry.name, it >> 3))).collect())
+    }
+
+    fn name(&self, handle: u64) -> &str {
+        self.0.iter().find(|(_, known)| *known == handle).map_or("?", |(name, _)| name)
+    }
+
+    /// The compartment of a file, or -. The system's files are not marked: everybody reads them.
+    pub fn of_file(&self, compartment: u64) -> &str {
+        if label::is_secret(compartment) { self.name(compartment >> 3) } else { NONE }
+    }
+
+    /// The compartments of the program or the component whose domain has this number, as `with` takes them, as far as we may know.
+    pub fn of_domain(&self, number: u64) -> String {
+        let mut bytes = [0; 8 * MAX_COMPARTMENTS];
+        let told = PROC.compartments(number, &mut bytes).unwrap_or(0);
+        let compartments = bytes[..told].as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let text = |compartment: u64| match compartment & 7 {
+            _ if compartment == 0 => "all".to_string(),
+            level::STAR => self.name(compartment >> 3).to_string(),
+            level => format!("{}:{}", self.name(compartment >> 3), level - 1),
+        };
+        let texts: Vec<String> = compartments.map(text).collect();
+        if texts.is_empty() { NONE.to_string() } else { texts.join(",") }
+    }
+}
