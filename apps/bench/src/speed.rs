@@ -56,7 +56,7 @@ fn decimal(hundredths: u64) -> String {
 /// How often CPUs had to wait for the nucleus lock, and were stopped by the one that had it.
 fn disturbances() -> Result<[u64; 2], String> {
     let cpus = inspect::cpus().map_err(|error| error.to_string())?;
-    Ok([cpus.iter().map(|cpu| cpu.lock_waits).sum(), cpus.iter().map(|cpu| cpu.halts).sum()])
+    Ok([cpus.iter().map(|cpu| cpu.lock_waits).sum(), cpus.iter().map(|cpu| cpu.stops).sum()])
 }
 
 fn best(cpus: usize, work: Work) -> Result<u64, String> {

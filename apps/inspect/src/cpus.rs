@@ -112,7 +112,7 @@ fn show(before: Option<&Reading>, now: &Reading) {
         let load = cpus::load(was, cpu, elapsed)
             .map_or_else(String::new, |load| alloc::format!("{}.{} %", load / 10, load % 10));
         let thread = if cpu.thread == 0 { String::new() } else { cpu.thread.to_string() };
-        let numbers = [cpu.dispatches, cpu.interrupts, cpu.received, cpu.wakes, cpu.halts, cpu.lock_waits];
+        let numbers = [cpu.dispatches, cpu.interrupts, cpu.received, cpu.wakes, cpu.stops, cpu.lock_waits];
         let lock = [cpus::mean_wait(cpu), cpu.lock_longest, cpu.longest];
         let numbers = numbers.into_iter().chain(lock).take(counts.len()).map(|number| number.to_string());
         table.row(start.into_iter().chain([load, thread, place(cpu.thread).unwrap_or_default()]).chain(numbers));

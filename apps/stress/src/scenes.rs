@@ -86,7 +86,7 @@ impl Child {
             }
             11 => self.properties(),
             12 => self.small_account(),
-            // A change of labels holds up all CPUs.
+            // A change of labels stops all CPUs.
             13 if self.random.once_in(4) => self.labels(),
             14 => self.impossible(),
             _ => self.call_ourselves(stage),

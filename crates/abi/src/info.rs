@@ -166,7 +166,7 @@ record! {
         /// Interrupts sent to other CPUs, to wake them.
         pub wakes: u64,
         /// Times it held another CPU up, so that nothing changed under its hands, translations included.
-        pub halts: u64,
+        pub stops: u64,
         /// Times it waited for the nucleus lock.
         pub lock_waits: u64,
         /// Nanoseconds in which it waited for it, in all.
@@ -194,7 +194,7 @@ impl Cpu {
         interrupts: 0,
         received: 0,
         wakes: 0,
-        halts: 0,
+        stops: 0,
         lock_waits: 0,
         lock_waited: 0,
         lock_longest: 0,

@@ -130,7 +130,7 @@ fn write_cpu(writer: &mut Writer<'_>, cpu: &Cpu) {
             ("interrupts", cpu.interrupts),
             ("received", cpu.received),
             ("wakes", cpu.wakes),
-            ("halts", cpu.halts),
+            ("stops", cpu.stops),
             ("lock_waits", cpu.lock_waits),
             ("lock_waited", cpu.lock_waited),
             ("lock_longest", cpu.lock_longest),

@@ -70,7 +70,7 @@ fn cpu(number: u64, state: u64, idle: u64) -> Cpu {
         interrupts: count(4),
         received: count(5),
         wakes: count(6),
-        halts: count(7),
+        stops: count(7),
         lock_waits: count(8),
         lock_waited: count(9),
         lock_longest: count(10),
@@ -116,7 +116,7 @@ fn figures_are_those_that_were_given() {
     let [busy, off, idle] = &value["cpus"].as_array().unwrap()[..] else { panic!("{}", value["cpus"]) };
     assert_eq!((&busy["state"], &off["state"], &idle["state"]), (&"busy".into(), &"offline".into(), &"idle".into()));
     assert_eq!((&idle["number"], &idle["identity"], idle["idle"].as_u64()), (&63.into(), &6300.into(), Some(u64::MAX)));
-    let counts = ["thread", "scheduler", "dispatches", "interrupts", "received", "wakes", "halts", "lock_waits"];
+    let counts = ["thread", "scheduler", "dispatches", "interrupts", "received", "wakes", "stops", "lock_waits"];
     assert_eq!(counts.map(|key| idle[key].as_u64().unwrap() - 6300), [1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!((&idle["lock_waited"], &idle["lock_longest"]), (&6309.into(), &6310.into()));
     assert_eq!((off["number"].as_u64(), off["identity"].as_u64(), &off["idle"]), (Some(1), Some(100), &Value::Null));

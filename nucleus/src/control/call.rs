@@ -123,7 +123,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     callee.waiters.append(caller);
     callee.note_waiters();
     // Who is on the fast path back from there may not have seen that somebody waits now; afterwards they all see it.
-    cpu::hold_up_where(held, |other| other.domain_there() == Some(callee));
+    cpu::stop_where(held, |other| other.domain_there() == Some(callee));
     if cpu::several(held) && callee.shares().any(|share| look(&share.pool).is_some()) {
         callee.waiters.remove(caller);
         callee.note_waiters();
@@ -298,7 +298,7 @@ fn fetch(domain: Ref<Domain>) -> Link<Activation> {
     for other in cpu::others(held) {
         let share = domain.share_on(other.number as usize);
         if look(&share.pool).is_some() {
-            cpu::hold_up(other);
+            cpu::stop(other);
             if let Some(activation) = share.pool.get() {
                 share.pool.set(activation.next.get());
                 activation.next.set(None);

@@ -347,7 +347,7 @@ fn park(top: Ref<Activation>, domain: Ref<Domain>) {
 pub fn split_above(lower: Ref<Activation>) {
     let held = lower.held();
     if let Some(thread) = lower.thread.get() {
-        cpu::hold_up_thread(thread);
+        cpu::stop_cpu_of(thread);
     }
     let (Some(upper), thread) = (lower.callee.get(), lower.thread.get()) else { return };
     counters::all(held).splits.up();
@@ -401,7 +401,7 @@ pub fn cut_out(activation: Ref<Activation>) {
         return;
     }
     if let Some(thread) = activation.thread.get() {
-        cpu::hold_up_thread(thread);
+        cpu::stop_cpu_of(thread);
     }
     if activation.state.get() == State::Calling {
         split_above(activation);
@@ -443,13 +443,13 @@ pub fn cut_out(activation: Ref<Activation>) {
     }
 }
 
-/// What the top of a thread was is so no more: if it runs on another CPU, which is held up, that finds out.
+/// The top of a thread has changed. If the thread runs on another CPU, which is stopped, that CPU rechecks it.
 pub fn look_anew(thread: Ref<Thread>) {
     let held = thread.held();
     if thread.runs.get() == Runs::Running {
         let home = thread.cpu.get();
         if home != cpu::this(held) {
-            home.disturbed.set(true);
+            home.needs_recheck.set(true);
         }
     }
 }

@@ -36,9 +36,9 @@ pub fn die(domain: Ref<Domain>, status: u64) {
 fn leave_all(domain: Ref<Domain>) {
     let held = domain.held();
     for other in cpu::others(held) {
-        cpu::hold_up(other);
+        cpu::stop(other);
         if other.domain.get() == Some(domain) && !other.idle.get() {
-            other.disturbed.set(true);
+            other.needs_recheck.set(true);
         }
     }
 }

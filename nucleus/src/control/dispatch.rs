@@ -292,7 +292,7 @@ pub fn idle(held: Held) -> ! {
     if cpu.seat.get().is_some() && is_unread(cpu.ring.get()) {
         wake_up(held)
     }
-    cpu.disturbed.set(false);
+    cpu.needs_recheck.set(false);
     // SAFETY: the idle CPU has nothing on its stack; the next interrupt begins anew.
     unsafe { assembly::idle_wait() }
 }
@@ -301,7 +301,7 @@ pub fn idle(held: Held) -> ! {
 pub fn wake_up(held: Held) -> ! {
     rest(held, false);
     // What was changed while it slept is seen now.
-    cpu::this(held).disturbed.set(false);
+    cpu::this(held).needs_recheck.set(false);
     enter(held, Event::Choose, 0)
 }
 
@@ -320,7 +320,7 @@ extern "C" fn go_on_from_entry() -> ! {
 /// Goes on with whatever runs on this CPU, which others may have changed.
 pub fn go_on(held: Held) -> ! {
     let cpu = cpu::this(held);
-    let is_new = cpu.disturbed.take() || cpu.activation.get().is_none();
+    let is_new = cpu.needs_recheck.take() || cpu.activation.get().is_none();
     if let Some(thread) = cpu.thread.get().filter(|thread| !is_seat(*thread)) {
         if cpu.preempt.get() {
             give_way(held, Event::Preempted)
@@ -355,7 +355,7 @@ pub fn preemption_point(held: Held) {
 pub fn pause(held: Held) {
     if lock::is_wanted() {
         lock::pass();
-        if cpu::this(held).disturbed.get() {
+        if cpu::this(held).needs_recheck.get() {
             // SAFETY: nothing is borrowed, and nothing on the stack is needed: what goes on later is saved in the activation.
             unsafe { assembly::go_on_afresh() }
         }
@@ -386,7 +386,7 @@ pub fn rest(held: Held, is_idle: bool) {
 /// activation has saved makes the call anew.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_with(entry: Ref<Entry>, code: usize) {
-    // Whoever empties the entry leaves all but its code alone until this CPU was held up, which it is not before it waits.
+    // Emptying the entry changes only its code until this CPU is stopped, and it cannot be stopped before it waits.
     let shape = if code == 0 { keep_shape(entry) } else { 0 };
     let held = wait_in_call();
     let is_same = if code == 0 { entry.is_of(Kind::Call) && entry.shape() == shape } else { entry.code.get() == code };
@@ -419,8 +419,8 @@ fn wait_in_call() -> Held {
     if let Some(semaphore) = kept {
         semaphore.settle();
     }
-    // Who was held up looks at the entry anew: another semaphore may stand there, with other rights.
-    if cpu.disturbed.get() || published && kept.is_none() {
+    // This CPU was stopped: it looks at the entry again, which may have another semaphore, with other rights.
+    if cpu.needs_recheck.get() || published && kept.is_none() {
         go_on(held)
     }
     held

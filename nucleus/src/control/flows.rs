@@ -277,7 +277,7 @@ fn begin(by: Ref<Activation>, next: Labels, cuts: bool) -> Result<(), Error> {
     by.changes.set(if cuts { Changes::Own } else { Changes::Raise });
     // Nobody calls, or is called, on a fast path from here on; and who was on one is seen by the steps to come.
     domain.set_slow(SLOW_LABELS, true);
-    cpu::others(by.held()).for_each(cpu::hold_up);
+    cpu::others(by.held()).for_each(cpu::stop);
     Ok(())
 }
 
@@ -409,7 +409,7 @@ const ENTRIES: u64 = 16;
 fn look_at_table(domain: Ref<Domain>, done: u64) -> Look {
     if done >= domain.table_entries() as u64 {
         // Whoever found an entry as it was makes its operation again.
-        cpu::others(domain.held()).for_each(cpu::hold_up);
+        cpu::others(domain.held()).for_each(cpu::stop);
         return Look::Over;
     }
     for entry in (done..done + ENTRIES).filter_map(|index| domain.place(index as usize).ok()) {

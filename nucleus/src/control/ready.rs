@@ -133,7 +133,7 @@ pub fn interrupt(cpu: Ref<Cpu>) {
     cpu.preempt.set(true);
     if cpu != cpu::this(held) {
         cpu::this(held).counts.wakes.update(|count| count + 1);
-        cpu::kick(cpu);
+        cpu::send_ipi(cpu);
     }
 }
 
@@ -182,7 +182,7 @@ pub fn hand_over(target: Ref<Cpu>) {
     target.hands_over.set(1);
     target.ring.set((&raw const UNREAD).cast_mut().cast());
     if target != cpu::this(held) {
-        cpu::kick(target);
+        cpu::send_ipi(target);
     }
 }
 

@@ -127,7 +127,7 @@ impl Ref<Domain> {
         let held = self.held();
         if let Some(other) = cpu::others(held).find(|other| other.domain_there() == Some(self)) {
             // It is about to leave, or sleeps there. CPUs of an emulator take turns.
-            cpu::kick(other);
+            cpu::send_ipi(other);
             processor::relax();
             return false;
         }

@@ -54,7 +54,7 @@ pub fn take_seat(domain: Ref<Domain>, entry: u64, stack: u64, which: u64) -> Res
         return Ok(activation.message);
     }
     if target != cpu::this(held) {
-        cpu::hold_up(target);
+        cpu::stop(target);
     }
     match target.seat.replace(Some(seat)) {
         Some(old) if target.thread.get() == Some(old.thread) => {
@@ -129,6 +129,6 @@ fn leave_to_others(cpu: Ref<Cpu>) {
         hand_over(heir);
     }
     if cpu != cpu::this(held) {
-        cpu::kick(cpu);
+        cpu::send_ipi(cpu);
     }
 }

@@ -21,7 +21,7 @@ extern "C" fn trap_from_user(vector: u64, code: u64) -> ! {
     // SAFETY: the way here took the lock.
     let held = unsafe { Held::new() };
     let trap = trap::of_user(vector, code);
-    if cpu::this(held).disturbed.get() {
+    if cpu::this(held).needs_recheck.get() {
         // While it waited for the lock. A fault comes again if it is one that goes on.
         if let Trap::Interrupt = trap {
             take_interrupt(held, vector);
@@ -69,7 +69,7 @@ fn take_interrupt(held: Held, vector: u64) {
         }
         Interrupt::OtherCpu => {
             interrupts::complete(claimed);
-            cpu::this(held).kicked.set(false);
+            cpu::this(held).ipi_pending.set(false);
         }
         Interrupt::Line(line) => {
             if line < interrupts::LINES {

@@ -1,10 +1,9 @@
 //! The block of a CPU, and what CPUs do to each other.
 //!
-//! A CPU that is in the nucleus beyond the fast paths has the nucleus lock or waits for it. Who has the lock can
-//! *hold up* another CPU: it interrupts it and waits until that CPU is quiet, which it stays until the lock is given
-//! back. Then nothing moves on that CPU, and whatever runs there may be changed; what the other CPU must do
-//! because of that it finds in its block (`flush`, `disturbed`) when it gets the lock. A CPU that got the lock at
-//! once was not quiet before, so there is nothing to find.
+//! On a slow path a CPU has the nucleus lock or waits for it. The lock holder can *stop* another CPU: it sends an IPI and
+//! waits until that CPU is quiescent. The CPU stays quiescent until the lock is released, so the holder may change
+//! whatever runs there. It leaves work for the CPU in its block (`flush`, `needs_recheck`), which the CPU does
+//! when it gets the lock. A CPU that got the lock at once was not quiescent before: nothing was left for it.
 
 use crate::arch::memory::DIRECT;
 use crate::arch::{interrupts, processor};
@@ -130,45 +129,45 @@ pub fn others(held: Held) -> impl Iterator<Item = Ref<Cpu>> {
 }
 
 /// Interrupts another CPU, unless it was and has not noticed yet.
-pub fn kick(other: Ref<Cpu>) {
-    if !other.kicked.get() {
-        other.kicked.set(true);
+pub fn send_ipi(other: Ref<Cpu>) {
+    if !other.ipi_pending.get() {
+        other.ipi_pending.set(true);
         interrupts::send(other.identity.get());
     }
 }
 
-/// Sees to it that nothing moves on another CPU while we have the lock.
+/// Stops another CPU until we release the lock.
 #[cold]
-pub fn hold_up(other: Ref<Cpu>) {
+pub fn stop(other: Ref<Cpu>) {
     let held = other.held();
     let send = || {
-        this(held).counts.halts.update(|value| value + 1);
-        kick(other);
+        this(held).counts.stops.update(|value| value + 1);
+        send_ipi(other);
     };
-    other.quiet.hold_up(send, processor::relax);
+    other.quiescent.stop(send, processor::relax);
     if let Some(semaphore) = other.settles.take() {
         semaphore.settle();
     }
 }
 
-/// Holds up all others for which `stands_in_the_way` holds.
+/// Stops all others for which `stands_in_the_way` holds.
 #[inline(always)]
-pub fn hold_up_where(held: Held, stands_in_the_way: impl Fn(Ref<Cpu>) -> bool) {
+pub fn stop_where(held: Held, stands_in_the_way: impl Fn(Ref<Cpu>) -> bool) {
     for other in others(held) {
         if stands_in_the_way(other) {
-            hold_up(other);
+            stop(other);
         }
     }
 }
 
-/// The thread does not move while we have the lock: if it runs on another CPU, that is held up.
+/// Stops the CPU on which the thread runs, if that is another one.
 #[inline(always)]
-pub fn hold_up_thread(thread: Ref<Thread>) {
+pub fn stop_cpu_of(thread: Ref<Thread>) {
     let held = thread.held();
     if several(held) && thread.runs.get() == Runs::Running {
         let home = thread.cpu.get();
         if home != this(held) {
-            hold_up(home);
+            stop(home);
         }
     }
 }
@@ -179,7 +178,7 @@ impl Ref<Cpu> {
         let held = self.held();
         self.thread.set(None);
         if self != this(held) {
-            self.disturbed.set(true);
+            self.needs_recheck.set(true);
         }
     }
 }

@@ -26,16 +26,16 @@ pub fn join() -> Held {
     unsafe { Held::new() }
 }
 
-/// The lock was not free when it was announced that this CPU wants it: waits, quiet, until it is ours. What others left
-/// us to do is done then, but for `Cpu::disturbed`.
+/// The lock was not free when it was announced that this CPU wants it: waits, quiescent, until it is ours. What others left
+/// us to do is done then, but for `Cpu::needs_recheck`.
 #[unsafe(no_mangle)]
 extern "C" fn lock_wait_here() {
-    // SAFETY: until it is quiet nobody else touches the block of this CPU, nor what runs here; then the lock is ours.
+    // SAFETY: until it is quiescent nobody else touches the block of this CPU, nor what runs here; then the lock is ours.
     let held = unsafe { Held::new() };
     let cpu = cpu::this(held);
     let start = timer::now();
     special::save(held);
-    cpu.quiet.wait(&NUCLEUS_LOCK, processor::relax);
+    cpu.quiescent.wait(&NUCLEUS_LOCK, processor::relax);
     let waited = timer::now() - start;
     cpu.counts.lock_waits.update(|value| value + 1);
     cpu.counts.lock_waited.update(|value| value + waited);
@@ -45,7 +45,7 @@ extern "C" fn lock_wait_here() {
     catch_up(cpu);
 }
 
-/// The CPU was quiet and has the lock now: does what was left to it.
+/// The CPU was quiescent and has the lock now: does what was left to it.
 pub fn catch_up(cpu: Ref<Cpu>) {
     if cpu.flush.take()
         && let Some(domain) = cpu.domain.get()

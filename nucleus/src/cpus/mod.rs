@@ -1,4 +1,4 @@
-//! What each CPU has, and what CPUs do to each other: the nucleus lock, holding up, the loaded space, translations, the timer,
+//! What each CPU has, and what CPUs do to each other: the nucleus lock, stopping a CPU, the loaded space, translations, the timer,
 //! special registers.
 
 pub mod assembly;

@@ -32,8 +32,8 @@ pub fn load(activation: Ref<Activation>) {
     cpu.special.set((cpu.pointer.get() != 0 || cpu.fpu.get().is_some() || !cpu.again.is_empty()) as u8);
 }
 
-/// Writes the loaded floating-point registers to whom they belong. A CPU that may be held up does so before: others may
-/// go on with what ran there.
+/// Writes the loaded floating-point registers to their owner. A CPU does so before it can be stopped: others may
+/// continue what ran there.
 pub fn save(held: Held) {
     if let Some(state) = cpu::this(held).fpu.get().and_then(|owner| owner.fpu) {
         // SAFETY: the unit is on while somebody's registers are loaded.

@@ -35,7 +35,7 @@ impl Owed {
             }
             for other in cpu::others(held).filter(|other| other.domain_there() == Some(domain)) {
                 // It could change the space, and so pay, without being seen.
-                cpu::hold_up(other);
+                cpu::stop(other);
                 if other.domain.get() == Some(domain) && !other.debts.is_full() {
                     other.debts.add(root, address);
                 }
@@ -77,7 +77,7 @@ impl OwedSlot {
             let own = cpu::this(domain.held());
             let debtor = if paging::KEEPS_TRANSLATIONS { own } else { cpu };
             if debtor != own {
-                cpu::hold_up(debtor);
+                cpu::stop(debtor);
             }
             if paging::KEEPS_TRANSLATIONS || debtor.domain.get() == Some(domain) {
                 owed.each(|address| {
@@ -107,7 +107,7 @@ impl OwedSlot {
         } else {
             // The entries were written before it is looked where that CPU is: see `cpu::others`.
             for other in cpu::others(held).filter(|other| *other == cpu && other.domain_there() == Some(domain)) {
-                cpu::hold_up(other);
+                cpu::stop(other);
                 other.flush.set(true);
             }
         }
@@ -120,7 +120,7 @@ fn shoot_down(domain: Ref<Domain>) {
     let held = domain.held();
     for other in cpu::others(held) {
         if other.domain_there() == Some(domain) {
-            cpu::hold_up(other);
+            cpu::stop(other);
             other.flush.set(true);
         }
     }

@@ -339,7 +339,7 @@ fn take_back(mapping: Ref<Mapping>, only_writable: bool) -> bool {
     let (domain, address) = (mapping.domain.get(), mapping.page());
     let held = domain.held();
     // Whoever is on its way out of the domain with a window found the page, or finds it no more.
-    cpu::hold_up_where(held, |other| other.domain_there() == Some(domain));
+    cpu::stop_where(held, |other| other.domain_there() == Some(domain));
     // The first step looks at all that call, if they are few; the others at so many numbers each.
     let first = mapping.taken_back();
     let numbers = if first == 0 { 0..u64::MAX } else { first..first + LOOKED_AT };
@@ -373,7 +373,7 @@ fn take_back(mapping: Ref<Mapping>, only_writable: bool) -> bool {
 /// Whether an activation that calls lends this page.
 fn lends(activation: Ref<Activation>, address: u64, only_writable: bool) -> bool {
     if let Some(thread) = activation.thread.get() {
-        cpu::hold_up_thread(thread);
+        cpu::stop_cpu_of(thread);
     }
     above(activation).is_some_and(|callee| {
         let window = callee.window.get();

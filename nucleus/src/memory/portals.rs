@@ -146,7 +146,7 @@ impl Ref<Entry> {
             && !self.is_usable()
         {
             self.code.set(assembly::entry_semaphore_judged as *const () as usize);
-            cpu::others(self.held()).for_each(cpu::hold_up);
+            cpu::others(self.held()).for_each(cpu::stop);
         }
     }
     /// Empties an entry without descendants; `kind` is `Empty` or `Revoked`. Nobody is on a fast path through it
@@ -164,7 +164,7 @@ impl Ref<Entry> {
         let held = self.held();
         let code = if kind == Kind::Revoked { assembly::entry_revoked } else { assembly::entry_empty };
         self.code.set(code as *const () as usize);
-        cpu::hold_up_where(held, |other| other.domain_there() == Some(self.domain()));
+        cpu::stop_where(held, |other| other.domain_there() == Some(self.domain()));
     }
     /// Whether it has these rights.
     #[inline(always)]

@@ -305,7 +305,7 @@ pub fn prune(domain: Ref<Domain>, address: u64) {
         Owed::new(domain, address).invalidate();
         if domain.lends.get() {
             // Portal code on another CPU may have found it, and looks there for a page to lend.
-            cpu::hold_up_where(held, |other| other.domain_there() == Some(domain));
+            cpu::stop_where(held, |other| other.domain_there() == Some(domain));
         }
         // It has no entry any more: all of it is zero.
         account::release_table(domain.account, path[level]);

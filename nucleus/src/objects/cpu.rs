@@ -5,7 +5,7 @@ use crate::pointer::{Link, Ref, look};
 use abi::MAX_THREADS;
 use core::cell::{Cell, RefCell};
 use flow::rules::Unfinished;
-use parallel::quiet::Quiet;
+use parallel::quiescent::Quiescent;
 
 /// What runs on a CPU, and where its stack is. The fields up to `settles` are used by `entry.s`.
 #[repr(C)]
@@ -42,10 +42,10 @@ pub struct Cpu {
     /// See `longest`.
     pub longest_by: Cell<u64>,
     /// It waits for the lock or sleeps; the lock's holder may change what runs here.
-    pub quiet: Quiet,
+    pub quiescent: Quiescent,
     /// Its number.
     pub number: u8,
-    /// While it waits for the lock: a semaphore that it must settle. Who holds it up does it in its place.
+    /// While it waits for the lock: a semaphore that it must settle. A CPU that stops it does that in its place.
     pub settles: Cell<Link<Semaphore>>,
     /// The machine's number of it.
     pub identity: Cell<u32>,
@@ -56,11 +56,11 @@ pub struct Cpu {
     /// Something that precedes the running thread became ready.
     pub preempt: Cell<bool>,
     /// Another CPU changed what runs here: it must be looked at anew.
-    pub disturbed: Cell<bool>,
+    pub needs_recheck: Cell<bool>,
     /// Translations of the loaded space got weaker.
     pub flush: Cell<bool>,
     /// It was sent an interrupt that it has not taken yet.
-    pub kicked: Cell<bool>,
+    pub ipi_pending: Cell<bool>,
     /// The loaded floating-point registers are those of an activation that is gone.
     pub fpu_is_stale: Cell<bool>,
     /// Not zero: `pointer`, `fpu`, `fpu_is_stale` or `again` is.
@@ -110,7 +110,7 @@ pub struct Counts {
     pub interrupts: Cell<u64>,
     pub received: Cell<u64>,
     pub wakes: Cell<u64>,
-    pub halts: Cell<u64>,
+    pub stops: Cell<u64>,
     pub lock_waits: Cell<u64>,
     pub lock_waited: Cell<u64>,
     pub lock_longest: Cell<u64>,
@@ -125,7 +125,7 @@ impl Counts {
             interrupts: Cell::new(0),
             received: Cell::new(0),
             wakes: Cell::new(0),
-            halts: Cell::new(0),
+            stops: Cell::new(0),
             lock_waits: Cell::new(0),
             lock_waited: Cell::new(0),
             lock_longest: Cell::new(0),
@@ -140,7 +140,7 @@ impl Counts {
             &self.interrupts,
             &self.received,
             &self.wakes,
-            &self.halts,
+            &self.stops,
             &self.lock_waits,
             &self.lock_waited,
             &self.lock_longest,
@@ -169,16 +169,16 @@ impl Cpu {
             entered_by: 0,
             longest: Cell::new(0),
             longest_by: Cell::new(0),
-            quiet: Quiet::new(),
+            quiescent: Quiescent::new(),
             number,
             settles: Cell::new(None),
             identity: Cell::new(identity),
             window: Cell::new(false),
             idle: Cell::new(false),
             preempt: Cell::new(false),
-            disturbed: Cell::new(false),
+            needs_recheck: Cell::new(false),
             flush: Cell::new(false),
-            kicked: Cell::new(false),
+            ipi_pending: Cell::new(false),
             fpu_is_stale: Cell::new(false),
             special: Cell::new(0),
             pointer: Cell::new(0),

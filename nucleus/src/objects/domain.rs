@@ -36,7 +36,7 @@ pub const SLOW_AT: usize = core::mem::offset_of!(Domain, as_caller) + 7;
 /// Pages of a table that a domain keeps at hand.
 pub const NEAR_PAGES: usize = 4;
 
-/// What a domain has on one CPU, which alone touches it unless it is held up. One for each CPU of the machine follows
+/// State of a domain on one CPU. Only that CPU touches it, or the lock holder that stopped it. One for each CPU of the machine follows
 /// each [`Domain`].
 #[repr(C)]
 pub struct Share {

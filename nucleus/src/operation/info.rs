@@ -175,7 +175,7 @@ fn cpu_record(held: Held, number: usize) -> info::Cpu {
     record.scheduler = cpu.seat.get().map_or(0, |seat| seat.domain.number);
     record.idle = timer::to_nanoseconds(counts.idle.get() + rests);
     (record.dispatches, record.interrupts) = (counts.dispatches.get(), counts.interrupts.get());
-    (record.received, record.wakes, record.halts) = (counts.received.get(), counts.wakes.get(), counts.halts.get());
+    (record.received, record.wakes, record.stops) = (counts.received.get(), counts.wakes.get(), counts.stops.get());
     record.lock_waits = counts.lock_waits.get();
     record.lock_waited = timer::to_nanoseconds(counts.lock_waited.get());
     record.lock_longest = timer::to_nanoseconds(counts.lock_longest.get());

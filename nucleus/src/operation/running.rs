@@ -134,7 +134,7 @@ pub fn thread_ex_regs(operands: &Operands) -> Outcome {
     if Some(thread) == cpu::this(held).thread.get() || is_seat(thread) {
         return Err(Error::ThreadRuns.into());
     }
-    cpu::hold_up_thread(thread);
+    cpu::stop_cpu_of(thread);
     let Some(bottom) = thread.bottom.get().filter(|_| !thread.ended.get()) else { return Err(Error::PeerDied.into()) };
     let (pc, stack) = (operands.word(1), operands.word(2));
     for address in [pc, stack] {

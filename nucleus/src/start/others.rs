@@ -73,8 +73,8 @@ pub fn start_others(held: Held, info: &BootInfo) -> Result<(), &'static str> {
     for number in 1..cpu::present(held) {
         let identity = cpu::identity_of(held, number);
         let block = make_area(held, number, identity)?;
-        // Quiet: it waits for the lock, which we have.
-        let is_there = |microseconds| wait(microseconds, || block.quiet.is_quiet());
+        // Quiescent: it waits for the lock, which we have.
+        let is_there = |microseconds| wait(microseconds, || block.quiescent.is_quiescent());
         let words = [block.stack.get(), block.address(), begin as *const () as usize];
         let is_begun = start::start(identity, tables, words, &is_there);
         if is_begun && is_there(PATIENCE) {

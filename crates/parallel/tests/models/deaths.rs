@@ -51,10 +51,10 @@ impl Call {
         if machine.fault != Fault::LeftOut {
             self.slow.store(1, Ordering::Relaxed);
         }
-        if machine.fault == Fault::HoldsUpTooFew {
-            machine.hold_up_in(0, 1, SERVER).for_each(drop);
+        if machine.fault == Fault::StopsTooFew {
+            machine.stop_in(0, 1, SERVER).for_each(drop);
         } else {
-            machine.hold_up(1);
+            machine.stop(1);
         }
         self.dead.change(|dead| *dead = true);
         self.chain.change(|chain| chain.retain(|domain| *domain != SERVER));
@@ -103,8 +103,8 @@ fn an_interrupt_is_not_enough() {
 /// Who read that the way is short, and is not there yet, is in no domain where one would look for it.
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn only_who_is_there_is_held_up() {
-    explore(None, || model(Fault::HoldsUpTooFew));
+fn only_who_is_there_is_stopped() {
+    explore(None, || model(Fault::StopsTooFew));
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn model(fault: Fault, inside: bool) {
     });
     table.machine.enter(0);
     table.code.store(EMPTY, Ordering::Relaxed);
-    table.machine.hold_up_in(0, 1, OWNER).for_each(drop);
+    table.machine.stop_in(0, 1, OWNER).for_each(drop);
     // The object is gone, its memory is something else; the place gets another entry.
     table.objects[0].change(|object| *object = "something else");
     if fault == Fault::Swapped {
@@ -98,8 +98,8 @@ fn the_root_before_the_domain() {
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn nobody_is_held_up() {
-    explore(None, || model(Fault::HoldsNobodyUp, true));
+fn nobody_is_stopped() {
+    explore(None, || model(Fault::StopsNone, true));
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! CPUs that take the nucleus lock, get interrupts and are held up: what all models stand on.
+//! CPUs that take the nucleus lock, get interrupts and are stopped: the base of all models.
 
 use crate::lock::Lock;
-use crate::quiet::Quiet;
+use crate::quiescent::Quiescent;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use loom::thread;
@@ -12,12 +12,12 @@ use std::cell::RefCell;
 pub enum Fault {
     /// All is as it should be.
     None,
-    /// Who holds a CPU up sends the interrupt and does not wait.
+    /// The lock holder sends the interrupt and does not wait.
     DoesNotWait,
-    /// A CPU takes back that it is quiet before it has the lock.
-    LoudTooEarly,
-    /// A CPU says that it is quiet before it announces itself.
-    QuietTooEarly,
+    /// A CPU takes back that it is quiescent before it has the lock.
+    RunsTooEarly,
+    /// A CPU says that it is quiescent before it announces itself.
+    QuiescentTooEarly,
     /// A CPU looks for what was left to it before it has the lock.
     LooksTooEarly,
     /// A CPU that slept and got the lock at once looks for nothing.
@@ -28,10 +28,10 @@ pub enum Fault {
     NoFence,
     /// A CPU that goes elsewhere loads the root first, and then writes where it is.
     RootFirst,
-    /// Nobody is held up.
-    HoldsNobodyUp,
-    /// Only CPUs in the domain are held up.
-    HoldsUpTooFew,
+    /// No CPU is stopped.
+    StopsNone,
+    /// Only CPUs in the domain are stopped.
+    StopsTooFew,
     /// A model's own two steps, in the other order.
     Swapped,
     /// A model's own step, left out.
@@ -44,12 +44,12 @@ pub struct Left {
     /// Forget translations.
     pub flush: bool,
     /// Look again at what it runs.
-    pub disturbed: bool,
+    pub needs_recheck: bool,
 }
 
 /// The block of a CPU.
 pub struct Cpu {
-    pub quiet: Quiet,
+    pub quiescent: Quiescent,
     /// An interrupt from another CPU that it has not taken.
     interrupt: AtomicBool,
     /// Which space it is in.
@@ -118,7 +118,7 @@ impl Machine {
     pub fn new(fault: Fault) -> Arc<Self> {
         let cpu = || {
             let (interrupt, domain) = (AtomicBool::new(false), AtomicU32::new(0));
-            Cpu { quiet: Quiet::new(), interrupt, domain, left: Plain::default() }
+            Cpu { quiescent: Quiescent::new(), interrupt, domain, left: Plain::default() }
         };
         Arc::new(Self { lock: Lock::new(), cpus: [cpu(), cpu(), cpu()], fault })
     }
@@ -126,30 +126,30 @@ impl Machine {
     /// A slow entry: the lock is ours. What was left to this CPU meanwhile.
     pub fn enter(&self, me: usize) -> Left {
         let cpu = &self.cpus[me];
-        if self.fault == Fault::QuietTooEarly {
-            cpu.quiet.begin();
+        if self.fault == Fault::QuiescentTooEarly {
+            cpu.quiescent.begin();
         }
         if self.lock.announce() {
-            if self.fault == Fault::QuietTooEarly {
-                cpu.quiet.end();
+            if self.fault == Fault::QuiescentTooEarly {
+                cpu.quiescent.end();
             }
             let nothing = cpu.left.read(|left| *left);
-            let judged = matches!(self.fault, Fault::None | Fault::QuietTooEarly);
+            let judged = matches!(self.fault, Fault::None | Fault::QuiescentTooEarly);
             assert!(!judged || nothing == Left::default(), "something was left to a CPU that did not wait");
             return Left::default();
         }
-        if self.fault == Fault::LoudTooEarly {
-            cpu.quiet.begin();
-            cpu.quiet.end();
+        if self.fault == Fault::RunsTooEarly {
+            cpu.quiescent.begin();
+            cpu.quiescent.end();
             self.lock.wait(relax());
             return cpu.take_left();
         }
         if self.fault == Fault::LooksTooEarly {
             let left = cpu.take_left();
-            cpu.quiet.wait(&self.lock, relax());
+            cpu.quiescent.wait(&self.lock, relax());
             return left;
         }
-        cpu.quiet.wait(&self.lock, relax());
+        cpu.quiescent.wait(&self.lock, relax());
         let left = cpu.take_left();
         if self.fault == Fault::Forgets { Left::default() } else { left }
     }
@@ -174,28 +174,28 @@ impl Machine {
         self.cpus[to].interrupt.store(true, Ordering::Relaxed);
     }
 
-    /// With the lock: holds a CPU up.
-    pub fn hold_up(&self, which: usize) {
+    /// With the lock: stops a CPU.
+    pub fn stop(&self, which: usize) {
         match self.fault {
-            Fault::HoldsNobodyUp => {}
+            Fault::StopsNone => {}
             Fault::DoesNotWait => self.send(which),
-            _ => self.cpus[which].quiet.hold_up(|| self.send(which), relax()),
+            _ => self.cpus[which].quiescent.stop(|| self.send(which), relax()),
         }
     }
 
-    /// With the lock, when the CPU is held up: leaves it something to do.
+    /// With the lock, of a CPU that is stopped: leaves it something to do.
     pub fn leave_to(&self, which: usize, add: impl FnOnce(&mut Left)) {
         self.cpus[which].left.change(add);
     }
 
-    /// After a change that CPUs in `domain` may not know of: holds those up, and gives them.
-    pub fn hold_up_in(&self, me: usize, others: usize, domain: u32) -> impl Iterator<Item = usize> {
+    /// After a change that CPUs in `domain` may not know of: stops those, and gives them.
+    pub fn stop_in(&self, me: usize, others: usize, domain: u32) -> impl Iterator<Item = usize> {
         if self.fault != Fault::NoFence {
             fence(Ordering::SeqCst);
         }
         // Acquire: what a CPU did there, before it said that it is elsewhere, is done.
         let inside = move |which: &usize| *which != me && self.cpus[*which].domain.load(Ordering::Acquire) == domain;
-        (0..others + 1).filter(inside).inspect(|which| self.hold_up(*which))
+        (0..others + 1).filter(inside).inspect(|which| self.stop(*which))
     }
 
     /// On the fast path, without the lock: to another space. Loading the root is a serialising instruction.
@@ -212,7 +212,7 @@ impl Machine {
     /// From user mode to sleep.
     pub fn sleep(&self, me: usize) -> Left {
         let left = self.enter(me);
-        self.cpus[me].quiet.begin();
+        self.cpus[me].quiescent.begin();
         self.leave();
         left
     }
@@ -229,14 +229,14 @@ impl Machine {
         self.wait_for_interrupt(me);
         if self.fault == Fault::SleptAndForgets {
             if self.lock.announce() {
-                cpu.quiet.end();
+                cpu.quiescent.end();
                 return Left::default();
             }
             self.lock.wait(relax());
-            cpu.quiet.end();
+            cpu.quiescent.end();
             return cpu.take_left();
         }
-        cpu.quiet.wake(&self.lock, relax());
+        cpu.quiescent.wake(&self.lock, relax());
         cpu.take_left()
     }
 }

@@ -18,9 +18,9 @@ mod atomic;
 #[path = "../../src/lock.rs"]
 #[allow(dead_code)]
 mod lock;
-#[path = "../../src/quiet.rs"]
+#[path = "../../src/quiescent.rs"]
 #[allow(dead_code)]
-mod quiet;
+mod quiescent;
 #[path = "../../src/ring.rs"]
 #[allow(dead_code)]
 mod ring;
@@ -33,7 +33,6 @@ mod chains;
 mod deaths;
 mod entries;
 mod exclusion;
-mod held_up;
 mod machine;
 mod orders;
 mod pools;
@@ -41,4 +40,5 @@ mod rings;
 mod semaphores;
 mod shootdown;
 mod sleep;
+mod stopped;
 mod windows;

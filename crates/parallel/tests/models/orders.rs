@@ -1,13 +1,13 @@
 //! Each memory order in the crate counts: where one is taken away, a model goes wrong.
 
 use crate::atomic::weaken;
-use crate::{exclusion, held_up, rings, semaphores};
+use crate::{exclusion, rings, semaphores, stopped};
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 
 const FILES: [(&str, &str); 4] = [
     ("src/lock.rs", include_str!("../../src/lock.rs")),
-    ("src/quiet.rs", include_str!("../../src/quiet.rs")),
+    ("src/quiescent.rs", include_str!("../../src/quiescent.rs")),
     ("src/ring.rs", include_str!("../../src/ring.rs")),
     ("src/tokens.rs", include_str!("../../src/tokens.rs")),
 ];
@@ -20,8 +20,8 @@ const CASES: &[Case] = &[
     ("src/lock.rs", "self.served.load(Ordering::Acquire)", exclusion::two_cpus_twice),
     ("src/lock.rs", "self.count.fetch_sub(1, Ordering::Release)", exclusion::two_cpus_twice),
     ("src/lock.rs", "self.served.store(served.wrapping_add(1), Ordering::Release)", exclusion::two_cpus_twice),
-    ("src/quiet.rs", "self.0.store(true, Ordering::Release)", held_up::by_one),
-    ("src/quiet.rs", "self.0.load(Ordering::Acquire)", held_up::by_one),
+    ("src/quiescent.rs", "self.0.store(true, Ordering::Release)", stopped::by_one),
+    ("src/quiescent.rs", "self.0.load(Ordering::Acquire)", stopped::by_one),
     ("src/ring.rs", "slot.load(Ordering::Acquire)", rings::a_slot_for_each),
     ("src/ring.rs", "Ordering::Release, Ordering::Acquire)", rings::a_slot_for_each),
     ("src/ring.rs", "self.written.store(written.wrapping_add(1), Ordering::Release)", rings::a_slot_for_each),

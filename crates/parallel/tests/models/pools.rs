@@ -82,12 +82,12 @@ impl Server {
         let machine = &self.machine;
         machine.enter(0);
         self.waiters.store(1, Ordering::Relaxed);
-        machine.hold_up_in(0, 1, SERVER).for_each(drop);
+        machine.stop_in(0, 1, SERVER).for_each(drop);
         // Others are elsewhere. What they had put in before they went there is seen: a pool that is not empty is worth
-        // holding its CPU up for.
+        // stopping its CPU for.
         if self.pools[1].load(Ordering::Relaxed) != NONE {
-            if machine.fault != Fault::HoldsUpTooFew {
-                machine.hold_up(1);
+            if machine.fault != Fault::StopsTooFew {
+                machine.stop(1);
             }
             let free = self.pop(1);
             if free != NONE {
@@ -97,7 +97,7 @@ impl Server {
         machine.leave();
     }
 
-    /// All is quiet: the caller has one.
+    /// All is quiescent: the caller has one.
     fn check(&self, activations: usize) {
         self.machine.enter(0);
         let given = self.given.read(|given| *given);
@@ -193,8 +193,8 @@ fn the_root_before_the_domain() {
 
 #[test]
 #[should_panic(expected = "the caller waits, and nobody will come")]
-fn nobody_is_held_up() {
-    explore(None, || returns(Fault::HoldsNobodyUp));
+fn nobody_is_stopped() {
+    explore(None, || returns(Fault::StopsNone));
 }
 
 #[test]
@@ -205,6 +205,6 @@ fn elsewhere_before_it_is_in_the_pool() {
 
 #[test]
 #[should_panic(expected = "an activation was lost or used twice")]
-fn taken_from_who_is_not_held_up() {
-    explore(None, || calls(Fault::HoldsUpTooFew));
+fn taken_from_who_is_not_stopped() {
+    explore(None, || calls(Fault::StopsTooFew));
 }

@@ -13,7 +13,7 @@ struct Semaphore {
     queue: Plain<Vec<usize>>,
     /// Tokens that were given to those who waited; under the lock.
     granted: Plain<Vec<usize>>,
-    /// By CPU: it has to settle. Written by that CPU, or by who holds it up.
+    /// By CPU: it has to settle. Written by that CPU, or by one that stopped it.
     unsettled: [Plain<bool>; 3],
 }
 
@@ -64,7 +64,7 @@ impl Semaphore {
     /// The slow path of P and V: under the lock, unless this CPU was stopped while it waited. Whether it was not.
     fn settle_as(&self, me: usize, enlist: bool) -> bool {
         self.unsettled[me].change(|unsettled| *unsettled = true);
-        let goes_on = !self.machine.enter(me).disturbed;
+        let goes_on = !self.machine.enter(me).needs_recheck;
         if goes_on {
             if enlist {
                 self.tokens.enlist();
@@ -97,18 +97,18 @@ impl Semaphore {
             }
             Kill => {
                 self.machine.enter(me);
-                self.machine.hold_up(1);
+                self.machine.stop(1);
                 let unsettled = self.unsettled[1].change(std::mem::take);
                 if unsettled && fault != Fault::Swapped {
                     self.settle();
                 }
-                self.machine.leave_to(1, |left| left.disturbed = true);
+                self.machine.leave_to(1, |left| left.needs_recheck = true);
                 self.machine.leave();
                 Outcome::Nothing
             }
         };
         if me == 1 {
-            // Where it can be held up.
+            // Where it can be stopped.
             self.machine.sleep(me);
         }
         outcome

@@ -57,7 +57,7 @@ impl Space {
         let left = self.machine.enter(me);
         self.forget(left.flush, translations);
         self.entries[page].store(NONE, Ordering::Relaxed);
-        for which in self.machine.hold_up_in(me, others, SPACE) {
+        for which in self.machine.stop_in(me, others, SPACE) {
             self.machine.leave_to(which, |left| left.flush = true);
         }
         translations[page] = None;
@@ -186,8 +186,8 @@ fn the_root_before_the_domain() {
 
 #[test]
 #[should_panic(expected = "read through an old translation")]
-fn nobody_is_held_up() {
-    explore(None, || comes_and_goes(Fault::HoldsNobodyUp, true));
+fn nobody_is_stopped() {
+    explore(None, || comes_and_goes(Fault::StopsNone, true));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn an_interrupt_is_not_enough() {
 
 #[test]
 #[should_panic(expected = "read through an old translation")]
-fn held_up_but_translations_kept() {
+fn stopped_but_translations_kept() {
     explore(None, || comes_and_goes(Fault::LeftOut, true));
 }
 

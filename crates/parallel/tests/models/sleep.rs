@@ -58,7 +58,7 @@ impl Scheduler {
             self.runs.store(to, Ordering::Relaxed);
         }
         if to == NOTHING {
-            machine.cpus[1].quiet.begin();
+            machine.cpus[1].quiescent.begin();
         }
         machine.leave();
         if machine.fault == Fault::Swapped {

@@ -78,12 +78,12 @@ impl World {
     fn take_back(&self) {
         self.machine.enter(0);
         self.page.store(NONE, Ordering::Relaxed);
-        if self.machine.fault != Fault::HoldsUpTooFew {
-            self.machine.hold_up_in(0, 1, CALLER).for_each(drop);
+        if self.machine.fault != Fault::StopsTooFew {
+            self.machine.stop_in(0, 1, CALLER).for_each(drop);
         }
         if self.state.load(Ordering::Acquire) == CALLING {
             if self.runs {
-                self.machine.hold_up(1);
+                self.machine.stop(1);
             }
             if self.state.load(Ordering::Relaxed) == CALLING {
                 self.slot.store(NONE, Ordering::Relaxed);
@@ -99,12 +99,12 @@ impl World {
         if self.machine.fault == Fault::LeftOut {
             // Asked where it is without a fence.
             if self.machine.cpus[1].domain.load(Ordering::Acquire) == CALLEE {
-                self.machine.hold_up(1);
+                self.machine.stop(1);
                 self.machine.leave_to(1, |left| left.flush = true);
             }
             return;
         }
-        for which in self.machine.hold_up_in(0, 1, CALLEE) {
+        for which in self.machine.stop_in(0, 1, CALLEE) {
             self.machine.leave_to(which, |left| left.flush = true);
         }
     }
@@ -161,8 +161,8 @@ fn against_who_looks_beside() {
 
 #[test]
 #[should_panic(expected = "a page that is gone")]
-fn who_is_on_the_way_out_is_not_held_up() {
-    explore(Some(3), || calls(Fault::HoldsUpTooFew, CALLER));
+fn who_is_on_the_way_out_is_not_stopped() {
+    explore(Some(3), || calls(Fault::StopsTooFew, CALLER));
 }
 
 #[test]

@@ -27,7 +27,7 @@ assembly! { "entry.s";
     CPU_THREAD = offset_of!(Cpu, thread),
     CPU_STACK = offset_of!(Cpu, stack),
     CPU_SHARE = offset_of!(Cpu, share),
-    CPU_QUIET = offset_of!(Cpu, quiet),
+    CPU_QUIESCENT = offset_of!(Cpu, quiescent),
     CPU_NUMBER = offset_of!(Cpu, number),
     CPU_SETTLES = offset_of!(Cpu, settles),
     CPU_ENTERED = offset_of!(Cpu, entered),

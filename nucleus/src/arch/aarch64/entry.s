@@ -689,11 +689,11 @@ trap_kernel:                        // x0 = vector: the idle CPU, or a preemptio
     mov sp, x9
     mov x13, x0
     mov x14, x3
-    ldrb w10, [x16, #CPU_QUIET]
+    ldrb w10, [x16, #CPU_QUIESCENT]
     cbz w10, 1f                     // it has the lock
     ACQUIRE wait_for_trap
     mrs x16, tpidr_el1
-    strb wzr, [x16, #CPU_QUIET]
+    strb wzr, [x16, #CPU_QUIESCENT]
 1:
 lock_taken_in_a_window:
     MEASURE_BEGIN x13
@@ -743,7 +743,7 @@ idle_wait:
     EMPTY_STACK
     MEASURE_END
     mov w9, #1
-    add x10, x16, #CPU_QUIET
+    add x10, x16, #CPU_QUIESCENT
     stlrb w9, [x10]
     RELEASE
     msr daifclr, #2

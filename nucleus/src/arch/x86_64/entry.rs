@@ -22,7 +22,7 @@ assembly! { "entry.s";
     CPU_SCRATCH = offset_of!(Cpu, scratch),
     CPU_ENTRY = offset_of!(Cpu, entry),
     CPU_SHARE = offset_of!(Cpu, share),
-    CPU_QUIET = offset_of!(Cpu, quiet),
+    CPU_QUIESCENT = offset_of!(Cpu, quiescent),
     CPU_NUMBER = offset_of!(Cpu, number),
     CPU_SETTLES = offset_of!(Cpu, settles),
     LOCK_SERVED = parallel::lock::Lock::BYTES_BEFORE_SERVED,

@@ -607,7 +607,7 @@ trap_kernel:                        # the idle CPU, or a preemption point; anyth
     mov rcx, [rsp + 40]
     mov r8, rbp
     mov rsp, gs:[CPU_STACK]
-    cmp byte ptr gs:[CPU_QUIET], 0
+    cmp byte ptr gs:[CPU_QUIESCENT], 0
     je 1f                           # it has the lock
     cmp rdi, 32
     jb 1f                           # a bug
@@ -616,7 +616,7 @@ trap_kernel:                        # the idle CPU, or a preemption point; anyth
     ACQUIRE lock_wait
     pop rsi
     pop rdi
-    mov byte ptr gs:[CPU_QUIET], 0
+    mov byte ptr gs:[CPU_QUIESCENT], 0
 1:
 lock_taken_in_a_window:
     MEASURE_BEGIN rdi
@@ -658,7 +658,7 @@ pass_lock:                          # to those who wait for it
 idle_wait:
     mov rsp, gs:[CPU_STACK]
     MEASURE_END
-    mov byte ptr gs:[CPU_QUIET], 1
+    mov byte ptr gs:[CPU_QUIESCENT], 1
     RELEASE
     sti
 1:  hlt

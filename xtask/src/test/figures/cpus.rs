@@ -36,7 +36,7 @@ pub struct Reading {
 }
 
 /// The columns of counts, as the data call them.
-const COUNTS: [&str; 6] = ["dispatches", "interrupts", "received", "wakes", "halts", "lock_waits"];
+const COUNTS: [&str; 6] = ["dispatches", "interrupts", "received", "wakes", "stops", "lock_waits"];
 
 /// Compares; only threads of domains with these names are in the data.
 pub fn agree(before: &Reading, told: &Reading, after: &Reading, names: &BTreeSet<&str>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Holding a CPU up: it stays where it is, and does what was left to it before it goes on.
+//! Stopping a CPU: it stays where it is, and does the work that was left for it before it continues.
 
 use crate::machine::{Fault, Machine, Plain, explore};
 use loom::sync::Arc;
@@ -6,18 +6,18 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 /// A CPU changes its own state without the lock, takes interrupts between, and once goes into the nucleus by itself; two
-/// others hold it up, change the same state, and leave it something to do.
+/// others stop it, change the same state, and leave it something to do.
 fn model(fault: Fault, holders: usize) {
     let machine = Machine::new(fault);
-    // What only CPU 2 touches, and who holds it up; and whether it was told to look again before it goes on.
+    // State that only CPU 2 touches, or a CPU that stopped it; and whether it must recheck before it continues.
     let state = Arc::new((Plain::new(0), AtomicBool::new(false)));
     let hold = |me: usize| {
         let (machine, state) = (machine.clone(), state.clone());
         move || {
             machine.enter(me);
-            machine.hold_up(2);
+            machine.stop(2);
             state.0.change(|value| *value += 1);
-            machine.leave_to(2, |left| left.disturbed = true);
+            machine.leave_to(2, |left| left.needs_recheck = true);
             state.1.store(true, Ordering::Relaxed);
             machine.leave();
             machine.sleep(me);
@@ -31,14 +31,14 @@ fn model(fault: Fault, holders: usize) {
                 state.0.change(|value| *value += 1);
                 let left = machine.user(2);
                 // The flag is set before the lock is given back.
-                if left.disturbed {
+                if left.needs_recheck {
                     state.1.store(false, Ordering::Relaxed);
                 }
                 assert!(!state.1.load(Ordering::Relaxed), "it goes on without having looked");
             };
             user();
             let left = machine.enter(2);
-            if left.disturbed {
+            if left.needs_recheck {
                 state.1.store(false, Ordering::Relaxed);
             }
             machine.leave();
@@ -79,13 +79,13 @@ fn who_does_not_wait_disturbs() {
 #[test]
 #[should_panic(expected = "Model exceeded maximum number of branches")]
 fn loud_before_it_has_the_lock() {
-    explore(Some(3), || model(Fault::LoudTooEarly, 1));
+    explore(Some(3), || model(Fault::RunsTooEarly, 1));
 }
 
 #[test]
 #[should_panic(expected = "something was left to a CPU that did not wait")]
 fn quiet_before_it_announced_itself() {
-    explore(Some(3), || model(Fault::QuietTooEarly, 1));
+    explore(Some(3), || model(Fault::QuiescentTooEarly, 1));
 }
 
 #[test]
