@@ -15,7 +15,7 @@ pub fn cpus() -> u64 {
     CPUS.load(Ordering::Relaxed)
 }
 
-/// Whether there is one CPU: then its scheduler is alone, and there is no board.
+/// Whether there is one CPU: then its scheduler is alone, and there is no load table.
 pub fn is_alone() -> bool {
     cpus().is_power_of_two()
 }

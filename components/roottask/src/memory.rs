@@ -2,7 +2,7 @@
 
 use abi::layout::{ARCHIVE, FIRST_FREE, WINDOW};
 use abi::rights::{ALL, MAP_EXECUTE, MAP_GRANT, MAP_READ, MAP_WRITE, UNMAP_SELF};
-use abi::sched::Board;
+use abi::sched::LoadTable;
 use abi::{Error, PAGE_BYTES};
 use alloc::string::{String, ToString};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ const SIGMA0_SERVICE: Entry = Entry(FIRST_FREE);
 static ARCHIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// Where we keep the page that all schedulers share.
-const BOARD: u64 = WINDOW + PAGE_BYTES as u64;
+const LOAD_TABLE: u64 = WINDOW + PAGE_BYTES as u64;
 
 fn sigma0() -> Sigma0Client<Direct> {
     Sigma0Client(Direct(Entry::SIGMA0))
@@ -95,17 +95,17 @@ pub fn give_page(
 }
 
 /// Makes the page that the schedulers of these CPUs share.
-pub fn make_board(cpus: u64) -> Result<(), String> {
-    sigma0().draw(BOARD, 0, MAP_READ | MAP_WRITE).map_err(|error| error.to_string())?;
+pub fn make_load_table(cpus: u64) -> Result<(), String> {
+    sigma0().draw(LOAD_TABLE, 0, MAP_READ | MAP_WRITE).map_err(|error| error.to_string())?;
     // SAFETY: the page was just drawn there, clear; all of it is atomic.
-    unsafe { &*(BOARD as *const Board) }.cpus.store(cpus, Ordering::Relaxed);
+    unsafe { &*(LOAD_TABLE as *const LoadTable) }.cpus.store(cpus, Ordering::Relaxed);
     Ok(())
 }
 
 /// Lets `domain` use that page.
-pub fn give_board(domain: Entry) -> Result<(), String> {
+pub fn give_load_table(domain: Entry) -> Result<(), String> {
     // SAFETY: whoever writes it, all of it is atomic.
-    unsafe { op::map(domain, BOARD, WINDOW, 0, MAP_READ | MAP_WRITE) }.map_err(|error| error.to_string())
+    unsafe { op::map(domain, LOAD_TABLE, WINDOW, 0, MAP_READ | MAP_WRITE) }.map_err(|error| error.to_string())
 }
 
 /// Unmaps a page of ours and everything derived from it.

@@ -18,7 +18,7 @@ use system::Component;
 pub fn start(component: &Component, standby: u16, begin: impl Fn(Running)) -> Result<(), String> {
     CPUS.store(records::cpus().0, Ordering::Relaxed);
     if !is_alone() {
-        memory::make_board(cpus())?;
+        memory::make_load_table(cpus())?;
     }
     for cpu in numbers(cpus()) {
         begin(seat(component, component.number, Seat::Cpu(cpu))?);
@@ -41,7 +41,7 @@ pub fn seat(component: &Component, number: u16, seat: Seat) -> Result<Running, S
         let stack = writable.ok_or("the scheduler has nothing that it may write")?.address;
         let mut entry = program.entry;
         if !is_alone() {
-            memory::give_board(running.domain)?;
+            memory::give_load_table(running.domain)?;
             entry += SEVERAL_CPUS;
         }
         // SAFETY: entry and stack were just made for this.

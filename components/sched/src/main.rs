@@ -6,7 +6,7 @@
 //!
 //! Where there are several CPUs, each has an instance of its own, which is entered [`abi::sched::SEVERAL_CPUS`] bytes behind `_start`
 //! and shares threads out with the others by [`scheduling::policy`]. Where there is one, only the queues are used: nothing
-//! is counted, and the board is not even there.
+//! is counted, and the load table is not even there.
 //!
 //! The domain has no thread of its own and may not wait, call, or fault: all of its memory is mapped
 //! before it takes its seat. That is one page, with the stack at its begin.
@@ -19,7 +19,7 @@ extern crate std;
 
 mod arch;
 
-use abi::sched::{Board, Event, IDLE, PERIOD, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
+use abi::sched::{Event, IDLE, LoadTable, PERIOD, RING_SLOTS, RUN, Ring, STACK_BYTES, ThreadWord, hand_to};
 use abi::{Error, layout};
 use arch::{call, go_on_slowly, in_register, run};
 use core::cell::UnsafeCell;
@@ -179,9 +179,9 @@ impl World for Here {
     fn cpu(&self) -> usize {
         self.cpu
     }
-    fn board(&self) -> &Board {
+    fn load_table(&self) -> &LoadTable {
         // SAFETY: mapped before a seat with this entry is taken, for as long as the domain lives; all of it is atomic.
-        unsafe { &*(layout::WINDOW as *const Board) }
+        unsafe { &*(layout::WINDOW as *const LoadTable) }
     }
     fn hear(&mut self) -> Option<ThreadWord> {
         hear(self.ring)
@@ -201,8 +201,11 @@ extern "C" fn enter_one_of_several(event: u64, word: u64, cpu: u64, ring: *mut R
     let instance = unsafe { &mut *OWN.instance.get() };
     let mut here = Here { cpu: cpu as usize % abi::MAX_CPUS, ring };
     let current = ThreadWord(word as u32);
-    let at_once =
-        if event == Event::Yielded as u64 && !is_unread(ring) { instance.yielded(current, here.board()) } else { None };
+    let at_once = if event == Event::Yielded as u64 && !is_unread(ring) {
+        instance.yielded(current, here.load_table())
+    } else {
+        None
+    };
     let mut number = match at_once {
         Some(number) => number,
         None => instance.enter(&mut here, event, current),

@@ -96,13 +96,13 @@ pub const PERIOD: u64 = 10;
 pub const BEHIND: u8 = 15;
 
 /// Bytes behind a scheduler's entry where its seats are entered on a machine with several CPUs. Only there is the
-/// [`Board`] mapped; who is entered at the entry itself is alone and must not touch it.
+/// [`LoadTable`] mapped; who is entered at the entry itself is alone and must not touch it.
 pub const SEVERAL_CPUS: u64 = 16;
 
 /// Bytes of a scheduler's stack, which lies at the begin of its writable memory: below is what it may not write.
 pub const STACK_BYTES: u64 = 1024;
 
-/// What an instance tells the others about its CPU, on the [`Board`]. Only hints: the nucleus checks whatever is done
+/// What an instance tells the others about its CPU, on the [`LoadTable`]. Only hints: the nucleus checks whatever is done
 /// because of them. A *rank* is 1 + the place that a priority has in the order of choice; 0 = none.
 #[repr(C, align(16))]
 pub struct Notice {
@@ -122,7 +122,7 @@ pub struct Notice {
 /// Threads that an instance offers at a time.
 pub const SPARES: usize = 8;
 
-/// What stands on the board of a thread that others may take.
+/// A thread that others may take, as the load table has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spare(pub u32);
 
@@ -147,7 +147,7 @@ impl Spare {
 
 /// The page shared by all instances, at [`crate::layout::WINDOW`] of each; zeros at first, except `cpus`.
 #[repr(C)]
-pub struct Board {
+pub struct LoadTable {
     /// A bit for each CPU that has an instance. Written by who seats them.
     pub cpus: AtomicU64,
     /// A bit for each CPU that has nothing to do.
@@ -158,4 +158,4 @@ pub struct Board {
     pub notices: [Notice; crate::MAX_CPUS],
 }
 
-const _: () = assert!(size_of::<Board>() <= crate::PAGE_BYTES && size_of::<Ring>() <= crate::PAGE_BYTES);
+const _: () = assert!(size_of::<LoadTable>() <= crate::PAGE_BYTES && size_of::<Ring>() <= crate::PAGE_BYTES);

@@ -1,5 +1,5 @@
 //! Which CPU runs what, when there are several: one [`Instance`] decides for one CPU, and the instances tell each other on
-//! the [`Board`] what they could give away. Nobody decides for all.
+//! the [`LoadTable`] what they could give away. Nobody decides for all.
 //!
 //! # Rules
 //! 1. A thread that wakes stays on its CPU. So two threads that wake each other in turn stay together.
@@ -18,16 +18,16 @@
 //!    end up on one. What is busy there, or rests all the time, does not attract.
 //!
 //! # Memory ordering
-//! What is on the board is advice: stale values cost a refused hand-over, or a slice. One order matters: who rests says so
+//! The load table is advice: stale values cost a refused hand-over, or a slice. One order matters: who rests says so
 //! before it looks for spare threads, and who has a spare thread says so before it looks for who rests, both `SeqCst`; so one
-//! of them sees the other. The bit in `Board::idle` is a claim: who clears it hands a thread to that CPU, nobody else does.
+//! of them sees the other. The bit in `LoadTable::idle` is a claim: who clears it hands a thread to that CPU, nobody else does.
 
 mod notes;
 mod sharing;
 
 use crate::level::level_of;
 use crate::queues::Queues;
-use abi::sched::{Board, Event, IDLE, SPARES, ThreadWord};
+use abi::sched::{Event, IDLE, LoadTable, SPARES, ThreadWord};
 use abi::{Error, MAX_CPUS, MAX_THREADS, PRIORITIES};
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use notes::{Companion, Threads};
@@ -45,8 +45,8 @@ const HAND_OVERS: usize = MAX_CPUS;
 pub trait World {
     /// The number of our CPU.
     fn cpu(&self) -> usize;
-    /// The board of all instances.
-    fn board(&self) -> &Board;
+    /// The load table of all instances.
+    fn load_table(&self) -> &LoadTable;
     /// Takes the next word out of our ring.
     fn hear(&mut self) -> Option<ThreadWord>;
     /// The time, in ticks, and the ticks of a period of shares.
@@ -75,7 +75,7 @@ pub struct Instance {
     kept: u16,
     /// The level at which a slice ended, until a thread runs.
     ended: Option<usize>,
-    /// The spare threads that we published, as the board should have them.
+    /// The spare threads that we published, as the load table should have them.
     offered: [u32; SPARES],
     companion: Companion,
 }
@@ -108,13 +108,13 @@ impl Instance {
 
     /// A thread yields while nothing is unread: gives who runs next, if that can be said at once.
     #[inline(always)]
-    pub fn yielded(&mut self, word: ThreadWord, board: &Board) -> Option<usize> {
+    pub fn yielded(&mut self, word: ThreadWord, load_table: &LoadTable) -> Option<usize> {
         if self.queues.is_watched() {
             return None;
         }
         // Who runs may be in a queue: see `Queues::prepend`.
         let is_queued = self.queues.level(word.number()).is_some();
-        if board.idle.load(Relaxed) != 0 || self.rank != level_of(word.priority()) as u32 + 1 || is_queued {
+        if load_table.idle.load(Relaxed) != 0 || self.rank != level_of(word.priority()) as u32 + 1 || is_queued {
             return None;
         }
         self.add(word, Queues::append_new);
@@ -248,9 +248,9 @@ impl Instance {
         self.look(world);
         let rank = self.rank_to_run();
         if rank == 0 {
-            let (board, cpu) = (world.board(), world.cpu());
-            board.idle.fetch_or(1 << cpu, SeqCst);
-            let rests = &board.notices[cpu % MAX_CPUS].rests;
+            let (load_table, cpu) = (world.load_table(), world.cpu());
+            load_table.idle.fetch_or(1 << cpu, SeqCst);
+            let rests = &load_table.notices[cpu % MAX_CPUS].rests;
             rests.store(rests.load(Relaxed).wrapping_add(1), Relaxed);
             self.rests = true;
         }
@@ -278,7 +278,7 @@ impl Instance {
 
     /// All that are queued have had their turn: the next round, or the latest that anybody began.
     fn begin_round(&mut self, world: &mut impl World, level: usize) {
-        let latest = &world.board().rounds[level];
+        let latest = &world.load_table().rounds[level];
         let (next, known) = (self.round[level].wrapping_add(1), latest.load(Relaxed));
         if (known.wrapping_sub(next) as i32) < 0 {
             latest.store(next, Relaxed);
@@ -292,6 +292,6 @@ impl Instance {
     /// We have something to do.
     fn wakes(&mut self, world: &mut impl World) {
         self.rests = false;
-        world.board().idle.fetch_and(!(1 << world.cpu()), Relaxed);
+        world.load_table().idle.fetch_and(!(1 << world.cpu()), Relaxed);
     }
 }

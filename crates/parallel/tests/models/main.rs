@@ -28,11 +28,11 @@ mod ring;
 #[allow(dead_code)]
 mod tokens;
 
-mod board;
 mod chains;
 mod deaths;
 mod entries;
 mod exclusion;
+mod load_table;
 mod machine;
 mod orders;
 mod pools;

@@ -14,7 +14,7 @@ impl Instance {
 
     /// What was taken from us is still in the queue, and dropped when it is refused. It is not offered again.
     pub(super) fn looks_after_offer(&mut self, world: &impl World) {
-        let spares = &world.board().notices[world.cpu() % MAX_CPUS].spares;
+        let spares = &world.load_table().notices[world.cpu() % MAX_CPUS].spares;
         for (offered, spare) in self.offered.iter().zip(spares).take_while(|(offered, _)| **offered != 0) {
             if *offered != spare.load(Relaxed) {
                 self.refused.set(Spare(*offered).number(), true);
@@ -23,7 +23,7 @@ impl Instance {
     }
 
     pub(super) fn publish(&mut self, world: &impl World, held: usize) {
-        let notice = &world.board().notices[world.cpu() % MAX_CPUS];
+        let notice = &world.load_table().notices[world.cpu() % MAX_CPUS];
         notice.queued.store(self.queued, Relaxed);
         notice.rank.store(self.rank, Relaxed);
         let mut places = self.offered.iter_mut().zip(&notice.spares);
@@ -73,9 +73,9 @@ impl Instance {
             };
             let status = world.hand(cpu, number);
             if status == 0 {
-                world.board().notices[cpu].rank.store(level as u32 + 1, Relaxed);
+                world.load_table().notices[cpu].rank.store(level as u32 + 1, Relaxed);
             } else if claimed {
-                world.board().idle.fetch_or(1 << cpu, Relaxed);
+                world.load_table().idle.fetch_or(1 << cpu, Relaxed);
             }
             if status == 0 || status == Error::NotRunnable as u64 {
                 self.remove(number);
@@ -95,13 +95,13 @@ impl Instance {
         // Of each CPU, how many spare threads may not run here.
         let mut passed = [0u8; MAX_CPUS];
         for _ in 0..MAX_CPUS {
-            let (cpu, board) = (world.cpu(), world.board());
+            let (cpu, load_table) = (world.cpu(), world.load_table());
             let mut best: Option<((u32, u32), Spare, usize, usize)> = None;
-            let mut others = board.cpus.load(Relaxed) & !(1 << cpu);
+            let mut others = load_table.cpus.load(Relaxed) & !(1 << cpu);
             while others != 0 {
                 let theirs = others.trailing_zeros() as usize;
                 others &= others - 1;
-                let notice = &board.notices[theirs];
+                let notice = &load_table.notices[theirs];
                 let queued = notice.queued.load(Relaxed);
                 if queued == 0 {
                     continue;
@@ -122,7 +122,7 @@ impl Instance {
             let status = world.hand(cpu, spare.number());
             if status == 0 || status == Error::NotRunnable as u64 {
                 // It is not there to be taken a second time.
-                let _ = world.board().notices[theirs].spares[at].compare_exchange(spare.0, 0, Relaxed, Relaxed);
+                let _ = world.load_table().notices[theirs].spares[at].compare_exchange(spare.0, 0, Relaxed, Relaxed);
             } else {
                 passed[theirs] = at as u8 + 1;
             }
@@ -136,10 +136,10 @@ impl Instance {
 
     /// Counts how often one thread alone ends our rest in step with another CPU, and lets it move there.
     pub(super) fn moves_together(&mut self, world: &mut impl World) {
-        let (cpu, board) = (world.cpu(), world.board());
+        let (cpu, load_table) = (world.cpu(), world.load_table());
         let Some((number, _)) = self.movable(0).filter(|_| self.queued == 1 && cpu != 0) else { return };
         let companion = &mut self.companion;
-        let rests = board.notices[companion.cpu % MAX_CPUS].rests.load(Relaxed);
+        let rests = load_table.notices[companion.cpu % MAX_CPUS].rests.load(Relaxed);
         if companion.number == number && companion.rests != rests {
             (companion.rests, companion.times) = (rests, companion.times + 1);
             if companion.times >= ALONE {
@@ -153,7 +153,7 @@ impl Instance {
         }
         // Perhaps the next one.
         let next = (companion.cpu + 1) % cpu;
-        let rests = board.notices[next % MAX_CPUS].rests.load(Relaxed);
+        let rests = load_table.notices[next % MAX_CPUS].rests.load(Relaxed);
         *companion = Companion { number, cpu: next, rests, times: 0 };
     }
 }
@@ -161,12 +161,12 @@ impl Instance {
 /// A CPU that should get a thread of this rank, none of the `refusing`: one that rests, which is claimed, or the one that
 /// runs what ranks lowest.
 fn target(world: &impl World, rank: u32, refusing: u64) -> Option<(usize, bool)> {
-    let board = world.board();
-    let others = board.cpus.load(Relaxed) & !(1 << world.cpu()) & !refusing;
-    let mut resting = board.idle.load(SeqCst) & others;
+    let load_table = world.load_table();
+    let others = load_table.cpus.load(Relaxed) & !(1 << world.cpu()) & !refusing;
+    let mut resting = load_table.idle.load(SeqCst) & others;
     while resting != 0 {
         let bit = resting & resting.wrapping_neg();
-        if board.idle.fetch_and(!bit, SeqCst) & bit != 0 {
+        if load_table.idle.fetch_and(!bit, SeqCst) & bit != 0 {
             return Some((resting.trailing_zeros() as usize, true));
         }
         resting &= !bit;
@@ -175,7 +175,7 @@ fn target(world: &impl World, rank: u32, refusing: u64) -> Option<(usize, bool)>
     let mut lowest = (rank, None);
     while busy != 0 {
         let cpu = busy.trailing_zeros() as usize;
-        let theirs = board.notices[cpu].rank.load(Relaxed);
+        let theirs = load_table.notices[cpu].rank.load(Relaxed);
         if theirs != 0 && theirs < lowest.0 {
             lowest = (theirs, Some((cpu, false)));
         }

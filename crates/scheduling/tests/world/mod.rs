@@ -1,7 +1,7 @@
 //! A machine of several CPUs, simulated: the nucleus's side of the protocol and threads that run, wait and wake each other.
 //! Time goes in ticks, of which a slice has [`SLICE`]. After every step [`Machine::check`] looks for threads that were lost.
 
-use abi::sched::{Board, Event, IDLE, Notice, ThreadWord};
+use abi::sched::{Event, IDLE, LoadTable, Notice, ThreadWord};
 use abi::{Error, MAX_THREADS};
 use scheduling::policy::{Instance, World};
 use std::collections::VecDeque;
@@ -57,21 +57,21 @@ pub struct Nucleus {
 pub struct Machine {
     pub nucleus: Nucleus,
     pub instances: Vec<Instance>,
-    pub board: Box<Board>,
+    pub load_table: Box<LoadTable>,
 }
 
 struct View<'a> {
     cpu: usize,
     nucleus: &'a mut Nucleus,
-    board: &'a Board,
+    load_table: &'a LoadTable,
 }
 
 impl World for View<'_> {
     fn cpu(&self) -> usize {
         self.cpu
     }
-    fn board(&self) -> &Board {
-        self.board
+    fn load_table(&self) -> &LoadTable {
+        self.load_table
     }
     fn hear(&mut self) -> Option<ThreadWord> {
         let number = self.nucleus.rings[self.cpu].pop_front()?;
@@ -189,7 +189,7 @@ impl Machine {
                 surprise: None,
             },
             instances: (0..cpus).map(|_| Instance::new()).collect(),
-            board: Box::new(Board {
+            load_table: Box::new(LoadTable {
                 cpus: AtomicU64::new(u64::MAX >> (64 - cpus)),
                 idle: AtomicU64::new(0),
                 rounds: std::array::from_fn(|_| AtomicU32::new(0)),
@@ -229,7 +229,7 @@ impl Machine {
     }
 
     fn enter(&mut self, cpu: usize, event: Event) {
-        let Self { nucleus, instances, board } = self;
+        let Self { nucleus, instances, load_table } = self;
         let mut word = ThreadWord(0);
         if let Some(number) = nucleus.running[cpu].take()
             && event != Event::Choose
@@ -241,9 +241,9 @@ impl Machine {
             }
         }
         let unread = !nucleus.rings[cpu].is_empty();
-        let mut view = View { cpu, nucleus, board };
+        let mut view = View { cpu, nucleus, load_table };
         let instance = &mut instances[cpu];
-        let at_once = if event == Event::Yielded && !unread { instance.yielded(word, view.board) } else { None };
+        let at_once = if event == Event::Yielded && !unread { instance.yielded(word, view.load_table) } else { None };
         let mut number = at_once.unwrap_or_else(|| instance.enter(&mut view, event as u64, word));
         // Each refusal takes a thread out of the queues.
         for _ in 0..2 * MAX_THREADS {

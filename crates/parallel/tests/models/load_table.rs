@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 use loom::thread;
 
 #[derive(Default)]
-struct Board {
+struct LoadTable {
     /// CPU 1 rests: a claim on it, for who clears it.
     rests: AtomicBool,
     /// CPU 0's spare thread; 0 = none.
@@ -19,13 +19,13 @@ struct Board {
 }
 
 fn model(fault: Fault) {
-    let board = Arc::new(Board::default());
+    let load_table = Arc::new(LoadTable::default());
     let tell = move || {
         if fault != Fault::NoFence {
             fence(Ordering::SeqCst);
         }
     };
-    let other = board.clone();
+    let other = load_table.clone();
     let other = thread::spawn(move || {
         let looks_first = fault == Fault::Swapped && other.spare.load(Ordering::Relaxed) != 0;
         other.rests.store(true, Ordering::Relaxed);
@@ -35,16 +35,16 @@ fn model(fault: Fault) {
             other.handed[0].change(|times| *times += 1);
         }
     });
-    board.spare.store(7, Ordering::Relaxed);
+    load_table.spare.store(7, Ordering::Relaxed);
     tell();
-    if board.rests.load(Ordering::Relaxed)
-        && board.rests.swap(false, Ordering::Relaxed)
-        && board.spare.swap(0, Ordering::Relaxed) != 0
+    if load_table.rests.load(Ordering::Relaxed)
+        && load_table.rests.swap(false, Ordering::Relaxed)
+        && load_table.spare.swap(0, Ordering::Relaxed) != 0
     {
-        board.handed[1].change(|times| *times += 1);
+        load_table.handed[1].change(|times| *times += 1);
     }
     other.join().unwrap();
-    let times: u32 = board.handed.iter().map(|times| times.read(|times| *times)).sum();
+    let times: u32 = load_table.handed.iter().map(|times| times.read(|times| *times)).sum();
     assert_eq!(times, 1, "one rests beside a thread that is spare, or a thread went twice");
 }
 
