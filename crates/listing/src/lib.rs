@@ -201,7 +201,7 @@ mod tests {
 
     /// A nucleus with other offsets.
     const OTHER: Nucleus = Nucleus {
-        offsets: Offsets { cpu_share: 0x48, activation_stack: 0x20, domain_slow: 0x1f, ..nucleus::OFFSETS },
+        offsets: Offsets { cpu_per_cpu_at: 0x48, activation_stack: 0x20, domain_slow: 0x1f, ..nucleus::OFFSETS },
         ..nucleus::NUCLEUS
     };
 

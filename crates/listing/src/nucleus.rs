@@ -19,9 +19,9 @@ macro_rules! offsets {
 }
 
 offsets! {
-    cpu_domain = 0, cpu_thread = 8, cpu_activation = 0x110, cpu_table = 0x118, cpu_limit = 0x120, cpu_share = 0x128,
+    cpu_domain = 0, cpu_thread = 8, cpu_activation = 0x110, cpu_table = 0x118, cpu_limit = 0x120, cpu_per_cpu_at = 0x128,
     domain_table = 0x1e0, domain_limit = 0x1e8, domain_as_caller = 0x220, domain_as_callee = 0x228,
-    domain_slow = 0x230, share_pool = 0, share_crossings = 0x268, share_root = 0x270, share_windows = 0x278, domain_low = 0x280, cpu_direct = 0x288,
+    domain_slow = 0x230, per_cpu_pool = 0, per_cpu_crossings = 0x268, per_cpu_root = 0x270, per_cpu_windows = 0x278, domain_low = 0x280, cpu_direct = 0x288,
     thread_top = 0,
     entry_object = 0x408, entry_word0 = 0x1f0, entry_word1 = 0x1f8, entry_versions = 0x420,
     activation_frame = 0, activation_state = 1, activation_next = 0x108, activation_caller = 0x130, activation_thread = 0x138,

@@ -113,7 +113,7 @@ pub struct Offsets {
     pub cpu_activation: i32,
     pub cpu_table: i32,
     pub cpu_limit: i32,
-    pub cpu_share: i32,
+    pub cpu_per_cpu_at: i32,
     pub domain_table: i32,
     pub domain_limit: i32,
     /// The caller's half of the mark that the entry of a crossing must have: its label-pair id.
@@ -125,12 +125,12 @@ pub struct Offsets {
     pub domain_low: i32,
     /// x86-64: what makes an address of the direct map of a physical one.
     pub cpu_direct: i32,
-    pub share_pool: i32,
-    pub share_crossings: i32,
+    pub per_cpu_pool: i32,
+    pub per_cpu_crossings: i32,
     /// The page tables of the domain on this CPU.
-    pub share_root: i32,
+    pub per_cpu_root: i32,
     /// Entries of the pages of windows on this CPU, 0 = there are none yet.
-    pub share_windows: i32,
+    pub per_cpu_windows: i32,
     pub thread_top: i32,
     pub entry_object: i32,
     pub entry_word0: i32,

@@ -124,7 +124,7 @@ fn wait_for_activation(caller: Ref<Activation>, entry: Ref<Entry>, deadline: u64
     callee.note_waiters();
     // Who is on the fast path back from there may not have seen that somebody waits now; afterwards they all see it.
     cpu::stop_where(held, |other| other.domain_there() == Some(callee));
-    if cpu::several(held) && callee.shares().any(|share| look(&share.pool).is_some()) {
+    if cpu::several(held) && callee.per_cpus().any(|per_cpu| look(&per_cpu.pool).is_some()) {
         callee.waiters.remove(caller);
         callee.note_waiters();
         caller.wait.set(Wait::No);
@@ -200,7 +200,7 @@ fn call(
         }
         None => None,
     };
-    let Some(activation) = callee.share().pool.get().or_else(|| fetch(callee)) else {
+    let Some(activation) = callee.per_cpu().pool.get().or_else(|| fetch(callee)) else {
         return Err(if control.0 & Control::NO_WAIT != 0 { Error::Busy } else { Error::Again });
     };
     let received = if control.delegated() != 0 {
@@ -217,8 +217,8 @@ fn call(
         trace::window(caller, words[word]);
     }
     trace::call(caller, entry, words[0], frame == Saved::Full);
-    callee.share().pool.set(activation.next.get());
-    caller.domain.share().crossings.update(|value| value + 1);
+    callee.per_cpu().pool.set(activation.next.get());
+    caller.domain.per_cpu().crossings.update(|value| value + 1);
     caller.frame.set(frame);
     caller.state.set(State::Calling);
     caller.callee.set(Some(activation));
@@ -296,13 +296,13 @@ fn deliver(
 fn fetch(domain: Ref<Domain>) -> Link<Activation> {
     let held = domain.held();
     for other in cpu::others(held) {
-        let share = domain.share_on(other.number as usize);
-        if look(&share.pool).is_some() {
+        let per_cpu = domain.per_cpu_on(other.number as usize);
+        if look(&per_cpu.pool).is_some() {
             cpu::stop(other);
-            if let Some(activation) = share.pool.get() {
-                share.pool.set(activation.next.get());
+            if let Some(activation) = per_cpu.pool.get() {
+                per_cpu.pool.set(activation.next.get());
                 activation.next.set(None);
-                domain.share().pool.set(Some(activation));
+                domain.per_cpu().pool.set(Some(activation));
                 return Some(activation);
             }
         }

@@ -43,12 +43,12 @@ pub fn unlink_top(thread: Ref<Thread>, top: Ref<Activation>, caller: Ref<Activat
 #[inline(always)]
 fn release(activation: Ref<Activation>) {
     let domain = activation.domain;
-    let share = domain.share();
+    let per_cpu = domain.per_cpu();
     activation.base.set(0);
     priorities::set_lent(activation, 0);
     activation.state.set(State::Free);
-    activation.next.set(share.pool.get());
-    share.pool.set(Some(activation));
+    activation.next.set(per_cpu.pool.get());
+    per_cpu.pool.set(Some(activation));
     if domain.waiters.head().is_some() {
         wake_waiter(domain);
     }
@@ -115,7 +115,7 @@ pub fn called_or_not(held: Held) {
     let Some(number) = cpu.again.take() else { return };
     if let Some(domain) = numbers::by_number(held, number).map(|thread| thread.home)
         && domain.called.head.get().is_none()
-        && domain.shares().any(|share| look(&share.pool).is_some())
+        && domain.per_cpus().any(|per_cpu| look(&per_cpu.pool).is_some())
     {
         wake_waiter(domain);
     }
@@ -397,7 +397,7 @@ pub fn split_above(lower: Ref<Activation>) {
 /// What it called goes on as an orphan; who called it gets `PeerDied`.
 pub fn cut_out(activation: Ref<Activation>) {
     if activation.state.get() == State::Free {
-        activation.domain.shares().for_each(|share| share.pool.set(None));
+        activation.domain.per_cpus().for_each(|per_cpu| per_cpu.pool.set(None));
         return;
     }
     if let Some(thread) = activation.thread.get() {

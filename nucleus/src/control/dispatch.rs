@@ -468,7 +468,7 @@ impl Ref<Activation> {
             cpu.domain.set(Some(domain));
             cpu.table.set(table);
             cpu.limit.set(limit);
-            root::load(held, domain.share().root.get());
+            root::load(held, domain.per_cpu().root.get());
         }
         cpu.activation.set(Some(self));
     }

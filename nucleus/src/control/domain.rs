@@ -3,7 +3,7 @@
 use super::thread;
 use crate::cpus::{counters, cpu, timer};
 use crate::memory::{frames, labels, own, shapes, slab, space};
-use crate::objects::{Account, Activation, Domain, SLOW_FPU, Share, Stop, USUAL};
+use crate::objects::{Account, Activation, Domain, PerCpu, SLOW_FPU, Stop, USUAL};
 use crate::pointer::{Fresh, Held, Link, Nucleus, Ref};
 use crate::report::trace;
 use abi::layout::PAGE_FAULT;
@@ -122,7 +122,7 @@ fn new_usual(account: Ref<Account>, flags: u64, name: [u8; 16], maker: Link<Doma
     (domain.number, domain.name) = (all.count.get() + 1, name);
     (domain.maker, domain.depth) = (maker, depth);
     let domain = domain.share();
-    domain.shares().for_each(|share| share.root.set(root));
+    domain.per_cpus().for_each(|per_cpu| per_cpu.root.set(root));
     domain.set_slow(SLOW_FPU, flags & abi::op::DOMAIN_FPU != 0);
     let slice = timer::from_microseconds(ORPHAN_SLICE_MICROSECONDS);
     // The longest part comes last, so that a refusal takes few instructions.
@@ -176,11 +176,11 @@ pub fn free(domain: Ref<Domain>) {
 }
 
 const _: () = assert!(bytes_with(FEW) <= 512, "its granules double");
-const fn bytes_with(shares: usize) -> usize {
-    size_of::<Domain>() + shares * size_of::<Share>()
+const fn bytes_with(cpus: usize) -> usize {
+    size_of::<Domain>() + cpus * size_of::<PerCpu>()
 }
 
-/// Room for a domain and its shares, cleared: most machines have few CPUs.
+/// Room for a domain and its per-CPU state, cleared: most machines have few CPUs.
 fn allocate(account: Ref<Account>) -> Result<Fresh<Domain>, Error> {
     let held = account.held();
     // SAFETY: both begin with a domain, and zeros are one.

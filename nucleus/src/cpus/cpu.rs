@@ -7,7 +7,7 @@
 
 use crate::arch::memory::DIRECT;
 use crate::arch::{interrupts, processor};
-use crate::objects::{Cpu, Domain, Runs, Share, Thread};
+use crate::objects::{Cpu, Domain, PerCpu, Runs, Thread};
 use crate::pointer::{Held, Link, Nucleus, Ref};
 use abi::{Error, MAX_CPUS};
 use core::cell::Cell;
@@ -185,13 +185,13 @@ impl Ref<Cpu> {
 
 impl Ref<Domain> {
     /// What it has on this CPU.
-    pub fn share(self) -> Ref<Share> {
+    pub fn per_cpu(self) -> Ref<PerCpu> {
         let held = self.held();
-        self.share_on(this(held).number as usize)
+        self.per_cpu_on(this(held).number as usize)
     }
     /// What it has on all CPUs.
-    pub fn shares(self) -> impl Iterator<Item = Ref<Share>> {
+    pub fn per_cpus(self) -> impl Iterator<Item = Ref<PerCpu>> {
         let held = self.held();
-        (0..present(held)).map(move |cpu| self.share_on(cpu))
+        (0..present(held)).map(move |cpu| self.per_cpu_on(cpu))
     }
 }

@@ -50,7 +50,7 @@ pub fn catch_up(cpu: Ref<Cpu>) {
     if cpu.flush.take()
         && let Some(domain) = cpu.domain.get()
     {
-        root::load(cpu.held(), domain.share().root.get());
+        root::load(cpu.held(), domain.per_cpu().root.get());
     }
 }
 

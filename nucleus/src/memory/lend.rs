@@ -21,7 +21,7 @@ use super::{account, space};
 use crate::arch::paging;
 use crate::cpus::translations::OwedSlot;
 use crate::cpus::{cpu, root};
-use crate::objects::{Activation, Cpu, Domain, FRAME, Frame, Mapping, Memory, PageEntry, Share, State, index};
+use crate::objects::{Activation, Cpu, Domain, FRAME, Frame, Mapping, Memory, PageEntry, PerCpu, State, index};
 use crate::pointer::{Held, Link, Ref};
 use abi::Error;
 use abi::layout::{MAX_ACTIVATIONS, USER_END, WINDOWS, WINDOWS_END};
@@ -74,7 +74,7 @@ pub const fn place(number: u8) -> usize {
 /// The entries for the slot of an activation on a CPU; none if there are no tables.
 fn entries(activation: Ref<Activation>, cpu: Ref<Cpu>) -> Option<&'static [PageEntry]> {
     let held = activation.held();
-    let windows = activation.domain.share_on(cpu.number as usize).windows.get();
+    let windows = activation.domain.per_cpu_on(cpu.number as usize).windows.get();
     let first = activation.slot_offset / size_of::<PageEntry>();
     (windows != 0).then(|| table(held, frames::frame_of(windows)).get(first..first + MAX_PAGES)).flatten()
 }
@@ -420,8 +420,8 @@ pub fn fault(activation: Ref<Activation>, address: u64) -> Result<(), Error> {
 /// Has tables on this CPU for the windows of a domain, which pays for them: one step towards that, or true if they are there.
 pub fn prepare(domain: Ref<Domain>) -> Result<bool, Error> {
     let held = domain.held();
-    let share = domain.share();
-    if share.windows.get() != 0 {
+    let per_cpu = domain.per_cpu();
+    if per_cpu.windows.get() != 0 {
         return Ok(true);
     }
     if frames::prepare(held) || frames::clear_ahead(held, 1) {
@@ -432,16 +432,16 @@ pub fn prepare(domain: Ref<Domain>) -> Result<bool, Error> {
         return Ok(false);
     }
     // With one CPU the first root is its own.
-    if share.root.get() == domain.root && cpu::present(held) > 1 {
+    if per_cpu.root.get() == domain.root && cpu::present(held) > 1 {
         let frame = domain.account.allocate_clear_apart(Use::Kernel)?;
         space::copy_root(domain, frame);
-        share.root.set(paging::root_beside(domain.root, frame));
+        per_cpu.root.set(paging::root_beside(domain.root, frame));
         if cpu::this(held).domain.get() == Some(domain) {
-            root::load(held, share.root.get());
+            root::load(held, per_cpu.root.get());
         }
         return Ok(false);
     }
-    let mut at = paging::root_frame(share.root.get());
+    let mut at = paging::root_frame(per_cpu.root.get());
     for level in (1..4).rev() {
         let entry = &table(held, at)[index(WINDOWS, level)];
         if entry.get() == 0 {
@@ -449,7 +449,7 @@ pub fn prepare(domain: Ref<Domain>) -> Result<bool, Error> {
             entry.set(paging::user_table(frame));
             paging::settle();
             if level == 1 {
-                share.windows.set(frames::address_of(frame));
+                per_cpu.windows.set(frames::address_of(frame));
             }
             return Ok(false);
         }
@@ -464,8 +464,8 @@ pub fn free_tables(domain: Ref<Domain>) -> bool {
     if domain.scrap.get() == 0 {
         return false;
     }
-    match domain.shares().find(|share| share.windows.get() != 0 || share.root.get() != domain.root) {
-        Some(share) => free_share(domain, share),
+    match domain.per_cpus().find(|per_cpu| per_cpu.windows.get() != 0 || per_cpu.root.get() != domain.root) {
+        Some(per_cpu) => free_per_cpu(domain, per_cpu),
         None => {
             // The root that all have; of the tables below, a call may not have had all.
             free_below(held, &table(held, paging::root_frame(domain.root))[index(WINDOWS, 3)], 3);
@@ -475,13 +475,13 @@ pub fn free_tables(domain: Ref<Domain>) -> bool {
     true
 }
 
-fn free_share(domain: Ref<Domain>, share: Ref<Share>) {
+fn free_per_cpu(domain: Ref<Domain>, per_cpu: Ref<PerCpu>) {
     let held = domain.held();
-    let root = paging::root_frame(share.root.get());
+    let root = paging::root_frame(per_cpu.root.get());
     free_below(held, &table(held, root)[index(WINDOWS, 3)], 3);
-    share.windows.set(0);
-    if share.root.get() != domain.root {
-        share.root.set(domain.root);
+    per_cpu.windows.set(0);
+    if per_cpu.root.get() != domain.root {
+        per_cpu.root.set(domain.root);
         account::release(held, root);
     }
 }

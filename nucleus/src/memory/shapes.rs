@@ -11,7 +11,7 @@ use crate::arch::paging::Published;
 use crate::arch::{paging, portals};
 use crate::cpus::assembly;
 use crate::objects::arch as registers;
-use crate::objects::{Activation, Cpu, Domain, Entry, SLOW_AT, Saved, Share, State, Stop, Thread};
+use crate::objects::{Activation, Cpu, Domain, Entry, PerCpu, SLOW_AT, Saved, State, Stop, Thread};
 use crate::pointer::{Held, Ref};
 use abi::{Control, Error, MAX_SHAPES, info};
 use core::cell::Cell;
@@ -351,16 +351,16 @@ const OFFSETS: Offsets = Offsets {
     cpu_activation: offset_of!(Cpu, activation) as i32,
     cpu_table: offset_of!(Cpu, table) as i32,
     cpu_limit: offset_of!(Cpu, limit) as i32,
-    cpu_share: offset_of!(Cpu, share) as i32,
+    cpu_per_cpu_at: offset_of!(Cpu, per_cpu_at) as i32,
     domain_table: offset_of!(Domain, table) as i32,
     domain_limit: offset_of!(Domain, limit) as i32,
     domain_as_caller: offset_of!(Domain, as_caller) as i32,
     domain_as_callee: offset_of!(Domain, as_callee) as i32,
     domain_slow: SLOW_AT as i32,
-    share_pool: offset_of!(Share, pool) as i32,
-    share_crossings: offset_of!(Share, crossings) as i32,
-    share_root: offset_of!(Share, root) as i32,
-    share_windows: offset_of!(Share, windows) as i32,
+    per_cpu_pool: offset_of!(PerCpu, pool) as i32,
+    per_cpu_crossings: offset_of!(PerCpu, crossings) as i32,
+    per_cpu_root: offset_of!(PerCpu, root) as i32,
+    per_cpu_windows: offset_of!(PerCpu, windows) as i32,
     domain_low: offset_of!(Domain, low) as i32,
     cpu_direct: offset_of!(Cpu, direct) as i32,
     thread_top: offset_of!(Thread, top) as i32,

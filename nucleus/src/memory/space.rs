@@ -101,8 +101,8 @@ fn set_everywhere(domain: Ref<Domain>, address: u64) {
     let held = domain.held();
     let place = index(address, 3);
     let entry = table(held, root_frame(domain.root))[place].get();
-    for share in domain.shares().filter(|share| share.root.get() != domain.root) {
-        table(held, root_frame(share.root.get()))[place].set(entry);
+    for per_cpu in domain.per_cpus().filter(|per_cpu| per_cpu.root.get() != domain.root) {
+        table(held, root_frame(per_cpu.root.get()))[place].set(entry);
     }
 }
 

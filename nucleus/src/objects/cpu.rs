@@ -1,6 +1,6 @@
 //! The block of a CPU.
 
-use super::{Activation, Debts, Domain, Entry, Marks, Seat, Semaphore, Thread, share_at};
+use super::{Activation, Debts, Domain, Entry, Marks, Seat, Semaphore, Thread, per_cpu_at};
 use crate::pointer::{Link, Ref, look};
 use abi::MAX_THREADS;
 use core::cell::{Cell, RefCell};
@@ -31,8 +31,8 @@ pub struct Cpu {
     pub scratch: usize,
     /// The entry of the last operation on a semaphore.
     pub entry: Cell<Link<Entry>>,
-    /// Where this CPU's share is of each domain: bytes from the domain on.
-    pub share: usize,
+    /// Bytes from each domain to its state on this CPU.
+    pub per_cpu_at: usize,
     /// In a measuring build: the time of the last entry, and of what (index * 64, or 0x1000 + vector).
     pub entered: u64,
     /// See `entered`.
@@ -164,7 +164,7 @@ impl Cpu {
             direct,
             scratch: 0,
             entry: Cell::new(None),
-            share: share_at(number as usize),
+            per_cpu_at: per_cpu_at(number as usize),
             entered: 0,
             entered_by: 0,
             longest: Cell::new(0),

@@ -39,7 +39,7 @@ pub const NEAR_PAGES: usize = 4;
 /// State of a domain on one CPU. Only that CPU touches it, or the lock holder that stopped it. One for each CPU of the machine follows
 /// each [`Domain`].
 #[repr(C)]
-pub struct Share {
+pub struct PerCpu {
     /// Free activations.
     pub pool: Cell<Link<Activation>>,
     /// Calls made.
@@ -50,19 +50,19 @@ pub struct Share {
     pub windows: Cell<usize>,
 }
 
-/// Bytes from a domain to the share of the CPU with this number.
-pub const fn share_at(number: usize) -> usize {
-    size_of::<Domain>() + number * size_of::<Share>()
+/// Bytes from a domain to its state on the CPU with this number.
+pub const fn per_cpu_at(number: usize) -> usize {
+    size_of::<Domain>() + number * size_of::<PerCpu>()
 }
 
-/// See the module. The fields up to `as_callee` are used by `entry.s`, and the shares behind.
+/// See the module. The fields up to `as_callee` are used by `entry.s`, and the per-CPU state behind.
 #[repr(C)]
 pub struct Domain {
     /// The portal table: where its range begins.
     pub table: Cell<usize>,
     /// Its bytes minus one. A CPU in the domain that has an older limit looks here before it refuses an index.
     pub limit: Cell<usize>,
-    /// Root of the page tables that it had first. CPUs load that of their share.
+    /// Root of the page tables that it had first. CPUs load that of their own state.
     pub root: u64,
     /// As a caller: the version of its labels, and why crossings take the slow path (`SLOW_*`). Together with what the callee has these are the
     /// versions for which an entry allows the flow, unless one of the two is slow. See [`Ref::set_slow`].
@@ -155,9 +155,9 @@ pub struct Domain {
 
 impl Ref<Domain> {
     /// What it has on the CPU with this number.
-    pub fn share_on(self, cpu: usize) -> Ref<Share> {
-        // SAFETY: there is a share for each CPU behind the domain; see `allocate`.
-        unsafe { Ref::new(self.pointer().add(1).cast::<Share>().add(cpu)) }
+    pub fn per_cpu_on(self, cpu: usize) -> Ref<PerCpu> {
+        // SAFETY: the state of each CPU stands behind the domain; see `allocate`.
+        unsafe { Ref::new(self.pointer().add(1).cast::<PerCpu>().add(cpu)) }
     }
     /// Sets why crossings take the slow path, or that this is a reason no more.
     #[inline(never)]
@@ -248,5 +248,5 @@ impl Ref<Domain> {
         self.next.get()
     }
 }
-// With the shares of four CPUs it takes eight granules.
+// With the state of four CPUs it takes eight granules.
 const _: () = assert!(size_of::<Domain>() <= 384);

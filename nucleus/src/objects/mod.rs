@@ -25,7 +25,7 @@ pub use cpu::Cpu;
 pub use debts::Debts;
 #[allow(unused_imports, reason = "on some ISAs it is a register like others")]
 pub use domain::SLOW_POINTER;
-pub use domain::{Domain, NEAR_PAGES, SLOW_AT, SLOW_DEAD, SLOW_FPU, SLOW_LABELS, SLOW_LENT, Share, share_at};
+pub use domain::{Domain, NEAR_PAGES, PerCpu, SLOW_AT, SLOW_DEAD, SLOW_FPU, SLOW_LABELS, SLOW_LENT, per_cpu_at};
 pub use entry::{CEILING_MARK, CEILING_SHIFT, Entry, LABEL_SHIFT, Node, OfKind, Operation, SHAPE_SHIFT};
 pub use labels::{Labelled, OPEN, Part, PortalLabels, Stage, TRUSTED, USUAL};
 pub use mapping::Mapping;

@@ -152,7 +152,7 @@ fn domain_record(domain: Ref<Domain>) -> info::Domain {
         // The orphan thread is not one of its own.
         threads: domain.thread_count.get().saturating_sub(1) as u64,
         activations: domain.activation_count.get() as u64,
-        crossings: domain.shares().map(|share| share.crossings.get()).sum(),
+        crossings: domain.per_cpus().map(|per_cpu| per_cpu.crossings.get()).sum(),
         pages: domain.pages.get().into(),
         labels: domain.version() as u64,
         table: domain.table_entries() as u64,

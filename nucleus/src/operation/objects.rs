@@ -256,8 +256,8 @@ pub fn activation_new(operands: &Operands) -> Outcome {
     have_room(operands, domain);
     let activation = activation::new(domain, operands.word(1))?;
     activation.receive.set(receive as u32);
-    let share = domain.share();
-    activation.next.set(share.pool.replace(Some(activation)));
+    let per_cpu = domain.per_cpu();
+    activation.next.set(per_cpu.pool.replace(Some(activation)));
     chain::wake_waiter_soon(domain);
     Ok(activation.message)
 }

@@ -91,7 +91,7 @@ const PAIR_COPY: usize = 8;
 
 const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
     let at = &nucleus.offsets;
-    let [next, crossings, frame, share, domain, thread] = [X(10), X(9), X(10), X(13), X(17), X(18)];
+    let [next, crossings, frame, per_cpu, domain, thread] = [X(10), X(9), X(10), X(13), X(17), X(18)];
     let offset = crossings;
     let [leaves, back_in] = [X(13), X(12)];
     match run {
@@ -129,9 +129,9 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.compare(X(13), X(12));
         }
         Pool => {
-            code.load(offset, CPU, at.cpu_share);
-            code.add(share, CALLEE, offset);
-            code.load(ACTIVATION, share, at.share_pool);
+            code.load(offset, CPU, at.cpu_per_cpu_at);
+            code.add(per_cpu, CALLEE, offset);
+            code.load(ACTIVATION, per_cpu, at.per_cpu_pool);
         }
         Chain => {
             code.load32(frame, CALLER, at.activation_frame);
@@ -142,7 +142,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.add_pages32(frame, frame, 1 << 4);
             code.store_release32(frame, ACTIVATION);
             code.load(next, ACTIVATION, at.activation_next);
-            code.store(next, share, at.share_pool);
+            code.store(next, per_cpu, at.per_cpu_pool);
             code.set(X(10), nucleus.calling as u32);
             code.store16(X(10), CALLER, at.activation_frame);
             code.store(ACTIVATION, CALLER, at.activation_callee);
@@ -151,9 +151,9 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
         Count => {
             code.store(X(10), ACTIVATION, at.activation_back);
             code.add(X(10), domain, offset);
-            code.load(crossings, X(10), at.share_crossings);
+            code.load(crossings, X(10), at.per_cpu_crossings);
             code.add_value(crossings, crossings, 1);
-            code.store(crossings, X(10), at.share_crossings);
+            code.store(crossings, X(10), at.per_cpu_crossings);
         }
         CopyPairs => copy_pairs(code, (MAX_WORDS - REGISTER_WORDS) / 2),
         CopyBytes => write_copy(code),
@@ -175,7 +175,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
             code.or(X(11), X(11), X(10));
         }
         Free => {
-            code.load(X(11), CPU, at.cpu_share);
+            code.load(X(11), CPU, at.cpu_per_cpu_at);
             code.load_sum(X(10), leaves, X(11));
             code.store(X(10), RETURNS, at.activation_next);
             code.store_sum(RETURNS, leaves, X(11));
@@ -216,7 +216,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
         SlotsOfCallee => {
             code.or_shifted(LENT, LENT, X(10), page::READ_ONLY_BIT);
             code.or_bits(LENT, LENT, page::UXN_BIT, 1);
-            code.load(X(10), share, at.share_windows);
+            code.load(X(10), per_cpu, at.per_cpu_windows);
         }
         Record => {
             code.load(X(11), ACTIVATION, at.activation_place);
@@ -228,7 +228,7 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
         }
         Closes => {
             code.add(X(9), leaves, X(11));
-            code.load(X(9), X(9), at.share_windows);
+            code.load(X(9), X(9), at.per_cpu_windows);
             code.load(X(10), RETURNS, at.activation_place);
             code.store_sum(ZERO, X(9), X(10));
             code.store(ZERO, RETURNS, at.activation_window);
@@ -252,13 +252,20 @@ const fn write_run(code: &mut Code<'_, AArch64>, run: Run, nucleus: &Nucleus) {
     }
 }
 
-/// The activation's domain is the running one; `share` is what that has on this CPU.
-const fn enter(code: &mut Code<'_, AArch64>, activation: X, domain: X, share: X, [table, limit]: [X; 2], at: &Offsets) {
+/// The activation's domain is the running one; `per_cpu` is what that has on this CPU.
+const fn enter(
+    code: &mut Code<'_, AArch64>,
+    activation: X,
+    domain: X,
+    per_cpu: X,
+    [table, limit]: [X; 2],
+    at: &Offsets,
+) {
     code.load_pair(table, limit, domain, at.domain_table);
     code.store_pair(activation, table, CPU, at.cpu_activation);
     code.store(limit, CPU, at.cpu_limit);
     code.store_release(domain, CPU);
-    code.load(table, share, at.share_root);
+    code.load(table, per_cpu, at.per_cpu_root);
     code.write(System::Root, table);
 }
 
@@ -713,7 +720,7 @@ pub const fn fits(at: &Offsets) -> bool {
         && at.cpu_thread == 8
         && at.cpu_table == at.cpu_activation + 8
         && at.domain_limit == at.domain_table + 8
-        && at.share_pool == 0
+        && at.per_cpu_pool == 0
         && at.thread_top == 0
         && at.entry_word1 == at.entry_word0 + 8
         && at.activation_frame == 0

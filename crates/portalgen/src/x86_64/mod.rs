@@ -221,15 +221,15 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.compare(RCX, At(RAX, at.entry_versions));
         }
         Pool => {
-            code.load(scratch, Cpu(at.cpu_share));
-            code.load(RCX, Sum(RBP, scratch, at.share_pool));
+            code.load(scratch, Cpu(at.cpu_per_cpu_at));
+            code.load(RCX, Sum(RBP, scratch, at.per_cpu_pool));
             code.test(RCX);
         }
         Chain => code.compare32(At(R11, at.activation_frame), nucleus.deepest),
         Take => {
-            code.increment(Sum(RBX, scratch, at.share_crossings));
+            code.increment(Sum(RBX, scratch, at.per_cpu_crossings));
             code.load(RBX, At(RCX, at.activation_next));
-            code.store(Sum(RBP, scratch, at.share_pool), RBX);
+            code.store(Sum(RBP, scratch, at.per_cpu_pool), RBX);
         }
         Top => {
             code.store(At(RCX, at.activation_caller), R11);
@@ -254,10 +254,10 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.or8(scratch, At(RBX, at.domain_slow));
         }
         Free => {
-            code.load(scratch, Cpu(at.cpu_share));
-            code.load(RCX, Sum(RBP, scratch, at.share_pool));
+            code.load(scratch, Cpu(at.cpu_per_cpu_at));
+            code.load(RCX, Sum(RBP, scratch, at.per_cpu_pool));
             code.store(At(R11, at.activation_next), RCX);
-            code.store(Sum(RBP, scratch, at.share_pool), R11);
+            code.store(Sum(RBP, scratch, at.per_cpu_pool), R11);
             code.store8(At(R11, at.activation_state), nucleus.free);
         }
         Up => {
@@ -329,7 +329,7 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.change(Or, R12, !(page::WRITABLE as i32));
             code.and_with(R14, R12);
             code.set_bit(R14, page::NO_EXECUTE_BIT as u8);
-            code.load(R12, Sum(RBP, scratch, at.share_windows));
+            code.load(R12, Sum(RBP, scratch, at.per_cpu_windows));
             code.test(R12);
         }
         Record => {
@@ -349,7 +349,7 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
             code.test(RCX);
         }
         SlotsOfLeft => {
-            code.load(RCX, Sum(RBP, scratch, at.share_windows));
+            code.load(RCX, Sum(RBP, scratch, at.per_cpu_windows));
             code.add(RCX, At(R11, at.activation_place));
             code.store_zero(At(RCX, 0));
             code.store_zero(At(R11, at.activation_window));
@@ -358,7 +358,7 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
         CountControl => code.address(RCX, At(CONTROL, 7)),
         CountOnly => code.change32(And, RCX, ControlWord::WINDOW as i32 - 1),
         CountWord => code.copy(RCX, R10),
-        ShareAgain => code.load(R10, Cpu(at.cpu_share)),
+        ShareAgain => code.load(R10, Cpu(at.cpu_per_cpu_at)),
         Source => code.address_behind_next(R12),
         Target => code.address_behind_next(R13),
         Copied => code.copy(RCX, R14),
@@ -392,14 +392,14 @@ const fn write_run(code: &mut Code<'_, X86_64>, run: Run, scratch: Register, nuc
     }
 }
 
-/// The domain at `domain` is the running one; `share` has the offset of this CPU's share. Changes `scratch`.
-const fn enter(code: &mut Code<'_, X86_64>, domain: Register, share: Register, scratch: Register, at: &Offsets) {
+/// The domain at `domain` is the running one; `per_cpu` has the offset of this CPU's state. Changes `scratch`.
+const fn enter(code: &mut Code<'_, X86_64>, domain: Register, per_cpu: Register, scratch: Register, at: &Offsets) {
     code.store(Cpu(at.cpu_domain), domain);
     code.load(scratch, At(domain, at.domain_table));
     code.store(Cpu(at.cpu_table), scratch);
     code.load(scratch, At(domain, at.domain_limit));
     code.store(Cpu(at.cpu_limit), scratch);
-    code.load(scratch, Sum(domain, share, at.share_root));
+    code.load(scratch, Sum(domain, per_cpu, at.per_cpu_root));
     code.load_root(scratch);
 }
 

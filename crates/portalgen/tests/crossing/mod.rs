@@ -87,7 +87,7 @@ fn draw_window<I: Isa>(
             5 => memory.set(DIRECT | PAGES, 8 * page as i32, wrong(Page::NotLent)),
             6 => memory.set(DIRECT | PAGES, 8 * page as i32, wrong(Page::None)),
             _ if writes => memory.set(DIRECT | PAGES, 8 * page as i32, wrong(Page::ReadOnly)),
-            _ => memory.set(CALLEE, SHARE as i32 + OFFSETS.share_windows, 0),
+            _ => memory.set(CALLEE, SHARE as i32 + OFFSETS.per_cpu_windows, 0),
         }
     }
     user.words[word] = window;
@@ -231,7 +231,7 @@ fn one_call<I: Isa>(seed: u64) {
                 return;
             }
         }
-        Obstacle::NoActivation => memory.set(CALLEE, SHARE as i32 + o.share_pool, 0),
+        Obstacle::NoActivation => memory.set(CALLEE, SHARE as i32 + o.per_cpu_pool, 0),
         Obstacle::Deep => memory.set(BELOW, o.activation_frame, 1 << 8 | 31 << 16),
         _ => {}
     }
@@ -277,12 +277,12 @@ fn one_call<I: Isa>(seed: u64) {
     // The objects of the nucleus.
     let next = expected.get(ABOVE, o.activation_next);
     let frame = expected.get(BELOW, o.activation_frame);
-    let crossings = expected.get(CALLER, SHARE as i32 + o.share_crossings).wrapping_add(1);
+    let crossings = expected.get(CALLER, SHARE as i32 + o.per_cpu_crossings).wrapping_add(1);
     let [table, limit, root] =
-        [o.domain_table, o.domain_limit, SHARE as i32 + o.share_root].map(|field| expected.get(CALLEE, field));
+        [o.domain_table, o.domain_limit, SHARE as i32 + o.per_cpu_root].map(|field| expected.get(CALLEE, field));
     for (object, field, value) in [
-        (CALLEE, SHARE as i32 + o.share_pool, next),
-        (CALLER, SHARE as i32 + o.share_crossings, crossings),
+        (CALLEE, SHARE as i32 + o.per_cpu_pool, next),
+        (CALLER, SHARE as i32 + o.per_cpu_crossings, crossings),
         (ABOVE, o.activation_caller, BELOW),
         (ABOVE, o.activation_thread, THREAD),
         (ABOVE, o.activation_back, CODE + extent.back as u64),
@@ -387,7 +387,7 @@ fn one_return<I: Isa>(seed: u64) {
     for (object, field, value) in [
         (CPU, o.cpu_domain, CALLEE),
         (CPU, o.cpu_activation, ABOVE),
-        (CALLEE, SHARE as i32 + o.share_pool, pool),
+        (CALLEE, SHARE as i32 + o.per_cpu_pool, pool),
         (ABOVE, o.activation_caller, BELOW),
         (ABOVE, o.activation_frame, 1 << 8 | 3 << 16),
         (BELOW, o.activation_frame, CALLING as u64 | 2 << 16),
@@ -447,10 +447,10 @@ fn one_return<I: Isa>(seed: u64) {
     let kept = I::saved_preserved(&mut memory, ABOVE);
     I::save_preserved(&mut expected, ABOVE, &kept);
     let [table, limit, root] =
-        [o.domain_table, o.domain_limit, SHARE as i32 + o.share_root].map(|field| expected.get(CALLER, field));
+        [o.domain_table, o.domain_limit, SHARE as i32 + o.per_cpu_root].map(|field| expected.get(CALLER, field));
     for (object, field, value) in [
         (ABOVE, o.activation_next, pool),
-        (CALLEE, SHARE as i32 + o.share_pool, ABOVE),
+        (CALLEE, SHARE as i32 + o.per_cpu_pool, ABOVE),
         (THREAD, o.thread_top, BELOW),
         (CPU, o.cpu_activation, BELOW),
         (CPU, o.cpu_domain, CALLER),

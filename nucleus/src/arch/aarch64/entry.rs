@@ -1,6 +1,6 @@
 //! The assembly of `entry.s`, `boot.s` and `start.s`, with the offsets and constants that it uses.
 
-use crate::objects::{Activation, Cpu, Domain, Entry, Saved, Semaphore, Share, State, Thread};
+use crate::objects::{Activation, Cpu, Domain, Entry, PerCpu, Saved, Semaphore, State, Thread};
 use abi::{Error, rights};
 use core::mem::offset_of;
 
@@ -26,7 +26,7 @@ assembly! { "entry.s";
     CPU_LIMIT = offset_of!(Cpu, limit),
     CPU_THREAD = offset_of!(Cpu, thread),
     CPU_STACK = offset_of!(Cpu, stack),
-    CPU_SHARE = offset_of!(Cpu, share),
+    CPU_PER_CPU = offset_of!(Cpu, per_cpu_at),
     CPU_QUIESCENT = offset_of!(Cpu, quiescent),
     CPU_NUMBER = offset_of!(Cpu, number),
     CPU_SETTLES = offset_of!(Cpu, settles),
@@ -57,7 +57,7 @@ assembly! { "entry.s";
     STATE_TOP = State::Top as u8,
     D_SLOW = crate::objects::SLOW_AT,
     D_TABLE = offset_of!(Domain, table),
-    S_ROOT = offset_of!(Share, root),
+    S_ROOT = offset_of!(PerCpu, root),
     T_NUMBER = offset_of!(Thread, number),
     S_COUNT = offset_of!(Semaphore, count),
     E_OBJECT = offset_of!(Entry, object),
@@ -91,7 +91,7 @@ const _: () = assert!(
         && offset_of!(Activation, thread) == offset_of!(Activation, caller) + 8
         && offset_of!(Thread, top) == 0
         && offset_of!(Entry, code) == 0
-        && offset_of!(Share, pool) == 0
+        && offset_of!(PerCpu, pool) == 0
         && offset_of!(Domain, limit) == offset_of!(Domain, table) + 8
         && offset_of!(Entry, word1) == offset_of!(Entry, word0) + 8
 );

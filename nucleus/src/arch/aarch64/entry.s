@@ -512,7 +512,7 @@ return_any:                         // nothing is known of the caller
     ldrb w10, [x13, #D_SLOW]
     orr w11, w11, w10
     cbnz w11, return_slow
-    ldr x11, [x16, #CPU_SHARE]
+    ldr x11, [x16, #CPU_PER_CPU]
     ldr x10, [x13, x11]             // the pool
     str x10, [x15, #A_NEXT]
     str x15, [x13, x11]

@@ -1,6 +1,6 @@
 //! The assembly of `entry.s` and `boot.s`, with the offsets and constants that it uses.
 
-use crate::objects::{Activation, Cpu, Domain, Entry, Saved, Semaphore, Share, State, Thread};
+use crate::objects::{Activation, Cpu, Domain, Entry, PerCpu, Saved, Semaphore, State, Thread};
 use abi::{Error, rights};
 use core::mem::offset_of;
 
@@ -21,7 +21,7 @@ assembly! { "entry.s";
     CPU_STACK = offset_of!(Cpu, stack),
     CPU_SCRATCH = offset_of!(Cpu, scratch),
     CPU_ENTRY = offset_of!(Cpu, entry),
-    CPU_SHARE = offset_of!(Cpu, share),
+    CPU_PER_CPU = offset_of!(Cpu, per_cpu_at),
     CPU_QUIESCENT = offset_of!(Cpu, quiescent),
     CPU_NUMBER = offset_of!(Cpu, number),
     CPU_SETTLES = offset_of!(Cpu, settles),
@@ -64,11 +64,11 @@ assembly! { "entry.s";
     FRAME_FULL = Saved::Full as u8,
     STATE_FREE = State::Free as u8,
     STATE_TOP = State::Top as u8,
-    S_POOL = offset_of!(Share, pool),
+    S_POOL = offset_of!(PerCpu, pool),
     D_SLOW = crate::objects::SLOW_AT,
     D_TABLE = offset_of!(Domain, table),
     D_LIMIT = offset_of!(Domain, limit),
-    S_ROOT = offset_of!(Share, root),
+    S_ROOT = offset_of!(PerCpu, root),
     T_NUMBER = offset_of!(Thread, number),
     T_TOP = offset_of!(Thread, top),
     S_COUNT = offset_of!(Semaphore, count),

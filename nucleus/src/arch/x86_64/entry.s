@@ -381,7 +381,7 @@ return_any:                         # nothing is known of the caller
     movzx r15d, byte ptr [rbx + D_SLOW]     # where it was called from stays in rcx
     or r15b, [rbp + D_SLOW]
     jnz return_spoiled
-    mov r15, gs:[CPU_SHARE]
+    mov r15, gs:[CPU_PER_CPU]
     mov r12, [rbp + r15 + S_POOL]
     mov [r11 + A_NEXT], r12
     mov [rbp + r15 + S_POOL], r11
