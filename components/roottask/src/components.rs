@@ -420,7 +420,7 @@ fn bury(mut dead: Running) {
     services::withdraw(dead.number);
     // Calls that it was in go on without it: no new one of its begins from now on, and this waits for
     // the one that may be changing the vault.
-    vault::settle();
+    vault::drain();
     remove(&mut dead);
     match component.restart {
         Restart::Reboot => fail(&format!("{name} died")),

@@ -65,7 +65,7 @@ fn main() -> u8 {
 
 /// The nucleus started `sigma0` and us before it could know the description: account and priorities of both become
 /// what it says. Our account stays whatever the others leave.
-fn settle(system: &System) -> Result<(), Error> {
+fn apply(system: &System) -> Result<(), Error> {
     for component in system.components() {
         let domain = match component.name {
             "sigma0" => memory::SIGMA0_DOMAIN,
@@ -104,7 +104,7 @@ fn start() -> Result<core::convert::Infallible, String> {
     let file = memory::file(SYSTEM_PATH)?;
     let system = System::parse(file).map_err(|error| error.to_string())?;
     let events = op::semaphore_new(Entry::OWN, 0).map_err(|error| error.to_string())?;
-    settle(&system).map_err(|error| format!("the account and priorities of sigma0 and roottask: {error}"))?;
+    apply(&system).map_err(|error| format!("the account and priorities of sigma0 and roottask: {error}"))?;
     plan::init(system, events);
     set_handles();
     compartments::make_handles().map_err(|error| format!("compartments: {error}"))?;

@@ -36,7 +36,7 @@ pub struct Vault {
 }
 
 /// Waits until no call is at work. Those that come for an instance that is not the one that runs do nothing.
-pub fn settle() {
+pub fn drain() {
     drop(PAGES.lock());
 }
 

@@ -34,7 +34,7 @@ pub fn unlink_top(thread: Ref<Thread>, top: Ref<Activation>, caller: Ref<Activat
     }
     if top.lent.get() != 0 {
         // Before whoever waits is compared with it.
-        priorities::settle(thread);
+        priorities::recompute(thread);
     }
     release(top);
 }
@@ -223,7 +223,7 @@ fn adopt_next(thread: Ref<Thread>) {
     thread.top.set(Some(top));
     thread.fresh.set(true);
     thread.left.set(thread.slice.get());
-    priorities::settle_at(thread, priority);
+    priorities::set_effective(thread, priority);
 }
 
 /// The orphan thread lets go of its chain.
@@ -251,7 +251,7 @@ pub fn turn_to_next(thread: Ref<Thread>) -> bool {
     if let Some(next) = next {
         thread.moves.set(true);
         thread.fresh.set(false);
-        priorities::settle_at(thread, next.amount.get());
+        priorities::set_effective(thread, next.amount.get());
     }
     next.is_some()
 }
@@ -372,7 +372,7 @@ pub fn split_above(lower: Ref<Activation>) {
     if let Some(thread) = thread {
         trace::cut(thread, Some(lower));
         thread.top.set(Some(lower));
-        priorities::settle(thread);
+        priorities::recompute(thread);
     }
     // It goes on as urgently as before.
     let base = thread
@@ -422,7 +422,7 @@ pub fn cut_out(activation: Ref<Activation>) {
             trace::cut(thread, Some(caller));
             thread.top.set(Some(caller));
             if priorities::higher(activation, 0) != 0 {
-                priorities::settle(thread);
+                priorities::recompute(thread);
             }
             look_anew(thread);
         }

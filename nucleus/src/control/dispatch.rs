@@ -413,9 +413,9 @@ fn wait_in_call() -> Held {
     // SAFETY: before the lock is ours this only looks at the block of this CPU, which does not yet wait.
     let held = unsafe { Held::new() };
     let cpu = cpu::this(held);
-    let published = cpu.settles.get().is_some();
+    let published = cpu.unsettled.get().is_some();
     lock::wait();
-    let kept = cpu.settles.take();
+    let kept = cpu.unsettled.take();
     if let Some(semaphore) = kept {
         semaphore.settle();
     }

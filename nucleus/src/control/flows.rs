@@ -84,7 +84,7 @@ fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<()
     }
     let labels = own.labels();
     let judged = if own == other { Admission::Admitted } else { admit(own, &labels, &other.labels(), portal)? };
-    settle(by, judged)
+    act_on(by, judged)
 }
 
 /// Whether an object of this label may be used by an entry that does not know that. To use it is to change it and to see what comes of that: a call to a
@@ -94,7 +94,7 @@ fn judge_by(by: Ref<Activation>, other: Ref<Domain>, portal: Label) -> Result<()
 pub fn judge_object(by: Ref<Activation>, entry: Ref<Entry>, label: Label) -> Result<(), Stop> {
     let own = by.domain;
     go_on(by)?;
-    settle(by, admit(own, &own.labels(), &both(label), OPEN)?)?;
+    act_on(by, admit(own, &own.labels(), &both(label), OPEN)?)?;
     entry.allow(own, own);
     Ok(())
 }
@@ -115,9 +115,9 @@ pub fn go_on(by: Ref<Activation>) -> Result<(), Stop> {
     }
 }
 
-/// What follows for who asked.
+/// Acts on a verdict: goes on, refuses, or raises the caller and restarts the operation.
 #[inline(never)]
-fn settle(by: Ref<Activation>, admission: Admission) -> Result<(), Stop> {
+fn act_on(by: Ref<Activation>, admission: Admission) -> Result<(), Stop> {
     match admission {
         Admission::Admitted => {
             forget_change(by);

@@ -33,7 +33,7 @@ pub fn end(waiter: Ref<Activation>) {
         changed
     });
     let now = changed.and_then(thread_of);
-    [raised, now].into_iter().flatten().for_each(settle);
+    [raised, now].into_iter().flatten().for_each(recompute);
 }
 
 /// Sets what is lent to an activation. A domain in which anything is lent has `SLOW_LENT`.
@@ -66,21 +66,21 @@ pub fn thread_of(activation: Ref<Activation>) -> Link<Thread> {
     thread
 }
 
-/// A thread's priority is the highest of its own and those of its chain; its share of time is its own.
+/// Recomputes a thread's priority: the highest of its own and those of its chain. Its share of time is its own.
 #[inline(never)]
-pub fn settle(thread: Ref<Thread>) {
+pub fn recompute(thread: Ref<Thread>) {
     let (before, word) = (thread.priority.get(), thread.word());
     // An orphan thread has no lower one than the orphan whose turn is next.
     let next = Some(thread).filter(|thread| thread.carries_orphans).and_then(|thread| thread.home.orphans.head());
     let waits = next.map_or(0, |next| next.amount.get());
-    settle_at(thread, look(&thread.top).map_or(0, priority_of).max(waits));
+    set_effective(thread, look(&thread.top).map_or(0, priority_of).max(waits));
     if thread.word() != word {
         ready::rank_again(thread, before);
     }
 }
 
-/// As [`settle`], if the highest priority of the chain is this.
-pub fn settle_at(thread: Ref<Thread>, priority: u8) {
+/// As [`recompute`], for a chain whose highest priority is known.
+pub fn set_effective(thread: Ref<Thread>, priority: u8) {
     thread.set_share(false);
     thread.priority.set(thread.own_priority.get().max(priority));
 }

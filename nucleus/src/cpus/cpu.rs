@@ -145,7 +145,7 @@ pub fn stop(other: Ref<Cpu>) {
         send_ipi(other);
     };
     other.quiescent.stop(send, processor::relax);
-    if let Some(semaphore) = other.settles.take() {
+    if let Some(semaphore) = other.unsettled.take() {
         semaphore.settle();
     }
 }

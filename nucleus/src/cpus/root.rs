@@ -36,5 +36,5 @@ pub fn leave(held: Held) {
     cpu.table.set(0);
     cpu.limit.set(0);
     load(held, *NONE.get());
-    paging::settle_here();
+    paging::publish_entries_here();
 }

@@ -211,7 +211,7 @@ pub fn open(callee: Ref<Activation>, window: u64, shown: &Shown) -> u64 {
             entry.set(*shown);
         }
     }
-    paging::settle();
+    paging::publish_entries();
     callee.slot | window & FLAGS
 }
 
@@ -413,7 +413,7 @@ pub fn fault(activation: Ref<Activation>, address: u64) -> Result<(), Error> {
         space::entry(activation.domain.scrap.get() as Frame, rights, Memory::Ram)
     });
     entry.set(shown);
-    paging::settle();
+    paging::publish_entries();
     Ok(())
 }
 
@@ -447,7 +447,7 @@ pub fn prepare(domain: Ref<Domain>) -> Result<bool, Error> {
         if entry.get() == 0 {
             let frame = domain.account.allocate_clear_apart(Use::Kernel)?;
             entry.set(paging::user_table(frame));
-            paging::settle();
+            paging::publish_entries();
             if level == 1 {
                 per_cpu.windows.set(frames::address_of(frame));
             }

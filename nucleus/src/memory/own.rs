@@ -198,7 +198,7 @@ pub fn write<R>(held: Held, address: usize, bytes: usize, work: impl FnOnce(&mut
     entry.set(paging::own_page((frame_of_image(address) * FRAME) as u64, Own::Data));
     // A processor may have looked there ahead, when something else was written.
     paging::forget_own(WRITTEN);
-    paging::settle_here();
+    paging::publish_entries_here();
     // SAFETY: nobody else refers to that address, and what is there are bytes.
     let result = work(unsafe { core::slice::from_raw_parts_mut((WRITTEN + address % FRAME) as *mut u8, bytes) });
     entry.set(0);
@@ -218,7 +218,7 @@ pub fn show_area(held: Held, offset: usize, count: usize) -> Result<usize, &'sta
         let frame = boot_table(held)?;
         show(held, upper(), start + page * FRAME, paging::own_page((frame as u64) << 12, Own::Data))?;
     }
-    paging::settle_here();
+    paging::publish_entries_here();
     Ok(start)
 }
 
@@ -248,7 +248,7 @@ pub fn begin_start(held: Held, code: Region) -> Result<[u64; 2], &'static str> {
     for page in (first..(code.start + code.bytes) as usize).step_by(FRAME) {
         show(held, root, page, paging::own_page(page as u64, Own::Code))?;
     }
-    paging::settle_here();
+    paging::publish_entries_here();
     Ok([root, upper()].map(|root| (root as u64) << 12))
 }
 

@@ -75,7 +75,7 @@ pub fn show_archive(domain: Ref<Domain>) -> Result<(), Error> {
         return Err(Error::Occupied);
     }
     entry.set(paging::user_table(ARCHIVE_DIRECTORY.get(held).get()));
-    paging::settle();
+    paging::publish_entries();
     frames::record(held, upper).count.update(|count| count + 1);
     Ok(())
 }
@@ -127,7 +127,7 @@ pub fn copy_root(domain: Ref<Domain>, frame: Frame) {
     }
     to[index(WINDOWS, 3)].set(0);
     paging::show_upper(to, table(held, own::upper()));
-    paging::settle();
+    paging::publish_entries();
 }
 
 /// Frees the root of a space, which no CPU has loaded, in which nothing is mapped any more but the boot archive.
@@ -389,7 +389,7 @@ impl Slot {
         self.shadow(held).set(mapping.map_or(0, |mapping| (mapping.address() >> 6) as u32));
         frames::record(held, self.table()).count.update(|count| count + 1);
         self.0.set(entry);
-        paging::settle();
+        paging::publish_entries();
     }
     /// The slot behind it, which is in the same table.
     pub fn next(&self, held: Held) -> Self {

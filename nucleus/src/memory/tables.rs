@@ -218,7 +218,7 @@ impl Ref<Domain> {
         self.set_near(bytes, frame);
         frames::record(held, frame).set_domain(self);
         last[index(address as u64, 0)].set(portal_page(frame));
-        paging::settle();
+        paging::publish_entries();
         self.free_hint.set((bytes / ENTRY_BYTES) as u32);
         // Release: who finds the limit finds the page.
         fence(Ordering::Release);

@@ -7,7 +7,7 @@ use core::cell::{Cell, RefCell};
 use flow::rules::Unfinished;
 use parallel::quiescent::Quiescent;
 
-/// What runs on a CPU, and where its stack is. The fields up to `settles` are used by `entry.s`.
+/// What runs on a CPU, and where its stack is. The fields up to `unsettled` are used by `entry.s`.
 #[repr(C)]
 pub struct Cpu {
     /// The running domain. It is written before the root of its space is loaded: who weakens a space can rely on it. It comes first
@@ -46,7 +46,7 @@ pub struct Cpu {
     /// Its number.
     pub number: u8,
     /// While it waits for the lock: a semaphore that it must settle. A CPU that stops it does that in its place.
-    pub settles: Cell<Link<Semaphore>>,
+    pub unsettled: Cell<Link<Semaphore>>,
     /// The machine's number of it.
     pub identity: Cell<u32>,
     /// An operation that can be made again lets interrupts in.
@@ -171,7 +171,7 @@ impl Cpu {
             longest_by: Cell::new(0),
             quiescent: Quiescent::new(),
             number,
-            settles: Cell::new(None),
+            unsettled: Cell::new(None),
             identity: Cell::new(identity),
             window: Cell::new(false),
             idle: Cell::new(false),

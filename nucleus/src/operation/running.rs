@@ -108,7 +108,7 @@ pub fn thread_schedule(operands: &Operands) -> Outcome {
     thread.own_priority.set(priority);
     thread.slice.set(slice);
     thread.left.set(thread.slice.get());
-    priorities::settle(thread);
+    priorities::recompute(thread);
     if cpus != 0 {
         thread.set_cpus(cpus);
     }

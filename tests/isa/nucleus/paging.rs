@@ -47,12 +47,12 @@ pub fn memory_of(entry: u64) -> Memory {
 }
 
 /// Entries that were free and are used now are seen by the processor from here on: it never keeps that one was free.
-pub fn settle() {
+pub fn publish_entries() {
     unimplemented!()
 }
 
-/// As [`settle`], and what this CPU does next finds them.
-pub fn settle_here() {
+/// As [`publish_entries`], and what this CPU does next finds them.
+pub fn publish_entries_here() {
     unimplemented!()
 }
 

@@ -29,7 +29,7 @@ assembly! { "entry.s";
     CPU_PER_CPU = offset_of!(Cpu, per_cpu_at),
     CPU_QUIESCENT = offset_of!(Cpu, quiescent),
     CPU_NUMBER = offset_of!(Cpu, number),
-    CPU_SETTLES = offset_of!(Cpu, settles),
+    CPU_UNSETTLED = offset_of!(Cpu, unsettled),
     CPU_ENTERED = offset_of!(Cpu, entered),
     CPU_ENTERED_BY = offset_of!(Cpu, entered_by),
     CPU_LONGEST = offset_of!(Cpu, longest),

@@ -399,10 +399,10 @@ wait_for_call:
 wait_for_return:
     WAIT_TO_REPEAT entry_return
 wait_to_take:                       // whoever empties the entry meanwhile takes this: then x14 leads nowhere any more
-    str x14, [x16, #CPU_SETTLES]
+    str x14, [x16, #CPU_UNSETTLED]
     WAIT_TO_REPEAT entry_semaphore
 wait_to_give:                       // a V that was made
-    str x14, [x16, #CPU_SETTLES]
+    str x14, [x16, #CPU_UNSETTLED]
     str xzr, [x15, #A_X + 8 * 8]
     str xzr, [x15, #A_X]
     b lock_wait_given               // does not return

@@ -157,10 +157,10 @@ pub fn memory_of(entry: u64) -> Memory {
     if entry & REGISTERS != 0 { Memory::Registers } else { Memory::Ram }
 }
 
-/// Entries that were free and are used now are seen by the processor from here on (Arm ARM D8.2.6): the walks of who uses
-/// them come after leaving the nucleus, which synchronises.
+/// Makes newly used entries visible to page walks (Arm ARM D8.2.6). The walks that need them come after leaving the nucleus,
+/// which synchronises.
 #[inline(always)]
-pub fn settle() {
+pub fn publish_entries() {
     // SAFETY: a barrier.
     unsafe { asm!("dsb ishst", options(nostack, preserves_flags)) }
 }
@@ -267,13 +267,13 @@ fn show_range(
         return Err("the device tree has registers at an impossible place");
     }
     show(DIRECT + start as usize, start, (end - start) as usize)?;
-    settle_here();
+    publish_entries_here();
     Ok(())
 }
 
-/// As [`settle`], and what this CPU does next finds them.
-pub fn settle_here() {
-    settle();
+/// As [`publish_entries`], before what this CPU does next.
+pub fn publish_entries_here() {
+    publish_entries();
     // SAFETY: a barrier.
     unsafe { asm!("isb", options(nostack)) }
 }
@@ -310,7 +310,7 @@ pub fn show_upper(_: &Table, _: &Table) {}
 pub fn new_root(held: Held, frame: Frame) -> Option<u64> {
     let identifiers = IDENTIFIERS.get(held);
     let asid = identifiers.numbers.take(identifiers.count.get())?;
-    settle();
+    publish_entries();
     Some((frame as u64) << 12 | (asid as u64) << ASID_SHIFT)
 }
 

@@ -24,7 +24,7 @@ assembly! { "entry.s";
     CPU_PER_CPU = offset_of!(Cpu, per_cpu_at),
     CPU_QUIESCENT = offset_of!(Cpu, quiescent),
     CPU_NUMBER = offset_of!(Cpu, number),
-    CPU_SETTLES = offset_of!(Cpu, settles),
+    CPU_UNSETTLED = offset_of!(Cpu, unsettled),
     LOCK_SERVED = parallel::lock::Lock::BYTES_BEFORE_SERVED,
     SYSTEM_CALL_BYTES = super::memory::SYSTEM_CALL_BYTES,
     CPU_ENTERED = offset_of!(Cpu, entered),

@@ -268,11 +268,11 @@ wait_for_call:
 wait_for_return:
     WAIT_TO_REPEAT entry_return
 wait_to_take:                       # a P that hid a token, perhaps
-    mov gs:[CPU_SETTLES], r8
+    mov gs:[CPU_UNSETTLED], r8
     xor r8d, r8d
     WAIT_TO_REPEAT entry_semaphore
 wait_to_give:                       # a V that was made
-    mov gs:[CPU_SETTLES], r8
+    mov gs:[CPU_UNSETTLED], r8
     mov qword ptr [r11 + A_RAX], 0
     mov qword ptr [r11 + A_RDI], 0
     jmp lock_wait_given             # does not return

@@ -103,10 +103,10 @@ pub fn memory_of(entry: u64) -> Memory {
 
 /// Entries that were free and are used now are seen by the processor from here on: it never keeps that one was free.
 #[inline(always)]
-pub fn settle() {}
+pub fn publish_entries() {}
 
-/// As [`settle`], and what this CPU does next finds them.
-pub fn settle_here() {}
+/// As [`publish_entries`], and what this CPU does next finds them.
+pub fn publish_entries_here() {}
 
 /// What was written into a frame is what is fetched from it: whoever has this may have it executed. Only [`publish`] makes one.
 #[must_use = "what is published is to be executed"]
