@@ -97,7 +97,7 @@ macro_rules! stubs {
     ($(
         $(#[doc = $doc:literal])+
         $number:ident $name:ident($($operand:ident: $kind:ident $($right:ident)* $($about:literal)?),*)
-            -> $result:ident $($meaning:literal)?, $class:ident $($stretch:literal)? { $($refusals:tt)* }
+            -> $result:ident $($meaning:literal)?, $class:ident $($step:literal)? { $($refusals:tt)* }
     )*) => {$(
         #[doc = concat!("[`op::", stringify!($number), "`].")]
         ///

@@ -423,7 +423,7 @@ pub struct MachineOptions {
     /// Build the nucleus with its checks (ledgers of owed invalidations, of unpublished code, …)
     #[arg(long)]
     pub checked: bool,
-    /// Build the nucleus so that it keeps the longest stretch with interrupts off (`uptime --all` shows it)
+    /// Build the nucleus so that it keeps the longest non-preemptible section (`uptime --all` shows it)
     #[arg(long, conflicts_with = "checked")]
     pub measured: bool,
     /// Also pack the programs that only tests run: torment

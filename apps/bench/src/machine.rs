@@ -14,11 +14,11 @@ pub fn boot() -> Result<Row, String> {
     noted("shell: ready after ", " ticks").map(Row::instructions)
 }
 
-/// The longest stretch with interrupts off since boot. Only a nucleus built to measure it knows.
+/// The longest non-preemptible section since boot. Only a nucleus built to measure it knows.
 pub fn interrupts_off() -> Result<Row, String> {
     let counters = inspect::counters().map_err(|error| error.to_string())?;
     let find = |name| counters.iter().find(|(known, _)| *known == name).map_or(0, |(_, count)| *count);
-    match find("longest stretch without interrupts") {
+    match find("longest non-preemptible section") {
         0 => Err("this nucleus was not built to measure it".into()),
         longest => Ok(Row::instructions(longest).with("caused_by", find("caused by"))),
     }

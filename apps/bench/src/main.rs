@@ -66,7 +66,7 @@ Measures what the system's operations cost, and prints a line for each whose nam
 contains TEXT: name, value, unit, and further numbers. The values
 are guest instructions only under ./x bench (or ./x run --icount).
 
-  --interrupts-off  only the longest stretch with interrupts off since boot, which a
+  --interrupts-off  only the longest non-preemptible section since boot, which a
                     nucleus knows that was built to measure it (./x run --measured)
   --cpus            only one thing, on the first so many CPUs: a call on each at once; a
                     semaphore between two; a page unmapped that all may have used. They

@@ -130,7 +130,7 @@ pub fn longest() -> impl Iterator<Item = Result<String, Error>> {
     tables.into_iter().map(|specification| {
         drop(shape(specification)?);
         let (counters, _) = op::record::<info::Counters>(Entry::SPECIAL, 0)?;
-        Ok(format!("{specification}: longest stretch without interrupts {}\n", counters.longest))
+        Ok(format!("{specification}: longest non-preemptible section {}\n", counters.longest))
     })
 }
 

@@ -173,10 +173,10 @@ record! {
         pub lock_waited: u64,
         /// Nanoseconds of the longest wait.
         pub lock_longest: u64,
-        /// In a nucleus built to measure it: the longest stretch with interrupts off, which is the longest it held the
+        /// In a nucleus built to measure it: the longest non-preemptible section, which is the longest it held the
         /// lock, in ticks; else 0.
         pub longest: u64,
-        /// What that stretch was; see [`Counters::longest_by`].
+        /// What that section was; see [`Counters::longest_by`].
         pub longest_by: u64,
     }
 }
@@ -320,9 +320,9 @@ record! {
         pub root_writes: u64,
         /// TLB invalidations.
         pub invalidations: u64,
-        /// In a nucleus built to measure it: the longest stretch with interrupts off on any CPU, in ticks; else 0.
+        /// In a nucleus built to measure it: the longest non-preemptible section on any CPU, in ticks; else 0.
         pub longest: u64,
-        /// What that stretch was: index of the operation times 64 (odd: from a preemption point on), or the vector of a trap
+        /// What that section was: index of the operation times 64 (odd: from a preemption point on), or the vector of a trap
         /// below 32, or an interrupt's.
         pub longest_by: u64,
         /// Dispatches refused because the ring had something new, and because the thread could not run.

@@ -32,7 +32,7 @@ pub struct Operation {
     /// How it is entered.
     pub class: Class,
     /// What is done between two preemption points, if it can be much.
-    pub stretch: &'static str,
+    pub step: &'static str,
     /// What it can end with beside the errors of its operands.
     pub refusals: &'static [Refusal],
 }
@@ -261,7 +261,7 @@ const fn plain(name: &str) -> &str {
 
 /// A row of the table, as data.
 macro_rules! row {
-    ($number:ident $name:ident [$($doc:literal)+] [$($operand:expr),*] $result:ident [$($meaning:literal)?] $class:ident [$($stretch:literal)?]
+    ($number:ident $name:ident [$($doc:literal)+] [$($operand:expr),*] $result:ident [$($meaning:literal)?] $class:ident [$($step:literal)?]
         [$($error:ident [$($cause:literal $([$limit:ident])?),*])*]) => {
         Operation {
             constant: stringify!($number),
@@ -271,7 +271,7 @@ macro_rules! row {
             result: ResultKind::$result,
             meaning: concat!($($meaning)?),
             class: Class::$class,
-            stretch: concat!($($stretch)?),
+            step: concat!($($step)?),
             refusals: &[$(Refusal {
                 error: Error::$error,
                 causes: &[$(Cause { text: $cause, limit: [$(Some($limit as u64),)? None][0] }),*],
@@ -296,7 +296,7 @@ macro_rules! define_operations {
     ($(
         $(#[doc = $doc:literal])+
         $number:ident $name:ident($($operand:ident: $kind:ident $($right:ident)* $($about:literal)?),*)
-            -> $result:ident $($meaning:literal)?, $class:ident $($stretch:literal)? {
+            -> $result:ident $($meaning:literal)?, $class:ident $($step:literal)? {
             $($error:ident: $($cause:literal $($limit:ident)?),+;)*
         }
     )*) => {
@@ -322,7 +322,7 @@ macro_rules! define_operations {
         /// The operations by index.
         pub const TABLE: [Operation; COUNT] = [$(
             row!($number $name [$($doc)+] [$(operand!($operand $kind [$($right)*] [$($about)?])),*] $result [$($meaning)?]
-                $class [$($stretch)?] [$($error [$($cause $([$limit])?),+])*])
+                $class [$($step)?] [$($error [$($cause $([$limit])?),+])*])
         ),*];
         /// How many operations there are.
         pub const COUNT: usize = [$(Place::$number),*].len();

@@ -7,14 +7,14 @@
 ///
 /// ```text
 /// /// Doc.
-/// CONSTANT name(operand: Kind RIGHT… "more about it", …) -> Result "meaning", Class "stretch" {
+/// CONSTANT name(operand: Kind RIGHT… "more about it", …) -> Result "meaning", Class "step" {
 ///     Error: "cause", "another cause above" LIMIT;
 /// }
 /// ```
 ///
 /// Kinds are those of [`crate::op::OperandKind`]; what an operand of a kind can end the operation with
 /// ([`OperandKind::errors`](crate::op::OperandKind::errors)) is not said again. A cause may end with the name of a limit,
-/// whose value it then shows. A stretch is what is done between two preemption points.
+/// whose value it then shows. A step is what is done between two preemption points.
 #[macro_export]
 macro_rules! operations {
     ($use:ident) => {

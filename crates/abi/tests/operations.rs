@@ -78,8 +78,8 @@ fn golden() -> String {
     for (number, row) in op::TABLE.iter().enumerate() {
         text += "\n";
         golden_row(&mut text, number, row);
-        let stretch = if row.stretch.is_empty() { String::new() } else { format!(", in stretches of {}", row.stretch) };
-        writeln!(text, "    entered: {:?}{stretch}", row.class).unwrap();
+        let step = if row.step.is_empty() { String::new() } else { format!(", in steps of {}", row.step) };
+        writeln!(text, "    entered: {:?}{step}", row.class).unwrap();
     }
     for (group, rows) in op::WAYS {
         writeln!(text, "\nways of {group}").unwrap();
@@ -391,8 +391,8 @@ fn mistakes(row: &Operation) -> Vec<String> {
     if row.result == ResultKind::Number && row.meaning.is_empty() {
         mistake("a number without a meaning comes back");
     }
-    if row.class != Class::Full && !row.stretch.is_empty() {
-        mistake("what ends at once is done in stretches");
+    if row.class != Class::Full && !row.step.is_empty() {
+        mistake("what ends at once is done in steps");
     }
     mistakes
 }
@@ -435,8 +435,8 @@ fn mistakes_of_a_row_are_told() {
     assert_eq!(first(Operation { result: ResultKind::Nothing, ..good }), told);
     let told = "clock: a number without a meaning comes back";
     assert_eq!(first(Operation { meaning: "", ..op::TABLE[op::CLOCK] }), told);
-    let told = "clock: what ends at once is done in stretches";
-    assert_eq!(first(Operation { stretch: "a page", ..op::TABLE[op::CLOCK] }), told);
+    let told = "clock: what ends at once is done in steps";
+    assert_eq!(first(Operation { step: "a page", ..op::TABLE[op::CLOCK] }), told);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn leave_all(domain: Ref<Domain>) {
     }
 }
 
-/// As [`die`], in two stretches: false after the first, which only tells.
+/// As [`die`], in two preemptible steps: false after the first, which only logs.
 pub fn die_step(domain: Ref<Domain>, status: u64) -> bool {
     let tells = !domain.death_told.get();
     if tells {

@@ -86,7 +86,7 @@ const STACK_ENDS: u64 = STACK + STACK_STEPS;
 const DIES: u64 = STACK_ENDS + 1;
 
 /// The domain of the running activation, which is condemned, dies: why is put together in two steps, told, where it was
-/// is put together, told, and it is done, and the activation is left, each in a stretch of its own. After an interrupt it
+/// is put together, told, and it is done, and the activation is left, each in a step of its own. After an interrupt it
 /// goes on here; how far it got says the status that is saved. The words are those of [`Ref::condemn`]. Nothing of this
 /// stands where a user can write.
 pub fn condemned(activation: Ref<Activation>) -> ! {

@@ -48,7 +48,7 @@ pub enum Change {
 #[inline(never)]
 pub fn judge(caller: Ref<Activation>, entry: Ref<Entry>, callee: Ref<Domain>) -> Result<(), Stop> {
     judge_domain(caller, entry, callee)?;
-    // The call has a stretch of its own, if the entry knows now.
+    // The call has a step of its own, if the entry knows now.
     if entry.allows(caller.domain, callee) { Err(Stop::Repeat) } else { Ok(()) }
 }
 

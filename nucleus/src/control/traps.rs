@@ -13,7 +13,7 @@ use crate::report::{panic, trace};
 use abi::sched::Event;
 
 /// How often it may take half as long again.
-const CHANCES: u8 = 3;
+const EXTENSIONS: u8 = 3;
 
 /// From user mode; all registers are in the running activation.
 #[unsafe(no_mangle)]
@@ -95,14 +95,14 @@ fn after_interrupt(held: Held) -> ! {
     let now = timer::now();
     let Some(thread) = cpu.thread.get() else { enter(held, Event::Choose, 0) };
     if is_seat(thread) {
-        if now >= cpu.patience_ends.get() && cpu.chances_of.get() != cpu.counts.dispatches.get() {
-            cpu.chances.set(0);
-            cpu.chances_of.set(cpu.counts.dispatches.get());
+        if now >= cpu.patience_ends.get() && cpu.extensions_of.get() != cpu.counts.dispatches.get() {
+            cpu.extensions.set(0);
+            cpu.extensions_of.set(cpu.counts.dispatches.get());
         }
-        if now >= cpu.patience_ends.get() && cpu.chances.get() < CHANCES {
+        if now >= cpu.patience_ends.get() && cpu.extensions.get() < EXTENSIONS {
             // Once more: it may be that the CPU itself did not run, if it is one of an emulator.
             cpu.patience_ends.set(now + seats(held).patience.get() / 2);
-            cpu.chances.update(|value| value + 1);
+            cpu.extensions.update(|value| value + 1);
         }
         if now >= cpu.patience_ends.get() {
             let patience = Part::Number(PATIENCE_MICROSECONDS);

@@ -81,10 +81,10 @@ pub struct Cpu {
     pub ring: Cell<*mut abi::sched::Ring>,
     /// When the scheduler must have dispatched (ticks).
     pub patience_ends: Cell<u64>,
-    /// How often it got more time, and for which of its dispatches.
-    pub chances: Cell<u8>,
-    /// See `chances`.
-    pub chances_of: Cell<u64>,
+    /// How often it got more time.
+    pub extensions: Cell<u8>,
+    /// For which of its dispatches it got that.
+    pub extensions_of: Cell<u64>,
     /// Root of the deadlines that were set here.
     pub deadlines: Cell<Link<Activation>>,
     /// When the timer's interrupt comes (ticks).
@@ -188,8 +188,8 @@ impl Cpu {
             hands_over: Cell::new(0),
             ring: Cell::new(core::ptr::null_mut()),
             patience_ends: Cell::new(u64::MAX),
-            chances: Cell::new(0),
-            chances_of: Cell::new(0),
+            extensions: Cell::new(0),
+            extensions_of: Cell::new(0),
             deadlines: Cell::new(None),
             armed: Cell::new(u64::MAX),
             idle_since: Cell::new(0),

@@ -1,7 +1,7 @@
 //! Operations on portal tables.
 
 use super::objects::{made_for, only};
-use super::operands::{Operands, in_stretches};
+use super::operands::{Operands, in_steps};
 use crate::control::{activation, death, flows, removal};
 use crate::memory::portals::{self, Content};
 use crate::memory::{labels, shapes};
@@ -133,7 +133,7 @@ pub fn shape_new(operands: &Operands) -> Outcome {
     // SAFETY: the message area is a page of the nucleus. Users may change it; so what is read is a copy.
     unsafe { core::ptr::copy_nonoverlapping(operands.0.message_kernel as *const u8, text.as_mut_ptr(), bytes) };
     let mut made = Err(Stop::Repeat);
-    in_stretches(operands, || {
+    in_steps(operands, || {
         made = shapes::make_step(operands.0, &text[..bytes]);
         matches!(made, Err(Stop::Repeat))
     });

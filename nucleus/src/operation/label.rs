@@ -1,6 +1,6 @@
 //! What a domain does to its own labels, and where handles come from.
 
-use super::operands::{Operands, in_stretches};
+use super::operands::{Operands, in_steps};
 use crate::control::flows::{self, Change};
 use crate::memory::labels::{self, Nodes};
 use crate::memory::portals::Content;
@@ -155,16 +155,16 @@ fn ask<T>(
     mut work: impl FnMut(&mut Pool, &mut Work) -> Result<T, rules::Stop>,
 ) -> Result<T, Stop> {
     let mut outcome = Err(Stop::Repeat);
-    in_stretches(operands, || {
+    in_steps(operands, || {
         outcome = labels::ask(operands.held(), rule, operands.own().account, about, &mut work);
         matches!(outcome, Err(Stop::Repeat))
     });
     outcome
 }
 
-/// Frees the nodes that were left before, each in a stretch of its own: nothing was done yet.
+/// Frees the nodes that were left before, each in a step of its own: nothing was done yet.
 fn tidy(operands: &Operands) {
-    in_stretches(operands, || !labels::tidy(operands.held(), operands.own().account));
+    in_steps(operands, || !labels::tidy(operands.held(), operands.own().account));
 }
 
 /// The label that word 1 names becomes another one.
@@ -190,7 +190,7 @@ fn level(operands: &Operands, word: usize) -> Result<Level, Error> {
 fn change(operands: &Operands, deed: Deed) -> Outcome {
     let only_allows = matches!(deed, Deed::Own(_) | Deed::Explicit(_));
     let mut outcome = Ok(Change::Goes);
-    in_stretches(operands, || {
+    in_steps(operands, || {
         outcome = flows::change_step(operands.0, only_allows, &mut |pool, own| deed.made(pool, own));
         matches!(outcome, Ok(Change::Goes))
     });
@@ -208,7 +208,7 @@ fn new_handle(operands: &Operands) -> Result<Handle, Stop> {
     }
     let mut made = handles.get().ok_or(Error::Empty)?;
     let mut next = Next::Again;
-    in_stretches(operands, || {
+    in_steps(operands, || {
         made = handles.get().unwrap_or(made);
         next = made.step();
         handles.set(Some(made));

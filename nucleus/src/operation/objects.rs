@@ -1,7 +1,7 @@
 //! Operations that make objects and change them.
 
 use super::label;
-use super::operands::{Operands, have_clear, have_frames, in_stretches};
+use super::operands::{Operands, have_clear, have_frames, in_steps};
 use super::running::check_schedule;
 use crate::arch::memory;
 use crate::control::{
@@ -159,7 +159,7 @@ fn set_labels(operands: &Operands, domain: Ref<Domain>) -> Outcome {
 type Make<'a> = &'a mut dyn FnMut(&mut Pool, &mut Work) -> Result<Result<Labels, NotGiven>, rules::Stop>;
 
 /// Labels that become an account's, made in steps by a rule that is asked about `all`. Once it is known what they are, they are made again, in a
-/// stretch of its own: for who goes on with them.
+/// step of its own: for who goes on with them.
 #[inline(never)]
 pub fn made_for(
     operands: &Operands,
@@ -169,7 +169,7 @@ pub fn made_for(
 ) -> Result<Labels, Stop> {
     let held = operands.held();
     let mut made = Err(Stop::Repeat);
-    in_stretches(operands, || {
+    in_steps(operands, || {
         // Whoever begins again does not find it out again.
         let is_known = labels::knows(held, rule, account, all);
         made = labels::ask(held, rule, account, all, &mut *make);

@@ -11,22 +11,22 @@ use abi::layout::{MAX_TABLE_ENTRIES, SPECIAL};
 use abi::rights::{self, Kind};
 use flow::Label;
 
-/// Sees to it that an operation finds so many clear frames at hand; each is cleared in a stretch of its own.
+/// Sees to it that an operation finds so many clear frames at hand; each is cleared in a step of its own.
 pub fn have_clear(operands: &Operands, frames: usize) {
     let held = operands.held();
-    in_stretches(operands, || frames::clear_ahead(held, frames));
+    in_steps(operands, || frames::clear_ahead(held, frames));
 }
 
 /// Sees to it that no block need be split for a few frames.
 pub fn have_frames(operands: &Operands) {
     let held = operands.held();
-    in_stretches(operands, || frames::prepare(held));
+    in_steps(operands, || frames::prepare(held));
 }
 
-/// Makes steps, each in a stretch of its own, until one says that there is nothing left to do. An interrupt in between makes the
+/// Makes preemptible steps until one says that there is nothing left to do. An interrupt in between makes the
 /// operation start again, so nothing may have been done before but what the steps remember.
 #[inline(always)]
-pub fn in_stretches(operands: &Operands, mut step: impl FnMut() -> bool) {
+pub fn in_steps(operands: &Operands, mut step: impl FnMut() -> bool) {
     while step() {
         let activation = operands.0;
         activation.repeat_system_call();
@@ -97,7 +97,7 @@ impl Operands {
         }
         Ok(())
     }
-    /// What was judged took its stretch: the operation has one of its own, if the entry knows now.
+    /// What was judged took its step: the operation has one of its own, if the entry knows now.
     fn begin_anew(entry: Ref<Entry>, own: Ref<Domain>, other: Ref<Domain>) -> Result<(), Stop> {
         if entry.allows(own, other) { Err(Stop::Repeat) } else { Ok(()) }
     }

@@ -1,7 +1,7 @@
 //! Ports: who sends and receives. What needs no question about labels is done by `control::port`.
 
 use super::finish;
-use super::operands::{Operands, in_stretches};
+use super::operands::{Operands, in_steps};
 use crate::control::port::{self, More};
 use crate::control::{chain, dispatch, flows};
 use crate::cpus::cpu;
@@ -105,7 +105,7 @@ fn send(by: Ref<Activation>, port: Ref<Port>, bytes: u64, along: usize) -> Outco
     let about = [send, contaminate, ds, verify, dr];
     let account = labels::payer(port);
     let mut made = Err(Stop::Repeat);
-    in_stretches(&operands, || {
+    in_steps(&operands, || {
         made = labels::ask(by.held(), labels::SENDS, account, &about, |pool, work| {
             rules::sent(pool, work, send, &optional)
         });
@@ -195,7 +195,7 @@ fn receive(by: Ref<Activation>, inbox: Ref<Port>) -> Outcome {
     }
 }
 
-/// The message vanishes; the next one has a stretch of its own.
+/// The message vanishes; the next one has a step of its own.
 #[inline(never)]
 fn drop_oldest(by: Ref<Activation>, inbox: Ref<Port>, member: Ref<Port>) -> Outcome {
     flows::forget_change(by);

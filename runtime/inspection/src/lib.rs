@@ -177,7 +177,7 @@ pub fn counters() -> Result<Vec<(&'static str, u64)>, Refusal> {
             ("restarts", told.restarts),
             ("root writes", told.root_writes),
             ("invalidations", told.invalidations),
-            ("longest stretch without interrupts", told.longest),
+            ("longest non-preemptible section", told.longest),
             ("caused by", told.longest_by),
             ("dispatches refused, something new", told.again),
             ("dispatches refused, cannot run", told.not_runnable),

@@ -34,7 +34,7 @@ pub struct Peer {
 }
 
 /// A fast path of AArch64 may take so many instructions more: what x86-64 does with operands in memory takes loads.
-const SHORT_WAYS_TAKE_MORE: u64 = 10;
+const FAST_PATHS_TAKE_MORE: u64 = 10;
 /// What is a fast path: a row whose budget on x86-64 is below this, in instructions.
 const SHORT: u64 = 60;
 /// All other rows of AArch64 may take so many per cent of what they may on x86-64.
@@ -49,7 +49,7 @@ impl Budget {
                 let budget = self.aarch64_budget.unwrap_or(match self.unit.as_str() {
                     // One number of that ISA over another.
                     "percent" => self.budget,
-                    "instructions" if self.budget < SHORT => self.budget + SHORT_WAYS_TAKE_MORE,
+                    "instructions" if self.budget < SHORT => self.budget + FAST_PATHS_TAKE_MORE,
                     _ => self.budget * PER_CENT / 100,
                 });
                 Self { budget, peers: self.aarch64_peers, aarch64_peers: Vec::new(), ..self }

@@ -14,7 +14,7 @@
 //! ISA only says which and why, `isa = { aarch64 = "its registers" }`. A table `[aarch64]` replaces keys there.
 //!
 //! Further keys with their defaults: `board` and `cpu` (as the emulator takes them; else those of [`super::cases`]), `system = "systems/default.toml"`, `more = ""` (what stands behind that description), `memory = "64M"` (or as much as the system needs for so many CPUs),
-//! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `measured = false` (with the nucleus that keeps its longest stretch with interrupts off), `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`,
+//! `timeout = 60` (seconds, for each CPU), `at_once = false` (several CPUs run at the same time, so without `icount`), `checked = true`, `measured = false` (with the nucleus that keeps its longest non-preemptible section), `icount = true`, `soak = false`, `append = ""`, `without_entropy = false`,
 //! `without_network = false` (no such device in the machine), `emulator = []` (its further arguments, which prevail over the usual),
 //! `time_server = false` (one runs on the host, at the port that stands for `TIME_PORT` in `exec`), `wire = "name"`
 //! (the other end of the network is a scenario of [`super::wire`], which types and ends the machine; with
@@ -92,7 +92,7 @@ pub struct TestFile {
     pub at_once: bool,
     #[serde(default = "yes")]
     pub checked: bool,
-    /// With the nucleus that keeps its longest stretch with interrupts off.
+    /// With the nucleus that keeps its longest non-preemptible section.
     #[serde(default)]
     pub measured: bool,
     #[serde(default = "yes")]
