@@ -426,7 +426,7 @@ pub struct MachineOptions {
     /// Build the nucleus so that it keeps the longest non-preemptible section (`uptime --all` shows it)
     #[arg(long, conflicts_with = "checked")]
     pub measured: bool,
-    /// Also pack the programs that only tests run: torment
+    /// Also pack the programs that only tests run: chaos
     #[arg(long)]
     pub tests: bool,
     /// A port of this computer leads to one of the machine: 2000:7, or 2000:7/udp. Several: once for each

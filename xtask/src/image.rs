@@ -70,7 +70,7 @@ impl Size {
 }
 
 /// Programs that only tests run: they are not part of what ships.
-pub const OF_TESTS: [&str; 1] = ["torment"];
+pub const OF_TESTS: [&str; 1] = ["chaos"];
 
 /// Memory of a machine without a description, and of most with one.
 pub const USUAL_MEMORY: &str = "64M";

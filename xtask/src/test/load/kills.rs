@@ -1,4 +1,4 @@
-//! Requests while the machine kills what serves them (`torment --only`): they fail only while one of the victims is
+//! Requests while the machine kills what serves them (`chaos --only`): they fail only while one of the victims is
 //! away, which is no second.
 //!
 //! The machine tells when it killed on its own clock, and each time prints a line when the victim is alive again. The
@@ -38,7 +38,7 @@ struct Kill {
 
 /// So many requests at least, until the machine has killed so often and says that it is done.
 pub fn kills(site: &Site, watch: &Watch, requests: usize, count: usize) -> Result<Vec<String>> {
-    let line = Regex::new(r"torment: killed (\S+) at (\d+) us, alive after (\d+) us\n")?;
+    let line = Regex::new(r"chaos: killed (\S+) at (\d+) us, alive after (\d+) us\n")?;
     let mut told: Vec<Told> = Vec::new();
     let (start, mut over) = (Instant::now(), None);
     let record = generator::run(site, watch.until, generator::IMPATIENT, |served| {
@@ -50,7 +50,7 @@ pub fn kills(site: &Site, watch: &Watch, requests: usize, count: usize) -> Resul
             told.push(Told { victim: victim.into(), at: time(at), alive_after: time(alive_after), seen });
         }
         // After the last kill it goes on for a while.
-        if over.is_none() && printed.contains("torment over") {
+        if over.is_none() && printed.contains("chaos over") {
             over = Some(served);
         }
         over.is_some_and(|over| served >= requests.max(over + AFTERWARDS))

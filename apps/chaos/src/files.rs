@@ -16,8 +16,8 @@ use runtime::stream::{FILE_SYSTEM, Path};
 use crate::again::{again, tell};
 use tool::random::Random;
 
-const FOLDER: &str = "/tmp/torment";
-const RECORDS: &str = "/tmp/torment/records";
+const FOLDER: &str = "/tmp/chaos";
+const RECORDS: &str = "/tmp/chaos/records";
 /// Files at the same time, and bytes of the longest.
 const FILES: usize = 8;
 const LONGEST: u64 = 10_000;

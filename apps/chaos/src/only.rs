@@ -26,8 +26,8 @@ struct Victim {
     log: Log,
 }
 
-/// `torment --only`.
-pub fn torment(mut arguments: Arguments) -> u8 {
+/// `chaos --only`.
+pub fn run(mut arguments: Arguments) -> u8 {
     let mut number = |name, usual| arguments.number(name).map(|number| number.unwrap_or(usual));
     let numbers = (number("--kills", 50), number("--seed", 1), number("--pause", 400));
     let (Ok(kills), Ok(seed), Ok(pause)) = numbers else { return tool::USAGE };
@@ -35,7 +35,7 @@ pub fn torment(mut arguments: Arguments) -> u8 {
     if names.is_empty() {
         return arguments.wrong("COMPONENT is missing");
     }
-    println!("torment: {kills} kills of each of {}, seed {seed}", names.join(", "));
+    println!("chaos: {kills} kills of each of {}, seed {seed}", names.join(", "));
     match all(names, kills, seed, pause * MILLISECOND) {
         Ok(()) => 0,
         Err(cause) => arguments.fail(&names.join(" "), cause),
@@ -63,7 +63,7 @@ fn all(names: &[&'static str], kills: u64, seed: u64, pause: u64) -> Result<(), 
         let victim = victim.ok_or("nobody was drawn")?;
         let start = kill(victim.name, find(victim.name)?)?;
         println!(
-            "torment: killed {} at {} us, alive after {} us",
+            "chaos: killed {} at {} us, alive after {} us",
             victim.name,
             start / 1000,
             (thread::clock() - start) / 1000
@@ -81,7 +81,7 @@ fn all(names: &[&'static str], kills: u64, seed: u64, pause: u64) -> Result<(), 
             }
             thread::sleep(LOOK).map_err(|error| format!("{error}"))?;
         }
-        println!("torment: dmesg: {} deaths of {}, {} restarts", victim.log.deaths, victim.name, victim.log.restarts);
+        println!("chaos: dmesg: {} deaths of {}, {} restarts", victim.log.deaths, victim.name, victim.log.restarts);
         if (victim.log.deaths, victim.log.restarts) != (kills, kills) {
             return Err(format!("{kills} kills of {}, but dmesg tells of other numbers", victim.name));
         }

@@ -118,7 +118,7 @@ fn console(load: &Load, mut random: Random) -> Result<(), String> {
     let mut number = 0;
     while go_on() {
         number += 1;
-        let line = format!("torment: line {number} {}ok\n", "-".repeat(random.below(40) as usize));
+        let line = format!("chaos: line {number} {}ok\n", "-".repeat(random.below(40) as usize));
         let count = again(|| console.write(line.as_bytes())).map_err(tell("write"))?;
         if count != line.len() {
             return Err(format!("{count} bytes of {} were taken", line.len()));
@@ -150,15 +150,15 @@ impl StreamServer for Echo {
 
 /// Publishes our service.
 pub fn publish() -> Result<(), Failure<ParentError>> {
-    server::publish::<Echo>("torment", 2).map(drop)
+    server::publish::<Echo>("chaos", 2).map(drop)
 }
 
 fn names(load: &Load, mut random: Random) -> Result<(), String> {
     while go_on() {
         // New connections each time: each first call looks the name up.
         let length = random.below(100) as usize;
-        let own = StreamClient(Connection::named("torment"));
-        let count = again(|| own.write(&[b'x'; 100][..length])).map_err(tell("torment"))?;
+        let own = StreamClient(Connection::named("chaos"));
+        let count = again(|| own.write(&[b'x'; 100][..length])).map_err(tell("chaos"))?;
         if count != length {
             return Err(format!("{count} bytes came back instead of {length}"));
         }

@@ -1,4 +1,4 @@
-//! `torment COMPONENT`: kills a component at random instants while others use it, and looks whether
+//! `chaos COMPONENT`: kills a component at random instants while others use it, and looks whether
 //! anything is lost.
 //!
 //! The load runs below our own priority: when we wake at a random time, whatever of it runs is interrupted
@@ -31,9 +31,9 @@ use tool::{Arguments, println};
 runtime::entry!(main);
 
 const HELP: &str = "\
-usage: torment COMPONENT [--kills N] [--seed N]
-       torment --only [--kills N] [--seed N] [--pause MS] COMPONENT...
-       torment --clients [--rounds N] [--seed N] [SERVICE...]
+usage: chaos COMPONENT [--kills N] [--seed N]
+       chaos --only [--kills N] [--seed N] [--pause MS] COMPONENT...
+       chaos --clients [--rounds N] [--seed N] [SERVICE...]
 
 Kills a component N times (50) at random instants, while threads write and read
 files, print, look names up, start programs, sleep and yield. Ends well if the
@@ -55,12 +55,12 @@ const AT_WORK: u64 = 6_000_000;
 const STARTING: u64 = 1_500_000;
 
 fn main() -> u8 {
-    let mut arguments = Arguments::new("torment", HELP);
+    let mut arguments = Arguments::new("chaos", HELP);
     if arguments.flag("--only") {
-        return only::torment(arguments);
+        return only::run(arguments);
     }
     if arguments.flag("--clients") {
-        return clients::torment(arguments);
+        return clients::run(arguments);
     }
     if let ["--client", service] = arguments.words() {
         return clients::client(service);
@@ -69,14 +69,14 @@ fn main() -> u8 {
     let Ok((kills, seed)) = numbers else { return tool::USAGE };
     let Some(victim) = arguments.one("COMPONENT") else { return tool::USAGE };
     let (kills, seed) = (kills.unwrap_or(50), seed.unwrap_or(1));
-    println!("torment: {kills} kills of {victim}, seed {seed}");
-    match torment(victim, kills, seed) {
+    println!("chaos: {kills} kills of {victim}, seed {seed}");
+    match kill_and_look(victim, kills, seed) {
         Ok(()) => 0,
         Err(cause) => arguments.fail(victim, cause),
     }
 }
 
-fn torment(victim: &str, kills: u64, seed: u64) -> Result<(), String> {
+fn kill_and_look(victim: &str, kills: u64, seed: u64) -> Result<(), String> {
     let mut random = Random(seed);
     let mut log = Log::new(victim)?;
     log.skip()?;
@@ -96,11 +96,11 @@ fn torment(victim: &str, kills: u64, seed: u64) -> Result<(), String> {
     }
     outcome?;
     for load in &LOADS {
-        println!("torment: {}: {}", load.name, load.summary()?);
+        println!("chaos: {}: {}", load.name, load.summary()?);
     }
     log.read()?;
-    println!("torment: dmesg: {} deaths of {victim}, {} restarts", log.deaths, log.restarts);
-    println!("torment: back after {} us at most", slowest / 1000);
+    println!("chaos: dmesg: {} deaths of {victim}, {} restarts", log.deaths, log.restarts);
+    println!("chaos: back after {} us at most", slowest / 1000);
     if (log.deaths, log.restarts) != (kills, kills) {
         return Err(format!("{kills} kills, but dmesg tells of other numbers"));
     }

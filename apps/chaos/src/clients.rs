@@ -1,4 +1,4 @@
-//! `torment --clients`: what becomes of a server whose clients are killed, cancelled and run into deadlines at random instants,
+//! `chaos --clients`: what becomes of a server whose clients are killed, cancelled and run into deadlines at random instants,
 //! several threads at a time, in whatever they call.
 //!
 //! | way | what happens to a call |
@@ -169,7 +169,7 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 /// A portal to [`Between`].
 static BETWEEN: AtomicUsize = AtomicUsize::new(0);
 
-/// `torment --client SERVER THREADS`: calls until it is killed.
+/// `chaos --client SERVER THREADS`: calls until it is killed.
 pub fn client(server: &str) -> u8 {
     let Some(place) = SERVERS.iter().position(|known| known.name == server) else { return tool::USAGE };
     for _ in 1..THREADS {
@@ -207,13 +207,13 @@ fn call_between(place: usize) {
     }
 }
 
-/// `torment --clients`.
-pub fn torment(mut arguments: Arguments) -> u8 {
+/// `chaos --clients`.
+pub fn run(mut arguments: Arguments) -> u8 {
     let numbers = arguments.number("--rounds").and_then(|rounds| Ok((rounds, arguments.number("--seed")?)));
     let Ok((rounds, seed)) = numbers else { return tool::USAGE };
     let (rounds, seed) = (rounds.unwrap_or(10), seed.unwrap_or(1));
     let wanted = arguments.words();
-    println!("torment: {rounds} rounds of clients that are killed, cancelled and late, seed {seed}");
+    println!("chaos: {rounds} rounds of clients that are killed, cancelled and late, seed {seed}");
     let chosen = |server: &&Server| wanted.is_empty() || wanted.contains(&server.name);
     let mut random = Random(seed);
     let outcome = prepare().and_then(|()| {
@@ -226,7 +226,7 @@ pub fn torment(mut arguments: Arguments) -> u8 {
                     slowest = all_answer(place).map_err(|error| format!("{when}: {error}"))?.max(slowest);
                 }
             }
-            println!("torment: {}: {rounds} rounds, a fresh client waits {} us at most", server.name, slowest / 1000);
+            println!("chaos: {}: {rounds} rounds, a fresh client waits {} us at most", server.name, slowest / 1000);
             Ok(())
         })
     });
@@ -300,9 +300,9 @@ fn all_answer(place: usize) -> Result<u64, String> {
 fn killed(place: usize, random: &mut Random) -> Result<(), String> {
     let contents = Contents { schedule: 0, name: "client", streams: ["null", "log", "log"], compartments: &[] };
     let mut page = [0; PAGE_BYTES / 8];
-    let words = ["torment", "--client", SERVERS[place].name];
+    let words = ["chaos", "--client", SERVERS[place].name];
     let used = write(&mut page, &contents, words, [], []).map_err(text)?;
-    let child = PROC.spawn("/bin/torment", &page[..used], 0, 0).map(Child::from).map_err(text)?;
+    let child = PROC.spawn("/bin/chaos", &page[..used], 0, 0).map(Child::from).map_err(text)?;
     thread::sleep(2 * MILLISECOND + random.below(3 * MILLISECOND)).map_err(text)?;
     let begun = op::clock();
     child.end().map_err(text)?;
