@@ -16,7 +16,7 @@ usage: ps [-l]
 Shows every domain: components and programs.
 
   -l  also their compartments, as with takes them: NAME is owned, NAME:3 taints;
-      all = it owns all. Who is tainted is shown only to allow ps -l
+      all = it owns all. Only allow ps -l shows the tainted ones
 
   DOMAIN     its number; kill takes it
   PARENT     number of the domain that made it

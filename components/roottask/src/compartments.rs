@@ -1,4 +1,4 @@
-//! Compartments that the description declares: their handles, which last as long as we do, and the labels of who is in them.
+//! Compartments that the description declares: their handles, which last as long as the machine runs, and the labels of their components.
 
 use crate::plan::plan;
 use abi::{Error, level};

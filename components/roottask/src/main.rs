@@ -12,7 +12,7 @@
 //! | [`services`] | what was published, and the portals made from it |
 //! | [`failure`] | the end of the machine, when nothing can go on |
 //! | [`plan`] | the description |
-//! | [`compartments`] | those of the description, and the labels of who is in them |
+//! | [`compartments`] | those of the description, and the labels of their components |
 //! | [`domains`] | domains of components, each with its account |
 //! | [`cpus`], [`schedulers`] | which CPUs run; a scheduler for each, and the standby |
 //! | [`vault`] | memory that outlives the component that uses it |

@@ -113,7 +113,7 @@ fn publish(badge: u64, name: &str, service: Delegated, publisher: Publisher) -> 
         (_, Some(_)) => return Err(ParentError::Taken),
         (_, None) => return Err(ParentError::NotAllowed),
     };
-    // A tainted component tells no more by its names than that it has started.
+    // A tainted component that published a name again would send a signal.
     if services::is_published(asks, name) && !CALLERS.caller_may(0).change {
         return Err(ParentError::Flow);
     }

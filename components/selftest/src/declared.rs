@@ -63,7 +63,7 @@ fn levels() -> Option<[i64; 2]> {
     op::label_levels(entry >> 3).ok().map(|levels| levels.map(|level| level as i64 - 1))
 }
 
-/// Of how many domains that are older than it `proc` tells that they are in some compartment.
+/// Counts the older domains of which `proc` names a compartment.
 fn others() -> usize {
     let proc = ProcessClient(Connection::named("proc"));
     let is_in_one = |number: &u64| {
@@ -86,7 +86,7 @@ pub fn run() -> u8 {
         _ => "something else",
     };
     let mut first = if name == "keeper" { answer(write(KEPT, "kept\n")) } else { answer(read()) };
-    // Who may be told makes itself tainted before it looks.
+    // With a clearance it must taint itself before it may look.
     if name == "cleared" {
         let raised = told.first().map(|(_, entry)| op::label_send(entry >> 3, level::THREE));
         first = format!("{first}, raised {raised:?} {}", answer(read()));

@@ -77,7 +77,7 @@ pub fn of_program(path: &str) -> Vec<(String, u64)> {
                 all.push((String::from_utf8_lossy(record.name).into_owned(), record.value));
             }
         };
-        // A parent that tells nothing declares nothing.
+        // Without an answer no program has any.
         let _ = listing::each(|position, into| ParentClient(Direct(Entry::PARENT)).compartments(position, into), note);
         all
     });

@@ -18,7 +18,7 @@ struct Side<'a> {
     taints: Vec<u64>,
     /// Handles of compartments that it owns.
     owns: Vec<u64>,
-    /// It may have all data: the terminal, and who owns all compartments.
+    /// It may have all data: the terminal, and owners of all compartments.
     takes_all: bool,
 }
 

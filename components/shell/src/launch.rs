@@ -72,7 +72,7 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    /// With the compartments that the system description gives to the program at this path. What a person says goes before.
+    /// Adds the compartments that the system description gives to the program at this path. The prefixes that were typed take precedence.
     fn with_those_of(&self, path: &str) -> Self {
         let mut all = self.clone();
         for (name, entry) in compartments::of_program(path) {
@@ -104,7 +104,7 @@ fn level_of(word: &str) -> Result<(&str, u64), String> {
         "3" => level::THREE,
         other => {
             return Err(alloc::format!(
-                "{other}: a level is * (owns it), 0 (may change what it protects), 1 (may be told) or 3 (tainted)"
+                "{other}: a level is * (owns it), 0 (may change what it protects), 1 (may become tainted) or 3 (tainted)"
             ));
         }
     };

@@ -17,7 +17,7 @@ codes! {
         10 NoStandby "no scheduler stands by yet that would take over its CPU"
         11 Confined "not for a program that may reach only what is on a list"
         12 Flow "names are everybody's: who is in a compartment publishes none"
-        13 NotTrusted "only for who is `trusted` in the system description"
+        13 NotTrusted "only for components that are `trusted` in the system description"
     }
 }
 
@@ -79,11 +79,11 @@ pub trait Parent {
     fn programs(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;
     /// The compartments of the system description, and then those of its programs, from a position on (0 at first), as
     /// [`crate::listing::Listing`] reads them: [`DECLARED`] has the name of a compartment, [`OF_PROGRAM`] that of a program; value = 8 · handle + level.
-    /// Gives bytes and the next position, 0 after the last. Only for who is trusted: that is, owns all of them.
+    /// Gives bytes and the next position, 0 after the last. Only for trusted components: they own all of them.
     #[repeatable]
     fn compartments(&self, position: u64, into: &mut [u8]) -> Result<(usize, u64), ParentError>;
     /// The compartments with which the component whose domain has this number started: 8 · handle + level each, as many as fit; 0 if it is trusted, and so
-    /// owns all. Gives their bytes. Only for who is trusted.
+    /// owns all. Gives their bytes. Only for trusted components.
     #[repeatable]
     fn compartments_of(&self, domain: u64, into: &mut [u8]) -> Result<usize, ParentError>;
 }

@@ -68,7 +68,7 @@ pub trait Process {
     /// Makes an entry like the caller's own in the table of a domain. Not for everybody.
     fn give(&self, domain: Delegate, index: u64) -> Result<(), ProcessError>;
     /// The compartments of a program or a component, by the number of its domain: 8 · handle + level each, as many as fit; 0 if it owns all. Gives their
-    /// bytes. Of who is tainted only for callers that may know, or may end programs.
+    /// bytes. A tainted one is shown only to callers that may observe it, or may end programs.
     #[repeatable]
     fn compartments(&self, number: u64, into: &mut [u8]) -> Result<usize, ProcessError>;
 }

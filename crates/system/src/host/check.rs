@@ -93,7 +93,7 @@ fn is_name(name: &str) -> bool {
 }
 
 impl ComponentText {
-    /// What it begins with in its send label of a compartment, if that is not the default.
+    /// Its first level in the send label for a compartment, if that is not the default.
     fn level(&self, compartment: &str) -> Option<u64> {
         let named = || self.levels.iter().find(|level| level.compartment.value == compartment).map(|level| level.level);
         if self.trusted { Some(level::STAR) } else { named() }
@@ -333,7 +333,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What one component or program has.
+    /// The compartments of one component or program.
     fn levels(&mut self, who: &str, levels: &[Level]) {
         let known: Vec<&str> = self.description.compartments.iter().map(|known| known.value.as_str()).collect();
         for (place, Level { compartment: At { value: name, line }, key, .. }) in levels.iter().enumerate() {
@@ -355,7 +355,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Portals by which every call would be refused: a call tells both sides.
+    /// Portals by which every call would be refused: data flows both ways in a call.
     fn flows(&mut self) {
         for holder in &self.description.components {
             for portal in &holder.portals {

@@ -148,6 +148,6 @@ pub struct Level {
     pub compartment: At<String>,
     /// The key that says so.
     pub key: &'static str,
-    /// What it becomes in the send label: `abi::level`.
+    /// Its level in the send label: `abi::level`.
     pub level: u64,
 }

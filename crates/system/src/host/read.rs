@@ -354,7 +354,7 @@ fn program(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<ProgramText> {
     Some(ProgramText { binary, name, account, inspect: inspect.unwrap_or(false), levels })
 }
 
-/// What a component or a program may have to do with a compartment: the key, and what it becomes in the send label.
+/// The keys that give a compartment, each with the level in the send label.
 const LEVELS: [(&str, u64); 4] =
     [("owns", level::STAR), ("privileges", level::ZERO), ("clearance", level::ONE), ("taint", level::THREE)];
 
